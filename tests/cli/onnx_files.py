@@ -73,15 +73,18 @@ def two_equal_neurons(activation="Relu", batch=1, inputs=2, weight=1):
 WIDTH, DEPTH = 256, 24
 
 
-def wide_layers():
-    """x [1,WIDTH] through DEPTH linear layers with ReLU: work for seconds. The weights are a short sequence of random numbers, repeated."""
+def wide_layers(depth=DEPTH):
+    """x [1,WIDTH] through `depth` linear layers with ReLU: work for seconds. The weights are a short sequence of random numbers, repeated.
+
+    At most DEPTH matrices are stored: deeper models use them again, and stay small files.
+    """
     draw = random.Random(1)
     few = [draw.gauss(0, 1.4 / WIDTH ** 0.5) for _ in range(9973)]
     weights = (few * (WIDTH * WIDTH // len(few) + 1))[:WIDTH * WIDTH]
-    nodes, tensors, last = [], [], "x"
-    for k in range(DEPTH):
-        tensors.append(tensor(f"w{k}", [WIDTH, WIDTH], weights[k:] + weights[:k]))
-        nodes += [node("MatMul", [last, f"w{k}"], [f"z{k}"], f"linear {k}"), node("Relu", [f"z{k}"], [f"h{k}"], f"relu {k}")]
+    nodes, last = [], "x"
+    tensors = [tensor(f"w{k}", [WIDTH, WIDTH], weights[k:] + weights[:k]) for k in range(min(depth, DEPTH))]
+    for k in range(depth):
+        nodes += [node("MatMul", [last, f"w{k % DEPTH}"], [f"z{k}"], f"linear {k}"), node("Relu", [f"z{k}"], [f"h{k}"], f"relu {k}")]
         last = f"h{k}"
     nodes.append(node("MatMul", [last, "v"], ["y"], "last"))
     tensors.append(tensor("v", [WIDTH, 1], weights[:WIDTH]))

@@ -443,6 +443,8 @@ with concurrent.futures.ProcessPoolExecutor(2) as pool:
         if gone():
             break
         time.sleep(0.1)
-    assert gone(), (programs, list(tmp_path.iterdir()))
+    ended = gone()
+    os.killpg(process.pid, signal.SIGKILL)  # processes of a pool whose owner was killed wait for ever, which is Python's way
     process.wait(60)
     process.stdout.close()
+    assert ended, (programs, list(tmp_path.iterdir()))

@@ -90,6 +90,13 @@ std::size_t worthwhile_points(const Graph& graph, std::size_t points) {
   return std::min(points, (kNumbers + elements - 1) / elements);
 }
 
+int most_tries(const Graph& graph) {
+  constexpr double kElements = 0x1p26;  // of all tries together
+  double elements = 1;
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) elements += static_cast<double>(graph.size(id));
+  return static_cast<int>(std::clamp(kElements / elements, static_cast<double>(kFresh), static_cast<double>(kMostTries)));
+}
+
 double miss_of_a_point(const Graph& graph, const Graph& vjp) {
   double degree = 2 * degree_of(graph, graph.outputs[0]) + 2;
   for (const NodeId output : vjp.outputs) degree = std::fmax(degree, 2 * degree_of(graph, graph.outputs[0]) + degree_of(vjp, output) + 2);

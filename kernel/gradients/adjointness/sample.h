@@ -35,6 +35,9 @@ struct Random {
 // How many points are drawn for each method, and how many are tried.
 inline constexpr std::size_t kProbes = 2, kExactPoints = 8, kOpaquePoints = 3;
 inline constexpr int kMostTries = 4096;
+inline constexpr int kFresh = 64;  // so many points go on from each other, until a new one is drawn
+// Fewer where each costs much.
+[[nodiscard]] int most_tries(const Graph& graph);
 // Of that many points: each costs as many random numbers as the real operands have elements, and points are drawn until kNumbers are used up.
 // An operand of a thousand elements takes a function's branches at one.
 [[nodiscard]] std::size_t worthwhile_points(const Graph& graph, std::size_t points);

@@ -3,10 +3,11 @@
 #include "kernel/audit/dead.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
 #include "kernel/audit/opened.h"
+#include "kernel/audit/point.h"
+#include "kernel/audit/work.h"
 #include "semantics/ops/denote.h"
 
 namespace assay::kernel {
@@ -26,17 +27,6 @@ bool is_zero(const Array<Interval>& values) {
   return !values.values.empty() && std::ranges::all_of(values.values, [](const Interval& one) { return one == Interval(); });
 }
 
-// Multiplications of a node with two operands or more, within a factor of a kernel's width.
-double work_of(const Graph& graph) {
-  double work = 0;
-  for (const Node& node : graph.nodes) {
-    if (node.operands.size() < 2 || node.op == Op::concat) continue;
-    work += std::sqrt(static_cast<double>(graph.size(node.operands[0])) * static_cast<double>(graph.size(node.operands[1])) *
-                      static_cast<double>(element_count(node.shape)));
-  }
-  return work;
-}
-
 // Every tensor of the run on the domain; nothing where that costs too much or is not defined.
 std::optional<std::vector<Array<Interval>>> on(const TraceDomain& domain, const Trace& trace) {
   double work = 0;
@@ -44,7 +34,7 @@ std::optional<std::vector<Array<Interval>>> on(const TraceDomain& domain, const 
   if (!(work <= kMostDeadWork)) return std::nullopt;
   std::vector<Array<Interval>> values(trace.tensors.size());
   for (std::size_t id = 0; id < trace.tensors.size(); ++id) {
-    if (trace.tensors[id].origin != Trace::Origin::result) values[id] = lift<Interval>(trace.tensors[id].value);
+    if (trace.tensors[id].origin != Trace::Origin::result) values[id] = enclosed(trace.tensors[id].value);
   }
   for (const auto& [id, range] : domain) std::ranges::fill(values[id].values, range);
   for (const Region& region : trace.regions) {

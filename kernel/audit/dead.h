@@ -31,7 +31,7 @@ using TraceDomain = std::vector<std::pair<TraceTensorId, Interval>>;
 
 // Of all recorded products of a continuous trace. With a domain, whether dead ones are dead on all of it: the run's regions over
 // Interval, in real arithmetic, from the domain and the recorded values of all other inputs and parameters. Nothing is said of that where
-// a product of matrices or a convolution costs more than kMostDeadWork multiplications.
+// that costs more than kMostDeadWork (kernel/audit/work.h).
 inline constexpr double kMostDeadWork = 0x1p26;
 [[nodiscard]] Liveness liveness(const Trace& trace, const TraceDomain& domain = {});
 

@@ -6,6 +6,8 @@
 //   P1  F_i and D_i are the same at the recorded point. They differ if their enclosures have no number in common, and F_i also lies outside
 //       the enclosure of D_i over a neighbourhood of the point: that holds every limit of derivatives nearby, hence the Clarke derivative,
 //       whatever branch a convention takes at a tie.
+//   P3  Where a choice is open at the recorded point and the product is elementwise, F_i meets the hull of the one-sided derivatives
+//       (kernel/audit/corners.h), which is a point where the branches agree in slope.
 //   P2  What was recorded lies in the contract of D, if F_i has no value there (0 / 0) or if what was recorded is no finite number.
 // Why the contract is not asked everywhere. It belongs to the formula of D. Another formula of the same derivative has another set, perhaps
 // a wider one, and the audit has judged the recorded cotangent by that of F. F = D and a cotangent in the contract of F: that is right.
@@ -20,6 +22,7 @@
 #include <utility>
 
 #include "kernel/audit/contracts/contract.h"
+#include "kernel/audit/corners.h"
 #include "kernel/audit/slice.h"
 #include "kernel/gradients/adjointness/adjointness.h"
 
@@ -61,10 +64,10 @@ bool is_analytic(const Graph& graph) {
 }
 
 std::optional<Intervals> results(const Graph& graph, const Intervals& point) {
-  auto nodes = evaluate<Interval>(graph, point);
+  const auto nodes = nodes_of<Interval>(graph, point);
   if (!nodes) return std::nullopt;
   Intervals found;
-  for (const NodeId output : graph.outputs) found.push_back(nodes.value()[output]);  // outputs may be one node
+  for (const NodeId output : graph.outputs) found.push_back((*nodes)[output]);  // outputs may be one node
   return found;
 }
 
@@ -79,8 +82,12 @@ class PointCheck {
  public:
   PointCheck(const RecordedProduct& product, const std::string& place) : product_(product), place_(place) {}
 
+  [[nodiscard]] std::size_t corners() const { return corner_count_; }
+
   std::optional<Rejection> run() {
-    if (is_analytic(product_.forward) && is_analytic(product_.backward) && all_finite()) return std::nullopt;
+    if (product_.standing == RecordedProduct::Standing::proved && is_analytic(product_.forward) && is_analytic(product_.backward) &&
+        all_finite())
+      return std::nullopt;
     auto reference = product_.reference ? product_.reference() : reverse_of(product_.forward);
     if (!reference && product_.reference) return declined("a graph of the derivative", reference.rejection().to_text());
     if (!reference) return std::nullopt;  // the random points had a derivative to compare with: there is a rule
@@ -89,6 +96,8 @@ class PointCheck {
     const auto outputs = append_graph(both, without_dead_nodes(product_.backward), both.inputs, true);
     if (!outputs) return declined("two graphs of the same operands", outputs.rejection().to_text());
     for (const NodeId output : outputs.value()) both.mark_output(output, "");
+    corners_.emplace(reference_);
+    has_choices_ = corners_->has_choices();
     point_ = product_.point();
     auto values = results(both, point_);
     if (!values) return declined("a value of the product at the recorded point", "an op without one");
@@ -124,13 +133,29 @@ class PointCheck {
     if (right.is_undefined()) return std::nullopt;
     const RecordedProduct::Cotangent& one = product_.cotangents[k];
     const bool is_finite = one.parts.empty() || std::isfinite(recorded(one, i));
-    if (found.is_undefined() || !is_finite) return by_contract(k, i);
-    if (meet(right, found)) return std::nullopt;
-    if (!nearby_) nearby_ = results(reference_, neighbourhood());
-    const Interval near = nearby_ ? (*nearby_)[k].values[i] : Interval::undefined();
-    if (near.is_undefined()) return by_contract(k, i);
-    if (meet(near, found)) return std::nullopt;
-    return broken(k, i, "the derivative's " + text(right), text(found));
+    if (!is_finite || (found.is_undefined() && product_.standing == RecordedProduct::Standing::proved)) return by_contract(k, i);
+    if (found.is_undefined() || product_.standing == RecordedProduct::Standing::open) return std::nullopt;
+    const bool is_met = meet(right, found);
+    if (is_met && !has_choices_) return std::nullopt;
+    if (!nearby_) {
+      nearby_ = nodes_of<Interval>(reference_, neighbourhood()).value_or(Intervals());
+    }
+    const Interval near = nearby_->empty() ? Interval::undefined() : (*nearby_)[reference_.outputs[k]].values[i];
+    if (near.is_undefined()) return is_met ? std::nullopt : by_contract(k, i);
+    if (!is_met && !meet(near, found)) return broken(k, i, "the derivative's " + text(right), text(found));
+    return at_corner(k, i);
+  }
+
+  // P3.
+  std::optional<Rejection> at_corner(std::size_t k, std::size_t i) {
+    if (!corners_->is_open(*nearby_, k, i)) return std::nullopt;
+    const auto set = corners_->cotangent(point_, k, i);
+    if (!set) return std::nullopt;
+    ++corner_count_;
+    if (meet(*set, found_[k].values[i])) return std::nullopt;
+    return broken(k, i,
+                  "a cotangent " + std::string(set->is_point() ? "" : "in ") + text(*set) + ", which the derivatives on all sides give",
+                  text(found_[k].values[i]));
   }
 
   // Real operands moved by the least step of double to either side.
@@ -185,7 +210,10 @@ class PointCheck {
   const std::string& place_;
   Graph reference_;
   Intervals point_, right_, found_;  // the point, D and F there
-  std::optional<Intervals> nearby_;  // D around it
+  std::optional<Intervals> nearby_;  // all nodes of D around it; empty where they have no value
+  std::optional<Corners> corners_;
+  bool has_choices_ = false;
+  std::size_t corner_count_ = 0;
   std::optional<Outcome<std::vector<contracts::Admissible>>> sets_;
 };
 
@@ -220,6 +248,11 @@ Domain recorded_range(const Tensor& tensor) {
   return {std::fmax(lo - room, -kMost), std::fmin(hi + room, kMost)};
 }
 
-std::optional<Rejection> check_point(const RecordedProduct& product, const std::string& place) { return PointCheck(product, place).run(); }
+std::optional<Rejection> check_point(const RecordedProduct& product, const std::string& place, std::size_t* corners) {
+  PointCheck check(product, place);
+  auto why = check.run();
+  if (corners != nullptr) *corners += check.corners();
+  return why;
+}
 
 }  // namespace assay::kernel

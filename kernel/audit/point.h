@@ -1,9 +1,12 @@
 // A recorded product at the point of the run. Private to this folder.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernel/gradients/adjointness/adjointness.h"
@@ -28,16 +31,37 @@ struct RecordedProduct {
   std::vector<Tensor> operands;                         // and y_bar; empty where one of them was not recorded
   std::vector<Cotangent> cotangents;                    // one per output of `backward`
   const ExecutionModel& model;
-  bool is_stored_short = false;                    // something of the run is stored in 16 bits
+  bool is_stored_short = false;  // something of the run is stored in 16 bits
+  // What was shown at random points. Of a product of which nothing could be decided there P2 alone is asked; of one that they refuse P1, as
+  // everywhere.
+  enum class Standing : std::uint8_t { proved, open, refused } standing = Standing::proved;
   std::function<Outcome<Graph>()> reference = {};  // the derivative's graph, with the inputs of `backward`; none: that of J^T y_bar
 };
 
-// P1 and P2 of point.cpp, for a product that is right at random points. Its code is gradient.value; declined where what would decide is
-// missing.
-[[nodiscard]] std::optional<Rejection> check_point(const RecordedProduct& product, const std::string& place);
+// P1 to P3 of point.cpp, for a product that is right at random points. Its code is gradient.value; declined where what would decide is
+// missing. `corners` grows by the elements that were judged where a choice is open.
+[[nodiscard]] std::optional<Rejection> check_point(const RecordedProduct& product, const std::string& place,
+                                                   std::size_t* corners = nullptr);
 
 // The recorded elements. NaN and infinities, which have no place in a derivative, are undefined; so are integers that no double holds.
 [[nodiscard]] Array<Interval> enclosed(const Tensor& tensor);
+
+// All nodes of a graph, whose constants may be no finite numbers: those are undefined. Nothing where an op has no value.
+template <class S>
+[[nodiscard]] std::optional<std::vector<Array<S>>> nodes_of(Graph graph, std::vector<Array<S>> values) {
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    Node& node = graph.nodes[id];
+    if (node.op != Op::constant || !is_float(node.dtype)) continue;
+    const Array<Interval> constant = enclosed(node.value);
+    if (std::ranges::none_of(constant.values, [](const Interval& one) { return one.is_undefined(); })) continue;
+    node.op = Op::input;
+    graph.inputs.push_back(id);
+    values.push_back({constant.shape, {constant.values.begin(), constant.values.end()}});
+  }
+  auto nodes = evaluate<S>(graph, values);
+  if (!nodes) return std::nullopt;
+  return std::move(nodes).value();
+}
 
 // Where elements like the recorded ones are drawn.
 [[nodiscard]] Domain recorded_range(const Tensor& tensor);

@@ -16,6 +16,7 @@
 
 #include "kernel/gradients/adjointness/adjointness.h"
 #include "semantics/graph/trace.h"
+#include "semantics/numbers/interval.h"
 #include "semantics/outcome.h"
 
 namespace assay::kernel {
@@ -32,7 +33,10 @@ struct GradientStep {
   std::optional<Adjointness> proof;  // of a product; none for a sum and for kinks
   std::size_t kinks = 0;             // recorded cotangents at kinks that were judged
   std::optional<Rejection> failure;
-  bool is_surrogate = false;  // the product is judged as that of a declared surrogate, not of the region's meaning
+  bool is_surrogate = false;                        // the product is judged as that of a declared surrogate, not of the region's meaning
+  std::optional<std::uint32_t> vjp = std::nullopt;  // of a product: its index in Trace::vjps
+  std::optional<Interval> weights = std::nullopt;   // of kinks: the hull of the sets that their weights may be in
+  std::size_t corners = 0;                          // of a product: elements judged by one-sided derivatives (kernel/audit/corners.h)
 };
 
 // One step per region whose results need a cotangent, per sum of cotangents, and per region with recorded points at kinks. Failures:
@@ -41,9 +45,17 @@ struct GradientStep {
 //   gradient.product       a product that is not the adjoint of the derivative: `found` says where; or, declined, one that
 //                          could not be decided
 //   gradient.value         a product that is right at random points and wrong at the recorded one (kernel/audit/point.cpp)
+//   gradient.nothing       declined: a gradient of no tensor, or a trace without regions
+//   gradient.detached      declined: every way from all tensors of the gradient to the output passes a detached one
+//   gradient.finite        a gradient that is NaN or infinite where the derivative is bounded; declined where that is not known
 //   gradient.kink          a recorded cotangent at a kink that no element of the Clarke derivative, or not that of the convention, gives
 [[nodiscard]] std::vector<GradientStep> check_gradient(const Trace& trace, std::size_t gradient, std::uint64_t seed,
-                                                       KinkConvention convention = KinkConvention::any);
+                                                       KinkConvention convention = KinkConvention::any,
+                                                       std::vector<bool>* judged = nullptr);
+// `judged`, one mark per product (Trace::vjps), tells which ones the gradients of a trace needed. These are steps of the others: a recorded
+// product is judged whoever needs it.
+[[nodiscard]] std::vector<GradientStep> check_other_products(const Trace& trace, std::vector<bool> judged, std::uint64_t seed,
+                                                             KinkConvention convention = KinkConvention::any);
 
 // The recorded cotangents of one product (an index into Trace::vjps, of a trace that opens no region) at kinks alone: no proof of the
 // product, for kernels that are seen from outside.

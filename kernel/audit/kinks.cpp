@@ -84,6 +84,10 @@ class KinkCheck {
     if (!is_judged(region_) || !differentiated() || !found_kinks()) return {};
     KinkOutcome outcome;
     outcome.failure = judge(outcome.judged);
+    for (const At& at : kinks_) {
+      const Interval& weight = weights_[at.claim].values[at.element];
+      outcome.weights = outcome.weights ? hull(*outcome.weights, weight) : weight;
+    }
     if (!outcome.failure && is_extremum(region_.graph.nodes.back().op)) outcome.failure = judge_rows();
     if (!outcome.failure && convention_ == KinkConvention::pytorch) outcome.failure = judge_convention();
     return outcome;

@@ -5,12 +5,14 @@
 
 #include "kernel/audit/gradients.h"
 #include "semantics/graph/trace.h"
+#include "semantics/numbers/interval.h"
 #include "semantics/outcome.h"
 
 namespace assay::kernel {
 
 struct KinkOutcome {
-  std::size_t judged = 0;  // recorded cotangents at kinks
+  std::size_t judged = 0;           // recorded cotangents at kinks
+  std::optional<Interval> weights;  // the hull of the sets that their weights may be in
   std::optional<Rejection> failure;
 };
 

@@ -38,6 +38,7 @@ class Slice {
   // constants of their recorded bits; of the real ones is_closed() tells.
   Outcome<NodeId> node_of(TraceTensorId id);
 
+  [[nodiscard]] bool knows(TraceTensorId id) const { return known_.contains(id); }
   [[nodiscard]] bool is_closed() const { return closed_; }
   [[nodiscard]] Graph& graph() { return graph_; }
 

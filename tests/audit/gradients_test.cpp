@@ -204,3 +204,106 @@ TEST_CASE("gradients: zeros that flow on without the seed have their products", 
   const auto codes = failures(run.trace);
   CHECK(std::ranges::none_of(codes, [](const std::string& code) { return code.starts_with("gradient.missing"); }));
 }
+
+namespace {
+
+// y = x w, the gradient of x from that seed: a value of the forward pass. Right, or zero.
+Trace with_seed(const std::string& seed, bool right) {
+  Run run;
+  const auto x = run.given("x", {3}, {1, 2, 3}), w = run.given("w", {3}, {2, 3, 4}, Trace::Origin::parameter);
+  const auto y = run.apply(Op::mul, {x, w});
+  const auto from = seed == "x" ? x : seed == "w" ? w : y;
+  const auto x_bar = right ? run.apply(Op::mul, {from, w}) : run.apply(Op::sub, {from, from});
+  run.claim(y, from, {{0, x_bar}});
+  run.trace.outputs = {y, x_bar};
+  run.trace.gradients = {{y, from, {{x, x_bar}}}};
+  return run.trace;
+}
+
+}  // namespace
+
+TEST_CASE("gradients: a seed that is a value of the forward pass hides no product", "[gradients]") {
+  for (const std::string seed : {"x", "w", "y"}) {
+    INFO(seed);
+    CHECK(failures(with_seed(seed, true)).empty());
+    CHECK(failures(with_seed(seed, false)).size() == 1);
+    Trace lost = with_seed(seed, true);  // no product at all, and a gradient that says 0
+    lost.vjps.clear();
+    CHECK_FALSE(failures(lost).empty());
+  }
+}
+
+TEST_CASE("gradients: a forward pass that reads the seed is judged like any other", "[gradients]") {
+  for (const bool right : {true, false}) {
+    Run run;  // y = tanh(x + 0 seed)
+    const auto x = run.given("x", {3}, {1, 2, 3}), seed = run.given("seed", {3}, {1, -2, 5}), one = run.given("one", {}, {1});
+    const auto none = run.apply(Op::scale, {seed}, ScaleAttributes{0});
+    const auto s = run.apply(Op::add, {x, none}), y = run.apply(Op::tanh, {s});
+    const auto slope = run.apply(Op::sub, {one, run.apply(Op::mul, {y, y})});
+    const auto s_bar = run.apply(Op::mul, {seed, slope});
+    const auto x_bar = right ? s_bar : run.apply(Op::scale, {s_bar}, ScaleAttributes{0});
+    run.claim(y, seed, {{0, x_bar}});
+    run.claim(s, x_bar, {{0, x_bar}});
+    run.trace.outputs = {y, x_bar};
+    run.trace.gradients = {{y, seed, {{x, x_bar}}}};
+    CHECK(failures(run.trace).empty() == right);
+  }
+}
+
+TEST_CASE("gradients: a product that reads its cotangent as a value too is judged by what it means", "[gradients]") {
+  for (const float factor : {1.0F, 2.0F, 0.5F}) {
+    Run run;  // y = x^2 w from the seed w: x_bar = 2 x w w
+    const auto x = run.given("x", {2}, {1.5F, -2}), w = run.given("w", {2}, {3, 4});
+    const auto y = run.apply(Op::mul, {run.apply(Op::mul, {x, x}), w});
+    const auto square = static_cast<Run::Id>(y - 1);
+    const auto square_bar = run.apply(Op::mul, {w, w});
+    const auto half = run.apply(Op::mul, {square_bar, x});
+    const auto x_bar = run.apply(Op::scale, {half}, ScaleAttributes{2 * factor});
+    run.claim(y, w, {{0, square_bar}});
+    run.claim(square, square_bar, {{0, x_bar}});
+    run.trace.outputs = {y, x_bar};
+    run.trace.gradients = {{y, w, {{x, x_bar}}}};
+    // Two positions of one operand: the product of x^2 is claimed at one of them.
+    CHECK(failures(run.trace).empty() == (factor == 1));
+  }
+}
+
+TEST_CASE("gradients: a recorded product is judged whoever needs it", "[gradients]") {
+  for (const bool right : {true, false}) {
+    Run run;  // the gradient of w alone is asked for, and that of x was recorded as well
+    const auto x = run.given("x", {3}, {1, 2, 3}), w = run.given("w", {3}, {2, 3, 4}), seed = run.given("seed", {3}, {1, 1, 2});
+    const auto y = run.apply(Op::mul, {x, w});
+    const auto x_bar = run.apply(Op::mul, {seed, right ? w : x}), w_bar = run.apply(Op::mul, {seed, x});
+    run.claim(y, seed, {{0, x_bar}, {1, w_bar}});
+    run.trace.outputs = {y, x_bar, w_bar};
+    run.trace.gradients = {{y, seed, {{w, w_bar}}}};
+    CHECK(failures(run.trace) == (right ? std::vector<std::string>{} : std::vector<std::string>{"gradient.product at region 0 (mul)"}));
+    // A product off every way to the output.
+    const auto unused = run.apply(Op::mul, {x, x});
+    run.trace.outputs.push_back(unused);
+    run.claim(unused, seed, {{0, x_bar}, {1, x_bar}});
+    std::vector<bool> judged(run.trace.vjps.size(), false);
+    for (const kernel::GradientStep& step : kernel::check_gradient(run.trace, 0, 7, kernel::KinkConvention::any, &judged))
+      CHECK(step.failure.has_value() != right);
+    CHECK(judged == std::vector<bool>{true, false});
+    const auto others = kernel::check_other_products(run.trace, judged, 7);
+    REQUIRE(others.size() == 1);
+    CHECK(others[0].failure.has_value() == right);  // seed x, or seed w, is half of what x x gives only where x is twice
+  }
+}
+
+TEST_CASE("gradients: of nothing, and of what is detached, is undecided by name", "[gradients]") {
+  const Step step = training_step();
+  Trace nothing = step.run.trace;
+  nothing.gradients[0].of.clear();
+  CHECK(failures(nothing) == std::vector<std::string>{"gradient.nothing at gradient of '" + nothing.tensors[step.loss].name + "'"});
+  for (const bool declared : {true, false}) {
+    Run run;  // the output itself is detached
+    const auto x = run.given("x", {2}, {1, 2}), seed = run.given("seed", {2}, {1, 1}), none = run.given("none", {}, {0});
+    const auto y = run.apply(Op::mul, {x, x}), x_bar = run.apply(Op::expand, {none}, ShapeAttributes{{2}});
+    run.trace.outputs = {y, x_bar};
+    run.trace.gradients = {{y, seed, {{x, x_bar}}}};
+    if (declared) run.trace.detached = {y};
+    CHECK(failures(run.trace).front() == (declared ? "gradient.detached at gradient of 'x'" : "gradient.missing at region 0 (mul)"));
+  }
+}

@@ -1,0 +1,267 @@
+// Products: the recorded regions between a cotangent and those that follow from it, as a graph, beside that of the region they are of.
+
+#include "kernel/audit/product.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernel/audit/point.h"
+#include "kernel/gradients/derivatives/differentiate.h"
+
+namespace assay::kernel {
+
+struct ProductCheck::Case {
+  AdjointCase one;
+  Graph backward;
+  Tensors operands;       // the inputs of both
+  bool is_closed = true;  // the product reads no tensor from elsewhere, beyond single numbers
+  // The cotangent's node, and the node that is the same tensor as a value of the forward pass, where it is one.
+  NodeId y_bar = 0;
+  std::optional<NodeId> as_value = std::nullopt;
+};
+
+namespace {
+
+using Standing = RecordedProduct::Standing;
+
+std::vector<TraceTensorId> different(std::vector<TraceTensorId> ids) {
+  std::ranges::sort(ids);
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  return ids;
+}
+
+bool has_position(const Region& region, const Trace::Vjp* vjp, TraceTensorId id) {
+  return vjp != nullptr && std::ranges::any_of(vjp->cotangents, [&](const auto& one) { return region.operands[one.first] == id; });
+}
+
+// What the product declares in place of the region's result.
+Outcome<NodeId> surrogate_of(const Region& region, const Trace::Vjp& vjp, Slice& forward) {
+  std::vector<NodeId> inputs;
+  for (const TraceTensorId id : region.operands) {
+    auto node = forward.node_of(id);
+    if (!node) return node;
+    inputs.push_back(node.value());
+  }
+  auto outputs = append_graph(forward.graph(), *vjp.surrogate, inputs);
+  if (!outputs) return outputs.rejection();
+  return outputs.value()[0];
+}
+
+// An operand whose cotangent nobody recorded and nobody needs: the reference's.
+Outcome<NodeId> own(const Graph& graph, TraceTensorId id, const std::vector<TraceTensorId>& operands, NodeId y_bar, Slice& backward) {
+  const auto position = static_cast<std::size_t>(std::ranges::lower_bound(operands, id) - operands.begin());
+  const auto reverse = differentiate(graph, 0, std::span(&position, 1));
+  if (!reverse) return reverse.rejection();
+  std::vector<NodeId> inputs = backward.graph().inputs;
+  inputs.back() = y_bar;
+  auto outputs = append_graph(backward.graph(), reverse.value(), inputs);
+  if (!outputs) return outputs.rejection();
+  return outputs.value()[0];
+}
+
+// Where a graph reads a node.
+struct Reads {
+  std::vector<NodeId*> places;
+  Reads(Graph& graph, NodeId of, NodeId after) {
+    for (NodeId id = after + 1; id < graph.nodes.size(); ++id) {
+      for (NodeId& operand : graph.nodes[id].operands) {
+        if (operand == of) places.push_back(&operand);
+      }
+    }
+    for (NodeId& output : graph.outputs) {
+      if (output == of) places.push_back(&output);
+    }
+  }
+};
+
+}  // namespace
+
+ProductCheck::ProductCheck(const Trace& recorded, const Opened& opened, const Producers& producers, const std::vector<bool>& needed,
+                           std::uint64_t seed)
+    : recorded_(recorded),
+      trace_(opened.trace),
+      opened_(opened),
+      producers_(producers),
+      needed_(needed),
+      seed_(seed),
+      stores_short_(
+          std::ranges::any_of(trace_.tensors, [](const Trace::Entry& entry) { return entry.storage != ExecutionModel::Storage::same; })) {}
+
+Outcome<Adjointness> ProductCheck::judge(std::uint32_t r, std::uint32_t k, const Trace::Vjp* vjp, const std::string& place) {
+  corners_ = 0;
+  const Region& region = trace_.regions[r];
+  const Tensors operands = different(region.operands);
+  const auto judged = [&](const Tensors& from) -> Outcome<Adjointness> {
+    const auto one = case_of(r, k, vjp, from, place);
+    if (!one) return one.rejection();
+    return outcome_of(one.value(), r, vjp);
+  };
+  auto outcome = judged(operands);
+  if (vjp == nullptr || outcome || outcome.rejection().kind != Rejection::Kind::rejected) return outcome;
+  if (const Tensors inputs = composed(region, *vjp); inputs != operands) {
+    if (auto again = judged(inputs)) return again;
+  }
+  return outcome;
+}
+
+// What a region reads, where it is no function of its operands alone that the product is of: an operand that the run computed and that gets no
+// cotangent here is composed of what it was computed from, and integers are those of the run. That says the same of the run: the region and
+// those before it together compute the same result, and all that flows through such an operand is in the product.
+std::vector<TraceTensorId> ProductCheck::composed(const Region& region, const Trace::Vjp& vjp) const {
+  std::vector<bool> stops(trace_.tensors.size(), false);
+  for (const auto& [operand, id] : vjp.cotangents) stops[region.operands[operand]] = true;
+  for (const TraceTensorId id : trace_.detached) stops[id] = true;
+  Tensors inputs = producers_.ends_of(region.operands, [&](TraceTensorId id) { return stops[id]; });
+  std::erase_if(inputs, [&](TraceTensorId id) { return !is_real(id); });
+  return inputs;
+}
+
+// The recorded product of region r, as a graph from tensors (different operands, or what they are composed of) and the cotangent.
+Outcome<ProductCheck::Case> ProductCheck::case_of(std::uint32_t r, std::uint32_t k, const Trace::Vjp* vjp, const Tensors& operands,
+                                                  const std::string& place) const {
+  const Region& region = trace_.regions[r];
+  Case made;
+  made.operands = operands;
+  made.one.name = place;
+  Slice forward(trace_, producers_), backward(trace_, producers_);
+  for (const TraceTensorId id : operands) {
+    forward.add_input(id);
+    backward.add_input(id);
+    made.one.domains.push_back(recorded_range(trace_.tensors[id].value));
+  }
+  auto y = vjp != nullptr && vjp->surrogate ? surrogate_of(region, *vjp, forward) : forward.node_of(region.results[k]);
+  if (!y) return y.rejection();
+  const bool is_value = vjp != nullptr && forward.knows(vjp->cotangent);
+  made.one.graph = std::move(forward.graph());
+  made.one.graph.mark_output(y.value(), "y");
+  // The region's results may be read by its product: they are computed again. The cotangent is an input.
+  const Tensor& like = trace_.tensors[region.results[k]].value;
+  made.y_bar = backward.graph().append_input(like.dtype(), like.shape(), "y_bar");
+  if (is_value) {
+    auto node = backward.node_of(vjp->cotangent);
+    if (!node) return node.rejection();
+    made.as_value = node.value();
+  }
+  if (vjp != nullptr) backward.define(vjp->cotangent, made.y_bar);
+  for (const TraceTensorId id : operands) {
+    if (!is_real(id)) continue;
+    auto total = has_position(region, vjp, id) ? claimed(region, *vjp, id, backward)
+                 : needed_[id]                 ? zero(id, backward.graph())
+                                               : own(made.one.graph, id, operands, made.y_bar, backward);
+    if (!total) return total.rejection();
+    backward.graph().mark_output(total.value(), trace_.tensors[id].name);
+  }
+  made.is_closed = backward.is_closed();
+  made.backward = std::move(backward.graph());
+  return made;
+}
+
+Outcome<Adjointness> ProductCheck::outcome_of(const Case& one, std::uint32_t r, const Trace::Vjp* vjp) {
+  auto outcome = check_adjointness(one.one, one.backward, seed_);
+  if (vjp == nullptr) return outcome;
+  const bool is_rejected = !outcome && outcome.rejection().kind == Rejection::Kind::rejected;
+  if (is_rejected && one.as_value) return with_reads(one, r, *vjp, std::move(outcome));
+  // Undecided at random points: the recorded one may tell, if it is known which operands the product is of.
+  if (outcome || (!is_rejected && composed(trace_.regions[r], *vjp) == one.operands)) {
+    auto why = at_the_point(one, r, *vjp, outcome ? Standing::proved : Standing::open);
+    if (why && (outcome || why->kind == Rejection::Kind::rejected)) return *std::move(why);
+  }
+  if (outcome || one.is_closed || outcome.rejection().kind != Rejection::Kind::rejected) return outcome;
+  Rejection why = outcome.rejection();  // perhaps because of a tensor from elsewhere, of which the composition knows nothing
+  why.kind = Rejection::Kind::declined;
+  return why;
+}
+
+// The cotangent is also a value of the forward pass: a seed that the forward pass reads. Where the product reads that tensor, it may mean
+// either. If some choice makes the product right for all operands and all cotangents, it is right for the recorded ones, which are equal.
+Outcome<Adjointness> ProductCheck::with_reads(const Case& one, std::uint32_t r, const Trace::Vjp& vjp, Outcome<Adjointness> outcome) {
+  constexpr std::size_t kMostReads = 6;
+  Case chosen = one;
+  const Reads reads(chosen.backward, one.y_bar, std::max(one.y_bar, *one.as_value));
+  if (reads.places.empty()) return outcome;
+  for (std::size_t choice = 1; reads.places.size() <= kMostReads && choice < std::size_t{1} << reads.places.size(); ++choice) {
+    for (std::size_t i = 0; i < reads.places.size(); ++i) *reads.places[i] = (choice >> i & 1) != 0 ? *one.as_value : one.y_bar;
+    auto again = check_adjointness(one.one, chosen.backward, seed_);
+    if (!again) continue;
+    if (auto why = at_the_point(chosen, r, vjp, Standing::proved)) return *std::move(why);
+    return again;
+  }
+  // An operand has one value at the recorded point, in either meaning. A result has not: it was rounded.
+  if (one.backward.node(*one.as_value).op == Op::input) {
+    if (auto why = at_the_point(one, r, vjp, Standing::refused); why && why->kind == Rejection::Kind::rejected) return *std::move(why);
+  }
+  Rejection why = outcome.rejection();
+  why.kind = Rejection::Kind::declined;
+  why.found += "; the cotangent '" + trace_.tensors[vjp.cotangent].name + "' is also a value of the forward pass: record a copy of it";
+  return why;
+}
+
+// The same product at the recorded point. Where it is not proved, a value that is wrong there is wrong all the same.
+std::optional<Rejection> ProductCheck::at_the_point(const Case& one, std::uint32_t r, const Trace::Vjp& vjp,
+                                                    RecordedProduct::Standing standing) {
+  RecordedProduct product{one.one.graph, one.backward, {}, {}, {}, trace_.regions[r].model, stores_short_};
+  product.standing = standing;
+  Tensors arguments = one.operands;
+  arguments.push_back(vjp.cotangent);
+  product.point = [&] {
+    std::vector<Array<Interval>> values;
+    for (const TraceTensorId id : arguments) values.push_back(value_of(id));
+    return values;
+  };
+  if (std::ranges::all_of(arguments, [&](TraceTensorId id) { return id < opened_.recorded; })) {
+    for (const TraceTensorId id : arguments) product.operands.push_back(trace_.tensors[id].value);
+  }
+  for (const TraceTensorId id : one.operands) {
+    if (!is_real(id)) continue;
+    RecordedProduct::Cotangent cotangent{trace_.tensors[id].name, needed_[id] || has_position(trace_.regions[r], &vjp, id)};
+    bool is_recorded = true;
+    for (const auto& [operand, part] : vjp.cotangents) {
+      if (trace_.regions[r].operands[operand] != id) continue;
+      is_recorded = is_recorded && part < opened_.recorded;
+      cotangent.parts.push_back(&trace_.tensors[part].value);
+      if (cotangent.parts.size() == 1) cotangent.name = trace_.tensors[part].name;
+      cotangent.storage = cotangent.parts.size() == 1 ? trace_.tensors[part].storage : ExecutionModel::Storage::same;
+    }
+    if (!is_recorded) cotangent.parts.clear();
+    product.cotangents.push_back(std::move(cotangent));
+  }
+  corners_ = 0;
+  return check_point(product, one.one.name, &corners_);
+}
+
+// What a tensor holds: as it was recorded, or what its region computes of recorded operands, over the reals.
+Array<Interval> ProductCheck::value_of(TraceTensorId id) {
+  if (id < opened_.recorded) return enclosed(trace_.tensors[id].value);
+  const auto [index, node] = opened_.inner[id - opened_.recorded];
+  const auto known = std::ranges::find(inside_, index, [](const Inside& one) { return one.region; });
+  if (known != inside_.end()) return known->nodes[node];
+  const Region& region = recorded_.regions[index];
+  std::vector<Array<Interval>> inputs;
+  for (const TraceTensorId operand : region.operands) inputs.push_back(enclosed(recorded_.tensors[operand].value));
+  auto nodes = evaluate<Interval>(region.graph, inputs);
+  if (!nodes) return {trace_.tensors[id].value.shape(), std::vector(trace_.tensors[id].value.size(), Interval::undefined())};
+  std::swap(inside_[0], inside_[1]);
+  inside_[0] = {index, std::move(nodes).value()};
+  return inside_[0].nodes[node];
+}
+
+Outcome<NodeId> ProductCheck::zero(TraceTensorId id, Graph& graph) const {
+  const Tensor& like = trace_.tensors[id].value;
+  return graph.append_constant(Tensor(like.dtype(), like.shape(), std::make_shared<std::vector<std::byte>>(like.bytes().size())));
+}
+
+// The sum of what is claimed for all positions of one operand.
+Outcome<NodeId> ProductCheck::claimed(const Region& region, const Trace::Vjp& vjp, TraceTensorId id, Slice& backward) const {
+  std::optional<NodeId> sum;
+  for (const auto& [operand, cotangent] : vjp.cotangents) {
+    if (region.operands[operand] != id) continue;
+    auto node = backward.node_of(cotangent);
+    if (!node) return node;
+    auto total = sum ? backward.graph().append(Op::add, {*sum, node.value()}) : node;
+    if (!total) return total;
+    sum = total.value();
+  }
+  return *sum;
+}
+
+}  // namespace assay::kernel

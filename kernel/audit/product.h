@@ -1,0 +1,66 @@
+// One recorded product: whether it is the vector-Jacobian product of its region's meaning. Private to this folder.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernel/audit/opened.h"
+#include "kernel/audit/point.h"
+#include "kernel/audit/slice.h"
+#include "kernel/gradients/adjointness/adjointness.h"
+#include "semantics/graph/trace.h"
+#include "semantics/numbers/interval.h"
+#include "semantics/ops/denote.h"
+#include "semantics/outcome.h"
+
+namespace assay::kernel {
+
+class ProductCheck {
+ public:
+  // `needed` says per tensor of the opened trace whether the gradient needs its cotangent: where nothing was recorded of one, it counts as 0.
+  ProductCheck(const Trace& recorded, const Opened& opened, const Producers& producers, const std::vector<bool>& needed,
+               std::uint64_t seed);
+
+  // Of result k of region r: the product that was recorded, or none. Every cotangent that it gives is judged, whoever needs it. A rejection
+  // with the code gradient.value is of the recorded point, any other one of random points.
+  [[nodiscard]] Outcome<Adjointness> judge(std::uint32_t r, std::uint32_t k, const Trace::Vjp* vjp, const std::string& place);
+  // Elements of the last one that were judged where a choice is open.
+  [[nodiscard]] std::size_t corners() const { return corners_; }
+
+ private:
+  using Tensors = std::vector<TraceTensorId>;
+  // What is compared: y, and a cotangent for each real one of the tensors that it is computed from.
+  struct Case;
+
+  [[nodiscard]] bool is_real(TraceTensorId id) const { return is_float(trace_.tensors[id].value.dtype()); }
+  [[nodiscard]] Tensors composed(const Region& region, const Trace::Vjp& vjp) const;
+  [[nodiscard]] Outcome<Case> case_of(std::uint32_t r, std::uint32_t k, const Trace::Vjp* vjp, const Tensors& operands,
+                                      const std::string& place) const;
+  [[nodiscard]] Outcome<Adjointness> outcome_of(const Case& one, std::uint32_t r, const Trace::Vjp* vjp);
+  [[nodiscard]] Outcome<Adjointness> with_reads(const Case& one, std::uint32_t r, const Trace::Vjp& vjp, Outcome<Adjointness> outcome);
+  [[nodiscard]] std::optional<Rejection> at_the_point(const Case& one, std::uint32_t r, const Trace::Vjp& vjp,
+                                                      RecordedProduct::Standing standing);
+  [[nodiscard]] Array<Interval> value_of(TraceTensorId id);
+  [[nodiscard]] Outcome<NodeId> zero(TraceTensorId id, Graph& graph) const;
+  [[nodiscard]] Outcome<NodeId> claimed(const Region& region, const Trace::Vjp& vjp, TraceTensorId id, Slice& backward) const;
+
+  const Trace& recorded_;
+  const Trace& trace_;
+  const Opened& opened_;
+  const Producers& producers_;
+  const std::vector<bool>& needed_;
+  std::uint64_t seed_;
+  std::size_t corners_ = 0;
+  bool stores_short_;  // any tensor in 16 bits
+  // The values of all nodes of a region, of the two that were asked for last: one forward, one backward.
+  struct Inside {
+    std::uint32_t region = UINT32_MAX;
+    std::vector<Array<Interval>> nodes;
+  };
+  std::array<Inside, 2> inside_;
+};
+
+}  // namespace assay::kernel

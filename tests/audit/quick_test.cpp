@@ -155,9 +155,10 @@ TEST_CASE("quick judgements: nothing passes that the contract does not admit, an
         if (!audit) FAIL(audit.rejection().to_text());
         const kernel::RegionAudit::Counts counts = audit.value().total();
         INFO(op_row(one.op).name << " " << to_string(one.operands[0]) << " data " << static_cast<int>(data) << " turn " << turn);
-        CHECK(counts.passed == full.value().passed);
+        const std::size_t free = one.op == Op::step ? full.value().vacuous : 0;  // a weight of a kink, which may be any of its set
+        CHECK(counts.passed == full.value().passed + free);
         CHECK(counts.failed == full.value().failed);
-        CHECK(counts.vacuous == full.value().vacuous);
+        CHECK(counts.vacuous == full.value().vacuous - free);
         if (full.value().first_failure && counts.failed > 0) CHECK(audit.value().first->element == *full.value().first_failure);
         elements += values.size();
         failed += counts.failed;

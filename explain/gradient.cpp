@@ -28,7 +28,8 @@ double largest(const Values& x) {
 
 bool is_like(const Values& a, const Values& b, double factor = 1) {
   const double room = kAlike * std::fmax(largest(a), largest(b));
-  if (a.size() != b.size() || !(room > 0)) return a.size() == b.size() && largest(a) == largest(b);
+  if (a.size() != b.size() || !std::isfinite(room)) return false;
+  if (!(room > 0)) return largest(a) == largest(b);
   for (std::size_t i = 0; i < a.size(); ++i)
     if (!(std::fabs(a[i] - factor * b[i]) <= room)) return false;
   return true;
@@ -47,6 +48,17 @@ Values values_of(const Trace& trace, TraceTensorId id) {
 }
 
 std::string quoted(const Trace& trace, TraceTensorId id) { return "'" + trace.tensors[id].name + "'"; }
+
+// "NaN in 3 of 12 elements"; empty where all are finite.
+std::string not_finite_text(const Values& x) {
+  const auto nans = std::ranges::count_if(x, [](double value) { return std::isnan(value); });
+  const auto infinities = std::ranges::count_if(x, [](double value) { return std::isinf(value); });
+  const auto in = [&](const char* what, auto count) { return what + (" in " + std::to_string(count)); };
+  if (nans + infinities == 0) return "";
+  const std::string all = " of " + std::to_string(x.size()) + (x.size() == 1 ? " element" : " elements");
+  if (infinities == 0) return in("NaN", nans) + all;
+  return (nans == 0 ? "" : in("NaN", nans) + " and ") + in("infinite", infinities) + all;
+}
 
 // "twice", "half": what the recorded numbers are of the expected ones; empty where no factor fits.
 std::string factor_text(const Values& recorded, const Values& expected) {
@@ -145,6 +157,7 @@ class Product {
   [[nodiscard]] std::string pattern(TraceTensorId operand, const Values& recorded, const Values& expected,
                                     const std::vector<Values>& parts) const {
     const Shape& shape = trace_.tensors[operand].value.shape();
+    if (std::string text = not_finite_text(recorded); !text.empty()) return text;
     if (largest(recorded) == 0) return "zero";
     if (const std::string along = unsummed(operand, recorded); !along.empty()) return along;
     if (const std::string factor = factor_text(recorded, expected); !factor.empty())
@@ -267,10 +280,22 @@ Lines sum_lines(const Trace& trace, const Trace::Gradient& gradient, TraceTensor
     if (is_like(recorded, without)) lines.push_back(quoted(trace, total) + " is the sum without the term " + quoted(trace, id));
     if (is_like(recorded, doubled)) lines.push_back(quoted(trace, total) + " is the sum with this term twice: " + quoted(trace, id));
   }
-  const std::string factor = factor_text(recorded, sum);
+  const std::string factor = factor_text(recorded, sum), not_finite = not_finite_text(recorded);
+  if (lines.empty() && !not_finite.empty()) return {quoted(trace, total) + " is " + not_finite};
   if (lines.empty() && largest(recorded) == 0) lines.push_back(quoted(trace, total) + " is zero");
   if (lines.empty() && !factor.empty()) lines.push_back(quoted(trace, total) + " is " + factor + " the sum");
   return lines;
+}
+
+// A delivered gradient that is NaN or infinite.
+Lines finite_lines(const Trace& trace, const Trace::Gradient& asked, const kernel::GradientStep& step) {
+  const bool is_wrong = step.failure->kind == Rejection::Kind::rejected;
+  for (const auto& [tensor, total] : asked.of) {
+    if (!step.place.starts_with("gradient of " + quoted(trace, tensor))) continue;
+    return {"the recorded gradient of " + quoted(trace, tensor) + " is " + not_finite_text(values_of(trace, total)) +
+            (is_wrong ? ", where the derivative is a number" : "; whether the derivative is a number there is not known")};
+  }
+  return {};
 }
 
 }  // namespace
@@ -279,6 +304,8 @@ std::vector<std::string> gradient_lines(const Trace& trace, std::size_t gradient
   constexpr std::size_t kMostElements = 1 << 20;  // what words may cost
   if (!step.failure || step.is_surrogate) return {};
   const Trace::Gradient& asked = trace.gradients[gradient];
+  if (step.failure->code == "gradient.finite") return finite_lines(trace, asked, step);
+  if (step.region >= trace.regions.size()) return {};
   const std::vector<bool> marked = after(trace, asked.seed);
   const Region& region = trace.regions[step.region];
   std::size_t elements = 0;
@@ -287,8 +314,12 @@ std::vector<std::string> gradient_lines(const Trace& trace, std::size_t gradient
   const bool is_sum = step.failure->code == "gradient.accumulation";
   for (const auto& [tensor, total] : asked.of)
     if (is_sum && step.place == "gradient of " + quoted(trace, tensor)) return sum_lines(trace, asked, tensor, total, marked);
-  for (const Trace::Vjp& vjp : trace.vjps) {
-    if (vjp.of != step.region || vjp.node || vjp.result != step.result || vjp.cotangent >= kFirstInner || !marked[vjp.cotangent]) continue;
+  for (std::size_t v = 0; v < trace.vjps.size(); ++v) {
+    const Trace::Vjp& vjp = trace.vjps[v];
+    const bool is_it = step.vjp
+                           ? *step.vjp == v
+                           : vjp.of == step.region && vjp.result == step.result && vjp.cotangent < kFirstInner && marked[vjp.cotangent];
+    if (!is_it || vjp.of != step.region || vjp.node || vjp.cotangent >= kFirstInner) continue;
     if (is_sum) return sum_lines(trace, asked, region.results[vjp.result], vjp.cotangent, marked);
     return Product(trace, vjp).lines();
   }

@@ -88,11 +88,14 @@ std::string junit_xml(const GateReport& report) {
   for (const std::string& trouble : report.troubles)
     cases += "    <testcase classname=\"assay." + report.verb + "\" name=\"waivers and baseline\"><failure message=\"" + xml(trouble) +
              "\"/></testcase>\n";
+  std::string properties;
+  for (const auto& [name, fact] : report.facts) properties += "      <property name=\"" + xml(name) + "\" value=\"" + xml(fact) + "\"/>\n";
+  if (!properties.empty()) properties = "    <properties>\n" + properties + "    </properties>\n";
   const std::string counts = "tests=\"" + std::to_string(report.cases.size() + report.troubles.size()) + "\" failures=\"" +
                              std::to_string(failures) + "\" errors=\"0\" skipped=\"" + std::to_string(skipped) + "\" time=\"" +
                              seconds_text(report.seconds) + "\"";
   return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites " + counts + ">\n  <testsuite name=\"assay " + report.verb + " " +
-         xml(report.file) + "\" " + counts + ">\n" + cases + "  </testsuite>\n</testsuites>\n";
+         xml(report.file) + "\" " + counts + ">\n" + properties + cases + "  </testsuite>\n</testsuites>\n";
 }
 
 std::string sarif_json(const GateReport& report) {
@@ -129,6 +132,7 @@ std::string sarif_json(const GateReport& report) {
   for (const std::string& rule : rules) ids.push_back({{"id", rule}});
   Json driver{{"name", "Assay"}, {"version", ASSAY_VERSION}, {"rules", std::move(ids)}};
   Json run{{"tool", {{"driver", std::move(driver)}}}, {"results", std::move(results)}};
+  for (const auto& [name, fact] : report.facts) run["properties"][name] = fact;
   return Json{{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"}, {"version", "2.1.0"}, {"runs", Json::array({std::move(run)})}}
              .dump(2, ' ', true, Json::error_handler_t::replace) +
          "\n";

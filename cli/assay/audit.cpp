@@ -1,6 +1,8 @@
 // `assay audit`: a recorded run, region by region, against the contracts.
 #include <algorithm>
 #include <atomic>
+#include <cmath>
+#include <cstdio>
 #include <new>
 #include <system_error>
 #include <thread>
@@ -10,12 +12,14 @@
 #include "cli/assay/file_kind.h"
 #include "cli/assay/gate.h"
 #include "cli/assay/interruption.h"
+#include "cli/assay/names.h"
 #include "cli/assay/output_file.h"
 #include "cli/assay/report.h"
 #include "formats/trace.h"
 #include "frontends/files.h"
 #include "frontends/onnx/import.h"
 #include "kernel/audit/audit.h"
+#include "kernel/audit/work.h"
 #include "probes/faults.h"
 
 namespace assay::cli {
@@ -45,6 +49,12 @@ GateCase judged(const Trace& trace, std::size_t index, const kernel::Sampling& s
 }
 
 }  // namespace
+
+std::string rounded(double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.3g", value);
+  return text;
+}
 
 std::vector<GateCase> opaque_cases(const Trace& trace) {
   std::vector<GateCase> cases;
@@ -92,12 +102,47 @@ std::vector<GateCase> audit_regions(const Trace& trace, unsigned jobs, const ker
   return cases;
 }
 
+namespace {
+
+// What judging a trace may take follows from its length: values inside of regions have any size.
+//
+//   elements of all nodes of a region   2^20 + 16 L, or if that is more one for each 128 bytes of --memory
+//   work of all regions                 2^23 + 64 (L / 4)^1.5, or --budget; a product of recorded matrices takes at most (L / 4)^1.5
+//
+// for L bytes of trace.
+Outcome<Done> check_cost(const Trace& trace, const std::string& path, std::uint64_t length, const Limits& limits) {
+  constexpr double kBytesPerElement = 128;
+  const auto bytes = static_cast<double>(length);
+  const double most_elements = std::fmax(0x1p20 + 16 * bytes, static_cast<double>(limits.memory.value_or(0)) / kBytesPerElement);
+  const double most_work = limits.work.value_or(0x1p23 + 64 * std::pow(bytes / 4, 1.5));
+  double work = 0;
+  for (std::size_t r = 0; r < trace.regions.size(); ++r) {
+    const auto refuse_region = [&](const char* code, const char* unit, double most, double found, const char* option) {
+      return Rejection{Rejection::Kind::declined,
+                       code,
+                       path + ", " + reports::case_of(trace, r).name,
+                       "at most " + rounded(most) + " " + unit + ", by the trace's length",
+                       "about " + rounded(found) + " up to here",
+                       std::string("allow more with ") + option};
+    };
+    const double elements = kernel::elements_of(trace.regions[r].graph);
+    work += kernel::work_of(trace.regions[r].graph);
+    if (!(elements <= most_elements))
+      return refuse_region("gate.memory", "elements inside of a region", most_elements, elements, "--memory");
+    if (!(work <= most_work)) return refuse_region("gate.work", "terms and elements in all regions", most_work, work, "--budget");
+  }
+  return Done{};
+}
+
+}  // namespace
+
 Outcome<Trace> open_trace(const std::string& path, const Limits& limits, GateReport& report) {
   if (file_bytes(path) > memory_rule(limits).most) return beyond_memory(path);
   const auto file = read_file(path);
   if (!file) return unread(file.rejection(), path);
   auto trace = formats::read_trace(file.value().bytes);
   if (!trace) return recognised(in_file(trace.rejection(), path), path, FileKind::trace);
+  if (auto fits = check_cost(trace.value(), path, file.value().bytes.size(), limits); !fits) return fits.rejection();
   report.file = path;
   report.facts = {{"sha256", hex(file.value().sha256)}};
   add_facts(trace.value(), report);
@@ -108,6 +153,27 @@ void add_facts(const Trace& trace, GateReport& report) {
   report.facts.emplace_back("writer", trace.writer);
   report.facts.emplace_back("regions", std::to_string(trace.regions.size()));
   report.facts.emplace_back("tensors", std::to_string(trace.tensors.size()));
+  std::vector<std::string> names;
+  for (const TraceTensorId id : trace.detached)
+    names.push_back(id < trace.tensors.size() ? "'" + trace.tensors[id].name + "'" : std::to_string(id));
+  if (!names.empty())
+    report.facts.emplace_back("detached",
+                              counted(names.size(), "tensor") + " through which no gradient is expected to flow: " + listed(names));
+}
+
+GateCase nothing_case(const std::string& name, const std::string& message) {
+  GateCase one;
+  one.name = name;
+  one.op = "nothing";
+  one.findings.push_back({Finding::Kind::undecided, "gate.nothing", name, message, {}, 1, {}});
+  return one;
+}
+
+void note_if_nothing(GateReport& report) {
+  const GateCase totals = report.totals();
+  if (totals.passed + totals.failed + totals.vacuous + totals.unsupported + totals.unsampled > 0) return;
+  if (std::ranges::any_of(report.cases, [](const GateCase& one) { return !one.findings.empty(); })) return;
+  report.cases.push_back(nothing_case("trace", "the trace has no value that a region gave: nothing was judged"));
 }
 
 bool write_trace_file(const Trace& trace, const std::string& path) {
@@ -167,6 +233,7 @@ int audit_run(const AuditOptions& options) {
     if (auto done = options.model.empty() ? Outcome<Done>(Done{}) : add_model(trace.value(), options.model, options.limits, report); !done)
       return refuse(kAuditSchema, options.gate.json, done.rejection());
   }
+  note_if_nothing(report);
   report.seconds = wall_seconds() - start;
   const bool written = options.shrink.empty() || write_shrunk(trace.value(), options, report);
   const int exit = conclude_gate(report, options.gate);

@@ -59,18 +59,29 @@ void add_memory_of_model(CLI::App* verb, Limits& limits) {
       "memory that the run may take, e.g. 512MiB; without the option 8GiB, and for what a model asks for 256MiB and 256\ntimes its bytes");
 }
 
+void add_budget(CLI::App* verb, Limits& limits, const std::string& description) {
+  const auto work = [&limits](const std::string& text) {
+    if (!parse_work(text, limits.work.emplace())) throw CLI::ValidationError("--budget", "no number above 0, such as 1e12: " + text);
+  };
+  verb->add_option_function<std::string>("--budget", work, description)->type_name("NUMBER");
+}
+
+void add_trace_budget(CLI::App* verb, Limits& limits) {
+  add_budget(verb, limits,
+             "terms and elements that all regions of a trace may have, e.g. 1e12; without the option as many as its\nlength allows");
+}
+
+void add_recorded_model(CLI::App* verb, std::string& model) {
+  verb->add_option("--model", model, "decide too whether the trace is a run of this model")->type_name("MODEL.onnx");
+}
+
 void add_limits(CLI::App* verb, Limits& limits) {
   add_memory(verb, limits,
              "memory that the run may take, e.g. 512MiB; without the option 8GiB, and for what the files ask for 256MiB\nand 256 times "
              "their bytes");
-  const auto work = [&limits](const std::string& text) {
-    if (!parse_work(text, limits.work.emplace())) throw CLI::ValidationError("--budget", "no number above 0, such as 1e12: " + text);
-  };
-  verb->add_option_function<std::string>(
-          "--budget", work,
-          "multiply-adds that one pass through the network, or the steps of a certificate, may take, e.g. 1e12; without the\n"
-          "option as many as the sizes of the files allow (certificates/FORMAT.md, section 4)")
-      ->type_name("NUMBER");
+  add_budget(verb, limits,
+             "multiply-adds that one pass through the network, or the steps of a certificate, may take, e.g. 1e12; without the\n"
+             "option as many as the sizes of the files allow (certificates/FORMAT.md, section 4)");
 }
 
 void add_timeout(CLI::App* verb, std::string& timeout, const std::string& description) {

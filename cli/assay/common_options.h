@@ -21,6 +21,9 @@ void add_named_semantics(CLI::App* verb, std::string& semantics, const std::stri
 void add_memory(CLI::App* verb, Limits& limits, const std::string& description);
 // Of verbs that read a model and nothing that is proved.
 void add_memory_of_model(CLI::App* verb, Limits& limits);
+void add_budget(CLI::App* verb, Limits& limits, const std::string& description);
+void add_trace_budget(CLI::App* verb, Limits& limits);  // --budget of verbs that read traces
+void add_recorded_model(CLI::App* verb, std::string& model);
 void add_limits(CLI::App* verb, Limits& limits);
 // --timeout, a time above 0.
 void add_timeout(CLI::App* verb, std::string& timeout, const std::string& description);

@@ -48,6 +48,9 @@ int conclude_gate(GateReport& report, const GateOptions& options);
 // A trace file, with its facts in the report; the facts of one that was recorded here.
 [[nodiscard]] Outcome<Trace> open_trace(const std::string& path, const Limits& limits, GateReport& report);
 void add_facts(const Trace& trace, GateReport& report);
+// An undecided case where nothing was judged: no pass on nothing.
+[[nodiscard]] GateCase nothing_case(const std::string& name, const std::string& message);
+void note_if_nothing(GateReport& report);
 // The numbers of a file as an input of the runtime: points, and integers for integers, rounded to the input's type.
 [[nodiscard]] Outcome<runtime::Array> given_values(const Node& node, const std::string& name, const std::vector<Interval>& values);
 // A run of the model (options.trace is not written), on the inputs that leave the fewest products dead.
@@ -72,9 +75,12 @@ struct ModelTrace {
 [[nodiscard]] std::vector<GateCase> audit_regions(const Trace& trace, unsigned jobs, const kernel::Sampling& sampling = {});
 // One per opaque operation, undecided.
 [[nodiscard]] std::vector<GateCase> opaque_cases(const Trace& trace);
-// The products and sums of its gradients.
+// The products and sums of its gradients; the report gets a fact about kinks.
 [[nodiscard]] std::vector<GateCase> gradient_cases(const Trace& trace, std::uint64_t seed,
-                                                   kernel::KinkConvention convention = kernel::KinkConvention::any);
+                                                   kernel::KinkConvention convention = kernel::KinkConvention::any,
+                                                   GateReport* report = nullptr);
+// "0.333": in words.
+[[nodiscard]] std::string rounded(double value);
 
 // Whether several certificates are checked, or one as a gate; a FILE of gradcheck that is run first.
 [[nodiscard]] bool is_check_gate(const CheckOptions& options);

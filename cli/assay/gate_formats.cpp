@@ -150,6 +150,8 @@ std::string gate_json(const GateReport& report, double most_undecided) {
 std::string markdown(const GateReport& report, double most_undecided) {
   std::string text = "## assay " + report.verb + ": " + report.verdict(most_undecided) + "\n\n" + plain_markdown(report.file) + ": " +
                      counts_of(report.totals()) + "\n\n";
+  for (const auto& [name, fact] : report.facts) text += "- " + plain_markdown(name) + ": " + plain_markdown(fact) + "\n";
+  if (!report.facts.empty()) text += "\n";
   text += "| op | cases | passed | failed | vacuous | unsupported | allowance used |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n";
   for (const auto& [op, total] : by_op(report)) {
     text += "| " + plain_markdown(op) + " | " + std::to_string(total.cases) + " | " + std::to_string(total.sum.passed) + " | " +

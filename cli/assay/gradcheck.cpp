@@ -1,7 +1,10 @@
 // `assay gradcheck`: the gradients of a recorded run, or of a model that is run first. Every recorded value lies within its contract
 // (audit), every product is the adjoint of the derivative of its region's meaning, and every cotangent is the sum of all that flow into it.
 #include <algorithm>
+#include <cstdio>
+#include <functional>
 #include <limits>
+#include <map>
 #include <new>
 #include <utility>
 
@@ -24,16 +27,23 @@ std::size_t opening_of(const std::vector<std::string>& lines) {
   return lines.size() > 1 && lines[1].starts_with("  it is ") ? 2 : 1;
 }
 
+// What stands for a whole gradient, and no region, in the list of cases.
+bool is_of_gradient(const kernel::GradientStep& step) {
+  if (!step.failure) return false;
+  return step.failure->code == "gradient.nothing" || step.failure->code == "gradient.detached" || step.failure->code == "gradient.finite";
+}
+
 GateCase case_of(const Trace& trace, std::size_t gradient, const kernel::GradientStep& step) {
   GateCase one;
   one.name = step.place;
-  const Region& region = trace.regions[step.region];
+  const Region none, &region = step.region < trace.regions.size() ? trace.regions[step.region] : none;
   const std::string product = step.is_surrogate ? "surrogate vjp of " : "vjp of ";
   if (step.is_surrogate) one.statement = {"surrogate, not the derivative: the product is judged as that of the function that it declares"};
-  one.op = step.kinks > 0 || (step.failure && step.failure->code == "gradient.kink")       ? "kinks of " + ops_of(region.graph)
+  one.op = is_of_gradient(step)                                                            ? "gradient"
+           : step.kinks > 0 || (step.failure && step.failure->code == "gradient.kink")     ? "kinks of " + ops_of(region.graph)
            : step.proof || (step.failure && step.failure->code != "gradient.accumulation") ? product + ops_of(region.graph)
                                                                                            : "sum of cotangents";
-  one.model = to_string(region.model);
+  one.model = is_of_gradient(step) ? "" : to_string(region.model);
   if (!step.failure) {
     one.passed = step.kinks > 0 ? step.kinks : trace.tensors[region.results[step.result]].value.size();
     return one;
@@ -63,18 +73,63 @@ GateCase case_of(const Trace& trace, std::size_t gradient, const kernel::Gradien
 
 }  // namespace
 
-std::vector<GateCase> gradient_cases(const Trace& trace, std::uint64_t seed, kernel::KinkConvention convention) {
+namespace {
+
+// How many recorded cotangents sat on kinks, by what was judged there and how.
+class Kinks {
+ public:
+  void note(const Trace& trace, const kernel::GradientStep& step) {
+    if (step.kinks == 0 && step.corners == 0) return;
+    const Graph& graph = trace.regions[step.region].graph;
+    const std::string ops = ops_of(graph);
+    const bool is_one = graph.nodes.size() == graph.inputs.size() + 1;  // its kinks have a step of their own
+    if (step.corners > 0 && !is_one) counts_[ops + " by the derivatives on all sides"] += step.corners;
+    if (step.kinks > 0 && step.weights)
+      counts_[ops + " in [" + rounded(step.weights->lo()) + ", " + rounded(step.weights->hi()) + "]"] += step.kinks;
+  }
+  [[nodiscard]] std::string text(kernel::KinkConvention convention) const {
+    std::string words;
+    std::size_t all = 0;
+    for (const auto& [how, count] : counts_) {
+      words += (words.empty() ? ": " : ", ") + std::to_string(count) + " of " + how;
+      all += count;
+    }
+    return counted(all, "recorded cotangent") + " at kinks" + words +
+           (all == 0                                        ? ""
+            : convention == kernel::KinkConvention::pytorch ? " and by PyTorch's convention"
+                                                            : "");
+  }
+
+ private:
+  std::map<std::string, std::size_t> counts_;
+};
+
+}  // namespace
+
+std::vector<GateCase> gradient_cases(const Trace& trace, std::uint64_t seed, kernel::KinkConvention convention, GateReport* report) {
   std::vector<GateCase> cases;
-  for (std::size_t g = 0; g < trace.gradients.size() && !is_interrupted(); ++g) {
+  Kinks kinks;
+  std::vector<bool> judged(trace.vjps.size(), false);
+  const auto append = [&](const std::string& name, std::size_t g, const std::function<std::vector<kernel::GradientStep>()>& steps) {
+    if (is_interrupted()) return;
     try {
-      for (const kernel::GradientStep& step : kernel::check_gradient(trace, g, seed, convention)) cases.push_back(case_of(trace, g, step));
+      for (const kernel::GradientStep& step : steps()) {
+        kinks.note(trace, step);
+        cases.push_back(case_of(trace, g, step));
+      }
     } catch (const std::bad_alloc&) {
       GateCase one;
-      one.name = "gradient of '" + trace.tensors[trace.gradients[g].output].name + "'";
+      one.name = name;
       one.op = "gradient";
       cases.push_back(too_large(std::move(one)));
     }
-  }
+  };
+  for (std::size_t g = 0; g < trace.gradients.size(); ++g)
+    append("gradient of '" + trace.tensors[trace.gradients[g].output].name + "'", g,
+           [&] { return kernel::check_gradient(trace, g, seed, convention, &judged); });
+  if (!trace.gradients.empty())
+    append("products that no gradient needs", 0, [&] { return kernel::check_other_products(trace, judged, seed, convention); });
+  if (report != nullptr) report->facts.emplace_back("kinks", kinks.text(convention));
   return cases;
 }
 
@@ -126,6 +181,8 @@ GateCase dead_case(const Trace& trace, const kernel::TangentStep& step, bool all
 std::vector<GateCase> tangent_cases(const Trace& trace, std::uint64_t seed, bool allow_dead) {
   std::vector<GateCase> cases;
   for (std::size_t k = 0; k < trace.tangents.size() && !is_interrupted(); ++k) {
+    if (trace.tangents[k].to.empty())
+      cases.push_back(nothing_case("tangents " + std::to_string(k), "the tangents of no tensor were asked for"));
     try {
       for (const kernel::TangentStep& step : kernel::check_tangents(trace, k, seed)) {
         cases.push_back(case_of(trace, step));
@@ -226,7 +283,7 @@ int check_gradients(const GradcheckOptions& options) {
   if (is_continuous(trace, report)) {
     report.cases = audit_regions(trace, options.jobs);
     for (GateCase& one : opaque_cases(trace)) report.cases.push_back(std::move(one));
-    for (GateCase& one : gradient_cases(trace, options.seed, convention)) report.cases.push_back(std::move(one));
+    for (GateCase& one : gradient_cases(trace, options.seed, convention, &report)) report.cases.push_back(std::move(one));
     for (GateCase& one : tangent_cases(trace, options.seed, options.allow_dead)) report.cases.push_back(std::move(one));
     const kernel::Liveness life = is_model(options) ? run.value().life : kernel::liveness(trace, anything(trace));
     report.facts.emplace_back("dead cotangents", dead_text(life));
@@ -239,6 +296,7 @@ int check_gradients(const GradcheckOptions& options) {
     if (auto done = model.empty() ? Outcome<Done>(Done{}) : add_model(trace, model, options.run.limits, report); !done)
       return refuse(kGradcheckSchema, options.gate.json, done.rejection());
   }
+  note_if_nothing(report);
   report.seconds = wall_seconds() - start;
   const int exit = conclude_gate(report, options.gate);
   return written || exit != kExitYes ? exit : kExitUnwritten;
@@ -247,6 +305,13 @@ int check_gradients(const GradcheckOptions& options) {
 }  // namespace
 
 int gradcheck(const GradcheckOptions& options) {
+  if (is_model(options) && options.kinks == "pytorch") {
+    std::fprintf(
+        stderr,
+        "assay gradcheck: --kinks pytorch: a model is run by this program's runtime, which gives each side of a kink an equal share "
+        "(relu at 0: 1/2), not what PyTorch gives; ask it of a trace that assay.torch recorded, or leave the option out\n");
+    return kExitUsage;
+  }
   return within_memory(kGradcheckSchema, options.gate.json, options.trace, options.run.limits, [&] { return check_gradients(options); });
 }
 

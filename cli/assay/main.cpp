@@ -301,14 +301,10 @@ void add_record(CLI::App& app, RecordOptions& options, int& exit) {
   });
 }
 
-void add_model(CLI::App* verb, std::string& model) {
-  verb->add_option("--model", model, "decide too whether the trace is a run of this model")->type_name("MODEL.onnx");
-}
-
 void add_audit(CLI::App& app, AuditOptions& options, int& exit) {
   CLI::App* verb = app.add_subcommand("audit", "Judge every recorded value of a run by its contract");
   verb->add_option("TRACE", options.trace)->required();
-  add_model(verb, options.model);
+  add_recorded_model(verb, options.model);
   CLI::Option* shrink =
       verb->add_option("--shrink", options.shrink, "write the worst element of the first failing region, with what it reads, as a trace")
           ->type_name("FILE");
@@ -322,6 +318,7 @@ void add_audit(CLI::App& app, AuditOptions& options, int& exit) {
       ->check(CLI::IsMember({"eager", "compiled"}))
       ->needs(shrink);
   add_memory(verb, options.limits, "memory that the run may take, e.g. 512MiB; without the option 8GiB");
+  add_trace_budget(verb, options.limits);
   add_gate(verb, options.gate);
   verb->callback([&] { exit = audit(options); });
 }
@@ -330,7 +327,7 @@ void add_gradcheck(CLI::App& app, GradcheckOptions& options, int& exit) {
   CLI::App* verb =
       app.add_subcommand("gradcheck", "Decide whether the gradients of a recorded run are right; of a MODEL.onnx, run it first");
   verb->add_option("FILE", options.trace, "a trace, or a MODEL.onnx that is run first")->required();
-  add_model(verb, options.model);
+  add_recorded_model(verb, options.model);
   add_run(verb, options.run);
   add_draws(verb, options.run);
   verb->add_option("--save", options.run.trace, "of a model: write the run that was recorded")->type_name("TRACE");
@@ -341,6 +338,7 @@ void add_gradcheck(CLI::App& app, GradcheckOptions& options, int& exit) {
   verb->add_flag("--allow-dead", options.allow_dead,
                  "products that read or gave zeros only are reported but do not make the verdict undecided");
   verb->add_option("--jobs", options.jobs, "regions at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
+  add_trace_budget(verb, options.run.limits);
   add_gate(verb, options.gate);
   verb->callback([&options, &exit, verb] {
     refuse_unread_by_gradcheck(*verb, options);

@@ -27,8 +27,8 @@ _assay() {
     adjoint) options="--all --help --json --op --seed -h" ;;
     run) options="--backend --device --dtype --help --json --memory --seed --values -h" ;;
     record) options="--backend --device --draws --forward-only --help --json --memory --output --range --seed --threads --values --weighted -h" ;;
-    audit) options="--baseline --help --jobs --json --junit --markdown --memory --model --most-undecided --rerun --sample --sarif --seed --shrink --today --waivers --write-baseline -h" ;;
-    gradcheck) options="--allow-dead --backend --baseline --device --draws --help --jobs --json --junit --kinks --markdown --memory --model --most-undecided --output --range --sarif --save --seed --today --values --waivers --write-baseline -h" ;;
+    audit) options="--baseline --budget --help --jobs --json --junit --markdown --memory --model --most-undecided --rerun --sample --sarif --seed --shrink --today --waivers --write-baseline -h" ;;
+    gradcheck) options="--allow-dead --backend --baseline --budget --device --draws --help --jobs --json --junit --kinks --markdown --memory --model --most-undecided --output --range --sarif --save --seed --today --values --waivers --write-baseline -h" ;;
     probe) options="--all --backend --baseline --device --dtype --forward-only --help --jobs --json --junit --markdown --most-undecided --op --sarif --seed --small --today --trace --waivers --write-baseline -h" ;;
     supports) options="--arithmetic-complexity-theories --help --hidden-node-theories --json --multiple-input-output-theories --multiple-network-theories --multiple-node-comparison-theories --onnx-element-types --onnx-operators --onnx-opset-versions --operations --optimised-disjunctive-reasoning --serialise-assignments --unsat-proofs --vnnlib-versions -h" ;;
     ops) options="--help --json -h" ;;

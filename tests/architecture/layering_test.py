@@ -51,7 +51,7 @@ MAY_INCLUDE = {
 CONTRACTS = [f"kernel/audit/contracts/{stem}.h" for stem in ("arithmetic", "contract", "factors", "float_set")]
 EXECUTIONS = [f"kernel/executions/{stem}.h" for stem in ("format", "math_tables", "named_models")]
 PUBLIC = {"kernel": ["kernel/gradients/adjointness/adjointness.h", "kernel/gradients/adjointness/cases.h", "kernel/gradients/derivatives/differentiate.h",
-                     "kernel/audit/audit.h", "kernel/audit/dead.h", "kernel/audit/gradients.h", "kernel/audit/tangents.h", *CONTRACTS, *EXECUTIONS,
+                     "kernel/audit/audit.h", "kernel/audit/dead.h", "kernel/audit/gradients.h", "kernel/audit/tangents.h", "kernel/audit/work.h", *CONTRACTS, *EXECUTIONS,
                      "kernel/kernel.h", "kernel/proof/loops/linear_map.h", "kernel/proof/theorem_text.h"]}
 # Headers that show a package which headers must not show; only .cpp files of the same layer include them.
 INTERNAL = ["semantics/numbers/mpfr_functions.h", "semantics/numbers/rational_access.h"]

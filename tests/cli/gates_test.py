@@ -6,6 +6,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 import xml.etree.ElementTree
 import zlib
 
@@ -354,7 +355,7 @@ def openings(folder):
 
 def memory(folder):
     """Beyond --memory: undecided where one region asks for it, refused where the trace does; never passed, and never a crash."""
-    n = 1 << 22
+    n = 1 << 20  # what a small trace may ask for
     description = {"version": 1, "writer": "test", "inputs": [], "parameters": ["x"], "outputs": ["y"], "crc32": {},
                    "regions": [{"name": "y", "model": "binary32", "operands": ["x"], "results": ["y"],
                                 "nodes": [{"op": "expand", "operands": [0], "attributes": {"shape": [n]}},
@@ -365,7 +366,7 @@ def memory(folder):
         done = run("audit", wide, "--memory", "64MiB", "--jobs", jobs, "--json")
         rules = [f["rule"] for case in json.loads(done.stdout)["cases"] for f in case["findings"]]
         check(done.returncode == 3 and rules == ["gate.memory"], f"a region beyond the memory: {done.returncode} {done.stdout} {done.stderr}")
-    numbers = [1.0] * n
+    numbers = [1.0] * (4 * n)
     large = write(folder / "large", {**description, "regions": [], "outputs": [], "inputs": [], "parameters": ["x"], "crc32": {}}, {"x": numbers})
     digits = pathlib.Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits.onnx"
     for words in (("audit", large, "--memory", "12MiB"), ("gradcheck", large, "--memory", "12MiB"), ("audit", large, "--memory", "24MiB"), *(("gradcheck", digits, "--memory", size) for size in ("2MiB", "8MiB", "10MiB", "12MiB"))):
@@ -453,8 +454,45 @@ def baseline(folder):
     check(run("audit", good, "--baseline", file).returncode == 4, "a baseline that is none")
 
 
+def nothing(folder):
+    """What was not judged is not passed, and what a run leaves out is named in every report."""
+    empty = folder / "empty.safetensors"
+    text = json.dumps({"__metadata__": {"assay.trace": json.dumps({"version": 1, "writer": "test", "inputs": [], "parameters": [], "outputs": [], "regions": [], "crc32": {}})}}).encode()
+    empty.write_bytes(len(text).to_bytes(8, "little") + text)
+    done = run("audit", empty)
+    check(done.returncode == 3 and "gate.nothing" in done.stdout, f"a trace without regions is no pass: {done.returncode} {done.stdout}")
+    done = run("gradcheck", trace(folder, "of_nothing", edit=lambda d: d["gradients"][0].update(of={})))
+    check(done.returncode == 3 and "gradient.nothing" in done.stdout, f"the gradient of no tensor is no pass: {done.returncode} {done.stdout}")
+    cut = trace(folder, "cut", {"x_bar": [0.0] * 4, "mask": [0.0] * 4},
+                lambda d: (d.update(detached=["loss"]), d["gradients"][0].update(of={"x": "mask"}), d["regions"][6].update(operands=[], nodes=[{"op": "constant", "dtype": "float32", "shape": [4], "data": [0, 0, 0, 0]}])))
+    files = [folder / f"cut.{kind}" for kind in ("xml", "sarif", "md", "json")]
+    done = run("gradcheck", cut, "--junit", files[0], "--sarif", files[1], "--markdown", files[2], f"--json={files[3]}")
+    check(done.returncode != 0 and "gradient.detached" in done.stdout, f"a detached output is no pass: {done.returncode} {done.stdout}")
+    for file in files:
+        check("1 tensor through which no gradient is expected to flow" in file.read_text(), f"what is detached stands in {file.suffix}")
+    kink = trace(folder, "counted", {"x": [3.0, 0.0, 5.0, 1.0], "h": [3.0, 0.0, 5.0, 1.0], "q_bar": [1.0] * 4})
+    check("kinks: 1 recorded cotangent at kinks: 1 of relu in [0, 1]" in run("gradcheck", kink).stdout, f"kinks are counted: {run('gradcheck', kink).stdout}")
+
+
+def bombs(folder):
+    """A small trace whose regions hold large values inside is refused within two seconds, and --memory and --budget allow more."""
+    def with_nodes(*nodes):
+        return lambda d: d["regions"][2].update(nodes=[*nodes, {"op": "reduce_sum", "operands": [len(nodes)], "attributes": {"axes": [0, 1], "keep_dims": False}}])
+    wide = {"op": "expand", "operands": [0], "attributes": {"shape": [1000000, 4]}}
+    square = {"op": "expand", "operands": [0], "attributes": {"shape": [512, 4]}}
+    turned = {"op": "permute", "operands": [1], "attributes": {"axes": [1, 0]}}
+    product = {"op": "matmul", "operands": [1, 2]}
+    for name, nodes, code, more in (("wide", [wide], "gate.memory", ("--memory", "2GiB")), ("product", [square, turned, product, {"op": "matmul", "operands": [3, 3]}], "gate.work", ("--budget", "1e12"))):
+        file = trace(folder, name, edit=with_nodes(*nodes))
+        for verb in ("audit", "gradcheck"):
+            start = time.monotonic()
+            done = run(verb, file)
+            check(done.returncode == 3 and code in done.stderr and more[0] in done.stderr, f"{verb} of {name}: {done.returncode} {done.stderr}")
+            check(time.monotonic() - start < 2, f"{verb} of {name} takes {time.monotonic() - start} s")
+
+
 with tempfile.TemporaryDirectory() as name:
-    for part in (reports, openings, memory, one_of_many, shrinking, probes, devices, certificates, models, dead, surrogates, waivers, names, baseline, vacuous):
+    for part in (nothing, bombs, reports, openings, memory, one_of_many, shrinking, probes, devices, certificates, models, dead, surrogates, waivers, names, baseline, vacuous):
         part(pathlib.Path(name))
 for problem in problems:
     print("FAILED", problem)

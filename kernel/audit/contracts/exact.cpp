@@ -132,13 +132,16 @@ Image image_of_take(const Call& call) {
   Image image{std::vector<FloatSet>(element_count(call.node.shape), anything(call.arithmetic.format()))};
   std::vector<bool> inside;
   std::vector<Array<double>> from = {{index.shape, {}}, {x.shape, {}}};
-  for (const FloatSet& set : index.values) {
-    inside.push_back(set.is_finite() && set.lo >= 0 && set.hi <= last);
-    from[0].values.push_back(inside.back() ? set.lo + 0.0 : 0);
+  std::vector<double> ends;
+  for (const FloatSet& set : index.values) {  // -1 is the last position; a set on both sides of 0 tells nothing
+    const double shift = set.hi < 0 ? last + 1 : 0;
+    inside.push_back(set.is_finite() && set.lo + shift >= 0 && set.hi + shift <= last);
+    from[0].values.push_back(inside.back() ? set.lo + shift : 0);
+    ends.push_back(inside.back() ? set.hi + shift : 0);
   }
   for (std::size_t i = 0; i < x.values.size(); ++i) from[1].values.push_back(static_cast<double>(i));
   std::vector<Array<double>> to = from;
-  for (std::size_t i = 0; i < inside.size(); ++i) to[0].values[i] = inside[i] ? index.values[i].hi + 0.0 : 0;
+  to[0].values = std::move(ends);
   Node on_positions = call.node;
   on_positions.dtype = DType::float64;
   const Outcome<Array<double>> first = denote<double>(on_positions, pointers_to(from)), end = denote<double>(on_positions, pointers_to(to));

@@ -315,6 +315,7 @@ TEST_CASE("elements by recorded positions, and positions in order", "[contracts]
   CHECK(within(taken, {7, -0.0F, 2, NAN}));
   CHECK(judged(taken, {7, 0.0F, 2, NAN}).first_failure == 1U);
   CHECK(judged(taken, {5, -0.0F, 2, NAN}).first_failure == 0U);
+  CHECK(judged(taken, {7, -0.0F, 1, NAN}).first_failure == 2U);  // by the index -1
   const Tensor ties = tensor({4}, {1, 3, 3, 2});
   const Admissible order = sets_of(Op::arg_sort, SortAttributes{0, 3, true}, model, {ties});
   CHECK(judged(order, Tensor::of_ints({3}, std::vector<std::int64_t>{1, 2, 3})).failed == 0);

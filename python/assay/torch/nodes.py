@@ -210,7 +210,7 @@ class Nodes:
         one = self.constant([1.0], dtype)
         return self.reshape(self("weighted_gather", one, axis=0, starts=[0, 1], indices=[0], weights=[str(ratio)]), [])
 
-    def factored(self, x: Ref, value: Value) -> tuple[Ref, float]:
+    def factored(self, x: Ref, value: float) -> tuple[Ref, float]:
         """For an op that takes a factor in the type of its elements: what to give for x, and the factor, so that their product is as meant."""
         first = self.rounded(value)
         return (x if isinstance(value, int) or meant(value, x.dtype) is None else self("mul", x, self("div", self.number(value, x.dtype), first))), first

@@ -220,7 +220,7 @@ class Tape(Branching):
             call.statistics = self.in_float32(args, results[1:])
         nodes = Nodes([*results, *call.hidden])
         try:
-            if (choice := chosen(call.op, nodes, *given, results)) is not None:
+            if (choice := chosen(call.op, nodes, given[0], given[1], results)) is not None:
                 return self.note_choice(call, nodes, results, *choice)
             found = of_nothing(call.op, nodes, tensors, results) or meaning(call.function, nodes, *given)
             self.note(call, nodes, results, found)

@@ -82,7 +82,7 @@ def var_mean(n: Nodes, x: Ref, axes: Any = None, correction: Any = None, keepdim
     return [variance(n, x, axes, correction, keepdim), n.reduce("reduce_mean", x, axes_of(x, axes), keepdim)]
 
 
-def norm(n: Nodes, x: Ref, order: Value = 2, axes: Any = None, keepdim: bool = False, **_: Any) -> Ref:
+def norm(n: Nodes, x: Ref, order: float = 2, axes: Any = None, keepdim: bool = False, **_: Any) -> Ref:
     which = axes_of(x, axes)
     if x.is_complex:
         raise Unknown("a norm of complex numbers")

@@ -2,10 +2,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Callable
 
 import torch
 
 from .nodes import Nodes, Ref, Unknown, counted
+
+Rule = Callable[..., Any]
 
 MOST = 1 << 24  # weights of a table of all samples and all elements of a plane
 
@@ -104,4 +107,4 @@ def grid_sample_backward(n: Nodes, g: Ref, image: Ref, grid: Ref, mode: int, pad
     return [n.reshape(n("matmul", g, table), image.shape) if mask[0] else None, of_grid if mask[1] else None]
 
 
-SAMPLE = {"grid_sampler_2d": grid_sample, "grid_sampler_2d_backward": grid_sample_backward}
+SAMPLE: dict[str, Rule] = {"grid_sampler_2d": grid_sample, "grid_sampler_2d_backward": grid_sample_backward}

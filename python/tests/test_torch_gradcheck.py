@@ -131,3 +131,29 @@ except KeyboardInterrupt:
 def test_ctrl_c_ends_a_judgement_within_a_second() -> None:
     program, = conftest.interrupt(INTERRUPTED)
     assert not os.path.exists(f"/proc/{program}")
+
+
+class WeightedLoss(torch.autograd.Function):
+    """binary_cross_entropy_with_logits with a weight of positives, whose cotangent of the target is `slope` of the logits and that weight."""
+
+    @staticmethod
+    def forward(ctx, x, target, weight, slope):
+        ctx.save_for_backward(x, target, weight)
+        ctx.slope = slope
+        return torch.nn.functional.binary_cross_entropy_with_logits(x, target, pos_weight=weight, reduction="none")
+
+    @staticmethod
+    def backward(ctx, g):
+        x, target, weight = ctx.saved_tensors
+        return g * ((weight * target + 1 - target) * torch.sigmoid(x) - weight * target), g * ctx.slope(x, weight), None, None
+
+
+def test_a_target_with_a_gradient_and_a_weight_of_positives():
+    weight, inputs = torch.tensor([0.5, 1.25, 3.0]), [(4, 3), (4, 3)]
+    log_sigmoid = torch.nn.functional.logsigmoid
+    assert gradcheck(lambda x, t: torch.nn.functional.binary_cross_entropy_with_logits(x, t, pos_weight=weight), inputs)
+    assert gradcheck(lambda x: log_sigmoid(x) * log_sigmoid(-x), [torch.tensor([0.0, -3.0, 40.0, -40.0, 1e-3], requires_grad=True)])
+    slopes = {"right": lambda x, w: log_sigmoid(-x) - w * log_sigmoid(x), "without the weight": lambda x, w: log_sigmoid(-x) - log_sigmoid(x),
+              "of the positives alone": lambda x, w: -w * log_sigmoid(x)}
+    verdicts = {name: gradcheck(lambda x, t, slope=slope: WeightedLoss.apply(x, t, weight, slope), inputs, raise_exception=False) for name, slope in slopes.items()}
+    assert verdicts == {"right": True, "without the weight": False, "of the positives alone": False}

@@ -71,7 +71,7 @@ def mse_loss_backward(n: Nodes, g: Ref, x: Ref, y: Ref, reduction: int) -> Ref:
 
 
 def bce_with_logits(n: Nodes, x: Ref, target: Ref, weight: Ref | None = None, positive: Ref | None = None, reduction: int = 1) -> Ref:
-    soft = n("softplus", n("neg", x))
+    soft = n("neg", log_sigmoid(n, x))
     if positive is not None:
         soft = n("mul", n("add", n("mul", n("sub", positive, 1.0), target), 1.0), soft)
     loss = n("add", n("mul", one_minus(n, target), x), soft)
@@ -238,8 +238,14 @@ def shrink_backward(n: Nodes, g: Ref, x: Ref, bound: float) -> Ref:
     return n("where", keeps, g, n.constant(0.0, n.dtype))
 
 
+def log_sigmoid(n: Nodes, x: Ref) -> Ref:
+    """min(x, 0) - log(1 + exp(-|x|)), as the kernel has it. So log_sigmoid(x) and log_sigmoid(-x) differ by x: no rule knows that of two softplus."""
+    below = n("less", x, n.constant(0.0, n.dtype))
+    return n("sub", n("where", below, x, n.constant(0.0, n.dtype)), n("softplus", n("where", below, x, n("neg", x))))
+
+
 def dense_log_sigmoid(n: Nodes, x: Ref) -> list[Ref | None]:
-    return [n("neg", n("softplus", n("neg", x))), n("exp", n("neg", n("abs", x)))]
+    return [log_sigmoid(n, x), n("exp", n("neg", n("abs", x)))]
 
 
 def log_sigmoid_backward(n: Nodes, g: Ref, x: Ref, z: Ref) -> Ref:

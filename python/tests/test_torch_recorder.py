@@ -391,3 +391,16 @@ def test_step_of_a_model() -> None:
     report = recorder.step(model, lambda: model(x).square().mean(), torch.optim.SGD(model.parameters(), 0.1))
     assert report.passed, summary(report)
     assert not torch.equal(before, model.weight)
+
+
+@pytest.mark.parametrize("count", [2, 3, 8, 17, 130])
+def test_statistics_of_nearly_equal_numbers(count: int) -> None:
+    """PyTorch merges moments (Welford): its variance is about means that round, which counts where the deviation is small. One that is off by a thousandth fails."""
+    x = (1 + 0.01 * torch.randn(16, count, generator=torch.Generator().manual_seed(1))).requires_grad_()
+    with recorder.record({"x": x}) as run:
+        F.layer_norm(x, (count,)).square().sum().backward()
+    report = recorder.judge(run)
+    assert not report.failed, report.text
+    inverse, = [one.tensor for one in run.memory.values if one.name == "native_layer_norm#3"]
+    inverse.mul_(1 + 2.0**-10)
+    assert recorder.judge(run).failed

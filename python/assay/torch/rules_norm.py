@@ -14,11 +14,24 @@ Rule = Callable[..., Any]
 
 
 def root(n: Nodes, variance: Ref, epsilon: float) -> Ref:
-    """1 / sqrt(variance + epsilon). A variance that is merged from parts has a few roundings more than one of two passes: factors of 1."""
-    column = n.reshape(variance, [*variance.shape, 1])
-    ones = n.expand(n.constant(1.0, n.dtype), [*variance.shape, 6])
-    variance = n.reduce("reduce_prod", n("concat", column, ones, axis=variance.rank), [variance.rank], False)
-    return n("reciprocal", n("sqrt", n("add", variance, n.rounded(epsilon))))
+    """1 / sqrt(variance + epsilon). A variance that is merged from parts has a few roundings more than one of two passes."""
+    return n("reciprocal", n("sqrt", n("add", rounded_often(n, variance, 6), n.rounded(epsilon))))
+
+
+def rounded_often(n: Nodes, x: Ref, times: int) -> Ref:
+    """The value with so many roundings: it times ones."""
+    ones = n.expand(n.constant(1.0, n.dtype), [*x.shape, times])
+    return n.reduce("reduce_prod", n("concat", n.reshape(x, [*x.shape, 1]), ones, axis=x.rank), [x.rank], False)
+
+
+def roundings_on_the_way(count: int) -> int:
+    """Twice how many roundings of the mean are in the means that PyTorch's moments of one row go through (RowwiseMoments).
+
+    Means of k elements one after the other are off by (k + 1) / 2: a lane's are of at most 16, of at least 4 lanes, which are then merged one by one,
+    as those of the elements that fill no lane are; blocks of 16 vectors are merged by pairs. Each mean meets two factors of an increment.
+    """
+    lane, pairs = min(16, -(-count // 4)), max(0, count // 64).bit_length()
+    return count + 1 if count < 8 else lane + 16 + 2 * pairs + 2
 
 
 def merged_mean(n: Nodes, x: Ref, axes: list[int], keep: bool = True) -> Ref:
@@ -26,10 +39,12 @@ def merged_mean(n: Nodes, x: Ref, axes: list[int], keep: bool = True) -> Ref:
     return n.reduce("reduce_mean", n.loose(x), axes, keep)
 
 
-def moments(n: Nodes, x: Ref, axes: list[int], epsilon: float) -> tuple[Ref, Ref, Ref]:
-    """Mean, variance and 1 / sqrt(variance + epsilon) over axes, which are kept."""
+def moments(n: Nodes, x: Ref, axes: list[int], epsilon: float, merged: bool = True) -> tuple[Ref, Ref, Ref]:
+    """Mean, variance and 1 / sqrt(variance + epsilon) over axes, which are kept. Moments that are merged from parts (Welford's) are about the means of
+    those, not about the mean that is recorded."""
     mean = merged_mean(n, x, axes)
-    distance = n("sub", x, mean)
+    count = counted([x.shape[a] for a in axes])
+    distance = n("sub", x, rounded_often(n, mean, roundings_on_the_way(count)) if merged and count > 1 else mean)
     variance = n.reduce("reduce_mean", n("mul", distance, distance), axes)
     return mean, variance, root(n, variance, epsilon)
 
@@ -139,7 +154,7 @@ def batch_norm(n: Nodes, x: Ref, w: Ref | None, b: Ref | None, mean: Ref | None,
         variance, unbiased = (n.reshape(n.stored_step(n("div", squares, float(size))), channels) for size in (count, count - 1))
         inverse = root(n, variance, epsilon)
     else:
-        _, variance, inverse = (n.reshape(one, channels) for one in moments(n, x, axes, epsilon))
+        _, variance, inverse = (n.reshape(one, channels) for one in moments(n, x, axes, epsilon, merged=False))
         unbiased = n("div", n("mul", variance, float(count)), float(count - 1))
     def late(m: Ref, r: Ref) -> Ref:
         column = channel_column(x)

@@ -47,11 +47,19 @@ Graph attention(std::int64_t heads, std::int64_t s, std::int64_t t, std::int64_t
   return c.take(compositions::attention(q, k, v, open));
 }
 
-// x [rows, n] over its last axis, times a weight, and for layer norm plus a bias.
-Graph normalised(std::int64_t rows, std::int64_t n, NormaliseAttributes::Form form) {
+// A third of it and two thirds: the value with a few roundings more, and its cotangent, too.
+Value with_roundings(const Value& x) {
+  const auto count = static_cast<std::int64_t>(element_count(x.shape()));
+  const WeightedGatherAttributes thirds{1, {0, 2}, {0, 0}, {Rational(1, 3), Rational(2, 3)}};
+  return reshaped(apply(Op::weighted_gather, reshaped(x, {count, 1}), thirds), x.shape());
+}
+
+// x [rows, n] over its last axis, times a weight, and for layer norm plus a bias. Backward kernels merge a mean from means of parts, which round
+// where the sum is exact, and multiply by a rounded reciprocal of the root, where the derivative divides: those roundings are admitted.
+Graph normalised(std::int64_t rows, std::int64_t n, NormaliseAttributes::Form form, bool for_backward = false) {
   Composing c;
   const Value x = c.input({rows, n}), weight = c.input({n});
-  const Value y = apply(Op::normalise, x, NormaliseAttributes{{1}, 1e-5, form}) * weight;
+  const Value y = apply(Op::normalise, for_backward ? with_roundings(x) : x, NormaliseAttributes{{1}, 1e-5, form}) * weight;
   return form == NormaliseAttributes::Form::centered ? c.take(y + c.input({n})) : c.take(y);
 }
 
@@ -84,8 +92,8 @@ std::vector<Application> applications_of(const std::string& region, bool large) 
     const std::string where = ", " + std::to_string(n);
     add("layer norm" + where, [&] { return normalised(3, n, Form::centered); });
     add("rms norm" + where, [&] { return normalised(3, n, Form::root_mean); });
-    add("layer norm backward" + where, [&] { return backward(normalised(3, n, Form::centered)); });
-    add("rms norm backward" + where, [&] { return backward(normalised(3, n, Form::root_mean)); });
+    add("layer norm backward" + where, [&] { return backward(normalised(3, n, Form::centered, true)); });
+    add("rms norm backward" + where, [&] { return backward(normalised(3, n, Form::root_mean, true)); });
     add("softmax backward" + where, [&] { return backward(softmax_of(3, n, Op::softmax)); });
     add("log softmax backward" + where, [&] { return backward(softmax_of(3, n, Op::log_softmax)); });
   }

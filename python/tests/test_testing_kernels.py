@@ -118,6 +118,32 @@ def test_composite_regions():
     assert report.probes == len(plan)
 
 
+def backward_of(function, bent=lambda found: found):
+    """PyTorch's gradients of a function of all operands but the last one, which is the cotangent; the first one bent."""
+    def kernel(*operands):
+        import torch
+        inputs = [one.detach().clone().requires_grad_() for one in operands[:-1]]
+        found = torch.autograd.grad(function(*inputs), inputs, operands[-1].clone())
+        return [bent(found[0]), *found[1:]]
+    return kernel
+
+
+@pytest.mark.parametrize("model", ["any-order", "pytorch-cpu"])
+def test_products_of_normalisations_of_torch(model):
+    """Means that are merged from parts, and products with a reciprocal of the root, lie in the contract; other formulas do not."""
+    torch = pytest.importorskip("torch")
+    functional = torch.nn.functional
+    def rms_norm(x, w, epsilon=1e-5):
+        return functional.rms_norm(x, x.shape[-1:], w, epsilon)
+    def layer_norm(x, w, b, epsilon=1e-5):
+        return functional.layer_norm(x, x.shape[-1:], w, b, epsilon)
+    for op, function in (("rms norm backward", rms_norm), ("layer norm backward", layer_norm)):
+        assert audit_kernel(op, backward_of(function), arrays="torch", model=model).passed
+        wrong = [backward_of(lambda *operands, function=function: function(*operands, epsilon=1.1e-5)), backward_of(function, lambda x: x * (1 + 2.0**-18))]
+        for kernel in wrong:
+            assert audit_kernel(op, kernel, arrays="torch", model=model, strided=False, raises=False).failed, op
+
+
 def test_a_kernel_declines_by_raising_and_declining_all_is_no_pass():
     def few(x):
         if x.ndim != 2:

@@ -122,7 +122,7 @@ for name, weights, edge in (("ORDER1", ORDER1, Fraction(15, 2)), ("ORDER2", ORDE
 for name, bits, kind, semantics, form in (("PREC", 24, FLOAT, "float32", BINARY32), ("PREC53", 53, DOUBLE, "float64", BINARY64)):
     terms = [TWO**bits, Fraction(1), -TWO**bits]
     ROWS[name] = Row(neuron([float(t) for t in terms], kind), at(1, 1, 1), [Fraction(1)], {semantics: each(sums(terms, form))},
-                     (0, "<=", Fraction(1, 2)), {"real": "unsat" if bits == 24 else "open", semantics: "unknown"})
+                     (0, "<=", Fraction(1, 2)), {"real": "unsat", semantics: "unknown"})
 terms = [TWO**24, Fraction(1), -TWO**24]
 ROWS["PREC, in float64"] = Row(neuron([float(t) for t in terms], DOUBLE), at(1, 1, 1), [Fraction(1)], {"float64": each(sums(terms, BINARY64))},
                                (0, "<=", Fraction(1, 2)), {"real": "unsat", "float64": "unsat"})
@@ -271,7 +271,7 @@ for name, bias, word in (("JR-INACTIVE", -1 - 6 * TWO**-24, "unsat"), ("JR-INACT
 MINUS = model([node("Sub", ["x", "u"], ["y"], "difference")], [value_info("x", [1]), value_info("u", [1])], [value_info("y", [1])], [])
 HALF = Fraction(1, 2)
 for name, unsafe, real, computed in (("CONSTIN, kept", (0, ">=", Fraction(1)), "unsat", "unsat"), ("CONSTIN, violated", (0, ">=", -HALF), "sat", "sat"),
-                                     ("STRICT, of a difference", (0, "<", Fraction(0)), "open", "open"),
+                                     ("STRICT, of a difference", (0, "<", Fraction(0)), "unsat", "open"),
                                      ("STRICT, of a difference, reached", (0, "<=", Fraction(0)), "sat", "open")):
     ROWS[name] = Row(MINUS, at(HALF, HALF), [Fraction(0)], {"float32": [[Fraction(0)]]}, unsafe, {"real": real, "float32": computed})
 ROWS["STRICT"] = Row(unary("Relu"), [(-1, 1)], [Fraction(0)], {"float32": [[Fraction(0)]]}, (0, "<", Fraction(0)), {"real": "unsat", "float32": "unsat", "bfloat16": "unsat"})

@@ -186,6 +186,7 @@ def _recording(runner: Runner, model: bytes, found: Imported, inputs: Mapping[st
             taken[step] = name
     spelling = _models.spelling(runner.contract, wide=any(one.dtype == "float64" for one in inputs.values()))
     trace = Trace(runner.name, {"run": spelling})
+    eliminated = {node.output[0] for node in _onnx_models.proto_of(model).graph.node if node.op_type == "Det"}  # no contract is known of pivots
     names: dict[str, str] = {}
     for name, bits in {**found.given, **inputs}.items():
         names[name] = trace.given(name, bits.dtype, bits.shape, bits.data, parameter=name not in inputs)
@@ -195,6 +196,10 @@ def _recording(runner: Runner, model: bytes, found: Imported, inputs: Mapping[st
         if "math=onnxruntime" not in spelling and any(_has_rounded_weights(node) for node in nodes):  # whose table says how far they are off
             names[step] = trace.given(trace.fresh(taken[step]), bits.dtype, bits.shape, bits.data)
             trace.opaque.append({"name": "interpolation, whose weights programs round", "results": [names[step]]})
+            continue
+        if taken[step] in eliminated:
+            names[step] = trace.given(trace.fresh(taken[step]), bits.dtype, bits.shape, bits.data)
+            trace.opaque.append({"name": "Det, which programs compute by elimination", "results": [names[step]]})
             continue
         names[step] = trace.add(trace.fresh(taken[step]), bits.dtype, bits.shape, bits.data)
         trace.region(taken[step], "run", [names[place] for place in places], [names[step]], nodes, results)

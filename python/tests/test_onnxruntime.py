@@ -172,7 +172,9 @@ SINGLE = {
     "Softplus": lambda: (single("Softplus", {"x": floats(60, 8)}, [60, 8]), (60, 8)),
     "Mish": lambda: (single("Mish", {"x": floats(60, 8)}, [60, 8]), (60, 8)),
     "DFT 8": lambda: (single("DFT", {"x": floats(3, 8, 1)}, None), (3, 8, 1)),
-    "DFT 7": lambda: (single("DFT", {"x": floats(3, 7, 1)}, None), (3, 7, 1))}
+    "DFT 7": lambda: (single("DFT", {"x": floats(3, 7, 1)}, None), (3, 7, 1)),
+    "DFT 30": lambda: (single("DFT", {"x": floats(12, 30, 1)}, None), (12, 30, 1)),
+    "inverse DFT 30": lambda: (single("DFT", {"x": floats(12, 30, 2)}, None, inverse=1), (12, 30, 2))}
 
 
 @pytest.mark.parametrize("name", SINGLE)
@@ -184,6 +186,18 @@ def test_operators_that_round_in_their_own_way(name):
     assert record(network, x).audit().passed
     bent = Function(lambda given: {"y": np.float32(1.002) * OnnxRuntime().run(network.SerializeToString(), ["y"], given)["y"]}, "onnxruntime")
     assert not recorded(bent, network, x).audit().passed
+
+
+def test_determinants_are_opaque_by_name():
+    """The runtime eliminates with pivots, which no sum of products along the first row is: what it gives is not judged, what reads it is."""
+    nodes = [h.make_node("Det", ["x"], ["d"]), h.make_node("Mul", ["d", "d"], ["y"])]
+    network, x = model(nodes, [("x", FLOAT, [20, 3, 3])], [("y", FLOAT, [20])]), {"x": floats(20, 3, 3)}
+    report = record(network, x).audit()
+    assert report.verdict == "undecided" and "'Det, which programs compute by elimination'" in report.text
+    def bent(given):
+        found = dict(zip(["d", "y"], OnnxRuntime().run(network.SerializeToString(), ["d", "y"], given).values()))
+        return {"d": found["d"], "y": np.float32(1.002) * found["y"]}
+    assert recorded(Function(bent, "onnxruntime"), network, x).audit().verdict == "failed"
 
 
 def test_padding_beside_an_infinite_weight():

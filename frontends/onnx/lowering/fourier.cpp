@@ -1,6 +1,6 @@
 // DFT and STFT as products with the matrices of cos(2 pi jk/n) and sin(2 pi jk/n).
 //
-// The angles are nodes: 8 m atan(1) / n. Runtimes compute their functions, too: a sine of half a turn, or of a whole one, is no exact 0 there.
+// The angles are nodes, of eighths of turns, atan(1). Runtimes compute their functions, too: a sine of half a turn, or of a whole one, is no exact 0 there.
 #include <algorithm>
 
 #include "frontends/onnx/lowering/compose.h"
@@ -9,26 +9,43 @@ namespace assay::onnx {
 namespace {
 
 struct Circle {
-  Operand cosines, sines;  // of 2 pi m/n for m = 0 .. n - 1
+  Operand cosines, sines;  // [rows, columns], of 2 pi jk/n for row j and column k
 };
 
-Circle circle_of(Call& call, const Operand& like, std::int64_t n) {
-  std::vector<double> eighths;
-  for (std::int64_t m = 0; m < n; ++m) eighths.push_back(static_cast<double>(8 * (m == 0 ? n : m)));
-  const Operand eighth = call.emit(Op::atan, {reals_like(call, like, {1}, {1})});  // pi / 4
-  const Operand turns = call.emit(Op::mul, {reals_like(call, like, {n}, eighths), eighth});
-  const Operand angles = call.emit(Op::div, {turns, call.make_real_like(like, static_cast<double>(n))});
+// cos and sin of eighths / n times pi / 4.
+Circle circle_of(Call& call, const Operand& like, std::int64_t n, const Shape& shape, const std::vector<std::vector<double>>& eighths) {
+  const Operand eighth = call.emit(Op::atan, {reals_like(call, like, Shape(shape.size(), 1), {1})});  // pi / 4
+  Operand angles;
+  for (const std::vector<double>& one : eighths) {  // the first less the others
+    const Operand turns = call.emit(Op::mul, {reals_like(call, like, shape, one), eighth});
+    const Operand part = call.emit(Op::div, {turns, call.make_real_like(like, static_cast<double>(n))});
+    angles = angles ? call.emit(Op::sub, {angles, part}) : part;
+  }
   return {call.emit(Op::cos, {angles}), call.emit(Op::sin, {angles})};
 }
 
-// [rows, columns] of the value at j k.
-Operand matrix_of(Call& call, const Operand& values, std::int64_t n, std::int64_t rows, std::int64_t columns) {
-  call.limit_fold({rows, columns}, DType::int64);
+// Transforms by halves have the angles below a whole turn. Zeros are whole turns: a sine is no exact 0 there.
+Circle by_halves(Call& call, const Operand& like, std::int64_t n, std::int64_t rows, std::int64_t columns) {
+  std::vector<double> eighths;
+  for (std::int64_t m = 0; m < n; ++m) eighths.push_back(static_cast<double>(8 * (m == 0 ? n : m)));
   Ints indices;
   for (std::int64_t j = 0; j < rows; ++j) {
     for (std::int64_t k = 0; k < columns; ++k) indices.push_back(j * k % n);
   }
-  return select_flat(call, values, std::move(indices), {rows, columns});
+  const Circle circle = circle_of(call, like, n, {n}, {eighths});
+  return {select_flat(call, circle.cosines, indices, {rows, columns}), select_flat(call, circle.sines, indices, {rows, columns})};
+}
+
+// Lengths that are no power of two are transformed by chirps (Bluestein): 2 jk = j^2 + k^2 - (k - j)^2, each an angle that rounds; a whole turn more.
+Circle by_chirps(Call& call, const Operand& like, std::int64_t n, std::int64_t rows, std::int64_t columns) {
+  std::vector<double> plus, minus;
+  for (std::int64_t j = 0; j < rows; ++j) {
+    for (std::int64_t k = 0; k < columns; ++k) {
+      plus.push_back(static_cast<double>(4 * (j * j + k * k + 2 * n)));
+      minus.push_back(static_cast<double>(4 * (k - j) * (k - j)));
+    }
+  }
+  return circle_of(call, like, n, {rows, columns}, {plus, minus});
 }
 
 struct Complex {
@@ -41,9 +58,9 @@ Operand plus(Call& call, const Operand& a, const Operand& b, Op op) {
 
 // x exp(-+ 2 pi i jk/n) summed over the last axis, j below the extent of x, k below `results`.
 Complex transform(Call& call, const Complex& x, std::int64_t n, std::int64_t results, bool inverse) {
-  const Circle circle = circle_of(call, x.re, n);
   const std::int64_t terms = x.re->shape.back();
-  const Operand c = matrix_of(call, circle.cosines, n, terms, results), s = matrix_of(call, circle.sines, n, terms, results);
+  call.limit_fold({terms, results}, DType::int64);
+  const auto [c, s] = (n & (n - 1)) == 0 ? by_halves(call, x.re, n, terms, results) : by_chirps(call, x.re, n, terms, results);
   const auto times = [&](const Operand& a, const Operand& b) { return a ? call.emit(Op::matmul, {a, b}) : nullptr; };
   // (re + i im)(c -+ i s)
   Complex y{plus(call, times(x.re, c), times(x.im, s), inverse ? Op::sub : Op::add),

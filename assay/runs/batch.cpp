@@ -141,11 +141,17 @@ Outcome<std::vector<BatchInstance>> read_list(const std::string& path) {
 
 std::string expected_key(const std::string& model, const std::string& property) { return plain_name(model) + "," + plain_name(property); }
 
-Outcome<std::map<std::string, std::string>> read_expected(const std::string& path) {
+Outcome<std::map<std::string, std::string>> read_expected(const std::string& path, const std::vector<BatchInstance>& instances) {
   std::map<std::string, std::string> expected;
+  std::set<std::string> asked;
+  for (const BatchInstance& one : instances) asked.insert(expected_key(one.model, one.property));
   auto read = for_each_line(path, [&](std::size_t line, std::span<const std::string> fields) -> Outcome<Done> {
     if (fields.size() < 3) return bad_list(path, line, "MODEL,PROPERTY,ANSWER", std::to_string(fields.size()) + " fields");
-    expected[expected_key(fields[0], fields[1])] = fields[2];
+    const std::string &answer = fields[2], key = expected_key(fields[0], fields[1]);
+    if (answer != "sat" && answer != "unsat") return bad_list(path, line, "sat or unsat as the answer", answer.substr(0, 40));
+    if (!asked.contains(key)) return bad_list(path, line, "a model and a property of the lists", key.substr(0, 200));
+    const auto [before, is_first] = expected.emplace(key, answer);
+    if (!is_first && before->second != answer) return bad_list(path, line, "the answer of a line before it, " + before->second, answer);
     return Done{};
   });
   if (!read) return read.rejection();

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "assay/check/vacuity.h"
+#include "assay/runs/claim.h"
 #include "assay/runs/pack.h"
 #include "assay/runs/questions.h"
 
@@ -194,6 +195,7 @@ Outcome<RunCheck> check_run(const std::string& folder, const RunCheckRequest& re
                             const std::function<void(std::size_t, std::size_t)>& on_progress) {
   auto manifest = read_manifest(folder);
   if (!manifest) return manifest.rejection();
+  if (auto claimed = check_claim(folder, manifest.value()); !claimed) return claimed.rejection();
   RunCheck check;
   check.kind = manifest.value()["kind"].get<std::string>();
   check.claim = manifest.value()["claim"];

@@ -1,7 +1,6 @@
 #include "assay/runs/gather.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -9,7 +8,9 @@
 #include <utility>
 
 #include "assay/runs/check_run.h"
+#include "assay/runs/claim.h"
 #include "assay/runs/pack.h"
+#include "assay/runs/robust.h"
 #include "formats/json.h"
 
 namespace assay::runs {
@@ -25,7 +26,50 @@ struct FoundLine {
 // What a folder says about an item or an instance, by radius.
 using Group = std::map<std::string, FoundLine>;
 
-std::size_t item_of(const Json& result) { return count_of(result, text_of(result, "eps").empty() ? "instance" : "item"); }
+// What the claim of a run asks, as far as that is known without its files: lines about anything else would make a check reject the whole.
+class Asked {
+ public:
+  static Outcome<Asked> of(const Json& manifest) {
+    const Json claim = member_of(manifest, "claim");
+    Asked asked;
+    asked.kind_ = text_of(manifest, "kind");
+    asked.count_ = asked.is_robust() ? count_of(manifest, "items") : count_of(claim, "instances");
+    if (asked.is_robust()) {
+      asked.request_ = request_of(claim);
+      auto radii = radii_of(asked.request_);
+      if (!radii) return radii.rejection();
+      asked.radii_.insert(radii.value().texts.begin(), radii.value().texts.end());
+    }
+    if (const std::string items = text_of(claim, "items"); !items.empty()) {
+      auto ranges = ranges_of(items, asked.count_);
+      if (!ranges) return ranges.rejection();
+      asked.ranges_ = std::move(ranges).value();
+    }
+    return asked;
+  }
+
+  [[nodiscard]] bool asks(const Json& result) const {
+    const std::int64_t item = whole_of(result, is_robust() ? "item" : "instance", -1);
+    if (item < 0 || !is_answer(kind_, text_of(result, "answer")) || !has(static_cast<std::size_t>(item))) return false;
+    return is_robust() ? radii_.contains(text_of(result, "eps")) : text_of(result, "follows_from").empty();
+  }
+  [[nodiscard]] std::size_t item_of(const Json& result) const { return count_of(result, is_robust() ? "item" : "instance"); }
+  [[nodiscard]] std::string radius_of(const Json& result) const { return is_robust() ? text_of(result, "eps") : ""; }
+
+ private:
+  [[nodiscard]] bool is_robust() const { return kind_ == "robust"; }
+  [[nodiscard]] bool has(std::size_t item) const {
+    if (item >= count_) return false;
+    if (!ranges_.empty()) return std::ranges::any_of(ranges_, [item](const auto& one) { return one.first <= item && item <= one.second; });
+    return item % request_.every == 0 && (request_.first == 0 || item / request_.every < request_.first);
+  }
+
+  std::string kind_;
+  std::size_t count_ = 0;
+  RobustRequest request_;  // of a data set
+  std::set<std::string> radii_;
+  Ranges ranges_;  // none: all
+};
 
 bool says_the_same(const Group& some, const Group& all) {
   return std::ranges::all_of(some, [&all](const auto& one) {
@@ -41,17 +85,22 @@ bool has_certificate(const std::string& folder, const std::string& digest) {
 
 class Gathering {
  public:
-  Gathering(std::vector<std::string> folders, Gathered& gathered) : folders_(std::move(folders)), gathered_(gathered) {}
+  Gathering(std::vector<std::string> folders, Asked asked, Gathered& gathered)
+      : folders_(std::move(folders)), asked_(std::move(asked)), gathered_(gathered) {}
 
-  // What a folder says beside the others; of a line that is there twice, and of one whose certificate is not there, nothing stays.
+  // What a folder says beside the others. A line that is there already, whose certificate is not there, or for which nobody asks, is left out.
   Outcome<Done> read(std::size_t source) {
     std::map<std::size_t, Group> groups;
     auto read = for_each_result(folders_[source], [&](std::size_t line, const Json& result) {
       if (result.is_null()) return;
-      FoundLine entry{source, line, text_of(result, "eps"), result.dump(-1, ' ', false, Json::error_handler_t::replace),
+      if (!asked_.asks(result)) {
+        ++gathered_.left_out;
+        return;
+      }
+      FoundLine entry{source, line, asked_.radius_of(result), result.dump(-1, ' ', false, Json::error_handler_t::replace),
                       text_of(result, "certificate")};
       const bool lost = !entry.certificate.empty() && !is_known(entry, result) && !has_certificate(folders_[source], entry.certificate);
-      if (lost || !groups[item_of(result)].emplace(entry.eps, entry).second) ++gathered_.left_out;
+      if (lost || !groups[asked_.item_of(result)].emplace(entry.eps, entry).second) ++gathered_.left_out;
     });
     for (auto& [item, group] : groups) items_[item].push_back(std::move(group));
     return read;
@@ -86,7 +135,7 @@ class Gathering {
   // Whether the line is in the folder that gathers, whose certificates were looked at when they came.
   [[nodiscard]] bool is_known(const FoundLine& entry, const Json& result) const {
     if (entry.source == 0) return KeptCertificate::find(folders_.front(), entry.certificate).has_value();
-    const auto there = items_.find(item_of(result));
+    const auto there = items_.find(asked_.item_of(result));
     if (there == items_.end()) return false;
     const Group& group = there->second.front();
     const auto same = group.find(entry.eps);
@@ -130,12 +179,13 @@ class Gathering {
   }
 
   const std::vector<std::string> folders_;
+  const Asked asked_;
   Gathered& gathered_;
   std::map<std::size_t, std::vector<Group>> items_;
 };
 
 Rejection another_run(const std::string& part, const char* member) {
-  return {Rejection::Kind::malformed, "gather.other_run", part, "a part of the same run", std::string("another ") + member, ""};
+  return {Rejection::Kind::malformed, "gather.other_run", part, "a part of the same run", std::string("other ") + member, ""};
 }
 
 // Lines and certificates of the entries in the folder, which is their source number 0.
@@ -166,45 +216,6 @@ Outcome<Done> put(Store& store, const std::vector<std::string>& folders, const s
 
 }  // namespace
 
-bool parse_part(const std::string& text, std::size_t& part, std::size_t& parts) {
-  const char* const end = text.data() + text.size();
-  const auto first = std::from_chars(text.data(), end, part);
-  if (first.ec != std::errc() || first.ptr == end || *first.ptr != '/') return false;
-  const auto second = std::from_chars(first.ptr + 1, end, parts);
-  if (second.ec != std::errc() || second.ptr != end || part < 1 || part > parts) return false;
-  --part;
-  return true;
-}
-
-bool is_in_part(std::size_t number, const Json& claim) {
-  std::size_t part = 0, parts = 1;
-  return !parse_part(text_of(claim, "part"), part, parts) || number % parts == part;
-}
-
-Outcome<std::vector<std::size_t>> selected(const std::string& text, std::size_t count) {
-  const auto wrong = [&](std::string required) {
-    return Rejection{Rejection::Kind::malformed, "run.items", "--items", std::move(required), text.substr(0, 80), ""};
-  };
-  std::set<std::size_t> items;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  do {
-    std::size_t first = 0;
-    const auto from = std::from_chars(at, end, first);
-    if (from.ec != std::errc()) return wrong("numbers and ranges, such as 3,7,10-20");
-    std::size_t last = first;
-    at = from.ptr;
-    if (at < end && *at == '-') {
-      const auto to = std::from_chars(at + 1, end, last);
-      if (to.ec != std::errc()) return wrong("numbers and ranges, such as 3,7,10-20");
-      at = to.ptr;
-    }
-    if (first > last || last >= count || (at < end && *at != ',')) return wrong("numbers below " + std::to_string(count) + ", in order");
-    for (std::size_t item = first; item <= last; ++item) items.insert(item);
-  } while (at++ < end);
-  return std::vector<std::size_t>(items.begin(), items.end());
-}
-
 Outcome<Gathered> gather(const std::string& folder, const std::vector<std::string>& parts, const check::LoadOptions& load,
                          const std::stop_token& stop) {
   Gathered gathered;
@@ -214,6 +225,7 @@ Outcome<Gathered> gather(const std::string& folder, const std::vector<std::strin
   for (const std::string& part : parts) {
     auto manifest = read_manifest(part);
     if (!manifest) return manifest.rejection();
+    if (auto claimed = check_claim(part, manifest.value()); !claimed) return claimed.rejection();
     Json whole = manifest.value();
     whole["claim"]["part"] = "";
     if (store == nullptr) {
@@ -221,11 +233,13 @@ Outcome<Gathered> gather(const std::string& folder, const std::vector<std::strin
       if (!opened) return opened.rejection();
       store = std::move(opened).value();
     }
-    for (const char* member : {"kind", "claim"}) {
+    for (const char* member : {"kind", "claim", "items"}) {  // the last: how many the data set has
       if (member_of(read_manifest(folder).value(), member) != member_of(whole, member)) return another_run(part, member);
     }
   }
-  Gathering gathering(folders, gathered);
+  auto asked = Asked::of(read_manifest(folder).value());
+  if (!asked) return asked.rejection();
+  Gathering gathering(folders, std::move(asked).value(), gathered);
   for (std::size_t i = 0; i < folders.size(); ++i) {
     if (auto read = gathering.read(i); !read) return read.rejection();
   }

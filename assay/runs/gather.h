@@ -11,15 +11,9 @@
 
 namespace assay::runs {
 
-// "2/8": the second of eight parts. False where it is not one.
-[[nodiscard]] bool parse_part(const std::string& text, std::size_t& part, std::size_t& parts);  // the part counts from 0
-[[nodiscard]] bool is_in_part(std::size_t number, const Json& claim);                           // by places among what is asked, from 0
-// "3,7,10-20" in ascending order, of so many from 0 on. Code run.items.
-[[nodiscard]] Outcome<std::vector<std::size_t>> selected(const std::string& text, std::size_t count);
-
 struct Gathered {
-  std::size_t added = 0, twice = 0,
-              left_out = 0;  // results; those that another part or the folder has; those without their certificate, or rejected
+  // Results; those that another part or the folder has; those without their certificate, rejected, or about nothing that is asked.
+  std::size_t added = 0, twice = 0, left_out = 0;
 };
 
 // The folder is new, or holds what was gathered before. The claims of all parts are the same but for the part, which no longer stands in the

@@ -9,7 +9,7 @@
 #include "assay/queries/scale.h"
 #include "assay/runs/balls.h"
 #include "assay/runs/batch.h"
-#include "assay/runs/gather.h"
+#include "assay/runs/claim.h"
 #include "assay/runs/robust.h"
 #include "certificates/format/replay.h"
 
@@ -24,19 +24,15 @@ Rejection not_shown(const std::string& required, const std::string& found) {
 
 Outcome<Done> check_digests(const Json& claimed, const Json& now) {
   if (!claimed.is_object()) return Rejection{Rejection::Kind::malformed, "run.digest", "run.json", "sha256 of model and data", "none", ""};
-  for (const Json& names : {now, claimed}) {
-    for (const auto& [name, digest] : names.items()) {
-      const Json is = member_of(now, name.c_str()), was = member_of(claimed, name.c_str());
-      if (is == was) continue;
-      return Rejection{Rejection::Kind::malformed,
-                       "run.digest",
-                       name,
-                       "the " + name + " with sha256 " + (was.is_null() ? "that run.json claims, which is none" : was.dump()),
-                       is.is_null() ? "none" : is.dump(),
-                       "name the files of the run: --model, --data, --labels"};
-    }
-  }
-  return Done{};
+  const auto name = first_difference(now, claimed);
+  if (!name) return Done{};
+  const Json is = member_of(now, name->c_str()), was = member_of(claimed, name->c_str());
+  return Rejection{Rejection::Kind::malformed,
+                   "run.digest",
+                   *name,
+                   "the " + *name + " with sha256 " + (was.is_null() ? "that run.json claims, which is none" : was.dump()),
+                   is.is_null() ? "none" : is.dump(),
+                   "name the files of the run: --model, --data, --labels"};
 }
 
 Rejection no_such_file(const char* code, std::string required, std::string found) {
@@ -67,7 +63,7 @@ class BallQuestions : public Questions {
       if (is_in_part(i, check.claim)) mine.push_back(items.value()[i]);
     }
     return std::unique_ptr<BallQuestions>(
-        new BallQuestions(std::move(balls).value(), std::move(radii).value(), std::move(mine), !asked.largest.empty(), request));
+        new BallQuestions(std::move(balls).value(), std::move(radii).value(), std::move(mine), asked, request));
   }
 
   [[nodiscard]] Outcome<std::size_t> question_of(const Line& line) const override {
@@ -76,8 +72,8 @@ class BallQuestions : public Questions {
       return not_shown("an item that the run asks about", std::to_string(line.item));
     const auto radius = numbers_.find(line.eps);
     if (radius == numbers_.end()) return not_shown("a radius that the run asks for", line.eps);
-    if (line.answer != "certified" && line.answer != "falsified" && line.answer != "undecided")
-      return not_shown("certified, falsified or undecided", line.answer);
+    if (!is_answer("robust", line.answer)) return not_shown("certified, falsified or undecided", line.answer);
+    if (each_ && !line.follows.empty()) return not_shown("an answer of its own, as --each asks", "one that follows from " + line.follows);
     return static_cast<std::size_t>(item - items_.begin()) * radii_.texts.size() + radius->second;
   }
 
@@ -148,8 +144,13 @@ class BallQuestions : public Questions {
   }
 
  private:
-  BallQuestions(Balls balls, Radii radii, std::vector<std::size_t> items, bool largest, const RunCheckRequest& request)
-      : balls_(std::move(balls)), radii_(std::move(radii)), items_(std::move(items)), largest_(largest), request_(request) {
+  BallQuestions(Balls balls, Radii radii, std::vector<std::size_t> items, const RobustRequest& asked, const RunCheckRequest& request)
+      : balls_(std::move(balls)),
+        radii_(std::move(radii)),
+        items_(std::move(items)),
+        largest_(!asked.largest.empty()),
+        each_(asked.each),
+        request_(request) {
     for (std::size_t k = 0; k < radii_.texts.size(); ++k) numbers_.emplace(radii_.texts[k], k);
   }
 
@@ -181,7 +182,7 @@ class BallQuestions : public Questions {
   const Balls balls_;
   const Radii radii_;
   const std::vector<std::size_t> items_;
-  const bool largest_;
+  const bool largest_, each_;
   const RunCheckRequest& request_;
   std::unordered_map<std::string, std::size_t> numbers_;  // of the radii
 };
@@ -215,6 +216,10 @@ class ListQuestions : public Questions {
       if (!read) return read.rejection();
       questions->instances_.insert(questions->instances_.end(), read.value().begin(), read.value().end());
     }
+    if (const std::size_t claimed = count_of(check.claim, "instances"); claimed != questions->instances_.size())
+      return Rejection{Rejection::Kind::malformed, "run.claim",
+                       folder + ", run.json",      "as many instances as the lists have, " + std::to_string(questions->instances_.size()),
+                       std::to_string(claimed),    ""};
     const std::string items = text_of(check.claim, "items");
     auto chosen = selected(items.empty() ? "0-" + std::to_string(questions->instances_.size() - 1) : items, questions->instances_.size());
     if (!chosen) return chosen.rejection();
@@ -233,8 +238,7 @@ class ListQuestions : public Questions {
       return not_shown("instance " + std::to_string(*number) + " of the list: " + one.model + " " + one.property,
                        line.model + " " + line.property);
     if (!line.follows.empty()) return not_shown("an answer of its own", "one that follows from " + line.follows);
-    if (line.answer != "unsat" && line.answer != "sat" && line.answer != "unknown" && line.answer != "timed-out" && line.answer != "error")
-      return not_shown("unsat, sat, unknown, timed-out or error", line.answer);
+    if (!is_answer("batch", line.answer)) return not_shown("unsat, sat, unknown, timed-out or error", line.answer);
     return static_cast<std::size_t>(number - asked_.begin());
   }
 
@@ -290,8 +294,7 @@ Outcome<std::unique_ptr<Questions>> questions_of(const std::string& folder, cons
     return std::unique_ptr<Questions>(std::move(read).value());
   };
   if (check.kind == "batch") return made(ListQuestions::read(folder, request, check));
-  if (check.kind == "robust") return made(BallQuestions::read(folder, request, check));
-  return Rejection{Rejection::Kind::unsupported, "run.kind", folder, "a run of assay robust or assay batch", check.kind, ""};
+  return made(BallQuestions::read(folder, request, check));
 }
 
 std::string located(const std::string& given, const std::string& claimed, const std::string& folder) {

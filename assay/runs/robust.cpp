@@ -9,7 +9,7 @@
 #include "assay/check/vacuity.h"
 #include "assay/queries/scale.h"
 #include "assay/queries/verify.h"
-#include "assay/runs/gather.h"
+#include "assay/runs/claim.h"
 
 namespace assay::runs {
 namespace {
@@ -251,11 +251,12 @@ RobustRequest request_of(const Json& claim) {
   RobustRequest request;
   request.eps = texts_of(claim, "eps");
   request.largest = text_of(claim, "largest");
-  request.first = count_of(claim, "first");
-  request.every = std::max<std::size_t>(1, count_of(claim, "every"));
   request.each = flag_of(claim, "each");
   request.part = text_of(claim, "part");
   request.items = text_of(claim, "items");
+  if (!request.items.empty()) return request;
+  request.first = count_of(claim, "first");
+  request.every = std::max<std::size_t>(1, count_of(claim, "every"));
   return request;
 }
 

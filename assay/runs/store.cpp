@@ -93,7 +93,7 @@ Outcome<Done> drop_torn_line(int file, const std::string& path) {
 Outcome<Done> check_same(const std::string& folder, const Json& manifest) {
   auto before = read_manifest(folder);
   if (!before) return before.rejection();
-  for (const char* part : {"kind", "claim"}) {
+  for (const char* part : {"schema", "kind", "claim"}) {
     const Json was = member_of(before.value(), part), is = member_of(manifest, part);
     if (was == is) continue;
     std::string which = part;

@@ -42,8 +42,8 @@ class FolderLock {
 
 class Store {
  public:
-  // A new run in a folder that is not there or empty, or with `resume` the one that it holds, whose manifest must have the same "kind" and
-  // "claim". Codes store.*; `declined` where another program holds the lock or nothing can be written.
+  // A new run in a folder that is not there or empty, or with `resume` the one that it holds, whose manifest must have the same "schema",
+  // "kind" and "claim". Codes store.*; `declined` where another program holds the lock or nothing can be written.
   [[nodiscard]] static Outcome<std::unique_ptr<Store>> open(const std::string& folder, const Json& manifest, bool resume);
   ~Store();
   Store(const Store&) = delete;

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "assay/check/cost.h"
-#include "assay/runs/gather.h"
+#include "assay/runs/claim.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/libraries.h"
 #include "cli/assay/report.h"
@@ -61,11 +61,9 @@ Json json_of(const std::vector<runs::BatchCount>& counts) {
 Json manifest_of(const BatchOptions& options, const runs::BatchRequest& request, std::size_t instances) {
   Json lists = Json::array();
   for (const std::string& list : options.lists) lists.push_back({{"file", list}, {"sha256", runs::file_digest(list)}});
-  Json claim{{"lists", lists}, {"instances", instances}, {"semantics", options.semantics}, {"part", options.run.part}};
-  if (!options.run.items.empty()) claim["items"] = options.run.items;
-  return {{"schema", "assay.run/1"},
+  return {{"schema", runs::kRunSchema},
           {"kind", "batch"},
-          {"claim", std::move(claim)},
+          {"claim", runs::list_claim(lists, instances, options.semantics, options.run.part, options.run.items)},
           {"options",
            {{"jobs", request.search.jobs}, {"timeout", request.search.timeout}, {"most", request.most}, {"seed", request.search.seed}}},
           {"version", version_text("assay", libraries())}};
@@ -93,7 +91,7 @@ int batch(const BatchOptions& options) {
   }
   std::map<std::string, std::string> expected;
   if (!options.expected.empty()) {
-    auto read = runs::read_expected(options.expected);
+    auto read = runs::read_expected(options.expected, instances);
     if (!read) return refuse(kBatchSchema, run.json, read.rejection());
     expected = std::move(read).value();
   }

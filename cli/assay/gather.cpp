@@ -22,8 +22,8 @@ int gather(const GatherOptions& options) {
   if (!gathered) return refuse(kGatherSchema, options.json, gathered.rejection());
   const runs::Gathered& all = gathered.value();
   if (options.json != "-")
-    std::printf("%zu results added, %zu were there, %zu left out: their certificates are missing or rejected\n", all.added, all.twice,
-                all.left_out);
+    std::printf("%zu results added, %zu were there, %zu left out: rejected, without their certificates, or about nothing that is asked\n",
+                all.added, all.twice, all.left_out);
   const runs::Json report{
       {"schema", kGatherSchema}, {"run", options.folder}, {"added", all.added}, {"twice", all.twice}, {"left_out", all.left_out}};
   return write_json(options.json, report.dump(2)) ? kExitYes : kExitUnwritten;

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "assay/check/cost.h"
-#include "assay/runs/gather.h"
+#include "assay/runs/claim.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/libraries.h"
 #include "cli/assay/report.h"
@@ -118,7 +118,7 @@ Json manifest_of(const runs::BallSetting& setting, const runs::RobustRequest& re
   Json claim = runs::to_json(setting);
   claim.update(runs::to_json(request));
   claim["sha256"] = balls.digests();
-  return {{"schema", "assay.run/1"},
+  return {{"schema", runs::kRunSchema},
           {"kind", "robust"},
           {"claim", std::move(claim)},
           {"options", {{"jobs", request.search.jobs}, {"timeout", request.search.timeout}, {"seed", request.search.seed}}},

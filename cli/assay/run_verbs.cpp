@@ -5,7 +5,7 @@
 
 #include <cstdio>
 
-#include "assay/runs/gather.h"
+#include "assay/runs/claim.h"
 #include "assay/runs/pack.h"
 #include "cli/assay/common_options.h"
 #include "cli/assay/interruption.h"

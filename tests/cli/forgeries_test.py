@@ -233,6 +233,39 @@ each("gathered",
      ("a part that is missing", lambda f: f.lines.__setitem__(slice(None), [one for one in f.lines if one["item"] % 2 == 0])))
 
 
+# What is printed as the claim has to be what was checked.
+for bent in ("batch", "robust", "largest", "gathered"):
+    each(bent,
+         ("a member that nobody reads", lambda f: updated(f.claim, verified="all 360 items at 8/255")),
+         ("a part that is none", lambda f: updated(f.claim, part="0/3")),
+         ("a part of words", lambda f: updated(f.claim, part="all of them")),
+         ("semantics in a list", lambda f: updated(f.claim, semantics=["float32"])),
+         ("items in a list", lambda f: updated(f.claim, items=["0-359"])),
+         ("no items", lambda f: updated(f.claim, items="")),
+         ("another schema", lambda f: f.manifest.update(schema="assay.run/9")),
+         ("no schema", lambda f: f.manifest.pop("schema")))
+each("robust",
+     ("a norm in a list", lambda f: updated(f.claim, norm=["l2"])),
+     ("a norm that is a number", lambda f: updated(f.claim, norm=2)),
+     ("a mean that is no list", lambda f: updated(f.claim, mean="0.5")),
+     ("a mean of numbers", lambda f: updated(f.claim, mean=[0.5])),
+     ("a deviation that is an object", lambda f: updated(f.claim, std={"0": "2"})),
+     ("a scale that is a number", lambda f: updated(f.claim, scale=3)),
+     ("a clip of three", lambda f: updated(f.claim, clip=["0", "1", "2"])),
+     ("labels in a list", lambda f: updated(f.claim, labels=[3, 3, 3])),
+     ("a step that is a number", lambda f: updated(f.claim, largest=0.001)),
+     ("each as a word", lambda f: updated(f.claim, each="true")),
+     ("each, of what follows", lambda f: updated(f.claim, each=True)),
+     ("every as a word", lambda f: updated(f.claim, every="30")),
+     ("every as a fraction", lambda f: updated(f.claim, every=1.0)),
+     ("items beside the first ones", lambda f: updated(f.claim, items="0-11")))
+each("batch",
+     ("more instances", lambda f: updated(f.claim, instances=100)),
+     ("instances as a word", lambda f: updated(f.claim, instances="3")),
+     ("a list that says more", lambda f: updated(f.claim["lists"][0], answers="all unsat")),
+     ("a list that is a word", lambda f: f.claim["lists"].append("list.csv")))
+
+
 class Forgeries(Case):
     @classmethod
     def setUpClass(cls):
@@ -344,6 +377,68 @@ class Forgeries(Case):
             self.assertEqual(assay("gather", run, bad).returncode, 0)  # what it alone says stands until others come
             self.assertEqual(assay("gather", run, self.honest / "part1", self.honest / "part2").returncode, 0)
             self.assertEqual(assay("check", run).returncode, 0)
+
+    def test_each_member_of_a_claim_is_read(self):
+        """A claim whose members have other types, or are not there, is refused by their names; with members in another order it is the same."""
+        for kind in ("batch", "robust", "largest"):
+            honest = json.loads((self.honest / kind / "run.json").read_text())["claim"]
+            for name, value in honest.items():
+                for other in ([value], {"x": value}, json.dumps(value) + " ", 3.5, -1):
+                    done = assay("check", self.forged(kind, lambda f, name=name, other=other: updated(f.claim, **{name: other})))
+                    self.assertEqual((done.returncode, done.stdout[:8] == "accepted"), (4, False), (kind, name, other, done.stdout, done.stderr))
+                done = assay("check", self.forged(kind, lambda f, name=name: without(f.claim, name)))
+                self.assertEqual(done.returncode, 4, (kind, name, done.stdout, done.stderr))
+            path = self.forged(kind, lambda f: f.manifest.update(claim=dict(reversed(f.claim.items()))))
+            self.assertEqual(assay("check", path).returncode, 0)
+        done = assay("check", self.forged("robust", lambda f: updated(f.claim, semantics=["float32"])))
+        self.assertIn('semantics ["float32"]', done.stderr)
+        bad = self.folder / "bad"
+        shutil.move(self.forged("part1", lambda f: updated(f.claim, verified="all")), bad)
+        done = assay("gather", self.folder / "run", bad)
+        self.assertEqual((done.returncode, "run.claim" in done.stderr), (4, True), done.stderr)
+
+    def test_an_honest_claim_of_each_form_is_accepted(self):
+        """Whatever options a run had: the claim that it wrote is the one that is read."""
+        forms = (("--norm", "l2", "--eps", "0.01,2/255"), ("--norm", "l1", "--eps", "0.1"), ("--mean", "0.5", "--std", "1/2", "--scale", "1", "--eps", "0.01"),
+                 ("--items", "0,3-4", "--part", "1/2", "--eps", "0.01"), ("--every", 100, "--first", 2, "--each", "--eps", "0.01,0.02"), ("--eps", "0.04", "--largest", "0.02", "--items", "1"))
+        for number, form in enumerate(forms):
+            run = self.folder / f"run{number}"
+            words = form if "--items" in form or "--first" in form else (*form, "--first", 2)
+            done = assay("robust", MODEL, DATA, *words, "--clip", "0,1", "-q", "--run", run, "--timeout", 2)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            done = assay("check", run)
+            self.assertEqual((done.returncode, done.stdout.split("\n")[0]), (0, "accepted"), (form, done.stdout, done.stderr))
+        for number, form in enumerate((("--items", "1-2"), ("--part", "2/2"), ("--semantics", "real"))):
+            done = assay("batch", self.honest / "list.csv", *form, "-q", "--run", self.folder / f"list{number}", cwd=self.honest)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(assay("check", self.folder / f"list{number}").returncode, 0, form)
+
+    def test_lines_about_nothing_hide_nothing(self):
+        """Gathering leaves lines out for which the claim does not ask, and takes a line by its instance in a list, and by item and radius of data."""
+        def gathered(*parts):
+            shutil.rmtree(self.folder / "run", ignore_errors=True)
+            done = assay("gather", self.folder / "run", *parts, "--json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(assay("check", self.folder / "run").returncode, 0)
+            return json.loads(done.stdout)["left_out"]
+
+        for k in (1, 2):
+            done = assay("batch", self.honest / "list.csv", "--part", f"{k}/2", "--run", self.folder / f"list{k}", "-q", cwd=self.honest)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        keep = (self.folder / "list1" / "results.jsonl").read_text()
+        other = json.loads((self.folder / "list2" / "results.jsonl").read_text())
+        bad = {name: other[name] for name in ("instance", "model", "property")}
+        for line, left in ((dict(bad, answer="timed-out", eps="z", item=77), 1), (dict(bad, answer="unsat", eps="z"), 1), (dict(bad, answer="proved"), 1),
+                           (dict(bad, answer="unknown", instance=3), 1), (dict(bad, answer="unknown", instance="1"), 1)):
+            (self.folder / "list1" / "results.jsonl").write_text(keep + json.dumps(line) + "\n")
+            for parts in (("list1", "list2"), ("list2", "list1")):
+                self.assertEqual(gathered(*(self.folder / one for one in parts)), left, line)
+        bad = self.folder / "bad"
+        for line in ({"item": 999, "eps": "0.02"}, {"item": 1.0, "eps": "0.02"}, {"item": -1, "eps": "0.02"}, {"item": 1}, {"item": 1, "eps": "7"}, {"item": 12, "eps": "0.02"}):
+            shutil.rmtree(bad, ignore_errors=True)
+            shutil.move(self.forged("part1", lambda f, line=line: f.lines.append(dict(line, label=0, answer="undecided"))), bad)
+            for parts in ((bad, self.honest / "part2"), (self.honest / "part2", bad)):
+                self.assertEqual(gathered(*parts), 1, line)
 
     def test_links_are_not_followed(self):
         """A folder that somebody else prepared makes no program write elsewhere."""

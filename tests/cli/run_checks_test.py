@@ -114,6 +114,11 @@ class Lists(Case):
         wrong = self.write("wrong.csv", b"digits.onnx,digits_holds.vnnlib,sat\n")
         done = assay("batch", instances, "--expected", wrong, "-q")
         self.assertEqual((done.returncode, "not as expected" in done.stderr), (1, True))
+        for line, word in (("digits.onnx,digits_fails.vnnlib,UNSAT", "sat or unsat"), ("digits.onnx,digits_fails.vnnlib,holds", "sat or unsat"),
+                           ("digits.onnx,digits_fails.vnnlib,unknown", "sat or unsat"), ("nope.onnx,nope.vnnlib,sat", "of the lists"),
+                           ("digits.onnx,digits_fails.vnnlib,sat\ndigits.onnx,digits_fails.vnnlib,unsat", "line 2")):
+            done = assay("batch", instances, "--expected", self.write("none.csv", f"{line}\n".encode()), "-q")
+            self.assertEqual((done.returncode, "batch.list" in done.stderr, word in done.stderr), (4, True, True), (line, done.stderr))
         content = (DIGITS / "digits_holds.vnnlib").read_text() + "\n(assert (<= X_0 -9))\n"
         self.write("vacuous.vnnlib", content.encode())
         vacuous = self.write("list.csv", b"digits.onnx,vacuous.vnnlib,60\n")

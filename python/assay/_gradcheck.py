@@ -21,6 +21,8 @@ from .torch.outside import moved_between
 class GradcheckError(Rejected, AssertionError):
     """A gradient is wrong (`failed`), or could not be decided (`undecided`). The text opens with the finding; `report` is what the gate found."""
 
+    __module__ = "assay"  # as users write it, and as tracebacks then name it
+
     def __init__(self, message: str, report: Report) -> None:
         super().__init__(message)
         self.report = report
@@ -37,7 +39,10 @@ class GradcheckError(Rejected, AssertionError):
 class GradcheckWarning(UserWarning):
     """A gradient is right, but not of all that the function does: a value was detached, or no input lay on one side of a threshold."""
 
+    __module__ = "assay"
 
+
+__tracebackhide__ = True  # pytest shows the caller's line
 MOST_JUDGED = 8  # draws whose gradients are judged beside the first, to reach branches
 # What torch.autograd.gradcheck and gradgradcheck take for their differences; it means nothing here.
 OF_DIFFERENCES = {"eps", "atol", "rtol", "nondet_tol", "check_undefined_grad", "check_grad_dtypes", "check_batched_grad", "check_batched_forward_grad",
@@ -206,14 +211,15 @@ class Trials:
         self.last = base
         return report
 
-    def tell_unreached(self, report: Report, is_drawn: bool) -> None:
-        """Which sides no input reached. Of a Function's own nothing tells what its backward does there: where inputs are drawn that is undecided."""
+    def tell_unreached(self, report: Report, is_drawn: bool, is_allowed: bool) -> None:
+        """Which sides no input reached. Of a Function's own nothing tells what its backward does there: that is undecided, unless it is allowed."""
         assert self.last is not None
         left = [(one, side) for key, one in self.open_branches() for side in one.wanted if side not in self.seen.get(key, set())]
         unsure = [f"{one.name}, {side} it" for one, side in left if side != EQUAL and self.last.in_own(one)]
         report.tell("unreached", [f"{one.name}, {side} it" for one, side in left if side != EQUAL] if is_drawn else unsure)
-        for what in unsure if is_drawn else []:
-            report.add("gradient.unreached", what, f"no input lay where the Function takes another branch ({what}); give inputs that do, or shapes of more elements")
+        for what in [] if is_allowed else unsure:
+            report.add("gradient.unreached", what, f"no input lay where the Function takes another branch ({what}), so its backward was not judged there; "
+                       f"give {'shapes of more elements' if is_drawn else 'shapes, which are drawn on both sides'}, or inputs that lie there; allow_unreached=True accepts it")
 
 
 def is_dead(report: Report) -> bool:
@@ -222,12 +228,12 @@ def is_dead(report: Report) -> bool:
 
 def gradcheck(func: Callable[..., Any], inputs: Any, *, params: Mapping[str, torch.Tensor] | Iterable[torch.Tensor] | None = None,
               raise_exception: bool = True, seed: int | None = 0, check_grad_grad: bool = False, check_forward_ad: bool = False, kinks: str = "any",
-              allow_dead: bool = False, most_undecided: float | None = None, **differences: Any) -> bool:
+              allow_dead: bool = False, allow_unreached: bool = False, most_undecided: float | None = None, **differences: Any) -> bool:
     """Whether the gradients of `func` at `inputs` are its derivatives; as `torch.autograd.gradcheck`, but in float32 and without a step size.
 
     `inputs` are tensors, taken as they are, or shapes, which are drawn: again, at several scales, until no cotangent is 0 everywhere, and so that
     operands lie on both sides of the thresholds that the function compares them with. Where a side stays without elements a GradcheckWarning
-    says so; a custom Function's makes the report undecided.
+    says so. A custom Function's makes the report undecided, of given tensors too, unless `allow_unreached` accepts it (the warning stays).
     `params` are tensors that the function reads besides, as those of a module. What `torch.autograd.gradcheck` takes for its differences
     (`eps`, `atol`, `rtol`, `fast_mode`, ...) is accepted and means nothing. A result that is undecided is not right: it raises, too.
     `kinks`, `allow_dead` and `most_undecided` are the options of `assay gradcheck`.
@@ -255,7 +261,7 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, params: Mapping[str, tor
     with torch.random.fork_rng(enabled=seed is not None):
         if seed is not None:
             torch.manual_seed(seed)
-        report = tried(Trials(func, named, check_grad_grad, check_forward_ad, options), inputs, allow_dead)
+        report = tried(Trials(func, named, check_grad_grad, check_forward_ad, options), inputs, allow_dead, _arguments.flag("allow_unreached", allow_unreached))
     announce(report, func)
     if report.passed:
         for names, what in ((report.unreached, "no input lay here, where nothing is said of the gradient"), (report.detached, "cut off by detach, data or no_grad")):
@@ -267,7 +273,7 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, params: Mapping[str, tor
     return False
 
 
-def tried(trials: Trials, inputs: Any, allow_dead: bool) -> Report:
+def tried(trials: Trials, inputs: Any, allow_dead: bool, allow_unreached: bool) -> Report:
     """The report of the draws: of the first one that fails, else of the first one without dead cotangents."""
     is_drawn = any(is_shape(one) for one in listed(inputs))
     for draw in range(DRAWS if is_drawn else 1):
@@ -278,7 +284,7 @@ def tried(trials: Trials, inputs: Any, allow_dead: bool) -> Report:
     if is_drawn and (report.passed or not report.failed and is_dead(report)):
         report = trials.explore(inputs, given, report)
     if report.passed:
-        trials.tell_unreached(report, is_drawn)
+        trials.tell_unreached(report, is_drawn, allow_unreached)
     return report
 
 

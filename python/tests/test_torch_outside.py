@@ -265,5 +265,30 @@ def test_branches_that_no_input_reached_are_named() -> None:
     with pytest.raises(GradcheckError, match="gradient.unreached") as found:  # nothing tells what its backward does there
         gradcheck(own(lambda x: torch.where(x.square() < -1, x, x.sin()), lambda g, x: g * x.cos()), [(3, 4)])
     assert not found.value.report.failed and found.value.report.unreached == ["lt at -1, below it"]
-    with pytest.warns(GradcheckWarning, match="clamp at 12, above it"):  # inputs of the user's are taken as they are
-        assert gradcheck(own(lambda x: x.clamp(-12, 12), lambda g, x: g), leaf().detach().requires_grad_())
+
+
+def test_a_function_is_undecided_where_given_inputs_do_not_come() -> None:
+    """Inputs of the user's are taken as they are: nothing is drawn that would reach the other side."""
+    x, near = torch.tensor([1.0, 2.0, -1.0], requires_grad=True), torch.tensor([1.0, 7.0, -1.0], requires_grad=True)
+    forgets, knows = own(F.relu6, lambda g, x: g * (x > 0)), own(F.relu6, lambda g, x: g * ((x > 0) & (x < 6)))
+    with pytest.raises(GradcheckError, match=r"hardtanh at 6, above it.*allow_unreached=True") as found:
+        gradcheck(forgets, [x])
+    assert found.value.undecided and not gradcheck(forgets, [x], raise_exception=False)
+    with pytest.warns(GradcheckWarning, match="hardtanh at 6, above it"):
+        assert gradcheck(forgets, [x], allow_unreached=True)
+    assert gradcheck(knows, [near]) and not gradcheck(forgets, [near], raise_exception=False, allow_unreached=True)
+    assert gradcheck(F.relu6, [x])  # PyTorch's own backward is no Function of the user's
+    with pytest.raises(ValueError, match="allow_unreached"):
+        gradcheck(knows, [near], allow_unreached="yes")
+
+
+def test_a_recorded_step_names_the_sides_of_a_function_that_nothing_reached() -> None:
+    def judged(*steps: Any) -> Any:
+        with recorder.record() as run:
+            for x in steps:
+                (own(F.relu6, lambda g, x: g * (x > 0))(x) + F.relu6(x)).sum().backward()
+        return recorder.judge(run)
+    low = torch.tensor([1.0, -1.0], requires_grad=True)
+    report = judged(low)
+    assert report.passed and [one.partition(" (")[0] for one in report.unreached] == ["hardtanh at 6, above it"]
+    assert not judged(low, torch.tensor([7.0, 1.0], requires_grad=True)).unreached

@@ -11,6 +11,7 @@ from .. import _checks, _programs, _reports, _source
 from .._trace import Trace
 from ..errors import UsageError, wrong
 from .backward import Recorder
+from .branches import ABOVE, BELOW
 from .memory import Value, bits
 from .nodes import HALVES
 from .outside import cut_off, cuts_of, downstream
@@ -75,7 +76,7 @@ class Report(_reports.Judged):
     """What a gate found in a recorded run. `exit_code` 0: passed, 1: failed, 3: undecided.
 
     `left`: tensors whose numbers the program asked for, how and where. `detached`: values on the way to an output that `detach`, `data` or
-    `no_grad` cut off. `unreached`: sides of thresholds on which no element lay.
+    `no_grad` cut off. `unreached`: sides of thresholds on which no element lay; of a recorded run those inside of Functions.
     """
 
     exit_code: int
@@ -195,8 +196,20 @@ def judge(run: Recorder, verb: str = "gradcheck", *options: str, detached: bool 
     A trace that the program does not read, or a mistake of the program itself, is no verdict: it raises an `assay.Error` that says why.
     """
     report = judged(run, verb, *options, detached=detached)
+    report.tell("unreached", unreached_of(run))
     announce(report)
     return report
+
+
+def unreached_of(run: Recorder) -> list[str]:
+    """Sides of the thresholds inside of Functions on which no element of the whole run lay. Steps on given data may miss one, so that they stay judged."""
+    left: dict[tuple[str, str], set[str]] = {}
+    for one in run.branches:
+        if run.in_own(one):
+            where = "" if one.is_backward else next(own.name for own in run.own if one.result in own.results)
+            key = where, one.name
+            left[key] = left.get(key, {BELOW, ABOVE} & set(one.wanted)) & set(one.missing)
+    return [f"{name}, {side} it{f' ({where})' if where else ''}" for (where, name), sides in left.items() for side in (BELOW, ABOVE) if side in sides]
 
 
 def judged(run: Recorder, verb: str = "gradcheck", *options: str, detached: bool | Collection[str] = ()) -> Report:

@@ -55,8 +55,8 @@ std::vector<std::string> GateReport::undecided_ops(double most_undecided) const 
     share.open += one.vacuous + one.unsupported;
     share.all += one.passed + one.failed + one.vacuous + one.unsupported;
     for (const Finding& finding : one.findings) {
-      const bool is_open =
-          finding.rule == kVacuousRule || finding.kind == Finding::Kind::vacuous || finding.kind == Finding::Kind::unsupported;
+      const bool is_open = finding.rule == kVacuousRule || finding.rule == "audit.opaque" || finding.kind == Finding::Kind::vacuous ||
+                           finding.kind == Finding::Kind::unsupported;
       if (is_open && !finding.waiver.empty()) share.open -= finding.elements;
     }
   }

@@ -10,6 +10,9 @@ from xml.etree import ElementTree
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 # The rule of findings about elements whose sets are too wide to mean anything.
 VACUOUS = "contract.vacuous"
+UNDECIDED_KIND = "undecided elements"  # the case that stands for a kind of operation
+# The rule of findings about operations that have no meaning here: their elements are unsupported.
+OPAQUE = "audit.opaque"
 _ALLOWED = {"\t", "\n"}
 
 
@@ -146,7 +149,8 @@ class Report(Judged):
         if self.failures or self.troubles:
             return "failed"
         open_kinds = {finding.kind for finding in self.findings if not finding.waiver}
-        if "unsupported" in open_kinds or not self.cases or self.count("unsupported"):
+        waived = sum(one.elements for one in self.findings if one.waiver and (one.kind == "unsupported" or one.rule == OPAQUE))
+        if "unsupported" in open_kinds or not self.cases or self.count("unsupported") > waived:
             return "undecided"
         undecided = {finding.rule for finding in self.findings if finding.kind == "undecided" and not finding.waiver}
         if undecided - {VACUOUS}:
@@ -159,6 +163,17 @@ class Report(Judged):
         """Whether the share of vacuous elements is too large; those of waived findings do not count."""
         waived = sum(finding.elements for finding in self.findings if finding.waiver and finding.rule == VACUOUS)
         return self.count("vacuous") - waived > self.most_undecided * max(sum(case.judged for case in self.cases), 1)
+
+    def settle(self, kinds: Iterable[str]) -> list[str]:
+        """Of kinds of operations with too many undecided elements those that stay: the others' cases go, since waivers cover all of their elements."""
+        left = []
+        for kind in kinds:
+            cases = [case for case in self.cases if case.op == kind and case.name != UNDECIDED_KIND]
+            covered = sum(one.elements for case in cases for one in case.findings if one.waiver and (one.kind in ("vacuous", "unsupported") or one.rule in (VACUOUS, OPAQUE)))
+            if not cases or covered < sum(case.vacuous + case.unsupported for case in cases):
+                left.append(kind)
+        self.cases = [case for case in self.cases if case.name != UNDECIDED_KIND or case.op in left]
+        return left
 
     @property
     def head_room_used(self) -> float:

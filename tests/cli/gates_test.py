@@ -415,6 +415,18 @@ def waivers(folder):
     check(gate([{**entry, "op": "q", "tensor": "loss"}]).returncode == 1, "another tensor")
     check(f"waived by W1 (me, until 2030-01-01): known" in gate([entry]).stdout, "the last day is printed")
     check(gate([{**entry, "most_elements": 0}]).returncode == 1, "more elements than waived")
+    minus = [-3.0, -0.0, -5.0, -1.0]
+    wrong = trace(folder, "five.safetensors", {"h_bar": minus, "x_bar": minus}, lambda one: one["regions"][5].update(nodes=[{"op": "neg", "operands": [0]}]))
+    product = {**entry, "rule": "gradient.product"}
+    file.write_text(json.dumps({"waivers": [product]}))
+    done = run("gradcheck", wrong, "--waivers", file, "--today", "2029-12-31")
+    check(done.returncode == 0, f"a product that is waived: {done.stdout}")
+    file.write_text(file.read_text().replace('"gradient.product"', '"gradient.product", "most_elements": 1'))
+    check(run("gradcheck", wrong, "--waivers", file, "--today", "2029-12-31").returncode == 1, "nobody counted the wrong elements of a product")
+    opaque = trace(folder, "opaque.safetensors", edit=lambda one: one.update(opaque=[{"name": "lib::solve", "results": ["seed"]}]))
+    check(run("audit", opaque).returncode == 3, "an opaque operation")
+    file.write_text(json.dumps({"waivers": [{**entry, "rule": "audit.opaque"}]}))
+    check("passed with waivers" in (text := run("audit", opaque, "--waivers", file, "--today", "2029-12-31").stdout), f"... that is waived: {text}")
     check(gate([{k: v for k, v in entry.items() if k != "owner"}]).returncode == 4, "a waiver without an owner")
     check(gate([{**entry, "tolerance": 1}]).returncode == 4, "a field that waivers do not have")
     check(run("audit", bad, "--today", "tomorrow").returncode == 2, "a day that is none")

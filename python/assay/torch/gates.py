@@ -135,7 +135,7 @@ class Report(_reports.Judged):
         cases = [_reports.case_of(one) for one in self._cases()]
         for op in self.json.get("undecided_ops", []):
             why = _reports.Finding("undecided", _reports.VACUOUS, op, f"too many elements of {op} are vacuous or unsupported")
-            cases.append(_reports.Case("undecided elements", op, findings=[why]))
+            cases.append(_reports.Case(_reports.UNDECIDED_KIND, op, findings=[why]))
         return _reports.Report(cases, self.text, "assay gradcheck", list(self.json.get("troubles", [])))
 
     @property
@@ -172,6 +172,7 @@ def announce(report: Report, function: Any = None) -> None:
         case.file, case.line = _source.place_of(function if own is None else own)
     _checks.announce([], found)
     if any(one.waiver for one in found.findings):
+        report.json["undecided_ops"] = found.settle(report.json.get("undecided_ops", []))
         for case, told in zip(report.json["cases"], found.cases):
             for finding, one in zip(case["findings"], told.findings):
                 finding["waiver"] = one.waiver

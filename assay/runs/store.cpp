@@ -10,6 +10,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -27,6 +28,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kFlushSeconds = 1;  // between calls that wait for the disk
+// Of what somebody else may have written: no run has longer ones.
+constexpr std::uintmax_t kLongestManifest = std::uintmax_t{64} << 20;
+constexpr std::size_t kLongestLine = std::size_t{16} << 20;
 
 Rejection unwritable(const std::string& path, int error) {
   return {Rejection::Kind::declined,
@@ -50,6 +54,16 @@ void return_free_memory() {
 #if defined(__GLIBC__)
   (void)malloc_trim(0);
 #endif
+}
+
+// A line without its end; of one that is too long only so much that this shows. False where the file ends before the line does.
+bool next_line(std::streambuf& file, std::string& line) {
+  line.clear();
+  for (int c = file.sbumpc(); c != EOF; c = file.sbumpc()) {
+    if (c == '\n') return true;
+    if (line.size() <= kLongestLine) line.push_back(static_cast<char>(c));
+  }
+  return false;
 }
 
 // Beside its place, then renamed.
@@ -239,6 +253,9 @@ bool is_run(const std::string& folder) {
 
 Outcome<Json> read_manifest(const std::string& folder) {
   if (!is_run(folder)) return no_run(folder, "no run.json there");
+  std::error_code error;
+  if (const auto size = fs::file_size(fs::path(folder) / "run.json", error); error || size > kLongestManifest)
+    return no_run(folder, "a run.json of more than 64 MiB");
   std::ifstream file(fs::path(folder) / "run.json", std::ios::binary);
   Json manifest = formats::parse_json(std::string(std::istreambuf_iterator<char>(file), {}));
   if (!manifest.is_object() || !member_of(manifest, "kind").is_string() || !member_of(manifest, "claim").is_object())
@@ -253,9 +270,8 @@ Outcome<Done> for_each_result(const std::string& folder, const std::function<voi
   std::ifstream file(path, std::ios::binary);
   if (!file) return no_run(folder, "no results.jsonl there");
   std::string line;
-  for (std::size_t number = 1; std::getline(file, line); ++number) {
-    if (file.eof()) break;  // without its end: a write was cut off
-    const Json result = formats::parse_json(line);
+  for (std::size_t number = 1; next_line(*file.rdbuf(), line); ++number) {  // the last one without its end: a write was cut off
+    const Json result = line.size() > kLongestLine ? Json() : formats::parse_json(line);
     take(number, result.is_object() ? result : Json());
   }
   return Done{};

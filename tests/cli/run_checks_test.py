@@ -1,9 +1,11 @@
 """The check of a run, and lists of properties. Usage: run_checks_test.py BIN_DIRECTORY"""
 import json
+import os
 import shutil
+import subprocess
 
 import runs
-from runs import Case, DATA, DIGITS, MODEL, assay
+from runs import BIN, Case, DATA, DIGITS, MODEL, assay
 
 
 class Checks(Case):
@@ -89,6 +91,23 @@ class Checks(Case):
         model.write_bytes(content)
         done = assay("check", self.run_folder, "--model", model)
         self.assertEqual((done.returncode, "run.digest" in done.stderr), (4, True), done.stderr)
+
+    def test_long_files(self):
+        """What is longer than a run writes takes little memory, and is damaged."""
+        with open(self.run_folder / "results.jsonl", "r+b") as file:
+            file.seek(400 << 20)  # zeros, of which none is stored
+            file.write(b"\n")
+        with open(self.folder / "out", "w+", encoding="utf-8") as out:
+            process = subprocess.Popen([str(BIN / "assay"), "check", str(self.run_folder)], stdout=out, stderr=subprocess.DEVNULL)
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            out.seek(0)
+            self.assertEqual((process.returncode, "the line is not JSON" in out.read()), (4, True))
+        self.assertLess(usage.ru_maxrss, 350_000)
+        with open(self.run_folder / "run.json", "r+b") as file:
+            file.truncate(3 << 30)
+        done = assay("check", self.run_folder)
+        self.assertEqual((done.returncode, "64 MiB" in done.stderr), (4, True), done.stderr)
 
     def test_no_run(self):
         done = assay("check", self.folder)

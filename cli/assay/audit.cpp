@@ -169,7 +169,11 @@ GateCase nothing_case(const std::string& name, const std::string& message) {
   return one;
 }
 
-void note_if_nothing(GateReport& report) {
+void note_if_nothing(const Trace& trace, GateReport& report) {
+  // An audit of results without elements judges their shapes; a gradient without elements says nothing.
+  const bool has_results =
+      !trace.regions.empty() && std::ranges::none_of(trace.regions, [](const Region& one) { return one.results.empty(); });
+  if (has_results && report.verb == "audit") return;
   const GateCase totals = report.totals();
   if (totals.passed + totals.failed + totals.vacuous + totals.unsupported + totals.unsampled > 0) return;
   if (std::ranges::any_of(report.cases, [](const GateCase& one) { return !one.findings.empty(); })) return;
@@ -233,7 +237,7 @@ int audit_run(const AuditOptions& options) {
     if (auto done = options.model.empty() ? Outcome<Done>(Done{}) : add_model(trace.value(), options.model, options.limits, report); !done)
       return refuse(kAuditSchema, options.gate.json, done.rejection());
   }
-  note_if_nothing(report);
+  note_if_nothing(trace.value(), report);
   report.seconds = wall_seconds() - start;
   const bool written = options.shrink.empty() || write_shrunk(trace.value(), options, report);
   const int exit = conclude_gate(report, options.gate);

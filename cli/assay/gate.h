@@ -50,7 +50,7 @@ int conclude_gate(GateReport& report, const GateOptions& options);
 void add_facts(const Trace& trace, GateReport& report);
 // An undecided case where nothing was judged: no pass on nothing.
 [[nodiscard]] GateCase nothing_case(const std::string& name, const std::string& message);
-void note_if_nothing(GateReport& report);
+void note_if_nothing(const Trace& trace, GateReport& report);
 // The numbers of a file as an input of the runtime: points, and integers for integers, rounded to the input's type.
 [[nodiscard]] Outcome<runtime::Array> given_values(const Node& node, const std::string& name, const std::vector<Interval>& values);
 // A run of the model (options.trace is not written), on the inputs that leave the fewest products dead.

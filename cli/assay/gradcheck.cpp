@@ -296,7 +296,7 @@ int check_gradients(const GradcheckOptions& options) {
     if (auto done = model.empty() ? Outcome<Done>(Done{}) : add_model(trace, model, options.run.limits, report); !done)
       return refuse(kGradcheckSchema, options.gate.json, done.rejection());
   }
-  note_if_nothing(report);
+  note_if_nothing(trace, report);
   report.seconds = wall_seconds() - start;
   const int exit = conclude_gate(report, options.gate);
   return written || exit != kExitYes ? exit : kExitUnwritten;

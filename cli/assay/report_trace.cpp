@@ -185,7 +185,7 @@ Outcome<ReportPage> page_of_trace(const ReportOptions& options) {
     if (!options.model.empty())
       if (auto done = add_model(trace, options.model, options.limits, report); !done) return done.rejection();
   }
-  note_if_nothing(report);
+  note_if_nothing(trace, report);
   add_judgements(regions, sheet);
   const std::string verdict = report.verdict(kMostUndecided);
   pages::Page page("assay.report/1", "trace", "Audit of " + options.input);

@@ -133,10 +133,23 @@ COMMON = {
     "polar": lambda a: torch.polar(a.abs(), a), "sizes of complex numbers": lambda a: pairs(a).abs(), "directions": lambda a: pairs(a).sgn(),
     "complex by real": lambda a: pairs(a) * a.flatten()[:4] / (a.flatten()[:4].abs() + 1), "constants of doubles": lambda a: (a.double() * 0.1 + 1e-7) / 3.3,
     "products of truth values": lambda a: a * ((a.detach() > 0) * (a.detach() < 1) + (a.detach() < -1)), "quantiles": lambda a: a.quantile(0.3, 1),
-    "numbers in place of NaN": lambda a: torch.nan_to_num(a / a.detach().sign().clamp(0)), "a divergence": lambda a: torch.distributions.kl_divergence(
+    "numbers in place of NaN": lambda a: torch.nan_to_num(torch.where(a > 0, a, a.new_tensor(float("nan")))), "a divergence": lambda a: torch.distributions.kl_divergence(
         torch.distributions.Normal(a, a.exp()), torch.distributions.Normal(0.0, 1.0)),
     "a category": lambda a: torch.distributions.Categorical(logits=a).log_prob(torch.tensor([0, 1])), "a zero of the program's": lambda a: torch.where(a > 0, a * a, torch.zeros(())),
     "a zero of a checkpoint": lambda a: torch.utils.checkpoint.checkpoint(lambda z: torch.where(z > 0, z.tanh(), torch.zeros(())), a, use_reentrant=False)}
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.uint8])
+def test_bytes_that_are_read_as_another_type_are_opaque(dtype: torch.dtype) -> None:
+    a = torch.tensor([[1.0, -2.0]], requires_grad=True)
+    report = judged({"a": a}, lambda: (a * a * (a.detach().view(dtype).sum() > 0)).sum().backward())
+    assert not report.passed and not report.failed and "view.dtype" in report.text, summary(report)
+
+
+def test_numbers_in_place_of_nan_leave_nan_in_the_gradient() -> None:
+    a = torch.tensor([[1.0, -2.0]], requires_grad=True)
+    report = judged({"a": a}, lambda: torch.nan_to_num(a / a.detach().sign().clamp(0)).sum().backward())
+    assert not report.passed and "gradient.finite" in report.text, summary(report)
 
 
 @pytest.mark.parametrize("name", COMMON)

@@ -3,7 +3,11 @@
 
 #include <cstddef>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace assay::formats {
 
@@ -34,6 +38,22 @@ inline constexpr const char* kNoJson = "no JSON, or lists and objects nested mor
 template <class Json = nlohmann::ordered_json>
 [[nodiscard]] Json parse_json(std::string_view text) {
   return is_nested_too_deep(text) ? Json(Json::value_t::discarded) : Json::parse(text, nullptr, false);
+}
+
+// The first name that an object of valid JSON has twice: readers keep one of its values, which may be another than the writer meant.
+[[nodiscard]] inline std::optional<std::string> repeated_name(std::string_view text) {
+  if (is_nested_too_deep(text)) return std::nullopt;
+  std::vector<std::set<std::string>> open;
+  std::optional<std::string> repeated;
+  const auto note = [&](int, nlohmann::json::parse_event_t event, nlohmann::json& value) {
+    if (event == nlohmann::json::parse_event_t::object_start) open.emplace_back();
+    if (event == nlohmann::json::parse_event_t::object_end) open.pop_back();
+    if (event == nlohmann::json::parse_event_t::key && !open.back().insert(value.get<std::string>()).second && !repeated)
+      repeated = value.get<std::string>();
+    return true;
+  };
+  const nlohmann::json whole = nlohmann::json::parse(text, note, false);
+  return whole.is_discarded() ? std::nullopt : repeated;
 }
 
 }  // namespace assay::formats

@@ -1,7 +1,9 @@
 #include "assay/queries/evaluate.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdio>
 #include <utility>
 
 #include "kernel/gradients/derivatives/differentiate.h"
@@ -18,6 +20,12 @@ Rejection misfit_of_value(std::string place, std::string required, std::string f
           std::move(required),        std::move(found), "give one number per element"};
 }
 
+std::string shown(double x) {
+  if (!std::isfinite(x)) return std::isnan(x) ? "\"nan\"" : x > 0 ? "\"inf\"" : "\"-inf\"";
+  std::array<char, 40> text{};
+  return {text.data(), static_cast<std::size_t>(std::snprintf(text.data(), text.size(), "%.17g", x))};
+}
+
 Outcome<Array<Interval>> values_for(const std::map<std::string, std::vector<Interval>>& given, const std::string& name, const Node& node) {
   const auto found = given.find(name);
   const std::size_t count = element_count(node.shape);
@@ -26,11 +34,14 @@ Outcome<Array<Interval>> values_for(const std::map<std::string, std::vector<Inte
   if (found->second.size() != count)
     return misfit_of_value("\"" + name + "\"", std::to_string(count) + " numbers for " + to_string(node.shape),
                            std::to_string(found->second.size()));
-  for (const Interval& value : found->second) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const Interval& value = found->second[i];
+    const std::string place = "\"" + name + "\", element " + std::to_string(i);
     if (!std::isfinite(value.lo()) || !std::isfinite(value.hi()))
-      return misfit_of_value("\"" + name + "\"", "finite numbers: infinities and NaN are no reals", "another value");
+      return Rejection{Rejection::Kind::malformed, "values.shape", place, "a finite number: eval is about real numbers",
+                       queries::shown(value),      "use assay run"};
     if (!is_float(node.dtype) && !holds(node.dtype, value))
-      return misfit_of_value("\"" + name + "\"", std::string("values of ") + to_string(node.dtype) + ", or ends that are", "another one");
+      return misfit_of_value(place, std::string("a value of ") + to_string(node.dtype) + ", or ends that are", queries::shown(value));
   }
   return Array<Interval>{node.shape, found->second};
 }
@@ -85,7 +96,13 @@ Outcome<Done> check_names(const EvaluationRequest& request, const Graph& graph) 
   return check(request.cotangents, graph.output_names, "cotangents");
 }
 
+std::string shown(const Interval& value) {
+  if (value.is_point() || value.is_undefined()) return shown(value.lo());
+  return "[" + shown(value.lo()) + ", " + shown(value.hi()) + "]";
+}
+
 bool holds(DType dtype, const Interval& value) {
+  if (dtype != DType::boolean && !is_integer(dtype)) return false;
   const auto [least, most] = range_of(dtype);
   const auto is_value = [&](double x) {
     return std::isfinite(x) && x == std::floor(x) && least <= *Rational::from_double(x) && *Rational::from_double(x) <= most;

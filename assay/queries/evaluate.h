@@ -33,6 +33,9 @@ struct Evaluation {
 // Whether both ends are values of an integer or boolean type.
 [[nodiscard]] bool holds(DType dtype, const Interval& value);
 
+// A number, a word such as "nan", or the two ends, in words of at most 17 digits.
+[[nodiscard]] std::string shown(const Interval& value);
+
 // Rejections of the request itself have codes values.*.
 [[nodiscard]] Outcome<Evaluation> evaluate_sets(const Graph& graph, const EvaluationRequest& request);
 

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "formats/json.h"
+#include "semantics/printable.h"
 #include "semantics/statement/statement.h"
 
 namespace assay::runs {
@@ -257,9 +258,11 @@ Outcome<Json> read_manifest(const std::string& folder) {
   if (const auto size = fs::file_size(fs::path(folder) / "run.json", error); error || size > kLongestManifest)
     return no_run(folder, "a run.json of more than 64 MiB");
   std::ifstream file(fs::path(folder) / "run.json", std::ios::binary);
-  Json manifest = formats::parse_json(std::string(std::istreambuf_iterator<char>(file), {}));
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  Json manifest = formats::parse_json(text);
   if (!manifest.is_object() || !member_of(manifest, "kind").is_string() || !member_of(manifest, "claim").is_object())
     return no_run(folder, "a run.json that is damaged");
+  if (const auto twice = formats::repeated_name(text)) return no_run(folder, "a run.json with \"" + printable(*twice) + "\" twice");
   return manifest;
 }
 

@@ -14,6 +14,7 @@
 #include "cli/assay/report.h"
 #include "formats/json.h"
 #include "frontends/files.h"
+#include "semantics/printable.h"
 
 namespace assay::cli {
 namespace {
@@ -31,8 +32,11 @@ Outcome<Json> read_json(const char* code, const std::string& path) {
   const auto file = read_file(path);
   if (!file) return file.rejection();
   const auto& bytes = file.value().bytes;
-  Json json = formats::parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  Json json = formats::parse_json(text);
   if (!json.is_object()) return malformed(code, path, "a JSON object", json.is_discarded() ? formats::kNoJson : "something else");
+  if (const auto twice = formats::repeated_name(text))
+    return malformed(code, path, "each name once", "\"" + printable(*twice) + "\" twice");
   return json;
 }
 

@@ -248,10 +248,12 @@ Outcome<runtime::Array> given_values(const Node& node, const std::string& name, 
   if (values.size() != count)
     return misfit_of_run("\"" + name + "\"", std::to_string(count) + " numbers for " + to_string(node.shape),
                          std::to_string(values.size()));
-  for (const Interval& value : values) {
-    const bool number = is_float(node.dtype) && (value.is_point() || value.is_undefined());
-    if (!number && !queries::holds(node.dtype, value))
-      return misfit_of_run("\"" + name + "\"", std::string("single numbers of ") + to_string(node.dtype), "another one");
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string place = "\"" + name + "\", element " + std::to_string(i);
+    if (!values[i].is_point() && !values[i].is_undefined())
+      return Rejection{Rejection::Kind::malformed, "values.shape", place, "single numbers only", "a set", "use assay eval"};
+    if (!is_float(node.dtype) && !queries::holds(node.dtype, values[i]))
+      return misfit_of_run(place, std::string("a value of ") + to_string(node.dtype), queries::shown(values[i]));
   }
   runtime::Array array = runtime::Array::empty(node.dtype, node.shape);
   if (node.dtype == DType::float32) {

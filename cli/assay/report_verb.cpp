@@ -62,8 +62,13 @@ Outcome<ReportPage> page_of_run(const ReportOptions& options) {
   auto page = runs::report_page(options.input, std::move(request), interruption_token());
   if (!page) return page.rejection();
   auto slices = options.perfetto.empty() ? std::vector<pages::Slice>() : runs::time_slices(options.input);
+  const runs::RunVerdict found = runs::verdict_of(page.value().check);
   return ReportPage{std::move(page.value().html),
-                    {{"results", page.value().check.results}, {"accepted", page.value().check.accepted}},
+                    {{"verdict", found == runs::RunVerdict::rejected   ? "rejected"
+                                 : found == runs::RunVerdict::accepted ? "accepted"
+                                                                       : "declined"},
+                     {"results", page.value().check.results},
+                     {"accepted", page.value().check.accepted}},
                     std::move(slices),
                     {}};
 }

@@ -10,6 +10,7 @@
 #include "cli/assay/report.h"
 #include "formats/json.h"
 #include "frontends/files.h"
+#include "semantics/printable.h"
 
 namespace assay::cli {
 namespace {
@@ -39,8 +40,31 @@ std::optional<double> of_word(const Json& json) {
   return std::nullopt;
 }
 
+// What an element is that append() refuses, and where it stands.
+std::string shown(const Json& json, std::size_t at) {
+  std::string text = json.is_array() ? "lists nested more than 64 deep" : json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  constexpr std::size_t kMost = 60;
+  if (text.size() > kMost) text = text.substr(0, kMost) + "...";
+  return printable(text) + " at element " + std::to_string(at);
+}
+
+// JSON has no numbers NaN and Infinity, which some writers put down all the same.
+bool has_bare_word(std::string_view text) {
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (quoted && text[i] == '\\')
+      ++i;
+    else if (text[i] == '"')
+      quoted = !quoted;
+    else if (!quoted && (text.compare(i, 3, "NaN") == 0 || text.compare(i, 3, "Inf") == 0 || text.compare(i, 3, "nan") == 0 ||
+                         text.compare(i, 3, "inf") == 0))
+      return true;
+  }
+  return false;
+}
+
 // False at the first element that is neither a number, a truth value, a word nor {"lo": a, "hi": b}. Lists are nested 64 deep at most.
-bool append(const Json& json, std::vector<Interval>& values, int depth) {
+bool append(const Json& json, std::vector<Interval>& values, int depth, std::string& found) {
   if (is_finite_number(json)) {
     values.emplace_back(json.get<double>());
   } else if (json.is_boolean()) {
@@ -50,9 +74,12 @@ bool append(const Json& json, std::vector<Interval>& values, int depth) {
   } else if (is_pair(json)) {
     values.emplace_back(json["lo"].get<double>(), json["hi"].get<double>());
   } else {
-    if (!json.is_array() || depth == 0) return false;
+    if (!json.is_array() || depth == 0) {
+      found = shown(json, values.size());
+      return false;
+    }
     for (const Json& one : json) {
-      if (!append(one, values, depth - 1)) return false;
+      if (!append(one, values, depth - 1, found)) return false;
     }
   }
   return true;
@@ -62,10 +89,11 @@ Outcome<Done> read_part(const Json& json, const char* part, std::map<std::string
   if (!json.contains(part)) return Done{};
   if (!json[part].is_object()) return malformed(part, "an object from names to lists of numbers", json[part].type_name());
   for (const auto& [name, list] : json[part].items()) {
-    if (!append(list, values[name], 64))
+    std::string found;
+    if (!append(list, values[name], 64, found))
       return malformed(std::string(part) + ", " + name,
                        "finite numbers, \"inf\", \"-inf\", \"nan\", or {\"lo\": a, \"hi\": b} with a <= b; integers that a double holds",
-                       "something else");
+                       found);
   }
   return Done{};
 }
@@ -90,8 +118,14 @@ std::string word_of(double value) { return std::isnan(value) ? "nan" : value > 0
 
 Outcome<EvalRequest> read_eval_request(const std::string& text) {
   const Json json = formats::parse_json(text);
+  if (json.is_discarded() && has_bare_word(text))
+    return malformed("the values", "JSON", "NaN or Infinity without quotes: write the word \"nan\", \"inf\" or \"-inf\"");
   if (!json.is_object())
     return malformed("the values", "a JSON object with \"inputs\"", json.is_discarded() ? formats::kNoJson : json.type_name());
+  if (!json.contains("inputs") && !json.contains("cotangents"))
+    return malformed("the values", "an object with \"inputs\", an object from names to lists of numbers", "no \"inputs\"");
+  if (const auto twice = formats::repeated_name(text))
+    return malformed("the values", "each name once", "\"" + printable(*twice) + "\" twice");
   EvalRequest request;
   if (auto read = read_part(json, "inputs", request.inputs); !read) return read.rejection();
   if (auto read = read_part(json, "cotangents", request.cotangents); !read) return read.rejection();

@@ -187,7 +187,10 @@ void print_summary(const VerifyReport& report, const VerifyOptions& options) {
 // --expect W: another decided word is 1, an undecided one is 3. So is 1, with a sentence, the word itself where it says nothing about the network.
 int exit_for(const VerifyReport& report, const VerifyOptions& options) {
   if (options.expect.empty()) return kExitYes;
-  if (report.answer != options.expect) return report.theorem ? kExitNo : kExitUndecided;
+  if (report.answer != options.expect) {
+    std::fprintf(stderr, "assay verify: --expect %s is not met: the answer is %s\n", options.expect.c_str(), report.answer.c_str());
+    return report.theorem ? kExitNo : kExitUndecided;
+  }
   const std::string vacuous = check::vacuity(*report.theorem);
   if (vacuous.empty() || options.allow_vacuous) return kExitYes;
   std::fprintf(

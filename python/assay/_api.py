@@ -136,12 +136,14 @@ def evaluate(model: Model, inputs: Any, *, gradients: Any = None, example_inputs
     file = _inputs.model_file(model, example_inputs)
     described = _inputs.on_files(_native.describe, model=file)
     shapes = {name: shape for name, _, shape in described["inputs"]}
+    whole = {name for name, dtype, _ in described["inputs"] if "float" not in str(dtype)}
     if not isinstance(inputs, Mapping):
         if len(shapes) != 1:
             raise errors.wrong("inputs", f"a dict with the model's inputs {list(shapes)}", inputs)
         inputs = {next(iter(shapes)): inputs}
     wanted = _cotangents(gradients, {name: shape for name, _, shape in described["outputs"]})
-    given = {_known("inputs", name, shapes): _ends(f"inputs['{name}']", value, shapes[name]) for name, value in inputs.items()}
+    given = {_known("inputs", name, shapes): _ends(f"inputs['{name}']", value, shapes[name], exact=name in whole)
+             for name, value in inputs.items()}
     found = _inputs.on_files(lambda path: _native.evaluate(path, given, wanted), model=file)
     sets = {part: {name: _results._ends(shape, lo, hi) for name, shape, lo, hi in found[part]} for part in ("outputs", "gradients")}
     return _results.Enclosures(**sets)
@@ -167,8 +169,8 @@ def _cotangents(gradients: Any, outputs: Mapping[str, tuple[int, ...]]) -> dict[
     return {_known("gradients", name, outputs): _ends(f"gradients['{name}']", value, outputs[name]) for name, value in gradients.items()}
 
 
-def _ends(where: str, value: Any, shape: tuple[int, ...]) -> tuple[bytes, bytes]:
-    """The ends of each element's interval as bytes of float64; numbers that are no float64 are rounded outward."""
+def _ends(where: str, value: Any, shape: tuple[int, ...], exact: bool = False) -> tuple[bytes, bytes]:
+    """The ends of each element's interval as bytes of float64; numbers that are no float64 are rounded outward, or refused if they have to be exact."""
     if isinstance(value, tuple) and len(value) == 2:
         value = _properties.Box(lo=value[0], hi=value[1])
     if isinstance(value, _properties.Box):
@@ -184,6 +186,10 @@ def _ends(where: str, value: Any, shape: tuple[int, ...]) -> tuple[bytes, bytes]
     else:
         arguments.fits(where, found, shape)
     pairs = [arguments.outward(a, b) for a, b in zip(lo, hi)]
+    if exact:
+        for end in (end for ends, pair in zip(zip(lo, hi), pairs) for end in zip(ends, pair)):
+            if end[0] != end[1]:
+                raise errors.wrong(where, "integers that a float64 holds", end[0])
     return struct.pack(f"<{count}d", *(a for a, _ in pairs)), struct.pack(f"<{count}d", *(b for _, b in pairs))
 
 

@@ -89,3 +89,16 @@ def test_intervals_are_rounded_outward():
     assert outward(Fraction(10**400), Fraction(10**400)) == (1.7976931348623157e308, float("inf"))
     for value in (Fraction(0), Fraction(-3), Fraction(1, 8), Fraction(-7, 20), Fraction(5e-324), Fraction(10**30)):
         assert Fraction(decimal_of(value)) == value
+
+
+def test_whole_numbers_that_no_float64_holds_are_refused(tmp_path):
+    """They were rounded outward, without a word."""
+    onnx = pytest.importorskip("onnx")
+    sides = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.INT64, [2]) for name in ("x", "y")]
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Add", ["x", "x"], ["y"])], "g", sides[:1], sides[1:])
+    path = tmp_path / "add.onnx"
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8), path)
+    for x in ([2**53 + 1, 5], numpy.array([2**53 + 1, 5]), ([0, 5], [2**53 + 1, 5])):
+        with pytest.raises(assay.UsageError, match="integers that a float64 holds"):
+            assay.evaluate(path, x)
+    assert assay.evaluate(path, [2**52, 5]).outputs["y"].lo.tolist() == [2**53, 10]

@@ -200,3 +200,16 @@ def test_plans_are_the_programs_with_layouts_beside_them():
     assert all(one.operands[0].dtype == "float32" for one in plan)
     assert {one.operands[0].dtype for one in probes("add", dtypes=["int8", "uint64"])} == {"int8", "uint64"}
     assert {one.operands[0].dtype for one in probes("add", dtype="float64")} == {"float64"}
+
+
+@pytest.mark.parametrize("op", ["softmax", "log_softmax"])
+def test_the_plan_in_16_bits_is_never_beyond_the_budget_of_foreign_traces(op):
+    def kernel(x, axis=-1):
+        wide = np.asarray(x).astype(np.float32)
+        shifted = wide - wide.max(axis=axis, keepdims=True)
+        if op == "softmax":
+            powers = np.exp(shifted)
+            return (powers / powers.sum(axis=axis, keepdims=True)).astype(np.float16)
+        return (shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))).astype(np.float16)
+
+    assert audit_kernel(op, kernel, dtype="float16", raises=False).verdict == "passed"

@@ -497,7 +497,33 @@ class CommandLine(FolderCase):
         self.assertEqual(json.loads(values("run", "root.onnx", '{"inputs": {"x": [0, "nan"]}}').out)["outputs"]["y"]["values"], ["-inf", "nan"])
         sets = json.loads(values("eval", "root.onnx", '{"inputs": {"x": [-1, {"lo": 1, "hi": 2}]}}').out)["outputs"]["y"]
         self.assertEqual((sets["lo"][0], sets["hi"][0], sets["lo"][1]), (None, None, 0.0))
-        self.assertIn("no reals", values("eval", "root.onnx", '{"inputs": {"x": ["inf", 1]}}').err)
+        found = values("eval", "root.onnx", '{"inputs": {"x": [1, "inf"]}}').err
+        for part in ("element 1", '"inf"', "eval is about real numbers", "use assay run"):
+            self.assertIn(part, found)
+
+    def test_bent_values_are_refused_in_words(self):
+        """Sets where single numbers are read, repeated names, bare words, no inputs: exit 4 with the place, from every verb that reads values."""
+        bent = [('{"inputs": {"x": [1, {"lo": 1, "hi": 2}]}}', "single numbers only"), ('{"inputs": {"x": [1, 2], "x": [3, 4]}}', '"x" twice'),
+                ('{"inputs": {"x": [1, NaN]}}', 'write the word "nan"'), ('{"inputs": {"x": [1, -Infinity]}}', 'write the word "nan"'),
+                ('{"x": [1, 2]}', 'no "inputs"'), ('{"inputs": {"x": [1, "two"]}}', "at element 1")]
+        verbs = [["run", self.at("net.onnx"), "--values"], ["record", self.at("net.onnx"), self.at("bent.trace"), "--values"],
+                 ["gradcheck", self.at("net.onnx"), "--values"], ["eval", self.at("net.onnx")],
+                 *(["run", self.at("net.onnx"), "--dtype", dtype, "--values"] for dtype in ("interval", "exact", "bfloat16"))]
+        for text, part in bent:
+            self.write("bent.json", text.encode())
+            for words in verbs:
+                if words[0] == "eval" and "single" in part:
+                    continue
+                run = Run("assay", *words, self.at("bent.json"))
+                self.assertEqual(run.exit, 4, (words, text, run.err))
+                self.assertIn(part, run.err, (words, text))
+
+    def test_an_expectation_that_is_not_met_is_said(self):
+        self.write("never.vnnlib", b"(vnnlib-version <2.0>)(declare-network f (declare-input X real [1,2]) (declare-output Y real [1,1]))"
+                                   b"(assert (and (>= X[0,0] 0) (<= X[0,0] 1) (>= X[0,1] 0) (<= X[0,1] 1) (>= Y[0,0] 900)))")
+        run = Run("assay", "verify", self.at("net.onnx"), self.at("never.vnnlib"), "--expect", "sat")
+        self.assertEqual(run.exit, 1, run.err)
+        self.assertIn("--expect sat is not met: the answer is unsat", run.err)
 
     def test_ops(self):
         names = Run("assay", "supports", "--operations").out.split()

@@ -503,8 +503,18 @@ def bombs(folder):
             check(time.monotonic() - start < 2, f"{verb} of {name} takes {time.monotonic() - start} s")
 
 
+def long_lines(folder):
+    """An op that ran alone along a long axis is judged: the budget against small traces is not for what was recorded."""
+    count = 65536
+    description = {"version": 1, "writer": "test", "inputs": ["x"], "parameters": [], "outputs": ["y"], "vjps": [], "gradients": [], "crc32": {},
+                   "regions": [{"name": "y", "model": "binary32 math=glibc-2.36", "operands": ["x"], "results": ["y"],
+                                "nodes": [{"op": "softmax", "operands": [0], "attributes": {"axis": 0}}]}]}
+    done = run("audit", write(folder / "long", description, {"x": [0.0] * count, "y": [1 / count] * count}))
+    check(done.returncode == 0 and f"{count} passed" in done.stdout, f"a long softmax: {done.returncode} {done.stdout} {done.stderr}")
+
+
 with tempfile.TemporaryDirectory() as name:
-    for part in (nothing, bombs, reports, openings, memory, one_of_many, shrinking, probes, devices, certificates, models, dead, surrogates, waivers, names, baseline, vacuous):
+    for part in (nothing, bombs, long_lines, reports, openings, memory, one_of_many, shrinking, probes, devices, certificates, models, dead, surrogates, waivers, names, baseline, vacuous):
         part(pathlib.Path(name))
 for problem in problems:
     print("FAILED", problem)

@@ -52,6 +52,19 @@ class Checks(Case):
         self.rewrite(lambda lines: lines[follower].update(follows_from="0.5"))
         self.expect(4, "declined", "missing: line")
 
+    def test_the_report_says_the_verdict(self):
+        page = self.folder / "page.html"
+        self.assertIn("verdict accepted", assay("report", self.run_folder, "-o", page).stdout)
+        self.rewrite(lambda lines: lines[self.own].update(answer="falsified"))
+        self.assertIn("verdict rejected", assay("report", self.run_folder, "-o", page).stdout)
+
+    def test_a_name_that_stands_twice_in_run_json(self):
+        manifest = self.run_folder / "run.json"
+        manifest.write_text('{"kind": "other", ' + manifest.read_text().lstrip()[1:])
+        done = assay("check", self.run_folder)
+        self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
+        self.assertIn('"kind" twice', done.stdout + done.stderr)
+
     def test_missing_and_damaged(self):
         digest = self.lines[self.own]["certificate"]
         path = self.run_folder / "certificates" / digest[:2] / (digest + ".assay")

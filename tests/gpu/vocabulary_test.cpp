@@ -79,7 +79,8 @@ TEST_CASE("gpu vocabulary: every op as a program whose launches are kept lies wi
     const auto gradients = probes::compiled_gradients(op, 2, device, declined);
     if (!gradients) FAIL(gradients.rejection().to_text());
     check_declined(declined);
-    if (!gradients.value().regions.empty()) CHECK(failures_of(gradients.value(), kAnyShare) == std::vector<std::string>{});
+    const char* open = op == Op::pow ? "gradient.finite" : "";  // its derivative at 0 may be infinite
+    if (!gradients.value().regions.empty()) CHECK(failures_of(gradients.value(), kAnyShare, open) == std::vector<std::string>{});
   }
   CHECK(device->traffic().lists > 1000);
 }

@@ -248,6 +248,8 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, params: Mapping[str, tor
         raise UsageError(f"no option is named '{unknown[0]}'", where="gradcheck", advice="see help(assay.gradcheck)")
     if kinks not in ("any", "pytorch"):
         raise wrong("kinks", "'any' or 'pytorch'", kinks)
+    if params is None and not any(isinstance(one, torch.Tensor) or is_shape(one) for one in listed(inputs)):
+        raise wrong("inputs", "a tensor, a shape such as (4, 3), or a list of these", inputs)
     if params is not None and (not isinstance(params, Iterable) or isinstance(params, torch.Tensor)):
         raise wrong("params", "tensors, or tensors by name", params)
     params = params if isinstance(params, Mapping) else [] if params is None else list(params)

@@ -20,7 +20,7 @@ _ALLOWED = {"\t", "\n"}
 class Finding:
     """One thing that is wrong, or that could not be decided."""
 
-    kind: str  # "fail", "undecided", "vacuous", "unsupported"
+    kind: str  # "fail", "undecided", "vacuous", "unsupported", or "error": the check came to no verdict
     rule: str  # stable: "contract.softmax", "probe.unwritten"
     subject: str
     message: str
@@ -150,7 +150,7 @@ class Report(Judged):
             return "failed"
         open_kinds = {finding.kind for finding in self.findings if not finding.waiver}
         waived = sum(one.elements for one in self.findings if one.waiver and (one.kind == "unsupported" or one.rule == OPAQUE))
-        if "unsupported" in open_kinds or not self.cases or self.count("unsupported") > waived:
+        if open_kinds & {"unsupported", "error"} or not self.cases or self.count("unsupported") > waived:
             return "undecided"
         undecided = {finding.rule for finding in self.findings if finding.kind == "undecided" and not finding.waiver}
         if undecided - {VACUOUS}:
@@ -182,15 +182,15 @@ class Report(Judged):
 
     def junit(self) -> str:
         """JUnit XML, one test case per case."""
-        failed = [case for case in self.cases if _open(case)]
-        counts = {"tests": str(len(self.cases)), "failures": str(len(failed)), "errors": "0", "skipped": "0"}
+        open_, broken = ([case for case in self.cases if any((one.kind == "error") is is_error for one in _open(case))] for is_error in (False, True))
+        counts = {"tests": str(len(self.cases)), "failures": str(len(open_)), "errors": str(len(broken)), "skipped": "0"}
         suites = ElementTree.Element("testsuites", counts)
         suite = ElementTree.SubElement(suites, "testsuite", {"name": self.title, **counts})
         for case in self.cases:
             place = {"file": case.file, "line": str(case.line)} if case.file else {}
             one = ElementTree.SubElement(suite, "testcase", {"classname": _printable(f"assay.{case.op}"), "name": _printable(case.name), **place})
             for finding in _open(case):
-                inside = ElementTree.SubElement(one, "failure", {"message": _printable(finding.headline), "type": finding.rule})
+                inside = ElementTree.SubElement(one, "error" if finding.kind == "error" else "failure", {"message": _printable(finding.headline), "type": finding.rule})
                 inside.text = _printable(finding.text)
         ElementTree.indent(suites)
         return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
@@ -212,13 +212,13 @@ def merged(reports: Iterable[Report], title: str) -> Report:
 
 
 def _open(case: Case) -> list[Finding]:
-    return [one for one in case.findings if one.kind in ("fail", "undecided", "unsupported") and not one.waiver]
+    return [one for one in case.findings if one.kind in ("fail", "undecided", "unsupported", "error") and not one.waiver]
 
 
 def _result(case: Case, finding: Finding, root: str) -> dict[str, Any]:
     uri = os.path.relpath(case.file, root) if case.file and root else case.file or "unknown"
     result: dict[str, Any] = {
-        "ruleId": finding.rule, "level": "error" if finding.kind == "fail" and not finding.waiver else "warning",
+        "ruleId": finding.rule, "level": "error" if finding.kind in ("fail", "error") and not finding.waiver else "warning",
         "message": {"text": "\n".join([finding.message, *finding.details] if not finding.opening else [finding.opening, *finding.details, finding.message])},
         "locations": [{"physicalLocation": {"artifactLocation": {"uri": uri.replace(os.sep, "/")}, "region": {"startLine": case.line}},
                        "logicalLocations": [{"name": finding.subject, "fullyQualifiedName": f"{case.name} / {finding.subject}"}]}],

@@ -71,6 +71,16 @@ class Gate:
 
         return self.check(audit_kernel(op, kernel, **{**options, "raises": False}))
 
+    def gradcheck(self, func: Any, inputs: Any, **options: Any) -> bool:
+        """As `assay.gradcheck`, without raising: what it finds fails the test when it is over."""
+        from assay import GradcheckError, gradcheck
+
+        try:
+            return gradcheck(func, inputs, **{**options, "raise_exception": True})
+        except GradcheckError as why:
+            self.check(why.report)  # type: ignore[arg-type]
+            return False
+
     def check(self, report: Report, *, allow_vacuous: bool = False) -> Report:
         """Any other report, those of assay.torch included."""
         if hasattr(report, "as_cases"):  # of assay.torch: the program has decided
@@ -138,7 +148,14 @@ class Session:
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
         """The gate and the baseline of a test that ended well."""
         __tracebackhide__ = True
-        result = yield
+        from assay.errors import Error, Rejected
+
+        try:
+            result = yield
+        except Error as why:
+            if not isinstance(why, Rejected):  # those were announced with their findings
+                self.note(pyfuncitem, why)
+            raise
         if gate := pyfuncitem.stash.get(_GATE, None):
             gate.conclude()
         for marker in pyfuncitem.iter_markers("assay_baseline"):
@@ -157,6 +174,19 @@ class Session:
 
             _waivers.apply(report, self.waivers)
         self.entries.append(_Entry(item.nodeid if item else "", list(checks), report))
+
+    def note(self, item: pytest.Item, why: Any) -> None:
+        """A check that was refused, so that it came to no verdict: it belongs into the files, too."""
+        from assay._reports import Case, Finding, Report
+
+        path, line = str(item.path), (item.location[1] or 0) + 1
+        trace = why.__traceback__
+        while trace is not None:
+            line = trace.tb_lineno if trace.tb_frame.f_code.co_filename == path else line
+            trace = trace.tb_next
+        kind = type(why).__name__
+        finding = Finding("error", why.code or f"assay.{kind}", item.name, str(why))
+        self.entries.append(_Entry(item.nodeid, [], Report([Case(kind, "not judged", findings=[finding], file=path, line=line)])))
 
     def _compare(self, item: pytest.Function, file: str) -> None:
         """The marker's comparison."""

@@ -229,6 +229,33 @@ def test_all(assay_gate):
     result.stdout.fnmatch_lines(["*1 of 1 checks are no pass*", "*gradient.product*"])
 
 
+def test_refused_checks_stand_in_all_files(run, functions, pytester):
+    calls = """
+from kernels_and_functions import *
+def test_refused(): assay.gradcheck(torch.compile(lambda x: torch.sin(x) * x, backend="eager"), [(4, 3)])
+"""
+    run(calls, "--assay-junit=a.xml", "--assay-sarif=a.sarif").assert_outcomes(failed=1)
+    suites = ElementTree.parse(pytester.path / "a.xml").getroot()
+    assert (suites.get("tests"), suites.get("failures"), suites.get("errors")) == ("1", "0", "1")
+    assert "torch.compile" in suites.find("testsuite/testcase/error").get("message")
+    found = json.loads((pytester.path / "a.sarif").read_text())["runs"][0]["results"]
+    assert [(one["level"], one["ruleId"]) for one in found] == [("error", "assay.Refused")]
+    place = found[0]["locations"][0]["physicalLocation"]
+    assert (pytester.path / "test_one.py").read_text().splitlines()[place["region"]["startLine"] - 1].startswith("def test_refused")
+
+
+def test_a_gate_collects_gradients(run, functions):
+    result = run("""
+from kernels_and_functions import *
+def test_all(assay_gate):
+    assert not assay_gate.gradcheck(half, [(4, 3)]) and assay_gate.gradcheck(torch.sin, [(4, 3)])
+def test_alone(): assay.gradcheck(half, [(4, 3)])
+""")
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(["*no pass*", "*gradient.product*", "*assay.GradcheckError: failed*"])
+    assert "_gradcheck.py" not in result.stdout.str()
+
+
 def test_baselines_of_a_session(run, pytester):
     loose = "def test_loose(): assert_within_contract('softmax', [x], np.nextafter(np.nextafter(softmax(x), 2), 2), attributes={'axis': 1})\n"
     assert run(RIGHT, "--assay-baseline=b.json", "--assay-write-baseline").ret == 0

@@ -292,3 +292,18 @@ def test_a_recorded_step_names_the_sides_of_a_function_that_nothing_reached() ->
     report = judged(low)
     assert report.passed and [one.partition(" (")[0] for one in report.unreached] == ["hardtanh at 6, above it"]
     assert not judged(low, torch.tensor([7.0, 1.0], requires_grad=True)).unreached
+
+
+def test_a_number_that_left_is_told_in_one_sentence() -> None:
+    with pytest.raises(GradcheckError, match=r"^undecided: .*test_torch_outside.py:\d+: item\(\) took '.*' out of the graph and the number came back"):
+        gradcheck(lambda x: x * x.sum().item(), leaf())
+
+
+def test_inputs_of_another_kind_are_refused_in_words() -> None:
+    for wrong in (3, "x", [2.5], None):
+        with pytest.raises(ValueError, match="wrong argument at inputs; required: a tensor, a shape"):
+            gradcheck(torch.sin, wrong)
+
+
+def test_errors_have_the_names_that_users_write() -> None:
+    assert GradcheckError.__module__ == GradcheckWarning.__module__ == "assay"

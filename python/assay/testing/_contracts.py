@@ -15,6 +15,8 @@ from assay.errors import UsageError, wrong
 class ContractViolation(AssertionError):
     """A result outside its contract; `report` holds what was found."""
 
+    __module__ = "assay.testing"
+
     def __init__(self, message: str, report: Report) -> None:
         super().__init__(message)
         self.report = report
@@ -22,6 +24,8 @@ class ContractViolation(AssertionError):
 
 class NotDecided(AssertionError):
     """Nothing is known of the result: the sets are too wide to say anything, or there is no contract. It is no pass."""
+
+    __module__ = "assay.testing"
 
     def __init__(self, message: str, report: Report) -> None:
         super().__init__(message)

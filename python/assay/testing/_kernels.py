@@ -19,7 +19,7 @@ from assay._vocabulary import DEFAULTS, ROWS
 from assay.errors import UsageError
 from assay.testing._contracts import ContractViolation, NotDecided, spelled
 from assay.testing._memory import Buffer, Library, NumPy, Output, Placed, Torch, carrier_of, is_poison, plain
-from assay.testing._plans import Probe, planned
+from assay.testing._plans import Probe, planned, row_named, type_named
 from assay.testing._references import probes_of
 
 # What the probes themselves find, in words.
@@ -72,7 +72,7 @@ class KernelReport(Report):
 
 def audit_kernel(op: str | Callable[..., Any], kernel: Callable[..., Any], *, attributes: Mapping[str, Any] | None = None, model: str | None = None,
                  like: str | Sequence[Sequence[int]] | None = None, plan: Sequence[Probe] | None = None, out: bool = False,
-                 arrays: str | Callable[[Any], Any] = "numpy", device: str = "cpu", dtype: str = "float32", seed: int = 1, blocks: bool = True,
+                 arrays: str | Callable[[Any], Any] = "numpy", device: str = "cpu", dtype: Any = "float32", seed: int = 1, blocks: bool = True,
                  strided: bool = True, repeats: int = 2, raises: bool = True) -> KernelReport:
     """Runs a kernel through the probe plan of an operation and judges all it gives by the operation's contract.
 
@@ -92,6 +92,7 @@ def audit_kernel(op: str | Callable[..., Any], kernel: Callable[..., Any], *, at
     """
     __tracebackhide__ = True
     _arguments.function("kernel", kernel), _arguments.whole("repeats", repeats, 1, 1000)
+    dtype = type_named(dtype)
     call = _Call(kernel, frozenset(attributes or ()), out)
     if callable(op):
         if plan is None and like is None:
@@ -99,7 +100,7 @@ def audit_kernel(op: str | Callable[..., Any], kernel: Callable[..., Any], *, at
         wanted = list(plan) if plan is not None else probes_of(op, like, attributes, dtype, seed, blocks, strided)
         op = str(getattr(op, "__name__", "expression"))
     else:
-        _arguments.text("op", op)
+        op = row_named(_arguments.text("op", op))
         wanted = list(plan) if plan is not None else planned(op, attributes, call.silent(op, attributes), dtype, seed, blocks, strided)
     call.constant = _constant(wanted) if plan is not None else frozenset()
     library: Library = Torch(device) if arrays == "torch" else NumPy(arrays if callable(arrays) else None)

@@ -17,6 +17,7 @@ from assay._safetensors import read_trace
 from assay._vocabulary import DEFAULTS, ROWS, UnknownOperation, WrongAttributes, attributes_of, is_default, leading
 from assay.errors import wrong
 
+DTYPES = ("float32", "float64", "float16", "bfloat16")
 LAYOUTS = ("dense", "transposed", "stepped", "broadcast_first", "broadcast_last")
 # Attributes that may be set to any value on the operands of a probe; others only select among the probes.
 _FREE = frozenset(("axis axes keep_dims epsilon alpha beta slope lo hi factor form exponent tanh_form truncated descending last exclusive reverse "
@@ -49,7 +50,22 @@ class Probe:
                 if key != "output_padding" or value}
 
 
-def probes(op: str, *, attributes: Mapping[str, Any] | None = None, dtype: str = "float32", seed: int = 1, blocks: bool = True, strided: bool = True,
+def type_named(dtype: Any) -> str:
+    """The element type of a plan by its name; types of NumPy, torch and JAX have one."""
+    text = dtype if isinstance(dtype, str) else str(getattr(dtype, "__name__", dtype)).rpartition(".")[2]
+    if text not in DTYPES:
+        raise wrong("dtype", f"one of {', '.join(DTYPES)}, or NumPy's type of that name", dtype)
+    return text
+
+
+def row_named(op: str) -> str:
+    """The table's name of an operation that ONNX spells otherwise ("Softmax", "ReduceSum"); any other as it is."""
+    if op in ROWS or "_" in op:
+        return op
+    return next((row for row in ROWS if row.replace("_", "") == op.lower()), op)
+
+
+def probes(op: str, *, attributes: Mapping[str, Any] | None = None, dtype: Any = "float32", seed: int = 1, blocks: bool = True, strided: bool = True,
            dtypes: Sequence[str] | None = None) -> list[Probe]:
     """The probe plan of an operation, or of a composite region such as "attention" or "layer norm backward".
 
@@ -57,7 +73,8 @@ def probes(op: str, *, attributes: Mapping[str, Any] | None = None, dtype: str =
     that go block by block break; `strided` adds operands that are not dense in memory. Operations on several element types are probed in `dtype` alone
     ("float32", "float64", "float16", "bfloat16"), unless `dtypes` names more ("int64", "uint8", "bool", ...).
     """
-    _arguments.text("op", op), _arguments.text("dtype", dtype), _arguments.whole("seed", seed, 0, 2**64 - 1)
+    op, dtype = row_named(_arguments.text("op", op)), type_named(dtype)
+    _arguments.whole("seed", seed, 0, 2**64 - 1)
     if attributes is not None and not isinstance(attributes, Mapping):
         raise wrong("attributes", "values by name: a mapping", attributes)
     return planned(op, attributes, frozenset(), dtype, seed, blocks, strided, dtypes)

@@ -17,6 +17,7 @@ from .nodes import HALVES
 from .outside import cut_off, cuts_of, downstream
 from .values import Region
 
+_TAKEN = re.compile(r"left the graph: '(.+)' by (\w+)\(\) at (.+)' has no meaning here")  # what an opaque product is called
 MOST_NAMES = 20  # that the text of a report lists
 FLOATS = "accumulator=any_order moments=one_or_two_pass"
 FLUSHES = "flush_operands=yes flush_results=yes"
@@ -227,6 +228,11 @@ def judged(run: Recorder, verb: str = "gradcheck", *options: str, detached: bool
     trace = trace_of(run).to_bytes()
     verb = "audit" if verb == "gradcheck" and not run.claims and not any(one.found for one in run.moves) else verb
     found = Report(*_programs.judgement(verb, trace, *options), trace)
+    for one in (one for case in found.json.get("cases", []) for one in case["findings"] if one["rule"] == _reports.OPAQUE):
+        if taken := _TAKEN.search(one["message"]):
+            tensor, by, at = taken.groups()
+            plain = f"{at}: {by}() took '{tensor}' out of the graph and the number came back as a constant; its gradient is missing. Keep it a tensor, or detach it on purpose"
+            found.text, one["message"] = found.text.replace(one["message"], plain), plain
     found.tell("left", [str(one) for one in run.left])
     found.tell("detached", [run.memory.values[v].name for v in cuts_of(run)])
     for name in cut:

@@ -159,7 +159,7 @@ class Values(unittest.TestCase):
             self.assertEqual((run.word, run.exit), (expected, 0), run.err)
         run = Run("assay", "eval", network, self.write("v.json", json.dumps({"inputs": {"x": [0.5, 0]}})))
         self.assertEqual(run.exit, 4)
-        self.assertIn("values of int64", run.err)
+        self.assertIn("a value of int64", run.err)
 
     # assay run
 

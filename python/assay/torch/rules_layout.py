@@ -13,7 +13,8 @@ Rule = Callable[..., Any]
 
 def reshape(n: Nodes, x: Ref, *_: Any, **__: Any) -> Ref:
     """The same elements in the shape of the result."""
-    if x.dtype != n.first.dtype and not (x.is_complex or n.first.is_complex()):
+    is_real = not (x.is_complex or n.first.is_complex())
+    if is_real and (x.dtype.is_floating_point != n.first.dtype.is_floating_point or counted(x.shape) != counted(n.shape)):
         raise Unknown(f"the bytes of {x.dtype} read as {n.first.dtype}")
     y = n.like(x)
     return complexly(y) if x.is_complex else y

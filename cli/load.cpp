@@ -1,10 +1,11 @@
 #include "cli/load.h"
 
+#include <signal.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <exception>
 #include <new>
@@ -72,24 +73,82 @@ int with_stdout_written(const char* program, int exit) {
   return kExitUnwritten;
 }
 
+const char* guarded_program = "assay";
+
+int internal_error(const char* what) {
+  std::fprintf(stderr, "%s: internal error%s%s\n", guarded_program, *what == '\0' ? "" : ": ", what);
+  std::fprintf(stderr, "This is a bug. Please report the command line, the input files and `%s --version`.\n", guarded_program);
+  return kExitInternal;
+}
+
+// Of the exception that is being handled.
+int explained() {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "%s: out of memory: more than --memory allows, or than there is; nothing was decided\n", guarded_program);
+    return kExitUndecided;
+  } catch (const std::exception& error) {
+    return internal_error(error.what());
+  } catch (...) {
+    return internal_error("");
+  }
+}
+
+// Of a thread, or of a function that admits none.
+[[noreturn]] void on_lost_exception() {
+  int exit = kExitInternal;
+  if (const auto error = std::current_exception()) {
+    try {
+      std::rethrow_exception(error);
+    } catch (...) {
+      exit = explained();
+    }
+  } else {
+    internal_error("a thread was lost");
+  }
+  _exit(exit);
+}
+
+// What aborts has said why. Only what may be called at any time: the program may have stopped anywhere.
+void on_signal(int signal) {
+  const auto say = [](const char* text) { (void)!write(STDERR_FILENO, text, std::strlen(text)); };
+  say(guarded_program);
+  say(signal == SIGABRT  ? ": the program stopped itself"
+      : signal == SIGBUS ? ": a file became shorter while it was read, or memory failed"
+                         : ": the program made a wrong step");
+  say("; nothing was decided. Please report the command line, the input files and the program's --version.\n");
+  _exit(kExitInternal);
+}
+
+// No program ends in a signal of its own making: an exit status says that nothing was decided.
+void catch_faults() {
+  (void)std::set_terminate(on_lost_exception);
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  (void)sigaction(SIGABRT, &action, nullptr);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which report these themselves
+  static std::array<char, 65536> space;                              // a stack that is full leaves none for the handler
+  const stack_t stack{space.data(), 0, space.size()};
+  (void)sigaltstack(&stack, nullptr);
+  action.sa_flags = SA_ONSTACK;
+  for (const int one : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) (void)sigaction(one, &action, nullptr);
+#endif
+}
+
 }  // namespace
 
 int guarded(const char* program, int (*body)(int, char**), int argc, char** argv) {
-  (void)std::signal(SIGPIPE, SIG_IGN);  // a reader that left and a file that grew too large are failed writes, which are reported
-  (void)std::signal(SIGXFSZ, SIG_IGN);
+  guarded_program = program;
+  (void)signal(SIGPIPE, SIG_IGN);  // a reader that left and a file that grew too large are failed writes, which are reported
+  (void)signal(SIGXFSZ, SIG_IGN);
+  catch_faults();
   try {
     (void)wall_seconds();
     return with_stdout_written(program, body(argc, argv));
-  } catch (const std::bad_alloc&) {
-    std::fprintf(stderr, "%s: out of memory: more than --memory allows, or than there is; nothing was decided\n", program);
-    return kExitUndecided;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s: internal error: %s\n", program, error.what());
   } catch (...) {
-    std::fprintf(stderr, "%s: internal error\n", program);
+    return explained();
   }
-  std::fprintf(stderr, "This is a bug. Please report the command line, the input files and `%s --version`.\n", program);
-  return kExitInternal;
 }
 
 }  // namespace assay::cli

@@ -41,8 +41,8 @@ void print_notes(std::FILE* out, const std::vector<std::string>& notes);
 // Wall seconds since the process started this clock.
 [[nodiscard]] double wall_seconds();
 
-// Runs `body` and turns exceptions into exit codes: out of memory is 3, anything else 70 with how to report it. 3 too where standard
-// output could not be written.
+// Runs `body` and turns exceptions into exit codes: out of memory is 3, anything else 70 with how to report it. So do a failed `demand`,
+// exceptions of threads and faults of the program, which would end it by a signal. 3 too where standard output could not be written.
 int guarded(const char* program, int (*body)(int, char**), int argc, char** argv);
 
 }  // namespace assay::cli

@@ -111,8 +111,9 @@ class Checker {
     const std::string name = certificate_path(folder_, line.certificate);
     const auto kept = KeptCertificate::find(folder_, line.certificate);
     if (!kept) return find(RunFault::missing, place(line), "there is no certificate " + name);
-    if (file_digest(kept->path()) != line.certificate)
-      return find(RunFault::damaged, place(line), name + " has another digest than its name says");
+    if (const std::string now = file_digest(kept->path()); now != line.certificate)
+      return find(RunFault::damaged, place(line),
+                  name + (now.empty() ? " cannot be read, or consists of holes" : " has another digest than its name says"));
     line.file = kept->path();
     auto report = questions_.replay(line);
     if (!report) return find(fault_of(report.rejection()), place(line), report.rejection().to_text());

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -44,11 +45,24 @@ class File {
   [[nodiscard]] int descriptor() const { return file_; }
   [[nodiscard]] std::uint64_t size() const {
     struct stat status {};
-    return file_ >= 0 && ::fstat(file_, &status) == 0 && S_ISREG(status.st_mode) ? static_cast<std::uint64_t>(status.st_size) : 0;
+    return file_ >= 0 && ::fstat(file_, &status) == 0 && S_ISREG(status.st_mode) && !is_hollow(status)
+               ? static_cast<std::uint64_t>(status.st_size)
+               : 0;
+  }
+  [[nodiscard]] bool has(std::uint64_t offset, std::uint64_t length) const { return offset <= size() && length <= size() - offset; }
+  // Into another file, by the system: no copy of it in between.
+  [[nodiscard]] bool copy(std::uint64_t offset, std::uint64_t length, int into) const {
+    auto at = static_cast<off_t>(offset);
+    while (length > 0) {
+      const ssize_t put = ::sendfile(into, file_, &at, length);
+      if (put <= 0) return false;
+      length -= static_cast<std::uint64_t>(put);
+    }
+    return true;
   }
   // Empty where not all of it is there.
   [[nodiscard]] std::string read(std::uint64_t offset, std::uint64_t length) const {
-    if (offset > size() || length > size() - offset) return "";
+    if (!has(offset, length)) return "";
     std::string content(length, '\0');
     std::size_t done = 0;
     while (done < length) {
@@ -156,12 +170,11 @@ std::optional<KeptCertificate> KeptCertificate::find(const std::string& folder, 
   const File file(pack_path(folder));
   if (!file.ok()) return std::nullopt;
   const std::optional<Entry> entry = Index(file).find(digest);
-  if (!entry) return std::nullopt;
-  const std::string content = file.read(entry->offset, entry->length);
+  if (!entry || entry->length > kMostPacked || !file.has(entry->offset, entry->length)) return std::nullopt;
   const int memory = ::memfd_create("certificate", MFD_CLOEXEC);
   if (memory < 0) return std::nullopt;
   KeptCertificate kept("/proc/self/fd/" + std::to_string(memory), memory);
-  if (content.size() != entry->length || !write_all(memory, content)) return std::nullopt;
+  if (!file.copy(entry->offset, entry->length, memory)) return std::nullopt;
   return kept;
 }
 
@@ -178,8 +191,8 @@ Outcome<Packed> pack(const std::string& folder) {
   const std::string place = pack_path(folder), name = place + ".part";
   const File before(place);
   const Index index(before);
-  if (before.ok() && index.count() == 0 && before.size() > kMark.size() + kEndBytes) return damaged(place);
   std::error_code error;
+  if (before.ok() && index.count() == 0 && fs::file_size(place, error) > kMark.size() + kEndBytes) return damaged(place);
   std::vector<fs::path> files;
   for (const auto& one : fs::recursive_directory_iterator(fs::path(folder) / "certificates", error))
     if (is_certificate(one.path()) && fs::is_regular_file(one.symlink_status())) files.push_back(one.path());
@@ -197,12 +210,13 @@ Outcome<Packed> pack(const std::string& folder) {
   std::set<std::string> packed;
   for (std::uint64_t k = 0, kept = 0; k < index.count() && written; ++k) {
     Entry entry = index.at(k);
-    const std::string content = before.read(entry.offset, entry.length);
+    const bool is_long = entry.length > kMostPacked && before.has(entry.offset, entry.length);
+    const std::string content = is_long ? "" : before.read(entry.offset, entry.length);
     const bool whole = content.size() == entry.length && digest_of(content) == entry.digest;
     all.damaged += whole ? 0 : 1;
-    if (!whole || !packed.insert(entry.digest).second) continue;
+    if (!is_long && (!whole || !packed.insert(entry.digest).second)) continue;
     kept += entry.length;
-    if (kept > before.size()) {
+    if (is_long || kept > before.size()) {
       (void)::unlink(name.c_str());
       return damaged(place);
     }
@@ -211,6 +225,7 @@ Outcome<Packed> pack(const std::string& folder) {
   }
   std::vector<fs::path> moved;
   for (const fs::path& path : files) {
+    if (fs::file_size(path, error) > kMostPacked) continue;
     if (file_digest(path.string()) != path.stem().string()) {
       ++all.damaged;
       continue;

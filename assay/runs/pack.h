@@ -3,7 +3,8 @@
 //   FOLDER/certificates.pack    "ASSAYPK1", the certificates one after the other, an index, its count (u64, little endian), "ASSAYPK1"
 //   an entry of the index       SHA-256 of the certificate (32 bytes), offset (u64), length (u64); ascending by SHA-256, each once
 //
-// What is read from a pack is compared with its digest as a file would be: a damaged pack loses the certificates that it damages.
+// What is read from a pack is compared with its digest as a file would be: a damaged pack loses the certificates that it damages. A certificate
+// of more than 1 GiB stays a file, since one out of a pack is held in memory while it is checked.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,8 @@
 #include "semantics/outcome.h"
 
 namespace assay::runs {
+
+constexpr std::uint64_t kMostPacked = std::uint64_t{1} << 30;  // bytes of a certificate in a pack
 
 // A certificate wherever the run keeps it: a file of its own, or in the pack, and then a file in memory for as long as this lives.
 class KeptCertificate {

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -329,29 +331,49 @@ int create_to_write(const std::string& path) {
   return open_to_write(path, O_WRONLY | O_CREAT | O_EXCL);
 }
 
+bool is_hollow(const struct stat& status) {
+  constexpr std::uint64_t kBlock = 512, kMostRatio = 64, kUnsuspected = std::uint64_t{16} << 20;  // as for models
+  const auto size = static_cast<std::uint64_t>(status.st_size), held = kBlock * static_cast<std::uint64_t>(status.st_blocks);
+  return size > std::max(kUnsuspected, kMostRatio * held);
+}
+
 std::string file_digest(const std::string& path) {
-  std::error_code error;
-  if (!fs::is_regular_file(path, error)) return "";
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return "";
-  std::vector<char> bytes;
-  bytes.resize(fs::file_size(path, error));
-  if (error || !file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()))) return "";
-  return kernel::to_hex(kernel::sha256(std::as_bytes(std::span(bytes))));
+  const int file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  struct stat status {};
+  const bool is_file = file >= 0 && ::fstat(file, &status) == 0 && S_ISREG(status.st_mode) && !is_hollow(status);
+  const auto size = static_cast<std::size_t>(status.st_size);
+  // Looked at where it lies, since somebody else may have written it: no more memory for a long one.
+  void* const bytes = is_file && size > 0 ? ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0) : MAP_FAILED;
+  if (file >= 0) (void)::close(file);
+  if (bytes == MAP_FAILED) return is_file && size == 0 ? kernel::to_hex(kernel::sha256({})) : "";
+  std::string digest = kernel::to_hex(kernel::sha256({static_cast<const std::byte*>(bytes), size}));
+  (void)::munmap(bytes, size);
+  return digest;
 }
 
 void for_each_in_parallel(std::size_t count, unsigned jobs, const std::function<bool(std::size_t, unsigned)>& body) {
   std::atomic<std::size_t> next{0};
   std::atomic<bool> ended{false};
+  std::mutex mutex;
+  std::exception_ptr fault;  // the first one, of whichever thread
   const auto work = [&](unsigned worker) {
-    for (std::size_t i = next++; i < count && !ended; i = next++) {
-      if (!body(i, worker)) ended = true;
-      if (i % kTrimEach == kTrimEach - 1) return_free_memory();
+    try {
+      for (std::size_t i = next++; i < count && !ended; i = next++) {
+        if (!body(i, worker)) ended = true;
+        if (i % kTrimEach == kTrimEach - 1) return_free_memory();
+      }
+    } catch (...) {
+      ended = true;
+      const std::lock_guard lock(mutex);
+      if (!fault) fault = std::current_exception();
     }
   };
-  std::vector<std::jthread> threads;
-  for (unsigned worker = 1; worker < std::min<std::size_t>(jobs, count); ++worker) threads.emplace_back(work, worker);
-  work(0);
+  {
+    std::vector<std::jthread> threads;
+    for (unsigned worker = 1; worker < std::min<std::size_t>(jobs, count); ++worker) threads.emplace_back(work, worker);
+    work(0);
+  }
+  if (fault) std::rethrow_exception(fault);
 }
 
 }  // namespace assay::runs

@@ -10,6 +10,8 @@
 // nothing is written through links in it, and what is no regular file is not read.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -90,10 +92,13 @@ class Store {
 // The same, of a new file in the place of whatever stands there.
 [[nodiscard]] int create_to_write(const std::string& path);
 
-// SHA-256 of a regular file as text; empty where it cannot be read.
+// A long file of which the disk holds next to nothing: it consists of holes, and nobody needs to read it.
+[[nodiscard]] bool is_hollow(const struct stat& status);
+
+// SHA-256 of a regular file as text; empty where it cannot be read, or is hollow.
 [[nodiscard]] std::string file_digest(const std::string& path);
 
-// Body with each number below `count`, in order of their starts, on so many threads, until it says false.
+// Body with each number below `count`, in order of their starts, on so many threads, until it says false. What it throws is thrown here.
 void for_each_in_parallel(std::size_t count, unsigned jobs, const std::function<bool(std::size_t number, unsigned worker)>& body);
 
 }  // namespace assay::runs

@@ -2,6 +2,7 @@
 import json
 import os
 import shutil
+import struct
 import subprocess
 
 import runs
@@ -65,9 +66,43 @@ class Checks(Case):
         self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
         self.assertIn('"kind" twice', done.stdout + done.stderr)
 
-    def test_missing_and_damaged(self):
+    def certificate(self):
         digest = self.lines[self.own]["certificate"]
-        path = self.run_folder / "certificates" / digest[:2] / (digest + ".assay")
+        return self.run_folder / "certificates" / digest[:2] / (digest + ".assay")
+
+    def test_certificates_that_are_no_files_or_consist_of_holes(self):
+        path = self.certificate()
+        with open(path, "r+b") as file:
+            file.truncate(2**40)  # the disk holds next to nothing of it
+        self.expect(4, "declined", "cannot be read, or consists of holes")
+        path.unlink()
+        os.mkfifo(path)
+        self.expect(4, "declined", "there is no certificate")
+        path.unlink()
+        path.symlink_to("/dev/zero")
+        self.expect(4, "declined", "there is no certificate")
+
+    def test_a_pack_that_consists_of_holes(self):
+        digest = self.lines[self.own]["certificate"]
+        self.certificate().unlink()
+        with open(self.run_folder / "certificates.pack", "wb") as file:
+            file.write(b"ASSAYPK1")
+            file.seek(2**40)
+            file.write(bytes.fromhex(digest) + struct.pack("<QQQ", 8, 2**40 - 8, 1) + b"ASSAYPK1")
+        self.expect(4, "declined", "there is no certificate")
+
+    def test_pipes_and_devices_as_one_certificate(self):
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        files = (str(DIGITS / "digits.onnx"), str(DIGITS / "digits_holds.vnnlib"))
+        for certificate, why in ((pipe, "a named pipe"), ("/dev/zero", "the file starts with ASSAY")):
+            for program in ([BIN / "assay", "check"], [BIN / "assay-check"]):
+                done = subprocess.run([*program, *files, certificate], capture_output=True, text=True, check=False, timeout=60)
+                self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
+                self.assertIn(why, done.stderr)
+
+    def test_missing_and_damaged(self):
+        path = self.certificate()
         content = path.read_bytes()
         path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
         self.expect(4, "declined", "damaged: line")

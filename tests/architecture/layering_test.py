@@ -73,10 +73,10 @@ PACKAGES = {
     "assay/check": ["sys/stat.h", "unistd.h"],
     "assay/pages": ["nlohmann/"],
     "assay/reports": ["nlohmann/"],
-    "assay/runs": ["nlohmann/", "fcntl.h", "malloc.h", "unistd.h", "sys/file.h", "sys/mman.h", "sys/stat.h"],
+    "assay/runs": ["nlohmann/", "fcntl.h", "malloc.h", "unistd.h", "sys/"],
     "cli/assay": ["nlohmann/", "CLI/", "unistd.h", "sys/", "signal.h", "poll.h", "ClpConfig.h", "hwy/highway.h", "oneapi/dnnl/dnnl.h"],
     "python": ["nanobind/", "Python.h"],
-    "cli": ["malloc.h", "unistd.h", "sys/", "boost/version.hpp", "gmp.h", "gperftools/tcmalloc.h", "mpfr.h", "zlib.h"],  # --version names them
+    "cli": ["malloc.h", "signal.h", "unistd.h", "sys/", "boost/version.hpp", "gmp.h", "gperftools/tcmalloc.h", "mpfr.h", "zlib.h"],  # --version names them
 }
 CPP_ONLY = ["boost/", "mpfr.h", "gmp.h", "Clp", "Coin", "oneapi/", "omp.h"]
 

@@ -71,7 +71,7 @@ constexpr int kGzipWindow = 15 + 16;
 Outcome<std::vector<std::byte>> expand(const std::string& path, std::span<const std::byte> stored, std::uint64_t limit) {
   Inflater inflater;
   z_stream& z = inflater.stream;
-  if (inflateInit2(&z, kGzipWindow) != Z_OK) return problem("files.memory", path, "memory for expansion", "none", "free some memory");
+  if (inflateInit2(&z, kGzipWindow) != Z_OK) throw std::bad_alloc();  // the one thing that it can lack
   inflater.ready = true;
   std::vector<std::byte> bytes;
   std::vector<Bytef> window(kChunk);
@@ -128,7 +128,8 @@ Outcome<FileContents> read_file(const std::string& path, const FileLimits& limit
   }
   return contents;
 } catch (const std::bad_alloc&) {
-  return problem("files.memory", path, "memory for the whole file", "too little", "free some memory or use a smaller file");
+  return problem("files.memory", path, "memory for the whole file", "too little", "allow more with --memory, or use a smaller file",
+                 Rejection::Kind::declined);
 }
 
 }  // namespace assay

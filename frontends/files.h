@@ -42,7 +42,7 @@ struct FileContents {
 // Reads a whole file; content that opens with the gzip magic 1f 8b is expanded (all members of a multi-member file).
 // Only data that is not to be expanded may be empty. What expands beyond 16 MiB and 64 times its stored size is taken for an attack, and so is
 // a file with holes that is longer than that many times what the disk holds of it. Codes:
-// files.open, files.read, files.empty, files.gzip, files.memory of kind `malformed`; files.size of kind `declined`.
+// files.open, files.read, files.empty, files.gzip of kind `malformed`; files.size, files.memory of kind `declined`.
 [[nodiscard]] Outcome<FileContents> read_file(const std::string& path, const FileLimits& limits = {});
 
 }  // namespace assay

@@ -115,26 +115,30 @@ def bounds(model: Model, property: Property, *, method: str = "crown", timeout: 
                            found["digests"], found["notes"])
 
 
-def lint(model: Model, *, example_inputs: Any = None) -> list[_results.Finding]:
-    """Everything in the model that cannot be verified, in one pass; empty if there is nothing."""
-    found = _inputs.on_files(_native.lint, model=_inputs.model_file(model, example_inputs))
+def lint(model: Model, *, memory: Optional[int] = None, example_inputs: Any = None) -> list[_results.Finding]:
+    """Everything in the model that cannot be verified, in one pass; empty if there is nothing. memory: bytes."""
+    most = _inputs.bytes_of(memory)
+    found = _inputs.on_files(lambda path: _native.lint(path, memory=most), model=_inputs.model_file(model, example_inputs))
     return [_results.Finding(why["code"], why["place"], why["required"], why["found"], why["advice"], why["kind"]) for why in found]
 
 
-def statement(model: Model, property: Property, *, semantics: Optional[str] = None, example_inputs: Any = None) -> _results.Statement:
+def statement(model: Model, property: Property, *, semantics: Optional[str] = None, memory: Optional[int] = None,
+              budget: Optional[float] = None, example_inputs: Any = None) -> _results.Statement:
     """What model and property claim, in words and as canonical bytes that `check` takes in place of both."""
-    found = _inputs.Question(model, property, semantics, example_inputs).ask(_native.statement)
+    found = _inputs.Question(model, property, semantics, example_inputs, memory, budget).ask(_native.statement)
     return _results.Statement(found["statement"], found["bytes"], found["semantics"], found["digests"], found["notes"])
 
 
-def evaluate(model: Model, inputs: Any, *, gradients: Any = None, example_inputs: Any = None) -> _results.Enclosures:
+def evaluate(model: Model, inputs: Any, *, gradients: Any = None, memory: Optional[int] = None,
+             example_inputs: Any = None) -> _results.Enclosures:
     """What the reference semantics says of the model at a point or on a box: enclosures of the outputs and of a gradient.
 
     inputs: of each input by name an array, a pair (lo, hi) of arrays, or a Box; for a model with one input also without the name. gradients:
-    the name of an output, whose sum is differentiated, or {output: cotangent}; True for the only output.
+    the name of an output, whose sum is differentiated, or {output: cotangent}; True for the only output. memory: bytes.
     """
+    most = _inputs.bytes_of(memory)
     file = _inputs.model_file(model, example_inputs)
-    described = _inputs.on_files(_native.describe, model=file)
+    described = _inputs.on_files(lambda path: _native.describe(path, memory=most), model=file)
     shapes = {name: shape for name, _, shape in described["inputs"]}
     whole = {name for name, dtype, _ in described["inputs"] if "float" not in str(dtype)}
     if not isinstance(inputs, Mapping):
@@ -144,7 +148,7 @@ def evaluate(model: Model, inputs: Any, *, gradients: Any = None, example_inputs
     wanted = _cotangents(gradients, {name: shape for name, _, shape in described["outputs"]})
     given = {_known("inputs", name, shapes): _ends(f"inputs['{name}']", value, shapes[name], exact=name in whole)
              for name, value in inputs.items()}
-    found = _inputs.on_files(lambda path: _native.evaluate(path, given, wanted), model=file)
+    found = _inputs.on_files(lambda path: _native.evaluate(path, given, wanted, memory=most), model=file)
     sets = {part: {name: _results._ends(shape, lo, hi) for name, shape, lo, hi in found[part]} for part in ("outputs", "gradients")}
     return _results.Enclosures(**sets)
 
@@ -193,10 +197,13 @@ def _ends(where: str, value: Any, shape: tuple[int, ...], exact: bool = False) -
     return struct.pack(f"<{count}d", *(a for a, _ in pairs)), struct.pack(f"<{count}d", *(b for _, b in pairs))
 
 
-def inspect(file: Union[str, os.PathLike[str], bytes], *, network: Optional[Union[str, os.PathLike[str]]] = None) -> dict[str, Any]:
+def inspect(file: Union[str, os.PathLike[str], bytes], *, network: Optional[Union[str, os.PathLike[str]]] = None,
+            memory: Optional[int] = None) -> dict[str, Any]:
     """What a file holds, recognised by its content: a certificate, a model, a trace, a statement, or with its network a property."""
+    most = _inputs.bytes_of(memory)
     content = bytes(file) if isinstance(file, (bytes, bytearray, memoryview)) else arguments.path("file", file)
     options = [] if network is None else ["--network", arguments.path("network", network)]
+    options += [] if most is None else ["--memory", str(most)]
 
     def work(path: str) -> dict[str, Any]:
         try:

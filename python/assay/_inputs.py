@@ -113,6 +113,11 @@ def _without(value: Any, prefix: str) -> Any:
     return value
 
 
+def bytes_of(memory: Optional[int]) -> Optional[int]:
+    """The memory that a question may take, as `--memory` of the programs."""
+    return None if memory is None else arguments.whole("memory", memory, 1, 2**63 - 1)
+
+
 class Question:
     """A model, a property and what is meant by them."""
 
@@ -120,7 +125,7 @@ class Question:
                  budget: Optional[float] = None) -> None:
         self.options: dict[str, Any] = {"semantics": None if semantics is None else arguments.text("semantics", semantics)}
         if memory is not None:
-            self.options["memory"] = arguments.whole("memory", memory, 1, 2**63 - 1)
+            self.options["memory"] = bytes_of(memory)
         if budget is not None:
             self.options["budget"] = arguments.seconds("budget", budget)
         self.model = model_file(model, example_inputs)

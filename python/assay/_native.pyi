@@ -78,11 +78,12 @@ def check(model: str, property: str, certificate: str, *, exact: bool = False, s
 
 def bounds(model: str, property: str, *, semantics: Optional[str] = None, method: str = "crown", timeout: float = 60.0,
            outputs_only: bool = False, memory: Optional[int] = None, budget: Optional[float] = None) -> dict[str, Any]: ...
-def lint(model: str) -> list[dict[str, str]]:
+def lint(model: str, *, memory: Optional[int] = None) -> list[dict[str, str]]:
     """Rejections: dicts with kind, code, place, required, found and advice."""
 
 def statement(model: str, property: str, *, semantics: Optional[str] = None, memory: Optional[int] = None,
               budget: Optional[float] = None) -> dict[str, Any]: ...
-def describe(model: str) -> dict[str, Any]: ...
-def evaluate(model: str, inputs: Mapping[str, tuple[bytes, bytes]], cotangents: Mapping[str, tuple[bytes, bytes]]) -> dict[str, Any]:
+def describe(model: str, *, memory: Optional[int] = None) -> dict[str, Any]: ...
+def evaluate(model: str, inputs: Mapping[str, tuple[bytes, bytes]], cotangents: Mapping[str, tuple[bytes, bytes]], *,
+             memory: Optional[int] = None) -> dict[str, Any]:
     """Ends of intervals as bytes of float64, row-major."""

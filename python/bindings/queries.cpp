@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <string>
 #include <utility>
@@ -45,9 +46,16 @@ check::Loaded loaded(const Text& model, const Text& property, const check::LoadO
   return std::move(outcome).value();
 }
 
-onnx::Model imported(const Text& path) {
-  auto model = onnx::import_model(path);
+MemoryRule memory_rule(std::optional<std::uint64_t> memory) { return check::memory_rule({.memory = memory, .work = {}, .threads = 1}); }
+
+onnx::Model imported(const Text& path, std::optional<std::uint64_t> memory) {
+  auto model = onnx::import_model(path, memory_rule(memory));
   if (!model) refuse(queries::recognised(check::in_file(model.rejection(), path), path, queries::FileKind::onnx));
+  if (!memory) return std::move(model).value();
+  // The interpreter has more to do than this: nobody limits its memory, so what the network needs is estimated.
+  const check::Limits limits{.memory = memory, .work = std::numeric_limits<double>::infinity(), .threads = 1};
+  if (auto size = check::check_size(model.value().graph, limits, model.value().stored); !size)
+    refuse(check::in_file(size.rejection(), path));
   return std::move(model).value();
 }
 
@@ -280,8 +288,8 @@ nb::dict bounds(const Text& model, const Text& property, const MaybeText& semant
   return dict;
 }
 
-nb::list lint(const Text& model) {
-  const auto problems = on_a_thread<std::vector<Rejection>>([=](const std::stop_token&) { return onnx::lint(model); });
+nb::list lint(const Text& model, std::optional<std::uint64_t> memory) {
+  const auto problems = on_a_thread<std::vector<Rejection>>([=](const std::stop_token&) { return onnx::lint(model, memory_rule(memory)); });
   nb::list list;
   for (const Rejection& why : problems) {
     if (why.code.starts_with("files.")) refuse(check::in_file(why, model));
@@ -302,8 +310,8 @@ nb::dict statement(const Text& model, const Text& property, const MaybeText& sem
   return dict;
 }
 
-nb::dict describe(const Text& path) {
-  const auto model = on_a_thread<onnx::Model>([=](const std::stop_token&) { return imported(path); });
+nb::dict describe(const Text& path, std::optional<std::uint64_t> memory) {
+  const auto model = on_a_thread<onnx::Model>([=](const std::stop_token&) { return imported(path, memory); });
   nb::dict dict;
   dict["inputs"] = side(model.graph, model.graph.inputs, model.graph.input_names);
   dict["outputs"] = side(model.graph, model.graph.outputs, model.graph.output_names);
@@ -351,10 +359,10 @@ nb::list to_list(const std::vector<queries::NamedSet>& sets) {
   return list;
 }
 
-nb::dict evaluate(const Text& path, const nb::dict& inputs, const nb::dict& cotangents) {
+nb::dict evaluate(const Text& path, const nb::dict& inputs, const nb::dict& cotangents, std::optional<std::uint64_t> memory) {
   const queries::EvaluationRequest request{values_of(inputs, "inputs"), values_of(cotangents, "cotangents")};
   const auto evaluation = on_a_thread<queries::Evaluation>(
-      [=](const std::stop_token&) { return taken(queries::evaluate_sets(imported(path).graph, request)); });
+      [=](const std::stop_token&) { return taken(queries::evaluate_sets(imported(path, memory).graph, request)); });
   nb::dict dict;
   dict["outputs"] = to_list(evaluation.outputs);
   dict["gradients"] = to_list(evaluation.gradients);
@@ -372,11 +380,11 @@ void add_queries(nb::module_& module) {
              "semantics"_a = nb::none(), "memory"_a = nb::none(), "budget"_a = nb::none());
   module.def("bounds", &bounds, "model"_a, "property"_a, nb::kw_only(), "semantics"_a = nb::none(), "method"_a = "crown",
              "timeout"_a = 60.0, "outputs_only"_a = false, "memory"_a = nb::none(), "budget"_a = nb::none());
-  module.def("lint", &lint, "model"_a);
+  module.def("lint", &lint, "model"_a, nb::kw_only(), "memory"_a = nb::none());
   module.def("statement", &statement, "model"_a, "property"_a, nb::kw_only(), "semantics"_a = nb::none(), "memory"_a = nb::none(),
              "budget"_a = nb::none());
-  module.def("describe", &describe, "model"_a);
-  module.def("evaluate", &evaluate, "model"_a, "inputs"_a, "cotangents"_a);
+  module.def("describe", &describe, "model"_a, nb::kw_only(), "memory"_a = nb::none());
+  module.def("evaluate", &evaluate, "model"_a, "inputs"_a, "cotangents"_a, nb::kw_only(), "memory"_a = nb::none());
 }
 
 }  // namespace assay::python

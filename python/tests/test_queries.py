@@ -102,3 +102,25 @@ def test_whole_numbers_that_no_float64_holds_are_refused(tmp_path):
         with pytest.raises(assay.UsageError, match="integers that a float64 holds"):
             assay.evaluate(path, x)
     assert assay.evaluate(path, [2**52, 5]).outputs["y"].lo.tolist() == [2**53, 10]
+
+
+def test_every_question_has_the_memory_of_the_programs(digits, tmp_path):
+    """--memory of the verbs: lint, statement, evaluate and inspect of the package had none."""
+    zero = [0] * 64
+    for ask in (lambda memory: assay.evaluate(digits, zero, memory=memory), lambda memory: assay.statement(digits, digits.parent / "digits_holds.vnnlib", memory=memory),
+                lambda memory: assay.inspect(digits, memory=memory)):
+        ask(2**30)
+        with pytest.raises(assay.Undecided, match="memory"):
+            ask(2000)
+        for wrong in (0, -1, 1.5, "1GiB"):
+            with pytest.raises(assay.UsageError, match="memory"):
+                ask(wrong)
+    onnx = pytest.importorskip("onnx")
+    x, y = (onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [4]) for name in ("x", "y"))
+    steps = [("ConstantOfShape", ["s"], "c"), ("ReduceMax", ["c"], "t"), ("Add", ["x", "t"], "y")]  # 8 MB of zeros
+    nodes = [onnx.helper.make_node(op, inputs, [output]) for op, inputs, output in steps]
+    shape = onnx.helper.make_tensor("s", onnx.TensorProto.INT64, [1], [2000000])
+    graph = onnx.helper.make_graph(nodes, "g", [x], [y], [shape])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8)
+    assert assay.lint(model, memory=2**30) == []
+    assert [why.kind for why in assay.lint(model, memory=2**20)] == ["declined"]

@@ -147,11 +147,11 @@ ENTRIES = [
     (assay.verify, 2, ["timeout", "threads", "semantics", "proof", "seed", "memory", "budget", "branching", "attack", "progress", "example_inputs"]),
     (assay.check, 3, ["exact", "semantics", "memory", "budget", "example_inputs"]),
     (assay.bounds, 2, ["method", "timeout", "outputs_only", "semantics", "memory", "budget"]),
-    (assay.lint, 1, ["example_inputs"]), (assay.statement, 2, ["semantics"]), (assay.evaluate, 2, ["gradients"]),
+    (assay.lint, 1, ["memory", "example_inputs"]), (assay.statement, 2, ["semantics", "memory", "budget"]), (assay.evaluate, 2, ["gradients", "memory"]),
     (assay.Box, 2, ["lo", "hi", "clip", "input"]), (assay.Robust, 1, []), (assay.Linear, 1, ["at_most", "at_least"]),
     (_native.verify, 2, ["certificate", "semantics", "timeout", "threads", "seed", "memory", "budget", "branching", "attack", "progress"]),
-    (_native.check, 3, ["exact", "semantics"]), (_native.bounds, 2, ["method", "timeout"]), (_native.lint, 1, []), (_native.describe, 1, []),
-    (_native.statement, 2, ["semantics"]), (_native.evaluate, 3, []), (_native.check_contract, 5, []), (_native.check_region, 4, []),
+    (_native.check, 3, ["exact", "semantics"]), (_native.bounds, 2, ["method", "timeout"]), (_native.lint, 1, ["memory"]), (_native.describe, 1, ["memory"]),
+    (_native.statement, 2, ["semantics"]), (_native.evaluate, 3, ["memory"]), (_native.check_contract, 5, []), (_native.check_region, 4, []),
     (_native.infer_region, 3, []), (_native.parse_model, 1, []), (_native.probes, 1, ["dtype", "seed"]),
     (_native.audit_kernel, 3, ["dtype", "seed", "strided"])]
 

@@ -14,6 +14,7 @@
 #include "certificates/format/reader.h"
 #include "certificates/format/replay.h"
 #include "certificates/format/writer.h"
+#include "certificates/search/cubes/cubes.h"
 #include "certificates/search/cubes/join.h"
 #include "formats/json.h"
 

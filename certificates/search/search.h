@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "certificates/format/writer.h"
-#include "certificates/search/cubes/cubes.h"
+#include "certificates/search/cube.h"
 #include "certificates/search/deadline.h"
 #include "certificates/search/unfinished.h"
 #include "kernel/kernel.h"

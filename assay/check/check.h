@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "assay/check/load.h"
-#include "certificates/format/replay.h"
+#include "certificates/check/replay.h"
 
 namespace assay::check {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "assay/check/load.h"
-#include "certificates/format/replay.h"
+#include "certificates/check/replay.h"
 
 namespace assay::check {
 

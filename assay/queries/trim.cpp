@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "assay/check/cost.h"
-#include "certificates/format/replay.h"
+#include "certificates/check/replay.h"
 #include "semantics/interrupt.h"
 
 namespace assay::queries {

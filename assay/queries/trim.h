@@ -6,8 +6,8 @@
 #include <string>
 
 #include "assay/check/load.h"
+#include "certificates/edit/trim/trim.h"
 #include "certificates/search/deadline.h"
-#include "certificates/search/trim/trim.h"
 #include "semantics/outcome.h"
 
 namespace assay::queries {

@@ -11,11 +11,11 @@
 
 #include "assay/check/cost.h"
 #include "assay/queries/verify.h"
+#include "certificates/check/replay.h"
+#include "certificates/edit/cubes.h"
+#include "certificates/edit/join.h"
 #include "certificates/format/reader.h"
-#include "certificates/format/replay.h"
 #include "certificates/format/writer.h"
-#include "certificates/search/cubes/cubes.h"
-#include "certificates/search/cubes/join.h"
 #include "formats/json.h"
 
 namespace assay::runs {

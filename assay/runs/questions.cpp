@@ -11,7 +11,7 @@
 #include "assay/runs/batch.h"
 #include "assay/runs/claim.h"
 #include "assay/runs/robust.h"
-#include "certificates/format/replay.h"
+#include "certificates/check/replay.h"
 
 namespace assay::runs {
 namespace {

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "certificates/format/case_step.h"
 #include "certificates/format/format.h"
-#include "certificates/replay/case_step.h"
 #include "kernel/kernel.h"
 #include "semantics/outcome.h"
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "certificates/replay/case_step.h"
+#include "certificates/format/case_step.h"
 #include "kernel/kernel.h"
 #include "semantics/outcome.h"
 

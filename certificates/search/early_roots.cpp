@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "certificates/check/refutations.h"
 #include "certificates/search/bounds/product_operands.h"
 #include "certificates/search/bounds/root_bounds.h"
 #include "certificates/search/bounds/root_cases.h"
 #include "certificates/search/branching/input_splits.h"
-#include "certificates/search/refutations.h"
 
 namespace assay::search {
 namespace {

@@ -11,6 +11,7 @@
 #include <numeric>
 #include <stop_token>
 
+#include "certificates/check/refutations.h"
 #include "certificates/search/attack/attack.h"
 #include "certificates/search/attack/side_attack.h"
 #include "certificates/search/bounds/root_bounds.h"
@@ -23,7 +24,6 @@
 #include "certificates/search/deadline.h"
 #include "certificates/search/early_roots.h"
 #include "certificates/search/proved.h"
-#include "certificates/search/refutations.h"
 
 namespace assay::search {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "certificates/format/dump.h"
+#include "certificates/edit/dump.h"
 #include "cli/assay/inspect.h"
 #include "semantics/outcome.h"
 

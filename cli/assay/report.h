@@ -15,7 +15,7 @@
 #include "assay/queries/bounds.h"
 #include "assay/queries/evaluate.h"
 #include "assay/queries/trim.h"
-#include "certificates/format/dump.h"
+#include "certificates/edit/dump.h"
 #include "certificates/search/search.h"
 #include "cli/assay/float_run.h"
 #include "cli/assay/options.h"

@@ -28,16 +28,18 @@ MAY_INCLUDE = {
     "frontends": ["semantics/outcome.h", "semantics/demand.h", "semantics/printable.h", "semantics/graph/", "semantics/numbers/", "semantics/statement/"],
     "formats": ["semantics/outcome.h", "semantics/demand.h", "semantics/graph/", "semantics/numbers/rational.h"],
     "formats/datasets": ["semantics/outcome.h", "formats/"],
-    "certificates/replay": ["kernel/", "semantics/"],
-    "certificates/format": ["kernel/", "semantics/", "formats/", "certificates/replay/"],
-    "certificates/search": ["kernel/", "semantics/", "formats/", "certificates/format/", "certificates/replay/"],
+    "certificates/format": ["kernel/", "semantics/", "formats/"],
+    "certificates/check": ["kernel/", "semantics/", "certificates/format/"],
+    "certificates/search": ["kernel/", "semantics/", "formats/", "certificates/format/", "certificates/check/"],
+    "certificates/edit": ["kernel/", "semantics/", "certificates/format/", "certificates/check/", "certificates/search/cube.h"],
+    "certificates/edit/trim": ["kernel/", "semantics/", "certificates/format/", "certificates/check/", "certificates/search/"],
     "runtime": ["semantics/outcome.h", "semantics/demand.h", "semantics/graph/", "semantics/numbers/rational.h", "formats/"],
     "gpu": ["semantics/outcome.h", "semantics/demand.h", "semantics/graph/", "runtime/"],
     "training": ["semantics/outcome.h", "semantics/demand.h", "semantics/graph/", "runtime/", "formats/", "gpu/devices.h", "training/reference/numbers.h"],
     "training/reference": ["semantics/"],  # the reference semantics for training steps; knows no runtime
     "probes": ["semantics/", "kernel/", "runtime/"],
     "assay": ["assay/reports/", "semantics/", "kernel/", "formats/", "runtime/", "gpu/cuda/", "gpu/cuda_emulation.h", "probes/", "explain/"],
-    "assay/check": ["kernel/kernel.h", "kernel/proof/", "kernel/executions/", "semantics/", "frontends/", "certificates/replay/", "certificates/format/"],  # decides for assay-check
+    "assay/check": ["kernel/kernel.h", "kernel/proof/", "kernel/executions/", "semantics/", "frontends/", "certificates/check/", "certificates/format/"],  # decides for assay-check
     "assay/reports": ["kernel/", "semantics/", "explain/"],  # for `assay` and assay::testing
     "assay/queries": ["assay/check/", "kernel/", "semantics/", "frontends/", "certificates/"],  # for `assay` and the Python package
     "assay/pages": ["semantics/outcome.h", "semantics/printable.h", "semantics/graph/", "formats/datasets/dataset.h"],  # for reports and inspections
@@ -191,7 +193,11 @@ FORBIDDEN = [
     ("assay/check/a.cpp", '"certificates/search/search.h"'),
     ("assay/check/a.cpp", '"runtime/session.h"'),
     ("assay/a.cpp", '"frontends/onnx/import.h"'),
-    ("certificates/replay/a.cpp", '"certificates/search/search.h"'),
+    ("certificates/format/a.cpp", '"certificates/check/session.h"'),
+    ("certificates/check/a.cpp", '"certificates/search/search.h"'),
+    ("certificates/check/a.cpp", '"certificates/edit/dump.h"'),
+    ("certificates/search/a.cpp", '"certificates/edit/trim/trim.h"'),
+    ("certificates/edit/a.cpp", '"certificates/search/search.h"'),
     ("kernel/a.cpp", "<mpfr.h>"),
     ("kernel/a.cpp", "<thread>"),
     ("kernel/a.cpp", "<fstream>"),

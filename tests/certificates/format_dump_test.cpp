@@ -1,5 +1,5 @@
 // The text form of certificates.
-#include "certificates/format/dump.h"
+#include "certificates/edit/dump.h"
 #include "tests/certificates/format_problems.h"
 
 using namespace assay;

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "certificates/check/replay.h"
 #include "certificates/format/format.h"
-#include "certificates/format/replay.h"
 #include "certificates/format/writer.h"
 #include "kernel/kernel.h"
 #include "tests/catch.h"

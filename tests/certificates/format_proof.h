@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "certificates/replay/session.h"
+#include "certificates/check/session.h"
 #include "tests/certificates/format_problems.h"
 
 namespace assay::test {

@@ -2,7 +2,7 @@
 #include <bit>
 #include <limits>
 
-#include "certificates/replay/session.h"
+#include "certificates/check/session.h"
 #include "tests/certificates/format_proof.h"
 
 using namespace assay;

@@ -4,7 +4,7 @@
 #include <limits>
 #include <random>
 
-#include "certificates/replay/session.h"
+#include "certificates/check/session.h"
 #include "semantics/numbers/directed.h"
 #include "semantics/ops/denote.h"
 #include "tests/certificates/format_problems.h"

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <filesystem>
 
+#include "certificates/check/session.h"
 #include "certificates/format/decoder.h"
-#include "certificates/replay/session.h"
 #include "certificates/search/search.h"
 #include "tests/certificates/format_proof.h"
 #include "tests/certificates/search_graphs.h"

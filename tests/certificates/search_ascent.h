@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "certificates/replay/session.h"
+#include "certificates/check/session.h"
 #include "certificates/search/ascent/dual_ascent.h"
 #include "tests/catch.h"
 #include "tests/certificates/search_graphs.h"

@@ -1,8 +1,8 @@
 // Cubes from the split to the merged certificate, where a statement has several groups and cases.
 #include <deque>
 
-#include "certificates/search/cubes/cubes.h"
-#include "certificates/search/cubes/join.h"
+#include "certificates/edit/cubes.h"
+#include "certificates/edit/join.h"
 #include "certificates/search/search.h"
 #include "semantics/statement/statement.h"
 #include "tests/certificates/format_problems.h"

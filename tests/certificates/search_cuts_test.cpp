@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "certificates/format/replay.h"
+#include "certificates/check/replay.h"
 #include "certificates/search/cuts/group_cuts.h"
 #include "certificates/search/search.h"
 #include "tests/catch.h"

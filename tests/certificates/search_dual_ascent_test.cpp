@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "certificates/replay/session.h"
+#include "certificates/check/session.h"
 #include "certificates/search/network/elementwise.h"
 #include "certificates/search/network/function_lines.h"
 #include "certificates/search/network/lines.h"

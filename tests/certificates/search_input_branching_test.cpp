@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "certificates/format/replay.h"
-#include "certificates/replay/session.h"
+#include "certificates/check/replay.h"
+#include "certificates/check/session.h"
 #include "certificates/search/branching/input_losses.h"
 #include "certificates/search/search.h"
 #include "tests/catch.h"

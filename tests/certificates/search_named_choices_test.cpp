@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "certificates/format/replay.h"
+#include "certificates/check/replay.h"
 #include "certificates/format/writer.h"
 #include "certificates/search/bounds/named_choices.h"
 #include "certificates/search/search.h"

@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "certificates/replay/session.h"
+#include "certificates/check/session.h"
 #include "certificates/search/bounds/lane_bounds.h"
 #include "certificates/search/branching/probing.h"
 #include "tests/catch.h"

@@ -6,7 +6,7 @@
 #include <stop_token>
 #include <vector>
 
-#include "certificates/replay/session.h"
+#include "certificates/check/session.h"
 #include "tests/catch.h"
 #include "tests/certificates/search_ascent.h"
 #include "tests/certificates/search_graphs.h"

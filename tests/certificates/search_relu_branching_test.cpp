@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "certificates/replay/session.h"
+#include "certificates/check/session.h"
 #include "certificates/search/proved.h"
 #include "tests/catch.h"
 #include "tests/certificates/search_graphs.h"

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "certificates/format/replay.h"
+#include "certificates/check/replay.h"
 #include "certificates/search/bounds/root_splits.h"
 #include "tests/catch.h"
 #include "tests/certificates/search_ascent.h"

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "certificates/format/replay.h"
-#include "certificates/replay/session.h"
+#include "certificates/check/replay.h"
+#include "certificates/check/session.h"
 #include "certificates/search/branching/relu_branching.h"
 #include "certificates/search/proved.h"
 #include "tests/catch.h"

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "certificates/format/replay.h"
+#include "certificates/check/replay.h"
 #include "certificates/search/attack/attack.h"
 #include "certificates/search/bounds/reached.h"
 #include "certificates/search/bounds/root_bounds.h"

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "certificates/edit/trim/trim.h"
 #include "certificates/search/search.h"
-#include "certificates/search/trim/trim.h"
 #include "tests/certificates/format_problems.h"
 #include "tests/certificates/search_graphs.h"
 

@@ -9,7 +9,7 @@
 #include <cmath>
 #include <map>
 
-#include "certificates/replay/session.h"
+#include "certificates/check/session.h"
 #include "tests/certificates/search_graphs.h"
 #include "tests/fuzz/records.h"
 #include "tests/fuzz/subjects.h"

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "assay/check/cost.h"
-#include "certificates/replay/session.h"
+#include "certificates/check/session.h"
 #include "tests/frontends/onnx_builder.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "certificates/replay/session.h"
+#include "certificates/check/session.h"
 #include "frontends/vnnlib/read.h"
 #include "tests/certificates/search_graphs.h"
 #include "tests/fuzz/fuzz.h"

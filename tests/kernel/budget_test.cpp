@@ -1,5 +1,5 @@
 // What the steps of a session may take, and layout ops on integers and booleans, whose boxes and rows pass through them exactly.
-#include "certificates/replay/session.h"
+#include "certificates/check/session.h"
 #include "tests/kernel/kernel_problems.h"
 
 using namespace assay;

@@ -1,7 +1,7 @@
 // Rule cut: sums of elements that are at least some number, derived by back-substitution and by cases, and used with multipliers.
 #include <algorithm>
 
-#include "certificates/replay/session.h"
+#include "certificates/check/session.h"
 #include "tests/kernel/kernel_problems.h"
 
 namespace assay::test {

@@ -1,7 +1,7 @@
 // Integer and boolean inputs and outputs: which points a box holds, and that every fact holds at all of them.
 #include <random>
 
-#include "certificates/replay/session.h"
+#include "certificates/check/session.h"
 #include "semantics/ops/denote.h"
 #include "semantics/ops/integer_range.h"
 #include "tests/kernel/kernel_problems.h"

@@ -6,7 +6,7 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(ASSAY_CORE_LAYERS semantics executions rules policy kernel)
-set(ASSAY_CHECK_LAYERS frontends replay certificate_format check)
+set(ASSAY_CHECK_LAYERS frontends certificate_format certificate_check check)
 set(ASSAY_TRACE_LAYERS formats trace)
 set(ASSAY_TESTING_LAYERS gradients audit runtime probes explain reports emulation cuda_emulation testing)
 set(ASSAY_TESTING_NEEDS trace)  # another component

@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include "certificates/replay/session.h"
+#include "certificates/check/session.h"
 #include "certificates/search/bounds/reached.h"
 #include "certificates/search/network/function_lines.h"
 #include "semantics/numbers/directed.h"

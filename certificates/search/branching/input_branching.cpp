@@ -12,7 +12,7 @@
 #include <thread>
 #include <utility>
 
-#include "certificates/replay/session.h"
+#include "certificates/check/session.h"
 #include "certificates/search/attack/candidate_point.h"
 #include "certificates/search/bounds/case_bounds.h"
 #include "certificates/search/branching/input_losses.h"

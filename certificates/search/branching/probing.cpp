@@ -7,8 +7,8 @@
 #include <numeric>
 #include <utility>
 
-#include "certificates/replay/session.h"
-#include "certificates/search/refutations.h"
+#include "certificates/check/refutations.h"
+#include "certificates/check/session.h"
 
 namespace assay::search {
 namespace {

@@ -10,7 +10,7 @@
 #include <memory>
 #include <utility>
 
-#include "certificates/search/refutations.h"
+#include "certificates/check/refutations.h"
 
 namespace assay::search {
 namespace {

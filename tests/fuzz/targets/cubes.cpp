@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "certificates/search/cubes/cubes.h"
-#include "certificates/search/cubes/join.h"
+#include "certificates/edit/cubes.h"
+#include "certificates/edit/join.h"
 #include "tests/fuzz/targets/proofs.h"
 
 using namespace assay;

@@ -6,8 +6,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "certificates/format/dump.h"
-#include "certificates/format/replay.h"
+#include "certificates/check/replay.h"
+#include "certificates/edit/dump.h"
 #include "tests/fuzz/records.h"
 #include "tests/fuzz/targets/statements.h"
 

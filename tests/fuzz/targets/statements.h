@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "assay/check/cost.h"
-#include "certificates/replay/session.h"
+#include "certificates/check/session.h"
 #include "frontends/statement/read.h"
 #include "tests/fuzz/targets/target.h"
 

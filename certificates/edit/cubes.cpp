@@ -1,13 +1,13 @@
 // read_beginning(): the steps of a cube on one scope, without the branches beside it.
 
-#include "certificates/search/cubes/cubes.h"
+#include "certificates/edit/cubes.h"
 
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "certificates/check/session.h"
 #include "certificates/format/format.h"
-#include "certificates/replay/session.h"
 
 namespace assay::search {
 namespace {

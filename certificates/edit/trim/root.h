@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
+#include "certificates/edit/trim/proof.h"
 #include "certificates/search/ascent/dual_ascent.h"
-#include "certificates/search/trim/proof.h"
 #include "kernel/kernel.h"
 
 namespace assay::search {

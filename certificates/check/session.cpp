@@ -1,6 +1,6 @@
 // Session: the stack of scopes and refutations, and what its limits count.
 
-#include "certificates/replay/session.h"
+#include "certificates/check/session.h"
 
 #include <algorithm>
 #include <string>

@@ -14,8 +14,8 @@
 #include <span>
 #include <vector>
 
-#include "certificates/replay/case_step.h"
-#include "certificates/replay/team.h"
+#include "certificates/check/team.h"
+#include "certificates/format/case_step.h"
 #include "kernel/kernel.h"
 #include "semantics/outcome.h"
 

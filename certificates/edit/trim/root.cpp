@@ -1,6 +1,6 @@
 // RootTrimmer: forwards until the group closes, then which elements go, in which order, and the trials.
 
-#include "certificates/search/trim/root.h"
+#include "certificates/edit/trim/root.h"
 
 #include <algorithm>
 #include <array>
@@ -10,8 +10,8 @@
 #include <span>
 #include <utility>
 
+#include "certificates/edit/trim/influence.h"
 #include "certificates/format/format.h"
-#include "certificates/search/trim/influence.h"
 
 namespace assay::search {
 using certificate::Record;

@@ -1,6 +1,6 @@
 // join_parts(): the root's records in order, and at each open branch those of its part.
 
-#include "certificates/search/cubes/join.h"
+#include "certificates/edit/join.h"
 
 #include <algorithm>
 #include <memory>

@@ -1,6 +1,6 @@
 // trim(): the branches from the leaves up, then the root.
 
-#include "certificates/search/trim/trim.h"
+#include "certificates/edit/trim/trim.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,9 +8,9 @@
 #include <ranges>
 #include <utility>
 
+#include "certificates/edit/trim/root.h"
 #include "certificates/format/format.h"
 #include "certificates/search/network/network.h"
-#include "certificates/search/trim/root.h"
 
 namespace assay::search {
 using certificate::Record;

@@ -1,13 +1,13 @@
 // Reading a certificate into branches, replaying them, and writing them.
 
-#include "certificates/search/trim/proof.h"
+#include "certificates/edit/trim/proof.h"
 
 #include <filesystem>
 #include <utility>
 
+#include "certificates/check/refutations.h"
+#include "certificates/check/session.h"
 #include "certificates/format/format.h"
-#include "certificates/replay/session.h"
-#include "certificates/search/refutations.h"
 
 namespace assay::search {
 using certificate::Record;

@@ -3,7 +3,7 @@
 // split; nobody waits. The calling thread reads the records that follow before it takes part. Records wait as the file has them, and the
 // thread that replays one decodes it again: no memory is taken in one thread and given back in another.
 
-#include "certificates/format/replay.h"
+#include "certificates/check/replay.h"
 
 #include <algorithm>
 #include <atomic>
@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
+#include "certificates/check/session.h"
 #include "certificates/format/decoder.h"
 #include "certificates/format/format.h"
-#include "certificates/replay/session.h"
 #include "semantics/printable.h"
 
 namespace assay::certificate {

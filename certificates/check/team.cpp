@@ -1,4 +1,4 @@
-#include "certificates/replay/team.h"
+#include "certificates/check/team.h"
 
 #include <ctime>
 #include <exception>

@@ -1,6 +1,6 @@
 // Dump: the text of each record.
 
-#include "certificates/format/dump.h"
+#include "certificates/edit/dump.h"
 
 #include <algorithm>
 #include <cstdio>

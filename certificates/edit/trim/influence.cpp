@@ -1,6 +1,6 @@
 // Influence: rows in blocks, back through the steps of the network.
 
-#include "certificates/search/trim/influence.h"
+#include "certificates/edit/trim/influence.h"
 
 #include <algorithm>
 #include <cmath>

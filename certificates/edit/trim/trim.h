@@ -12,7 +12,7 @@
 #include <memory>
 #include <vector>
 
-#include "certificates/search/trim/proof.h"
+#include "certificates/edit/trim/proof.h"
 #include "kernel/kernel.h"
 
 namespace assay::search {

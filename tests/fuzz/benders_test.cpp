@@ -10,7 +10,7 @@
 #include <map>
 
 #include "certificates/check/session.h"
-#include "tests/certificates/search_graphs.h"
+#include "tests/certificates/search/graphs.h"
 #include "tests/fuzz/records.h"
 #include "tests/fuzz/subjects.h"
 

@@ -5,7 +5,7 @@
 
 #include "certificates/check/session.h"
 #include "frontends/vnnlib/read.h"
-#include "tests/certificates/search_graphs.h"
+#include "tests/certificates/search/graphs.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace assay;

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "certificates/search/search.h"
-#include "tests/certificates/format_problems.h"
-#include "tests/certificates/search_graphs.h"
+#include "tests/certificates/format/problems.h"
+#include "tests/certificates/search/graphs.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace assay::fuzz {

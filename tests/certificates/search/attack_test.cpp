@@ -5,7 +5,7 @@
 
 #include "certificates/search/attack/side_attack.h"
 #include "tests/catch.h"
-#include "tests/certificates/search_graphs.h"
+#include "tests/certificates/search/graphs.h"
 
 namespace assay::search {
 namespace {

@@ -6,7 +6,7 @@
 #include "certificates/check/replay.h"
 #include "certificates/search/bounds/root_splits.h"
 #include "tests/catch.h"
-#include "tests/certificates/search_ascent.h"
+#include "tests/certificates/search/ascent.h"
 
 namespace assay::search {
 namespace {

@@ -8,8 +8,8 @@
 #include "certificates/search/branching/relu_branching.h"
 #include "certificates/search/search.h"
 #include "tests/catch.h"
-#include "tests/certificates/search_graphs.h"
-#include "tests/certificates/search_runs.h"
+#include "tests/certificates/search/graphs.h"
+#include "tests/certificates/search/runs.h"
 
 namespace assay::search {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "certificates/check/session.h"
 #include "tests/catch.h"
-#include "tests/certificates/search_ascent.h"
-#include "tests/certificates/search_graphs.h"
+#include "tests/certificates/search/ascent.h"
+#include "tests/certificates/search/graphs.h"
 
 namespace assay::search {
 namespace {

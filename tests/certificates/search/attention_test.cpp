@@ -17,9 +17,9 @@
 #include "kernel/proof/rules/relaxation.h"
 #include "semantics/ops/denote.h"
 #include "tests/catch.h"
-#include "tests/certificates/search_ascent.h"
-#include "tests/certificates/search_graphs.h"
-#include "tests/certificates/search_runs.h"
+#include "tests/certificates/search/ascent.h"
+#include "tests/certificates/search/graphs.h"
+#include "tests/certificates/search/runs.h"
 
 namespace assay::search {
 namespace {

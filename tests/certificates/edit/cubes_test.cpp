@@ -5,7 +5,7 @@
 #include "certificates/edit/join.h"
 #include "certificates/search/search.h"
 #include "semantics/statement/statement.h"
-#include "tests/certificates/format_problems.h"
+#include "tests/certificates/format/problems.h"
 
 using namespace assay;
 using namespace assay::test;

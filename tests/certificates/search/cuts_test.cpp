@@ -8,7 +8,7 @@
 #include "certificates/search/cuts/group_cuts.h"
 #include "certificates/search/search.h"
 #include "tests/catch.h"
-#include "tests/certificates/search_ascent.h"
+#include "tests/certificates/search/ascent.h"
 
 namespace assay::search {
 namespace {

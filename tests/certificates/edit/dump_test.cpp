@@ -1,6 +1,6 @@
 // The text form of certificates.
 #include "certificates/edit/dump.h"
-#include "tests/certificates/format_problems.h"
+#include "tests/certificates/format/problems.h"
 
 using namespace assay;
 using namespace assay::test;

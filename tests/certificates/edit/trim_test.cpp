@@ -4,8 +4,8 @@
 
 #include "certificates/edit/trim/trim.h"
 #include "certificates/search/search.h"
-#include "tests/certificates/format_problems.h"
-#include "tests/certificates/search_graphs.h"
+#include "tests/certificates/format/problems.h"
+#include "tests/certificates/search/graphs.h"
 
 using namespace assay;
 using namespace assay::test;

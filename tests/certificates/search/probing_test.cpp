@@ -9,7 +9,7 @@
 #include "certificates/search/bounds/lane_bounds.h"
 #include "certificates/search/branching/probing.h"
 #include "tests/catch.h"
-#include "tests/certificates/search_graphs.h"
+#include "tests/certificates/search/graphs.h"
 
 namespace assay::search {
 namespace {

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "certificates/check/session.h"
-#include "tests/certificates/format_proof.h"
+#include "tests/certificates/format/proof.h"
 
 using namespace assay;
 using namespace assay::test;

@@ -6,8 +6,8 @@
 #include "certificates/check/session.h"
 #include "certificates/format/decoder.h"
 #include "certificates/search/search.h"
-#include "tests/certificates/format_proof.h"
-#include "tests/certificates/search_graphs.h"
+#include "tests/certificates/format/proof.h"
+#include "tests/certificates/search/graphs.h"
 
 using namespace assay;
 using namespace assay::test;

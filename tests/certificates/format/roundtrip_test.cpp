@@ -5,7 +5,7 @@
 #include <random>
 #include <tuple>
 
-#include "tests/certificates/format_problems.h"
+#include "tests/certificates/format/problems.h"
 
 using namespace assay;
 using namespace assay::test;

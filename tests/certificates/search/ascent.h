@@ -12,7 +12,7 @@
 #include "certificates/check/session.h"
 #include "certificates/search/ascent/dual_ascent.h"
 #include "tests/catch.h"
-#include "tests/certificates/search_graphs.h"
+#include "tests/certificates/search/graphs.h"
 
 namespace assay::search_test {
 

@@ -9,8 +9,8 @@
 #include "certificates/check/session.h"
 #include "certificates/search/proved.h"
 #include "tests/catch.h"
-#include "tests/certificates/search_graphs.h"
-#include "tests/certificates/search_runs.h"
+#include "tests/certificates/search/graphs.h"
+#include "tests/certificates/search/runs.h"
 
 namespace assay::search {
 namespace {

@@ -10,7 +10,7 @@
 #include "certificates/search/branching/input_losses.h"
 #include "certificates/search/search.h"
 #include "tests/catch.h"
-#include "tests/certificates/search_graphs.h"
+#include "tests/certificates/search/graphs.h"
 
 namespace assay::search {
 namespace {

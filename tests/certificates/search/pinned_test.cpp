@@ -11,7 +11,7 @@
 #include "certificates/search/search.h"
 #include "semantics/ops/denote.h"
 #include "tests/catch.h"
-#include "tests/certificates/search_graphs.h"
+#include "tests/certificates/search/graphs.h"
 
 namespace assay::search {
 namespace {

@@ -14,8 +14,8 @@
 #include "kernel/proof/rules/relaxation.h"
 #include "semantics/graph/family.h"
 #include "tests/catch.h"
-#include "tests/certificates/search_ascent.h"
-#include "tests/certificates/search_graphs.h"
+#include "tests/certificates/search/ascent.h"
+#include "tests/certificates/search/graphs.h"
 
 namespace assay::search {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "certificates/check/session.h"
-#include "tests/certificates/format_problems.h"
+#include "tests/certificates/format/problems.h"
 
 namespace assay::test {
 

@@ -7,7 +7,7 @@
 #include "certificates/check/session.h"
 #include "semantics/numbers/directed.h"
 #include "semantics/ops/denote.h"
-#include "tests/certificates/format_problems.h"
+#include "tests/certificates/format/problems.h"
 
 using namespace assay;
 using namespace assay::test;

@@ -14,7 +14,7 @@
 #include "certificates/search/deadline.h"
 #include "certificates/search/search.h"
 #include "tests/catch.h"
-#include "tests/certificates/search_graphs.h"
+#include "tests/certificates/search/graphs.h"
 
 namespace assay::search {
 namespace {

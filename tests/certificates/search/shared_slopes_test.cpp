@@ -5,7 +5,7 @@
 
 #include "certificates/search/ascent/dual_ascent.h"
 #include "tests/catch.h"
-#include "tests/certificates/search_ascent.h"
+#include "tests/certificates/search/ascent.h"
 
 namespace assay::search {
 namespace {

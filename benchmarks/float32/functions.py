@@ -16,7 +16,6 @@ import sys
 
 try:
     import numpy as np
-    import onnx
     import onnxruntime as ort
     from onnx import TensorProto, helper
 except ImportError as error:

@@ -9,7 +9,6 @@ is certified for real arithmetic is looked for at which the network, computed in
 worse: near the witness of a slightly larger radius. Needs NumPy and scikit-learn. Exit status 77 without them.
 """
 import argparse
-import json
 import pathlib
 import subprocess
 import sys

@@ -54,11 +54,6 @@ def test_truth_values():
         assert_within_contract("logical_not", [X > 0], X > 0)
 
 
-def softmax(x):
-    e = np.exp(x - x.max(1, keepdims=True))
-    return e / e.sum(1, keepdims=True)
-
-
 @pytest.mark.parametrize("name", ["float16", "bfloat16"])
 def test_results_in_sixteen_bits_are_float32_that_is_rounded_once(name):
     dtype = np.dtype("float16") if name == "float16" else np.dtype(pytest.importorskip("ml_dtypes").bfloat16)

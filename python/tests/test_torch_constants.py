@@ -11,7 +11,6 @@ import torch.nn.functional as F  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from assay import GradcheckError, gradcheck  # noqa: E402
-import assay.torch  # noqa: E402
 
 
 def drawn(*shapes: tuple[int, ...], positive: bool = False, seed: int = 0) -> list[Any]:

@@ -3,7 +3,6 @@
 The first rule guards a measured unsoundness: Boost.Interval over MPFR with any policy but our own returns enclosures that
 miss the exact value, so the only instantiation lives in semantics/numbers/wide_interval.cpp.
 """
-import pathlib
 import re
 
 import house

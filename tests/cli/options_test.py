@@ -1,6 +1,5 @@
 """Each option of each form of each verb has an effect, or is refused by name. Usage: options_test.py BIN_DIRECTORY"""
 import json
-import os
 import pathlib
 import re
 import shutil

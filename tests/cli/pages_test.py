@@ -11,7 +11,7 @@ import zlib
 import browser
 import onnx_files
 import runs
-from runs import BIN, Case, DATA, DIGITS, MODEL, assay
+from runs import Case, DATA, DIGITS, MODEL, assay
 
 HOSTILE = '</script><b onclick="x()">\'&'
 

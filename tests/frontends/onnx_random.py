@@ -12,7 +12,6 @@ Prints "skipped" without the packages onnx, onnxruntime and numpy.
 import collections
 import concurrent.futures
 import json
-import os
 import pathlib
 import subprocess
 import sys

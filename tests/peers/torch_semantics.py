@@ -11,7 +11,6 @@ different things, KNOWN says so and docs/divergences.md why.
 Prints "skipped" without the package torch.
 """
 import json
-import math
 import os
 import pathlib
 import subprocess

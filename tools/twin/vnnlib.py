@@ -56,7 +56,7 @@ class Property:
 
     def declare_network(self, word, _, *tensors):
         require(word == "declare-network", Malformed, "vnnlib.network_missing")
-        places, named = ([], []), {len(form) > 4 for form in tensors if form[0] == "declare-input"}
+        places = ([], [])
         for form in tensors:
             require(form[0] in ("declare-input", "declare-output"), Declined, "vnnlib.unknown_command", str(form)[:60])
             side, (name, kind, extents), onnx = form[0] == "declare-output", form[1:4], form[4:]

@@ -6,7 +6,7 @@ from typing import Any, Callable
 
 import torch
 
-from .nodes import Nodes, Ref, Unknown, Value, complexly, counted
+from .nodes import Nodes, Ref, Unknown, complexly, counted
 from .rules_basic import raised
 from .stored_steps import stored_product
 

@@ -164,6 +164,32 @@ class Two(torch.autograd.Function):
     def backward(ctx, g, h): return 2 * g + 3 * h
 
 
+class Rows(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.permute(0, 1)[1:]
+
+    @staticmethod
+    def backward(ctx, g):
+        x = ctx.saved_tensors[0].detach().requires_grad_()
+        with torch.enable_grad():
+            return torch.autograd.grad(x.permute(0, 1)[1:], x, g)[0]
+
+
+class Again(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * a * b
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b = [one.detach().requires_grad_() for one in ctx.saved_tensors]
+        with torch.enable_grad():
+            return torch.autograd.grad(a * a * b, (a, b), g)
+
+
 formula("Function with two results", lambda a: (lambda x, y: x * y)(*Two.apply(a * 1.0)), (3,))
 formula("Function with two results, one at a time", lambda a: Two.apply(a * 1.0)[0] * Two.apply(a)[1], (3,))
 
@@ -262,6 +288,9 @@ formula("random slopes in evaluation, of its own", lambda a: F.rrelu(a, 0.1, 0.3
 formula("a number times another's conjugate", lambda a, b: torch.view_as_real(torch.view_as_complex(a) * torch.view_as_complex(b).conj()), (3, 2), (3, 2))
 formula("a copy of a conjugate", lambda a, b: torch.view_as_real(torch.view_as_complex(a).conj().clone() * torch.view_as_complex(b)), (3, 2), (3, 2))
 formula("a sum of conjugates", lambda a, b: torch.view_as_real(torch.view_as_complex(a).conj() + torch.view_as_complex(b).conj()), (3, 2), (3, 2))
+formula("an expanded tensor times itself, transposed", lambda a: (lambda y: F.linear(y, y))(a.expand(2, 5)), (5,))
+formula("a Function that gives a view, of a view of all", lambda a: Rows.apply(a[0:]), (3, 2))
+formula("a Function of two tensors in one place", lambda a: (lambda y: Again.apply(y.transpose(0, 0), y))(a * 2), (3, 1))
 formula("checkpointing", lambda a: torch.utils.checkpoint.checkpoint(lambda x: x.tanh().exp(), a * 1, use_reentrant=False), (4,))
 
 

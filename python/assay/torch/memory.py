@@ -134,10 +134,10 @@ class Memory:
         tensor._assay_value = self.token, block.epoch, place(tensor), history, value  # type: ignore[attr-defined]
 
     def marked(self, tensor: torch.Tensor, history: Any) -> int | None:
-        """The value that the tensor was marked with, if nothing was written since."""
+        """The value that the tensor was marked with, if nothing was written since; it may have become a leaf."""
         token, epoch, where, of, value = getattr(tensor, "_assay_value", (None, 0, None, None, 0))
         block = self.blocks.get(address(tensor))
-        if token is not self.token or block is None or block.epoch != epoch or where != place(tensor) or of != history:
+        if token is not self.token or block is None or block.epoch != epoch or where != place(tensor) or of != history and (of, history) != (None, LEAF):
             return None
         return int(value)
 

@@ -77,6 +77,8 @@ class Tape(Branching):
             found = function(*args, **kwargs)
             if op in BORN:
                 self.bear(found)
+            if op == "detach":
+                self.note_detached(found, tensors[0])
             return found.zero_() if op in EMPTY and found.layout == torch.strided else found
         if op == "clone" and torch.is_grad_enabled() and tensors[0].requires_grad and (tensors[0].is_conj() or tensors[0].is_neg()):
             return self.run_resolving(function, args, kwargs)
@@ -368,11 +370,14 @@ class Tape(Branching):
         return f"{region_operands} {graph}"
 
     def again(self, call: Call, used: list[Ref], graph: list[dict[str, Any]], results: list[torch.Tensor]) -> bool:
-        """Whether a backward pass ran an operation of the forward pass again (checkpointing): its results are the same values."""
-        if call.base is not None or call.hidden or not self.in_backward() or self.differentiates_products():
+        """Whether a backward pass ran an operation of the forward pass again (checkpointing): its results are the same values.
+
+        A formula of PyTorch's own runs without gradients. What it computes may have the bits of another operand: y.t() beside t in mm(y, t).
+        """
+        if call.base is not None or call.hidden or not self.in_backward() or not torch.is_grad_enabled() or self.differentiates_products():
             return False
         of = {id(ref): value for ref, value in call.operands}
-        if any(id(ref) not in of for ref in used) or not used and not torch.is_grad_enabled():  # a constant of a formula is no constant of the program's
+        if any(id(ref) not in of for ref in used):
             return False
         known = self.seen.get(self.key(call, [of[id(ref)] for ref in used], graph))
         if known is None or len(known) != len(results) or any(bits(self.memory.values[v].tensor) != bits(t) for v, t in zip(known, results)):

@@ -13,6 +13,8 @@ from ..errors import wrong
 from .memory import LEAF, PENDING, Block, Memory, Refused, address, bits, held, place, positions
 from .nodes import Nodes, Ref, Unknown, complexly, finished, operand
 
+PLAIN_VIEW = torch._C._autograd.CreationMeta.DEFAULT  # type: ignore[attr-defined]
+
 
 @dataclass(eq=False)
 class Region:
@@ -98,9 +100,12 @@ class Values(TorchDispatchMode):
 
     @staticmethod
     def history(tensor: torch.Tensor) -> Any:
-        """What made a tensor: a node's number, LEAF, or None."""
+        """What made a tensor: a node's number, LEAF, or None. A view that was made without gradients says that it requires one, and is no leaf."""
         node = tensor.grad_fn
-        return node._sequence_nr() if node is not None else LEAF if tensor.requires_grad else None
+        if node is not None:
+            return node._sequence_nr()
+        is_leaf = tensor.requires_grad and not (tensor._is_view() and torch._C._autograd._get_creation_meta(tensor) != PLAIN_VIEW)  # type: ignore[attr-defined]
+        return LEAF if is_leaf else None
 
     def in_backward(self) -> bool:
         return self.hooks > 0 or torch._C._current_autograd_node() is not None
@@ -165,6 +170,12 @@ class Values(TorchDispatchMode):
         if history == LEAF or self.in_backward() or None in known:
             return known.get(None, latest)
         return self.detached(tensor, latest)
+
+    def note_detached(self, found: torch.Tensor, source: torch.Tensor) -> None:
+        """What a Function's backward detaches is what it was given: several of its operands may lie in one place, which does not tell them apart."""
+        if source.numel() and isinstance(torch._C._current_autograd_node(), BackwardCFunction):
+            with self.aside():
+                self.memory.mark(found, None, self.value(source))
 
     def own_operand(self, known: dict[Any, int]) -> int | None:
         """Of several values that lie in one place, views of one another, the one that a Function read whose backward makes a leaf of it."""

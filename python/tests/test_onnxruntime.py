@@ -210,3 +210,31 @@ def test_products_of_integers():
     network = model(nodes, [("x", FLOAT, [4, 30])], [("y", FLOAT, [4, 5])], [("w", RANDOM.integers(0, 255, (30, 5)).astype(np.uint8))])
     report = record(network, {"x": floats(4, 30)}).audit()
     assert "contract.format" not in report.text and not report.failed, report.text
+
+
+def quantized(x, w, y, rows, columns, depth):
+    """Numbers as integers, their product with given ones, and that as numbers again; a scale for each column where there are several."""
+    weights = [("sx", np.float32(0.021)), ("zx", np.array(128 if x == np.uint8 else -3, x)), ("sw", np.float32([0.013, 0.017, 0.011][:columns])),
+               ("zw", np.zeros(columns, w)), ("sy", np.float32(0.11)), ("zy", np.array(111 if y == np.uint8 else -5, y)),
+               ("w", RANDOM.integers(np.iinfo(w).min, np.iinfo(w).max + 1, (depth, columns)).astype(w))]
+    nodes = [h.make_node("QuantizeLinear", ["x", "sx", "zx"], ["q"]), h.make_node("QLinearMatMul", ["q", "sx", "zx", "w", "sw", "zw", "sy", "zy"], ["p"]),
+             h.make_node("DequantizeLinear", ["p", "sy", "zy"], ["y"])]
+    return model(nodes, [("x", FLOAT, [rows, depth])], [("y", FLOAT, [rows, columns])], weights), {"x": floats(rows, depth)}
+
+
+@pytest.mark.parametrize("types", [(np.uint8, np.uint8, np.uint8), (np.uint8, np.int8, np.uint8), (np.int8, np.int8, np.int8)])
+@pytest.mark.parametrize("rows, columns, depth", [(4, 3, 9), (1, 1, 1), (7, 3, 40)])
+def test_products_of_quantized_matrices(types, rows, columns, depth):
+    """What the runtime gives passes; an element that is off by one step does not."""
+    network, x = quantized(*types, rows, columns, depth)
+    run = record(network, x, optimization_level="disabled")
+    assert run.audit().passed and "p" in run.recorded, run.audit().text
+
+    class Bent(OnnxRuntime):
+        def run(self, proto, wanted, inputs):
+            found = {name: array.copy() for name, array in super().run(proto, wanted, inputs).items()}
+            last = int(found["p"].flat[-1])
+            found["p"].flat[-1] = last + (1 if last < 100 else -1)
+            return found
+    report = recorded(Bent("disabled"), network, x).audit()
+    assert report.verdict == "failed" and "p" in [one.subject for one in report.failures], report.text

@@ -9,6 +9,7 @@ from torch.autograd.function import BackwardCFunction
 from torch.nn.modules import module as hooks
 
 from .compiled import Guards
+from .equations import Solved
 from .joins import Claim, Joins, Pass, Product
 from .memory import Refused
 from .nodes import PLACES, TRUTHS
@@ -32,6 +33,7 @@ class Recorder(Joins):
         self.handles: list[Any] = []
         self.engine: Any = None
         self.guards = Guards()
+        self.opaque_before = 0  # the node that runs
 
     def __enter__(self) -> "Recorder":
         def enter(one: Any, *_: Any) -> None:
@@ -114,6 +116,7 @@ class Recorder(Joins):
                 arrived.update({i: self.value(g) for i, g in enumerate(given) if g is not None and g.numel()})
             flows = [i for i, g in enumerate(given) if g is not None and g.numel()]
             region = self.made.get(node._sequence_nr())
+            self.opaque_before, self.answers = len(self.opaque), []
             if region is None or not flows:
                 return None
             if self.passes[-1].creates and region.statistics is not None and node.name() in FLOWING:
@@ -151,8 +154,11 @@ class Recorder(Joins):
         is_own = isinstance(node, BackwardCFunction) and any(bool(g.any()) for g in wanted if g is not None)  # it may hand its cotangent on
         if not flows or region is not None and (not is_own and all(is_flat(region, y) for y, _ in flows)):
             return None
+        if number in self.solved:
+            return self.claim_solved(node, self.solved[number], sources, wanted, flows)
         is_whole = bool(joined) or region is not None and len(flows) == 1 and flows[0][0] in region.results
-        if region is None or number in self.broken or region.suspect or not is_whole or not self.reads(region, sources, wanted):
+        is_deferred = number in self.solving or isinstance(node, BackwardCFunction) and number in self.deferred
+        if region is None or number in self.broken or is_deferred or region.suspect or not is_whole or not self.reads(region, sources, wanted):
             return self.break_at(node, region, sources, wanted, flows)
         found = [(v, self.value(g)) for v, g in zip(sources, wanted) if v is not None and g is not None]
         self.passes[-1].broken += [(v, bar) for v, bar in found if v in region.apart]
@@ -260,7 +266,21 @@ class Recorder(Joins):
 
     # Opaque products: what goes into them is an end of the run, what comes out of them a beginning.
 
-    def break_at(self, node: Any, region: Region | None, sources: list[int | None], out: Any, flows: list[tuple[int | None, int]]) -> Any:
+    def claim_solved(self, node: Any, one: Solved, sources: list[int | None], out: Any, flows: list[tuple[int | None, int]]) -> Any:
+        """A product that is judged by equations: nothing flows through it, and its cotangents have to be solutions."""
+        now = self.passes[-1]
+        found = None if now.creates else self.equations_of(one, sources, flows, out)
+        before = len(now.broken)
+        fresh = self.break_at(node, None, sources, out, flows, is_judged=found is not None)
+        if found is not None:
+            known, equations, given = found
+            del self.opaque[self.opaque_before:]  # whatever the node computed on the way, its cotangents are judged
+            read = zip([ref for ref in given if ref is not None], [v for _, v in now.broken[before:]])
+            self.state(f"product of {one.op}", [*known, *read], equations)
+        return fresh
+
+    def break_at(self, node: Any, region: Region | None, sources: list[int | None], out: Any, flows: list[tuple[int | None, int]], *,
+                 is_judged: bool = False) -> Any:
         one = self.passes[-1]
         if one.creates and any(g is not None and g.requires_grad for g in out):  # it would go on without its history
             raise Refused(f"a second derivative through {node.name()}, whose product is opaque")
@@ -281,7 +301,7 @@ class Recorder(Joins):
             fresh[i] = g.clone()
             values.append(self.memory.add(fresh[i], None, f"given by {node.name()}"))
             one.broken.append((v, values[-1]))
-        if values and not (region is not None and node._sequence_nr() in self.broken):
+        if values and not is_judged and not (region is not None and node._sequence_nr() in self.broken):
             why = f", which reads a number that left the graph: {region.suspect}" if region is not None and region.suspect else ""
             self.opaque.append((f"product of {node.name()}{why}", values))
         return tuple(fresh)

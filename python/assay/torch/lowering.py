@@ -10,6 +10,7 @@ from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 from .nodes import Meaningless, Nodes, Ref, Unknown, operand
 from .rules_basic import BASIC
+from .rules_distance import DISTANCE
 from .rules_index import INDEX
 from .rules_layout import LAYOUT
 from .rules_linear import LINEAR
@@ -20,7 +21,7 @@ from .rules_reduce import REDUCE
 from .rules_sample import SAMPLE
 
 # By the name of the operation without its overload; what writes in place has the meaning of what does not.
-RULES = BASIC | LAYOUT | LINEAR | REDUCE | NORM | LOSS | INDEX | SAMPLE | PIECES
+RULES = BASIC | LAYOUT | LINEAR | REDUCE | NORM | LOSS | INDEX | SAMPLE | PIECES | DISTANCE
 
 # Whose kernels on 16 bits store some of their steps in 16 bits, too (docs/pytorch.md); those of all others compute in float32 and round once.
 STORE_STEPS = {"_log_softmax", "logsumexp", "mse_loss_backward", "glu_backward", "avg_pool2d_backward", "avg_pool3d_backward"}

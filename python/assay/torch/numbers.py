@@ -40,11 +40,11 @@ def small(ratio: Fraction, most: int) -> bool:
 
 def meant(value: float, dtype: torch.dtype) -> Meant | None:
     """None: the double itself."""
-    for name, one in IRRATIONAL.items():
+    for name, one in IRRATIONAL.items() if abs(value) < 2**24 else ():  # a great one is near to some multiple of anything
         for is_over in (False, True) if name != "root_of_pi" else (False,):
             ratio = Fraction(value * one if is_over else value / one).limit_denominator(64)
             found = float(ratio) / one if is_over else float(ratio) * one
-            if ratio and is_near(found, value, NOISE if dtype == torch.float32 else 1):
+            if small(ratio, 2**24) and is_near(found, value, NOISE if dtype == torch.float32 else 1):
                 return Meant(ratio, name, is_over)
     ratio = Fraction(value).limit_denominator(10**6)
     if not is_near(float(ratio), value):

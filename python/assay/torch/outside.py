@@ -243,34 +243,48 @@ def moved_between(run: Outside, other: Outside, again: Outside) -> dict[int, str
 
 def reached(run: Values, start: int) -> set[int]:
     """The values that depend on one, through cuts, too, but through no step."""
-    found = {start}
-    for region in run.regions:
-        if not found.intersection(region.operands):
-            continue
-        moves = [v in found for v in region.operands]
-        for node in region.nodes:
-            is_step = node["op"] in STEPS or str(node.get("attributes", {}).get("to", "float")).startswith(("int", "uint", "bool"))
-            moves.append(not is_step and any(moves[i] for i in node.get("operands", [])))
-        found.update(v for v, i in zip(region.results, region.outputs) if moves[i])
+    found, before = {start}, 0
+    while len(found) > before:
+        before = len(found)
+        for region in run.regions:
+            if found.intersection(region.operands):
+                moves = [v in found for v in region.operands]
+                for node in region.nodes:
+                    is_step = node["op"] in STEPS or str(node.get("attributes", {}).get("to", "float")).startswith(("int", "uint", "bool"))
+                    moves.append(not is_step and any(moves[i] for i in node.get("operands", [])))
+                found.update(v for v, i in zip(region.results, region.outputs) if moves[i])
+        linked(run, found)
     return found
+
+
+def linked(run: Any, found: set[int]) -> None:
+    """Adds the given results that depend on values: solutions of systems."""
+    for operands, results in run.links:
+        if found.intersection(operands):
+            found.update(results)
 
 
 def downstream(run: Any) -> set[int]:
     """What is computed of a tensor with a gradient, in any way: numbers that nothing of the kind decides need not be said to be cut."""
-    found = set(run.depending) | {v for claim in run.claims for v in claim.of}
-    for region in run.regions:
-        if found.intersection(region.operands):
-            found.update(region.results)
+    found, before = set(run.depending) | {v for claim in run.claims for v in claim.of}, 0
+    while len(found) > before:
+        before = len(found)
+        for region in run.regions:
+            if found.intersection(region.operands):
+                found.update(region.results)
+        linked(run, found)
     return found
 
 
 def cuts_of(run: Any) -> list[int]:
     """The values without history that an output was computed from, though they depend on what has a gradient."""
     asked = {v for claim in run.claims for v in claim.of}
-    needed = {claim.output for claim in run.claims}
-    for region in reversed(run.regions):
-        if needed.intersection(region.results) and not asked.intersection(region.results):
-            needed.update(region.operands)
+    needed, before = {claim.output for claim in run.claims}, 0
+    while len(needed) > before:
+        before = len(needed)
+        for results, operands in [*[(one.results, one.operands) for one in reversed(run.regions)], *[(found, read) for read, found in run.links]]:
+            if needed.intersection(results) and not asked.intersection(results):
+                needed.update(operands)
     cut = (run.cut - set(run.edges.values()) - run.inside) | run.cut_for_good
     return sorted((cut & needed & run.depending) - asked)
 

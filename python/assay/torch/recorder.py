@@ -8,8 +8,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
-from .branches import Branching
 from .choices import chosen
+from .equations import Solving
 from .lowering import listed, meaning, short_name, written
 from .memory import PENDING, Refused, address, bits, held, place, positions
 from .nodes import HALVES, Nodes, Ref, Unknown, complexly, finished, operand
@@ -62,7 +62,7 @@ def of_nothing(op: str, n: Nodes, tensors: list[torch.Tensor], results: list[tor
     return [None if one is None else n.expand(n.constant(0, operand(one).dtype), operand(one).shape) for one in results]
 
 
-class Tape(Branching):
+class Tape(Solving):
     """Writes down each operation, as it runs."""
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -222,6 +222,8 @@ class Tape(Branching):
             call.statistics = self.in_float32(args, results[1:])
         nodes = Nodes([*results, *call.hidden])
         try:
+            if self.note_equations(call, given[0], given[1], results):
+                return
             if (choice := chosen(call.op, nodes, given[0], given[1], results)) is not None:
                 return self.note_choice(call, nodes, results, *choice)
             found = of_nothing(call.op, nodes, tensors, results) or meaning(call.function, nodes, *given)

@@ -36,6 +36,16 @@ class Region:
     storing: str = ""  # which steps its kernel stores in 16 bits: a suffix of a model
 
 
+@dataclass
+class Equation:
+    """What is computed of recorded values has to give `wanted`. `of` is the cotangent that it says something of, by its number."""
+
+    what: str
+    found: Ref
+    wanted: torch.Tensor
+    of: int = 0
+
+
 class Values(TorchDispatchMode):
     """The regions of a run, in order."""
 

@@ -261,6 +261,19 @@ TEST_CASE("adjointness: a rule that never has a residue where the meaning has on
   CHECK(code(check_adjointness(one, 5)) == "proved");
 }
 
+TEST_CASE("adjointness: a quotient by 0 that a choice leaves out is no fault, one that it takes is", "[adjointness]") {
+  const AdjointCase one = case_of("nothing", {{3}}, [](Graph& graph, const Ids& x) { return put(graph, Op::sub, {x[0], x[0]}); });
+  const auto rule = [&](float otherwise) {
+    return vjp_of(one, [otherwise](Graph& graph, const Ids& x) {
+      const NodeId zero = put(graph, Op::sub, {x[0], x[0]});
+      const NodeId is_zero = put(graph, Op::equal, {zero, number(graph, otherwise)});
+      return Ids{put(graph, Op::where, {is_zero, zero, put(graph, Op::div, {x[1], zero})})};
+    });
+  };
+  CHECK(code(check_adjointness(one, rule(0), 5)) == "proved");
+  CHECK(code(check_adjointness(one, rule(1), 5)) == "adjointness.domain");
+}
+
 TEST_CASE("adjointness: what it refuses", "[adjointness]") {
   const AdjointCase one = case_of(
       "root", {{2}}, [](Graph& g, const Ids& x) { return put(g, Op::sqrt, {x[0]}); }, {}, Domain{-2, -1});

@@ -165,6 +165,13 @@ TEST_CASE("opaque: 0 times a number without a residue is 0, times what is no num
   CHECK(none * Opaque() == Opaque());
   CHECK(Opaque() * none == Opaque());
   CHECK_FALSE((none * at(1, 5)).has_residue());
+  const Opaque x = at(0.7, 8), difference = x / number(3) * number(3) - x;  // 0, though its guide is no point
+  CHECK(!difference.guide().is_point());
+  CHECK(none * difference == Opaque());
+  CHECK(difference * none == Opaque());
+  CHECK((difference * none).guide().contains(0));
+  CHECK_FALSE((none * (difference + number(1, 1000000007))).has_residue());
+  CHECK((difference * log(number(-1))).guide().is_undefined());
   CHECK((Opaque() * log(number(-1))).guide().is_undefined());
   CHECK((Opaque() * (number(1) / Opaque())).guide().is_undefined());
 }

@@ -335,6 +335,11 @@ Outcome<Done> check_signature(const AdjointCase& one, const Graph& vjp) {
                    ""};
 }
 
+// Over rationals a quotient by 0 ends the evaluation, though a choice may leave it out: x - x of one element, whose root is masked.
+bool divides_by_zero(const Outcome<Adjointness>& result) {
+  return !result && (result.rejection().code == "div.domain" || result.rejection().code == "reciprocal.domain");
+}
+
 }  // namespace
 
 Outcome<Graph> reverse_of(const Graph& graph) { return differentiate(graph, 0, real_inputs(graph)); }
@@ -345,7 +350,7 @@ Outcome<Adjointness> check_adjointness(const AdjointCase& one, const Graph& vjp,
   Outcome<Adjointness> result = check_points<Modular>(one, vjp, kProbes, random, AdjointMethod::probed);
   if (lacks_scalar(result))
     result = check_points<Rational>(one, vjp, worthwhile_points(one.graph, kExactPoints), random, AdjointMethod::exact);
-  if (lacks_scalar(result))
+  if (lacks_scalar(result) || divides_by_zero(result))
     result = check_points<Opaque>(one, vjp, worthwhile_points(one.graph, kOpaquePoints), random, AdjointMethod::opaque);
   if (!result || one.kinks.empty()) return result;
   const auto kinks = check_kinks(one, vjp, random, result.value());

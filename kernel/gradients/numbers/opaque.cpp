@@ -210,8 +210,8 @@ Dual<Interval> guided(const F& f, const Interval& guide, const Interval& side) {
   return f(Dual<Interval>(guide, side));
 }
 
-// The number 0.
-bool is_zero(const Opaque& a) { return a.residue() == 0 && is_zero(a.guide()); }
+// The number 0 (but for a coincidence modulo p), as far as its guide can tell: x - mean(x) of one element.
+bool is_zero(const Opaque& a) { return a.residue() == 0 && a.guide().contains(0); }
 bool has_value(const Opaque& a) { return !a.guide().is_undefined() && std::isfinite(a.guide().magnitude()); }
 
 bool is_below(const Opaque& a, const Opaque& b) { return compare(a, b).may_be_less; }
@@ -250,7 +250,8 @@ Opaque operator+(const Opaque& a, const Opaque& b) { return {a.residues_ + b.res
 Opaque operator-(const Opaque& a, const Opaque& b) { return {a.residues_ - b.residues_, a.guide() - b.guide(), a.side_ - b.side_}; }
 Opaque operator*(const Opaque& a, const Opaque& b) {
   const bool plain = is_zero(a.side_) && is_zero(b.side_);
-  if (plain && (is_zero(a) ? has_value(b) : is_zero(b) && has_value(a))) return {};  // whether the other one has a residue or not
+  // 0 times a number is 0, whether that one has a residue or not. The guide stays what the guides say.
+  if (plain && (is_zero(a) ? has_value(b) : is_zero(b) && has_value(a))) return {Residues{}, a.guide() * b.guide(), {}};
   return {a.residues_ * b.residues_, a.guide() * b.guide(), plain ? Interval() : a.guide() * b.side_ + a.side_ * b.guide()};
 }
 Opaque operator/(const Opaque& a, const Opaque& b) {

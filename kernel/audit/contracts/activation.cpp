@@ -9,8 +9,9 @@ namespace assay::contracts {
 
 namespace {
 
-// x above 0, the form below.
+// x above 0, the form below, 0 at 0.
 FloatSet elu(const Arithmetic& a, const FloatSet& x, double alpha, double outer, double inner) {
+  if (x.is_point() && x.lo == 0) return with_both_zeros(x);
   const executions::Forms<Arithmetic> forms(a);
   FloatSet y = forms.times(outer, part_of(x, 0, kInfinity));
   y.nan = y.nan || x.nan;

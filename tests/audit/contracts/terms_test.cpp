@@ -95,6 +95,9 @@ TEST_CASE("tails of activations are measured against the terms of their forms", 
   const Admissible elu = sets_of(Op::elu, ActivationAttributes{1, 0}, float_model("onnxruntime"), {vector_of({-1e-6F, -1e-3F})});
   CHECK(judged(elu, {-1e-6F, static_cast<float>(std::expm1(-1e-3F))}).passed == 2);
   CHECK(judged(elu, {1e-6F, -1.01e-3F}).failed == 2);
+  const Admissible zeros = sets_of(Op::selu, ActivationAttributes{1.67, 1.05}, float_model("pytorch-cpu"), {vector_of({0, -0.0F})});
+  CHECK(judged(zeros, {0, 0}).passed == 2);  // exp(z) - 1 is for what lies below
+  CHECK(judged(zeros, {1e-7F, -1e-9F}).failed == 2);
 }
 
 TEST_CASE("padding times an infinite weight is left out or NaN", "[contracts]") {

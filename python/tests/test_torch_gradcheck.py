@@ -157,3 +157,11 @@ def test_a_target_with_a_gradient_and_a_weight_of_positives():
               "of the positives alone": lambda x, w: -w * log_sigmoid(x)}
     verdicts = {name: gradcheck(lambda x, t, slope=slope: WeightedLoss.apply(x, t, weight, slope), inputs, raise_exception=False) for name, slope in slopes.items()}
     assert verdicts == {"right": True, "without the weight": False, "of the positives alone": False}
+
+
+@pytest.mark.parametrize("function, shape, dtype", [
+    (lambda x: x.std(1, correction=0) + x.var(1, correction=0) * x[:, 0], (3, 1), torch.float32),
+    (lambda x: x.asinh() + (x.square() + 1.5).acosh() + (x.tanh() / 2).atanh(), (7,), torch.float64)], ids=["deviations of one element", "hyperbolic functions of doubles"])
+def test_right_functions_are_decided(function, shape, dtype):
+    torch.manual_seed(2)
+    assert gradcheck(function, [torch.randn(shape, dtype=dtype).requires_grad_()], allow_dead=True)

@@ -291,6 +291,7 @@ formula("a sum of conjugates", lambda a, b: torch.view_as_real(torch.view_as_com
 formula("an expanded tensor times itself, transposed", lambda a: (lambda y: F.linear(y, y))(a.expand(2, 5)), (5,))
 formula("a Function that gives a view, of a view of all", lambda a: Rows.apply(a[0:]), (3, 2))
 formula("a Function of two tensors in one place", lambda a: (lambda y: Again.apply(y.transpose(0, 0), y))(a * 2), (3, 1))
+formula("activations of zeros", lambda a: F.elu(a.relu()) + F.selu(a * 0.0), (6,))
 formula("checkpointing", lambda a: torch.utils.checkpoint.checkpoint(lambda x: x.tanh().exp(), a * 1, use_reentrant=False), (4,))
 
 

@@ -68,7 +68,7 @@ def centred(n: Nodes, x: Ref, axes: list[int]) -> tuple[Ref, Ref]:
 
 def variance(n: Nodes, x: Ref, axes: Any, correction: Any, keep: bool) -> Ref:
     which = axes_of(x, axes)
-    _, distances = centred(n, x, which)
+    distances = n("sub", x, x) if is_single(x, which) else centred(n, x, which)[1]
     count = counted([x.shape[a] for a in which]) - (1 if correction is None else correction)
     total = n.reduce("reduce_sum", n("mul", distances, distances), which, keep)
     return n("div", total, n.constant(float(count), n.dtype))
@@ -76,6 +76,17 @@ def variance(n: Nodes, x: Ref, axes: Any, correction: Any, keep: bool) -> Ref:
 
 def var(n: Nodes, x: Ref, axes: Any = None, correction: Any = None, keepdim: bool = False, **_: Any) -> Ref:
     return variance(n, x, axes, correction, keepdim)
+
+
+def std(n: Nodes, x: Ref, axes: Any = None, correction: Any = None, keepdim: bool = False, **_: Any) -> Ref:
+    """The root of the variance. Of one element it is the distance from the mean, |x - x|, which has a derivative where the root of 0 has none."""
+    if correction == 0 and is_single(x, axes_of(x, axes)):
+        return n.reduce("reduce_sum", n("abs", n("sub", x, x)), axes_of(x, axes), keepdim)
+    return n("sqrt", variance(n, x, axes, correction, keepdim))
+
+
+def is_single(x: Ref, which: list[int]) -> bool:
+    return all(x.shape[a] == 1 for a in which)
 
 
 def var_mean(n: Nodes, x: Ref, axes: Any = None, correction: Any = None, keepdim: bool = False, **_: Any) -> list[Ref]:
@@ -197,7 +208,7 @@ def diagonal_sum(n: Nodes, x: Ref) -> Ref:
 REDUCE: dict[str, Rule] = {
     "sum": reduced("reduce_sum"), "mean": reduced("reduce_mean"), "amax": reduced("reduce_max"), "amin": reduced("reduce_min"),
     "max": extremum("reduce_max", "arg_max"), "min": extremum("reduce_min", "arg_min"), "argmax": place_of_extremum("arg_max"),
-    "argmin": place_of_extremum("arg_min"), "prod": product, "var": var, "std": lambda n, *a, **k: n("sqrt", var(n, *a, **k)), "var_mean": var_mean,
+    "argmin": place_of_extremum("arg_min"), "prod": product, "var": var, "std": std, "var_mean": var_mean,
     "std_mean": lambda n, *a, **k: (lambda v: [n("sqrt", v[0]), v[1]])(var_mean(n, *a, **k)), "linalg_vector_norm": norm, "norm": norm,
     "logsumexp": logsumexp, "_softmax": softmax("softmax"), "_safe_softmax": safe_softmax, "_log_softmax": softmax("log_softmax"),
     "_softmax_backward_data": softmax_backward, "_log_softmax_backward_data": log_softmax_backward, "cumsum": running("cumsum"),

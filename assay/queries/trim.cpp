@@ -29,7 +29,7 @@ Outcome<Checked> checked(const check::Loaded& loaded, const check::Limits& limit
   return Checked{std::move(theorem).value(), statistics.work, reader.value()->bytes_read()};
 }
 
-bool is_unchanged(const search::TrimStatistics& s) {
+bool is_unchanged(const certificate::TrimStatistics& s) {
   return s.refined == s.kept && s.slopes_dropped + s.splits_dropped + s.sweeps_joined == 0;
 }
 
@@ -37,14 +37,14 @@ bool is_unchanged(const search::TrimStatistics& s) {
 // check of what was written.
 std::optional<std::string> attempt(const check::Loaded& loaded, const check::Limits& limits, const std::string& from, const std::string& to,
                                    const std::function<bool()>& is_over, const std::function<bool()>& stop, TrimReport& report) {
-  auto groups = search::read_proof(from, *loaded.problem);
+  auto groups = certificate::read_proof(from, *loaded.problem);
   if (!groups) return groups.rejection().required + " can be trimmed, and there is " + groups.rejection().found;
-  auto statistics = search::trim(loaded.problem, groups.value(), is_over);
+  auto statistics = certificate::trim(loaded.problem, groups.value(), is_over);
   if (!statistics) return statistics.rejection().to_text();
   report.statistics = statistics.value();
   auto writer = certificate::Writer::open(to, *loaded.problem);
   if (!writer) return writer.rejection().to_text();
-  search::write_proof(groups.value(), *writer.value());
+  certificate::write_proof(groups.value(), *writer.value());
   if (auto written = writer.value()->finish(); !written) return written.rejection().to_text();
   report.bytes_after = check::file_bytes(to);
   if (report.bytes_after > report.bytes_before) return "the trimmed one is larger";

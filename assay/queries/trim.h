@@ -16,7 +16,7 @@ struct TrimReport {
   std::string answer;  // "sat" or "unsat", which both certificates prove
   bool trimmed = false;
   std::string reason;  // why the certificate was copied as it is; empty: it was not
-  search::TrimStatistics statistics;
+  certificate::TrimStatistics statistics;
   std::uint64_t bytes_before = 0, bytes_after = 0;
   std::optional<double> work_before;  // multiply-adds of a check; nothing where there was none
   double work_after = 0;

@@ -88,17 +88,17 @@ Outcome<check::Loaded> load(const StatementFiles& files, const check::LoadOption
                    "use the model and property that were split"};
 }
 
-Outcome<std::vector<search::Cube>> cubes_of(const Json& split, const std::string& folder) {
-  std::vector<search::Cube> cubes;
+Outcome<std::vector<certificate::Cube>> cubes_of(const Json& split, const std::string& folder) {
+  std::vector<certificate::Cube> cubes;
   for (const Json& one : member_of(split, "cubes")) {
-    search::Cube cube;
+    certificate::Cube cube;
     cube.name = (fs::path(folder) / text_of(one, "file")).string();
     cube.after = count_of(one, "after");
     if (!read_digest(text_of(one, "sha256"), cube.digest))
       return unreadable((fs::path(folder) / kManifest).string(), "a cube without its digest");
     cubes.push_back(std::move(cube));
   }
-  std::ranges::stable_sort(cubes, {}, &search::Cube::after);
+  std::ranges::stable_sort(cubes, {}, &certificate::Cube::after);
   return cubes;
 }
 
@@ -174,8 +174,8 @@ Outcome<Json> solve(const std::string& cube, const StatementFiles& files, const 
   const std::shared_ptr<const kernel::Problem>& problem = loaded.value().problem;
   const std::uint64_t bytes = check::file_bytes(cube);
   const certificate::ReplayLimits limits = check::replay_limits(loaded.value(), load_options.limits, bytes);
-  auto beginning = search::read_beginning(*reader.value(), problem,
-                                          std::min(limits.work + limits.work_per_byte * static_cast<double>(bytes), limits.most_work));
+  auto beginning = certificate::read_beginning(*reader.value(), problem,
+                                               std::min(limits.work + limits.work_per_byte * static_cast<double>(bytes), limits.most_work));
   if (!beginning) return check::in_file(beginning.rejection(), cube);
   kernel::Digest digest{};
   const std::string name = file_digest(cube);
@@ -214,7 +214,7 @@ Outcome<Json> merge(const std::string& folder, const std::vector<std::string>& p
   auto writer = certificate::Writer::open(out, *problem);
   if (!writer) return unwritten(out, writer.rejection().found);
   const std::string root = (fs::path(folder) / kRoot).string();
-  auto joined = search::join_parts(root, cubes.value(), parts, *problem, *writer.value());
+  auto joined = certificate::join_parts(root, cubes.value(), parts, *problem, *writer.value());
   if (!joined) return joined.rejection();
   auto reader = certificate::Reader::open(out);
   if (!reader) return check::in_file(reader.rejection(), out);

@@ -63,8 +63,8 @@ class Replay {
         problem_(std::move(problem)),
         limits_(limits),
         allowed_(allowed_after(0)),
-        team_(limits.threads > 1 ? std::make_shared<kernel::Team>(limits.threads) : nullptr),
-        all_{kernel::Session(problem_, {allowed_, limits.memory}, team_), {}, {}, {}},
+        team_(limits.threads > 1 ? std::make_shared<Team>(limits.threads) : nullptr),
+        all_{Session(problem_, {allowed_, limits.memory}, team_), {}, {}, {}},
         row_work_(problem_->row_work(static_cast<NodeId>(problem_->graph().nodes.size() - 1))) {}
 
   Outcome<kernel::Theorem> run() {
@@ -95,7 +95,7 @@ class Replay {
 
   // What was replayed of the certificate, or of the right branch of a split.
   struct Part {
-    kernel::Session session;
+    Session session;
     ReplayStatistics statistics;
     std::optional<kernel::Theorem> witness;
     Decoder decoder;  // with a team
@@ -111,7 +111,7 @@ class Replay {
   };
 
   struct Helps {  // as long as a thread has a job, also where what stands before that throws
-    kernel::Team& team;
+    Team& team;
     ~Helps() { team.help(); }
   };
 
@@ -130,7 +130,7 @@ class Replay {
     std::size_t at, end;
     Task* left;
     std::atomic<bool> is_met = false;  // one of both branches has ended
-    kernel::Session::Found found;
+    Session::Found found;
     struct Open {
       std::size_t split, depth;
       std::unique_ptr<Task> right;  // where it was given away
@@ -185,7 +185,7 @@ class Replay {
     if (records.empty()) batch.first = record.number;
     batch.bytes += reader_.encoded();
     records.push_back({record.offset, allowed_after(reader_.bytes_read()), 0, static_cast<std::uint32_t>(begin)});
-    const auto is_before = [&](const kernel::CaseStep& step) { return !step.split || step.split->node < record.node; };
+    const auto is_before = [&](const CaseStep& step) { return !step.split || step.split->node < record.node; };
     const bool names = record.type == RecordType::tighten_by_cases && record.selection.kind != kernel::Selection::Kind::unstable;
     if (names && std::ranges::all_of(record.tree, is_before)) records[at].by_cases = record.node;
     if (is_split(record.type)) batch.open.push_back(at);
@@ -380,7 +380,7 @@ class Replay {
   }
 
   static Outcome<Done> take(const Record& record, Part& part) {
-    kernel::Session& session = part.session;
+    Session& session = part.session;
     if (part.witness)
       return Rejection{Rejection::Kind::malformed,       "certificate.structure", "",
                        "the witness is the last record", "a record after it",     "see the grammar in certificates/FORMAT.md"};
@@ -438,7 +438,7 @@ class Replay {
   std::shared_ptr<const kernel::Problem> problem_;
   const ReplayLimits limits_;
   double allowed_;  // multiply-adds so far, those that were taken included
-  std::shared_ptr<kernel::Team> team_;
+  std::shared_ptr<Team> team_;
   Part all_;
   double row_work_;    // multiply-adds of one row through the network
   Batch now_, ahead_;  // with a team: what is replayed, and what was read meanwhile

@@ -6,7 +6,7 @@
 
 #include "kernel/kernel.h"
 
-namespace assay::search {
+namespace assay::certificate {
 
 // What `all` refutes is joined by what `more` refutes; a rejection leaves it as it is.
 [[nodiscard]] inline Outcome<Done> merge_into(std::optional<kernel::Refutation>& all, Outcome<kernel::Refutation> more) {
@@ -16,4 +16,4 @@ namespace assay::search {
   return Done{};
 }
 
-}  // namespace assay::search
+}  // namespace assay::certificate

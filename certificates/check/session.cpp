@@ -7,13 +7,13 @@
 #include <type_traits>
 #include <utility>
 
-namespace assay::kernel {
+namespace assay::certificate {
 namespace {
 
 // Of a branch: pointers to the box, penalty and line of a node; two ends and a penalty of an element; a pointer to each cut.
 constexpr std::uint64_t kBytesPerNode = 64, kBytesPerElement = 3 * sizeof(double), kBytesPerCut = 16;
 
-std::uint64_t bytes_of(std::size_t terms) { return 64 + sizeof(Cut::Term) * terms; }  // of a cut
+std::uint64_t bytes_of(std::size_t terms) { return 64 + sizeof(kernel::Cut::Term) * terms; }  // of a cut
 // Bounds are worth another thread where they take so many multiply-adds, and each thread has so many elements: rows that go through the network
 // together share what they read.
 constexpr double kWorthAThread = 1e7;
@@ -34,14 +34,14 @@ Rejection still_open(std::string found) {
 }
 
 // Rows over the node come to what its box says: it is affine in one input, and no ball cuts that input's box.
-bool has_best_box(const Problem& problem, const Scope& scope, NodeId node) {
-  const AffineForm* form = problem.affine(node);
-  const auto is_input = [&](const AffineForm::Part& part) { return problem.graph().node(part.operand).op == Op::input; };
+bool has_best_box(const kernel::Problem& problem, const kernel::Scope& scope, NodeId node) {
+  const kernel::AffineForm* form = problem.affine(node);
+  const auto is_input = [&](const kernel::AffineForm::Part& part) { return problem.graph().node(part.operand).op == Op::input; };
   return form != nullptr && form->parts.size() == 1 && is_input(form->parts[0]) && problem.group_balls(scope.group()).empty();
 }
 
 template <class Tighten>
-Outcome<Done> sweep_with(const Problem& problem, Scope& scope, NodeId first, Tighten tighten) {
+Outcome<Done> sweep_with(const kernel::Problem& problem, kernel::Scope& scope, NodeId first, Tighten tighten) {
   const Graph& graph = problem.graph();
   for (NodeId node = first; node < graph.nodes.size(); ++node) {
     const bool on_the_way = std::ranges::binary_search(problem.active_nodes(), node);
@@ -57,14 +57,14 @@ Outcome<Done> sweep_with(const Problem& problem, Scope& scope, NodeId first, Tig
 
 // Runs the step in each leaf, and takes to the scope what both halves of each split have.
 template <class Step>
-Outcome<Done> by_cases(Scope& scope, std::span<const CaseStep> tree, const Step& step) {
+Outcome<Done> by_cases(kernel::Scope& scope, std::span<const CaseStep> tree, const Step& step) {
   struct Open {
-    Scope whole;
-    Literal split;              // its half that is next
-    std::optional<Scope> left;  // once that has ended
+    kernel::Scope whole;
+    kernel::Literal split;              // its half that is next
+    std::optional<kernel::Scope> left;  // once that has ended
   };
   std::vector<Open> open;
-  Scope here = scope;
+  kernel::Scope here = scope;
   for (std::size_t k = 0; k < tree.size(); ++k) {
     if (tree[k].split) {
       open.push_back({here, *tree[k].split, std::nullopt});
@@ -90,22 +90,26 @@ Outcome<Done> by_cases(Scope& scope, std::span<const CaseStep> tree, const Step&
 
 }  // namespace
 
-Outcome<Done> sweep(const Problem& problem, Scope& scope, NodeId first, bool round_to_float) {
+Outcome<Done> sweep(const kernel::Problem& problem, kernel::Scope& scope, NodeId first, bool round_to_float) {
   return sweep_with(problem, scope, first, [&](NodeId node) { return scope.tighten(node, {}, {}, nullptr, round_to_float); });
 }
 
-Outcome<Done> propagate_boxes(const Problem& problem, Scope& scope, NodeId first) { return sweep_with(problem, scope, first, nullptr); }
-
-Outcome<Done> tighten_by_cases(Scope& scope, NodeId node, const Selection& selection, std::span<const CaseStep> tree, bool round_to_float) {
-  return by_cases(scope, tree,
-                  [&](Scope& leaf, const Hints& hints) { return leaf.tighten(node, selection, hints, nullptr, round_to_float); });
+Outcome<Done> propagate_boxes(const kernel::Problem& problem, kernel::Scope& scope, NodeId first) {
+  return sweep_with(problem, scope, first, nullptr);
 }
 
-Outcome<Done> cut_by_cases(Scope& scope, const std::vector<Cut::Term>& terms, std::span<const CaseStep> tree) {
-  return by_cases(scope, tree, [&](Scope& leaf, const Hints& hints) { return leaf.cut(terms, hints); });
+Outcome<Done> tighten_by_cases(kernel::Scope& scope, NodeId node, const kernel::Selection& selection, std::span<const CaseStep> tree,
+                               bool round_to_float) {
+  return by_cases(scope, tree, [&](kernel::Scope& leaf, const kernel::Hints& hints) {
+    return leaf.tighten(node, selection, hints, nullptr, round_to_float);
+  });
 }
 
-Session::Session(std::shared_ptr<const Problem> problem, SessionLimits limits, std::shared_ptr<Team> team)
+Outcome<Done> cut_by_cases(kernel::Scope& scope, const std::vector<kernel::Cut::Term>& terms, std::span<const CaseStep> tree) {
+  return by_cases(scope, tree, [&](kernel::Scope& leaf, const kernel::Hints& hints) { return leaf.cut(terms, hints); });
+}
+
+Session::Session(std::shared_ptr<const kernel::Problem> problem, SessionLimits limits, std::shared_ptr<Team> team)
     : problem_(std::move(problem)),
       limits_(limits),
       team_(std::move(team)),
@@ -129,7 +133,7 @@ Session::Session(const Session& of, double work)
       group_(of.group_) {}
 
 Outcome<Done> Session::spend(double work) {
-  if (!(work <= *work_)) return beyond_work(work, *work_);
+  if (!(work <= *work_)) return kernel::beyond_work(work, *work_);
   *work_ -= work;
   return Done{};
 }
@@ -142,7 +146,7 @@ Outcome<Done> Session::spend_step() {
 // Of the innermost branch: pointers for each node and cut, and the boxes and cuts that it does not share with its parent.
 std::uint64_t Session::own_bytes() const {
   std::uint64_t bytes = 0;
-  const Scope* parent = levels_.size() > 1 ? &levels_[levels_.size() - 2].scope : nullptr;
+  const kernel::Scope* parent = levels_.size() > 1 ? &levels_[levels_.size() - 2].scope : nullptr;
   for (NodeId node = 0; node < problem_->graph().nodes.size(); ++node) {
     bytes += kBytesPerNode;
     const bool shared = parent != nullptr && parent->has_box(node) && scope().has_box(node) && &parent->box(node) == &scope().box(node);
@@ -160,7 +164,7 @@ Outcome<Done> Session::begin_group(std::size_t group) {
     return structure("group < number of groups", std::to_string(group) + " of " + std::to_string(groups_.size()));
   if (groups_[group]) return structure("each group occurs once", "group " + std::to_string(group) + " again");
   if (auto spent = spend(elements_); !spent) return spent;
-  auto root = Scope::root(problem_, group);
+  auto root = kernel::Scope::root(problem_, group);
   if (!root) return root.rejection();
   group_ = group;
   root.value().spend_from(work_);
@@ -197,8 +201,8 @@ Outcome<Done> Session::split(NodeId node, std::uint32_t element, double threshol
   if (auto spent = spend_split(node); !spent) return spent;
   const std::uint64_t open = held() + own_bytes();
   if (auto fits = hold(open, 1); !fits) return fits;
-  const Literal at_most{node, element, false, threshold};
-  Scope child = scope();
+  const kernel::Literal at_most{node, element, false, threshold};
+  kernel::Scope child = scope();
   if (auto assumed = child.assume(at_most); !assumed) return assumed;
   if (depth() > 0) levels_.back().scope.forget_linear_bounds(levels_[0].scope);
   levels_.back().held = open;
@@ -222,12 +226,12 @@ Outcome<Done> Session::hold(std::uint64_t bytes, std::size_t more) {
 }
 
 // Where the right branch of the split begins whose left one is `level`.
-Outcome<Scope> Session::opposite(std::size_t level) const {
+Outcome<kernel::Scope> Session::opposite(std::size_t level) const {
   if (levels_.size() < 2) return structure("next closes the left branch of a split", "no split is open");
   if (levels_[level].left) return structure("one next per split", "the right branch is already open");
-  Literal at_least = levels_[level].at_most;
+  kernel::Literal at_least = levels_[level].at_most;
   at_least.at_least = true;
-  Scope child = levels_[level - 1].scope;
+  kernel::Scope child = levels_[level - 1].scope;
   if (auto assumed = child.assume(at_least); !assumed) return assumed.rejection();
   return child;
 }
@@ -258,7 +262,7 @@ Outcome<Session> Session::right_branch(std::size_t depth) const {
 }
 
 void Session::separate() {
-  Scope::Copies copies;
+  kernel::Scope::Copies copies;
   for (Level& level : levels_) level.scope.separate(copies);
 }
 
@@ -295,16 +299,16 @@ Outcome<Done> Session::done() {
   if (!level.left) return structure("done follows the right branch", "the split has no next");
   if (!level.closed) return still_open("the right branch refutes no case");
   if (auto spent = spend_step(); !spent) return spent;
-  auto joined = join(*level.left, *level.closed);
+  auto joined = kernel::join(*level.left, *level.closed);
   levels_.pop_back();
   return close(std::move(joined));
 }
 
-Outcome<Done> Session::close(Outcome<Refutation> refutation) {
+Outcome<Done> Session::close(Outcome<kernel::Refutation> refutation) {
   if (!refutation) return refutation.rejection();
-  std::optional<Refutation>& closed = levels_.back().closed;
+  std::optional<kernel::Refutation>& closed = levels_.back().closed;
   if (closed) {
-    refutation = merge(*closed, refutation.value());
+    refutation = kernel::merge(*closed, refutation.value());
     if (!refutation) return refutation.rejection();
   }
   closed = std::move(refutation).value();
@@ -323,7 +327,7 @@ Outcome<Done> Session::sweep(NodeId first, bool round_to_float) {
 
 Outcome<Done> Session::propagate_boxes(NodeId first) {
   if (auto spent = spend_sweep(); !spent) return spent;
-  return kernel::propagate_boxes(*problem_, levels_.back().scope, first);
+  return certificate::propagate_boxes(*problem_, levels_.back().scope, first);
 }
 
 Outcome<Done> Session::propagate_box(NodeId node) {
@@ -332,7 +336,8 @@ Outcome<Done> Session::propagate_box(NodeId node) {
   return levels_.back().scope.propagate_box(node);
 }
 
-Outcome<Done> Session::tighten(NodeId node, const Selection& selection, const Hints& hints, const Claims* claims, bool round_to_float) {
+Outcome<Done> Session::tighten(NodeId node, const kernel::Selection& selection, const kernel::Hints& hints, const kernel::Claims* claims,
+                               bool round_to_float) {
   if (auto allowed = in_branch(); !allowed) return allowed;
   if (auto spent = spend_step(); !spent) return spent;
   if (claims != nullptr) return levels_.back().scope.tighten(node, selection, hints, claims, round_to_float);
@@ -355,14 +360,15 @@ Outcome<Done> Session::spend_tree(std::span<const CaseStep> tree, double leaf, s
   return hold(held() + own_bytes() + bytes * (2 * deepest + 1), 2 * deepest + 1);
 }
 
-Outcome<Done> Session::tighten_by_cases(NodeId node, const Selection& selection, std::span<const CaseStep> tree, bool round_to_float) {
+Outcome<Done> Session::tighten_by_cases(NodeId node, const kernel::Selection& selection, std::span<const CaseStep> tree,
+                                        bool round_to_float) {
   if (auto allowed = in_branch(); !allowed) return allowed;
   const std::size_t nodes = problem_->graph().nodes.size(), size = node < nodes ? problem_->graph().size(node) : 0;
   if (auto fits = spend_tree(tree, static_cast<double>(3 * nodes + scope().cuts().size() + size), 0); !fits) return fits;
-  return kernel::tighten_by_cases(levels_.back().scope, node, selection, tree, round_to_float);
+  return certificate::tighten_by_cases(levels_.back().scope, node, selection, tree, round_to_float);
 }
 
-Outcome<Done> Session::cut(const std::vector<Cut::Term>& terms, std::span<const CaseStep> tree) {
+Outcome<Done> Session::cut(const std::vector<kernel::Cut::Term>& terms, std::span<const CaseStep> tree) {
   if (auto allowed = in_branch(); !allowed) return allowed;
   const std::size_t touched = problem_->graph().nodes.size() + kWorkOfCopy * scope().cuts().size() + terms.size();
   const std::uint64_t bytes = bytes_of(terms.size()) + kBytesPerCut * (scope().cuts().size() + 1);
@@ -372,25 +378,27 @@ Outcome<Done> Session::cut(const std::vector<Cut::Term>& terms, std::span<const 
 
 // The same facts as of one step, for the same multiply-adds: a step takes those of its rows, two an element, and of one row more; on a feature map,
 // those of its tiles of elements. One element or tile goes first: what its rows need of other nodes all parts share then.
-Outcome<Done> Session::tighten_in_parts(NodeId node, const Selection& selection, const Hints& hints, bool round_to_float) {
-  Scope& scope = levels_.back().scope;
+Outcome<Done> Session::tighten_in_parts(NodeId node, const kernel::Selection& selection, const kernel::Hints& hints, bool round_to_float) {
+  kernel::Scope& scope = levels_.back().scope;
   const std::size_t idle = team_ && node < problem_->graph().nodes.size() ? team_->idle() : 0;
   auto elements = idle > 0 ? scope.selected(node, selection) : std::vector<std::uint32_t>{};
   const double work = 2 * static_cast<double>(elements.size()) * (elements.empty() ? 0 : problem_->row_work(node));
   const std::size_t count = work < kWorthAThread ? 1 : std::min(idle + 1, elements.size() / kElementsOfThread);
   if (count < 2) return scope.tighten(node, selection, hints, nullptr, round_to_float);
   struct Part {
-    Scope scope;
-    Selection selection;
+    kernel::Scope scope;
+    kernel::Selection selection;
     std::shared_ptr<double> work;
     Outcome<Done> outcome = Done{};
-    void tighten(NodeId at, const Hints& by, bool rounded) { outcome = scope.tighten(at, selection, by, nullptr, rounded); }
+    void tighten(NodeId at, const kernel::Hints& by, bool rounded) { outcome = scope.tighten(at, selection, by, nullptr, rounded); }
   };
   const std::size_t tile = problem_->together(node);
   elements = problem_->ordered(node, std::move(elements));
   const double before = *work_;
-  const auto part_of = [&](const Scope& beginning, std::size_t from, std::size_t to) {
-    Part part{beginning, {Selection::Kind::mask, std::vector<bool>(problem_->graph().size(node), false)}, std::make_shared<double>(before)};
+  const auto part_of = [&](const kernel::Scope& beginning, std::size_t from, std::size_t to) {
+    Part part{beginning,
+              {kernel::Selection::Kind::mask, std::vector<bool>(problem_->graph().size(node), false)},
+              std::make_shared<double>(before)};
     part.scope.spend_from(part.work);
     for (const std::uint32_t element : std::span(elements).subspan(from, to - from)) part.selection.mask[element] = true;
     return part;
@@ -421,7 +429,7 @@ Outcome<Done> Session::tighten_in_parts(NodeId node, const Selection& selection,
   return Done{};
 }
 
-Outcome<Done> Session::conclude(std::span<const CaseMultipliers> cases, const Hints& hints) {
+Outcome<Done> Session::conclude(std::span<const kernel::CaseMultipliers> cases, const kernel::Hints& hints) {
   if (auto allowed = in_branch(); !allowed) return allowed;
   if (auto spent = spend_step(); !spent) return spent;
   return close(scope().conclude(cases, hints));
@@ -433,19 +441,19 @@ Outcome<Done> Session::empty() {
   return close(scope().empty());
 }
 
-Outcome<Theorem> Session::theorem() const {
+Outcome<kernel::Theorem> Session::theorem() const {
   if (in_group()) return structure("the last group has ended", "group " + std::to_string(group_) + " is still open");
-  std::vector<Refutation> refutations;
+  std::vector<kernel::Refutation> refutations;
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     if (!groups_[group]) return still_open("no proof for group " + std::to_string(group));
     refutations.push_back(*groups_[group]);
   }
-  return unsatisfiable(problem_, refutations);
+  return kernel::unsatisfiable(problem_, refutations);
 }
 
-Outcome<Theorem> Session::witness(const Witness& point) const {
+Outcome<kernel::Theorem> Session::witness(const kernel::Witness& point) const {
   if (in_group()) return structure("a witness stands outside the groups", "group " + std::to_string(group_) + " is open");
-  return satisfiable(problem_, point);
+  return kernel::satisfiable(problem_, point);
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::certificate

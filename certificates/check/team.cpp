@@ -4,7 +4,7 @@
 #include <exception>
 #include <utility>
 
-namespace assay::kernel {
+namespace assay::certificate {
 
 Team::Team(std::size_t threads) : threads_(threads), idle_(threads - 1) {
   jobs_.reserve(threads);  // so that a job that is given away is never lost
@@ -86,4 +86,4 @@ void Team::run_jobs(std::unique_lock<std::mutex>& lock, IsOver is_over) {
   }
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::certificate

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-namespace assay::kernel {
+namespace assay::certificate {
 
 class Team {
  public:
@@ -44,4 +44,4 @@ class Team {
   std::vector<std::thread> helpers_;
 };
 
-}  // namespace assay::kernel
+}  // namespace assay::certificate

@@ -9,16 +9,14 @@
 #include "certificates/check/session.h"
 #include "certificates/format/format.h"
 
-namespace assay::search {
+namespace assay::certificate {
 namespace {
-
-using certificate::RecordType;
 
 class Steps {
  public:
   Steps(const std::shared_ptr<const kernel::Problem>& problem, double work) : problem_(problem), work_(std::make_shared<double>(work)) {}
 
-  Outcome<Done> take(const certificate::Record& record) {
+  Outcome<Done> take(const Record& record) {
     if ((record.type == RecordType::begin_group) == scope_.has_value()) return structure(record);
     const bool right = record.type == RecordType::next && split_.has_value();
     if (split_) {
@@ -30,18 +28,18 @@ class Steps {
       case RecordType::begin_group:
         return begin(record);
       case RecordType::sweep:
-        return kernel::sweep(*problem_, *scope_, record.node, record.round_to_float);
+        return sweep(*problem_, *scope_, record.node, record.round_to_float);
       case RecordType::boxes:
-        return kernel::propagate_boxes(*problem_, *scope_, record.node);
+        return propagate_boxes(*problem_, *scope_, record.node);
       case RecordType::box:
         return scope_->propagate_box(record.node);
       case RecordType::tighten:
         return scope_->tighten(record.node, record.selection, record.hints, record.claimed ? &record.claims : nullptr,
                                record.round_to_float);
       case RecordType::tighten_by_cases:
-        return kernel::tighten_by_cases(*scope_, record.node, record.selection, record.tree, record.round_to_float);
+        return tighten_by_cases(*scope_, record.node, record.selection, record.tree, record.round_to_float);
       case RecordType::cut:
-        return kernel::cut_by_cases(*scope_, record.terms, record.tree);
+        return cut_by_cases(*scope_, record.terms, record.tree);
       case RecordType::define_hints:
         return Done{};
       case RecordType::conclude:
@@ -64,7 +62,7 @@ class Steps {
     return Done{};
   }
 
-  Outcome<Beginning> finish() {
+  Outcome<search::Beginning> finish() {
     if (!scope_) return missing_group();
     if (split_) {
       if (auto assumed = scope_->assume(*split_); !assumed) return assumed.rejection();
@@ -72,14 +70,14 @@ class Steps {
     scope_->spend_from(nullptr);
     if (!above_) above_ = scope_;
     above_->spend_from(nullptr);
-    Beginning beginning{*std::move(scope_), *std::move(above_), {}};
+    search::Beginning beginning{*std::move(scope_), *std::move(above_), {}};
     for (std::uint32_t k = 0; k < refuted_.size(); ++k)
       if (!refuted_[k]) beginning.open.push_back(k);
     return beginning;
   }
 
  private:
-  Outcome<Done> begin(const certificate::Record& record) {
+  Outcome<Done> begin(const Record& record) {
     if (!(record.group < problem_->group_count())) return structure(record);
     auto root = kernel::Scope::root(problem_, record.group);
     if (!root) return root.rejection();
@@ -102,9 +100,7 @@ class Steps {
             std::move(found),           "write the cubes again: assay split"};
   }
   static Rejection missing_group() { return malformed("", "no group"); }
-  static Rejection structure(const certificate::Record& record) {
-    return malformed("record " + std::to_string(record.number), certificate::to_string(record.type));
-  }
+  static Rejection structure(const Record& record) { return malformed("record " + std::to_string(record.number), to_string(record.type)); }
 
   const std::shared_ptr<const kernel::Problem> problem_;
   const std::shared_ptr<double> work_;
@@ -115,7 +111,7 @@ class Steps {
 
 }  // namespace
 
-Outcome<Beginning> read_beginning(certificate::Reader& reader, const std::shared_ptr<const kernel::Problem>& problem, double work) {
+Outcome<search::Beginning> read_beginning(Reader& reader, const std::shared_ptr<const kernel::Problem>& problem, double work) {
   Steps steps(problem, work);
   while (true) {
     const auto next = reader.next(&problem->graph());
@@ -125,4 +121,4 @@ Outcome<Beginning> read_beginning(certificate::Reader& reader, const std::shared
   }
 }
 
-}  // namespace assay::search
+}  // namespace assay::certificate

@@ -33,8 +33,8 @@ std::string hints_text(const kernel::Hints& hints) {
   return text;
 }
 
-std::string tree_text(const std::vector<kernel::CaseStep>& tree) {
-  const auto is_leaf = [](const kernel::CaseStep& step) { return !step.split; };
+std::string tree_text(const std::vector<CaseStep>& tree) {
+  const auto is_leaf = [](const CaseStep& step) { return !step.split; };
   return tree.empty() ? "" : ", " + plural(static_cast<std::uint64_t>(std::ranges::count_if(tree, is_leaf)), "case");
 }
 

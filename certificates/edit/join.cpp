@@ -10,11 +10,7 @@
 #include "certificates/format/format.h"
 #include "certificates/format/reader.h"
 
-namespace assay::search {
-using certificate::Fragment;
-using certificate::Reader;
-using certificate::RecordType;
-using certificate::Writer;
+namespace assay::certificate {
 
 namespace {
 
@@ -43,7 +39,7 @@ struct Place {
   }
 
   // False where the record does not belong there.
-  bool go(const certificate::Record& record) {
+  bool go(const Record& record) {
     switch (record.type) {
       case RecordType::begin_group:
         group = record.group;
@@ -71,7 +67,7 @@ struct Place {
 };
 
 // The record that the reader returned last.
-void copy(const Reader& reader, const certificate::Record& record, Writer& writer) {
+void copy(const Reader& reader, const Record& record, Writer& writer) {
   switch (record.type) {
     case RecordType::begin_group:
       return writer.begin_group(record.group);
@@ -124,7 +120,7 @@ class Join {
         const auto next = reader.value()->next(&problem_.graph());
         if (!next) return in(path, next.rejection());
         if (next.value() == nullptr) break;
-        const certificate::Record& record = *next.value();
+        const Record& record = *next.value();
         if (!place.go(record)) return misplaced(path, record);
         if (record.type == RecordType::witness) witness_ = {path, record.witness};
       }
@@ -166,9 +162,9 @@ class Join {
   [[nodiscard]] std::vector<JoinedPart> joined() { return std::move(joined_); }
 
  private:
-  static Rejection misplaced(const std::string& path, const certificate::Record& record) {
+  static Rejection misplaced(const std::string& path, const Record& record) {
     return fault("join.structure", path, "records in the order that certificates/FORMAT.md gives",
-                 std::string(certificate::to_string(record.type)) + " as record " + std::to_string(record.number), "solve the cube again");
+                 std::string(to_string(record.type)) + " as record " + std::to_string(record.number), "solve the cube again");
   }
 
   // Of the part the records inside of the open branch; the splits around it stand in the root already.
@@ -211,4 +207,4 @@ Outcome<std::vector<JoinedPart>> join_parts(const std::string& root, const std::
   return join.joined();
 }
 
-}  // namespace assay::search
+}  // namespace assay::certificate

@@ -12,7 +12,7 @@
 #include "kernel/kernel.h"
 #include "semantics/outcome.h"
 
-namespace assay::search {
+namespace assay::certificate {
 
 // A branch of `root` without steps that refute all of its cases.
 struct Cube {
@@ -30,6 +30,6 @@ struct JoinedPart {
 // those of the reader with the part in their place.
 [[nodiscard]] Outcome<std::vector<JoinedPart>> join_parts(const std::string& root, const std::vector<Cube>& cubes,
                                                           const std::vector<std::string>& parts, const kernel::Problem& problem,
-                                                          certificate::Writer& writer);
+                                                          Writer& writer);
 
-}  // namespace assay::search
+}  // namespace assay::certificate

@@ -5,12 +5,12 @@
 
 #include "kernel/kernel.h"
 
-namespace assay::kernel {
+namespace assay::certificate {
 
 // A split (its <= half) has both halves behind it, that one first; else a leaf has the hints for its bounds.
 struct CaseStep {
-  std::optional<Literal> split;
-  Hints hints;
+  std::optional<kernel::Literal> split;
+  kernel::Hints hints;
 };
 
-}  // namespace assay::kernel
+}  // namespace assay::certificate

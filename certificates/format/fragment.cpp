@@ -276,7 +276,7 @@ void Fragment::put_selection(const Selection& selection) {
   HintEncoder(bytes_, nullptr).put_array(mask, {Slot::Side::beta});
 }
 
-void Fragment::tighten_by_cases(NodeId node, const Selection& selection, std::span<const kernel::CaseStep> tree, bool round_to_float) {
+void Fragment::tighten_by_cases(NodeId node, const Selection& selection, std::span<const certificate::CaseStep> tree, bool round_to_float) {
   begin(RecordType::tighten_by_cases);
   put_varint(bytes_, node);
   put_byte(bytes_, static_cast<std::uint64_t>(selection.kind) << kSelectionShift | (round_to_float ? kRoundToFloat : 0U));
@@ -284,7 +284,7 @@ void Fragment::tighten_by_cases(NodeId node, const Selection& selection, std::sp
   put_tree(tree);
 }
 
-void Fragment::cut(std::span<const kernel::Cut::Term> terms, std::span<const kernel::CaseStep> tree) {
+void Fragment::cut(std::span<const kernel::Cut::Term> terms, std::span<const certificate::CaseStep> tree) {
   begin(RecordType::cut);
   put_varint(bytes_, terms.size());
   for (const kernel::Cut::Term& term : terms) {
@@ -295,8 +295,8 @@ void Fragment::cut(std::span<const kernel::Cut::Term> terms, std::span<const ker
   put_tree(tree);
 }
 
-void Fragment::put_tree(std::span<const kernel::CaseStep> tree) {
-  for (const kernel::CaseStep& step : tree) {
+void Fragment::put_tree(std::span<const certificate::CaseStep> tree) {
+  for (const certificate::CaseStep& step : tree) {
     if (step.split) {
       put_split(bytes_, step.split->node, step.split->element, step.split->threshold);
       continue;

@@ -38,7 +38,7 @@ struct Record {
   kernel::Claims claims;                       // tighten
   std::uint32_t hints_id = 0;                  // define_hints, conclude_with
   kernel::Hints hints;                         // tighten, conclude, define_hints; conclude_with: the defined ones with their own beta
-  std::vector<kernel::CaseStep> tree;          // tighten_by_cases, cut
+  std::vector<certificate::CaseStep> tree;     // tighten_by_cases, cut
   std::vector<kernel::Cut::Term> terms;        // cut
   std::vector<kernel::CaseMultipliers> cases;  // conclude, conclude_with
   kernel::Witness witness;

@@ -30,8 +30,8 @@ class Fragment {
   // Claims, if any, are one pair per selected element.
   void tighten(NodeId node, const kernel::Selection& selection, const kernel::Hints& hints, const kernel::Claims* claims,
                bool round_to_float);
-  void tighten_by_cases(NodeId node, const kernel::Selection& selection, std::span<const kernel::CaseStep> tree, bool round_to_float);
-  void cut(std::span<const kernel::Cut::Term> terms, std::span<const kernel::CaseStep> tree);
+  void tighten_by_cases(NodeId node, const kernel::Selection& selection, std::span<const certificate::CaseStep> tree, bool round_to_float);
+  void cut(std::span<const kernel::Cut::Term> terms, std::span<const certificate::CaseStep> tree);
   void conclude(std::span<const kernel::CaseMultipliers> cases, const kernel::Hints& hints);
   void empty();
   // Hints that later conclude and tighten steps of this branch and its descendants refer to by id, to keep leaves small.
@@ -59,7 +59,7 @@ class Fragment {
   void may_end_frame();
   void begin(RecordType type);
   void put_selection(const kernel::Selection& selection);
-  void put_tree(std::span<const kernel::CaseStep> tree);
+  void put_tree(std::span<const certificate::CaseStep> tree);
   std::string bytes_;
   std::vector<std::size_t> frame_ends_;
   std::uint64_t records_ = 0;

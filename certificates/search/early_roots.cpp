@@ -81,7 +81,7 @@ Outcome<EarlyProof> close_early(DualGraph& graph, const kernel::Scope& scope, co
     }
     if (left.empty() || tree.refutation) {
       if (tree.refutation) {
-        if (auto merged = merge_into(refutation, *std::move(tree.refutation)); !merged) return merged.rejection();
+        if (auto merged = certificate::merge_into(refutation, *std::move(tree.refutation)); !merged) return merged.rejection();
       }
       proof.proved = Proved{scope.group(), {}, {}};
       proof.proved->add(std::exchange(root.steps(), {}), std::move(tree.tree));

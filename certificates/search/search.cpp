@@ -275,7 +275,7 @@ class Search {
       }
       if (!deep.refutation) return branched;
       if (!one_by_one) {
-        if (auto merged = merge_into(result.refutation, *std::move(deep.refutation)); !merged) return merged.rejection();
+        if (auto merged = certificate::merge_into(result.refutation, *std::move(deep.refutation)); !merged) return merged.rejection();
         deep.refutation = result.refutation;
         proved.add(std::exchange(root.steps(), {}), std::move(deep.tree));
       }
@@ -417,7 +417,7 @@ class Search {
         }
         return branched;
       }
-      if (auto merged = merge_into(refutation, *std::move(one.refutation)); !merged) return merged.rejection();
+      if (auto merged = certificate::merge_into(refutation, *std::move(one.refutation)); !merged) return merged.rejection();
       one.refutation = refutation;
       proved.add(std::exchange(root.steps(), {}), std::move(one.tree));
       open.pop_back();

@@ -27,7 +27,7 @@ struct TrimOptions {
 };
 
 std::string json_of(const queries::TrimReport& report, const TrimOptions& options) {
-  const search::TrimStatistics& s = report.statistics;
+  const certificate::TrimStatistics& s = report.statistics;
   const nlohmann::ordered_json json = {{"schema", kTrimSchema},
                                        {"answer", report.answer},
                                        {"trimmed", report.trimmed},

@@ -293,7 +293,7 @@ TEST_CASE("rows that contradict cost the same by any number of threads", "[fuzz]
       search_test::open(search_test::random_network({4, 256, 256, 1}, 3), {search_test::make_case(4, Rational(-1), Rational(1), {row})});
   const NodeId node = problem->pre_activations().back();
   const auto upper_end = [&](auto derive) {
-    kernel::Session session(problem);
+    certificate::Session session(problem);
     REQUIRE(session.begin_group(0).ok());
     REQUIRE(derive(session));
     return static_cast<double>(session.scope().box(node).hi[0]);
@@ -308,10 +308,10 @@ TEST_CASE("rows that contradict cost the same by any number of threads", "[fuzz]
   for (NodeId k = 0; k < problem->graph().nodes.size(); ++k) {
     if (!problem->is_constant(k)) records.push_back(record(RecordType::box, k));
   }
-  const double by_boxes = upper_end([&](kernel::Session& session) {
+  const double by_boxes = upper_end([&](certificate::Session& session) {
     return std::all_of(records.begin() + 1, records.end(), [&](const Record& one) { return session.propagate_box(one.node).ok(); });
   });
-  const double by_rows = upper_end([](kernel::Session& session) { return session.sweep(0, true).ok(); });
+  const double by_rows = upper_end([](certificate::Session& session) { return session.sweep(0, true).ok(); });
   REQUIRE(by_rows < by_boxes);
   Record split = record(RecordType::split_f64, node), conclude = record(RecordType::conclude), tighten = record(RecordType::tighten, node);
   split.threshold = (by_boxes + by_rows) / 2;  // beyond what rows allow

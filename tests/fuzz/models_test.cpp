@@ -142,7 +142,7 @@ std::string outcome_of(const std::string& path) {
   kernel::Statement statement{std::move(model.value().graph), {{{std::move(box), {{{}, Rational(-1), false}}}}}, ExecutionModel{}, {}};
   auto problem = kernel::Problem::open(std::move(statement));
   if (!problem) return problem.rejection().code;
-  kernel::Session session(problem.value(), {fuzz::kWork, fuzz::kMemory});
+  certificate::Session session(problem.value(), {fuzz::kWork, fuzz::kMemory});
   if (auto begun = session.begin_group(0); !begun) return begun.rejection().code;
   const auto swept = session.sweep(0, true);
   return swept ? "swept" : swept.rejection().code;

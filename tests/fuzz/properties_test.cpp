@@ -60,7 +60,7 @@ std::string outcome_of(const std::string& text, const Graph& graph) {
   if (!read) return read.rejection().code;
   auto problem = kernel::Problem::open({graph, std::move(read.value().property), ExecutionModel{}, {}});
   if (!problem) return problem.rejection().code;
-  kernel::Session session(problem.value(), {fuzz::kWork, fuzz::kMemory});
+  certificate::Session session(problem.value(), {fuzz::kWork, fuzz::kMemory});
   for (std::size_t group = 0; group < 1; ++group) {
     if (auto begun = session.begin_group(group); !begun) return begun.rejection().code;
     if (auto swept = session.sweep(0, false); !swept) return swept.rejection().code;

@@ -54,14 +54,14 @@ TEST_CASE("layout ops on integers and booleans behind an input are index maps", 
 }
 
 TEST_CASE("a session declines the step that its multiply-adds do not pay", "[budget]") {
-  kernel::Session generous(wide_relu({}));
+  certificate::Session generous(wide_relu({}));
   REQUIRE(generous.begin_group(0).ok());
   REQUIRE(generous.sweep(0, false).ok());
 
   // 16 rows through 64 multiply-adds and what is before them: not for 1000.
   const ProblemPointer problem = wide_relu({});
   const NodeId pre_activation = problem->pre_activations().front();
-  kernel::Session poor(problem, {1000});
+  certificate::Session poor(problem, {1000});
   REQUIRE(poor.begin_group(0).ok());
   const auto box_and_rows = [&] {
     const auto boxed = poor.propagate_box(pre_activation);
@@ -69,7 +69,7 @@ TEST_CASE("a session declines the step that its multiply-adds do not pay", "[bud
   };
   CHECK(code_of(box_and_rows()) == "kernel.work");
   CHECK(poor.scope().has_box(pre_activation));  // the box before the rows was spent
-  kernel::Session poorer(wide_relu({}), {200});
+  certificate::Session poorer(wide_relu({}), {200});
   REQUIRE(poorer.begin_group(0).ok());
   CHECK(code_of(poorer.sweep(0, false)) == "kernel.work");
   CHECK(code_of(poorer.spend(1e6)) == "kernel.work");
@@ -80,12 +80,12 @@ TEST_CASE("a session declines the step that its multiply-adds do not pay", "[bud
 
 TEST_CASE("a session declines the split whose boxes do not fit the memory", "[budget]") {
   // 8 + 8 + 8 + 1 elements that are not constant, 24 bytes each, and 64 for each of 6 nodes: 984 for a branch with all its boxes.
-  const auto split = [](kernel::Session& session, std::uint32_t element, bool boxes) {
+  const auto split = [](certificate::Session& session, std::uint32_t element, bool boxes) {
     if (auto opened = session.split(0, element, 0); !opened) return opened;
     return boxes ? session.sweep(0, false) : Outcome<Done>(Done{});
   };
   for (const bool boxes : {true, false}) {
-    kernel::Session session(wide_relu({}), {1e13, 4000});
+    certificate::Session session(wide_relu({}), {1e13, 4000});
     REQUIRE(session.begin_group(0).ok());
     REQUIRE(session.sweep(0, false).ok());
     std::uint32_t depth = 0;
@@ -155,11 +155,11 @@ TEST_CASE("steps on nodes that no output needs pay for them", "[budget]") {
   const NodeId dead = append(Op::matmul, {square, square}, NoAttributes{});
   graph.mark_output(append(Op::relu, {x}, NoAttributes{}), "y");
   const ProblemPointer problem = open(std::move(graph), std::vector<double>(4, 0), std::vector<double>(4, 1), {at_least(output(0), 100)});
-  kernel::Session poor(problem, {3e7});  // for one of the two products
+  certificate::Session poor(problem, {3e7});  // for one of the two products
   REQUIRE(poor.begin_group(0).ok());
   for (const NodeId node : {sum, wide, square}) REQUIRE(poor.propagate_box(node).ok());
   CHECK(code_of(poor.propagate_box(dead)) == "kernel.work");
-  kernel::Session rich(problem);
+  certificate::Session rich(problem);
   REQUIRE(rich.begin_group(0).ok());
   for (const NodeId node : {sum, wide, square, dead}) REQUIRE(rich.propagate_box(node).ok());
   const double left = rich.work_left();

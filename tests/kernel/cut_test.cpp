@@ -7,7 +7,7 @@
 namespace assay::test {
 namespace {
 
-using kernel::CaseStep;
+using certificate::CaseStep;
 using kernel::Cut;
 
 // y = relu(x0 + x1) + relu(x0 - x1) on [-1, 1]^2: at most 2, and 3 by the lines of the two relus.
@@ -43,7 +43,7 @@ TEST_CASE("cut: a sum over relus closes what their lines leave open", "[kernel][
     const TwoRelus net(Rational(5, 2), options);
     Scope scope = boxed_root(net.problem);
     CHECK(code_of(conclude(scope)) == "conclude.S3");
-    REQUIRE(kernel::cut_by_cases(scope, net.sum(), net.tree()).ok());
+    REQUIRE(certificate::cut_by_cases(scope, net.sum(), net.tree()).ok());
     REQUIRE(scope.cuts().size() == 1);
     CHECK(scope.cuts()[0]->bound <= -2);
     CHECK(scope.cuts()[0]->bound >= std::nextafter(-2.0F, -3.0F));
@@ -66,7 +66,7 @@ TEST_CASE("cut: the bound counts to the last step", "[kernel][cut]") {
   for (const double asked : {most, above(most)}) {
     const TwoRelus net(exactly(asked));
     Scope scope = boxed_root(net.problem);
-    REQUIRE(kernel::cut_by_cases(scope, net.sum(), net.tree()).ok());
+    REQUIRE(certificate::cut_by_cases(scope, net.sum(), net.tree()).ok());
     REQUIRE(scope.cuts()[0]->bound == -static_cast<float>(most));
     CHECK(code_of(conclude(scope, multipliers({1}))) == (asked > most ? "accepted" : "conclude.S3"));
   }
@@ -75,7 +75,7 @@ TEST_CASE("cut: the bound counts to the last step", "[kernel][cut]") {
 TEST_CASE("cut: used for boxes and for other cuts", "[kernel][cut]") {
   const TwoRelus net(Rational(5, 2));
   Scope scope = boxed_root(net.problem);
-  REQUIRE(kernel::cut_by_cases(scope, net.sum(), net.tree()).ok());
+  REQUIRE(certificate::cut_by_cases(scope, net.sum(), net.tree()).ok());
   Scope plain = scope;
   REQUIRE(scope.tighten(net.y, {Selection::Kind::all, {}}, multipliers({1})).ok());
   CHECK(scope.box(net.y).hi[0] <= 2.000001);
@@ -212,7 +212,7 @@ TEST_CASE("cut: terms and cuts are paid for", "[kernel][cut]") {
   const double one = work_of([&](Scope& copy) { return copy.cut({{net.h, 0, -1}}, {}); });
   CHECK(work_of([&](Scope& copy) { return copy.cut(many, {}); }) >= one + 999);
   REQUIRE(scope.cut(many, {}).ok());
-  REQUIRE(kernel::cut_by_cases(scope, net.sum(), net.tree()).ok());
+  REQUIRE(certificate::cut_by_cases(scope, net.sum(), net.tree()).ok());
   const double short_one = work_of([&](Scope& copy) { return conclude(copy, multipliers({0, 1})); });
   const double long_one = work_of([&](Scope& copy) { return conclude(copy, multipliers({1e-6F, 1})); });
   CHECK(long_one >= short_one + 1000);

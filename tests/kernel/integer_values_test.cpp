@@ -163,7 +163,7 @@ TEST_CASE("facts about integer networks hold at every integer point of the scope
     std::vector<Literal> literals;
     for (int k = pick(0, 3); k > 0; --k) literals.push_back({static_cast<NodeId>(pick(0, 1)), 0, pick(0, 1) == 1, 0.25 * pick(-16, 16)});
     for (const Literal& literal : literals) scope = assumed(scope, literal);
-    REQUIRE(kernel::sweep(*problem, scope, 0, false).ok());
+    REQUIRE(certificate::sweep(*problem, scope, 0, false).ok());
     REQUIRE(scope.tighten(z, {Selection::Kind::all, {}}, {}).ok());
     for (int p = lo[0]; p <= lo[0] + width[0]; ++p) {
       for (int q = lo[1]; q <= lo[1] + width[1]; ++q) {

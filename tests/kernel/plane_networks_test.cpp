@@ -68,7 +68,7 @@ Bounded swept(const Graph& graph, bool exact) {
   }
   const ProblemPointer problem = open(graph, lo, hi, {at_most(output(0), Rational(-100))}, KernelOptions{exact});
   Scope scope = root(problem);
-  take(kernel::sweep(*problem, scope, 0, true));  // the same hidden boxes, hence the same planes, in both modes
+  take(certificate::sweep(*problem, scope, 0, true));  // the same hidden boxes, hence the same planes, in both modes
   const NodeId out = graph.outputs[0];
   take(scope.tighten(out, {Selection::Kind::all, {}}, {}));
   return {problem, scope, out};

@@ -8,7 +8,7 @@
 
 #include "certificates/search/network/lines.h"
 
-namespace assay::search {
+namespace assay::certificate {
 namespace {
 
 constexpr std::size_t kRows = 64;      // of a block
@@ -18,35 +18,35 @@ constexpr double kLeastWeight = 1e-4;  // of the largest: rows that matter less 
 
 }  // namespace
 
-bool Influence::supports(const DualGraph& graph) {
+bool Influence::supports(const search::DualGraph& graph) {
   return graph.supported() &&
-         std::ranges::all_of(graph.activations(), [](const auto& activation) { return has_closed_lines(activation.step->op); });
+         std::ranges::all_of(graph.activations(), [](const auto& activation) { return search::has_closed_lines(activation.step->op); });
 }
 
-Influence::Influence(const DualGraph& graph, const DualBoxes& tight, DualBoxes loose)
+Influence::Influence(const search::DualGraph& graph, const search::DualBoxes& tight, search::DualBoxes loose)
     : graph_(graph),
       tight_(tight),
       loose_(std::move(loose)),
       slots_(graph.slot_count()),
       loss_(graph.slot_count(), 0.0),
       rate_(graph.slot_count(), 0.0) {
-  for (const DualGraph::Activation& activation : graph.activations()) {
+  for (const search::DualGraph::Activation& activation : graph.activations()) {
     for (std::size_t slot = activation.first_slot; slot < activation.first_slot + activation.step->size; ++slot)
       slots_[slot] = slot_of(*activation.step, tight.lo[slot], tight.hi[slot], loose_.lo[slot], loose_.hi[slot], nullptr);
   }
 }
 
-Influence::Slot Influence::slot_of(const Step& step, double l, double u, double loose_l, double loose_u, const float* hint) {
+Influence::Slot Influence::slot_of(const search::Step& step, double l, double u, double loose_l, double loose_u, const float* hint) {
   const double width = u - l, wider = kWider * width + 1e-12;
   const auto line = [&](bool below, double lo, double hi) {
-    const double slope = !below                                ? first_slope_above(step, lo, hi)
+    const double slope = !below                                ? search::first_slope_above(step, lo, hi)
                          : hint != nullptr && lo < 0 && hi > 0 ? static_cast<double>(*hint)
-                                                               : first_slope_below(step, lo, hi);
-    return below ? line_below(step, slope, lo, hi) : line_above(step, slope, lo, hi);
+                                                               : search::first_slope_below(step, lo, hi);
+    return below ? search::line_below(step, slope, lo, hi) : search::line_above(step, slope, lo, hi);
   };
   const auto side = [&](bool below) {
-    const Line here = line(below, l, u), far = line(below, loose_l, loose_u), near = line(below, l - wider, u + wider);
-    const auto distance = [&](const Line& other) {
+    const search::Line here = line(below, l, u), far = line(below, loose_l, loose_u), near = line(below, l - wider, u + wider);
+    const auto distance = [&](const search::Line& other) {
       double most = 0;
       for (const double z : {l, std::clamp(0.0, l, u), u}) {
         const double apart = (here.slope - other.slope) * z + here.intercept - other.intercept;
@@ -59,11 +59,11 @@ Influence::Slot Influence::slot_of(const Step& step, double l, double u, double 
   return {side(true), side(false)};
 }
 
-void Influence::add(const kernel::CaseMultipliers& entry, std::uint32_t case_index, const kernel::Hints& hints, const DualBoxes& boxes,
-                    double margin) {
-  const Network& network = graph_.network();
+void Influence::add(const kernel::CaseMultipliers& entry, std::uint32_t case_index, const kernel::Hints& hints,
+                    const search::DualBoxes& boxes, double margin) {
+  const search::Network& network = graph_.network();
   const Graph& graph = network.problem()->graph();
-  const std::vector<RowView>& rows = network.rows(case_index);
+  const std::vector<search::RowView>& rows = network.rows(case_index);
   std::vector<std::vector<double>> a(graph.nodes.size());
   for (std::size_t r = 0; r < rows.size(); ++r) {
     const double multiplier = entry.rows.empty() ? 1 : static_cast<double>(entry.rows[r]);
@@ -75,7 +75,7 @@ void Influence::add(const kernel::CaseMultipliers& entry, std::uint32_t case_ind
     }
   }
   std::vector<Slot> slots = slots_;
-  for (const DualGraph::Activation& activation : graph_.activations()) {
+  for (const search::DualGraph::Activation& activation : graph_.activations()) {
     const NodeId node = activation.step->node;
     const std::span<const float> lower = kernel::proposed(hints.lower, node);
     const float* hint = lower.empty() ? nullptr : lower.data();
@@ -94,21 +94,21 @@ void Influence::add(const kernel::CaseMultipliers& entry, std::uint32_t case_ind
 
 void Influence::walk(std::size_t rows, std::vector<std::vector<double>> a, std::span<const double> weights,
                      const std::vector<Slot>& slots) {
-  const Network& network = graph_.network();
-  const std::vector<Step>& steps = network.steps();
+  const search::Network& network = graph_.network();
+  const std::vector<search::Step>& steps = network.steps();
   std::size_t activation = graph_.activations().size();
   for (std::size_t k = steps.size(); k-- > 0;) {
-    const Step& step = steps[k];
-    if (step.kind == Step::Kind::unary) --activation;
+    const search::Step& step = steps[k];
+    if (step.kind == search::Step::Kind::unary) --activation;
     std::vector<double> here = std::exchange(a[step.node], {});
     if (here.empty()) continue;
-    if (step.kind == Step::Kind::affine) {
-      for (const Step::Part& part : step.parts) {
+    if (step.kind == search::Step::Kind::affine) {
+      for (const search::Step::Part& part : step.parts) {
         a[part.operand].resize(rows * part.map->columns(), 0.0);
         part.map->transpose(rows, here.data(), a[part.operand].data());
       }
-    } else if (step.kind == Step::Kind::unary) {
-      const DualGraph::Activation& one = graph_.activations()[activation];
+    } else if (step.kind == search::Step::Kind::unary) {
+      const search::DualGraph::Activation& one = graph_.activations()[activation];
       std::vector<double>& to = a[one.operand];
       to.resize(rows * step.size, 0.0);
       for (std::size_t row = 0; row < rows; ++row) {
@@ -127,10 +127,10 @@ void Influence::walk(std::size_t rows, std::vector<std::vector<double>> a, std::
 }
 
 void Influence::descend(const std::vector<bool>& refined) {
-  const Network& network = graph_.network();
+  const search::Network& network = graph_.network();
   const Graph& graph = network.problem()->graph();
   for (std::size_t k = graph_.activations().size(); k-- > 0;) {
-    const DualGraph::Activation& activation = graph_.activations()[k];
+    const search::DualGraph::Activation& activation = graph_.activations()[k];
     const std::size_t size = activation.step->size, first = activation.first_slot;
     const double least = kLeastWeight * *std::max_element(rate_.begin() + static_cast<std::ptrdiff_t>(first),
                                                           rate_.begin() + static_cast<std::ptrdiff_t>(first + size));
@@ -153,4 +153,4 @@ void Influence::descend(const std::vector<bool>& refined) {
   }
 }
 
-}  // namespace assay::search
+}  // namespace assay::certificate

@@ -13,17 +13,17 @@
 #include "certificates/search/network/network.h"
 #include "kernel/kernel.h"
 
-namespace assay::search {
+namespace assay::certificate {
 
 class Influence {
  public:
   // Every activation's lines have a closed form.
-  [[nodiscard]] static bool supports(const DualGraph& graph);
+  [[nodiscard]] static bool supports(const search::DualGraph& graph);
   // `tight`: the boxes of the proof; `loose`: those that its elements have where they are not refined.
-  Influence(const DualGraph& graph, const DualBoxes& tight, DualBoxes loose);
+  Influence(const search::DualGraph& graph, const search::DualBoxes& tight, search::DualBoxes loose);
 
   // A conclusion on a scope with these boxes, whose bound is `margin` > 0 above what is required.
-  void add(const kernel::CaseMultipliers& entry, std::uint32_t case_index, const kernel::Hints& hints, const DualBoxes& boxes,
+  void add(const kernel::CaseMultipliers& entry, std::uint32_t case_index, const kernel::Hints& hints, const search::DualBoxes& boxes,
            double margin);
   // Once all conclusions are in: the boxes that serve their rows, of the elements in `refined`, by slot.
   void descend(const std::vector<bool>& refined);
@@ -39,14 +39,14 @@ class Influence {
   struct Slot {
     Side below, above;
   };
-  [[nodiscard]] static Slot slot_of(const Step& step, double l, double u, double loose_l, double loose_u, const float* hint);
+  [[nodiscard]] static Slot slot_of(const search::Step& step, double l, double u, double loose_l, double loose_u, const float* hint);
   void walk(std::size_t rows, std::vector<std::vector<double>> a, std::span<const double> weights, const std::vector<Slot>& slots);
 
-  const DualGraph& graph_;
-  const DualBoxes& tight_;
-  const DualBoxes loose_;
+  const search::DualGraph& graph_;
+  const search::DualBoxes& tight_;
+  const search::DualBoxes loose_;
   std::vector<Slot> slots_;
   std::vector<double> loss_, rate_;  // by slot, so far
 };
 
-}  // namespace assay::search
+}  // namespace assay::certificate

@@ -9,9 +9,7 @@
 #include "certificates/check/session.h"
 #include "certificates/format/format.h"
 
-namespace assay::search {
-using certificate::Record;
-using certificate::RecordType;
+namespace assay::certificate {
 
 namespace {
 
@@ -25,7 +23,7 @@ Rejection misshapen(std::string required, std::string found) {
 
 class ProofReader {
  public:
-  ProofReader(std::unique_ptr<certificate::Reader> reader, const Graph& graph) : reader_(std::move(reader)), graph_(graph) {}
+  ProofReader(std::unique_ptr<Reader> reader, const Graph& graph) : reader_(std::move(reader)), graph_(graph) {}
 
   Outcome<std::vector<ProofGroup>> read() {
     std::vector<ProofGroup> groups;
@@ -83,13 +81,13 @@ class ProofReader {
     std::size_t splits = 0;     // that are
   };
 
-  std::unique_ptr<certificate::Reader> reader_;
+  std::unique_ptr<Reader> reader_;
   const Graph& graph_;
 };
 
-void write(const ProofBranch& branch, certificate::Writer& writer) {
+void write(const ProofBranch& branch, Writer& writer) {
   for (const ProofStep& step : branch.steps) {
-    certificate::Fragment fragment;
+    Fragment fragment;
     fragment.copy(step.bytes);
     writer.append(fragment);
   }
@@ -109,12 +107,12 @@ Outcome<std::vector<ProofGroup>> read_proof(const std::string& path, const kerne
   const auto bytes = std::filesystem::file_size(path, failed);
   if (!failed && bytes > kMostBytes)
     return misshapen("a certificate of at most " + std::to_string(kMostBytes) + " bytes", std::to_string(bytes) + " bytes");
-  auto reader = certificate::Reader::open(path);
+  auto reader = Reader::open(path);
   if (!reader) return reader.rejection();
   return ProofReader(std::move(reader).value(), problem.graph()).read();
 }
 
-void write_proof(const std::vector<ProofGroup>& groups, certificate::Writer& writer) {
+void write_proof(const std::vector<ProofGroup>& groups, Writer& writer) {
   for (const ProofGroup& one : groups) {
     writer.begin_group(one.group);
     write(one.root, writer);
@@ -126,17 +124,17 @@ Outcome<Done> take_step(const kernel::Problem& problem, const Record& record, ke
                         std::optional<kernel::Refutation>& closed) {
   switch (record.type) {
     case RecordType::sweep:
-      return kernel::sweep(problem, scope, record.node, record.round_to_float);
+      return sweep(problem, scope, record.node, record.round_to_float);
     case RecordType::boxes:
-      return kernel::propagate_boxes(problem, scope, record.node);
+      return propagate_boxes(problem, scope, record.node);
     case RecordType::box:
       return scope.propagate_box(record.node);
     case RecordType::tighten:
       return scope.tighten(record.node, record.selection, record.hints, record.claimed ? &record.claims : nullptr, record.round_to_float);
     case RecordType::tighten_by_cases:
-      return kernel::tighten_by_cases(scope, record.node, record.selection, record.tree, record.round_to_float);
+      return tighten_by_cases(scope, record.node, record.selection, record.tree, record.round_to_float);
     case RecordType::cut:
-      return kernel::cut_by_cases(scope, record.terms, record.tree);
+      return cut_by_cases(scope, record.terms, record.tree);
     case RecordType::conclude:
     case RecordType::conclude_with:
       return merge_into(closed, scope.conclude(record.cases, record.hints));
@@ -181,4 +179,4 @@ Outcome<kernel::Refutation> replay_branch(const kernel::Problem& problem, const 
   return replay_rest(problem, branch, 0, std::move(scope));
 }
 
-}  // namespace assay::search
+}  // namespace assay::certificate

@@ -10,11 +10,11 @@
 #include "certificates/format/writer.h"
 #include "kernel/kernel.h"
 
-namespace assay::search {
+namespace assay::certificate {
 
 // A record that is no split, with its bytes as they are written.
 struct ProofStep {
-  certificate::Record record;
+  Record record;
   std::string bytes;
 };
 
@@ -40,10 +40,10 @@ struct ProofGroup {
 // Declined (code "trim.shape") where the certificate holds a witness or is longer than can be held. Other
 // rejections are those of the reader.
 [[nodiscard]] Outcome<std::vector<ProofGroup>> read_proof(const std::string& path, const kernel::Problem& problem);
-void write_proof(const std::vector<ProofGroup>& groups, certificate::Writer& writer);
+void write_proof(const std::vector<ProofGroup>& groups, Writer& writer);
 
 // One step on a scope; what it concludes is merged into `closed`.
-[[nodiscard]] Outcome<Done> take_step(const kernel::Problem& problem, const certificate::Record& record, kernel::Scope& scope,
+[[nodiscard]] Outcome<Done> take_step(const kernel::Problem& problem, const Record& record, kernel::Scope& scope,
                                       std::optional<kernel::Refutation>& closed);
 // What the branch refutes, from its own steps and splits.
 [[nodiscard]] Outcome<kernel::Refutation> replay_branch(const kernel::Problem& problem, const ProofBranch& branch, kernel::Scope scope);
@@ -57,4 +57,4 @@ struct Halves {
 };
 [[nodiscard]] Outcome<Halves> halves(const kernel::Scope& scope, const kernel::Literal& at_most);
 
-}  // namespace assay::search
+}  // namespace assay::certificate

@@ -13,9 +13,7 @@
 #include "certificates/edit/trim/influence.h"
 #include "certificates/format/format.h"
 
-namespace assay::search {
-using certificate::Record;
-using certificate::RecordType;
+namespace assay::certificate {
 
 namespace {
 
@@ -62,12 +60,12 @@ void collect(const kernel::Problem& problem, const ProofBranch& branch, std::siz
   collect(problem, branch.fork->rest, 0, std::move(scope), found);
 }
 
-void weigh(const kernel::Problem& problem, const DualGraph& graph, const Conclusion& conclusion, Influence& influence) {
+void weigh(const kernel::Problem& problem, const search::DualGraph& graph, const Conclusion& conclusion, Influence& influence) {
   const Record& record = *conclusion.record;
   kernel::Diagnosis diagnosis;
   (void)conclusion.scope.conclude(record.cases, record.hints, &diagnosis);
   if (diagnosis.margins.size() != record.cases.size()) return;
-  const DualBoxes boxes = DualBoxes::of(graph, conclusion.scope);
+  const search::DualBoxes boxes = search::DualBoxes::of(graph, conclusion.scope);
   for (std::size_t i = 0; i < record.cases.size(); ++i) {
     const std::uint32_t index = problem.group_cases(conclusion.scope.group())[record.cases[i].position];
     influence.add(record.cases[i], index, record.hints, boxes, diagnosis.margins[i]);
@@ -79,7 +77,7 @@ ProofStep refinement_of(const kernel::Problem& problem, const Record& old, std::
   ProofStep step{old, {}};
   step.record.selection = {kernel::Selection::Kind::mask, std::vector<bool>(problem.graph().size(old.node), false)};
   for (const std::uint32_t element : elements) step.record.selection.mask[element] = true;
-  certificate::Fragment fragment;
+  Fragment fragment;
   fragment.tighten(old.node, step.record.selection, {}, nullptr, old.round_to_float);
   step.bytes = fragment.bytes();
   return step;
@@ -192,9 +190,9 @@ Outcome<Done> RootTrimmer::derive() {
 }
 
 // By influence on the conclusions, for each multiply-add.
-void RootTrimmer::order(const DualGraph& graph) {
-  DualBoxes loose = DualBoxes::of(graph, before_.back());
-  const DualBoxes tight = loose;
+void RootTrimmer::order(const search::DualGraph& graph) {
+  search::DualBoxes loose = search::DualBoxes::of(graph, before_.back());
+  const search::DualBoxes tight = loose;
   std::vector<bool> refined(graph.slot_count(), false);
   for (const auto& [step, node] : nodes_) {
     const NodeId id = steps_[step].record.node;
@@ -264,7 +262,7 @@ void RootTrimmer::shorten(std::size_t at, Node& node) {
 
 bool RootTrimmer::is_worth_shortening() const { return !nodes_.empty() && derived_ >= kWorthwhile * (derived_ + rest_); }
 
-void RootTrimmer::shorten(const DualGraph& graph, std::size_t spare) {
+void RootTrimmer::shorten(const search::DualGraph& graph, std::size_t spare) {
   if (Influence::supports(graph)) order(graph);
   spare_ = spare;
   *purse_ = kMostWork * (derived_ + rest_);
@@ -274,4 +272,4 @@ void RootTrimmer::shorten(const DualGraph& graph, std::size_t spare) {
   std::erase_if(steps_, [](const ProofStep& step) { return step.bytes.empty(); });
 }
 
-}  // namespace assay::search
+}  // namespace assay::certificate

@@ -10,7 +10,7 @@
 #include "certificates/search/ascent/dual_ascent.h"
 #include "kernel/kernel.h"
 
-namespace assay::search {
+namespace assay::certificate {
 
 // Forwards first: derive() takes the root's steps one after the other, and asks at those that refine whether the group closes on boxes alone
 // from there on, or with the operands of relus alone. What is not needed then is left out and was never derived, so that a proof that needs
@@ -32,7 +32,7 @@ class RootTrimmer {
   // whose activations have lines in closed form those of least influence first, of others all of a node or none. Work on a node
   // does not derive the bounds before it again. `spare`: bytes by which the root's steps may grow, since a mask can be longer than what it
   // stands for.
-  void shorten(const DualGraph& graph, std::size_t spare);
+  void shorten(const search::DualGraph& graph, std::size_t spare);
 
   // Elements that the root refines, before and after; where a node went as a whole, those that are open without it.
   [[nodiscard]] std::size_t refined() const { return refined_; }
@@ -46,11 +46,11 @@ class RootTrimmer {
     double work = 0;        // multiply-adds of these
   };
 
-  using Needless = std::function<bool(const certificate::Record&)>;
+  using Needless = std::function<bool(const Record&)>;
   [[nodiscard]] bool closes_without(const Needless& needless, kernel::Scope scope);
   void join_chunks(const kernel::Scope& scope);
-  void order(const DualGraph& graph);
-  [[nodiscard]] ProofStep step_of(const certificate::Record& old, const Node& node, std::size_t dropped) const;
+  void order(const search::DualGraph& graph);
+  [[nodiscard]] ProofStep step_of(const Record& old, const Node& node, std::size_t dropped) const;
   [[nodiscard]] bool is_proof_from(std::size_t from) const;
   void shorten(std::size_t at, Node& node);
   [[nodiscard]] double spent() const;
@@ -67,4 +67,4 @@ class RootTrimmer {
   std::map<std::size_t, Node> nodes_;  // by step
 };
 
-}  // namespace assay::search
+}  // namespace assay::certificate

@@ -12,9 +12,7 @@
 #include "certificates/format/format.h"
 #include "certificates/search/network/network.h"
 
-namespace assay::search {
-using certificate::Record;
-using certificate::RecordType;
+namespace assay::certificate {
 
 namespace {
 
@@ -79,7 +77,7 @@ class BranchTrimmer {
 
   // The bytes of the conclusion with these hints, which hints in force may shorten.
   [[nodiscard]] std::string encoded(const Record& record, const kernel::Hints& hints) const {
-    certificate::Fragment fragment;
+    Fragment fragment;
     for (const auto& [id, definition] : known_) fragment.refer_to(id, definition);
     fragment.conclude(record.cases, hints);
     return fragment.bytes();
@@ -211,8 +209,8 @@ std::size_t bytes_of(const ProofBranch& branch) {
 Outcome<TrimStatistics> trim(const std::shared_ptr<const kernel::Problem>& problem, std::vector<ProofGroup>& groups,
                              const std::function<bool()>& is_over) {
   TrimStatistics statistics;
-  std::optional<Network> network;
-  std::optional<DualGraph> graph;
+  std::optional<search::Network> network;
+  std::optional<search::DualGraph> graph;
   for (ProofGroup& group : groups) {
     auto root = kernel::Scope::root(problem, group.group);
     if (!root) return root.rejection();
@@ -225,7 +223,7 @@ Outcome<TrimStatistics> trim(const std::shared_ptr<const kernel::Problem>& probl
     }
     BranchTrimmer(*problem, is_over, statistics).trim(group.root, trimmer.steps(), trimmer.scope());
     if (trimmer.is_worth_shortening() && !is_over()) {
-      if (!graph) graph.emplace(network.emplace(problem), DualGraph::InputRows::later);
+      if (!graph) graph.emplace(network.emplace(problem), search::DualGraph::InputRows::later);
       trimmer.shorten(*graph, bytes - std::min(bytes, bytes_of(group.root)));
     }
     statistics.refined += trimmer.refined();
@@ -234,4 +232,4 @@ Outcome<TrimStatistics> trim(const std::shared_ptr<const kernel::Problem>& probl
   return statistics;
 }
 
-}  // namespace assay::search
+}  // namespace assay::certificate

@@ -15,7 +15,7 @@
 #include "certificates/edit/trim/proof.h"
 #include "kernel/kernel.h"
 
-namespace assay::search {
+namespace assay::certificate {
 
 struct TrimStatistics {
   std::uint64_t refined = 0, kept = 0;  // elements whose bounds the roots derive, before and after (root.h)
@@ -29,4 +29,4 @@ struct TrimStatistics {
 [[nodiscard]] Outcome<TrimStatistics> trim(const std::shared_ptr<const kernel::Problem>& problem, std::vector<ProofGroup>& groups,
                                            const std::function<bool()>& is_over);
 
-}  // namespace assay::search
+}  // namespace assay::certificate

@@ -243,7 +243,7 @@ Outcome<Done> RootBounds::refine_by_cases(NodeId node, std::span<const ByCases> 
     for (std::size_t k = part; k < ranges.size(); k += threads_) {
       const kernel::Selection selection = selection_of(node, {&ranges[k].element, 1});
       try {
-        outcomes[k] = kernel::tighten_by_cases(copies[part], node, selection, ranges[k].tree, true);
+        outcomes[k] = certificate::tighten_by_cases(copies[part], node, selection, ranges[k].tree, true);
       } catch (const std::bad_alloc&) {
         outcomes[k] = beyond_memory();
       }

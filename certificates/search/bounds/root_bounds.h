@@ -54,7 +54,7 @@ class RootBounds {
   // ... or elements of a node, each by a tree of splits, on all threads; those that the limit stops stay as they were.
   struct ByCases {
     std::uint32_t element;
-    std::vector<kernel::CaseStep> tree;
+    std::vector<certificate::CaseStep> tree;
   };
   Outcome<Done> refine_by_cases(NodeId node, std::span<const ByCases> ranges);
 
@@ -66,7 +66,7 @@ class RootBounds {
   // its turn, on any thread.
   struct CutByCases {
     std::vector<kernel::Cut::Term> terms;
-    std::vector<kernel::CaseStep> tree;
+    std::vector<certificate::CaseStep> tree;
   };
   Outcome<Done> add_cuts(std::size_t count, const std::function<CutByCases(std::size_t)>& cut);
 

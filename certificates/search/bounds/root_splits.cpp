@@ -132,7 +132,7 @@ class Trees {
 };
 
 // In preorder.
-void list(const DualGraph& graph, NodeId node, const End& end, std::size_t at, std::vector<kernel::CaseStep>& steps) {
+void list(const DualGraph& graph, NodeId node, const End& end, std::size_t at, std::vector<certificate::CaseStep>& steps) {
   const TreeNode& here = end.nodes[at];
   if (here.children[0] == 0) {
     steps.push_back({std::nullopt, to_hints(graph, here.parameters, node)});

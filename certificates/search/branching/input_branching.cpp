@@ -244,12 +244,12 @@ class Engine {
     ++asked_on_boxes_;
     kernel::Scope scope = *branch->scope;
     certificate::Fragment steps, unused;
-    if (!kernel::propagate_boxes(problem_, scope, 0)) return false;
+    if (!certificate::propagate_boxes(problem_, scope, 0)) return false;
     steps.boxes(0);
     auto refutation = conclude_on(scope, steps);
     if (!refutation) return false;
     kernel::Scope swept = *branch->scope;
-    const bool closes_swept = kernel::sweep(problem_, swept, 0, false).ok() && conclude_on(swept, unused).ok();
+    const bool closes_swept = certificate::sweep(problem_, swept, 0, false).ok() && conclude_on(swept, unused).ok();
     gained_on_boxes_ += closes_swept ? 0 : 1;
     close(branch, steps, std::move(refutation).value());
     return true;
@@ -275,7 +275,7 @@ class Engine {
     kernel::Scope scope = *branch->scope;
     certificate::Fragment steps;
     if (branch->depth > 0 || !options_.root_is_refined) {
-      if (auto done = kernel::sweep(problem_, scope, 0, false); !done) return fail(done.rejection());
+      if (auto done = certificate::sweep(problem_, scope, 0, false); !done) return fail(done.rejection());
       steps.sweep(0, false);
     }
     if (auto nothing_left = scope.empty()) {

@@ -52,7 +52,7 @@ Outcome<Done> Probing::conclude(kernel::Scope& scope, bool sweeps, bool asks_all
   const auto looks_closed = [](const ProbedCase& one) { return one.bound.bound > 0; };
   if (!asks_all && std::ranges::none_of(box.cases, looks_closed)) return Done{};
   if (sweeps) {
-    if (auto done = kernel::sweep(*graph_.network().problem(), scope, 0, false); !done) return done;
+    if (auto done = certificate::sweep(*graph_.network().problem(), scope, 0, false); !done) return done;
     found.steps.sweep(0, false);
   }
   if (auto nothing_left = scope.empty()) {
@@ -64,7 +64,7 @@ Outcome<Done> Probing::conclude(kernel::Scope& scope, bool sweeps, bool asks_all
     if (!asks_all && !looks_closed(one)) return false;
     const kernel::CaseMultipliers multipliers = to_multipliers(graph_, one.position, case_of(one.position), one.bound.parameters);
     const kernel::Hints hints = to_hints(graph_, one.bound.parameters);
-    const bool concluded = merge_into(found.refutation, scope.conclude(std::span(&multipliers, 1), hints)).ok();
+    const bool concluded = certificate::merge_into(found.refutation, scope.conclude(std::span(&multipliers, 1), hints)).ok();
     found.asked += looks_closed(one) ? 1 : 0;
     found.refused += looks_closed(one) && !concluded ? 1 : 0;
     if (concluded) found.steps.conclude(std::span(&multipliers, 1), hints);

@@ -301,7 +301,7 @@ class Ascent {
   }
 
   // In preorder.
-  static void list(const DualGraph& graph, const Group& group, std::size_t at, std::vector<kernel::CaseStep>& steps) {
+  static void list(const DualGraph& graph, const Group& group, std::size_t at, std::vector<certificate::CaseStep>& steps) {
     const GroupNode& node = group.nodes[at];
     if (node.children[0] != 0) {
       const auto [activation, element] = place_of(graph, group.relus[node.split]);
@@ -341,7 +341,7 @@ bool close(RootBounds& root, const DualGraph& graph, std::uint32_t position, Dua
   kernel::Hints hints = to_hints(graph, parameters);
   hints.cuts.assign(before, 0.0F);
   hints.cuts.resize(root.scope().cuts().size(), 1.0F);
-  if (!merge_into(refutation, root.scope().conclude(one, hints))) return false;
+  if (!certificate::merge_into(refutation, root.scope().conclude(one, hints))) return false;
   root.steps().conclude(one, hints);
   return true;
 }

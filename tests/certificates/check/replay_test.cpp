@@ -435,7 +435,7 @@ TEST_CASE("a group cannot end, nor a witness stand, in one half of a split") {
 
 TEST_CASE("the session refuses calls out of order and proves the same theorem") {
   const auto problem = two_groups();
-  kernel::Session session(problem);
+  certificate::Session session(problem);
   CHECK(session.empty().rejection().code == "session.structure");
   CHECK(session.theorem().rejection().code == "session.open");
   REQUIRE(session.begin_group(0).ok());

@@ -165,7 +165,7 @@ float greatest(const std::vector<Interval>& values, std::size_t i) {
 Evidence evidence_of(const Net& net, const std::shared_ptr<const Problem>& problem) {
   Evidence evidence;
   Scope scope = Scope::root(problem, 0).value();
-  REQUIRE(kernel::sweep(*problem, scope, 0, false).ok());
+  REQUIRE(certificate::sweep(*problem, scope, 0, false).ok());
   std::mt19937_64 random(9);
   const auto centre = values_at(net.graph, centre_of(net));
   for (const NodeId node : net.refined) {
@@ -215,7 +215,7 @@ std::string written(const Net& net, const Evidence& evidence, const Problem& pro
 void check_claims(const Net& net, const Evidence& evidence, const std::shared_ptr<const Problem>& problem,
                   const std::vector<std::vector<std::vector<Interval>>>& points, std::size_t& accepted) {
   Scope scope = Scope::root(problem, 0).value();
-  REQUIRE(kernel::sweep(*problem, scope, 0, false).ok());
+  REQUIRE(certificate::sweep(*problem, scope, 0, false).ok());
   for (std::size_t k = 0; k < net.refined.size(); ++k) {
     const NodeId node = net.refined[k];
     if (!scope.tighten(node, {kernel::Selection::Kind::all, {}}, evidence.hints[k], &evidence.claims[k])) return;

@@ -81,7 +81,7 @@ void write_cases(const std::string& path, const std::shared_ptr<const kernel::Pr
   for (std::uint32_t element = 0; element < 64; ++element) {
     kernel::Selection selection{kernel::Selection::Kind::mask, std::vector<bool>(64, false)};
     selection.mask[element] = true;
-    std::vector<kernel::CaseStep> tree{{kernel::Literal{first, element, false, 0.0}, {}}, {{}, {}}, {{}, {}}};
+    std::vector<certificate::CaseStep> tree{{kernel::Literal{first, element, false, 0.0}, {}}, {{}, {}}, {{}, {}}};
     if (element == 30 && odd == Odd::own_node) tree[0].split = kernel::Literal{second, element, false, 0.0};
     if (element >= 30 && odd == Odd::unstable) selection = {kernel::Selection::Kind::unstable, {}};
     if (element == 30 && odd == Odd::constant) tree[0].split->node = first - 1;
@@ -180,9 +180,9 @@ TEST_CASE("bounds derived by several threads are those of one") {
   const Graph graph = is_map ? feature_maps() : search_test::random_network({4, 256, 256, 1}, 3);
   const auto problem = search_test::open(graph, {search_test::make_case(graph.size(graph.inputs[0]), Rational(-1), Rational(1),
                                                                         {search_test::output_row({{0, Rational(1)}}, Rational(0))})});
-  const auto team = std::make_shared<kernel::Team>(3);
-  kernel::Session alone(problem), shared(problem, {}, team);
-  for (kernel::Session* session : {&alone, &shared}) {
+  const auto team = std::make_shared<certificate::Team>(3);
+  certificate::Session alone(problem), shared(problem, {}, team);
+  for (certificate::Session* session : {&alone, &shared}) {
     REQUIRE(session->begin_group(0).ok());
     REQUIRE(session->sweep(0, true).ok());
   }

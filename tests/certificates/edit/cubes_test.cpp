@@ -21,7 +21,7 @@ struct Split {
   TemporaryFile root;
   std::deque<TemporaryFile> files;
   search::Result result;
-  std::vector<search::Cube> cubes;
+  std::vector<certificate::Cube> cubes;
 };
 
 void split(const std::shared_ptr<const kernel::Problem>& problem, search::Options options, std::size_t into, Split& all) {
@@ -43,7 +43,7 @@ void split(const std::shared_ptr<const kernel::Problem>& problem, search::Option
 std::size_t solve(const std::shared_ptr<const kernel::Problem>& problem, const TemporaryFile& cube, const TemporaryFile& part) {
   auto reader = certificate::Reader::open(cube.path());
   REQUIRE(reader.ok());
-  auto beginning = search::read_beginning(*reader.value(), problem, 1e9);
+  auto beginning = certificate::read_beginning(*reader.value(), problem, 1e9);
   REQUIRE(beginning.ok());
   const kernel::Digest digest = digest_of(cube);
   auto writer = certificate::Writer::open(part.path(), *problem, &digest);
@@ -67,7 +67,7 @@ Outcome<kernel::Theorem> joined(const std::shared_ptr<const kernel::Problem>& pr
   REQUIRE(writer.ok());
   std::vector<std::string> paths;
   for (const TemporaryFile& part : parts) paths.push_back(part.path());
-  if (auto done = search::join_parts(all.root.path(), all.cubes, paths, *problem, *writer.value()); !done) return done.rejection();
+  if (auto done = certificate::join_parts(all.root.path(), all.cubes, paths, *problem, *writer.value()); !done) return done.rejection();
   auto reader = certificate::Reader::open(file.path());
   REQUIRE(reader.ok());
   return certificate::replay(*reader.value(), problem);
@@ -130,7 +130,7 @@ TEST_CASE("a cube that is none is refused", "[cubes]") {
     REQUIRE(writer.value()->finish_open().ok());
     auto reader = certificate::Reader::open(file.path());
     REQUIRE(reader.ok());
-    const auto beginning = search::read_beginning(*reader.value(), problem, 1e9);
+    const auto beginning = certificate::read_beginning(*reader.value(), problem, 1e9);
     return beginning.ok() ? "" : beginning.rejection().code;
   };
   using certificate::Writer;

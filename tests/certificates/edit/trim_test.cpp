@@ -36,10 +36,10 @@ Outcome<kernel::Theorem> replayed(const ProblemPointer& problem, const Temporary
   return certificate::replay(*reader.value(), problem, statistics);
 }
 
-void write(const ProblemPointer& problem, const std::vector<search::ProofGroup>& groups, const TemporaryFile& file) {
+void write(const ProblemPointer& problem, const std::vector<certificate::ProofGroup>& groups, const TemporaryFile& file) {
   auto writer = certificate::Writer::open(file.path(), *problem);
   REQUIRE(writer.ok());
-  search::write_proof(groups, *writer.value());
+  certificate::write_proof(groups, *writer.value());
   REQUIRE(writer.value()->finish().ok());
 }
 
@@ -114,7 +114,7 @@ TEST_CASE("what is read is written again byte for byte", "[trim]") {
   const TemporaryFile file, again;
   SECTION("a search's") { search_proof(problem, file); }
   SECTION("splits one behind the other") { write_wasteful(problem, Trees::of_each_case, file); }
-  const auto groups = search::read_proof(file.path(), *problem);
+  const auto groups = certificate::read_proof(file.path(), *problem);
   REQUIRE(groups.ok());
   write(problem, groups.value(), again);
   CHECK(again.bytes() == file.bytes());
@@ -127,9 +127,9 @@ TEST_CASE("a trimmed certificate proves the same with less", "[trim]") {
   write_wasteful(problem, trees, file);
   certificate::ReplayStatistics before, after;
   REQUIRE(replayed(problem, file, &before).ok());
-  auto groups = search::read_proof(file.path(), *problem);
+  auto groups = certificate::read_proof(file.path(), *problem);
   REQUIRE(groups.ok());
-  const auto statistics = search::trim(problem, groups.value(), never);
+  const auto statistics = certificate::trim(problem, groups.value(), never);
   REQUIRE(statistics.ok());
   CHECK(statistics.value().splits_dropped >= (trees == Trees::of_each_case ? 2 : 1));
   CHECK(statistics.value().refined == (trees == Trees::behind_a_root ? 2 : 0));
@@ -147,24 +147,24 @@ TEST_CASE("what the kernel does not accept is not trimmed", "[trim]") {
   const ProblemPointer problem = two_groups();
   const TemporaryFile file;
   search_proof(problem, file);
-  auto groups = search::read_proof(file.path(), *problem);
+  auto groups = certificate::read_proof(file.path(), *problem);
   REQUIRE(groups.ok());
   auto& steps = groups.value().back().root.steps;
   const std::size_t before = steps.size();
-  std::erase_if(steps, [](const search::ProofStep& step) {
+  std::erase_if(steps, [](const certificate::ProofStep& step) {
     return step.record.type == certificate::RecordType::conclude || step.record.type == certificate::RecordType::empty;
   });
   REQUIRE(steps.size() < before);
-  CHECK_FALSE(search::trim(problem, groups.value(), never).ok());
+  CHECK_FALSE(certificate::trim(problem, groups.value(), never).ok());
 }
 
 TEST_CASE("a limit that is reached at once changes nothing", "[trim]") {
   const ProblemPointer problem = two_groups();
   const TemporaryFile file, again;
   search_proof(problem, file);
-  auto groups = search::read_proof(file.path(), *problem);
+  auto groups = certificate::read_proof(file.path(), *problem);
   REQUIRE(groups.ok());
-  CHECK_FALSE(search::trim(problem, groups.value(), [] { return true; }).ok());
+  CHECK_FALSE(certificate::trim(problem, groups.value(), [] { return true; }).ok());
   write(problem, groups.value(), again);
   CHECK(again.bytes() == file.bytes());
 }
@@ -175,9 +175,9 @@ TEST_CASE("wherever the trimming is ended, what is left is accepted", "[trim]") 
   write_wasteful(problem, Trees::behind_a_root, file);
   std::size_t smallest = file.bytes().size();
   for (int most = 0; most < 4000; most = most * 5 / 4 + 1) {
-    auto groups = search::read_proof(file.path(), *problem);
+    auto groups = certificate::read_proof(file.path(), *problem);
     REQUIRE(groups.ok());
-    const auto statistics = search::trim(problem, groups.value(), [left = most]() mutable { return --left < 0; });
+    const auto statistics = certificate::trim(problem, groups.value(), [left = most]() mutable { return --left < 0; });
     CHECK((statistics.ok() || statistics.rejection().code == "kernel.stopped"));
     write(problem, groups.value(), trimmed);
     REQUIRE(replayed(problem, trimmed).ok());
@@ -201,7 +201,7 @@ TEST_CASE("a witness is no proof that could be trimmed", "[trim]") {
     REQUIRE(result.ok());
     REQUIRE(result.value().answer == search::Result::Answer::satisfiable);
   }
-  const auto groups = search::read_proof(file.path(), *problem);
+  const auto groups = certificate::read_proof(file.path(), *problem);
   REQUIRE_FALSE(groups.ok());
   CHECK(groups.rejection().code == "trim.shape");
 }
@@ -221,7 +221,7 @@ TEST_CASE("splits one behind the other are trimmed up to a number", "[trim]") {
     writer.value()->end_group();
     REQUIRE(writer.value()->finish().ok());
   }
-  const auto groups = search::read_proof(file.path(), *problem);
+  const auto groups = certificate::read_proof(file.path(), *problem);
   REQUIRE_FALSE(groups.ok());
   CHECK(groups.rejection().code == "trim.shape");
 }

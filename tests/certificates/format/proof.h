@@ -40,9 +40,9 @@ inline void write_proof(certificate::Writer& writer) {
   changed.beta = {0.5f, 0.25f};
   const kernel::Literal at_half{kInput, 1, false, 0.5}, at_zero{kZ, 0, false, 0};
   root.tighten_by_cases(kY, {kernel::Selection::Kind::all, {}},
-                        std::vector<kernel::CaseStep>{{at_half, {}}, {at_zero, {}}, {{}, changed}, {{}, {}}, {{}, slopes}}, true);
+                        std::vector<certificate::CaseStep>{{at_half, {}}, {at_zero, {}}, {{}, changed}, {{}, {}}, {{}, slopes}}, true);
   root.cut(std::vector<kernel::Cut::Term>{{kRelu, 0, 1}, {kRelu, 1, -0.5F}},
-           std::vector<kernel::CaseStep>{{at_zero, {}}, {{}, slopes}, {{}, {}}});
+           std::vector<certificate::CaseStep>{{at_zero, {}}, {{}, slopes}, {{}, {}}});
   beta_second.cuts = {0.0078125F};
   certificate::Fragment nothing;  // x[0] >= 3 has no point of the box
   nothing.empty();

@@ -128,11 +128,11 @@ TEST_CASE("trees of cases come back") {
   hints.lower[3] = {0.5f, 0.25f};
   const Hints named = hints;
   hints.beta = {0.0f, 1.5f};  // of the splits in the tree
-  const std::vector<kernel::CaseStep> tree{{kernel::Literal{2, 1, false, 0.0}, {}},
-                                           {kernel::Literal{0, 0, false, 0.1}, {}},
-                                           {std::nullopt, hints},
-                                           {std::nullopt, {}},
-                                           {std::nullopt, {}}};
+  const std::vector<certificate::CaseStep> tree{{kernel::Literal{2, 1, false, 0.0}, {}},
+                                                {kernel::Literal{0, 0, false, 0.1}, {}},
+                                                {std::nullopt, hints},
+                                                {std::nullopt, {}},
+                                                {std::nullopt, {}}};
   const Selection mask{Selection::Kind::mask, {false, true}};
   Fragment steps;
   steps.define_hints(0, named);
@@ -161,8 +161,8 @@ TEST_CASE("cuts and their multipliers come back") {
   hints.cuts = {0.25F, 0.0F};
   more.cuts = {0.25F, 0.1F};
   Fragment steps;
-  steps.cut(terms, std::vector<kernel::CaseStep>{{std::nullopt, {}}});
-  steps.cut({}, std::vector<kernel::CaseStep>{{kernel::Literal{0, 0, false, 0.1}, {}}, {std::nullopt, {}}, {std::nullopt, {}}});
+  steps.cut(terms, std::vector<certificate::CaseStep>{{std::nullopt, {}}});
+  steps.cut({}, std::vector<certificate::CaseStep>{{kernel::Literal{0, 0, false, 0.1}, {}}, {std::nullopt, {}}, {std::nullopt, {}}});
   steps.define_hints(3, hints);
   steps.conclude(std::vector<CaseMultipliers>{{0, {}}}, more);
   steps.tighten(1, {Selection::Kind::all, {}}, more, nullptr, true);

@@ -53,7 +53,7 @@ struct AscentSetup {
   static kernel::Scope swept(const std::shared_ptr<const kernel::Problem>& problem) {
     auto scope = kernel::Scope::root(problem, 0);
     REQUIRE(scope.ok());
-    REQUIRE(kernel::sweep(*problem, scope.value(), 0, false).ok());
+    REQUIRE(certificate::sweep(*problem, scope.value(), 0, false).ok());
     return std::move(scope).value();
   }
   // y_0 - y_1 <= bound is to be refuted.

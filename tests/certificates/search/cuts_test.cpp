@@ -75,7 +75,7 @@ std::pair<double, double> range(const Graph& model) {
   });
   const DualGraph graph(network);
   auto scope = Attempt::take(kernel::Scope::root(problem, 0));
-  REQUIRE(kernel::sweep(*problem, scope, 0, false).ok());
+  REQUIRE(certificate::sweep(*problem, scope, 0, false).ok());
   const DualBoxes boxes = DualBoxes::of(graph, scope);
   DualTask task;
   task.rows = &network.rows(0);

@@ -368,7 +368,7 @@ TEST_CASE("rows of a case are weighted against each other", "[search][dual]") {
   const DualGraph dual(network);
   auto scope = kernel::Scope::root(problem, 0);
   REQUIRE(scope.ok());
-  REQUIRE(kernel::sweep(*problem, scope.value(), 0, false).ok());
+  REQUIRE(certificate::sweep(*problem, scope.value(), 0, false).ok());
   const DualBoxes boxes = DualBoxes::of(dual, scope.value());
   DualParameters skewed;
   skewed.weights = {1, 0.01F};

@@ -184,7 +184,7 @@ TEST_CASE("an input whose coefficient cancels still carries the loss of its relu
   const DualGraph dual(network);
   auto scope = kernel::Scope::root(problem, 0);
   REQUIRE(scope.ok());
-  REQUIRE(kernel::sweep(*problem, scope.value(), 0, false).ok());
+  REQUIRE(certificate::sweep(*problem, scope.value(), 0, false).ok());
   kernel::Diagnosis diagnosis;
   (void)scope.value().conclude(std::vector<kernel::CaseMultipliers>{{0, {}}}, {}, &diagnosis);
   REQUIRE(diagnosis.input_coefficients.size() == 1);

@@ -98,7 +98,7 @@ TEST_CASE("the kernel derives the bounds of the lanes from their mixes and weigh
         REQUIRE(scope.assume({input, i, true, boxes[l].lo[i]}).ok());
         REQUIRE(scope.assume({input, i, false, boxes[l].hi[i]}).ok());
       }
-      REQUIRE(kernel::sweep(*setup.problem, scope, 0, false).ok());
+      REQUIRE(certificate::sweep(*setup.problem, scope, 0, false).ok());
       const kernel::CaseMultipliers multipliers = to_multipliers(*setup.scalars, 0, 0, results[l].parameters);
       kernel::Diagnosis diagnosis;
       const auto concluded = scope.conclude(std::span(&multipliers, 1), to_hints(*setup.scalars, results[l].parameters), &diagnosis);

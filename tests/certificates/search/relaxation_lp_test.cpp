@@ -34,7 +34,7 @@ struct Setup {
   static kernel::Scope swept(const std::shared_ptr<const kernel::Problem>& problem) {
     auto scope = kernel::Scope::root(problem, 0);
     REQUIRE(scope.ok());
-    REQUIRE(kernel::sweep(*problem, scope.value(), 0, false).ok());
+    REQUIRE(certificate::sweep(*problem, scope.value(), 0, false).ok());
     return std::move(scope).value();
   }
   Setup(const Graph& model, const Rational& bound)

@@ -100,7 +100,7 @@ TEST_CASE("cases that were refuted in trees of their own are one group of a cert
   const DualGraph graph(network);
   auto scope = kernel::Scope::root(problem, 0);
   REQUIRE(scope.ok());
-  REQUIRE(kernel::sweep(*problem, scope.value(), 0, false).ok());
+  REQUIRE(certificate::sweep(*problem, scope.value(), 0, false).ok());
   certificate::Fragment root;
   root.sweep(0, false);
   Proved proved{0, {}, {}};
@@ -148,7 +148,7 @@ TEST_CASE("only the cases asked for are refuted", "[search][branching]") {
   const DualGraph graph(network);
   auto scope = kernel::Scope::root(problem, 0);
   REQUIRE(scope.ok());
-  REQUIRE(kernel::sweep(*problem, scope.value(), 0, false).ok());
+  REQUIRE(certificate::sweep(*problem, scope.value(), 0, false).ok());
   Statistics statistics;
   const std::vector<std::uint32_t> positions{1};
   const auto result = relu_branching(graph, 0, scope.value(), positions, {}, {}, statistics);

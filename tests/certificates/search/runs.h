@@ -28,7 +28,7 @@ inline Run branch(const search::DualGraph& graph, const search::BranchingOptions
   const std::shared_ptr<const kernel::Problem>& problem = graph.network().problem();
   auto scope = kernel::Scope::root(problem, 0);
   REQUIRE(scope.ok());
-  REQUIRE(kernel::sweep(*problem, scope.value(), 0, false).ok());
+  REQUIRE(certificate::sweep(*problem, scope.value(), 0, false).ok());
   std::vector<std::uint32_t> positions(problem->group_cases(0).size());
   for (std::uint32_t k = 0; k < positions.size(); ++k) positions[k] = k;
   Run run;

@@ -20,7 +20,7 @@ enum Place : std::uint8_t { kRoot, kPart, kCube, kPlaces };
 
 struct Split {
   std::string root;
-  std::vector<search::Cube> cubes;
+  std::vector<certificate::Cube> cubes;
   std::vector<std::string> parts;      // by cube
   std::array<fuzz::Decided, 2> about;  // the false statement, the true one
 };
@@ -53,9 +53,9 @@ std::string for_statement(std::string file, const fuzz::Decided& decided) {
 bool joins(const fuzz::InputFile& files, const Split& split, std::string_view root, std::string_view first_part, std::uint64_t moved,
            const fuzz::Decided& decided) {
   const std::string folder = std::filesystem::path(files.path()).parent_path().string() + "/", out = folder + "out";
-  std::vector<search::Cube> cubes = split.cubes;
+  std::vector<certificate::Cube> cubes = split.cubes;
   cubes.front().after += moved;
-  std::ranges::stable_sort(cubes, {}, &search::Cube::after);
+  std::ranges::stable_sort(cubes, {}, &certificate::Cube::after);
   std::vector<std::string> parts;
   for (std::size_t k = 0; k < split.parts.size(); ++k) {
     const std::string name = "part" + std::to_string(k);
@@ -64,7 +64,7 @@ bool joins(const fuzz::InputFile& files, const Split& split, std::string_view ro
   }
   auto writer = certificate::Writer::open(out, *decided.problem);
   fuzz::expect_ok(writer, "the joined certificate can be written");
-  const auto joined = search::join_parts(files.put(root), cubes, parts, *decided.problem, *writer.value());
+  const auto joined = certificate::join_parts(files.put(root), cubes, parts, *decided.problem, *writer.value());
   if (!joined) return false;
   fuzz::expect(joined.value().size() == cubes.size() || joined.value().size() == 1, "every part is joined, or a witness alone");
   return fuzz::expect_truth(fuzz::replayed(out, decided.problem), decided);
@@ -74,7 +74,7 @@ bool joins(const fuzz::InputFile& files, const Split& split, std::string_view ro
 void begin(const fuzz::InputFile& files, std::string_view cube, const fuzz::Decided& decided) {
   auto reader = certificate::Reader::open(files.put(cube));
   if (!reader) return;
-  const auto beginning = search::read_beginning(*reader.value(), decided.problem, fuzz::kWork);
+  const auto beginning = certificate::read_beginning(*reader.value(), decided.problem, fuzz::kWork);
   if (!beginning) return;
   const std::size_t group = beginning.value().scope.group();
   fuzz::expect(beginning.value().above.group() == group, "a cube is a branch of its group's root");

@@ -25,7 +25,7 @@ inline void expect_rewritable(const kernel::Statement& statement) {
 
 // The first group: a sweep, and each case refuted by multipliers 1 if that is enough. What the kernel declines is declined.
 inline void sweep_first_group(const std::shared_ptr<const kernel::Problem>& problem) {
-  kernel::Session session(problem, {kWork, kMemory});
+  certificate::Session session(problem, {kWork, kMemory});
   if (problem->group_count() == 0 || !session.begin_group(0)) return;
   if (!session.sweep(0, true)) return;
   std::vector<kernel::CaseMultipliers> cases;

@@ -6,13 +6,12 @@
 #include <string>
 #include <utility>
 
-#include "certificates/check/session.h"
-#include "certificates/format/format.h"
+#include "certificates/edit/steps.h"
 
 namespace assay::certificate {
 namespace {
 
-class Steps {
+class Steps : public StepsAlike<Steps> {
  public:
   Steps(const std::shared_ptr<const kernel::Problem>& problem, double work) : problem_(problem), work_(std::make_shared<double>(work)) {}
 
@@ -24,41 +23,32 @@ class Steps {
       if (auto assumed = scope_->assume(*std::exchange(split_, std::nullopt)); !assumed) return assumed;
       if (right) return Done{};
     }
-    switch (record.type) {
-      case RecordType::begin_group:
-        return begin(record);
-      case RecordType::sweep:
-        return sweep(*problem_, *scope_, record.node, record.round_to_float);
-      case RecordType::boxes:
-        return propagate_boxes(*problem_, *scope_, record.node);
-      case RecordType::box:
-        return scope_->propagate_box(record.node);
-      case RecordType::tighten:
-        return scope_->tighten(record.node, record.selection, record.hints, record.claimed ? &record.claims : nullptr,
-                               record.round_to_float);
-      case RecordType::tighten_by_cases:
-        return tighten_by_cases(*scope_, record.node, record.selection, record.tree, record.round_to_float);
-      case RecordType::cut:
-        return cut_by_cases(*scope_, record.terms, record.tree);
-      case RecordType::define_hints:
-        return Done{};
-      case RecordType::conclude:
-      case RecordType::conclude_with:
-        return refute(scope_->conclude(record.cases, record.hints));
-      case RecordType::empty:
-        return refute(scope_->empty());
-      case RecordType::split_zero:
-      case RecordType::split_f32:
-      case RecordType::split_f64:
-        if (!above_) above_ = scope_;
-        split_ = kernel::Literal{record.node, record.element, false, record.threshold};
-        return Done{};
-      case RecordType::end_group:
-      case RecordType::next:
-      case RecordType::done:
-      case RecordType::witness:
-        return structure(record);
-    }
+    return visit(record, *this);
+  }
+
+  Outcome<Done> begin_group(const Record& record) {
+    if (!(record.group < problem_->group_count())) return structure(record);
+    auto root = kernel::Scope::root(problem_, record.group);
+    if (!root) return root.rejection();
+    scope_ = std::move(root).value();
+    scope_->spend_from(work_);
+    refuted_.assign(problem_->group_cases(record.group).size(), false);
+    return Done{};
+  }
+  Outcome<Done> split(const Record& record) {
+    if (!above_) above_ = scope_;
+    split_ = record.at_most();
+    return Done{};
+  }
+  static Outcome<Done> end_group(const Record& record) { return structure(record); }
+  static Outcome<Done> next(const Record& record) { return structure(record); }
+  static Outcome<Done> done(const Record& record) { return structure(record); }
+  static Outcome<Done> witness(const Record& record) { return structure(record); }
+  Outcome<Done> step(const Record& record) {
+    std::optional<kernel::Refutation> closed;
+    if (auto taken = take_step(*problem_, record, *scope_, closed); !taken) return taken;
+    for (std::size_t k = 0; closed && k < refuted_.size(); ++k)
+      if (closed->cases()[k]) refuted_[k] = true;
     return Done{};
   }
 
@@ -77,23 +67,6 @@ class Steps {
   }
 
  private:
-  Outcome<Done> begin(const Record& record) {
-    if (!(record.group < problem_->group_count())) return structure(record);
-    auto root = kernel::Scope::root(problem_, record.group);
-    if (!root) return root.rejection();
-    scope_ = std::move(root).value();
-    scope_->spend_from(work_);
-    refuted_.assign(problem_->group_cases(record.group).size(), false);
-    return Done{};
-  }
-
-  Outcome<Done> refute(const Outcome<kernel::Refutation>& refutation) {
-    if (!refutation) return refutation.rejection();
-    for (std::size_t k = 0; k < refuted_.size(); ++k)
-      if (refutation.value().cases()[k]) refuted_[k] = true;
-    return Done{};
-  }
-
   static Rejection malformed(std::string place, std::string found) {
     return {Rejection::Kind::malformed, "cube.structure",
             std::move(place),           "the beginning of one group, up to an open branch",

@@ -67,6 +67,56 @@ std::string tighten_text(const Record& record) {
   return text + hints_text(record.hints);
 }
 
+// The line of each kind.
+struct Words {
+  static std::string name(const Record& record) { return to_string(record.type); }
+  static std::string begin_group(const Record& record) { return name(record) + " " + std::to_string(record.group); }
+  static std::string end_group(const Record& record) { return name(record); }
+  static std::string sweep(const Record& record) { return boxes(record) + (record.round_to_float ? ", rounded to float32" : ""); }
+  static std::string boxes(const Record& record) { return name(record) + " from node " + std::to_string(record.node); }
+  static std::string box(const Record& record) { return name(record) + " node " + std::to_string(record.node); }
+  static std::string tighten(const Record& record) { return tighten_text(record); }
+  static std::string tighten_by_cases(const Record& record) { return tighten_text(record); }
+  static std::string cut(const Record& record) {
+    return name(record) + " of " + plural(record.terms.size(), "term") + tree_text(record.tree);
+  }
+  static std::string define_hints(const Record& record) {
+    return name(record) + " " + std::to_string(record.hints_id) + hints_text(record.hints);
+  }
+  static std::string conclude(const Record& record) { return name(record) + cases_text(record) + hints_text(record.hints); }
+  static std::string conclude_with(const Record& record) {
+    return name(record) + cases_text(record) + " hints " + std::to_string(record.hints_id) + ", " +
+           plural(record.hints.beta.size(), "beta");
+  }
+  static std::string empty(const Record& record) { return name(record); }
+  static std::string split(const Record& record) {
+    return name(record) + " node " + std::to_string(record.node) + "[" + std::to_string(record.element) + "] at " +
+           number(record.threshold);
+  }
+  static std::string next(const Record& record) { return name(record); }
+  static std::string done(const Record& record) { return name(record); }
+  static std::string witness(const Record& record) {
+    return name(record) + " for case " + std::to_string(record.witness.case_index) + ", " +
+           plural(record.witness.inputs.size(), "coordinate");
+  }
+};
+
+// The columns before each line, by the splits that are open.
+struct Indent : StepsAlike<Indent> {
+  std::size_t depth = 0;
+  static std::size_t begin_group(const Record&) { return 0; }
+  static std::size_t end_group(const Record&) { return 0; }
+  static std::size_t witness(const Record&) { return 0; }
+  [[nodiscard]] std::size_t step(const Record&) const { return 2 * (depth + 1); }
+  std::size_t split(const Record&) { return 2 * ++depth; }
+  [[nodiscard]] std::size_t next(const Record&) const { return 2 * std::max<std::size_t>(depth, 1); }
+  std::size_t done(const Record& record) {
+    const std::size_t columns = next(record);
+    depth -= depth > 0 ? 1 : 0;
+    return columns;
+  }
+};
+
 }  // namespace
 
 std::string header_text(const Header& header) {
@@ -75,41 +125,7 @@ std::string header_text(const Header& header) {
   return "certificate version " + std::to_string(header.version) + ", " + name + ", statement " + kernel::to_hex(header.digest);
 }
 
-std::string record_text(const Record& record) {
-  const std::string name = to_string(record.type);
-  switch (record.type) {
-    case RecordType::begin_group:
-      return name + " " + std::to_string(record.group);
-    case RecordType::sweep:
-    case RecordType::boxes:
-      return name + " from node " + std::to_string(record.node) + (record.round_to_float ? ", rounded to float32" : "");
-    case RecordType::box:
-      return name + " node " + std::to_string(record.node);
-    case RecordType::tighten:
-    case RecordType::tighten_by_cases:
-      return tighten_text(record);
-    case RecordType::cut:
-      return name + " of " + plural(record.terms.size(), "term") + tree_text(record.tree);
-    case RecordType::define_hints:
-      return name + " " + std::to_string(record.hints_id) + hints_text(record.hints);
-    case RecordType::conclude:
-      return name + cases_text(record) + hints_text(record.hints);
-    case RecordType::conclude_with:
-      return name + cases_text(record) + " hints " + std::to_string(record.hints_id) + ", " + plural(record.hints.beta.size(), "beta");
-    case RecordType::split_zero:
-    case RecordType::split_f32:
-    case RecordType::split_f64:
-      return name + " node " + std::to_string(record.node) + "[" + std::to_string(record.element) + "] at " + number(record.threshold);
-    case RecordType::witness:
-      return name + " for case " + std::to_string(record.witness.case_index) + ", " + plural(record.witness.inputs.size(), "coordinate");
-    case RecordType::end_group:
-    case RecordType::empty:
-    case RecordType::next:
-    case RecordType::done:
-      return name;
-  }
-  return name;
-}
+std::string record_text(const Record& record) { return visit(record, Words{}); }
 
 std::string summary_text(const Summary& summary) {
   std::string text;
@@ -130,7 +146,7 @@ std::string summary_text(const Summary& summary) {
 
 Outcome<Summary> dump(Reader& reader, const std::function<void(const std::string&)>& line) {
   Summary summary;
-  std::size_t depth = 0, indent = 0;
+  Indent indent;
   while (true) {
     const auto next = reader.next(nullptr);
     if (!next) return next.rejection();
@@ -139,17 +155,11 @@ Outcome<Summary> dump(Reader& reader, const std::function<void(const std::string
     const auto type = static_cast<std::size_t>(record.type);
     ++summary.records[type];
     summary.bytes[type] += record.bytes;
-    const bool splits = record.type >= RecordType::split_zero && record.type <= RecordType::split_f64;
-    const bool side_ends = record.type == RecordType::next || record.type == RecordType::done;
-    const bool group_edge =
-        record.type == RecordType::begin_group || record.type == RecordType::end_group || record.type == RecordType::witness;
-    indent = group_edge ? 0 : 2 * (depth + 1) - (side_ends && depth > 0 ? 2 : 0);
-    std::string text(std::min(indent, kMaxIndent), ' ');
-    if (indent > kMaxIndent) text.append("(").append(std::to_string(depth)).append(") ");
+    const std::size_t depth = indent.depth, columns = visit(record, indent);
+    std::string text(std::min(columns, kMaxIndent), ' ');
+    if (columns > kMaxIndent) text.append("(").append(std::to_string(depth)).append(") ");
     if (line) line(text.append(record_text(record)));
-    if (splits) ++depth;
-    if (record.type == RecordType::done && depth > 0) --depth;
-    summary.depth = std::max(summary.depth, depth);
+    summary.depth = std::max(summary.depth, indent.depth);
   }
   summary.frames = reader.frames();
   summary.file_bytes = reader.bytes_read();

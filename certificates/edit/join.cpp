@@ -37,59 +37,48 @@ struct Place {
     return in_group && group == branch.group && literals.size() >= branch.literals.size() &&
            std::equal(branch.literals.begin(), branch.literals.end(), literals.begin());
   }
-
-  // False where the record does not belong there.
-  bool go(const Record& record) {
-    switch (record.type) {
-      case RecordType::begin_group:
-        group = record.group;
-        return !std::exchange(in_group, true);
-      case RecordType::end_group:
-        return std::exchange(in_group, false) && literals.empty();
-      case RecordType::split_zero:
-      case RecordType::split_f32:
-      case RecordType::split_f64:
-        literals.push_back({record.node, record.element, false, record.threshold});
-        return in_group;
-      case RecordType::next:
-        return !literals.empty() && !std::exchange(literals.back().at_least, true);
-      case RecordType::done: {
-        const bool closes = !literals.empty() && literals.back().at_least;
-        if (closes) literals.pop_back();
-        return closes;
-      }
-      case RecordType::witness:
-        return !in_group;
-      default:
-        return in_group;
-    }
-  }
 };
 
-// The record that the reader returned last.
-void copy(const Reader& reader, const Record& record, Writer& writer) {
-  switch (record.type) {
-    case RecordType::begin_group:
-      return writer.begin_group(record.group);
-    case RecordType::end_group:
-      return writer.end_group();
-    case RecordType::split_zero:
-    case RecordType::split_f32:
-    case RecordType::split_f64:
-      return writer.split(record.node, record.element, record.threshold);
-    case RecordType::next:
-      return writer.next();
-    case RecordType::done:
-      return writer.done();
-    case RecordType::witness:
-      return writer.witness(record.witness);
-    default: {
-      Fragment step;
-      step.copy(reader.encoded());
-      writer.append(step);
-    }
+// To the place behind each record; false where the record does not belong there.
+struct Move : StepsAlike<Move> {
+  Place& at;
+  explicit Move(Place& place) : at(place) {}
+  bool begin_group(const Record& record) const {
+    at.group = record.group;
+    return !std::exchange(at.in_group, true);
   }
-}
+  bool end_group(const Record&) const { return std::exchange(at.in_group, false) && at.literals.empty(); }
+  bool split(const Record& record) const {
+    at.literals.push_back(record.at_most());
+    return at.in_group;
+  }
+  bool next(const Record&) const { return !at.literals.empty() && !std::exchange(at.literals.back().at_least, true); }
+  bool done(const Record&) const {
+    const bool closes = !at.literals.empty() && at.literals.back().at_least;
+    if (closes) at.literals.pop_back();
+    return closes;
+  }
+  bool witness(const Record&) const { return !at.in_group; }
+  bool step(const Record&) const { return at.in_group; }
+};
+
+// Writes the record that the reader returned last.
+struct Copy : StepsAlike<Copy> {
+  const Reader& from;
+  Writer& to;
+  Copy(const Reader& reader, Writer& writer) : from(reader), to(writer) {}
+  void begin_group(const Record& record) const { to.begin_group(record.group); }
+  void end_group(const Record&) const { to.end_group(); }
+  void split(const Record& record) const { to.split(record.node, record.element, record.threshold); }
+  void next(const Record&) const { to.next(); }
+  void done(const Record&) const { to.done(); }
+  void witness(const Record& record) const { to.witness(record.witness); }
+  void step(const Record&) const {
+    Fragment record;
+    record.copy(from.encoded());
+    to.append(record);
+  }
+};
 
 Outcome<std::unique_ptr<Reader>> open(const std::string& path) {
   auto reader = Reader::open(path);
@@ -121,7 +110,7 @@ class Join {
         if (!next) return in(path, next.rejection());
         if (next.value() == nullptr) break;
         const Record& record = *next.value();
-        if (!place.go(record)) return misplaced(path, record);
+        if (!visit(record, Move(place))) return misplaced(path, record);
         if (record.type == RecordType::witness) witness_ = {path, record.witness};
       }
       if (place.in_group) return fault("join.structure", path, "end_group at its end", "an open group", "solve the cube again");
@@ -150,8 +139,8 @@ class Join {
       const auto next = source.value()->next(&problem_.graph());
       if (!next) return in(root, next.rejection());
       if (next.value() == nullptr) break;
-      if (!place.go(*next.value())) return misplaced(root, *next.value());
-      copy(*source.value(), *next.value(), writer_);
+      if (!visit(*next.value(), Move(place))) return misplaced(root, *next.value());
+      visit(*next.value(), Copy(*source.value(), writer_));
     }
     if (cube < cubes_.size())
       return fault("join.structure", root, "records up to each cube", "an end before " + cubes_[cube].name,
@@ -178,8 +167,8 @@ class Join {
       const auto next = source.value()->next(&problem_.graph());
       if (!next) return in(path, next.rejection());
       if (next.value() == nullptr) break;
-      if (!place.go(*next.value())) return misplaced(path, *next.value());
-      if (arrived && place.is_inside(branch)) copy(*source.value(), *next.value(), writer_);
+      if (!visit(*next.value(), Move(place))) return misplaced(path, *next.value());
+      if (arrived && place.is_inside(branch)) visit(*next.value(), Copy(*source.value(), writer_));
       arrived = arrived || place == branch;
     }
     if (!arrived) return fault("join.structure", path, "the splits that lead to its cube", "others", "solve the cube again");

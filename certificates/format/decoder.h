@@ -32,9 +32,9 @@ class Decoder {
     const std::uint8_t type = cursor.byte();
     record_.type = static_cast<RecordType>(type);
     if (type < 1 || type > kRecordTypes)
-      cursor.fail("certificate.record", "a known record type (1..17)", std::to_string(type));
+      cursor.fail("certificate.record", "a known record type (1.." + std::to_string(kRecordTypes) + ")", std::to_string(type));
     else
-      decode();
+      visit(record_, Fields{*this});
     record_.bytes = cursor.offset() - record_.offset;
     return &record_;
   }
@@ -65,49 +65,38 @@ class Decoder {
     std::uint64_t values;  // in its arrays
   };
 
-  void decode() {
-    switch (record_.type) {
-      case RecordType::begin_group:
-        record_.group = cursor.varint();
-        return;
-      case RecordType::end_group:
-        return forget(0);
-      case RecordType::sweep:
-        record_.round_to_float = cursor.byte() != 0;
-        [[fallthrough]];
-      case RecordType::box:
-      case RecordType::boxes:
-        record_.node = node();
-        return;
-      case RecordType::tighten:
-      case RecordType::tighten_by_cases:
-        return tighten();
-      case RecordType::cut:
-        return cut();
-      case RecordType::define_hints:
-        return define();
-      case RecordType::conclude:
-        cases();
-        return hints(cursor.byte());
-      case RecordType::conclude_with:
-        cases();
-        return defined();
-      case RecordType::empty:
-        return;
-      case RecordType::split_zero:
-      case RecordType::split_f32:
-      case RecordType::split_f64:
-        return split();
-      case RecordType::next:
-        return forget(depth_);
-      case RecordType::done:
-        forget(depth_);
-        depth_ -= depth_ > 0 ? 1 : 0;
-        return;
-      case RecordType::witness:
-        return witness();
+  // What stands behind the type byte of each kind.
+  struct Fields {
+    Decoder& of;
+    void begin_group(const Record&) const { of.record_.group = of.cursor.varint(); }
+    void end_group(const Record&) const { of.forget(0); }
+    void sweep(const Record&) const {
+      of.record_.round_to_float = of.cursor.byte() != 0;
+      of.record_.node = of.node();
     }
-  }
+    void boxes(const Record&) const { of.record_.node = of.node(); }
+    void box(const Record&) const { of.record_.node = of.node(); }
+    void tighten(const Record&) const { of.tighten(); }
+    void tighten_by_cases(const Record&) const { of.tighten(); }
+    void cut(const Record&) const { of.cut(); }
+    void define_hints(const Record&) const { of.define(); }
+    void conclude(const Record&) const {
+      of.cases();
+      of.hints(of.cursor.byte());
+    }
+    void conclude_with(const Record&) const {
+      of.cases();
+      of.defined();
+    }
+    void empty(const Record&) const {}
+    void split(const Record&) const { of.split(); }
+    void next(const Record&) const { of.forget(of.depth_); }
+    void done(const Record&) const {
+      of.forget(of.depth_);
+      of.depth_ -= of.depth_ > 0 ? 1 : 0;
+    }
+    void witness(const Record&) const { of.witness(); }
+  };
 
   // A branch with this many open splits ends: what it and its descendants defined is out of force.
   void forget(std::size_t depth) {

@@ -2,7 +2,9 @@
 
 #include "certificates/format/format.h"
 
+#include <algorithm>
 #include <array>
+#include <utility>
 
 namespace assay::certificate {
 namespace {
@@ -24,9 +26,12 @@ constexpr Tables make_tables() {
 }
 
 constexpr Tables kTables = make_tables();
-constexpr std::array<const char*, kRecordTypes + 1> kNames{
-    "?",     "begin_group", "end_group", "sweep", "box",  "tighten", "define_hints",     "conclude", "conclude_with", "empty",
-    "split", "split",       "split",     "next",  "done", "witness", "tighten_by_cases", "cut",      "boxes"};
+
+#define ASSAY_NAME(number, name, member) {number, #member},
+constexpr std::array<std::pair<std::size_t, const char*>, kRecordTypes + 1> kNames{{{0, "?"}, ASSAY_RECORDS(ASSAY_NAME, ASSAY_NAME)}};
+#undef ASSAY_NAME
+static_assert(std::ranges::all_of(kNames, [](const auto& name) { return &name == &kNames[name.first]; }),
+              "types are counted without a gap");
 
 }  // namespace
 
@@ -44,6 +49,6 @@ std::uint32_t crc32c(std::uint32_t crc, std::string_view bytes) {
   return ~crc;
 }
 
-const char* to_string(RecordType type) { return kNames.at(static_cast<std::size_t>(type)); }
+const char* to_string(RecordType type) { return kNames.at(static_cast<std::size_t>(type)).second; }
 
 }  // namespace assay::certificate

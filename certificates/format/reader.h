@@ -7,10 +7,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "certificates/format/case_step.h"
-#include "certificates/format/format.h"
+#include "certificates/format/record.h"
 #include "kernel/kernel.h"
 #include "semantics/outcome.h"
 
@@ -20,28 +18,6 @@ struct Header {
   std::uint8_t version = 0;
   kernel::Digest digest{};
   std::string semantics;
-};
-
-// One record; the members that its type does not use are empty.
-struct Record {
-  RecordType type = RecordType::empty;
-  std::uint64_t number = 0;                    // from 1
-  std::uint64_t offset = 0, bytes = 0;         // in the file
-  std::uint64_t values = 0;                    // of all arrays: a few bytes may stand for many
-  std::uint64_t group = 0;                     // begin_group
-  NodeId node = 0;                             // sweep (first), box, both kinds of tighten, splits
-  std::uint32_t element = 0;                   // splits
-  double threshold = 0;                        // splits; finite
-  bool round_to_float = false;                 // sweep, both kinds of tighten
-  bool claimed = false;                        // tighten
-  kernel::Selection selection;                 // both kinds of tighten
-  kernel::Claims claims;                       // tighten
-  std::uint32_t hints_id = 0;                  // define_hints, conclude_with
-  kernel::Hints hints;                         // tighten, conclude, define_hints; conclude_with: the defined ones with their own beta
-  std::vector<certificate::CaseStep> tree;     // tighten_by_cases, cut
-  std::vector<kernel::Cut::Term> terms;        // cut
-  std::vector<kernel::CaseMultipliers> cases;  // conclude, conclude_with
-  kernel::Witness witness;
 };
 
 class Decoder;

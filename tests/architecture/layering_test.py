@@ -32,7 +32,7 @@ MAY_INCLUDE = {
     "certificates/check": ["kernel/", "semantics/", "certificates/format/"],
     "certificates/search": ["kernel/", "semantics/", "formats/", "certificates/format/", "certificates/check/"],
     "certificates/edit": ["kernel/", "semantics/", "certificates/format/", "certificates/check/", "certificates/search/cube.h"],
-    "certificates/edit/trim": ["kernel/", "semantics/", "certificates/format/", "certificates/check/", "certificates/search/"],
+    "certificates/edit/trim": ["kernel/", "semantics/", "certificates/format/", "certificates/check/", "certificates/edit/", "certificates/search/"],
     "runtime": ["semantics/outcome.h", "semantics/demand.h", "semantics/graph/", "semantics/numbers/rational.h", "formats/"],
     "gpu": ["semantics/outcome.h", "semantics/demand.h", "semantics/graph/", "runtime/"],
     "training": ["semantics/outcome.h", "semantics/demand.h", "semantics/graph/", "runtime/", "formats/", "gpu/devices.h", "training/reference/numbers.h"],

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "certificates/format/reader.h"
+#include "certificates/format/record.h"
 #include "certificates/format/writer.h"
 
 namespace assay::fuzz {
@@ -20,62 +20,48 @@ inline std::string varint(std::uint64_t value) {
 
 inline void put_byte(std::string& out, std::uint64_t byte) { out += static_cast<char>(byte); }
 
-inline std::string written(const certificate::Record& record) {
-  std::string out;
-  certificate::Fragment step;
-  const kernel::Claims* claims = record.claimed ? &record.claims : nullptr;
-  put_byte(out, static_cast<std::uint64_t>(record.type));
-  switch (record.type) {
-    case certificate::RecordType::begin_group:
-      return out + varint(record.group);
-    case certificate::RecordType::end_group:
-    case certificate::RecordType::next:
-    case certificate::RecordType::done:
-    case certificate::RecordType::empty:
-      return out;
-    case certificate::RecordType::sweep:
-      step.sweep(record.node, record.round_to_float);
-      return step.bytes();
-    case certificate::RecordType::boxes:
-      step.boxes(record.node);
-      return step.bytes();
-    case certificate::RecordType::box:
-      step.box(record.node);
-      return step.bytes();
-    case certificate::RecordType::tighten:
-      step.tighten(record.node, record.selection, record.hints, claims, record.round_to_float);
-      return step.bytes();
-    case certificate::RecordType::tighten_by_cases:
-      step.tighten_by_cases(record.node, record.selection, record.tree, record.round_to_float);
-      return step.bytes();
-    case certificate::RecordType::cut:
-      step.cut(record.terms, record.tree);
-      return step.bytes();
-    case certificate::RecordType::define_hints:
-      step.define_hints(record.hints_id, record.hints);
-      return step.bytes();
-    case certificate::RecordType::conclude:
-      step.conclude(record.cases, record.hints);
-      return step.bytes();
-    case certificate::RecordType::conclude_with:
-      step.conclude_with(record.cases, record.hints_id, record.hints.beta);
-      return step.bytes();
-    case certificate::RecordType::split_zero:
-    case certificate::RecordType::split_f32:
-    case certificate::RecordType::split_f64: {
-      out[0] = static_cast<char>(certificate::RecordType::split_f64);
-      out += varint(record.node) + varint(record.element);
-      const auto bits = std::bit_cast<std::uint64_t>(record.threshold);
-      for (int i = 0; i < 8; ++i) put_byte(out, bits >> (8 * i) & 255);
-      return out;
-    }
-    case certificate::RecordType::witness:
-      out += varint(record.witness.case_index) + varint(record.witness.inputs.size());
-      for (const Rational& x : record.witness.inputs) out += varint(x.to_string().size()) + x.to_string();
-      return out;
+// The bytes of each kind of record; a split's threshold as a binary64, whatever it was.
+struct Written {
+  using Record = certificate::Record;
+  certificate::Fragment steps;
+
+  static std::string type(const Record& record) { return std::string(1, static_cast<char>(record.type)); }
+  static std::string begin_group(const Record& record) { return type(record) + varint(record.group); }
+  static std::string end_group(const Record& record) { return type(record); }
+  static std::string next(const Record& record) { return type(record); }
+  static std::string done(const Record& record) { return type(record); }
+  static std::string split(const Record& record) {
+    std::string out(1, static_cast<char>(certificate::RecordType::split_f64));
+    out += varint(record.node) + varint(record.element);
+    const auto bits = std::bit_cast<std::uint64_t>(record.threshold);
+    for (int i = 0; i < 8; ++i) put_byte(out, bits >> (8 * i) & 255);
+    return out;
   }
-  return out;
-}
+  static std::string witness(const Record& record) {
+    std::string out = type(record) + varint(record.witness.case_index) + varint(record.witness.inputs.size());
+    for (const Rational& x : record.witness.inputs) out += varint(x.to_string().size()) + x.to_string();
+    return out;
+  }
+  std::string sweep(const Record& record) { return steps.sweep(record.node, record.round_to_float), steps.bytes(); }
+  std::string boxes(const Record& record) { return steps.boxes(record.node), steps.bytes(); }
+  std::string box(const Record& record) { return steps.box(record.node), steps.bytes(); }
+  std::string tighten(const Record& record) {
+    const kernel::Claims* claims = record.claimed ? &record.claims : nullptr;
+    return steps.tighten(record.node, record.selection, record.hints, claims, record.round_to_float), steps.bytes();
+  }
+  std::string tighten_by_cases(const Record& record) {
+    return steps.tighten_by_cases(record.node, record.selection, record.tree, record.round_to_float), steps.bytes();
+  }
+  std::string cut(const Record& record) { return steps.cut(record.terms, record.tree), steps.bytes(); }
+  std::string define_hints(const Record& record) { return steps.define_hints(record.hints_id, record.hints), steps.bytes(); }
+  std::string conclude(const Record& record) { return steps.conclude(record.cases, record.hints), steps.bytes(); }
+  std::string conclude_with(const Record& record) {
+    return steps.conclude_with(record.cases, record.hints_id, record.hints.beta), steps.bytes();
+  }
+  std::string empty(const Record&) { return steps.empty(), steps.bytes(); }
+};
+
+inline std::string written(const certificate::Record& record) { return visit(record, Written{}); }
 
 inline std::string written(const std::vector<certificate::Record>& records) {
   std::string out;

@@ -6,11 +6,9 @@
 #include <utility>
 
 #include "certificates/check/refutations.h"
-#include "certificates/check/session.h"
-#include "certificates/format/format.h"
+#include "certificates/edit/steps.h"
 
 namespace assay::certificate {
-
 namespace {
 
 constexpr std::size_t kMostSplits = 1000;                        // one behind the other: each is a step of recursion
@@ -21,58 +19,59 @@ Rejection misshapen(std::string required, std::string found) {
           std::move(required),       std::move(found), "check it as it is: assay-check takes every certificate"};
 }
 
-class ProofReader {
+class ProofReader : public StepsAlike<ProofReader> {
  public:
   ProofReader(std::unique_ptr<Reader> reader, const Graph& graph) : reader_(std::move(reader)), graph_(graph) {}
 
   Outcome<std::vector<ProofGroup>> read() {
-    std::vector<ProofGroup> groups;
-    std::vector<Open> open;  // from the group's root to the innermost branch
-    const auto enter = [&](ProofBranch& branch) { open.push_back({&branch, &branch}); };
-    const auto is_in = [&](ProofBranch ProofFork::*half) {
-      return open.size() >= 2 && open.back().branch == &(open[open.size() - 2].end->fork.get()->*half);
-    };
     while (true) {
       const auto next = reader_->next(&graph_);
       if (!next) return next.rejection();
-      if (next.value() == nullptr) return groups;
-      const Record& record = *next.value();
-      const bool expected = record.type == RecordType::begin_group ? open.empty() : !open.empty();
-      if (record.type == RecordType::witness) return misshapen("a proof of unsat", "a witness");
-      if (!expected) return misshapen("groups one after the other", "record " + std::to_string(record.number) + " elsewhere");
-      switch (record.type) {
-        case RecordType::begin_group:
-          groups.push_back({record.group, {}});
-          enter(groups.back().root);
-          break;
-        case RecordType::end_group:
-          if (open.size() != 1) return misshapen("whole splits", "end_group in a split");
-          open.clear();
-          break;
-        case RecordType::split_zero:
-        case RecordType::split_f32:
-        case RecordType::split_f64: {
-          ProofFork& fork = *(open.back().end->fork = std::make_unique<ProofFork>());
-          fork.at_most = {record.node, record.element, false, record.threshold};
-          enter(fork.left);
-          break;
-        }
-        case RecordType::next:
-          if (!is_in(&ProofFork::left)) return misshapen("whole splits", "next elsewhere");
-          open.pop_back();
-          enter(open.back().end->fork->right);
-          break;
-        case RecordType::done:
-          if (!is_in(&ProofFork::right)) return misshapen("whole splits", "done elsewhere");
-          open.pop_back();
-          open.back().end = &open.back().end->fork->rest;
-          if (++open.back().splits > kMostSplits)
-            return misshapen("fewer splits one behind the other", "more than " + std::to_string(kMostSplits));
-          break;
-        default:
-          open.back().end->steps.push_back({record, std::string(reader_->encoded())});
-      }
+      if (next.value() == nullptr) return std::move(groups_);
+      if (auto taken = visit(*next.value(), *this); !taken) return taken.rejection();
     }
+  }
+
+  Outcome<Done> begin_group(const Record& record) {
+    if (!open_.empty()) return elsewhere(record);
+    groups_.push_back({record.group, {}});
+    enter(groups_.back().root);
+    return Done{};
+  }
+  Outcome<Done> end_group(const Record& record) {
+    if (open_.empty()) return elsewhere(record);
+    if (open_.size() != 1) return misshapen("whole splits", "end_group in a split");
+    open_.clear();
+    return Done{};
+  }
+  Outcome<Done> split(const Record& record) {
+    if (open_.empty()) return elsewhere(record);
+    ProofFork& fork = *(open_.back().end->fork = std::make_unique<ProofFork>());
+    fork.at_most = record.at_most();
+    enter(fork.left);
+    return Done{};
+  }
+  Outcome<Done> next(const Record& record) {
+    if (open_.empty()) return elsewhere(record);
+    if (!is_in(&ProofFork::left)) return misshapen("whole splits", "next elsewhere");
+    open_.pop_back();
+    enter(open_.back().end->fork->right);
+    return Done{};
+  }
+  Outcome<Done> done(const Record& record) {
+    if (open_.empty()) return elsewhere(record);
+    if (!is_in(&ProofFork::right)) return misshapen("whole splits", "done elsewhere");
+    open_.pop_back();
+    open_.back().end = &open_.back().end->fork->rest;
+    if (++open_.back().splits > kMostSplits)
+      return misshapen("fewer splits one behind the other", "more than " + std::to_string(kMostSplits));
+    return Done{};
+  }
+  static Outcome<Done> witness(const Record&) { return misshapen("a proof of unsat", "a witness"); }
+  Outcome<Done> step(const Record& record) {
+    if (open_.empty()) return elsewhere(record);
+    open_.back().end->steps.push_back({record, std::string(reader_->encoded())});
+    return Done{};
   }
 
  private:
@@ -81,8 +80,18 @@ class ProofReader {
     std::size_t splits = 0;     // that are
   };
 
+  static Rejection elsewhere(const Record& record) {
+    return misshapen("groups one after the other", "record " + std::to_string(record.number) + " elsewhere");
+  }
+  void enter(ProofBranch& branch) { open_.push_back({&branch, &branch}); }
+  [[nodiscard]] bool is_in(ProofBranch ProofFork::*half) const {
+    return open_.size() >= 2 && open_.back().branch == &(open_[open_.size() - 2].end->fork.get()->*half);
+  }
+
   std::unique_ptr<Reader> reader_;
   const Graph& graph_;
+  std::vector<ProofGroup> groups_;
+  std::vector<Open> open_;  // from the group's root to the innermost branch
 };
 
 void write(const ProofBranch& branch, Writer& writer) {
@@ -117,31 +126,6 @@ void write_proof(const std::vector<ProofGroup>& groups, Writer& writer) {
     writer.begin_group(one.group);
     write(one.root, writer);
     writer.end_group();
-  }
-}
-
-Outcome<Done> take_step(const kernel::Problem& problem, const Record& record, kernel::Scope& scope,
-                        std::optional<kernel::Refutation>& closed) {
-  switch (record.type) {
-    case RecordType::sweep:
-      return sweep(problem, scope, record.node, record.round_to_float);
-    case RecordType::boxes:
-      return propagate_boxes(problem, scope, record.node);
-    case RecordType::box:
-      return scope.propagate_box(record.node);
-    case RecordType::tighten:
-      return scope.tighten(record.node, record.selection, record.hints, record.claimed ? &record.claims : nullptr, record.round_to_float);
-    case RecordType::tighten_by_cases:
-      return tighten_by_cases(scope, record.node, record.selection, record.tree, record.round_to_float);
-    case RecordType::cut:
-      return cut_by_cases(scope, record.terms, record.tree);
-    case RecordType::conclude:
-    case RecordType::conclude_with:
-      return merge_into(closed, scope.conclude(record.cases, record.hints));
-    case RecordType::empty:
-      return merge_into(closed, scope.empty());
-    default:
-      return Done{};  // definitions are in the records that use them
   }
 }
 

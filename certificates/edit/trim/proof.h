@@ -42,9 +42,6 @@ struct ProofGroup {
 [[nodiscard]] Outcome<std::vector<ProofGroup>> read_proof(const std::string& path, const kernel::Problem& problem);
 void write_proof(const std::vector<ProofGroup>& groups, Writer& writer);
 
-// One step on a scope; what it concludes is merged into `closed`.
-[[nodiscard]] Outcome<Done> take_step(const kernel::Problem& problem, const Record& record, kernel::Scope& scope,
-                                      std::optional<kernel::Refutation>& closed);
 // What the branch refutes, from its own steps and splits.
 [[nodiscard]] Outcome<kernel::Refutation> replay_branch(const kernel::Problem& problem, const ProofBranch& branch, kernel::Scope scope);
 // What the steps and splits of `branch` refute on a scope that was reached by its first `steps` steps.

@@ -10,11 +10,10 @@
 #include <span>
 #include <utility>
 
+#include "certificates/edit/steps.h"
 #include "certificates/edit/trim/influence.h"
-#include "certificates/format/format.h"
 
 namespace assay::certificate {
-
 namespace {
 
 constexpr std::size_t kMostConclusions = 256;  // whose influence is found
@@ -32,10 +31,22 @@ bool is_refinement(const Record& record) {
          hints.cuts.empty();
 }
 
-bool derives(const Record& record) {
-  return record.type == RecordType::box || record.type == RecordType::boxes || record.type == RecordType::tighten ||
-         record.type == RecordType::define_hints;
-}
+// Steps at which nothing else happens than that facts are derived, or hints defined.
+struct Derives : StructureAlike<Derives> {
+  static bool structure(const Record&) { return false; }
+  static bool box(const Record&) { return true; }
+  static bool boxes(const Record&) { return true; }
+  static bool tighten(const Record&) { return true; }
+  static bool define_hints(const Record&) { return true; }
+  // These take all steps before them into account.
+  static bool sweep(const Record&) { return false; }
+  static bool tighten_by_cases(const Record&) { return false; }
+  static bool cut(const Record&) { return false; }
+  static bool conclude(const Record&) { return false; }
+  static bool conclude_with(const Record&) { return false; }
+  static bool empty(const Record&) { return false; }
+};
+bool derives(const Record& record) { return visit(record, Derives{}); }
 
 struct Conclusion {
   kernel::Scope scope;

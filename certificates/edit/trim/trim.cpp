@@ -8,22 +8,30 @@
 #include <ranges>
 #include <utility>
 
+#include "certificates/edit/steps.h"
 #include "certificates/edit/trim/root.h"
-#include "certificates/format/format.h"
 #include "certificates/search/network/network.h"
 
 namespace assay::certificate {
-
 namespace {
 
 bool is_conclusion(const Record& record) { return record.type == RecordType::conclude || record.type == RecordType::conclude_with; }
 
 // To the branch above: nothing but the multipliers of conclusions depends on the depth, or on the cuts that the branch has.
-bool is_movable(const Record& record) {
-  const bool depends = record.type == RecordType::define_hints || record.type == RecordType::tighten_by_cases ||
-                       record.type == RecordType::cut || !record.hints.beta.empty() || !record.hints.cuts.empty();
-  return is_conclusion(record) || !depends;
-}
+struct Movable : StructureAlike<Movable> {
+  static bool structure(const Record&) { return false; }
+  static bool sweep(const Record&) { return true; }
+  static bool boxes(const Record&) { return true; }
+  static bool box(const Record&) { return true; }
+  static bool tighten(const Record& record) { return record.hints.beta.empty() && record.hints.cuts.empty(); }
+  static bool tighten_by_cases(const Record&) { return false; }
+  static bool cut(const Record&) { return false; }
+  static bool define_hints(const Record&) { return false; }
+  static bool conclude(const Record&) { return true; }
+  static bool conclude_with(const Record&) { return true; }
+  static bool empty(const Record&) { return true; }
+};
+bool is_movable(const Record& record) { return visit(record, Movable{}); }
 
 bool begins_with_sweep(const ProofBranch& branch) { return !branch.steps.empty() && branch.steps[0].record.type == RecordType::sweep; }
 

@@ -1,0 +1,16 @@
+// take_step(): one step of a certificate on a scope of the kernel, for those who keep the branches themselves.
+#pragma once
+
+#include <optional>
+
+#include "certificates/format/record.h"
+#include "kernel/kernel.h"
+#include "semantics/outcome.h"
+
+namespace assay::certificate {
+
+// What it concludes is merged into `closed`. Rejections are the kernel's.
+[[nodiscard]] Outcome<Done> take_step(const kernel::Problem& problem, const Record& record, kernel::Scope& scope,
+                                      std::optional<kernel::Refutation>& closed);
+
+}  // namespace assay::certificate

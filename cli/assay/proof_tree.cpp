@@ -11,107 +11,9 @@
 namespace assay::cli {
 namespace {
 
-using certificate::Record;
+using certificate::ProofTree;
 using certificate::RecordType;
 using Part = ProofTree::Part;
-
-// Takes the records in their order.
-class Builder {
- public:
-  explicit Builder(ProofTree& tree) : tree_(tree) {}
-
-  void take(const Record& record) {
-    const auto type = static_cast<std::size_t>(record.type);
-    ++tree_.summary.records[type];
-    tree_.summary.bytes[type] += record.bytes;
-    switch (record.type) {
-      case RecordType::begin_group:
-        open({-1, 0, record.group});
-        break;
-      case RecordType::split_zero:
-      case RecordType::split_f32:
-      case RecordType::split_f64:
-        split(record);
-        break;
-      case RecordType::next:
-        close_side();
-        break;
-      case RecordType::done:
-      case RecordType::end_group:
-        close_side();
-        pop();
-        break;
-      case RecordType::witness:
-        tree_.has_witness = true;
-        tree_.witness = record.witness;
-        break;
-      case RecordType::conclude:
-      case RecordType::conclude_with:
-      case RecordType::empty:
-        if (!open_.empty()) ++tree_.parts[open_.back()].conclusions;
-        break;
-      case RecordType::sweep:
-      case RecordType::boxes:
-      case RecordType::box:
-      case RecordType::tighten:
-      case RecordType::tighten_by_cases:
-      case RecordType::cut:
-      case RecordType::define_hints:
-        if (!open_.empty()) ++tree_.parts[open_.back()].steps;
-        break;
-    }
-    if (!open_.empty()) tree_.parts[open_.back()].bytes += record.bytes;
-  }
-
- private:
-  void open(Part part) {
-    part.first_leaf = tree_.leaves;
-    open_.push_back(tree_.parts.size());
-    is_split_.push_back(false);
-    tree_.summary.depth = std::max(tree_.summary.depth, part.depth);
-    tree_.parts.push_back(part);
-  }
-
-  void split(const Record& record) {
-    ++tree_.splits;
-    Part part;
-    if (!open_.empty()) {
-      is_split_.back() = true;
-      const Part& above = tree_.parts[open_.back()];
-      part.parent = static_cast<std::int64_t>(open_.back());
-      part.depth = above.depth + 1;
-      part.group = above.group;
-    }
-    part.node = record.node;
-    part.element = record.element;
-    part.threshold = record.threshold;
-    open(part);
-  }
-
-  // A side of a split, or a whole group, that is not split itself is a leaf.
-  void close_side() {
-    if (open_.empty()) return;
-    if (!is_split_.back()) {
-      const std::size_t depth = tree_.parts[open_.back()].depth;
-      if (tree_.leaves_at.size() <= depth) tree_.leaves_at.resize(depth + 1, 0);
-      ++tree_.leaves_at[depth];
-      ++tree_.leaves;
-    }
-    is_split_.back() = false;
-  }
-
-  void pop() {
-    if (open_.empty()) return;
-    Part& part = tree_.parts[open_.back()];
-    part.leaves = tree_.leaves - part.first_leaf;
-    open_.pop_back();
-    is_split_.pop_back();
-  }
-
-  ProofTree& tree_;
-  std::vector<std::size_t> open_;  // the groups and splits that the next record is in
-  std::vector<bool> is_split_;     // of each: its present side has a split
-};
 
 std::string leaves_text(std::uint64_t leaves) { return std::to_string(leaves) + (leaves == 1 ? " leaf" : " leaves"); }
 
@@ -206,17 +108,8 @@ pages::Table witness_table(const kernel::Witness& witness) {
 Outcome<ProofTree> read_proof_tree(const std::string& path) {
   auto reader = certificate::Reader::open(path);
   if (!reader) return recognised(in_file(reader.rejection(), path), path, FileKind::certificate);
-  ProofTree tree;
-  tree.header = reader.value()->header();
-  Builder builder(tree);
-  while (true) {
-    const auto next = reader.value()->next(nullptr);
-    if (!next) return in_file(next.rejection(), path);
-    if (next.value() == nullptr) break;
-    builder.take(*next.value());
-  }
-  tree.summary.frames = reader.value()->frames();
-  tree.summary.file_bytes = reader.value()->bytes_read();
+  auto tree = certificate::read_tree(*reader.value());
+  if (!tree) return in_file(tree.rejection(), path);
   return tree;
 }
 

@@ -1,9 +1,9 @@
-// Replay: each record becomes a step of a Session. With a team many records are read before they are replayed: where a thread is idle it gets
-// the right branch of the outermost split that is open, and that is whole among them. The thread whose branch ends second goes on behind the
-// split; nobody waits. The calling thread reads the records that follow before it takes part. Records wait as the file has them, and the
-// thread that replays one decodes it again: no memory is taken in one thread and given back in another.
-
-#include "certificates/check/replay.h"
+// replay_by_team(): replay by several threads. serial.cpp says what a record means; here is who takes which.
+//
+// Many records are read before they are replayed: where a thread is idle it gets the right branch of the outermost split that is open, and that
+// is whole among them. The thread whose branch ends second goes on behind the split; nobody waits. The calling thread reads the records that
+// follow before it takes part. Records wait as the file has them, and the thread that replays one decodes it again: no memory is taken in one
+// thread and given back in another. What the threads do not accept is replayed once more in turn, so that every answer is that of serial.cpp.
 
 #include <algorithm>
 #include <atomic>
@@ -16,10 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "certificates/check/session.h"
-#include "certificates/format/decoder.h"
-#include "certificates/format/format.h"
-#include "semantics/printable.h"
+#include "certificates/check/part.h"
 
 namespace assay::certificate {
 namespace {
@@ -28,79 +25,22 @@ constexpr double kWorkAtOnce = 1e6;       // multiply-adds that a thread takes b
 constexpr std::uint64_t kFirstBatch = 8;  // the part of a batch that is read before the other threads begin
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();  // no record, no node
 
-// A certificate about executions speaks about every point of the box, and steps that bound errors as well bound without them: its steps may be
-// replayed over the reals. Its digest is then that of the same graph and property under its own semantics, which may have several names.
-bool is_same_under(const std::string& semantics, const Header& header, const kernel::Problem& problem) {
-  if (problem.floating()) return header.digest == problem.digest();
-  auto model = semantics.starts_with("binary") ? parse_execution_model(semantics) : executions::semantics_named(semantics);
-  if (!model || model.value().kind == ExecutionModel::Kind::real) return false;
-  kernel::Statement statement = problem.statement();
-  statement.semantics = std::move(model).value();
-  return header.digest == kernel::statement_digest(statement);
-}
-
-Outcome<Done> check_header(const Header& header, const kernel::Problem& problem) {
-  const std::string semantics = name_of(problem.statement().semantics);
-  if (header.semantics != semantics && is_same_under(header.semantics, header, problem)) return Done{};
-  if (header.semantics != semantics)
-    return Rejection{
-        Rejection::Kind::declined,          "certificate.semantics",     "header",
-        "a certificate about " + semantics, printable(header.semantics), "check it under the semantics that it was made for: --semantics"};
-  if (header.digest != problem.digest())
-    return Rejection{Rejection::Kind::rejected,
-                     "certificate.digest",
-                     "header",
-                     "statement " + kernel::to_hex(problem.digest()),
-                     "statement " + kernel::to_hex(header.digest),
-                     "use the model and property that the certificate was made for"};
-  return Done{};
-}
-
-class Replay {
+class Threads {
  public:
-  Replay(Reader& reader, std::shared_ptr<const kernel::Problem> problem, const ReplayLimits& limits)
-      : reader_(reader),
-        problem_(std::move(problem)),
-        limits_(limits),
-        allowed_(allowed_after(0)),
-        team_(limits.threads > 1 ? std::make_shared<Team>(limits.threads) : nullptr),
-        all_{Session(problem_, {allowed_, limits.memory}, team_), {}, {}, {}},
-        row_work_(problem_->row_work(static_cast<NodeId>(problem_->graph().nodes.size() - 1))) {}
+  explicit Threads(Replay& replay)
+      : replay_(replay), row_work_(replay.problem->row_work(static_cast<NodeId>(replay.problem->graph().nodes.size() - 1))) {}
 
-  Outcome<kernel::Theorem> run() {
-    if (auto fits = check_header(reader_.header(), *problem_); !fits) return fits.rejection();
-    if (auto accepted = team_ ? replay_by_team() : replay_in_turn(); !accepted) return accepted.rejection();
-    allow(allowed_after(reader_.bytes_read()));
-    if (all_.witness) return *std::move(all_.witness);
-    auto theorem = all_.session.theorem();
-    if (!theorem) return renamed(theorem.rejection());
-    return theorem;
-  }
-
-  [[nodiscard]] ReplayStatistics statistics() const {
-    ReplayStatistics all = all_.statistics;
-    all.work = allowed_ - all_.session.work_left();
-    all.budget = allowed_;
-    all.memory = all_.session.most_memory();
-    all.helper_seconds = team_ ? team_->helper_seconds() : 0;
-    return all;
+  Outcome<Done> run() {
+    ahead_ = read(replay_.limits.shared_bytes / kFirstBatch);
+    while (true) {
+      now_ = std::exchange(ahead_, {});
+      if (auto accepted = replay_batch(); !accepted) return accepted;
+      if (!now_.has_next) return now_.has_next.rejection();
+      if (!now_.has_next.value()) return Done{};
+    }
   }
 
  private:
-  // The session's codes as the certificate's.
-  static Rejection renamed(Rejection why) {
-    if (why.code.starts_with("session.")) why.code.replace(0, 7, "certificate");
-    return why;
-  }
-
-  // What was replayed of the certificate, or of the right branch of a split.
-  struct Part {
-    Session session;
-    ReplayStatistics statistics;
-    std::optional<kernel::Theorem> witness;
-    Decoder decoder;  // with a team
-  };
-
   // A record that was read ahead; of a split that ends within what was read, where its branches end.
   struct Held {
     std::uint64_t offset = 0;          // of the record
@@ -123,6 +63,29 @@ class Replay {
     Outcome<bool> has_next = false;  // whether records follow, or why none can be read
   };
 
+  // Notes where the splits of a batch begin and end.
+  struct Splits : StepsAlike<Splits> {
+    Splits(Batch& batch_of, std::size_t number) : batch(batch_of), at(number) {}
+    Batch& batch;
+    std::size_t at;  // of the record
+    void begin_group(const Record&) const {}
+    void end_group(const Record&) const {}
+    void split(const Record&) const { batch.open.push_back(at); }
+    void next(const Record&) const {
+      if (batch.open.empty()) return;
+      Held& split = batch.records[batch.open.back()];
+      split.next = split.next == 0 ? static_cast<std::uint32_t>(at) : kNone;  // two of them are refused in their turn
+    }
+    void done(const Record&) const {
+      if (batch.open.empty()) return;
+      Held& split = batch.records[batch.open.back()];
+      if (0 < split.next && split.next < at) split.done = static_cast<std::uint32_t>(at);
+      batch.open.pop_back();
+    }
+    void witness(const Record&) const {}
+    void step(const Record&) const {}
+  };
+
   // Records of a batch: all of them, or the right branch of a split whose left branch another task has.
   struct Task {
     Task(Part what, std::size_t begin, std::size_t behind, Task* other) : part(std::move(what)), at(begin), end(behind), left(other) {}
@@ -140,39 +103,10 @@ class Replay {
     double owed = 0;         // multiply-adds that it took and left_ does not know of
   };
 
-  [[nodiscard]] double allowed_after(std::uint64_t bytes) const {
-    return std::floor(std::min(limits_.work + limits_.work_per_byte * static_cast<double>(bytes), limits_.most_work));
-  }
-
-  void allow(double most) {
-    all_.session.allow(most - allowed_);
-    allowed_ = most;
-  }
-
-  Outcome<Done> replay_in_turn() {
-    while (true) {
-      auto record = reader_.next(&problem_->graph());
-      if (!record) return record.rejection();
-      if (record.value() == nullptr) return Done{};
-      allow(allowed_after(reader_.bytes_read()));
-      if (auto accepted = step(*record.value(), all_); !accepted) return accepted;
-    }
-  }
-
-  Outcome<Done> replay_by_team() {
-    ahead_ = read(limits_.shared_bytes / kFirstBatch);
-    while (true) {
-      now_ = std::exchange(ahead_, {});
-      if (auto accepted = replay_batch(); !accepted) return accepted;
-      if (!now_.has_next) return now_.has_next.rejection();
-      if (!now_.has_next.value()) return Done{};
-    }
-  }
-
   Batch read(std::uint64_t bytes) {
     Batch batch;
     while (true) {
-      auto record = reader_.next(&problem_->graph(), true);
+      auto record = replay_.reader.next(&replay_.problem->graph(), true);
       batch.has_next = record ? Outcome<bool>(record.value() != nullptr) : record.rejection();
       if (!batch.has_next || !batch.has_next.value() || !hold(*record.value(), batch, bytes)) return batch;
     }
@@ -183,59 +117,50 @@ class Replay {
     auto& records = batch.records;
     const std::size_t at = records.size(), begin = batch.bytes.size();
     if (records.empty()) batch.first = record.number;
-    batch.bytes += reader_.encoded();
-    records.push_back({record.offset, allowed_after(reader_.bytes_read()), 0, static_cast<std::uint32_t>(begin)});
+    batch.bytes += replay_.reader.encoded();
+    records.push_back({record.offset, replay_.allowed_after(replay_.reader.bytes_read()), 0, static_cast<std::uint32_t>(begin)});
     const auto is_before = [&](const CaseStep& step) { return !step.split || step.split->node < record.node; };
     const bool names = record.type == RecordType::tighten_by_cases && record.selection.kind != kernel::Selection::Kind::unstable;
     if (names && std::ranges::all_of(record.tree, is_before)) records[at].by_cases = record.node;
-    if (is_split(record.type)) batch.open.push_back(at);
-    if (record.type == RecordType::next && !batch.open.empty()) {
-      Held& split = records[batch.open.back()];
-      split.next = split.next == 0 ? static_cast<std::uint32_t>(at) : kNone;  // two of them are refused in their turn
-    }
-    if (record.type == RecordType::done && !batch.open.empty()) {
-      Held& split = records[batch.open.back()];
-      if (0 < split.next && split.next < at) split.done = static_cast<std::uint32_t>(at);
-      batch.open.pop_back();
-    }
+    if (is_known(record.type)) visit(record, Splits(batch, at));
     return batch.bytes.size() + sizeof(Held) * records.size() < bytes && record.type != RecordType::witness;
   }
 
   // By all threads. What they do not accept this one replays once more in turn: its answer counts.
   Outcome<Done> replay_batch() {
     if (now_.records.empty() || replay_at_once()) return Done{};
-    all_.session.leave_team();
-    ++all_.statistics.again;
+    replay_.all.session.leave_team();
+    ++replay_.all.statistics.again;
     for (std::size_t at = 0; at < now_.records.size(); ++at) {
-      allow(now_.records[at].allowed);
-      if (auto accepted = decode_and_step(at, all_); !accepted) return accepted;
+      replay_.allow(now_.records[at].allowed);
+      if (auto accepted = decode_and_step(at, replay_.all); !accepted) return accepted;
     }
     return Done{};
   }
 
   // False, and nothing has changed, where a step failed or the steps took more than was allowed at some record.
   bool replay_at_once() {
-    const double left = all_.session.work_left(), allowed = allowed_;
+    const double left = replay_.all.session.work_left(), allowed = replay_.allowed;
     double spent = allowed - left;
-    allow(now_.records.back().allowed);
-    left_ = all_.session.work_left();
+    replay_.allow(now_.records.back().allowed);
+    left_ = replay_.all.session.work_left();
     has_failed_ = false;
-    Task whole(all_, 0, now_.records.size(), nullptr);
+    Task whole(replay_.all, 0, now_.records.size(), nullptr);
     std::packaged_task<void()> job([&] { go(&whole); });
-    if (!team_->give(job)) job();
+    if (!replay_.team->give(job)) job();
     {
-      const Helps in_the_end{*team_};
-      if (now_.has_next && now_.has_next.value()) ahead_ = read(limits_.shared_bytes);
+      const Helps in_the_end{*replay_.team};
+      if (now_.has_next && now_.has_next.value()) ahead_ = read(replay_.limits.shared_bytes);
     }
     for (const Held& held : now_.records) {
       spent += held.work;
       if (!(spent <= held.allowed)) has_failed_ = true;
     }
     if (has_failed_) {
-      all_.session.allow(left - all_.session.work_left());
-      allowed_ = allowed;
+      replay_.all.session.allow(left - replay_.all.session.work_left());
+      replay_.allowed = allowed;
     } else {
-      all_ = std::move(whole.part);
+      replay_.all = std::move(whole.part);
     }
     return !has_failed_;
   }
@@ -259,9 +184,9 @@ class Replay {
 
   // One record further. Null where the left branch of a split has ended before the right one, which goes on with the task then.
   Task* advance(Task& task) {
-    if (team_->idle() > 0) share(task);
+    if (replay_.team->idle() > 0) share(task);
     const Held& held = now_.records[task.at];
-    if (held.by_cases != kNone && team_->idle() > 0 && task.part.session.may_have_twins()) return bound_by_cases(task);
+    if (held.by_cases != kNone && replay_.team->idle() > 0 && task.part.session.may_have_twins()) return bound_by_cases(task);
     const bool ends_left = !task.open.empty() && now_.records[task.open.back().split].next == task.at;
     if (ends_left && task.open.back().right) {
       task.part.session.leave_left();
@@ -279,11 +204,11 @@ class Replay {
   Task* bound_by_cases(Task& task) {
     std::size_t end = task.at;
     while (end < task.end && now_.records[end].by_cases == now_.records[task.at].by_cases) ++end;
-    const std::size_t threads = std::min(team_->idle() + 1, end - task.at);
+    const std::size_t threads = std::min(replay_.team->idle() + 1, end - task.at);
     std::vector<Part> twins;
     for (std::size_t k = 1; k < threads; ++k) twins.push_back({task.part.session.twin(), {}, {}, task.part.decoder});
     std::atomic<std::size_t> next = task.at;
-    team_->run(threads, [&](std::size_t k) {
+    replay_.team->run(threads, [&](std::size_t k) {
       Part& part = k == 0 ? task.part : twins[k - 1];
       for (std::size_t at = next++; at < end && !has_failed_; at = next++) {
         const double left = part.session.work_left();
@@ -318,16 +243,16 @@ class Replay {
 
   // The widest branches first: threads are given something to do as seldom as can be.
   void share(Task& task) {
-    for (; task.asked < task.open.size() && team_->idle() > 0; ++task.asked) {
+    for (; task.asked < task.open.size() && replay_.team->idle() > 0; ++task.asked) {
       Task::Open& open = task.open[task.asked];
       const Held& split = now_.records[open.split];
-      if (!(static_cast<double>(split.done - split.next) * row_work_ >= limits_.shared_work)) continue;
+      if (!(static_cast<double>(split.done - split.next) * row_work_ >= replay_.limits.shared_work)) continue;
       auto branch = task.part.session.right_branch(open.depth);
       if (!branch) continue;  // refused in its turn
       open.right = std::make_unique<Task>(Part{std::move(branch).value(), {}, {}, task.part.decoder.right_branch(open.depth)},
                                           split.next + 1, split.done, &task);
       std::packaged_task<void()> job([this, right = open.right.get()] { go(right); });
-      if (team_->give(job)) continue;
+      if (replay_.team->give(job)) continue;
       open.right.reset();
       return;
     }
@@ -353,93 +278,16 @@ class Replay {
     return nullptr;
   }
 
-  static Rejection located(const Record& record, const Part& part, const Rejection& inner) {
-    Rejection why = renamed(inner);
-    std::string place =
-        "step " + std::to_string(record.number) + " (" + to_string(record.type) + ") at byte " + std::to_string(record.offset);
-    if (part.session.in_group())
-      place += ", group " + std::to_string(part.session.group()) + ", depth " + std::to_string(part.session.depth());
-    why.place = why.place.empty() ? place : place + ": " + why.place;
-    return why;
-  }
-
   Outcome<Done> decode_and_step(std::size_t at, Part& part) const {
     const Held& held = now_.records[at];
     const std::size_t end = at + 1 < now_.records.size() ? now_.records[at + 1].begin : now_.bytes.size();
     const Cursor place(std::string_view(now_.bytes).substr(held.begin, end - held.begin), held.offset);
-    const Record* record = part.decoder.at(place, now_.first + at, &problem_->graph());
+    const Record* record = part.decoder.at(place, now_.first + at, &replay_.problem->graph());
     if (part.decoder.cursor.fault()) return *part.decoder.cursor.fault();
     return step(*record, part);
   }
 
-  static Outcome<Done> step(const Record& record, Part& part) {
-    if (auto accepted = take(record, part); !accepted) return located(record, part, accepted.rejection());
-    ++part.statistics.steps;
-    part.statistics.depth = std::max(part.statistics.depth, part.session.depth());
-    return Done{};
-  }
-
-  static Outcome<Done> take(const Record& record, Part& part) {
-    Session& session = part.session;
-    if (part.witness)
-      return Rejection{Rejection::Kind::malformed,       "certificate.structure", "",
-                       "the witness is the last record", "a record after it",     "see the grammar in certificates/FORMAT.md"};
-    if (auto spent = session.spend(static_cast<double>(record.values)); !spent) return spent;
-    switch (record.type) {
-      case RecordType::begin_group:
-        return session.begin_group(record.group);
-      case RecordType::end_group:
-        return session.end_group();
-      case RecordType::sweep:
-        return session.sweep(record.node, record.round_to_float);
-      case RecordType::boxes:
-        return session.propagate_boxes(record.node);
-      case RecordType::box:
-        return session.propagate_box(record.node);
-      case RecordType::tighten:
-        return session.tighten(record.node, record.selection, record.hints, record.claimed ? &record.claims : nullptr,
-                               record.round_to_float);
-      case RecordType::tighten_by_cases:
-        return session.tighten_by_cases(record.node, record.selection, record.tree, record.round_to_float);
-      case RecordType::cut:
-        return session.cut(record.terms, record.tree);
-      case RecordType::define_hints:
-        return session.in_branch();
-      case RecordType::conclude:
-      case RecordType::conclude_with:
-        ++part.statistics.conclusions;
-        return session.conclude(record.cases, record.hints);
-      case RecordType::empty:
-        ++part.statistics.conclusions;
-        return session.empty();
-      case RecordType::split_zero:
-      case RecordType::split_f32:
-      case RecordType::split_f64:
-        ++part.statistics.splits;
-        return session.split(record.node, record.element, record.threshold);
-      case RecordType::next:
-        return session.next();
-      case RecordType::done:
-        return session.done();
-      case RecordType::witness:
-        return witness(record.witness, part);
-    }
-    return Done{};
-  }
-
-  static Outcome<Done> witness(const kernel::Witness& point, Part& part) {
-    auto theorem = part.session.witness(point);
-    if (!theorem) return theorem.rejection();
-    part.witness = std::move(theorem).value();
-    return Done{};
-  }
-
-  Reader& reader_;
-  std::shared_ptr<const kernel::Problem> problem_;
-  const ReplayLimits limits_;
-  double allowed_;  // multiply-adds so far, those that were taken included
-  std::shared_ptr<Team> team_;
-  Part all_;
+  Replay& replay_;
   double row_work_;    // multiply-adds of one row through the network
   Batch now_, ahead_;  // with a team: what is replayed, and what was read meanwhile
   // All threads read the one at each step; the other is written now and then.
@@ -449,12 +297,6 @@ class Replay {
 
 }  // namespace
 
-Outcome<kernel::Theorem> replay(Reader& reader, std::shared_ptr<const kernel::Problem> problem, ReplayStatistics* statistics,
-                                const ReplayLimits& limits) {
-  Replay run(reader, std::move(problem), limits);
-  auto theorem = run.run();
-  if (statistics != nullptr) *statistics = run.statistics();
-  return theorem;
-}
+Outcome<Done> replay_by_team(Replay& replay) { return Threads(replay).run(); }
 
 }  // namespace assay::certificate

@@ -1,4 +1,4 @@
-// Replay: a certificate in, a theorem of the kernel out.
+// Replay: a certificate in, a theorem of the kernel out. serial.cpp is the loop, and says what is checked by whom.
 //
 // Decoding is untrusted: whatever the file says, only the kernel's rules make the theorem, and the theorem speaks about
 // the statement of `problem`. Memory is the stack of open branches, not the length of the proof. With several threads parts of the

@@ -385,7 +385,7 @@ Outcome<Done> Session::tighten_in_parts(NodeId node, const kernel::Selection& se
   const double work = 2 * static_cast<double>(elements.size()) * (elements.empty() ? 0 : problem_->row_work(node));
   const std::size_t count = work < kWorthAThread ? 1 : std::min(idle + 1, elements.size() / kElementsOfThread);
   if (count < 2) return scope.tighten(node, selection, hints, nullptr, round_to_float);
-  struct Part {
+  struct Slice {
     kernel::Scope scope;
     kernel::Selection selection;
     std::shared_ptr<double> work;
@@ -396,14 +396,14 @@ Outcome<Done> Session::tighten_in_parts(NodeId node, const kernel::Selection& se
   elements = problem_->ordered(node, std::move(elements));
   const double before = *work_;
   const auto part_of = [&](const kernel::Scope& beginning, std::size_t from, std::size_t to) {
-    Part part{beginning,
-              {kernel::Selection::Kind::mask, std::vector<bool>(problem_->graph().size(node), false)},
-              std::make_shared<double>(before)};
+    Slice part{beginning,
+               {kernel::Selection::Kind::mask, std::vector<bool>(problem_->graph().size(node), false)},
+               std::make_shared<double>(before)};
     part.scope.spend_from(part.work);
     for (const std::uint32_t element : std::span(elements).subspan(from, to - from)) part.selection.mask[element] = true;
     return part;
   };
-  Part first = part_of(scope, 0, tile);
+  Slice first = part_of(scope, 0, tile);
   first.tighten(node, hints, round_to_float);
   if (!first.outcome) return first.outcome;
   const std::size_t tiles = (elements.size() - 1) / tile;  // that are left
@@ -412,11 +412,11 @@ Outcome<Done> Session::tighten_in_parts(NodeId node, const kernel::Selection& se
     work_of_parts += 2 * static_cast<double>(tiles) * work_of_parts / 3;
     if (auto spent = spend(work_of_parts); !spent) return spent;
   }
-  std::vector<Part> parts;
+  std::vector<Slice> parts;
   for (std::size_t k = 0; k < count; ++k)
     parts.push_back(part_of(first.scope, tile * (1 + tiles * k / count), std::min(elements.size(), tile * (1 + tiles * (k + 1) / count))));
   team_->run(count, [&](std::size_t k) { parts[k].tighten(node, hints, round_to_float); });
-  for (const Part& part : parts) {
+  for (const Slice& part : parts) {
     if (!part.outcome) return part.outcome;
     work_of_parts += before - *part.work;
     if (auto met = first.scope.meet(part.scope); !met) return met;

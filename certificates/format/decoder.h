@@ -31,7 +31,7 @@ class Decoder {
     record_.offset = cursor.offset();
     const std::uint8_t type = cursor.byte();
     record_.type = static_cast<RecordType>(type);
-    if (type < 1 || type > kRecordTypes)
+    if (!is_known(record_.type))
       cursor.fail("certificate.record", "a known record type (1.." + std::to_string(kRecordTypes) + ")", std::to_string(type));
     else
       visit(record_, Fields{*this});

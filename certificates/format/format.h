@@ -46,6 +46,7 @@ enum class RecordType : std::uint8_t { ASSAY_RECORDS(ASSAY_TYPE, ASSAY_TYPE) };
 #define ASSAY_ONE(...) +1
 inline constexpr std::uint8_t kRecordTypes = 0 ASSAY_RECORDS(ASSAY_ONE, ASSAY_ONE);  // types are 1 .. this
 #undef ASSAY_ONE
+[[nodiscard]] constexpr bool is_known(RecordType type) { return RecordType{1} <= type && type <= RecordType{kRecordTypes}; }
 // The kind's name, which the three types of splits share.
 [[nodiscard]] const char* to_string(RecordType type);
 [[nodiscard]] constexpr bool is_split(RecordType type) {

@@ -2,7 +2,8 @@
 
 Each file in forgery/ compiles as it stands; with any one of its FORGE_ macros it must not, and the message has to speak of
 access (private, protected, inaccessible, deleted) or of a value that cannot be changed (const, read-only). Further: the
-trusted files that compute in floating point refuse -ffast-math and -Ofast at compile time.
+trusted files that compute in floating point refuse -ffast-math and -Ofast at compile time. And a visitor of records that lacks a member
+for one kind does not compile, whichever kind it is.
 """
 import concurrent.futures
 import re
@@ -32,6 +33,24 @@ def forgeries(cxx, root):
         return [found for found in pool.map(problem, jobs) if found], sum(1 for _, macro in jobs if macro)
 
 
+RECORD = re.compile(r"^ *(?:RECORD|STEP)\(\d+, \w+, (\w+)\)", re.M)
+
+
+def forgetful(cxx, root):
+    """-> (problems, number of kinds): a visitor has to know every kind of record, those that treat steps or structure alike too."""
+    members = list(dict.fromkeys(RECORD.findall((root / "certificates/format/format.h").read_text(encoding="utf-8"))))
+    text = '#include "certificates/format/record.h"\nusing namespace assay::certificate;\n'
+    text += "".join(f"struct Lacks_{lacks} {{ {' '.join(f'void {m}(const Record&);' for m in members if m != lacks)} }};\n" for lacks in ["nothing", *members])
+    text += "static_assert(RecordVisitor<Lacks_nothing>);\n" + "".join(f"static_assert(!RecordVisitor<Lacks_{m}>);\n" for m in members)
+    done = house.compile_text(cxx, root, text)
+    problems = [f"visitors of records:\n{done.stderr}"] if done.returncode else []
+    lacks = members[-1]
+    done = house.compile_text(cxx, root, f"{text}void try_it(const Record& record) {{ visit(record, Lacks_{lacks}{{}}); }}\n")
+    if done.returncode == 0 or lacks not in done.stderr:
+        problems.append(f"a visitor without {lacks} must not compile, and the message has to name it:\n{done.stderr}")
+    return problems, len(members)
+
+
 def relaxed(cxx, root):
     """-> problems: files that compute in floating point say #error under relaxed arithmetic, in both trusted layers."""
     guards = [p for p in house.sources(root, house.TRUSTED) if "__FAST_MATH__" in (root / p).read_text(encoding="utf-8")]
@@ -48,6 +67,10 @@ if __name__ == "__main__":
     options = house.arguments()
     problems, tried = forgeries(options.cxx, options.root)
     problems += relaxed(options.cxx, options.root)
+    forgotten, kinds = forgetful(options.cxx, options.root)
+    problems += forgotten
+    if kinds < 16:
+        problems.append(f"only {kinds} kinds of records were found; the test looks in the wrong place")
     if tried < 10:
         problems.append(f"only {tried} forgeries were found; the test looks in the wrong place")
-    house.report("compile failure", problems, f"{tried} forgeries refused")
+    house.report("compile failure", problems, f"{tried} forgeries refused, and visitors that lack one of {kinds} members")

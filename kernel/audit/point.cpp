@@ -13,7 +13,7 @@
 // a wider one, and the audit has judged the recorded cotangent by that of F. F = D and a cotangent in the contract of F: that is right.
 // P2 declines where the run stores anything in 16 bits: the steps of F may have been stored, which the contract of D knows nothing of.
 // Where P1 is not needed. Two functions that are analytic on all of the reals and that agree near one point agree everywhere: products of
-// such ops alone are decided by the random points.
+// such ops alone are decided by the random points. So are products that are analytic on a box that holds the random points and the recorded one.
 #include "kernel/audit/point.h"
 
 #include <algorithm>
@@ -63,6 +63,30 @@ bool is_analytic(const Graph& graph) {
   return true;
 }
 
+// Away from its singularities, by a bound of the operand in question.
+bool is_away(const Node& node, const std::vector<Array<Interval>>& values) {
+  const auto all = [&](std::size_t operand, const auto& is_fine) {
+    return std::ranges::all_of(values[node.operands[operand]].values, [&](const Interval& x) { return !x.is_undefined() && is_fine(x); });
+  };
+  const auto is_positive = [](const Interval& x) { return x.lo() > 0; };
+  const auto is_not_zero = [](const Interval& x) { return x.lo() > 0 || x.hi() < 0; };
+  switch (node.op) {
+    case Op::sqrt:
+    case Op::log:
+      return all(0, is_positive);
+    case Op::reciprocal:
+      return all(0, is_not_zero);
+    case Op::div:
+      return all(1, is_not_zero);
+    case Op::pow: {
+      const auto n = std::get<PowAttributes>(node.attributes).exponent.to_int64();
+      return n ? all(0, is_not_zero) : all(0, is_positive);
+    }
+    default:
+      return false;
+  }
+}
+
 std::optional<Intervals> results(const Graph& graph, const Intervals& point) {
   const auto nodes = nodes_of<Interval>(graph, point);
   if (!nodes) return std::nullopt;
@@ -85,8 +109,8 @@ class PointCheck {
   [[nodiscard]] std::size_t corners() const { return corner_count_; }
 
   std::optional<Rejection> run() {
-    if (product_.standing == RecordedProduct::Standing::proved && is_analytic(product_.forward) && is_analytic(product_.backward) &&
-        all_finite())
+    if (product_.standing == RecordedProduct::Standing::proved &&
+        (product_.is_analytic_here || (is_analytic(product_.forward) && is_analytic(product_.backward))) && all_finite())
       return std::nullopt;
     auto reference = product_.reference ? product_.reference() : reverse_of(product_.forward);
     if (!reference && product_.reference) return declined("a graph of the derivative", reference.rejection().to_text());
@@ -218,6 +242,25 @@ class PointCheck {
 };
 
 }  // namespace
+
+bool is_analytic_within(Graph graph, std::span<const Interval> box) {
+  for (Node& node : graph.nodes) {  // a square is not negative
+    if (node.op != Op::mul || node.operands[0] != node.operands[1]) continue;
+    node.op = Op::pow;
+    node.operands.pop_back();
+    node.attributes = PowAttributes{Rational(2)};
+  }
+  Intervals inputs;
+  for (std::size_t i = 0; i < box.size(); ++i)
+    inputs.push_back({graph.node(graph.inputs[i]).shape, std::vector(graph.size(graph.inputs[i]), box[i])});
+  const auto values = nodes_of<Interval>(graph, std::move(inputs));
+  return values && std::ranges::all_of(graph.nodes, [&](const Node& node) {
+           const auto is_bounded = [](const Interval& x) { return !x.is_undefined(); };
+           const bool varies = node.op != Op::input && node.op != Op::constant;
+           return !varies || (std::ranges::all_of((*values)[static_cast<std::size_t>(&node - graph.nodes.data())].values, is_bounded) &&
+                              (is_analytic(node, false) || is_away(node, *values)));
+         });
+}
 
 Array<Interval> enclosed(const Tensor& tensor) {
   Array<Interval> array{tensor.shape(), {}};

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,6 +36,7 @@ struct RecordedProduct {
   // What was shown at random points. Of a product of which nothing could be decided there P2 alone is asked; of one that they refuse P1, as
   // everywhere.
   enum class Standing : std::uint8_t { proved, open, refused } standing = Standing::proved;
+  bool is_analytic_here = false;                   // on a box that holds the recorded point and those that were drawn (is_analytic_within)
   std::function<Outcome<Graph>()> reference = {};  // the derivative's graph, with the inputs of `backward`; none: that of J^T y_bar
 };
 
@@ -42,6 +44,9 @@ struct RecordedProduct {
 // missing. `corners` grows by the elements that were judged where a choice is open.
 [[nodiscard]] std::optional<Rejection> check_point(const RecordedProduct& product, const std::string& place,
                                                    std::size_t* corners = nullptr);
+
+// Whether a graph is analytic in its real inputs at every point of a box, which has an interval for each input, by interval bounds of its values.
+[[nodiscard]] bool is_analytic_within(Graph graph, std::span<const Interval> box);
 
 // The recorded elements. NaN and infinities, which have no place in a derivative, are undefined; so are integers that no double holds.
 [[nodiscard]] Array<Interval> enclosed(const Tensor& tensor);

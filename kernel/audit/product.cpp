@@ -3,9 +3,13 @@
 #include "kernel/audit/product.h"
 
 #include <algorithm>
+#include <cmath>
+#include <span>
 #include <utility>
 
 #include "kernel/audit/point.h"
+#include "kernel/audit/rows.h"
+#include "kernel/audit/work.h"
 #include "kernel/gradients/derivatives/differentiate.h"
 
 namespace assay::kernel {
@@ -23,6 +27,9 @@ struct ProductCheck::Case {
 namespace {
 
 using Standing = RecordedProduct::Standing;
+
+constexpr double kManyElements = 0x1p16;  // of all values of both graphs
+constexpr double kMostDrawn = 2;          // the largest cotangent that is drawn
 
 std::vector<TraceTensorId> different(std::vector<TraceTensorId> ids) {
   std::ranges::sort(ids);
@@ -57,6 +64,20 @@ Outcome<NodeId> own(const Graph& graph, TraceTensorId id, const std::vector<Trac
   auto outputs = append_graph(backward.graph(), reverse.value(), inputs);
   if (!outputs) return outputs.rejection();
   return outputs.value()[0];
+}
+
+// Whether a row of a product, and what it is of, are analytic on a box that holds the points that were drawn and all rows of the recorded one.
+bool is_analytic_around(const OneRow& row, const std::vector<Tensor>& recorded) {
+  std::vector<Interval> box;
+  for (const Tensor& tensor : recorded) {
+    const Domain range = recorded_range(tensor);
+    for (std::size_t i = 0; is_float(tensor.dtype()) && i < tensor.size(); ++i) {
+      if (!std::isfinite(tensor.as_double(i))) return false;
+    }
+    box.emplace_back(range.lo, range.hi);
+  }
+  box.back() = hull(box.back(), Interval(-kMostDrawn, kMostDrawn));  // y_bar
+  return is_analytic_within(row.backward, box) && is_analytic_within(row.forward, std::span(box).first(box.size() - 1));
 }
 
 // Where a graph reads a node.
@@ -157,13 +178,23 @@ Outcome<ProductCheck::Case> ProductCheck::case_of(std::uint32_t r, std::uint32_t
 }
 
 Outcome<Adjointness> ProductCheck::outcome_of(const Case& one, std::uint32_t r, const Trace::Vjp* vjp) {
-  auto outcome = check_adjointness(one.one, one.backward, seed_);
+  // What is large is judged by one row of it; where it has no rows, the recorded point may refute it at less cost.
+  const bool is_large = elements_of(one.one.graph) + elements_of(one.backward) > kManyElements;
+  const std::optional<OneRow> row = is_large ? one_row(one.one.graph, one.backward) : std::nullopt;
+  const bool is_known = vjp != nullptr && !one.as_value && composed(trace_.regions[r], *vjp) == one.operands;
+  if (is_large && !row && is_known) {
+    auto why = at_the_point(one, r, *vjp, Standing::refused);
+    if (why && why->kind == Rejection::Kind::rejected) return *std::move(why);
+  }
+  AdjointCase of_row{one.one.name, row ? row->forward : Graph{}, one.one.domains, {}};
+  if (row) of_row.name += ", one of " + std::to_string(row->count) + " rows";
+  auto outcome = row ? check_adjointness(of_row, row->backward, seed_) : check_adjointness(one.one, one.backward, seed_);
   if (vjp == nullptr) return outcome;
   const bool is_rejected = !outcome && outcome.rejection().kind == Rejection::Kind::rejected;
   if (is_rejected && one.as_value) return with_reads(one, r, *vjp, std::move(outcome));
   // Undecided at random points: the recorded one may tell, if it is known which operands the product is of.
   if (outcome || (!is_rejected && composed(trace_.regions[r], *vjp) == one.operands)) {
-    auto why = at_the_point(one, r, *vjp, outcome ? Standing::proved : Standing::open);
+    auto why = at_the_point(one, r, *vjp, outcome ? Standing::proved : Standing::open, row ? &*row : nullptr);
     if (why && (outcome || why->kind == Rejection::Kind::rejected)) return *std::move(why);
   }
   if (outcome || one.is_closed || outcome.rejection().kind != Rejection::Kind::rejected) return outcome;
@@ -198,7 +229,7 @@ Outcome<Adjointness> ProductCheck::with_reads(const Case& one, std::uint32_t r, 
 
 // The same product at the recorded point. Where it is not proved, a value that is wrong there is wrong all the same.
 std::optional<Rejection> ProductCheck::at_the_point(const Case& one, std::uint32_t r, const Trace::Vjp& vjp,
-                                                    RecordedProduct::Standing standing) {
+                                                    RecordedProduct::Standing standing, const OneRow* row) {
   RecordedProduct product{one.one.graph, one.backward, {}, {}, {}, trace_.regions[r].model, stores_short_};
   product.standing = standing;
   Tensors arguments = one.operands;
@@ -225,6 +256,7 @@ std::optional<Rejection> ProductCheck::at_the_point(const Case& one, std::uint32
     if (!is_recorded) cotangent.parts.clear();
     product.cotangents.push_back(std::move(cotangent));
   }
+  product.is_analytic_here = row != nullptr && !product.operands.empty() && is_analytic_around(*row, product.operands);
   corners_ = 0;
   return check_point(product, one.one.name, &corners_);
 }

@@ -9,6 +9,7 @@
 
 #include "kernel/audit/opened.h"
 #include "kernel/audit/point.h"
+#include "kernel/audit/rows.h"
 #include "kernel/audit/slice.h"
 #include "kernel/gradients/adjointness/adjointness.h"
 #include "semantics/graph/trace.h"
@@ -42,7 +43,7 @@ class ProductCheck {
   [[nodiscard]] Outcome<Adjointness> outcome_of(const Case& one, std::uint32_t r, const Trace::Vjp* vjp);
   [[nodiscard]] Outcome<Adjointness> with_reads(const Case& one, std::uint32_t r, const Trace::Vjp& vjp, Outcome<Adjointness> outcome);
   [[nodiscard]] std::optional<Rejection> at_the_point(const Case& one, std::uint32_t r, const Trace::Vjp& vjp,
-                                                      RecordedProduct::Standing standing);
+                                                      RecordedProduct::Standing standing, const OneRow* row = nullptr);
   [[nodiscard]] Array<Interval> value_of(TraceTensorId id);
   [[nodiscard]] Outcome<NodeId> zero(TraceTensorId id, Graph& graph) const;
   [[nodiscard]] Outcome<NodeId> claimed(const Region& region, const Trace::Vjp& vjp, TraceTensorId id, Slice& backward) const;

@@ -39,10 +39,17 @@ bool is_worse(const Violation& a, const Violation& b) {
   return a.allowance_units != b.allowance_units ? a.allowance_units > b.allowance_units : a.steps > b.steps;
 }
 
-RegionAudit all_unsupported(const Trace& trace, const Region& region, const Rejection& why) {
+// A region with what was recorded of it.
+struct Recorded {
+  const Region& region;
+  std::span<const Tensor> operands;
+  std::span<const Trace::Entry> results;
+};
+
+RegionAudit all_unsupported(const Recorded& recorded, const Rejection& why) {
   RegionAudit audit;
   audit.unsupported = why;
-  for (const TraceTensorId id : region.results) audit.results.push_back({0, 0, 0, trace.tensors[id].value.size(), 0});
+  for (const Trace::Entry& entry : recorded.results) audit.results.push_back({0, 0, 0, entry.value.size(), 0});
   return audit;
 }
 
@@ -176,21 +183,22 @@ void note_violations(const contracts::Admissible& admissible, const Tensor& rece
 }
 
 // Every element by its contract.
-Outcome<RegionAudit> audit_in_full(const Trace& trace, const Region& region, std::span<const Tensor> operands) {
+Outcome<RegionAudit> audit_in_full(const Recorded& recorded) {
+  const Region& region = recorded.region;
   std::vector<contracts::Recording> recordings;
   std::vector<contracts::Storage> stored;
-  for (std::size_t i = 0; i < region.results.size(); ++i) {
-    const Trace::Entry& entry = trace.tensors[region.results[i]];
+  for (std::size_t i = 0; i < recorded.results.size(); ++i) {
+    const Trace::Entry& entry = recorded.results[i];
     stored.push_back(entry.storage);
-    if (region.results.size() > 1) recordings.push_back({region.graph.outputs[i], entry.value, entry.storage});
+    if (recorded.results.size() > 1) recordings.push_back({region.graph.outputs[i], entry.value, entry.storage});
   }
-  const auto sets = contracts::admissible(region.graph, region.model, operands, recordings, stored);
-  if (!sets && sets.rejection().kind == Rejection::Kind::unsupported) return all_unsupported(trace, region, sets.rejection());
+  const auto sets = contracts::admissible(region.graph, region.model, recorded.operands, recordings, stored);
+  if (!sets && sets.rejection().kind == Rejection::Kind::unsupported) return all_unsupported(recorded, sets.rejection());
   if (!sets) return sets.rejection();
   RegionAudit audit;
-  for (std::size_t i = 0; i < region.results.size(); ++i) {
+  for (std::size_t i = 0; i < recorded.results.size(); ++i) {
     const contracts::Admissible& admissible = sets.value()[i];
-    const Tensor& received = trace.tensors[region.results[i]].value;
+    const Tensor& received = recorded.results[i].value;
     const auto judged = contracts::judge(admissible, received);
     if (!judged) return judged.rejection();
     audit.results.push_back({judged.value().passed, judged.value().failed, judged.value().vacuous, 0, 0});
@@ -219,13 +227,47 @@ bool are_free_weights(const Region& region, const Tensor& received) {
                              [&](const Interval& sum) { return sum.lo() <= add_up(1, most) && sum.hi() >= sub_down(1, most); });
 }
 
-RegionAudit with_free_weights(const Trace& trace, const Region& region, RegionAudit audit) {
+RegionAudit with_free_weights(const Recorded& recorded, RegionAudit audit) {
   for (std::size_t i = 0; i < audit.results.size(); ++i) {
     RegionAudit::Counts& counts = audit.results[i];
-    if (counts.vacuous == 0 || !are_free_weights(region, trace.tensors[region.results[i]].value)) continue;
+    if (counts.vacuous == 0 || !are_free_weights(recorded.region, recorded.results[i].value)) continue;
     counts.passed += std::exchange(counts.vacuous, 0);
   }
   return audit;
+}
+
+// Quickly where that is possible, else in full.
+Outcome<RegionAudit> audited(const Recorded& recorded, const Sampling& sampling) {
+  quick::Fused fused{recorded.region, recorded.operands, {}};
+  for (const Trace::Entry& entry : recorded.results) fused.results.push_back(&entry.value);
+  std::optional<quick::Core> core;
+  const bool as_computed =
+      std::ranges::all_of(recorded.results, [](const Trace::Entry& entry) { return entry.storage == contracts::Storage::same; });
+  if (const auto judged = !as_computed ? std::nullopt : quickly(fused, sampling, core)) {
+    RegionAudit audit;
+    if (judge_singles(fused, *judged, audit)) return with_free_weights(recorded, std::move(audit));
+  }
+  auto audit = audit_in_full(recorded);
+  if (!audit) return audit;
+  return with_free_weights(recorded, std::move(audit).value());
+}
+
+// A large region of several ops by its pieces, each with a contract that admits no more than the region's, which has further forms, with
+// products that are fused with sums of other pieces. Nothing where an element of some piece does not pass: the region says why.
+std::optional<RegionAudit> in_pieces(const Recorded& recorded, const Sampling& sampling) {
+  constexpr std::size_t kLarge = 1 << 14;
+  RegionAudit whole;
+  std::size_t elements = 0;
+  for (const Trace::Entry& entry : recorded.results) elements += entry.storage == contracts::Storage::same ? entry.value.size() : 0;
+  if (elements < kLarge) return std::nullopt;
+  for (const quick::Piece& piece : quick::pieces_of(recorded.region, recorded.operands, recorded.results)) {
+    const auto audit = audited({piece.region, piece.operands, std::span(&piece.result, 1)}, sampling);
+    if (!audit || audit.value().results[0].passed != piece.result.value.size()) return std::nullopt;
+    whole.results.push_back(audit.value().results[0]);
+    whole.failed_at.emplace_back();
+    whole.head_room_used = std::fmax(whole.head_room_used, audit.value().head_room_used);
+  }
+  return whole.results.empty() ? std::nullopt : std::optional(std::move(whole));
 }
 
 }  // namespace
@@ -251,18 +293,12 @@ Outcome<RegionAudit> audit_region(const Trace& trace, std::size_t index, const S
   const Region& region = trace.regions[index];
   std::vector<Tensor> operands;
   for (const TraceTensorId id : region.operands) operands.push_back(trace.tensors[id].value);
-  quick::Fused fused{region, operands, {}};
-  for (const TraceTensorId id : region.results) fused.results.push_back(&trace.tensors[id].value);
-  std::optional<quick::Core> core;
-  const bool as_computed =
-      std::ranges::all_of(region.results, [&](TraceTensorId id) { return trace.tensors[id].storage == contracts::Storage::same; });
-  if (const auto judged = !as_computed ? std::nullopt : quickly(fused, {sampling.elements, sampling.seed + index}, core)) {
-    RegionAudit audit;
-    if (judge_singles(fused, *judged, audit)) return with_free_weights(trace, region, std::move(audit));
-  }
-  auto audit = audit_in_full(trace, region, operands);
-  if (!audit) return audit;
-  return with_free_weights(trace, region, std::move(audit).value());
+  std::vector<Trace::Entry> results;
+  for (const TraceTensorId id : region.results) results.push_back(trace.tensors[id]);
+  const Recorded recorded{region, operands, results};
+  const Sampling own{sampling.elements, sampling.seed + index};
+  if (auto whole = in_pieces(recorded, own)) return *std::move(whole);
+  return audited(recorded, own);
 }
 
 }  // namespace assay::kernel

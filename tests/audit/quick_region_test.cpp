@@ -152,3 +152,41 @@ TEST_CASE("quick judgements: fused regions are judged as their contract does", "
   CHECK(failed > 500);
   CHECK(passed > 3000);
 }
+
+TEST_CASE("quick judgements: a large region is judged between its recorded values", "[audit][quick]") {
+  const std::int64_t n = 96;
+  Trace trace;
+  Region region;
+  region.model = float_model();
+  std::mt19937 random(5);
+  const Tensor x = Tensor::of_floats({n, n}, numbers(static_cast<std::size_t>(n * n), 0, random));
+  const NodeId in = region.graph.append_input(DType::float32, {n, n}, "x");
+  const NodeId two = region.graph.append_constant(Tensor::of_floats({}, std::vector<float>{2}));
+  const NodeId sum = add(region.graph, Op::reduce_sum, {add(region.graph, Op::abs, {in})}, ReduceAttributes{{1}, true});
+  const NodeId root = add(region.graph, Op::sqrt, {sum});
+  for (const NodeId output : Ids{add(region.graph, Op::mul, {in, two}), sum, root, add(region.graph, Op::sub, {in, root})})
+    region.graph.mark_output(output, "y");
+  const auto computed = evaluate<float>(region.graph, std::vector{lift<float>(x)});
+  REQUIRE(computed.ok());
+  trace.tensors = {{"x", Trace::Origin::input, x}};
+  region.operands = {0};
+  for (const NodeId output : region.graph.outputs) {
+    const Array<float>& array = computed.value()[output];
+    region.results.push_back(static_cast<TraceTensorId>(trace.tensors.size()));
+    trace.tensors.push_back({"y" + std::to_string(output), Trace::Origin::result, Tensor::of_floats(array.shape, array.values)});
+  }
+  trace.regions = {region};
+  const auto right = kernel::audit_region(trace, 0);
+  REQUIRE(right.ok());
+  CHECK(right.value().total().passed == static_cast<std::size_t>(2 * n * n + 2 * n));
+  for (const std::size_t result : {0U, 1U, 2U, 3U}) {
+    Trace wrong = trace;
+    Tensor& value = wrong.tensors[1 + result].value;
+    value = moved(value, value.size() - 1, result == 1 ? 400 : 9);
+    const auto audit = kernel::audit_region(wrong, 0);
+    REQUIRE(audit.ok());
+    INFO(result);
+    CHECK(audit.value().results[result].failed == 1);
+    CHECK(audit.value().failed_at[result] == std::vector{value.size() - 1});
+  }
+}

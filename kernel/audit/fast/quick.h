@@ -58,6 +58,16 @@ struct Core {
 };
 [[nodiscard]] std::optional<Core> core_of(const Fused& fused);
 
+// What a region computes between recorded values: one result, from operands, results that came before and constants, which are operands here.
+struct Piece {
+  Region region;
+  std::vector<Tensor> operands;
+  Trace::Entry result;
+};
+// Of a region that computes in float32 and more than one op or constant: in the order of its results. None where a result is an operand or
+// stands twice, or is stored in 16 bits.
+[[nodiscard]] std::vector<Piece> pieces_of(const Region& region, std::span<const Tensor> operands, std::span<const Trace::Entry> results);
+
 // Elementwise ops on one shape; an element is open if it is in any of the results.
 [[nodiscard]] std::optional<Judged> judge_chain(const Fused& fused);
 

@@ -141,9 +141,10 @@ class Product {
     const Shape& shape = trace_.tensors[operand].value.shape();
     std::size_t worst = 0;
     std::vector<std::size_t> wrong;
+    const double room = kAlike * largest(expected);
     for (std::size_t i = 0; i < recorded.size(); ++i) {
       const double error = std::fabs(recorded[i] - expected[i]);
-      if (!(error <= kAlike * largest(expected))) wrong.push_back(i);
+      if (!(error <= room)) wrong.push_back(i);
       if (!(error <= std::fabs(recorded[worst] - expected[worst]))) worst = i;
     }
     lines.push_back("the cotangent of " + quoted(trace_, operand) + " at " + to_string(index_of(shape, worst)) + ": recorded " +

@@ -52,6 +52,13 @@ def test_several_results_and_a_computed_input() -> None:
     assert gradcheck(lambda a: (a.sin(), a.sum(0)), (x * 2,))
 
 
+def test_many_elements_are_decided() -> None:
+    """Their cotangents are drawn: the sum of so many has no contract that says anything."""
+    assert gradcheck(lambda x: x * 2, [(512, 512)])
+    assert gradcheck(lambda x: (x, x * 2), [(3, 2)])
+    assert gradcheck(lambda x: (x * 2, x.double() * 3), [(3, 2)])
+
+
 def test_nothing_to_check_is_said() -> None:
     with pytest.raises(ValueError, match="requires a gradient"):
         gradcheck(torch.sin, torch.randn(3))
@@ -165,3 +172,41 @@ def test_a_target_with_a_gradient_and_a_weight_of_positives():
 def test_right_functions_are_decided(function, shape, dtype):
     torch.manual_seed(2)
     assert gradcheck(function, [torch.randn(shape, dtype=dtype).requires_grad_()], allow_dead=True)
+
+
+class Norm(torch.autograd.Function):
+    """A layer norm, or one of these that are not."""
+
+    fault = ""
+
+    @staticmethod
+    def forward(ctx, x, weight, bias):  # type: ignore[no-untyped-def, override]
+        centred = x - x.mean(-1, keepdim=True)
+        inverse = torch.rsqrt((centred * centred).mean(-1, keepdim=True) + 1e-5)
+        normal = centred * inverse
+        ctx.save_for_backward(normal, inverse, weight)
+        return normal * weight + bias
+
+    @staticmethod
+    def backward(ctx, g):  # type: ignore[no-untyped-def, override]
+        normal, inverse, weight = ctx.saved_tensors
+        scaled = g * weight
+        found = inverse * (scaled - scaled.mean(-1, keepdim=True) - (0 if Norm.fault == "term" else normal * (scaled * normal).mean(-1, keepdim=True)))
+        if Norm.fault == "row":
+            found[500] = 0
+        if Norm.fault == "element":
+            found[500, 17] *= 1.5
+        return found, (g * normal).mean(0) if Norm.fault == "mean" else (g * normal).sum(0), g.sum(0)
+
+
+@pytest.mark.parametrize("fault", ["", "term", "mean", "row", "element"])
+def test_large_functions_are_decided(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By one row, in which all rows are judged; where one is treated otherwise, at the recorded point."""
+    monkeypatch.setattr(Norm, "fault", fault)
+    shapes = [(1024, 32), (32,), (32,)]
+    if not fault:
+        assert gradcheck(Norm.apply, shapes)
+        return
+    with pytest.raises(GradcheckError) as found:
+        gradcheck(Norm.apply, shapes)
+    assert found.value.failed, str(found.value)

@@ -1,0 +1,161 @@
+"""Times `assay.gradcheck` of right custom Functions of four million elements, and of wrong twins of theirs, which must fail.
+
+    python benchmarks/python/large_functions.py [--elements 4194304] [--only NAME] [--md FILE]
+
+Each line is one call in a process that has called gradcheck before: PyTorch loads parts of itself at the first Function.
+"""
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import time
+import warnings
+from typing import Any, Callable
+
+import torch
+
+import assay
+
+
+class Base(torch.autograd.Function):
+    """A fault of the backward pass: a dropped "term", one wrong "row", one wrong "element"; none."""
+
+    fault = ""
+
+    @classmethod
+    def bent(cls, found: torch.Tensor) -> torch.Tensor:
+        if Base.fault == "row":
+            found[found.shape[0] // 2] = 0
+        if Base.fault == "element":
+            found.view(-1)[found.numel() // 3] *= 1.5
+        return found
+
+    @classmethod
+    def term(cls, value: torch.Tensor) -> Any:
+        return 0 if Base.fault == "term" else value
+
+
+class LayerNorm(Base):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+        centred = x - x.mean(-1, keepdim=True)
+        inverse = torch.rsqrt((centred * centred).mean(-1, keepdim=True) + 1e-5)
+        normal = centred * inverse
+        ctx.save_for_backward(normal, inverse, weight)
+        return normal * weight + bias
+
+    @staticmethod
+    def backward(ctx: Any, g: torch.Tensor) -> Any:
+        normal, inverse, weight = ctx.saved_tensors
+        scaled = g * weight
+        found = inverse * (scaled - scaled.mean(-1, keepdim=True) - Base.term(normal * (scaled * normal).mean(-1, keepdim=True)))
+        return Base.bent(found), (g * normal).sum(0), g.sum(0)
+
+
+class RMSNorm(Base):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        inverse = torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-6)
+        ctx.save_for_backward(x, inverse, weight)
+        return x * inverse * weight
+
+    @staticmethod
+    def backward(ctx: Any, g: torch.Tensor) -> Any:
+        x, inverse, weight = ctx.saved_tensors
+        scaled, normal = g * weight, x * inverse
+        return Base.bent(inverse * (scaled - Base.term(normal * (scaled * normal).mean(-1, keepdim=True)))), (g * normal).sum(0)
+
+
+GROUPS = 32
+
+
+class GroupNorm(Base):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+        n, c, h, w = x.shape
+        grouped = x.view(n, GROUPS, -1)
+        centred = grouped - grouped.mean(-1, keepdim=True)
+        inverse = torch.rsqrt((centred * centred).mean(-1, keepdim=True) + 1e-5)
+        normal = (centred * inverse).view(n, c, h, w)
+        ctx.save_for_backward(normal, inverse, weight)
+        return normal * weight.view(1, c, 1, 1) + bias.view(1, c, 1, 1)
+
+    @staticmethod
+    def backward(ctx: Any, g: torch.Tensor) -> Any:
+        normal, inverse, weight = ctx.saved_tensors
+        n, c, h, w = g.shape
+        scaled = (g * weight.view(1, c, 1, 1)).view(n, GROUPS, -1)
+        flat = normal.view(n, GROUPS, -1)
+        found = inverse * (scaled - scaled.mean(-1, keepdim=True) - Base.term(flat * (scaled * flat).mean(-1, keepdim=True)))
+        return Base.bent(found.view(n, c, h, w)), (g * normal).sum((0, 2, 3)), g.sum((0, 2, 3))
+
+
+class Attention(Base):
+    @staticmethod
+    def forward(ctx: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        p = torch.softmax(q @ k.transpose(-2, -1) * q.shape[-1] ** -0.5, -1)
+        ctx.save_for_backward(q, k, v, p)
+        return p @ v
+
+    @staticmethod
+    def backward(ctx: Any, g: torch.Tensor) -> Any:
+        q, k, v, p = ctx.saved_tensors
+        slope = g @ v.transpose(-2, -1)
+        scores = p * (slope - Base.term((slope * p).sum(-1, keepdim=True))) * q.shape[-1] ** -0.5
+        return Base.bent(scores @ k), scores.transpose(-2, -1) @ q, p.transpose(-2, -1) @ g
+
+
+class Routing(Base):
+    """What experts gave for each token, weighted by the router's softmax."""
+
+    @staticmethod
+    def forward(ctx: Any, experts: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
+        p = torch.softmax(logits, -1)
+        ctx.save_for_backward(experts, p)
+        return (experts * p[..., None]).sum(1)
+
+    @staticmethod
+    def backward(ctx: Any, g: torch.Tensor) -> Any:
+        experts, p = ctx.saved_tensors
+        slope = (experts * g[:, None, :]).sum(-1)
+        return Base.bent(g[:, None, :] * p[..., None]), p * (slope - Base.term((slope * p).sum(-1, keepdim=True)))
+
+
+def cases(n: int) -> dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]]:
+    rows, heads = n // 1024, n // 128**2
+    return {"layer norm": (LayerNorm.apply, [(rows, 1024), (1024,), (1024,)]), "RMS norm": (RMSNorm.apply, [(rows, 1024), (1024,)]),
+            "group norm": (GroupNorm.apply, [(n // 65536, 64, 32, 32), (64,), (64,)]),
+            "attention": (Attention.apply, [(heads, 128, 64)] * 3), "routing": (Routing.apply, [(n // 4096, 8, 512), (n // 4096, 8)])}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--elements", type=int, default=1 << 22)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--md")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    assay.gradcheck(LayerNorm.apply, [(4, 8), (8,), (8,)])
+    lines = ["| Function | Shapes | Fault | Verdict | Seconds | MiB, Python | MiB, program |", "| --- | --- | --- | --- | ---: | ---: | ---: |"]
+    for name, (function, shapes) in cases(options.elements).items():
+        for fault in ("", "term", "row", "element") if options.only in name else ():
+            Base.fault, start = fault, time.perf_counter()
+            try:
+                verdict = "passed" if assay.gradcheck(function, shapes) else ""
+            except assay.GradcheckError as error:
+                verdict = f"{error.report.verdict} [{error.report.findings[0]['rule']}]"
+            spent = time.perf_counter() - start
+            peak = [resource.getrusage(who).ru_maxrss >> 10 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+            wanted = "passed" if not fault else "failed"
+            if not verdict.startswith(wanted):
+                verdict = f"**{verdict}**"
+            print(f"{name} {shapes} {fault or 'none'}: {verdict} {spent:.1f} s, {peak}, load {os.getloadavg()[0]:.1f}", flush=True)
+            lines.append(f"| {name} | {', '.join(' x '.join(map(str, one)) for one in shapes)} | {fault or 'none'} | {verdict} | {spent:.1f} | {peak[0]:,} | {peak[1]:,} |")
+    if options.md:
+        with open(options.md, "w", encoding="utf-8") as out:
+            out.write("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()

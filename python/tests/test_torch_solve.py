@@ -59,12 +59,23 @@ SYSTEMS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
     "a density": (lambda a, x: torch.distributions.MultivariateNormal(torch.zeros(4, dtype=a.dtype), positive(a)).log_prob(x), [(4, 4), (5, 4)]),
     "in a checkpoint": (lambda a, b: torch.utils.checkpoint.checkpoint(lambda x, y: la.solve(x.tanh() + 3 * torch.eye(4, dtype=x.dtype), y).exp(), a, b, use_reentrant=False), [(4, 4), (4, 2)])}
 
+FACTORS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
+    "qr": (la.qr, [(4, 4)]), "qr of a long matrix": (la.qr, [(6, 3)]), "qr, complete": (lambda a: la.qr(a, mode="complete"), [(4, 4)]),
+    "the triangle of qr, batches": (lambda a: la.qr(a)[1], [(2, 6, 3)]), "the columns of qr": (lambda a: la.qr(a)[0], [(6, 3)]),
+    "eigh": (lambda a: la.eigh(a + a.mT), [(5, 5)]), "eigh of one triangle": (la.eigh, [(5, 5)]), "eigh of the upper one, batches": (lambda a: la.eigh(a, UPLO="U"), [(2, 4, 4)]),
+    "eigvalsh": (la.eigvalsh, [(5, 5)]), "eigenvectors": (lambda a: la.eigh(a)[1], [(4, 4)]),
+    "svd": (lambda a: la.svd(a, full_matrices=False), [(4, 4)]), "svd of a long matrix": (lambda a: la.svd(a, full_matrices=False), [(6, 3)]),
+    "svd of wide ones": (lambda a: la.svd(a, full_matrices=False), [(2, 3, 6)]), "svd, complete": (la.svd, [(4, 4)]), "svdvals, batches": (la.svdvals, [(3, 5, 4)]),
+    "left vectors": (lambda a: la.svd(a, full_matrices=False)[0], [(5, 3)]), "right vectors": (lambda a: la.svd(a, full_matrices=False)[2], [(3, 5)]),
+    "nuclear norm": (lambda a: la.matrix_norm(a, "nuc"), [(5, 4)]), "condition": (la.cond, [(4, 4)])}
+CASES = DISTANCES | SYSTEMS | FACTORS
+
 
 @pytest.mark.parametrize("kind", [SINGLE, DOUBLE])
-@pytest.mark.parametrize("name", [*DISTANCES, *SYSTEMS])
+@pytest.mark.parametrize("name", CASES)
 def test_right_results_and_products_pass(name: str, kind: Any) -> None:
     torch.manual_seed(len(name))
-    function, shapes = (DISTANCES | SYSTEMS)[name]
+    function, shapes = CASES[name]
     run, report = judged(function, drawn(shapes, kind))
     assert report.passed and not run.opaque, summary(report)
     assert any(":" in one.name for one in run.regions)
@@ -104,14 +115,20 @@ BENT: dict[str, tuple[str, str, float, int, bool]] = {
     "an inverse's product": ("inv", "mm", 1e-4, 0, True), "a determinant's product": ("det", "linalg_lu_solve", 1e-4, 0, True),
     "that of its logarithm": ("slogdet", "linalg_lu_solve", 1e-4, 0, True), "a system in Cholesky's product": ("cholesky", "linalg_solve_triangular", 1e-4, 0, True),
     "the half in it": ("cholesky", "tril", 1e-4, 0, True), "a triangular product": ("solve_triangular, upper = True, left = True", "triu", 1e-5, 0, True),
-    "a product by Cholesky": ("cholesky_solve", "neg", 1e-4, 0, True)}
+    "a product by Cholesky": ("cholesky_solve", "neg", 1e-4, 0, True),
+    "a column of Q": ("qr", "linalg_qr", 1e-3, 0, False), "an element of R": ("qr", "linalg_qr", 1e-3, 1, False), "a product of qr": ("qr", "linalg_solve_triangular", 1e-4, 0, True),
+    "half of it": ("qr of a long matrix", "triu", 1e-4, 0, True), "an eigenvalue": ("eigh", "_linalg_eigh", 1e-3, 0, False),
+    "an eigenvector": ("eigh", "_linalg_eigh", 1e-3, 1, False), "a product of eigenvalues": ("eigvalsh", "mm", 1e-4, 0, True), "a product of eigenvectors": ("eigenvectors", "mm", 1e-3, 0, True),
+    "its gaps": ("eigenvectors", "div_", 1e-3, 0, True), "a singular value": ("svd", "_linalg_svd", 1e-3, 1, False), "a left vector": ("svd", "_linalg_svd", 1e-3, 0, False),
+    "a right vector": ("svd", "_linalg_svd", 1e-3, 2, False), "a product of singular values": ("svdvals, batches", "mul", 1e-4, 0, True),
+    "a product of singular vectors": ("svd of a long matrix", "mm", 1e-3, 0, True), "its gaps and values": ("svd of a long matrix", "div", 1e-3, 0, True)}
 
 
 @pytest.mark.parametrize("name", BENT)
 def test_a_bent_element_is_found(name: str) -> None:
     torch.manual_seed(7)
     case, op, by, which, in_product = BENT[name]
-    function, shapes = (DISTANCES | SYSTEMS)[case]
+    function, shapes = CASES[case]
     _, report = judged(function, drawn(shapes), Bent(op, by, which), in_product)
     assert report.failed, summary(report)
 
@@ -176,7 +193,7 @@ def test_the_product_of_a_function_that_solves_is_opaque(function: Any, shapes: 
 
 
 def test_what_no_equation_says_is_opaque() -> None:
-    for function, shapes in ((la.solve, [(3, 4, 4), (4, 2)]), (lambda a, b: la.solve_triangular(a, b, upper=True), [(4, 4), (3, 4, 2)]), (la.lu_factor, [(4, 4)])):
+    for function, shapes in ((la.solve, [(3, 4, 4), (4, 2)]), (lambda a, b: la.solve_triangular(a, b, upper=True), [(4, 4), (3, 4, 2)]), (la.lu_factor, [(4, 4)]), (la.qr, [(3, 5)])):
         run, report = judged(lambda *x: function(*x)[0], drawn(shapes))
         assert run.opaque and not report.passed and not report.failed, summary(report)
     with pytest.raises(recorder.Refused, match="second derivative"):
@@ -196,12 +213,12 @@ def test_without_gradients_values_are_judged() -> None:
     a, b = torch.randn(4, 4), torch.randn(4, 2)
     def body() -> None:
         with torch.no_grad():
-            la.solve(a, b), la.inv(a), la.det(a), torch.cdist(a, a), torch.pdist(a), torch.logcumsumexp(a, 0)
+            la.solve(a, b), la.inv(a), la.det(a), torch.cdist(a, a), torch.pdist(a), torch.logcumsumexp(a, 0), la.lu_factor(a), la.eigh(a)
     with recorder.record() as run:
         body()
     assert recorder.judge(run).passed and not run.opaque
-    for op in ("_linalg_solve_ex", "linalg_inv_ex", "_linalg_det", "_cdist_forward", "_pdist_forward", "logcumsumexp"):
-        bent = Bent(op, 1e-4)
+    for op in ("_linalg_solve_ex", "linalg_inv_ex", "_linalg_det", "_cdist_forward", "_pdist_forward", "logcumsumexp", "linalg_lu_factor_ex", "_linalg_eigh"):
+        bent = Bent(op, 1e-3)
         bent.is_on = True
         with bent, recorder.record() as run:
             body()

@@ -15,11 +15,12 @@ from torch.utils._pytree import tree_flatten
 from .branches import Branching
 from .nodes import Nodes, Ref, Unknown, operand
 from .rules_distance import DISTANCES, DISTANCE_PRODUCTS
+from .rules_factors import FACTORS, FACTOR_PRODUCTS
 from .rules_solve import SOLVED, SOLVED_PRODUCTS
 from .values import Equation
 
-EQUATIONS: dict[str, Callable[..., list[Equation]]] = DISTANCES | SOLVED
-PRODUCTS: dict[str, Callable[..., list[Equation]]] = DISTANCE_PRODUCTS | SOLVED_PRODUCTS
+EQUATIONS: dict[str, Callable[..., list[Equation]]] = DISTANCES | SOLVED | FACTORS
+PRODUCTS: dict[str, Callable[..., list[Equation]]] = DISTANCE_PRODUCTS | SOLVED_PRODUCTS | FACTOR_PRODUCTS
 FAILURES = (Unknown, TypeError, IndexError, KeyError, ValueError, AssertionError, RuntimeError)
 
 

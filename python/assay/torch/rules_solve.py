@@ -190,6 +190,14 @@ def lu_solve(n: Nodes, outs: list[Ref], lu: Ref, pivots: Ref, b: Ref, *, left: b
     return [zero("L U X - P B", factors.residual(x, b, adjoint) if left else factors.residual(turned(n, x), turned(n, b), not adjoint))]
 
 
+def lu_factor(n: Nodes, outs: list[Ref], a: Ref, *, pivot: bool = True, check_errors: bool = False) -> list[Equation]:
+    lu, pivots, info = outs
+    succeeded(info)
+    factors = Factors(n, a, lu, integers(pivots))
+    factors.matrix = a
+    return [factors.given_back()]
+
+
 def witness(n: Nodes, a: Ref, x: Ref) -> Factors:
     """Factors that are computed again, where an operation does not give them: of the matrix, or of its transpose if those explain x better."""
     if a.tensor is None or x.tensor is None:
@@ -324,7 +332,7 @@ def cholesky_solve_product(n: Nodes, bars: list[Ref], outs: list[Ref], given: li
 
 
 SOLVED: dict[str, Callable[..., list[Equation]]] = {
-    "_linalg_solve_ex": solve, "linalg_lu_solve": lu_solve, "linalg_inv_ex": inverse, "linalg_solve_triangular": solve_triangular, "_linalg_det": determinant,
+    "_linalg_solve_ex": solve, "linalg_lu_factor_ex": lu_factor, "linalg_lu_solve": lu_solve, "linalg_inv_ex": inverse, "linalg_solve_triangular": solve_triangular, "_linalg_det": determinant,
     "_linalg_slogdet": log_determinant, "linalg_cholesky_ex": cholesky, "cholesky_solve": cholesky_solve}
 SOLVED_PRODUCTS: dict[str, Callable[..., list[Equation]]] = {
     "_linalg_solve_ex": solve_product, "linalg_inv_ex": inverse_product, "linalg_solve_triangular": solve_triangular_product,

@@ -31,7 +31,9 @@ FloatSet thresholded(const Arithmetic& a, const FloatSet& x, double alpha) {
 
 FloatSet shrunk(const Arithmetic& a, const FloatSet& x, const ActivationAttributes& attributes) {
   const FloatSet limit = a.number(attributes.alpha), bias = a.number(attributes.beta);
-  const FloatSet above = part_of(x, limit.lo, kInfinity), below = part_of(x, -kInfinity, -limit.lo);
+  const auto is_at = [&](double bend) { return x.is_point() && limit.is_point() && x.lo == bend; };  // which is on neither side of it
+  const FloatSet above = is_at(limit.lo) ? FloatSet() : part_of(x, limit.lo, kInfinity);
+  const FloatSet below = is_at(-limit.lo) ? FloatSet() : part_of(x, -kInfinity, -limit.lo);
   FloatSet y;
   if (!is_empty(above)) y.include(a.sub(above, bias));
   if (!is_empty(below)) y.include(a.add(below, bias));
@@ -78,7 +80,7 @@ FloatSet image(const Call& call, const FloatSet& x) {
 // The size of the terms that a form of the function adds where they cancel: x/2 (1 + erf), alpha (exp - 1), x (x/6 + 1/2).
 double size_of_terms(const Call& call, const FloatSet& x) {
   const double size = x.magnitude();
-  const bool is_below = x.has_finite() && x.lo < 0;
+  const bool is_below = x.has_finite() && x.lo <= 0;  // at 0 the form below may be what is computed
   switch (call.node.op) {
     case Op::gelu:
     case Op::mish:  // x times a logarithm of 1 + exp

@@ -1,4 +1,5 @@
 // The math tables and the functions judged by them.
+#include <array>
 #include <functional>
 #include <set>
 
@@ -186,6 +187,33 @@ TEST_CASE("products in any order", "[contracts]") {
     for (const float value : x) y.push_back(y.empty() ? value : y.back() * value);
     CHECK(within(running, y));
   }
+}
+
+TEST_CASE("elu and selu at 0, and shrink at its bends, are decided", "[contracts]") {
+  const Tensor zeros = vector_of({0.0F, -0.0F});
+  const auto counts = [](const Admissible& sets, const Floats& y) {
+    const Judgement found = judged(sets, y);
+    return std::array{found.passed, found.failed, found.vacuous};
+  };
+  const std::array<std::size_t, 3> passed{2, 0, 0}, failed{0, 2, 0};
+  for (const auto& [op, attributes] : {std::pair{Op::elu, ActivationAttributes{2, 0}}, {Op::selu, ActivationAttributes{1.67, 1.05}}}) {
+    const Admissible sets = sets_of(op, attributes, float_model(), {zeros});
+    CHECK(counts(sets, {0.0F, -0.0F}) == passed);
+    CHECK(counts(sets, {2e-6F, -2e-6F}) == failed);  // exp(0) - 1 is off by some steps below 1
+  }
+  // Neither x < -alpha nor x > alpha: 0, and no other number.
+  for (const float bias : {0.0F, 0.5F}) {
+    const Admissible sets = sets_of(Op::shrink, ActivationAttributes{0.5, bias}, float_model(), {vector_of({0.5F, -0.5F})});
+    CHECK(counts(sets, {0.0F, -0.0F}) == passed);
+    CHECK(counts(sets, {0.5F, -0.5F}) == failed);
+    CHECK(counts(sets, {0x1p-149F, -0x1p-149F}) == failed);
+  }
+  CHECK(counts(sets_of(Op::shrink, ActivationAttributes{0, 0.5}, float_model(), {zeros}), {0.0F, 0.0F}) == passed);
+  // The bend of a number that float32 does not hold lies beside its neighbours.
+  const float below = 0x1.99999ap-3F;  // the float32 next to 0.2, above it
+  CHECK(counts(sets_of(Op::shrink, ActivationAttributes{0.2, 0}, float_model(), {vector_of({0x1.99999cp-3F, -0x1.99999cp-3F})}),
+               {0x1.99999cp-3F, -0x1.99999cp-3F}) == passed);
+  CHECK(judged(sets_of(Op::shrink, ActivationAttributes{0.2, 0}, float_model(), {vector_of({below})}), Floats{0.0F}).failed == 0);
 }
 
 }  // namespace

@@ -129,16 +129,27 @@ class Reader {
     auto cotangent = value_of(json["cotangent"], place);
     if (!cotangent) return cotangent.rejection();
     vjp.cotangent = cotangent.value();
-    for (const auto& [position, name] : json["cotangents"].items()) {
+    if (auto done = read_positions(json["cotangents"], vjp.cotangents, place); !done) return done.rejection();
+    if (!json.contains("convention")) return vjp;
+    if (!json["convention"].is_object())
+      return trace_malformed("field", place, "\"convention\", like cotangents", shown(json["convention"]));
+    if (auto done = read_positions(json["convention"], vjp.convention, place + ", convention"); !done) return done.rejection();
+    return vjp;
+  }
+
+  // {"0": "dx"}
+  Outcome<Done> read_positions(const Json& json, std::vector<std::pair<std::uint32_t, TraceTensorId>>& pairs,
+                               const std::string& place) const {
+    for (const auto& [position, name] : json.items()) {
       std::uint32_t operand = 0;
       const auto [end, error] = std::from_chars(position.data(), position.data() + position.size(), operand);
       if (error != std::errc() || end != position.data() + position.size())
         return trace_malformed("field", place, "operand positions", "\"" + position + "\"");
       auto id = value_of(name, place);
       if (!id) return id.rejection();
-      vjp.cotangents.emplace_back(operand, id.value());
+      pairs.emplace_back(operand, id.value());
     }
-    return vjp;
+    return Done{};
   }
 
   Outcome<Done> read_vjps() {
@@ -316,15 +327,16 @@ Json trace_json(const Trace& trace, std::span<const StoredTensor> tensors) {
   const auto name_of = [&](TraceTensorId id) { return id < kFirstInner ? trace.tensors[id].name : trace.inner[id - kFirstInner].name; };
   json["vjps"] = Json::array();
   for (const Trace::Vjp& vjp : trace.vjps) {
-    Json cotangents = Json::object(), one{{"of", vjp.of}};
-    for (const auto& [operand, id] : vjp.cotangents) cotangents[std::to_string(operand)] = name_of(id);
+    Json one{{"of", vjp.of}};
     if (vjp.node) {
       one["node"] = number_of(vjp.of, *vjp.node);
     } else {
       one["result"] = vjp.result;
     }
     one["cotangent"] = name_of(vjp.cotangent);
-    one["cotangents"] = std::move(cotangents);
+    one["cotangents"] = Json::object();
+    for (const auto& [operand, id] : vjp.cotangents) one["cotangents"][std::to_string(operand)] = name_of(id);
+    for (const auto& [operand, id] : vjp.convention) one["convention"][std::to_string(operand)] = name_of(id);
     if (vjp.surrogate) write_region_graph(*vjp.surrogate, one["surrogate"]);
     json["vjps"].push_back(std::move(one));
   }

@@ -33,6 +33,8 @@ bool is_of_gradient(const kernel::GradientStep& step) {
   return step.failure->code == "gradient.nothing" || step.failure->code == "gradient.detached" || step.failure->code == "gradient.finite";
 }
 
+bool is_of_kinks(const std::string& code) { return code == "gradient.kink" || code == "gradient.convention"; }
+
 GateCase case_of(const Trace& trace, std::size_t gradient, const kernel::GradientStep& step) {
   GateCase one;
   one.name = step.place;
@@ -40,7 +42,7 @@ GateCase case_of(const Trace& trace, std::size_t gradient, const kernel::Gradien
   const std::string product = step.is_surrogate ? "surrogate vjp of " : "vjp of ";
   if (step.is_surrogate) one.statement = {"surrogate, not the derivative: the product is judged as that of the function that it declares"};
   one.op = is_of_gradient(step)                                                            ? "gradient"
-           : step.kinks > 0 || (step.failure && step.failure->code == "gradient.kink")     ? "kinks of " + ops_of(region.graph)
+           : step.kinks > 0 || (step.failure && is_of_kinks(step.failure->code))           ? "kinks of " + ops_of(region.graph)
            : step.proof || (step.failure && step.failure->code != "gradient.accumulation") ? product + ops_of(region.graph)
                                                                                            : "sum of cotangents";
   one.model = is_of_gradient(step) ? "" : to_string(region.model);
@@ -59,6 +61,10 @@ GateCase case_of(const Trace& trace, std::size_t gradient, const kernel::Gradien
   finding.message = "required " + step.failure->required + "; found " + step.failure->found;
   finding.details = explain::gradient_lines(trace, gradient, step);
   finding.opening = opening_of(finding.details);
+  if (step.failure->code == "gradient.convention") {
+    finding.details = {finding.subject + ": " + finding.message};
+    finding.opening = 1;
+  }
   if (decided && finding.opening == 0 && step.failure->code == "gradient.product") {
     finding.details.insert(finding.details.begin(),
                            std::string("the recorded product computes something else than the vector-Jacobian product of ") +

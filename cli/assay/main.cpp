@@ -332,7 +332,7 @@ void add_gradcheck(CLI::App& app, GradcheckOptions& options, int& exit) {
   add_draws(verb, options.run);
   verb->add_option("--save", options.run.trace, "of a model: write the run that was recorded")->type_name("TRACE");
   verb->add_option("--seed", options.seed, "seed of the points")->capture_default_str();
-  verb->add_option("--kinks", options.kinks, "at kinks: any row of the Clarke derivative, or the one that PyTorch documents")
+  verb->add_option("--kinks", options.kinks, "at kinks: any row of the Clarke derivative, or the one that PyTorch gives")
       ->check(CLI::IsMember({"any", "pytorch"}))
       ->capture_default_str();
   verb->add_flag("--allow-dead", options.allow_dead,

@@ -122,12 +122,14 @@ class Continuity {
       return wrong("a surrogate that is a valid graph with the operands' types and one result of type " + type_of(forward.node(y)),
                    "another one");
     std::vector<std::pair<NodeId, TraceTensorId>> pairs = {{y, vjp.cotangent}};
-    std::vector<bool> seen(operands.size(), false);
-    for (const auto& [operand, id] : vjp.cotangents) {
-      if (operand >= seen.size() || seen[operand])
-        return wrong("different ones of " + std::to_string(seen.size()) + " operands", std::to_string(operand));
-      seen[operand] = true;
-      pairs.emplace_back(operands[operand], id);
+    for (const auto* list : {&vjp.cotangents, &vjp.convention}) {
+      std::vector<bool> seen(operands.size(), false);
+      for (const auto& [operand, id] : *list) {
+        if (operand >= seen.size() || seen[operand])
+          return wrong("different ones of " + std::to_string(seen.size()) + " operands", std::to_string(operand));
+        seen[operand] = true;
+        pairs.emplace_back(operands[operand], id);
+      }
     }
     for (const auto& [of, id] : pairs) {
       const Node* value = inner(id);

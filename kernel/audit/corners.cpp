@@ -45,18 +45,6 @@ bool is_broadcast(const Shape& from, const Shape& to) {
   return true;
 }
 
-// Of the element of `to`, in a tensor of shape `from` that is broadcast to it.
-std::size_t place_in(const Shape& from, const Shape& to, std::size_t element) {
-  const Shape strides = ops::broadcast_strides(from, to);
-  std::size_t at = 0;
-  for (std::size_t axis = to.size(); axis-- > 0;) {
-    const auto extent = static_cast<std::size_t>(to[axis]);
-    at += element % extent * static_cast<std::size_t>(strides[axis]);
-    element /= extent;
-  }
-  return at;
-}
-
 Tensor number_of(const Tensor& tensor, std::size_t i) {
   const std::size_t width = byte_size(tensor.dtype());
   const auto part = tensor.bytes().subspan(i * width, width);
@@ -68,6 +56,17 @@ bool is_choice_node(const Node& node) {
 }
 
 }  // namespace
+
+std::size_t place_in(const Shape& from, const Shape& to, std::size_t element) {
+  const Shape strides = ops::broadcast_strides(from, to);
+  std::size_t at = 0;
+  for (std::size_t axis = to.size(); axis-- > 0;) {
+    const auto extent = static_cast<std::size_t>(to[axis]);
+    at += element % extent * static_cast<std::size_t>(strides[axis]);
+    element /= extent;
+  }
+  return at;
+}
 
 const Corners::Part& Corners::part(std::size_t k) {
   if (const auto known = parts_.find(k); known != parts_.end()) return known->second;
@@ -90,6 +89,15 @@ bool Corners::is_open(const std::vector<Array<Interval>>& nodes, std::size_t k, 
     if (!of.is_read[id] || !is_choice_node(node)) continue;
     const Interval& value = nodes[id].values[place_in(node.shape, shape(k), element)];
     if (!value.is_undefined() && !value.is_point()) return true;
+  }
+  return false;
+}
+
+bool Corners::is_any_open(const std::vector<Array<Interval>>& nodes) const {
+  for (NodeId id = 0; id < reference_.nodes.size(); ++id) {
+    if (!is_choice_node(reference_.node(id))) continue;
+    const auto is_set = [](const Interval& value) { return !value.is_undefined() && !value.is_point(); };
+    if (std::ranges::any_of(nodes[id].values, is_set)) return true;
   }
   return false;
 }

@@ -12,6 +12,9 @@
 
 namespace assay::kernel {
 
+// Of the element of `to`, in a tensor of shape `from` that is broadcast to it.
+[[nodiscard]] std::size_t place_in(const Shape& from, const Shape& to, std::size_t element);
+
 class Corners {
  public:
   // `reference`: from operands and y_bar, its last input, a cotangent for each real operand.
@@ -19,6 +22,7 @@ class Corners {
 
   // Whether a choice is open at the element of output k: `nodes` are the reference's over a neighbourhood of the recorded point.
   [[nodiscard]] bool is_open(const std::vector<Array<Interval>>& nodes, std::size_t k, std::size_t element);
+  [[nodiscard]] bool is_any_open(const std::vector<Array<Interval>>& nodes) const;
   [[nodiscard]] bool has_choices() const;
   // What output k may be at the element: the hull of the one-sided derivatives, times y_bar. `point` are the recorded operands and y_bar.
   // Nothing where that is not known.

@@ -67,7 +67,7 @@ class GradientCheck {
         leads_(trace_.tensors.size(), false),
         needed_(trace_.tensors.size(), false),
         into_(trace_.tensors.size()),
-        products_(recorded_, opened_, producers_, needed_, seed_) {
+        products_(recorded_, opened_, producers_, needed_, seed_, convention == KinkConvention::pytorch) {
     for (const TraceTensorId id : trace_.detached) stopped_[id] = true;
   }
 
@@ -257,7 +257,7 @@ class GradientCheck {
     } else {
       const Rejection& why = outcome.rejection();
       const bool decided = why.kind == Rejection::Kind::rejected;
-      const bool at_point = why.code == "gradient.value";
+      const bool at_point = why.code == "gradient.value" || why.code == "gradient.convention";
       step.failure = at_point ? why
                               : failed(decided ? Rejection::Kind::rejected : Rejection::Kind::declined, "product", step.place, why.required,
                                        why.code + " at " + why.place + ": " + why.found);

@@ -21,8 +21,9 @@
 
 namespace assay::kernel {
 
-// What a cotangent has to be at a kink: any row of the Clarke derivative, or the one that PyTorch documents: relu and abs 0, leaky_relu its
-// slope, clip 1 at its ends, min, max and reductions equal shares, max_pool the first element.
+// What a cotangent has to be at a kink: any row of the Clarke derivative, or PyTorch's. That is what a product's `convention` gives. Where a trace
+// declares none, it is what some operation of PyTorch gives that means a region's one op (docs/kinks.md): relu and abs 0, leaky_relu its slope,
+// clip 0 or 1 at its ends (hardtanh, clamp), min, max and reductions equal shares or all to the first of those that tie, max_pool the latter.
 enum class KinkConvention : std::uint8_t { any, pytorch };
 
 // What one recorded gradient (an entry of Trace::gradients) needs to be right, in reverse order of the run. The trace is continuous.
@@ -48,7 +49,8 @@ struct GradientStep {
 //   gradient.nothing       declined: a gradient of no tensor, or a trace without regions
 //   gradient.detached      declined: every way from all tensors of the gradient to the output passes a detached one
 //   gradient.finite        a gradient that is NaN or infinite where the derivative is bounded; declined where that is not known
-//   gradient.kink          a recorded cotangent at a kink that no element of the Clarke derivative, or not that of the convention, gives
+//   gradient.kink          a recorded cotangent at a kink that no element of the Clarke derivative gives
+//   gradient.convention    one that is an element of it, and not the convention's; declined where nothing says what that is
 [[nodiscard]] std::vector<GradientStep> check_gradient(const Trace& trace, std::size_t gradient, std::uint64_t seed,
                                                        KinkConvention convention = KinkConvention::any,
                                                        std::vector<bool>* judged = nullptr);

@@ -15,7 +15,7 @@
 // Which elements. The kinks are exact, and no distance to one is compared: over Interval at the recorded point, with y_bar = 1, a
 // derivative off kinks is a point (0, 1, -1, a slope, sums of these), at a kink a set. Elements whose set is not finite (y_bar infinite)
 // are left out. Where two elements of y share a candidate K2 and conventions are left out (rows): which of the two it served is not
-// recorded.
+// recorded. So is it where a constant may tie.
 #include "kernel/audit/kinks.h"
 
 #include <algorithm>
@@ -26,6 +26,7 @@
 #include <utility>
 
 #include "kernel/audit/contracts/contract.h"
+#include "kernel/audit/corners.h"
 #include "kernel/audit/point.h"
 #include "kernel/audit/slice.h"
 #include "kernel/gradients/derivatives/differentiate.h"
@@ -205,7 +206,11 @@ class KinkCheck {
   [[nodiscard]] std::optional<Rejection> judge_rows() const {
     std::size_t real = 0;
     for (const TraceTensorId id : region_.operands) real += is_float(trace_.tensors[id].value.dtype()) ? 1 : 0;
-    if (vjp_.cotangents.size() != real) return std::nullopt;  // others may have got their share
+    const auto has_constant = [&](const Node& node) {
+      return is_choice(node.op) && std::ranges::any_of(node.operands, [&](NodeId id) { return region_.graph.node(id).op == Op::constant; });
+    };
+    const bool shares = std::ranges::any_of(region_.graph.nodes, has_constant);
+    if (vjp_.cotangents.size() != real || shares) return std::nullopt;  // others may have got their share
     const auto format = contracts::format_of(y_bar().dtype());
     const executions::Precision precision = executions::precision_of(shortest());
     const double u = std::fmax(contracts::unit_roundoff(format), format == contracts::Format::binary32 ? precision.unit : 0);
@@ -226,28 +231,58 @@ class KinkCheck {
     return std::nullopt;
   }
 
-  // The share of the convention for one of several elements that tie, in row-major order.
-  [[nodiscard]] double share(std::size_t rank, std::size_t count) const {
+  // Whether an element that ties for y[j] is the first of those that do, and how many do: constants and operands without a cotangent, too.
+  [[nodiscard]] std::pair<bool, std::size_t> place_of(const std::vector<At>& elements, std::size_t rank, std::size_t j) const {
     const Node& node = region_.graph.nodes.back();
-    if (node.op == Op::leaky_relu) return std::get<LeakyReluAttributes>(node.attributes).slope;
-    if (node.op == Op::max_pool) return rank == 0 ? 1 : 0;
-    if (is_extremum(node.op)) return 1 / static_cast<double>(count);
-    return node.op == Op::clip ? 1 : 0;  // relu, abs: 0
+    if (node.op != Op::min && node.op != Op::max) return {rank == 0, elements.size()};
+    const Tensor& y = trace_.tensors[region_.results[0]].value;
+    const std::uint32_t own = vjp_.cotangents[elements[rank].claim].first;
+    std::size_t count = 0;
+    bool is_first = false;
+    for (const NodeId id : node.operands) {
+      const Node& operand = region_.graph.node(id);
+      const auto input = std::ranges::find(region_.graph.inputs, id) - region_.graph.inputs.begin();
+      const bool is_input = operand.op == Op::input;
+      const Tensor& value = is_input ? trace_.tensors[region_.operands[static_cast<std::size_t>(input)]].value : operand.value;
+      if (value.as_double(place_in(operand.shape, node.shape, j)) != y.as_double(j)) continue;
+      is_first = is_first || (count == 0 && is_input && static_cast<std::uint32_t>(input) == own);
+      ++count;
+    }
+    return {is_first, count};
   }
 
+  // What operations of PyTorch that mean the region's op give an element: of those that tie, the first may get all.
+  [[nodiscard]] std::vector<double> shares(bool is_first, std::size_t count) const {
+    const Node& node = region_.graph.nodes.back();
+    if (node.op == Op::leaky_relu) return {std::get<LeakyReluAttributes>(node.attributes).slope};
+    if (node.op == Op::max_pool) return {is_first ? 1.0 : 0.0};
+    if (is_extremum(node.op)) return {1 / static_cast<double>(count), is_first ? 1.0 : 0.0};
+    return node.op == Op::clip ? std::vector<double>{0, 1} : std::vector<double>{0};  // relu, abs
+  }
+
+  [[nodiscard]] bool may_be(const At& at, std::size_t j, double weight) const {
+    const Tensor one = cut(y_bar(), j);
+    ExecutionModel model = region_.model;
+    model.storage = shortest();
+    const contracts::Storage stored = trace_.tensors[vjp_.cotangents[at.claim].second].storage;
+    const auto set = contracts::admissible(Op::scale, ScaleAttributes{weight}, model, std::span(&one, 1), stored);
+    return !set || contracts::with_both_zeros(set.value().sets.values[0]).contains(value(at));
+  }
+
+  // Of a product that declares no convention: the op tells which ones there are.
   [[nodiscard]] std::optional<Rejection> judge_convention() const {
-    if (std::ranges::any_of(region_.graph.nodes, [](const Node& node) { return is_linear(node.op); })) return std::nullopt;
+    if (!has_known_conventions(region_) || vjp_.convention == vjp_.cotangents) return std::nullopt;
     for (const auto& [j, elements] : rows()) {
+      if (!std::isfinite(y_bar().as_double(j))) continue;
       for (std::size_t rank = 0; rank < elements.size(); ++rank) {
-        const double weight = share(rank, elements.size());
-        const Tensor one = cut(y_bar(), j);
-        ExecutionModel model = region_.model;
-        model.storage = shortest();
-        const contracts::Storage stored = trace_.tensors[vjp_.cotangents[elements[rank].claim].second].storage;
-        const auto set = contracts::admissible(Op::scale, ScaleAttributes{weight}, model, std::span(&one, 1), stored);
-        if (!set || contracts::with_both_zeros(set.value().sets.values[0]).contains(value(elements[rank]))) continue;
-        return broken(elements[rank], "the convention's derivative there, " + text(weight) + ", times " + text(y_bar().as_double(j)),
-                      text(value(elements[rank])));
+        const auto [is_first, count] = place_of(elements, rank, j);
+        const std::vector<double> weights = shares(is_first, count);
+        if (std::ranges::any_of(weights, [&](double weight) { return may_be(elements[rank], j, weight); })) continue;
+        const double own = y_bar().as_double(j);
+        const std::string other = weights.size() > 1 ? " or " + about(weights[1] * own) : "";
+        Rejection why = broken(elements[rank], about(weights[0] * own) + other + ", by PyTorch's convention", about(value(elements[rank])));
+        why.code = "gradient.convention";
+        return why;
       }
     }
     return std::nullopt;
@@ -269,6 +304,11 @@ class KinkCheck {
 };
 
 }  // namespace
+
+bool has_known_conventions(const Region& region) {
+  const auto is_computing = [](const Node& node) { return !is_leaf(node.op); };
+  return is_judged(region) && std::ranges::count_if(region.graph.nodes, is_computing) == 1;
+}
 
 KinkOutcome check_kinks(const Trace& trace, const Trace::Vjp& vjp, KinkConvention convention, const std::string& place) {
   return KinkCheck(trace, vjp, convention, place).run();

@@ -16,6 +16,9 @@ struct KinkOutcome {
   std::optional<Rejection> failure;
 };
 
+// Whether a region is one choice alone: its op tells which conventions PyTorch has, and they are judged here.
+[[nodiscard]] bool has_known_conventions(const Region& region);
+
 // Of a continuous trace's product; `place` names its region. Regions that are not judged have no kinks here.
 [[nodiscard]] KinkOutcome check_kinks(const Trace& trace, const Trace::Vjp& vjp, KinkConvention convention, const std::string& place);
 

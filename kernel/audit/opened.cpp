@@ -65,6 +65,7 @@ class Opening {
       one.node = std::nullopt;
       one.cotangent = id_of(vjp.cotangent);
       for (auto& [operand, id] : one.cotangents) id = id_of(id);
+      for (auto& [operand, id] : one.convention) id = id_of(id);
       result_.trace.vjps.push_back(std::move(one));
     }
     result_.trace.gradients = trace_.gradients;

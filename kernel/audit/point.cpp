@@ -8,6 +8,10 @@
 //       whatever branch a convention takes at a tie.
 //   P3  Where a choice is open at the recorded point and the product is elementwise, F_i meets the hull of the one-sided derivatives
 //       (kernel/audit/corners.h), which is a point where the branches agree in slope.
+//   P4  With C the product that the framework of the trace gives by its own convention: F_i and C_i are the same at the recorded point. They
+//       differ if their enclosures have no number in common. It is asked where C_i is a derivative there, in the enclosure of D_i, or where
+//       D_i has no value: what the framework computes with other constants is no convention. Declined where C is asked for, nobody says what
+//       it is, and a choice is open around the point.
 //   P2  What was recorded lies in the contract of D, if F_i has no value there (0 / 0) or if what was recorded is no finite number.
 // Why the contract is not asked everywhere. It belongs to the formula of D. Another formula of the same derivative has another set, perhaps
 // a wider one, and the audit has judged the recorded cotangent by that of F. F = D and a cotangent in the contract of F: that is right.
@@ -17,7 +21,9 @@
 #include "kernel/audit/point.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 #include <utility>
 
@@ -128,13 +134,15 @@ class PointCheck {
     right_ = std::move(*values);
     found_.assign(right_.begin() + static_cast<std::ptrdiff_t>(right_.size() / 2), right_.end());
     right_.resize(found_.size());
+    if (product_.convention != nullptr) meant_ = results(without_dead_nodes(*product_.convention), point_);
     for (std::size_t k = 0; k < right_.size(); ++k) {
       if (!product_.cotangents[k].is_claimed) continue;
       for (std::size_t i = 0; i < right_[k].values.size(); ++i) {
         if (auto why = judge(k, i)) return why;
+        if (auto why = by_convention(k, i)) return why;
       }
     }
-    return std::nullopt;
+    return product_.lacks_convention && is_open() ? std::optional(unknown_convention()) : std::nullopt;
   }
 
  private:
@@ -180,6 +188,28 @@ class PointCheck {
     return broken(k, i,
                   "a cotangent " + std::string(set->is_point() ? "" : "in ") + text(*set) + ", which the derivatives on all sides give",
                   text(found_[k].values[i]));
+  }
+
+  // P4.
+  [[nodiscard]] std::optional<Rejection> by_convention(std::size_t k, std::size_t i) const {
+    if (!meant_) return std::nullopt;
+    const Interval &right = right_[k].values[i], &found = found_[k].values[i], &meant = (*meant_)[k].values[i];
+    if (meant.is_undefined() || found.is_undefined() || meet(meant, found)) return std::nullopt;
+    if (!right.is_undefined() && !meet(right, meant)) return std::nullopt;
+    Rejection why = broken(k, i, about(meant.lo()) + ", by PyTorch's convention", about(found.lo()));
+    why.code = "gradient.convention";
+    return why;
+  }
+
+  [[nodiscard]] bool is_open() {
+    if (!has_choices_) return false;
+    if (!nearby_) nearby_ = nodes_of<Interval>(reference_, neighbourhood()).value_or(Intervals());
+    return nearby_->empty() || corners_->is_any_open(*nearby_);
+  }
+  [[nodiscard]] Rejection unknown_convention() const {
+    Rejection why = declined("the number that PyTorch gives at a kink", "none: the trace declares no convention for this product");
+    why.code = "gradient.convention";
+    return why;
   }
 
   // Real operands moved by the least step of double to either side.
@@ -234,6 +264,7 @@ class PointCheck {
   const std::string& place_;
   Graph reference_;
   Intervals point_, right_, found_;  // the point, D and F there
+  std::optional<Intervals> meant_;   // C there
   std::optional<Intervals> nearby_;  // all nodes of D around it; empty where they have no value
   std::optional<Corners> corners_;
   bool has_choices_ = false;
@@ -270,6 +301,12 @@ Array<Interval> enclosed(const Tensor& tensor) {
     array.values.push_back(std::isfinite(value) ? Interval(value) : Interval::undefined());
   }
   return array;
+}
+
+std::string about(double value) {
+  std::array<char, 40> words{};
+  const int length = std::snprintf(words.data(), words.size(), "%.6g", value);
+  return {words.data(), static_cast<std::size_t>(length)};
 }
 
 Domain recorded_range(const Tensor& tensor) {

@@ -38,10 +38,12 @@ struct RecordedProduct {
   enum class Standing : std::uint8_t { proved, open, refused } standing = Standing::proved;
   bool is_analytic_here = false;                   // on a box that holds the recorded point and those that were drawn (is_analytic_within)
   std::function<Outcome<Graph>()> reference = {};  // the derivative's graph, with the inputs of `backward`; none: that of J^T y_bar
+  const Graph* convention = nullptr;               // like `backward`: what the framework gives, if its convention is asked for
+  bool lacks_convention = false;                   // it is asked for, and nothing says what it is
 };
 
-// P1 to P3 of point.cpp, for a product that is right at random points. Its code is gradient.value; declined where what would decide is
-// missing. `corners` grows by the elements that were judged where a choice is open.
+// P1 to P4 of point.cpp, for a product that is right at random points. Its code is gradient.value, of P4 gradient.convention; declined where
+// what would decide is missing. `corners` grows by the elements that were judged where a choice is open.
 [[nodiscard]] std::optional<Rejection> check_point(const RecordedProduct& product, const std::string& place,
                                                    std::size_t* corners = nullptr);
 
@@ -67,6 +69,8 @@ template <class S>
   if (!nodes) return std::nullopt;
   return std::move(nodes).value();
 }
+
+[[nodiscard]] std::string about(double value);  // in words: six digits
 
 // Where elements like the recorded ones are drawn.
 [[nodiscard]] Domain recorded_range(const Tensor& tensor);

@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "kernel/audit/kinks.h"
 #include "kernel/audit/point.h"
 #include "kernel/audit/rows.h"
 #include "kernel/audit/work.h"
@@ -14,14 +15,19 @@
 
 namespace assay::kernel {
 
-struct ProductCheck::Case {
-  AdjointCase one;
-  Graph backward;
-  Tensors operands;       // the inputs of both
-  bool is_closed = true;  // the product reads no tensor from elsewhere, beyond single numbers
+struct ProductCheck::Reverse {
+  Graph graph;
+  bool is_closed = true;  // it reads no tensor from elsewhere, beyond single numbers
   // The cotangent's node, and the node that is the same tensor as a value of the forward pass, where it is one.
   NodeId y_bar = 0;
   std::optional<NodeId> as_value = std::nullopt;
+};
+
+struct ProductCheck::Case {
+  AdjointCase one;
+  Tensors operands;  // the inputs of all graphs
+  Reverse backward;
+  std::optional<Graph> convention = std::nullopt;  // what the trace says that its framework gives, where that is asked
 };
 
 namespace {
@@ -37,8 +43,10 @@ std::vector<TraceTensorId> different(std::vector<TraceTensorId> ids) {
   return ids;
 }
 
-bool has_position(const Region& region, const Trace::Vjp* vjp, TraceTensorId id) {
-  return vjp != nullptr && std::ranges::any_of(vjp->cotangents, [&](const auto& one) { return region.operands[one.first] == id; });
+using Pairs = std::vector<std::pair<std::uint32_t, TraceTensorId>>;  // of operand positions and cotangents
+
+bool has_position(const Region& region, const Pairs& pairs, TraceTensorId id) {
+  return std::ranges::any_of(pairs, [&](const auto& one) { return region.operands[one.first] == id; });
 }
 
 // What the product declares in place of the region's result.
@@ -98,13 +106,14 @@ struct Reads {
 }  // namespace
 
 ProductCheck::ProductCheck(const Trace& recorded, const Opened& opened, const Producers& producers, const std::vector<bool>& needed,
-                           std::uint64_t seed)
+                           std::uint64_t seed, bool asks_convention)
     : recorded_(recorded),
       trace_(opened.trace),
       opened_(opened),
       producers_(producers),
       needed_(needed),
       seed_(seed),
+      asks_convention_(asks_convention),
       stores_short_(
           std::ranges::any_of(trace_.tensors, [](const Trace::Entry& entry) { return entry.storage != ExecutionModel::Storage::same; })) {}
 
@@ -144,10 +153,9 @@ Outcome<ProductCheck::Case> ProductCheck::case_of(std::uint32_t r, std::uint32_t
   Case made;
   made.operands = operands;
   made.one.name = place;
-  Slice forward(trace_, producers_), backward(trace_, producers_);
+  Slice forward(trace_, producers_);
   for (const TraceTensorId id : operands) {
     forward.add_input(id);
-    backward.add_input(id);
     made.one.domains.push_back(recorded_range(trace_.tensors[id].value));
   }
   auto y = vjp != nullptr && vjp->surrogate ? surrogate_of(region, *vjp, forward) : forward.node_of(region.results[k]);
@@ -155,8 +163,24 @@ Outcome<ProductCheck::Case> ProductCheck::case_of(std::uint32_t r, std::uint32_t
   const bool is_value = vjp != nullptr && forward.knows(vjp->cotangent);
   made.one.graph = std::move(forward.graph());
   made.one.graph.mark_output(y.value(), "y");
+  const TraceTensorId result = region.results[k];
+  auto backward = reverse_of(made, region, result, vjp, vjp != nullptr ? vjp->cotangents : Pairs(), is_value);
+  if (!backward) return backward.rejection();
+  if (asks_convention_ && vjp != nullptr && !vjp->convention.empty() && vjp->convention != vjp->cotangents) {
+    if (auto meant = reverse_of(made, region, result, vjp, vjp->convention, false)) made.convention = std::move(meant.value().graph);
+  }
+  made.backward = std::move(backward).value();
+  return made;
+}
+
+// Cotangents of a region's operands, as a graph from the inputs of a case and the cotangent of the region's result.
+Outcome<ProductCheck::Reverse> ProductCheck::reverse_of(const Case& of, const Region& region, TraceTensorId result, const Trace::Vjp* vjp,
+                                                        const Pairs& pairs, bool is_value) const {
+  Reverse made;
+  Slice backward(trace_, producers_);
+  for (const TraceTensorId id : of.operands) backward.add_input(id);
   // The region's results may be read by its product: they are computed again. The cotangent is an input.
-  const Tensor& like = trace_.tensors[region.results[k]].value;
+  const Tensor& like = trace_.tensors[result].value;
   made.y_bar = backward.graph().append_input(like.dtype(), like.shape(), "y_bar");
   if (is_value) {
     auto node = backward.node_of(vjp->cotangent);
@@ -164,40 +188,40 @@ Outcome<ProductCheck::Case> ProductCheck::case_of(std::uint32_t r, std::uint32_t
     made.as_value = node.value();
   }
   if (vjp != nullptr) backward.define(vjp->cotangent, made.y_bar);
-  for (const TraceTensorId id : operands) {
+  for (const TraceTensorId id : of.operands) {
     if (!is_real(id)) continue;
-    auto total = has_position(region, vjp, id) ? claimed(region, *vjp, id, backward)
-                 : needed_[id]                 ? zero(id, backward.graph())
-                                               : own(made.one.graph, id, operands, made.y_bar, backward);
+    auto total = has_position(region, pairs, id) ? claimed(region, pairs, id, backward)
+                 : needed_[id]                   ? zero(id, backward.graph())
+                                                 : own(of.one.graph, id, of.operands, made.y_bar, backward);
     if (!total) return total.rejection();
     backward.graph().mark_output(total.value(), trace_.tensors[id].name);
   }
   made.is_closed = backward.is_closed();
-  made.backward = std::move(backward.graph());
+  made.graph = std::move(backward.graph());
   return made;
 }
 
 Outcome<Adjointness> ProductCheck::outcome_of(const Case& one, std::uint32_t r, const Trace::Vjp* vjp) {
   // What is large is judged by one row of it; where it has no rows, the recorded point may refute it at less cost.
-  const bool is_large = elements_of(one.one.graph) + elements_of(one.backward) > kManyElements;
-  const std::optional<OneRow> row = is_large ? one_row(one.one.graph, one.backward) : std::nullopt;
-  const bool is_known = vjp != nullptr && !one.as_value && composed(trace_.regions[r], *vjp) == one.operands;
+  const bool is_large = elements_of(one.one.graph) + elements_of(one.backward.graph) > kManyElements;
+  const std::optional<OneRow> row = is_large ? one_row(one.one.graph, one.backward.graph) : std::nullopt;
+  const bool is_known = vjp != nullptr && !one.backward.as_value && composed(trace_.regions[r], *vjp) == one.operands;
   if (is_large && !row && is_known) {
     auto why = at_the_point(one, r, *vjp, Standing::refused);
     if (why && why->kind == Rejection::Kind::rejected) return *std::move(why);
   }
   AdjointCase of_row{one.one.name, row ? row->forward : Graph{}, one.one.domains, {}};
   if (row) of_row.name += ", one of " + std::to_string(row->count) + " rows";
-  auto outcome = row ? check_adjointness(of_row, row->backward, seed_) : check_adjointness(one.one, one.backward, seed_);
+  auto outcome = row ? check_adjointness(of_row, row->backward, seed_) : check_adjointness(one.one, one.backward.graph, seed_);
   if (vjp == nullptr) return outcome;
   const bool is_rejected = !outcome && outcome.rejection().kind == Rejection::Kind::rejected;
-  if (is_rejected && one.as_value) return with_reads(one, r, *vjp, std::move(outcome));
+  if (is_rejected && one.backward.as_value) return with_reads(one, r, *vjp, std::move(outcome));
   // Undecided at random points: the recorded one may tell, if it is known which operands the product is of.
   if (outcome || (!is_rejected && composed(trace_.regions[r], *vjp) == one.operands)) {
     auto why = at_the_point(one, r, *vjp, outcome ? Standing::proved : Standing::open, row ? &*row : nullptr);
     if (why && (outcome || why->kind == Rejection::Kind::rejected)) return *std::move(why);
   }
-  if (outcome || one.is_closed || outcome.rejection().kind != Rejection::Kind::rejected) return outcome;
+  if (outcome || one.backward.is_closed || outcome.rejection().kind != Rejection::Kind::rejected) return outcome;
   Rejection why = outcome.rejection();  // perhaps because of a tensor from elsewhere, of which the composition knows nothing
   why.kind = Rejection::Kind::declined;
   return why;
@@ -208,17 +232,18 @@ Outcome<Adjointness> ProductCheck::outcome_of(const Case& one, std::uint32_t r, 
 Outcome<Adjointness> ProductCheck::with_reads(const Case& one, std::uint32_t r, const Trace::Vjp& vjp, Outcome<Adjointness> outcome) {
   constexpr std::size_t kMostReads = 6;
   Case chosen = one;
-  const Reads reads(chosen.backward, one.y_bar, std::max(one.y_bar, *one.as_value));
+  const NodeId y_bar = one.backward.y_bar, as_value = *one.backward.as_value;
+  const Reads reads(chosen.backward.graph, y_bar, std::max(y_bar, as_value));
   if (reads.places.empty()) return outcome;
   for (std::size_t choice = 1; reads.places.size() <= kMostReads && choice < std::size_t{1} << reads.places.size(); ++choice) {
-    for (std::size_t i = 0; i < reads.places.size(); ++i) *reads.places[i] = (choice >> i & 1) != 0 ? *one.as_value : one.y_bar;
-    auto again = check_adjointness(one.one, chosen.backward, seed_);
+    for (std::size_t i = 0; i < reads.places.size(); ++i) *reads.places[i] = (choice >> i & 1) != 0 ? as_value : y_bar;
+    auto again = check_adjointness(one.one, chosen.backward.graph, seed_);
     if (!again) continue;
     if (auto why = at_the_point(chosen, r, vjp, Standing::proved)) return *std::move(why);
     return again;
   }
   // An operand has one value at the recorded point, in either meaning. A result has not: it was rounded.
-  if (one.backward.node(*one.as_value).op == Op::input) {
+  if (one.backward.graph.node(as_value).op == Op::input) {
     if (auto why = at_the_point(one, r, vjp, Standing::refused); why && why->kind == Rejection::Kind::rejected) return *std::move(why);
   }
   Rejection why = outcome.rejection();
@@ -230,7 +255,8 @@ Outcome<Adjointness> ProductCheck::with_reads(const Case& one, std::uint32_t r, 
 // The same product at the recorded point. Where it is not proved, a value that is wrong there is wrong all the same.
 std::optional<Rejection> ProductCheck::at_the_point(const Case& one, std::uint32_t r, const Trace::Vjp& vjp,
                                                     RecordedProduct::Standing standing, const OneRow* row) {
-  RecordedProduct product{one.one.graph, one.backward, {}, {}, {}, trace_.regions[r].model, stores_short_};
+  RecordedProduct product{one.one.graph, one.backward.graph, {}, {}, {}, trace_.regions[r].model, stores_short_};
+  product.convention = one.convention ? &*one.convention : nullptr;
   product.standing = standing;
   Tensors arguments = one.operands;
   arguments.push_back(vjp.cotangent);
@@ -239,12 +265,14 @@ std::optional<Rejection> ProductCheck::at_the_point(const Case& one, std::uint32
     for (const TraceTensorId id : arguments) values.push_back(value_of(id));
     return values;
   };
-  if (std::ranges::all_of(arguments, [&](TraceTensorId id) { return id < opened_.recorded; })) {
+  const bool was_recorded = std::ranges::all_of(arguments, [&](TraceTensorId id) { return id < opened_.recorded; });
+  product.lacks_convention = asks_convention_ && vjp.convention.empty() && !(was_recorded && has_known_conventions(meant_by(trace_, vjp)));
+  if (was_recorded) {
     for (const TraceTensorId id : arguments) product.operands.push_back(trace_.tensors[id].value);
   }
   for (const TraceTensorId id : one.operands) {
     if (!is_real(id)) continue;
-    RecordedProduct::Cotangent cotangent{trace_.tensors[id].name, needed_[id] || has_position(trace_.regions[r], &vjp, id)};
+    RecordedProduct::Cotangent cotangent{trace_.tensors[id].name, needed_[id] || has_position(trace_.regions[r], vjp.cotangents, id)};
     bool is_recorded = true;
     for (const auto& [operand, part] : vjp.cotangents) {
       if (trace_.regions[r].operands[operand] != id) continue;
@@ -283,9 +311,9 @@ Outcome<NodeId> ProductCheck::zero(TraceTensorId id, Graph& graph) const {
 }
 
 // The sum of what is claimed for all positions of one operand.
-Outcome<NodeId> ProductCheck::claimed(const Region& region, const Trace::Vjp& vjp, TraceTensorId id, Slice& backward) const {
+Outcome<NodeId> ProductCheck::claimed(const Region& region, const Pairs& pairs, TraceTensorId id, Slice& backward) {
   std::optional<NodeId> sum;
-  for (const auto& [operand, cotangent] : vjp.cotangents) {
+  for (const auto& [operand, cotangent] : pairs) {
     if (region.operands[operand] != id) continue;
     auto node = backward.node_of(cotangent);
     if (!node) return node;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernel/audit/opened.h"
@@ -22,17 +23,19 @@ namespace assay::kernel {
 class ProductCheck {
  public:
   // `needed` says per tensor of the opened trace whether the gradient needs its cotangent: where nothing was recorded of one, it counts as 0.
-  ProductCheck(const Trace& recorded, const Opened& opened, const Producers& producers, const std::vector<bool>& needed,
-               std::uint64_t seed);
+  ProductCheck(const Trace& recorded, const Opened& opened, const Producers& producers, const std::vector<bool>& needed, std::uint64_t seed,
+               bool asks_convention);
 
   // Of result k of region r: the product that was recorded, or none. Every cotangent that it gives is judged, whoever needs it. A rejection
-  // with the code gradient.value is of the recorded point, any other one of random points.
+  // with the code gradient.value or gradient.convention is of the recorded point, any other one of random points.
   [[nodiscard]] Outcome<Adjointness> judge(std::uint32_t r, std::uint32_t k, const Trace::Vjp* vjp, const std::string& place);
   // Elements of the last one that were judged where a choice is open.
   [[nodiscard]] std::size_t corners() const { return corners_; }
 
  private:
   using Tensors = std::vector<TraceTensorId>;
+  using Pairs = std::vector<std::pair<std::uint32_t, TraceTensorId>>;
+  struct Reverse;
   // What is compared: y, and a cotangent for each real one of the tensors that it is computed from.
   struct Case;
 
@@ -40,13 +43,15 @@ class ProductCheck {
   [[nodiscard]] Tensors composed(const Region& region, const Trace::Vjp& vjp) const;
   [[nodiscard]] Outcome<Case> case_of(std::uint32_t r, std::uint32_t k, const Trace::Vjp* vjp, const Tensors& operands,
                                       const std::string& place) const;
+  [[nodiscard]] Outcome<Reverse> reverse_of(const Case& of, const Region& region, TraceTensorId result, const Trace::Vjp* vjp,
+                                            const Pairs& pairs, bool is_value) const;
   [[nodiscard]] Outcome<Adjointness> outcome_of(const Case& one, std::uint32_t r, const Trace::Vjp* vjp);
   [[nodiscard]] Outcome<Adjointness> with_reads(const Case& one, std::uint32_t r, const Trace::Vjp& vjp, Outcome<Adjointness> outcome);
   [[nodiscard]] std::optional<Rejection> at_the_point(const Case& one, std::uint32_t r, const Trace::Vjp& vjp,
                                                       RecordedProduct::Standing standing, const OneRow* row = nullptr);
   [[nodiscard]] Array<Interval> value_of(TraceTensorId id);
   [[nodiscard]] Outcome<NodeId> zero(TraceTensorId id, Graph& graph) const;
-  [[nodiscard]] Outcome<NodeId> claimed(const Region& region, const Trace::Vjp& vjp, TraceTensorId id, Slice& backward) const;
+  [[nodiscard]] static Outcome<NodeId> claimed(const Region& region, const Pairs& pairs, TraceTensorId id, Slice& backward);
 
   const Trace& recorded_;
   const Trace& trace_;
@@ -54,6 +59,7 @@ class ProductCheck {
   const Producers& producers_;
   const std::vector<bool>& needed_;
   std::uint64_t seed_;
+  bool asks_convention_;  // what vjps declare of their framework's convention is compared with what they claim
   std::size_t corners_ = 0;
   bool stores_short_;  // any tensor in 16 bits
   // The values of all nodes of a region, of the two that were asked for last: one forward, one backward.

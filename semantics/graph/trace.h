@@ -49,6 +49,8 @@ struct Trace {
     std::optional<NodeId> node = std::nullopt;                        // else: of what this node computes, by its operands' positions
     // The function whose product this is meant to be, in place of the region's (or node's): on its operands, with a result of its type.
     std::optional<Graph> surrogate = std::nullopt;
+    // What the writer's framework gives by itself for the same operands and cotangent: its convention at kinks.
+    std::vector<std::pair<std::uint32_t, TraceTensorId>> convention = {};
   };
   // The recorded gradient of `output`, from the cotangent `seed`, with respect to each tensor `of`.
   struct Gradient {

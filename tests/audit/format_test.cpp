@@ -194,6 +194,23 @@ TEST_CASE("trace files: a declared surrogate is written, read and checked", "[fo
         })) == "trace.field");
 }
 
+TEST_CASE("trace files: a declared convention is written, read and checked", "[formats]") {
+  Trace trace = training_step().run.trace;
+  trace.vjps[0].convention = trace.vjps[0].cotangents;
+  const std::vector<std::byte> file = file_of(trace);
+  const auto read = formats::read_trace(file);
+  if (!read) FAIL(read.rejection().to_text());
+  CHECK(read.value().vjps[0].convention == trace.vjps[0].cotangents);
+  CHECK(read.value().vjps[1].convention.empty());
+  CHECK(file_of(read.value()) == file);
+  const auto with = [&](const Json& declared) {
+    return code_of(edited(file, [&](Json& json) { json["vjps"][0]["convention"] = declared; }));
+  };
+  CHECK(with(3) == "trace.field");
+  CHECK(with({{"x", "y"}}) == "trace.field");
+  CHECK(!with({{"0", "no such tensor"}}).empty());
+}
+
 TEST_CASE("trace files: opaque operations are written and read", "[formats]") {
   Trace trace = training_step().run.trace;
   trace.opaque = {{"lib::solve", {trace.regions[0].results[0]}}};

@@ -68,8 +68,12 @@ void accepts(const Case& one, const std::vector<std::vector<float>>& x_bar, std:
   CHECK(found.code.empty());
   CHECK(found.judged == kinks);
 }
-void refuses(const Case& one, const std::vector<std::vector<float>>& x_bar, KinkConvention convention = KinkConvention::any) {
-  CHECK(verdict(recorded(one, x_bar), convention).code == "gradient.kink");
+void refuses(const Case& one, const std::vector<std::vector<float>>& x_bar) {
+  CHECK(verdict(recorded(one, x_bar)).code == "gradient.kink");
+}
+void breaks_convention(const Case& one, const std::vector<std::vector<float>>& x_bar) {
+  CHECK(verdict(recorded(one, x_bar)).code.empty());
+  CHECK(verdict(recorded(one, x_bar), KinkConvention::pytorch).code == "gradient.convention");
 }
 void keeps_convention(const Case& one, const std::vector<std::vector<float>>& x_bar) {
   CHECK(verdict(recorded(one, x_bar), KinkConvention::pytorch).code.empty());
@@ -84,27 +88,28 @@ TEST_CASE("kinks: relu, abs, clip and leaky_relu take any weight of their set, a
   for (const float weight : {0.0F, 5.0F, 2.5F, 1.7F, -0.0F}) accepts(relu, {{0, weight, 5}}, 1);
   for (const float weight : {-1e-30F, 5.0000005F, 10.0F, kNaN}) refuses(relu, {{0, weight, 5}});
   keeps_convention(relu, {{0, 0, 5}});
-  refuses(relu, {{0, 5, 5}}, KinkConvention::pytorch);
+  breaks_convention(relu, {{0, 5, 5}});
 
   const Case abs{Op::abs, NoAttributes{}, {{3}}, {{-1, 0, 2}}, {3, -3, 3}};
   for (const float weight : {0.0F, 3.0F, -3.0F, 1.0F}) accepts(abs, {{-3, weight, 3}}, 1);
   for (const float weight : {4.0F, -3.0000002F, kNaN}) refuses(abs, {{-3, weight, 3}});
   keeps_convention(abs, {{-3, 0, 3}});
-  refuses(abs, {{-3, 3, 3}}, KinkConvention::pytorch);
+  breaks_convention(abs, {{-3, 3, 3}});
 
   const Case clip{Op::clip, ClipAttributes{-1, 1}, {{4}}, {{-1, 0, 1, 3}}, {2, 2, 2, 2}};
   accepts(clip, {{2, 2, 0, 0}}, 2);
   refuses(clip, {{2, 2, 2.5F, 0}});
   refuses(clip, {{-1, 2, 2, 0}});
   keeps_convention(clip, {{2, 2, 2, 0}});
-  refuses(clip, {{2, 2, 0, 0}}, KinkConvention::pytorch);
+  keeps_convention(clip, {{0, 2, 0, 0}});  // hardtanh's
+  breaks_convention(clip, {{2, 2, 1, 0}});
 
   const Case leaky{Op::leaky_relu, LeakyReluAttributes{0.25}, {{2}}, {{0, 1}}, {8, 8}};
   accepts(leaky, {{2, 8}}, 1);
   accepts(leaky, {{8, 8}}, 1);
   refuses(leaky, {{0, 8}});
   keeps_convention(leaky, {{2, 8}});
-  refuses(leaky, {{8, 8}}, KinkConvention::pytorch);
+  breaks_convention(leaky, {{8, 8}});
 }
 
 TEST_CASE("kinks: weights of tied elements sum to 1", "[gradients]") {
@@ -114,7 +119,9 @@ TEST_CASE("kinks: weights of tied elements sum to 1", "[gradients]") {
   refuses(pair, {{6, 6, 0}, {6, 0, 6}});  // both the whole cotangent
   refuses(pair, {{0, 6, 0}, {0, 0, 6}});  // neither
   keeps_convention(pair, {{3, 6, 3}, {3, 0, 3}});
-  refuses(pair, {{6, 6, 3}, {0, 0, 3}}, KinkConvention::pytorch);
+  keeps_convention(pair, {{6, 6, 6}, {0, 0, 0}});  // fmax's
+  breaks_convention(pair, {{0, 6, 3}, {6, 0, 3}});
+  breaks_convention(pair, {{2, 6, 3}, {4, 0, 3}});
 
   const Case line{Op::reduce_max, ReduceAttributes{{1}, true}, {{2, 3}}, {{7, 7, 7, 1, 2, 2}}, {1, 10}};
   const float third = 1.0F / 3;
@@ -123,6 +130,8 @@ TEST_CASE("kinks: weights of tied elements sum to 1", "[gradients]") {
   refuses(line, {{1, 1, 1, 0, 5, 5}});
   refuses(line, {{third, third, 0, 0, 5, 5}});
   keeps_convention(line, {{third, third, third, 0, 5, 5}});
+  keeps_convention(line, {{1, 0, 0, 0, 10, 0}});  // that of max along an axis
+  breaks_convention(line, {{0, 1, 0, 0, 5, 5}});
 
   const Case pool{Op::max_pool,
                   WindowAttributes{{2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0}, {}, 1, false, false},
@@ -133,7 +142,73 @@ TEST_CASE("kinks: weights of tied elements sum to 1", "[gradients]") {
   refuses(pool, {{4, 4, 0, 9, 4, 0, 9, 9}});  // every tied element, the whole cotangent
   refuses(pool, {{0, 0, 0, 9, 0, 0, 0, 0}});  // a lost one
   keeps_convention(pool, {{4, 0, 0, 9, 0, 0, 0, 0}});
-  refuses(pool, {{0, 4, 0, 9, 0, 0, 0, 0}}, KinkConvention::pytorch);
+  breaks_convention(pool, {{0, 4, 0, 9, 0, 0, 0, 0}});
+}
+
+TEST_CASE("kinks: a constant and an operand without a cotangent count among those that tie", "[gradients]") {
+  const Case pair{Op::max, NoAttributes{}, {{2}, {1}}, {{0, 3}, {0}}, {6, 6}};
+  for (const bool is_constant : {false, true}) {
+    for (const float share : {3.0F, 6.0F, 2.0F, 0.0F}) {
+      Trace trace = recorded(pair, {{share, 6}, {6 - share}});
+      trace.vjps[0].cotangents.pop_back();
+      trace.gradients[0].of.pop_back();
+      if (is_constant) {
+        Region& region = trace.regions[0];
+        Graph graph;
+        const NodeId x = graph.append_input(DType::float32, {2}, "x");
+        graph.mark_output(graph.append(Op::max, {x, graph.append_constant(Tensor::of_floats({1}, std::vector<float>{0}))}).value(), "y");
+        region.graph = std::move(graph);
+        region.operands.pop_back();
+      }
+      const bool is_kept = share == 3 || share == 6;  // half, or all to the first one
+      CHECK(verdict(trace).code.empty());
+      CHECK(verdict(trace, KinkConvention::pytorch).code == (is_kept ? "" : "gradient.convention"));
+    }
+  }
+}
+
+namespace {
+
+// The recorded product beside what the framework gives by itself, which is declared.
+Trace declared(const Case& one, const std::vector<std::vector<float>>& x_bar, const Graph& own, const std::vector<float>& meant) {
+  Trace trace = recorded(one, x_bar);
+  const Region& product = trace.regions[1];
+  trace.tensors.push_back({"meant", Trace::Origin::result, Tensor::of_floats(one.shapes[0], meant)});
+  const auto id = static_cast<TraceTensorId>(trace.tensors.size() - 1);
+  trace.regions.push_back({"of the framework", own, float_model(), product.operands, {id}});
+  trace.vjps[0].convention = {{0, id}};
+  return trace;
+}
+
+// where(x <= lo, below, y_bar): what comes to x from y_bar.
+Graph masked(float lo, float below) {
+  Graph graph;
+  const NodeId x = graph.append_input(DType::float32, {3}, "x"), y_bar = graph.append_input(DType::float32, {3}, "y_bar");
+  const auto number = [&](float value) { return graph.append_constant(Tensor::of_floats({}, std::vector<float>{value})); };
+  const NodeId is_below = graph.append(Op::less_equal, {x, number(lo)}).value();
+  graph.mark_output(graph.append(Op::where, {is_below, graph.append(Op::mul, {number(below), y_bar}).value(), y_bar}).value(), "x_bar");
+  return graph;
+}
+
+}  // namespace
+
+TEST_CASE("kinks: a convention that a trace declares is what the product has to give, and no other", "[gradients]") {
+  const Case relu{Op::relu, NoAttributes{}, {{3}}, {{-1, 0, 2}}, {5, 5, 5}};
+  // The recorded product is masked as well, with 1 or with 0 at 0.
+  for (const float own : {0.0F, 1.0F}) {
+    Trace trace = declared(relu, {{0, 5 * own, 5}}, masked(0, 0), {0, 0, 5});
+    trace.regions[1].graph = own == 0 ? masked(0, 0) : masked(-0x1p-149F, 0);
+    CHECK(verdict(trace).code.empty());
+    CHECK(verdict(trace, KinkConvention::pytorch).code == (own == 0 ? "" : "gradient.convention"));
+    trace.vjps[0].convention = trace.vjps[0].cotangents;  // the product is the framework's own
+    CHECK(verdict(trace, KinkConvention::pytorch).code.empty());
+  }
+  // What the framework gives elsewhere, and what is no derivative, is no convention.
+  Trace trace = declared(relu, {{0, 5, 5}}, masked(0, 0.5F), {2.5F, 2.5F, 5});
+  trace.regions[1].graph = masked(-0x1p-149F, 0);
+  CHECK(verdict(trace).code.empty());
+  trace.vjps[0].convention[0].first = 1;
+  CHECK(kernel::check_continuity(trace).rejection().code == "audit.vjp");
 }
 
 TEST_CASE("kinks: overlapping windows and broadcast operands are judged element by element", "[gradients]") {

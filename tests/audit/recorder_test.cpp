@@ -76,6 +76,41 @@ TEST_CASE("recorder: attention, dropout and an embedding", "[recorder]") {
   CHECK(static_cast<double>(result.vacuous) <= 0.01 * static_cast<double>(result.passed));
 }
 
+TEST_CASE("recorder: at kinks the runtime's shares are judged, and by PyTorch's conventions fail, or are undecided", "[recorder]") {
+  // Each side of a kink gets an equal share, which is PyTorch's number at abs and maxima.
+  struct Kept {
+    Op op;
+    Attributes attributes;
+    std::string code;  // of PyTorch's convention
+    Rejection::Kind kind = Rejection::Kind::rejected;
+  };
+  const Kept cases[] = {{Op::abs, NoAttributes{}, ""},
+                        {Op::max, NoAttributes{}, ""},
+                        {Op::relu, NoAttributes{}, "gradient.convention"},
+                        {Op::leaky_relu, LeakyReluAttributes{0.25}, "gradient.convention"},
+                        {Op::clip, ClipAttributes{0, 1}, "gradient.convention"},
+                        {Op::elu, ActivationAttributes{2, 0}, "gradient.convention", Rejection::Kind::declined},
+                        {Op::hard_swish, NoAttributes{}, "", Rejection::Kind::declined}};
+  for (const Kept& one : cases) {
+    Session session({Backend::eager, DType::float32, 6, 1});
+    const Trace trace = recorded(session, [&](std::vector<Value>& p) {
+      p.push_back(session.parameter("x", runtime::Array::from(Tensor::of_floats({3}, std::vector<float>{0, -4, 2}))));
+      std::vector<Value> operands = {p[0]};
+      if (one.op == Op::max)
+        operands.push_back(session.input(runtime::Array::from(Tensor::of_floats({3}, std::vector<float>{0, 0, 0})), "zeros"));
+      return sum(session.apply(one.op, operands, one.attributes));
+    });
+    CHECK(judged(trace).failures == std::vector<std::string>{});
+    std::string code;
+    for (const kernel::GradientStep& step : kernel::check_gradient(trace, 0, 5, kernel::KinkConvention::pytorch)) {
+      if (!step.failure) continue;
+      code = step.failure->code;
+      CHECK(step.failure->kind == one.kind);
+    }
+    CHECK(code == one.code);
+  }
+}
+
 TEST_CASE("recorder: gradients whose rules have constants that are no float", "[recorder]") {
   for (const DType dtype : {DType::float32, DType::float64}) {
     Session session({Backend::eager, dtype, 8, 1});

@@ -80,7 +80,7 @@ FloatSet image(const Call& call, const FloatSet& x) {
 // The size of the terms that a form of the function adds where they cancel: x/2 (1 + erf), alpha (exp - 1), x (x/6 + 1/2).
 double size_of_terms(const Call& call, const FloatSet& x) {
   const double size = x.magnitude();
-  const bool is_below = x.has_finite() && x.lo <= 0;  // at 0 the form below may be what is computed
+  const bool is_below = x.has_finite() && x.lo < 0;
   switch (call.node.op) {
     case Op::gelu:
     case Op::mish:  // x times a logarithm of 1 + exp

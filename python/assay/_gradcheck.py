@@ -73,6 +73,7 @@ class Trials:
     second: bool
     forward: bool
     options: Sequence[str]
+    kinks: str = "any"
     seen: dict[tuple[int, str], set[str]] = field(default_factory=dict)  # sides of branches, in draws whose gradients are right
     last: Recorder | None = None
 
@@ -104,7 +105,7 @@ class Trials:
         wanted = [one for one in [*inputs, *self.params.values()] if isinstance(one, torch.Tensor) and one.requires_grad]
         if not wanted:
             raise UsageError("nothing to check", where="inputs", why="no input and no parameter requires a gradient", advice="call requires_grad_() on those that are meant")
-        with record(self.names(given)) as run:
+        with record(self.names(given), kinks=self.kinks) as run:
             run.moved = moved
             ends = [y for y in ends_of(self.function(*inputs)) if y.requires_grad and y.numel()]
             if not ends:
@@ -267,7 +268,7 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, params: Mapping[str, tor
     with torch.random.fork_rng(enabled=seed is not None):
         if seed is not None:
             torch.manual_seed(seed)
-        report = tried(Trials(func, named, check_grad_grad, check_forward_ad, options), inputs, allow_dead, _arguments.flag("allow_unreached", allow_unreached))
+        report = tried(Trials(func, named, check_grad_grad, check_forward_ad, options, kinks), inputs, allow_dead, _arguments.flag("allow_unreached", allow_unreached))
     announce(report, func)
     if report.passed:
         for names, what in ((report.unreached, "no input lay here, where nothing is said of the gradient"), (report.detached, "cut off by detach, data or no_grad")):

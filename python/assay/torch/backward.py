@@ -8,9 +8,11 @@ import torch.autograd
 from torch.autograd.function import BackwardCFunction
 from torch.nn.modules import module as hooks
 
+from ..errors import wrong
 from .compiled import Guards
+from .conventions import Conventions
 from .equations import Solved
-from .joins import Claim, Joins, Pass, Product
+from .joins import Claim, Pass, Product
 from .memory import Refused
 from .nodes import PLACES, TRUTHS
 from .values import Region
@@ -19,16 +21,21 @@ FLAT = ("sign", "floor", "ceil", "round")  # the derivative is 0 by convention: 
 FLOWING = ("NativeGroupNormBackward0",)  # whose products, where they can be differentiated, go through the statistics
 LARGEST = float(torch.finfo(torch.float32).max)
 ACCUMULATE = "torch::autograd::AccumulateGrad"
+KINKS = ("any", "pytorch")  # conventions that a gate can be asked for
 
 
-class Recorder(Joins):
+class Recorder(Conventions):
     """A context in which everything that runs is recorded, `backward()`, `torch.autograd.grad` and optimisers too.
 
     An `nn.LSTM` runs step by step in it, in place of oneDNN's one kernel for all steps, unless `keeps_fused`: that one is opaque.
+    With `kinks="pytorch"` the forward operations of each torch.autograd.Function are run again and differentiated by PyTorch, so that a gate with
+    `--kinks pytorch` can compare its backward with that.
     """
 
-    def __init__(self, model: Any = None, *, keeps_fused: bool = False) -> None:
-        super().__init__(model)
+    def __init__(self, model: Any = None, *, keeps_fused: bool = False, kinks: str = "any") -> None:
+        if kinks not in KINKS:
+            raise wrong("kinks", "'any' or 'pytorch'", kinks)
+        super().__init__(model, asks_convention=kinks == "pytorch")
         self.keeps_fused, self.unfused = keeps_fused, list[bool]()
         self.handles: list[Any] = []
         self.engine: Any = None
@@ -129,8 +136,12 @@ class Recorder(Joins):
             arrived.clear()
             if self.is_split(node, flows, joined):
                 return self.one_by_one(node, given, flows)
+            count = len(self.products)
             with self.aside():
-                return self.claim(node, out, flows, joined)
+                fresh = self.claim(node, out, flows, joined)
+            for one in self.products[count:] if isinstance(node, BackwardCFunction) else []:
+                self.note_convention(one)
+            return fresh
         return [node.register_prehook(before), node.register_hook(after)]
 
     def source(self, node: Any, output: int) -> int | None:
@@ -376,6 +387,7 @@ class Recorder(Joins):
         results = [v for one in regions for v in one.results]
         full = ".".join(filter(None, [regions[0].name.rpartition(".")[0], name]))
         fused = Region(full, regions[0].is_double, operands, results, nodes, [number[v] for v in results])
+        fused.ran = list({id(ran): ran for one in regions for ran in one.ran}.values())
         fused.suspect = next((one.suspect for one in regions if one.suspect), "")
         self.regions[start:end] = [fused]
         moves = {number[v] for v in arguments if v in number}

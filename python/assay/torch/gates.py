@@ -63,6 +63,9 @@ def trace_of(run: Recorder) -> Trace:
                                        [name(v) for v in one.results], one.nodes, one.outputs)
     trace.vjps = [{"of": number[id(one.of)], "result": one.result, "cotangent": name(one.cotangent),
                    "cotangents": {str(k): name(v) for k, v in one.cotangents.items()}} for one in run.products]
+    for said, product in zip(trace.vjps, run.products):
+        if (own := product.cotangents if product.is_own else product.convention) is not None:
+            said["convention"] = {str(k): name(v) for k, v in own.items()}
     trace.gradients = [{"output": name(c.output), "seed": name(c.seed), "of": {name(k): name(v) for k, v in c.of.items()}} for c in run.claims]
     trace.tangents = [{"from": {name(k): name(v) for k, v in one.start.items()}, "to": {name(k): name(v) for k, v in one.found.items()},
                        "detached": [name(v) for v in one.detached]} for one in run.moves if one.found]

@@ -30,6 +30,8 @@ class Product:
     result: int
     cotangent: int | str
     cotangents: dict[int, int | str]
+    is_own: bool = True  # what PyTorch gives by itself: no torch.autograd.Function's
+    convention: dict[int, int] | None = None  # of a Function's: what PyTorch would give
 
 
 @dataclass

@@ -144,7 +144,9 @@ def direction(n: Nodes, x: Ref) -> Ref:
         return n("sign", n.cast(x, n.dtype))
     length = size(n, x)
     column = n.expand(n.reshape(length, [*length.shape, 1]), x.shape)
-    return complexly(n("where", n("equal", column, 0.0), n.constant(0.0, n.dtype), n("div", x, column), dtype=n.dtype))
+    turned = n("div", x, column)
+    turned = n.loose(turned) if n.dtype == torch.float64 else turned  # the kernel multiplies with a reciprocal
+    return complexly(n("where", n("equal", column, 0.0), n.constant(0.0, n.dtype), turned, dtype=n.dtype))
 
 
 def unary(op: str, **attributes: Any) -> Rule:
@@ -211,6 +213,8 @@ def clamp(n: Nodes, x: Ref, lo: Value | None = None, hi: Value | None = None) ->
     if isinstance(lo, Ref) or isinstance(hi, Ref) or not n.dtype.is_floating_point:
         x = x if lo is None else n("max", x, n.cast(lo, n.dtype))
         return x if hi is None else n("min", x, n.cast(hi, n.dtype))
+    if lo is not None and hi is not None and lo > hi and x.tensor is not None and not bool(torch.isnan(x.tensor).any()):
+        return filled(n, hi)  # whatever x is
     return n("clip", x, lo="-inf" if lo is None else n.rounded(lo), hi="inf" if hi is None else n.rounded(hi))
 
 
@@ -250,8 +254,11 @@ def xlogy(n: Nodes, x: Value, y: Value) -> Ref:
 
 
 def logaddexp(n: Nodes, a: Ref, b: Ref) -> Ref:
-    """The greater one, and log(1 + exp(-|a - b|))."""
-    return n("add", n("max", a, b), n("softplus", n("neg", n("abs", n("sub", a, b)))))
+    """The greater one, and log(1 + exp(-|a - b|)); of the same infinity twice that one."""
+    found = n("add", n("max", a, b), n("softplus", n("neg", n("abs", n("sub", a, b)))))
+    if a.tensor is None or b.tensor is None or not bool((torch.isinf(a.tensor) & (a.tensor == b.tensor)).any()):
+        return found
+    return n("where", n("logical_and", n("is_inf", a), n("equal", a, b)), a, found, dtype=n.dtype)
 
 
 def logarithm(base: float) -> Rule:
@@ -312,7 +319,7 @@ BASIC: dict[str, Rule] = {name: unary(name) for name in FUNCTIONS} | {name: (lam
     "full": lambda n, _, v, **__: filled(n, v), "full_like": lambda n, _, v, **__: filled(n, v), "new_full": lambda n, _, __, v, **___: filled(n, v),
     "scalar_tensor": lambda n, v, **_: filled(n, v), "fill": lambda n, _, v: filled(n, v),
     "add": arithmetic("add"), "sub": arithmetic("sub"), "rsub": lambda n, a, b, alpha=1: arithmetic("sub")(n, b, a, alpha), "mul": multiplied,
-    "div": divided, "floor_divide": lambda n, a, b: divided(n, a, b, "floor"), "true_divide": divided, "maximum": arithmetic("max"),
+    "div": divided, "floor_divide": lambda n, a, b: divided(n, a, b, "floor"), "true_divide": divided, "maximum": arithmetic("max"), "fmax": arithmetic("max"), "fmin": arithmetic("min"),
     "minimum": arithmetic("min"), "fmod": lambda n, a, b: n("mod", n.cast(a, n.dtype), n.cast(b, n.dtype), truncated=True),
     "remainder": lambda n, a, b: n("mod", n.cast(a, n.dtype), n.cast(b, n.dtype)), "pow": power, "clamp": clamp,
     "clamp_min": lambda n, x, lo: clamp(n, x, lo), "clamp_max": lambda n, x, hi: clamp(n, x, None, hi), "hardtanh": lambda n, x, lo=-1, hi=1: clamp(n, x, lo, hi),

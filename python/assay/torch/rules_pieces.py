@@ -17,7 +17,10 @@ def atan2(n: Nodes, y: Value, x: Value) -> Ref:
     """By the arc tangent of the smaller over the greater one; the kernel's result is nearer to the exact value than that, hence a few roundings more."""
     y, x = n.cast(y, n.dtype), n.cast(x, n.dtype)
     is_steep = n("less", n("abs", x), n("abs", y))
-    angle = n("atan", n("div", n("where", is_steep, x, y, dtype=n.dtype), n("where", is_steep, y, x, dtype=n.dtype)))
+    if y.tensor is not None and x.tensor is not None and bool(((y.tensor == 0) & ((x.tensor == 0) | torch.signbit(y.tensor) & (x.tensor < 0))).any()):
+        raise Unknown("an angle of 0 and 0, or one that the sign of a zero decides")
+    under = n("where", is_steep, y, x, dtype=n.dtype)
+    angle = n("atan", n("div", n("where", is_steep, x, y, dtype=n.dtype), under))
     pi = n.half_turn(n.dtype)
     half = n("mul", pi, 0.5)
     is_below, is_left = n("less", y, 0.0), n("less", x, 0.0)

@@ -101,8 +101,10 @@ def norm(n: Nodes, x: Ref, order: float = 2, axes: Any = None, keepdim: bool = F
         return n("sqrt", n.reduce("reduce_sum", n("mul", x, x), which, keepdim))
     if order == 1:
         return n.reduce("reduce_sum", n("abs", x), which, keepdim)
-    if order == float("inf"):
-        return n.reduce("reduce_max", n("abs", x), which, keepdim)
+    if abs(order) == float("inf"):
+        return n.reduce("reduce_max" if order > 0 else "reduce_min", n("abs", x), which, keepdim)
+    if order == 0:  # how many are not 0
+        return n.reduce("reduce_sum", n.cast(n("logical_not", n("equal", x, 0.0)), n.dtype), which, keepdim)
     power = raised(n, n("abs", x), order)
     return n("power", n.reduce("reduce_sum", power, which, keepdim), n("div", 1.0, n.number(order, n.dtype)))
 

@@ -33,6 +33,7 @@ class Region:
     whole: int | None = None  # the value that holds all real results, where they had cotangents at once
     real: list[int] = field(default_factory=list)  # these results
     suspect: str = ""  # which number that left the graph it reads, perhaps
+    ran: list[Any] = field(default_factory=list)  # the operations, of a part without gradients, if they may be run again
     storing: str = ""  # which steps its kernel stores in 16 bits: a suffix of a model
 
 

@@ -10,12 +10,15 @@ import torch
 from torch.autograd import forward_ad
 
 from . import _arguments
+from ._cotangents import Cotangents
 from ._draws import DRAWS, MOVES, States, is_shape, listed, moved, reaching, tensors_of
+from ._linearity import Linearity, locate, unjudged
 from .errors import Rejected, UsageError, wrong
 from .torch import Recorder, Refused, Report, record
 from .torch.branches import EQUAL, Branch
 from .torch.gates import announce, judged
 from .torch.outside import moved_between
+from .torch.values import Results
 
 
 class GradcheckError(Rejected, AssertionError):
@@ -76,6 +79,12 @@ class Trials:
     kinks: str = "any"
     seen: dict[tuple[int, str], set[str]] = field(default_factory=dict)  # sides of branches, in draws whose gradients are right
     last: Recorder | None = None
+    points: list[list[Any]] = field(default_factory=list)  # the draws whose gradients are right
+    decisions: dict[tuple[int, str], Branch] = field(default_factory=dict)  # by cotangents, of all runs
+    bent: list[str] = field(default_factory=list)  # such without a threshold that is known
+    no_multiple: list[str] = field(default_factory=list)  # gradients that are no multiple of others, and of which the gate says nothing
+    kinds: set[torch.dtype] = field(default_factory=set)  # of cotangents
+    results: int = 0  # how many of the function's results have one
 
     def names(self, inputs: Sequence[Any]) -> dict[str, torch.Tensor]:
         return dict(self.params) | {f"input {i}": one for i, one in enumerate(inputs) if isinstance(one, torch.Tensor) and one.is_leaf}
@@ -94,41 +103,97 @@ class Trials:
         report = judged(run, "gradcheck", *self.options)
         if self.forward and report.passed:
             report = judged(self.recorded_forward(inputs), "gradcheck", *self.options)
+        self.note(run, report)
         if report.passed:
-            for key, one in self.keyed(run):
-                self.seen.setdefault(key, set()).update(one.sides)
+            self.points.append(list(inputs))
         return report
 
-    def recorded(self, given: Sequence[Any], moved: dict[int, str] | None) -> Recorder:
-        """One forward pass, and one backward pass from random cotangents of all results; if second, one more from random cotangents of the gradients."""
-        inputs = [one if not isinstance(one, torch.Tensor) or one.is_leaf else one.detach().requires_grad_(one.requires_grad) for one in given]
-        wanted = [one for one in [*inputs, *self.params.values()] if isinstance(one, torch.Tensor) and one.requires_grad]
-        if not wanted:
+    def note(self, run: Recorder, report: Report | None, is_right: bool = False) -> frozenset[Any]:
+        """Keeps which decisions by cotangents there are, and which sides were right; the sides of a run on which none lay."""
+        fresh: set[Any] = set()
+        for key, one in self.keyed(run):
+            if one.is_of_cotangent:
+                self.decisions.setdefault(key, one)
+                fresh.update((key, side) for side in (one.sides & set(one.wanted)) - self.seen.get(key, set()))
+            if is_right or report is not None and report.passed:
+                self.seen.setdefault(key, set()).update(one.sides)
+        self.bent += [one for one in run.bent if one not in self.bent]
+        return frozenset(fresh)
+
+    def asking(self, inputs: Sequence[Any]) -> list[torch.Tensor]:
+        """The tensors whose gradients are asked for."""
+        found = [one for one in [*inputs, *self.params.values()] if isinstance(one, torch.Tensor) and one.requires_grad]
+        if not found:
             raise UsageError("nothing to check", where="inputs", why="no input and no parameter requires a gradient", advice="call requires_grad_() on those that are meant")
+        return found
+
+    @contextlib.contextmanager
+    def only(self, inputs: Sequence[Any], some: Sequence[int] | None) -> Iterator[list[Any]]:
+        """Some of the tensors ask for gradients, and no other, for a while. The inputs."""
+        known = self.asking(inputs)
+        without = [] if some is None else [one for i, one in enumerate(known) if i not in some]
+        params = [one for one in without if any(one is p for p in self.params.values())]
+        try:
+            for one in params:
+                one.requires_grad_(False)
+            yield [one.detach() if any(one is w for w in without) else one for one in inputs]
+        finally:
+            for one in params:
+                one.requires_grad_()
+
+    def ends(self, inputs: Sequence[Any], run: Recorder | Results | None, how: Cotangents) -> list[torch.Tensor]:
+        """The function's results that have a cotangent, or those of Functions in it."""
+        ends = [y for y in ends_of(self.function(*inputs)) if y.requires_grad and y.numel()]
+        if not ends:
+            raise UsageError("nothing to check", where="func", why="no result of the function depends on what requires a gradient",
+                             advice="return a tensor that was computed from the inputs, neither under no_grad nor through detach")
+        self.results = len(ends)
+        ends = run.own_results() if run is not None and how.is_inner else ends
+        self.kinds.update(real_of(y).dtype for y in ends)
+        return [ends[i] for i in how.ends if i < len(ends)] if how.ends is not None else ends
+
+    def differentiated(self, inputs: Sequence[Any], run: Recorder | Results | None, how: Cotangents) -> tuple[list[Any], list[Any]]:
+        """One backward pass from random cotangents of all results; if second, one more from random cotangents of the gradients. The gradients of each."""
+        known = self.asking(inputs)
+        ends = self.ends(inputs, run, how)
+        drawn = [how.seed(how.change(torch.randn(real_of(y).shape, dtype=real_of(y).dtype))).requires_grad_(self.second) for y in ends]
+        ends = [real_of(y) if how.end is None else how.end(real_of(y)) for y in ends]
+        wanted = list(known)
+        if self.second:
+            wanted += [run.input(f"cotangent {i}", one) if isinstance(run, Recorder) else one for i, one in enumerate(drawn)]
+        # Cotangents that are differentiated, too, have no type in common, or are of what no operation gave, go through a sum.
+        if self.second or len({y.dtype for y in ends}) > 1 or any(y.is_leaf for y in ends):
+            total = total_of([(y * one).sum() for y, one in zip(ends, drawn)])
+            found = torch.autograd.grad(total, known, allow_unused=True, create_graph=self.second)
+        else:  # no sum of all elements, of which a contract says little where there are many
+            found = torch.autograd.grad(ends, known, drawn, allow_unused=True)
+        if not how.what and all(g is None or not g.numel() for g in found):
+            raise UsageError("nothing to check", where="func", why="no result of the function depends on an input or a parameter that was given",
+                             advice="give what it depends on as an input, or by params=")
+        slopes = [g for g in found if g is not None and g.requires_grad]
+        if not self.second:
+            return list(found), []
+        if not slopes:
+            raise UsageError("nothing to check", where="check_grad_grad", why="the backward pass of the function cannot be differentiated")
+        again = total_of([(real_of(g) * how.second(torch.randn(real_of(g).shape, dtype=real_of(g).dtype))).sum() for g in slopes])
+        return list(found), list(torch.autograd.grad(again, wanted, allow_unused=True))
+
+    @staticmethod
+    def leaves(given: Sequence[Any]) -> list[Any]:
+        return [one if not isinstance(one, torch.Tensor) or one.is_leaf else one.detach().requires_grad_(one.requires_grad) for one in given]
+
+    def unrecorded(self, given: Sequence[Any], how: Cotangents) -> tuple[list[Any], list[Any]]:
+        """The gradients, and those of the second pass, as PyTorch gives them."""
+        with Results() if how.is_inner else contextlib.nullcontext() as results:
+            return self.differentiated(self.leaves(given), results, how)
+
+    def recorded(self, given: Sequence[Any], moved: dict[int, str] | None, how: Cotangents = Cotangents()) -> Recorder:
+        """The same, recorded."""
+        inputs = self.leaves(given)
+        self.asking(inputs)
         with record(self.names(given), kinks=self.kinks) as run:
-            run.moved = moved
-            ends = [y for y in ends_of(self.function(*inputs)) if y.requires_grad and y.numel()]
-            if not ends:
-                raise UsageError("nothing to check", where="func", why="no result of the function depends on what requires a gradient",
-                                 advice="return a tensor that was computed from the inputs, neither under no_grad nor through detach")
-            drawn = [torch.randn(real_of(y).shape, dtype=real_of(y).dtype).requires_grad_(self.second) for y in ends]
-            known = list(wanted)
-            if self.second:
-                wanted += [run.input(f"cotangent {i}", one) for i, one in enumerate(drawn)]
-            # Cotangents that are differentiated, too, have no type in common, or are of what no operation gave, go through a sum.
-            if self.second or len({real_of(y).dtype for y in ends}) > 1 or any(y.is_leaf for y in ends):
-                total = total_of([(real_of(y) * one).sum() for y, one in zip(ends, drawn)])
-                found = torch.autograd.grad(total, known, allow_unused=True, create_graph=self.second)
-            else:  # no sum of all elements, of which a contract says little where there are many
-                found = torch.autograd.grad([real_of(y) for y in ends], known, drawn, allow_unused=True)
-            if all(g is None or not g.numel() for g in found):
-                raise UsageError("nothing to check", where="func", why="no result of the function depends on an input or a parameter that was given",
-                                 advice="give what it depends on as an input, or by params=")
-            slopes = [g for g in found if g is not None and g.requires_grad]
-            if self.second and not slopes:
-                raise UsageError("nothing to check", where="check_grad_grad", why="the backward pass of the function cannot be differentiated")
-            if self.second:
-                torch.autograd.grad(total_of([(real_of(g) * torch.randn(real_of(g).shape, dtype=real_of(g).dtype)).sum() for g in slopes]), wanted, allow_unused=True)
+            run.moved, run.keeps_ends = moved, how.is_inner
+            self.differentiated(inputs, run, how)
         if self.second:  # what a Function saved of its own is not meant to stop a second derivative
             run.cut -= run.inside
         return run
@@ -187,12 +252,14 @@ class Trials:
     @staticmethod
     def keyed(run: Recorder) -> Iterator[tuple[tuple[int, str], Branch]]:
         """Branches by what they are in all runs."""
-        for i, one in enumerate(run.branches):
-            yield (i, one.name), one
+        number = 0
+        for one in run.branches:
+            yield (-1, f"{one.name} {one.place}") if one.is_of_cotangent else (number, one.name), one
+            number += not one.is_of_cotangent
 
     def open_branches(self) -> list[tuple[tuple[int, str], Branch]]:
         """Branches of the last run, one side of which was not reached by a draw that passed."""
-        return [(key, one) for key, one in self.keyed(self.last) if not set(one.wanted) <= self.seen.get(key, set())] if self.last is not None else []
+        return [(key, one) for key, one in self.keyed(self.last) if not one.is_of_cotangent and not set(one.wanted) <= self.seen.get(key, set())] if self.last is not None else []
 
     def explore(self, inputs: Any, given: Sequence[Any], report: Report) -> Report:
         """Draws again for each side of a branch that was not reached: the first report that fails, else one that passes."""
@@ -222,6 +289,10 @@ class Trials:
         left = [(one, side) for key, one in self.open_branches() for side in one.wanted if side not in self.seen.get(key, set())]
         unsure = [f"{one.name}, {side} it" for one, side in left if side != EQUAL and self.last.in_own(one)]
         report.tell("unreached", [f"{one.name}, {side} it" for one, side in left if side != EQUAL] if is_drawn else unsure)
+        report.tell("unreached", decided := unjudged(self))
+        for what in [] if is_allowed else decided:
+            report.add("gradient.unreached", what, f"nothing tells whether the backward is linear in its cotangent: {what}. A product needs no decision "
+                       "by it; allow_unreached=True accepts it")
         for what in [] if is_allowed else unsure:
             report.add("gradient.unreached", what, f"no input lay where the Function takes another branch ({what}), so its backward was not judged there; "
                        f"give {'shapes of more elements' if is_drawn else 'shapes, which are drawn on both sides'}, or inputs that lie there; allow_unreached=True accepts it")
@@ -290,6 +361,10 @@ def tried(trials: Trials, inputs: Any, allow_dead: bool, allow_unreached: bool) 
             break
     if is_drawn and (report.passed or not report.failed and is_dead(report)):
         report = trials.explore(inputs, given, report)
+    if report.passed and trials.points:
+        report = Linearity(trials, report).checked()
+    if report.failed:
+        locate(report, trials.last)
     if report.passed:
         trials.tell_unreached(report, is_drawn, allow_unreached)
     return report

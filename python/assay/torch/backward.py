@@ -8,6 +8,7 @@ import torch.autograd
 from torch.autograd.function import BackwardCFunction
 from torch.nn.modules import module as hooks
 
+from .._source import place_of
 from ..errors import wrong
 from .compiled import Guards
 from .conventions import Conventions
@@ -15,7 +16,7 @@ from .equations import Solved
 from .joins import Claim, Pass, Product
 from .memory import Refused
 from .nodes import PLACES, TRUTHS
-from .values import Region
+from .values import Region, results_of
 
 FLAT = ("sign", "floor", "ceil", "round")  # the derivative is 0 by convention: no product is claimed
 FLOWING = ("NativeGroupNormBackward0",)  # whose products, where they can be differentiated, go through the statistics
@@ -41,6 +42,8 @@ class Recorder(Conventions):
         self.engine: Any = None
         self.guards = Guards()
         self.opaque_before = 0  # the node that runs
+        self.own_bars: list[int] = []  # cotangents that the backwards of Functions were given
+        self.places: dict[str, Any] = {}  # where the backwards of Functions stand
 
     def __enter__(self) -> "Recorder":
         def enter(one: Any, *_: Any) -> None:
@@ -68,6 +71,10 @@ class Recorder(Conventions):
         torch.autograd._engine_run_backward = self.engine  # type: ignore[attr-defined]
         return super().__exit__(*error)  # type: ignore[no-untyped-call]
 
+    def own_results(self) -> list[torch.Tensor]:
+        """Results of torch.autograd.Functions that something read, and nothing wrote since."""
+        return results_of(self.own_ends)
+
     # One pass.
 
     def run_backward(self, outputs: Any, seeds: Any, keep_graph: Any, create_graph: Any, inputs: Any, *rest: Any, **kwargs: Any) -> Any:
@@ -81,11 +88,14 @@ class Recorder(Conventions):
             fresh = tuple(seeds)
         with self.aside():
             ends = [(self.value(y), self.value(g) if create_graph else self.given(g, "seed")) for y, g in zip(outputs, fresh) if g is not None]
+            self.bars.update(bar for _, bar in ends)
+            self.arrived.update(bar for _, bar in ends)
             one = Pass(len(self.regions), ends, creates=bool(create_graph))
             handles = self.watch([y.grad_fn for y in outputs if y.grad_fn is not None])
         self.passes.append(one)
         try:
-            found = self.engine(outputs, fresh, keep_graph, create_graph, inputs, *rest, **kwargs)
+            with self.watching():
+                found = self.engine(outputs, fresh, keep_graph, create_graph, inputs, *rest, **kwargs)
         finally:
             self.passes.pop()
             for handle in handles:
@@ -121,6 +131,9 @@ class Recorder(Conventions):
             joined.clear()
             with self.aside():
                 arrived.update({i: self.value(g) for i, g in enumerate(given) if g is not None and g.numel()})
+                self.own_bars += arrived.values() if isinstance(node, BackwardCFunction) else []
+                self.bars.update(arrived.values())
+                self.arrived.update(arrived.values())
             flows = [i for i, g in enumerate(given) if g is not None and g.numel()]
             region = self.made.get(node._sequence_nr())
             self.opaque_before, self.answers = len(self.opaque), []
@@ -352,6 +365,7 @@ class Recorder(Conventions):
             arguments = [v for v in (self.source(*edge) for edge in node.next_functions) if v is not None]
             self.made[number] = self.fused(type(node).__name__.removesuffix("Backward"), inside[0], end, arguments)
             self.own.append(self.made[number])
+            self.places[type(node).__name__.removesuffix("Backward")] = place_of(type(node)._forward_cls.backward)
         region = self.made[number]
         if region is not None and known.get(None) in region.results:
             known[number] = known.pop(None)

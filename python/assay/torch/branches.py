@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any, Callable
 
 import torch
-from torch.autograd.function import BackwardCFunction
 
-from .outside import Outside
+from .outside import Outside, caller
 
-BELOW, ABOVE, EQUAL = "below", "above", "equal to"
+BELOW, ABOVE, EQUAL, UNEQUAL = "below", "above", "equal to", "unequal to"
+TRUE, FALSE = "true", "false"  # of a decision without a threshold
 Crossing = tuple[Any, Any]  # an operand, and the threshold that it is compared with: a number or a tensor
 
 
@@ -25,10 +25,17 @@ class Branch:
     wanted: tuple[str, ...]
     result: int | None = None  # a value that the operation gave
     is_backward: bool = False  # of a torch.autograd.Function's backward
+    place: str = ""  # the program's line, of a decision by a cotangent
+    is_of_cotangent: bool = False
 
     @property
     def missing(self) -> list[str]:
         return [one for one in self.wanted if one not in self.sides]
+
+    def at(self, side: str) -> str:
+        """One side in words."""
+        where = f" at {self.place}" if self.place else ""
+        return f"{self.name}, where it is {side}{where}" if side in (TRUE, FALSE) else f"{self.name}, {side} it{where}"
 
 
 def clipped(x: Any, lowest: Any = None, highest: Any = None) -> list[Crossing]:
@@ -43,6 +50,8 @@ def far_apart(a: Any, b: Any, _: int = 1, delta: float = 1.0) -> list[Crossing]:
     return [((a - b).abs(), delta)]
 
 
+OF_COTANGENTS = ("abs", "sign", "sgn", "nonzero")  # what has pieces, and is noted of cotangents alone
+TIES = ("eq", "ne", "nonzero")  # which ask whether two numbers are equal
 # By the name of an operation: which of its operands are compared with what.
 CROSSINGS: dict[str, Callable[..., list[Crossing]]] = {
     **dict.fromkeys(("relu", "leaky_relu", "elu", "celu", "_prelu_kernel"), lambda x, *_, **__: [(x, 0.0)]),
@@ -52,8 +61,18 @@ CROSSINGS: dict[str, Callable[..., list[Crossing]]] = {
     **dict.fromkeys(("hardswish", "hardsigmoid"), lambda x: clipped(x, -3.0, 3.0)),
     **dict.fromkeys(("hardshrink", "softshrink"), lambda x, lambd=0.5: clipped(x, -lambd, lambd)),
     "huber_loss": far_apart, "smooth_l1_loss": far_apart,
+    **dict.fromkeys(OF_COTANGENTS, lambda x, *_, **__: [(x, 0.0)]),
     **dict.fromkeys(("gt", "lt", "ge", "le", "eq", "ne", "maximum", "minimum", "fmax", "fmin"), lambda x, y: [(x, y)]),
 }
+
+
+def sides_of_cotangent(op: str, x: torch.Tensor, away: torch.Tensor, at: float | None) -> set[str]:
+    """What is 0 says of other small cotangents nothing, and lies on neither side but of the threshold 0: there a comparison takes it to one."""
+    is_live = (x != 0).expand(away.shape) if at != 0 else away == away
+    found = {side for side, hit in ((BELOW, away < 0), (ABOVE, away > 0), (UNEQUAL, away != 0)) if bool((hit & is_live).any())}
+    if bool((away == 0).any()):
+        found |= {EQUAL} | ({BELOW} if op in ("gt", "le") else {ABOVE} if op in ("lt", "ge") else set() if at == 0 else {BELOW, ABOVE} & found)
+    return found
 
 
 class Branching(Outside):
@@ -62,33 +81,50 @@ class Branching(Outside):
     def __init__(self, model: Any = None) -> None:
         self.branches: list[Branch] = []
         self.own: list[Any] = []  # regions of torch.autograd.Functions
+        self.bars: set[int] = set()  # what a cotangent decides
+        self.is_crossed = False  # whether the thresholds of the operation that runs are known
         super().__init__(model)
 
     def note_branches(self, op: str, args: Any, kwargs: Any, values: list[int | None]) -> list[Branch]:
         """The branches of an operation that is about to run, if what it compares depends on something that has a gradient.
 
-        What the backward pass compares is PyTorch's own, but in a Function's backward.
+        What the backward pass compares is PyTorch's own, but in a Function's backward, and in hooks.
         """
-        is_backward = isinstance(torch._C._current_autograd_node(), BackwardCFunction)
-        if self.in_backward() and not is_backward or op not in CROSSINGS or not self.depending.intersection(v for v in values if v is not None):
+        self.is_crossed = False
+        if op not in CROSSINGS or self.in_backward() and not self.is_watched():
             return []
+        is_backward = self.in_backward()
+        is_bar, place = is_backward and any(v in self.bars for v in values), ""
+        if not is_bar and (op in OF_COTANGENTS or not self.depending.intersection(v for v in values if v is not None)):
+            return []
+        if is_bar:
+            place = caller()
         found = []
         with self.aside():
             try:
                 crossings = CROSSINGS[op](*args, **kwargs)
             except (TypeError, RuntimeError):
                 return []
+            self.is_crossed = True
             for x, threshold in crossings:
-                if not isinstance(x, torch.Tensor) or not x.is_floating_point() or not x.numel():
+                if x is threshold or not isinstance(x, torch.Tensor) or not (x.is_floating_point() or is_bar and not x.is_complex()) or not x.numel():
                     continue
+                x = x if x.is_floating_point() else x.double()
                 at = None if isinstance(threshold, torch.Tensor) and threshold.numel() != 1 else float(threshold)
                 away = x - threshold
                 sides = {side for side, hit in ((BELOW, away < 0), (ABOVE, away > 0), (EQUAL, away == 0)) if bool(hit.any())}
-                wanted = (EQUAL,) if op in ("eq", "ne") else (BELOW, ABOVE)
-                if at is None or abs(at) != float("inf"):
-                    found.append(Branch(f"{self.label(op)} at {'another tensor' if at is None else f'{at:.6g}'}", at, float(x.min()), float(x.max()), sides, wanted, is_backward=is_backward))
+                wanted: tuple[str, ...] = (EQUAL,) if op in TIES else (BELOW, ABOVE)
+                if is_bar:
+                    sides, wanted = sides_of_cotangent(op, x, away, at), (EQUAL, UNEQUAL) if op in TIES else wanted
+                if at is None or abs(at) < (0.999999 * torch.finfo(x.dtype).max if is_bar else float("inf")):
+                    name = f"{self.label(op)} at {'another tensor' if at is None or is_bar and isinstance(threshold, torch.Tensor) else f'{at:.6g}'}"
+                    found.append(Branch(name, at, float(x.min()), float(x.max()), sides, wanted, None, is_backward, place, is_bar))
         self.branches += found
         return found
+
+    def is_watched(self) -> bool:
+        """Whether what runs in a backward pass is the program's."""
+        raise NotImplementedError
 
     def in_own(self, branch: Branch) -> bool:
         """Whether a torch.autograd.Function computed it: nothing else tells what its backward does there."""

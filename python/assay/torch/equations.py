@@ -12,7 +12,7 @@ import torch
 from torch.autograd import forward_ad
 from torch.utils._pytree import tree_flatten
 
-from .branches import Branching
+from .cotangents import Deciding
 from .nodes import Nodes, Ref, Unknown, operand
 from .rules_distance import DISTANCES, DISTANCE_PRODUCTS
 from .rules_factors import FACTORS, FACTOR_PRODUCTS
@@ -36,7 +36,7 @@ class Solved:
     results: list[tuple[Ref | None, int | None]]
 
 
-class Solving(Branching):
+class Solving(Deciding):
     """Writes equations down."""
 
     def __init__(self, model: Any = None) -> None:
@@ -95,6 +95,8 @@ class Solving(Branching):
 
     def link(self, call: Any, operands: list[int], results: list[int]) -> None:
         self.links.append((operands, results))
+        if self.bars.intersection(operands):
+            self.bars.update(results)
         if self.depending.intersection(operands):
             self.depending.update(v for v in results if self.memory.values[v].tensor.is_floating_point())
         if call.number is None and not self.in_backward():

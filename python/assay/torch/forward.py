@@ -40,6 +40,10 @@ class Watch(TorchFunctionMode):
         self.run = run
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if self.run.bars and function in (*WAYS_OUT, torch.Tensor.__bool__):
+            if function is torch.Tensor.__bool__:
+                return self.truth(function, args)
+            self.run.note_taken(function, args)
         if function in WAYS_OUT:
             left = self.run.asked(function, args)
             found = function(*args, **(kwargs or {}))
@@ -51,6 +55,15 @@ class Watch(TorchFunctionMode):
             return self.run.called(function, args, kwargs or {})
         finally:
             self.run.arriving.pop()
+
+
+    def truth(self, function: Any, args: Any) -> bool:
+        """A decision of the program's by a number, of which no more is read than whether it is 0."""
+        bent, branches = list(self.run.bent), len(self.run.branches)
+        found = bool(function(*args))
+        self.run.bent, self.run.branches[branches:] = bent, []
+        self.run.note_read("__bool__", args[0], found)
+        return found
 
 
 class Moving(Tape):
@@ -71,6 +84,10 @@ class Moving(Tape):
             return self.entering()
         forward_ad.enter_dual_level = enter
         self.seeing.__enter__()
+
+    def watching(self) -> "Watch":
+        """For a backward pass: PyTorch sets the mode aside when it begins one."""
+        return Watch(self)
 
     def unwatch_forward(self, *error: Any) -> None:
         assert self.seeing is not None

@@ -11,7 +11,7 @@ from .. import _checks, _programs, _reports, _source
 from .._trace import Trace
 from ..errors import UsageError, wrong
 from .backward import Recorder
-from .branches import ABOVE, BELOW
+from .branches import ABOVE, BELOW, Branch
 from .memory import Value, bits
 from .nodes import HALVES
 from .outside import cut_off, cuts_of, downstream
@@ -105,6 +105,15 @@ class Report(_reports.Judged):
             self.json[what] = getattr(self, what)[:] + names
             getattr(self, what).extend(names)
             self.text += f"{what}: {'; '.join(names[:MOST_NAMES])}{f'; and {len(names) - MOST_NAMES} more' if len(names) > MOST_NAMES else ''}\n"
+
+    def remark(self, words: str) -> None:
+        """Adds to the finding by which the run fails."""
+        for case in self._cases():
+            for one in case["findings"]:
+                if one["kind"] == "fail" and not one["waiver"]:
+                    one["opening"] = f"{one.get('opening', one['message'])}; {words}"
+                    self.text += f"{words} ({case['name']})\n"
+                    return
 
     @property
     def verdict(self) -> str:  # type: ignore[override]
@@ -208,13 +217,15 @@ def judge(run: Recorder, verb: str = "gradcheck", *options: str, detached: bool 
 
 def unreached_of(run: Recorder) -> list[str]:
     """Sides of the thresholds inside of Functions on which no element of the whole run lay. Steps on given data may miss one, so that they stay judged."""
-    left: dict[tuple[str, str], set[str]] = {}
+    left: dict[tuple[str, str], tuple[Branch, set[str]]] = {}
     for one in run.branches:
         if run.in_own(one):
             where = "" if one.is_backward else next(own.name for own in run.own if one.result in own.results)
-            key = where, one.name
-            left[key] = left.get(key, {BELOW, ABOVE} & set(one.wanted)) & set(one.missing)
-    return [f"{name}, {side} it{f' ({where})' if where else ''}" for (where, name), sides in left.items() for side in (BELOW, ABOVE) if side in sides]
+            key = where, one.name + one.place
+            told = set(one.missing) if one.is_of_cotangent else {BELOW, ABOVE} & set(one.missing)
+            left[key] = one, left[key][1] & told if key in left else told
+    named = [f"{one.at(side)}{f' ({where})' if where else ''}" for (where, _), (one, sides) in left.items() for side in one.wanted if side in sides]
+    return named + [f"{one} reads a cotangent" for one in run.bent]
 
 
 def judged(run: Recorder, verb: str = "gradcheck", *options: str, detached: bool | Collection[str] = ()) -> Report:

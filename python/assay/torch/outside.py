@@ -13,7 +13,7 @@ from .memory import bits
 from .nodes import PLACES, TRUTHS
 from .values import Region, Values
 
-HERE, TORCH = os.path.dirname(__file__), os.path.dirname(torch.__file__)
+HERE, TORCH = os.path.dirname(__file__) + os.sep, os.path.dirname(torch.__file__) + os.sep
 # What gives the program a tensor's numbers. Whole numbers and truth values are steps of them: their derivative is 0.
 WAYS_OUT = {getattr(torch.Tensor, name): name.strip("_") for name in (
     "item", "__float__", "__complex__", "tolist", "numpy", "__array__", "__dlpack__", "data_ptr", "untyped_storage", "storage") if hasattr(torch.Tensor, name)}

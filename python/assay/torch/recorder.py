@@ -74,7 +74,7 @@ class Tape(Solving):
         if op in TRANSPARENT or op in EMPTY or str(function).startswith("profiler."):
             if writes and tensors:
                 self.memory.overwrite(tensors[0])
-            found = function(*args, **kwargs)
+            found = self.told(op, tensors, function(*args, **kwargs))
             if op in BORN:
                 self.bear(found)
             if op == "detach":
@@ -193,7 +193,7 @@ class Tape(Solving):
         self.settle(call, tensors, refs, args, kwargs, results)
         if why:
             self.blame(why, *before, number)
-        for one in branches:
+        for one in self.with_decisions(branches, op, args, values, listed(returned)):
             one.result = self.regions[-1].results[0] if len(self.regions) > before[0] else None
         return returned
 

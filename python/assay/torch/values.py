@@ -8,6 +8,7 @@ from typing import Any, Iterator, Mapping
 import torch
 from torch.autograd.function import BackwardCFunction
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from ..errors import wrong
 from .memory import LEAF, PENDING, Block, Memory, Refused, address, bits, held, place, positions
@@ -47,6 +48,29 @@ class Equation:
     of: int = 0
 
 
+class Results(TorchDispatchMode):
+    """Keeps the results of torch.autograd.Functions that something reads."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.own_ends: dict[tuple[int, int], torch.Tensor] = {}
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if torch._C._current_autograd_node() is None:
+            for one in tree_leaves((args, kwargs)):
+                if isinstance(one, torch.Tensor) and isinstance(one.grad_fn, BackwardCFunction):
+                    self.own_ends[(one.grad_fn._sequence_nr(), one.output_nr)] = one
+        return function(*args, **(kwargs or {}))
+
+    def own_results(self) -> list[torch.Tensor]:
+        """Those that nothing wrote since."""
+        return results_of(self.own_ends)
+
+
+def results_of(ends: Mapping[tuple[int, int], torch.Tensor]) -> list[torch.Tensor]:
+    return [one for (number, at), one in sorted(ends.items()) if one.numel() and one.grad_fn is not None and one.grad_fn._sequence_nr() == number and one.output_nr == at]
+
+
 class Values(TorchDispatchMode):
     """The regions of a run, in order."""
 
@@ -69,6 +93,8 @@ class Values(TorchDispatchMode):
         self.seen: dict[Any, list[int]] = {}  # regions of backward passes that run forward code again
         self.newest, self.waiting = int(torch._C._autograd._get_sequence_nr() - 1), list[int]()
         self.last_plain: int | None = None  # the last node before the newest region without gradients
+        self.keeps_ends = False  # whether results of torch.autograd.Functions are kept
+        self.own_ends: dict[tuple[int, int], torch.Tensor] = {}
         self.copies: dict[int, int] = {}  # the node of a copy, if it has one -> the value
         self.hooks = 0
         self.modules: list[str] = []
@@ -146,6 +172,8 @@ class Values(TorchDispatchMode):
         node = tensor.grad_fn
         if node is not None and not (self.in_backward() and (history, tensor.output_nr) in self.edges):
             self.edges[(history, tensor.output_nr)] = found
+            if self.keeps_ends and isinstance(node, BackwardCFunction) and not self.in_backward():
+                self.own_ends[(history, tensor.output_nr)] = tensor
         if bits(self.memory.values[found].tensor) != bits(tensor):
             raise Refused(f"'{self.memory.values[found].name}' was written where the recorder did not see it")
         return found

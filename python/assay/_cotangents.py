@@ -1,0 +1,196 @@
+"""Cotangents at which a backward pass is run again: a product is linear in them, whatever their size, sign and layout, and whichever are there."""
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Callable, Iterator, Sequence
+
+import torch
+
+from ._draws import factors
+from .torch.branches import EQUAL, Branch
+
+Change = Callable[[torch.Tensor], torch.Tensor]
+
+
+@dataclass(frozen=True)
+class Cotangents:
+    """Random cotangents, changed by `change`; those of the second pass by `second`. `what` says so in words.
+
+    `ends`: which of the function's results have one; None: all. `is_inner`: those of results of torch.autograd.Functions, not of the function's.
+    `wanted`: which of the tensors with gradients ask for one. `end` and `seed`: what is made of a result, and of its cotangent, so that the
+    same cotangent reaches the result in another layout. `has_zeros`: some elements are 0.
+    """
+
+    what: str = ""
+    change: Change = field(default=lambda g: g, compare=False)
+    second: Change = field(default=lambda g: g, compare=False)
+    ends: tuple[int, ...] | None = None
+    is_inner: bool = False
+    wanted: tuple[int, ...] | None = None
+    end: Change | None = field(default=None, compare=False)
+    seed: Change = field(default=lambda g: g, compare=False)
+    has_zeros: bool = False
+
+    def nearly(self) -> "Cotangents":
+        """The same, but what is 0 is not quite."""
+        return replace(self, change=not_quite_zero(self.change), second=not_quite_zero(self.second))
+
+
+def scaled(k: int, negative: bool = False) -> Change:
+    """Times a power of two: it commutes with every rounding but those of subnormal numbers. An OverflowError where a number leaves its type."""
+    def change(g: torch.Tensor) -> torch.Tensor:
+        half = k // 2
+        found = g * 2.0**half * 2.0**(k - half) * (-1 if negative else 1)
+        if not bool(torch.isfinite(found).all()):
+            raise OverflowError
+        return found
+    return change
+
+
+def exponents(kinds: set[torch.dtype]) -> list[int]:
+    """By which powers of two cotangents are scaled, so that they reach the ends of their type."""
+    most = min((int(torch.finfo(one).max.__float__().hex().split("p")[1]) for one in kinds), default=127)
+    steps = [3, 7, 10, 14, 17, 20, 27, 34, 40, 50, 60, 70, 80, 90, 100, 110, 118, 123, 200, 300, 500, 700, 900, 1000]
+    return [sign * k for k in steps if k < most - 3 for sign in (1, -1)]
+
+
+def half(g: torch.Tensor) -> torch.Tensor:
+    return torch.where(torch.rand(g.shape) < 0.5, torch.zeros_like(g), g)
+
+
+def single(g: torch.Tensor) -> torch.Tensor:
+    """All but one element are 0."""
+    flat = torch.zeros_like(g).flatten()
+    at = int(torch.randint(g.numel(), ()))
+    flat[at] = g.flatten()[at]
+    return flat.reshape(g.shape)
+
+
+def mixed(g: torch.Tensor) -> torch.Tensor:
+    """Each element at a size of its own."""
+    return g * 2.0 ** torch.randint(-30, 30, g.shape).to(g.dtype) if torch.finfo(g.dtype).bits > 16 else g * 2.0 ** torch.randint(-6, 6, g.shape).to(g.dtype)
+
+
+def set_to(value: float) -> Change:
+    """Half of the elements are a number."""
+    return lambda g: torch.where(torch.rand(g.shape) < 0.5, torch.full_like(g, value), g)
+
+
+def not_quite_zero(change: Change) -> Change:
+    def changed(g: torch.Tensor) -> torch.Tensor:
+        found = change(g)
+        return torch.where(found == 0, torch.full_like(found, torch.finfo(g.dtype).tiny * 2**20), found)
+    return changed
+
+
+def turned(y: torch.Tensor) -> torch.Tensor:
+    return y.permute(*reversed(range(y.dim()))).contiguous()
+
+
+def padded(y: torch.Tensor) -> torch.Tensor:
+    return torch.nn.functional.pad(y, (1, 2)) if y.dim() else y
+
+
+def times(k: float) -> str:
+    return f"{2.0 ** k if abs(k) < 1000 else float('inf'):.3g} times random ones"
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Cotangents whose gradients follow from those of the base: times `factor`, and times `of_second` in the second pass. `kind`: alike ones."""
+
+    cotangents: Cotangents
+    factor: float = 1.0
+    of_second: float = 1.0
+    kind: str = ""
+
+
+Family = tuple[Cotangents, list[Probe]]  # a base, and what follows from it
+
+
+def families(kinds: set[torch.dtype], second: bool, is_inner: bool) -> Iterator[Family]:
+    """What every linear product answers alike."""
+    plain = Cotangents(is_inner=is_inner)
+    yield plain, [*shapes(plain, second), *(one for k in exponents(kinds) for one in sizes(plain, "", k)),
+                  *(one for k in exponents(kinds) if second for one in sizes(plain, "", k, True))]
+    for what, change in STATIC[:3]:
+        base = Cotangents(what, change, is_inner=is_inner)
+        yield base, [one for k in exponents(kinds)[::2 if is_inner else 1] for one in sizes(base, what + ", ", k)]
+    if not second:
+        yield replace(SAME[0], is_inner=is_inner), [Probe(replace(SAME[1], is_inner=is_inner))]
+
+
+def shapes(plain: Cotangents, second: bool) -> Iterator[Probe]:
+    """As large, negated, 0, and in other layouts (of which a second pass would be given the gradients in other shapes)."""
+    yield Probe(replace(plain, what="that are negated", change=scaled(0, True)), -1.0)
+    yield Probe(replace(plain, what="that are 0", change=torch.zeros_like), 0.0)
+    if second:
+        return
+    yield Probe(replace(plain, what="whose elements lie apart in memory", end=padded, seed=padded))
+    yield Probe(replace(plain, what="whose axes lie in memory in another order", end=turned, seed=turned))
+
+
+def sizes(base: Cotangents, what: str, k: int, of_second: bool = False) -> Iterator[Probe]:
+    kind = f"{what}{k > 0}{of_second}"
+    if of_second:
+        yield Probe(replace(base, what=f"of the second pass that are {times(k)}", second=scaled(k)), 1.0, 2.0**k, kind)
+    else:
+        yield Probe(replace(base, what=f"{what}{times(k)}", change=lambda g: scaled(k)(base.change(g))), 2.0**k, 1.0, kind)
+
+
+def differs(base: Sequence[torch.Tensor | None], found: Sequence[torch.Tensor | None], shares: Sequence[float], by: float = 0.0) -> bool:
+    """Whether gradients are others than a share of the base, by more than `by` of it. Where a step on the way may have left the type's range,
+    nothing is said; nor of smaller cotangents, if differences are to be large."""
+    for b, f, share in zip(base, found, shares):
+        if b is None or f is None:  # None is 0
+            there = f if b is None else b
+            if there is not None and bool(there.any()) and (b is None or share != 0):
+                return True
+            continue
+        b, f = (torch.view_as_real(one) if one.is_complex() else one for one in (b.detach(), f.detach()))
+        expected = (b.double() * share).to(b.dtype)
+        info = torch.finfo(b.dtype)
+        is_sure = torch.isfinite(expected) & ((expected.abs() >= info.tiny) | (b == 0) | (share == 0))
+        is_sure &= torch.isfinite(f) | (share == 0)
+        is_other = ~(f == expected) if by == 0 else ~((f - expected).abs() <= by * expected.abs()) & (abs(share) > 1)
+        if bool((is_sure & is_other).any()):
+            return True
+    return False
+
+
+STATIC = (("that are positive", torch.abs), ("that are negative", lambda g: -g.abs()), ("of which each has a size of its own", mixed),
+          ("that are all equal", lambda g: torch.ones_like(g) * g.flatten()[0]))
+ZEROS = (("that are 0 in half of their elements", half), ("all of which but one are 0", single), ("that are 0", torch.zeros_like))
+# The same numbers, once as one number in memory.
+SAME = (Cotangents("that are 1", torch.ones_like),
+        Cotangents("that are 1, as one number that is expanded", torch.ones_like, end=torch.sum, seed=lambda g: torch.ones((), dtype=g.dtype)))
+
+
+def reaching(decisions: Callable[[], list[Branch]], kinds: set[torch.dtype], second: bool) -> Iterator[Cotangents]:
+    """Cotangents that may lie on sides of decisions on which none lay."""
+    for one in decisions():
+        if one.threshold is not None and one.missing != [EQUAL]:
+            for factor in factors(one):
+                yield Cotangents(f"{factor:.3g} times random ones", lambda g, factor=factor: g * factor)  # type: ignore[misc]
+        elif one.threshold is not None and one.threshold:
+            value = one.threshold
+            yield Cotangents(f"that are {value:.6g} in half of their elements", set_to(value))
+    for what, change in STATIC:
+        yield Cotangents(what, change)
+    yield Cotangents("that are negated", scaled(0, True))
+    for k in exponents(kinds):
+        yield Cotangents(times(k), scaled(k))
+        yield Cotangents(f"that are positive, {times(k)}", lambda g, k=k: scaled(k)(g.abs()))  # type: ignore[misc]
+        yield Cotangents(f"that are negative, {times(k)}", lambda g, k=k: scaled(k, True)(g.abs()))  # type: ignore[misc]
+        if second:
+            yield Cotangents(f"of the second pass that are {times(k)}", second=scaled(k))
+    if second:
+        for what, change in STATIC:
+            yield Cotangents("of the second pass " + what, second=change)
+    for what, change in ZEROS:  # at last: they say nothing of small ones
+        yield Cotangents(what, change, has_zeros=True)
+        if second:
+            yield Cotangents("of the second pass " + what, second=change, has_zeros=True)
+
+
+__all__ = ["Cotangents", "Probe", "differs", "families", "reaching"]

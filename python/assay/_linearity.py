@@ -1,0 +1,227 @@
+"""Whether the program's own part of a backward pass is linear in its cotangents: run again at cotangents of other sizes, signs and layouts.
+
+Runs that are not recorded are compared bit by bit, since a power of two commutes with rounding. What differs, and what lies where a decision by a
+cotangent had no element, is recorded and judged as every run is: the gate says what is wrong, not the comparison.
+"""
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from dataclasses import replace
+from typing import Any, Sequence
+
+import torch
+
+from ._cotangents import Cotangents, Probe, differs, families, reaching
+from ._draws import States
+from .errors import UsageError
+from .torch import Recorder, Refused, Report
+from .torch.branches import Branch
+from .torch.gates import judged
+
+MOST_JUDGED, MOST_ALIKE, MOST_POINTS, MOST_ENDS, MOST_SUBSETS = 48, 3, 3, 8, 8
+LARGE = 2.0**-6  # a difference that is no rounding
+SECONDS = 60.0  # after which no more cotangents are tried
+
+
+class Ended(Exception):
+    """There is no more time, or a gradient is wrong."""
+
+
+class Linearity:
+    """The trials of one function, whose first report passed, at other cotangents."""
+
+    def __init__(self, trials: Any, report: Report) -> None:
+        self.trials, self.report = trials, report
+        self.count, self.end = 0, time.monotonic() + SECONDS
+        self.tried: dict[Any, int] = {}  # how often a run lay on these sides
+
+    def checked(self) -> Report:
+        """The first report that fails, else the one that was given."""
+        before = States()
+        with contextlib.suppress(Ended):
+            last, points = self.trials.last, self.trials.points[:MOST_POINTS]
+            is_bent = bool(self.trials.decisions or self.trials.bent)
+            for point in points if last.own or is_bent else []:
+                for is_inner in (False, True) if last.own and is_bent else (False,):
+                    self.compare(point, is_inner)
+            if last.own:
+                self.compare_subsets(points[0])
+                self.each_end(points[0])
+            for point in points:
+                for is_inner in (False, True) if last.own else (False,):
+                    self.drive(point, is_inner)
+        before.restore()
+        return self.report
+
+    def open(self) -> list[Branch]:
+        return open_decisions(self.trials)
+
+    # Runs that are not recorded.
+
+    def compare(self, point: Sequence[Any], is_inner: bool) -> None:
+        """Gradients at cotangents that are larger or smaller, negated, 0, or in another layout: what differs is judged."""
+        start, kinds = States(), self.trials.kinds
+        alike: dict[str, int] = {}
+        for base, others in families(kinds, self.trials.second, is_inner):
+            known, again = self.answers(point, base, start), self.answers(point, base, start)
+            if known is None or again is None or self.differs(known, again, Probe(base)):
+                continue  # it is another function each time, or takes no such cotangents
+            for probe in others:
+                if alike.get(probe.kind, 0) == MOST_ALIKE:
+                    continue
+                found = self.answers(point, probe.cotangents, start)
+                if found is not None and self.differs(known, found, probe):
+                    alike[probe.kind] = alike.get(probe.kind, 0) + (probe.kind != "")
+                    self.judge(point, probe.cotangents, start)
+                    if probe.kind and self.differs(known, found, probe, LARGE):  # and the gate finds nothing
+                        self.trials.no_multiple.append(f"gradients at cotangents {probe.cotangents.what} are no multiple of others")
+
+    def compare_subsets(self, point: Sequence[Any]) -> None:
+        """Gradients where some of the tensors alone ask for one."""
+        start, every = States(), range(len(self.trials.asking(point)))
+        base = self.answers(point, Cotangents(), start)
+        if base is None or len(every) < 2:
+            return
+        subsets = [(i,) for i in every] + [tuple(k for k in every if k != i) for i in every if len(every) > 2]
+        for some in subsets[:MOST_SUBSETS]:
+            how = Cotangents(f"asked for by {some_of(some)} alone" if len(some) == 1 else f"asked for by all but {some_of(set(every) - set(some))}", wanted=some)
+            found = self.answers(point, how, start)
+            if found is not None and differs([base[0][i] for i in some], found[0], [1.0] * len(some)):
+                self.judge(point, how, start)
+
+    def answers(self, point: Sequence[Any], how: Cotangents, start: States) -> tuple[list[Any], list[Any]] | None:
+        """The gradients, and those of the second pass; nothing, where the function does not take it."""
+        if time.monotonic() > self.end:
+            raise Ended
+        start.restore()
+        try:
+            with self.trials.only(point, how.wanted) as given:
+                found: tuple[list[Any], list[Any]] = self.trials.unrecorded(given, how)
+                return found
+        except Exception:  # of the function's own
+            return None
+
+    def differs(self, base: tuple[list[Any], list[Any]], found: tuple[list[Any], list[Any]], probe: Probe, by: float = 0.0) -> bool:
+        return differs(base[0] + base[1], found[0] + found[1], self.shares(base, probe), by)
+
+    def shares(self, base: tuple[list[Any], list[Any]], probe: Probe) -> list[float]:
+        known = len(base[0])
+        return [probe.factor] * known + [probe.factor * probe.of_second if i < known else probe.of_second for i in range(len(base[1]))]
+
+    # Recorded runs.
+
+    def recorded(self, point: Sequence[Any], how: Cotangents) -> Recorder | None:
+        """Nothing, where the function does not take it."""
+        if time.monotonic() > self.end or self.count >= MOST_JUDGED:
+            raise Ended
+        try:
+            with self.trials.only(point, how.wanted) as given:
+                found: Recorder = self.trials.recorded(given, {}, how)
+                return found
+        except Exception:  # of the function's own, or refused
+            return None
+
+    def is_limit(self, point: Sequence[Any], how: Cotangents) -> bool:
+        """Whether a branch that is taken at 0 alone gives what the others come to near 0: the gate compares formulas, which are others there."""
+        start = States()
+        pair = []
+        for one in (how, how.nearly()):
+            start.restore()
+            run = self.recorded(point, one)
+            pair.append(gradients_of(run) if run is not None else [])
+        return bool(pair[0]) and len(pair[0]) == len(pair[1]) and all(is_near(a, b) for a, b in zip(*pair))
+
+    def judge(self, point: Sequence[Any], how: Cotangents, start: States | None = None, run: Recorder | None = None) -> None:
+        """Judges a run at these cotangents."""
+        if start is not None:
+            start.restore()
+        run = self.recorded(point, how) if run is None else run
+        if run is None or not all(bool(torch.isfinite(run.memory.values[v].tensor).all()) for v in run.own_bars):
+            return
+        self.count += 1
+        try:
+            found = judged(run, "gradcheck", *dict.fromkeys([*self.trials.options, *(["--allow-dead"] if how.has_zeros else [])]))
+        except (UsageError, Refused):
+            return
+        is_right = how.has_zeros and not found.passed and is_of_other_points(found) and self.is_limit(point, how)
+        self.trials.note(run, None if found.failed and not is_right else found, is_right)
+        if found.failed and not is_right:
+            places = list(dict.fromkeys([f"{one.name}, {one.place}" for one in run.branches if one.is_of_cotangent] + run.bent))
+            decides = f"; it decides by its cotangent ({'; '.join(places[:2])})" if places else ""
+            found.remark(f"shown by cotangents {how.what}{' of results of Functions' if how.is_inner else ''}{decides}")
+            self.report, self.trials.last = found, run
+            raise Ended
+
+    def each_end(self, point: Sequence[Any]) -> None:
+        """One result alone has a cotangent: of the function's, and of each torch.autograd.Function's that has several."""
+        for i in range(self.trials.results if 1 < self.trials.results <= MOST_ENDS else 0):
+            self.judge(point, Cotangents(f"of result {i} alone", ends=(i,)))
+        run = self.recorded(point, Cotangents("of all", is_inner=True))
+        groups: dict[int, list[int]] = {}
+        for i, one in enumerate(run.own_results() if run is not None else []):
+            groups.setdefault(Recorder.history(one), []).append(i)
+        alone = [i for found in groups.values() if len(found) > 1 for i in found]
+        for i in alone[:MOST_ENDS]:
+            self.judge(point, Cotangents("of one alone", ends=(i,), is_inner=True))
+
+    def drive(self, point: Sequence[Any], is_inner: bool) -> None:
+        """Cotangents on the sides of decisions on which none lay, until there is none."""
+        if not self.open():
+            return
+        for how in reaching(self.open, self.trials.kinds, self.trials.second):
+            how = replace(how, is_inner=is_inner)
+            run = self.recorded(point, how)
+            fresh = self.trials.note(run, None) if run is not None else frozenset()
+            if fresh and self.tried.get(fresh, 0) < (MOST_ALIKE if not how.has_zeros else 2 * MOST_ALIKE):
+                self.tried[fresh] = self.tried.get(fresh, 0) + 1
+                self.judge(point, how, run=run)
+                if not self.open():
+                    return
+
+
+def is_of_other_points(report: Report) -> bool:
+    """Whether all that is wrong is the formula: the numbers are right."""
+    return all("at random points of the recorded ranges" in str(one.get("opening", one["message"])) for one in report.findings if one["kind"] == "fail")
+
+
+def gradients_of(run: Recorder) -> list[torch.Tensor]:
+    return [run.memory.values[bar].tensor for claim in run.claims for bar in claim.of.values()]
+
+
+def is_near(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Equal, but for what cotangents of the least size amount to."""
+    least = torch.finfo(a.dtype).tiny * 2.0**60
+    return a.shape == b.shape and bool(((a == b) | (a.abs() <= least) & (b.abs() <= least)).all())
+
+
+def open_decisions(trials: Any) -> list[Branch]:
+    """Decisions by a cotangent, one side of which was not right in any run."""
+    return [replace(one, sides=trials.seen.get(key, set())) for key, one in trials.decisions.items() if not set(one.wanted) <= trials.seen.get(key, set())]
+
+
+def some_of(numbers: Any) -> str:
+    return ", ".join(f"tensor {i}" for i in sorted(numbers))
+
+
+def unjudged(trials: Any) -> list[str]:
+    """Why backwards are not known to be linear in cotangents: sides of decisions that none reached, each line by its thresholds if there are some,
+    what has no sides that are known, and gradients that the gate says nothing of."""
+    left = open_decisions(trials)
+    known = {one.place for one in left if one.threshold is not None}
+    sides = [f"{one.at(side)}, where none lay" for one in left if one.threshold is not None or one.place not in known for side in one.missing]
+    return [*sides, *(f"{one} reads it" for one in trials.bent), *trials.no_multiple[:1]]
+
+
+def locate(report: Report, run: Recorder | None) -> None:
+    """Says in a finding where the backward of the Function stands that it names."""
+    case = next((one["case"] for one in report.findings if one["kind"] == "fail"), "") if run is not None else ""
+    named = re.search(r"\(([^()]*)\)", case)
+    name = named[1].rpartition(".")[2] if named else ""
+    if run is not None and name in run.places and run.places[name][0]:
+        path, line = run.places[name]
+        report.remark(f"the backward of {name} stands at {path.rpartition('/')[2]}:{line}")
+
+
+__all__ = ["Linearity", "locate", "unjudged"]

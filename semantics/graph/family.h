@@ -3,6 +3,7 @@
 #pragma once
 
 #include "semantics/graph/op.h"
+#include "semantics/graph/tensor.h"
 
 namespace assay {
 
@@ -75,5 +76,8 @@ enum class Shapes : std::uint8_t {
 
 // Its values are enclosed by functions of MPFR, or at 257 bits.
 [[nodiscard]] bool rests_on_mpfr(Op op);
+
+// Every value is an integer: of integers and truth values, and the whole ones of floats. A step is 1/2 at 0.
+[[nodiscard]] bool gives_integers(Op op, DType dtype);
 
 }  // namespace assay

@@ -189,4 +189,8 @@ OpKind kind_of(Op op) { return kTable[static_cast<std::size_t>(op)].kind; }
 Shapes shapes_of(Op op) { return kTable[static_cast<std::size_t>(op)].shapes; }
 bool rests_on_mpfr(Op op) { return kTable[static_cast<std::size_t>(op)].rests_on_mpfr; }
 
+bool gives_integers(Op op, DType dtype) {
+  return is_integer(dtype) || dtype == DType::boolean || op == Op::floor || op == Op::ceil || op == Op::round || op == Op::sign;
+}
+
 }  // namespace assay

@@ -1,5 +1,6 @@
 // Shape rules of the layout ops (side conditions: semantics/ops/layout.h).
 #include <algorithm>
+#include <cmath>
 
 #include "semantics/graph/shape_rules.h"
 
@@ -94,6 +95,8 @@ Outcome<Shape> pad_shape(const Call& call) {
     result[axis] = static_cast<std::int64_t>(extent);
   }
   if (!(value - value == 0)) return violated(call, 3, "a finite padding value", std::to_string(value));
+  if (!is_float(call.dtype()) && std::floor(value) != value)
+    return violated(call, 3, "a whole padding value between integers", std::to_string(value));
   return result;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernel/proof/scope_parts.h"
+#include "semantics/graph/family.h"
 #include "semantics/interrupt.h"
 #include "semantics/numbers/directed.h"
 
@@ -12,6 +13,13 @@ namespace {
 
 constexpr std::size_t kMaxDepth = 10000;  // literals of one scope
 constexpr double kIntervalWork = 8;       // multiply-adds that an operation on intervals takes as long as
+
+// Whether the element takes integers only, so that its boxes end in integers: x <= 1.5 is x <= 1. Of floats over the reals alone, where a node's
+// values are those of its op.
+bool is_whole(const Problem& problem, NodeId id) {
+  const Node& node = problem.graph().node(id);
+  return gives_integers(node.op, node.dtype) && !(problem.floating() && is_float(node.dtype));
+}
 
 }  // namespace
 
@@ -53,7 +61,6 @@ std::vector<Literal> Scope::literals() const {
 }
 
 // Rule assume. S1: the node is active and the element exists. S2: the threshold is finite. S3: bounded depth.
-// An element of an integer input takes integers only, so that its box ends in integers: x <= 1.5 is x <= 1.
 Outcome<Done> Scope::assume(const Literal& literal) {
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   const Graph& graph = problem_->graph();
@@ -71,11 +78,9 @@ Outcome<Done> Scope::assume(const Literal& literal) {
         std::make_shared<std::pair<decltype(own_error_bounds_), decltype(inherited_)>>(std::exchange(own_error_bounds_, {}), inherited_);
   if (!boxes_[literal.node]) return Done{};
   Box box = *boxes_[literal.node];
-  const Node& node = graph.node(literal.node);
-  const bool whole = node.op == Op::input && !is_float(node.dtype);  // then no value lies between the threshold and the next integer
   double& end = literal.at_least ? box.lo[literal.element] : box.hi[literal.element];
-  const double nearest = !whole ? literal.threshold : literal.at_least ? std::ceil(literal.threshold) : std::floor(literal.threshold);
-  end = literal.at_least ? std::max(end, nearest) : std::min(end, nearest);
+  end = literal.at_least ? std::max(end, literal.threshold) : std::min(end, literal.threshold);
+  if (is_whole(*problem_, literal.node)) end = literal.at_least ? std::ceil(end) : std::floor(end);
   contradiction_ = contradiction_ || box.lo[literal.element] > box.hi[literal.element];
   boxes_[literal.node] = std::make_shared<Box>(std::move(box));
   return Done{};
@@ -92,6 +97,10 @@ void Scope::meet(NodeId node, Box box) {
     if (literal.node != node) continue;
     double& end = literal.at_least ? box.lo[literal.element] : box.hi[literal.element];
     end = literal.at_least ? std::max(end, literal.threshold) : std::min(end, literal.threshold);
+  }
+  for (std::size_t i = 0; is_whole(*problem_, node) && i < box.lo.size(); ++i) {
+    box.lo[i] = std::ceil(box.lo[i]);
+    box.hi[i] = std::floor(box.hi[i]);
   }
   if (const Box* old = boxes_[node].get(); old != nullptr) {
     bool same = true;

@@ -2,6 +2,7 @@
 #include <random>
 
 #include "certificates/check/session.h"
+#include "kernel/executions/named_models.h"
 #include "semantics/ops/denote.h"
 #include "semantics/ops/integer_range.h"
 #include "tests/kernel/kernel_problems.h"
@@ -66,7 +67,7 @@ TEST_CASE("a box between two integers is empty for an integer input and none for
   CHECK_FALSE(over(DType::float64, Rational(1, 5), Rational(4, 5), {})->group_is_empty(0));
 }
 
-TEST_CASE("a literal on an integer input moves to the next integer, on any other node it stays", "[integers]") {
+TEST_CASE("a literal on an element of integers moves to the next integer, on any other node it stays", "[integers]") {
   const ProblemPointer problem = over(DType::int64, Rational(0), Rational(3), {at_most(output(0), Rational(-1))});
   const Scope scope = boxed_root(problem);
   CHECK(assumed(scope, {0, 0, false, 1.5}).box(0).hi[0] == 1);
@@ -75,6 +76,50 @@ TEST_CASE("a literal on an integer input moves to the next integer, on any other
   CHECK(assumed(scope, {0, 0, true, 2}).box(0).lo[0] == 2);
   CHECK(assumed(scope, {1, 0, false, 1.5}).box(1).hi[0] == 1.5);
   CHECK(assumed(scope, {1, 0, true, 1.5}).box(1).lo[0] == 1.5);
+}
+
+TEST_CASE("a node that takes integers alone has boxes that end in integers", "[integers]") {
+  for (const Op op : {Op::floor, Op::ceil, Op::round, Op::sign, Op::cast, Op::less, Op::step}) {
+    CAPTURE(op_row(op).name);
+    Graph graph;
+    const NodeId x = graph.append_input(DType::float64, {1}, "x"), one = graph.append_constant(column({1.0}));
+    const NodeId y = op == Op::cast   ? add(graph, op, {x}, to(DType::int32))
+                     : op == Op::less ? add(graph, op, {x, one})
+                                      : add(graph, op, {x});
+    graph.mark_output(is_float(graph.node(y).dtype) ? y : add(graph, Op::cast, {y}, to(DType::float64)), "y");
+    const ProblemPointer problem =
+        open(statement(graph, {{box_of({Rational(-1, 5)}, {Rational(9, 5)}), {at_most(output(0), Rational(-9))}}}));
+    const Scope scope = boxed_root(problem);
+    const double lo = scope.box(y).lo[0], hi = scope.box(y).hi[0];
+    REQUIRE(hi - lo >= 1);
+    // A step is 1/2 at 0: it stays where it is.
+    CHECK(assumed(scope, {y, 0, false, hi - 0.5}).box(y).hi[0] == (op == Op::step ? hi - 0.5 : hi - 1));
+    CHECK(assumed(scope, {y, 0, true, lo + 0.5}).box(y).lo[0] == (op == Op::step ? lo + 0.5 : lo + 1));
+    CHECK(assumed(scope, {y, 0, false, hi - 1}).box(y).hi[0] == hi - 1);  // both halves keep an integer
+    Scope between = assumed(assumed(scope, {y, 0, true, lo + 0.25}), {y, 0, false, lo + 0.75});
+    CHECK(between.empty().ok() == (op != Op::step));
+    Scope fresh = assumed(root(problem), {y, 0, false, hi - 0.5});  // the literal is there before the box
+    derive_all(fresh, *problem);
+    CHECK(fresh.box(y).hi[0] == (op == Op::step ? hi - 0.5 : hi - 1));
+  }
+}
+
+TEST_CASE("floats of an execution keep the ends that were derived", "[integers]") {
+  Graph graph;
+  const NodeId x = graph.append_input(DType::float32, {1}, "x"), y = add(graph, Op::floor, {x});
+  graph.mark_output(y, "y");
+  Statement floats = statement(graph, {{box_of({Rational(1, 5)}, {Rational(9, 5)}), {at_most(output(0), Rational(-9))}}});
+  floats.semantics = assay::test::take(executions::semantics_named("float32"));
+  CHECK(assumed(boxed_root(open(floats)), {y, 0, false, 0.5}).box(y).hi[0] == 0.5);
+}
+
+TEST_CASE("integers are padded with integers", "[integers]") {
+  for (const DType dtype : {DType::int64, DType::boolean, DType::float32}) {
+    Graph graph;
+    const NodeId x = graph.append_input(dtype, {1}, "x");
+    CHECK(graph.append(Op::pad, {x}, PadAttributes{{1}, {0}, 0.5}).ok() == (dtype == DType::float32));
+    CHECK(graph.append(Op::pad, {x}, PadAttributes{{1}, {0}, 1.0}).ok());
+  }
 }
 
 TEST_CASE("what no integer reaches is refuted by splitting between integers", "[integers]") {

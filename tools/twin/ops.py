@@ -48,6 +48,10 @@ class Ops:
             return self.is_arranged(operands[0])
         return op == "input" or op in LAYOUT and all(map(self.is_arranged, operands))
 
+    def gives_integers(self, v):
+        """Whether every value is an integer; a step is 1/2 at 0."""
+        return self.nodes[v].dtype not in FLOATS or self.nodes[v].op in ("floor", "ceil", "round", "sign")
+
     @kept
     def constant_box(self, v):
         return self.image(v, self.constant_box)

@@ -138,6 +138,8 @@ class Replay:
         box = list(self.branch.boxes[node])
         for element, (lo, hi) in bounds.items():
             met = max(lo, box[element][0]), min(hi, box[element][1])
+            if self.ops.gives_integers(node):
+                met = math.ceil(met[0]) if met[0] > -math.inf else met[0], math.floor(met[1]) if met[1] < math.inf else met[1]
             self.branch.empty |= met[0] > met[1]
             box[element] = met if met[0] <= met[1] else box[element]
         self.branch.boxes[node] = box

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "semantics/graph/family.h"
+
 namespace assay::search {
 
 std::size_t free_inputs(const kernel::Problem& problem, const kernel::Scope& scope) {
@@ -46,7 +48,7 @@ std::optional<Split> best_half(const kernel::Problem& problem, const kernel::Sco
 std::optional<Split> open_integer(const kernel::Problem& problem, const kernel::Scope& scope) {
   for (const NodeId id : problem.active_nodes()) {
     const Node& node = problem.graph().node(id);
-    if (!is_integer(node.dtype) || node.op == Op::input || !scope.has_box(id)) continue;
+    if (!gives_integers(node.op, node.dtype) || node.op == Op::input || !scope.has_box(id)) continue;
     const kernel::Box& box = scope.box(id);
     for (std::uint32_t i = 0; i < box.lo.size(); ++i) {
       const double first = std::ceil(box.lo[i]), last = std::floor(box.hi[i]);

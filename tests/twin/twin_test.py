@@ -149,7 +149,7 @@ def test_cuts(folder):
     assert says(f"{first} {cut} 0081{slope} 0100{one} {last}") == "certificate.hint"                         # itself in its own
     assert says(f"{first} {cut} 0081{slope} 00 {last}") == "conclude"
     assert says(f"{first} 11 01 0200{one} {leaf} {last}") == "cut"                                           # a constant
-    assert says(f"{first} 11 01 0101{one} {leaf} {last}") == "cut"                                           # element 1 of one
+    assert says(f"{first} 11 01 0101{one} {leaf} {last}") == "certificate.value"                             # element 1 of one
     assert says(f"{first} 11 01 0400{one} {leaf} {last}") == "certificate.value"                             # node 4 of four
     assert says(f"{first} 11 01 01000000807f {leaf} {last}") == "certificate.value"                          # infinite
     assert says(f"{first} 11 7f 0100{one} {leaf} {last}") == "certificate.length"

@@ -99,8 +99,12 @@ class Replay:
         self.stack = []
 
     def step_split(self, node, element, threshold=0):
-        require(element < self.nodes[node].size and not self.ops.is_constant(node), Rejected, "split", f"node {node}, element {element}")
+        self.require_element(node, element, "split")
         self.begin_half(node, element, Fraction(threshold), True)
+
+    def require_element(self, node, element, code):
+        require(element < self.nodes[node].size, Malformed, "certificate.value", f"node {node}, element {element}")
+        require(not self.ops.is_constant(node), Rejected, code, f"node {node} is constant")
 
     def begin_half(self, node, element, threshold, below, other=None):
         self.stack.append(Branch(self.branch.boxes, self.branch.hints, self.branch.cuts, self.branch.empty, (node, element, threshold, below), other))
@@ -203,7 +207,7 @@ class Replay:
 
     def step_cut(self, terms, tree):
         for node, element, _ in terms:
-            require(element < self.nodes[node].size and not self.ops.is_constant(node), Rejected, "cut", f"node {node}, element {element}")
+            self.require_element(node, element, "cut")
         bounds = []
         self.in_leaves(tree, lambda hints: self.branch.empty or bounds.append(self.least_of_cut(terms, hints)))
         self.branch.cuts.append((terms, min(bounds)) if bounds else ((), ZERO))
@@ -303,6 +307,7 @@ class Replay:
         if self.branch.empty:
             return self.step_empty()
         for position, multipliers in cases:
+            require(position < len(self.cases), Rejected, "conclude", f"case {position} of {len(self.cases)}")
             rows = self.property.cases[self.cases[position]][2]
             multipliers = multipliers or [1] * (len(rows) == 1)
             fits = len(multipliers) == len(rows) and min(multipliers, default=0) >= 0

@@ -45,6 +45,10 @@ SYSTEMS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
     "solve from the right": (lambda a, b: la.solve(a, b, left=False), [(4, 4), (2, 4)]), "solve with a transpose": (lambda a, b: la.solve(a.mT, b), [(4, 4), (4, 2)]),
     "solve, a given right side": (lambda a: la.solve(a, like(1, a)), [(4, 4)]), "solve, a given matrix": (lambda b: la.solve(torch.eye(4, dtype=b.dtype) * 3 + 1, b), [(4, 2)]),
     "solve, one row": (la.solve, [(1, 1), (1, 3)]), "solve twice": (lambda a, b: la.solve(a, la.solve(a, b)), [(4, 4), (4, 2)]), "solve, 40 rows": (la.solve, [(40, 40), (40, 3)]),
+    "solve, one matrix for a batch": (la.solve, [(4, 4), (3, 4, 2)]), "solve, one right side for a batch": (la.solve, [(3, 4, 4), (4, 2)]), "solve, both broadcast": (la.solve, [(2, 1, 4, 4), (3, 4, 2)]),
+    "solve, one vector for a batch": (la.solve, [(3, 4, 4), (4,)]), "solve from the right, broadcast": (lambda a, b: la.solve(a, b, left=False), [(4, 4), (3, 2, 4)]),
+    "solve_triangular, both broadcast": (lambda a, b: la.solve_triangular(a, b, upper=True), [(2, 1, 4, 4), (3, 4, 2)]),
+    "solve_triangular from the right, broadcast": (lambda a, b: la.solve_triangular(a, b, upper=False, left=False), [(3, 4, 4), (2, 4)]),
     "inv": (la.inv, [(5, 5)]), "inv, batches": (la.inv, [(2, 3, 4, 4)]), "inv of a transpose": (lambda a: la.inv(a.mT), [(5, 5)]),
     "a negative power": (lambda a: la.matrix_power(a, -2), [(4, 4)]), "tensorsolve": (la.tensorsolve, [(2, 2, 4), (2, 2)]),
     "det": (la.det, [(5, 5)]), "det, batches": (la.det, [(2, 3, 3, 3)]), "slogdet": (la.slogdet, [(5, 5)]), "logdet": (lambda a: torch.logdet(positive(a)), [(2, 4, 4)]),
@@ -112,6 +116,7 @@ BENT: dict[str, tuple[str, str, float, int, bool]] = {
     "a triangular solution": ("solve_triangular, upper = True, left = False", "linalg_solve_triangular", 1e-5, 0, False),
     "the cotangent of a right side": ("solve", "linalg_lu_solve", 3e-5, 0, True), "that of a matrix": ("solve", "neg", 1e-5, 0, True), "its product": ("solve", "mm", 1e-5, 0, True),
     "that of a matrix alone": ("solve, a given right side", "mm", 1e-5, 0, True), "what it solves": ("solve, a given right side", "linalg_lu_solve", 3e-5, 0, True),
+    "a sum over a batch": ("solve, one matrix for a batch", "sum", 1e-4, 0, True), "that of right sides": ("solve, one right side for a batch", "sum", 1e-4, 0, True),
     "an inverse's product": ("inv", "mm", 1e-4, 0, True), "a determinant's product": ("det", "linalg_lu_solve", 1e-4, 0, True),
     "that of its logarithm": ("slogdet", "linalg_lu_solve", 1e-4, 0, True), "a system in Cholesky's product": ("cholesky", "linalg_solve_triangular", 1e-4, 0, True),
     "the half in it": ("cholesky", "tril", 1e-4, 0, True), "a triangular product": ("solve_triangular, upper = True, left = True", "triu", 1e-5, 0, True),
@@ -193,12 +198,24 @@ def test_the_product_of_a_function_that_solves_is_opaque(function: Any, shapes: 
 
 
 def test_what_no_equation_says_is_opaque() -> None:
-    for function, shapes in ((la.solve, [(3, 4, 4), (4, 2)]), (lambda a, b: la.solve_triangular(a, b, upper=True), [(4, 4), (3, 4, 2)]), (la.lu_factor, [(4, 4)]), (la.qr, [(3, 5)])):
+    for function, shapes in ((la.lu_factor, [(4, 4)]), (la.qr, [(3, 5)]), (lambda a: [torch.lgamma(a)], [(3,)])):
         run, report = judged(lambda *x: function(*x)[0], drawn(shapes))
         assert run.opaque and not report.passed and not report.failed, summary(report)
     with pytest.raises(recorder.Refused, match="second derivative"):
         assay.gradcheck(la.solve, [(3, 3), (3, 2)], check_grad_grad=True)
     assert not assay.gradcheck(la.solve, [(3, 3), (3, 2)], check_forward_ad=True, raise_exception=False)
+
+
+def test_what_a_hook_computes_beside_a_product_stays_opaque() -> None:
+    a, b = drawn([(4, 4), (4, 2)])
+    kept = []
+    with recorder.record({"a": a, "b": b}) as run:
+        x = la.solve(a, b)
+        x.grad_fn.register_hook(lambda found, given: kept.append(torch.lgamma(found[0].abs() + 1)))
+        x.sum().backward()
+        kept[0] * 2
+    report = recorder.judge(run)
+    assert not report.passed and any("lgamma" in one["message"] for one in report.findings), summary(report)
 
 
 def test_a_solution_that_is_cut_off_is_found() -> None:

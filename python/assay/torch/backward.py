@@ -41,7 +41,7 @@ class Recorder(Conventions):
         self.handles: list[Any] = []
         self.engine: Any = None
         self.guards = Guards()
-        self.opaque_before = 0  # the node that runs
+        self.opaque_before = self.regions_before = 0  # the node that runs
         self.own_bars: list[int] = []  # cotangents that the backwards of Functions were given
         self.places: dict[str, Any] = {}  # where the backwards of Functions stand
 
@@ -136,7 +136,7 @@ class Recorder(Conventions):
                 self.arrived.update(arrived.values())
             flows = [i for i, g in enumerate(given) if g is not None and g.numel()]
             region = self.made.get(node._sequence_nr())
-            self.opaque_before, self.answers = len(self.opaque), []
+            self.opaque_before, self.regions_before, self.answers = len(self.opaque), len(self.regions), []
             if region is None or not flows:
                 return None
             if self.passes[-1].creates and region.statistics is not None and node.name() in FLOWING:
@@ -298,6 +298,7 @@ class Recorder(Conventions):
         fresh = self.break_at(node, None, sources, out, flows, is_judged=found is not None)
         if found is not None:
             known, equations, given = found
+            self.set_aside.append((self.opaque[self.opaque_before:], {id(region) for region in self.regions[self.regions_before:]}))
             del self.opaque[self.opaque_before:]  # whatever the node computed on the way, its cotangents are judged
             read = zip([ref for ref in given if ref is not None], [v for _, v in now.broken[before:]])
             self.state(f"product of {one.op}", [*known, *read], equations)

@@ -44,6 +44,7 @@ class Solving(Deciding):
         self.deferred: set[int] = set()  # nodes of Functions inside of whose forward pass results are given: their products are opaque
         self.solving: set[int] = set()  # nodes whose products solve something, and are not judged by equations
         self.links: list[tuple[list[int], list[int]]] = []  # given results, and what they depend on
+        self.set_aside: list[tuple[list[tuple[str, list[int]]], set[int]]] = []  # opaque operations inside of a product that is judged, and its regions
         self.solutions: dict[str, list[int]] = {}
         self.answers: list[int] = []  # given results of operations of the product that runs
         super().__init__(model)
@@ -61,7 +62,7 @@ class Solving(Deciding):
         outs = [None if one is None else operand(one) for one in results]
         n = Nodes(results)
         try:
-            found = EQUATIONS[call.op](n, outs, *args, **kwargs)
+            found = well_formed(EQUATIONS[call.op](n, outs, *args, **kwargs))
         except FAILURES as error:
             raise Unknown(f"{call.op}: {error}") from error
         values = [None if one is None else self.memory.add(one, call.number if one.is_floating_point() else None, self.label(call.op)) for one in results]
@@ -132,13 +133,28 @@ class Solving(Deciding):
             tensors = [ref.tensor for ref in given if ref is not None and ref.tensor is not None]
             n = Nodes(list(tensors))
             inner = [(operand(self.memory.values[v].tensor), v) for v in self.answers]
-            found = PRODUCTS[one.op](n, bars, [ref for ref, _ in one.results], [*given, *[ref for ref, _ in inner]], *one.args, **one.kwargs)
+            found = well_formed(PRODUCTS[one.op](n, bars, [ref for ref, _ in one.results], [*given, *[ref for ref, _ in inner]], *one.args, **one.kwargs))
             if n.given or any(g is not None and all(e.of != i for e in found) for i, g in enumerate(given)):
                 return None
         except FAILURES:
             return None
         known = [*one.operands, *inner, *[(ref, v) for ref, v in one.results if ref is not None and v is not None], *read]
         return known, found, given
+
+
+def well_formed(equations: list[Equation]) -> list[Equation]:
+    if any(one.found.shape != list(one.wanted.shape) for one in equations):
+        raise Unknown("an equation of another shape")
+    return equations
+
+
+def opaque_of(run: Solving) -> list[tuple[str, list[int]]]:
+    """What is opaque: also what ran inside of products that are judged by equations, if anything else reads it."""
+    found = list(run.opaque)
+    for entries, regions in run.set_aside:
+        read = {v for one in run.regions if id(one) not in regions for v in one.operands}
+        found += [one for one in entries if read.intersection(one[1])]
+    return found
 
 
 def is_plain(tensor: torch.Tensor | None) -> bool:

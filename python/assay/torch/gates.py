@@ -12,6 +12,7 @@ from .._trace import Trace
 from ..errors import UsageError, wrong
 from .backward import Recorder
 from .branches import ABOVE, BELOW, Branch
+from .equations import opaque_of
 from .memory import Value, bits
 from .nodes import HALVES
 from .outside import cut_off, cuts_of, downstream
@@ -71,7 +72,7 @@ def trace_of(run: Recorder) -> Trace:
                        "detached": [name(v) for v in one.detached]} for one in run.moves if one.found]
     trace.outputs = sorted({n for c in trace.gradients for n in c["of"].values()} | {n for c in trace.tangents for n in c["to"].values()})
     trace.detached = [name(v) for v in sorted((run.cut - set(run.edges.values())) | run.cut_for_good) if v in used and v in touched]
-    trace.opaque = [{"name": what, "results": [name(v) for v in found]} for what, found in run.opaque if found]
+    trace.opaque = [{"name": what, "results": [name(v) for v in found]} for what, found in opaque_of(run) if found]
     return trace
 
 

@@ -255,6 +255,8 @@ class Nodes:
         return self("cast", x, dtype=x.dtype, to=NAMES[x.dtype]) if self.is_half else x
 
     def reshape(self, x: Ref, shape: Sequence[int]) -> Ref:
+        if counted(shape) != counted(x.shape):
+            raise Unknown(f"{x.shape} as {list(shape)}")
         return x if list(shape) == x.shape else self("reshape", x, shape=list(shape))
 
     def expand(self, x: Ref, shape: Sequence[int]) -> Ref:

@@ -8,7 +8,7 @@ import torch
 
 from .nodes import Nodes, Ref, Unknown, broadcast, counted
 from .rules_reduce import norm
-from .rules_solve import turned, widened
+from .rules_solve import summed_to, turned, widened
 from .stored_steps import MOST_STEPS
 from .values import Equation
 
@@ -163,9 +163,7 @@ def wanted(given: list[Ref | None], found: list[Callable[[], Ref]]) -> list[Equa
 def cdist_product(n: Nodes, bars: list[Ref], outs: list[Ref], given: list[Ref | None], a: Ref, b: Ref, p: float, mode: int | None) -> list[Equation]:
     def along(first: Ref, second: Ref, g: Ref, size: Ref) -> Ref:
         found = pull(n, g, between(n, first, second), size, p)
-        padded = [1] * (found.rank - 1 - first.rank) + first.shape
-        batch = [i for i, s in enumerate(padded[:-2]) if s != found.shape[i]]  # over which its rows are broadcast
-        return n.reshape(n.reduce("reduce_sum", found, [*batch, found.rank - 2], False), first.shape)
+        return summed_to(n, n.reduce("reduce_sum", found, [found.rank - 2], False), first.shape)
     return wanted(given, [lambda: along(a, b, bars[0], outs[0]), lambda: along(b, a, turned(n, bars[0]), turned(n, outs[0]))])
 
 

@@ -97,6 +97,8 @@ class Factors:
 
     def ordered(self, x: Ref) -> Ref:
         """P x."""
+        if x.shape[:-1] != list(self.order.shape):
+            raise Unknown("rows of other batches than the factors'")
         places = self.picked(torch.arange(torch.Size(x.shape).numel()).reshape(x.shape))
         return self.n.gather(x, places, x.shape)
 
@@ -137,9 +139,19 @@ def succeeded(ref: Ref | None) -> None:
         raise Unknown("a factorisation that did not succeed")
 
 
-def column(n: Nodes, x: Ref, like: Ref) -> Ref:
-    """A right side that is a vector as a matrix of one column."""
-    return n.reshape(x, [*x.shape, 1]) if x.rank == like.rank - 1 else x
+def wide(n: Nodes, x: Ref, shape: list[int]) -> Ref:
+    """A matrix, or batches of them, broadcast to a shape's batches."""
+    full = [*shape[:-2], *x.shape[-2:]]
+    found = n.expand(x, full)
+    if found is not x and x.tensor is not None:
+        found.tensor = x.tensor.expand(full)
+    return found
+
+
+def summed_to(n: Nodes, x: Ref, shape: list[int]) -> Ref:
+    """The cotangent of what was broadcast: the sum over what it was repeated along."""
+    padded = [1] * (x.rank - len(shape)) + list(shape)
+    return n.reshape(n.reduce("reduce_sum", x, [i for i, s in enumerate(padded) if s != x.shape[i]], False), shape)
 
 
 # Systems.
@@ -147,35 +159,46 @@ def column(n: Nodes, x: Ref, like: Ref) -> Ref:
 def solve(n: Nodes, outs: list[Ref], a: Ref, b: Ref, *, left: bool = True, check_errors: bool = False) -> list[Equation]:
     x, lu, pivots, info = outs
     succeeded(info)
-    factors = Factors(n, a, lu, integers(pivots))
-    if b.shape != x.shape:
-        raise Unknown("a right side that is broadcast")
-    x, b = (column(n, one, a) for one in (x, b))
+    given_back = Factors(n, a, lu, integers(pivots)).given_back()
+    if x.rank == a.rank - 1:  # for a vector
+        x, b = (n.reshape(one, [*one.shape, 1]) for one in (x, b))
+    b, factors = wide(n, b, x.shape), broadcast_factors(n, a, lu, pivots, x.shape)
     left_over = factors.residual(x, b, False) if left else factors.residual(turned(n, x), turned(n, b), True)
-    return [factors.given_back(), zero("A X - B", left_over)]
+    return [given_back, zero("A X - B", left_over)]
+
+
+def broadcast_factors(n: Nodes, a: Ref, lu: Ref, pivots: Ref, shape: list[int]) -> Factors:
+    return Factors(n, wide(n, a, shape), wide(n, lu, shape), integers(pivots).expand([*shape[:-2], a.shape[-1]]))
 
 
 def solve_product(n: Nodes, bars: list[Ref], outs: list[Ref], given: list[Ref | None], a: Ref, b: Ref, *, left: bool = True, **_: Any) -> list[Equation]:
     """With Y the cotangent of B: A^T Y is that of X, and the cotangent of A is -Y X^T."""
     x, lu, pivots, _info = outs
-    factors, found = Factors(n, a, lu, integers(pivots)), list[Equation]()
     if bars[0] is None or any(one is not None for one in bars[1:]):
         raise Unknown("factors that have a cotangent")
-    x, y, g = (column(n, one, a) for one in (x, right_side(given), bars[0]))
-    if not a.shape[:-2] == x.shape[:-2] == y.shape[:-2]:
-        raise Unknown("a side that is broadcast")
+    shape = [*x.shape, 1] if x.rank == a.rank - 1 else x.shape
+    solution = n.reshape(right_side(given, x.shape, shape), x.shape)
+    x, y, g = (n.reshape(one, shape) for one in (x, solution, bars[0]))
+    factors = broadcast_factors(n, a, lu, pivots, shape)
     if not left:
         x, y, g = (turned(n, one) for one in (x, y, g))
-    found.append(zero("A^T (cotangent of B) - cotangent", factors.residual(y, g, left), 1))
+    outer = times(n, y, turned(n, x)) if left else times(n, x, turned(n, y))
+    return [zero("A^T (cotangent of B) - cotangent", factors.residual(y, g, left), 1), *shared(n, given, solution, outer)]
+
+
+def shared(n: Nodes, given: list[Ref | None], solution: Ref, outer: Ref) -> list[Equation]:
+    """The cotangents of a system's two sides, of which one may have been broadcast."""
+    found = []
+    if given[1] is not None and given[1] is not solution:
+        found.append(zero("cotangent of B - its sum", n("sub", n.loose(given[1]), summed_to(n, n.loose(solution), given[1].shape)), 1))
     if given[0] is not None:
-        outer = times(n, y, turned(n, x)) if left else times(n, x, turned(n, y))
-        found.append(zero("cotangent of A + (cotangent of B) X^T", n("sub", n.loose(given[0]), n("neg", outer)), 0))
+        found.append(zero("cotangent of A + (cotangent of B) X^T", n("sub", n.loose(given[0]), n("neg", summed_to(n, outer, given[0].shape))), 0))
     return found
 
 
-def right_side(given: list[Ref | None]) -> Ref:
-    """The cotangent of the right side, or where nobody asked for it, what the product solved to give that of the matrix."""
-    found = next((one for one in given[1:] if one is not None), None)
+def right_side(given: list[Ref | None], *shapes: list[int]) -> Ref:
+    """The cotangent of the right side, or what the product solved: where nobody asked for that, or where it was broadcast."""
+    found = next((one for one in given[1:] if one is not None and one.shape in shapes), None)
     if found is None:
         raise Unknown("a product that solves no system")
     return found
@@ -183,9 +206,7 @@ def right_side(given: list[Ref | None]) -> Ref:
 
 def lu_solve(n: Nodes, outs: list[Ref], lu: Ref, pivots: Ref, b: Ref, *, left: bool = True, adjoint: bool = False) -> list[Equation]:
     x = outs[0]
-    if b.shape != x.shape or lu.tensor is None:
-        raise Unknown("a right side that is broadcast")
-    factors = Factors(n, lu, lu, integers(pivots))
+    b, factors = wide(n, b, x.shape), broadcast_factors(n, lu, lu, pivots, x.shape)
     factors.is_turned = False
     return [zero("L U X - P B", factors.residual(x, b, adjoint) if left else factors.residual(turned(n, x), turned(n, b), not adjoint))]
 
@@ -239,15 +260,10 @@ def solve_triangular(n: Nodes, outs: list[Ref], a: Ref, b: Ref, *, upper: bool, 
 
 def solve_triangular_product(n: Nodes, bars: list[Ref], outs: list[Ref], given: list[Ref | None], a: Ref, b: Ref, *, upper: bool, left: bool = True,
                              unitriangular: bool = False) -> list[Equation]:
-    part, y, x = turned(n, triangular_part(n, a, upper, unitriangular)), right_side(given), outs[0]
-    if b.shape != x.shape or a.shape[:-2] != x.shape[:-2]:
-        raise Unknown("a side that is broadcast")
-    found = [zero("A^T (cotangent of B) - cotangent", n("sub", bars[0], times(n, part, y) if left else times(n, y, part)), 1)]
-    if given[0] is not None:
-        outer = times(n, y, turned(n, x)) if left else times(n, turned(n, x), y)
-        wanted = masked(n, outer, triangle(rows_of(a), upper, unitriangular))
-        found.append(zero("cotangent of A + (cotangent of B) X^T", n("sub", n.loose(given[0]), n("neg", wanted)), 0))
-    return found
+    part, x = turned(n, triangular_part(n, a, upper, unitriangular)), outs[0]
+    y = right_side(given, x.shape)
+    outer = masked(n, times(n, y, turned(n, x)) if left else times(n, turned(n, x), y), triangle(rows_of(a), upper, unitriangular))
+    return [zero("A^T (cotangent of B) - cotangent", n("sub", bars[0], times(n, part, y) if left else times(n, y, part)), 1), *shared(n, given, y, outer)]
 
 
 # Determinants: functions of the factors.
@@ -271,13 +287,15 @@ def log_determinant(n: Nodes, outs: list[Ref], a: Ref) -> list[Equation]:
 
 def determinant_product(n: Nodes, bars: list[Ref], outs: list[Ref], given: list[Ref], a: Ref) -> list[Equation]:
     """A^T (cotangent of A) = det (cotangent) 1."""
+    if any(one is not None for one in bars[1:]):
+        raise Unknown("factors that have a cotangent")
     factor = n("mul", bars[0], outs[0])
     return [zero("A^T (cotangent of A) - det (cotangent) 1", solved_unit(n, outs[1], outs[2], given[0], a, factor))]
 
 
 def log_determinant_product(n: Nodes, bars: list[Ref | None], outs: list[Ref], given: list[Ref], a: Ref) -> list[Equation]:
-    if bars[1] is None:
-        raise Unknown("the cotangent of a sign")
+    if bars[1] is None or any(one is not None for one in bars[2:]):  # the derivative of the sign is 0
+        raise Unknown("factors that have a cotangent")
     return [zero("A^T (cotangent of A) - (cotangent) 1", solved_unit(n, outs[2], outs[3], given[0], a, bars[1]))]
 
 
@@ -293,8 +311,8 @@ def cholesky(n: Nodes, outs: list[Ref], a: Ref, *, upper: bool = False, check_er
     factor, info = outs
     succeeded(info)
     half = triangle(rows_of(a), upper)
-    wide = loosened(n, factor)
-    product = times(n, turned(n, wide), wide) if upper else times(n, wide, turned(n, wide))
+    loose = loosened(n, factor)
+    product = times(n, turned(n, loose), loose) if upper else times(n, loose, turned(n, loose))
     assert factor.tensor is not None
     return [zero("A - L L^T", masked(n, n("sub", a, product), half)), Equation("triangle", masked(n, factor, half), factor.tensor)]
 
@@ -313,18 +331,18 @@ def cholesky_solve(n: Nodes, outs: list[Ref], b: Ref, factor: Ref, upper: bool =
     """L L^T X = B. All of L counts, whose other triangle is 0."""
     if factor.tensor is None or bool(factor.tensor.masked_select(~triangle(rows_of(factor), upper)).any()) or b.shape != outs[0].shape:
         raise Unknown("a factor that is no triangle, or a right side that is broadcast")
-    wide = loosened(n, turned(n, factor) if upper else factor)
-    return [zero("L L^T X - B", n("sub", b, times(n, wide, turned(n, wide), outs[0])))]
+    loose = loosened(n, turned(n, factor) if upper else factor)
+    return [zero("L L^T X - B", n("sub", b, times(n, loose, turned(n, loose), outs[0])))]
 
 
 def cholesky_solve_product(n: Nodes, bars: list[Ref], outs: list[Ref], given: list[Ref | None], b: Ref, factor: Ref, upper: bool = False) -> list[Equation]:
     """With Y the cotangent of B: L L^T Y is that of X, and the cotangent of L is -(Y X^T + X Y^T) L."""
-    x, y = outs[0], given[0] if given[0] is not None else right_side(given[1:])
+    x, y = outs[0], given[0] if given[0] is not None else right_side(given[1:], outs[0].shape)
     if factor.shape[:-2] != x.shape[:-2]:
         raise Unknown("a side that is broadcast")
     lower = turned(n, factor) if upper else factor
-    wide = loosened(n, lower)
-    found = [zero("L L^T (cotangent of B) - cotangent", n("sub", bars[0], times(n, wide, turned(n, wide), y)), 0)]
+    loose = loosened(n, lower)
+    found = [zero("L L^T (cotangent of B) - cotangent", n("sub", bars[0], times(n, loose, turned(n, loose), y)), 0)]
     if given[1] is not None:
         g, pair = turned(n, given[1]) if upper else given[1], n("add", times(n, y, turned(n, x)), times(n, x, turned(n, y)))
         found.append(zero("cotangent of L + (Y X^T + X Y^T) L", n("sub", n.loose(g), n("neg", times(n, n.loose(pair), lower))), 1))

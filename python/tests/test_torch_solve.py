@@ -60,14 +60,15 @@ SYSTEMS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
        for upper in (True, False) for left in (True, False)},
     "solve_triangular, ones on the diagonal": (lambda a, b: la.solve_triangular(a, b, upper=True, unitriangular=True), [(4, 4), (4, 3)]),
     "solve_triangular, a given right side": (lambda a: la.solve_triangular(a, like(1, a), upper=False), [(4, 4)]),
+    "cholesky_solve, a given triangle": (lambda a, b: torch.cholesky_solve(b, a.tril()), [(4, 4), (4, 2)]),
     "a density": (lambda a, x: torch.distributions.MultivariateNormal(torch.zeros(4, dtype=a.dtype), positive(a)).log_prob(x), [(4, 4), (5, 4)]),
     "in a checkpoint": (lambda a, b: torch.utils.checkpoint.checkpoint(lambda x, y: la.solve(x.tanh() + 3 * torch.eye(4, dtype=x.dtype), y).exp(), a, b, use_reentrant=False), [(4, 4), (4, 2)])}
 
 FACTORS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
     "qr": (la.qr, [(4, 4)]), "qr of a long matrix": (la.qr, [(6, 3)]), "qr, complete": (lambda a: la.qr(a, mode="complete"), [(4, 4)]),
     "the triangle of qr, batches": (lambda a: la.qr(a)[1], [(2, 6, 3)]), "the columns of qr": (lambda a: la.qr(a)[0], [(6, 3)]),
-    "eigh": (lambda a: la.eigh(a + a.mT), [(5, 5)]), "eigh of one triangle": (la.eigh, [(5, 5)]), "eigh of the upper one, batches": (lambda a: la.eigh(a, UPLO="U"), [(2, 4, 4)]),
-    "eigvalsh": (la.eigvalsh, [(5, 5)]), "eigenvectors": (lambda a: la.eigh(a)[1], [(4, 4)]),
+    "eigh": (lambda a: la.eigh(a + a.mT), [(5, 5)]), "eigh of the upper triangle, batches": (lambda a: la.eigh(a + a.mT, UPLO="U"), [(2, 4, 4)]),
+    "eigvalsh": (lambda a: la.eigvalsh(a + a.mT), [(5, 5)]), "eigenvectors": (lambda a: la.eigh(a + a.mT)[1], [(4, 4)]),
     "svd": (lambda a: la.svd(a, full_matrices=False), [(4, 4)]), "svd of a long matrix": (lambda a: la.svd(a, full_matrices=False), [(6, 3)]),
     "svd of wide ones": (lambda a: la.svd(a, full_matrices=False), [(2, 3, 6)]), "svd, complete": (la.svd, [(4, 4)]), "svdvals, batches": (la.svdvals, [(3, 5, 4)]),
     "left vectors": (lambda a: la.svd(a, full_matrices=False)[0], [(5, 3)]), "right vectors": (lambda a: la.svd(a, full_matrices=False)[2], [(3, 5)]),
@@ -204,6 +205,22 @@ def test_what_no_equation_says_is_opaque() -> None:
     with pytest.raises(recorder.Refused, match="second derivative"):
         assay.gradcheck(la.solve, [(3, 3), (3, 2)], check_grad_grad=True)
     assert not assay.gradcheck(la.solve, [(3, 3), (3, 2)], check_forward_ad=True, raise_exception=False)
+
+
+WHOLE = torch.tensor([[4.0, 0.1, 0.2], [0.5, 4.0, 0.7], [0.3, 0.9, 4.0]])
+NO_DERIVATIVE: dict[str, tuple[Callable[..., Any], list[Any]]] = {
+    "two greatest differences": (lambda a: torch.cdist(a, torch.zeros(1, 2), p=math.inf), [torch.tensor([[1.0, -1.0], [2.0, 1.0]])]),
+    "of pairs": (lambda a: torch.pdist(a, p=math.inf), [torch.tensor([[1.0, -1.0], [2.0, 0.0]])]),
+    "cholesky of one triangle": (la.cholesky, [WHOLE]), "eigh of one triangle": (la.eigh, [WHOLE]),
+    "cholesky_solve by one triangle": (lambda a: torch.cholesky_solve(torch.ones(3, 1), a), [WHOLE.tril()])}
+
+
+@pytest.mark.parametrize("name", NO_DERIVATIVE)
+def test_gradients_that_are_no_derivatives_do_not_pass(name: str) -> None:
+    """PyTorch gives each of two greatest elements the whole cotangent, and elements that no kernel reads a part of one."""
+    function, inputs = NO_DERIVATIVE[name]
+    run, report = judged(function, [one.clone().requires_grad_() for one in inputs])
+    assert run.opaque and not report.passed and not report.failed, summary(report)
 
 
 def test_what_a_hook_computes_beside_a_product_stays_opaque() -> None:

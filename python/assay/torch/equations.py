@@ -109,9 +109,17 @@ class Solving(Deciding):
             self.deferred.add(int(torch._C._autograd._get_sequence_nr() - 1))
 
     def note_solved(self, call: Any, args: Any, kwargs: Any, results: list[tuple[Ref | None, int | None]]) -> None:
+        factors = [v for _, v in call.operands[1:]]
+        if call.op == "cholesky_solve" and not any(self.is_triangle(v) for v in factors):
+            return  # its gradient has numbers outside of the triangle that the kernel reads: right only where they are cut off
         if call.op in PRODUCTS and call.number is not None:
             sources = [one for one in tree_flatten((args, kwargs))[0] if isinstance(one, Ref) and one.dtype.is_floating_point]
             self.solved[call.number] = Solved(call.op, args, kwargs, list(call.operands), sources, results)
+
+    def is_triangle(self, value: int) -> bool:
+        """Whether a value is what `cholesky`, `tril` or `triu` gave: their products take one triangle of a cotangent."""
+        of = [one.results[0][1] for one in self.solved.values() if one.op == "linalg_cholesky_ex"]
+        return value in of or any(value in one.results for one in self.regions if one.name.rpartition(".")[2] in ("tril", "triu"))
 
     def equations_of(self, one: Solved, sources: list[int | None], flows: list[tuple[int | None, int]], out: list[Any]) -> tuple[list[tuple[Ref, int]], list[Equation], list[Ref | None]] | None:
         """What a product of the operation has to satisfy: the values that are read, the equations, and what stands for its cotangents; None if nothing says so."""

@@ -160,7 +160,21 @@ def wanted(given: list[Ref | None], found: list[Callable[[], Ref]]) -> list[Equa
     return [Equation("cotangent", formula(), one.tensor, i) for i, (one, formula) in enumerate(zip(given, found)) if one is not None and one.tensor is not None]
 
 
+def one_greatest(table: torch.Tensor, p: float) -> None:
+    """Where several differences are the greatest, autograd gives each of them the whole cotangent, which is no derivative."""
+    size = table.abs()
+    if p == math.inf and bool(((size == size.amax(-1, keepdim=True)).sum(-1) > 1).logical_and(size.amax(-1) > 0).any()):
+        raise Unknown("a greatest difference that occurs twice")
+
+
+def numbers_of(x: Ref) -> torch.Tensor:
+    if x.tensor is None:
+        raise Unknown("rows that nobody holds")
+    return x.tensor
+
+
 def cdist_product(n: Nodes, bars: list[Ref], outs: list[Ref], given: list[Ref | None], a: Ref, b: Ref, p: float, mode: int | None) -> list[Equation]:
+    one_greatest(numbers_of(a).unsqueeze(-2) - numbers_of(b).unsqueeze(-3), p)
     def along(first: Ref, second: Ref, g: Ref, size: Ref) -> Ref:
         found = pull(n, g, between(n, first, second), size, p)
         return summed_to(n, n.reduce("reduce_sum", found, [found.rank - 2], False), first.shape)
@@ -178,6 +192,8 @@ def euclidean_product(n: Nodes, bars: list[Ref], outs: list[Ref], given: list[Re
 
 
 def pdist_product(n: Nodes, bars: list[Ref], outs: list[Ref], given: list[Ref | None], x: Ref, p: float = 2) -> list[Equation]:
+    rows = numbers_of(x)
+    one_greatest(rows[:, None] - rows[None], p)
     return wanted(given, [lambda: pdist_backward(n, bars[0], x, p, outs[0])])
 
 

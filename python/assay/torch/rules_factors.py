@@ -10,7 +10,7 @@ from typing import Any, Callable
 import torch
 
 from .nodes import Nodes, Ref, Unknown
-from .rules_solve import masked, rows_of, times, triangle, turned, widened, zero
+from .rules_solve import masked, rows_of, symmetric, times, triangle, turned, widened, zero
 from .values import Equation
 
 THRESHOLD = 30
@@ -109,7 +109,8 @@ def eigh(n: Nodes, outs: list[Ref], a: Ref, uplo: str = "L", compute_v: bool = T
 
 
 def eigh_product(n: Nodes, bars: list[Ref | None], outs: list[Ref], given: list[Ref], a: Ref, *_: Any) -> list[Equation]:
-    """V (the cotangents of w, and beside the diagonal the skew half of V^T (cotangent of V) over differences of w) V^T."""
+    """V (the cotangents of w, and beside the diagonal the skew half of V^T (cotangent of V) over differences of w) V^T, for symmetric A."""
+    symmetric(a, False)
     (w, v), (g_w, g_v) = outs, bars
     size = rows_of(v)
     core = None

@@ -307,6 +307,16 @@ def solved_unit(n: Nodes, lu: Ref, pivots: Ref, x: Ref, a: Ref, factor: Ref) -> 
 
 # Cholesky's factor.
 
+def symmetric(a: Ref, is_positive: bool) -> None:
+    """Kernels read one triangle, but autograd takes both to be the same numbers: of other matrices its gradient is not the derivative."""
+    if a.tensor is None:
+        raise Unknown("a matrix that nobody holds")
+    exact = a.tensor.double()
+    size = exact.diagonal(0, -2, -1).abs().sqrt() if is_positive else exact.abs().amax((-2, -1)).sqrt().unsqueeze(-1)
+    if bool(((exact - exact.mT).abs() > size.unsqueeze(-1) * size.unsqueeze(-2) / 4096).any()):
+        raise Unknown("a matrix that is not symmetric")
+
+
 def cholesky(n: Nodes, outs: list[Ref], a: Ref, *, upper: bool = False, check_errors: bool = False) -> list[Equation]:
     factor, info = outs
     succeeded(info)
@@ -318,7 +328,8 @@ def cholesky(n: Nodes, outs: list[Ref], a: Ref, *, upper: bool = False, check_er
 
 
 def cholesky_product(n: Nodes, bars: list[Ref], outs: list[Ref], given: list[Ref], a: Ref, *, upper: bool = False, **_: Any) -> list[Equation]:
-    """L^T (cotangent of A) L is half of the symmetric matrix that has the lower triangle of L^T (cotangent)."""
+    """For symmetric A: L^T (cotangent of A) L is half of the symmetric matrix that has the lower triangle of L^T (cotangent)."""
+    symmetric(a, True)
     lower, g = (turned(n, one) if upper else one for one in (outs[0], bars[0]))
     lower, size = loosened(n, lower), rows_of(a)
     inner = times(n, turned(n, lower), masked(n, g, triangle(size, False)))

@@ -237,7 +237,8 @@ Outcome<Adjointness> check_points(const AdjointCase& one, const Graph& vjp, std:
                        std::to_string(result.points) + " in " + std::to_string(tries),
                        "change the domain of the case"};
     }
-    Arrays<S> next = on_scalar<S>(one.graph, generic_point(one, random), random, draw_of(tries));
+    const bool is_near = tries > kFresh / 8 && tries % 2 == 1;
+    Arrays<S> next = on_scalar<S>(one.graph, generic_point(one, random, is_near), random, draw_of(tries));
     const bool goes_on = tries % kFresh != 0 && std::ranges::any_of(covered.is_open, [](bool each) { return each; });
     if (goes_on) keep(one.graph, covered.is_open, x, next);
     x = std::move(next);

@@ -10,6 +10,8 @@ namespace assay::kernel::adjointness {
 
 namespace {
 
+constexpr double kNear = 16;
+
 Rational exactly(double value) { return Rational::from_double(value).value_or(Rational()); }
 
 // A point at random, with 52 bits, so that no sum of few is a small number. Ends of any size: nothing overflows.
@@ -61,8 +63,12 @@ double degree_of(const Graph& graph, NodeId target) {
 
 }  // namespace
 
-Arrays<double> generic_point(const AdjointCase& one, Random& random) {
-  return sampled<double>(one.graph, [&](std::size_t k, bool real) { return generic(one.domains[k], real, random); });
+Arrays<double> generic_point(const AdjointCase& one, Random& random, bool is_near) {
+  return sampled<double>(one.graph, [&](std::size_t k, bool real) {
+    const Domain& all = one.domains[k];
+    const Domain near{std::fmax(all.lo, -kNear), std::fmin(all.hi, kNear)};
+    return generic(is_near && real && near.lo < near.hi ? near : all, real, random);
+  });
 }
 Arrays<Rational> kink_point(const AdjointCase& one, Random& random) {
   return sampled<Rational>(one.graph, [&](std::size_t k, bool real) { return at_kink(one, one.domains[k], real, random); });

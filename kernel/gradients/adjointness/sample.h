@@ -26,8 +26,9 @@ struct Random {
 };
 
 // All inputs of a case: real elements of which no two, and no sum of few, are at a kink; and elements at the kinks of the case, beside
-// multiples of 1/8, so that intervals are points.
-[[nodiscard]] Arrays<double> generic_point(const AdjointCase& one, Random& random);
+// multiples of 1/8, so that intervals are points. Near ones lie within 16 of 0 where the domain does: of masks that reach to -1e9 nearly no
+// other point is one at which an exponential has a value.
+[[nodiscard]] Arrays<double> generic_point(const AdjointCase& one, Random& random, bool is_near = false);
 [[nodiscard]] Arrays<Rational> kink_point(const AdjointCase& one, Random& random);
 // The point with distinct infinitesimal displacements of all real elements.
 [[nodiscard]] Arrays<Opaque> displaced(const Graph& graph, const Arrays<Rational>& x, Random& random);

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "explain/explain.h"
@@ -86,12 +88,40 @@ Values transposed(const Values& x, const Shape& shape) {
   return y;
 }
 
+// The element that a failure is about: of a recorded cotangent ("place, 'NAME' element 3, ..."), or of an operand ("d y[0] / d NAME[3]: ...").
+struct Element {
+  std::string tensor;
+  std::size_t number = 0;
+};
+std::optional<Element> element_of(const Rejection& why) {
+  static constexpr std::string_view kBefore = "' element ", kEntry = " / d ";
+  std::size_t end = why.place.rfind(kBefore), start = std::string::npos, number = end + kBefore.size();
+  const std::string* text = &why.place;
+  if (end != std::string::npos) {
+    start = why.place.rfind(", '", end);
+    start = start == std::string::npos ? start : start + 3;
+  } else if (const std::size_t at = why.found.find(kEntry); at != std::string::npos) {
+    text = &why.found;
+    start = at + kEntry.size();
+    end = why.found.rfind('[', why.found.find("]: ", start));
+    number = end + 1;
+  }
+  if (start == std::string::npos || end == std::string::npos || end < start) return std::nullopt;
+  const std::string digits = text->substr(number, text->find_first_not_of("0123456789", number) - number);
+  if (digits.empty() || digits.size() > 15) return std::nullopt;
+  return Element{text->substr(start, end - start), std::stoul(digits)};
+}
+
 // The cotangents of one result of a region by its meaning, at the recorded point.
 class Product {
  public:
-  Product(const Trace& trace, const Trace::Vjp& vjp) : trace_(trace), vjp_(vjp), region_(trace.regions[vjp.of]) {}
+  Product(const Trace& trace, const Trace::Vjp& vjp, const Rejection& why)
+      : trace_(trace), vjp_(vjp), region_(trace.regions[vjp.of]), is_kink_(why.code == "gradient.kink"), about_(element_of(why)) {
+    admitted_ = why.required;
+  }
 
   Lines lines() const {
+    if (is_kink_) return kink_lines();
     const auto expected = cotangents(region_.graph, operands());
     std::map<TraceTensorId, Values> wanted, recorded;
     std::map<TraceTensorId, std::vector<Values>> parts;  // of operands that are read at several positions
@@ -108,10 +138,37 @@ class Product {
       if (is_like(values, wanted[operand]) || !is_claimed(operand)) continue;
       describe(operand, values, wanted[operand], parts[operand], lines);
     }
+    for (const auto& [operand, values] : recorded) {  // the numbers are right
+      if (!lines.empty() || !is_about(operand) || about_->number >= values.size()) continue;
+      lines.push_back("the cotangent of " + quoted(trace_, operand) + " at " + at(operand) + ": recorded " + rough(values[about_->number]) +
+                      ", which is also the derivative at the recorded point; at other points of the recorded ranges the recorded product " +
+                      "gives another number");
+    }
     return lines;
   }
 
  private:
+  // What was delivered at a kink: the element that was judged, since the derivative there is a set.
+  [[nodiscard]] Lines kink_lines() const {
+    for (const auto& [position, id] : vjp_.cotangents) {
+      if (id >= kFirstInner || !about_ || trace_.tensors[id].name != about_->tensor || about_->number >= trace_.tensors[id].value.size())
+        continue;
+      const TraceTensorId operand = region_.operands[position];
+      return {"the cotangent of " + quoted(trace_, operand) + " at " + at(operand) + ", which is at a kink: recorded " +
+              rough(values_of(trace_, id)[about_->number]) + ", admitted is " + admitted_};
+    }
+    return {};
+  }
+  [[nodiscard]] std::string at(TraceTensorId operand) const {
+    return to_string(index_of(trace_.tensors[operand].value.shape(), about_->number));
+  }
+  // Whether the failure names the operand, or a cotangent of it.
+  [[nodiscard]] bool is_about(TraceTensorId operand) const {
+    return about_ && (about_->tensor == trace_.tensors[operand].name || std::ranges::any_of(vjp_.cotangents, [&](const auto& one) {
+                        return region_.operands[one.first] == operand && one.second < kFirstInner &&
+                               trace_.tensors[one.second].name == about_->tensor;
+                      }));
+  }
   [[nodiscard]] bool is_claimed(TraceTensorId operand) const {
     return std::ranges::any_of(vjp_.cotangents, [&](const auto& one) { return region_.operands[one.first] == operand; });
   }
@@ -147,6 +204,8 @@ class Product {
       if (!(error <= room)) wrong.push_back(i);
       if (!(error <= std::fabs(recorded[worst] - expected[worst]))) worst = i;
     }
+    // The element that the failure names, if it is wrong at the recorded point, too.
+    if (is_about(operand) && std::ranges::find(wrong, about_->number) != wrong.end()) worst = about_->number;
     lines.push_back("the cotangent of " + quoted(trace_, operand) + " at " + to_string(index_of(shape, worst)) + ": recorded " +
                     rough(recorded[worst]) + ", the derivative at the recorded point gives " + rough(expected[worst]));
     const std::string word = pattern(operand, recorded, expected, parts);
@@ -246,6 +305,9 @@ class Product {
   const Trace& trace_;
   const Trace::Vjp& vjp_;
   const Region& region_;
+  const bool is_kink_;
+  const std::optional<Element> about_;
+  std::string admitted_;
 };
 
 // What follows from the seed: products after it are this gradient's.
@@ -322,7 +384,7 @@ std::vector<std::string> gradient_lines(const Trace& trace, std::size_t gradient
                            : vjp.of == step.region && vjp.result == step.result && vjp.cotangent < kFirstInner && marked[vjp.cotangent];
     if (!is_it || vjp.of != step.region || vjp.node || vjp.cotangent >= kFirstInner) continue;
     if (is_sum) return sum_lines(trace, asked, region.results[vjp.result], vjp.cotangent, marked);
-    return Product(trace, vjp).lines();
+    return Product(trace, vjp, *step.failure).lines();
   }
   return {};
 }

@@ -27,6 +27,16 @@ std::size_t opening_of(const std::vector<std::string>& lines) {
   return lines.size() > 1 && lines[1].starts_with("  it is ") ? 2 : 1;
 }
 
+// An entry of the Jacobian in words. Residues only show that the two sides differ.
+std::string message_of(const Rejection& why) {
+  const std::size_t entry = why.found.find(", d y["), end = why.found.find("]: ", entry);
+  if (entry == std::string::npos || end == std::string::npos) return "required " + why.required + "; found " + why.found;
+  const bool is_residue = why.found.find(" modulo ", end) != std::string::npos;
+  return "at random points of the recorded ranges " + why.found.substr(entry + 2, end - entry - 1) +
+         " is another number by the recorded product than by the meaning of the region (" +
+         (is_residue ? "residues, which can only be compared: " : "") + why.found.substr(end + 3) + ")";
+}
+
 // What stands for a whole gradient, and no region, in the list of cases.
 bool is_of_gradient(const kernel::GradientStep& step) {
   if (!step.failure) return false;
@@ -58,7 +68,7 @@ GateCase case_of(const Trace& trace, std::size_t gradient, const kernel::Gradien
                   {},
                   1,
                   {}};
-  finding.message = "required " + step.failure->required + "; found " + step.failure->found;
+  finding.message = message_of(*step.failure);
   finding.details = explain::gradient_lines(trace, gradient, step);
   finding.opening = opening_of(finding.details);
   if (step.failure->code == "gradient.convention") {

@@ -90,3 +90,59 @@ def test_an_end_without_a_verdict_is_an_error_of_its_own(tmp_path, monkeypatch, 
         with pytest.raises(kind) as raised:
             call()
         assert not isinstance(raised.value, assay.GradcheckError) and words in str(raised.value) and "/tmp" not in str(raised.value)
+
+
+def test_cases_of_one_cause_are_one_failure_in_junit():
+    """With their number; the others are skipped, and name the first. Cases of other operations, tests and places are their own."""
+    from xml.etree import ElementTree
+
+    from assay._reports import Case, Finding, Report
+    cases = [Case(f"region {i}", "mul", "binary32", failed=1, findings=[Finding("fail", "contract.mul", "y", "wrong")]) for i in range(80)]
+    cases += [Case("region 80", "div", "binary32", failed=1, findings=[Finding("fail", "contract.div", "y", "wrong")]),
+              Case("region 81", "mul", "binary32", failed=1, owner="another test", findings=[Finding("fail", "contract.mul", "y", "wrong")])]
+    root = ElementTree.fromstring(Report(cases).junit().split("\n", 1)[1])
+    assert (root.attrib["tests"], root.attrib["failures"], root.attrib["skipped"]) == ("82", "3", "79")
+    assert [one.attrib["message"] for one in root.iter("failure")] == ["wrong (80 cases fail by this rule and operation)", "wrong", "wrong"]
+    assert {one.attrib["message"] for one in root.iter("skipped")} == {"fails by the same cause as region 0, contract.mul"}
+
+
+class Corner(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.relu(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        return torch.where(x > 0, g, torch.where(x < 0, 0 * g, 2 * g + x))
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        return g * torch.where(x == 3, 2 * x, 2 * x + (x - 3) * (x - 4))
+
+
+def test_both_lines_of_a_finding_name_one_element():
+    """At a kink the first line says what was delivered and what is admitted; of an entry of the Jacobian both say where."""
+    report = report_of(lambda x: Corner.apply(x * 1.0) * torch.tensor([1.0, 2, 3, 4, 5]), torch.tensor([1.0, -1, 2, 0, 0]))
+    kink = next(one for one in report.findings if one["rule"] == "gradient.kink")
+    assert kink["opening"].startswith("the cotangent of 'mul' at [3], which is at a kink: recorded 8, admitted is a cotangent in [0, 4]"), kink
+    report = report_of(lambda x: Doubled.apply(x * 1.0), torch.randn(4))
+    entry = next(one for one in report.findings if one["rule"] == "gradient.product")
+    place = entry["message"].split(" / d mul")[1].split(" ")[0]
+    assert entry["opening"].startswith(f"the cotangent of 'mul' at {place}: recorded") and "is another number by the recorded product" in entry["message"]
+    assert "residues, which can only be compared" in entry["message"]
+
+
+def test_numbers_that_are_right_at_the_recorded_point_are_told():
+    report = report_of(lambda x: Square.apply(x * 1.0), torch.tensor([3.0, 4.0]))
+    entry = next(one for one in report.findings if one["rule"] == "gradient.product")
+    assert "which is also the derivative at the recorded point; at other points" in entry["opening"], entry

@@ -1,6 +1,8 @@
 // A report as JUnit XML and SARIF.
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -60,8 +62,36 @@ std::string seconds_text(double seconds) {
   return {text.data(), static_cast<std::size_t>(std::snprintf(text.data(), text.size(), "%.3f", seconds))};
 }
 
+namespace {
+
+// The finding by which a case fails.
+const Finding& decisive(const GateCase& one) {
+  const auto found = std::ranges::find_if(one.findings, [](const Finding& finding) {
+    return finding.waiver.empty() && (finding.kind == Finding::Kind::failure || finding.kind == Finding::Kind::undecided);
+  });
+  return found == one.findings.end() ? one.findings.front() : *found;
+}
+
+// Regions of one execution model that fail by one rule in one operation have one cause: the first of them, and how many they are.
+struct Cause {
+  const GateCase* first = nullptr;
+  std::size_t cases = 0;
+};
+std::map<std::string, Cause> causes_of(const GateReport& report) {
+  std::map<std::string, Cause> causes;
+  for (const GateCase& one : report.cases) {
+    if (!one.is_failed() || one.model.empty()) continue;
+    Cause& cause = causes[fingerprint(one, decisive(one))];
+    if (cause.cases++ == 0) cause.first = &one;
+  }
+  return causes;
+}
+
+}  // namespace
+
 std::string junit_xml(const GateReport& report) {
   std::size_t failures = report.troubles.size(), skipped = 0;
+  std::map<std::string, Cause> causes = causes_of(report);
   std::string cases;
   for (const GateCase& one : report.cases) {
     cases += "    <testcase classname=\"assay." + report.verb + "." + xml(one.op) + "\" name=\"" + xml(one.name) + "\" time=\"" +
@@ -73,9 +103,15 @@ std::string junit_xml(const GateReport& report) {
       for (const std::string& line : finding.below()) body += "  " + plain(line) + "\n";
     }
     const bool only_unsupported = one.passed == 0 && one.unsupported > 0;
-    if (one.is_failed()) {
+    const Cause cause = one.is_failed() && !one.model.empty() ? causes[fingerprint(one, decisive(one))] : Cause{&one, 1};
+    if (one.is_failed() && cause.first != &one) {
+      ++skipped;
+      cases += "      <skipped message=\"" + xml("fails by the same cause as " + cause.first->name + ", " + decisive(one).rule) +
+               "\"/>\n      <system-out>" + xml(body) + "</system-out>\n";
+    } else if (one.is_failed()) {
       ++failures;
-      cases += "      <failure message=\"" + xml(one.findings.front().headline()) + "\" type=\"" + xml(one.findings.front().rule) + "\">" +
+      const std::string more = cause.cases == 1 ? "" : " (" + std::to_string(cause.cases) + " cases fail by this rule and operation)";
+      cases += "      <failure message=\"" + xml(decisive(one).headline() + more) + "\" type=\"" + xml(decisive(one).rule) + "\">" +
                xml(body) + "</failure>\n";
     } else if (only_unsupported) {
       ++skipped;

@@ -86,14 +86,34 @@ bool holds(const std::string& text, const std::string& before, const std::string
 }
 
 // By what a finding prints: the operations, or the name of the region (of a Function, of a kernel); the tensor that it is about, or one that its
-// first line names. Findings about gradients as functions do not count their elements: no number is known to be large enough.
-bool covers(const Waiver& waiver, const GateCase& one, const Finding& finding) {
+// first line names. Findings about gradients as functions do not count their elements: no number is known to be large enough. A field that
+// differs is told with what the finding has there.
+std::vector<std::string> differences(const Waiver& waiver, const GateCase& one, const Finding& finding) {
   const bool is_counted =
       finding.rule == "gradient.dead" || !(finding.rule.starts_with("gradient.") || finding.rule.starts_with("tangent."));
   const bool is_op = waiver.op.empty() || waiver.op == one.op || waiver.op == one.name || holds(one.name, "(", waiver.op, ")");
   const bool is_tensor = waiver.subject.empty() || waiver.subject == finding.subject || holds(finding.headline(), "'", waiver.subject, "'");
   const bool is_few = waiver.most_elements == SIZE_MAX || (is_counted && finding.elements <= waiver.most_elements);
-  return waiver.rule == finding.rule && is_op && is_tensor && is_few;
+  std::vector<std::string> found;
+  if (waiver.rule != finding.rule) found.push_back("\"rule\": it has " + finding.rule);
+  if (!is_op) found.push_back("\"op\": it has " + one.op);
+  if (!is_tensor) found.push_back("\"tensor\": it has " + finding.subject);
+  if (!is_few)
+    found.push_back("\"most_elements\": it has " + (is_counted ? std::to_string(finding.elements) : "elements that nobody counts"));
+  return found;
+}
+
+// Of a waiver that covers nothing: the finding from which it differs in one field alone.
+std::string nearest(const Waiver& waiver, const GateReport& report) {
+  for (const GateCase& one : report.cases) {
+    for (const Finding& finding : one.findings) {
+      const auto differs = differences(waiver, one, finding);
+      if (differs.size() == 1 && finding.waiver.empty())
+        return ": of the finding at " + one.name + " (" + finding.rule + ") it differs in " + differs[0] +
+               "; mend that field, or remove it";
+    }
+  }
+  return ": remove it";
 }
 
 std::map<std::string, double> head_room_of(const GateReport& report) {
@@ -129,8 +149,8 @@ Outcome<Done> apply_waivers(GateReport& report, const std::string& path, const s
   }
   for (GateCase& one : report.cases) {
     for (Finding& finding : one.findings) {
-      const auto waiver =
-          std::ranges::find_if(waivers, [&](const Waiver& each) { return each.expires >= today && covers(each, one, finding); });
+      const auto waiver = std::ranges::find_if(
+          waivers, [&](const Waiver& each) { return each.expires >= today && differences(each, one, finding).empty(); });
       if (waiver == waivers.end()) continue;
       waiver->used = true;
       finding.waiver = waiver->id;
@@ -142,7 +162,7 @@ Outcome<Done> apply_waivers(GateReport& report, const std::string& path, const s
     if (waiver.expires < today)
       report.troubles.push_back("waiver " + waiver.id + " expired on " + waiver.expires + ": mend what it covers, or ask " + waiver.owner);
     else if (!waiver.used)
-      report.troubles.push_back("waiver " + waiver.id + " covers nothing: remove it");
+      report.troubles.push_back("waiver " + waiver.id + " covers nothing" + nearest(waiver, report));
   }
   return Done{};
 }

@@ -27,7 +27,8 @@ def _cores() -> int:
 def verify(model: Model, property: Property, *, timeout: Optional[float] = None, threads: Optional[int] = None,
            semantics: Optional[str] = None, proof: Union[str, os.PathLike[str], bool, None] = None, seed: int = 1,
            memory: Optional[int] = None, budget: Optional[float] = None, branching: str = "auto", attack: bool = True,
-           progress: Union[_progress.Callback, bool, None] = None, example_inputs: Any = None) -> _results.Result:
+           progress: Union[_progress.Callback, bool, None] = None, example_inputs: Any = None, expect: Optional[str] = None,
+           allow_vacuous: bool = False) -> _results.Result:
     """Decides a property: `unsat` with a certificate, `sat` with an exact witness, or neither.
 
     model: a path, bytes, an onnx.ModelProto (or what else has SerializeToString), or a torch.nn.Module, which is exported by torch.onnx with
@@ -36,7 +37,12 @@ def verify(model: Model, property: Property, *, timeout: Optional[float] = None,
     unless told, what the property's element types say. proof: the file that gets the certificate; False: none is made. memory: bytes.
     progress: called with a dict about ten times a second (seconds, phase, closed, open, worst_bound); unless told, a line on terminals and in
     notebooks; False: nothing. Ctrl-C ends the search with KeyboardInterrupt.
+    expect: "sat" or "unsat", as --expect. The other answer raises Rejected, and so does an unsat that is vacuous, unless allow_vacuous; no
+    answer raises Undecided. Both have the result as `result`.
     """
+    if expect not in (None, "sat", "unsat"):
+        raise errors.wrong("expect", "'sat', 'unsat' or nothing", expect)
+    arguments.flag("allow_vacuous", allow_vacuous)
     options: dict[str, Any] = {
         "timeout": arguments.seconds("timeout", timeout), "threads": _cores() if threads is None else arguments.whole("threads", threads, 1, 1024),
         "seed": arguments.whole("seed", seed, 0, MOST_SEED), "branching": arguments.text("branching", branching),
@@ -62,7 +68,20 @@ def verify(model: Model, property: Property, *, timeout: Optional[float] = None,
                 certificate = file.read()
     if target is not None and certificate is not None:
         _write(target, certificate)
-    return _results.Result(found, certificate, question)
+    result = _results.Result(found, certificate, question)
+    if expect is not None and (result.answer != expect or result.vacuous and not allow_vacuous):
+        raise _unexpected(result, expect)
+    return result
+
+
+def _unexpected(result: _results.Result, expect: str) -> errors.Error:
+    """The exception of an answer that is not the expected one; `result` holds the answer."""
+    kind = errors.Rejected if result.answer in ("sat", "unsat") else errors.Undecided
+    why = f"the answer is vacuous, since {result.vacuous_since}" if result.answer == expect else f"the answer is {result.answer}"
+    advice = "mend the property, or allow it with allow_vacuous=True" if result.answer == expect else result.reason
+    error = kind(f"{expect} was expected", where="verify", why=why, advice=advice, code="verify.expect")
+    error.result = result  # type: ignore[attr-defined]
+    return error
 
 
 def _write(path: str, content: bytes) -> None:

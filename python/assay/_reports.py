@@ -58,6 +58,7 @@ class Case:
     findings: list[Finding] = dataclasses.field(default_factory=list)
     file: str = ""  # where the kernel or the Function stands; else where the check does
     line: int = 1
+    owner: str = ""  # the test that it is of
     kind: str = ""  # of a probe on operands that are dense in memory: "integers", "special values", ...
 
     @property
@@ -181,16 +182,27 @@ class Report(Judged):
         return max((case.head_room_used for case in self.cases), default=0.0)
 
     def junit(self) -> str:
-        """JUnit XML, one test case per case."""
-        open_, broken = ([case for case in self.cases if any((one.kind == "error") is is_error for one in _open(case))] for is_error in (False, True))
-        counts = {"tests": str(len(self.cases)), "failures": str(len(open_)), "errors": str(len(broken)), "skipped": "0"}
+        """JUnit XML, one test case per case. Of cases that fail by one cause the first one is a failure, with their number; the others are skipped."""
+        causes: dict[Any, list[Case]] = {}
+        for case in self.cases:
+            causes.setdefault(_cause(case), []).append(case)
+        later = {id(case) for key, cases in causes.items() if key is not None for case in cases[1:]}
+        first = [case for case in self.cases if id(case) not in later]
+        open_, broken = ([case for case in first if any((one.kind == "error") is is_error for one in _open(case))] for is_error in (False, True))
+        counts = {"tests": str(len(self.cases)), "failures": str(len(open_)), "errors": str(len(broken)), "skipped": str(len(later))}
         suites = ElementTree.Element("testsuites", counts)
         suite = ElementTree.SubElement(suites, "testsuite", {"name": self.title, **counts})
         for case in self.cases:
             place = {"file": case.file, "line": str(case.line)} if case.file else {}
             one = ElementTree.SubElement(suite, "testcase", {"classname": _printable(f"assay.{case.op}"), "name": _printable(case.name), **place})
+            same = causes[_cause(case)] if _cause(case) is not None else []
+            if id(case) in later:
+                ElementTree.SubElement(one, "skipped", {"message": _printable(f"fails by the same cause as {same[0].name}, {_open(case)[0].rule}")})
+                ElementTree.SubElement(one, "system-out").text = _printable("\n".join(finding.text for finding in _open(case)))
+                continue
+            more = f" ({len(same)} cases fail by this rule and operation)" if len(same) > 1 else ""
             for finding in _open(case):
-                inside = ElementTree.SubElement(one, "error" if finding.kind == "error" else "failure", {"message": _printable(finding.headline), "type": finding.rule})
+                inside = ElementTree.SubElement(one, "error" if finding.kind == "error" else "failure", {"message": _printable(finding.headline + more), "type": finding.rule})
                 inside.text = _printable(finding.text)
         ElementTree.indent(suites)
         return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
@@ -209,6 +221,12 @@ def merged(reports: Iterable[Report], title: str) -> Report:
     every = list(reports)
     return Report([case for one in every for case in one.cases], "\n".join(one.text for one in every), title,
                   [trouble for one in every for trouble in one.troubles])
+
+
+def _cause(case: Case) -> Any:
+    """What regions that fail by one rule in one operation have in common, where an execution model tells; None of other cases."""
+    found = _open(case)
+    return (case.owner, case.file, case.line, case.op, case.model, found[0].rule) if found and case.model and found[0].kind != "error" else None
 
 
 def _open(case: Case) -> list[Finding]:

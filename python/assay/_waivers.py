@@ -4,7 +4,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import json
-from typing import Any, Sequence
+from typing import Any, Iterable, Sequence
 
 from assay._reports import Case, Finding, Report
 from assay.errors import MalformedInput
@@ -32,12 +32,26 @@ class Waiver:
 
     def covers(self, case: Case, finding: Finding) -> bool:
         """By rule, by the operations or the name of what ran, by the tensor, each as it is printed."""
+        return not self.differences(case, finding)
+
+    def differences(self, case: Case, finding: Finding) -> list[str]:
+        """The fields by which it does not cover a finding, with what the finding has there."""
         is_op = self.op in ("", case.op, case.name) or f"({self.op})" in case.name
         is_tensor = self.tensor in ("", finding.subject) or f"'{self.tensor}'" in finding.headline
         # Findings about gradients as functions do not count their elements: no number is known to be large enough.
         is_counted = finding.rule == "gradient.dead" or not finding.rule.startswith(("gradient.", "tangent."))
         is_few = self.most_elements is None or is_counted and finding.elements <= self.most_elements
-        return self.rule == finding.rule and is_op and is_tensor and is_few
+        counted = str(finding.elements) if is_counted else "elements that nobody counts"
+        fields = (("rule", self.rule == finding.rule, finding.rule), ("op", is_op, case.op), ("tensor", is_tensor, finding.subject), ("most_elements", is_few, counted))
+        return [f'"{name}": it has {found}' for name, fits, found in fields if not fits]
+
+    def nearest(self, reports: Iterable[Report]) -> str:
+        """Of one that covers nothing: the finding from which it differs in one field alone."""
+        for case, finding in ((case, finding) for report in reports for case in report.cases for finding in case.findings if not finding.waiver):
+            differs = self.differences(case, finding)
+            if len(differs) == 1:
+                return f": of the finding at {case.name} ({finding.rule}) it differs in {differs[0]}; mend that field, or remove it"
+        return ": remove it"
 
     @property
     def words(self) -> str:
@@ -85,7 +99,8 @@ def apply(report: Report, waivers: Sequence[Waiver]) -> None:
                 finding.details.append(waiver.words)
 
 
-def troubles(waivers: Sequence[Waiver], used: set[str]) -> list[str]:
+def troubles(waivers: Sequence[Waiver], reports: Sequence[Report]) -> list[str]:
     """Those that have expired, and those that cover nothing: each fails the session."""
+    used = {finding.waiver for report in reports for finding in report.findings}
     return [f"waiver {one.id} expired on {one.expires}: mend what it covers, or ask {one.owner}" if one.is_expired
-            else f"waiver {one.id} covers nothing: remove it" for one in waivers if one.is_expired or one.id not in used]
+            else f"waiver {one.id} covers nothing{one.nearest(reports)}" for one in waivers if one.is_expired or one.id not in used]

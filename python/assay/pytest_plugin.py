@@ -235,7 +235,7 @@ class Session:
             self.troubles.append("--assay-waivers and --assay-baseline, and nothing was checked")
             return
         if self.option("waivers"):
-            self.troubles += _waivers.troubles(self.waivers, {finding.waiver for entry in self.entries for finding in entry.report.findings})
+            self.troubles += _waivers.troubles(self.waivers, [entry.report for entry in self.entries])
         if self.option("baseline"):
             self.troubles += judge(checks, "--write-baseline" if self.option("write_baseline") else "--baseline", self.option("baseline")).troubles
 
@@ -244,7 +244,7 @@ class Session:
 
         for entry in self.entries:
             for case in entry.report.cases:
-                case.name = f"{entry.test}: {case.name}"
+                case.name, case.owner = f"{entry.test}: {case.name}", entry.test
         report = merged([entry.report for entry in self.entries], "assay")
         for option, text in (("junit", report.junit), ("sarif", lambda: report.sarif(str(self.config.rootpath)))):
             if path := self.option(option):

@@ -94,6 +94,12 @@ def test_waivers_that_have_expired_or_cover_nothing_fail(run, pytester, change, 
     result.stdout.fnmatch_lines(["*W1*"])
 
 
+@pytest.mark.parametrize("field, other, has", [("rule", "contract.relu", "contract.softmax"), ("op", "relu", "softmax"), ("tensor", "q", "y"), ("most_elements", 0, "*")])
+def test_a_waiver_that_misses_by_one_field_names_it(run, pytester, field, other, has):
+    result = run(WRONG, waivers(pytester, {**WAIVER, field: other}))
+    result.stdout.fnmatch_lines([f'*waiver W1 covers nothing: of the finding at * (contract.softmax) it differs in "{field}": it has {has}; mend that field, or remove it*'])
+
+
 KERNELS = """
 import assay, torch
 from assay.testing import audit_kernel, within_contract

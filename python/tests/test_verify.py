@@ -43,6 +43,24 @@ def test_a_vacuous_answer_says_so(digits, assertion, why):
     assert plain.vacuous is False and plain.vacuous_since == "" and "vacuous" not in repr(plain) + repr(plain.check()) + str(plain)
 
 
+def test_an_answer_that_is_expected(digits, hard):
+    """expect= is --expect: the other answer and a vacuous one are rejected, no answer is undecided; both have the result."""
+    holds = DIGITS / "digits_holds.vnnlib"
+    assert assay.verify(digits, holds, expect="unsat").answer == "unsat"
+    with pytest.raises(assay.Rejected, match="sat was expected at verify; the answer is unsat") as other:
+        assay.verify(digits, holds, expect="sat")
+    assert other.value.result.certificate.startswith(b"ASSAY") and other.value.code == "verify.expect"
+    empty = holds.read_text() + "(assert (<= X_0 -9))"
+    with pytest.raises(assay.Rejected, match="vacuous, since the input box of the property is empty; mend the property"):
+        assay.verify(digits, empty, expect="unsat")
+    assert assay.verify(digits, empty, expect="unsat", allow_vacuous=True).vacuous
+    with pytest.raises(assay.Undecided, match="unsat was expected") as open_:
+        assay.verify(*hard, expect="unsat", timeout=1)
+    assert open_.value.result.answer == "timed-out"
+    with pytest.raises(assay.UsageError, match="expect"):
+        assay.verify(digits, holds, expect="unknown")
+
+
 def test_sat_has_an_exact_witness_inside_the_box(digits, eight):
     numpy = pytest.importorskip("numpy")
     result = assay.verify(digits, DIGITS / "digits_fails.vnnlib", timeout=60)

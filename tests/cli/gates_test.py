@@ -112,6 +112,21 @@ def one_of_many(folder):
             check(run("audit", path, "--most-undecided", "0").returncode == 3, "asked for none")
 
 
+def causes(folder):
+    """Regions that fail by one rule in one operation are one failure in JUnit, with their number; other ones have their own."""
+    regions = [{"name": f"y{i}", "model": "binary32", "operands": ["x"], "results": [f"y{i}"], "nodes": [{"op": "neg" if i == 80 else "mul", "operands": [0] if i == 80 else [0, 0]}]}
+               for i in range(81)]
+    description = {"version": 1, "writer": "test", "inputs": ["x"], "parameters": [], "outputs": ["y0"], "regions": regions, "crc32": {}}
+    bad = write(folder / "causes", description, {"x": [3.0], **{f"y{i}": [8.0] for i in range(81)}})
+    done = run("audit", bad, "--junit", folder / "causes.xml")
+    root = xml.etree.ElementTree.parse(folder / "causes.xml").getroot()
+    messages = [one.attrib["message"] for one in root.iter("failure")]
+    check(done.returncode == 1 and root.attrib["failures"] == "2" and root.attrib["skipped"] == "79" and root.attrib["tests"] == "81", f"causes: {root.attrib}")
+    check(len(messages) == 2 and "(80 cases fail by this rule and operation)" in messages[0] and "cases fail" not in messages[1], f"their number: {messages}")
+    skipped = [one.attrib["message"] for one in root.iter("skipped")]
+    check(set(skipped) == {"fails by the same cause as region 0 (y0), contract.mul"}, f"the others name the first: {set(skipped)}")
+
+
 def reports(folder):
     good, bad = trace(folder, "good.safetensors"), trace(folder, "bad.safetensors", {"q": [9.0, 0.0, 26.0, 1.0], "loss": [36.0]})
     for verb in ("audit", "gradcheck"):
@@ -133,6 +148,10 @@ def reports(folder):
         first = finding["first"]
         check(first["index"] == [2] and first["received"] == 26 and first["admitted"]["lo"] == first["admitted"]["hi"] == 25, f"{verb}: the element in JSON: {first}")
     check(run("audit", folder / "none").returncode == 4, "no file")
+    for file, verdict in ((good, "passed"), (bad, "failed")):  # a page is no gate
+        done = run("report", file, "-o", folder / "page.html", "--json")
+        check(done.returncode == 0 and json.loads(done.stdout)["verdict"] == verdict, f"a page of a run that {verdict}: {done.returncode} {done.stdout}")
+    check(run("report", folder / "none", "-o", folder / "page.html").returncode == 4, "a page of no file")
     check(run("gradcheck", trace(folder, "plain", vjp=False)).returncode == 4, "no gradients to check")
     check(run("gradcheck", good, "--kinks", "pytorch").returncode == 0, "a run off kinks keeps every convention")
     kink = {"x": [3.0, 0.0, 5.0, 1.0], "q_bar": [1.0] * 4}
@@ -342,9 +361,10 @@ def openings(folder):
         description["regions"][7]["operands"] = ["half", "mask"]
     wrong = trace(folder, "half", {"x_bar": [3.0, 0.0, 5.0, 1.0]}, half)
     done = run("gradcheck", wrong, f"--json={folder / 'half.json'}", "--junit", folder / "half.xml", "--markdown", folder / "half.md", "--sarif", folder / "half.sarif")
-    opening = "the cotangent of 'h' at [2]: recorded 5, the derivative at the recorded point gives 10; it is half the derivative"
+    opening = "the cotangent of 'h' at [0]: recorded 3, the derivative at the recorded point gives 6; it is half the derivative"
     check(done.returncode == 1 and f"\n  gradient.product: {opening}\n" in done.stdout, f"the opening of a wrong gradient: {done.stdout}")
-    check(done.stdout.index(opening) < done.stdout.index("modulo"), f"residues come last: {done.stdout}")
+    entry = "at random points of the recorded ranges d y[0] / d h[0] is another number by the recorded product than by the meaning of the region (residues, "
+    check(done.stdout.index(opening) < done.stdout.index(entry) < done.stdout.index("modulo"), f"the same element, residues last: {done.stdout}")
     findings = [f for case in json.loads((folder / "half.json").read_text())["cases"] for f in case["findings"] if f["rule"] == "gradient.product"]
     check(findings[0]["opening"] == opening and "modulo" in findings[0]["message"] and len(findings[0]["details"]) == 2, f"JSON of it: {findings}")
     failure = xml.etree.ElementTree.parse(folder / "half.xml").getroot().find(".//testcase/failure")
@@ -409,7 +429,11 @@ def waivers(folder):
     check(gate([entry], "2030-01-01").returncode == 0, "the last day counts")
     done = gate([entry], "2030-01-02")
     check(done.returncode == 1 and "expired" in done.stdout, "an expired waiver")
-    check("covers nothing" in gate([entry, {**entry, "id": "W2", "op": "softmax"}]).stdout, "an unused waiver")
+    check("covers nothing: remove it" in gate([entry, {**entry, "id": "W2", "op": "softmax"}]).stdout, "an unused waiver")
+    for field, other, has in (("rule", "contract.div", "contract.mul"), ("op", "softmax", "mul"), ("tensor", "loss", "q"), ("most_elements", 0, "1")):
+        words = f'waiver W1 covers nothing: of the finding at region 1 (q) (contract.mul) it differs in "{field}": it has {has}'
+        check(words in gate([{**entry, field: other}]).stdout, f"the nearest finding: {words}; {gate([{**entry, field: other}]).stdout}")
+    check("covers nothing: remove it" in gate([{**entry, "op": "softmax", "tensor": "loss"}]).stdout, "two fields that differ")
     for narrow in ({"op": "mul"}, {"op": "q"}, {"tensor": "q"}, {"op": "q", "tensor": "q"}):
         check(gate([{**entry, **narrow}]).returncode == 0, f"what the finding prints: {narrow}")
     check(gate([{**entry, "op": "q", "tensor": "loss"}]).returncode == 1, "another tensor")
@@ -514,7 +538,7 @@ def long_lines(folder):
 
 
 with tempfile.TemporaryDirectory() as name:
-    for part in (nothing, bombs, long_lines, reports, openings, memory, one_of_many, shrinking, probes, devices, certificates, models, dead, surrogates, waivers, names, baseline, vacuous):
+    for part in (nothing, bombs, long_lines, causes, reports, openings, memory, one_of_many, shrinking, probes, devices, certificates, models, dead, surrogates, waivers, names, baseline, vacuous):
         part(pathlib.Path(name))
 for problem in problems:
     print("FAILED", problem)

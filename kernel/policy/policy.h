@@ -12,29 +12,29 @@
 
 #include "kernel/proof/rules/choices.h"
 
-namespace assay::kernel {
+namespace assay::policy {
 
 // Slopes proposed for one node, by element; empty = none.
 struct SlopeHints {
   std::span<const float> lower, upper;
 };
 
-class Policy final : public Choices {
+class Policy final : public kernel::Choices {
  public:
   explicit Policy(const SlopeHints& hints) : hints_(hints) {}
 
   [[nodiscard]] bool insists(bool lower) const override { return !proposed(lower).empty(); }
   // The slope below of least area, and the chord above.
-  [[nodiscard]] ChosenSides relu_slopes(std::size_t j, double l, double u) const override;
-  [[nodiscard]] ChosenLine line(std::size_t j, const UnaryFunction& f, std::span<const Piece> pieces, bool lower) const override;
-  [[nodiscard]] ChosenLine line_of_step(const UnaryFunction& f, std::span<const Piece> pieces, bool lower) const override;
-  [[nodiscard]] ChosenSides mixes(std::size_t j) const override;
+  [[nodiscard]] kernel::ChosenSides relu_slopes(std::size_t j, double l, double u) const override;
+  [[nodiscard]] kernel::ChosenLine line(std::size_t j, const UnaryFunction& f, std::span<const Piece> pieces, bool lower) const override;
+  [[nodiscard]] kernel::ChosenLine line_of_step(const UnaryFunction& f, std::span<const Piece> pieces, bool lower) const override;
+  [[nodiscard]] kernel::ChosenSides mixes(std::size_t j) const override;
   // exp(middle - common).
-  [[nodiscard]] ExponentialWeights weights(std::span<const Interval> ranges) const override;
+  [[nodiscard]] kernel::ExponentialWeights weights(std::span<const Interval> ranges) const override;
   [[nodiscard]] double shift(double common, const Interval& low, const Interval& high) const override;
   // 0 if it is not finite.
   [[nodiscard]] double chord(const Interval& x0, const Interval& y0, const Interval& x1, const Interval& y1) const override;
-  [[nodiscard]] std::vector<Weighted> weighted(std::span<const Interval> x, std::span<const std::size_t> left) const override;
+  [[nodiscard]] std::vector<kernel::Weighted> weighted(std::span<const Interval> x, std::span<const std::size_t> left) const override;
   // The proposed one, else the one with the greatest middle if that reaches the bound.
   [[nodiscard]] std::optional<std::size_t> candidate(std::size_t j, std::span<const Interval> x, std::span<const std::size_t> left,
                                                      double bound, bool lower) const override;
@@ -57,4 +57,4 @@ struct Tangents {
 [[nodiscard]] Tangents tangents(std::span<const double> a, bool of_squares, std::span<const double> q, std::span<const double> p, double b,
                                 std::span<const double> lo, std::span<const double> hi);
 
-}  // namespace assay::kernel
+}  // namespace assay::policy

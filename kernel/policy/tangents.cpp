@@ -4,7 +4,7 @@
 
 #include "kernel/policy/policy.h"
 
-namespace assay::kernel {
+namespace assay::policy {
 namespace {
 
 constexpr int kSteps = 30;             // multipliers that are tried at most
@@ -119,4 +119,4 @@ Tangents tangents(std::span<const double> a, bool of_squares, std::span<const do
   return result.least > on_the_box ? result : Tangents{};
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::policy

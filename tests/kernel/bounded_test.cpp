@@ -12,7 +12,7 @@ namespace {
 using kernel::BoundedSteps;
 using kernel::Form;
 
-const kernel::Policy kPolicy({});
+const policy::Policy kPolicy({});
 
 // Above (below) any value that the form can have at the point, for the numbers in its intervals.
 WideInterval at(const Form& form, const std::vector<double>& x) {

@@ -15,7 +15,7 @@
 namespace assay::test {
 
 using kernel::Relaxation;
-using kernel::SlopeHints;
+using policy::SlopeHints;
 
 // What all relaxations of a run say, bit for bit: with ASSAY_DIGEST set, a run ends by printing it, for comparisons of two builds.
 class Digest {
@@ -51,7 +51,7 @@ class Digest {
 
 inline std::optional<Relaxation> relaxed(const Graph& graph, const Node& node, std::span<const Box* const> boxes, const Box& result,
                                          const SlopeHints& hints) {
-  auto relaxation = kernel::relax(graph, node, boxes, result, kernel::Policy(hints));
+  auto relaxation = kernel::relax(graph, node, boxes, result, policy::Policy(hints));
   Digest::of_run().add(relaxation);
   return relaxation;
 }

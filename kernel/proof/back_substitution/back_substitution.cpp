@@ -45,7 +45,8 @@ void add_ball(Rows& rows, std::size_t count, const Ball& ball, const Box& box) {
   std::vector<double> slopes(n), errors(n);
   for (std::size_t row = 0; row < count; ++row) {
     poll(kBallPoll * n);
-    const Tangents chosen = tangents(rows.coefficients(row, ball.node), ball.of_squares, ball.q, ball.p, ball.bound, box.lo, box.hi);
+    const policy::Tangents chosen =
+        policy::tangents(rows.coefficients(row, ball.node), ball.of_squares, ball.q, ball.p, ball.bound, box.lo, box.hi);
     const double m = chosen.multiplier;
     if (!(m > 0) || (!ball.of_squares && std::ranges::any_of(chosen.touches, [](double t) { return !(std::fabs(t) <= 1); }))) continue;
     double constant = ball.bound, size = std::fabs(constant) + kUnderflow, slope_size = 0;
@@ -69,7 +70,7 @@ void add_ball(Rows& rows, std::size_t count, const Ball& ball, const Box& box) {
 }  // namespace
 
 std::optional<LeastPoint> least_point(const Ball& ball, std::span<const double> a, std::span<const double> lo, std::span<const double> hi) {
-  Tangents found = tangents(a, ball.of_squares, ball.q, ball.p, ball.bound, lo, hi);
+  policy::Tangents found = policy::tangents(a, ball.of_squares, ball.q, ball.p, ball.bound, lo, hi);
   if (!(found.multiplier > 0)) return std::nullopt;
   return LeastPoint{found.least, std::move(found.place)};
 }
@@ -168,9 +169,9 @@ bool Scope::walk(Rows& rows, std::size_t count, NodeId start, const Hints& hints
 // The linear bounds of one node: the policy's from the cache where its boxes are unchanged, else derived. Null: stop at the box.
 std::shared_ptr<const LinearBounds> Scope::linear_bounds(NodeId node, const Hints& hints) const {
   const Node& n = problem_->graph().node(node);
-  const Policy policy({proposed(hints.lower, node), proposed(hints.upper, node)});
+  const policy::Policy choices({proposed(hints.lower, node), proposed(hints.upper, node)});
   const auto unchanged = [this](NodeId operand, const std::shared_ptr<const Box>& box) { return boxes_[operand] == box; };
-  if (!policy.insists(true) && !policy.insists(false) && linear_bounds_[node] &&
+  if (!choices.insists(true) && !choices.insists(false) && linear_bounds_[node] &&
       std::ranges::equal(n.operands, linear_bounds_[node]->operands, unchanged))
     return linear_bounds_[node];
   auto result = std::make_shared<LinearBounds>();
@@ -184,7 +185,7 @@ std::shared_ptr<const LinearBounds> Scope::linear_bounds(NodeId node, const Hint
   const bool rounds = rounding_[node] && !rounding_[node]->empty();
   Box wider;
   if (rounds) widen(wider = *boxes_[node], *rounding_[node]);
-  auto relaxation = relax(problem_->graph(), n, boxes, rounds ? wider : *boxes_[node], policy);
+  auto relaxation = relax(problem_->graph(), n, boxes, rounds ? wider : *boxes_[node], choices);
   if (!relaxation) return nullptr;
   for (std::size_t i = 0; rounds && i < wider.lo.size(); ++i) {
     relaxation->lower_intercept[i] = sub_down(relaxation->lower_intercept[i], (*rounding_[node])[i]);

@@ -148,7 +148,7 @@ TEST_CASE("planes of softmax are those that the kernel derives", "[search][lines
       own.hi[j] = most - 0.2 * share(random) * (most - least);
     }
     const std::vector<const kernel::Box*> operands{&box};
-    const auto derived = kernel::relax(graph, graph.node(y), operands, own, kernel::Policy({}));
+    const auto derived = kernel::relax(graph, graph.node(y), operands, own, policy::Policy({}));
     REQUIRE(derived.has_value());
     const kernel::Relaxation::Part& part = derived->parts[0];
     for (const double side : {1.0, -1.0}) {

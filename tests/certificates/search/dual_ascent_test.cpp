@@ -253,7 +253,7 @@ TEST_CASE("lines of the search are those that the kernel derives from the same s
         const Line below = lines.below(0, s), above = lines.above(0, s);
         const kernel::Box x{{l}, {u}}, whole{{-INFINITY}, {INFINITY}};
         const std::vector<const kernel::Box*> operands(node->operands.size(), &x);
-        const auto derived = kernel::relax(model, *node, operands, whole, kernel::Policy(kernel::SlopeHints{hint, hint}));
+        const auto derived = kernel::relax(model, *node, operands, whole, policy::Policy(policy::SlopeHints{hint, hint}));
         REQUIRE(derived.has_value());
         const double rise = 1e-4 * (1 + std::fabs(s) + std::fabs(f.value(l)) + std::fabs(f.value(u)));
         CHECK(std::fabs(derived->lower_intercept[0] - below.intercept) <= rise);

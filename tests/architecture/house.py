@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 
-LAYERS = ["semantics", "kernel", "frontends", "formats", "certificates", "runtime", "gpu", "training", "probes", "assay", "explain", "cli", "python"]
+LAYERS = ["semantics", "kernel", "policy", "frontends", "formats", "certificates", "runtime", "gpu", "training", "probes", "assay", "explain", "cli", "python"]
 TRUSTED = ["semantics", "kernel"]
 SUFFIXES = {".h", ".cpp", ".cu", ".cuh"}
 

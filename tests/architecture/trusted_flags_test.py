@@ -12,7 +12,7 @@ import house
 
 RELAXING = ["fast-math", "unsafe-math-optimizations", "associative-math", "reciprocal-math", "finite-math-only", "allow-store-data-races"]
 STRICT_BY_DEFAULT = ["signed-zeros", "trapping-math"]  # relaxed by their -fno- form
-SEES_TRUSTED = ["semantics", "kernel", "frontends", "certificates", "assay", "cli", "tests"]
+SEES_TRUSTED = ["semantics", "kernel", "policy", "frontends", "certificates", "assay", "cli", "tests"]
 
 
 def last(flags, *forms):

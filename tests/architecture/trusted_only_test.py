@@ -13,7 +13,7 @@ import tempfile
 
 import house
 
-PARTS = ["CMakeLists.txt", "CMakePresets.json", "tools/cmake", "semantics", "kernel/CMakeLists.txt", "kernel/kernel.h", "kernel/executions", "kernel/policy", "kernel/proof",
+PARTS = ["CMakeLists.txt", "CMakePresets.json", "tools/cmake", "semantics", "kernel/CMakeLists.txt", "kernel/kernel.h", "kernel/executions", "kernel/proof", "policy",
          "frontends", "formats", "certificates/CMakeLists.txt", "certificates/check", "certificates/format", "assay/CMakeLists.txt", "assay/check", "cli"]
 LEFT_OUT = {"__pycache__", "assay"}  # a folder of that name inside one of them: cli/assay is the search's command line
 # Folders of foreign headers; single files directly below an include root (mpfr.h, gmp.h, zlib.h, the C library) are listed apart.

@@ -17,7 +17,7 @@ import xml.etree.ElementTree
 
 TARGETS = ["decide", "write_trace", "with_catch2", "with_googletest"]
 # What the programs are made of.
-LAYERS = ["assay", "certificates", "cli", "explain", "formats", "frontends", "gpu", "kernel", "probes", "runtime", "semantics"]
+LAYERS = ["assay", "certificates", "cli", "explain", "formats", "frontends", "gpu", "kernel", "policy", "probes", "runtime", "semantics"]
 PROGRAMS = ["bin/assay", "bin/assay-check", "share/man/man1/assay.1", "share/man/man1/assay-check.1", "share/bash-completion/completions/assay",
             "share/bash-completion/completions/assay-check", "share/doc/assay/LICENSE", "include/assay/assay/testing.h", "include/assay/assay/cuda_testing.h", "include/assay/gpu/cuda/cuda_runtime.h", "include/assay/kernel/kernel.h"]
 PRIVATE = ["cli/load.h", "certificates/search/search.h", "formats/trace_nodes.h", "semantics/numbers/mpfr_functions.h", "tests/catch.h"]
@@ -67,7 +67,7 @@ class Consumer:
         tree = self.folder / "tree"
         shutil.rmtree(tree, ignore_errors=True)
         tree.mkdir(parents=True)
-        for name in ["CMakeLists.txt", "tools", "semantics", "kernel", "frontends", "formats", "certificates", "runtime", "gpu", "probes", "explain", "assay", "tests/consumer"]:
+        for name in ["CMakeLists.txt", "tools", "semantics", "kernel", "policy", "frontends", "formats", "certificates", "runtime", "gpu", "probes", "explain", "assay", "tests/consumer"]:
             (shutil.copytree if (self.root / name).is_dir() else shutil.copyfile)(self.root / name, tree / name)
         os.environ.update(CCACHE_BASEDIR=str(tree), CCACHE_NOHASHDIR="1")
         where = tree / "build/consumer"

@@ -342,7 +342,7 @@ def compile_command(build, source):
 def link(build, mutants, binary):
     objects = sorted((build / "tests" / "CMakeFiles" / "test_kernel.dir").rglob("*.o"))
     objects += sorted((build / "tests" / "CMakeFiles" / "assay_test_main.dir").rglob("*.o"))
-    libraries = [build / name for name in ("certificates/libassay_certificate_check.a", "certificates/libassay_certificate_format.a", "kernel/proof/libassay_kernel.a", "kernel/policy/libassay_policy.a", "kernel/proof/rules/libassay_rules.a", "kernel/executions/libassay_executions.a",
+    libraries = [build / name for name in ("certificates/libassay_certificate_check.a", "certificates/libassay_certificate_format.a", "kernel/proof/libassay_kernel.a", "policy/libassay_policy.a", "kernel/proof/rules/libassay_rules.a", "kernel/executions/libassay_executions.a",
                                           "semantics/libassay_semantics.a")]
     catch = [] if pathlib.Path("/usr/include/catch2/catch.hpp").exists() else ["-lCatch2"]
     words = ["c++", *map(str, objects), *map(str, mutants), *map(str, libraries), "-lmpfr", "-lgmp", *catch, "-o", str(binary)]

@@ -1,8 +1,8 @@
 // The arithmetic of a formula's steps (kernel/proof/rules/bounded.h): forms hold at every point, whatever the formula.
 #include <random>
 
-#include "kernel/policy/policy.h"
 #include "kernel/proof/rules/bounded.h"
+#include "policy/policy.h"
 #include "semantics/numbers/wide_interval.h"
 #include "tests/kernel/kernel_problems.h"
 

@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <random>
 
-#include "kernel/policy/policy.h"
 #include "kernel/proof/rules/relaxation.h"
+#include "policy/policy.h"
 #include "semantics/numbers/wide_interval.h"
 #include "tests/kernel/kernel_problems.h"
 

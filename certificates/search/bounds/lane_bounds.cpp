@@ -105,7 +105,7 @@ const LaneBounds::Curve& LaneBounds::curve(std::size_t slot, double lo, double h
     FunctionLines lines;
     lines.prepare(*step.function, 1, &lo, &hi);
     const std::vector<Piece> pieces = step.function->pieces(lo, hi);
-    // As kernel/policy chooses them: a sweep takes no hints.
+    // As the policy chooses them: a sweep takes no hints.
     const bool by_chord = lo < hi && (pieces.size() > 2 || (!pieces.empty() && pieces.front().curve == assay::Curve::by_derivative));
     const double chord = by_chord ? (step.function->value(hi) - step.function->value(lo)) / (hi - lo) : 0;
     curve.below = lines.below(0, by_chord ? chord : lines.first_slope_below(0));

@@ -48,7 +48,7 @@ std::vector<std::vector<Candidate>> candidates_of(const Graph& graph, const Node
   return result;
 }
 
-// The checker's own choice (kernel/policy), by the same order and numbers, where another candidate or the box's end is about as high.
+// The checker's own choice (policy/), by the same order and numbers, where another candidate or the box's end is about as high.
 float named(const kernel::Scope& scope, const std::vector<Candidate>& candidates, double end, bool least) {
   std::vector<Interval> x;
   double floor = -INFINITY;

@@ -22,8 +22,8 @@
 #include <cmath>
 #include <functional>
 
-#include "kernel/policy/policy.h"
 #include "kernel/proof/scope_parts.h"
+#include "policy/policy.h"
 #include "semantics/interrupt.h"
 #include "semantics/numbers/directed.h"
 

@@ -1,7 +1,7 @@
 // What the rules are given and do not choose: slopes, points where a line touches, weights, candidates.
 //
 // A rule derives intercepts that hold for whatever it is given: NaN and infinities, lists of any length, weights of any sign and sum,
-// positions beyond the candidates. A bad choice only weakens a bound. kernel/policy makes the choices; no rule knows of it.
+// positions beyond the candidates. A bad choice only weakens a bound. The policy (policy/) makes the choices; no rule knows of it.
 #pragma once
 
 #include <array>

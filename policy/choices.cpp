@@ -1,7 +1,7 @@
 // Mixes of products, weights of sums of exponentials, and candidates of maxima.
 #include <cmath>
 
-#include "kernel/policy/policy.h"
+#include "policy/policy.h"
 
 namespace assay::policy {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "kernel/policy/policy.h"
+#include "policy/policy.h"
 
 namespace assay::policy {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernel/policy/policy.h"
+#include "policy/policy.h"
 
 namespace assay::policy {
 namespace {

@@ -364,7 +364,7 @@ Lines finite_lines(const Trace& trace, const Trace::Gradient& asked, const kerne
 }  // namespace
 
 std::vector<std::string> gradient_lines(const Trace& trace, std::size_t gradient, const kernel::GradientStep& step) {
-  constexpr std::size_t kMostElements = 1 << 20;  // what words may cost
+  constexpr std::size_t kMostElements = 1 << 18;  // what words may cost
   if (!step.failure || step.is_surrogate || step.failure->code == "gradient.convention") return {};
   const Trace::Gradient& asked = trace.gradients[gradient];
   if (step.failure->code == "gradient.finite") return finite_lines(trace, asked, step);

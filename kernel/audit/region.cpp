@@ -84,8 +84,8 @@ std::optional<quick::Judged> quickly(const quick::Fused& fused, const Sampling& 
   if (!core) return quick::judge_chain(fused);
   const std::vector<std::size_t> sample = sample_of(core->result, sampling);
   const quick::Problem problem{core->node, core->operands, core->result, sample, fused.region.model};
-  for (const auto judge :
-       {quick::judge_elementwise, quick::judge_function, quick::judge_layout, quick::judge_reduction, quick::judge_dots}) {
+  for (const auto judge : {quick::judge_elementwise, quick::judge_function, quick::judge_softmax, quick::judge_layout,
+                           quick::judge_reduction, quick::judge_dots}) {
     auto judged = judge(problem);
     if (!judged) continue;
     judged->place = core->place;

@@ -58,6 +58,14 @@ std::vector<Case> cases() {
           {Op::matmul, NoAttributes{}, {{70, 3}, {3, 4}}},
           {Op::matmul, NoAttributes{}, {{6, 64}, {64, 33}}},
           {Op::matmul, NoAttributes{}, {{3, 1}, {1, 4}}},
+          {Op::matmul, NoAttributes{}, {{3, 4, 37}, {3, 37, 5}}},
+          {Op::matmul, NoAttributes{}, {{2, 2, 3, 18}, {2, 2, 18, 20}}},
+          {Op::matmul, NoAttributes{}, {{3, 4, 9}, {1, 9, 5}}},
+          {Op::softmax, SoftmaxAttributes{1}, {{5, 12}}},
+          {Op::softmax, SoftmaxAttributes{0}, {{12, 5}}},
+          {Op::softmax, SoftmaxAttributes{1}, {{2, 4, 7}}},
+          {Op::softmax, SoftmaxAttributes{0}, {{60}}},
+          {Op::reduce_sum, ReduceAttributes{{0, 2}, false}, {{5, 3, 7}}},
           {Op::conv, window({2, 3}, 2, 1, 1), {{2, 3, 7, 8}, {4, 3, 2, 3}, {4}}},
           {Op::conv, window({3, 2}, 1, 1, 2), {{1, 4, 5, 6}, {6, 2, 3, 2}}},
           {Op::conv, window({5, 4}, 1, 1, 1), {{1, 80, 5, 7}, {2, 80, 5, 4}}},
@@ -167,6 +175,39 @@ TEST_CASE("quick judgements: nothing passes that the contract does not admit, an
   }
   CHECK(elements > 20'000);
   CHECK(failed > elements / 10);
+}
+
+TEST_CASE("quick judgements: a softmax of masked elements", "[audit][quick]") {
+  std::mt19937 random(3);
+  std::vector<float> x = numbers(40, Data::dense, random);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (i % 3 == 0 || i >= 35) x[i] = -INFINITY;  // the last line has nothing
+  }
+  Run run;
+  run.given("x", {8, 5}, x);
+  const auto sets = contracts::admissible(Op::softmax, SoftmaxAttributes{1}, float_model(), std::span(&run.trace.tensors[0].value, 1));
+  REQUIRE(sets.ok());
+  for (const float at_mask : {0.0F, -0.0F, 1e-40F, 1e-8F}) {
+    for (const float factor : {1.0F, 1.0F + 0x1p-21F, 1.0F - 0x1p-10F}) {
+      std::vector<float> values;
+      for (const contracts::FloatSet& set : sets.value().sets.values)
+        values.push_back(set.hi == 0 ? at_mask : static_cast<float>((set.lo + set.hi) / 2) * factor);
+      const Tensor received = Tensor::of_floats({8, 5}, values);
+      Trace trace = run.trace;
+      trace.tensors.push_back({"y", Trace::Origin::result, received});
+      Region region{"softmax", {}, float_model(), {0}, {1}};
+      region.graph.append_input(DType::float32, {8, 5}, "x");
+      region.graph.mark_output(region.graph.append(Op::softmax, {0}, SoftmaxAttributes{1}).value(), "y");
+      trace.regions = {region};
+      const auto audit = kernel::audit_region(trace, 0);
+      const auto full = contracts::judge(sets.value(), received);
+      REQUIRE((audit.ok() && full.ok()));
+      INFO(at_mask << " " << factor);
+      CHECK(audit.value().total().passed == full.value().passed);
+      CHECK(audit.value().total().failed == full.value().failed);
+      CHECK(audit.value().total().vacuous == full.value().vacuous);
+    }
+  }
 }
 
 TEST_CASE("quick judgements: of thousands of wrong elements not all are judged, and all are counted", "[audit][quick]") {

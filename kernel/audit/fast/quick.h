@@ -77,6 +77,7 @@ struct Piece {
 // nullopt: not for this op, or not worth it.
 [[nodiscard]] std::optional<Judged> judge_elementwise(const Problem& problem);
 [[nodiscard]] std::optional<Judged> judge_function(const Problem& problem);
+[[nodiscard]] std::optional<Judged> judge_softmax(const Problem& problem);
 [[nodiscard]] std::optional<Judged> judge_layout(const Problem& problem);
 [[nodiscard]] std::optional<Judged> judge_reduction(const Problem& problem);
 [[nodiscard]] std::optional<Judged> judge_dots(const Problem& problem);

@@ -59,19 +59,25 @@ std::size_t extent(const Tensor& tensor, std::size_t axis) { return static_cast<
 
 // ---- matrices ----
 
-// a [M, K] and b [K, N], each perhaps transposed in memory.
+// a [M, K] and b [K, N], each perhaps transposed in memory; or as many of each as there are batches, one after the other.
 struct Matrices {
   std::span<const float> a, b, bias;
   std::size_t m = 0, k = 0, n = 0;
   bool transpose_a = false, transpose_b = false;
+  std::size_t batches = 1;
+  [[nodiscard]] Matrices batch(std::size_t i) const {
+    return {a.subspan(i * m * k, m * k), b.subspan(i * k * n, k * n), bias, m, k, n, transpose_a, transpose_b};
+  }
   [[nodiscard]] float left(std::size_t i, std::size_t l) const { return transpose_a ? a[l * m + i] : a[i * k + l]; }
   [[nodiscard]] float right(std::size_t l, std::size_t j) const { return transpose_b ? b[j * k + l] : b[l * n + j]; }
 };
 
 std::optional<Matrices> matrices_of(const Problem& problem) {
   const Tensor &a = problem.operands[0], &b = problem.operands[1];
-  if (a.shape().size() != 2 || b.shape().size() != 2) return std::nullopt;
-  Matrices result{floats(a), floats(b), {}, extent(a, 0), extent(a, 1), extent(b, 1), false, false};
+  const std::size_t rank = a.shape().size();
+  if (rank < 2 || b.shape().size() != rank || !std::equal(a.shape().begin(), a.shape().end() - 2, b.shape().begin())) return std::nullopt;
+  Matrices result{floats(a), floats(b), {}, extent(a, rank - 2), extent(a, rank - 1), extent(b, rank - 1), false, false};
+  for (std::size_t axis = 0; axis + 2 < rank; ++axis) result.batches *= extent(a, axis);
   if (problem.node.op == Op::gemm) {
     const auto& gemm = std::get<GemmAttributes>(problem.node.attributes);
     if (gemm.alpha != 1 || gemm.beta != 1) return std::nullopt;
@@ -87,22 +93,8 @@ std::optional<Matrices> matrices_of(const Problem& problem) {
   return result;
 }
 
-std::optional<Judged> judge_matrices(const Problem& problem) {
-  const auto found = matrices_of(problem);
-  if (!found || found->k == 0 || found->k > kMostTerms) return std::nullopt;
-  const Matrices& x = *found;
-  Judged judged;
-  judged.terms = x.k;
-  const auto gather = [x](std::size_t element, std::vector<float>& a, std::vector<float>& b) {
-    const std::size_t i = element / x.n, j = element % x.n;
-    for (std::size_t l = 0; l < x.k; ++l) {
-      a[l] = x.left(i, l);
-      b[l] = x.right(l, j);
-    }
-    return x.bias.empty() ? std::nullopt : std::optional(x.bias[j]);
-  };
-  judged.single = [gather, terms = x.k](std::size_t element) { return dot(terms, element, gather); };
-  if (judge_sample(problem, gather, judged)) return judged;
+// Every element of one batch; y is what was received of it, whose elements have numbers from `base` on.
+void judge_batch(const Matrices& x, std::span<const float> y, std::size_t base, double most, std::vector<std::size_t>& open) {
   Columns columns(x.k, x.n);
   for (std::size_t first = 0; first < x.n; first += Columns::kPanel) {
     const std::size_t last = std::min(x.n, first + Columns::kPanel);
@@ -111,8 +103,7 @@ std::optional<Judged> judge_matrices(const Problem& problem) {
     }
   }
   columns.finish();
-  Dots dots(columns, x.bias, height_of(problem.model) + 1);
-  const std::span<const float> y = floats(problem.result);
+  Dots dots(columns, x.bias, most);
   std::vector<float> across;  // rows of a transposed factor
   for (std::size_t first = 0; first < x.m; first += kRows) {
     const std::size_t rows = std::min(kRows, x.m - first);
@@ -125,8 +116,29 @@ std::optional<Judged> judge_matrices(const Problem& problem) {
     dots.judge(
         x.transpose_a ? across.data() : x.a.data() + first * x.k, x.k, rows,
         [&](std::size_t r, std::size_t j) { return y[(first + r) * x.n + j]; },
-        [&](std::size_t r, std::size_t j) { judged.open.push_back((first + r) * x.n + j); });
+        [&](std::size_t r, std::size_t j) { open.push_back(base + (first + r) * x.n + j); });
   }
+}
+
+std::optional<Judged> judge_matrices(const Problem& problem) {
+  const auto found = matrices_of(problem);
+  if (!found || found->k == 0 || found->k > kMostTerms) return std::nullopt;
+  const std::size_t size = found->m * found->n;
+  Judged judged;
+  judged.terms = found->k;
+  const auto gather = [all = *found, size](std::size_t element, std::vector<float>& a, std::vector<float>& b) {
+    const Matrices x = all.batch(element / size);
+    const std::size_t i = element % size / x.n, j = element % x.n;
+    for (std::size_t l = 0; l < x.k; ++l) {
+      a[l] = x.left(i, l);
+      b[l] = x.right(l, j);
+    }
+    return x.bias.empty() ? std::nullopt : std::optional(x.bias[j]);
+  };
+  judged.single = [gather, terms = found->k](std::size_t element) { return dot(terms, element, gather); };
+  if (judge_sample(problem, gather, judged)) return judged;
+  for (std::size_t i = 0; i < found->batches; ++i)
+    judge_batch(found->batch(i), floats(problem.result).subspan(i * size, size), i * size, height_of(problem.model) + 1, judged.open);
   return judged;
 }
 

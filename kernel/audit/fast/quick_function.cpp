@@ -2,7 +2,10 @@
 // each value of a library's function, a float that the row of the math table allows, and rounds every other step to nearest; the contract
 // (kernel/audit/contracts/functions.cpp, activation.cpp) is the set of what all of them give. A few are tried: floats next to the exact value.
 //
-// Not vacuous: a library's function is within kMostSteps of a normal number, and sigmoid and silu divide and multiply such. In gelu
+// A softmax with its maximum subtracted passes if its set, which is all floats between two, holds a smaller and a larger one: numerators as
+// above over sums that Q1 and Q2 admit (quick_sums.h). exp(-inf) is 0, and no term of the sum.
+//
+// Not vacuous: a softmax of at most kMostInLine elements is a quotient of such by a sum whose set is not wider than 2^-10. A library's function is within kMostSteps of a normal number, and sigmoid and silu divide and multiply such. In gelu
 // 1 + erf may cancel: for x > -2 it is above 2^-5, and its set not wider than 2^-17.
 #include <algorithm>
 #include <array>
@@ -10,7 +13,7 @@
 #include <cmath>
 
 #include "kernel/audit/contracts/contract.h"
-#include "kernel/audit/fast/quick.h"
+#include "kernel/audit/fast/quick_sums.h"
 #include "kernel/executions/math_tables.h"
 #include "semantics/ops/families.h"
 
@@ -126,6 +129,90 @@ std::optional<Judged> judge_function(const Problem& problem) {
     if (plain || (silu && leads_to(y, exp.at(-x), [&](float e) { return x / (1.0F + e); }))) return true;
     return x <= 0 && leads_to(y, exp.at(x), [&](float e) { return factor * (e / (1.0F + e)); });
   });
+}
+
+namespace {
+
+constexpr std::size_t kMostInLine = 1 << 12, kFewOpen = 64;
+
+// The least and the largest that are known of a set of floats; none: nothing is.
+struct Known {
+  float lo = 1, hi = -1;
+};
+
+// Sums of numbers that are not negative, some of whose values are known.
+Known sums_of(const Sum& sum, double height) {
+  const double k = std::fmin(sum.m - 1, height), room = k * kU * sum.size * (1 - 0x1p-8);
+  const auto passes = [&](float s) { return s > 0 && within(static_cast<double>(s), sum.c, sum.size, k, sum.q); };
+  const auto nearest = static_cast<float>(sum.c);
+  if (!passes(nearest)) return {};
+  const auto lo = std::nextafterf(static_cast<float>(sum.c - room), HUGE_VALF),
+             hi = std::nextafterf(static_cast<float>(sum.c + room), 0.0F);
+  return {passes(lo) && lo < nearest ? lo : nearest, passes(hi) && hi > nearest ? hi : nearest};
+}
+
+// One line: what was received of element k is y(k). Open ones are told.
+template <class Y, class Open>
+void judge_line(const LibraryFunction& exp, const std::vector<float>& x, double height, std::vector<Known>& numerators, const Y& y,
+                const Open& open) {
+  const float greatest = *std::ranges::max_element(x);
+  Sum sum;
+  bool is_known = std::ranges::none_of(x, [](float value) { return std::isnan(value); }) && std::isfinite(greatest);
+  for (std::size_t k = 0; is_known && k < x.size(); ++k) {
+    numerators[k] = {0, 0};
+    if (x[k] == -HUGE_VALF) continue;
+    const Candidates candidates = exp.at(x[k] - greatest);
+    is_known = candidates.count > 0;
+    if (!is_known) break;
+    numerators[k] = {*std::ranges::min_element(candidates), *std::ranges::max_element(candidates)};
+    sum.add(candidates.values[0]);
+  }
+  const Known sums = is_known ? sums_of(sum, height) : Known{};
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    const float received = y(k);
+    const bool is_zero = x[k] == -HUGE_VALF && is_same(received, 0.0F);
+    const bool lies = received >= numerators[k].lo / sums.hi && received <= numerators[k].hi / sums.lo;
+    if (sums.lo > sums.hi || !(is_zero || (lies && is_normal(received)))) open(k);
+  }
+}
+
+}  // namespace
+
+std::optional<Judged> judge_softmax(const Problem& problem) {
+  if (problem.node.op != Op::softmax || problem.model.softmax != ExecutionModel::Softmax::max_subtracted) return std::nullopt;
+  const LibraryFunction exp(problem.model, Function::exp, "exp");
+  const Shape& shape = problem.result.shape();
+  const auto axis = static_cast<std::size_t>(std::get<SoftmaxAttributes>(problem.node.attributes).axis);
+  const auto count = static_cast<std::size_t>(shape[axis]);
+  const std::size_t inner = element_count(Shape(shape.begin() + static_cast<std::ptrdiff_t>(axis) + 1, shape.end()));
+  if (!exp.exists() || problem.result.size() == 0 || count < 2 || count > kMostInLine) return std::nullopt;
+  const std::span<const float> x = floats(problem.operands[0]), y = floats(problem.result);
+  // Element k of the line of element 0 that begins at `first`.
+  const auto line_of = [=](std::size_t first) {
+    std::vector<float> line(count);
+    for (std::size_t k = 0; k < count; ++k) line[k] = x[first + k * inner];
+    return line;
+  };
+  Judged judged;
+  std::vector<Known> numerators(count);
+  for (std::size_t line = 0; line < y.size() / count; ++line) {
+    const std::size_t first = line / inner * count * inner + line % inner;
+    judge_line(
+        exp, line_of(first), height_of(problem.model), numerators, [&](std::size_t k) { return y[first + k * inner]; },
+        [&](std::size_t k) { judged.open.push_back(first + k * inner); });
+  }
+  if (judged.open.size() > std::max(kFewOpen, y.size() / count)) return std::nullopt;  // a line each would cost more than all lines at once
+  judged.terms = count;
+  judged.single = [=](std::size_t element) {
+    Single single;
+    const auto length = static_cast<std::int64_t>(count), at = static_cast<std::int64_t>(element / inner % count);
+    single.operands = {Tensor::of_floats({length}, line_of(element - static_cast<std::size_t>(at) * inner))};
+    single.graph = graph_of(Op::softmax, SoftmaxAttributes{0}, single.operands);
+    const auto part = single.graph.append(Op::slice, {single.graph.outputs[0]}, SliceAttributes{{at}, {1}, {1}});
+    single.graph.outputs[0] = part.value();
+    return single;
+  };
+  return judged;
 }
 
 }  // namespace assay::kernel::quick

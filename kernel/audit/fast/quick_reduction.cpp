@@ -36,19 +36,6 @@ int lowest_bit(float value) {
 
 namespace {
 
-// A sum of numbers, with everything that Q2 wants.
-struct Sum {
-  double c = 0, size = 0, m = 0;
-  int q = kNoGrid;
-  void add(float term) {
-    if (term == 0) return;
-    c += static_cast<double>(term);
-    size += std::fabs(static_cast<double>(term));
-    m += 1;
-    q = std::min(q, lowest_bit(term));
-  }
-};
-
 bool is_one(const Rational& weight) { return weight == Rational(1); }
 
 // Sums of some elements along an axis, each once: what the products of max_pool and gather are.
@@ -96,6 +83,28 @@ std::optional<Judged> judge_gathered(const Problem& problem) {
   return judged;
 }
 
+// Where the terms of element i are: at first[i] + each of the terms.
+struct Offsets {
+  std::vector<std::size_t> first = {0}, terms = {0};
+};
+Offsets offsets_of(const Shape& shape, const std::vector<std::int64_t>& axes) {
+  Offsets result;
+  std::size_t step = element_count(shape);
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    const auto extent = static_cast<std::size_t>(shape[axis]);
+    step /= extent;
+    const bool reduced = std::ranges::find(axes, static_cast<std::int64_t>(axis)) != axes.end();
+    std::vector<std::size_t>& list = reduced ? result.terms : result.first;
+    std::vector<std::size_t> longer;
+    longer.reserve(list.size() * extent);
+    for (const std::size_t at : list) {
+      for (std::size_t k = 0; k < extent; ++k) longer.push_back(at + k * step);
+    }
+    list = std::move(longer);
+  }
+  return result;
+}
+
 }  // namespace
 
 // Whole sums are few and long.
@@ -107,23 +116,13 @@ std::optional<Judged> judge_reduction(const Problem& problem) {
   if (x.empty() || y.empty() || !all_finite(x)) return std::nullopt;
   const std::size_t count = x.size() / y.size();
   if (count > kMostSummed || count < 2) return std::nullopt;
-  // Only sums over trailing or leading axes: element i of the result has its terms at i count + k, or at i + k size.
-  const Shape& shape = problem.operands[0].shape();
-  const auto& axes = std::get<ReduceAttributes>(problem.node.attributes).axes;
-  std::vector<bool> reduced(shape.size(), false);
-  for (const std::int64_t axis : axes) reduced[static_cast<std::size_t>(axis)] = true;
-  for (std::size_t axis = 0; axis < shape.size(); ++axis) reduced[axis] = reduced[axis] && shape[axis] != 1;
-  std::size_t changes = 0;
-  for (std::size_t axis = 1; axis < shape.size(); ++axis) changes += reduced[axis] != reduced[axis - 1] ? 1 : 0;
-  if (changes > 1) return std::nullopt;
-  const bool leading = !reduced.empty() && reduced[0];
-  const std::size_t step = leading ? y.size() : 1, stride = leading ? 1 : count;
+  const Offsets at = offsets_of(problem.operands[0].shape(), std::get<ReduceAttributes>(problem.node.attributes).axes);
   Judged judged;
   const double height = height_of(problem.model);
   const bool narrow = height <= kSurelyNarrow;
   for (std::size_t i = 0; i < y.size(); ++i) {
     Sum sum;
-    for (std::size_t k = 0; k < count; ++k) sum.add(x[i * stride + k * step]);
+    for (const std::size_t term : at.terms) sum.add(x[at.first[i] + term]);
     const auto [c, size, m, q] = sum;
     const double n = mean ? static_cast<double>(count) : 1, received = static_cast<double>(y[i]), k = std::fmin(m - 1, height);
     const bool fine =
@@ -137,11 +136,11 @@ std::optional<Judged> judge_reduction(const Problem& problem) {
     }
   }
   judged.terms = count;
-  judged.single = [problem, x, count, step, stride](std::size_t element) {
-    std::vector<float> terms;
-    for (std::size_t k = 0; k < count; ++k) terms.push_back(x[element * stride + k * step]);
+  judged.single = [problem, x, at](std::size_t element) {
+    std::vector<float> line;
+    for (const std::size_t term : at.terms) line.push_back(x[at.first[element] + term]);
     Single single;
-    single.operands = {Tensor::of_floats({static_cast<std::int64_t>(count)}, terms)};
+    single.operands = {Tensor::of_floats({static_cast<std::int64_t>(line.size())}, line)};
     single.graph = graph_of(problem.node.op, ReduceAttributes{{0}, true}, single.operands);
     return single;
   };

@@ -24,6 +24,8 @@
 //     row, and those in the column, less n.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <span>
 
@@ -48,5 +50,18 @@ inline constexpr int kMostGrid = 900, kNoGrid = std::numeric_limits<int>::max() 
 [[nodiscard]] bool all_finite(std::span<const float> values);
 // h; infinity in any order.
 [[nodiscard]] double height_of(const ExecutionModel& model);
+
+// A sum of numbers, with everything that Q2 wants.
+struct Sum {
+  double c = 0, size = 0, m = 0;
+  int q = kNoGrid;
+  void add(float term) {
+    if (term == 0) return;
+    c += static_cast<double>(term);
+    size += std::fabs(static_cast<double>(term));
+    m += 1;
+    q = std::min(q, lowest_bit(term));
+  }
+};
 
 }  // namespace assay::kernel::quick

@@ -1,13 +1,14 @@
 """Runs the program `assay` that the package carries."""
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pathlib
 import shutil
 import subprocess
 import tempfile
-from typing import Any
+from typing import Any, Iterator
 
 RUN = "the recorded run"  # what messages call the file that a trace is handed over in
 
@@ -32,13 +33,23 @@ def is_script(path: str) -> bool:
         return file.read(2) == b"#!"
 
 
+@contextlib.contextmanager
+def handed_over(data: bytes, folder: str) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """A path under which a program finds the bytes, and what it has to inherit for that: they stay in memory where the system has such files."""
+    in_memory = hasattr(os, "memfd_create") and os.path.isdir("/proc/self/fd")
+    path = os.path.join(folder, "run.safetensors")
+    with open(os.memfd_create("assay-run") if in_memory else path, "w+b", buffering=0) as out:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[out.write(rest):]
+        yield (f"/proc/self/fd/{out.fileno()}", (out.fileno(),)) if in_memory else (path, ())
+
+
 def gate(verb: str, trace: bytes, *options: str) -> tuple[int, dict[str, Any], str]:
     """`assay audit` or `assay gradcheck` of a trace: exit code, report as in its JSON schema, and the text that the program prints."""
-    with tempfile.TemporaryDirectory(prefix="assay-") as folder:
-        path, report = os.path.join(folder, "run.safetensors"), os.path.join(folder, "report.json")
-        with open(path, "wb") as out:
-            out.write(trace)
-        done = subprocess.run([program(), verb, path, f"--json={report}", *options], capture_output=True, text=True, check=False)
+    with tempfile.TemporaryDirectory(prefix="assay-") as folder, handed_over(trace, folder) as (path, files):
+        report = os.path.join(folder, "report.json")
+        done = subprocess.run([program(), verb, path, f"--json={report}", *options], capture_output=True, text=True, check=False, pass_fds=files)
         found: dict[str, Any] = {}
         if os.path.exists(report):
             with open(report, encoding="utf-8") as text:

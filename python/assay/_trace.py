@@ -35,7 +35,7 @@ class Trace:
         self.outputs: list[str] = []
         self.detached: list[str] = []
         self.opaque: list[dict[str, Any]] = []
-        self._tensors: dict[str, tuple[str, tuple[int, ...], bytes]] = {}
+        self._tensors: dict[str, tuple[str, tuple[int, ...], bytes | memoryview]] = {}
 
     def fresh(self, name: str) -> str:
         count, full = 1, name
@@ -44,8 +44,8 @@ class Trace:
             full = f"{name}#{count}"
         return full
 
-    def add(self, name: str, dtype: str, shape: Iterable[int], data: bytes) -> str:
-        """A tensor; `dtype` is a key of CODES."""
+    def add(self, name: str, dtype: str, shape: Iterable[int], data: bytes | memoryview) -> str:
+        """A tensor; `dtype` is a key of CODES. What `data` shows of other memory is read by `to_bytes`."""
         if name in self._tensors:
             raise ValueError(f"there is a tensor '{name}' already")
         self._tensors[name] = (CODES[dtype], tuple(int(n) for n in shape), data)

@@ -13,7 +13,7 @@ from ..errors import UsageError, wrong
 from .backward import Recorder
 from .branches import ABOVE, BELOW, Branch
 from .equations import opaque_of
-from .memory import Value, bits
+from .memory import Value, plain
 from .nodes import HALVES
 from .outside import cut_off, cuts_of, downstream
 from .values import Region
@@ -41,9 +41,10 @@ def model_of(region: Region, values: list[Value]) -> str:
     return " ".join(["cpu,", str(half).removeprefix("torch."), region.storing]).strip()
 
 
-def stored(value: Value) -> bytes:
+def stored(value: Value) -> memoryview:
     """The bytes that the program keeps."""
-    return bits(value.tensor.to(value.kind).view(torch.int16)) if value.kind in HALVES else bits(value.tensor)
+    found = plain(value.tensor.to(value.kind).view(torch.int16) if value.kind in HALVES else value.tensor)
+    return memoryview(found.view("u1"))
 
 
 def trace_of(run: Recorder) -> Trace:

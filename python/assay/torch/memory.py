@@ -54,9 +54,21 @@ def address(tensor: torch.Tensor) -> int:
         raise Refused("a tensor without memory: one of torch.func's (grad, vjp, vmap), or of a subclass; see docs/pytorch.md for what is recorded") from None
 
 
+def plain(tensor: torch.Tensor) -> Any:
+    """Dense and row-major, as numbers without a sign; complex numbers as pairs. Of a dense tensor it is its memory."""
+    array = parts(tensor.detach()).contiguous().numpy().reshape(-1)
+    return array.view(f"u{array.itemsize}")
+
+
 def bits(tensor: torch.Tensor) -> bytes:
     """Dense, row-major, little endian; complex numbers as pairs."""
-    return parts(tensor.detach()).contiguous().numpy().tobytes()
+    return bytes(plain(tensor))
+
+
+def alike(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether both have the same bits, which are not copied."""
+    x, y = plain(a), plain(b)
+    return bool(x.nbytes == y.nbytes and (x == y).all()) if x.itemsize == y.itemsize else bytes(x) == bytes(y)
 
 
 def held(block: Block, where: tuple[Any, ...]) -> torch.Tensor:

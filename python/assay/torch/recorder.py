@@ -11,7 +11,7 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 from .choices import chosen
 from .equations import Solving
 from .lowering import listed, meaning, short_name, written
-from .memory import PENDING, Refused, address, bits, held, place, positions
+from .memory import PENDING, Refused, address, alike, bits, held, place, positions
 from .nodes import HALVES, Nodes, Ref, Unknown, complexly, finished, operand
 from .outside import BORN
 from .rules_layout import replaced
@@ -288,13 +288,13 @@ class Tape(Solving):
         if call.target is None or call.base is not None or call.target.grad_fn is None or torch.is_grad_enabled() or self.in_backward():
             return False
         value = self.memory.marked(call.target, self.history(call.target))
-        return value is not None and bits(self.memory.values[value].tensor) == bits(call.target)
+        return value is not None and alike(self.memory.values[value].tensor, call.target)
 
     def in_float32(self, args: Any, stored: list[torch.Tensor | None]) -> list[torch.Tensor] | None:
         """The statistics of a layer normalisation before they are stored, by the kernel that gives them, if those are stored as these are."""
         with self.aside():
             found = torch.ops.aten.native_layer_norm(args[0], args[1], torch.ones(args[1]), torch.zeros(args[1]), args[4])[1:]
-            if all(one.dtype == torch.float32 and old is not None and bits(one.to(old.dtype)) == bits(old) for one, old in zip(found, stored)):
+            if all(one.dtype == torch.float32 and old is not None and alike(one.to(old.dtype), old) for one, old in zip(found, stored)):
                 return list(found)
         return None
 
@@ -382,7 +382,7 @@ class Tape(Solving):
         if any(id(ref) not in of for ref in used):
             return False
         known = self.seen.get(self.key(call, [of[id(ref)] for ref in used], graph))
-        if known is None or len(known) != len(results) or any(bits(self.memory.values[v].tensor) != bits(t) for v, t in zip(known, results)):
+        if known is None or len(known) != len(results) or any(not alike(self.memory.values[v].tensor, t) for v, t in zip(known, results)):
             return False
         if call.target is not None:
             self.memory.overwrite(call.target, keeps=True)
@@ -412,7 +412,7 @@ class Tape(Solving):
 
     def drawn_in_backward(self, tensor: torch.Tensor, name: str) -> None:
         """Random numbers that a backward pass draws: those of the forward pass drawn again (checkpointing), or constants of its own."""
-        same = [v for v in self.inputs if self.memory.values[v].tensor.shape == tensor.shape and bits(self.memory.values[v].tensor) == bits(tensor)]
+        same = [v for v in self.inputs if self.memory.values[v].tensor.shape == tensor.shape and alike(self.memory.values[v].tensor, tensor)]
         if same and tensor.dtype == self.memory.values[same[0]].tensor.dtype:
             self.memory.bind(tensor, None, same[0])
             return

@@ -6,7 +6,7 @@ from typing import Iterator
 
 import torch
 
-from .memory import bits
+from .memory import alike
 from .nodes import Nodes, Ref, Unknown, counted
 
 MOST_STEPS = 512  # else the sets of a run grow beyond what they are worth
@@ -76,7 +76,7 @@ def stored_product(n: Nodes, x: Ref, axis: int | None) -> Ref:
     for lanes in orders:
         steps = Steps(n)
         found = steps.in_lanes(whole, lanes) if lanes else steps.chain(steps.slices(whole, at))
-        if bits(found.value.reshape(n.shape)) == bits(n.first):
+        if alike(found.value.reshape(n.shape), n.first):
             n.partial = [(one.value.to(n.first.dtype), one.ref) for one in steps.partial[:-1]]
             return n.reshape(found.ref, n.shape)
     raise Unknown("a product in 16 bits in an order that is not known here")
@@ -109,7 +109,7 @@ def row_sums(g: torch.Tensor, x: torch.Tensor, mean: torch.Tensor, inverse: torc
             sums = [(one + term).to(kind).float() for one, term in zip(sums, terms)]
             found.append(Row(i, i == begin, sums))
         total = [one + part for one, part in zip(total, sums)]
-    same = all(one is None or bits(got.to(kind)) == bits(one.flatten()) for one, got in zip(wanted, total))
+    same = all(one is None or alike(got.to(kind), one.flatten()) for one, got in zip(wanted, total))
     return found if same else None
 
 

@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from ..errors import wrong
-from .memory import LEAF, PENDING, Block, Memory, Refused, address, bits, held, place, positions
+from .memory import LEAF, PENDING, Block, Memory, Refused, address, alike, held, place, positions
 from .nodes import Nodes, Ref, Unknown, complexly, finished, operand
 
 PLAIN_VIEW = torch._C._autograd.CreationMeta.DEFAULT  # type: ignore[attr-defined]
@@ -174,7 +174,7 @@ class Values(TorchDispatchMode):
             self.edges[(history, tensor.output_nr)] = found
             if self.keeps_ends and isinstance(node, BackwardCFunction) and not self.in_backward():
                 self.own_ends[(history, tensor.output_nr)] = tensor
-        if bits(self.memory.values[found].tensor) != bits(tensor):
+        if not alike(self.memory.values[found].tensor, tensor):
             raise Refused(f"'{self.memory.values[found].name}' was written where the recorder did not see it")
         return found
 
@@ -269,7 +269,7 @@ class Values(TorchDispatchMode):
 
     def confirm(self, block: Block, where: tuple[Any, ...], value: int) -> None:
         """The memory still holds a value."""
-        if bits(held(block, where)) != bits(self.memory.values[value].tensor):
+        if not alike(held(block, where), self.memory.values[value].tensor):
             raise Refused(f"'{self.memory.values[value].name}' was written where the recorder did not see it")
 
     def detached(self, tensor: torch.Tensor, source: int) -> int:

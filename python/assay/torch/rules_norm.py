@@ -7,31 +7,22 @@ from typing import Any, Callable
 import torch
 from torch._prims_common import suggest_memory_format
 
+from .moments import most_roundings
 from .nodes import HALVES, Nodes, Ref, Unknown, counted
 from .rules_reduce import FAR
 
 Rule = Callable[..., Any]
 
 
-def root(n: Nodes, variance: Ref, epsilon: float) -> Ref:
-    """1 / sqrt(variance + epsilon). A variance that is merged from parts has a few roundings more than one of two passes."""
-    return n("reciprocal", n("sqrt", n("add", rounded_often(n, variance, 6), n.rounded(epsilon))))
+def root(n: Nodes, variance: Ref, epsilon: float, times: int = 6) -> Ref:
+    """1 / sqrt(variance + epsilon). A variance that is merged from parts has so many roundings more than one of two passes."""
+    return n("reciprocal", n("sqrt", n("add", rounded_often(n, variance, times), n.rounded(epsilon))))
 
 
 def rounded_often(n: Nodes, x: Ref, times: int) -> Ref:
     """The value with so many roundings: it times ones."""
     ones = n.expand(n.constant(1.0, n.dtype), [*x.shape, times])
     return n.reduce("reduce_prod", n("concat", n.reshape(x, [*x.shape, 1]), ones, axis=x.rank), [x.rank], False)
-
-
-def roundings_on_the_way(count: int) -> int:
-    """Twice how many roundings of the mean are in the means that PyTorch's moments of one row go through (RowwiseMoments).
-
-    Means of k elements one after the other are off by (k + 1) / 2: a lane's are of at most 16, of at least 4 lanes, which are then merged one by one,
-    as those of the elements that fill no lane are; blocks of 16 vectors are merged by pairs. Each mean meets two factors of an increment.
-    """
-    lane, pairs = min(16, -(-count // 4)), max(0, count // 64).bit_length()
-    return count + 1 if count < 8 else lane + 16 + 2 * pairs + 2
 
 
 def merged_mean(n: Nodes, x: Ref, axes: list[int], keep: bool = True) -> Ref:
@@ -41,12 +32,19 @@ def merged_mean(n: Nodes, x: Ref, axes: list[int], keep: bool = True) -> Ref:
 
 def moments(n: Nodes, x: Ref, axes: list[int], epsilon: float, merged: bool = True) -> tuple[Ref, Ref, Ref]:
     """Mean, variance and 1 / sqrt(variance + epsilon) over axes, which are kept. Moments that are merged from parts (Welford's) are about the means of
-    those, not about the mean that is recorded."""
+    those, not about the mean that is recorded: how often these are rounded is derived in docs/contracts/merged-moments.md."""
     mean = merged_mean(n, x, axes)
     count = counted([x.shape[a] for a in axes])
-    distance = n("sub", x, rounded_often(n, mean, roundings_on_the_way(count)) if merged and count > 1 else mean)
+    of_mean, of_variance = most_roundings(count, n.first.element_size()) if merged and count > 1 else (0, 6)
+    distance = n("sub", x, rounded_often(n, mean, of_mean) if of_mean else mean)
     variance = n.reduce("reduce_mean", n("mul", distance, distance), axes)
-    return mean, variance, root(n, variance, epsilon)
+    return mean, variance, root(n, variance, epsilon, of_variance)
+
+
+def moments_of_one_pass(n: Nodes, x: Ref, axes: list[int], epsilon: float) -> Ref:
+    """1 / sqrt(variance + epsilon) of a variance that is the mean of squares without the square of the mean."""
+    mean = merged_mean(n, x, axes)
+    return root(n, n("sub", n.reduce("reduce_mean", n("mul", x, x), axes), n("mul", mean, mean)), epsilon)
 
 
 def scaled(n: Nodes, y: Ref, w: Ref | None, b: Ref | None, shape: list[int]) -> Ref:
@@ -107,12 +105,14 @@ def layer_norm_backward(n: Nodes, g: Ref, x: Ref, shape: list[int], mean: Ref, i
 
 def group_norm(n: Nodes, x: Ref, w: Ref | None, b: Ref | None, batch: int, channels: int, extent: int, groups: int, epsilon: float) -> list[Ref]:
     rows = n.reshape(x, [batch, groups, channels // groups * extent])
-    mean, inverse = merged_mean(n, rows, [2], False), n.reshape(moments(n, rows, [2], epsilon)[2], [batch, groups])
+    is_dense = suggest_memory_format(n.first) == torch.contiguous_format  # or the kernel takes one pass over the channels
+    inverse = moments(n, rows, [2], epsilon)[2] if is_dense else moments_of_one_pass(n, rows, [2], epsilon)
+    mean, inverse = merged_mean(n, rows, [2], False), n.reshape(inverse, [batch, groups])
     def late(m: Ref, r: Ref) -> Ref:
         shape, column = [batch, groups, channels // groups, extent], [batch, groups, 1, 1]
         by_channel = [None if one is None else n.reshape(one, [1, groups, channels // groups, 1]) for one in (w, b)]
         rows, centre, turn = n.reshape(x, shape), n.reshape(m, column), n.reshape(r, column)
-        if w is None and b is None and suggest_memory_format(n.first) == torch.contiguous_format:  # then the difference comes first
+        if w is None and b is None and is_dense:  # then the difference comes first
             return n.reshape(n("mul", n("sub", rows, centre), turn), x.shape)
         return n.reshape(affine(n, rows, centre, turn, *by_channel), x.shape)
     n.late = late

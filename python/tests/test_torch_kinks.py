@@ -173,3 +173,41 @@ def test_runs_that_were_recorded_for_it() -> None:
     with pytest.raises(Exception, match="kinks"):
         record(kinks="none")
     assert math.isfinite(float(x.grad.sum())) if x.grad is not None else False
+
+
+class Both(torch.autograd.Function):
+    """relu and abs, with a number of its own at 0."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, at_0: float) -> tuple[Tensor, Tensor]:
+        ctx.save_for_backward(x)
+        ctx.at_0 = at_0
+        return torch.relu(x), torch.abs(x)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor, h: Tensor) -> tuple[Tensor, None]:
+        x, = ctx.saved_tensors
+        return g * torch.where(x == 0, ctx.at_0, (x > 0).to(x.dtype)) + h * x.sign(), None
+
+
+class Outer(torch.autograd.Function):
+    """Applies another Function."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, at_0: float) -> Tensor:
+        ctx.save_for_backward(x)
+        ctx.at_0 = at_0
+        return Both.apply(x, at_0)[0] * 2
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None]:
+        x, = ctx.saved_tensors
+        return 2 * g * torch.where(x == 0, ctx.at_0, (x > 0).to(x.dtype)), None
+
+
+@pytest.mark.parametrize("one", [Both, Outer])
+def test_functions_of_several_results_and_of_functions(one: Any) -> None:
+    for at_0 in (0.0, 0.5):
+        for kinks in ("any", "pytorch"):
+            found = verdict(lambda x: one.apply(x, at_0), [torch.tensor([0.0, -1.0, 2.0], requires_grad=True)], kinks)
+            assert found == ("right" if kinks == "any" or at_0 == 0 else "wrong"), (at_0, kinks)

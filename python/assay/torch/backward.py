@@ -356,8 +356,9 @@ class Recorder(Conventions):
     def adopt(self, node: Any, known: dict[Any, int]) -> None:
         number = node._sequence_nr()
         if number not in self.made:
-            inside = [i for i, one in enumerate(self.regions) if one.after is not None and
-                      (one.after == number or one.after > number and known.get(None) in one.results)]
+            last = max((i for i, one in enumerate(self.regions) if known.get(None) in one.results), default=-1)
+            # A Function that it applies makes a node, too, which nobody sees.
+            inside = [i for i, one in enumerate(self.regions) if one.after is not None and (one.after == number or one.after > number and i <= last)]
             if not inside:
                 return
             end = inside[0]

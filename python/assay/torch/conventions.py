@@ -34,8 +34,7 @@ def dense(found: Any) -> list[tuple[int, torch.Tensor]]:
 class Conventions(Joins):
     """Runs the forward operations of a Function again, and differentiates them, beside each product of its backward.
 
-    Where that cannot be done (operations in place, random numbers, complex numbers, 16 bits, several results with cotangents at once),
-    the product declares no convention.
+    Where that cannot be done (operations in place, complex numbers, 16 bits, a tensor that is given twice), the product declares no convention.
     """
 
     def __init__(self, model: Any = None, *, asks_convention: bool = False) -> None:
@@ -90,7 +89,8 @@ class Conventions(Joins):
                     return None  # of random numbers
                 known[v] = found[at]
         assert isinstance(product.cotangent, int)
-        slopes = torch.autograd.grad(known[y], leaves, self.held(product.cotangent, None), allow_unused=True)
+        end = known[y] if y != product.of.whole else torch.cat([known[v].flatten() for v in product.of.real])
+        slopes = torch.autograd.grad(end, leaves, self.held(product.cotangent, None), allow_unused=True)
         slopes = tuple(torch.zeros_like(leaf) if one is None else one for leaf, one in zip(leaves, slopes))
         with self.aside():
             return {k: self.value(one) for k, one in zip(product.cotangents, slopes)}

@@ -1,6 +1,7 @@
 """gradcheck at kinks: PyTorch's own derivatives are never called wrong, and with kinks="pytorch" a Function gives PyTorch's numbers."""
 from __future__ import annotations
 
+import itertools
 import math
 import pathlib
 import warnings
@@ -40,11 +41,12 @@ def test_the_table_is_on_the_page() -> None:
 @BOTH
 @pytest.mark.parametrize("kink", KINKS, ids=IDS)
 def test_pytorch_gives_what_the_table_says(kink: Kink, dtype: torch.dtype) -> None:
-    inputs = kink.tensors(dtype)
-    found = torch.autograd.grad(kink.function(*inputs).sum(), inputs, allow_unused=True)
-    for x, one, said in zip(inputs, found, kink.slopes):
-        plain = torch.zeros_like(x) if one is None else one
-        torch.testing.assert_close(plain.double(), torch.tensor(said, dtype=torch.float64), rtol=2e-6, atol=0, equal_nan=True)
+    for function in kink.functions:
+        inputs = kink.tensors(dtype)
+        found = torch.autograd.grad(function(*inputs).sum(), inputs, allow_unused=True)
+        for x, one, said in zip(inputs, found, kink.slopes):
+            plain = torch.zeros_like(x) if one is None else one
+            torch.testing.assert_close(plain.double(), torch.tensor(said, dtype=torch.float64), rtol=2e-6, atol=0, equal_nan=True)
 
 
 @BOTH
@@ -52,8 +54,8 @@ def test_pytorch_gives_what_the_table_says(kink: Kink, dtype: torch.dtype) -> No
 def test_pytorch_is_not_called_wrong(kink: Kink, dtype: torch.dtype) -> None:
     if dtype == torch.float64 and kink.operation in INEXACT:
         pytest.skip("inexact off kinks")
-    for kinks in ("any", "pytorch"):
-        found = verdict(kink.function, kink.tensors(dtype), kinks)
+    for function, kinks in itertools.product(kink.functions, ("any", "pytorch")):
+        found = verdict(function, kink.tensors(dtype), kinks)
         assert found in (("right", "undecided") if kink.verdict == "either" else (kink.verdict,)), kinks
 
 

@@ -28,6 +28,11 @@ class Kink:
     slopes: Sequence[Sequence[float]]
     other: float | None = None
     verdict: str = "right"
+    also: Sequence[Callable[..., Any]] = ()  # other operations of the row, written so that they give the same
+
+    @property
+    def functions(self) -> list[Callable[..., Any]]:
+        return [self.function, *self.also]
 
     def tensors(self, dtype: torch.dtype) -> list[Tensor]:
         return [torch.tensor(one, dtype=dtype, requires_grad=True) for one in self.inputs]
@@ -86,17 +91,17 @@ KINKS = [
     Kink("`glu`", "0, no kink", lambda x: F.glu(x, 0), [[2.0, 0.0]], [[0.5, 0.5]]),
     # Clipping and comparing.
     Kink("`clamp` to [0, 1]", "0, 1", lambda x: x.clamp(0.0, 1.0), [[0.0, 1.0]], [[1, 1]], 0),
-    Kink("`clamp(min=1)`, `clamp_min`", "1", lambda x: x.clamp(min=1.0), [[1.0]], [[1]], 0),
-    Kink("`clamp(max=1)`, `clamp_max`", "1", lambda x: x.clamp(max=1.0), [[1.0]], [[1]], 0),
+    Kink("`clamp(min=1)`, `clamp_min`", "1", lambda x: x.clamp(min=1.0), [[1.0]], [[1]], 0, also=[lambda x: torch.clamp_min(x, 1.0), lambda x: (x * 1).clamp_(min=1.0)]),
+    Kink("`clamp(max=1)`, `clamp_max`", "1", lambda x: x.clamp(max=1.0), [[1.0]], [[1]], 0, also=[lambda x: torch.clamp_max(x, 1.0)]),
     Kink("`clamp` to [2, 1]", "all", lambda x: x.clamp(2.0, 1.0), [[1.0, 2.0, 3.0]], [[0, 0, 0]]),
     Kink("`clamp` to [1, 1]", "1", lambda x: x.clamp(1.0, 1.0), [[1.0]], [[1]], verdict="wrong"),
     Kink("`clamp(x, min=a)`, a tensor", "x = a", lambda x, a: torch.clamp(x, min=a), [[1.0], [1.0]], [[1], [0]]),
     Kink("`clamp(x, max=b)`, a tensor", "x = b", lambda x, b: torch.clamp(x, max=b), [[1.0], [1.0]], [[1], [0]]),
     Kink("`clamp(x, a, b)`, tensors", "x = a; x = b", torch.clamp, [[0.0, 1.0], [0.0, 0.0], [1.0, 1.0]], [[1, 1], [0, 0], [0, 0]]),
     Kink("`clamp(x, a, b)`, tensors", "a = b, x below", torch.clamp, [[0.0], [1.0], [1.0]], [[0], [0], [0]], verdict="wrong"),
-    Kink("`maximum`, `max(x, y)`", "x = y", torch.maximum, [[1.0], [1.0]], [[0.5], [0.5]]),
+    Kink("`maximum`, `max(x, y)`", "x = y", torch.maximum, [[1.0], [1.0]], [[0.5], [0.5]], also=[torch.max]),
     Kink("`maximum` with a constant", "equal", lambda x: torch.maximum(x, number(0.0)(x)), [[0.0]], [[0.5]], 1),
-    Kink("`minimum`, `min(x, y)`", "x = y", torch.minimum, [[1.0], [1.0]], [[0.5], [0.5]]),
+    Kink("`minimum`, `min(x, y)`", "x = y", torch.minimum, [[1.0], [1.0]], [[0.5], [0.5]], also=[torch.min]),
     Kink("`fmax`", "x = y", torch.fmax, [[1.0], [1.0]], [[1], [0]]),
     Kink("`fmin`", "x = y", torch.fmin, [[1.0], [1.0]], [[1], [0]]),
     Kink("`where(x > 0, x, 2 x)`", "0: the branch that is taken", lambda x: torch.where(x > 0, x, 2 * x), [[0.0]], [[2]], 1),
@@ -104,13 +109,13 @@ KINKS = [
     Kink("`where(x > 0, sqrt(x), 0)`", "0: 0 times infinity", lambda x: torch.where(x > 0, x.sqrt(), 0.0), [[0.0]], [[math.nan]], verdict="undecided"),
     Kink("`nan_to_num`", "inf, -inf, NaN", torch.nan_to_num, [[INF, -INF, math.nan]], [[0, 0, 0]], verdict="either"),
     # Extremes and orders: shares of equal elements.
-    Kink("`max()`, `min()` of all elements", "equal elements: even shares", torch.max, [[3.0, 1.0, 3.0]], [[0.5, 0, 0.5]]),
-    Kink("`amax`, `amin`, `aminmax`", "equal elements: even shares", lambda x: x.amax(0), [[3.0, 1.0, 3.0]], [[0.5, 0, 0.5]]),
-    Kink("`max(dim)`, `min(dim)`", "equal elements: the first", lambda x: x.max(0).values, [[3.0, 1.0, 3.0]], [[1, 0, 0]]),
-    Kink("`max_pool1d`, `2d`, `3d`", "equal elements: the first", lambda x: F.max_pool1d(x[None], 2), [[3.0, 3.0, 1.0, 1.0]], [[1, 0, 1, 0]]),
-    Kink("`adaptive_max_pool1d`, `2d`, `3d`", "equal elements: the first", lambda x: F.adaptive_max_pool1d(x[None], 2), [[3.0, 3.0, 1.0, 1.0]], [[1, 0, 1, 0]]),
+    Kink("`max()`, `min()` of all elements", "equal elements: even shares", torch.max, [[3.0, 1.0, 3.0]], [[0.5, 0, 0.5]], also=[lambda x: -torch.min(-x)]),
+    Kink("`amax`, `amin`, `aminmax`", "equal elements: even shares", lambda x: x.amax(0), [[3.0, 1.0, 3.0]], [[0.5, 0, 0.5]], also=[lambda x: -torch.amin(-x, 0), lambda x: torch.aminmax(x).max, lambda x: -torch.aminmax(-x).min]),
+    Kink("`max(dim)`, `min(dim)`", "equal elements: the first", lambda x: x.max(0).values, [[3.0, 1.0, 3.0]], [[1, 0, 0]], also=[lambda x: -(-x).min(0).values]),
+    Kink("`max_pool1d`, `2d`, `3d`", "equal elements: the first", lambda x: F.max_pool1d(x[None], 2), [[3.0, 3.0, 1.0, 1.0]], [[1, 0, 1, 0]], also=[lambda x: F.max_pool2d(x.reshape(1, 1, 2, 2), (1, 2)), lambda x: F.max_pool3d(x.reshape(1, 1, 1, 2, 2), (1, 1, 2))]),
+    Kink("`adaptive_max_pool1d`, `2d`", "equal elements: the first", lambda x: F.adaptive_max_pool1d(x[None], 2), [[3.0, 3.0, 1.0, 1.0]], [[1, 0, 1, 0]], also=[lambda x: F.adaptive_max_pool2d(x.reshape(1, 1, 2, 2), (2, 1))]),
     Kink("`median()` of all elements", "equal elements: even shares", torch.median, [[2.0, 1.0, 2.0, 3.0]], [[0.5, 0, 0.5, 0]]),
-    Kink("`scatter_reduce` by amax, amin", "equal elements: even shares", lambda x: torch.zeros(1, dtype=x.dtype).scatter_reduce(0, torch.tensor([0, 0]), x, "amax"),
+    Kink("`scatter_reduce` by amax", "equal elements: even shares", lambda x: torch.zeros(1, dtype=x.dtype).scatter_reduce(0, torch.tensor([0, 0]), x, "amax"),
          [[3.0, 3.0]], [[0.5, 0.5]]),
     # Sizes and distances.
     Kink("`abs`", "0", torch.abs, [[0.0, -0.0]], [[0, 0]], 1),
@@ -121,11 +126,11 @@ KINKS = [
     Kink("`norm`, p = 1", "an element 0", lambda x: torch.linalg.vector_norm(x, 1), [[0.0, 2.0]], [[0, 1]]),
     Kink("`norm`, p = 2", "all elements 0", lambda x: torch.linalg.vector_norm(x, 2), [[0.0, 0.0]], [[0, 0]]),
     Kink("`norm`, p = 3", "all elements 0", lambda x: torch.linalg.vector_norm(x, 3), [[0.0, 0.0]], [[0, 0]]),
-    Kink("`norm`, p = inf, -inf", "equal sizes: even shares", lambda x: torch.linalg.vector_norm(x, INF), [[2.0, 1.0, -2.0]], [[0.5, 0, -0.5]]),
+    Kink("`norm`, p = inf, -inf", "equal sizes: even shares", lambda x: torch.linalg.vector_norm(x, INF), [[2.0, 1.0, -2.0]], [[0.5, 0, -0.5]], also=[lambda x: torch.linalg.vector_norm(torch.stack([x[0], 3 + 0 * x[1], x[2]]), -INF)]),
     Kink("`norm`, p = 0", "a number of elements: jumps", lambda x: torch.linalg.vector_norm(x, 0) + x.sum(), [[0.0, 2.0]], [[1, 1]]),
     Kink("`std`", "equal elements", torch.std, [[1.0, 1.0]], [[0, 0]], verdict="undecided"),
     Kink("`dist`", "x = y", torch.dist, [[1.0, 0.0], [1.0, 0.0]], [[0, 0], [0, 0]]),
-    Kink("`cdist`, `pdist`", "x = y", lambda x, y: torch.cdist(x[None], y[None]), [[1.0, 0.0], [1.0, 0.0]], [[0, 0], [0, 0]]),
+    Kink("`cdist`, `pdist`", "x = y", lambda x, y: torch.cdist(x[None], y[None]), [[1.0, 0.0], [1.0, 0.0]], [[0, 0], [0, 0]], also=[lambda x, y: F.pdist(torch.stack([x, y]))]),
     Kink("`pairwise_distance`", "x = y: its 1e-6 counts", lambda x, y: F.pairwise_distance(x[None], y[None]), [[1.0, 0.0], [1.0, 0.0]], [[HALF, HALF], [-HALF, -HALF]]),
     Kink("`normalize`, eps 1", "length 1", lambda x: F.normalize(x, dim=0, eps=1.0), [[1.0, 0.0]], [[0, 1]]),
     Kink("`normalize`, eps 1/4", "0", lambda x: F.normalize(x, dim=0, eps=0.25), [[0.0, 0.0]], [[4, 4]]),
@@ -135,7 +140,7 @@ KINKS = [
     Kink("`copysign`", "x = 0", torch.copysign, [[0.0], [1.0]], [[0], [0]], verdict="undecided"),
     # Losses, as sums.
     Kink("`l1_loss`", "x = y", summed(F.l1_loss), [[1.0], [1.0]], [[0], [0]]),
-    Kink("`smooth_l1_loss`, `huber_loss`", "x = y + 1, no kink", summed(F.smooth_l1_loss), [[2.0], [1.0]], [[1], [-1]]),
+    Kink("`smooth_l1_loss`, `huber_loss`", "x = y + 1, no kink", summed(F.smooth_l1_loss), [[2.0], [1.0]], [[1], [-1]], also=[summed(F.huber_loss)]),
     Kink("`hinge_embedding_loss`, label -1", "x = the margin", labelled(F.hinge_embedding_loss, -1.0), [[1.0]], [[-1]]),
     Kink("`margin_ranking_loss`", "the loss's bend at 0", labelled(F.margin_ranking_loss, 1.0), [[1.0], [1.0]], [[-1], [1]]),
     Kink("`multi_margin_loss`, class 0", "a bend", lambda x: F.multi_margin_loss(x, torch.tensor(0)), [[1.0, 0.0]], [[0, 0]]),
@@ -151,8 +156,8 @@ KINKS = [
     Kink("`logaddexp`", "both -inf", torch.logaddexp, [[-INF], [-INF]], [[math.nan], [math.nan]], verdict="undecided"),
     Kink("`logsumexp`", "one element -inf", lambda x: torch.logsumexp(x, 0), [[-INF, 0.0, 0.0]], [[0, 0.5, 0.5]]),
     Kink("`logsumexp`", "all elements -inf", lambda x: torch.logsumexp(x, 0), [[-INF, -INF]], [[math.nan, math.nan]], verdict="undecided"),
-    Kink("`prod`, `cumprod`", "one factor 0", torch.prod, [[3.0, 0.0, 2.0]], [[0, 6, 0]]),
-    Kink("`prod`, `cumprod`", "two factors 0", lambda x: torch.cumprod(x, 0)[-1], [[3.0, 0.0, 0.0]], [[0, 0, 0]]),
+    Kink("`prod`, `cumprod`", "one factor 0", torch.prod, [[3.0, 0.0, 2.0]], [[0, 6, 0]], also=[lambda x: torch.cumprod(x, 0)[-1]]),
+    Kink("`prod`, `cumprod`", "two factors 0", lambda x: torch.cumprod(x, 0)[-1], [[3.0, 0.0, 0.0]], [[0, 0, 0]], also=[torch.prod]),
 ]
 # One element of those that are equal, which the program's own kernel chose: the gate takes the place as given.
 PLACES = {

@@ -255,7 +255,8 @@ TEST_CASE("a declared length that shape inference gives, and no program, is note
 }
 
 TEST_CASE("float semantics decline what programs compute otherwise than the graph", "[onnx][ops]") {
-  const auto obstacle = [](const std::string& one, const std::vector<std::string>& constants, const Ints& shape, const char* library) {
+  std::string found;  // of the last obstacle
+  const auto obstacle = [&](const std::string& one, const std::vector<std::string>& constants, const Ints& shape, const char* library) {
     const Folder folder;
     ModelText text;
     text.opset = 13;
@@ -270,6 +271,7 @@ TEST_CASE("float semantics decline what programs compute otherwise than the grap
     semantics.kind = ExecutionModel::Kind::floating;
     semantics.math_table = library;
     const auto why = model.value().obstacle(semantics);
+    found = why ? why->found : "";
     return why ? why->code : "follows";
   };
   const auto resize = [&](const char* mode, double s, const char* library) {
@@ -280,8 +282,10 @@ TEST_CASE("float semantics decline what programs compute otherwise than the grap
   CHECK(resize("nearest", 2, "any-library") == "follows");
   CHECK(resize("linear", 2, "any-library") == "follows");
   CHECK(resize("nearest", 1.0 / 3, "any-library") == "onnx.float_execution");  // at jumps: as ONNX Runtime computes it
+  CHECK(found.find("axis 1 with the scale 11184811/33554432: position 1 of the result is element ") == 0);
   CHECK(resize("nearest", 1.0 / 3, "onnxruntime") == "follows");
   CHECK(resize("linear", 3, "onnxruntime") == "onnx.float_execution");
+  CHECK(found == "axis 1 with the scale 3: position 1 of the result is element 1/3 of the operand");
   const std::string weights = floats("w", {1, 1, 1}, {1}), again = floats("r", {1, 1, 1}, {1});
   const std::vector<std::string> threshold = {texts("activations", {"ThresholdedRelu"})};
   CHECK(obstacle(on("RNN", {"w", "r"}, threshold), {weights, again}, {1, 1, 1}, "onnxruntime") == "onnx.float_execution");

@@ -2,6 +2,8 @@
 //
 // The angles are nodes, of eighths of turns, atan(1). Runtimes compute their functions, too: a sine of half a turn, or of a whole one, is no exact 0 there.
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "frontends/onnx/lowering/compose.h"
 
@@ -37,15 +39,22 @@ Circle by_halves(Call& call, const Operand& like, std::int64_t n, std::int64_t r
 }
 
 // Lengths that are no power of two are transformed by chirps (Bluestein): 2 jk = j^2 + k^2 - (k - j)^2, each an angle that rounds; a whole turn more.
+// The angle of j and k is that of k and j, and is computed once.
 Circle by_chirps(Call& call, const Operand& like, std::int64_t n, std::int64_t rows, std::int64_t columns) {
   std::vector<double> plus, minus;
+  Ints indices;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> known;
   for (std::int64_t j = 0; j < rows; ++j) {
     for (std::int64_t k = 0; k < columns; ++k) {
+      const auto [angle, is_new] = known.try_emplace(std::minmax(j, k), static_cast<std::int64_t>(known.size()));
+      indices.push_back(angle->second);
+      if (!is_new) continue;
       plus.push_back(static_cast<double>(4 * (j * j + k * k + 2 * n)));
       minus.push_back(static_cast<double>(4 * (k - j) * (k - j)));
     }
   }
-  return circle_of(call, like, n, {rows, columns}, {plus, minus});
+  const Circle circle = circle_of(call, like, n, {static_cast<std::int64_t>(known.size())}, {plus, minus});
+  return {select_flat(call, circle.cosines, indices, {rows, columns}), select_flat(call, circle.sines, indices, {rows, columns})};
 }
 
 struct Complex {

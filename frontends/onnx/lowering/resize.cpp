@@ -181,14 +181,17 @@ bool has_short_weights(const Method& method, const Axis& a, float rounded, const
          (exact * Rational(method.mode == "linear" ? 64 : 32)).is_integer();
 }
 
-Followed followed(const Call& call, const Method& method, const Axis& a) {
+// `at` becomes the first position of the result that decides it.
+Followed followed(const Call& call, const Method& method, const Axis& a, std::int64_t& at) {
   Followed by = Followed::by_all;
   for (std::int64_t i = 0; i < a.result; ++i) {
     const float rounded = rounded_coordinate(call, method, a, i);
     const Rational exact = exact_coordinate(call, method, a, i);
     if (is_certain(method, a, rounded, exact) && has_short_weights(method, a, rounded, exact)) continue;
-    if (!has_short_weights(method, a, rounded, exact)) return Followed::by_none;
-    if (method.mode == "nearest" && !is_near_jump(call, method, a, exact)) continue;
+    const bool is_short = has_short_weights(method, a, rounded, exact);
+    if (is_short && method.mode == "nearest" && !is_near_jump(call, method, a, exact)) continue;
+    if (by == Followed::by_all || !is_short) at = i;
+    if (!is_short) return Followed::by_none;
     if (method.where == "tf_crop_and_resize") return Followed::by_none;  // its products and sums may be fused
     by = Followed::by_onnxruntime;
   }
@@ -197,7 +200,8 @@ Followed followed(const Call& call, const Method& method, const Axis& a) {
 
 // Says where programs may read other elements, or other weights, than the graph.
 void say_what_differs(Call& call, const Method& method, const Axis& a) {
-  const Followed by = followed(call, method, a);
+  std::int64_t at = 0;
+  const Followed by = followed(call, method, a, at);
   if (by == Followed::by_all) return;
   const bool jumps = method.mode == "nearest" || method.where == "tf_crop_and_resize";
   const std::string axis = "axis " + std::to_string(a.axis);
@@ -208,7 +212,8 @@ void say_what_differs(Call& call, const Method& method, const Axis& a) {
   call.real_only(by == Followed::by_onnxruntime,
                  jumps ? "coordinates away from where the element changes"
                        : "weights that are multiples of 1/64 (cubic: of 2^-17), of exact coordinates",
-                 axis + " with the scale " + a.exact.scale.to_string());
+                 axis + " with the scale " + a.exact.scale.to_string() + ": position " + std::to_string(at) + " of the result is element " +
+                     exact_coordinate(call, method, a, at).to_string() + " of the operand");
 }
 
 Operand resize_axis(Call& call, const Method& method, const Axis& a, const Operand& x) {

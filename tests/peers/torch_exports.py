@@ -18,7 +18,6 @@ import tempfile
 import warnings
 
 try:
-    import numpy as np
     import onnxruntime as ort
     import torch
     import torch.nn.functional as F
@@ -27,6 +26,7 @@ except ImportError as missing:
     sys.exit(0)
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "frontends"))
+import onnx_random_models
 from onnx_random import differs
 
 warnings.simplefilter("ignore")
@@ -42,18 +42,9 @@ class Module(torch.nn.Module):
         return self.function(*x)
 
 
-class Draw:
-    def __init__(self, seed):
-        self.random = np.random.default_rng(seed)
-
-    def one_of(self, *options):
-        return options[self.random.integers(len(options))]
-
-    def whole(self, low, high):
-        return int(self.random.integers(low, high + 1))
-
+class Draw(onnx_random_models.Draw):
     def floats(self, *shape, low=-2.0, high=2.0):
-        return torch.from_numpy(self.random.uniform(low, high, shape).astype(np.float32))
+        return torch.from_numpy(super().floats(shape, low, high))
 
 
 def interpolation(d):

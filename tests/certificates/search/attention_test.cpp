@@ -24,17 +24,12 @@
 namespace assay::search {
 namespace {
 
+using search_test::append;
 using search_test::make_case;
 using search_test::open;
 using search_test::output_row;
 using Setup = search_test::AscentSetup;
 constexpr std::size_t kInputs = search_test::kAscentInputs;
-
-NodeId append(Graph& graph, Op op, std::vector<NodeId> operands, const Attributes& attributes = NoAttributes{}) {
-  const auto node = graph.append(op, std::move(operands), attributes);
-  REQUIRE(node.ok());
-  return node.value();
-}
 
 // A dense layer of the inputs, as a tensor of that shape.
 NodeId projected(Graph& graph, NodeId x, const Shape& shape, std::mt19937_64& random) {

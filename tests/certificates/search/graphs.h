@@ -13,6 +13,12 @@
 
 namespace assay::search_test {
 
+inline NodeId append(Graph& graph, Op op, std::vector<NodeId> operands, const Attributes& attributes = NoAttributes{}) {
+  const auto node = graph.append(op, std::move(operands), attributes);
+  REQUIRE(node.ok());
+  return node.value();
+}
+
 inline NodeId dense(Graph& graph, NodeId x, std::size_t in, std::size_t out, const std::vector<float>& weight,
                     const std::vector<float>& bias) {
   const auto n = static_cast<std::int64_t>(in), m = static_cast<std::int64_t>(out);
@@ -20,16 +26,10 @@ inline NodeId dense(Graph& graph, NodeId x, std::size_t in, std::size_t out, con
   const NodeId b = graph.append_constant(Tensor::of_floats({m}, bias));
   GemmAttributes attributes;
   attributes.transpose_b = true;
-  const auto node = graph.append(Op::gemm, {x, w, b}, attributes);
-  REQUIRE(node.ok());
-  return node.value();
+  return append(graph, Op::gemm, {x, w, b}, attributes);
 }
 
-inline NodeId unary(Graph& graph, Op op, NodeId x) {
-  const auto node = graph.append(op, {x});
-  REQUIRE(node.ok());
-  return node.value();
-}
+inline NodeId unary(Graph& graph, Op op, NodeId x) { return append(graph, op, {x}); }
 
 // Layers of the given widths with `activation` between them; weights are multiples of 1/16 in [-1, 1].
 inline Graph random_network(const std::vector<std::size_t>& widths, std::uint64_t seed, Op activation = Op::relu) {

@@ -15,14 +15,9 @@
 namespace assay::search {
 namespace {
 
+using search_test::append;
 using search_test::make_case;
 using search_test::output_row;
-
-NodeId append(Graph& graph, Op op, std::vector<NodeId> operands, const Attributes& attributes = NoAttributes{}) {
-  const auto node = graph.append(op, std::move(operands), attributes);
-  REQUIRE(node.ok());
-  return node.value();
-}
 
 // max (min) of x and x^2, whose ranges on [0, 1] have the same middle, less x, behind a layer that mixes two inputs.
 Graph twins(std::mt19937_64& random, Op op) {

@@ -16,16 +16,11 @@
 namespace assay::search {
 namespace {
 
+using search_test::append;
 using search_test::open;
 using search_test::output_row;
 
 constexpr std::size_t kInputs = 3;
-
-NodeId append(Graph& graph, Op op, std::vector<NodeId> operands, const Attributes& attributes = NoAttributes{}) {
-  const auto node = graph.append(op, std::move(operands), attributes);
-  REQUIRE(node.ok());
-  return node.value();
-}
 
 // A dozen nodes that read earlier ones; the last two are the outputs. Of integers: sums and products.
 Graph random_graph(std::mt19937_64& random, bool whole) {

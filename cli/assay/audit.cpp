@@ -104,15 +104,6 @@ std::vector<GateCase> audit_regions(const Trace& trace, unsigned jobs, const ker
 
 namespace {
 
-// An op that ran alone along an axis is judged in a few passes over what was recorded, however long the axis is.
-double work_of_region(const Graph& graph) {
-  const Op op = graph.nodes.empty() ? Op::input : graph.nodes.back().op;
-  const bool goes_on = op == Op::softmax || op == Op::log_softmax || op == Op::log_sum_exp || op == Op::cumsum;
-  if (!goes_on || graph.nodes.size() != graph.inputs.size() + 1) return kernel::work_of(graph);
-  constexpr double kPasses = 8;
-  return kPasses * 2 * kernel::elements_of(graph);
-}
-
 // What judging a trace may take follows from its length: values inside of regions have any size.
 //
 //   elements of all nodes of a region   2^20 + 16 L, or if that is more one for each 128 bytes of --memory
@@ -135,7 +126,7 @@ Outcome<Done> check_cost(const Trace& trace, const std::string& path, std::uint6
                        std::string("allow more with ") + option};
     };
     const double elements = kernel::elements_of(trace.regions[r].graph);
-    work += work_of_region(trace.regions[r].graph);
+    work += kernel::work_of_region(trace.regions[r].graph);
     if (!(elements <= most_elements))
       return refuse_region("gate.memory", "elements inside of a region", most_elements, elements, "--memory");
     if (!(work <= most_work)) return refuse_region("gate.work", "terms and elements in all regions", most_work, work, "--budget");

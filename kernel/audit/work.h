@@ -8,6 +8,8 @@ namespace assay::kernel {
 
 // Terms of sums and products, pairs of elements that are compared, and elements, of all nodes together.
 [[nodiscard]] double work_of(const Graph& graph);
+// The same of a recorded region: an op that ran alone along an axis is judged in a few passes over what was recorded, however long the axis is.
+[[nodiscard]] double work_of_region(const Graph& graph);
 // Elements of all nodes that are no inputs.
 [[nodiscard]] double elements_of(const Graph& graph);
 

@@ -80,7 +80,7 @@ def _unexpected(result: _results.Result, expect: str) -> errors.Error:
     why = f"the answer is vacuous, since {result.vacuous_since}" if result.answer == expect else f"the answer is {result.answer}"
     advice = "mend the property, or allow it with allow_vacuous=True" if result.answer == expect else result.reason
     error = kind(f"{expect} was expected", where="verify", why=why, advice=advice, code="verify.expect")
-    error.result = result  # type: ignore[attr-defined]
+    error.__dict__["result"] = result
     return error
 
 

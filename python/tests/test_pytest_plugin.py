@@ -192,12 +192,12 @@ def test_what_a_waiver_prints_it_covers(run, functions, pytester):
 from kernels_and_functions import *
 def test_opaque():
     with assay.torch.record() as run:
-        torch.logdet(torch.eye(3, requires_grad=True) * 2).backward()
+        torch.lgamma(torch.ones(3, requires_grad=True) * 2).sum().backward()
     report = assay.torch.judge(run)
     assert report.passed and report.verdict == "passed with waivers", report.text
 def test_opaque_gate(assay_gate):
     with assay.torch.record() as run:
-        torch.logdet(torch.eye(3, requires_grad=True) * 2).backward()
+        torch.lgamma(torch.ones(3, requires_grad=True) * 2).sum().backward()
     assay_gate.check(assay.torch.judge(run))
 """
     run(calls).assert_outcomes(failed=2)

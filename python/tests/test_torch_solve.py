@@ -223,6 +223,15 @@ def test_gradients_that_are_no_derivatives_do_not_pass(name: str) -> None:
     assert run.opaque and not report.passed and not report.failed, summary(report)
 
 
+def test_without_elements_nothing_is_accused() -> None:
+    """A sum of no distances gives a gradient of zeros; a system without right sides has nothing to be judged."""
+    run, report = judged(lambda a, b: torch.cdist(a, b).sum() + b.square().sum(), drawn([(0, 3), (2, 3)]))
+    assert report.passed and not run.opaque, summary(report)
+    for function, shapes in ((la.solve, [(3, 3), (3, 0)]), (la.solve, [(0, 3, 3), (0, 3, 2)]), (la.det, [(0, 0)])):
+        _, report = judged(function, drawn(shapes))
+        assert not report.passed and not report.failed, summary(report)
+
+
 def test_what_a_hook_computes_beside_a_product_stays_opaque() -> None:
     a, b = drawn([(4, 4), (4, 2)])
     kept = []

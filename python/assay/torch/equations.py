@@ -21,7 +21,7 @@ from .values import Equation
 
 EQUATIONS: dict[str, Callable[..., list[Equation]]] = DISTANCES | SOLVED | FACTORS
 PRODUCTS: dict[str, Callable[..., list[Equation]]] = DISTANCE_PRODUCTS | SOLVED_PRODUCTS | FACTOR_PRODUCTS
-FAILURES = (Unknown, TypeError, IndexError, KeyError, ValueError, AssertionError, RuntimeError)
+FAILURES = (Unknown, AttributeError, TypeError, IndexError, KeyError, ValueError, AssertionError, RuntimeError)
 
 
 @dataclass

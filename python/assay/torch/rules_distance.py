@@ -70,6 +70,8 @@ def cdist(n: Nodes, a: Ref, b: Ref, p: float, mode: int | None) -> Ref:
 
 
 def cdist_backward(n: Nodes, g: Ref, a: Ref, b: Ref, p: float, size: Ref) -> Ref:
+    if not counted(a.shape) * counted(b.shape):  # a sum of nothing
+        return n.expand(n.constant(0.0, n.dtype), n.shape)
     found = pull(n, g, between(n, a, b), size, p)
     return n.reshape(n.reduce("reduce_sum", found, [found.rank - 2], False), n.shape)
 

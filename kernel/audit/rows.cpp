@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <numeric>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -113,8 +115,18 @@ class Narrowing {
     return kind.axis < shape.size() && shape[kind.axis] == rows_ * kind.each;
   }
 
-  // A shared node all of whose rows are the same, by its shape: a constant, an expansion along the axis, and what is computed of such.
+  // A shared node all of whose rows are the same, by its shape: a constant, an expansion along the axis, and what is computed of such. Each is
+  // cut once, and what lies deeper than that is refused.
   std::optional<NodeId> as_rows(NodeId id, const Kind& kind) {
+    constexpr std::size_t kDeepest = 200;
+    const auto [at, is_new] = cuts_.try_emplace({id, kind.axis, kind.each}, std::nullopt);
+    if (!is_new || depth_ == kDeepest) return at->second;
+    ++depth_;
+    at->second = newly_cut(id, kind);
+    --depth_;
+    return at->second;
+  }
+  std::optional<NodeId> newly_cut(NodeId id, const Kind& kind) {
     const Node& node = graph_.node(id);
     if (!fits(node.shape, kind)) return std::nullopt;
     Shape shape = node.shape;
@@ -313,8 +325,10 @@ class Narrowing {
 
   const Graph& graph_;
   std::int64_t rows_;
-  std::vector<Kind> kinds_;  // per node
-  std::vector<NodeId> ids_;  // in made_
+  std::vector<Kind> kinds_;                                                              // per node
+  std::vector<NodeId> ids_;                                                              // in made_
+  std::map<std::tuple<NodeId, std::size_t, std::int64_t>, std::optional<NodeId>> cuts_;  // by as_rows
+  std::size_t depth_ = 0;
   NodeId id_ = 0;
   Graph made_;
 };

@@ -190,3 +190,26 @@ TEST_CASE("quick judgements: a large region is judged between its recorded value
     CHECK(audit.value().failed_at[result] == std::vector{value.size() - 1});
   }
 }
+
+TEST_CASE("quick judgements: a large region is cut at its values, however many steps lie between them", "[audit][quick]") {
+  const std::int64_t n = 1 << 14;
+  Trace trace;
+  Region region;
+  region.model = float_model();
+  std::mt19937 random(7);
+  const Tensor x = Tensor::of_floats({n}, numbers(static_cast<std::size_t>(n), 0, random));
+  const NodeId in = region.graph.append_input(DType::float32, {n}, "x");
+  NodeId step = add(region.graph, Op::slice, {in}, SliceAttributes{{0}, {1}, {1}});
+  for (int i = 0; i < 100000; ++i) step = add(region.graph, Op::neg, {step});
+  region.graph.mark_output(add(region.graph, Op::add, {in, step}), "y");
+  const auto computed = evaluate<float>(region.graph, std::vector{lift<float>(x)});
+  REQUIRE(computed.ok());
+  const Tensor y = Tensor::of_floats({n}, computed.value()[region.graph.outputs[0]].values);
+  trace.tensors = {{"x", Trace::Origin::input, x}, {"y", Trace::Origin::result, y}};
+  region.operands = {0};
+  region.results = {1};
+  trace.regions = {region};
+  const auto audit = kernel::audit_region(trace, 0);
+  REQUIRE(audit.ok());
+  CHECK(audit.value().total().passed == static_cast<std::size_t>(n));
+}

@@ -216,3 +216,20 @@ TEST_CASE("a product that treats one row otherwise has no rows") {
   backward.outputs[0] = add(backward, Op::concat, {add(backward, Op::scale, {first}, ScaleAttributes{2}), others}, ConcatAttributes{0});
   CHECK_FALSE(kernel::one_row(forward, backward).has_value());
 }
+
+TEST_CASE("what all rows share is cut once, however often it is read, and not at any depth") {
+  for (const bool doubles : {true, false}) {
+    Graph forward;
+    const NodeId x = forward.append_input(DType::float32, {6, 5}, "x");
+    NodeId shared = forward.append_constant(Tensor::of_floats({6, 5}, std::vector<float>(30, 1)));
+    for (int i = 0; i < (doubles ? 60 : 100000); ++i)
+      shared = doubles ? add(forward, Op::add, {shared, shared}) : add(forward, Op::neg, {shared});
+    forward.mark_output(add(forward, Op::mul, {x, shared}), "y");
+    Graph backward;
+    backward.append_input(DType::float32, {6, 5}, "x");
+    backward.mark_output(backward.append_input(DType::float32, {6, 5}, "y_bar"), "x_bar");
+    const auto row = kernel::one_row(forward, backward);
+    CHECK(row.has_value() == doubles);
+    CHECK((!row || row->count == 30));
+  }
+}

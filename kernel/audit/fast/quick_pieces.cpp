@@ -24,8 +24,9 @@ class Cutting {
     std::vector<Piece> pieces;
     for (const NodeId output : region_.graph.outputs) {
       Piece& piece = pieces.emplace_back(Piece{{region_.name, {}, region_.model, {}, {}}, {}, *result_of(output)});
-      std::vector<std::optional<NodeId>> made(known_.size());
-      piece.region.graph.mark_output(add(output, true, piece, made), "y");
+      std::vector<NodeId> made(known_.size());
+      for (const NodeId id : needed(output)) made[id] = add(id, id == output, piece, made);
+      piece.region.graph.mark_output(made[output], "y");
     }
     return pieces;
   }
@@ -35,25 +36,38 @@ class Cutting {
     if (results_.empty()) results_.resize(known_.size());
     return results_[id];
   }
+  const Tensor* value_of(NodeId id) {
+    if (known_[id] != nullptr) return known_[id];
+    return result_of(id) != nullptr ? &result_of(id)->value : nullptr;
+  }
+  // What is read or computed for it, and itself, in the order of the graph.
+  std::vector<NodeId> needed(NodeId output) {
+    std::vector<bool> seen(known_.size(), false);
+    std::vector<NodeId> open = {output}, found;
+    while (!open.empty()) {
+      const NodeId id = open.back();
+      open.pop_back();
+      if (seen[id]) continue;
+      seen[id] = true;
+      found.push_back(id);
+      const std::vector<NodeId>& operands = region_.graph.node(id).operands;
+      if (id == output || value_of(id) == nullptr) open.insert(open.end(), operands.begin(), operands.end());
+    }
+    std::ranges::sort(found);
+    return found;
+  }
   // The node in the piece's graph: computed there, or read.
-  NodeId add(NodeId id, bool is_result, Piece& piece, std::vector<std::optional<NodeId>>& made) {
-    if (made[id]) return *made[id];
+  NodeId add(NodeId id, bool is_result, Piece& piece, const std::vector<NodeId>& made) {
     const Node& node = region_.graph.node(id);
-    const Tensor* value = is_result                  ? nullptr
-                          : known_[id] != nullptr    ? known_[id]
-                          : result_of(id) != nullptr ? &result_of(id)->value
-                                                     : nullptr;
-    if (value != nullptr) {
+    if (const Tensor* value = is_result ? nullptr : value_of(id)) {
       piece.operands.push_back(*value);
-      made[id] = piece.region.graph.append_input(node.dtype, node.shape, "x");
-      return *made[id];
+      return piece.region.graph.append_input(node.dtype, node.shape, "x");
     }
     std::vector<NodeId> operands;
-    for (const NodeId operand : node.operands) operands.push_back(add(operand, false, piece, made));
+    for (const NodeId operand : node.operands) operands.push_back(made[operand]);
     const auto added = piece.region.graph.append(node.op, std::move(operands), node.attributes);
     demand(added.ok(), "quick: ops of a valid graph fit its pieces");
-    made[id] = added.value();
-    return *made[id];
+    return added.value();
   }
 
   const Region& region_;

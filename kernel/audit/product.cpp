@@ -201,6 +201,12 @@ Outcome<ProductCheck::Reverse> ProductCheck::reverse_of(const Case& of, const Re
   return made;
 }
 
+// Refused, unless a tensor from elsewhere may be why: of such the composition knows nothing.
+Rejection ProductCheck::of_closed(const Case& one, Rejection why) {
+  if (!one.backward.is_closed) why.kind = Rejection::Kind::declined;
+  return why;
+}
+
 Outcome<Adjointness> ProductCheck::outcome_of(const Case& one, std::uint32_t r, const Trace::Vjp* vjp) {
   // What is large is judged by one row of it; where it has no rows, the recorded point may refute it at less cost.
   const bool is_large = elements_of(one.one.graph) + elements_of(one.backward.graph) > kManyElements;
@@ -208,7 +214,7 @@ Outcome<Adjointness> ProductCheck::outcome_of(const Case& one, std::uint32_t r, 
   const bool is_known = vjp != nullptr && !one.backward.as_value && composed(trace_.regions[r], *vjp) == one.operands;
   if (is_large && !row && is_known) {
     auto why = at_the_point(one, r, *vjp, Standing::refused);
-    if (why && why->kind == Rejection::Kind::rejected) return *std::move(why);
+    if (why && why->kind == Rejection::Kind::rejected) return of_closed(one, *std::move(why));
   }
   AdjointCase of_row{one.one.name, row ? row->forward : Graph{}, one.one.domains, {}};
   if (row) of_row.name += ", one of " + std::to_string(row->count) + " rows";
@@ -221,10 +227,7 @@ Outcome<Adjointness> ProductCheck::outcome_of(const Case& one, std::uint32_t r, 
     auto why = at_the_point(one, r, *vjp, outcome ? Standing::proved : Standing::open, row ? &*row : nullptr);
     if (why && (outcome || why->kind == Rejection::Kind::rejected)) return *std::move(why);
   }
-  if (outcome || one.backward.is_closed || outcome.rejection().kind != Rejection::Kind::rejected) return outcome;
-  Rejection why = outcome.rejection();  // perhaps because of a tensor from elsewhere, of which the composition knows nothing
-  why.kind = Rejection::Kind::declined;
-  return why;
+  return is_rejected ? of_closed(one, outcome.rejection()) : std::move(outcome);
 }
 
 // The cotangent is also a value of the forward pass: a seed that the forward pass reads. Where the product reads that tensor, it may mean

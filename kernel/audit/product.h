@@ -46,6 +46,7 @@ class ProductCheck {
   [[nodiscard]] Outcome<Reverse> reverse_of(const Case& of, const Region& region, TraceTensorId result, const Trace::Vjp* vjp,
                                             const Pairs& pairs, bool is_value) const;
   [[nodiscard]] Outcome<Adjointness> outcome_of(const Case& one, std::uint32_t r, const Trace::Vjp* vjp);
+  [[nodiscard]] static Rejection of_closed(const Case& one, Rejection why);
   [[nodiscard]] Outcome<Adjointness> with_reads(const Case& one, std::uint32_t r, const Trace::Vjp& vjp, Outcome<Adjointness> outcome);
   [[nodiscard]] std::optional<Rejection> at_the_point(const Case& one, std::uint32_t r, const Trace::Vjp& vjp,
                                                       RecordedProduct::Standing standing, const OneRow* row = nullptr);

@@ -255,3 +255,33 @@ TEST_CASE("point: a cotangent that overflows in 16 bits is what is stored of it,
   for (const std::size_t id : {2, 3}) trace.tensors[id].storage = ExecutionModel::Storage::binary16;
   CHECK(verdict(trace) == "(gradient.value)");
 }
+
+TEST_CASE("point: a product that reads a tensor from elsewhere is undecided, however large it is", "[gradients]") {
+  // x = w^2 in float32 and y = x^2; the product 2 w^2 y_bar reads w, which says the same of the real numbers.
+  for (const std::int64_t length : {3, 70000}) {
+    std::vector<float> w, x, y, x_bar;
+    for (std::int64_t i = 0; i < length; ++i) {
+      w.push_back(0.5F + 0.001F * static_cast<float>(i % 997));
+      x.push_back(w.back() * w.back());
+      y.push_back(x.back() * x.back());
+      x_bar.push_back(2 * x.back());
+    }
+    Builder b{{}, length};
+    const NodeId from = b.input("w"), y_bar = b.input("y_bar");
+    const NodeId twice = b.apply(Op::scale, {b.apply(Op::mul, {from, from})}, ScaleAttributes{2});
+    const Graph product = b.with_output(b.apply(Op::mul, {twice, y_bar}));
+    Trace trace;
+    trace.tensors = {{"w", Trace::Origin::input, vector_of(w)},
+                     {"x", Trace::Origin::result, vector_of(x)},
+                     {"y", Trace::Origin::result, vector_of(y)},
+                     {"y_bar", Trace::Origin::input, vector_of(std::vector<float>(w.size(), 1))},
+                     {"x_bar", Trace::Origin::result, vector_of(x_bar)}};
+    trace.regions = {{"x", square(length), float_model(), {0}, {1}},
+                     {"y", square(length), float_model(), {1}, {2}},
+                     {"product", product, float_model(), {0, 3}, {4}}};
+    trace.outputs = {2, 4};
+    trace.vjps = {{1, 0, 3, {{0, 4}}}};
+    trace.gradients = {{2, 3, {{1, 4}}}};
+    CHECK(verdict(trace) == (length == 3 ? "(gradient.product)" : "(gradient.value)"));
+  }
+}

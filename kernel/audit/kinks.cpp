@@ -3,7 +3,8 @@
 // Claim. Let y = f(x) be recorded with x at a kink of f, and y_bar and x_bar with it. For each element i of x whose derivative is a set,
 //   K1  x_bar[i] is a float that some row-wise choice J of the Clarke derivative can give: it lies in the contract of the product of the
 //       set and y_bar;
-//   K2  of an extremum, the weights of all elements that tie for y[j] sum to 1: the sum of their x_bar is y_bar[j], but for roundings.
+//   K2  of an extremum, the weights of all elements that tie for y[j] sum to 1: the sum of their x_bar is y_bar[j], but for roundings. Of a
+//       negated element its negative counts, and of the terms of a sum, which share a weight, the first.
 //
 // Which regions. A region is judged if it is one choice alone (is_choice below), or a chain of sums, differences, negations and choices
 // (is_chained) without broadcasting, in which each value is read once. Then x_bar[i] is one product of a weight with one element of y_bar
@@ -15,7 +16,8 @@
 // Which elements. The kinks are exact, and no distance to one is compared: over Interval at the recorded point, with y_bar = 1, a
 // derivative off kinks is a point (0, 1, -1, a slope, sums of these), at a kink a set. Elements whose set is not finite (y_bar infinite)
 // are left out. Where two elements of y share a candidate K2 and conventions are left out (rows): which of the two it served is not
-// recorded. So is it where a constant may tie.
+// recorded. Where something may tie that no element has the weight of, a constant or a choice that is flat or at a kink there, K2 asks for a sum of
+// at most 1.
 #include "kernel/audit/kinks.h"
 
 #include <algorithm>
@@ -191,14 +193,59 @@ class KinkCheck {
     std::map<std::size_t, std::vector<At>> found;
     for (const Array<Interval>& weights : weights_) {
       for (const Interval& weight : weights.values) {
-        if (weight.is_undefined() || weight.hi() > 1) return {};
+        if (weight.is_undefined() || weight.hi() > 1 || (weight.hi() <= 0 && weight.lo() < -1)) return {};
       }
     }
     std::vector<double> numbers(y_bar().size());
     std::iota(numbers.begin(), numbers.end(), 1.0);
     const auto numbered = results(numbers);
     if (!numbered) return {};
-    for (const At& at : kinks_) found[static_cast<std::size_t>((*numbered)[at.claim].values[at.element].hi()) - 1].push_back(at);
+    for (const At& at : kinks_) {
+      const Interval& number = (*numbered)[at.claim].values[at.element];  // a multiple of it where the element is negated
+      found[static_cast<std::size_t>(number.hi() > 0 ? number.hi() : -number.lo()) - 1].push_back(at);
+    }
+    return found;
+  }
+
+  // Whether the weights of the elements behind each node sum to 1 at y[j]: `nodes` are enclosures.
+  [[nodiscard]] bool is_whole(const Intervals& nodes, std::size_t j) const {
+    const Graph& graph = region_.graph;
+    std::vector<bool> whole(graph.nodes.size(), false);
+    for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+      const Node& node = graph.node(id);
+      const auto value = [&](NodeId of) { return nodes[of].values[place_in(graph.node(of).shape, node.shape, j)]; };
+      const auto loses = [&](NodeId of) {
+        const Interval x = value(of), y = value(id);
+        return x.lo() <= y.hi() && y.lo() <= x.hi() && !whole[of];
+      };
+      if (is_leaf(node.op)) {
+        whole[id] = node.op == Op::input;
+      } else if (is_linear(node.op)) {
+        whole[id] = whole[first_term(node)];
+      } else if (node.op == Op::min || node.op == Op::max) {
+        whole[id] = std::ranges::none_of(node.operands, loses);
+      } else if (is_extremum(node.op)) {
+        whole[id] = whole[node.operands[0]];
+      } else {
+        const Interval x = value(node.operands[0]), y = value(id);  // off its kinks, and not flat
+        const bool moves = x.lo() > 0 || (node.op == Op::abs && x.hi() < 0);
+        const auto* clip = std::get_if<ClipAttributes>(&node.attributes);
+        whole[id] = whole[node.operands[0]] && (clip != nullptr ? y.lo() > clip->lo && y.hi() < clip->hi : moves);
+      }
+    }
+    return whole.back();
+  }
+  [[nodiscard]] NodeId first_term(const Node& node) const {
+    const auto is_constant = [&](NodeId id) { return region_.graph.node(id).op == Op::constant; };
+    return node.operands.size() > 1 && is_constant(node.operands[0]) ? node.operands[1] : node.operands[0];
+  }
+  // Per node, whether its elements count in K2.
+  [[nodiscard]] std::vector<bool> counted() const {
+    std::vector<bool> found(region_.graph.nodes.size(), true);
+    for (NodeId id = static_cast<NodeId>(found.size()); id-- > 0;) {
+      const Node& node = region_.graph.node(id);
+      for (const NodeId operand : node.operands) found[operand] = found[id] && (!is_linear(node.op) || operand == first_term(node));
+    }
     return found;
   }
 
@@ -206,11 +253,12 @@ class KinkCheck {
   [[nodiscard]] std::optional<Rejection> judge_rows() const {
     std::size_t real = 0;
     for (const TraceTensorId id : region_.operands) real += is_float(trace_.tensors[id].value.dtype()) ? 1 : 0;
-    const auto has_constant = [&](const Node& node) {
-      return is_choice(node.op) && std::ranges::any_of(node.operands, [&](NodeId id) { return region_.graph.node(id).op == Op::constant; });
-    };
-    const bool shares = std::ranges::any_of(region_.graph.nodes, has_constant);
-    if (vjp_.cotangents.size() != real || shares) return std::nullopt;  // others may have got their share
+    if (vjp_.cotangents.size() != real) return std::nullopt;  // others may have got their share
+    Intervals arguments;
+    for (const TraceTensorId id : region_.operands) arguments.push_back(enclosed(trace_.tensors[id].value));
+    const auto nodes = evaluate<Interval>(region_.graph, arguments);
+    if (!nodes) return std::nullopt;
+    const std::vector<bool> counts = counted();
     const auto format = contracts::format_of(y_bar().dtype());
     const executions::Precision precision = executions::precision_of(shortest());
     const double u = std::fmax(contracts::unit_roundoff(format), format == contracts::Format::binary32 ? precision.unit : 0);
@@ -220,13 +268,19 @@ class KinkCheck {
       const double expected = y_bar().as_double(j);
       if (!std::isfinite(expected)) continue;
       Interval sum;
-      for (const At& at : elements) sum += Interval(value(at));
+      for (const At& at : elements) {
+        if (!counts[region_.graph.inputs[vjp_.cotangents[at.claim].first]]) continue;
+        sum += Interval(weights_[at.claim].values[at.element].lo() < 0 ? -value(at) : value(at));
+      }
       const double most = add_up(mul_up(gamma, std::fabs(expected)), mul_up(kRoundings * static_cast<double>(elements.size()), least));
-      if (sum.lo() <= add_up(expected, most) && sum.hi() >= sub_down(expected, most)) continue;
-      return broken(
-          elements[0],
-          "weights of " + std::to_string(elements.size()) + " tied elements whose sum is 1: cotangents that sum to " + text(expected),
-          "a sum of " + text(sum.lo()));
+      const bool whole = is_whole(nodes.value(), j);
+      if (whole ? sum.lo() <= add_up(expected, most) && sum.hi() >= sub_down(expected, most)
+                : abs(sum).lo() <= add_up(std::fabs(expected), most))
+        continue;
+      return broken(elements[0],
+                    "weights of " + std::to_string(elements.size()) + " tied elements whose sum is " + (whole ? "" : "at most ") +
+                        "1: cotangents that sum to " + text(expected),
+                    "a sum of " + text(sum.lo()));
     }
     return std::nullopt;
   }

@@ -145,6 +145,79 @@ TEST_CASE("kinks: weights of tied elements sum to 1", "[gradients]") {
   breaks_convention(pool, {{0, 4, 0, 9, 0, 0, 0, 0}});
 }
 
+namespace {
+
+using Build = NodeId (*)(Graph&, const std::vector<NodeId>&);
+
+NodeId added(Graph& graph, Op op, std::vector<NodeId> operands) { return graph.append(op, std::move(operands)).value(); }
+NodeId zero(Graph& graph) { return graph.append_constant(Tensor::of_floats({1}, std::vector<float>{0})); }
+
+// A region of several ops on numbers, with these cotangents of a cotangent of 1.
+std::string code_of(Build build, const std::vector<float>& x, const std::vector<float>& x_bar) {
+  Case one{Op::max, NoAttributes{}, std::vector<Shape>(x.size(), Shape{1}), {}, {1}};
+  std::vector<std::vector<float>> bars;
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    one.x.push_back({x[k]});
+    bars.push_back({x_bar[k]});
+  }
+  Trace trace = recorded(one, bars);
+  Graph graph;
+  std::vector<NodeId> inputs;
+  std::vector<Array<float>> values;
+  std::vector<std::size_t> positions;
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    inputs.push_back(graph.append_input(DType::float32, {1}, "x"));
+    values.push_back({{1}, {x[k]}});
+    positions.push_back(k);
+  }
+  graph.mark_output(build(graph, inputs), "y");
+  trace.tensors[trace.regions[0].results[0]].value =
+      Tensor::of_floats({1}, evaluate<float>(graph, values).value()[graph.outputs[0]].values);
+  trace.regions[1].graph = differentiate(graph, 0, positions).value();
+  trace.regions[0].graph = std::move(graph);
+  return verdict(trace).code;
+}
+
+}  // namespace
+
+TEST_CASE("kinks: weights sum to 1 in regions of several choices, and to less where something else may tie", "[gradients]") {
+  const Build largest = [](Graph& g, const std::vector<NodeId>& x) {
+    return added(g, Op::max, {added(g, Op::max, {x[0], x[1]}), zero(g)});
+  };
+  for (const float at : {5.0F, 0.0F}) {  // the constant does not tie, or does
+    const std::string lost = at == 0 ? "" : "gradient.kink";
+    CHECK(code_of(largest, {at, at}, {0.5F, 0.5F}).empty());
+    CHECK(code_of(largest, {at, at}, {0.25F, 0.25F}) == lost);
+    CHECK(code_of(largest, {at, at}, {0, 0}) == lost);
+    CHECK(code_of(largest, {at, at}, {1, 1}) == "gradient.kink");
+  }
+  CHECK(code_of(largest, {0, -1}, {0.5F, 0}).empty());
+
+  const Build negated = [](Graph& g, const std::vector<NodeId>& x) {
+    return added(g, Op::max, {added(g, Op::neg, {x[0]}), added(g, Op::neg, {x[1]})});
+  };
+  CHECK(code_of(negated, {5, 5}, {-0.5F, -0.5F}).empty());
+  CHECK(code_of(negated, {5, 5}, {-1, 0}).empty());
+  CHECK(code_of(negated, {5, 5}, {-1, -1}) == "gradient.kink");
+  CHECK(code_of(negated, {5, 5}, {0, 0}) == "gradient.kink");
+
+  const Build difference = [](Graph& g, const std::vector<NodeId>& x) {  // its terms share a weight
+    return added(g, Op::max, {added(g, Op::sub, {x[0], x[1]}), x[2]});
+  };
+  CHECK(code_of(difference, {8, 3, 5}, {0.5F, -0.5F, 0.5F}).empty());
+  CHECK(code_of(difference, {8, 3, 5}, {1, -1, 0}).empty());
+  CHECK(code_of(difference, {8, 3, 5}, {1, -1, 1}) == "gradient.kink");
+
+  const Build bent = [](Graph& g, const std::vector<NodeId>& x) {
+    return added(g, Op::max, {added(g, Op::relu, {x[0]}), added(g, Op::relu, {x[1]})});
+  };
+  CHECK(code_of(bent, {0, 0}, {0, 0}).empty());
+  CHECK(code_of(bent, {-1, 0}, {0, 0}).empty());
+  CHECK(code_of(bent, {0, 0}, {1, 1}) == "gradient.kink");
+  CHECK(code_of(bent, {2, 2}, {0.5F, 0.5F}).empty());
+  CHECK(code_of(bent, {2, 2}, {0.25F, 0.25F}) == "gradient.kink");
+}
+
 TEST_CASE("kinks: a constant and an operand without a cotangent count among those that tie", "[gradients]") {
   const Case pair{Op::max, NoAttributes{}, {{2}, {1}}, {{0, 3}, {0}}, {6, 6}};
   for (const bool is_constant : {false, true}) {

@@ -210,3 +210,27 @@ def test_large_functions_are_decided(fault: str, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(GradcheckError) as found:
         gradcheck(Norm.apply, shapes)
     assert found.value.failed, str(found.value)
+
+
+def test_large_functions_run_a_few_times_at_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cotangents of all sizes are tried at the first few rows, if the function does the same there."""
+    from assay import _linearity
+
+    class Clipped(Norm):
+        @staticmethod
+        def backward(ctx, g):  # type: ignore[no-untyped-def, override]
+            return Norm.backward(ctx, torch.where(g > 2.0**20, torch.ones_like(g), g))
+
+    monkeypatch.setattr(_linearity, "MANY", 2**10)
+    rows: list[int] = []
+
+    def function(*args):  # type: ignore[no-untyped-def]
+        rows.append(args[0].shape[0])
+        return Norm.apply(*args)
+
+    shapes = [(64, 32), (32,), (32,)]
+    assert gradcheck(function, shapes)
+    assert rows.count(64) < 6 < len(rows)
+    with pytest.raises(GradcheckError) as found:
+        gradcheck(Clipped.apply, shapes)
+    assert found.value.failed, str(found.value)

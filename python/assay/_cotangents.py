@@ -18,7 +18,8 @@ class Cotangents:
 
     `ends`: which of the function's results have one; None: all. `is_inner`: those of results of torch.autograd.Functions, not of the function's.
     `wanted`: which of the tensors with gradients ask for one. `end` and `seed`: what is made of a result, and of its cotangent, so that the
-    same cotangent reaches the result in another layout. `has_zeros`: some elements are 0.
+    same cotangent reaches the result in another layout. `has_zeros`: some elements are 0. `accumulates`: of a backward() that adds
+    to gradients, with hooks that run then alone.
     """
 
     what: str = ""
@@ -30,6 +31,7 @@ class Cotangents:
     end: Change | None = field(default=None, compare=False)
     seed: Change = field(default=lambda g: g, compare=False)
     has_zeros: bool = False
+    accumulates: bool = False
 
     def nearly(self) -> "Cotangents":
         """The same, but what is 0 is not quite."""
@@ -92,7 +94,7 @@ def padded(y: torch.Tensor) -> torch.Tensor:
 
 
 def times(k: float) -> str:
-    return f"{2.0 ** k if abs(k) < 1000 else float('inf'):.3g} times random ones"
+    return f"{2.0 ** k:.3g} times random ones" if k else "that are random"
 
 
 @dataclass(frozen=True)
@@ -163,13 +165,14 @@ def differs(base: Sequence[torch.Tensor | None], found: Sequence[torch.Tensor | 
 STATIC = (("that are positive", torch.abs), ("that are negative", lambda g: -g.abs()), ("of which each has a size of its own", mixed),
           ("that are all equal", lambda g: torch.ones_like(g) * g.flatten()[0]))
 ZEROS = (("that are 0 in half of their elements", half), ("all of which but one are 0", single), ("that are 0", torch.zeros_like))
+MANY = 8  # decisions from which on cotangents of all sizes come first
 # The same numbers, once as one number in memory.
 SAME = (Cotangents("that are 1", torch.ones_like),
         Cotangents("that are 1, as one number that is expanded", torch.ones_like, end=torch.sum, seed=lambda g: torch.ones((), dtype=g.dtype)))
 
 
-def reaching(decisions: Callable[[], list[Branch]], kinds: set[torch.dtype], second: bool) -> Iterator[Cotangents]:
-    """Cotangents that may lie on sides of decisions on which none lay."""
+def towards(decisions: Callable[[], list[Branch]]) -> Iterator[Cotangents]:
+    """Cotangents at a threshold, or scaled towards it."""
     for one in decisions():
         if one.threshold is not None and one.missing != [EQUAL]:
             for factor in factors(one):
@@ -177,6 +180,13 @@ def reaching(decisions: Callable[[], list[Branch]], kinds: set[torch.dtype], sec
         elif one.threshold is not None and one.threshold:
             value = one.threshold
             yield Cotangents(f"that are {value:.6g} in half of their elements", set_to(value))
+
+
+def reaching(decisions: Callable[[], list[Branch]], kinds: set[torch.dtype], second: bool) -> Iterator[Cotangents]:
+    """Cotangents that may lie on sides of decisions on which none lay."""
+    is_many = len(decisions()) > MANY
+    if not is_many:
+        yield from towards(decisions)
     for what, change in STATIC:
         yield Cotangents(what, change)
     yield Cotangents("that are negated", scaled(0, True))
@@ -189,10 +199,12 @@ def reaching(decisions: Callable[[], list[Branch]], kinds: set[torch.dtype], sec
     if second:
         for what, change in STATIC:
             yield Cotangents("of the second pass " + what, second=change)
+    if is_many:
+        yield from towards(decisions)
     for what, change in ZEROS:  # at last: they say nothing of small ones
         yield Cotangents(what, change, has_zeros=True)
         if second:
             yield Cotangents("of the second pass " + what, second=change, has_zeros=True)
 
 
-__all__ = ["Cotangents", "Probe", "differs", "families", "reaching"]
+__all__ = ["Cotangents", "Probe", "differs", "families", "reaching", "scaled", "times"]

@@ -88,6 +88,13 @@ def reaching(inputs: Any, given: Sequence[Any], branch: Branch, is_at: Callable[
             break
 
 
+def wide(inputs: Any, given: Sequence[Any]) -> Iterator[list[Any]]:
+    """What was drawn at other scales, all of it or a half: each reaches many thresholds at once."""
+    for k in (2, 4, -3, 7, -6, 10, -10, 14, 20, -20):
+        for is_half, sign in ((False, 1), (False, -1), (True, 1)):
+            yield scaled(inputs, given, sign * 2.0**k, is_half, False, False)
+
+
 def scaled(inputs: Any, given: Sequence[Any], factor: float, is_half: bool, by_rows: bool, is_rounded: bool) -> list[Any]:
     """What was drawn times a factor, or a random half of its elements, or of its rows."""
     fresh = list(given)
@@ -101,4 +108,4 @@ def scaled(inputs: Any, given: Sequence[Any], factor: float, is_half: bool, by_r
     return fresh
 
 
-__all__ = ["ABOVE", "BELOW", "DRAWS", "MOVES", "States", "factors", "is_shape", "listed", "moved", "reaching", "tensors_of"]
+__all__ = ["ABOVE", "BELOW", "DRAWS", "MOVES", "States", "factors", "is_shape", "listed", "moved", "reaching", "tensors_of", "wide"]

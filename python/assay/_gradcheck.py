@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 import warnings
 from dataclasses import dataclass, field
 from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ from torch.autograd import forward_ad
 
 from . import _arguments
 from ._cotangents import Cotangents
-from ._draws import DRAWS, MOVES, States, is_shape, listed, moved, reaching, tensors_of
+from ._draws import DRAWS, MOVES, States, is_shape, listed, moved, reaching, tensors_of, wide
 from ._linearity import Linearity, locate, unjudged
 from .errors import Rejected, UsageError, wrong
 from .torch import Recorder, Refused, Report, record
@@ -47,6 +48,8 @@ class GradcheckWarning(UserWarning):
 
 __tracebackhide__ = True  # pytest shows the caller's line
 MOST_JUDGED = 8  # draws whose gradients are judged beside the first, to reach branches
+MOST_TRIED, SECONDS, MANY = 256, 60.0, 8  # runs, and time, to find them; branches from which on wide draws come first
+MOST_TOLD = 20  # sides that have a finding of their own
 # What torch.autograd.gradcheck and gradgradcheck take for their differences; it means nothing here.
 OF_DIFFERENCES = {"eps", "atol", "rtol", "nondet_tol", "check_undefined_grad", "check_grad_dtypes", "check_batched_grad", "check_batched_forward_grad",
                   "check_backward_ad", "fast_mode", "masked", "gen_non_contig_grad_outputs", "check_fwd_over_rev", "check_rev_over_rev"}
@@ -158,6 +161,9 @@ class Trials:
         ends = self.ends(inputs, run, how)
         drawn = [how.seed(how.change(torch.randn(real_of(y).shape, dtype=real_of(y).dtype))).requires_grad_(self.second) for y in ends]
         ends = [real_of(y) if how.end is None else how.end(real_of(y)) for y in ends]
+        if how.accumulates:
+            torch.autograd.backward(ends, drawn, inputs=known)  # type: ignore[arg-type]
+            return [one.grad for one in known], []
         wanted = list(known)
         if self.second:
             wanted += [run.input(f"cotangent {i}", one) if isinstance(run, Recorder) else one for i, one in enumerate(drawn)]
@@ -182,16 +188,30 @@ class Trials:
     def leaves(given: Sequence[Any]) -> list[Any]:
         return [one if not isinstance(one, torch.Tensor) or one.is_leaf else one.detach().requires_grad_(one.requires_grad) for one in given]
 
+    @contextlib.contextmanager
+    def kept_gradients(self, inputs: Sequence[Any], how: Cotangents) -> Iterator[None]:
+        """Tensors and their gradients are left as they were, whatever a backward pass and its hooks do."""
+        known = [(one, one.detach().clone(), one.grad) for one in self.asking(inputs) if one.is_leaf] if how.accumulates else []
+        for one, _, _ in known:
+            one.grad = None
+        try:
+            yield
+        finally:
+            for one, before, grad in known:
+                one.grad = grad
+                if not torch.equal(one, before):
+                    one.data.copy_(before)
+
     def unrecorded(self, given: Sequence[Any], how: Cotangents) -> tuple[list[Any], list[Any]]:
         """The gradients, and those of the second pass, as PyTorch gives them."""
-        with Results() if how.is_inner else contextlib.nullcontext() as results:
+        with Results() if how.is_inner else contextlib.nullcontext() as results, self.kept_gradients(given, how):
             return self.differentiated(self.leaves(given), results, how)
 
     def recorded(self, given: Sequence[Any], moved: dict[int, str] | None, how: Cotangents = Cotangents()) -> Recorder:
         """The same, recorded."""
         inputs = self.leaves(given)
         self.asking(inputs)
-        with record(self.names(given), kinks=self.kinks) as run:
+        with self.kept_gradients(given, how), record(self.names(given), kinks=self.kinks) as run:
             run.moved, run.keeps_ends = moved, how.is_inner
             self.differentiated(inputs, run, how)
         if self.second:  # what a Function saved of its own is not meant to stop a second derivative
@@ -262,26 +282,46 @@ class Trials:
         return [(key, one) for key, one in self.keyed(self.last) if not one.is_of_cotangent and not set(one.wanted) <= self.seen.get(key, set())] if self.last is not None else []
 
     def explore(self, inputs: Any, given: Sequence[Any], report: Report) -> Report:
-        """Draws again for each side of a branch that was not reached: the first report that fails, else one that passes."""
-        tried, base = 0, self.last
-        for key, branch in self.open_branches():
-            def is_at(fresh: Sequence[Any], key: tuple[int, str] = key, whole: bool = branch.is_backward) -> Branch | None:
-                try:
-                    return dict(self.keyed(self.recorded(fresh, {}) if whole else self.alone(fresh))).get(key)
-                except Exception:  # of the function's own: it may not take such inputs
-                    return None
-            for fresh in reaching(inputs, given, branch, is_at):
-                if tried == MOST_JUDGED or set(branch.wanted) <= self.seen.get(key, set()):
-                    break
-                tried += 1
-                with contextlib.suppress(UsageError, Refused):
-                    found = self.judged(fresh)
-                    if found.failed:
-                        return found
-                    if found.passed and not report.passed:
-                        report, base = found, self.last
-        self.last = base
+        """Draws again for each side of a branch that was not reached: the first report that fails, else one that passes. It ends after so many runs
+        and so much time: what is left is told."""
+        base = self.last
+        for tried, fresh in enumerate(self.fresh(inputs, given)):
+            with contextlib.suppress(UsageError, Refused):
+                found = self.judged(fresh)
+                if found.failed:
+                    return found
+                if found.passed and not report.passed:
+                    report, base = found, self.last
+            self.last = base
+            if tried + 1 == MOST_JUDGED:
+                break
         return report
+
+    def fresh(self, inputs: Any, given: Sequence[Any]) -> Iterator[list[Any]]:
+        """Inputs that lie on sides of branches on which none lay. Each is judged before the next one is looked for."""
+        left, end = MOST_TRIED, time.monotonic() + SECONDS
+
+        def sides(one: Sequence[Any], whole: bool) -> dict[tuple[int, str], Branch]:
+            nonlocal left
+            left -= 1
+            if left < 0 or time.monotonic() > end:
+                return {}
+            try:
+                return dict(self.keyed(self.recorded(one, {}) if whole else self.alone(one)))
+            except Exception:  # of the function's own: it may not take such inputs
+                return {}
+        known = self.open_branches()
+        for one in wide(inputs, given) if len(known) > MANY else []:  # first what reaches many at once
+            at = sides(one, any(branch.is_backward for _, branch in known))
+            if any(key in at and (at[key].sides & set(branch.wanted)) - self.seen.get(key, set()) for key, branch in known):
+                yield one
+        for key, branch in known:
+            def is_at(one: Sequence[Any], key: tuple[int, str] = key, whole: bool = branch.is_backward) -> Branch | None:
+                return sides(one, whole).get(key)
+            for one in reaching(inputs, given, branch, is_at) if not set(branch.wanted) <= self.seen.get(key, set()) else []:
+                yield one
+                if set(branch.wanted) <= self.seen.get(key, set()):
+                    break
 
     def tell_unreached(self, report: Report, is_drawn: bool, is_allowed: bool) -> None:
         """Which sides no input reached. Of a Function's own nothing tells what its backward does there: that is undecided, unless it is allowed."""
@@ -290,12 +330,16 @@ class Trials:
         unsure = [f"{one.name}, {side} it" for one, side in left if side != EQUAL and self.last.in_own(one)]
         report.tell("unreached", [f"{one.name}, {side} it" for one, side in left if side != EQUAL] if is_drawn else unsure)
         report.tell("unreached", decided := unjudged(self))
-        for what in [] if is_allowed else decided:
+        for what in [] if is_allowed else shortened(decided):
             report.add("gradient.unreached", what, f"nothing tells whether the backward is linear in its cotangent: {what}. A product needs no decision "
                        "by it; allow_unreached=True accepts it")
-        for what in [] if is_allowed else unsure:
+        for what in [] if is_allowed else shortened(unsure):
             report.add("gradient.unreached", what, f"no input lay where the Function takes another branch ({what}), so its backward was not judged there; "
                        f"give {'shapes of more elements' if is_drawn else 'shapes, which are drawn on both sides'}, or inputs that lie there; allow_unreached=True accepts it")
+
+
+def shortened(names: list[str]) -> list[str]:
+    return names if len(names) <= MOST_TOLD else [*names[:MOST_TOLD], f"and {len(names) - MOST_TOLD} more"]
 
 
 def is_dead(report: Report) -> bool:

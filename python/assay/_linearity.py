@@ -13,12 +13,13 @@ from typing import Any, Sequence
 
 import torch
 
-from ._cotangents import Cotangents, Probe, differs, families, reaching
+from ._cotangents import Cotangents, Probe, differs, families, reaching, scaled, times
 from ._draws import States
 from .errors import UsageError
 from .torch import Recorder, Refused, Report
 from .torch.branches import Branch
 from .torch.gates import judged
+from .torch.outside import TORCH
 
 MOST_JUDGED, MOST_ALIKE, MOST_POINTS, MOST_ENDS, MOST_SUBSETS = 48, 3, 3, 8, 8
 LARGE = 2.0**-6  # a difference that is no rounding
@@ -43,6 +44,7 @@ class Linearity:
         before = States()
         with contextlib.suppress(Ended):
             last, points = self.trials.last, self.smaller(self.trials.points[:MOST_POINTS])
+            self.compare_accumulated(points[0])
             is_bent = bool(self.trials.decisions or self.trials.bent)
             for point in points if last.own or is_bent else []:
                 for is_inner in (False, True) if last.own and is_bent else (False,):
@@ -98,6 +100,16 @@ class Linearity:
                     self.judge(point, probe.cotangents, start)
                     if probe.kind and self.differs(known, found, probe, LARGE):  # and the gate finds nothing
                         self.trials.no_multiple.append(f"gradients at cotangents {probe.cotangents.what} are no multiple of others")
+
+    def compare_accumulated(self, point: Sequence[Any]) -> None:
+        """Gradients that a backward() accumulates: hooks run there that torch.autograd.grad leaves out. Those of a node cannot be listed."""
+        start = States()
+        is_hooked = any(getattr(one, "_post_accumulate_grad_hooks", None) for one in self.trials.asking(point))
+        for k in () if self.trials.second else (0, 30, -30, 100, -100):
+            how = Cotangents(times(k), scaled(k), accumulates=True)
+            base, found = self.answers(point, replace(how, accumulates=False), start), self.answers(point, how, start)
+            if base is not None and found is not None and (differs(base[0], found[0], [1.0] * len(base[0])) or is_hooked and k == 0):
+                self.judge(point, how, start)
 
     def compare_subsets(self, point: Sequence[Any]) -> None:
         """Gradients where some of the tensors alone ask for one."""
@@ -171,7 +183,7 @@ class Linearity:
         if found.failed and not is_right:
             places = list(dict.fromkeys([f"{one.name}, {one.place}" for one in run.branches if one.is_of_cotangent] + run.bent))
             decides = f"; it decides by its cotangent ({'; '.join(places[:2])})" if places else ""
-            found.remark(f"shown by cotangents {how.what}{' of results of Functions' if how.is_inner else ''}{decides}")
+            found.remark(f"shown by cotangents {how.what}{' of results of Functions' if how.is_inner else ''}{' of a backward() that accumulates' if how.accumulates else ''}{decides}")
             self.report, self.trials.last = found, run
             raise Ended
 
@@ -246,7 +258,7 @@ def locate(report: Report, run: Recorder | None) -> None:
     case = next((one["case"] for one in report.findings if one["kind"] == "fail"), "") if run is not None else ""
     named = re.search(r"\(([^()]*)\)", case)
     name = named[1].rpartition(".")[2] if named else ""
-    if run is not None and name in run.places and run.places[name][0]:
+    if run is not None and name in run.places and run.places[name][0] and not run.places[name][0].startswith(TORCH):
         path, line = run.places[name]
         report.remark(f"the backward of {name} stands at {path.rpartition('/')[2]}:{line}")
 

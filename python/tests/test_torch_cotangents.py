@@ -95,3 +95,27 @@ def test_modules_are_not_looked_at() -> None:
         warnings.simplefilter("error")
         assert gradcheck(torch.nn.functional.normalize, [(4, 3)])
         assert gradcheck(lambda x: torch.linalg.vector_norm(x, dim=1), [(4, 3)])
+
+
+def test_many_thresholds_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that nothing reaches are told; the search for them has a bound."""
+    monkeypatch.setattr("assay._gradcheck.MOST_TRIED", 40)
+    calls = 0
+
+    class Stairs(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            nonlocal calls
+            calls += 1
+            ctx.save_for_backward(x)
+            return sum(torch.where(x * x > -c, x, 2 * x) for c in range(1, 23))
+
+        @staticmethod
+        def backward(ctx, g):
+            return 22 * g
+
+    with pytest.raises(GradcheckError) as found:
+        gradcheck(Stairs.apply, [(2,)])
+    assert found.value.undecided and "gradient.unreached" in str(found.value) and "and 2 more" in str(found.value)
+    assert calls < 150
+    assert gradcheck(lambda x: sum(torch.relu(x - c) for c in range(-6, 7)), [(8,)])

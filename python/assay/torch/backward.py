@@ -14,8 +14,10 @@ from .compiled import Guards
 from .conventions import Conventions
 from .equations import Solved
 from .joins import Claim, Pass, Product
-from .memory import Refused
+from .cotangents import by_program
+from .memory import Refused, address, alike
 from .nodes import PLACES, TRUTHS
+from .recorder import OVERWRITING
 from .values import Region, results_of
 
 FLAT = ("sign", "floor", "ceil", "round")  # the derivative is 0 by convention: no product is claimed
@@ -42,6 +44,8 @@ class Recorder(Conventions):
         self.engine: Any = None
         self.guards = Guards()
         self.opaque_before = self.regions_before = 0  # the node that runs
+        self.expected: list[tuple[torch.Tensor, int, torch.Tensor]] = []  # leaves, their values, and the gradients that they have to get
+        self.changed: dict[str, str] = {}  # gradients that a hook changed after they were accumulated, and where, if that was seen
         self.own_bars: list[int] = []  # cotangents that the backwards of Functions were given
         self.places: dict[str, Any] = {}  # where the backwards of Functions stand
 
@@ -96,6 +100,8 @@ class Recorder(Conventions):
         try:
             with self.watching():
                 found = self.engine(outputs, fresh, keep_graph, create_graph, inputs, *rest, **kwargs)
+            with self.aside():
+                self.note_delivered()
         finally:
             self.passes.pop()
             for handle in handles:
@@ -122,7 +128,25 @@ class Recorder(Conventions):
             with self.aside():
                 if given[0] is not None and given[0].numel():
                     self.passes[-1].of[self.value(node.variable)] = self.value(given[0])
+                    before = node.variable.grad
+                    self.expected.append((node.variable, self.value(node.variable), given[0].clone() if before is None else before + given[0]))
         return [node.register_prehook(arrives)]
+
+    def note_delivered(self) -> None:
+        """Which gradients a hook changed after they were accumulated. One that took it away, or set it to 0 when it had changed the tensor, made a step of it."""
+        for tensor, value, expected in self.expected:
+            found, known = tensor.grad, self.memory.values[value]
+            is_used = found is not None and not bool(found.any()) and not alike(known.tensor.to(tensor.dtype), tensor)
+            if found is not None and not is_used and not alike(found, expected):
+                self.changed.setdefault(known.name, "")
+        self.expected.clear()
+
+    def with_decisions(self, branches: list[Any], call: Any, args: Any, values: list[int | None], results: list[Any]) -> list[Any]:
+        node: Any = torch._C._current_autograd_node()
+        if call.target is not None and call.op not in OVERWRITING[:2] and node is not None and node.name() == ACCUMULATE and node.variable.grad is not None:
+            if address(call.target) == address(node.variable.grad) and (place := by_program()):
+                self.changed[next((self.memory.values[v].name for one, v, _ in self.expected if one is node.variable), "a tensor")] = place
+        return super().with_decisions(branches, call, args, values, results)
 
     def node_hooks(self, node: Any) -> list[Any]:
         joined: dict[int, int] = {}

@@ -81,10 +81,10 @@ class Deciding(Branching):
                 if is_own or is_moved[i]:
                     self.arrived.add(v)
 
-    def with_decisions(self, branches: list[Branch], op: str, args: Any, values: list[int | None], results: list[Any]) -> list[Branch]:
+    def with_decisions(self, branches: list[Branch], call: Any, args: Any, values: list[int | None], results: list[Any]) -> list[Branch]:
         """The branches of an operation that ran; beside them, what else it decided by a cotangent is noted."""
         if self.bars:
-            self.note_decisions(op, args, values, results)
+            self.note_decisions(call.op, args, values, results)
         return branches
 
     def told(self, op: str, tensors: list[torch.Tensor], found: Any) -> Any:

@@ -97,9 +97,9 @@ class Moving(Tape):
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if function is ZEROS:  # zeros without memory
             function, kwargs = torch.ops.aten.zeros.default, {key: one for key, one in (kwargs or {}).items() if key in ("dtype", "device")}
-        if forward_ad._current_level < 0:
-            return super().__torch_dispatch__(function, types, args, kwargs)
-        with torch._C.DisableTorchFunction():
+        with torch._C.DisableTorchFunction():  # what the recorder itself calls
+            if forward_ad._current_level < 0:
+                return super().__torch_dispatch__(function, types, args, kwargs)
             if any(isinstance(one, torch.Tensor) and one.is_meta for one in tree_leaves((args, kwargs))):
                 return function(*args, **(kwargs or {}))  # shapes that are tried
             if function is SAME_ZEROS and not (kwargs or {}).get("self_num_batch_dims"):

@@ -93,13 +93,13 @@ class Report(_reports.Judged):
     detached: list[str] = field(default_factory=list)
     unreached: list[str] = field(default_factory=list)
 
-    def add(self, rule: str, case: str, message: str) -> None:
-        """One more finding, by which the run is undecided."""
-        self.exit_code = self.exit_code or 3
-        self.json["verdict"] = "undecided" if self.exit_code == 3 else self.json.get("verdict")
-        finding = {"kind": "undecided", "rule": rule, "subject": case, "message": message, "details": [], "elements": 1, "waiver": ""}
+    def add(self, rule: str, case: str, message: str, kind: str = "undecided") -> None:
+        """One more finding, by which the run is undecided, or fails."""
+        self.exit_code = 1 if kind == "fail" else self.exit_code or 3
+        self.json["verdict"] = {1: "failed", 3: "undecided"}.get(self.exit_code, self.json.get("verdict"))
+        finding = {"kind": kind, "rule": rule, "subject": case, "message": message, "details": [], "elements": 1, "waiver": ""}
         self.json.setdefault("cases", []).append({"name": case, "op": rule, "model": "", "head_room_used": 0.0, **dict.fromkeys(_reports.WORDS, 0), "findings": [finding]})
-        self.text += f"undecided  {case}\n  {rule}: {message}\n"
+        self.text += f"{kind}  {case}\n  {rule}: {message}\n"
 
     def tell(self, what: str, names: list[str]) -> None:
         """What every report says of the run, and is no finding."""
@@ -251,6 +251,8 @@ def judged(run: Recorder, verb: str = "gradcheck", *options: str, detached: bool
             found.text, one["message"] = found.text.replace(one["message"], plain), plain
     found.tell("left", [str(one) for one in run.left])
     found.tell("detached", [run.memory.values[v].name for v in cuts_of(run)])
+    for name, place in run.changed.items():
+        found.add("gradient.hook", f"gradient of '{name}'", f"a hook changed the gradient of '{name}' after it was accumulated{f' at {place}' if place else ''}", "fail")
     for name in cut:
         if detached is False or detached is not True and name not in detached:
             found.add("gradient.detached", f"gradient of '{name}'", f"'{name}' has no gradient: what depends on it is cut off by detach, data or no_grad on every way to the output")

@@ -193,7 +193,7 @@ class Tape(Solving):
         self.settle(call, tensors, refs, args, kwargs, results)
         if why:
             self.blame(why, *before, number)
-        for one in self.with_decisions(branches, op, args, values, listed(returned)):
+        for one in self.with_decisions(branches, call, args, values, listed(returned)):
             one.result = self.regions[-1].results[0] if len(self.regions) > before[0] else None
         return returned
 

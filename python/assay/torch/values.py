@@ -110,7 +110,7 @@ class Values(TorchDispatchMode):
     @contextlib.contextmanager
     def aside() -> Iterator[None]:
         """What the recorder computes for itself."""
-        with torch._C._DisableTorchDispatch(), torch.no_grad():
+        with torch._C._DisableTorchDispatch(), torch._C.DisableTorchFunction(), torch.no_grad():
             yield
 
     def input(self, name: str, tensor: torch.Tensor, *, is_parameter: bool = False) -> torch.Tensor:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Controls of the audit's tests: contracts without one premise of storage in 16 bits at a time, claims of forward mode without one of theirs.
+"""Controls of the audit's tests: contracts, claims of forward mode and the gradient gate without one of their premises or checks at a time.
 
     audit_mutants.py BUILD_DIR [--only TEXT] [--changed COMMIT]
 
@@ -74,6 +74,31 @@ MUTANTS = [
     ("if (pairs == &claim.to && entry.origin != Trace::Origin::result) return wrong", "if (false) return wrong", "tangents: claims that do not fit*"),
     ("if (!is_float(entry.value.dtype())) return wrong(name_of(tensor), \"real elements\"", "if (false) return wrong(name_of(tensor), \"real elements\"", "tangents: claims that do not fit*"),
     ("if (moves[id]) return wrong", "if (false) return wrong", "tangents: claims that do not fit*"),
+    # Gradients: what was delivered, who needs a product, numbers that are none.
+    ("if (set.is_undefined() || !(set.lo() > -most) || !(set.hi() < most)) continue;", "if (set.is_undefined()) continue;", "finite: an infinite slope*"),
+    ("if (std::ranges::any_of(trace.tensors, is_short)) return open(", "if (false) return open(", "finite: what is declared*"),
+    ("if (std::ranges::any_of(trace.vjps, [](const Trace::Vjp& vjp) { return vjp.surrogate.has_value(); }) || !trace.opaque.empty())", "if (false)", "finite: what is declared*"),
+    ("{Interval(std::nextafter(at.lo(), -kInfinity), std::nextafter(at.hi(), kInfinity)), Interval(1)}", "{at, Interval(1)}", "finite: a root behind*"),
+    ("if (auto why = check_finite(recorded_, *gradient_, tensor, value, place)) add(*std::move(why));", "", "finite: a root behind*"),
+    ("if (gradient_->of.empty() || trace_.regions.empty())", "if (false)", "gradients: of nothing*"),
+    ("return leads_by(all) && !leads_by(left);", "return false;", "gradients: of nothing*"),
+    ("if (judged[v] || std::ranges::all_of(vjp.cotangents, is_empty)) continue;", "continue;", "gradients: a recorded product is judged*"),
+    # Corners, and weights that a kink leaves free.
+    ("if (meet(*set, found_[k].values[i])) return std::nullopt;", "return std::nullopt;", "corners: *"),
+    ("if (!is_met && !meet(near, found)) return broken(", "if (false) return broken(", "point: another value*"),
+    ("direction < (moving == 1 ? 2 : kDirections)", "direction < 1", "corners: at a kink*"),
+    ("if (graph.nodes[1].op == Op::step) return true;", "if (graph.nodes[1].op == Op::step) return false;", "quick judgements: nothing passes*"),
+    # One row in place of all.
+    ("if (node.op == Op::constant && is_uniform(node.value)) {", "if (node.op == Op::constant) {", "rows are found*"),
+    ("if (extent(node.shape, 0, axis) != before || node.shape[axis] % rows_ != 0", "if (node.shape[axis] % rows_ != 0", "rows are found*"),
+    ("if (node.op == Op::reduce_sum) return is_float(node.dtype) && put(node, node.attributes, {summed});", "if (node.op == Op::reduce_sum || node.op == Op::reduce_mean) return put(node, node.attributes, {summed});", "a mean in place*"),
+    # Zeros, and quotients by 0.
+    ("return a.residue() == 0 && a.guide().contains(0);", "return a.guide().contains(0);", "opaque: 0 times a number*"),
+    ("return a.residue() == 0 && a.guide().contains(0);", "return a.residue() == 0 && is_zero(a.guide());", "opaque: 0 times a number*"),
+    ("if (lacks_scalar(result) || divides_by_zero(result))", "if (lacks_scalar(result))", "adjointness: a quotient by 0*"),
+    # Positions from the end, and activations at 0.
+    ("const double shift = set.hi < 0 ? last + 1 : 0;", "const double shift = 0;", "elements by recorded positions*"),
+    ("if (x.is_point() && x.lo == 0) return with_both_zeros(x);", "", "tails of activations*"),
     # J1 and J2, and graphs that fit.
     ("if (has_value(meaning) && !has_value(rule))\n    return wrong_tangent", "if (false)\n    return wrong_tangent", "tangent: a rule without a real value*"),
     ("if (!differ && (!usable || is_same(rule, meaning))) return usable;\n  return wrong_tangent(", "if (!differ) return usable;\n  return wrong_tangent(", "tangent: every element*"),

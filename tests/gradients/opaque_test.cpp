@@ -171,6 +171,9 @@ TEST_CASE("opaque: 0 times a number without a residue is 0, times what is no num
   CHECK(difference * none == Opaque());
   CHECK((difference * none).guide().contains(0));
   CHECK_FALSE((none * (difference + number(1, 1000000007))).has_residue());
+  const Opaque little = difference + number(1, 1000000000000000003);  // not 0, though its guide does not tell
+  CHECK(little.guide().contains(0));
+  CHECK_FALSE((none * little).has_residue());
   CHECK((difference * log(number(-1))).guide().is_undefined());
   CHECK((Opaque() * log(number(-1))).guide().is_undefined());
   CHECK((Opaque() * (number(1) / Opaque())).guide().is_undefined());

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import pathlib
+import shlex
 import sys
 import time
 import warnings
@@ -103,7 +104,7 @@ def main() -> None:
     given = options.parse_args()
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    found: dict[str, Any] = {"command": " ".join(["python3", "benchmarks/python/torch_campaign.py", *sys.argv[1:]]), "torch": torch.__version__, "seed": SEED,
+    found: dict[str, Any] = {"command": shlex.join(["python3", "benchmarks/python/torch_campaign.py", *sys.argv[1:]]), "torch": torch.__version__, "seed": SEED,
                              "wrong_modules": sorted(WRONG), "parts": {}}
     for part in given.part or PARTS:
         found["parts"][part] = one = figures(part)

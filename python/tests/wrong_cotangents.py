@@ -187,6 +187,25 @@ RIGHT["before a square"] = chained(of_square(lambda g, x: 2 * x * g), lambda y: 
 RIGHT["two of them"] = chained(of_square(lambda g, x: 2 * x * g), of_square(lambda g, x: 2 * x * g)), [S]
 
 
+def shrunk(g: Tensor) -> Tensor:
+    while g.abs().max() > 1e5:
+        g = g / 2
+    return g
+
+
+WRONG |= {name: (of_square(backward), [S]) for name, backward in {
+    "if its largest is large, by topk": lambda g, x: when(g.abs().flatten().topk(1).values[0] < 1e3, g, x), "cut as an integer": lambda g, x: 2 * x * torch.where(g.to(torch.int64) > 1000, 0 * g, g),
+    "cut by bucketize": lambda g, x: 2 * x * torch.where(torch.bucketize(g, torch.tensor([1e4])) > 0, 0 * g, g), "cut by a running sum": lambda g, x: 2 * x * torch.where(g.cumsum(0) > 1e3, 0 * g, g),
+    "halved while it is large": lambda g, x: 2 * x * shrunk(g), "a row of zeros": lambda g, x: torch.stack([2 * a * b if b.any() else b + 1 for a, b in zip(x, g)]),
+    "a row that is negative": lambda g, x: torch.stack([2 * a * b if not (b < 0).all() else 0 * b for a, b in zip(x, g)]), "the rest of a division": lambda g, x: 2 * x * torch.fmod(g, 4096.0),
+    "if both are large": lambda g, x: when(not (x.max() > 1 and g.max() > 9), g, x), "cut against x": lambda g, x: 2 * x * torch.where(g < x * 1e5, g, 0 * g)}.items()}
+WRONG["before a small factor"] = (lambda f: (lambda x: f(x).mean() * 1e-3))(of_square(lambda g, x: 2 * x * torch.where(g.abs() < 1e-12, 0 * g, g))), [S]
+WRONG["of complex numbers"] = (lambda f: (lambda x: f(torch.complex(x, x * 0.5)).abs().sum()))(of_square(lambda g, x: 2 * x.conj() * torch.where(g.abs() > 1e3, 0 * g, g))), [S]
+RIGHT["no work for rows of zeros"] = of_square(lambda g, x: torch.stack([2 * a * b if b.any() else torch.zeros_like(b) for a, b in zip(x, g)])), [S]
+RIGHT["None for zeros"] = of_square(lambda g, x: 2 * x * g if g.any() else None), [S]
+RIGHT["scaled to its largest"] = of_square(lambda g, x: (lambda s: 2 * x * (g / s) * s)(g.abs().amax().clamp(min=1e-30))), [S]
+
+
 def by_autograd(g: Tensor, x: Tensor) -> Tensor:
     with torch.enable_grad():
         y = x.detach().requires_grad_()

@@ -24,7 +24,7 @@ from .torch.outside import TORCH
 MOST_JUDGED, MOST_ALIKE, MOST_POINTS, MOST_ENDS, MOST_SUBSETS = 48, 3, 3, 8, 8
 LARGE = 2.0**-6  # a difference that is no rounding
 SECONDS = 60.0  # after which no more cotangents are tried
-MANY, FEW = 2**20, 3  # elements of inputs from which on they are tried at fewer rows; as many
+MANY, ENOUGH, FEW = 2**20, 2**12, 3  # elements of inputs from which on they are tried at fewer rows, down to which, and how many rows
 
 
 class Ended(Exception):
@@ -61,8 +61,9 @@ class Linearity:
     def smaller(self, points: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
         """Of many elements the first few along each axis, where the function runs the same operations there and is right."""
         point = list(points[0])
+        size = sum(one.numel() for one in point if isinstance(one, torch.Tensor))
         for extent in sorted({n for one in point if isinstance(one, torch.Tensor) for n in one.shape if n > FEW}, reverse=True):
-            if sum(one.numel() for one in point if isinstance(one, torch.Tensor)) < MANY:
+            if size < MANY or sum(one.numel() for one in point if isinstance(one, torch.Tensor)) < ENOUGH:
                 break
             cut = [shortened(one, extent) if isinstance(one, torch.Tensor) else one for one in point]
             point = cut if self.is_alike(cut) else point

@@ -21,6 +21,8 @@ using Values = std::vector<double>;
 
 // Numbers are alike within this share of the largest one. It decides about words alone.
 constexpr double kAlike = 0x1p-10;
+// A number is called right within this share of itself, as words alone.
+constexpr double kSame = 0x1p-16;
 
 double largest(const Values& x) {
   double most = 0;
@@ -138,11 +140,15 @@ class Product {
       if (is_like(values, wanted[operand]) || !is_claimed(operand)) continue;
       describe(operand, values, wanted[operand], parts[operand], lines);
     }
-    for (const auto& [operand, values] : recorded) {  // the numbers are right
+    for (const auto& [operand, values] : recorded) {  // no number is wrong by a share of the largest
       if (!lines.empty() || !is_about(operand) || about_->number >= values.size()) continue;
-      lines.push_back("the cotangent of " + quoted(trace_, operand) + " at " + at(operand) + ": recorded " + rough(values[about_->number]) +
-                      ", which is also the derivative at the recorded point; at other points of the recorded ranges the recorded product " +
-                      "gives another number");
+      const double found = values[about_->number], right = wanted[operand][about_->number];
+      const bool is_right = std::fabs(found - right) <= kSame * std::fabs(right), is_near = rough(found) == rough(right);
+      lines.push_back("the cotangent of " + quoted(trace_, operand) + " at " + at(operand) + ": recorded " +
+                      (is_near && !is_right ? decimal(found) : rough(found)) +
+                      (is_right ? ", which is also the derivative at the recorded point"
+                                : ", the derivative at the recorded point gives " + (is_near ? decimal(right) : rough(right))) +
+                      "; at other points of the recorded ranges the recorded product gives another number");
     }
     return lines;
   }

@@ -142,6 +142,27 @@ def test_both_lines_of_a_finding_name_one_element():
     assert "residues, which can only be compared" in entry["message"]
 
 
+class Shifted(torch.autograd.Function):
+    """The square, whose product is wrong by little, beside large numbers."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        return g * (2 * x + torch.tensor([2**-7, 0.0]))
+
+
+def test_a_small_number_that_is_wrong_is_not_called_right():
+    """All numbers are alike by the size of the largest one: what is said of one element is compared by its own."""
+    report = report_of(lambda x: Shifted.apply(x * 1.0), torch.tensor([0.5, 100.0]))
+    entry = next(one for one in report.findings if one["rule"] == "gradient.product")
+    assert "the derivative at the recorded point gives 1; at other points" in entry["opening"] and "recorded 1.01," in entry["opening"], entry
+
+
 def test_numbers_that_are_right_at_the_recorded_point_are_told():
     report = report_of(lambda x: Square.apply(x * 1.0), torch.tensor([3.0, 4.0]))
     entry = next(one for one in report.findings if one["rule"] == "gradient.product")

@@ -103,6 +103,12 @@ Outcome<std::vector<std::byte>> expand(const std::string& path, std::span<const 
   }
 }
 
+// Gzip's magic number. Safetensors of a header of 0x8b1f bytes begin with it, too: their ninth byte opens the header.
+bool is_gzip(const std::vector<std::byte>& bytes) {
+  const bool is_safetensors = bytes.size() > 8 && bytes[8] == std::byte{'{'};
+  return bytes.size() >= 2 && bytes[0] == std::byte{0x1f} && bytes[1] == std::byte{0x8b} && !is_safetensors;
+}
+
 }  // namespace
 
 bool is_named_pipe(const std::string& path) {
@@ -119,7 +125,7 @@ Outcome<FileContents> read_file(const std::string& path, const FileLimits& limit
   if (contents.bytes.empty() && limits.expanded != 0)
     return problem("files.empty", path, "a file with content", "0 bytes", "the file was cut off; fetch or write it again");
   contents.sha256 = kernel::sha256(contents.bytes);
-  if (limits.expanded != 0 && contents.bytes.size() >= 2 && contents.bytes[0] == std::byte{0x1f} && contents.bytes[1] == std::byte{0x8b}) {
+  if (limits.expanded != 0 && is_gzip(contents.bytes)) {
     const std::uint64_t most = std::max(kUnsuspected, kMostRatio * contents.bytes.size());
     Outcome<std::vector<std::byte>> expanded = expand(path, contents.bytes, std::min(limits.expanded, most));
     if (!expanded) return expanded.rejection();

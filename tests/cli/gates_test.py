@@ -112,6 +112,15 @@ def one_of_many(folder):
             check(run("audit", path, "--most-undecided", "0").returncode == 3, "asked for none")
 
 
+def like_gzip(folder):
+    """A trace whose header has 0x8b1f bytes begins with the two bytes of gzip, and is none."""
+    data = trace(folder, "plain").read_bytes()
+    size, = struct.unpack("<Q", data[:8])
+    (folder / "like").write_bytes(struct.pack("<Q", 0x8b1f) + data[8:8 + size] + b" " * (0x8b1f - size) + data[8 + size:])
+    done = run("gradcheck", folder / "like")
+    check(done.returncode == 0, f"a trace that begins as gzip does: {done.returncode} {done.stdout}{done.stderr}")
+
+
 def causes(folder):
     """Regions that fail by one rule in one operation are one failure in JUnit, with their number; other ones have their own."""
     regions = [{"name": f"y{i}", "model": "binary32", "operands": ["x"], "results": [f"y{i}"], "nodes": [{"op": "neg" if i == 80 else "mul", "operands": [0] if i == 80 else [0, 0]}]}
@@ -538,7 +547,7 @@ def long_lines(folder):
 
 
 with tempfile.TemporaryDirectory() as name:
-    for part in (nothing, bombs, long_lines, causes, reports, openings, memory, one_of_many, shrinking, probes, devices, certificates, models, dead, surrogates, waivers, names, baseline, vacuous):
+    for part in (nothing, bombs, long_lines, like_gzip, causes, reports, openings, memory, one_of_many, shrinking, probes, devices, certificates, models, dead, surrogates, waivers, names, baseline, vacuous):
         part(pathlib.Path(name))
 for problem in problems:
     print("FAILED", problem)

@@ -90,7 +90,9 @@ def turned(y: torch.Tensor) -> torch.Tensor:
 
 
 def padded(y: torch.Tensor) -> torch.Tensor:
-    return torch.nn.functional.pad(y, (1, 2)) if y.dim() else y
+    """Cotangents of a part are views: `cat` cuts them out, where the product of `pad` would copy them."""
+    edge = torch.zeros_like(y[..., :1]) if y.dim() else y
+    return torch.cat([edge, y, edge], -1) if y.dim() else y
 
 
 def times(k: float) -> str:
@@ -128,7 +130,7 @@ def shapes(plain: Cotangents, second: bool) -> Iterator[Probe]:
     yield Probe(replace(plain, what="that are 0", change=torch.zeros_like), 0.0)
     if second:
         return
-    yield Probe(replace(plain, what="whose elements lie apart in memory", end=padded, seed=padded))
+    yield Probe(replace(plain, what="that are cut out of a larger tensor", end=padded, seed=padded))
     yield Probe(replace(plain, what="whose axes lie in memory in another order", end=turned, seed=turned))
 
 
@@ -156,7 +158,7 @@ def differs(base: Sequence[torch.Tensor | None], found: Sequence[torch.Tensor | 
         info = torch.finfo(b.dtype)
         is_sure = torch.isfinite(expected) & ((expected.abs() >= info.tiny) | (b == 0) | (share == 0))
         is_sure &= torch.isfinite(f) | (share == 0)
-        is_other = ~(f == expected) if by == 0 else ~((f - expected).abs() <= by * expected.abs()) & (abs(share) > 1)
+        is_other = ~(f == expected) if by == 0 else ~((f - expected).abs() <= by * expected.abs()) & (abs(share) >= 1)
         if bool((is_sure & is_other).any()):
             return True
     return False

@@ -98,8 +98,8 @@ class Linearity:
                 found = self.answers(point, probe.cotangents, start)
                 if found is not None and self.differs(known, found, probe):
                     alike[probe.kind] = alike.get(probe.kind, 0) + (probe.kind != "")
-                    self.judge(point, probe.cotangents, start)
-                    if probe.kind and self.differs(known, found, probe, LARGE):  # and the gate finds nothing
+                    is_right = self.judge(point, probe.cotangents, start)
+                    if (probe.kind or not is_right) and self.differs(known, found, probe, LARGE):  # and the gate finds nothing wrong
                         self.trials.no_multiple.append(f"gradients at cotangents {probe.cotangents.what} are no multiple of others")
 
     def compare_accumulated(self, point: Sequence[Any]) -> None:
@@ -167,18 +167,18 @@ class Linearity:
             pair.append(gradients_of(run) if run is not None else [])
         return bool(pair[0]) and len(pair[0]) == len(pair[1]) and all(is_near(a, b) for a, b in zip(*pair))
 
-    def judge(self, point: Sequence[Any], how: Cotangents, start: States | None = None, run: Recorder | None = None) -> None:
-        """Judges a run at these cotangents."""
+    def judge(self, point: Sequence[Any], how: Cotangents, start: States | None = None, run: Recorder | None = None) -> bool:
+        """Judges a run at these cotangents. Whether it is right; what the gate cannot tell is not."""
         if start is not None:
             start.restore()
         run = self.recorded(point, how) if run is None else run
         if run is None or not all(bool(torch.isfinite(run.memory.values[v].tensor).all()) for v in run.own_bars):
-            return
+            return False
         self.count += 1
         try:
             found = judged(run, "gradcheck", *dict.fromkeys([*self.trials.options, *(["--allow-dead"] if how.has_zeros else [])]))
         except (UsageError, Refused):
-            return
+            return False
         is_right = how.has_zeros and not found.passed and is_of_other_points(found) and self.is_limit(point, how)
         self.trials.note(run, None if found.failed and not is_right else found, is_right)
         if found.failed and not is_right:
@@ -187,6 +187,7 @@ class Linearity:
             found.remark(f"shown by cotangents {how.what}{' of results of Functions' if how.is_inner else ''}{' of a backward() that accumulates' if how.accumulates else ''}{decides}")
             self.report, self.trials.last = found, run
             raise Ended
+        return found.passed or is_right
 
     def each_end(self, point: Sequence[Any]) -> None:
         """One result alone has a cotangent: of the function's, and of each torch.autograd.Function's that has several."""

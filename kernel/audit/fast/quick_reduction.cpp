@@ -15,6 +15,14 @@ double height_of(const ExecutionModel& model) {
   return is_tree ? static_cast<double>(model.tree_height) : std::numeric_limits<double>::infinity();
 }
 
+void Sum::add(float term) {
+  if (term == 0) return;
+  c += static_cast<double>(term);
+  size += std::fabs(static_cast<double>(term));
+  m += 1;
+  q = std::min(q, lowest_bit(term));
+}
+
 bool within(double y, double c, double size, double m, int q) {
   if (y == c) return true;  // Q1; false for NaN
   return m >= 2 && q < kMostGrid && size > kTiny && size > power_of_two(q + 25) && std::fabs(y - c) <= m * kU * size * kShrunk &&

@@ -55,13 +55,7 @@ inline constexpr int kMostGrid = 900, kNoGrid = std::numeric_limits<int>::max() 
 struct Sum {
   double c = 0, size = 0, m = 0;
   int q = kNoGrid;
-  void add(float term) {
-    if (term == 0) return;
-    c += static_cast<double>(term);
-    size += std::fabs(static_cast<double>(term));
-    m += 1;
-    q = std::min(q, lowest_bit(term));
-  }
+  void add(float term);
 };
 
 }  // namespace assay::kernel::quick

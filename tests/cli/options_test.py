@@ -131,18 +131,18 @@ class Options(Case):
         shutil.rmtree(self.files / "cubes", ignore_errors=True)
         split = ["split", MODEL, HOLDS]
         cases = [
-            (verify, "--budget 1", 3), (verify, "--memory 1K", 4), (verify, "--expect sat", 1), (verify, "--serialise-assignments x", 4), (verify, "--proof p.assay", "p.assay"),
+            (verify, "--budget 1", 3), (verify, "--memory 1K", 3), (verify, "--expect sat", 1), (verify, "--serialise-assignments x", 4), (verify, "--proof p.assay", "p.assay"),
             (verify, "--statement s.txt", "s.txt"), (verify, "--json=v.json", "v.json"), (verify, "--timeout 0", 2), (verify, "--scale 0", 2), (verify, "--threads 0", 2),
             (verify, "--network x", 2), ([*verify, "--proof", "q.assay"], "--trim=x", 2), (verify, "-q", "differs"),
             *(([*verify, "--json"], option, "differs") for option in ("--semantics float32", "--seed 5", "--branching input", "--threads 1", "--no-attack", "--timeout 50")),
-            (bounds, "--budget 1", 3), (bounds, "--memory 1K", 4), (bounds, "--method ibp", "differs"), (bounds, "--nodes outputs", "differs"), (bounds, "--timeout x", 2),
+            (bounds, "--budget 1", 3), (bounds, "--memory 1K", 3), (bounds, "--method ibp", "differs"), (bounds, "--nodes outputs", "differs"), (bounds, "--timeout x", 2),
             (bounds, "--statement full", "differs"), (bounds, "--semantics float32", "differs"), (bounds, "--json=b.json", "b.json"),
             (["statement", MODEL, HOLDS, "--out", "f.statement", "--json"], "--semantics float32", "differs"), (["statement", MODEL, HOLDS], "--out o.statement", "o.statement"),
-            (["statement", MODEL, HOLDS], "--budget 1", 3), (["statement", MODEL, HOLDS], "--memory 1K", 4), (["lint", MODEL], "--json=l.json", "l.json"),
+            (["statement", MODEL, HOLDS], "--budget 1", 3), (["statement", MODEL, HOLDS], "--memory 1K", 3), (["lint", MODEL], "--json=l.json", "l.json"),
             (["lint", MODEL], "--memory 1K", 4), (["run", MODEL], "--memory 1K", 3), (record, "--memory 1K", 3),
             (["adjoint", "--op", "neg"], "--seed x", 2), (["adjoint"], "--op neg", 0), (["adjoint", "--op", "neg"], "--all", 2), (["ops", "neg"], "--json", "differs"),
             (record, "--values none.json", 4), (record, "--device nothing", 2), (record, "--output none", 4), (record, "--forward-only", "differs"), (record, "--json", "differs"),
-            ([*split, "-o", "c1"], "--budget 1", 3), ([*split, "-o", "c2"], "--memory 1K", 4), ([*split, "-o", "c3"], "--timeout 0", 2), ([*split, "-o", "c4"], "--into 0", 2),
+            ([*split, "-o", "c1"], "--budget 1", 3), ([*split, "-o", "c2"], "--memory 1K", 3), ([*split, "-o", "c3"], "--timeout 0", 2), ([*split, "-o", "c4"], "--into 0", 2),
             (["merge", "none", "-o", "m"], "--model " + MODEL, 4), (["trim", MODEL, HOLDS, "holds.assay", "-o", "t.assay"], "--budget 1", 3),
             (["trim", MODEL, HOLDS, "holds.assay", "-o", "t.assay"], "--semantics float32", 3), (["trim", MODEL, HOLDS, "holds.assay", "-o", "t.assay"], "--json=t.json", "t.json"),
             (["probe", "--op", "neg", "--small"], "--dtype float64", "differs"), (["probe", "--op", "neg", "--small"], "--trace p.trace", "p.trace"),

@@ -235,3 +235,23 @@ def test_large_functions_run_a_few_times_at_their_size(monkeypatch: pytest.Monke
     with pytest.raises(GradcheckError) as found:
         gradcheck(Clipped.apply, shapes)
     assert found.value.failed, str(found.value)
+
+
+@pytest.mark.parametrize("decide", [
+    lambda x: torch.where(torch.sign(x - 60) > 0, 2.0, 1.0), lambda x: 1.5 + 0.5 * torch.sign(x - 60), lambda x: 1 + torch.heaviside(x - 200, torch.tensor(0.0)),
+    lambda x: torch.tensor([1.0, 1.0, 2.0])[torch.bucketize(x, torch.tensor([0.0, 50.0]))], lambda x: torch.tensor([1.0, 2.0])[torch.searchsorted(torch.tensor([30.0]), x)]])
+def test_steps_of_an_input_in_a_backward_are_reached(decide) -> None:
+    """Beyond what is drawn at first."""
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            x, = ctx.saved_tensors
+            return 2 * x * g * decide(x)
+
+    with pytest.raises(GradcheckError):
+        gradcheck(Square.apply, [(4, 3)])

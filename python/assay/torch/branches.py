@@ -50,6 +50,12 @@ def far_apart(a: Any, b: Any, _: int = 1, delta: float = 1.0) -> list[Crossing]:
     return [((a - b).abs(), delta)]
 
 
+def between(x: Any, at: Any) -> list[Crossing]:
+    return [(x, one) for one in at.tolist()[:MOST_STEPS]] if at.dim() == 1 else []
+
+
+MOST_STEPS = 16  # thresholds of one operation
+SIGNS = ("sign", "sgn")  # which a Function's backward may decide by
 OF_COTANGENTS = ("abs", "sign", "sgn", "nonzero")  # what has pieces, and is noted of cotangents alone
 TIES = ("eq", "ne", "nonzero")  # which ask whether two numbers are equal
 # By the name of an operation: which of its operands are compared with what.
@@ -60,6 +66,7 @@ CROSSINGS: dict[str, Callable[..., list[Crossing]]] = {
     "threshold": lambda x, threshold, _: [(x, threshold)], "softplus": softplus,
     **dict.fromkeys(("hardswish", "hardsigmoid"), lambda x: clipped(x, -3.0, 3.0)),
     **dict.fromkeys(("hardshrink", "softshrink"), lambda x, lambd=0.5: clipped(x, -lambd, lambd)),
+    "heaviside": lambda x, _: [(x, 0.0)], "bucketize": lambda x, at, **_: between(x, at), "searchsorted": lambda at, x, **_: between(x, at),
     "huber_loss": far_apart, "smooth_l1_loss": far_apart,
     **dict.fromkeys(OF_COTANGENTS, lambda x, *_, **__: [(x, 0.0)]),
     **dict.fromkeys(("gt", "lt", "ge", "le", "eq", "ne", "maximum", "minimum", "fmax", "fmin"), lambda x, y: [(x, y)]),
@@ -95,7 +102,7 @@ class Branching(Outside):
             return []
         is_backward = self.in_backward()
         is_bar, place = is_backward and any(v in self.bars for v in values), ""
-        if not is_bar and (op in OF_COTANGENTS or not self.depending.intersection(v for v in values if v is not None)):
+        if not is_bar and (op in OF_COTANGENTS and not (is_backward and op in SIGNS) or not self.depending.intersection(v for v in values if v is not None)):
             return []
         if is_bar:
             place = caller()

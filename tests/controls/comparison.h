@@ -86,6 +86,16 @@ class Comparison {
     for (const auto& x : kinks_) expected_at_kinks_.push_back(results(vjp, x));
   }
   [[nodiscard]] bool differs(const Graph& mutant) const { return differs_off_kinks(mutant) || differs_at_kinks(mutant); }
+  // At no rational point at which the product has a value: it divides by 0 everywhere.
+  [[nodiscard]] bool has_no_value(const Graph& mutant) const {
+    std::size_t tried = 0;
+    for (std::size_t k = 0; k < rational_.size(); ++k) {
+      if (expected_rationals_[k].empty()) continue;
+      ++tried;
+      if (!results(mutant, rational_[k]).empty()) return false;
+    }
+    return tried > 0;
+  }
   [[nodiscard]] bool differs_off_kinks(const Graph& mutant) const {
     for (std::size_t k = 0; k < generic_.size(); ++k) {
       if (differ(results(mutant, generic_[k]), expected_[k])) return true;

@@ -14,6 +14,7 @@ from . import _arguments
 from ._cotangents import Cotangents
 from ._draws import DRAWS, MOVES, States, is_shape, listed, moved, reaching, tensors_of, wide
 from ._linearity import Linearity, locate, unjudged
+from ._repeats import Repeats
 from .errors import Rejected, UsageError, wrong
 from .torch import Recorder, Refused, Report, record
 from .torch.branches import EQUAL, Branch
@@ -88,6 +89,8 @@ class Trials:
     no_multiple: list[str] = field(default_factory=list)  # gradients that are no multiple of others, and of which the gate says nothing
     kinds: set[torch.dtype] = field(default_factory=set)  # of cotangents
     results: int = 0  # how many of the function's results have one
+    found: tuple[list[Any], list[Any]] = ([], [])  # the gradients of the last recorded run
+    first: Any = None  # the inputs of the last judged run, where the generators were before it, and its gradients
 
     def names(self, inputs: Sequence[Any]) -> dict[str, torch.Tensor]:
         return dict(self.params) | {f"input {i}": one for i, one in enumerate(inputs) if isinstance(one, torch.Tensor) and one.is_leaf}
@@ -102,7 +105,7 @@ class Trials:
             start.restore()
             run = self.recorded(inputs, influences)
         end.restore()
-        self.last = run
+        self.last, self.first = run, (list(inputs), start, self.found)
         report = judged(run, "gradcheck", *self.options)
         if self.forward and report.passed:
             report = judged(self.recorded_forward(inputs), "gradcheck", *self.options)
@@ -213,7 +216,7 @@ class Trials:
         self.asking(inputs)
         with self.kept_gradients(given, how), record(self.names(given), kinks=self.kinks) as run:
             run.moved, run.keeps_ends = moved, how.is_inner
-            self.differentiated(inputs, run, how)
+            self.found = self.differentiated(inputs, run, how)
         if self.second:  # what a Function saved of its own is not meant to stop a second derivative
             run.cut -= run.inside
         return run
@@ -403,8 +406,12 @@ def tried(trials: Trials, inputs: Any, allow_dead: bool, allow_unreached: bool) 
         report = trials.judged(given)
         if report.failed or allow_dead or not is_dead(report):
             break
+    if is_first := report.passed:
+        report = Repeats(trials, inputs, report).checked()
     if is_drawn and (report.passed or not report.failed and is_dead(report)):
         report = trials.explore(inputs, given, report)
+    if report.passed and not is_first:
+        report = Repeats(trials, inputs, report).checked()
     if report.passed and trials.points:
         report = Linearity(trials, report).checked()
     if report.failed:

@@ -90,8 +90,12 @@ class Linearity:
         alike: dict[str, int] = {}
         for base, others in families(kinds, self.trials.second, is_inner):
             known, again = self.answers(point, base, start), self.answers(point, base, start)
-            if known is None or again is None or self.differs(known, again, Probe(base)):
-                continue  # it is another function each time, or takes no such cotangents
+            if known is None or again is None:
+                continue  # it takes no such cotangents
+            if self.differs(known, again, Probe(base)):  # it is another function each time
+                if not self.judge(point, base, start):
+                    self.trials.no_multiple.append(f"two equal runs give other gradients at cotangents {base.what or 'that are random'}")
+                continue
             for probe in others:
                 if alike.get(probe.kind, 0) == MOST_ALIKE:
                     continue

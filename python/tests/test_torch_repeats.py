@@ -1,0 +1,103 @@
+"""Backwards that are right in one recorded run alone: those that keep numbers between calls, or look at who calls them."""
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="gradcheck needs the package torch")
+from assay import GradcheckError, gradcheck  # noqa: E402
+from wrong_cotangents import of_square  # noqa: E402
+
+
+def counted(is_wrong):
+    """Wrong in some of its calls."""
+    calls = []
+
+    def backward(g, x):
+        calls.append(1)
+        return (3 if is_wrong(len(calls)) else 2) * x * g
+    return of_square(backward)
+
+
+def kept_by_shape(is_fresh):
+    kept = {}
+
+    def backward(g, x):
+        if is_fresh or x.shape not in kept:
+            kept[x.shape] = (2 * x).detach().clone()
+        return kept[x.shape] * g
+    return of_square(backward)
+
+
+def kept_by_the_forward():
+    """The first operand of each shape is kept."""
+    kept = {}
+
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.x = kept.setdefault(x.shape, x.detach().clone())
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * ctx.x * g
+    return Square.apply
+
+
+@pytest.mark.parametrize("is_wrong", [lambda n: n == 2, lambda n: n % 2 == 0, lambda n: n > 1, lambda n: n > 20], ids=["second", "even", "later", "much later"])
+def test_a_backward_that_counts_its_calls_is_found(is_wrong) -> None:
+    with pytest.raises(GradcheckError) as found:
+        gradcheck(counted(is_wrong), [(4, 3)])
+    assert found.value.failed, str(found.value)
+
+
+@pytest.mark.parametrize("make", [lambda: kept_by_shape(False), kept_by_the_forward])
+def test_numbers_of_an_earlier_run_do_not_pass(make) -> None:
+    for inputs in ([(4, 3)], torch.randn(4, 3, requires_grad=True)):
+        with pytest.raises(GradcheckError) as found:
+            gradcheck(make(), inputs)
+        assert "gradient.repeated" in str(found.value) or found.value.failed, str(found.value)
+
+
+@pytest.mark.parametrize("is_recorded", [lambda: torch._C._len_torch_dispatch_stack() > 0, lambda: torch.utils._python_dispatch._get_current_dispatch_mode() is not None,
+                                         lambda: torch._C._len_torch_function_stack() > 0])
+def test_a_backward_that_is_right_only_while_it_is_recorded_is_undecided(is_recorded) -> None:
+    with pytest.raises(GradcheckError) as found:
+        gradcheck(of_square(lambda g, x: (2 if is_recorded() else 1) * x * g), [(4, 3)])
+    assert found.value.undecided and "gradient.unrecorded" in str(found.value)
+
+
+def test_right_ones_pass() -> None:
+    assert gradcheck(kept_by_shape(True), [(4, 3)])
+    assert gradcheck(of_square(lambda g, x: 2 * x * g), [(4, 3)])
+    own = torch.Generator()
+
+    class Dropped(torch.autograd.Function):
+        """Whose mask is another one each time, by a generator that nobody sets back."""
+
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mask = (torch.rand(x.shape, generator=own) > 0.3).to(x.dtype)
+            return x * ctx.mask
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.mask
+    assert gradcheck(Dropped.apply, [(4, 3)])
+    assert gradcheck(lambda x: Dropped.apply(torch.nn.functional.dropout(x * x)), [(4, 3)])
+
+
+def test_given_inputs_of_a_kind_pass() -> None:
+    """Symmetric ones stay symmetric, and sorted ones sorted, when they are moved."""
+    class Traced(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a):
+            ctx.save_for_backward(a)
+            return (a * a.mT).sum()
+
+        @staticmethod
+        def backward(ctx, g):
+            a, = ctx.saved_tensors
+            return 2 * g * a.mT
+    a = torch.randn(3, 3)
+    assert gradcheck(Traced.apply, (a + a.T).requires_grad_())

@@ -13,11 +13,16 @@
 //       D_i has no value: what the framework computes with other constants is no convention. Declined where C is asked for, nobody says what
 //       it is, and a choice is open around the point.
 //   P2  What was recorded lies in the contract of D, if F_i has no value there (0 / 0) or if what was recorded is no finite number.
+//   P5  With R the product F whose steps (comparisons, integers, signs, floors) have the results that the run recorded: R_i and D_i are the
+//       same, or R_i is such a limit, or what was recorded lies in the contract of D. Else it is declined: rounding decided a step.
+// Why P5. The steps of F are those of exact operands, and those of the run are of rounded ones. Where F jumps between the two, a cotangent
+// in the contract of R says nothing of F. Where all steps are the same, R is F. A right product may branch where the derivative
+// underflows or cancels: the derivative's own formula may give the same there. So P5 accuses no product.
 // Why the contract is not asked everywhere. It belongs to the formula of D. Another formula of the same derivative has another set, perhaps
-// a wider one, and the audit has judged the recorded cotangent by that of F. F = D and a cotangent in the contract of F: that is right.
+// a wider one, and the audit has judged the recorded cotangent by that of F. F = D, R = D and a cotangent in the contract of R: that is right.
 // P2 declines where the run stores anything in 16 bits: the steps of F may have been stored, which the contract of D knows nothing of.
 // Where P1 is not needed. Two functions that are analytic on all of the reals and that agree near one point agree everywhere: products of
-// such ops alone are decided by the random points. So are products that are analytic on a box that holds the random points and the recorded one.
+// such ops alone are decided by the random points, if the run recorded no step for P5. So are products that are analytic on a box that holds the random points and the recorded one.
 #include "kernel/audit/point.h"
 
 #include <algorithm>
@@ -115,7 +120,7 @@ class PointCheck {
   [[nodiscard]] std::size_t corners() const { return corner_count_; }
 
   std::optional<Rejection> run() {
-    if (product_.standing == RecordedProduct::Standing::proved &&
+    if (product_.standing == RecordedProduct::Standing::proved && product_.with_steps == nullptr &&
         (product_.is_analytic_here || (is_analytic(product_.forward) && is_analytic(product_.backward))) && all_finite())
       return std::nullopt;
     auto reference = product_.reference ? product_.reference() : reverse_of(product_.forward);
@@ -134,14 +139,18 @@ class PointCheck {
     right_ = std::move(*values);
     found_.assign(right_.begin() + static_cast<std::ptrdiff_t>(right_.size() / 2), right_.end());
     right_.resize(found_.size());
+    if (product_.with_steps != nullptr && product_.standing == RecordedProduct::Standing::proved)
+      taken_ = results(without_dead_nodes(*product_.with_steps), point_);
     if (product_.convention != nullptr) meant_ = results(without_dead_nodes(*product_.convention), point_);
     for (std::size_t k = 0; k < right_.size(); ++k) {
       if (!product_.cotangents[k].is_claimed) continue;
       for (std::size_t i = 0; i < right_[k].values.size(); ++i) {
         if (auto why = judge(k, i)) return why;
         if (auto why = by_convention(k, i)) return why;
+        by_recorded_steps(k, i);
       }
     }
+    if (doubt_) return doubt_;
     return product_.lacks_convention && is_open() ? std::optional(unknown_convention()) : std::nullopt;
   }
 
@@ -169,13 +178,32 @@ class PointCheck {
     if (found.is_undefined() || product_.standing == RecordedProduct::Standing::open) return std::nullopt;
     const bool is_met = meet(right, found);
     if (is_met && !has_choices_) return std::nullopt;
-    if (!nearby_) {
-      nearby_ = nodes_of<Interval>(reference_, neighbourhood()).value_or(Intervals());
-    }
-    const Interval near = nearby_->empty() ? Interval::undefined() : (*nearby_)[reference_.outputs[k]].values[i];
+    const Interval near = around(k, i);
     if (near.is_undefined()) return is_met ? std::nullopt : by_contract(k, i);
     if (!is_met && !meet(near, found)) return broken(k, i, "the derivative's " + text(right), text(found));
     return at_corner(k, i);
+  }
+
+  // D over the neighbourhood.
+  Interval around(std::size_t k, std::size_t i) {
+    if (!nearby_) nearby_ = nodes_of<Interval>(reference_, neighbourhood()).value_or(Intervals());
+    return nearby_->empty() ? Interval::undefined() : (*nearby_)[reference_.outputs[k]].values[i];
+  }
+
+  // P5.
+  void by_recorded_steps(std::size_t k, std::size_t i) {
+    if (!taken_ || doubt_) return;
+    const Interval &right = right_[k].values[i], &taken = (*taken_)[k].values[i];
+    if (right.is_undefined() || meet(right, taken) || meet(around(k, i), taken)) return;
+    const RecordedProduct::Cotangent& one = product_.cotangents[k];
+    if (!product_.operands.empty() && sets(true)) {
+      const contracts::FloatSet set = set_of(k, i, true);
+      const bool is_whole = one.parts.size() == 1;
+      if (is_whole ? set.contains(recorded(one, i)) : set.lo <= taken.hi() && taken.lo() <= set.hi) return;
+    }
+    doubt_ = declined("comparisons, integers, signs and floors that rounding does not decide, or '" + one.name + "' element " +
+                          std::to_string(i) + " in the contract of the derivative, near " + text(right),
+                      text(taken) + ", which the product gives with the recorded results of these");
   }
 
   // P3.
@@ -231,20 +259,31 @@ class PointCheck {
     const bool is_whole = one.parts.size() == 1 || (!one.parts.empty() && !std::isfinite(recorded(one, i)));
     if (product_.operands.empty() || !is_whole)
       return declined("a recorded cotangent where the derivative is in " + text(right_[k].values[i]), "a value that nobody recorded");
-    if (!sets_) {
+    if (!sets()) return declined(sets().rejection().required, sets().rejection().found);
+    if (set_of(k, i).contains(recorded(one, i))) return std::nullopt;
+    if (product_.is_stored_short)
+      return declined("a cotangent that the contract of the derivative admits without rounding steps to 16 bits", text(recorded(one, i)));
+    return broken(k, i, "a value that the contract of the derivative admits, near " + text(right_[k].values[i]), text(recorded(one, i)));
+  }
+
+  // Of D; with its steps stored as its results are, or not.
+  const Outcome<std::vector<contracts::Admissible>>& sets(bool stores_steps = false) {
+    auto& found = sets_[stores_steps ? 1 : 0];
+    if (!found) {
       ExecutionModel model = product_.model;
       model.accumulator = ExecutionModel::Accumulator::any_order;
       model.tree_height = 0;
       std::vector<contracts::Storage> stored;
-      for (const RecordedProduct::Cotangent& cotangent : product_.cotangents) stored.push_back(cotangent.storage);
-      sets_ = contracts::admissible(reference_, model, product_.operands, {}, stored);
+      for (const RecordedProduct::Cotangent& cotangent : product_.cotangents) {
+        stored.push_back(cotangent.storage);
+        if (stores_steps && cotangent.storage != ExecutionModel::Storage::same) model.storage = cotangent.storage;
+      }
+      found = contracts::admissible(reference_, model, product_.operands, {}, stored);
     }
-    if (!*sets_) return declined(sets_->rejection().required, sets_->rejection().found);
-    const contracts::FloatSet set = contracts::with_both_zeros(sets_->value()[k].sets.values[i]);
-    if (set.contains(recorded(one, i))) return std::nullopt;
-    if (product_.is_stored_short)
-      return declined("a cotangent that the contract of the derivative admits without rounding steps to 16 bits", text(recorded(one, i)));
-    return broken(k, i, "a value that the contract of the derivative admits, near " + text(right_[k].values[i]), text(recorded(one, i)));
+    return *found;
+  }
+  contracts::FloatSet set_of(std::size_t k, std::size_t i, bool stores_steps = false) {
+    return contracts::with_both_zeros(sets(stores_steps).value()[k].sets.values[i]);
   }
 
   [[nodiscard]] Rejection broken(std::size_t k, std::size_t i, std::string required, std::string found) const {
@@ -265,11 +304,13 @@ class PointCheck {
   Graph reference_;
   Intervals point_, right_, found_;  // the point, D and F there
   std::optional<Intervals> meant_;   // C there
+  std::optional<Intervals> taken_;   // R there
+  std::optional<Rejection> doubt_;   // of P5: what is wrong for sure is told first
   std::optional<Intervals> nearby_;  // all nodes of D around it; empty where they have no value
   std::optional<Corners> corners_;
   bool has_choices_ = false;
   std::size_t corner_count_ = 0;
-  std::optional<Outcome<std::vector<contracts::Admissible>>> sets_;
+  std::array<std::optional<Outcome<std::vector<contracts::Admissible>>>, 2> sets_;
 };
 
 }  // namespace

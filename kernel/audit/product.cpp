@@ -17,7 +17,7 @@ namespace assay::kernel {
 
 struct ProductCheck::Reverse {
   Graph graph;
-  bool is_closed = true;  // it reads no tensor from elsewhere, beyond single numbers
+  bool is_closed = true, has_taken_steps = false;  // it reads no tensor from elsewhere, beyond single numbers
   // The cotangent's node, and the node that is the same tensor as a value of the forward pass, where it is one.
   NodeId y_bar = 0;
   std::optional<NodeId> as_value = std::nullopt;
@@ -27,6 +27,7 @@ struct ProductCheck::Case {
   AdjointCase one;
   Tensors operands;  // the inputs of all graphs
   Reverse backward;
+  std::optional<Graph> with_steps = std::nullopt;  // the backward graph with recorded steps as constants, if there are any
   std::optional<Graph> convention = std::nullopt;  // what the trace says that its framework gives, where that is asked
 };
 
@@ -164,8 +165,14 @@ Outcome<ProductCheck::Case> ProductCheck::case_of(std::uint32_t r, std::uint32_t
   made.one.graph = std::move(forward.graph());
   made.one.graph.mark_output(y.value(), "y");
   const TraceTensorId result = region.results[k];
-  auto backward = reverse_of(made, region, result, vjp, vjp != nullptr ? vjp->cotangents : Pairs(), is_value);
+  const Pairs pairs = vjp != nullptr ? vjp->cotangents : Pairs();
+  auto backward = reverse_of(made, region, result, vjp, pairs, is_value);
   if (!backward) return backward.rejection();
+  const auto jumps = [](const Node& node) { return op_row(node.op).smoothness == Smoothness::jump; };
+  if (std::ranges::any_of(backward.value().graph.nodes, jumps)) {
+    auto steps = reverse_of(made, region, result, vjp, pairs, false, opened_.recorded);
+    if (steps && steps.value().has_taken_steps) made.with_steps = std::move(steps.value().graph);
+  }
   if (asks_convention_ && vjp != nullptr && !vjp->convention.empty() && vjp->convention != vjp->cotangents) {
     if (auto meant = reverse_of(made, region, result, vjp, vjp->convention, false)) made.convention = std::move(meant.value().graph);
   }
@@ -175,9 +182,10 @@ Outcome<ProductCheck::Case> ProductCheck::case_of(std::uint32_t r, std::uint32_t
 
 // Cotangents of a region's operands, as a graph from the inputs of a case and the cotangent of the region's result.
 Outcome<ProductCheck::Reverse> ProductCheck::reverse_of(const Case& of, const Region& region, TraceTensorId result, const Trace::Vjp* vjp,
-                                                        const Pairs& pairs, bool is_value) const {
+                                                        const Pairs& pairs, bool is_value, std::size_t steps) const {
   Reverse made;
   Slice backward(trace_, producers_);
+  backward.take_steps(steps);
   for (const TraceTensorId id : of.operands) backward.add_input(id);
   // The region's results may be read by its product: they are computed again. The cotangent is an input.
   const Tensor& like = trace_.tensors[result].value;
@@ -197,6 +205,7 @@ Outcome<ProductCheck::Reverse> ProductCheck::reverse_of(const Case& of, const Re
     backward.graph().mark_output(total.value(), trace_.tensors[id].name);
   }
   made.is_closed = backward.is_closed();
+  made.has_taken_steps = backward.has_taken_steps();
   made.graph = std::move(backward.graph());
   return made;
 }
@@ -260,6 +269,7 @@ std::optional<Rejection> ProductCheck::at_the_point(const Case& one, std::uint32
                                                     RecordedProduct::Standing standing, const OneRow* row) {
   RecordedProduct product{one.one.graph, one.backward.graph, {}, {}, {}, trace_.regions[r].model, stores_short_};
   product.convention = one.convention ? &*one.convention : nullptr;
+  product.with_steps = one.with_steps ? &*one.with_steps : nullptr;
   product.standing = standing;
   Tensors arguments = one.operands;
   arguments.push_back(vjp.cotangent);

@@ -171,6 +171,17 @@ class TangentCheck {
     return *std::move(why);
   }
 
+  // The rule with recorded steps as constants, if there are any.
+  [[nodiscard]] std::optional<Graph> with_steps(const Composed& made, TraceTensorId tangent) const {
+    Slice rule(trace_, producers_);
+    rule.take_steps(trace_.tensors.size());
+    for (const TraceTensorId id : made.inputs) rule.add_input(id);
+    const auto y_dot = rule.node_of(tangent);
+    if (!y_dot || !rule.has_taken_steps()) return std::nullopt;
+    rule.graph().mark_output(y_dot.value(), "y_dot");
+    return std::move(rule.graph());
+  }
+
   // F2.
   [[nodiscard]] std::optional<Rejection> at_the_point(const Composed& made, TraceTensorId tensor, TraceTensorId tangent,
                                                       const std::string& place) const {
@@ -183,6 +194,8 @@ class TangentCheck {
       return values;
     };
     product.reference = [&] { return reference_of(made); };
+    const std::optional<Graph> steps = with_steps(made, tangent);
+    product.with_steps = steps ? &*steps : nullptr;
     const Trace::Entry& entry = trace_.tensors[tangent];
     product.cotangents.push_back({entry.name, true, {&entry.value}, entry.storage});
     return check_point(product, place);

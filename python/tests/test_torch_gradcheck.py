@@ -255,3 +255,46 @@ def test_steps_of_an_input_in_a_backward_are_reached(decide) -> None:
 
     with pytest.raises(GradcheckError):
         gradcheck(Square.apply, [(4, 3)])
+
+
+def judged(forward: object, backward: object, at: float) -> object:
+    """The verdict on one run at a given point, which is where rounding decides."""
+    from assay.torch import judge, record
+
+    class Own(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):  # type: ignore[no-untyped-def]
+            ctx.save_for_backward(x)
+            return forward(x)
+
+        @staticmethod
+        def backward(ctx, g):  # type: ignore[no-untyped-def]
+            return g * backward(*ctx.saved_tensors)
+
+    x = torch.full((4,), at, requires_grad=True)
+    with record({"x": x}) as run:
+        torch.autograd.grad(Own.apply(x), x, torch.tensor([1.0, -2.0, 0.3, 0.7]))
+    return judge(run, "gradcheck")
+
+
+@pytest.mark.parametrize(("step", "at"), [
+    (lambda x: torch.where(1 - torch.sigmoid(x) == 0, 2.0, 1.0), 30.0),
+    (lambda x: torch.where((x + 1e10) - 1e10 >= x + 20, 5.0, 1.0), 2000.0),
+    (lambda x: 1 + torch.floor(torch.sigmoid(x)), 30.0),
+    (lambda x: 1 + torch.sigmoid(x).long(), 30.0),
+])
+def test_a_step_that_rounding_decides_is_no_proof(step: object, at: float) -> None:
+    """Exact arithmetic takes the other branch, so that it says nothing about what was delivered."""
+    report = judged(lambda x: x * x, lambda x: 2 * x * step(x), at)  # type: ignore[operator]
+    assert not report.passed and not report.failed, report.text
+    assert any(one["rule"] == "gradient.value" for one in report.findings)
+
+
+@pytest.mark.parametrize("at", [0.5, 9.0, 12.0, -12.0])
+def test_a_branch_where_the_derivative_rounds_to_it_passes(at: float) -> None:
+    def slope(x):  # type: ignore[no-untyped-def]
+        y = torch.tanh(x)
+        return torch.where(y.abs() == 1, 1e-20, 1 - y * y)
+
+    report = judged(torch.tanh, slope, at)
+    assert report.passed, report.text

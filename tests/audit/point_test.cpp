@@ -1,5 +1,7 @@
 // Products that are right at random points and wrong at the one that was recorded; and right ones in other words, which stay right.
+#include <functional>
 #include <limits>
+#include <utility>
 
 #include "tests/audit/run.h"
 
@@ -284,4 +286,70 @@ TEST_CASE("point: a product that reads a tensor from elsewhere is undecided, how
     trace.gradients = {{2, 3, {{1, 4}}}};
     CHECK(verdict(trace) == (length == 3 ? "(gradient.product)" : "(gradient.value)"));
   }
+}
+
+namespace {
+
+// x, y = forward(x), s = saved(x), c = 1 <= s in float32, and the product x_bar of x, s, c and y_bar.
+Trace with_comparison(const Graph& forward, const Graph& saved, const Graph& backward, const std::vector<Tensor>& values, bool holds) {
+  Builder b{{}, 1};
+  const NodeId s = b.input("s");
+  const Graph compares = b.with_output(b.apply(Op::less_equal, {b.number(1), s}));
+  const Tensor c(DType::boolean, {1}, std::make_shared<std::vector<std::byte>>(1, static_cast<std::byte>(holds)));
+  Trace trace;
+  trace.tensors = {{"x", Trace::Origin::input, values[0]},     {"y", Trace::Origin::result, values[1]},
+                   {"s", Trace::Origin::result, values[2]},    {"c", Trace::Origin::result, c},
+                   {"y_bar", Trace::Origin::input, values[3]}, {"x_bar", Trace::Origin::result, values[4]}};
+  trace.regions = {{"forward", forward, float_model(), {0}, {1}},
+                   {"saved", saved, float_model(), {0}, {2}},
+                   {"compares", compares, float_model(), {2}, {3}},
+                   {"product", backward, float_model(), {0, 2, 3, 4}, {5}}};
+  trace.outputs = {1, 5};
+  trace.vjps = {{0, 0, 4, {{0, 5}}}};
+  trace.gradients = {{1, 4, {{0, 5}}}};
+  return trace;
+}
+
+Graph tanh_of() {
+  Builder b{{}, 1};
+  return b.with_output(b.apply(Op::tanh, {b.input("x")}));
+}
+
+// y_bar * where(c, met, other)
+Graph chosen(Builder b, const std::function<std::pair<NodeId, NodeId>(Builder&, NodeId x, NodeId s)>& sides) {
+  const NodeId x = b.input("x"), s = b.input("s"), c = b.graph.append_input(DType::boolean, {1}, "c"), y_bar = b.input("y_bar");
+  const auto [met, other] = sides(b, x, s);
+  return b.with_output(b.apply(Op::mul, {y_bar, b.apply(Op::where, {c, met, other})}));
+}
+
+}  // namespace
+
+TEST_CASE("point: a step that rounding decides is taken as it was recorded", "[gradients]") {
+  // y = x^2. Where tanh(x) is rounded to 1, the product is twice the derivative, which no exact tanh shows.
+  const Graph twice = chosen({{}, 1}, [](Builder& b, NodeId x, NodeId) {
+    return std::pair(b.apply(Op::scale, {x}, ScaleAttributes{4}), b.apply(Op::scale, {x}, ScaleAttributes{2}));
+  });
+  const auto run = [](const Graph& forward, const Graph& product, const std::vector<float>& values, bool holds) {
+    std::vector<Tensor> tensors;
+    for (const float value : values) tensors.push_back(vector_of({value}));
+    return verdict(with_comparison(forward, tanh_of(), product, tensors, holds));
+  };
+  CHECK(run(square(1), twice, {12, 144, 1, 1, 48}, true) == "(gradient.value)");
+  CHECK(run(square(1), twice, {0.5F, 0.25F, 0x1.d9353ep-2F, 1, 1}, false) == "right");
+  // The same of a comparison that reads another tensor than the product is of.
+  Trace elsewhere =
+      with_comparison(square(1), tanh_of(), twice, {vector_of({3}), vector_of({9}), vector_of({1}), vector_of({1}), vector_of({12})}, true);
+  elsewhere.tensors.push_back({"z", Trace::Origin::input, Tensor::of_floats({1}, std::vector<float>{12})});
+  elsewhere.regions[1].operands = {6};
+  CHECK(verdict(elsewhere) == "(gradient.value)");
+  // y = tanh(x) with the same branch, whose derivative rounds to the 0 that the product gives.
+  const Graph zero = chosen({{}, 1}, [](Builder& b, NodeId, NodeId s) {
+    return std::pair(b.number(0), b.apply(Op::sub, {b.number(1), b.apply(Op::mul, {s, s})}));
+  });
+  CHECK(run(tanh_of(), zero, {12, 1, 1, 1, 0}, true) == "right");
+  // What is wrong elsewhere is found: 5 where the derivative rounds to 0.
+  const Graph five = chosen({{}, 1}, [](Builder& b, NodeId, NodeId s) {
+    return std::pair(b.number(5), b.apply(Op::sub, {b.number(1), b.apply(Op::mul, {s, s})}));
+  });
+  CHECK(run(tanh_of(), five, {12, 1, 1, 1, 5}, true) == "(gradient.value)");
 }

@@ -11,6 +11,7 @@ import torch.nn.functional as F  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from assay import GradcheckError, gradcheck  # noqa: E402
+from assay.torch.numbers import multiple  # noqa: E402
 
 
 def drawn(*shapes: tuple[int, ...], positive: bool = False, seed: int = 0) -> list[Any]:
@@ -105,6 +106,59 @@ def test_a_constant_that_is_another_number_is_found(name: str) -> None:
 def test_a_power_that_is_off_is_found(name: str, change: Any) -> None:
     f = (lambda x: x ** 2.4) if name == "pow" else (lambda x: torch.logaddexp2(x, 2 * x))
     assert fails(f, drawn((50,), positive=True), name, change)
+
+
+# Roots of 2 and of pi, which the derivatives of erf and of the normal distribution have.
+
+def gelu_by_tanh(g: Any, x: Any, k: float) -> Any:
+    t = torch.tanh(k * (x + 0.044715 * x ** 3))
+    return g * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * k * (1 + 3 * 0.044715 * x * x))
+
+
+NORMAL = {  # the forward, the backward with a constant, and spellings of it, some with the digits of a float32
+    "erf": (torch.erf, lambda g, x, c: g * torch.exp(-x * x) * c, [2 / math.sqrt(math.pi), 1.1283791671]),
+    "erf over": (torch.erf, lambda g, x, c: g * torch.exp(-x * x) * 2 / c, [math.sqrt(math.pi), 1.7724538509]),
+    "ndtr": (torch.special.ndtr, lambda g, x, c: g * torch.exp(-x * x / 2) / c, [math.sqrt(2 * math.pi), math.sqrt(2) * math.sqrt(math.pi), 2.5066282746]),
+    "ndtr times": (torch.special.ndtr, lambda g, x, c: c * g * torch.exp(-x * x / 2), [1 / math.sqrt(2 * math.pi), (2 * math.pi) ** -0.5, 0.3989422804]),
+    "half erf": (lambda x: 0.5 * (1 + torch.erf(x / math.sqrt(2))), lambda g, x, c: g * torch.exp(-x * x / 2) / c, [math.sqrt(2 * math.pi)]),
+    "times half a root": (lambda x: 0.5 * (1 + torch.erf(x * math.sqrt(0.5))), lambda g, x, c: g * torch.exp(-x * x / 2) * (c / 2), [math.sqrt(2 / math.pi)]),
+    "gelu": (F.gelu, lambda g, x, c: g * (0.5 * (1 + torch.erf(x / c)) + x * torch.exp(-x * x / 2) / math.sqrt(2 * math.pi)), [math.sqrt(2), 1.4142135624]),
+    "gelu by tanh": (lambda x: F.gelu(x, approximate="tanh"), gelu_by_tanh, [math.sqrt(2 / math.pi), 0.7978845608, 0.79788456])}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", NORMAL)
+def test_roots_of_2_and_of_pi(name: str, dtype: Any) -> None:
+    forward, backward, constants = NORMAL[name]
+    inputs = [drawn((4, 3))[0].detach().to(dtype).requires_grad_()]
+    for c in constants if dtype == torch.float32 else [one for one in constants if abs(one / constants[0] - 1) < 1e-15]:
+        assert gradcheck(own(forward, lambda g, x: backward(g, x, c)), inputs), c
+    for off in (1e-6, 2.0**-22 if dtype == torch.float32 else 2.0**-50):
+        for c in (constants[0] * (1 + off), constants[0] * (1 - off)):
+            assert fails(own(forward, lambda g, x: backward(g, x, c)), inputs), (off, c)
+
+
+ROOTS = [math.sqrt(2), 1 / math.sqrt(2), math.sqrt(math.pi), 2 / math.sqrt(math.pi), math.sqrt(2 * math.pi), 1 / math.sqrt(2 * math.pi), math.sqrt(2 / math.pi), math.pi]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("c", ROOTS)
+def test_programs_of_roots(c: float, dtype: Any) -> None:
+    inputs = [drawn((4, 3), positive=True)[0].detach().to(dtype).requires_grad_()]
+    for f in (lambda x: x * c, lambda x: x / c, lambda x: torch.sin(c * x), lambda x: x ** c, lambda x: x ** (c - 1), lambda x: c ** x, own(lambda x: x * (1 / c), lambda g, x: g / c)):
+        assert gradcheck(f, inputs)
+
+
+def test_no_other_number_means_a_multiple_of_an_irrational_one() -> None:
+    for dtype in (torch.float32, torch.float64):
+        for c in ROOTS:
+            assert multiple(c, dtype) and multiple(-3 * c, dtype) and not any(multiple(c + k * math.ulp(c), dtype) for k in (-8, -7, -6, 6, 7, 8))
+        assert not any(multiple(float(k), dtype) or multiple(k / 1000, dtype) for k in range(-100, 2000))
+    for c in ROOTS:
+        assert not any(multiple(c + k * math.ulp(c), torch.float64) for k in (-2, 2))
+        near = torch.tensor(c, dtype=torch.float32)
+        assert multiple(near.item(), torch.float32, True)
+        assert not any(multiple(torch.nextafter(near, torch.tensor(to)).item(), torch.float32, True) for to in (-math.inf, math.inf))
 
 
 # Places that are computed.

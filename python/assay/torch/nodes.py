@@ -191,8 +191,12 @@ class Nodes:
             return self.constant(value, dtype)
         if found.is_log:
             return self("log", self.about(found.ratio, dtype))
+        if found.less:
+            return self("sub", self.number(value + found.less, dtype), float(found.less))
         if found.name:
             factor, one = self.number(float(found.ratio), dtype), getattr(self, found.name)(dtype)
+            if found.name.startswith("root_of"):  # computed in some steps by the program, too
+                one = self.product(one, slack=1)
             return self("div", factor, one) if found.is_over else one if found.ratio == 1 else self("mul", factor, one)
         return self.ratio(found.ratio, value, dtype)
 
@@ -220,10 +224,16 @@ class Nodes:
 
     def half_turn(self, dtype: torch.dtype) -> Ref:
         """pi in a formula that is differentiated, as acos(-1) cannot be."""
-        return self("mul", self("atan", self.constant(1.0, dtype)), 4.0)
+        return self("mul", self("acos", self.constant(0.0, dtype)), 2.0)
+
+    def root_of_2(self, dtype: torch.dtype) -> Ref:
+        return self("sqrt", self.constant(2.0, dtype))
 
     def root_of_pi(self, dtype: torch.dtype) -> Ref:
-        return self("div", self.constant(2.0, dtype), self("sqrt", self.pi(dtype)))
+        return self("sqrt", self.half_turn(dtype))
+
+    def root_of_2_pi(self, dtype: torch.dtype) -> Ref:
+        return self("sqrt", self("mul", self.half_turn(dtype), 2.0))
 
     def log_of_2(self, dtype: torch.dtype) -> Ref:
         return self("log", self.constant(2.0, dtype))

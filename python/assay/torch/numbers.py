@@ -6,23 +6,29 @@ typed in with as many digits as its author knew. All of them mean one number, an
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 import torch
 
-IRRATIONAL = {"half_turn": math.pi, "root_of_pi": 2 / math.sqrt(math.pi), "log_of_2": math.log(2), "log_of_10": math.log(10)}
+DIGITS, PI = Context(prec=40), Decimal("3.141592653589793238462643383279502884197")
+IRRATIONAL = {name: Fraction(one) for name, one in {
+    "half_turn": PI, "root_of_2": DIGITS.sqrt(Decimal(2)), "root_of_pi": DIGITS.sqrt(PI), "root_of_2_pi": DIGITS.sqrt(DIGITS.add(PI, PI)),
+    "log_of_2": DIGITS.ln(Decimal(2)), "log_of_10": DIGITS.ln(Decimal(10))}.items()}
 NOISE = 4  # units in the last place of a double: a few steps
 
 
 @dataclass(frozen=True)
 class Meant:
-    """`ratio`; times or over an irrational number, if there is a `name`; its logarithm, if it `is_log`."""
+    """`ratio`; times or over an irrational number, if there is a `name`, and `less` an integer; its logarithm, if it `is_log`."""
 
     ratio: Fraction
     name: str = ""
     is_over: bool = False
     is_log: bool = False
+    less: int = 0
 
 
 def is_near(found: float, value: float, noise: int = NOISE) -> bool:
@@ -38,16 +44,36 @@ def small(ratio: Fraction, most: int) -> bool:
     return 0 < abs(ratio.numerator) < most and ratio.denominator < most
 
 
+@lru_cache(maxsize=4096)
+def multiple(value: float, dtype: torch.dtype, is_typed: bool = False) -> Meant | None:
+    """The multiple of an irrational number that is next to the double; one of few, if it `is_typed`, with the digits of a float32.
+
+    Fractions are bounded: with enough of them there is a multiple next to any number."""
+    if not abs(value) < 2**24:
+        return None
+    given, noise = Fraction(value), (NOISE if dtype == torch.float32 else 1) * Fraction(math.ulp(value))
+    for name, one in IRRATIONAL.items():
+        for is_over in (False, True):
+            unit = 1 / one if is_over else one
+            ratio = (given / unit).limit_denominator(8 if is_typed else 64)
+            if not 0 < abs(ratio.numerator) * ratio.denominator < (2**5 if is_typed else 2**20):
+                continue
+            if rounded_alike(float(ratio * unit), value, torch.float32) if is_typed else abs(ratio * unit - given) < noise:
+                return Meant(ratio, name, is_over)
+    return None
+
+
 def meant(value: float, dtype: torch.dtype) -> Meant | None:
     """None: the double itself."""
-    for name, one in IRRATIONAL.items() if abs(value) < 2**24 else ():  # a great one is near to some multiple of anything
-        for is_over in (False, True) if name != "root_of_pi" else (False,):
-            ratio = Fraction(value * one if is_over else value / one).limit_denominator(64)
-            found = float(ratio) / one if is_over else float(ratio) * one
-            if small(ratio, 2**24) and is_near(found, value, NOISE if dtype == torch.float32 else 1):
-                return Meant(ratio, name, is_over)
+    for less in (0, 1, 2) if abs(value) >= 0.125 else (0,):  # less in derivatives of x^pi; what is smaller has lost too many digits
+        found = multiple(value + less, dtype) if value + less - less == value else None
+        if found is not None:
+            return replace(found, less=less)
     ratio = Fraction(value).limit_denominator(10**6)
     if not is_near(float(ratio), value):
+        found = multiple(value, dtype, True) if dtype == torch.float32 else None
+        if found is not None:
+            return found
         ratio = Fraction(str(round(value, 10)))
     if is_near(float(ratio), value) and small(ratio, 2**24) and (dtype == torch.float64 or rounded_alike(float(ratio), value, dtype)):
         return None if ratio == value else Meant(ratio)

@@ -12,7 +12,7 @@ from typing import Any, Callable
 import torch
 
 from .nodes import Nodes, Ref, Unknown, Value, complexly
-from .numbers import meant, rounded_alike
+from .numbers import meant, multiple, rounded_alike
 
 Rule = Callable[..., Any]
 
@@ -178,6 +178,8 @@ def power(n: Nodes, x: Value, exponent: Value) -> Ref:
     if isinstance(x, Ref) and x.is_complex:
         raise Unknown("a power of complex numbers")
     if isinstance(exponent, Ref):
+        if isinstance(x, float) and x > 0 and multiple(x, n.dtype) is not None:  # by its logarithm, as its derivative has it
+            return n("exp", n("mul", n.cast(exponent, n.dtype), n.number(math.log(x), n.dtype)))
         return n("power", n.number(x, n.dtype), n.cast(exponent, n.dtype))
     if not isinstance(x, Ref):
         raise Unknown("a power without a tensor")

@@ -277,8 +277,9 @@ class Trials:
         """Branches by what they are in all runs."""
         number = 0
         for one in run.branches:
-            yield (-1, f"{one.name} {one.place}") if one.is_of_cotangent else (number, one.name), one
-            number += not one.is_of_cotangent
+            is_placed = one.is_of_cotangent or one.place != ""  # what Python compares is known by its line
+            yield (-1 if one.is_of_cotangent else -2, f"{one.name} {one.place}") if is_placed else (number, one.name), one
+            number += not is_placed
 
     def open_branches(self) -> list[tuple[tuple[int, str], Branch]]:
         """Branches of the last run, one side of which was not reached by a draw that passed."""

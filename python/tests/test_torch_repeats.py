@@ -1,4 +1,4 @@
-"""Backwards that are right in one recorded run alone: those that keep numbers between calls, or look at who calls them."""
+"""Backwards that are right in one recorded run alone: they keep numbers between calls, look at who calls them, or read numbers of their inputs."""
 from __future__ import annotations
 
 import pytest
@@ -101,3 +101,35 @@ def test_given_inputs_of_a_kind_pass() -> None:
             return 2 * g * a.mT
     a = torch.randn(3, 3)
     assert gradcheck(Traced.apply, (a + a.T).requires_grad_())
+
+
+READS_WRONG = {
+    "a number above a threshold": lambda g, x: (3 if x[0, 0].item() > 7 else 2) * x * g,
+    "a number that is computed on": lambda g, x: (3 if 7 < 2 * abs(x[0, 0].item()) + 1 else 2) * x * g if abs(x[0, 0].item()) < 40 else 2 * x * g,
+    "the largest": lambda g, x: (3 if x.max().item() >= 64 else 2) * x * g,
+    "one of a list": lambda g, x: (3 if any(v < -64 for v in x.flatten().tolist()) else 2) * x * g}
+READS_RIGHT = {
+    "the same on both sides": lambda g, x: 2 * x * g if x[0, 0].item() > 7 else x * g * 2,
+    "a scale that is not too small": lambda g, x: (lambda s: (2 * x / s) * g * s)(2.0 if x.abs().max().item() < 1e-3 else 1.0),
+    "shapes": lambda g, x: 2 * x * g if x.numel() > 0 and x.dim() == 2 and x.shape[0] < 99 else 2 * x * g,
+    "an order": lambda g, x: 2 * x * g if len(sorted(x.flatten().tolist())) == 12 else g,
+    "infinities": lambda g, x: 2 * x * g if x[0, 0].item() < float("inf") else 2 * x * g}
+
+
+@pytest.mark.parametrize("name", READS_WRONG)
+def test_a_number_that_the_backward_reads_is_a_branch(name: str) -> None:
+    with pytest.raises(GradcheckError) as found:
+        gradcheck(of_square(READS_WRONG[name]), [(4, 3)])
+    assert found.value.failed, str(found.value)
+
+
+@pytest.mark.parametrize("name", READS_RIGHT)
+def test_right_ones_that_read_numbers_pass(name: str) -> None:
+    assert gradcheck(of_square(READS_RIGHT[name]), [(4, 3)])
+
+
+def test_a_side_that_no_input_reaches_is_undecided() -> None:
+    """Given tensors are not drawn again."""
+    with pytest.raises(GradcheckError, match="gt of a number that was read, at 7, above it") as found:
+        gradcheck(of_square(READS_WRONG["a number above a threshold"]), torch.rand(4, 3, requires_grad=True))
+    assert found.value.undecided and "gradient.unreached" in str(found.value)

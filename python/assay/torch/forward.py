@@ -47,7 +47,9 @@ class Watch(TorchFunctionMode):
         if function in WAYS_OUT:
             left = self.run.asked(function, args)
             found = function(*args, **(kwargs or {}))
-            return found if left is None or left.by == "float" else self.run.marked_numbers(found, str(left))
+            if left is None:
+                return self.run.read(function, args, found)
+            return found if left.by == "float" else self.run.marked_numbers(found, str(left))
         self.run.arriving.append(arriving(args, kwargs) if self.run.live else "")
         try:
             if forward_ad._current_level < 0:

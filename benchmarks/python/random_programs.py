@@ -89,7 +89,7 @@ def main() -> None:
     if given.write:
         text = ["# Random programs", "", "By [random_programs.py](random_programs.py): each program as it is, with one operation as a `torch.autograd.Function`, and with that one's",
                 "product bent. The given tensors decide which branches of that Function are met: without `allow_unreached=True` a branch that",
-                "none of their elements takes leaves the Function undecided, by its name.", "", f"    python3 benchmarks/python/random_programs.py {' '.join(sys.argv[1:])}", "", *lines, "", "What `assay.gradcheck` did not decide, or decided wrongly:", "", "| Seed | Program | Verdict | Reason |", "| ---: | --- | --- | --- |", *odd, ""]
+                "none of their elements takes leaves the Function undecided, by its name.", "", f"    python3 benchmarks/python/random_programs.py {' '.join(sys.argv[1:])}", "", *lines, "", "Programs that `assay.gradcheck` did not decide, or decided wrongly:", "", "| Seed | Program | Verdict | Reason |", "| ---: | --- | --- | --- |", *odd, ""]
         pathlib.Path(__file__).with_suffix(".md").write_text("\n".join(text), encoding="utf-8")
 
 

@@ -1,6 +1,7 @@
 """Right programs whose constants are rounded in several ways, that sample at computed places or choose among equals: they pass, bent ones do not."""
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, Callable
 
@@ -11,7 +12,7 @@ import torch.nn.functional as F  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from assay import GradcheckError, gradcheck  # noqa: E402
-from assay.torch.numbers import multiple  # noqa: E402
+from assay.torch.numbers import meant, multiple  # noqa: E402
 
 
 def drawn(*shapes: tuple[int, ...], positive: bool = False, seed: int = 0) -> list[Any]:
@@ -246,3 +247,10 @@ def test_an_element_that_is_no_equal_is_found(op: str, f: Any) -> None:
 
 def test_a_place_that_occurs_twice_is_found() -> None:
     assert fails(CHOICES["topk"], [torch.zeros(3, 5, requires_grad=True)], "topk", lambda found: (found[0], torch.zeros_like(found[1])))
+
+
+def test_constants_that_are_no_finite_numbers_mean_themselves() -> None:
+    for value in (math.inf, -math.inf, math.nan):
+        assert meant(value, torch.float64) is None
+        with pytest.raises(GradcheckError, match="undecided"):
+            gradcheck(functools.partial(torch.pow, exponent=value), [(3,)])

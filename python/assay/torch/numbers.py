@@ -65,6 +65,8 @@ def multiple(value: float, dtype: torch.dtype, is_typed: bool = False) -> Meant 
 
 def meant(value: float, dtype: torch.dtype) -> Meant | None:
     """None: the double itself."""
+    if not math.isfinite(value):
+        return None
     for less in (0, 1, 2) if abs(value) >= 0.125 else (0,):  # less in derivatives of x^pi; what is smaller has lost too many digits
         found = multiple(value + less, dtype) if value + less - less == value else None
         if found is not None:

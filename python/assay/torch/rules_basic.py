@@ -200,6 +200,8 @@ def power(n: Nodes, x: Value, exponent: Value) -> Ref:
 
 def raised(n: Nodes, x: Ref, exponent: float) -> Ref:
     """x^r for a number r, which the kernel may round."""
+    if not math.isfinite(exponent):
+        raise Unknown("an exponent that is no finite number")
     found = meant(exponent, n.dtype)
     ratio = Fraction(float(exponent)) if found is None else found.ratio
     if found is None and n.dtype == torch.float64 and Fraction(float(exponent) - 1) != ratio - 1:

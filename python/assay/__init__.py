@@ -15,23 +15,25 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from ._api import bounds as bounds, check as check, evaluate as evaluate, inspect as inspect, lint as lint, statement as statement
-    from ._api import verify as verify
-    from ._properties import Box as Box, Linear as Linear, Robust as Robust
-    from ._results import Bounds as Bounds, Check as Check, Enclosures as Enclosures, Finding as Finding, NodeBounds as NodeBounds
-    from ._results import Result as Result, Statement as Statement
-    from ._robust import Run as Run, robust as robust
-    from ._gradcheck import GradcheckError as GradcheckError, GradcheckWarning as GradcheckWarning, gradcheck as gradcheck
+    from ._verify.functions import bounds as bounds, check as check, evaluate as evaluate, inspect as inspect, lint as lint, statement as statement
+    from ._verify.functions import verify as verify
+    from ._verify.properties import Box as Box, Linear as Linear, Robust as Robust
+    from ._verify.answers import Bounds as Bounds, Check as Check, Enclosures as Enclosures, Finding as Finding, NodeBounds as NodeBounds
+    from ._verify.answers import Result as Result, Statement as Statement
+    from ._verify.robust_runs import Run as Run, robust as robust
+    from .testing._gradcheck import GradcheckError as GradcheckError, GradcheckWarning as GradcheckWarning, gradcheck as gradcheck
     from .errors import Error as Error, InternalError as InternalError, MalformedInput as MalformedInput, Rejected as Rejected
     from .errors import Undecided as Undecided, Unsupported as Unsupported, UsageError as UsageError
 
 # Name -> where it is.
 _HOMES = {
-    **dict.fromkeys(("verify", "check", "bounds", "lint", "statement", "inspect", "evaluate"), "_api"),
-    **dict.fromkeys(("Box", "Robust", "Linear"), "_properties"),
-    **dict.fromkeys(("Result", "Check", "Bounds", "NodeBounds", "Finding", "Statement", "Enclosures"), "_results"),
+    **dict.fromkeys(("verify", "check", "bounds", "lint", "statement", "inspect", "evaluate"), "_verify.functions"),
+    **dict.fromkeys(("Box", "Robust", "Linear"), "_verify.properties"),
+    **dict.fromkeys(("Result", "Check", "Bounds", "NodeBounds", "Finding", "Statement", "Enclosures"), "_verify.answers"),
     **dict.fromkeys(("Error", "UsageError", "MalformedInput", "Unsupported", "Undecided", "Rejected", "InternalError"), "errors"),
-    "robust": "_robust", "Run": "_robust", "gradcheck": "_gradcheck", "GradcheckError": "_gradcheck", "GradcheckWarning": "_gradcheck", "compare": "onnxruntime"}
+    **dict.fromkeys(("robust", "Run"), "_verify.robust_runs"),
+    **dict.fromkeys(("gradcheck", "GradcheckError", "GradcheckWarning"), "testing._gradcheck"),
+    "compare": "onnxruntime"}
 _MODULES = ("errors", "testing", "ops", "torch", "onnxruntime", "pytest_plugin")
 
 __all__ = [*_HOMES, *_MODULES]

@@ -17,15 +17,15 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Callable, Iterable, Iterator, Sequence, Union
 
-from assay import _expression
-from assay._arrays import bits_of
-from assay._vocabulary import ROWS, UnknownOperation, row_of  # noqa: F401
+from assay._core import expressions
+from assay._core.arrays import bits_of
+from assay._core.vocabulary import ROWS, UnknownOperation, row_of  # noqa: F401
 from assay.errors import UsageError
 
 Axes = Union[int, Sequence[int], None]
 
 
-class Value(_expression.Value):
+class Value(expressions.Value):
     """A value of an expression: arithmetic, comparisons, `@`, `**`, slices, `reshape`, `transpose`, `sum`, `mean`, `max`, ..."""
 
     __slots__ = ()
@@ -100,7 +100,7 @@ def apply(op: str, *operands: Any, **attributes: Any) -> Value:
     return result
 
 
-def _literal(expression: _expression.Expression, value: Any, dtype: str) -> Value:
+def _literal(expression: expressions.Expression, value: Any, dtype: str) -> Value:
     import numpy as np
 
     if isinstance(value, (Fraction, Decimal)):
@@ -270,9 +270,9 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *ROWS})
 
 
-def traced(function: Callable[..., Any], operands: Sequence[tuple[str, Sequence[int]]]) -> tuple[_expression.Expression, list[Value]]:
+def traced(function: Callable[..., Any], operands: Sequence[tuple[str, Sequence[int]]]) -> tuple[expressions.Expression, list[Value]]:
     """The expression that the function writes on operands of these types and shapes, and its results."""
-    expression = _expression.Expression()
+    expression = expressions.Expression()
     arguments = [expression.operand(dtype, tuple(shape), Value) for dtype, shape in operands]
     returned = function(*arguments)
     results = list(returned) if isinstance(returned, (tuple, list)) else [returned]

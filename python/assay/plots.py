@@ -7,11 +7,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Sequence
 
-from assay._reports import Finding, Report
+from assay._core.gate_reports import Finding, Report
 from assay.errors import UsageError
 
 if TYPE_CHECKING:
-    from assay._results import Bounds, NodeBounds
+    from assay._verify.answers import Bounds, NodeBounds
 
 _INK, _FAINT, _RIGHT, _WRONG = "#3b4a5a", "#c9d3dc", "#2e7d5b", "#c0392b"
 _MOST_BARS = 40

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from typing import Sequence
 
-from assay._programs import program
+from assay._core.programs import program
 
 # What runs on one file.
 _COMMANDS = {"lint": ["lint"], "audit": ["audit"], "gradcheck": ["gradcheck"], "certificates": ["check", "--list"]}

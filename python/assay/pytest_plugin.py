@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Generator, Iterator, Mapping, Sequence
 import pytest
 
 if TYPE_CHECKING:
-    from assay._checks import Check
-    from assay._reports import Report
+    from assay._core.audits import Check
+    from assay._core.gate_reports import Report
 
 _WORKER = "assay"  # what a worker of pytest-xdist hands to its controller
 
@@ -93,7 +93,7 @@ class Gate:
     def conclude(self) -> None:
         """Raises if a report is no pass."""
         __tracebackhide__ = True
-        from assay._reports import merged
+        from assay._core.gate_reports import merged
         from assay.testing import ContractViolation, NotDecided
         from assay.testing._contracts import explanation
 
@@ -134,14 +134,14 @@ class Session:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
         """Listens to the checks of the test."""
-        from assay import _checks
+        from assay._core import audits
 
         self.current = item
-        _checks.listeners.append(self.listen)
+        audits.listeners.append(self.listen)
         try:
             return (yield)
         finally:
-            _checks.listeners.remove(self.listen)
+            audits.listeners.remove(self.listen)
             self.current = None
 
     @pytest.hookimpl(wrapper=True)
@@ -170,14 +170,14 @@ class Session:
             if not case.file:
                 case.file, case.line = file, line
         if self.waivers:
-            from assay import _waivers
+            from assay.testing import _waivers
 
             _waivers.apply(report, self.waivers)
         self.entries.append(_Entry(item.nodeid if item else "", list(checks), report))
 
     def note(self, item: pytest.Item, why: Any) -> None:
         """A check that was refused, so that it came to no verdict: it belongs into the files, too."""
-        from assay._reports import Case, Finding, Report
+        from assay._core.gate_reports import Case, Finding, Report
 
         path, line = str(item.path), (item.location[1] or 0) + 1
         trace = why.__traceback__
@@ -191,7 +191,7 @@ class Session:
     def _compare(self, item: pytest.Function, file: str) -> None:
         """The marker's comparison."""
         __tracebackhide__ = True
-        from assay._checks import judge
+        from assay._core.audits import judge
         from assay.testing import ContractViolation
 
         checks = _judgeable([entry for entry in self.entries if entry.test == item.nodeid])
@@ -227,8 +227,8 @@ class Session:
 
     def _conclude(self) -> None:
         """Waivers that have expired or cover nothing, and operations that use more than the baseline says."""
-        from assay import _waivers
-        from assay._checks import judge
+        from assay._core.audits import judge
+        from assay.testing import _waivers
 
         checks = _judgeable(self.entries)
         if not self.entries or (self.option("baseline") and not checks):
@@ -240,7 +240,7 @@ class Session:
             self.troubles += judge(checks, "--write-baseline" if self.option("write_baseline") else "--baseline", self.option("baseline")).troubles
 
     def _write(self) -> None:
-        from assay._reports import merged
+        from assay._core.gate_reports import merged
 
         for entry in self.entries:
             for case in entry.report.cases:
@@ -276,8 +276,8 @@ class Session:
 
 
 def _waivers_of(path: str | None) -> list[Any]:
-    from assay import _waivers
     from assay.errors import MalformedInput
+    from assay.testing import _waivers
 
     try:
         return list(_waivers.read(path)) if path else []

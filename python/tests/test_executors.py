@@ -14,7 +14,7 @@ import time
 import pytest
 
 import assay
-from assay import _executors
+from assay._verify import executors
 from conftest import DIGITS, children, interrupt
 
 DATA = DIGITS / "digits_test.npz"
@@ -38,13 +38,13 @@ def whole(digits):
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(_executors, "FIRST_WAIT", 0.01)
+    monkeypatch.setattr(executors, "FIRST_WAIT", 0.01)
 
 
 @pytest.fixture
 def impatient(monkeypatch):
-    monkeypatch.setattr(_executors, "LEAST_PATIENCE", 0.5)
-    monkeypatch.setattr(_executors, "PATIENCE", 0.1)
+    monkeypatch.setattr(executors, "LEAST_PATIENCE", 0.5)
+    monkeypatch.setattr(executors, "PATIENCE", 0.1)
 
 
 class Faulty(concurrent.futures.Executor):
@@ -104,7 +104,7 @@ def test_a_killed_program_costs_its_part_only(digits):
 
 def test_a_part_that_fails_is_given_out_again(digits, whole):
     def fault(attempt, part, do):
-        if attempt <= _executors.RETRIES and part != "2/4":
+        if attempt <= executors.RETRIES and part != "2/4":
             raise OSError("the worker is gone")
         return do()
     executor = Faulty(fault)
@@ -167,7 +167,7 @@ def die(*arguments):
 
 def test_a_pool_that_breaks_says_so_and_loses_nothing(digits, whole, tmp_path, monkeypatch):
     with concurrent.futures.ProcessPoolExecutor(1) as pool, monkeypatch.context() as patch:
-        patch.setattr(_executors, "do_part", die)
+        patch.setattr(executors, "do_part", die)
         with pytest.raises(assay.Undecided, match="could not be done.*a process of the pool died"):
             run(digits, executor=pool, parts=3, run=tmp_path / "run")
     assert table(run(digits, executor=2, run=tmp_path / "run", resume=True)) == whole
@@ -195,19 +195,19 @@ def test_files_are_known_by_their_content(digits, tmp_path):
     """A model that was trained again under its name is another one, and is never taken for what a worker has there."""
     model = tmp_path / "m.onnx"
     model.write_bytes(digits.read_bytes())
-    digest = _executors._digest_at(str(model))
-    assert _executors._placed({str(model): digest}, (), str(tmp_path)) == {str(model): str(model)}
+    digest = executors._digest_at(str(model))
+    assert executors._placed({str(model): digest}, (), str(tmp_path)) == {str(model): str(model)}
     for change in (lambda: model.write_bytes(b"other"), model.unlink):
         change()
-        assert _executors._placed({str(model): digest}, (), str(tmp_path)) is None
-        copy = pathlib.Path(_executors._placed({str(model): digest}, (digits.read_bytes(),), str(tmp_path))[str(model)])
+        assert executors._placed({str(model): digest}, (), str(tmp_path)) is None
+        copy = pathlib.Path(executors._placed({str(model): digest}, (digits.read_bytes(),), str(tmp_path))[str(model)])
         assert copy != model and copy.read_bytes() == digits.read_bytes()
 
 
 @pytest.mark.parametrize("broken, reason", [
     (concurrent.futures.CancelledError(), "the worker, or what had been sent to it, was lost"), (TimeoutError(), "no worker answered in time"),
     (concurrent.futures.TimeoutError("No workers found"), r"no worker answered in time \(No workers found\)"),
-    (ModuleNotFoundError("No module named 'assay._executors'"), "a worker has no package 'assay': install the wheel"), (ValueError(), "ValueError, without a word")])
+    (ModuleNotFoundError("No module named 'assay._verify.executors'"), "a worker has no package 'assay': install the wheel"), (ValueError(), "ValueError, without a word")])
 def test_every_failure_of_a_worker_is_one_error_with_a_reason(digits, caplog, broken, reason):
     def fault(attempt, part, do):
         if part == "2/3":
@@ -216,12 +216,12 @@ def test_every_failure_of_a_worker_is_one_error_with_a_reason(digits, caplog, br
     executor = Faulty(fault)
     with pytest.raises(assay.Undecided, match=f"1 of 3 parts could not be done at part 2/3; {reason}") as caught:
         run(digits, executor=executor, parts=3)
-    assert caught.value.code == "python.executor" and executor.attempts["2/3"] == 1 + _executors.RETRIES
+    assert caught.value.code == "python.executor" and executor.attempts["2/3"] == 1 + executors.RETRIES
     assert any("part 2/3 is given out again in 0.01 s" in record.message for record in caplog.records)
 
 
 def test_retries_wait_longer_each_time(digits, monkeypatch):
-    monkeypatch.setattr(_executors, "FIRST_WAIT", 0.1)
+    monkeypatch.setattr(executors, "FIRST_WAIT", 0.1)
     times = []
 
     def fault(attempt, part, do):
@@ -230,7 +230,7 @@ def test_retries_wait_longer_each_time(digits, monkeypatch):
     with pytest.raises(assay.Undecided, match="OSError: gone"):
         run(digits, executor=Faulty(fault), parts=1)
     waits = [after - before for before, after in zip(times, times[1:])]
-    assert len(waits) == _executors.RETRIES and all(wait >= least for wait, least in zip(waits, (0.1, 0.4, 1.6)))
+    assert len(waits) == executors.RETRIES and all(wait >= least for wait, least in zip(waits, (0.1, 0.4, 1.6)))
 
 
 @pytest.mark.parametrize("change", [{"model": "/nowhere.onnx"}, {"model": DIGITS / "digits_holds.vnnlib"}, {"data": "/nowhere.npy"}, {"data": DIGITS / "digits.onnx"},
@@ -266,7 +266,7 @@ def cluster():
 
 def test_dask(digits, whole, cluster, monkeypatch):
     _, client = cluster
-    monkeypatch.setattr(_executors, "FIRST_WAIT", 1.0)
+    monkeypatch.setattr(executors, "FIRST_WAIT", 1.0)
     assert table(run(digits, executor=client, parts=6)) == whole
     options = {"eps": ("0.1", "0.12"), "first": 200}
     expected = table(run(digits, **options))
@@ -287,9 +287,9 @@ def test_dask_sends_contents_by_their_digest(digits, cluster, tmp_path, monkeypa
     first, second = (table(run(path, eps="0.02", first=10)) for path in (model, inverted))
 
     def hidden(words, digests, part, leash, *contents):
-        return _executors.do_part([word.replace(str(tmp_path), "/elsewhere") for word in words],
+        return executors.do_part([word.replace(str(tmp_path), "/elsewhere") for word in words],
                                   {path.replace(str(tmp_path), "/elsewhere"): digest for path, digest in digests.items()}, part, leash, *contents)
-    monkeypatch.setattr(_executors, "do_part", hidden)
+    monkeypatch.setattr(executors, "do_part", hidden)
     kept = [client.scatter({str(model): b"old bytes"}, broadcast=True)]
     assert table(run(model, eps="0.02", first=10, executor=client, parts=3)) == first
     model.write_bytes(inverted.read_bytes())
@@ -300,7 +300,7 @@ def test_dask_with_workers_that_come_late(digits, whole, monkeypatch):
     distributed = pytest.importorskip("distributed", reason="skipped: pip install dask[distributed]")
     with distributed.LocalCluster(n_workers=0, threads_per_worker=1, dashboard_address=None, host="127.0.0.1") as cluster, distributed.Client(cluster) as client:
         with monkeypatch.context() as patch:
-            patch.setattr(_executors, "WAIT_FOR_WORKERS", 0.5)
+            patch.setattr(executors, "WAIT_FOR_WORKERS", 0.5)
             with pytest.raises(assay.Undecided, match="the cluster has had no worker"):
                 run(digits, executor=client, parts=2)
         cluster.adapt(minimum=0, maximum=1)

@@ -41,31 +41,32 @@ def test_names():
 
 def test_the_programs_are_there():
     import assay
-    from assay import _programs
+    from assay._core import programs
 
     for name in ("assay", "assay-check"):
-        said = subprocess.run([_programs.program(name), "--version"], capture_output=True, text=True, check=True).stdout
+        said = subprocess.run([programs.program(name), "--version"], capture_output=True, text=True, check=True).stdout
         assert said.splitlines()[0] == f"{name} {assay.__version__}"
 
 
 def test_start_of_a_program_is_quick():
-    from assay import _programs
+    from assay._core import programs
 
     start = time.perf_counter()
-    subprocess.run([_programs.program(), "--name"], check=True, capture_output=True)
+    subprocess.run([programs.program(), "--name"], check=True, capture_output=True)
     assert time.perf_counter() - start < 2
 
 
 def test_a_package_without_its_programs_does_not_start_itself(tmp_path):
     """The command `assay` looks for the program on the PATH, where the command itself lies."""
     package, commands = tmp_path / "assay", tmp_path / "bin"
-    package.mkdir()
+    (package / "_core").mkdir(parents=True)
     commands.mkdir()
     (package / "__init__.py").write_text("")
-    for name in ("_commands.py", "_programs.py"):
-        shutil.copy(ROOT / "python" / "assay" / name, package)
+    (package / "_core" / "__init__.py").write_text("")
+    for name in ("console_scripts.py", "programs.py"):
+        shutil.copy(ROOT / "python" / "assay" / "_core" / name, package / "_core")
     script = commands / "assay"
-    script.write_text(f"#!{sys.executable}\nfrom assay._commands import assay\nassay()\n")
+    script.write_text(f"#!{sys.executable}\nfrom assay._core.console_scripts import assay\nassay()\n")
     script.chmod(0o755)
     environment = {**os.environ, "PATH": f"{commands}{os.pathsep}/usr/bin", "PYTHONPATH": str(tmp_path)}
     environment.pop("ASSAY_PROGRAMS", None)

@@ -4,7 +4,7 @@ import warnings
 import pytest
 
 import assay
-from assay import _inputs
+from assay._verify import questions
 
 torch = pytest.importorskip("torch")
 numpy = pytest.importorskip("numpy")
@@ -25,7 +25,7 @@ class Resized(torch.nn.Module):
 def exported(module, x):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return _inputs.model_file(module, (x,))
+        return questions.model_file(module, (x,))
 
 
 @pytest.mark.parametrize("mode, corners", MODES)

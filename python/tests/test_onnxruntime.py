@@ -80,7 +80,7 @@ def test_a_file_and_a_saved_trace(tmp_path):
     run = record(DIGITS, {"image": floats(1, 64)})
     assert run.audit().passed
     run.save(tmp_path / "run.safetensors")
-    from assay._programs import gate
+    from assay._core.programs import gate
     assert gate("audit", (tmp_path / "run.safetensors").read_bytes())[0] == 0
 
 

@@ -170,8 +170,8 @@ def test_waivers_cover_what_findings_of_gradients_print(run, functions, pytester
                                             ({"tensor": "input 1"}, False), ({"rule": "gradient.value"}, False), ({"most_elements": 0}, False),
                                             ({"most_elements": 1}, False)])  # nobody counted the wrong elements of a cotangent
 def test_waivers_are_narrow(narrow, covers):
-    from assay._reports import Case, Finding
-    from assay._waivers import Waiver
+    from assay._core.gate_reports import Case, Finding
+    from assay.testing._waivers import Waiver
 
     finding = Finding("fail", "gradient.product", "case 'region 0 (Half)', d y[0]", "required J^T", opening="the cotangent of 'input 0' at [0, 2]: recorded 1")
     waiver = Waiver(**{**WAIVER, "rule": "gradient.product", **narrow})
@@ -207,7 +207,7 @@ def test_opaque_gate(assay_gate):
 
 
 def test_undecided_kinds_of_operations_go_where_all_of_their_elements_are_waived():
-    from assay._reports import UNDECIDED_KIND, VACUOUS, Case, Finding, Report
+    from assay._core.gate_reports import UNDECIDED_KIND, VACUOUS, Case, Finding, Report
 
     def report(waiver):
         wide = Finding("undecided", VACUOUS, "y", "2 of 3 elements", [], 2, waiver)
@@ -311,7 +311,7 @@ def test_the_hooks_run(tmp_path):
     done = hook("assay-lint", digits, tmp_path / "broken.onnx")
     assert done.returncode != 0 and "broken.onnx: assay lint ended with status" in done.stdout
     np = pytest.importorskip("numpy")
-    from assay._checks import trace_of
+    from assay._core.audits import trace_of
     from assay.testing import check
 
     x = np.linspace(-2, 2, 8, dtype=np.float32)

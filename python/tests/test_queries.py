@@ -80,7 +80,7 @@ def test_inspect(digits):
 def test_intervals_are_rounded_outward():
     from fractions import Fraction
 
-    from assay._arguments import decimal_of, outward
+    from assay._core.arguments import decimal_of, outward
 
     for text in ("0.1", "-0.1", "1e-400", "-1e-400", "1e308", "0", "3"):
         exact = Fraction(text)

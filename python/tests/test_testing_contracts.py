@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import assay.ops as xp
-from assay import _models, _programs, _vocabulary
+from assay._core import execution_models, programs, vocabulary
 from assay.errors import Error
 from assay.testing import ContractViolation, Misfit, NotDecided, Refused, UnknownOperation, UnsupportedArray, WrongAttributes
 from assay.testing import assert_within_contract, within_contract
@@ -230,10 +230,10 @@ def test_wrong_use_has_exceptions_that_say_what(error, arguments, options):
 
 def test_the_table_is_that_of_the_program():
     import json
-    listed = json.loads(subprocess.run([_programs.program(), "ops", "--json"], capture_output=True, check=True, text=True).stdout)["ops"]
+    listed = json.loads(subprocess.run([programs.program(), "ops", "--json"], capture_output=True, check=True, text=True).stdout)["ops"]
     rows = {one["name"]: one for one in listed if one["class"].split(";")[0] != "leaf"}
-    assert set(rows) == set(_vocabulary.ROWS)
-    for name, row in _vocabulary.ROWS.items():
+    assert set(rows) == set(vocabulary.ROWS)
+    for name, row in vocabulary.ROWS.items():
         count = f"{row.least}" + ("" if row.most == row.least else " or more" if row.most is None else f" to {row.most}")
         types = {"reals": "float", "numbers": "float, integer", "integers": "integer", "booleans": "bool", "any": "float, integer, bool"}[row.elements]
         assert rows[name]["operands"] == f"{count} of {types}", name
@@ -242,14 +242,14 @@ def test_the_table_is_that_of_the_program():
 
 
 def test_the_named_models_are_those_of_the_program():
-    for name, text in _models.NAMED.items():
+    for name, text in execution_models.NAMED.items():
         if name == "float64":  # of which there is no statement about a float32 model
-            assert text == _models.NAMED["any-order"].replace("binary32", "binary64")
+            assert text == execution_models.NAMED["any-order"].replace("binary32", "binary64")
             continue
         if name == "onnxruntime":  # a theorem speaks about rewritten graphs, too; a trace says what ran
             text += " rewrites=algebraic"
         semantics = name if name in ("bfloat16", "float16") else f"float32:{name}"
-        spelled = [subprocess.run([_programs.program(), "statement", DIGITS / "digits.onnx", DIGITS / "digits_holds.vnnlib", "--semantics", word],
+        spelled = [subprocess.run([programs.program(), "statement", DIGITS / "digits.onnx", DIGITS / "digits_holds.vnnlib", "--semantics", word],
                                   capture_output=True, check=True).stdout for word in (semantics, f"float32:{text}")]
         assert spelled[0] == spelled[1], name
 

@@ -14,7 +14,7 @@ from torch import nn  # noqa: E402
 
 import assay  # noqa: E402
 import assay.torch as recorder  # noqa: E402
-from assay import _programs  # noqa: E402
+from assay._core import programs  # noqa: E402
 from torch_runs import summary  # noqa: E402
 
 HALVES = [torch.bfloat16, torch.float16]
@@ -120,7 +120,7 @@ def test_one_bit_of_a_recorded_result_is_seen() -> None:
         size, = struct.unpack_from("<Q", report.trace)
         data = bytearray(report.trace[8 + size + begin:8 + size + end])
         data[0] ^= 1
-        code, said, words = _programs.gate("audit", with_tensor(report.trace, name, bytes(data)))
+        code, said, words = programs.gate("audit", with_tensor(report.trace, name, bytes(data)))
         found += code == 1
         assert code in (0, 1, 3), words
     assert found >= 0.8 * len(results[::3])
@@ -138,7 +138,7 @@ def test_a_step_that_is_stored_shows() -> None:
     text, tensors = contents(right.trace)
     (name,) = text["regions"][-1]["results"]
     twice = (x.float() @ layer.weight.float().T).bfloat16() + layer.bias
-    code, _, words = _programs.gate("audit", with_tensor(right.trace, name, twice.detach().view(torch.int16).numpy().tobytes()))
+    code, _, words = programs.gate("audit", with_tensor(right.trace, name, twice.detach().view(torch.int16).numpy().tobytes()))
     assert code == 1 and "bfloat16 step" in words, words
 
 
@@ -196,7 +196,7 @@ def test_a_wrong_statistic_in_sixteen_bits_is_found() -> None:
         size, = struct.unpack_from("<Q", right.trace)
         data = bytearray(right.trace[8 + size + begin:8 + size + end])
         data[0] ^= 2
-        assert _programs.gate("audit", with_tensor(right.trace, name, bytes(data)))[0] == 1, name
+        assert programs.gate("audit", with_tensor(right.trace, name, bytes(data)))[0] == 1, name
 
 
 def layer(rows: int) -> Any:
@@ -224,7 +224,7 @@ def test_sums_that_are_kept_in_sixteen_bits_are_judged(threads: int) -> None:
         begin, end = tensors[name]["data_offsets"]
         data = bytearray(report.trace[8 + size + begin:8 + size + end])
         data[6] ^= 2
-        assert _programs.gate("audit", with_tensor(report.trace, name, bytes(data)))[0] == 1, name
+        assert programs.gate("audit", with_tensor(report.trace, name, bytes(data)))[0] == 1, name
 
 
 def test_longer_sums_in_sixteen_bits_are_opaque() -> None:
@@ -259,7 +259,7 @@ def test_products_of_many_factors_are_judged(name: str, dtype: Any) -> None:
         begin, end = tensors[result]["data_offsets"]
         data = bytearray(report.trace[8 + size + begin:8 + size + end])
         data[0] ^= 4
-        code, _, words = _programs.gate("audit", with_tensor(report.trace, result, bytes(data)))
+        code, _, words = programs.gate("audit", with_tensor(report.trace, result, bytes(data)))
         assert code == 1 and "prod" in words, (result, words)
 
 

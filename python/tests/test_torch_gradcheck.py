@@ -214,7 +214,7 @@ def test_large_functions_are_decided(fault: str, monkeypatch: pytest.MonkeyPatch
 
 def test_large_functions_run_a_few_times_at_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cotangents of all sizes are tried at the first few rows, if the function does the same there."""
-    from assay import _linearity
+    from assay.testing import _linearity
 
     class Clipped(Norm):
         @staticmethod

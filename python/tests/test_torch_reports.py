@@ -96,7 +96,7 @@ def test_cases_of_one_cause_are_one_failure_in_junit():
     """With their number; the others are skipped, and name the first. Cases of other operations, tests and places are their own."""
     from xml.etree import ElementTree
 
-    from assay._reports import Case, Finding, Report
+    from assay._core.gate_reports import Case, Finding, Report
     cases = [Case(f"region {i}", "mul", "binary32", failed=1, findings=[Finding("fail", "contract.mul", "y", "wrong")]) for i in range(80)]
     cases += [Case("region 80", "div", "binary32", failed=1, findings=[Finding("fail", "contract.div", "y", "wrong")]),
               Case("region 81", "mul", "binary32", failed=1, owner="another test", findings=[Finding("fail", "contract.mul", "y", "wrong")])]

@@ -14,7 +14,7 @@ import pytest
 
 import assay
 import conftest
-from assay import _programs
+from assay._core import programs
 from conftest import DIGITS, ROOT
 
 
@@ -79,10 +79,10 @@ def test_sat_has_an_exact_witness_inside_the_box(digits, eight):
 def test_the_package_and_the_program_make_the_same_statement(digits, tmp_path):
     result = assay.verify(digits, DIGITS / "digits_holds.vnnlib", proof=tmp_path / "p.assay")
     report = tmp_path / "report.json"
-    subprocess.run([_programs.program(), "verify", str(digits), str(DIGITS / "digits_holds.vnnlib"), "-q", f"--json={report}"], check=True,
+    subprocess.run([programs.program(), "verify", str(digits), str(DIGITS / "digits_holds.vnnlib"), "-q", f"--json={report}"], check=True,
                    capture_output=True)
     assert json.loads(report.read_text())["statement"]["digest"] == result.digests["statement"]
-    done = subprocess.run([_programs.program("assay-check"), str(digits), str(DIGITS / "digits_holds.vnnlib"), str(tmp_path / "p.assay")],
+    done = subprocess.run([programs.program("assay-check"), str(digits), str(DIGITS / "digits_holds.vnnlib"), str(tmp_path / "p.assay")],
                           capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout.startswith("accepted")
     assert (tmp_path / "p.assay").read_bytes() == result.certificate

@@ -7,16 +7,16 @@
 """
 from typing import TYPE_CHECKING, Any
 
-from assay._arrays import UnsupportedArray
-from assay._checks import Check, Refused
-from assay._reports import Case, Finding, Report
-from assay._shapes import Misfit
-from assay._vocabulary import UnknownOperation, WrongAttributes
-from assay.testing._contracts import ContractViolation, NotDecided, assert_within_contract, check, demand, within_contract
+from assay._core.arrays import UnsupportedArray
+from assay._core.audits import Check, Refused
+from assay._core.gate_reports import Case, Finding, Report
+from assay._core.shapes import Misfit
+from assay._core.vocabulary import UnknownOperation, WrongAttributes
+from ._contracts import ContractViolation, NotDecided, assert_within_contract, check, demand, within_contract
 
 if TYPE_CHECKING:
-    from assay.testing._kernels import Declined, KernelReport, audit_kernel
-    from assay.testing._plans import Probe, probes
+    from ._kernels import Declined, KernelReport, audit_kernel
+    from ._plans import Probe, probes
 
 __all__ = ["Case", "Check", "ContractViolation", "Declined", "Finding", "KernelReport", "Misfit", "NotDecided", "Probe", "Refused", "Report",
            "UnknownOperation", "UnsupportedArray", "WrongAttributes", "assert_within_contract", "audit_kernel", "check", "demand", "probes",

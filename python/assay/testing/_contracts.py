@@ -4,11 +4,12 @@ from __future__ import annotations
 import os
 from typing import Any, Callable, Mapping, Sequence
 
-from assay import _models, _shapes, ops
-from assay._arrays import Bits, UnsupportedArray, bits_of
-from assay._checks import Check, announce, judge
-from assay._reports import Report
-from assay._vocabulary import attributes_of, completed, leading, row_of
+from assay import ops
+from assay._core import execution_models, shapes
+from assay._core.arrays import Bits, UnsupportedArray, bits_of
+from assay._core.audits import Check, announce, judge
+from assay._core.gate_reports import Report
+from assay._core.vocabulary import attributes_of, completed, leading, row_of
 from assay.errors import UsageError, wrong
 
 
@@ -45,7 +46,7 @@ def check(reference: Any, inputs: Any, output: Any, *, attributes: Mapping[str, 
         raise UsageError("attributes belong to an operation by name; a reference states its own")
     if callable(reference) and not hasattr(reference, "SerializeToString"):
         return _of_function(reference, operands, results, model, name or str(getattr(reference, "__name__", "expression")))
-    from assay import _onnx_models
+    from . import _onnx_models
 
     return _onnx_models.check(reference, operands, results, spelled(model, operands), name)
 
@@ -97,7 +98,7 @@ def explanation(report: Report, most: int = 8) -> str:
 
 def spelled(model: str | None, operands: Sequence[Bits]) -> str:
     """The model's spelling, in the format of the operands."""
-    return _models.spelling(model, wide=any(one.dtype == "float64" for one in operands))
+    return execution_models.spelling(model, wide=any(one.dtype == "float64" for one in operands))
 
 
 def _several(arrays: Any) -> list[Any]:
@@ -111,21 +112,21 @@ def _is_onnx(reference: str) -> bool:
 def _of_operation(op: str, operands: list[Bits], results: list[Bits], attributes: dict[str, Any], model: str | None, name: str) -> Check:
     row_of(op)
     if not operands:
-        raise _shapes.Misfit(f"{op} needs inputs")
+        raise shapes.Misfit(f"{op} needs inputs")
     plain = completed(op, attributes_of(op, attributes, len(operands[leading(op, len(operands))].shape)))
-    _shapes.result_of(op, [one.widened().dtype for one in operands], [one.shape for one in operands], plain)  # or what does not fit
+    shapes.result_of(op, [one.widened().dtype for one in operands], [one.shape for one in operands], plain)  # or what does not fit
     node: dict[str, Any] = {"op": op, "operands": list(range(len(operands)))}
     if plain:
         node["attributes"] = plain
     if len(results) != 1:
-        raise _shapes.Misfit(f"{op} has one result, not {len(results)}")
+        raise shapes.Misfit(f"{op} has one result, not {len(results)}")
     return Check(name, [node], operands, results, spelled(model, operands))
 
 
 def _of_function(function: Callable[..., Any], operands: list[Bits], results: list[Bits], model: str | None, name: str) -> Check:
     expression, values = ops.traced(function, [(one.widened().dtype, one.shape) for one in operands])
     if len(values) != len(results):
-        raise _shapes.Misfit(f"{name} gives {len(values)} results, and {len(results)} outputs were handed over")
+        raise shapes.Misfit(f"{name} gives {len(values)} results, and {len(results)} outputs were handed over")
     if not expression.nodes:
         raise UnsupportedArray(f"{name} computes nothing: it hands an operand on")
     nodes, outputs = expression.region(values)

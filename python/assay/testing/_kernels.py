@@ -10,17 +10,17 @@ from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
 
-from assay import _arguments, _source
-from assay._arrays import Bits, UnsupportedArray, bits_of
-from assay._checks import Check, announce, judge
-from assay._reports import VACUOUS, Case, Finding, Report
-from assay._shapes import INTEGERS
-from assay._vocabulary import DEFAULTS, ROWS
+from assay._core import arguments, places
+from assay._core.arrays import Bits, UnsupportedArray, bits_of
+from assay._core.audits import Check, announce, judge
+from assay._core.gate_reports import VACUOUS, Case, Finding, Report
+from assay._core.shapes import INTEGERS
+from assay._core.vocabulary import DEFAULTS, ROWS
 from assay.errors import UsageError
-from assay.testing._contracts import ContractViolation, NotDecided, spelled
-from assay.testing._memory import Buffer, Library, NumPy, Output, Placed, Torch, carrier_of, is_poison, plain
-from assay.testing._plans import Probe, planned, row_named, type_named
-from assay.testing._references import probes_of
+from ._contracts import ContractViolation, NotDecided, spelled
+from ._memory import Buffer, Library, NumPy, Output, Placed, Torch, carrier_of, is_poison, plain
+from ._plans import Probe, planned, row_named, type_named
+from ._references import probes_of
 
 # What the probes themselves find, in words.
 RULES = {"probe.unwritten": "leaves elements of its result unwritten", "probe.operand": "writes into its operands",
@@ -91,7 +91,7 @@ def audit_kernel(op: str | Callable[..., Any], kernel: Callable[..., Any], *, at
     ordinary probes are vacuous; with `raises=False` only the report says so.
     """
     __tracebackhide__ = True
-    _arguments.function("kernel", kernel), _arguments.whole("repeats", repeats, 1, 1000)
+    arguments.function("kernel", kernel), arguments.whole("repeats", repeats, 1, 1000)
     dtype = type_named(dtype)
     call = _Call(kernel, frozenset(attributes or ()), out)
     if callable(op):
@@ -100,7 +100,7 @@ def audit_kernel(op: str | Callable[..., Any], kernel: Callable[..., Any], *, at
         wanted = list(plan) if plan is not None else probes_of(op, like, attributes, dtype, seed, blocks, strided)
         op = str(getattr(op, "__name__", "expression"))
     else:
-        op = row_named(_arguments.text("op", op))
+        op = row_named(arguments.text("op", op))
         wanted = list(plan) if plan is not None else planned(op, attributes, call.silent(op, attributes), dtype, seed, blocks, strided)
     call.constant = _constant(wanted) if plan is not None else frozenset()
     library: Library = Torch(device) if arrays == "torch" else NumPy(arrays if callable(arrays) else None)
@@ -114,7 +114,7 @@ def audit_kernel(op: str | Callable[..., Any], kernel: Callable[..., Any], *, at
     outcomes = [run(probe) for probe in wanted]
     report = _judged(outcomes, op, run)
     failing = {case.name for case in report.cases if _fails(case)}
-    place = _source.place_of(kernel)
+    place = places.place_of(kernel)
     for case in report.cases:
         case.file, case.line = place
     announce([one.check for one in outcomes if one.check is not None and one.probe.name in failing], report)

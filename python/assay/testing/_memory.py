@@ -6,9 +6,9 @@ from typing import Any, Callable, Protocol, Sequence
 
 import numpy as np
 
-from assay._arrays import Bits
+from assay._core.arrays import Bits
 from assay.errors import UsageError
-from assay.testing._plans import broadcast_axis
+from ._plans import broadcast_axis
 
 Buffer = np.ndarray[Any, np.dtype[Any]]
 GUARD = 64  # elements on either side

@@ -10,11 +10,11 @@ import tempfile
 from fractions import Fraction
 from typing import Any, Iterator, Mapping, Sequence
 
-from assay import _arguments, _programs, _shapes
-from assay._arrays import Bits
-from assay._checks import Node, Refused
-from assay._safetensors import read_trace
-from assay._vocabulary import DEFAULTS, ROWS, UnknownOperation, WrongAttributes, attributes_of, is_default, leading
+from assay._core import arguments, programs, shapes
+from assay._core.arrays import Bits
+from assay._core.audits import Node, Refused
+from assay._core.trace_reader import read_trace
+from assay._core.vocabulary import DEFAULTS, ROWS, UnknownOperation, WrongAttributes, attributes_of, is_default, leading
 from assay.errors import wrong
 
 DTYPES = ("float32", "float64", "float16", "bfloat16")
@@ -73,8 +73,8 @@ def probes(op: str, *, attributes: Mapping[str, Any] | None = None, dtype: Any =
     that go block by block break; `strided` adds operands that are not dense in memory. Operations on several element types are probed in `dtype` alone
     ("float32", "float64", "float16", "bfloat16"), unless `dtypes` names more ("int64", "uint8", "bool", ...).
     """
-    op, dtype = row_named(_arguments.text("op", op)), type_named(dtype)
-    _arguments.whole("seed", seed, 0, 2**64 - 1)
+    op, dtype = row_named(arguments.text("op", op)), type_named(dtype)
+    arguments.whole("seed", seed, 0, 2**64 - 1)
     if attributes is not None and not isinstance(attributes, Mapping):
         raise wrong("attributes", "values by name: a mapping", attributes)
     return planned(op, attributes, frozenset(), dtype, seed, blocks, strided, dtypes)
@@ -95,7 +95,7 @@ def planned(op: str, attributes: Mapping[str, Any] | None, silent: frozenset[str
 def _regions(op: str, dtype: str, seed: int, blocks: bool) -> Iterator[tuple[str, dict[str, Any], dict[str, Bits]]]:
     with tempfile.TemporaryDirectory(prefix="assay-") as folder:
         path = os.path.join(folder, "plan.safetensors")
-        command = [_programs.program(), "probe", "--op", op, "--forward-only", "--dtype", dtype, "--seed", str(seed), "--trace", path,
+        command = [programs.program(), "probe", "--op", op, "--forward-only", "--dtype", dtype, "--seed", str(seed), "--trace", path,
                    *([] if blocks else ["--small"])]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if not os.path.exists(path):
@@ -140,9 +140,9 @@ def _pinned(probe: Probe, given: Mapping[str, Any], silent: frozenset[str] = fro
     if any(_python(probe.attributes.get(key)) != _python(value) for key, value in wanted.items() if key not in _FREE):
         return None
     try:
-        dtype, shape = _shapes.result_of(probe.op, [one.widened().dtype for one in probe.operands], [one.shape for one in probe.operands], attributes)
+        dtype, shape = shapes.result_of(probe.op, [one.widened().dtype for one in probe.operands], [one.shape for one in probe.operands], attributes)
         dtype = probe.results[0][0] if dtype == "float32" else dtype
-    except _shapes.Misfit:
+    except shapes.Misfit:
         return None
     if math.prod(shape) and not all(math.prod(one.shape) for one in probe.operands) and probe.op not in ("reduce_sum", "reduce_prod", "matmul", "gemm"):
         return None  # a line without elements

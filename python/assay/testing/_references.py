@@ -6,10 +6,10 @@ import inspect
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
 from assay import ops
-from assay._arrays import Bits, UnsupportedArray
-from assay._shapes import Misfit
+from assay._core.arrays import Bits, UnsupportedArray
+from assay._core.shapes import Misfit
 from assay.errors import UsageError, wrong
-from assay.testing._plans import Probe, other_layouts, planned
+from ._plans import Probe, other_layouts, planned
 
 _HALVES = {"float16": (-24, 15, 65504.0), "bfloat16": (-133, 127, 3.3895313892515355e38), "float32": (-149, 127, 3.4028234663852886e38),
            "float64": (-1074, 1023, 1.7976931348623157e308)}

@@ -8,13 +8,13 @@ import torch.autograd
 from torch.autograd.function import BackwardCFunction
 from torch.nn.modules import module as hooks
 
-from .._source import place_of
-from ..errors import wrong
+from assay._core.places import place_of
+from assay.errors import wrong
 from .compiled import Guards
 from .conventions import Conventions
+from .cotangents import by_program
 from .equations import Solved
 from .joins import Claim, Pass, Product
-from .cotangents import by_program
 from .memory import Refused, address, alike
 from .nodes import PLACES, TRUTHS
 from .recorder import OVERWRITING

@@ -7,9 +7,9 @@ from typing import Any, Callable, Collection, Mapping, Sequence
 
 import torch
 
-from .. import _checks, _programs, _reports, _source
-from .._trace import Trace
-from ..errors import UsageError, wrong
+from assay._core import audits, gate_reports, places, programs
+from assay._core.trace_writer import Trace
+from assay.errors import UsageError, wrong
 from .backward import Recorder
 from .branches import ABOVE, BELOW, Branch
 from .equations import opaque_of
@@ -78,7 +78,7 @@ def trace_of(run: Recorder) -> Trace:
 
 
 @dataclass(repr=False)
-class Report(_reports.Judged):
+class Report(gate_reports.Judged):
     """What a gate found in a recorded run. `exit_code` 0: passed, 1: failed, 3: undecided.
 
     `left`: tensors whose numbers the program asked for, how and where. `detached`: values on the way to an output that `detach`, `data` or
@@ -98,7 +98,7 @@ class Report(_reports.Judged):
         self.exit_code = 1 if kind == "fail" else self.exit_code or 3
         self.json["verdict"] = {1: "failed", 3: "undecided"}.get(self.exit_code, self.json.get("verdict"))
         finding = {"kind": kind, "rule": rule, "subject": case, "message": message, "details": [], "elements": 1, "waiver": ""}
-        self.json.setdefault("cases", []).append({"name": case, "op": rule, "model": "", "head_room_used": 0.0, **dict.fromkeys(_reports.WORDS, 0), "findings": [finding]})
+        self.json.setdefault("cases", []).append({"name": case, "op": rule, "model": "", "head_room_used": 0.0, **dict.fromkeys(gate_reports.WORDS, 0), "findings": [finding]})
         self.text += f"{kind}  {case}\n  {rule}: {message}\n"
 
     def tell(self, what: str, names: list[str]) -> None:
@@ -145,13 +145,13 @@ class Report(_reports.Judged):
         at = re.search(r"^(fail|undecided|vacuous|unsupported|waived)  ", self.text, re.MULTILINE)
         return self.text[at.start():] if at else self.text
 
-    def as_cases(self) -> _reports.Report:
+    def as_cases(self) -> gate_reports.Report:
         """The same as a report of `assay.testing`: for JUnit XML and SARIF."""
-        cases = [_reports.case_of(one) for one in self._cases()]
+        cases = [gate_reports.case_of(one) for one in self._cases()]
         for op in self.json.get("undecided_ops", []):
-            why = _reports.Finding("undecided", _reports.VACUOUS, op, f"too many elements of {op} are vacuous or unsupported")
-            cases.append(_reports.Case(_reports.UNDECIDED_KIND, op, findings=[why]))
-        return _reports.Report(cases, self.text, "assay gradcheck", list(self.json.get("troubles", [])))
+            why = gate_reports.Finding("undecided", gate_reports.VACUOUS, op, f"too many elements of {op} are vacuous or unsupported")
+            cases.append(gate_reports.Case(gate_reports.UNDECIDED_KIND, op, findings=[why]))
+        return gate_reports.Report(cases, self.text, "assay gradcheck", list(self.json.get("troubles", [])))
 
     @property
     def findings(self) -> list[dict[str, Any]]:
@@ -164,7 +164,7 @@ class Report(_reports.Judged):
     def counts(self) -> dict[str, int]:  # type: ignore[override]
         """Elements that passed, failed, are vacuous (their sets are too wide to say anything), or unsupported."""
         cases = self.json.get("cases", [])
-        return {key: sum(int(case.get(key, 0)) for case in cases) for key in _reports.WORDS}
+        return {key: sum(int(case.get(key, 0)) for case in cases) for key in gate_reports.WORDS}
 
     @property
     def undecided_share(self) -> float:
@@ -179,13 +179,13 @@ class Report(_reports.Judged):
 def announce(report: Report, function: Any = None) -> None:
     """Tells the pytest plugin, with the place of the `torch.autograd.Function` that a finding names, or else of the function that was checked. What its
     waivers cover is waived in the report."""
-    if not _checks.listeners:
+    if not audits.listeners:
         return
     found = report.as_cases()
     for case in found.cases:
         own = _function_named(case.name) if case.findings else None
-        case.file, case.line = _source.place_of(function if own is None else own)
-    _checks.announce([], found)
+        case.file, case.line = places.place_of(function if own is None else own)
+    audits.announce([], found)
     if any(one.waiver for one in found.findings):
         report.json["undecided_ops"] = found.settle(report.json.get("undecided_ops", []))
         for case, told in zip(report.json["cases"], found.cases):
@@ -243,8 +243,8 @@ def judged(run: Recorder, verb: str = "gradcheck", *options: str, detached: bool
     cut = cut_off(run)
     trace = trace_of(run).to_bytes()
     verb = "audit" if verb == "gradcheck" and not run.claims and not any(one.found for one in run.moves) else verb
-    found = Report(*_programs.judgement(verb, trace, *options), trace)
-    for one in (one for case in found.json.get("cases", []) for one in case["findings"] if one["rule"] == _reports.OPAQUE):
+    found = Report(*programs.judgement(verb, trace, *options), trace)
+    for one in (one for case in found.json.get("cases", []) for one in case["findings"] if one["rule"] == gate_reports.OPAQUE):
         if taken := _TAKEN.search(one["message"]):
             tensor, by, at = taken.groups()
             plain = f"{at}: {by}() took '{tensor}' out of the graph and the number came back as a constant; its gradient is missing. Keep it a tensor, or detach it on purpose"

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from ..errors import Unsupported
+from assay.errors import Unsupported
 from .nodes import HALVES, PARTS, parts
 
 LEAF, PENDING = "leaf", "pending"  # histories of values that no node of autograd made: a leaf's, and one of a base that is not seen yet

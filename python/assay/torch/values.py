@@ -10,7 +10,7 @@ from torch.autograd.function import BackwardCFunction
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from ..errors import wrong
+from assay.errors import wrong
 from .memory import LEAF, PENDING, Block, Memory, Refused, address, alike, held, place, positions
 from .nodes import Nodes, Ref, Unknown, complexly, finished, operand
 

@@ -7,13 +7,13 @@ import html
 import math
 from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional, Union
 
-from . import errors
+from assay import errors
 
 if TYPE_CHECKING:
     import numpy
     import numpy.typing
 
-    from ._inputs import Question
+    from .questions import Question
 
     Array = numpy.typing.NDArray[Any]
 

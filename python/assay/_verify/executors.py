@@ -22,7 +22,8 @@ import tempfile
 import time
 from typing import Any, Callable, Iterator, NamedTuple, Optional
 
-from . import _programs, errors
+from assay import errors
+from assay._core import programs
 
 RETRIES = 3  # of a part, before the run ends without it
 FIRST_WAIT, LONGER = 1.0, 4.0  # seconds before the first of them, and how much longer the wait before the next one is
@@ -171,7 +172,7 @@ def do_part(words: list[str], digests: dict[str, str], part: str, leash: Leash, 
         if places is None:
             return {}
         run, report = os.path.join(folder, "run"), os.path.join(folder, "report.json")
-        command = [_programs.program(), *(_word(word, places) for word in words), "--part", part, "--run", run, "--pack", "--quiet", f"--json={report}"]
+        command = [programs.program(), *(_word(word, places) for word in words), "--part", part, "--run", run, "--pack", "--quiet", f"--json={report}"]
         code, trouble = _ran(command, folder, lambda: leash.is_slack() or is_cancelled())
         if code != 0:
             raise errors.of_program(words[0], code, report, trouble, places) or PartFailed(f"the program ended with {code}: {trouble.strip()[-500:]}")

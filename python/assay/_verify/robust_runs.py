@@ -14,8 +14,9 @@ import subprocess
 import tempfile
 from typing import Any, Iterable, Optional, Union
 
-from . import _arguments as arguments
-from . import _executors, _inputs, _programs, errors
+from assay import errors
+from assay._core import arguments, programs
+from . import executors, questions
 
 Number = Union[int, float, str, fractions.Fraction, decimal.Decimal]
 
@@ -117,14 +118,14 @@ def robust(model: Any, data: Any, labels: Any = None, *, eps: Union[Number, Iter
 def _elsewhere(words: list[str], folder: str, executor: Any, parts: Optional[int], resume: bool) -> None:
     if os.path.exists(os.path.join(folder, "run.json")) and not resume:
         raise errors.MalformedInput("a run is there already", where=folder, why="go on with it by resume=True, or name another folder", code="store.exists")
-    if not all(os.path.exists(word) or _executors.file_of(word) for word in words[1:3]):
+    if not all(os.path.exists(word) or executors.file_of(word) for word in words[1:3]):
         return  # the program says what is missing
-    workers = _executors.Workers(executor)
+    workers = executors.Workers(executor)
     count = workers.parts if parts is None else arguments.whole("parts", parts, 1, 10**6)
-    open_parts = _executors.Parts(words, folder, count, lambda come: (_asked(["gather", folder, *come]), None)[1])
+    open_parts = executors.Parts(words, folder, count, lambda come: (_asked(["gather", folder, *come]), None)[1])
     paths = [words[1], words[2], *(words[k + 1] for k, word in enumerate(words) if word == "--labels")]
     try:
-        lost = _executors.run_parts(open_parts, workers, paths)
+        lost = executors.run_parts(open_parts, workers, paths)
     finally:
         workers.close()
     if lost:
@@ -161,7 +162,7 @@ def _numbers(where: str, value: Any) -> str:
 
 
 def _model(model: Any, example_inputs: Any, folder: str) -> str:
-    file = _inputs.model_file(model, example_inputs)
+    file = questions.model_file(model, example_inputs)
     if isinstance(file, str):
         return os.path.abspath(file)
     return _kept(os.path.join(folder, "model.onnx"), file)
@@ -222,7 +223,7 @@ def _asked(words: list[str]) -> dict[str, Any]:
     """The program's report. Ctrl-C reaches the program, too, which ends by itself with what it has."""
     with tempfile.TemporaryDirectory(prefix="assay-") as folder:
         report = os.path.join(folder, "report.json")
-        with subprocess.Popen([_programs.program(), *words, f"--json={report}"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        with subprocess.Popen([programs.program(), *words, f"--json={report}"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                               text=True) as process:
             try:
                 _, trouble = process.communicate()

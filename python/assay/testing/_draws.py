@@ -8,7 +8,7 @@ from typing import Any, Callable, Iterator, Sequence
 import numpy
 import torch
 
-from .torch.branches import ABOVE, BELOW, EQUAL, Branch
+from assay.torch.branches import ABOVE, BELOW, EQUAL, Branch
 
 DRAWS = 24  # of inputs that are given as shapes
 MOVES = (2.0**-10, 2.0**-16)  # by which shares inputs are moved, to see which constants depend on them

@@ -8,7 +8,7 @@ import operator
 import os
 from typing import Any, Callable, Iterable, Mapping
 
-from .errors import UsageError, wrong
+from assay.errors import UsageError, wrong
 
 MOST_DEPTH = 32  # nested lists
 

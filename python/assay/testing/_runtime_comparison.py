@@ -4,11 +4,11 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Mapping, Sequence
 
-from assay import _arguments
-from assay._arrays import bits_of
-from assay._reports import Case, Report
+from assay._core import arguments
+from assay._core.arrays import bits_of
+from assay._core.gate_reports import Case, Report
 from assay.errors import wrong
-from assay.onnxruntime import AnyRunner, Recording, recorded, runner_of
+from ._onnx_runs import AnyRunner, Recording, recorded, runner_of
 
 
 @dataclasses.dataclass
@@ -69,7 +69,7 @@ class Comparison:
 
 def compared(model: Any, inputs: Mapping[str, Any], runners: Sequence[AnyRunner]) -> Comparison:
     """Each runner is recorded and audited by its own contract; one that cannot run the model is an entry with its error."""
-    arrays = {name: bits_of(value, f"input '{name}'").numpy() for name, value in _arguments.arrays("inputs", inputs).items()}
+    arrays = {name: bits_of(value, f"input '{name}'").numpy() for name, value in arguments.arrays("inputs", inputs).items()}
     if not isinstance(runners, (list, tuple)):
         raise wrong("runners", "a list of runners", runners)
     entries, order = [], list[str]()
@@ -86,6 +86,6 @@ def compared(model: Any, inputs: Mapping[str, Any], runners: Sequence[AnyRunner]
 
 
 def _regions(recording: Recording) -> list[dict[str, Any]]:
-    from assay._safetensors import read_trace
+    from assay._core.trace_reader import read_trace
 
     return list(read_trace(recording.trace)[0]["regions"])

@@ -13,13 +13,13 @@ from typing import Any, Sequence
 
 import torch
 
+from assay.errors import UsageError
+from assay.torch import Recorder, Refused, Report
+from assay.torch.branches import Branch
+from assay.torch.gates import judged
+from assay.torch.outside import TORCH
 from ._cotangents import Cotangents, Probe, differs, families, reaching, scaled, times
 from ._draws import States
-from .errors import UsageError
-from .torch import Recorder, Refused, Report
-from .torch.branches import Branch
-from .torch.gates import judged
-from .torch.outside import TORCH
 
 MOST_JUDGED, MOST_ALIKE, MOST_POINTS, MOST_ENDS, MOST_SUBSETS = 48, 3, 3, 8, 8
 LARGE = 2.0**-6  # a difference that is no rounding

@@ -6,8 +6,8 @@ from typing import Callable, Iterator, Sequence
 
 import torch
 
+from assay.torch.branches import EQUAL, Branch
 from ._draws import factors
-from .torch.branches import EQUAL, Branch
 
 Change = Callable[[torch.Tensor], torch.Tensor]
 

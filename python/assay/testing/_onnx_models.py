@@ -10,11 +10,11 @@ import subprocess
 import tempfile
 from typing import Any, Iterable, Mapping, Sequence
 
-from assay import _programs
-from assay._arrays import Bits
-from assay._checks import Check, Node, Refused
-from assay._safetensors import read_trace
-from assay._shapes import Misfit
+from assay._core import programs
+from assay._core.arrays import Bits
+from assay._core.audits import Check, Node, Refused
+from assay._core.shapes import Misfit
+from assay._core.trace_reader import read_trace
 from assay.errors import MalformedInput, UsageError
 
 
@@ -139,7 +139,7 @@ def _recorded(model: bytes, inputs: Mapping[str, Bits]) -> tuple[dict[str, Any],
             file.write(model)
         with open(values, "w", encoding="utf-8") as text:
             json.dump({"inputs": {name: [0] * math.prod(bits.shape) for name, bits in inputs.items()}}, text)
-        done = subprocess.run([_programs.program(), "record", model_path, trace_path, "--forward-only", "--values", values],
+        done = subprocess.run([programs.program(), "record", model_path, trace_path, "--forward-only", "--values", values],
                               capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise Refused((done.stderr or done.stdout).replace(model_path, "the model").strip())

@@ -6,8 +6,9 @@ import sys
 import tempfile
 from typing import Any, Callable, Mapping, Optional, TypeVar, Union
 
-from . import _arguments as arguments
-from . import _interpolation, _native, _properties, _results, errors
+from assay import _native, errors
+from assay._core import arguments
+from . import answers, interpolation, properties
 
 # A path, or the bytes of what would be a file.
 File = Union[str, bytes]
@@ -42,7 +43,7 @@ def _exported(torch: Any, model: Any, example_inputs: Any) -> bytes:
     try:
         with tempfile.TemporaryDirectory(prefix="assay-") as folder:
             path = os.path.join(folder, "model.onnx")
-            with _interpolation.asking(torch):
+            with interpolation.asking(torch):
                 try:
                     torch.onnx.export(model, inputs, path, dynamo=False)
                 except TypeError:  # before torch 2.5 there is one exporter
@@ -73,12 +74,12 @@ def property_file(property: Any, model: File) -> File:
             raise errors.wrong("property", "text", property) from None
     if isinstance(property, (str, os.PathLike)):
         return arguments.path("property", property)
-    kinds = (_properties.Box, _properties.Robust, _properties.Linear)
+    kinds = (properties.Box, properties.Robust, properties.Linear)
     parts = (property,) if isinstance(property, kinds) else property
     if not isinstance(parts, (list, tuple)) or not parts or not all(isinstance(part, kinds) for part in parts):
         raise errors.wrong("property", "a path, VNN-LIB text, or Box, Robust and Linear objects", property)
     described = on_files(lambda path: _native.describe(path), model=model)
-    return _properties.vnnlib(parts, described["inputs"], described["outputs"]).encode()
+    return properties.vnnlib(parts, described["inputs"], described["outputs"]).encode()
 
 
 def on_files(work: Callable[..., T], **files: File) -> T:
@@ -135,12 +136,12 @@ class Question:
         return on_files(lambda model, property: work(model, property, *more, **self.options, **options), model=self.model,
                         property=self.property)
 
-    def check(self, certificate: File, *, exact: bool) -> _results.Check:
+    def check(self, certificate: File, *, exact: bool) -> answers.Check:
         return checked(on_files(lambda *paths: _native.check(*paths, exact=arguments.flag("exact", exact), **self.options), model=self.model,
                                 property=self.property, certificate=certificate))
 
 
-def checked(found: Mapping[str, Any]) -> _results.Check:
-    return _results.Check(found["verdict"], found["proves"], found["theorem"], found["statement"], found["assumptions"], found["digests"],
+def checked(found: Mapping[str, Any]) -> answers.Check:
+    return answers.Check(found["verdict"], found["proves"], found["theorem"], found["statement"], found["assumptions"], found["digests"],
                           None if found["why"] is None else errors.from_rejection(found["why"]), bool(found["vacuous"]), found["steps"],
                           found["times"], found["notes"], found["vacuous"])

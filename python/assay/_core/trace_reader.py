@@ -5,8 +5,8 @@ import json
 import struct
 from typing import Any
 
-from assay._arrays import Bits
-from assay._trace import CODES
+from .arrays import Bits
+from .trace_writer import CODES
 
 _DTYPES = {code: name for name, code in CODES.items()}
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 import os
 import sys
 
-from . import _programs
+from . import programs
 
 
 def _run(name: str) -> None:
     try:
-        path = _programs.program(name)
+        path = programs.program(name)
     except FileNotFoundError as error:
         sys.exit(f"{name}: {error}")
     sys.stdout.flush()

@@ -8,14 +8,15 @@ import subprocess
 import tempfile
 from typing import TYPE_CHECKING, Any, Mapping, Optional, Union
 
-from . import _arguments as arguments
-from . import _inputs, _native, _programs, _progress, _properties, _results, errors
+from assay import _native, errors
+from assay._core import arguments, programs
+from . import answers, progress_line, properties, questions
 
 if TYPE_CHECKING:
     import torch
 
     Model = Union[str, os.PathLike[str], bytes, torch.nn.Module, Any]
-    Property = Union[str, os.PathLike[str], bytes, _properties.Part, list[_properties.Part], tuple[_properties.Part, ...]]
+    Property = Union[str, os.PathLike[str], bytes, properties.Part, list[properties.Part], tuple[properties.Part, ...]]
 
 MOST_SEED = 2**64 - 1
 
@@ -27,8 +28,8 @@ def _cores() -> int:
 def verify(model: Model, property: Property, *, timeout: Optional[float] = None, threads: Optional[int] = None,
            semantics: Optional[str] = None, proof: Union[str, os.PathLike[str], bool, None] = None, seed: int = 1,
            memory: Optional[int] = None, budget: Optional[float] = None, branching: str = "auto", attack: bool = True,
-           progress: Union[_progress.Callback, bool, None] = None, example_inputs: Any = None, expect: Optional[str] = None,
-           allow_vacuous: bool = False) -> _results.Result:
+           progress: Union[progress_line.Callback, bool, None] = None, example_inputs: Any = None, expect: Optional[str] = None,
+           allow_vacuous: bool = False) -> answers.Result:
     """Decides a property: `unsat` with a certificate, `sat` with an exact witness, or neither.
 
     model: a path, bytes, an onnx.ModelProto (or what else has SerializeToString), or a torch.nn.Module, which is exported by torch.onnx with
@@ -50,10 +51,10 @@ def verify(model: Model, property: Property, *, timeout: Optional[float] = None,
     target = None if proof is None or isinstance(proof, bool) else arguments.path("proof", proof)
     if progress is not None and not isinstance(progress, bool) and not callable(progress):
         raise errors.wrong("progress", "a function, True or False", progress)
-    question = _inputs.Question(model, property, semantics, example_inputs, memory, budget)
+    question = questions.Question(model, property, semantics, example_inputs, memory, budget)
     if target is not None and target in (question.model, question.property):
         raise errors.wrong("proof", "another file than model and property", target)
-    line = None if callable(progress) else _progress.line_for(progress)
+    line = None if callable(progress) else progress_line.line_for(progress)
     with tempfile.TemporaryDirectory(prefix="assay-") as folder:
         written = os.path.join(folder, "proof.assay")
         try:
@@ -68,13 +69,13 @@ def verify(model: Model, property: Property, *, timeout: Optional[float] = None,
                 certificate = file.read()
     if target is not None and certificate is not None:
         _write(target, certificate)
-    result = _results.Result(found, certificate, question)
+    result = answers.Result(found, certificate, question)
     if expect is not None and (result.answer != expect or result.vacuous and not allow_vacuous):
         raise _unexpected(result, expect)
     return result
 
 
-def _unexpected(result: _results.Result, expect: str) -> errors.Error:
+def _unexpected(result: answers.Result, expect: str) -> errors.Error:
     """The exception of an answer that is not the expected one; `result` holds the answer."""
     kind = errors.Rejected if result.answer in ("sat", "unsat") else errors.Undecided
     why = f"the answer is vacuous, since {result.vacuous_since}" if result.answer == expect else f"the answer is {result.answer}"
@@ -100,64 +101,64 @@ def _write(path: str, content: bytes) -> None:
 
 def check(model: Model, property: Optional[Property], certificate: Union[str, os.PathLike[str], bytes], *, exact: bool = False,
           semantics: Optional[str] = None, memory: Optional[int] = None, budget: Optional[float] = None,
-          example_inputs: Any = None) -> _results.Check:
+          example_inputs: Any = None) -> answers.Check:
     """Decides a certificate with the kernel, as assay-check does: a path or bytes. exact repeats every step in integers.
 
     With property None, model is a statement (a path or the bytes of `statement`): nothing else is read.
     """
     arguments.flag("exact", exact)
     if isinstance(certificate, (bytes, bytearray, memoryview)):
-        proof: _inputs.File = bytes(certificate)
+        proof: questions.File = bytes(certificate)
     else:
         proof = arguments.path("certificate", certificate)
     if property is not None:
-        return _inputs.Question(model, property, semantics, example_inputs, memory, budget).check(proof, exact=exact)
-    if isinstance(model, _results.Statement):
+        return questions.Question(model, property, semantics, example_inputs, memory, budget).check(proof, exact=exact)
+    if isinstance(model, answers.Statement):
         model = model.bytes
     if not isinstance(model, (bytes, bytearray, memoryview, str, os.PathLike)):
         raise errors.wrong("model", "with property=None a statement: a path, bytes or a Statement", model)
     statement = bytes(model) if isinstance(model, (bytes, bytearray, memoryview)) else arguments.path("model", model)
-    return _inputs.checked(_inputs.on_files(lambda path, proof: _native.check(path, "", proof, exact=exact), statement=statement,
+    return questions.checked(questions.on_files(lambda path, proof: _native.check(path, "", proof, exact=exact), statement=statement,
                                             certificate=proof))
 
 
 def bounds(model: Model, property: Property, *, method: str = "crown", timeout: Optional[float] = 60.0, outputs_only: bool = False,
            semantics: Optional[str] = None, memory: Optional[int] = None, budget: Optional[float] = None,
-           example_inputs: Any = None) -> _results.Bounds:
+           example_inputs: Any = None) -> answers.Bounds:
     """Proved bounds of every node over the property's input boxes: method "interval", or "crown" with back-substitution for `timeout` seconds."""
     options = {"method": arguments.text("method", method), "timeout": arguments.seconds("timeout", timeout),
                "outputs_only": arguments.flag("outputs_only", outputs_only)}
-    found = _inputs.Question(model, property, semantics, example_inputs, memory, budget).ask(_native.bounds, **options)
+    found = questions.Question(model, property, semantics, example_inputs, memory, budget).ask(_native.bounds, **options)
     groups = found["groups"]
-    return _results.Bounds([[_results.NodeBounds(node) for node in group["nodes"]] for group in groups],
+    return answers.Bounds([[answers.NodeBounds(node) for node in group["nodes"]] for group in groups],
                            all(group["complete"] for group in groups), any(group["stopped"] for group in groups), found["statement"],
                            found["digests"], found["notes"])
 
 
-def lint(model: Model, *, memory: Optional[int] = None, example_inputs: Any = None) -> list[_results.Finding]:
+def lint(model: Model, *, memory: Optional[int] = None, example_inputs: Any = None) -> list[answers.Finding]:
     """Everything in the model that cannot be verified, in one pass; empty if there is nothing. memory: bytes."""
-    most = _inputs.bytes_of(memory)
-    found = _inputs.on_files(lambda path: _native.lint(path, memory=most), model=_inputs.model_file(model, example_inputs))
-    return [_results.Finding(why["code"], why["place"], why["required"], why["found"], why["advice"], why["kind"]) for why in found]
+    most = questions.bytes_of(memory)
+    found = questions.on_files(lambda path: _native.lint(path, memory=most), model=questions.model_file(model, example_inputs))
+    return [answers.Finding(why["code"], why["place"], why["required"], why["found"], why["advice"], why["kind"]) for why in found]
 
 
 def statement(model: Model, property: Property, *, semantics: Optional[str] = None, memory: Optional[int] = None,
-              budget: Optional[float] = None, example_inputs: Any = None) -> _results.Statement:
+              budget: Optional[float] = None, example_inputs: Any = None) -> answers.Statement:
     """What model and property claim, in words and as canonical bytes that `check` takes in place of both."""
-    found = _inputs.Question(model, property, semantics, example_inputs, memory, budget).ask(_native.statement)
-    return _results.Statement(found["statement"], found["bytes"], found["semantics"], found["digests"], found["notes"])
+    found = questions.Question(model, property, semantics, example_inputs, memory, budget).ask(_native.statement)
+    return answers.Statement(found["statement"], found["bytes"], found["semantics"], found["digests"], found["notes"])
 
 
 def evaluate(model: Model, inputs: Any, *, gradients: Any = None, memory: Optional[int] = None,
-             example_inputs: Any = None) -> _results.Enclosures:
+             example_inputs: Any = None) -> answers.Enclosures:
     """What the reference semantics says of the model at a point or on a box: enclosures of the outputs and of a gradient.
 
     inputs: of each input by name an array, a pair (lo, hi) of arrays, or a Box; for a model with one input also without the name. gradients:
     the name of an output, whose sum is differentiated, or {output: cotangent}; True for the only output. memory: bytes.
     """
-    most = _inputs.bytes_of(memory)
-    file = _inputs.model_file(model, example_inputs)
-    described = _inputs.on_files(lambda path: _native.describe(path, memory=most), model=file)
+    most = questions.bytes_of(memory)
+    file = questions.model_file(model, example_inputs)
+    described = questions.on_files(lambda path: _native.describe(path, memory=most), model=file)
     shapes = {name: shape for name, _, shape in described["inputs"]}
     whole = {name for name, dtype, _ in described["inputs"] if "float" not in str(dtype)}
     if not isinstance(inputs, Mapping):
@@ -167,9 +168,9 @@ def evaluate(model: Model, inputs: Any, *, gradients: Any = None, memory: Option
     wanted = _cotangents(gradients, {name: shape for name, _, shape in described["outputs"]})
     given = {_known("inputs", name, shapes): _ends(f"inputs['{name}']", value, shapes[name], exact=name in whole)
              for name, value in inputs.items()}
-    found = _inputs.on_files(lambda path: _native.evaluate(path, given, wanted, memory=most), model=file)
-    sets = {part: {name: _results._ends(shape, lo, hi) for name, shape, lo, hi in found[part]} for part in ("outputs", "gradients")}
-    return _results.Enclosures(**sets)
+    found = questions.on_files(lambda path: _native.evaluate(path, given, wanted, memory=most), model=file)
+    sets = {part: {name: answers._ends(shape, lo, hi) for name, shape, lo, hi in found[part]} for part in ("outputs", "gradients")}
+    return answers.Enclosures(**sets)
 
 
 def _known(where: str, name: object, known: Mapping[str, Any]) -> str:
@@ -195,8 +196,8 @@ def _cotangents(gradients: Any, outputs: Mapping[str, tuple[int, ...]]) -> dict[
 def _ends(where: str, value: Any, shape: tuple[int, ...], exact: bool = False) -> tuple[bytes, bytes]:
     """The ends of each element's interval as bytes of float64; numbers that are no float64 are rounded outward, or refused if they have to be exact."""
     if isinstance(value, tuple) and len(value) == 2:
-        value = _properties.Box(lo=value[0], hi=value[1])
-    if isinstance(value, _properties.Box):
+        value = properties.Box(lo=value[0], hi=value[1])
+    if isinstance(value, properties.Box):
         lo, hi, found = value.lo, value.hi, value.shape
     else:
         lo, found = arguments.flat(where, value)
@@ -219,14 +220,14 @@ def _ends(where: str, value: Any, shape: tuple[int, ...], exact: bool = False) -
 def inspect(file: Union[str, os.PathLike[str], bytes], *, network: Optional[Union[str, os.PathLike[str]]] = None,
             memory: Optional[int] = None) -> dict[str, Any]:
     """What a file holds, recognised by its content: a certificate, a model, a trace, a statement, or with its network a property."""
-    most = _inputs.bytes_of(memory)
+    most = questions.bytes_of(memory)
     content = bytes(file) if isinstance(file, (bytes, bytearray, memoryview)) else arguments.path("file", file)
     options = [] if network is None else ["--network", arguments.path("network", network)]
     options += [] if most is None else ["--memory", str(most)]
 
     def work(path: str) -> dict[str, Any]:
         try:
-            done = subprocess.run([_programs.program(), "inspect", "--json=-", *options, "--", path], capture_output=True, check=False)
+            done = subprocess.run([programs.program(), "inspect", "--json=-", *options, "--", path], capture_output=True, check=False)
         except (OSError, ValueError) as error:
             raise errors.wrong("file", f"a path that a program can be given ({error})", path) from None
         try:
@@ -237,4 +238,4 @@ def inspect(file: Union[str, os.PathLike[str], bytes], *, network: Optional[Unio
             raise errors.from_rejection({"kind": "malformed", "place": "", "required": "", "found": "", "advice": "", **found["rejection"]})
         return found
 
-    return _inputs.on_files(work, statement=content)
+    return questions.on_files(work, statement=content)

@@ -8,11 +8,11 @@ import dataclasses
 import re
 from typing import Any, Callable, Sequence
 
-from assay import _programs
-from assay._arrays import Bits
-from assay._reports import Case, Report, case_of
-from assay._trace import Trace
 from assay.errors import MalformedInput
+from . import programs
+from .arrays import Bits
+from .gate_reports import Case, Report, case_of
+from .trace_writer import Trace
 
 Node = dict[str, Any]
 
@@ -58,7 +58,7 @@ listeners: list[Listener] = []
 
 def judge(checks: Sequence[Check], *options: str) -> Report:
     """What the audit says of the checks, a case each. They come from the caller's process, so that the budget against foreign traces does not apply."""
-    status, found, text = _programs.gate("audit", trace_of(checks), "--budget=1e300", *options)
+    status, found, text = programs.gate("audit", trace_of(checks), "--budget=1e300", *options)
     if "cases" not in found:
         raise Refused(text.strip() or f"assay audit ended with status {status}")
     cases: list[Case] = [case_of(one) for one in found["cases"]]

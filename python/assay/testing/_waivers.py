@@ -6,7 +6,7 @@ import datetime
 import json
 from typing import Any, Iterable, Sequence
 
-from assay._reports import Case, Finding, Report
+from assay._core.gate_reports import Case, Finding, Report
 from assay.errors import MalformedInput
 
 _TEXTS = ("id", "rule", "reason", "owner", "expires", "op", "tensor")

@@ -10,17 +10,17 @@ from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
 import torch
 from torch.autograd import forward_ad
 
-from . import _arguments
+from assay._core import arguments
+from assay.errors import Rejected, UsageError, wrong
+from assay.torch import Recorder, Refused, Report, record
+from assay.torch.branches import EQUAL, Branch
+from assay.torch.gates import announce, judged
+from assay.torch.outside import moved_between
+from assay.torch.values import Results
 from ._cotangents import Cotangents
 from ._draws import DRAWS, MOVES, States, is_shape, listed, moved, reaching, tensors_of, wide
 from ._linearity import Linearity, locate, unjudged
 from ._repeats import Repeats
-from .errors import Rejected, UsageError, wrong
-from .torch import Recorder, Refused, Report, record
-from .torch.branches import EQUAL, Branch
-from .torch.gates import announce, judged
-from .torch.outside import moved_between
-from .torch.values import Results
 
 
 class GradcheckError(Rejected, AssertionError):
@@ -367,7 +367,7 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, params: Mapping[str, tor
     and the tangents that it gives are judged.
     The function is run several times: at inputs that are moved a little, too, which shows numbers that leave the graph and come back.
     """
-    _arguments.function("func", func)
+    arguments.function("func", func)
     if unknown := sorted(set(differences) - OF_DIFFERENCES):
         raise UsageError(f"no option is named '{unknown[0]}'", where="gradcheck", advice="see help(assay.gradcheck)")
     if kinks not in ("any", "pytorch"):
@@ -382,12 +382,12 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, params: Mapping[str, tor
     named = params if isinstance(params, Mapping) else {f"parameter {i}": one for i, one in enumerate(params)}
     if most_undecided is not None and (isinstance(most_undecided, bool) or not isinstance(most_undecided, (int, float)) or not 0 <= most_undecided <= 1):
         raise wrong("most_undecided", "a share from 0 to 1", most_undecided)
-    options = ["--kinks", kinks, *(["--allow-dead"] if _arguments.flag("allow_dead", allow_dead) else []),
+    options = ["--kinks", kinks, *(["--allow-dead"] if arguments.flag("allow_dead", allow_dead) else []),
                *([] if most_undecided is None else ["--most-undecided", str(most_undecided)])]
     with torch.random.fork_rng(enabled=seed is not None):
         if seed is not None:
             torch.manual_seed(seed)
-        report = tried(Trials(func, named, check_grad_grad, check_forward_ad, options, kinks), inputs, allow_dead, _arguments.flag("allow_unreached", allow_unreached))
+        report = tried(Trials(func, named, check_grad_grad, check_forward_ad, options, kinks), inputs, allow_dead, arguments.flag("allow_unreached", allow_unreached))
     announce(report, func)
     if report.passed:
         for names, what in ((report.unreached, "no input lay here, where nothing is said of the gradient"), (report.detached, "cut off by detach, data or no_grad")):

@@ -18,7 +18,7 @@ def program(name: str = "assay") -> str:
 
     A script on the PATH is the package's command of the same name, which would start itself.
     """
-    folders = [os.environ.get("ASSAY_PROGRAMS"), pathlib.Path(__file__).parent / "bin"]
+    folders = [os.environ.get("ASSAY_PROGRAMS"), pathlib.Path(__file__).parents[1] / "bin"]
     for folder in folders:
         if folder and os.access(path := os.path.join(folder, name), os.X_OK):
             return path
@@ -62,7 +62,7 @@ def judgement(verb: str, trace: bytes, *options: str) -> tuple[int, dict[str, An
     status, found, text = gate(verb, trace, *options)
     if status in (0, 1, 3) and ("cases" in found or status == 3):
         return status, found, text
-    from .errors import InternalError, UsageError, from_rejection
+    from assay.errors import InternalError, UsageError, from_rejection
 
     if "rejection" in found:
         raise from_rejection({"kind": "malformed", "code": "", "place": "", "required": "", "found": "", "advice": "", **found["rejection"]})

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
-from assay import _shapes
-from assay._arrays import Bits
-from assay._vocabulary import attributes_of, completed, leading
+from . import shapes
+from .arrays import Bits
+from .vocabulary import attributes_of, completed, leading
 
 Node = dict[str, Any]
 
@@ -15,7 +15,7 @@ class Value:
 
     __slots__ = ("expression", "key", "dtype", "shape")
 
-    def __init__(self, expression: Expression, key: tuple[str, int], dtype: str, shape: _shapes.Shape) -> None:
+    def __init__(self, expression: Expression, key: tuple[str, int], dtype: str, shape: shapes.Shape) -> None:
         self.expression, self.key, self.dtype, self.shape = expression, key, dtype, shape
 
 
@@ -23,11 +23,11 @@ class Expression:
     """Operands first, then nodes. Arrays that are met on the way become operands of their own, behind the given ones."""
 
     def __init__(self) -> None:
-        self.operands: list[tuple[str, _shapes.Shape]] = []
+        self.operands: list[tuple[str, shapes.Shape]] = []
         self.captured: list[Bits] = []  # the last operands
         self.nodes: list[Node] = []
 
-    def operand(self, dtype: str, shape: _shapes.Shape, kind: type[Value] = Value) -> Value:
+    def operand(self, dtype: str, shape: shapes.Shape, kind: type[Value] = Value) -> Value:
         self.operands.append((dtype, shape))
         return kind(self, ("operand", len(self.operands) - 1), dtype, shape)
 
@@ -38,7 +38,7 @@ class Expression:
     def apply(self, op: str, operands: Sequence[Value], attributes: dict[str, Any], kind: type[Value] = Value) -> Value:
         rank = len(operands[leading(op, len(operands))].shape) if operands else 0
         plain = completed(op, attributes_of(op, attributes, rank))
-        dtype, shape = _shapes.result_of(op, [one.dtype for one in operands], [one.shape for one in operands], plain)
+        dtype, shape = shapes.result_of(op, [one.dtype for one in operands], [one.shape for one in operands], plain)
         node: Node = {"op": op, "operands": [one.key for one in operands]}
         if plain:
             node["attributes"] = plain
@@ -48,7 +48,7 @@ class Expression:
     def constant(self, bits: Bits, kind: type[Value] = Value) -> Value:
         """A number of the expression itself."""
         array = bits.numpy()
-        data = [int(one) for one in array.ravel()] if bits.dtype not in _shapes.REALS else [float(one) for one in array.ravel()]
+        data = [int(one) for one in array.ravel()] if bits.dtype not in shapes.REALS else [float(one) for one in array.ravel()]
         self.nodes.append({"op": "constant", "dtype": bits.dtype, "shape": list(bits.shape), "data": data})
         return kind(self, ("node", len(self.nodes) - 1), bits.dtype, bits.shape)
 

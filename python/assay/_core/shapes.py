@@ -4,8 +4,8 @@ from __future__ import annotations
 import math
 from typing import Any, Callable, Mapping, Sequence
 
-from assay._vocabulary import leading, row_of
 from assay.errors import UsageError
+from .vocabulary import leading, row_of
 
 Shape = tuple[int, ...]
 REALS = ("float32", "float64")

@@ -8,11 +8,11 @@ from typing import Any, Sequence
 
 import torch
 
+from assay.errors import UsageError
+from assay.torch import Refused, Report
+from assay.torch.gates import judged
 from ._cotangents import Cotangents, differs
 from ._draws import States, is_shape, listed, moved
-from .errors import UsageError
-from .torch import Refused, Report
-from .torch.gates import judged
 
 SHARE, LEAST = 2.0**-1, 2.0**-6  # by which drawn inputs are moved, and those that are given
 RULE = "gradient.repeated"

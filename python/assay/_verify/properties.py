@@ -5,8 +5,8 @@ import fractions
 import math
 from typing import Any, Iterable, Optional, Sequence, Union
 
-from . import _arguments as arguments
-from .errors import UsageError, wrong
+from assay._core import arguments
+from assay.errors import UsageError, wrong
 
 Tensors = Sequence[tuple[str, str, tuple[int, ...]]]  # name, dtype, shape
 

@@ -5,8 +5,8 @@
 #include <functional>
 #include <string>
 
-#include "kernel/audit/contracts/contract.h"
-#include "kernel/executions/math_tables.h"
+#include "kernel/contracts/contract.h"
+#include "kernel/floats/math_tables.h"
 #include "semantics/numbers/floating.h"
 #include "tests/audit/contracts/float_executions.h"
 

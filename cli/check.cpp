@@ -2,8 +2,8 @@
 
 #include <cstdio>
 
-#include "assay/check/vacuity.h"
-#include "kernel/proof/theorem_text.h"
+#include "api/check/vacuity.h"
+#include "kernel/logic/theorem_text.h"
 
 namespace assay::cli {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "assay/check/check.h"
+#include "assay/check.h"
 #include "cli/load.h"
 
 namespace assay::cli {

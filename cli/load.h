@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "assay/check/load.h"
-#include "kernel/kernel.h"
+#include "api/check/load.h"
+#include "kernel/logic/api.h"
 #include "semantics/outcome.h"
 
 namespace assay::cli {

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "cli/nearest.h"
-#include "kernel/executions/math_tables.h"
-#include "kernel/executions/named_models.h"
+#include "kernel/floats/math_tables.h"
+#include "kernel/floats/named_models.h"
 
 namespace assay::cli {
 namespace {

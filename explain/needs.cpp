@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "explain/box.h"
-#include "kernel/audit/contracts/contract.h"
+#include "kernel/contracts/contract.h"
 
 namespace assay::explain {
 

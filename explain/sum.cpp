@@ -6,7 +6,7 @@
 #include "explain/terms.h"
 #include "explain/text.h"
 #include "explain/view.h"
-#include "kernel/audit/contracts/arithmetic.h"
+#include "kernel/contracts/arithmetic.h"
 
 namespace assay::explain {
 

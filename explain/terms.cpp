@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "kernel/audit/contracts/contract.h"
+#include "kernel/contracts/contract.h"
 #include "kernel/gradients/derivatives/differentiate.h"
 
 namespace assay::explain {

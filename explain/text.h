@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "kernel/audit/contracts/float_set.h"
+#include "kernel/contracts/float_set.h"
 #include "semantics/graph/tensor.h"
 
 namespace assay::explain {

@@ -6,7 +6,7 @@
 
 #include "explain/terms.h"
 #include "explain/text.h"
-#include "kernel/audit/contracts/factors.h"
+#include "kernel/contracts/factors.h"
 
 namespace assay::explain {
 

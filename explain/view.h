@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "explain/part.h"
-#include "kernel/audit/contracts/contract.h"
+#include "kernel/contracts/contract.h"
 #include "semantics/ops/denote.h"
 
 namespace assay::explain {

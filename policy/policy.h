@@ -1,6 +1,6 @@
 // Policy: what the kernel gives its rules, the slopes that a step proposes or else its own choices.
 //
-// Untrusted: no verdict's truth rests on this folder. Whatever it returns, the rules derive intercepts that hold (kernel/proof/rules/choices.h). That
+// Untrusted: no verdict's truth rests on this folder. Whatever it returns, the rules derive intercepts that hold (kernel/relax/choices.h). That
 // a certificate without hints is accepted again does rest on it: it keeps nothing from one node to the next, and computes as the semantics
 // does, but for the weights of exponentials and for lines of exp, log, sigmoid and tanh, which are the C library's.
 #pragma once
@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "kernel/proof/rules/choices.h"
+#include "kernel/relax/choices.h"
 
 namespace assay::policy {
 

@@ -6,7 +6,7 @@
 #include <random>
 #include <utility>
 
-#include "kernel/audit/contracts/contract.h"
+#include "kernel/contracts/contract.h"
 #include "kernel/gradients/adjointness/adjointness.h"
 #include "probes/layout.h"
 #include "semantics/compositions/compositions.h"

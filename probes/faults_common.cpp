@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernel/audit/contracts/contract.h"
+#include "kernel/contracts/contract.h"
 #include "probes/sketch.h"
 
 namespace assay::probes {

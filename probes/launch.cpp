@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "kernel/audit/contracts/contract.h"
+#include "kernel/contracts/contract.h"
 #include "probes/layout.h"
 #include "runtime/compiled/program.h"
 #include "runtime/kernels/kernels.h"

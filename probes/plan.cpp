@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "kernel/audit/contracts/contract.h"
+#include "kernel/contracts/contract.h"
 #include "probes/layout.h"
 #include "semantics/demand.h"
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <optional>
 
-#include "kernel/audit/contracts/contract.h"
+#include "kernel/contracts/contract.h"
 #include "probes/sketch.h"
 #include "runtime/recorder.h"
 

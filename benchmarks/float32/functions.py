@@ -8,7 +8,7 @@ Every function gets N arguments whose bit patterns are spread evenly over its ra
 ones, and short tensors of 1 to 33 elements, because vector kernels treat their last elements apart. References are numpy's and math's functions
 in float64, whose own errors are below 2^-27 units in the last place of float32. The table shows the largest error in units in the last place of
 the exact value (ulps; below 2^-126 the unit is 2^-149) over the arguments whose exact value is a normal number, the largest absolute error, and
-where each was seen. It is the source of kernel/executions/tables/onnxruntime.h.
+where each was seen. It is the source of kernel/floats/tables/onnxruntime.h.
 """
 import argparse
 import math

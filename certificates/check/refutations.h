@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "kernel/kernel.h"
+#include "kernel/logic/api.h"
 
 namespace assay::certificate {
 

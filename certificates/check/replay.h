@@ -14,7 +14,7 @@
 #include <memory>
 
 #include "certificates/format/reader.h"
-#include "kernel/kernel.h"
+#include "kernel/logic/api.h"
 #include "semantics/outcome.h"
 
 namespace assay::certificate {

@@ -16,7 +16,7 @@
 
 #include "certificates/check/team.h"
 #include "certificates/format/case_step.h"
-#include "kernel/kernel.h"
+#include "kernel/logic/api.h"
 #include "semantics/outcome.h"
 
 namespace assay::certificate {

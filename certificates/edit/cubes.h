@@ -8,8 +8,8 @@
 #include <memory>
 
 #include "certificates/format/reader.h"
-#include "certificates/search/cube.h"
-#include "kernel/kernel.h"
+#include "kernel/logic/api.h"
+#include "search/bab/cube.h"
 #include "semantics/outcome.h"
 
 namespace assay::certificate {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "certificates/format/writer.h"
-#include "kernel/kernel.h"
+#include "kernel/logic/api.h"
 #include "semantics/outcome.h"
 
 namespace assay::certificate {

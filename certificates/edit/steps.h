@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "certificates/format/record.h"
-#include "kernel/kernel.h"
+#include "kernel/logic/api.h"
 #include "semantics/outcome.h"
 
 namespace assay::certificate {

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "kernel/kernel.h"
+#include "kernel/logic/api.h"
 
 namespace assay::certificate {
 

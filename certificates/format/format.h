@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "kernel/executions/named_models.h"
+#include "kernel/floats/named_models.h"
 #include "semantics/graph/execution_model.h"
 
 namespace assay::certificate {

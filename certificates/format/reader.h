@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "certificates/format/record.h"
-#include "kernel/kernel.h"
+#include "kernel/logic/api.h"
 #include "semantics/outcome.h"
 
 namespace assay::certificate {

@@ -10,7 +10,7 @@
 
 #include "certificates/format/case_step.h"
 #include "certificates/format/format.h"
-#include "kernel/kernel.h"
+#include "kernel/logic/api.h"
 #include "semantics/demand.h"
 
 namespace assay::certificate {

@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "certificates/format/case_step.h"
-#include "kernel/kernel.h"
+#include "kernel/logic/api.h"
 #include "semantics/outcome.h"
 
 namespace assay::certificate {

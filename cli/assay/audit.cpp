@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "assay/check/cost.h"
+#include "api/check/cost.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/gate.h"
 #include "cli/assay/interruption.h"

@@ -1,5 +1,5 @@
 // `assay batch`: the properties of lists, with a folder that keeps the evidence.
-#include "assay/runs/batch.h"
+#include "app/runs/batch.h"
 
 #include <algorithm>
 #include <array>
@@ -8,8 +8,8 @@
 #include <span>
 #include <utility>
 
-#include "assay/check/cost.h"
-#include "assay/runs/claim.h"
+#include "api/check/cost.h"
+#include "app/runs/claim.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/libraries.h"
 #include "cli/assay/report.h"

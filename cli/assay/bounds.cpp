@@ -2,11 +2,11 @@
 #include <cstdio>
 #include <utility>
 
-#include "assay/queries/bounds.h"
+#include "app/queries/bounds.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/report.h"
-#include "kernel/kernel.h"
+#include "kernel/logic/api.h"
 #include "semantics/printable.h"
 #include "semantics/statement/statement_text.h"
 

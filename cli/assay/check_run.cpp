@@ -1,7 +1,7 @@
 // `assay check RUN/`: every certificate of a run, against model and data.
 #include <cstdio>
 
-#include "assay/runs/check_run.h"
+#include "app/runs/check_run.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/report.h"
 #include "cli/assay/run_progress.h"

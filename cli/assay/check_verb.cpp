@@ -2,13 +2,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "assay/check/vacuity.h"
+#include "api/check/vacuity.h"
 #include "cli/assay/certificate_list.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/gate.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/report.h"
-#include "kernel/proof/theorem_text.h"
+#include "kernel/logic/theorem_text.h"
 
 namespace assay::cli {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "cli/semantics.h"
 #include "cli/units.h"
-#include "kernel/executions/named_models.h"
+#include "kernel/floats/named_models.h"
 
 namespace assay::cli {
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "certificates/search/search.h"
 #include "cli/assay/options.h"
+#include "search/search.h"
 
 namespace CLI {
 class App;

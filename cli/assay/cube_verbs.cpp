@@ -6,9 +6,9 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "assay/check/cost.h"
-#include "assay/queries/verify.h"
-#include "assay/runs/cubes.h"
+#include "api/check/cost.h"
+#include "app/queries/verify.h"
+#include "app/runs/cubes.h"
 #include "cli/assay/common_options.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/interruption.h"

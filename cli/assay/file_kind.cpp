@@ -1,6 +1,6 @@
 #include "cli/assay/file_kind.h"
 
-#include "assay/check/cost.h"
+#include "api/check/cost.h"
 
 namespace assay::cli {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "assay/queries/file_kind.h"
+#include "app/queries/file_kind.h"
 #include "cli/load.h"
 #include "semantics/outcome.h"
 

@@ -1,4 +1,4 @@
-// What the gates of continuous integration (audit, gradcheck, check) do with a report (assay/reports): waivers and the baseline act on it;
+// What the gates of continuous integration (audit, gradcheck, check) do with a report (api/reports): waivers and the baseline act on it;
 // text, JSON, JUnit XML, SARIF and Markdown are written from it.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "assay/reports/report.h"
+#include "api/reports/report.h"
 #include "cli/assay/options.h"
 #include "kernel/audit/audit.h"
 #include "kernel/audit/dead.h"

@@ -1,4 +1,4 @@
-// A gate's report as text, JSON and Markdown; JUnit XML and SARIF are in assay/reports.
+// A gate's report as text, JSON and Markdown; JUnit XML and SARIF are in api/reports.
 #include <algorithm>
 #include <array>
 #include <cmath>

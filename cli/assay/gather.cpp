@@ -1,5 +1,5 @@
 // `assay gather`: parts of a run become one folder.
-#include "assay/runs/gather.h"
+#include "app/runs/gather.h"
 
 #include <csignal>
 #include <cstdio>

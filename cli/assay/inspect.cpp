@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <utility>
 
-#include "assay/check/cost.h"
-#include "assay/pages/exchange.h"
+#include "api/check/cost.h"
+#include "app/pages/exchange.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/names.h"

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "assay/pages/drawing.h"
-#include "assay/pages/page.h"
+#include "app/pages/drawing.h"
+#include "app/pages/page.h"
 #include "cli/assay/options.h"
 #include "cli/assay/report.h"
-#include "kernel/kernel.h"
+#include "kernel/logic/api.h"
 #include "semantics/graph/tensor.h"
 #include "semantics/graph/trace.h"
 #include "semantics/outcome.h"

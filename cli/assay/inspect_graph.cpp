@@ -3,8 +3,8 @@
 #include <map>
 #include <utility>
 
-#include "assay/check/cost.h"
-#include "assay/runs/balls.h"
+#include "api/check/cost.h"
+#include "app/runs/balls.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/gate.h"
 #include "cli/assay/inspect.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <random>
 
-#include "assay/queries/bounds.h"
+#include "app/queries/bounds.h"
 #include "cli/assay/inspect.h"
 #include "cli/assay/interruption.h"
 #include "semantics/ops/denote.h"

@@ -10,7 +10,7 @@
 #include <span>
 #include <utility>
 
-#include "assay/pages/chart.h"
+#include "app/pages/chart.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/inspect.h"
 #include "cli/assay/names.h"

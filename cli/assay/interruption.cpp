@@ -10,9 +10,9 @@
 #include <thread>
 #include <utility>
 
-#include "certificates/search/deadline.h"
 #include "cli/assay/output_file.h"
 #include "cli/load.h"
+#include "search/strategy/deadline.h"
 
 namespace assay::cli {
 namespace {

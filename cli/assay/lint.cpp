@@ -1,6 +1,6 @@
 #include <cstdio>
 
-#include "assay/check/cost.h"
+#include "api/check/cost.h"
 #include "cli/assay/report.h"
 
 namespace assay::cli {

@@ -22,7 +22,7 @@
 #include "cli/semantics.h"
 #include "cli/units.h"
 #include "gpu/devices.h"
-#include "kernel/executions/named_models.h"
+#include "kernel/floats/named_models.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include "cli/assay/op_reference.h"
 #include "cli/assay/report.h"
 #include "frontends/onnx/import.h"
-#include "kernel/audit/contracts/contract.h"
+#include "kernel/contracts/contract.h"
 
 namespace assay::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "kernel/kernel.h"
+#include "kernel/logic/api.h"
 
 namespace assay::cli {
 

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "assay/pages/chart.h"
+#include "app/pages/chart.h"
 #include "cli/assay/file_kind.h"
 
 namespace assay::cli {

@@ -11,18 +11,18 @@
 #include <utility>
 #include <vector>
 
-#include "assay/pages/page.h"
-#include "assay/queries/bounds.h"
-#include "assay/queries/evaluate.h"
-#include "assay/queries/trim.h"
+#include "app/pages/page.h"
+#include "app/queries/bounds.h"
+#include "app/queries/evaluate.h"
+#include "app/queries/trim.h"
 #include "certificates/edit/dump.h"
-#include "certificates/search/search.h"
 #include "cli/assay/float_run.h"
 #include "cli/assay/options.h"
 #include "cli/assay/order_runs.h"
 #include "cli/assay/verify_scale.h"
 #include "cli/check.h"
 #include "kernel/gradients/adjointness/adjointness.h"
+#include "search/search.h"
 
 namespace assay::cli {
 

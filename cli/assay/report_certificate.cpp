@@ -1,13 +1,13 @@
 // `assay report CERTIFICATE`: what it proves, what that rests on, its tree; with the model, bounds beside sampled values, node by node.
 #include <utility>
 
-#include "assay/check/vacuity.h"
-#include "assay/pages/chart.h"
+#include "api/check/vacuity.h"
+#include "app/pages/chart.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/proof_tree.h"
 #include "cli/assay/report_pages.h"
 #include "cli/check.h"
-#include "kernel/proof/theorem_text.h"
+#include "kernel/logic/theorem_text.h"
 
 namespace assay::cli {
 namespace {

@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "assay/check/cost.h"
-#include "assay/check/vacuity.h"
-#include "assay/queries/verify.h"
+#include "api/check/cost.h"
+#include "api/check/vacuity.h"
+#include "app/queries/verify.h"
 #include "cli/assay/report.h"
-#include "kernel/proof/theorem_text.h"
+#include "kernel/logic/theorem_text.h"
 
 namespace assay::cli {
 namespace {

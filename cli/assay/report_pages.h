@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "assay/pages/exchange.h"
+#include "app/pages/exchange.h"
 #include "cli/assay/libraries.h"
 #include "cli/assay/run_verbs.h"
 #include "cli/version.h"

@@ -3,7 +3,7 @@
 #include <map>
 #include <utility>
 
-#include "assay/pages/chart.h"
+#include "app/pages/chart.h"
 #include "cli/assay/gate.h"
 #include "cli/assay/inspect.h"
 #include "cli/assay/interruption.h"

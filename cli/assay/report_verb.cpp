@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "assay/runs/report.h"
+#include "app/runs/report.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/gate.h"
 #include "cli/assay/interruption.h"

@@ -1,12 +1,12 @@
 // `assay robust`: a data set and radii, with a folder that keeps the evidence.
-#include "assay/runs/robust.h"
+#include "app/runs/robust.h"
 
 #include <csignal>
 #include <cstdio>
 #include <utility>
 
-#include "assay/check/cost.h"
-#include "assay/runs/claim.h"
+#include "api/check/cost.h"
+#include "app/runs/claim.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/libraries.h"
 #include "cli/assay/report.h"

@@ -5,8 +5,8 @@
 
 #include <cstdio>
 
-#include "assay/runs/claim.h"
-#include "assay/runs/pack.h"
+#include "app/runs/claim.h"
+#include "app/runs/pack.h"
 #include "cli/assay/common_options.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/option_forms.h"

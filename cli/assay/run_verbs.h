@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "assay/runs/check_run.h"
-#include "assay/runs/store.h"
+#include "app/runs/check_run.h"
+#include "app/runs/store.h"
 #include "cli/assay/options.h"
 #include "semantics/graph/execution_model.h"
 

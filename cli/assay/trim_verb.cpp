@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "assay/queries/trim.h"
+#include "app/queries/trim.h"
 #include "cli/assay/common_options.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/interruption.h"

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "assay/runs/balls.h"
-#include "assay/runs/batch.h"
+#include "app/runs/balls.h"
+#include "app/runs/batch.h"
 
 namespace assay::cli {
 

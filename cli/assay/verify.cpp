@@ -12,19 +12,19 @@
 #include <string>
 #include <utility>
 
-#include "assay/check/cost.h"
-#include "assay/check/vacuity.h"
-#include "assay/queries/trim.h"
-#include "assay/queries/verify.h"
+#include "api/check/cost.h"
+#include "api/check/vacuity.h"
+#include "app/queries/trim.h"
+#include "app/queries/verify.h"
 #include "certificates/format/writer.h"
-#include "certificates/search/search.h"
 #include "cli/assay/certificate_file.h"
 #include "cli/assay/common_options.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/output_file.h"
 #include "cli/assay/report.h"
-#include "kernel/proof/theorem_text.h"
+#include "kernel/logic/theorem_text.h"
+#include "search/search.h"
 #include "semantics/statement/statement_text.h"
 
 namespace assay::cli {

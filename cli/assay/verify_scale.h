@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "assay/queries/scale.h"
+#include "app/queries/scale.h"
 
 namespace assay::cli {
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "kernel/kernel.h"
+#include "kernel/logic/api.h"
 #include "semantics/ops/denote.h"
 
 namespace assay::cli {

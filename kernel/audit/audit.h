@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "kernel/audit/contracts/contract.h"
+#include "kernel/contracts/contract.h"
 #include "semantics/graph/trace.h"
 #include "semantics/outcome.h"
 

@@ -27,10 +27,10 @@
 #include <numeric>
 #include <utility>
 
-#include "kernel/audit/contracts/contract.h"
 #include "kernel/audit/corners.h"
 #include "kernel/audit/point.h"
 #include "kernel/audit/slice.h"
+#include "kernel/contracts/contract.h"
 #include "kernel/gradients/derivatives/differentiate.h"
 #include "semantics/graph/family.h"
 #include "semantics/numbers/directed.h"

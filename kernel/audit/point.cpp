@@ -32,9 +32,9 @@
 #include <limits>
 #include <utility>
 
-#include "kernel/audit/contracts/contract.h"
 #include "kernel/audit/corners.h"
 #include "kernel/audit/slice.h"
+#include "kernel/contracts/contract.h"
 #include "kernel/gradients/adjointness/adjointness.h"
 
 namespace assay::kernel {

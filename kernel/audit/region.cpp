@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "kernel/audit/audit.h"
-#include "kernel/audit/fast/quick.h"
 #include "kernel/audit/point.h"
 #include "kernel/gradients/adjointness/sample.h"
+#include "kernel/quick/quick.h"
 #include "semantics/demand.h"
 #include "semantics/numbers/directed.h"
 #include "semantics/ops/denote.h"

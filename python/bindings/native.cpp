@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "formats/half.h"
-#include "kernel/executions/named_models.h"
+#include "kernel/floats/named_models.h"
 
 namespace assay::python {
 namespace {

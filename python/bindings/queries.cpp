@@ -7,17 +7,17 @@
 #include <string>
 #include <utility>
 
-#include "assay/check/check.h"
-#include "assay/check/cost.h"
-#include "assay/check/vacuity.h"
-#include "assay/queries/bounds.h"
-#include "assay/queries/evaluate.h"
-#include "assay/queries/file_kind.h"
-#include "assay/queries/verify.h"
+#include "api/check/cost.h"
+#include "api/check/vacuity.h"
+#include "app/queries/bounds.h"
+#include "app/queries/evaluate.h"
+#include "app/queries/file_kind.h"
+#include "app/queries/verify.h"
+#include "assay/check.h"
 #include "certificates/format/writer.h"
 #include "frontends/onnx/import.h"
-#include "kernel/executions/named_models.h"
-#include "kernel/proof/theorem_text.h"
+#include "kernel/floats/named_models.h"
+#include "kernel/logic/theorem_text.h"
 #include "python/bindings/native.h"
 #include "semantics/statement/statement_text.h"
 

@@ -1,7 +1,7 @@
 // Every op of the vocabulary on the CPU: a computation of its own, next to (and knowing nothing of) semantics/ops.
 //
 // float32 and float64 where an op takes reals, integers, booleans and complex elements where it takes those. Results are within the
-// contracts of kernel/audit/contracts under the default execution model with the table glibc-2.36, and do not depend on the number of
+// contracts of kernel/contracts under the default execution model with the table glibc-2.36, and do not depend on the number of
 // threads. Integers wrap around beyond their type's range; casts to integers saturate (NaN gives 0).
 #pragma once
 

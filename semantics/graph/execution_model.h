@@ -37,9 +37,9 @@ struct ExecutionModel {
   enum class Moments : std::uint8_t { two_pass, welford, one_pass, one_or_two_pass } moments = Moments::two_pass;
   enum class Sigmoid : std::uint8_t { exponential, tanh_form } sigmoid = Sigmoid::exponential;
   // algebraic: sums and products whose steps nothing else reads may be evaluated by any equal formula, with constants combined and rounded
-  // anew (kernel/executions/rewrites.h).
+  // anew (kernel/floats/rewrites.h).
   enum class Rewrites : std::uint8_t { none, algebraic } rewrites = Rewrites::none;
-  std::string math_table;  // name of the declared math library's error table (kernel/executions/math_tables.h)
+  std::string math_table;  // name of the declared math library's error table (kernel/floats/math_tables.h)
 
   friend bool operator==(const ExecutionModel&, const ExecutionModel&) = default;
 };

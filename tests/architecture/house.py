@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 
-LAYERS = ["semantics", "kernel", "policy", "frontends", "formats", "certificates", "runtime", "gpu", "training", "probes", "assay", "explain", "cli", "python"]
+LAYERS = ["semantics", "kernel", "policy", "frontends", "formats", "certificates", "runtime", "gpu", "training", "probes", "search", "api", "app", "explain", "cli", "python"]
 TRUSTED = ["semantics", "kernel"]
 SUFFIXES = {".h", ".cpp", ".cu", ".cuh"}
 
@@ -45,7 +45,7 @@ def includes(text):
 
 def compile_text(cxx, root, text, *flags):
     """Compiles `text` as C++20 with the tree as include root; nothing is written. -> CompletedProcess"""
-    command = [cxx, "-std=c++20", "-fsyntax-only", "-ffp-contract=off", f"-I{root}", *flags, "-x", "c++", "-"]
+    command = [cxx, "-std=c++20", "-fsyntax-only", "-ffp-contract=off", f"-I{root}", f"-I{root}/api", *flags, "-x", "c++", "-"]
     return subprocess.run(command, input=text, capture_output=True, text=True)
 
 

@@ -12,9 +12,9 @@ MOST, MOST_TRUSTED = 80, 50
 MOST_CASES = 10  # a function with that many cases or rows is a switch or a table
 # (file, head of the function as the test prints it): lines
 LONGER = {
-    ("kernel/proof/execution.cpp", "Network::rounding_as_written"): 104,
-    ("kernel/proof/rules/product_plane.cpp", "product_plane"): 67,
-    ("kernel/proof/back_substitution/back_substitution.cpp", "Scope::back_substitute"): 61,
+    ("kernel/floats/theorems/execution.cpp", "Network::rounding_as_written"): 104,
+    ("kernel/relax/product_plane.cpp", "product_plane"): 67,
+    ("kernel/logic/back_substitution.cpp", "Scope::back_substitute"): 61,
     ("cli/assay/batch.cpp", "batch"): 101,
     ("cli/assay/robust.cpp", "robust"): 85,
 }

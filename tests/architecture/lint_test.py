@@ -25,7 +25,7 @@ RULES = [
      "trusted code has no output of its own", 'printf("%d", x);'),
     ("process", house.TRUSTED, r"\bstd\s*::\s*(?:j?thread|async|mutex|atomic|exit|system|getenv)\b", [],
      "no threads, no environment", "std::thread t(run);"),
-    ("optimiser", house.TRUSTED, r"#\s*pragma\s+(?!once\b)|__attribute__\s*\(\(.*optimize|\b_Pragma\b", ["kernel/proof/loops/lanes.h"],  # a request to unroll
+    ("optimiser", house.TRUSTED, r"#\s*pragma\s+(?!once\b)|__attribute__\s*\(\(.*optimize|\b_Pragma\b", ["kernel/rows/lanes.h"],  # a request to unroll
      "flags are chosen in one place, tools/cmake", '#pragma GCC optimize("fast-math")'),
     ("friend", house.LAYERS, r"#\s*define\s+(?:private|protected|class|friend)\b", [],
      "nobody opens the kernel's constructors", "#define private public"),

@@ -37,7 +37,7 @@ def bodies_of(cxx, root, text, *flags):
     """-> (compiler messages if it fails, floating_bodies of all that `text` defines inline); -fkeep-inline-functions emits it."""
     with tempfile.TemporaryDirectory() as scratch:
         out = pathlib.Path(scratch) / "lone.o"
-        command = [cxx, "-std=c++20", "-O0", "-ffp-contract=off", "-fkeep-inline-functions", f"-I{root}", *flags, "-c", "-x", "c++", "-"]
+        command = [cxx, "-std=c++20", "-O0", "-ffp-contract=off", "-fkeep-inline-functions", f"-I{root}", f"-I{root}/api", *flags, "-c", "-x", "c++", "-"]
         done = subprocess.run([*command, "-o", out], input=text, capture_output=True, text=True)
         if done.returncode:
             return done.stderr, {}

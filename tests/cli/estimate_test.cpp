@@ -1,5 +1,5 @@
 // What an undecided search says of the time that is left.
-#include "assay/queries/verify.h"
+#include "app/queries/verify.h"
 #include "tests/catch.h"
 
 namespace assay {

@@ -20,7 +20,7 @@ TARGETS = ["decide", "write_trace", "with_catch2", "with_googletest"]
 LAYERS = ["assay", "certificates", "cli", "explain", "formats", "frontends", "gpu", "kernel", "policy", "probes", "runtime", "semantics"]
 PROGRAMS = ["bin/assay", "bin/assay-check", "share/man/man1/assay.1", "share/man/man1/assay-check.1", "share/bash-completion/completions/assay",
             "share/bash-completion/completions/assay-check", "share/doc/assay/LICENSE", "include/assay/assay/testing.h", "include/assay/assay/cuda_testing.h", "include/assay/gpu/cuda/cuda_runtime.h", "include/assay/kernel/kernel.h"]
-PRIVATE = ["cli/load.h", "certificates/search/search.h", "formats/trace_nodes.h", "semantics/numbers/mpfr_functions.h", "tests/catch.h"]
+PRIVATE = ["cli/load.h", "search/search.h", "formats/trace_nodes.h", "semantics/numbers/mpfr_functions.h", "tests/catch.h"]
 
 
 class Failure(Exception):

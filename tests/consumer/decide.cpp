@@ -1,8 +1,8 @@
 // decide MODEL PROPERTY CERTIFICATE: a program that decides a certificate through assay::check.
 #include <cstdio>
 
-#include "assay/check/check.h"
-#include "kernel/proof/theorem_text.h"
+#include "assay/check.h"
+#include "kernel/logic/theorem_text.h"
 
 int main(int argc, char** argv) {
   if (argc != 4) return 2;

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "kernel/audit/audit.h"
-#include "kernel/audit/contracts/contract.h"
+#include "kernel/contracts/contract.h"
 #include "probes/launch.h"
 #include "probes/trial.h"
 #include "runtime/recorder.h"

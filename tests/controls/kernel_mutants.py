@@ -20,7 +20,7 @@ import tempfile
 from mutants import changed_since, flags_of, passes
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FOLDERS = ["kernel/proof", "kernel/executions", "semantics/functions", "semantics/statement", "certificates/check"]
+FOLDERS = ["kernel/logic", "kernel/relax", "kernel/rows", "kernel/exact", "kernel/floats", "semantics/functions", "semantics/statement", "certificates/check"]
 
 # (text that occurs once in the folders below, replacement, names of tests of which one must fail)
 MUTANTS = [
@@ -342,7 +342,7 @@ def compile_command(build, source):
 def link(build, mutants, binary):
     objects = sorted((build / "tests" / "CMakeFiles" / "test_kernel.dir").rglob("*.o"))
     objects += sorted((build / "tests" / "CMakeFiles" / "assay_test_main.dir").rglob("*.o"))
-    libraries = [build / name for name in ("certificates/libassay_certificate_check.a", "certificates/libassay_certificate_format.a", "kernel/proof/libassay_kernel.a", "policy/libassay_policy.a", "kernel/proof/rules/libassay_rules.a", "kernel/executions/libassay_executions.a",
+    libraries = [build / name for name in ("certificates/libassay_certificate_check.a", "certificates/libassay_certificate_format.a", "kernel/logic/libassay_logic.a", "policy/libassay_policy.a", "kernel/relax/libassay_relax.a", "kernel/floats/libassay_floats.a",
                                           "semantics/libassay_semantics.a")]
     catch = [] if pathlib.Path("/usr/include/catch2/catch.hpp").exists() else ["-lCatch2"]
     words = ["c++", *map(str, objects), *map(str, mutants), *map(str, libraries), "-lmpfr", "-lgmp", *catch, "-o", str(binary)]

@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <string>
 
-#include "kernel/audit/contracts/contract.h"
 #include "kernel/audit/gradients.h"
+#include "kernel/contracts/contract.h"
 #include "kernel/gradients/adjointness/cases.h"
 #include "probes/launch.h"
 #include "probes/mistakes.h"

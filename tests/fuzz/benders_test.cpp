@@ -10,9 +10,9 @@
 #include <map>
 
 #include "certificates/check/session.h"
-#include "tests/certificates/search/graphs.h"
 #include "tests/fuzz/records.h"
 #include "tests/fuzz/subjects.h"
+#include "tests/search/graphs.h"
 
 using namespace assay;
 using namespace assay::test;

@@ -2,7 +2,7 @@
 // each is read, opened and swept, or refused, within its budget.
 #include <map>
 
-#include "assay/check/cost.h"
+#include "api/check/cost.h"
 #include "certificates/check/session.h"
 #include "tests/frontends/onnx_builder.h"
 #include "tests/fuzz/fuzz.h"

@@ -5,8 +5,8 @@
 
 #include "certificates/check/session.h"
 #include "frontends/vnnlib/read.h"
-#include "tests/certificates/search/graphs.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/search/graphs.h"
 
 using namespace assay;
 

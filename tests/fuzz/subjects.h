@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "certificates/search/search.h"
+#include "search/search.h"
 #include "tests/certificates/format/problems.h"
-#include "tests/certificates/search/graphs.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/search/graphs.h"
 
 namespace assay::fuzz {
 

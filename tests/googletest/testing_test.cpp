@@ -1,4 +1,4 @@
-// The helpers of assay/testing.h as a project with GoogleTest uses them.
+// The helpers of api/assay/testing.h as a project with GoogleTest uses them.
 #include <gtest/gtest.h>
 
 #include "assay/testing.h"

@@ -1,7 +1,7 @@
-// The arithmetic of a formula's steps (kernel/proof/rules/bounded.h): forms hold at every point, whatever the formula.
+// The arithmetic of a formula's steps (kernel/relax/bounded.h): forms hold at every point, whatever the formula.
 #include <random>
 
-#include "kernel/proof/rules/bounded.h"
+#include "kernel/relax/bounded.h"
 #include "policy/policy.h"
 #include "semantics/numbers/wide_interval.h"
 #include "tests/kernel/kernel_problems.h"

@@ -1,4 +1,4 @@
-// Whatever a rule is given (kernel/proof/rules/choices.h), what it derives holds: choices at random, NaN, infinite, of a wrong number, beyond
+// Whatever a rule is given (kernel/relax/choices.h), what it derives holds: choices at random, NaN, infinite, of a wrong number, beyond
 // the candidates.
 #include "tests/kernel/relaxation_units.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "kernel/executions/named_models.h"
+#include "kernel/floats/named_models.h"
 #include "tests/kernel/kernel_problems.h"
 
 namespace assay::test {

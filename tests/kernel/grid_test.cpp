@@ -4,7 +4,7 @@
 #include <limits>
 #include <random>
 
-#include "kernel/proof/back_substitution/grid.h"
+#include "kernel/exact/grid.h"
 #include "semantics/numbers/dyadic.h"
 #include "tests/catch.h"
 

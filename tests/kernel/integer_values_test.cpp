@@ -2,7 +2,7 @@
 #include <random>
 
 #include "certificates/check/session.h"
-#include "kernel/executions/named_models.h"
+#include "kernel/floats/named_models.h"
 #include "semantics/ops/denote.h"
 #include "semantics/ops/integer_range.h"
 #include "tests/kernel/kernel_problems.h"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernel/kernel.h"
+#include "kernel/logic/api.h"
 #include "tests/catch.h"
 
 namespace assay::test {

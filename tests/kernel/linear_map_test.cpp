@@ -4,8 +4,8 @@
 #include <random>
 #include <set>
 
-#include "kernel/proof/loops/block.h"
-#include "kernel/proof/loops/linear_map.h"
+#include "kernel/rows/block.h"
+#include "kernel/rows/linear_map.h"
 #include "semantics/numbers/dyadic.h"
 #include "semantics/numbers/wide_interval.h"
 #include "tests/catch.h"

@@ -1,4 +1,4 @@
-// One node on its own operands, boxes and points for it, and the test that a relaxation holds: shared by the tests of kernel/proof/rules.
+// One node on its own operands, boxes and points for it, and the test that a relaxation holds: shared by the tests of kernel/relax.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <random>
 
-#include "kernel/proof/rules/relaxation.h"
+#include "kernel/relax/relaxation.h"
 #include "policy/policy.h"
 #include "semantics/numbers/wide_interval.h"
 #include "tests/kernel/kernel_problems.h"

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "kernel/audit/audit.h"
-#include "kernel/audit/contracts/contract.h"
 #include "kernel/audit/gradients.h"
+#include "kernel/contracts/contract.h"
 #include "kernel/gradients/adjointness/cases.h"
 #include "probes/launch.h"
 #include "probes/trial.h"

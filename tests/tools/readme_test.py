@@ -57,11 +57,11 @@ def unknown_verbs(binaries, page):
 
 def unlisted_assumptions(root, trust):
     """Every sentence that the kernel can print stands in TRUST.md."""
-    source = (root / "kernel/proof/problem.cpp").read_text(encoding="utf-8")
+    source = (root / "kernel/logic/problem.cpp").read_text(encoding="utf-8")
     body = source[source.index("Problem::assumptions()"):]
     sentences = re.findall(r'"([^"]{20,})"', body[:body.index("\n}\n")])
     if len(sentences) < 3:
-        yield f"kernel/proof/problem.cpp: {len(sentences)} assumptions found"
+        yield f"kernel/logic/problem.cpp: {len(sentences)} assumptions found"
     for sentence in sentences:
         if f"| assumption: {sentence} |" not in trust:
             yield f"TRUST.md does not list: {sentence}"

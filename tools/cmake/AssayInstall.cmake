@@ -5,7 +5,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(ASSAY_CORE_LAYERS semantics executions rules policy kernel)
+set(ASSAY_CORE_LAYERS semantics floats relax policy logic)
 set(ASSAY_CHECK_LAYERS frontends certificate_format certificate_check check)
 set(ASSAY_TRACE_LAYERS formats trace)
 set(ASSAY_TESTING_LAYERS gradients audit runtime probes explain reports emulation cuda_emulation testing)
@@ -23,7 +23,7 @@ set(ASSAY_CHECK_TEXT "Decides certificates of neural networks")
 set(ASSAY_TRACE_TEXT "Reads and writes recorded runs of neural networks")
 set(ASSAY_TESTING_TEXT "Matchers for results, gradients and kernels of neural networks")
 # Headers for others; what they include is installed with them.
-set(ASSAY_CHECK_HEADERS assay/check/check.h kernel/proof/theorem_text.h semantics/statement/statement_text.h semantics/interrupt.h)
+set(ASSAY_CHECK_HEADERS assay/check.h kernel/logic/theorem_text.h semantics/statement/statement_text.h semantics/interrupt.h)
 set(ASSAY_TRACE_HEADERS formats/trace.h)
 set(ASSAY_TESTING_HEADERS assay/testing.h assay/cuda_testing.h gpu/cuda/cuda_runtime.h gpu/cuda/cuda_fp16.h kernel/audit/audit.h kernel/audit/gradients.h)
 
@@ -39,7 +39,7 @@ set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/assay)
 # One set of targets each; a static library lists what it links in the order of the linker, dependents first.
 set(headers "")
 set(ASSAY_PACKAGE_TABLE "")
-set(core_libraries "-lassay_kernel -lassay_policy -lassay_rules -lassay_executions -lassay_semantics")
+set(core_libraries "-lassay_logic -lassay_policy -lassay_relax -lassay_floats -lassay_semantics")
 foreach(component core ${components})
   string(TOUPPER ${component} COMPONENT)
   set(targets "")

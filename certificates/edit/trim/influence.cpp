@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "certificates/search/network/lines.h"
+#include "search/relax/lines.h"
 
 namespace assay::certificate {
 namespace {

@@ -9,9 +9,9 @@
 #include <span>
 #include <vector>
 
-#include "certificates/search/ascent/dual_ascent.h"
-#include "certificates/search/network/network.h"
-#include "kernel/kernel.h"
+#include "kernel/logic/api.h"
+#include "search/bounds/alpha_beta/dual_ascent.h"
+#include "search/relax/network.h"
 
 namespace assay::certificate {
 

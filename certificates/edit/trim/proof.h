@@ -8,7 +8,7 @@
 
 #include "certificates/format/reader.h"
 #include "certificates/format/writer.h"
-#include "kernel/kernel.h"
+#include "kernel/logic/api.h"
 
 namespace assay::certificate {
 

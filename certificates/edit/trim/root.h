@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "certificates/edit/trim/proof.h"
-#include "certificates/search/ascent/dual_ascent.h"
-#include "kernel/kernel.h"
+#include "kernel/logic/api.h"
+#include "search/bounds/alpha_beta/dual_ascent.h"
 
 namespace assay::certificate {
 

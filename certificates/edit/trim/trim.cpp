@@ -10,7 +10,7 @@
 
 #include "certificates/edit/steps.h"
 #include "certificates/edit/trim/root.h"
-#include "certificates/search/network/network.h"
+#include "search/relax/network.h"
 
 namespace assay::certificate {
 namespace {

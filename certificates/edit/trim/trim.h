@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "certificates/edit/trim/proof.h"
-#include "kernel/kernel.h"
+#include "kernel/logic/api.h"
 
 namespace assay::certificate {
 

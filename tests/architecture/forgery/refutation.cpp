@@ -1,5 +1,5 @@
 // Outside the kernel a Refutation can be held, copied and asked, never made.
-#include "kernel/kernel.h"
+#include "kernel/logic/api.h"
 
 namespace k = assay::kernel;
 

@@ -1,5 +1,5 @@
 // Outside the kernel a Scope starts at a root and a Problem at open(); their facts cannot be written.
-#include "kernel/kernel.h"
+#include "kernel/logic/api.h"
 
 namespace k = assay::kernel;
 

@@ -1,7 +1,7 @@
 // Outside the kernel a Theorem can be held, copied and printed, never made.
 #include <vector>
 
-#include "kernel/kernel.h"
+#include "kernel/logic/api.h"
 
 namespace k = assay::kernel;
 

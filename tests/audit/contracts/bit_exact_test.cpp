@@ -2,7 +2,7 @@
 #include <array>
 #include <limits>
 
-#include "kernel/audit/contracts/arithmetic.h"
+#include "kernel/contracts/arithmetic.h"
 #include "semantics/ops/denote.h"
 #include "tests/audit/contracts/executions.h"
 

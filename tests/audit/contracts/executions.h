@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "kernel/audit/contracts/contract.h"
+#include "kernel/contracts/contract.h"
 #include "tests/audit/contracts/float_executions.h"
 #include "tests/catch.h"
 

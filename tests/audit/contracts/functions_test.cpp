@@ -3,7 +3,7 @@
 #include <functional>
 #include <set>
 
-#include "kernel/executions/math_tables.h"
+#include "kernel/floats/math_tables.h"
 #include "semantics/numbers/floating.h"
 #include "semantics/ops/denote.h"
 #include "tests/audit/contracts/executions.h"

@@ -1,6 +1,6 @@
 // Sums of products as tensor cores take them: blocks of any size in any order, terms and sums cut off. What keeps to the model passes; narrower
 // accumulators do not.
-#include "kernel/executions/sums.h"
+#include "kernel/floats/sums.h"
 #include "tests/audit/contracts/executions.h"
 
 namespace assay::test {

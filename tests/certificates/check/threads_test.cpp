@@ -5,9 +5,9 @@
 
 #include "certificates/check/session.h"
 #include "certificates/format/decoder.h"
-#include "certificates/search/search.h"
+#include "search/search.h"
 #include "tests/certificates/format/proof.h"
-#include "tests/certificates/search/graphs.h"
+#include "tests/search/graphs.h"
 
 using namespace assay;
 using namespace assay::test;

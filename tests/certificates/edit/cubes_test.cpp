@@ -3,7 +3,7 @@
 
 #include "certificates/edit/cubes.h"
 #include "certificates/edit/join.h"
-#include "certificates/search/search.h"
+#include "search/search.h"
 #include "semantics/statement/statement.h"
 #include "tests/certificates/format/problems.h"
 

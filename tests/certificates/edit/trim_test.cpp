@@ -3,9 +3,9 @@
 #include <functional>
 
 #include "certificates/edit/trim/trim.h"
-#include "certificates/search/search.h"
+#include "search/search.h"
 #include "tests/certificates/format/problems.h"
-#include "tests/certificates/search/graphs.h"
+#include "tests/search/graphs.h"
 
 using namespace assay;
 using namespace assay::test;

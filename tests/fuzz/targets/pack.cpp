@@ -1,9 +1,9 @@
 // The pack of a run: what its index names is looked up, and the pack is written again beside a certificate that is a file.
-#include "assay/runs/pack.h"
+#include "app/runs/pack.h"
 
 #include <set>
 
-#include "assay/runs/store.h"
+#include "app/runs/store.h"
 #include "semantics/statement/statement.h"
 #include "tests/fuzz/targets/target.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "assay/check/cost.h"
+#include "api/check/cost.h"
 #include "certificates/check/session.h"
 #include "frontends/statement/read.h"
 #include "tests/fuzz/targets/target.h"

@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-#include "assay/check/load.h"
+#include "api/check/load.h"
 #include "semantics/outcome.h"
 
 namespace assay::fuzz {

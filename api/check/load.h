@@ -1,0 +1,63 @@
+// Files to a problem of the kernel: a model and a property, or a statement, are read, bound together, and held to limits.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "frontends/onnx/import.h"
+#include "frontends/vnnlib/read.h"
+#include "kernel/logic/api.h"
+#include "semantics/outcome.h"
+
+namespace assay::check {
+
+// What a run may take; beyond, it is undecided. What is not said follows from the files (cost.h).
+struct Limits {
+  std::optional<std::uint64_t> memory;  // bytes
+  std::optional<double> work;           // multiply-adds
+  std::size_t threads = 1;              // that replay a certificate
+};
+
+struct LoadOptions {
+  std::string network_name;  // the name that the property declares for the model; empty: any
+  // What the statement is about; nothing: what the element types of the property say (VNN-LIB 1 means real numbers).
+  std::optional<ExecutionModel> semantics;
+  bool exact = false;  // KernelOptions::exact
+  vnnlib::Polynomials polynomials = vnnlib::Polynomials::state;
+  Limits limits;
+  // Called with the bytes that the run may hold, each time that more of the files is known. A program of its own has the system enforce
+  // them; inside another program nobody may want that.
+  std::function<void(std::uint64_t)> limit_memory = nullptr;
+};
+
+struct Loaded {
+  onnx::Model model;  // its graph has moved into the problem
+  vnnlib::PropertyFile property;
+  std::shared_ptr<const kernel::Problem> problem;
+  std::uint64_t bytes = 0;  // that the network is expected to need
+
+  [[nodiscard]] std::uint64_t stored() const { return model.stored + property.stored; }  // bytes of the files on disk
+  // What the two readers decided and a reader of the statement should know, the model's first.
+  [[nodiscard]] std::vector<std::string> notes() const;
+};
+
+[[nodiscard]] Outcome<Loaded> load_problem(const std::string& model_path, const std::string& property_path, const LoadOptions& options);
+// The same from a statement file, by which neither a model nor a property is read.
+[[nodiscard]] Outcome<Loaded> load_statement(const std::string& path, const LoadOptions& options);
+// Where a file does not exist but the same with .gz behind it does, that one is read, and a note says so.
+[[nodiscard]] std::string existing(const std::string& path);
+
+// On disk, without the holes of a large file; 0 for what is no file there.
+[[nodiscard]] std::uint64_t file_bytes(const std::string& path);
+
+// The rejection with the file in its place, if it is not there yet.
+[[nodiscard]] Rejection in_file(Rejection why, const std::string& path);
+
+// CPU seconds of the calling thread.
+[[nodiscard]] double thread_cpu_seconds();
+
+}  // namespace assay::check

@@ -1,0 +1,190 @@
+#include "app/runs/batch.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <mutex>
+#include <utility>
+
+#include "api/check/vacuity.h"
+#include "app/queries/verify.h"
+#include "formats/datasets/csv_rows.h"
+#include "formats/datasets/dataset.h"
+#include "semantics/printable.h"
+
+namespace assay::runs {
+namespace {
+
+namespace fs = std::filesystem;
+
+Rejection bad_list(const std::string& path, std::size_t line, std::string required, std::string found) {
+  return {Rejection::Kind::malformed, "batch.list",     path + (line == 0 ? "" : ", line " + std::to_string(line)),
+          std::move(required),        printable(found), ""};
+}
+
+Outcome<Done> for_each_line(const std::string& path, const std::function<Outcome<Done>(std::size_t, std::span<const std::string>)>& take) {
+  const auto file = formats::read_file(path);
+  if (!file) return bad_list(path, 0, "a file that can be read", file.rejection().found);
+  auto read = formats::for_each_row({reinterpret_cast<const char*>(file.value().data()), file.value().size()}, ',', take);
+  return read || read.rejection().code != "csv.quote" ? read : bad_list(path, 0, read.rejection().required, read.rejection().place);
+}
+
+std::string plain_name(const std::string& path) {
+  std::string name = fs::path(path).filename().string();
+  if (name.ends_with(".gz")) name.erase(name.size() - 3);
+  return name;
+}
+
+class BatchWork {
+ public:
+  BatchWork(const std::vector<BatchInstance>& instances, const BatchRequest& request, Store* store, const std::stop_token& stop,
+            const BatchEvents& events)
+      : instances_(instances), request_(request), store_(store), stop_(stop), events_(events) {}
+
+  Outcome<Done> run(const std::set<std::size_t>& known) {
+    for_each_in_parallel(instances_.size(), request_.search.jobs, [&](std::size_t number, unsigned worker) {
+      if (stop_.stop_requested()) return false;
+      return known.contains(number) || decide_instance(number, worker);
+    });
+    if (failure_) return *failure_;
+    return Done{};
+  }
+
+ private:
+  bool decide_instance(std::size_t number, unsigned worker) {
+    const BatchInstance& one = instances_[number];
+    if (events_.on_start) events_.on_start(worker, one);
+    Json result{{"instance", number}, {"category", one.category}, {"model", one.model}, {"property", one.property}, {"folder", one.folder}};
+    const auto start = search::Clock::now();
+    auto decided = decide(one, result);
+    result["seconds"] = search::seconds_since(start);
+    const std::string answer = text_of(result, "answer");
+    if (stop_.stop_requested() && answer != "sat" && answer != "unsat") return false;
+    if (decided && store_ != nullptr) decided = store_->append(result);
+    const std::lock_guard lock(mutex_);
+    if (!decided) {
+      if (!failure_) failure_ = decided.rejection();
+      return false;
+    }
+    if (events_.on_result) events_.on_result(worker, result);
+    return true;
+  }
+
+  // Rejections concern the store only.
+  Outcome<Done> decide(const BatchInstance& one, Json& result) {
+    const double listed = one.timeout > 0 ? one.timeout : request_.search.timeout;
+    const auto deadline = search::Deadline::in(request_.most > 0 ? std::min(request_.most, listed) : listed);
+    auto loaded = check::load_problem(path_from(one.folder, one.model), path_from(one.folder, one.property), request_.load);
+    if (!loaded)
+      return end(result, loaded.rejection().kind == Rejection::Kind::declined ? "unknown" : "error", loaded.rejection().to_text());
+    const auto& problem = loaded.value().problem;
+    result["sha256"] = {{"model", kernel::to_hex(problem->statement().sources.front().sha256)},
+                        {"property", kernel::to_hex(problem->statement().sources.back().sha256)}};
+    auto file = ProofFile::open(store_, *problem);
+    if (!file) return file.rejection();
+    auto verified = queries::verify(problem, request_.search.options(deadline, stop_), file.value().writer());
+    if (!verified) return end(result, "unknown", verified.rejection().to_text());
+    result["nodes"] = verified.value().statistics.nodes;
+    if (!verified.value().theorem) return end(result, verified.value().answer, verified.value().reason);
+    if (verified.value().unwritten) return file.value().unwritten(*verified.value().unwritten);
+    result["answer"] = verified.value().answer;
+    if (const std::string why = check::vacuity(*verified.value().theorem); !why.empty()) result["vacuous"] = why;
+    return file.value().keep(*problem, result);
+  }
+
+  static Outcome<Done> end(Json& result, const std::string& answer, const std::string& reason) {
+    result["answer"] = answer;
+    result["reason"] = reason;
+    return Done{};
+  }
+
+  const std::vector<BatchInstance>& instances_;
+  const BatchRequest& request_;
+  Store* store_;
+  std::stop_token stop_;
+  const BatchEvents& events_;
+  std::mutex mutex_;
+  std::optional<Rejection> failure_;
+};
+
+}  // namespace
+
+std::string path_from(const std::string& folder, const std::string& file) {
+  return folder.empty() || fs::path(file).is_absolute() ? file : (fs::path(folder) / file).string();
+}
+
+Outcome<std::vector<BatchInstance>> read_list(const std::string& path) {
+  std::vector<BatchInstance> instances;
+  const std::string folder = fs::path(path).parent_path().string();
+  std::error_code error;
+  const std::string category = fs::absolute(path, error).parent_path().filename().string();
+  auto read = for_each_line(path, [&](std::size_t line, std::span<const std::string> fields) -> Outcome<Done> {
+    if (fields.size() < 2 || fields.size() > 3 || fields[0].empty() || fields[1].empty())
+      return bad_list(path, line, "MODEL,PROPERTY[,TIMEOUT]", std::to_string(fields.size()) + " fields");
+    if (fields[0].starts_with("["))
+      return Rejection{
+          Rejection::Kind::unsupported, "batch.networks", path + ", line " + std::to_string(line), "one model", "a list of models", ""};
+    BatchInstance one{category, fields[0], fields[1], folder, 0};
+    if (fields.size() == 3 && !fields[2].empty()) {
+      const std::string& text = fields[2];
+      const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), one.timeout);
+      if (failed != std::errc() || end != text.data() + text.size() || !(one.timeout > 0 && one.timeout < 1e9))
+        return bad_list(path, line, "a timeout in seconds", text.substr(0, 40));
+    }
+    instances.push_back(std::move(one));
+    return Done{};
+  });
+  if (!read) return read.rejection();
+  if (instances.empty()) return bad_list(path, 0, "lines MODEL,PROPERTY[,TIMEOUT]", "none");
+  return instances;
+}
+
+std::string expected_key(const std::string& model, const std::string& property) { return plain_name(model) + "," + plain_name(property); }
+
+Outcome<std::map<std::string, std::string>> read_expected(const std::string& path, const std::vector<BatchInstance>& instances) {
+  std::map<std::string, std::string> expected;
+  std::set<std::string> asked;
+  for (const BatchInstance& one : instances) asked.insert(expected_key(one.model, one.property));
+  auto read = for_each_line(path, [&](std::size_t line, std::span<const std::string> fields) -> Outcome<Done> {
+    if (fields.size() < 3) return bad_list(path, line, "MODEL,PROPERTY,ANSWER", std::to_string(fields.size()) + " fields");
+    const std::string &answer = fields[2], key = expected_key(fields[0], fields[1]);
+    if (answer != "sat" && answer != "unsat") return bad_list(path, line, "sat or unsat as the answer", answer.substr(0, 40));
+    if (!asked.contains(key)) return bad_list(path, line, "a model and a property of the lists", key.substr(0, 200));
+    const auto [before, is_first] = expected.emplace(key, answer);
+    if (!is_first && before->second != answer) return bad_list(path, line, "the answer of a line before it, " + before->second, answer);
+    return Done{};
+  });
+  if (!read) return read.rejection();
+  return expected;
+}
+
+void BatchTotals::add(const Json& result) {
+  const std::string answer = text_of(result, "answer"), category = text_of(result, "category");
+  BatchCount& count = categories_[category];
+  count.category = category;
+  const double seconds = number_of(result, "seconds");
+  ++(answer == "sat"         ? count.sat
+     : answer == "unsat"     ? count.unsat
+     : answer == "timed-out" ? count.timed_out
+     : answer == "error"     ? count.error
+                             : count.unknown);
+  count.seconds += seconds;
+  if (answer == "sat" || answer == "unsat") count.solved.push_back(seconds);
+  ++results_;
+}
+
+std::vector<BatchCount> BatchTotals::counts() const {
+  std::vector<BatchCount> counts;
+  for (const auto& [name, count] : categories_) {
+    counts.push_back(count);
+    std::ranges::sort(counts.back().solved);
+  }
+  return counts;
+}
+
+Outcome<Done> run_batch(const std::vector<BatchInstance>& instances, const BatchRequest& request, Store* store,
+                        const std::set<std::size_t>& known, const std::stop_token& stop, const BatchEvents& events) {
+  return BatchWork(instances, request, store, stop, events).run(known);
+}
+
+}  // namespace assay::runs

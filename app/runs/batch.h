@@ -1,0 +1,73 @@
+// Lists of instances: MODEL,PROPERTY[,TIMEOUT] a line, as VNN-COMP's instances.csv has them, decided on several threads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "api/check/load.h"
+#include "app/runs/proof_file.h"
+#include "app/runs/store.h"
+
+namespace assay::runs {
+
+struct BatchInstance {
+  std::string category;         // the name of the list's folder
+  std::string model, property;  // as the list has them
+  std::string folder;           // of the list, from which they are seen
+  double timeout = 0;           // seconds; 0: the list has none
+};
+
+// Codes batch.*. Blank lines and lines that begin with # are left out.
+[[nodiscard]] Outcome<std::vector<BatchInstance>> read_list(const std::string& path);
+// MODEL,PROPERTY,sat|unsat a line, of the instances; files are compared by their names without folders and endings .gz. Other words, and lines
+// about no instance, are refused: they would expect nothing.
+[[nodiscard]] Outcome<std::map<std::string, std::string>> read_expected(const std::string& path,
+                                                                        const std::vector<BatchInstance>& instances);
+[[nodiscard]] std::string expected_key(const std::string& model, const std::string& property);
+
+struct BatchRequest {
+  SearchRequest search;  // its timeout where a list has none
+  double most = 0;       // seconds of any instance; 0: what the list says
+  check::LoadOptions load;
+};
+
+// The answers of one category.
+struct BatchCount {
+  std::string category;
+  std::size_t sat = 0, unsat = 0, unknown = 0, timed_out = 0, error = 0;
+  double seconds = 0;
+  std::vector<double> solved;  // seconds of the decided ones, ascending: the cactus
+};
+
+class BatchTotals {
+ public:
+  void add(const Json& result);
+  [[nodiscard]] std::vector<BatchCount> counts() const;
+  [[nodiscard]] std::size_t results() const { return results_; }
+
+ private:
+  std::map<std::string, BatchCount> categories_;
+  std::size_t results_ = 0;
+};
+
+struct BatchEvents {
+  std::function<void(unsigned worker, const BatchInstance& instance)> on_start;  // from the worker's thread
+  std::function<void(unsigned worker, const Json& result)> on_result;            // one at a time
+};
+
+// Each result: {"instance": its number, "category", "model", "property", "folder", "answer": sat, unsat, unknown, timed-out or error, "seconds",
+// "sha256": {"model", "property"}, and as run_robust has it "nodes", "certificate", "bytes", "statement", "reason"}. `known` are the numbers that
+// need no answer any more.
+[[nodiscard]] Outcome<Done> run_batch(const std::vector<BatchInstance>& instances, const BatchRequest& request, Store* store,
+                                      const std::set<std::size_t>& known, const std::stop_token& stop, const BatchEvents& events);
+
+// The path of an instance's file, seen from its list.
+[[nodiscard]] std::string path_from(const std::string& folder, const std::string& file);
+
+}  // namespace assay::runs

@@ -1,0 +1,96 @@
+// Replays every certificate of a run: what the results say is made again from list or model and data, and nothing of the run is believed. What
+// is asked is counted, each question once; a line that answers none of them, or answers one again, is rejected.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "api/check/load.h"
+#include "app/runs/store.h"
+#include "semantics/outcome.h"
+
+namespace assay::runs {
+
+// A line of results.jsonl that answers what is asked, as it is met.
+struct CheckedResult {
+  std::size_t line = 0;         // from 1
+  bool accepted = false;        // by a replayed certificate, or by one that it follows from; else it says undecided
+  std::vector<double> witness;  // of one that falsifies, in the order of the model's input
+  std::string category;         // of the list
+};
+
+struct RunCheckRequest {
+  // Where these files are now; empty: where the run's claim says, seen from here or from the folder.
+  std::string model, data, labels, list;
+  // A folder that gets the property of every certificate of a robust run, DIGEST.vnnlib or DIGEST.statement, and of what is undecided,
+  // itemN-RADIUS.vnnlib; empty: none. It is made.
+  std::string properties;
+  unsigned jobs = 1;
+  std::function<bool(std::int64_t item)> only = nullptr;           // lines about others are passed over; none: all are checked
+  std::function<void(const CheckedResult&)> on_checked = nullptr;  // one at a time
+  check::LoadOptions load;                                         // the semantics have to be those that the claim names
+};
+
+enum class RunFault : std::uint8_t {
+  rejected,  // the certificate does not show what the result says
+  damaged,   // a file or line is not what it was
+  missing,   // a certificate, or the result that another one follows from
+  declined,  // undecided within the limits
+};
+[[nodiscard]] const char* word(RunFault fault);
+
+struct RunFinding {
+  RunFault fault = RunFault::rejected;
+  std::string place;  // line of results.jsonl, what the result is about, file
+  std::string why;
+};
+
+// By radius, or by category of a list.
+struct CheckedCount {
+  std::string name;
+  std::size_t proved = 0, refuted = 0, undecided = 0;  // with accepted certificates, but for the last
+};
+
+struct RunCheck {
+  std::string kind;                                     // of the run: robust, batch
+  std::size_t results = 0;                              // lines
+  std::size_t accepted = 0, follow = 0, undecided = 0;  // of what is asked: with certificates, following from those, said to be undecided
+  std::size_t items = 0, of_items = 0;                  // that the claim asks about; that list or data set have
+  std::size_t asked = 0, open = 0;                      // results that it asks for; those of which no line is there
+  std::vector<RunFinding> findings;
+  std::vector<CheckedCount> counts;
+  std::vector<std::string> assumptions;  // of the theorems
+  std::vector<std::string> notes;        // what reading model and data decided
+  double cpu_seconds = 0;                // of the replays
+  std::size_t certificates = 0;
+  std::uint64_t certificate_bytes = 0;
+  Json claim;
+  std::string unwritten;  // why a property could not be written; empty: all were
+};
+
+// The worst: a proof that something is wrong, then what cannot be read, then what is open. `accepted`: every result that is asked for is there
+// once, and its certificate was accepted, or it says undecided.
+enum class RunVerdict : std::uint8_t { accepted, rejected, unreadable, open };
+[[nodiscard]] RunVerdict verdict_of(const RunCheck& check);
+
+// Rejected where run, model or data cannot be read, or are others than the manifest says.
+[[nodiscard]] Outcome<RunCheck> check_run(const std::string& folder, const RunCheckRequest& request, const std::stop_token& stop,
+                                          const std::function<void(std::size_t done, std::size_t all)>& on_progress);
+
+// Of a run that goes on: the lines that a check accepts or that say undecided stay, in their order; the others are taken out of the folder, to be
+// decided again. `retry`: those that say undecided, too.
+struct KeptResults {
+  std::vector<Json> results;
+  std::size_t left_out = 0, retried = 0;
+};
+[[nodiscard]] Outcome<KeptResults> keep_accepted(Store& store, const std::string& folder, RunCheckRequest request, bool retry,
+                                                 const std::stop_token& stop);
+
+// A file of a claim: `given` if that is said, else the path as the claim has it, seen from here or, by its name, from the folder.
+[[nodiscard]] std::string located(const std::string& given, const std::string& claimed, const std::string& folder);
+
+}  // namespace assay::runs

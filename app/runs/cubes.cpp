@@ -1,0 +1,241 @@
+#include "app/runs/cubes.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <utility>
+
+#include "api/check/cost.h"
+#include "app/queries/verify.h"
+#include "certificates/check/replay.h"
+#include "certificates/edit/cubes.h"
+#include "certificates/edit/join.h"
+#include "certificates/format/reader.h"
+#include "certificates/format/writer.h"
+#include "formats/json.h"
+
+namespace assay::runs {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kSchema = "assay.split/1";
+constexpr const char* kManifest = "split.json";
+constexpr const char* kRoot = "root.assay";
+
+Rejection unreadable(const std::string& path, const std::string& found) {
+  return {Rejection::Kind::malformed, "cubes.split", path, "what assay split writes", found, "name the folder of a split"};
+}
+
+Rejection unwritten(const std::string& path, const std::string& found) {
+  return {Rejection::Kind::declined, "cubes.write", path, "the file can be written", found, "check the path, permissions and free space"};
+}
+
+std::string cube_name(std::size_t number) {
+  std::array<char, 32> name{};
+  (void)std::snprintf(name.data(), name.size(), "%03zu.cube", number + 1);
+  return name.data();
+}
+
+Outcome<Done> make_folder(const std::string& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) return unwritten(folder, error.message());
+  if (!fs::is_empty(folder, error) || error)
+    return Rejection{Rejection::Kind::malformed,      "cubes.folder", folder,
+                     "a folder that is new or empty", "files in it",  "name another one with -o"};
+  return Done{};
+}
+
+Json json_of(const search::OpenBranch& branch, std::size_t number, const fs::path& folder) {
+  Json literals = Json::array();
+  for (const kernel::Literal& one : branch.literals)
+    literals.push_back({{"node", one.node}, {"element", one.element}, {"side", one.at_least ? ">=" : "<="}, {"threshold", one.threshold}});
+  const std::string name = cube_name(number);
+  return {{"file", name},          {"sha256", file_digest((folder / name).string())},
+          {"after", branch.after}, {"group", branch.group},
+          {"bound", branch.bound}, {"cases", branch.cases},
+          {"literals", literals}};
+}
+
+Json json_of(const search::Statistics& statistics) {
+  return {{"wall", statistics.wall_seconds}, {"cpu", statistics.cpu_seconds}, {"nodes", statistics.nodes}, {"leaves", statistics.leaves}};
+}
+
+bool read_digest(const std::string& text, kernel::Digest& digest) {
+  if (text.size() != 2 * digest.size()) return false;
+  for (std::size_t i = 0; i < digest.size(); ++i) {
+    const char* const at = text.data() + 2 * i;
+    const auto [end, error] = std::from_chars(at, at + 2, digest[i], 16);
+    if (error != std::errc() || end != at + 2) return false;
+  }
+  return true;
+}
+
+// The statement that the digest names, or why the files are others.
+Outcome<check::Loaded> load(const StatementFiles& files, const check::LoadOptions& options, const kernel::Digest* digest) {
+  auto loaded = check::load_problem(files.model, files.property, options);
+  if (!loaded || digest == nullptr || loaded.value().problem->digest() == *digest) return loaded;
+  return Rejection{Rejection::Kind::malformed,
+                   "cubes.statement",
+                   files.model + " " + files.property,
+                   "statement " + kernel::to_hex(*digest),
+                   "statement " + kernel::to_hex(loaded.value().problem->digest()),
+                   "use the model and property that were split"};
+}
+
+Outcome<std::vector<certificate::Cube>> cubes_of(const Json& split, const std::string& folder) {
+  std::vector<certificate::Cube> cubes;
+  for (const Json& one : member_of(split, "cubes")) {
+    certificate::Cube cube;
+    cube.name = (fs::path(folder) / text_of(one, "file")).string();
+    cube.after = count_of(one, "after");
+    if (!read_digest(text_of(one, "sha256"), cube.digest))
+      return unreadable((fs::path(folder) / kManifest).string(), "a cube without its digest");
+    cubes.push_back(std::move(cube));
+  }
+  std::ranges::stable_sort(cubes, {}, &certificate::Cube::after);
+  return cubes;
+}
+
+}  // namespace
+
+Outcome<Json> split(const StatementFiles& files, const std::string& folder, std::size_t into, const check::LoadOptions& load,
+                    search::Options options) {
+  auto loaded = check::load_problem(files.model, files.property, load);
+  if (!loaded) return loaded.rejection();
+  const std::shared_ptr<const kernel::Problem>& problem = loaded.value().problem;
+  if (auto made = make_folder(folder); !made) return made.rejection();
+  const fs::path path(folder);
+  options.split.into = into;
+  options.split.open = [&](std::size_t cube) { return certificate::Writer::open((path / cube_name(cube)).string(), *problem); };
+  auto writer = certificate::Writer::open((path / kRoot).string(), *problem);
+  if (!writer) return unwritten(folder, writer.rejection().found);
+  auto verified = queries::verify(problem, options, writer.value().get());
+  if (!verified) return verified.rejection();
+  const queries::Verified& found = verified.value();
+  if (found.unwritten) return unwritten(folder, found.unwritten->found);
+  Json cubes = Json::array();
+  for (std::size_t k = 0; k < found.open.size(); ++k) cubes.push_back(json_of(found.open[k], k, path));
+  Json report{{"schema", kSchema},
+              {"model", files.model},
+              {"property", files.property},
+              {"semantics", files.semantics},
+              {"statement", kernel::to_hex(problem->digest())},
+              {"answer", found.answer},
+              {"root", kRoot},
+              {"cubes", std::move(cubes)},
+              {"seconds", json_of(found.statistics)}};
+  if (!found.reason.empty()) report["reason"] = found.reason;
+  if (found.answer == "unknown" || found.answer == "timed-out") return report;
+  const std::string manifest = (path / kManifest).string();
+  std::ofstream file(manifest, std::ios::binary);
+  file << report.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+  file.close();
+  if (!file) return unwritten(manifest, "a failed write");
+  return report;
+}
+
+Outcome<Json> read_split(const std::string& folder) {
+  const std::string path = (fs::path(folder) / kManifest).string();
+  std::error_code error;
+  if (fs::exists(path, error) && !fs::is_regular_file(path, error)) return unreadable(path, "no regular file");
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return unreadable(path, "no such file");
+  std::ostringstream text;
+  text << file.rdbuf();
+  Json split = formats::parse_json(text.str());
+  kernel::Digest digest{};
+  if (split.is_discarded() || text_of(split, "schema") != kSchema) return unreadable(path, "no JSON of the schema " + std::string(kSchema));
+  if (!read_digest(text_of(split, "statement"), digest) || !member_of(split, "cubes").is_array())
+    return unreadable(path, "no digest of a statement, or no list of cubes");
+  return split;
+}
+
+StatementFiles files_of(const Json& split, const std::string& folder) {
+  const auto found = [&](const char* key) {
+    const std::string path = text_of(split, key), beside = (fs::path(folder) / fs::path(path).filename()).string();
+    std::error_code error;
+    return !fs::exists(check::existing(path), error) && fs::exists(check::existing(beside), error) ? beside : path;
+  };
+  return {found("model"), found("property"), text_of(split, "semantics")};
+}
+
+Outcome<Json> solve(const std::string& cube, const StatementFiles& files, const std::string& part, const check::LoadOptions& load_options,
+                    search::Options options) {
+  auto reader = certificate::Reader::open(cube);
+  if (!reader) return check::in_file(reader.rejection(), cube);
+  auto loaded = load(files, load_options, &reader.value()->header().digest);
+  if (!loaded) return loaded.rejection();
+  const std::shared_ptr<const kernel::Problem>& problem = loaded.value().problem;
+  const std::uint64_t bytes = check::file_bytes(cube);
+  const certificate::ReplayLimits limits = check::replay_limits(loaded.value(), load_options.limits, bytes);
+  auto beginning = certificate::read_beginning(*reader.value(), problem,
+                                               std::min(limits.work + limits.work_per_byte * static_cast<double>(bytes), limits.most_work));
+  if (!beginning) return check::in_file(beginning.rejection(), cube);
+  kernel::Digest digest{};
+  const std::string name = file_digest(cube);
+  if (!read_digest(name, digest)) return unreadable(cube, "a file that changes");
+  auto writer = certificate::Writer::open(part, *problem, &digest);
+  if (!writer) return unwritten(part, writer.rejection().found);
+  options.cube = &beginning.value();
+  auto verified = queries::verify(problem, options, writer.value().get());
+  if (!verified) return verified.rejection();
+  const queries::Verified& found = verified.value();
+  if (found.unwritten) return unwritten(part, found.unwritten->found);
+  const std::string answer = found.answer == "unsat" ? "closed" : found.answer;
+  Json report{{"schema", "assay.solve/1"},
+              {"cube", cube},
+              {"sha256", name},
+              {"statement", kernel::to_hex(problem->digest())},
+              {"answer", answer},
+              {"bytes", 0},
+              {"seconds", json_of(found.statistics)}};
+  if (answer == "closed" || answer == "sat") report["bytes"] = writer.value()->bytes_written();
+  if (!found.reason.empty()) report["reason"] = found.reason;
+  return report;
+}
+
+Outcome<Json> merge(const std::string& folder, const std::vector<std::string>& parts, const StatementFiles& files, const std::string& out,
+                    const check::LoadOptions& load_options) {
+  auto split = read_split(folder);
+  if (!split) return split.rejection();
+  auto cubes = cubes_of(split.value(), folder);
+  if (!cubes) return cubes.rejection();
+  kernel::Digest digest{};
+  (void)read_digest(text_of(split.value(), "statement"), digest);
+  auto loaded = load(files, load_options, &digest);
+  if (!loaded) return loaded.rejection();
+  const std::shared_ptr<const kernel::Problem>& problem = loaded.value().problem;
+  auto writer = certificate::Writer::open(out, *problem);
+  if (!writer) return unwritten(out, writer.rejection().found);
+  const std::string root = (fs::path(folder) / kRoot).string();
+  auto joined = certificate::join_parts(root, cubes.value(), parts, *problem, *writer.value());
+  if (!joined) return joined.rejection();
+  auto reader = certificate::Reader::open(out);
+  if (!reader) return check::in_file(reader.rejection(), out);
+  certificate::ReplayStatistics statistics;
+  const std::uint64_t bytes = writer.value()->bytes_written();
+  auto theorem =
+      certificate::replay(*reader.value(), problem, &statistics, check::replay_limits(loaded.value(), load_options.limits, bytes));
+  if (!theorem) {
+    // The record behind the last of a part closes its branch: what is open there the part left open.
+    const std::uint64_t failed = statistics.steps + 1;
+    const auto part = std::ranges::find_if(joined.value(), [&](const auto& one) { return one.first <= failed && failed <= one.last + 1; });
+    Rejection why = theorem.rejection();
+    why.place = (part == joined.value().end() ? root : part->path) + ": " + why.place;
+    return why;
+  }
+  return Json{{"schema", "assay.merge/1"},
+              {"answer", theorem.value().kind() == kernel::Theorem::Kind::satisfiable ? "sat" : "unsat"},
+              {"statement", kernel::to_hex(problem->digest())},
+              {"parts", joined.value().size()},
+              {"steps", statistics.steps},
+              {"bytes", bytes}};
+}
+
+}  // namespace assay::runs

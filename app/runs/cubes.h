@@ -1,0 +1,44 @@
+// One statement on many machines: its proof is split into cubes, each of which any machine may close, and the parts are merged.
+//
+//   FOLDER/split.json   what was split: model, property, semantics, the statement's digest, the cubes. Schema assay.split/1
+//   FOLDER/root.assay   the certificate with the branches of the cubes left open; without cubes it is whole
+//   FOLDER/001.cube     a cube: the beginning of that certificate up to its branch (certificates/FORMAT.md, section 7)
+//   FOLDER/001.part     its part: a certificate in which that branch alone is filled
+//
+// Nobody believes a part. What is merged is replayed before it takes its place, and is an ordinary certificate.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "api/check/load.h"
+#include "app/runs/store.h"
+#include "search/search.h"
+#include "semantics/outcome.h"
+
+namespace assay::runs {
+
+// Where a statement's files are, and what is known of its semantics: "real", "float32:onnxruntime", or empty for what the property says.
+struct StatementFiles {
+  std::string model, property, semantics;
+};
+
+// "answer": split, or sat, unsat, unknown, timed-out where the search had one before it had enough branches. `folder` is new or empty; for unknown
+// and timed-out nothing is written.
+[[nodiscard]] Outcome<Json> split(const StatementFiles& files, const std::string& folder, std::size_t into, const check::LoadOptions& load,
+                                  search::Options options);
+
+// split.json; `malformed` (cubes.*) where there is none, or not of a split.
+[[nodiscard]] Outcome<Json> read_split(const std::string& folder);
+// Those of split.json; a file that is not there is looked for in the folder itself.
+[[nodiscard]] StatementFiles files_of(const Json& split, const std::string& folder);
+
+// "answer": closed, sat, unknown, timed-out. The part is written to `part` for the first two.
+[[nodiscard]] Outcome<Json> solve(const std::string& cube, const StatementFiles& files, const std::string& part,
+                                  const check::LoadOptions& load, search::Options options);
+
+// "answer": unsat or sat, of the certificate that is written to `out`. Codes cubes.*, join.*; those of the kernel with the part in their place.
+[[nodiscard]] Outcome<Json> merge(const std::string& folder, const std::vector<std::string>& parts, const StatementFiles& files,
+                                  const std::string& out, const check::LoadOptions& load);
+
+}  // namespace assay::runs

@@ -1,0 +1,309 @@
+#include "app/runs/questions.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <utility>
+
+#include "api/check/cost.h"
+#include "app/queries/scale.h"
+#include "app/runs/balls.h"
+#include "app/runs/batch.h"
+#include "app/runs/claim.h"
+#include "app/runs/robust.h"
+#include "certificates/check/replay.h"
+
+namespace assay::runs {
+namespace {
+
+namespace fs = std::filesystem;
+
+Rejection not_shown(const std::string& required, const std::string& found) {
+  return {Rejection::Kind::rejected, "run.answer", "result", required, found, ""};
+}
+
+Outcome<Done> check_digests(const Json& claimed, const Json& now) {
+  if (!claimed.is_object()) return Rejection{Rejection::Kind::malformed, "run.digest", "run.json", "sha256 of model and data", "none", ""};
+  const auto name = first_difference(now, claimed);
+  if (!name) return Done{};
+  const Json is = member_of(now, name->c_str()), was = member_of(claimed, name->c_str());
+  return Rejection{Rejection::Kind::malformed,
+                   "run.digest",
+                   *name,
+                   "the " + *name + " with sha256 " + (was.is_null() ? "that run.json claims, which is none" : was.dump()),
+                   is.is_null() ? "none" : is.dump(),
+                   "name the files of the run: --model, --data, --labels"};
+}
+
+Rejection no_such_file(const char* code, std::string required, std::string found) {
+  return {Rejection::Kind::malformed, std::string("run.") + code, "run.json",
+          std::move(required),        std::move(found),           "leave the option out"};
+}
+
+// Each item of a data set with each radius; with --largest the multiples of a step, of which halving asks for some.
+class BallQuestions : public Questions {
+ public:
+  static Outcome<std::unique_ptr<BallQuestions>> read(const std::string& folder, const RunCheckRequest& request, RunCheck& check) {
+    BallSetting setting = setting_of(check.claim);
+    setting.model = located(request.model, setting.model, folder);
+    setting.data = located(request.data, setting.data, folder);
+    if (setting.labels.empty() && !request.labels.empty()) return no_such_file("labels", "a run with a file of labels", request.labels);
+    if (!setting.labels.empty()) setting.labels = located(request.labels, setting.labels, folder);
+    auto balls = Balls::load(setting, request.load);
+    if (!balls) return balls.rejection();
+    check.notes = balls.value().notes();
+    if (auto same = check_digests(member_of(check.claim, "sha256"), balls.value().digests()); !same) return same.rejection();
+    const RobustRequest asked = request_of(check.claim);
+    auto radii = radii_of(asked);
+    if (!radii) return in_claim(radii.rejection());
+    auto items = items_of(asked, balls.value().size());
+    if (!items) return in_claim(items.rejection());
+    std::vector<std::size_t> mine;
+    for (std::size_t i = 0; i < items.value().size(); ++i) {
+      if (is_in_part(i, check.claim)) mine.push_back(items.value()[i]);
+    }
+    return std::unique_ptr<BallQuestions>(
+        new BallQuestions(std::move(balls).value(), std::move(radii).value(), std::move(mine), asked, request));
+  }
+
+  [[nodiscard]] Outcome<std::size_t> question_of(const Line& line) const override {
+    const auto item = std::ranges::lower_bound(items_, static_cast<std::size_t>(std::max<std::int64_t>(0, line.item)));
+    if (line.item < 0 || item == items_.end() || *item != static_cast<std::size_t>(line.item))
+      return not_shown("an item that the run asks about", std::to_string(line.item));
+    const auto radius = numbers_.find(line.eps);
+    if (radius == numbers_.end()) return not_shown("a radius that the run asks for", line.eps);
+    if (!is_answer("robust", line.answer)) return not_shown("certified, falsified or undecided", line.answer);
+    if (each_ && !line.follows.empty()) return not_shown("an answer of its own, as --each asks", "one that follows from " + line.follows);
+    return static_cast<std::size_t>(item - items_.begin()) * radii_.texts.size() + radius->second;
+  }
+
+  // About the statement of item and radius as model and data make it now.
+  [[nodiscard]] Outcome<check::Report> replay(const Line& line) const override {
+    const auto item = static_cast<std::size_t>(line.item);
+    auto label = label_of(item);
+    if (!label) return label.rejection();
+    if (label.value() != line.label) return not_shown("label " + std::to_string(label.value()), std::to_string(line.label));
+    const double start = check::thread_cpu_seconds();
+    auto instance = balls_.instance(item, line.label, radii_.values[line.question % radii_.texts.size()]);
+    if (!instance) return instance.rejection();
+    check::Loaded loaded;
+    loaded.problem = instance.value().problem;
+    loaded.bytes = balls_.bytes();
+    loaded.model.stored = balls_.stored();
+    const std::string& path = line.file;
+    auto reader = certificate::Reader::open(path);
+    if (!reader) return check::in_file(reader.rejection(), path);
+    check::Report report;
+    const auto limits = check::replay_limits(loaded, request_.load.limits, check::file_bytes(path));
+    auto theorem = certificate::replay(*reader.value(), loaded.problem, &report.statistics, limits);
+    if (!theorem) return check::in_file(theorem.rejection(), path);
+    const bool holds = theorem.value().kind() == kernel::Theorem::Kind::unsatisfiable;
+    if (line.answer != (holds ? "certified" : "falsified"))
+      return not_shown("a proof of " + line.answer, holds ? "a proof that it is certified" : "a witness that falsifies it");
+    if (!holds && !instance.value().contains(theorem.value().witness().inputs)) return not_shown("a witness in the ball", "one outside");
+    if (!request_.properties.empty())
+      report.notes = balls_.write_property(instance.value(), line.label, request_.properties, line.certificate);
+    report.verdict = check::Verdict::accepted;
+    report.theorem = std::move(theorem).value();
+    report.certificate_bytes = reader.value()->bytes_read();
+    report.cpu_seconds = check::thread_cpu_seconds() - start;
+    return report;
+  }
+
+  [[nodiscard]] std::vector<std::string> write_undecided(const Line& line) const override {
+    if (request_.properties.empty()) return {};
+    const auto item = static_cast<std::size_t>(line.item);
+    const auto label = label_of(item);
+    if (!label) return {};
+    return balls_.write_undecided(item, label.value(), radii_.values[line.question % radii_.texts.size()], line.eps, request_.properties);
+  }
+
+  [[nodiscard]] std::string place(const Line& line) const override { return "item " + std::to_string(line.item) + ", radius " + line.eps; }
+
+  void count_results(const Answers& lines, RunCheck& check) const override {
+    const std::size_t radii = radii_.texts.size();
+    check.items = items_.size();
+    check.of_items = balls_.size();
+    std::vector<CheckedCount> counts(radii);
+    std::vector<std::size_t> there(radii, 0);
+    for (const auto& [question, line] : lines) {
+      CheckedCount& count = counts[question % radii];
+      ++there[question % radii];
+      if (line->accepted) ++(line->answer == "certified" ? count.proved : count.refuted);
+    }
+    check.asked = items_.size() * (largest_ ? 1 : radii);
+    for (std::size_t i = 0; largest_ && i < items_.size(); ++i) check.open += is_halved(lines, i) ? 0 : 1;
+    if (!largest_) check.open = check.asked - lines.size();
+    for (std::size_t k = 0; k < radii; ++k) {
+      const std::size_t all = largest_ ? there[k] : items_.size();
+      if (all == 0) continue;
+      counts[k].name = radii_.texts[k];
+      counts[k].undecided = all - counts[k].proved - counts[k].refuted;
+      check.counts.push_back(counts[k]);
+    }
+  }
+
+ private:
+  BallQuestions(Balls balls, Radii radii, std::vector<std::size_t> items, const RobustRequest& asked, const RunCheckRequest& request)
+      : balls_(std::move(balls)),
+        radii_(std::move(radii)),
+        items_(std::move(items)),
+        largest_(!asked.largest.empty()),
+        each_(asked.each),
+        request_(request) {
+    for (std::size_t k = 0; k < radii_.texts.size(); ++k) numbers_.emplace(radii_.texts[k], k);
+  }
+
+  static Rejection in_claim(Rejection why) {
+    why.place = "run.json, " + why.place;
+    return why;
+  }
+
+  // That of the data; without labels the class that the model gives the item.
+  [[nodiscard]] Outcome<std::int64_t> label_of(std::size_t item) const {
+    if (balls_.has_labels()) return balls_.label(item);
+    auto scores = balls_.scores(item);
+    if (!scores) return scores.rejection();
+    if (scores.value().predicted >= 0) return scores.value().predicted;
+    return Rejection{Rejection::Kind::declined, "run.label", "item " + std::to_string(item), "a class that the model gives it", "two", ""};
+  }
+
+  // Whether halving the multiples by what was accepted comes to its end.
+  [[nodiscard]] bool is_halved(const Answers& lines, std::size_t item) const {
+    queries::Bisection halving(radii_.texts.size());
+    for (auto next = halving.next(); next; next = halving.next()) {
+      const auto line = lines.find(item * radii_.texts.size() + *next);
+      if (line == lines.end()) return false;
+      halving.set(*next, line->second->accepted && line->second->answer == "certified");
+    }
+    return true;
+  }
+
+  const Balls balls_;
+  const Radii radii_;
+  const std::vector<std::size_t> items_;
+  const bool largest_, each_;
+  const RunCheckRequest& request_;
+  std::unordered_map<std::string, std::size_t> numbers_;  // of the radii
+};
+
+// Each instance of the lists.
+class ListQuestions : public Questions {
+ public:
+  static Outcome<std::unique_ptr<ListQuestions>> read(const std::string& folder, const RunCheckRequest& request, RunCheck& check) {
+    for (const std::string& file : {request.model, request.data, request.labels}) {
+      if (!file.empty()) return no_such_file("files", "a run on a data set; lists name their models and properties", file);
+    }
+    std::unique_ptr<ListQuestions> questions(new ListQuestions(request));
+    const Json lists = member_of(check.claim, "lists");
+    if (!lists.is_array() || lists.empty() || (!request.list.empty() && lists.size() > 1))
+      return Rejection{Rejection::Kind::malformed,
+                       "run.list",
+                       "run.json",
+                       request.list.empty() ? "the lists of the run" : "one list, which --list names",
+                       std::to_string(lists.size()),
+                       ""};
+    for (const Json& list : lists) {
+      const std::string path = located(request.list, text_of(list, "file"), folder), digest = text_of(list, "sha256");
+      if (const std::string now = file_digest(path); now.empty() || now != digest)
+        return Rejection{Rejection::Kind::malformed,
+                         "run.digest",
+                         path,
+                         "the list with sha256 " + digest,
+                         now.empty() ? "no file" : "sha256 " + now,
+                         "name the list of the run: --list"};
+      auto read = read_list(path);
+      if (!read) return read.rejection();
+      questions->instances_.insert(questions->instances_.end(), read.value().begin(), read.value().end());
+    }
+    if (const std::size_t claimed = count_of(check.claim, "instances"); claimed != questions->instances_.size())
+      return Rejection{Rejection::Kind::malformed, "run.claim",
+                       folder + ", run.json",      "as many instances as the lists have, " + std::to_string(questions->instances_.size()),
+                       std::to_string(claimed),    ""};
+    const std::string items = text_of(check.claim, "items");
+    auto chosen = selected(items.empty() ? "0-" + std::to_string(questions->instances_.size() - 1) : items, questions->instances_.size());
+    if (!chosen) return chosen.rejection();
+    for (std::size_t i = 0; i < chosen.value().size(); ++i) {
+      if (is_in_part(i, check.claim)) questions->asked_.push_back(chosen.value()[i]);
+    }
+    return questions;
+  }
+
+  [[nodiscard]] Outcome<std::size_t> question_of(const Line& line) const override {
+    const auto number = std::ranges::lower_bound(asked_, static_cast<std::size_t>(std::max<std::int64_t>(0, line.item)));
+    if (line.item < 0 || number == asked_.end() || *number != static_cast<std::size_t>(line.item))
+      return not_shown("an instance that the run asks about", std::to_string(line.item));
+    const BatchInstance& one = instances_[*number];
+    if (one.model != line.model || one.property != line.property)
+      return not_shown("instance " + std::to_string(*number) + " of the list: " + one.model + " " + one.property,
+                       line.model + " " + line.property);
+    if (!line.follows.empty()) return not_shown("an answer of its own", "one that follows from " + line.follows);
+    if (!is_answer("batch", line.answer)) return not_shown("unsat, sat, unknown, timed-out or error", line.answer);
+    return static_cast<std::size_t>(number - asked_.begin());
+  }
+
+  // About the files of the list.
+  [[nodiscard]] Outcome<check::Report> replay(const Line& line) const override {
+    const BatchInstance& one = instance(line);
+    const std::string model = path_from(one.folder, one.model), property = path_from(one.folder, one.property);
+    for (const auto& [path, digest] : {std::pair(model, line.model_digest), std::pair(property, line.property_digest)}) {
+      if (file_digest(check::existing(path)) != digest)
+        return Rejection{Rejection::Kind::malformed, "run.digest", path, "the file with sha256 " + digest, "another, or none", ""};
+    }
+    check::Report report = check::check_certificate(model, property, line.file, request_.load);
+    if (report.why) return *report.why;
+    const bool holds = report.theorem->kind() == kernel::Theorem::Kind::unsatisfiable;
+    if (line.answer != (holds ? "unsat" : "sat"))
+      return not_shown("a proof of " + line.answer, holds ? "a proof of unsat" : "a witness of sat");
+    report.notes.clear();
+    return report;
+  }
+
+  [[nodiscard]] std::string category(const Line& line) const override { return instance(line).category; }
+  [[nodiscard]] std::string place(const Line& line) const override { return line.model + " " + line.property; }
+
+  void count_results(const Answers& lines, RunCheck& check) const override {
+    check.items = check.asked = asked_.size();
+    check.of_items = instances_.size();
+    check.open = asked_.size() - lines.size();
+    std::map<std::string, CheckedCount> categories;
+    for (std::size_t i = 0; i < asked_.size(); ++i) {
+      CheckedCount& count = categories[instances_[asked_[i]].category];
+      count.name = instances_[asked_[i]].category;
+      const auto line = lines.find(i);
+      const bool accepted = line != lines.end() && line->second->accepted;
+      ++(!accepted ? count.undecided : line->second->answer == "unsat" ? count.proved : count.refuted);
+    }
+    for (const auto& [name, count] : categories) check.counts.push_back(count);
+  }
+
+ private:
+  explicit ListQuestions(const RunCheckRequest& request) : request_(request) {}
+  [[nodiscard]] const BatchInstance& instance(const Line& line) const { return instances_[asked_[line.question]]; }
+
+  const RunCheckRequest& request_;
+  std::vector<BatchInstance> instances_;
+  std::vector<std::size_t> asked_;  // their numbers
+};
+
+}  // namespace
+
+Outcome<std::unique_ptr<Questions>> questions_of(const std::string& folder, const RunCheckRequest& request, RunCheck& check) {
+  const auto made = [](auto read) -> Outcome<std::unique_ptr<Questions>> {
+    if (!read) return read.rejection();
+    return std::unique_ptr<Questions>(std::move(read).value());
+  };
+  if (check.kind == "batch") return made(ListQuestions::read(folder, request, check));
+  return made(BallQuestions::read(folder, request, check));
+}
+
+std::string located(const std::string& given, const std::string& claimed, const std::string& folder) {
+  if (!given.empty()) return given;
+  std::error_code error;
+  const std::string beside = (fs::path(folder) / fs::path(claimed).filename()).string();
+  const bool is_here =
+      claimed.empty() || fs::exists(formats::dataset_files(claimed).empty() ? claimed : formats::dataset_files(claimed).front(), error);
+  return is_here || !fs::exists(beside, error) ? claimed : beside;
+}
+
+}  // namespace assay::runs

@@ -1,0 +1,51 @@
+// What the claim of a run asks, read from its list or its data set, and what a line of results.jsonl answers of it. Private to check_run.cpp.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "app/runs/check_run.h"
+#include "assay/check.h"
+
+namespace assay::runs {
+
+// One line of results.jsonl.
+struct Line {
+  std::size_t number = 0;
+  std::int64_t item = -1, label = -1;  // an instance of a list is an item
+  std::string eps, answer, certificate, follows, model, property, model_digest, property_digest;
+  std::string file;          // where its certificate can be read, while it is replayed
+  std::size_t question = 0;  // that it answers
+  bool answers = false;      // the first line that does
+  bool accepted = false;
+  [[nodiscard]] bool is_decided() const { return answer == "certified" || answer == "falsified" || answer == "unsat" || answer == "sat"; }
+};
+
+// Lines by the questions that they answer.
+using Answers = std::unordered_map<std::size_t, const Line*>;
+
+// What a claim asks, read from its list or data set: questions by numbers from 0 on.
+class Questions {
+ public:
+  Questions() = default;
+  Questions(const Questions&) = delete;
+  virtual ~Questions() = default;
+  // The one that a line answers. A rejection says why it answers none, or in which words that one is not answered.
+  [[nodiscard]] virtual Outcome<std::size_t> question_of(const Line& line) const = 0;
+  // The theorem of the line's certificate, about its question.
+  [[nodiscard]] virtual Outcome<check::Report> replay(const Line& line) const = 0;
+  [[nodiscard]] virtual std::string category(const Line&) const { return ""; }
+  // Writes what a line without an answer asks, if that is wanted: messages about what could not be written.
+  [[nodiscard]] virtual std::vector<std::string> write_undecided(const Line&) const { return {}; }
+  [[nodiscard]] virtual std::string place(const Line& line) const = 0;
+  // Questions that are open, and counts of what was accepted.
+  virtual void count_results(const Answers& lines, RunCheck& check) const = 0;
+};
+
+// Of the kind and claim that stand in the check, which gets the notes of reading. Codes run.*, and those of the readers.
+[[nodiscard]] Outcome<std::unique_ptr<Questions>> questions_of(const std::string& folder, const RunCheckRequest& request, RunCheck& check);
+
+}  // namespace assay::runs

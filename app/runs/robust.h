@@ -1,0 +1,80 @@
+// Robustness of a data set: every item and every radius decided, each answer with a certificate, on several threads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "app/runs/balls.h"
+#include "app/runs/proof_file.h"
+#include "app/runs/store.h"
+
+namespace assay::runs {
+
+struct RobustRequest {
+  std::vector<std::string> eps;  // radii, such as 2/255 or 0.01
+  std::string largest;           // a step: for each item the largest certified multiple of it up to the largest radius; empty: no
+  std::size_t first = 0;         // items; 0: all
+  std::string part;              // "2/8": the second of eight parts; empty: all
+  std::size_t every = 1;         // each so-manieth item
+  std::string items;             // "3,7,10-20": these, and then no `first` and `every`; empty: all
+  bool each = false;             // no answer of one radius follows from another's
+  SearchRequest search;          // of each item and radius
+};
+
+// The answers of one radius so far. Of wrong items no radius is certified.
+struct RobustCount {
+  std::string eps;
+  std::size_t certified = 0, falsified = 0, undecided = 0;
+};
+
+struct RobustTally {
+  std::size_t items = 0, correct = 0, results = 0;  // items looked at; their prediction is the label
+  double seconds = 0;                               // of all searches
+  std::vector<RobustCount> radii;                   // ascending; with `largest` by multiples
+};
+
+// Counts the lines of a run.
+class RobustTotals {
+ public:
+  void add(const Json& result);
+  [[nodiscard]] RobustTally tally() const;
+
+ private:
+  std::map<Rational, RobustCount> radii_;
+  std::vector<bool> seen_;  // by item: small pieces of memory that last would keep pages between those of the searches
+  std::size_t items_ = 0, correct_ = 0;
+  std::size_t results_ = 0;
+  double seconds_ = 0;
+};
+
+// What the request adds to the claim of a manifest, and back. No search stands there.
+[[nodiscard]] Json to_json(const RobustRequest& request);
+[[nodiscard]] RobustRequest request_of(const Json& claim);
+
+// What is asked for, ascending: with `largest` the multiples, of which halving asks for some. The texts name them in results. Code robust.eps.
+struct Radii {
+  std::vector<Rational> values;
+  std::vector<std::string> texts;
+};
+[[nodiscard]] Outcome<Radii> radii_of(const RobustRequest& request);
+// The numbers of the items that are asked about, of so many, ascending. Code run.items.
+[[nodiscard]] Outcome<std::vector<std::size_t>> items_of(const RobustRequest& request, std::size_t count);
+
+struct RobustEvents {
+  std::function<void(unsigned worker, std::size_t item, const std::string& eps)> on_start;  // from the worker's thread
+  std::function<void(unsigned worker, const Json& result)> on_result;                       // one at a time
+};
+
+// Each result: {"item", "eps", "label", "predicted", "correct", "margin", "answer": certified, falsified or undecided, "seconds", "nodes",
+// "certificate", "bytes", "statement"}, or {..., "follows_from": eps}: certified for a larger radius, falsified for a smaller one. Undecided
+// ones have "reason". `known` are the results of an earlier run. Without a store no certificate is written. Ends early, without a complaint,
+// when it is asked to stop, and with one where nothing more can be stored.
+[[nodiscard]] Outcome<Done> run_robust(const Balls& balls, const RobustRequest& request, Store* store, const std::vector<Json>& known,
+                                       const std::stop_token& stop, const RobustEvents& events);
+
+}  // namespace assay::runs

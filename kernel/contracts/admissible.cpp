@@ -1,0 +1,340 @@
+// From one op to a graph: obstacles, fused operations, and execution on sets.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "kernel/contracts/contract.h"
+#include "kernel/contracts/families.h"
+#include "semantics/demand.h"
+#include "semantics/graph/family.h"
+#include "semantics/ops/indexing.h"
+
+namespace assay::contracts {
+
+namespace {
+
+bool is_number_type(DType dtype) { return dtype == DType::float32 || dtype == DType::float64; }
+
+Rejection unsupported(const Node& node, std::string code, std::string required, std::string found) {
+  const std::string name(op_row(node.op).name);
+  return {Rejection::Kind::unsupported, "contract." + code, "node '" + node.name + "' (" + name + ")",
+          std::move(required),          std::move(found),   "see docs/contracts/README.md"};
+}
+
+// Why the model has no contract for the node, if so.
+std::optional<Rejection> obstacle(const Node& node, const ExecutionModel& model) {
+  if (node.dtype == DType::complex64) return unsupported(node, "type", "a real element type", to_string(node.dtype));
+  const bool computes = op_row(node.op).op_class != OpClass::layout && op_row(node.op).op_class != OpClass::leaf && node.op != Op::cast;
+  const DType meant = model.format == ExecutionModel::Format::binary32 ? DType::float32 : DType::float64;
+  const OpKind kind = kind_of(node.op);
+  // Float64 beside float32, as products of integers are written: what needs no table of functions, in the same orders.
+  const bool is_wider =
+      node.dtype == DType::float64 && (kind == OpKind::arithmetic || kind == OpKind::product || kind == OpKind::convolution ||
+                                       kind == OpKind::sum || kind == OpKind::rounding || kind == OpKind::piecewise);
+  if (computes && is_number_type(node.dtype) && node.dtype != meant && !is_wider)
+    return unsupported(node, "format", to_string(meant), to_string(node.dtype));
+  if (!is_number_type(node.dtype)) return std::nullopt;
+  const Arithmetic arithmetic(model, format_of(node.dtype));
+  const std::string_view own = op_row(node.op).name;
+  const auto missing = [&](std::string_view name) {
+    return unsupported(node, "function", "a row for " + std::string(name) + " in the model's math table",
+                       "'" + model.math_table + "' has none");
+  };
+  if (contracts::family_of(node.op) == Family::function && !arithmetic.has_rows(own)) return missing(own);
+  for (const std::string_view name : functions_of(node, model)) {
+    if (!arithmetic.has_rows(name) && !arithmetic.has_rows(own)) return missing(name);
+  }
+  return std::nullopt;
+}
+
+// A product node, or the negative of one, as its factors.
+struct Product {
+  const Sets* left;
+  const Sets* right;
+  Sets constant;
+  bool negated = false;
+};
+std::optional<Product> product_at(const Graph& graph, NodeId id, const std::vector<Sets>& values, const Arithmetic& arithmetic) {
+  const Node* node = &graph.node(id);
+  Product product{nullptr, nullptr, {node->dtype, {}, {}}, node->op == Op::neg};
+  if (product.negated) node = &graph.node(node->operands[0]);
+  if (node->op == Op::mul) {
+    product.left = &values[node->operands[0]];
+    product.right = &values[node->operands[1]];
+  } else if (node->op == Op::scale) {
+    product.left = &values[node->operands[0]];
+    product.constant.values = {arithmetic.number(std::get<ScaleAttributes>(node->attributes).factor)};
+  } else if (node->op == Op::pow && std::get<PowAttributes>(node->attributes).exponent == Rational(2)) {
+    product.left = product.right = &values[node->operands[0]];
+  } else {
+    return std::nullopt;
+  }
+  return product;
+}
+const Sets& second(const Product& product) { return product.right == nullptr ? product.constant : *product.right; }
+
+// Adds the fused forms of a sum or difference one of whose operands is a product of the same shape.
+void include_fused(const Graph& graph, const Call& call, const std::vector<Sets>& values, Image& image) {
+  const Arithmetic& a = call.arithmetic;
+  for (std::size_t side = 0; side < 2; ++side) {
+    const NodeId id = call.node.operands[side];
+    const std::optional<Product> product = product_at(graph, id, values, a);
+    if (!product || graph.node(id).shape != call.node.shape) continue;
+    const Call three{call.node, a, {product->left, &second(*product), &values[call.node.operands[1 - side]]}};
+    const bool minus = call.node.op == Op::sub;  // p - c, or c - p
+    const bool negate_product = product->negated != (minus && side == 1), negate_addend = minus && side == 0;
+    const std::vector<FloatSet> fused = combined(three, [&](std::span<const FloatSet> x) {
+      return a.fused(negate_product ? a.neg(x[0]) : x[0], x[1], negate_addend ? a.neg(x[2]) : x[2]);
+    });
+    for (std::size_t i = 0; i < fused.size(); ++i) image.values[i].include(fused[i]);
+  }
+}
+
+bool adds_up(Op op) {
+  return op == Op::reduce_sum || op == Op::reduce_mean || op == Op::cumsum || op == Op::place || op == Op::avg_pool ||
+         op == Op::weighted_gather;
+}
+
+// The exact products that a sum over a product node adds up, if all are finite.
+std::optional<Sets> exact_products(const Graph& graph, NodeId id, const std::vector<Sets>& values, const Arithmetic& a) {
+  const std::optional<Product> product = product_at(graph, id, values, a);
+  if (!product) return std::nullopt;
+  const Arithmetic reals(a.model(), Format::real);
+  const Call both{graph.node(id), a, {product->left, &second(*product)}};
+  Sets exact{graph.node(id).dtype, graph.node(id).shape, combined(both, [&](std::span<const FloatSet> x) {
+               const FloatSet value = reals.mul(a.operand(x[0]), a.operand(x[1]));
+               return product->negated ? reals.neg(value) : value;
+             })};
+  const bool finite = std::all_of(exact.values.begin(), exact.values.end(), [](const FloatSet& set) { return set.is_finite(); });
+  return finite ? std::optional<Sets>(std::move(exact)) : std::nullopt;
+}
+
+// An execution of a defined op that is more accurate than its usual forms is no failure: the numbers nearest to exact values belong to its
+// sets.
+void include_nearest(const Call& call, Image& image) {
+  const Arithmetic reals(call.arithmetic.model(), Format::real);
+  const std::optional<Image> exact = image_of(Call{call.node, reals, call.operands});
+  const Format format = call.arithmetic.format();
+  for (std::size_t i = 0; exact && i < image.values.size(); ++i) {
+    const FloatSet& value = exact->values[i];
+    image.exact.push_back(enclosure(value));
+    if (value.is_finite()) image.values[i].include(format, nearest(format, value.lo), nearest(format, value.hi));
+  }
+}
+bool is_defined(Op op) {
+  const Family family = contracts::family_of(op);
+  return family == Family::activation || family == Family::softmax || family == Family::normalise || family == Family::batch_norm ||
+         family == Family::local_response;
+}
+
+// One node on the sets of its operands; nullopt if its op has no contract.
+std::optional<Image> executed(const Graph& graph, const Node& node, const Arithmetic& arithmetic, const std::vector<Sets>& values,
+                              const std::vector<std::span<const double>>& scales) {
+  Call call{node, arithmetic, {}};
+  for (const NodeId operand : node.operands) {
+    call.operands.push_back(&values[operand]);
+    call.scales.push_back(scales[operand]);
+  }
+  const bool may_fuse = !arithmetic.is_real() && arithmetic.model().fused_multiply_add && is_number_type(node.dtype);
+  std::optional<Sets> products;
+  if (may_fuse && adds_up(node.op)) products = exact_products(graph, node.operands[0], values, arithmetic);
+  if (products) {
+    call.operands[0] = &*products;
+    call.products = true;
+  }
+  std::optional<Image> image = image_of(call);
+  if (image && !arithmetic.is_real() && is_defined(node.op)) include_nearest(call, *image);
+  if (image && may_fuse && (node.op == Op::add || node.op == Op::sub)) include_fused(graph, call, values, *image);
+  if (image && !arithmetic.is_real()) image->scales = scales_of(call, *image);
+  return image;
+}
+
+// What is stored of a computed value; where results may be flushed, a conversion may flush as well.
+FloatSet stored_by(const ExecutionModel& model, Storage storage, const FloatSet& computed) {
+  return stored(storage, model.flush_results ? flushed(Format::binary32, computed) : computed);
+}
+
+// What a step inside of a region may hold for later steps: what it computes, or, where the model says so, that stored.
+FloatSet kept(const ExecutionModel& model, const FloatSet& computed) {
+  return model.storage == Storage::same ? computed : hull(computed, stored_by(model, model.storage, computed));
+}
+
+// What later nodes read of a recorded result: the value itself; of one that is stored in 16 bits also what was computed, which a fused kernel
+// still has: one of the numbers that are stored as the recorded one.
+Sets read_again(const Recording& recording, const Sets& computed) {
+  Sets sets = recorded(recording.value);
+  for (std::size_t i = 0; recording.storage != Storage::same && i < sets.values.size(); ++i) {
+    FloatSet& value = sets.values[i];
+    if (value.nan || !value.is_single()) continue;
+    const FloatSet same = stored_as(recording.storage, value.has_finite() ? value.lo : value.plus_infinity ? kInfinity : -kInfinity);
+    value.include(part_of(computed.values[i], same.minus_infinity ? -kInfinity : same.lo, same.plus_infinity ? kInfinity : same.hi));
+  }
+  return sets;
+}
+
+// A conversion from float32 to itself says where a region stores a step.
+bool is_stored_step(const Graph& graph, const Node& node) {
+  return node.op == Op::cast && node.dtype == DType::float32 && graph.node(node.operands[0]).dtype == DType::float32;
+}
+
+bool says_what_is_stored(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes, [&](const Node& node) { return is_stored_step(graph, node); });
+}
+
+// Every node on sets, in the node's format or over the reals. A recorded result is what later nodes read.
+Outcome<std::vector<Image>> executed(const Graph& graph, const ExecutionModel& model, std::span<const Tensor> inputs,
+                                     std::span<const Recording> recordings, bool over_reals) {
+  std::vector<Sets> values(graph.nodes.size());
+  std::vector<Image> images(graph.nodes.size());
+  std::vector<std::span<const double>> scales(graph.nodes.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) values[graph.inputs[i]] = recorded(inputs[i]);
+  // Where a region says which steps are stored, the others are not; else any may be.
+  const bool says_where = says_what_is_stored(graph);
+  for (std::size_t id = 0; id < graph.nodes.size(); ++id) {
+    const Node& node = graph.nodes[id];
+    if (node.op == Op::constant) values[id] = recorded(node.value);
+    if (node.op != Op::constant && node.op != Op::input) {
+      const bool is_softmax = contracts::family_of(node.op) == Family::softmax;
+      ExecutionModel here = model;
+      if (says_where && !(is_softmax && model.softmax == ExecutionModel::Softmax::online)) here.storage = Storage::same;
+      const Arithmetic arithmetic(here, over_reals && is_number_type(node.dtype) ? Format::real : format_of(node.dtype));
+      std::optional<Image> image = executed(graph, node, arithmetic, values, scales);
+      if (!image) return unsupported(node, "op", "an op with a contract", std::string(op_row(node.op).name));
+      demand(image->values.size() == element_count(node.shape), "executed: one set per element");
+      values[id] = {node.dtype, node.shape, image->values};
+      if (node.dtype == DType::float32 && !over_reals && (!says_where || is_stored_step(graph, node)))
+        for (FloatSet& value : values[id].values) value = kept(model, value);
+      images[id] = std::move(*image);
+      scales[id] = images[id].scales;
+    } else {
+      images[id].values = values[id].values;
+    }
+    for (const Recording& recording : recordings) {
+      if (recording.node != id) continue;
+      values[id] = read_again(recording, values[id]);
+      scales[id] = {};
+    }
+  }
+  return images;
+}
+
+bool fits(const Tensor& tensor, const Node& node) { return tensor.dtype() == node.dtype && tensor.shape() == node.shape; }
+
+std::optional<Rejection> problem_of(const Graph& graph, const ExecutionModel& model, std::span<const Tensor> inputs,
+                                    std::span<const Recording> recordings) {
+  const auto malformed = [](std::string code, std::string required, std::string found) {
+    return Rejection{Rejection::Kind::malformed, "contract." + code, "inputs", std::move(required), std::move(found), ""};
+  };
+  if (const std::vector<Rejection> problems = assay::validate(model); !problems.empty()) return problems.front();
+  if (const std::vector<Rejection> problems = assay::validate(graph); !problems.empty()) return problems.front();
+  if (model.kind != ExecutionModel::Kind::floating) return malformed("model", "a floating-point execution model", to_string(model));
+  if (model.rewrites != ExecutionModel::Rewrites::none)
+    return malformed("rewrites", "regions that say what ran, under a model with rewrites=none", to_string(model));
+  if (!model.math_table.empty() && find_math_table(model.math_table) == nullptr) {
+    return malformed("table", "a known math table", "'" + model.math_table + "'");
+  }
+  if (inputs.size() != graph.inputs.size())
+    return malformed("inputs", std::to_string(graph.inputs.size()) + " tensors", std::to_string(inputs.size()));
+  const auto misfit = [&](const Tensor& tensor, const Node& node) {
+    return malformed("inputs", std::string(to_string(node.dtype)) + ' ' + to_string(node.shape),
+                     std::string(to_string(tensor.dtype())) + ' ' + to_string(tensor.shape()));
+  };
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!fits(inputs[i], graph.node(graph.inputs[i]))) return misfit(inputs[i], graph.node(graph.inputs[i]));
+  }
+  for (const Recording& recording : recordings) {
+    if (recording.node >= graph.nodes.size()) return malformed("recording", "a node of the graph", std::to_string(recording.node));
+    if (!fits(recording.value, graph.node(recording.node))) return misfit(recording.value, graph.node(recording.node));
+  }
+  for (const Node& node : graph.nodes) {
+    if (std::optional<Rejection> why = obstacle(node, model)) return why;
+  }
+  return std::nullopt;
+}
+
+// Integers and float64 are stored as they are.
+std::optional<Rejection> problem_of(const Graph& graph, std::span<const Storage> stored) {
+  const auto malformed = [](std::string required, std::string found) {
+    return Rejection{Rejection::Kind::malformed, "contract.storage", "outputs", std::move(required), std::move(found), ""};
+  };
+  if (!stored.empty() && stored.size() != graph.outputs.size())
+    return malformed(std::to_string(graph.outputs.size()) + " formats, one per output", std::to_string(stored.size()));
+  for (std::size_t i = 0; i < stored.size(); ++i) {
+    const DType dtype = graph.node(graph.outputs[i]).dtype;
+    if (stored[i] != Storage::same && dtype != DType::float32)
+      return malformed(std::string("float32 that is stored in ") + name_of(stored[i]), to_string(dtype));
+  }
+  return std::nullopt;
+}
+
+// An output as it is stored. What is rounded at once from the exact value, or kept in float32 where the model rounds steps, is admitted as well.
+FloatSet as_output(const ExecutionModel& model, Storage storage, const FloatSet& computed, const Interval& exact) {
+  if (storage == Storage::same) return kept(model, computed);
+  FloatSet set = stored_by(model, storage, kept(model, computed));
+  if (exact.is_undefined()) return set;
+  FloatSet reals;
+  reals.include(Format::real, exact.lo(), exact.hi());
+  set.include(stored(storage, reals));
+  return set;
+}
+
+Admissible collected(const Node& node, const ExecutionModel& model, Storage storage, Image image, std::vector<Interval> exact) {
+  if (node.dtype == DType::float32)
+    for (std::size_t i = 0; i < image.values.size(); ++i) image.values[i] = as_output(model, storage, image.values[i], exact[i]);
+  Admissible result{{node.dtype, node.shape, std::move(image.values)}, std::move(exact), std::move(image.scales)};
+  result.storage = storage;
+  if (result.scales.empty()) {
+    for (const FloatSet& set : result.sets.values) result.scales.push_back(set.magnitude());
+  }
+  return result;
+}
+
+// A single op on recorded operands, whose family came by its exact results.
+bool knows_exact(const Graph& graph, const std::vector<Image>& images) {
+  const auto computes = [](const Node& node) { return node.op != Op::input && node.op != Op::constant; };
+  if (std::count_if(graph.nodes.begin(), graph.nodes.end(), computes) != 1) return false;
+  return std::all_of(graph.outputs.begin(), graph.outputs.end(),
+                     [&](NodeId output) { return images[output].exact.size() == graph.size(output); });
+}
+
+}  // namespace
+
+Outcome<std::vector<Admissible>> admissible(const Graph& graph, const ExecutionModel& model, std::span<const Tensor> inputs,
+                                            std::span<const Recording> recordings, std::span<const Storage> stored) {
+  if (std::optional<Rejection> why = problem_of(graph, model, inputs, recordings)) return *std::move(why);
+  if (std::optional<Rejection> why = problem_of(graph, stored)) return *std::move(why);
+  Outcome<std::vector<Image>> images = executed(graph, model, inputs, recordings, false);
+  if (!images) return images.rejection();
+  if (!knows_exact(graph, images.value())) {
+    const Outcome<std::vector<Image>> over_reals = executed(graph, model, inputs, recordings, true);
+    demand(over_reals.ok(), "admissible: what has a contract has an exact value");
+    for (const NodeId output : graph.outputs) {
+      images.value()[output].exact.clear();
+      for (const FloatSet& set : over_reals.value()[output].values) images.value()[output].exact.push_back(enclosure(set));
+    }
+  }
+  ExecutionModel of_outputs = model;
+  if (says_what_is_stored(graph)) of_outputs.storage = Storage::same;
+  std::vector<Admissible> results;
+  for (const NodeId output : graph.outputs) {
+    const Image& image = images.value()[output];
+    const Storage storage = stored.empty() ? Storage::same : stored[results.size()];
+    results.push_back(collected(graph.node(output), of_outputs, storage, image, image.exact));
+  }
+  return results;
+}
+
+Outcome<Admissible> admissible(Op op, const Attributes& attributes, const ExecutionModel& model, std::span<const Tensor> operands,
+                               Storage stored) {
+  Graph graph;
+  std::vector<NodeId> ids;
+  for (const Tensor& operand : operands) ids.push_back(graph.append_input(operand.dtype(), operand.shape(), ""));
+  const Outcome<NodeId> node = graph.append(op, ids, attributes);
+  if (!node) return node.rejection();
+  graph.mark_output(node.value(), "");
+  Outcome<std::vector<Admissible>> results = admissible(graph, model, operands, {}, std::span(&stored, 1));
+  if (!results) return results.rejection();
+  return std::move(results).value().front();
+}
+
+}  // namespace assay::contracts

@@ -1,0 +1,126 @@
+// Arithmetic: the contracts of scalar operations, on sets. Whatever an execution of the model may hold where the operands hold
+// any of their values, the result holds.
+//
+// +, -, *, / and square roots give the number nearest to the exact result, ties to even, unless the math table has a row for them;
+// those are monotone in each operand on either side of a pole, so ends suffice. Functions are what the math table says. In the format
+// `real` every result encloses the exact value instead: one formula gives both the admissible set and the exact value.
+// Proofs: docs/contracts.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "kernel/contracts/float_set.h"
+#include "kernel/contracts/storage.h"
+#include "kernel/floats/math_tables.h"
+#include "semantics/numbers/function.h"
+#include "semantics/numbers/rational.h"
+
+namespace assay::contracts {
+
+using executions::find_math_table;
+using executions::MathRow;
+using executions::MathTable;
+
+// What is known of a sum (or a sum of products): the exact value, and what bounds its rounding errors.
+struct SumFacts {
+  Interval exact;             // contains the exact sum
+  double magnitude = 0;       // S >= the sum of |terms|
+  double terms = 0;           // m >= the number of non-zero terms
+  bool products = false;      // the terms are products, rounded or fused
+  int further_roundings = 0;  // on the way of every term, besides those of the products and additions
+  bool all_exact = false;     // the exact tier holds: every partial sum in every order is a number of the format
+  double later = 1;           // executions::SumForm
+  double before_scaling = 1;  // what is summed may be that much larger: a mean divides afterwards, gemm multiplies with alpha
+  double beside = 0;          // a further error, of weights that are not the exact ones
+};
+
+// The largest e such that the non-zero number is a multiple of 2^e.
+[[nodiscard]] int lowest_bit(double value);
+// The exact tier for terms that are multiples of 2^q with this sum of magnitudes.
+[[nodiscard]] bool fits_exactly(const ExecutionModel& model, Format format, int q, double magnitude);
+
+class Arithmetic {
+ public:
+  using Value = FloatSet;
+  Arithmetic(const ExecutionModel& model, Format format)
+      : model_(&model), format_(format), table_(format == Format::real ? nullptr : find_math_table(model.math_table)) {}
+
+  [[nodiscard]] Format format() const { return format_; }
+  [[nodiscard]] const ExecutionModel& model() const { return *model_; }
+  [[nodiscard]] bool is_real() const { return format_ == Format::real; }
+
+  // A number of the program: itself where the format has it, else either neighbour.
+  [[nodiscard]] FloatSet number(const Rational& value) const;
+  [[nodiscard]] FloatSet number(double value) const;
+  [[nodiscard]] FloatSet constant(const Interval& value) const {
+    return hull(number(value.lo()), number(value.hi()));
+  }  // an irrational one
+  [[nodiscard]] FloatSet point(double value) const { return contracts::point(format_, value); }
+
+  [[nodiscard]] FloatSet neg(const FloatSet& x) const;
+  [[nodiscard]] FloatSet add(const FloatSet& a, const FloatSet& b) const;
+  [[nodiscard]] FloatSet sub(const FloatSet& a, const FloatSet& b) const { return add(a, neg(b)); }
+  [[nodiscard]] FloatSet mul(const FloatSet& a, const FloatSet& b) const;
+  [[nodiscard]] FloatSet div(const FloatSet& a, const FloatSet& b) const;
+  [[nodiscard]] FloatSet sqrt(const FloatSet& x) const;
+  // a * b + c, rounded twice, or once where the model allows fused operations.
+  [[nodiscard]] FloatSet mul_add(const FloatSet& a, const FloatSet& b, const FloatSet& c) const;
+  // What the fused form adds to that.
+  [[nodiscard]] FloatSet fused(const FloatSet& a, const FloatSet& b, const FloatSet& c) const;
+  [[nodiscard]] FloatSet abs(const FloatSet& x) const;
+  // The greater one; a NaN beside a number gives either. A zero has either sign.
+  [[nodiscard]] FloatSet max(const FloatSet& a, const FloatSet& b) const;
+  [[nodiscard]] FloatSet min(const FloatSet& a, const FloatSet& b) const { return neg(max(neg(a), neg(b))); }
+  [[nodiscard]] FloatSet reciprocal(const FloatSet& x) const;
+  // s / n, or s times the rounded 1 / n where the model allows it.
+  [[nodiscard]] FloatSet over_count(const FloatSet& s, std::int64_t n) const;
+  // 1 / sqrt(x) as a root and a division, or by the table's row.
+  [[nodiscard]] FloatSet reciprocal_sqrt(const FloatSet& x) const;
+
+  [[nodiscard]] FloatSet function(Function f, const FloatSet& x) const;
+  // Encloses f on the finite part of x: by MPFR, or narrow beside the steps of binary32 where that is the model's format.
+  [[nodiscard]] Interval exact(Function f, const FloatSet& x) const;
+  // x / (1 + exp(-z)), or the reciprocal without x.
+  [[nodiscard]] FloatSet over_one_plus_exp(const FloatSet* x, const FloatSet& z) const {
+    const FloatSet below = add(point(1), exp(neg(z)));
+    return x == nullptr ? reciprocal(below) : div(*x, below);
+  }
+  // y and the numbers nearest to exact values of f: a step may be more accurate than its forms, too.
+  [[nodiscard]] FloatSet with_nearest(FloatSet y, Function f, const FloatSet& x) const;
+  [[nodiscard]] FloatSet exp(const FloatSet& x) const { return function(Function::exp, x); }
+  // x^r by the table's row, or by products if r is an integer.
+  [[nodiscard]] FloatSet pow(const FloatSet& x, const Rational& r) const;
+  // The same with any of these exponents: x^r rises or falls in r for every x > 0, so that their ends suffice.
+  [[nodiscard]] FloatSet pow(const FloatSet& x, const FloatSet& exponent) const;
+  // The product of at most n factors in any order, from an enclosure of it.
+  [[nodiscard]] FloatSet product_of(std::span<const FloatSet> factors) const;
+
+  [[nodiscard]] FloatSet sum(std::span<const FloatSet> terms) const;
+  // The sum of a_i * b_i, products rounded or fused.
+  [[nodiscard]] FloatSet sum_of_products(std::span<const FloatSet> a, std::span<const FloatSet> b) const;
+  [[nodiscard]] FloatSet sum(const SumFacts& facts) const;
+
+  // Every value that the table's rows of the function admit, for arguments in the finite part of x, exact values in `exact` and
+  // their nearest numbers in `rounded`; anything where no row speaks of all of x.
+  [[nodiscard]] FloatSet by_table(std::string_view name, const FloatSet& x, const Interval& exact, const FloatSet& rounded) const;
+  // The most steps, or units of the last place, that the rows admit for arguments up to this magnitude; infinity where they count neither.
+  [[nodiscard]] double steps_of(std::string_view name, double magnitude) const;
+  // Whether the table has rows for this function.
+  [[nodiscard]] bool has_rows(std::string_view name) const;
+  // The operand as an arithmetic operation reads it.
+  // A step of a formula as later ones read it: what was computed, or, where the model says so, that stored.
+  [[nodiscard]] FloatSet kept(const FloatSet& x) const {
+    return format_ == Format::binary32 && model_->storage != Storage::same ? hull(x, stored(model_->storage, x)) : x;
+  }
+  [[nodiscard]] FloatSet operand(const FloatSet& x) const { return model_->flush_operands ? flushed(format_, x) : x; }
+
+ private:
+  [[nodiscard]] FloatSet result(const FloatSet& x) const { return kept(model_->flush_results ? flushed(format_, x) : x); }
+
+  const ExecutionModel* model_;
+  Format format_;
+  const MathTable* table_;
+};
+
+}  // namespace assay::contracts

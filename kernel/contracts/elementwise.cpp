@@ -1,0 +1,143 @@
+// Contracts of elementwise ops: correctly rounded operations, piecewise ones, and functions by the math table.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernel/contracts/families.h"
+#include "semantics/demand.h"
+#include "semantics/ops/indexing.h"
+
+namespace assay::contracts {
+
+namespace {
+
+// f is exact and does not decrease; NaN stays NaN. Zeros may have either sign.
+template <class F>
+FloatSet monotone(const FloatSet& x, const F& f) {
+  FloatSet y;
+  if (x.has_finite()) y.include(Format::real, f(x.lo), f(x.hi));
+  if (x.plus_infinity) y.include(Format::real, f(kInfinity), f(kInfinity));
+  if (x.minus_infinity) y.include(Format::real, f(-kInfinity), f(-kInfinity));
+  y.nan = x.nan;
+  return with_both_zeros(y);
+}
+
+// x above 0, slope x below.
+FloatSet rectified(const Arithmetic& a, const FloatSet& x, const FloatSet& slope) {
+  FloatSet y = part_of(x, 0, kInfinity);
+  y.nan = x.nan;
+  const FloatSet below = part_of(x, -kInfinity, 0);
+  if (below.has_finite() || below.minus_infinity) y.include(a.mul(slope, below));
+  return x.contains_zero() ? with_both_zeros(y) : y;
+}
+
+FloatSet clipped(const Call& call, const FloatSet& x) {
+  const Arithmetic& a = call.arithmetic;
+  const auto& [lo, hi] = call.get<ClipAttributes>();
+  FloatSet y = x;
+  if (std::isfinite(lo)) y = a.max(y, a.number(lo));
+  if (std::isfinite(hi)) y = a.min(y, a.number(hi));
+  return y;
+}
+
+FloatSet remainder(const Call& call, const FloatSet& x, const FloatSet& y) {
+  if (!x.is_point() || !y.is_point() || y.lo == 0 || call.arithmetic.is_real()) return anything(call.arithmetic.format());
+  const double rest = std::fmod(x.lo, y.lo);  // exact
+  const Format format = call.arithmetic.format();
+  if (call.get<ModAttributes>().truncated || rest == 0 || (rest < 0) == (y.lo < 0)) return with_both_zeros(point(format, rest));
+  return call.arithmetic.add(point(format, rest), y);
+}
+
+FloatSet image(const Call& call, std::span<const FloatSet> x) {
+  const Arithmetic& a = call.arithmetic;
+  switch (call.node.op) {
+    case Op::add:
+      return a.add(x[0], x[1]);
+    case Op::sub:
+      return a.sub(x[0], x[1]);
+    case Op::mul:
+      return a.mul(x[0], x[1]);
+    case Op::div:
+      return a.div(x[0], x[1]);
+    case Op::neg:
+      return a.neg(x[0]);
+    case Op::scale:
+      return a.mul(a.number(call.get<ScaleAttributes>().factor), x[0]);
+    case Op::reciprocal:
+      return a.reciprocal(x[0]);
+    case Op::sqrt:
+      return a.sqrt(x[0]);
+    case Op::abs:
+      return a.abs(x[0]);
+    case Op::relu:
+      return a.max(x[0], point(a.format(), 0));
+    case Op::leaky_relu:
+      return rectified(a, x[0], a.number(call.get<LeakyReluAttributes>().slope));
+    case Op::prelu:
+      return rectified(a, x[0], x[1]);
+    case Op::clip:
+      return clipped(call, x[0]);
+    case Op::sign:
+      return monotone(x[0], [](double v) { return v > 0 ? 1.0 : v < 0 ? -1.0 : 0.0; });
+    case Op::floor:
+      return monotone(x[0], [](double v) { return std::floor(v); });
+    case Op::ceil:
+      return monotone(x[0], [](double v) { return std::ceil(v); });
+    case Op::round:
+      return monotone(x[0], [](double v) { return std::nearbyint(v); });
+    case Op::step:  // the whole [0, 1] at 0
+      return hull(monotone(x[0], [](double v) { return v > 0 ? 1.0 : 0.0; }), monotone(x[0], [](double v) { return v >= 0 ? 1.0 : 0.0; }));
+    case Op::min:
+    case Op::max: {
+      FloatSet best = x[0];
+      for (const FloatSet& value : x.subspan(1)) best = call.node.op == Op::min ? a.min(best, value) : a.max(best, value);
+      return best;
+    }
+    case Op::mod:
+      return remainder(call, x[0], x[1]);
+    case Op::pow:
+      return a.pow(x[0], call.get<PowAttributes>().exponent);
+    case Op::power:
+      return a.pow(x[0], x[1]);
+    default:
+      demand(false, "image_of_elementwise: not an elementwise op");
+      return {};
+  }
+}
+
+}  // namespace
+
+Image image_of_elementwise(const Call& call) {
+  return {combined(call, [&](std::span<const FloatSet> x) { return image(call, x); })};
+}
+
+Image image_of_product(const Call& call) {
+  const Sets& x = call.operand(0);
+  Image result;
+  std::vector<FloatSet> factors;
+  const auto product = [&] { return call.arithmetic.product_of(factors); };
+  if (call.node.op == Op::reduce_prod) {
+    std::vector<std::vector<std::size_t>> groups = groups_of(x.shape, call.get<ReduceAttributes>().axes);
+    groups.resize(element_count(call.node.shape));  // empty products
+    for (const std::vector<std::size_t>& group : groups) {
+      factors.clear();
+      for (const std::size_t i : group) factors.push_back(x.values[i]);
+      result.values.push_back(product());
+    }
+    return result;
+  }
+  const auto& [axis, exclusive, reverse] = call.get<CumulativeAttributes>();
+  result.values.resize(x.values.size());
+  for (std::vector<std::size_t> line : groups_of(x.shape, {axis})) {
+    if (reverse) std::reverse(line.begin(), line.end());
+    factors.clear();
+    for (const std::size_t i : line) {
+      if (!exclusive) factors.push_back(x.values[i]);
+      result.values[i] = product();
+      if (exclusive) factors.push_back(x.values[i]);
+    }
+  }
+  return result;
+}
+
+}  // namespace assay::contracts

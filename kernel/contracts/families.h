@@ -1,0 +1,68 @@
+// The families of contracts, one .cpp file each. Private to this folder.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "kernel/contracts/arithmetic.h"
+#include "semantics/graph/graph.h"
+#include "semantics/outcome.h"
+
+namespace assay::contracts {
+
+// One application of an op of a valid graph to sets.
+struct Call {
+  const Node& node;
+  const Arithmetic& arithmetic;  // of the result's format, or of the reals
+  std::vector<const Sets*> operands;
+  bool products = false;  // the operand of a sum holds exact products, which may be fused with it
+  // Per operand, how large the terms are of which its elements are made; none: as large as the elements.
+  std::vector<std::span<const double>> scales = {};
+
+  [[nodiscard]] const Sets& operand(std::size_t i) const { return *operands[i]; }
+  template <class T>
+  [[nodiscard]] const T& get() const {
+    return std::get<T>(node.attributes);
+  }
+};
+
+// What the results may be. A scale is what the width of a set is compared with to call it vacuous, the size of the terms that the element is
+// made of; none: its own magnitude.
+struct Image {
+  std::vector<FloatSet> values;
+  std::vector<double> scales = {};
+  std::vector<Interval> exact = {};  // the exact results, where the family came by them on its way
+};
+
+// By the op's family; nullopt for an op without a contract.
+[[nodiscard]] std::optional<Image> image_of(const Call& call);
+// The functions whose rows an op's contract reads; a row for the whole op serves as well.
+[[nodiscard]] std::vector<std::string_view> functions_of(const Node& node, const ExecutionModel& model);
+
+// The scales of results whose operands have some, or that add, unless the family has said so itself.
+[[nodiscard]] std::vector<double> scales_of(const Call& call, const Image& image);
+
+[[nodiscard]] Image image_of_layout(const Call& call);
+[[nodiscard]] Image image_of_integers(const Call& call);   // integers and truth values from integers and truth values
+[[nodiscard]] Image image_of_positions(const Call& call);  // arg_max, arg_min, arg_sort, max_weight
+[[nodiscard]] Image image_of_elementwise(const Call& call);
+[[nodiscard]] Image image_of_comparison(const Call& call);  // truth values from numbers
+[[nodiscard]] Image image_of_choice(const Call& call);      // where, cast, take, sort
+[[nodiscard]] Image image_of_extremum(const Call& call);    // max_pool, reduce_max, reduce_min
+[[nodiscard]] Image image_of_product(const Call& call);     // reduce_prod, cumprod
+[[nodiscard]] Image image_of_sum(const Call& call);         // gemm, matmul, conv, conv_transpose, sums and means
+[[nodiscard]] Image image_of_activation(const Call& call);
+[[nodiscard]] Image image_of_softmax(const Call& call);  // softmax, log_softmax, log_sum_exp, masked_softmax
+[[nodiscard]] Image image_of_normalise(const Call& call);
+[[nodiscard]] Image image_of_batch_norm(const Call& call);
+[[nodiscard]] Image image_of_local_response(const Call& call);
+
+// Operands of one op, broadcast to its result, one element after the other.
+[[nodiscard]] std::vector<FloatSet> combined(const Call& call, const std::function<FloatSet(std::span<const FloatSet>)>& f);
+// The elements that agree off the axes, as lists of positions.
+[[nodiscard]] std::vector<std::vector<std::size_t>> groups_of(const Shape& shape, const std::vector<std::int64_t>& axes);
+
+}  // namespace assay::contracts

@@ -1,0 +1,89 @@
+// Received values against admissible sets.
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+#include "kernel/contracts/contract.h"
+#include "semantics/numbers/directed.h"
+
+namespace assay::contracts {
+
+namespace {
+
+// NaN for an integer that no set holds.
+double element_of(const Tensor& tensor, std::size_t i) {
+  return recorded_value(tensor, i).value_or(std::numeric_limits<double>::quiet_NaN());
+}
+
+// |received - exact| / |first number outside the set on that side - exact|, rounded up; 0 where the set is a point.
+double share_of_allowance(const Admissible& admissible, std::size_t i, double received) {
+  const FloatSet& set = admissible.sets.values[i];
+  const Interval& exact = admissible.exact[i];
+  if (!std::isfinite(received) || set.lo == set.hi || exact.is_undefined()) return 0;
+  const FloatSet wider = beyond(admissible.storage, format_of(admissible.sets.dtype), set);
+  const bool above = received >= exact.hi(), below = received <= exact.lo();
+  if (above == below || (above ? wider.plus_infinity : wider.minus_infinity)) return 0;
+  const double error = above ? sub_up(received, exact.lo()) : sub_up(exact.hi(), received);
+  const double room = above ? sub_down(wider.hi, exact.hi()) : sub_down(exact.lo(), wider.lo);
+  return room > 0 ? std::fmin(1, div_up(error, room)) : 1;
+}
+
+std::string hex_of(double value) {
+  std::array<char, 40> text{};
+  const int length = std::snprintf(text.data(), text.size(), "%a", value);
+  return {text.data(), static_cast<std::size_t>(length)};
+}
+
+}  // namespace
+
+bool Admissible::is_vacuous(std::size_t element) const {
+  const FloatSet& set = sets.values[element];
+  if (!set.has_finite() || set.lo == set.hi) return false;
+  return !(sub_up(set.hi, set.lo) <= vacuous_width(storage, format_of(sets.dtype), scales[element]));
+}
+
+Outcome<Judgement> judge(const Admissible& admissible, const Tensor& received) {
+  const Sets& sets = admissible.sets;
+  if (received.dtype() != sets.dtype || received.shape() != sets.shape) {
+    return Rejection{Rejection::Kind::malformed,
+                     "contract.received",
+                     "received tensor",
+                     std::string(to_string(sets.dtype)) + " " + to_string(sets.shape),
+                     std::string(to_string(received.dtype())) + " " + to_string(received.shape()),
+                     ""};
+  }
+  Judgement result;
+  for (std::size_t i = 0; i < sets.values.size(); ++i) {
+    const double value = element_of(received, i);
+    if (!sets.values[i].contains(value)) {
+      result.failed += 1;
+      if (!result.first_failure) result.first_failure = i;
+    } else if (admissible.is_vacuous(i)) {
+      result.vacuous += 1;
+    } else {
+      result.passed += 1;
+      const double used = share_of_allowance(admissible, i, value);
+      if (used > result.head_room_used) {
+        result.head_room_used = used;
+        result.closest = i;
+      }
+    }
+  }
+  return result;
+}
+
+std::string describe(const Admissible& admissible, const Tensor& received, std::size_t element) {
+  const FloatSet& set = admissible.sets.values[element];
+  const Interval& exact = admissible.exact[element];
+  std::string text = "element " + std::to_string(element) + ": received " + hex_of(element_of(received, element)) + ", admitted";
+  if (set.has_finite()) text += " [" + hex_of(set.lo) + ", " + hex_of(set.hi) + "]";
+  if (set.minus_infinity) text += " -inf";
+  if (set.plus_infinity) text += " +inf";
+  if (set.nan) text += " nan";
+  if (admissible.storage != Storage::same) text += std::string(" of ") + name_of(admissible.storage);
+  if (!exact.is_undefined()) text += ", exact value in [" + hex_of(exact.lo()) + ", " + hex_of(exact.hi()) + "]";
+  return text;
+}
+
+}  // namespace assay::contracts

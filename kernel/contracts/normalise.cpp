@@ -1,0 +1,348 @@
+// Contracts of normalise (the centre of layer, instance, group, RMS and Lp normalisation), batch_norm and local_response.
+//
+// Meaning.     m the mean of the n elements of a group, v the mean of (x_i - m)^2; y_i = (x_i - m) / sqrt(v + epsilon), and so on
+//              (semantics/ops/normalise.h).
+// Algorithms.  The mean: a sum in any order and a division. Then the moments by their class:
+//   two_pass   c_i = x_i - m', v' = mean of c_i^2 for the computed mean m'. Since the mean of (x_i - m')^2 is v + (m - m')^2,
+//              v <= exact v' <= v + e^2 for |m' - m| <= e, and rounding changes it by a factor in 1 -+ gamma_k, k = n + 4 (all terms are >=
+//              0: the difference counts twice, the square, n - 1 additions, the division twice). The error of the mean enters squared.
+//   welford    m and M (the sum of squares) merged from parts: m = m_a + d n_b/n, M = M_a + M_b + d^2 n_a n_b/n, d = m_b - m_a,
+//              in any order; single elements also by M + d (x - m). See `by_merging`. With sums from left to right, one element
+//              after the other: sharper, with the errors of the means carried along: see `by_welford`.
+//   one_pass   v' = mean of x_i^2 - m'^2, or 0 if that is negative: every step with its contract.
+//              The result: c_i / sqrt(v' + epsilon), or c_i times its rounded reciprocal, or x_i r - m' r.
+// Side conditions. S1 gamma_k is small (sums.cpp). S2 no square overflows; else anything.
+// Vacuous.     Widths are compared with the largest magnitude of the group: one element may be 0.
+// Source.      Higham 2002, problem 1.10; Chan, Golub and LeVeque 1983; derived in docs/contracts/normalise.md
+#include <cmath>
+#include <limits>
+
+#include "kernel/contracts/families.h"
+#include "kernel/floats/forms.h"
+#include "semantics/demand.h"
+#include "semantics/numbers/directed.h"
+#include "semantics/numbers/wide_interval.h"
+#include "semantics/ops/indexing.h"
+
+namespace assay::contracts {
+
+namespace {
+
+using Form = NormaliseAttributes::Form;
+using Group = std::vector<FloatSet>;
+
+// The exact mean and variance of recorded elements.
+struct Moments {
+  Interval mean, variance;
+};
+Moments exact_moments(const Group& x) {
+  WideInterval sum, squares;
+  for (const FloatSet& value : x) sum += WideInterval(value.lo, value.hi);
+  const WideInterval n(static_cast<double>(x.size())), mean = sum / n;
+  for (const FloatSet& value : x) squares += square(WideInterval(value.lo, value.hi) - mean);
+  return {mean.to_interval(), (squares / n).to_interval()};
+}
+
+// [0, infinity) met with the numbers of the interval.
+FloatSet numbers_above_zero(const Arithmetic& a, const Interval& value) {
+  const Interval above = value.is_undefined() ? value : Interval(std::fmax(value.lo(), 0), value.hi());
+  return numbers_in(a.format(), above);
+}
+
+// 1 -+ gamma_k; the whole line where k u is not small.
+Interval grown(const Arithmetic& a, double k) {
+  const bool to_zero = a.model().accumulator_rounding == ExecutionModel::AccumulatorRounding::toward_zero;
+  const double ku = mul_up(k, unit_roundoff(a.format()) * (to_zero ? 2 : 1));
+  if (!(ku <= 0.25)) return Interval::whole();  // S1
+  const double gamma = div_up(ku, sub_down(1, ku));
+  return {sub_down(1, gamma), add_up(1, gamma)};
+}
+// The additions that a term of a sum of n passes through.
+double additions(const Arithmetic& a, std::size_t n) {
+  const double all = static_cast<double>(n) - 1;
+  const bool tree = a.model().accumulator == ExecutionModel::Accumulator::tree;
+  return tree ? std::fmin(all, static_cast<double>(a.model().tree_height)) : all;
+}
+double lost_by_underflow(const Arithmetic& a, std::size_t n) {
+  const bool flushes = a.model().flush_results || a.model().flush_operands;
+  return flushes ? mul_up(4 * static_cast<double>(n + 1), smallest_normal(a.format())) : mul_up(2, smallest_number(a.format()));
+}
+
+double distance(const FloatSet& computed, const Interval& exact) {
+  return std::fmax(sub_up(computed.hi, exact.lo()), sub_up(exact.hi(), computed.lo));
+}
+
+// The variance of two passes around the computed mean.
+FloatSet by_two_passes(const Arithmetic& a, const Group& x, const FloatSet& mean) {
+  const Moments exact = exact_moments(x);
+  if (!mean.is_finite() || exact.variance.is_undefined()) return anything(a.format());
+  const double e = distance(mean, exact.mean);
+  const Interval shifted(exact.variance.lo(), add_up(exact.variance.hi(), mul_up(e, e)));
+  if (!(mul_up(shifted.hi(), static_cast<double>(x.size())) < largest(a.format()) / 4)) return anything(a.format());  // S2
+  const double lost = lost_by_underflow(a, x.size());
+  return numbers_above_zero(a, shifted * grown(a, additions(a, x.size()) + 5) + Interval(-lost, lost));
+}
+
+// Mean and variance of one pass over the elements in order. With exact m_k and d, the computed m'_k = m_k + a_k has
+//   |a_k| <= (1 - 1/k) |a_{k-1}| + u |m'_k| + 4 u |d'| / k,   d' = d - a_{k-1}: the quotient d'/k and its operands round, then the sum;
+// the increment d' (x_k - m'_k) differs from d (x_k - m_k) by at most |a_{k-1}| |x_k - m_k| + |a_k| |d| + |a_{k-1}| |a_k|, and rounds three
+// times.
+struct Estimate {
+  FloatSet mean, variance;
+};
+Estimate by_welford(const Arithmetic& a, const Group& x) {
+  const double u = unit_roundoff(a.format()), lost = lost_by_underflow(a, x.size());
+  Interval sum(x[0].lo, x[0].hi), squares, mean = sum;  // exact: k m_k, M_k and m_k; the first step is exact
+  double error = 0, spread_error = 0, rounded_spread = 0;
+  for (std::size_t i = 1; i < x.size(); ++i) {
+    const double k = static_cast<double>(i + 1);
+    const Interval value(x[i].lo, x[i].hi), d = value - mean;
+    sum += value;
+    const Interval next = sum / Interval(k), rest = value - next;
+    const double computed_d = mul_up(add_up(d.magnitude(), error), 1 + 2 * u);
+    const double carried = mul_up(error, div_up(k - 1, k));
+    const double local = add_up(mul_up(u, add_up(next.magnitude(), error)), div_up(mul_up(mul_up(4, u), computed_d), k));
+    const double next_error = mul_up(add_up(add_up(carried, local), lost), 1 + 4 * u);
+    spread_error =
+        add_up(spread_error, add_up(add_up(mul_up(error, rest.magnitude()), mul_up(next_error, d.magnitude())), mul_up(error, next_error)));
+    rounded_spread = add_up(rounded_spread, mul_up(computed_d, mul_up(add_up(rest.magnitude(), next_error), 1 + 2 * u)));
+    squares += square(value - mean) * Interval(div_down(k - 1, k), div_up(k - 1, k));
+    mean = next;
+    error = next_error;
+  }
+  const double n = static_cast<double>(x.size());
+  const Interval factor = grown(a, n + 5);
+  const double rounding = mul_up(sub_up(factor.hi(), 1), rounded_spread);
+  const double total = add_up(add_up(spread_error, rounding), mul_up(lost, n));
+  const bool overflows = !(add_up(rounded_spread, sum.magnitude()) < largest(a.format()) / 4);
+  if (overflows || factor == Interval::whole()) return {anything(a.format()), anything(a.format())};
+  const Interval variance = (squares + Interval(-total, total)) / Interval(n);
+  const double last = mul_up(4 * u, variance.magnitude());  // the division by n
+  return {numbers_in(a.format(), mean + Interval(-error, error)),
+          numbers_in(a.format(), variance + Interval(-last, last) + Interval(-lost, lost))};
+}
+
+// Mean and variance by merging parts in any order. Let A >= |x|, R >= max x - min x, h the merges on the way of an element.
+//   Every computed mean is within e = 5 h u (A + R) / (1 - 15 h u) of the exact mean of its part: errors of the two means combine convexly,
+//   and each merge adds at most 5 u (A + R + 3 e). So d is within E = 2 e + 2 u R, an increment d^2 w, w = n_a n_b / n >= 1/2, within 2 w
+//   (2 |d| E + E^2) of its exact value (twice: for the form d (x - m)), and these add up to 2 (2 E sqrt(M W) + E^2 W), as the exact
+//   increments add up to M, and the w to W <= n log2(n) / 2. Rounding: 8 roundings of an increment, n - 1 additions.
+Estimate by_merging(const Arithmetic& a, const Group& x) {
+  const Moments exact = exact_moments(x);
+  const double n = static_cast<double>(x.size()), u = unit_roundoff(a.format()), lost = lost_by_underflow(a, x.size());
+  double least = x[0].lo, greatest = x[0].hi;
+  for (const FloatSet& value : x) {
+    least = std::fmin(least, value.lo);
+    greatest = std::fmax(greatest, value.hi);
+  }
+  const double range = sub_up(greatest, least), size = std::fmax(std::fabs(least), std::fabs(greatest));
+  const double hu = mul_up(additions(a, x.size()), u);
+  if (!(hu <= 1.0 / 64) || exact.variance.is_undefined()) return {anything(a.format()), anything(a.format())};
+  const double e = add_up(div_up(mul_up(mul_up(5, hu), add_up(size, range)), sub_down(1, mul_up(15, hu))), mul_up(n, lost));
+  const double error_of_d = add_up(mul_up(2, e), mul_up(2 * u, range));
+  const double weights = mul_up(n, std::log2(n) / 2 + 1), spread = mul_up(exact.variance.hi(), n);
+  const double by_means =
+      mul_up(2, add_up(mul_up(mul_up(2, error_of_d), sqrt_up(mul_up(spread, weights))), mul_up(mul_up(error_of_d, error_of_d), weights)));
+  const Interval factor = grown(a, n + 8);
+  const double total = add_up(by_means, mul_up(sub_up(factor.hi(), 1), add_up(spread, by_means)));
+  if (!(add_up(spread, mul_up(size, n)) < largest(a.format()) / 4)) return {anything(a.format()), anything(a.format())};
+  const double error = add_up(div_up(total, n), mul_up(4, lost));
+  const double last = mul_up(4 * u, add_up(exact.variance.hi(), error));
+  return {numbers_in(a.format(), exact.mean + Interval(-e, e)),
+          numbers_in(a.format(), exact.variance + Interval(-error, error) + Interval(-last, last))};
+}
+
+FloatSet sum_of_squares(const Arithmetic& a, const Group& x) {
+  Group sizes;
+  for (const FloatSet& value : x) sizes.push_back(a.abs(value));
+  FloatSet sum = a.sum_of_products(sizes, sizes);
+  if (sum.has_finite() && sum.lo < 0) sum.lo = -0.0;  // a sum of numbers >= 0
+  return sum;
+}
+
+FloatSet by_one_pass(const Arithmetic& a, const Group& x, const FloatSet& mean) {
+  const FloatSet mean_square = a.over_count(sum_of_squares(a, x), static_cast<std::int64_t>(x.size()));
+  FloatSet v = a.mul_add(a.neg(mean), mean, mean_square);
+  v.include(a.max(v, point(a.format(), 0)));
+  return v;
+}
+
+bool are_recorded(const Group& x) {
+  for (const FloatSet& value : x) {
+    if (!value.is_point()) return false;
+  }
+  return true;
+}
+
+// Squares of differences, each step with its contract: for elements that are not known exactly.
+FloatSet by_steps(const Arithmetic& a, const Group& x, const FloatSet& mean) {
+  Group differences;
+  for (const FloatSet& value : x) differences.push_back(a.sub(value, mean));
+  return a.over_count(sum_of_squares(a, differences), static_cast<std::int64_t>(x.size()));
+}
+
+Estimate estimated(const Arithmetic& a, const Group& x) {
+  const auto n = static_cast<std::int64_t>(x.size());
+  if (a.is_real() && are_recorded(x)) {
+    const Moments exact = exact_moments(x);
+    return {numbers_in(a.format(), exact.mean), numbers_above_zero(a, exact.variance)};
+  }
+  const FloatSet mean = a.over_count(a.sum(x), n);
+  if (a.is_real() || (!are_recorded(x) && a.model().moments != ExecutionModel::Moments::one_pass &&
+                      a.model().moments != ExecutionModel::Moments::one_or_two_pass))
+    return {mean, by_steps(a, x, mean)};
+  if (a.model().moments == ExecutionModel::Moments::welford) {
+    return a.model().accumulator == ExecutionModel::Accumulator::left_to_right ? by_welford(a, x) : by_merging(a, x);
+  }
+  const bool in_one = a.model().moments == ExecutionModel::Moments::one_pass;
+  if (in_one || a.model().moments == ExecutionModel::Moments::one_or_two_pass) {
+    const FloatSet one_pass = by_one_pass(a, x, mean);
+    return {mean, in_one ? one_pass : hull(one_pass, are_recorded(x) ? by_two_passes(a, x, mean) : by_steps(a, x, mean))};
+  }
+  return {mean, by_two_passes(a, x, mean)};
+}
+
+// c / sqrt(v), c times the rounded reciprocal of the root, or x r - m r.
+FloatSet scaled_by_root(const Arithmetic& a, const FloatSet& x, const FloatSet* mean, const FloatSet& root, const FloatSet& inverse) {
+  const FloatSet c = mean == nullptr ? x : a.sub(x, *mean);
+  FloatSet y = a.div(c, root);
+  if (a.is_real()) return y;
+  y.include(a.mul(c, inverse));
+  if (mean != nullptr) y.include(a.mul_add(x, inverse, a.neg(a.mul(*mean, inverse))));
+  return y;
+}
+
+Group centred(const Arithmetic& a, const NormaliseAttributes& attributes, const Group& x) {
+  const Estimate moments = estimated(a, x);
+  const FloatSet epsilon = a.number(attributes.epsilon);
+  const bool outside = attributes.form == Form::deviation;
+  const FloatSet under = outside ? moments.variance : a.add(moments.variance, epsilon);
+  const FloatSet root = outside ? a.add(a.sqrt(under), epsilon) : a.sqrt(under);
+  FloatSet inverse = a.reciprocal(root);
+  if (!outside && !a.is_real()) inverse.include(a.reciprocal_sqrt(under));
+  Group y;
+  for (const FloatSet& value : x) y.push_back(scaled_by_root(a, value, &moments.mean, root, inverse));
+  return y;
+}
+
+Group by_size(const Arithmetic& a, const NormaliseAttributes& attributes, const Group& x) {
+  const FloatSet epsilon = a.number(attributes.epsilon);
+  FloatSet size;
+  if (attributes.form == Form::l1) {
+    Group magnitudes;
+    for (const FloatSet& value : x) magnitudes.push_back(a.abs(value));
+    size = a.sum(magnitudes);
+  } else {
+    size = sum_of_squares(a, x);
+    if (attributes.form == Form::root_mean) size = a.over_count(size, static_cast<std::int64_t>(x.size()));
+  }
+  size = a.add(size, epsilon);
+  const bool is_l1 = attributes.form == Form::l1;
+  const FloatSet root = is_l1 ? size : a.sqrt(size);
+  FloatSet inverse = a.reciprocal(root);
+  if (!is_l1 && !a.is_real()) inverse.include(a.reciprocal_sqrt(size));
+  Group y;
+  for (const FloatSet& value : x) y.push_back(scaled_by_root(a, value, nullptr, root, inverse));
+  return y;
+}
+
+bool all_finite(const Group& x) {
+  for (const FloatSet& value : x) {
+    if (!value.is_finite()) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Image image_of_normalise(const Call& call) {
+  const auto& attributes = call.get<NormaliseAttributes>();
+  const Sets& x = call.operand(0);
+  Image image;
+  image.values.resize(x.values.size());
+  image.scales.resize(x.values.size());
+  for (const std::vector<std::size_t>& positions : groups_of(x.shape, attributes.axes)) {
+    Group group;
+    for (const std::size_t i : positions) group.push_back(call.arithmetic.operand(x.values[i]));
+    const bool is_centred = attributes.form == Form::centered || attributes.form == Form::deviation;
+    Group y(group.size(), anything(call.arithmetic.format()));
+    if (all_finite(group)) y = is_centred ? centred(call.arithmetic, attributes, group) : by_size(call.arithmetic, attributes, group);
+    double scale = 0;
+    for (const FloatSet& value : y) scale = std::fmax(scale, value.magnitude());
+    for (std::size_t k = 0; k < y.size(); ++k) {
+      image.values[positions[k]] = y[k];
+      image.scales[positions[k]] = scale;
+    }
+  }
+  return image;
+}
+
+Image image_of_batch_norm(const Call& call) {
+  const Arithmetic& a = call.arithmetic;
+  const executions::Forms<Arithmetic> forms(a);
+  const Sets& x = call.operand(0);
+  const FloatSet epsilon = a.number(call.get<BatchNormAttributes>().epsilon);
+  const auto channels = static_cast<std::size_t>(call.node.shape[1]);
+  const std::size_t inner = element_count(Shape(call.node.shape.begin() + 2, call.node.shape.end()));
+  Image image;
+  for (std::size_t i = 0; i < x.values.size(); ++i) {
+    const std::size_t c = i / inner % channels;
+    const FloatSet &scale = call.operand(1).values[c], &bias = call.operand(2).values[c], &mean = call.operand(3).values[c];
+    const auto [y, r] = forms.batch_norm(x.values[i], scale, bias, mean, call.operand(4).values[c], epsilon);
+    image.values.push_back(y);
+    image.scales.push_back(add_up(mul_up(add_up(x.values[i].magnitude(), mean.magnitude()), r.magnitude()), bias.magnitude()));
+  }
+  return image;
+}
+
+namespace {
+
+// A sum of squares that is carried from channel to channel, the next square added and the one that leaves taken away, beside a bias that is
+// `beginning` times alpha / size. `passed` are the c elements up to the end of the window, T the sum of their squares. A step rounds two
+// products within 3 u and two sums within u of themselves; sums are windows, and each square lies in as many as `size`. So the errors add up to
+// (2c + size + 4) u of the beginning and (3 size + 12) u of T, and 12 u of both cover what the forms round again.
+FloatSet carried(const Arithmetic& a, const Group& window, const Group& passed, double beginning, double size) {
+  Interval exact, total;
+  for (const FloatSet& value : window) exact += square(Interval(value.lo, value.hi));
+  for (const FloatSet& value : passed) total += square(Interval(value.lo, value.hi));
+  const double u = mul_up(unit_roundoff(a.format()), 1.0625), steps = 2 * static_cast<double>(passed.size()) + size + 16;
+  if (!(steps * u <= 0x1p-10)) return anything(a.format());  // what is of second order is less than a sixteenth
+  const double error = add_up(mul_up(mul_up(steps, u), beginning), mul_up(mul_up(3 * size + 24, u), total.hi()));
+  return numbers_in(a.format(), exact + Interval(-error, error));
+}
+
+}  // namespace
+
+Image image_of_local_response(const Call& call) {
+  const Arithmetic& a = call.arithmetic;
+  const executions::Forms<Arithmetic> forms(a);
+  const auto& attributes = call.get<LocalResponseAttributes>();
+  const Sets& x = call.operand(0);
+  const std::int64_t before_it = (attributes.size - 1) / 2, after_it = attributes.size - 1 - before_it, channels = x.shape[1];
+  const std::int64_t stride = ops::row_major_strides(x.shape)[1];
+  const FloatSet alpha = a.number(attributes.alpha), bias = a.number(attributes.bias), size = a.number(Rational(attributes.size));
+  const Rational beta = Rational::from_double(attributes.beta).value_or(Rational());
+  using Pass = ExecutionModel::Moments;
+  const bool carries =
+      !a.is_real() && attributes.alpha > 0 && (a.model().moments == Pass::one_pass || a.model().moments == Pass::one_or_two_pass);
+  const double beginning = carries ? mul_up(div_up(std::fabs(attributes.bias), attributes.alpha), static_cast<double>(attributes.size)) : 0;
+  Image image;
+  for (std::size_t i = 0; i < x.values.size(); ++i) {
+    const std::int64_t at = static_cast<std::int64_t>(i), c = at / stride % channels;
+    Group window;
+    for (std::int64_t k = std::max(c - before_it, std::int64_t{0}); k <= std::min(c + after_it, channels - 1); ++k) {
+      window.push_back(x.values[static_cast<std::size_t>(at + (k - c) * stride)]);
+    }
+    const FloatSet s = sum_of_squares(a, window);
+    image.values.push_back(forms.local_response(x.values[i], s, alpha, bias, size, beta));
+    Group passed;
+    for (std::int64_t k = 0; carries && k <= std::min(c + after_it, channels - 1); ++k)
+      passed.push_back(x.values[static_cast<std::size_t>(at + (k - c) * stride)]);
+    if (carries && all_finite(passed))
+      image.values.back().include(forms.local_response(
+          x.values[i], carried(a, window, passed, beginning, static_cast<double>(attributes.size)), alpha, bias, size, beta));
+  }
+  return image;
+}
+
+}  // namespace assay::contracts

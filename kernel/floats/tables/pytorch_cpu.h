@@ -1,0 +1,39 @@
+// Table "pytorch-cpu": the functions of PyTorch's CPU kernels in float32
+//
+// Those of SLEEF with suffix u10 (sleef.h), but for what a campaign measured otherwise on PyTorch 2.13 (benchmarks/README.md, "Float32 theorems"): GELU has an erf of its own, off
+// by 7e-7 absolutely; short tensors and tails take sinh, cosh, tanh and atanh from the C library (glibc's rows, and a step off SLEEF's); asinh 1.49 and acosh 1.77 units in the last place; sinh and cosh overflow from 89 on, where the exact values are finite. Roots and
+// their reciprocals come from a library that is within 1 step: of a million uniform numbers up to 100, 0.6 % of the roots and 29 % of the reciprocal ones are not the nearest.
+#pragma once
+
+#include <array>
+
+#include "kernel/floats/math_tables.h"
+
+namespace assay::executions::tables {
+
+inline constexpr std::string_view kPytorchCpuSource =
+    "SLEEF 3 documentation, functions with suffix u10; measured: erf, asinh, acosh, sqrt, rsqrt, and the ends of sinh and cosh";
+inline constexpr auto kPytorchCpu = std::to_array<MathRow>({
+    {"exp", Format::binary32, MathRow::Unit::ulps, 2},
+    {"expm1", Format::binary32, MathRow::Unit::ulps, 1},
+    {"log", Format::binary32, MathRow::Unit::ulps, 1},
+    {"log1p", Format::binary32, MathRow::Unit::ulps, 1},
+    {"sin", Format::binary32, MathRow::Unit::ulps, 1},
+    {"cos", Format::binary32, MathRow::Unit::ulps, 1},
+    {"tan", Format::binary32, MathRow::Unit::ulps, 1},
+    {"asin", Format::binary32, MathRow::Unit::ulps, 1},
+    {"acos", Format::binary32, MathRow::Unit::ulps, 1},
+    {"atan", Format::binary32, MathRow::Unit::ulps, 1},
+    {"sinh", Format::binary32, MathRow::Unit::steps, 2, 0, -88, 88},
+    {"cosh", Format::binary32, MathRow::Unit::steps, 2, 0, -88, 88},
+    {"tanh", Format::binary32, MathRow::Unit::steps, 2},
+    {"asinh", Format::binary32, MathRow::Unit::ulps, 3},
+    {"acosh", Format::binary32, MathRow::Unit::ulps, 3},
+    {"atanh", Format::binary32, MathRow::Unit::steps, 2},
+    {"erf", Format::binary32, MathRow::Unit::absolute, 0x1p-20},
+    {"sqrt", Format::binary32, MathRow::Unit::steps, 1},
+    {"rsqrt", Format::binary32, MathRow::Unit::steps, 1},
+    {"pow", Format::binary32, MathRow::Unit::ulps, 1},
+});
+
+}  // namespace assay::executions::tables

@@ -1,0 +1,77 @@
+// What executions lose at the steps of a scope: kept by node, found again on smaller boxes, added up where one form takes two steps.
+
+#include <cmath>
+
+#include "kernel/floats/theorems/execution.h"
+#include "kernel/logic/scope_parts.h"
+#include "semantics/numbers/directed.h"
+
+namespace assay::kernel {
+
+// What executions lose at a node whose operands have boxes; again where these are a good deal smaller than when it was found, both
+// bounds being valid here. Declined where some execution may leave the finite numbers.
+Outcome<Done> Scope::find_rounding(NodeId node, const Array<Interval>* image, std::shared_ptr<const Sizes>* sizes) {
+  constexpr double kSmaller = 0.25;
+  if (!problem_->floating()) return Done{};
+  double size = 0;
+  for (const NodeId operand : problem_->graph().node(node).operands) {
+    for (std::size_t i = 0; boxes_[operand] && i < boxes_[operand]->lo.size(); ++i)
+      size += std::fmax(std::fabs(boxes_[operand]->lo[i]), std::fabs(boxes_[operand]->hi[i]));
+  }
+  if (rounding_[node] && (rounding_[node]->empty() || !(size < kSmaller * rounding_size_[node]))) return Done{};
+  std::vector<double> errors =
+      problem_->network_->rounding(node, boxes_, rounding_, image, problem_->network_->folded_into(node) ? nullptr : sizes);
+  for (std::size_t i = 0; rounding_[node] && i < errors.size(); ++i) errors[i] = std::fmin(errors[i], (*rounding_[node])[i]);
+  const auto operands = [&] {  // for words
+    const AffineForm* form = problem_->network_->own_form(node);
+    ReadOperands found;
+    for (std::size_t p = 0; form != nullptr && p < form->parts.size(); ++p)
+      found.add(form->parts[p].operand, problem_->network_->values_at(form->parts[p].operand, boxes_));
+    for (const NodeId operand : problem_->graph().node(node).operands) {
+      if (problem_->is_constant(operand) || form == nullptr) found.add(operand, problem_->network_->values_at(operand, boxes_));
+    }
+    return found;
+  };
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    if (!(errors[i] < INFINITY))
+      return declined(
+          "propagate_box.S4", at(problem_->graph(), node, i),
+          "a finite result of " + std::string(op_row(problem_->graph().node(node).op).name) + " in every execution of the model",
+          why_unbounded(*problem_, problem_->graph().node(node), problem_->network_->own_form(node), operands()),
+          "narrow the input box, or state another execution model (docs/float32.md)");
+  }
+  rounding_[node] = std::make_shared<const std::vector<double>>(std::move(errors));
+  rounding_size_[node] = size;
+  return Done{};
+}
+
+// The node whose step the form of this one takes as well.
+std::optional<NodeId> Network::folded_into(NodeId node) const {
+  return own_forms_[node] ? std::optional(own_forms_[node]->parts[0].operand) : std::nullopt;
+}
+
+// The box of a sum whose product has one.
+Box Scope::shifted_box(NodeId node, NodeId inner) const {
+  const AffineForm& form = *problem_->network_->own_form(node);
+  Box box = *boxes_[inner];
+  for (std::size_t i = 0; i < box.lo.size(); ++i) {
+    box.lo[i] = add_down(box.lo[i], form.bias[i]);
+    box.hi[i] = add_up(box.hi[i], form.bias[i]);
+  }
+  if (!form.bias_error.empty()) widen(box, form.bias_error);
+  widen(box, *rounding_[node]);
+  return box;
+}
+
+// What executions lose in all the steps that the node's form takes at once.
+std::vector<double> Scope::step_rounding(NodeId node) const {
+  std::vector<double> sum;
+  for (auto step = std::optional(node); step; step = problem_->network_->folded_into(*step)) {
+    const bool rounds = rounding_[*step] && !rounding_[*step]->empty();
+    if (rounds) sum.resize(rounding_[*step]->size(), 0.0);
+    for (std::size_t i = 0; rounds && i < sum.size(); ++i) sum[i] = add_up(sum[i], (*rounding_[*step])[i]);
+  }
+  return sum;
+}
+
+}  // namespace assay::kernel

@@ -1,0 +1,81 @@
+// Rule satisfiable in a floating semantics, S4: the rows hold for the outputs of every execution at a point, by facts on the scope of that point alone.
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernel/logic/scope_parts.h"
+#include "semantics/numbers/directed.h"
+
+namespace assay::kernel {
+
+Outcome<Scope> Scope::at_point(const std::shared_ptr<const Problem>& problem, std::size_t group, const std::vector<Rational>& inputs) {
+  auto root = Scope::root(problem, group);
+  if (!root) return root;
+  Scope& scope = root.value();
+  std::size_t at = 0;
+  for (const NodeId id : problem->graph().inputs) {
+    Box box;
+    for (std::size_t i = 0; i < problem->graph().size(id); ++i, ++at) {
+      box.lo.push_back(inputs[at].double_down());
+      box.hi.push_back(inputs[at].double_up());
+    }
+    scope.boxes_[id] = std::make_shared<Box>(std::move(box));
+  }
+  const auto& refined = problem->pre_activations();
+  for (const NodeId id : problem->active_nodes()) {
+    if (problem->graph().node(id).op == Op::input) continue;
+    if (auto done = scope.propagate_box(id); !done) return done.rejection();
+    if (!std::ranges::binary_search(refined, id)) continue;
+    if (auto done = scope.tighten(id, {}, {}); !done) return done.rejection();
+  }
+  return root;
+}
+
+// Of the sum of the row's terms, or of its negative.
+Outcome<double> Scope::lower_bound(const Row& row, bool negated) const {
+  Targets targets{0, 1, {}};
+  for (const Term& term : row.terms) {
+    const Rational coefficient = negated ? -term.coefficient : term.coefficient;
+    const double down = coefficient.double_down(), off = sub_up(coefficient.double_up(), down);
+    const NodeId node = problem_->node_of(term.variable);
+    targets.entries.push_back({0, node, static_cast<std::uint32_t>(term.variable.element), down, off});
+    targets.start = std::max(targets.start, node);
+  }
+  auto bounds = back_substitute(targets, {});
+  if (!bounds) return bounds.rejection();
+  double by_boxes = 0;
+  for (const Targets::Entry& e : targets.entries) {
+    const Box& box = *boxes_[e.node];
+    const Interval term = Interval(e.coefficient, add_up(e.coefficient, e.error)) * Interval(box.lo[e.element], box.hi[e.element]);
+    by_boxes = add_down(by_boxes, term.lo());
+  }
+  return std::fmax(bounds.value().front().lower, by_boxes);
+}
+
+// What every execution gives at the witness, if it satisfies the rows of the case.
+Outcome<std::vector<Interval>> Scope::outputs_of_executions(const std::shared_ptr<const Problem>& problem, const Witness& witness) {
+  const auto scope = at_point(problem, problem->group_of_case(witness.case_index), witness.inputs);
+  if (!scope) return scope.rejection();
+  const std::vector<Row>& rows = problem->statement().property.cases[witness.case_index].rows;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    const Row& row = rows[r];
+    const std::string here = "case " + std::to_string(witness.case_index) + ", row " + std::to_string(r);
+    const auto negative = scope.value().lower_bound(row, true), positive = scope.value().lower_bound(row, false);
+    if (!negative || !positive) return negative ? positive.rejection() : negative.rejection();
+    const auto most = Rational::from_double(negative.value()), least = Rational::from_double(positive.value());
+    if (least && (row.strict ? *least >= row.bound : *least > row.bound))
+      return reject("satisfiable.S4", here, "every row of the case holds", "no execution of the model satisfies this one");
+    if (!most || !(row.strict ? -*most < row.bound : -*most <= row.bound))
+      return declined("satisfiable.S4", here, "a row that holds for every execution of the model",
+                      "it depends on the order of summation, or on another choice that the model leaves open",
+                      "another point, a model of fewer executions, or real arithmetic");
+  }
+  std::vector<Interval> outputs;
+  for (const NodeId id : problem->graph().outputs) {
+    const Box& box = scope.value().box(id);
+    for (std::size_t k = 0; k < box.lo.size(); ++k) outputs.emplace_back(box.lo[k], box.hi[k]);
+  }
+  return outputs;
+}
+
+}  // namespace assay::kernel

@@ -1,0 +1,282 @@
+// Rule back-substitution (CROWN): linear lower bounds of linear forms of a node's elements, carried back to the inputs.
+//
+//   target >= sum over nodes n of A_n . z_n + c - e        at every point of the scope
+//
+// holds for each row at the start, where A is the target itself, and every step keeps it (rows.h), node by node in descending order:
+//
+//   literal             z >= t in the context, beta >= 0:  A_n -= beta at z, c += beta t                                 (beta-CROWN)
+//   cut                 sum of c_n z >= t holds, m >= 0:   A_n -= m c_n, c += m t
+//   through_affine      z_n = M x + b:                     A_x += A_n M, c += A_n b
+//   through_relaxation  lower(x) <= z_n <= upper(x):       A_x += A_n+ lower + A_n- upper, by the sign of each coefficient
+//   ball                sum of q z^2 + p z <= b, q >= 0:   A_n += m (p + 2 q t), c -= m (b + sum of q t^2)               for m >= 0, any t
+//                       sum of |q z + p| <= b:             A_n += m t q, c -= m (b - sum of t p)                         for m >= 0, |t| <= 1
+//   concretize          z_n in its box:                    c += the least of A_n z over the box
+//
+// with e growing by what each step's rounding can lose. At the end nothing but c - e is left: a lower bound of the target.
+// The inequalities of the relaxations are rules of their own, in rules/.
+// The ball's step holds since q z^2 >= q (2 t z - t^2) and |y| >= t y; with the best m and t it is the dual norm of the coefficients.
+// S1: every node on the way has a box.
+// Source: Zhang et al. 2018 (CROWN); Wang et al. 2021 (beta-CROWN) for the literals; Singh et al. 2019 (DeepPoly) is the same walk.
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "kernel/logic/scope_parts.h"
+#include "policy/policy.h"
+#include "semantics/interrupt.h"
+#include "semantics/numbers/directed.h"
+
+namespace assay::kernel {
+namespace {
+
+constexpr std::size_t kMaxTileBytes = 8 << 20;  // of one node's block of rows
+constexpr std::size_t kBallPoll = 100;          // multiply-adds of a ball's element, between looks at the clock
+constexpr double kExactWork = 10;               // multiply-adds in doubles that one in integers takes as long as
+
+// Rule ball, of each row. Multiplier and tangents are the policy's, nearly those with which the row is least on the ball and the box.
+// With u = 2^-53, the numbers of a ball are within 2 u: that and three roundings make 5 u of a slope's two parts, and at most (n + 8) u of a
+// constant's n + 1. kSlopeRounding and (n + 16) u cover these and their own rounding, kUnderflow what is lost below the normal range.
+template <class Rows>
+void add_ball(Rows& rows, std::size_t count, const Ball& ball, const Box& box) {
+  constexpr double kSlopeRounding = 16 * 0x1p-53, kUnderflow = 0x1p-900;
+  const std::size_t n = ball.q.size();
+  const double sum_rounding = static_cast<double>(n + 16) * 0x1p-53;
+  std::vector<double> slopes(n), errors(n);
+  for (std::size_t row = 0; row < count; ++row) {
+    poll(kBallPoll * n);
+    const policy::Tangents chosen =
+        policy::tangents(rows.coefficients(row, ball.node), ball.of_squares, ball.q, ball.p, ball.bound, box.lo, box.hi);
+    const double m = chosen.multiplier;
+    if (!(m > 0) || (!ball.of_squares && std::ranges::any_of(chosen.touches, [](double t) { return !(std::fabs(t) <= 1); }))) continue;
+    double constant = ball.bound, size = std::fabs(constant) + kUnderflow, slope_size = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const double q = ball.q[i], p = ball.p[i], t = chosen.touches[i];
+      const double fixed = ball.of_squares ? p : 0, turned = ball.of_squares ? 2 * q * t : q * t,
+                   taken = ball.of_squares ? q * t * t : -t * p;
+      const double sizes = std::fabs(fixed) + std::fabs(turned) + kUnderflow;
+      slopes[i] = m * (fixed + turned);
+      errors[i] = m * (kSlopeRounding * sizes) + kUnderflow;
+      constant += taken;
+      size += std::fabs(taken);
+      slope_size += sizes;
+    }
+    if (!std::isfinite(m * size) || !std::isfinite(m * slope_size)) continue;
+    rows.add_row(row, ball.node, slopes, errors);
+    rows.add_constant(row, -m * (constant + sum_rounding * size) - kUnderflow);
+  }
+}
+
+}  // namespace
+
+std::optional<LeastPoint> least_point(const Ball& ball, std::span<const double> a, std::span<const double> lo, std::span<const double> hi) {
+  policy::Tangents found = policy::tangents(a, ball.of_squares, ball.q, ball.p, ball.bound, lo, hi);
+  if (!(found.multiplier > 0)) return std::nullopt;
+  return LeastPoint{found.least, std::move(found.place)};
+}
+
+// What a step's hints weigh. Products of floats are exact in double.
+struct Scope::Weighted {
+  struct Term {
+    NodeId node;
+    std::uint32_t element;
+    double coefficient;
+  };
+  std::vector<Literal> literals;  // as many of the context's as have a multiplier
+  std::vector<Term> terms;        // of the cuts that have one, times it, by falling node
+  std::vector<double> constants;  // the same of their bounds
+  NodeId highest = 0;             // that a weighted literal or cut speaks of
+  double work = 0;                // of one row: the terms, and every element of their nodes
+};
+
+Scope::Weighted Scope::weighted(const Hints& hints) const {
+  Weighted result;
+  if (!hints.beta.empty()) result.literals = literals();
+  result.literals.resize(std::min(result.literals.size(), hints.beta.size()));
+  for (std::size_t i = 0; i < result.literals.size(); ++i)
+    if (hints.beta[i] > 0) result.highest = std::max(result.highest, result.literals[i].node);
+  for (std::size_t k = 0; k < std::min(cuts().size(), hints.cuts.size()); ++k) {
+    const double m = hints.cuts[k];
+    if (!(m > 0)) continue;
+    for (const Cut::Term& term : cuts()[k]->terms)
+      result.terms.push_back({term.node, term.element, m * static_cast<double>(term.coefficient)});
+    result.constants.push_back(m * static_cast<double>(cuts()[k]->bound));
+  }
+  std::ranges::stable_sort(result.terms, std::greater(), &Weighted::Term::node);
+  for (std::size_t k = 0; k < result.terms.size(); ++k) {
+    const NodeId node = result.terms[k].node;
+    const bool is_new = k == 0 || node != result.terms[k - 1].node;
+    result.work += 1 + (is_new ? static_cast<double>(problem_->graph().size(node)) + problem_->network_->idle_work_[node] : 0);
+  }
+  if (!result.terms.empty()) result.highest = std::max(result.highest, result.terms.front().node);
+  return result;
+}
+
+// The blocks of all nodes from `start` down are consumed one by one, with linear bounds that are derived where they are met first. False: a premise
+// is missing.
+template <class Rows>
+bool Scope::walk(Rows& rows, std::size_t count, NodeId start, const Hints& hints, const Weighted& weighted,
+                 LinesByNode& bounds_by_node) const {
+  const std::vector<Literal>& context = weighted.literals;
+  for (std::size_t row = 0; row < count; ++row)
+    for (const double constant : weighted.constants) rows.add_constant(row, constant);
+  auto term = weighted.terms.begin();
+  std::vector<double> slopes, errors;  // of a node's elements
+  for (NodeId node = start + 1; node-- > 0;) {
+    if (term != weighted.terms.end() && term->node == node) {
+      if (!boxes_[node]) return false;
+      slopes.assign(problem_->graph().size(node), 0.0);
+      errors.assign(slopes.size(), 0.0);
+      for (; term != weighted.terms.end() && term->node == node; ++term) {
+        double& slope = slopes[term->element];
+        const bool is_first = slope == 0;
+        slope -= term->coefficient;
+        if (!is_first) errors[term->element] += 0x1p-52 * std::fabs(slope);  // a sum of two is off by half of it
+        poll(1);
+      }
+      for (std::size_t row = 0; row < count; ++row) rows.add_row(row, node, slopes, errors);
+    }
+    for (std::size_t i = 0; i < context.size(); ++i) {
+      if (context[i].node != node || hints.beta[i] == 0) continue;
+      if (!boxes_[node]) return false;
+      rows.literal(node, context[i].element, context[i].at_least, context[i].threshold, hints.beta[i]);
+    }
+    if (!rows.has(node)) continue;
+    for (const Ball& ball : problem_->group_balls(context_->group)) {
+      if (ball.node == node) add_ball(rows, count, ball, *boxes_[node]);
+    }
+    const AffineForm* form = problem_->affine(node);
+    if (form != nullptr) {
+      if (!error_bounds_[node]) return false;
+      for (const AffineForm::Part& part : form->parts) {
+        if (!boxes_[part.operand]) return false;
+      }
+      const std::optional<GridForm>& grid = problem_->network_->grids_[node];
+      rows.through_affine(node, {form, error_bounds_[node], grid ? &*grid : nullptr});
+      continue;
+    }
+    if (!boxes_[node]) return false;
+    const bool bends = problem_->graph().node(node).op != Op::input && !problem_->is_constant(node);
+    if (bends && !bounds_by_node[node]) bounds_by_node[node] = linear_bounds(node, hints);
+    if (bends && *bounds_by_node[node])
+      rows.through_relaxation(node, **bounds_by_node[node]);
+    else
+      rows.concretize(node);
+  }
+  return true;
+}
+
+// The linear bounds of one node: the policy's from the cache where its boxes are unchanged, else derived. Null: stop at the box.
+std::shared_ptr<const LinearBounds> Scope::linear_bounds(NodeId node, const Hints& hints) const {
+  const Node& n = problem_->graph().node(node);
+  const policy::Policy choices({proposed(hints.lower, node), proposed(hints.upper, node)});
+  const auto unchanged = [this](NodeId operand, const std::shared_ptr<const Box>& box) { return boxes_[operand] == box; };
+  if (!choices.insists(true) && !choices.insists(false) && linear_bounds_[node] &&
+      std::ranges::equal(n.operands, linear_bounds_[node]->operands, unchanged))
+    return linear_bounds_[node];
+  auto result = std::make_shared<LinearBounds>();
+  std::vector<const Box*> boxes;
+  for (const NodeId operand : n.operands) {
+    if (!boxes_[operand]) return nullptr;
+    boxes.push_back(result->operands.emplace_back(boxes_[operand]).get());
+  }
+  if (problem_->floating() && !rounding_[node]) return nullptr;
+  // The denotation lies within the rounding of the values held, and these within it of the denotation.
+  const bool rounds = rounding_[node] && !rounding_[node]->empty();
+  Box wider;
+  if (rounds) widen(wider = *boxes_[node], *rounding_[node]);
+  auto relaxation = relax(problem_->graph(), n, boxes, rounds ? wider : *boxes_[node], choices);
+  if (!relaxation) return nullptr;
+  for (std::size_t i = 0; rounds && i < wider.lo.size(); ++i) {
+    relaxation->lower_intercept[i] = sub_down(relaxation->lower_intercept[i], (*rounding_[node])[i]);
+    relaxation->upper_intercept[i] = add_up(relaxation->upper_intercept[i], (*rounding_[node])[i]);
+  }
+  result->error_bound = line_error_bound(*relaxation, boxes_);
+  if (problem_->options().exact) result->grid = grid_line(*relaxation, operand_magnitudes(relaxation->parts, boxes_));
+  result->relaxation = *std::move(relaxation);
+  return result;
+}
+
+// `derived`: the linear bounds that the rows went through, by node.
+Outcome<std::vector<Scope::Bound>> Scope::back_substitute(const Targets& targets, const Hints& hints, Diagnosis* diagnosis,
+                                                          LinesByNode* derived) const {
+  const Graph& graph = problem_->graph();
+  for (const Slopes* side : {&hints.lower, &hints.upper}) {
+    for (const auto& [node, slopes] : *side) {
+      if (node < graph.nodes.size() && !slopes.empty() && slopes.size() != graph.size(node))
+        return reject("hints.size", at(graph, node, 0), std::to_string(graph.size(node)) + " slopes", std::to_string(slopes.size()));
+    }
+  }
+  if (!usable(hints.beta)) return reject("hints.beta", "literal multipliers", "finite and >= 0", "a negative or non-finite one");
+  if (!usable(hints.cuts)) return reject("hints.cuts", "multipliers of cuts", "finite and >= 0", "a negative or non-finite one");
+  const Weighted weighted = this->weighted(hints);
+  const NodeId start = std::max(targets.start, weighted.highest);
+  // The linear bounds on the way cost about as much as a row.
+  double extra = static_cast<double>(hints.beta.size()) * start + static_cast<double>(hints.cuts.size()) + weighted.work,
+         owed = 0;  // of one row beside its way; of all rows where they start
+  for (const Literal& literal : weighted.literals) extra += problem_->network_->idle_work_[literal.node];
+  for (const Targets::Entry& e : targets.entries) owed += problem_->network_->idle_work_[e.node];
+  const double row_work = problem_->row_work(start) + extra;
+  const bool windows = targets.windows;  // rows that pay for what they touched, tile by tile, and for one row more in each
+  if (!windows) owed += static_cast<double>(targets.rows + 1) * row_work;
+  if (auto spent = spend(owed); !spent) return spent.rejection();
+  LinesByNode own, &bounds_by_node = derived != nullptr ? *derived : own;
+  bounds_by_node.resize(start + 1);
+  std::size_t widest = 1;
+  for (const NodeId node : problem_->active_nodes()) {
+    if (node <= start) widest = std::max(widest, graph.size(node));
+  }
+  const std::size_t tile = windows ? 2 * kElementsTogether : std::clamp<std::size_t>(kMaxTileBytes / (widest * sizeof(double)), 8, 256);
+  std::vector<Bound> bounds;
+  auto entry = targets.entries.begin();
+  double touched = 0;  // of the last tile
+  const auto run = [&]<class Rows>(Rows rows, std::size_t first, std::size_t count) {
+    if constexpr (std::is_same_v<Rows, FilterRows>) {
+      Places at(windows ? graph.size(targets.start) : 0);
+      for (auto e = entry; windows && e != targets.entries.end() && e->row < first + count; ++e) at.meet(e->element);
+      if (windows) rows.open(targets.start, elements_of(at));  // whose rows hold all elements
+    }
+    for (; entry != targets.entries.end() && entry->row < first + count; ++entry) {
+      rows.add(entry->row - first, entry->node, entry->element, entry->coefficient, entry->error);
+    }
+    if (!walk(rows, count, start, hints, weighted, bounds_by_node)) return false;
+    if constexpr (std::is_same_v<Rows, FilterRows>) touched = static_cast<double>(rows.work()) + static_cast<double>(count) * extra;
+    for (std::size_t row = 0; row < count; ++row) {
+      if (diagnosis != nullptr) diagnosis->input_coefficients.push_back(rows.input_coefficients(row));
+      if constexpr (std::is_same_v<Rows, FilterRows>)
+        bounds.push_back({rows.lower(row), rows.estimate(row), rows.error_bound(row)});
+      else
+        bounds.push_back({rows.lower(row), rows.lower(row), 0});
+    }
+    return true;
+  };
+  for (std::size_t first = 0; first < targets.rows; first += tile) {
+    if (stop_ && stop_()) return stopped(at(graph, start, 0));
+    const std::size_t count = std::min(tile, targets.rows - first);
+    const bool done = problem_->options().exact ? run(ExactRows(graph, boxes_, count), first, count)
+                                                : run(FilterRows(graph, boxes_, count, diagnosis != nullptr), first, count);
+    if (!done) return not_boxed("back_substitution.S1", start);
+    if (auto spent = spend(windows ? touched + row_work : 0); !spent) return spent.rejection();
+  }
+  return bounds;
+}
+
+// A lower bound of one row after the filter's did not do: where `required` lies in the band that the error bound leaves open, from
+// integers, within the budget.
+double Scope::settled(const Targets& targets, std::size_t row, const Hints& hints, const Bound& bound, double required,
+                      std::uint64_t& budget) const {
+  if (!(bound.error_bound > 0 && add_up(bound.estimate, bound.error_bound) >= required)) return bound.lower;
+  const Weighted weighted = this->weighted(hints);
+  const NodeId start = std::max(targets.start, weighted.highest);
+  const double cost = problem_->row_work(start) + weighted.work;
+  if (!(cost <= static_cast<double>(budget)) || !spend(kExactWork * cost)) return bound.lower;
+  budget -= static_cast<std::uint64_t>(cost);
+  ExactRows rows(problem_->graph(), boxes_, 1);
+  for (const Targets::Entry& e : targets.entries) {
+    if (e.row == row) rows.add(0, e.node, e.element, e.coefficient, e.error);
+  }
+  LinesByNode bounds_by_node(start + 1);
+  return walk(rows, 1, start, hints, weighted, bounds_by_node) ? rows.lower(0) : bound.lower;
+}
+
+}  // namespace assay::kernel

@@ -1,0 +1,113 @@
+// The rules that close a scope: conclude and empty.
+
+#include <algorithm>
+#include <map>
+
+#include "kernel/logic/scope_parts.h"
+#include "semantics/interrupt.h"
+#include "semantics/numbers/directed.h"
+
+namespace assay::kernel {
+
+constexpr double kTermWork = 1000;  // multiply-adds that adding one exact term of a row takes as long as, where its digits are many
+
+// Rule conclude. S1: the case exists, with one multiplier per row. S2: multipliers are finite and >= 0.
+// S3: the sum of multipliers times rows is bounded below, by the boxes or by back-substitution, by more than the sum of the right-hand sides (at
+// least it where a strict row takes part), so not all rows can hold. S4: in a floating semantics, every node on the way to an output has a box, so that all
+// values are finite.
+Outcome<Refutation> Scope::conclude(std::span<const CaseMultipliers> cases, const Hints& hints, Diagnosis* diagnosis) const try {
+  const StopScope watch(stop_);
+  if (const auto standard = check_environment(); !standard) return standard.rejection();
+  const auto& group = problem_->group_cases(context_->group);
+  if (diagnosis != nullptr) *diagnosis = {};
+  if (contradiction_) return empty();
+  for (const NodeId node : problem_->active_nodes()) {
+    if (problem_->floating() && !boxes_[node]) return not_boxed("conclude.S4", node);
+  }
+  Targets targets;
+  struct Open {
+    std::uint32_t position;
+    Rational required;
+    bool strict;
+    [[nodiscard]] bool proved(double lower) const {
+      const auto value = Rational::from_double(lower);
+      return value.has_value() && (*value > required || (strict && *value == required));
+    }
+  };
+  std::vector<Open> open;  // a row each
+  for (const CaseMultipliers& c : cases) {
+    if (!(c.position < group.size()))
+      return reject("conclude.S1", "case " + std::to_string(c.position), "a case of the group", "none such");
+    const std::vector<Row>& rows = problem_->statement().property.cases[group[c.position]].rows;
+    const bool single = c.rows.empty() && rows.size() == 1;
+    if (!single && c.rows.size() != rows.size())
+      return reject("conclude.S1", "case " + std::to_string(c.position), std::to_string(rows.size()) + " multipliers",
+                    std::to_string(c.rows.size()));
+    if (!usable(c.rows))
+      return reject("conclude.S2", "case " + std::to_string(c.position), "multipliers finite and >= 0", "a negative or non-finite one");
+    std::map<std::pair<NodeId, std::uint64_t>, Rational> sum;
+    Open asked{c.position, {}, false};
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      if (auto spent = spend(kTermWork * static_cast<double>(rows[r].terms.size() + 1)); !spent) return spent.rejection();
+      const Rational m = single ? Rational(1) : *Rational::from_double(c.rows[r]);
+      if (m.sign() == 0) continue;
+      asked.required += m * rows[r].bound;
+      asked.strict = asked.strict || rows[r].strict;
+      for (const Term& term : rows[r].terms) {
+        sum[{problem_->node_of(term.variable), term.variable.element}] += m * term.coefficient;
+      }
+    }
+    Interval known = 0;  // by the boxes; where it does, there is no row
+    const std::size_t first = targets.entries.size();
+    for (const auto& [key, coefficient] : sum) {
+      if (!boxes_[key.first]) return not_boxed("back_substitution.S1", key.first);
+      const double down = coefficient.double_down(), up = coefficient.double_up();
+      known += Interval(down, up) * Interval(boxes_[key.first]->lo[key.second], boxes_[key.first]->hi[key.second]);
+      targets.entries.push_back({targets.rows, key.first, static_cast<std::uint32_t>(key.second), down, sub_up(up, down)});
+    }
+    if (diagnosis == nullptr && asked.proved(known.lo())) {
+      targets.entries.resize(first);
+      continue;
+    }
+    if (!sum.empty()) targets.start = std::max(targets.start, sum.rbegin()->first.first);
+    ++targets.rows;
+    open.push_back(std::move(asked));
+  }
+  auto bounds = back_substitute(targets, hints, diagnosis);
+  if (!bounds) return bounds.rejection();
+  for (std::size_t k = 0; diagnosis != nullptr && k < open.size(); ++k) {
+    diagnosis->margins.push_back(bounds.value()[k].estimate - open[k].required.double_up());
+    diagnosis->losses.push_back(bounds.value()[k].error_bound);
+  }
+  std::uint64_t budget = problem_->options().exact_budget;
+  for (std::size_t k = 0; k < open.size(); ++k) {
+    const Bound& b = bounds.value()[k];
+    if (open[k].proved(b.lower) || open[k].proved(settled(targets, k, hints, b, open[k].required.double_down(), budget))) continue;
+    return reject("conclude.S3",
+                  "case " + std::to_string(open[k].position) + " of group " + std::to_string(context_->group) + ", depth " +
+                      std::to_string(context_->depth),
+                  "sum of the rows " + std::string(open[k].strict ? ">= " : "> ") + open[k].required.to_string(),
+                  "a lower bound of " + exact(b.lower));
+  }
+  Refutation refutation;
+  refutation.context_ = context_;
+  refutation.cases_.assign(group.size(), false);
+  for (const CaseMultipliers& c : cases) refutation.cases_[c.position] = true;
+  return refutation;
+} catch (const Stopped&) {
+  return stopped("group " + std::to_string(context_->group) + ", depth " + std::to_string(context_->depth));
+}
+
+// Rule empty. S1: some box of the scope has lo > hi (or the statement's own box has: then it is vacuous).
+Outcome<Refutation> Scope::empty() const {
+  if (!contradiction_)
+    return reject("empty.S1", "group " + std::to_string(context_->group) + ", depth " + std::to_string(context_->depth),
+                  "a box with lo > hi", "none");
+  Refutation refutation;
+  refutation.context_ = context_;
+  refutation.cases_.assign(problem_->group_cases(context_->group).size(), true);
+  refutation.vacuous_ = problem_->group_is_empty(context_->group);
+  return refutation;
+}
+
+}  // namespace assay::kernel

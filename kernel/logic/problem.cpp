@@ -1,0 +1,310 @@
+// Problem: a statement made ready: its groups, its linear maps, and what depends on no input.
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "kernel/floats/theorems/execution.h"
+#include "kernel/logic/scope_parts.h"
+#include "semantics/demand.h"
+#include "semantics/functions/unary_function.h"
+#include "semantics/graph/family.h"
+#include "semantics/numbers/directed.h"
+
+namespace assay::kernel {
+namespace {
+
+// Values of the nodes that depend on no input, over intervals: exact where the arithmetic is.
+// In a floating semantics with what executions lose on the way.
+Outcome<ConstantValues> constant_values(const Graph& graph, const ExecutionModel& model) {
+  ConstantValues result{std::vector<bool>(graph.nodes.size(), false), std::vector<Array<Interval>>(graph.nodes.size()),
+                        std::vector<double>(graph.nodes.size(), 0.0)};
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    const Node& node = graph.node(id);
+    if (node.op == Op::input) continue;
+    std::vector<const Array<Interval>*> operands;
+    bool constant = true;
+    for (const NodeId operand : node.operands) {
+      constant = constant && result.is_constant[operand];
+      operands.push_back(&result.values[operand]);
+    }
+    if (!constant) continue;
+    result.is_constant[id] = true;
+    if (node.op == Op::constant) {
+      if (node.dtype == DType::complex64)
+        return Rejection{Rejection::Kind::unsupported, "kernel.dtype", node.name, "real constants", "complex64", "remove the constant"};
+      result.values[id] = lift<Interval>(node.value);
+      if (auto stored = round_weights(node, model, result.values[id]); !stored) return stored.rejection();
+      continue;
+    }
+    auto value = denote<Interval>(node, operands);
+    if (!value) return value.rejection();
+    for (const Interval& v : value.value().values) {
+      if (v.is_undefined())
+        return declined("kernel.domain", node.name, "constants inside the op's domain",
+                        std::string(op_row(node.op).name) + " of constants is undefined");
+    }
+    result.values[id] = std::move(value).value();
+    if (auto rounded = round_constant(graph, id, model, operands, result); !rounded) return rounded.rejection();
+  }
+  return result;
+}
+
+// Per node: whether it enters an op that is not affine, and whether all such ops are exactly linear on either side of 0.
+struct NonlinearUse {
+  std::vector<bool> any, kink_at_zero;
+};
+NonlinearUse nonlinear_use(const Graph& graph, const std::vector<std::optional<AffineForm>>& affine, const std::vector<bool>& is_constant) {
+  NonlinearUse result{std::vector<bool>(graph.nodes.size(), false), std::vector<bool>(graph.nodes.size(), true)};
+  for (NodeId user = 0; user < graph.nodes.size(); ++user) {
+    if (affine[user] || is_constant[user]) continue;
+    const Node& node = graph.node(user);
+    const bool bends_at_zero = UnaryFunction::is_one(node) && UnaryFunction(node).bends_at_zero_only();
+    for (const NodeId operand : graph.node(user).operands) {
+      result.any[operand] = true;
+      if (!bends_at_zero) result.kink_at_zero[operand] = false;
+    }
+  }
+  return result;
+}
+
+// Inputs, what layout ops alone make of them, and such a node minus a constant: their boxes are those of the inputs' elements.
+std::vector<bool> copies_of_inputs(const Graph& graph) {
+  std::vector<bool> result(graph.nodes.size(), false);
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    const Node& node = graph.node(id);
+    const bool shifts = node.op == Op::sub && graph.node(node.operands[1]).op == Op::constant;
+    const std::span<const NodeId> read(node.operands.data(), shifts ? 1 : node.operands.size());
+    result[id] = node.op == Op::input || ((shifts || op_row(node.op).op_class == OpClass::layout) &&
+                                          std::ranges::all_of(read, [&](NodeId operand) { return bool{result[operand]}; }));
+  }
+  return result;
+}
+
+bool is_copy(const std::optional<AffineForm>& form) {
+  return form && form->parts.size() == 1 && !form->parts[0].error && form->parts[0].map->is_identity() && form->bias_error.empty() &&
+         std::ranges::all_of(form->bias, [](double b) { return b == 0; });
+}
+
+// Steps that do no arithmetic vanish: operands that are exact copies of other nodes.
+AffineForm without_copies(AffineForm form, const std::vector<std::optional<AffineForm>>& affine, const Graph& graph, bool floating) {
+  const auto vanishes = [&](NodeId id) {
+    return is_copy(affine[id]) && (!floating || op_row(graph.node(id).op).op_class == OpClass::layout);
+  };
+  for (AffineForm::Part& part : form.parts) {
+    while (vanishes(part.operand)) part.operand = affine[part.operand]->parts[0].operand;
+  }
+  return form;
+}
+
+constexpr double kBallWork = 100;  // multiply-adds of one row at an element of a ball
+
+// Multiply-adds of one row at a node that is not affine, roughly: its elements, or each with those along an axis. An estimate.
+double nonlinear_work(const Graph& graph, const Node& node) {
+  double size = static_cast<double>(element_count(node.shape)), longest = 1;
+  for (const NodeId operand : node.operands) {
+    size += static_cast<double>(graph.size(operand));
+    for (const std::int64_t extent : graph.node(operand).shape) longest = std::max(longest, static_cast<double>(extent));
+  }
+  return op_row(node.op).op_class == OpClass::elementwise ? size : size * longest;
+}
+
+// Inputs, outputs and what lies between them on the affine forms' own edges, in order; constants excluded.
+std::vector<NodeId> nodes_on_the_way(const Graph& graph, const std::vector<std::optional<AffineForm>>& affine,
+                                     const std::vector<bool>& is_constant) {
+  std::vector<bool> used(graph.nodes.size(), false);
+  for (const NodeId id : graph.inputs) used[id] = true;
+  for (const NodeId id : graph.outputs) used[id] = true;
+  for (NodeId id = static_cast<NodeId>(graph.nodes.size()); id-- > 0;) {
+    if (!used[id] || is_constant[id]) continue;
+    if (affine[id]) {
+      for (const AffineForm::Part& part : affine[id]->parts) used[part.operand] = true;
+    } else {
+      for (const NodeId operand : graph.node(id).operands) used[operand] = true;
+    }
+  }
+  std::vector<NodeId> result;
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    if (used[id] && !is_constant[id]) result.push_back(id);
+  }
+  return result;
+}
+
+}  // namespace
+
+Outcome<Done> check_environment() {
+  if (floating_point_environment_is_standard()) return Done{};
+  return declined("kernel.environment", "this thread", "round to nearest, no flush-to-zero, no denormals-are-zero", "another mode",
+                  "a library changed the floating-point mode; start the checker without it");
+}
+
+bool Problem::is_empty(const InputBox& box) const {
+  std::size_t i = 0;
+  for (const NodeId id : graph().inputs) {
+    for (const std::size_t end = i + graph().size(id); i < end; ++i) {
+      if (box.lo[i] > box.hi[i] ||
+          (floating() && is_float(graph().node(id).dtype) && !has_number(statement_.semantics, box.lo[i], box.hi[i])))
+        return true;
+    }
+  }
+  return false;
+}
+
+// y = x + bias, where x itself is affine, is one step: the sum of the two biases is exact up to bias_error, and executions lose what they lose in
+// either (step_rounding). A floating semantics keeps an x that something else reads: what is lost there is paid once. It folds two steps, not more.
+void Network::set_form(NodeId id, AffineForm form) {
+  const NodeId x = form.parts.size() == 1 ? form.parts[0].operand : id;
+  const bool folds = !floating() || (readers_[x] == 1 && !own_forms_[x] && op_row(graph().node(id).op).op_class != OpClass::layout);
+  auto shorter = affine_[x] && folds ? folded(form, *affine_[x]) : std::nullopt;
+  if (shorter && floating()) own_forms_[id] = form;
+  affine_[id] = shorter ? *std::move(shorter) : std::move(form);
+}
+
+NodeId Problem::node_of(const Variable& variable) const {
+  return variable.side == Variable::Side::input ? graph().inputs[variable.tensor] : graph().outputs[variable.tensor];
+}
+
+Outcome<std::shared_ptr<const Network>> Network::open(Graph owned, ExecutionModel semantics, KernelOptions options) {
+  if (const auto standard = check_environment(); !standard) return standard.rejection();
+  if (const auto problems = validate_graph(owned); !problems.empty()) return problems.front();
+  if (const auto why = execution_obstacle(owned, semantics)) return *why;
+
+  const std::shared_ptr<Network> network(new Network);
+  network->graph_ = std::move(owned);
+  network->semantics_ = std::move(semantics);
+  network->options_ = options;
+  const Graph& graph = network->graph_;
+  network->digest_ = graph_digest(graph);
+  auto constants = constant_values(graph, network->semantics_);
+  if (!constants) return constants.rejection();
+  network->constants_ = std::move(constants).value();
+  network->is_constant_ = network->constants_.is_constant;
+
+  network->mark_rewritten();
+  network->affine_.resize(graph.nodes.size());
+  network->own_forms_.resize(graph.nodes.size());
+  network->grids_.resize(graph.nodes.size());
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    if (network->is_constant_[id] || graph.node(id).op == Op::input) continue;
+    if (network->floating() && sums_constants(graph.node(id), network->is_constant_)) continue;
+    auto form = affine_form(graph, id, network->constants_);
+    if (!form && form.rejection().code != "linear_map.not_linear") return form.rejection();
+    if (form) network->set_form(id, without_copies(std::move(form).value(), network->affine_, graph, network->floating()));
+    if (options.exact && network->affine_[id]) network->grids_[id] = grid_form(*network->affine_[id]);
+  }
+  network->active_nodes_ = nodes_on_the_way(graph, network->affine_, network->is_constant_);
+  const std::vector<bool> copies = copies_of_inputs(graph);
+  NonlinearUse nonlinear = nonlinear_use(graph, network->affine_, network->is_constant_);
+  network->kink_at_zero_ = std::move(nonlinear.kink_at_zero);
+  network->row_work_.assign(graph.nodes.size(), 1.0);
+  for (NodeId id = 0; id < graph.nodes.size(); ++id)  // where no row of the outputs passes, too: certificates may ask for others
+    if (!network->affine_[id] && !network->is_constant_[id]) network->row_work_[id] += nonlinear_work(graph, graph.node(id));
+  network->idle_work_.assign(graph.nodes.size(), 0.0);
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    for (std::size_t part = 0; network->affine_[id] && part < network->affine_[id]->parts.size(); ++part)
+      network->idle_work_[id] += static_cast<double>(network->affine_[id]->parts[part].map->cost());
+  }
+  for (const NodeId id : network->active_nodes_) {
+    if (nonlinear.any[id] && !copies[id]) network->pre_activations_.push_back(id);
+    network->row_work_[id] += std::exchange(network->idle_work_[id], 0.0);
+  }
+  std::partial_sum(network->row_work_.begin(), network->row_work_.end(), network->row_work_.begin());
+  return std::shared_ptr<const Network>(network);
+}
+
+Outcome<std::shared_ptr<const Problem>> Problem::open(Statement statement, KernelOptions options) {
+  auto network = Network::open(std::move(statement.graph), std::move(statement.semantics), options);
+  if (!network) return network.rejection();
+  return open(std::move(network).value(), std::move(statement.property), std::move(statement.sources));
+}
+
+Outcome<std::shared_ptr<const Problem>> Problem::open(std::shared_ptr<const Network> network, Property property,
+                                                      std::vector<Source> sources) {
+  if (const auto standard = check_environment(); !standard) return standard.rejection();
+  const Graph& graph = network->graph_;
+  if (const auto problems = validate_property(graph, property); !problems.empty()) return problems.front();
+
+  const std::shared_ptr<Problem> problem(new Problem);
+  problem->digest_ = statement_digest(network->digest_, property, network->semantics_);
+  problem->statement_ = {graph, std::move(property), network->semantics_, std::move(sources)};
+  problem->network_ = network;
+  std::map<const InputBox*, std::size_t> group_of_box;
+  const auto& cases = problem->statement_.property.cases;
+  for (std::uint32_t index = 0; index < cases.size(); ++index) {
+    const auto [at, is_new] = group_of_box.emplace(cases[index].box.get(), problem->groups_.size());
+    if (is_new) {
+      problem->groups_.emplace_back();
+      problem->group_boxes_.push_back(values_in(graph, cases[index].box));
+      problem->group_is_empty_.push_back(problem->is_empty(*problem->group_boxes_.back()));
+    }
+    problem->groups_[at->second].push_back(index);
+    problem->group_of_case_.push_back(static_cast<std::uint32_t>(at->second));
+  }
+  for (const auto& group : problem->groups_)
+    problem->group_balls_.push_back(problem->floating() || !problem->options().balls ? std::vector<Ball>()
+                                                                                     : shared_balls(problem->statement_, group));
+  problem->row_work_ = network->row_work_;
+  std::map<NodeId, double> most;  // elements of the balls that one group has over an input
+  for (const auto& balls : problem->group_balls_) {
+    std::map<NodeId, double> own;
+    for (const Ball& ball : balls) own[ball.node] += static_cast<double>(ball.q.size());
+    for (const auto& [node, elements] : own) most[node] = std::max(most[node], elements);
+  }
+  for (const auto& [node, elements] : most)
+    for (double& work : std::span(problem->row_work_).subspan(node)) work += kBallWork * elements;
+  return std::shared_ptr<const Problem>(problem);
+}
+
+// Of a feature map, [1, channels, ...]; 1: of anything else, and where rows are exact.
+static std::size_t positions(const Problem& problem, NodeId node) {
+  const Shape& shape = problem.graph().node(node).shape;
+  return shape.size() >= 4 && shape[0] == 1 && !problem.options().exact ? element_count({shape.begin() + 2, shape.end()}) : 1;
+}
+
+std::vector<std::uint32_t> Problem::ordered(NodeId node, std::vector<std::uint32_t> elements) const {
+  const std::size_t count = positions(*this, node);
+  if (count > 1) std::ranges::stable_sort(elements, {}, [&](std::uint32_t element) { return element % count; });
+  return elements;
+}
+
+std::size_t Problem::together(NodeId node) const { return positions(*this, node) > 1 ? kElementsTogether : 1; }
+
+std::vector<std::string> Problem::assumptions() const {
+  std::vector<std::string> result{"the compiler and processor compute IEEE 754 double operations and integers as written"};
+  if (!floating()) result.emplace_back("real arithmetic is meant: a float execution of the network may differ by its rounding errors");
+  if (floating()) result.emplace_back("executions compute the graph node by node as the execution model says");
+  if (floating() && !statement_.semantics.math_table.empty())
+    result.emplace_back("the mathematics library keeps the error table that the execution model names");
+  // Constants count too: their values were computed the same way.
+  if (std::ranges::any_of(graph().nodes, [](const Node& node) { return rests_on_mpfr(node.op); }))
+    result.emplace_back("MPFR rounds its functions in the stated direction");
+  return result;
+}
+
+// Rule root: the group's box, whose integer elements end in integers, in doubles, rounded outward; constants as they are.
+Boxes Problem::root_boxes(std::size_t group) const {
+  const InputBox& exact = *group_boxes_[group];
+  Boxes boxes(graph().nodes.size());
+  std::size_t at = 0;
+  for (const NodeId id : graph().inputs) {
+    auto box = std::make_shared<Box>();
+    for (std::size_t i = 0; i < graph().size(id); ++i, ++at) {
+      box->lo.push_back(exact.lo[at].double_down());
+      box->hi.push_back(exact.hi[at].double_up());
+    }
+    boxes[id] = std::move(box);
+  }
+  const auto add_constant = [&](NodeId id) {
+    if (is_constant(id) && !boxes[id]) boxes[id] = std::make_shared<Box>(box_of(network_->constants_.values[id]));
+  };
+  for (NodeId id = 0; id < graph().nodes.size(); ++id) {
+    if (is_constant(id) || affine(id) != nullptr) continue;
+    for (const NodeId operand : graph().node(id).operands) add_constant(operand);
+  }
+  for (const NodeId id : graph().outputs) add_constant(id);
+  return boxes;
+}
+
+}  // namespace assay::kernel

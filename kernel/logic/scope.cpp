@@ -1,0 +1,350 @@
+// The rules that derive facts: root, assume, meet, hull, cut, propagate_box, tighten.
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernel/logic/scope_parts.h"
+#include "semantics/graph/family.h"
+#include "semantics/interrupt.h"
+#include "semantics/numbers/directed.h"
+
+namespace assay::kernel {
+namespace {
+
+constexpr std::size_t kMaxDepth = 10000;  // literals of one scope
+constexpr double kIntervalWork = 8;       // multiply-adds that an operation on intervals takes as long as
+
+// Whether the element takes integers only, so that its boxes end in integers: x <= 1.5 is x <= 1. Of floats over the reals alone, where a node's
+// values are those of its op.
+bool is_whole(const Problem& problem, NodeId id) {
+  const Node& node = problem.graph().node(id);
+  return gives_integers(node.op, node.dtype) && !(problem.floating() && is_float(node.dtype));
+}
+
+}  // namespace
+
+Outcome<Scope> Scope::root(std::shared_ptr<const Problem> problem, std::size_t group) {
+  if (const auto standard = check_environment(); !standard) return standard.rejection();
+  if (group >= problem->group_count())
+    return reject("root.S1", "root", "group < " + std::to_string(problem->group_count()), std::to_string(group));
+  Scope scope;
+  scope.boxes_ = problem->root_boxes(group);
+  scope.error_bounds_.resize(problem->graph().nodes.size());
+  scope.linear_bounds_.resize(problem->graph().nodes.size());
+  scope.rounding_.resize(problem->graph().nodes.size());
+  scope.rounding_size_.resize(problem->graph().nodes.size());
+  scope.context_ = std::make_shared<Context>(Context{problem, group, nullptr, {}, 0});
+  scope.contradiction_ = problem->group_is_empty(group);
+  scope.problem_ = problem.get();
+  return scope;
+}
+
+std::size_t Scope::group() const { return context_->group; }
+
+Outcome<Done> Scope::spend(double work) const {
+  if (work_ != nullptr && !(work <= *work_)) return beyond_work(work, *work_);
+  if (work_ != nullptr) *work_ -= work;
+  return Done{};
+}
+
+Rejection beyond_work(double work, double left) {
+  char found[80];
+  std::snprintf(found, sizeof found, "a step of %.3g, and %.3g are left", work, left);
+  return declined("kernel.work", "", "multiply-adds within the budget", found, "allow more with --budget");
+}
+
+std::vector<Literal> Scope::literals() const {
+  std::vector<Literal> result;
+  for (const Context* c = context_.get(); c->parent; c = c->parent.get()) result.push_back(c->literal);
+  std::reverse(result.begin(), result.end());
+  return result;
+}
+
+// Rule assume. S1: the node is active and the element exists. S2: the threshold is finite. S3: bounded depth.
+Outcome<Done> Scope::assume(const Literal& literal) {
+  if (const auto standard = check_environment(); !standard) return standard.rejection();
+  const Graph& graph = problem_->graph();
+  if (!(literal.node < graph.nodes.size()) || problem_->is_constant(literal.node) || !(literal.element < graph.size(literal.node))) {
+    return reject("assume.S1", at(graph, literal.node, literal.element), "an element of a non-constant node", "none such");
+  }
+  if (!std::isfinite(literal.threshold))
+    return reject("assume.S2", at(graph, literal.node, literal.element), "a finite threshold", exact(literal.threshold));
+  if (context_->depth >= kMaxDepth)
+    return reject("assume.S3", at(graph, literal.node, literal.element), "at most " + std::to_string(kMaxDepth) + " literals", "one more");
+  const NodeId highest = std::max(context_->highest, literal.node);
+  context_ = std::make_shared<Context>(Context{nullptr, context_->group, context_, literal, context_->depth + 1, highest});
+  if (!own_error_bounds_.empty())
+    inherited_ =
+        std::make_shared<std::pair<decltype(own_error_bounds_), decltype(inherited_)>>(std::exchange(own_error_bounds_, {}), inherited_);
+  if (!boxes_[literal.node]) return Done{};
+  Box box = *boxes_[literal.node];
+  double& end = literal.at_least ? box.lo[literal.element] : box.hi[literal.element];
+  end = literal.at_least ? std::max(end, literal.threshold) : std::min(end, literal.threshold);
+  if (is_whole(*problem_, literal.node)) end = literal.at_least ? std::ceil(end) : std::floor(end);
+  contradiction_ = contradiction_ || box.lo[literal.element] > box.hi[literal.element];
+  boxes_[literal.node] = std::make_shared<Box>(std::move(box));
+  return Done{};
+}
+
+Rejection Scope::not_boxed(const char* code, NodeId node) const {
+  return reject(code, at(problem_->graph(), node, 0), "a box of every node on the way", "none derived yet");
+}
+
+// The literals of the scope also bound nodes whose box was not there when they were assumed.
+void Scope::meet(NodeId node, Box box) {
+  for (const Context* c = context_.get(); c->parent && c->highest >= node; c = c->parent.get()) {
+    const Literal& literal = c->literal;
+    if (literal.node != node) continue;
+    double& end = literal.at_least ? box.lo[literal.element] : box.hi[literal.element];
+    end = literal.at_least ? std::max(end, literal.threshold) : std::min(end, literal.threshold);
+  }
+  for (std::size_t i = 0; is_whole(*problem_, node) && i < box.lo.size(); ++i) {
+    box.lo[i] = std::ceil(box.lo[i]);
+    box.hi[i] = std::floor(box.hi[i]);
+  }
+  if (const Box* old = boxes_[node].get(); old != nullptr) {
+    bool same = true;
+    for (std::size_t i = 0; i < box.lo.size(); ++i) {
+      box.lo[i] = std::max(box.lo[i], old->lo[i]);
+      box.hi[i] = std::min(box.hi[i], old->hi[i]);
+      same &= (box.lo[i] == old->lo[i]) & (box.hi[i] == old->hi[i]);
+    }
+    if (same) return;  // it stays shared with the parent's, and so do the linear bounds over it; what it contradicts is known
+  }
+  for (std::size_t i = 0; i < box.lo.size(); ++i) contradiction_ |= box.lo[i] > box.hi[i];
+  boxes_[node] = std::make_shared<Box>(std::move(box));
+}
+
+// Rule meet. S1: one context. Both scopes' boxes then hold on the same points, and so does their intersection, and all cuts of both.
+Outcome<Done> Scope::meet(const Scope& other) {
+  if (const auto standard = check_environment(); !standard) return standard.rejection();
+  if (other.context_ != context_) return reject("meet.S1", "scope", "the same context", "another one");
+  for (NodeId node = 0; node < boxes_.size(); ++node) {
+    if (boxes_[node] && other.boxes_[node] && boxes_[node] != other.boxes_[node]) meet(node, *other.boxes_[node]);
+  }
+  const auto own = std::ranges::mismatch(cuts(), other.cuts()).in2;
+  append({own, other.cuts().end()});
+  return Done{};
+}
+
+// A fact is what it was, wherever it lies. What is copied stays alive beside its copy, so that no other fact comes to have its address. Linear
+// bounds are used where they were derived on the very boxes of the scope, and so get the copies of these.
+void Scope::separate(Copies& copies) {
+  const auto separate = [&]<class Fact>(const auto& self, std::shared_ptr<const Fact>& fact) -> void {
+    if (fact == nullptr) return;
+    auto& copy = copies[fact];
+    if (copy == nullptr) {
+      const auto own = std::make_shared<Fact>(*fact);
+      if constexpr (std::is_same_v<Fact, LinearBounds>)
+        for (auto& box : own->operands) self(self, box);
+      copy = own;
+    }
+    fact = std::static_pointer_cast<const Fact>(copy);
+  };
+  for (auto& box : boxes_) separate(separate, box);
+  for (auto& rounding : rounding_) separate(separate, rounding);
+  for (auto& lines : linear_bounds_) separate(separate, lines);
+}
+
+void Scope::forget_linear_bounds(const Scope& but) {
+  for (std::size_t i = 0; i < linear_bounds_.size(); ++i)
+    if (linear_bounds_[i] != but.linear_bounds_[i]) linear_bounds_[i] = nullptr;
+}
+
+void Scope::append(std::span<const std::shared_ptr<const Cut>> more) {
+  if (more.empty()) return;
+  Cuts all = cuts();
+  all.insert(all.end(), more.begin(), more.end());
+  cuts_ = std::make_shared<const Cuts>(std::move(all));
+}
+
+// Rule hull. S1 to S3: as in join, under this very context. Each of its points lies in one of the halves, where every value lies in that half's
+// box, and so in the hull of both, and one of two bounds of the same sum holds; a half that contradicts itself has no point.
+Outcome<Done> Scope::hull(const Scope& at_most, const Scope& at_least) {
+  if (const auto standard = check_environment(); !standard) return standard.rejection();
+  if (auto halves = check_halves("hull", context_.get(), *at_most.context_, *at_least.context_); !halves) return halves;
+  contradiction_ = contradiction_ || (at_most.contradiction_ && at_least.contradiction_);
+  const Scope& a = at_most.contradiction_ ? at_least : at_most;
+  const Scope& b = at_least.contradiction_ ? at_most : at_least;
+  for (NodeId node = 0; node < boxes_.size() && !contradiction_; ++node) {
+    if (!a.boxes_[node] || !b.boxes_[node] || a.boxes_[node] == boxes_[node] || b.boxes_[node] == boxes_[node]) continue;
+    Box box = *a.boxes_[node];
+    if (auto spent = spend(static_cast<double>(box.lo.size())); !spent) return spent;
+    for (std::size_t i = 0; i < box.lo.size(); ++i) {
+      box.lo[i] = std::min(box.lo[i], b.boxes_[node]->lo[i]);
+      box.hi[i] = std::max(box.hi[i], b.boxes_[node]->hi[i]);
+    }
+    meet(node, std::move(box));
+  }
+  Cuts both;
+  for (std::size_t k = cuts().size(); k < std::min(a.cuts().size(), b.cuts().size()) && !contradiction_; ++k) {
+    const Cut &left = *a.cuts()[k], &right = *b.cuts()[k];
+    if (auto spent = spend(static_cast<double>(left.terms.size())); !spent) return spent;
+    if (left.terms != right.terms) break;
+    both.push_back(left.bound <= right.bound ? a.cuts()[k] : b.cuts()[k]);
+  }
+  append(both);
+  return Done{};
+}
+
+// Rule cut. S1: each term's node exists and is no constant, and its element exists. S2: coefficients are finite. S3: the sum has a finite lower
+// bound: what back-substitution derives, rounded down.
+Outcome<Done> Scope::cut(std::vector<Cut::Term> terms, const Hints& hints) try {
+  const StopScope watch(stop_);
+  if (const auto standard = check_environment(); !standard) return standard.rejection();
+  const Graph& graph = problem_->graph();
+  Targets targets{0, 1, {}};
+  double work = 0;
+  for (const Cut::Term& term : terms) {
+    if (!(term.node < graph.nodes.size()) || problem_->is_constant(term.node) || !(term.element < graph.size(term.node)))
+      return reject("cut.S1", at(graph, term.node, term.element), "an element of a non-constant node", "none such");
+    if (!std::isfinite(term.coefficient))
+      return reject("cut.S2", at(graph, term.node, term.element), "a finite coefficient", exact(term.coefficient));
+    if (!contradiction_ && !boxes_[term.node]) return not_boxed("back_substitution.S1", term.node);
+    targets.entries.push_back({0, term.node, term.element, term.coefficient, 0.0});
+    targets.start = std::max(targets.start, term.node);
+    work +=
+        problem_->options().exact ? static_cast<double>(graph.size(term.node)) : 1;  // integers: each term goes through the node's block
+  }
+  if (contradiction_) return Done{};
+  if (auto spent = spend(work); !spent) return spent;
+  const auto bounds = back_substitute(targets, hints);
+  if (!bounds) return bounds.rejection();
+  const float bound = float_down(bounds.value()[0].lower);
+  if (!std::isfinite(bound)) return reject("cut.S3", "cut " + std::to_string(cuts().size()), "a finite lower bound", exact(bound));
+  const auto derived = std::make_shared<const Cut>(Cut{std::move(terms), bound});
+  append({&derived, 1});
+  return Done{};
+} catch (const Stopped&) {
+  return stopped("cut " + std::to_string(cuts().size()));
+}
+
+// Rule propagate_box. S1: the node exists. S2: every operand has a box. S3: the op's result is defined on them. S4: in a floating semantics,
+// every execution's result is finite; it is within the node's rounding of the image.
+Outcome<Done> Scope::propagate_box(NodeId node) try {
+  const StopScope watch(stop_);
+  if (const auto standard = check_environment(); !standard) return standard.rejection();
+  const Graph& graph = problem_->graph();
+  if (!(node < graph.nodes.size())) return reject("propagate_box.S1", at(graph, node, 0), "a node of the graph", "none such");
+  if (contradiction_ || problem_->is_constant(node) || graph.node(node).op == Op::input) return Done{};
+  const AffineForm* form = problem_->affine(node);
+  const double work = problem_->row_work(node) - (node > 0 ? problem_->row_work(node - 1) : 0);
+  if (auto spent = spend(form != nullptr ? work : kIntervalWork * work); !spent) return spent;
+  if (form != nullptr) {
+    const std::optional<NodeId> inner = problem_->network_->folded_into(node);
+    if (auto done = inner ? propagate_box(*inner) : Done{}; !done || contradiction_) return done;
+    for (const AffineForm::Part& part : form->parts) {
+      if (!boxes_[part.operand]) return not_boxed("propagate_box.S2", part.operand);
+    }
+    std::shared_ptr<const Sizes> sizes = inner ? error_bounds_[*inner]->sizes : nullptr;  // the maps are the same
+    if (auto found = find_rounding(node, nullptr, &sizes); !found) return found;
+    std::vector<double> rounding = step_rounding(node);
+    if (!error_bounds_[node] || error_bounds_[node]->rounding != rounding) {
+      const auto x = operand_magnitudes(form->parts, boxes_);
+      if (!sizes) sizes = std::make_shared<Sizes>(affine_sizes(*form, x));
+      own_error_bounds_.resize(error_bounds_.size());
+      own_error_bounds_[node] = std::make_shared<ErrorBound>(affine_error_bound(*form, x, std::move(sizes), std::move(rounding)));
+      error_bounds_[node] = own_error_bounds_[node].get();
+    }
+    const bool is_sum = is_float(graph.node(node).dtype);
+    meet(node, inner ? shifted_box(node, *inner) : is_sum ? affine_box(*form, boxes_, *error_bounds_[node]) : copied_box(*form, boxes_));
+    return Done{};
+  }
+  std::vector<Array<Interval>> operands;
+  for (const NodeId operand : graph.node(node).operands) {
+    if (!boxes_[operand]) return not_boxed("propagate_box.S2", operand);
+    operands.push_back(problem_->network_->values_at(operand, boxes_));
+  }
+  const auto result = denote<Interval>(graph.node(node), pointers_to(operands));
+  if (!result) return result.rejection();
+  for (std::size_t i = 0; i < result.value().values.size(); ++i) {
+    if (result.value().values[i].is_undefined())
+      return reject("propagate_box.S3", at(graph, node, i),
+                    "operands inside the domain of " + std::string(op_row(graph.node(node).op).name), "a box that reaches outside");
+  }
+  if (auto found = find_rounding(node, &result.value(), nullptr); !found) return found;
+  Box box = box_of(result.value());
+  if (rounding_[node]) widen(box, *rounding_[node]);
+  meet(node, std::move(box));
+  return Done{};
+} catch (const Stopped&) {
+  return stopped(at(problem_->graph(), node, 0));
+}
+
+std::vector<std::uint32_t> Scope::selected(NodeId node, const Selection& selection) const {
+  std::vector<std::uint32_t> result;
+  if (!has_box(node)) return result;
+  const Box& box = *boxes_[node];
+  const bool kink_at_zero = problem_->kink_at_zero(node);
+  for (std::uint32_t i = 0; i < box.lo.size(); ++i) {
+    const bool unstable = kink_at_zero ? box.lo[i] < 0 && box.hi[i] > 0 : box.lo[i] < box.hi[i];
+    const bool take = selection.kind == Selection::Kind::all || (selection.kind == Selection::Kind::unstable && unstable) ||
+                      (selection.kind == Selection::Kind::mask && i < selection.mask.size() && selection.mask[i]);
+    if (take) result.push_back(i);
+  }
+  return result;
+}
+
+// Rule tighten. S1: the node exists and is no constant. S2: the mask and the claims have one entry per element they speak of.
+// S3: each claimed bound is implied by the derived one.
+Outcome<Done> Scope::tighten(NodeId node, const Selection& selection, const Hints& hints, const Claims* claims, bool round_to_float) try {
+  const StopScope watch(stop_);
+  if (const auto standard = check_environment(); !standard) return standard.rejection();
+  const Graph& graph = problem_->graph();
+  if (!(node < graph.nodes.size()) || problem_->is_constant(node))
+    return reject("tighten.S1", at(graph, node, 0), "a non-constant node of the graph", "none such");
+  if (contradiction_) return Done{};
+  if (!boxes_[node]) return not_boxed("back_substitution.S1", node);
+  if (selection.kind == Selection::Kind::mask && selection.mask.size() != graph.size(node)) {
+    return reject("tighten.S2", at(graph, node, 0), std::to_string(graph.size(node)) + " mask entries",
+                  std::to_string(selection.mask.size()));
+  }
+  const std::vector<std::uint32_t> elements = selected(node, selection);
+  if (claims != nullptr && (claims->lo.size() != elements.size() || claims->hi.size() != elements.size())) {
+    return reject("tighten.S2", at(graph, node, 0), std::to_string(elements.size()) + " claims", std::to_string(claims->lo.size()));
+  }
+  if (elements.empty()) return Done{};
+  Targets targets{node, 0, {}, problem_->together(node) > 1};
+  targets.entries.reserve(2 * elements.size());
+  std::vector<std::size_t> first_row(graph.size(node));
+  for (const std::uint32_t element : problem_->ordered(node, elements)) {
+    first_row[element] = targets.rows;
+    for (const double sign : {1.0, -1.0}) targets.entries.push_back({targets.rows++, node, element, sign, 0.0});
+  }
+  LinesByNode derived;
+  const auto bounds = back_substitute(targets, hints, nullptr, &derived);
+  if (!bounds) return bounds.rejection();
+  for (NodeId i = 0; i <= node; ++i) {
+    if (derived[i] && *derived[i] && proposed(hints.lower, i).empty() && proposed(hints.upper, i).empty()) linear_bounds_[i] = *derived[i];
+  }
+  Box box = *boxes_[node];
+  std::uint64_t budget = problem_->options().exact_budget;
+  // The box already derived may imply a claim as well.
+  const auto implied = [&](std::size_t row, double known, double claim) {
+    const Bound& b = bounds.value()[row];
+    return std::max(b.lower, known) >= claim || settled(targets, row, hints, b, claim, budget) >= claim;
+  };
+  for (std::size_t k = 0; k < elements.size(); ++k) {
+    const std::size_t row = first_row[elements[k]];
+    double lo = bounds.value()[row].lower, hi = -bounds.value()[row + 1].lower;
+    if (claims != nullptr) {
+      if (!implied(row, box.lo[elements[k]], claims->lo[k]))
+        return reject("tighten.S3", at(graph, node, elements[k]), "lower bound >= " + exact(claims->lo[k]), exact(lo));
+      if (!implied(row + 1, -box.hi[elements[k]], -claims->hi[k]))
+        return reject("tighten.S3", at(graph, node, elements[k]), "upper bound <= " + exact(claims->hi[k]), exact(hi));
+      lo = claims->lo[k];
+      hi = claims->hi[k];
+    } else if (round_to_float) {
+      lo = float_down(lo);
+      hi = float_up(hi);
+    }
+    box.lo[elements[k]] = lo;
+    box.hi[elements[k]] = hi;
+  }
+  meet(node, std::move(box));
+  return Done{};
+} catch (const Stopped&) {
+  return stopped(at(problem_->graph(), node, 0));
+}
+
+}  // namespace assay::kernel

@@ -1,0 +1,23 @@
+// The words of a theorem: what is shown, the statement, the assumptions.
+
+#include "kernel/logic/theorem_text.h"
+#include "semantics/statement/statement_text.h"
+
+namespace assay::kernel {
+
+std::string theorem_text(const Theorem& theorem, bool full) {
+  std::string text = "theorem: ";
+  if (theorem.kind() == Theorem::Kind::satisfiable)
+    text += "sat: case " + std::to_string(theorem.witness().case_index) + " holds at the witness\n";
+  else if (theorem.vacuous())
+    text += "unsat (vacuous): no case has a point, because the input box is empty\n";
+  else
+    text += "unsat: no point of any case's input box satisfies its rows\n";
+  text += statement_text(theorem.problem()->statement(), theorem.problem()->digest(), full);
+  for (const std::string& assumption : theorem.assumptions()) text += "assumption: " + assumption + "\n";
+  return text;
+}
+
+std::string Theorem::to_text() const { return theorem_text(*this, false); }
+
+}  // namespace assay::kernel

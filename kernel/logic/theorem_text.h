@@ -1,0 +1,13 @@
+// Theorems as text: shortened, which Theorem::to_text() is, or in full.
+#pragma once
+
+#include <string>
+
+#include "kernel/logic/api.h"
+
+namespace assay::kernel {
+
+// What is shown, the statement (semantics/statement/statement_text.h), the assumptions.
+[[nodiscard]] std::string theorem_text(const Theorem& theorem, bool full);
+
+}  // namespace assay::kernel

@@ -1,0 +1,299 @@
+// The steps of a formula, bounded one after the other. On the whole box, for real numbers a, b, h and weights pi_j >= 0 with sum 1:
+//
+//   a v              >= a below(v) for a >= 0, a above(v) for a < 0
+//   v w              >= a v + b w + t     any a, b; t the least of v w - a v - b w over the corners of the two ranges
+//   f(v)             >= a v + t           any a; t from v's range, as in unary_line
+//   log sum exp(v_j) >= sum pi_j v_j - sum pi_j log pi_j          any pi
+//   log sum exp(v_j) <= sum (a_j v_j + t_j) - h - 1               any a_j, h; t_j the greatest of exp(v + h) - a_j v over the ends of v_j's range
+//   v                >= the range's lower end
+//
+// and dually above. The range of a step is that of its operands' ranges (interval arithmetic); of a sum, also that of its forms.
+// Reason: v w - a v - b w is linear in each variable, so its extrema over a box are at the corners (McCormick's argument). The weights'
+// bound is the concavity of log (Jensen): log sum pi_j (exp(v_j) / pi_j). The upper one is log s <= s - 1 at s = sum exp(v_j + h), with
+// chords of a convex function. A sum of inequalities holds, and a form may take its number's place on the side that the factor's sign asks for.
+// Slopes, weights, a_j, h and the mix of McCormick's planes are given (choices.h). What is no nearer at the box's centre than the
+// range's end gives way to that.
+// Rounding: coefficients are real numbers in intervals, which contain what every operation on them gives; a factor that has no sign
+// multiplies the number's range instead of a form.
+// Source: McCormick 1976, composition of relaxations; Wei et al. 2023, "Convex bounds on the softmax function with applications to
+// robustness verification", for the two bounds of log-sum-exp.
+
+#include "kernel/relax/bounded.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "semantics/interrupt.h"
+
+namespace assay::kernel {
+namespace {
+
+using Kind = Steps::Kind;
+
+// The range without what lies outside of [lo, hi]; an end that is NaN says nothing.
+Interval narrowed(const Interval& range, double lo, double hi) {
+  return {lo > range.lo() ? lo : range.lo(), hi < range.hi() ? hi : range.hi()};
+}
+
+bool is_finite(const Interval& range) { return std::isfinite(range.lo()) && std::isfinite(range.hi()); }
+
+// The op of one operand that the step is.
+Node op_of(const Steps& steps, const Steps::Step& step) {
+  Node f;
+  f.operands = {0};
+  f.op = step.kind == Kind::exp ? Op::exp : step.kind == Kind::log ? Op::log : step.kind == Kind::abs ? Op::abs : Op::floor;
+  if (step.kind == Kind::negative_part) {
+    f.op = Op::clip;
+    f.attributes = ClipAttributes{-INFINITY, 0};
+  }
+  if (step.kind == Kind::power) {
+    const Rational& r = steps.exponents()[step.b];
+    f.op = r == Rational(2) ? Op::mul : r == Rational(1, 2) ? Op::sqrt : Op::pow;
+    if (f.op == Op::pow) f.attributes = PowAttributes{r};
+  }
+  return f;
+}
+
+// What a range alone says.
+Bounded within(const Interval& range) {
+  return {range, std::make_shared<const Form>(Form{Interval(range.lo()), {}}),
+          std::make_shared<const Form>(Form{Interval(range.hi()), {}})};
+}
+
+}  // namespace
+
+Interval range_over(const Form& form, std::span<const Interval> x) {
+  Interval range = form.constant;
+  for (const auto& [k, slope] : form.terms) range += slope * x[k];
+  return range;
+}
+
+double at_centre(const Form& form, std::span<const Interval> x) {
+  double value = form.constant.midpoint();
+  for (const auto& [k, slope] : form.terms) value += slope.midpoint() * x[k].midpoint();
+  return value;
+}
+
+BoundedSteps::BoundedSteps(const Steps& steps, const Choices& choices, std::vector<Interval> x, std::span<const Symbolic> results)
+    : steps_(steps),
+      choices_(choices),
+      x_(std::move(x)),
+      entries_(x_.size() + steps.steps().size()),
+      slopes_(x_.size()),
+      has_slope_(x_.size(), 0) {
+  std::size_t v = x_.size();
+  for (const Steps::Step& step : steps.steps()) {
+    Entry& entry = entries_[v++];
+    entry.has_mix = step.kind == Kind::product;
+    steps.each_operand(step, [&](std::uint32_t operand) {
+      ++entries_[operand].uses;
+      entry.has_mix = entry.has_mix || entries_[operand].has_mix;
+    });
+  }
+  for (const Symbolic& result : results) {
+    for (const auto& term : result.terms()) ++entries_[term.first].uses;
+  }
+}
+
+bool BoundedSteps::is_known(std::uint32_t v) const {
+  return entries_[v].value != nullptr && (!entries_[v].has_mix || entries_[v].mix == mix_);
+}
+
+// Depth first; an operand stands above its step on the stack until it is known.
+void BoundedSteps::require(std::uint32_t wanted) {
+  std::vector<std::uint32_t> open{wanted};
+  while (!open.empty()) {
+    const std::uint32_t v = open.back();
+    const std::size_t before = open.size();
+    if (!is_known(v) && v >= x_.size()) {
+      steps_.each_operand(steps_.steps()[v - x_.size()], [&](std::uint32_t operand) {
+        if (!is_known(operand)) open.push_back(operand);
+      });
+    }
+    if (open.size() > before) continue;
+    if (!is_known(v)) {
+      entries_[v].value = std::make_unique<const Bounded>(value_of(v));
+      entries_[v].mix = mix_;
+    }
+    open.pop_back();
+  }
+}
+
+// The value of a step that nothing else reads is not kept.
+void BoundedSteps::consume(std::uint32_t v) {
+  if (v >= x_.size() && entries_[v].uses == 1) entries_[v].value.reset();
+}
+
+Bounded BoundedSteps::value_of(std::uint32_t v) {
+  if (v < x_.size()) {
+    const auto form = std::make_shared<const Form>(Form{Interval(0.0), {{v, Interval(1.0)}}});
+    return {x_[v], form, form};
+  }
+  const Steps::Step& step = steps_.steps()[v - x_.size()];
+  Bounded y = step.kind == Kind::sum           ? sum(steps_.sums()[step.a])
+              : step.kind == Kind::product     ? product(at(step.a), at(step.b))
+              : step.kind == Kind::log_sum_exp ? log_sum_exp(steps_.lists()[step.a])
+              : step.kind == Kind::either      ? either(at(step.a), at(step.b))
+                                               : function(step, at(step.a), v == known_variable_ ? known_ : Interval::whole());
+  steps_.each_operand(step, [&](std::uint32_t operand) { consume(operand); });
+  return y;
+}
+
+Forms BoundedSteps::planes(const Symbolic& result, const Interval& known, const ChosenSides& mixes) {
+  mix_ += mixes.below == mixes_.below && mixes.above == mixes_.above ? 0 : 1;
+  mixes_ = mixes;
+  const bool is_step = result.terms().size() == 1 && result.terms()[0].second == Interval(1.0) && result.constant() == Interval(0.0);
+  known_variable_ = is_step ? result.terms()[0].first : UINT32_MAX;
+  known_ = known;
+  for (const auto& term : result.terms()) require(term.first);
+  Forms planes = is_step ? Forms{at(known_variable_).below, at(known_variable_).above} : forms(result);
+  for (const auto& term : result.terms()) consume(term.first);
+  return planes;
+}
+
+Forms BoundedSteps::forms(const Symbolic& sum) {
+  poll(100 * sum.terms().size());
+  const auto side = [&](bool lower) {
+    constant_ = sum.constant();
+    for (const auto& [v, coefficient] : sum.terms()) add(coefficient, at(v), lower);
+    return take();
+  };
+  const bool is_affine = std::ranges::all_of(sum.terms(), [&](const auto& term) { return at(term.first).below == at(term.first).above; });
+  auto below = side(true);
+  return {below, is_affine ? below : side(false)};
+}
+
+Bounded BoundedSteps::sum(const Symbolic& form) {
+  const auto [below, above] = forms(form);
+  if (below == above) return {range_over(*below, x_), below, above};
+  Interval range = form.constant();
+  for (const auto& [v, coefficient] : form.terms()) range += coefficient * at(v).range;
+  return {narrowed(range, range_over(*below, x_).lo(), range_over(*above, x_).hi()), below, above};
+}
+
+// Any mix gives a plane, mixes of 0 to 1 those between McCormick's two.
+Bounded BoundedSteps::product(const Bounded& v, const Bounded& w) {
+  poll(500);
+  const Interval range = v.range * w.range;
+  if (!is_finite(v.range) || !is_finite(w.range)) return within(range);
+  const double x[2] = {v.range.lo(), v.range.hi()}, y[2] = {w.range.lo(), w.range.hi()};
+  const Interval corners[4] = {Interval(x[0]) * Interval(y[0]), Interval(x[0]) * Interval(y[1]), Interval(x[1]) * Interval(y[0]),
+                               Interval(x[1]) * Interval(y[1])};
+  const auto plane = [&](bool lower) {
+    const double m = lower ? mixes_.below : mixes_.above;
+    const Interval a(lower ? m * y[0] + (1 - m) * y[1] : m * y[1] + (1 - m) * y[0]), b(m * x[0] + (1 - m) * x[1]);
+    const Interval at_x[2] = {a * Interval(x[0]), a * Interval(x[1])}, at_y[2] = {b * Interval(y[0]), b * Interval(y[1])};
+    double t = lower ? INFINITY : -INFINITY;
+    for (std::size_t k = 0; k < 4; ++k) {
+      const Interval rest = corners[k] - at_x[k / 2] - at_y[k % 2];
+      if (!is_finite(rest)) return lower ? within(range).below : within(range).above;
+      t = lower ? std::fmin(t, rest.lo()) : std::fmax(t, rest.hi());
+    }
+    constant_ = Interval(t);
+    add(a, v, lower);
+    add(b, w, lower);
+    return take();
+  };
+  return {range, plane(true), plane(false)};
+}
+
+// An exponential of which something is known tells about its operand: v = log(exp(v)).
+Bounded BoundedSteps::function(const Steps::Step& step, Bounded v, const Interval& known) {
+  if (step.kind == Kind::exp) v.range = narrowed(v.range, log(Interval(known.lo())).lo(), log(Interval(known.hi())).hi());
+  const Node op = op_of(steps_, step);
+  const UnaryFunction f(op);
+  const Interval range = f.on(Dual<Interval>(v.range)).value();
+  const auto pieces = is_finite(v.range) ? f.pieces(v.range.lo(), v.range.hi()) : std::vector<Piece>{};
+  const auto side = [&](bool lower) {
+    const ChosenLine line = choices_.line_of_step(f, pieces, lower);
+    constant_ = Interval(unary_intercept(f, pieces, lower, line));
+    add(Interval(line.slope), v, lower);
+    return nearer(take(), range, lower);
+  };
+  return {range, side(true), side(false)};
+}
+
+// The exponentials are less a common m, a real number, which cancels: exp(v + h) = exp(m + h) exp(v - m).
+Bounded BoundedSteps::log_sum_exp(std::span<const std::uint32_t> list) {
+  poll(5000 * list.size());
+  std::vector<Interval> ranges, at_lo, at_hi;
+  for (const std::uint32_t v : list) ranges.push_back(at(v).range);
+  ExponentialWeights chosen = choices_.weights(ranges);
+  chosen.weights.resize(list.size());
+  chosen.common = std::isfinite(chosen.common) ? chosen.common : 0;
+  const Interval common(chosen.common);
+  Interval low, high, total;
+  for (const Interval& range : ranges) {
+    low += at_lo.emplace_back(exp(Interval(range.lo()) - common));
+    high += at_hi.emplace_back(exp(Interval(range.hi()) - common));
+  }
+  for (const double weight : chosen.weights) total += Interval(weight > 0 ? weight : 0);
+  const double least = (common + log(Interval(low.lo()))).lo(), most = (common + log(Interval(high.hi()))).hi();
+  Bounded y{narrowed(Interval::whole(), least, most), {}, {}};
+  if (!(total.lo() > 0)) return within(y.range);  // ranges without a number in them have no weights
+
+  constant_ = Interval(0.0);
+  for (std::size_t j = 0; j < list.size(); ++j) {
+    if (!(chosen.weights[j] > 0)) continue;
+    const Interval weight = Interval(chosen.weights[j]) / total;
+    constant_ -= weight * log(weight);
+    add(weight, at(list[j]), true);
+  }
+  y.below = nearer(take(), y.range, true);
+
+  const Interval h(choices_.shift(chosen.common, low, high)), scale = exp(common + h);
+  constant_ = -h - Interval(1.0);
+  for (std::size_t j = 0; j < list.size(); ++j) {
+    const Interval lo(ranges[j].lo()), hi(ranges[j].hi()), from = scale * at_lo[j], to = scale * at_hi[j];
+    const Interval slope(choices_.chord(lo, from, hi, to));
+    constant_ += max(from - slope * lo, to - slope * hi);
+    add(slope, at(list[j]), false);
+  }
+  y.above = nearer(take(), y.range, false);
+  return y;
+}
+
+Bounded BoundedSteps::either(const Bounded& v, const Bounded& w) const {
+  const bool below = at_centre(*w.below, x_) > at_centre(*v.below, x_), above = at_centre(*w.above, x_) < at_centre(*v.above, x_);
+  return {narrowed(v.range, w.range.lo(), w.range.hi()), below ? w.below : v.below, above ? w.above : v.above};
+}
+
+// Adds factor v, bounded from below (above).
+void BoundedSteps::add(const Interval& factor, const Bounded& v, bool lower) {
+  if (!(factor.lo() >= 0 || factor.hi() <= 0)) {
+    constant_ += factor * v.range;
+    return;
+  }
+  const Form& form = (factor.lo() >= 0) == lower ? *v.below : *v.above;
+  const bool is_one = factor == Interval(1.0);
+  constant_ += is_one ? form.constant : factor * form.constant;
+  for (const auto& [k, slope] : form.terms) {
+    if (!has_slope_[k]) {
+      has_slope_[k] = 1;
+      variables_.push_back(k);
+    }
+    slopes_[k] += is_one ? slope : factor * slope;
+  }
+}
+
+// What was added.
+std::shared_ptr<const Form> BoundedSteps::take() {
+  if (!std::ranges::is_sorted(variables_)) std::ranges::sort(variables_);
+  Form form{constant_, {}};
+  form.terms.reserve(variables_.size());
+  for (const std::uint32_t k : variables_) {
+    form.terms.emplace_back(k, std::exchange(slopes_[k], Interval()));
+    has_slope_[k] = 0;
+  }
+  variables_.clear();
+  return std::make_shared<const Form>(std::move(form));
+}
+
+// The form, or the range's end where that says more.
+std::shared_ptr<const Form> BoundedSteps::nearer(const std::shared_ptr<const Form>& form, const Interval& range, bool lower) const {
+  const double centre = at_centre(*form, x_);
+  if (lower ? centre > range.lo() : centre < range.hi()) return form;
+  return lower ? within(range).below : within(range).above;
+}
+
+}  // namespace assay::kernel

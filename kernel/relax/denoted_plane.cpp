@@ -1,0 +1,147 @@
+// Rule denoted_plane: linear functions below and above an op, from its denotation.
+//
+// Run on Symbolic variables, the denotation gives each result element as an affine form in the operands' elements and the steps of a
+// formula (semantics/numbers/steps.h), which are bounded one by one on the operands' boxes (bounded.h). No op has a rule of its own here.
+// Reason: the formula is the op's meaning; the arithmetic's inequalities are those of bounded.cpp.
+// Choices: of an element the mixes of McCormick's planes below and above every product in its formula; of a step what bounded.cpp names.
+// A plane takes the place of the node's own box only where it is nearer at the box's centre, but for mul, or if the choice insists.
+// Rounding: slopes are rounded to doubles; what that changes over the box goes into the intercept.
+// Floats only: between integers a quotient rounds.
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernel/relax/bounded.h"
+#include "kernel/relax/choices.h"
+#include "kernel/relax/relaxation.h"
+#include "semantics/interrupt.h"
+#include "semantics/ops/denote.h"
+
+namespace assay::kernel {
+namespace {
+
+// About how many terms and products the formulas of all result elements have.
+std::size_t terms_of(const Graph& graph, const Node& node) {
+  const Shape& x = graph.node(node.operands[0]).shape;
+  const Attributes& attributes = node.attributes;
+  const std::size_t size = element_count(node.shape);
+  std::vector<std::int64_t> axes;  // that a result element joins
+  if (std::holds_alternative<WindowAttributes>(attributes)) return size * graph.size(node.operands[1]);
+  if (node.op == Op::matmul) axes = {static_cast<std::int64_t>(x.size()) - 1};
+  if (const auto* gemm = std::get_if<GemmAttributes>(&attributes)) axes = {gemm->transpose_a ? 0 : 1};
+  if (const auto* softmax = std::get_if<SoftmaxAttributes>(&attributes)) axes = {softmax->axis};
+  if (const auto* masked = std::get_if<MaskedSoftmaxAttributes>(&attributes)) axes = {masked->axis};
+  if (const auto* running = std::get_if<CumulativeAttributes>(&attributes)) axes = {running->axis};
+  if (const auto* normalise = std::get_if<NormaliseAttributes>(&attributes)) axes = normalise->axes;
+  if (node.op == Op::reduce_prod) axes = std::get<ReduceAttributes>(attributes).axes;
+  std::size_t joined = 1;
+  for (const std::int64_t axis : axes) joined *= static_cast<std::size_t>(x[static_cast<std::size_t>(axis)]);
+  return (node.op == Op::reduce_prod ? element_count(x) : size) * joined;
+}
+
+// The variables of an op: the elements of its operands, each operand once.
+struct Variables {
+  std::vector<NodeId> operands;
+  std::vector<std::uint32_t> first;  // of each operand, and their number
+  std::vector<Interval> x;
+  std::vector<double> middles;
+
+  Variables(const Node& node, std::span<const Box* const> boxes) {
+    for (std::size_t i = 0; i < boxes.size(); ++i) {
+      if (std::ranges::find(operands, node.operands[i]) != operands.end()) continue;
+      operands.push_back(node.operands[i]);
+      first.push_back(static_cast<std::uint32_t>(x.size()));
+      for (std::size_t k = 0; k < boxes[i]->lo.size(); ++k) {
+        x.emplace_back(boxes[i]->lo[k], boxes[i]->hi[k]);
+        middles.push_back(x.back().midpoint());
+      }
+    }
+    first.push_back(static_cast<std::uint32_t>(x.size()));
+  }
+};
+
+// Points are numbers, so that masks are decided and exponents known.
+Outcome<Array<Symbolic>> formula_of(const Graph& graph, const Node& node, const Variables& variables, Steps& steps) {
+  std::vector<Array<Symbolic>> arrays;
+  for (const NodeId operand : node.operands) {
+    const auto which = static_cast<std::size_t>(std::ranges::find(variables.operands, operand) - variables.operands.begin());
+    arrays.push_back({graph.node(operand).shape, {}});
+    for (std::size_t v = variables.first[which]; v < variables.first[which + 1]; ++v)
+      arrays.back().values.push_back(variables.x[v].is_point() ? Symbolic(variables.x[v]) : steps.variable(v));
+  }
+  return denote<Symbolic>(node, pointers_to(arrays));
+}
+
+struct Plane {
+  double t = 0;
+  std::vector<std::pair<std::uint32_t, double>> slopes;
+};
+
+// a x = slope x + (a - slope) x, and what the last term can be goes into t. Without slopes: the box's end.
+Plane settled(const Form& form, std::span<const Interval> x, bool lower, double end, bool insists) {
+  poll(50 * form.terms.size());
+  Plane plane;
+  Interval rest = form.constant;
+  double centre = 0;
+  for (const auto& [k, a] : form.terms) {
+    const double slope = a.midpoint();
+    rest += (a - Interval(slope)) * x[k];
+    if (slope == 0) continue;
+    if (!std::isfinite(slope) || !std::isfinite(x[k].lo()) || !std::isfinite(x[k].hi())) return {end, {}};
+    plane.slopes.emplace_back(k, slope);
+    centre += slope * x[k].midpoint();
+  }
+  plane.t = lower ? rest.lo() : rest.hi();
+  if (!std::isfinite(plane.t) || !((insists && !plane.slopes.empty()) || (lower ? centre + plane.t > end : centre + plane.t < end)))
+    return {end, {}};
+  return plane;
+}
+
+// Appends the terms of one result element: the variables of either plane.
+void append_terms(const Variables& variables, const Plane& below, const Plane& above, Relaxation& result) {
+  auto lower = below.slopes.begin(), upper = above.slopes.begin();
+  for (std::size_t p = 0; p < result.parts.size(); ++p) {
+    Relaxation::Part& part = result.parts[p];
+    const std::uint32_t first = variables.first[p], last = variables.first[p + 1];
+    while (true) {
+      const std::uint32_t of_lower = lower != below.slopes.end() ? lower->first : last;
+      const std::uint32_t v = std::min(of_lower, upper != above.slopes.end() ? upper->first : last);
+      if (v >= last) break;
+      part.index.push_back(v - first);
+      part.lower.push_back(v == of_lower ? (lower++)->second : 0.0);
+      part.upper.push_back(upper != above.slopes.end() && upper->first == v ? (upper++)->second : 0.0);
+    }
+    part.start.push_back(static_cast<std::uint32_t>(part.index.size()));
+  }
+}
+
+}  // namespace
+
+std::optional<Relaxation> denoted_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes, const Box& result_box,
+                                        const Choices& choices) {
+  if (!is_float(node.dtype) || element_count(node.shape) == 0 || terms_of(graph, node) > kMostTerms) return std::nullopt;
+  const Variables variables(node, boxes);
+  Steps steps(variables.middles);
+  const auto formula = formula_of(graph, node, variables, steps);
+  if (!formula) return std::nullopt;
+  const std::vector<Symbolic>& y = formula.value().values;
+  BoundedSteps bounded(steps, choices, variables.x, y);
+  Relaxation result{{}, result_box.lo, result_box.hi};
+  for (const NodeId operand : variables.operands) result.parts.push_back({operand, {}, {}, {}, {0}});
+  for (std::size_t j = 0; j < y.size(); ++j) {
+    Plane planes[2];
+    if (y[j].is_linear()) {
+      const auto forms = bounded.planes(y[j], Interval(result_box.lo[j], result_box.hi[j]), choices.mixes(j));
+      for (const bool lower : {true, false}) {
+        double& end = (lower ? result.lower_intercept : result.upper_intercept)[j];
+        planes[lower ? 0 : 1] =
+            settled(lower ? *forms.first : *forms.second, variables.x, lower, end, node.op == Op::mul || choices.insists(lower));
+        end = planes[lower ? 0 : 1].t;
+      }
+    }
+    append_terms(variables, planes[0], planes[1], result);
+  }
+  return result;
+}
+
+}  // namespace assay::kernel

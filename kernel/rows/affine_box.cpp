@@ -1,0 +1,72 @@
+// The box of an affine node: midpoints and radii through each map.
+//
+// Rounding. half: the difference of two doubles is off by at most its own u, which kOut covers; width likewise, for two sums.
+// What the sums of products lose is in the error bound (rows.h). The ends c -+ w are off by at most u |c -+ w|, and one step
+// of 2 u |c -+ w| covers that down to the subnormals, where sums are exact.
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernel/logic/scope_parts.h"
+#include "kernel/rows/lanes.h"
+#include "semantics/numbers/directed.h"
+
+namespace assay::kernel {
+namespace {
+
+constexpr double kOut = 1 + 0x1p-50;  // more than two roundings of non-negative numbers
+constexpr double kStep = 0x1p-52;     // 2 u
+
+ASSAY_TARGETS void middle(std::size_t n, const double* lo, const double* hi, double* mid, double* half) {
+  for (std::size_t j = 0; j < n; ++j) {
+    const double m = lo[j] / 2 + hi[j] / 2, up = hi[j] - m, down = m - lo[j];
+    mid[j] = m;
+    half[j] = (up > down ? up : down) * kOut;
+  }
+}
+
+// From centers (in lo) and radii (in hi) to ends; what is not finite becomes the whole line.
+ASSAY_TARGETS void ends(std::size_t n, const double* error, double absolute, double* lo, double* hi) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const double c = lo[i], width = (hi[i] + (error[i] + absolute)) * kOut;
+    const bool finite = (std::fabs(c) < INFINITY) & (width < INFINITY);
+    const double l = c - width, h = c + width;
+    lo[i] = finite ? l - std::fabs(l) * kStep : -INFINITY;
+    hi[i] = finite ? h + std::fabs(h) * kStep : INFINITY;
+  }
+}
+
+}  // namespace
+
+Box affine_box(const AffineForm& form, const Boxes& boxes, const ErrorBound& error_bound) {
+  const std::size_t size = form.bias.size();
+  Box box{form.bias, std::vector<double>(size, 0.0)};
+  thread_local std::vector<double> mid, half;
+  for (const AffineForm::Part& part : form.parts) {
+    const Box& x = *boxes[part.operand];
+    mid.resize(x.lo.size());
+    half.resize(x.lo.size());
+    middle(mid.size(), x.lo.data(), x.hi.data(), mid.data(), half.data());
+    part.map->apply(1, mid.data(), box.lo.data());
+    part.map->apply_magnitude(half.data(), box.hi.data());
+  }
+  ends(size, error_bound.per_element.data(), error_bound.absolute, box.lo.data(), box.hi.data());
+  return box;
+}
+
+// Each row is one entry of coefficient 1 and bias 0, or a bias alone (affine_form: of integers and truth values only layout ops are
+// affine), so that both ends are exact sums with 0.
+Box copied_box(const AffineForm& form, const Boxes& boxes) {
+  Box box{form.bias, form.bias};
+  for (std::size_t i = 0; i < form.bias_error.size(); ++i) {
+    box.lo[i] = sub_down(box.lo[i], form.bias_error[i]);
+    box.hi[i] = add_up(box.hi[i], form.bias_error[i]);
+  }
+  for (const AffineForm::Part& part : form.parts) {
+    part.map->apply(1, boxes[part.operand]->lo.data(), box.lo.data());
+    part.map->apply(1, boxes[part.operand]->hi.data(), box.hi.data());
+  }
+  return box;
+}
+
+}  // namespace assay::kernel

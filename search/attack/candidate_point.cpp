@@ -1,0 +1,200 @@
+// Candidate points: how coordinates are rounded, and what the kernel says to them.
+
+#include "search/attack/candidate_point.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "semantics/interrupt.h"
+#include "semantics/numbers/directed.h"
+
+namespace assay::search {
+
+CandidateBox::CandidateBox(const Network& network, std::size_t group) {
+  const kernel::Problem& problem = *network.problem();
+  box_ = &problem.group_box(group);
+  is_empty_ = problem.group_is_empty(group);
+  format_ = executions::stored_precision(problem.statement().semantics);
+  std::vector<bool> whole;
+  for (const NodeId id : problem.graph().inputs)
+    whole.resize(whole.size() + problem.graph().size(id), !is_float(problem.graph().node(id).dtype));
+  for (std::size_t i = 0; i < box_->lo.size(); ++i) {
+    // Floats are doubles, so the smallest float >= the smallest double >= lo is the smallest float >= lo.
+    const double lo = box_->lo[i].double_up(), hi = box_->hi[i].double_down();
+    const double float_lo = float_up(lo), float_hi = float_down(hi);
+    if (problem.floating() && !whole[i] && !is_empty_) {
+      kinds_.push_back(Kind::number);
+      lo_.push_back(executions::number_above(format_, lo));
+      hi_.push_back(executions::number_below(format_, hi));
+    } else if (whole[i] && lo <= hi) {  // the box ends in integers there, and so do these doubles
+      kinds_.push_back(Kind::integer);
+      lo_.push_back(lo);
+      hi_.push_back(hi);
+    } else if (float_lo <= float_hi && std::isfinite(float_lo) && std::isfinite(float_hi)) {
+      kinds_.push_back(Kind::float32);
+      lo_.push_back(float_lo);
+      hi_.push_back(float_hi);
+    } else if (lo <= hi) {
+      kinds_.push_back(Kind::float64);
+      lo_.push_back(lo);
+      hi_.push_back(hi);
+    } else {
+      kinds_.push_back(Kind::exact);  // no double inside: the decimal itself
+      lo_.push_back(box_->lo[i].double_down());
+      hi_.push_back(lo_.back());
+    }
+  }
+  for (const kernel::Ball& ball : problem.group_balls(group)) {
+    Middle middle{ball.of_squares, ball.bound};
+    for (std::size_t i = 0; i < ball.q.size(); ++i) {
+      const double weight = ball.q[i];
+      if (!(weight > 0)) continue;
+      middle.coordinates.push_back(network.input_offset(ball.node) + i);
+      middle.weights.push_back(weight);
+      middle.at.push_back(-ball.p[i] / (ball.of_squares ? 2 * weight : weight));
+      if (ball.of_squares) middle.most += weight * middle.at.back() * middle.at.back();
+    }
+    if (middle.most >= 0) balls_.push_back(std::move(middle));
+  }
+}
+
+// The k-th coordinate's distance from the middle after moving towards it: of squares along the line to the middle, of magnitudes to where the squared
+// distance from x and that much of the ball's sum are least together, which leaves few coordinates off the middle.
+double CandidateBox::Middle::shrunk(std::span<const double> x, double by, std::size_t k) const {
+  const double off = x[coordinates[k]] - at[k];
+  return of_squares ? off / (1 + by) : std::copysign(std::max(0.0, std::fabs(off) - by * weights[k]), off);
+}
+
+double CandidateBox::Middle::size(std::span<const double> x, double by) const {
+  double sum = 0;
+  for (std::size_t k = 0; k < coordinates.size(); ++k) {
+    const double off = shrunk(x, by, k);
+    sum += weights[k] * (of_squares ? off * off : std::fabs(off));
+  }
+  return sum;
+}
+
+void CandidateBox::project(std::span<double> x) const {
+  constexpr double kInside = 1 - 0x1p-16;  // snapping moves a point by less
+  constexpr int kHalvings = 24;
+  for (const Middle& ball : balls_) {
+    const double most = ball.most * kInside, size = ball.size(x, 0);
+    if (!(size > most)) continue;
+    double least = 0, by = ball.of_squares ? std::sqrt(size / most) - 1 : 1;
+    while (!ball.of_squares && ball.size(x, by) > most && by < 0x1p60) by *= 2;
+    for (int step = 0; !ball.of_squares && step < kHalvings; ++step) {
+      const double middle = least + (by - least) / 2;
+      (ball.size(x, middle) > most ? least : by) = middle;
+    }
+    for (std::size_t k = 0; k < ball.coordinates.size(); ++k)
+      x[ball.coordinates[k]] = snap(ball.coordinates[k], ball.at[k] + ball.shrunk(x, by, k));
+  }
+}
+
+double CandidateBox::snap(std::size_t i, double x) const {
+  if (kinds_[i] == Kind::number) {
+    const double below = executions::number_below(format_, x), above = executions::number_above(format_, x);
+    return std::clamp(x - below < above - x ? below : above, lo_[i], hi_[i]);
+  }
+  const double value = kinds_[i] == Kind::integer   ? std::nearbyint(x)
+                       : kinds_[i] == Kind::float32 ? static_cast<double>(static_cast<float>(x))
+                                                    : x;
+  return value > hi_[i] ? hi_[i] : value >= lo_[i] ? value : lo_[i];
+}
+
+std::vector<Rational> CandidateBox::exact(std::span<const double> snapped) const {
+  std::vector<Rational> point;
+  point.reserve(snapped.size());
+  for (std::size_t i = 0; i < snapped.size(); ++i) {
+    const std::optional<Rational> value = kinds_[i] == Kind::exact ? std::nullopt : Rational::from_double(snapped[i]);
+    point.push_back(value ? *value : box_->lo[i]);
+  }
+  return point;
+}
+
+std::optional<kernel::Theorem> check_witness(const Network& network, const kernel::Witness& witness, const Limit& limit) {
+  const std::function<bool()> question = limit.question();
+  const StopScope watch(question);
+  Outcome<kernel::Theorem> theorem = kernel::satisfiable(network.problem(), witness);
+  if (!theorem.ok() && theorem.rejection().code == "satisfiable.S4" && theorem.rejection().kind == Rejection::Kind::declined)
+    network.saw(witness, std::numeric_limits<double>::infinity());
+  if (!theorem.ok()) return std::nullopt;
+  return std::move(theorem).value();
+}
+
+double worst_slack(const std::vector<RowView>& rows, const double* outputs, const double* inputs) {
+  double worst = std::numeric_limits<double>::infinity();
+  for (const RowView& row : rows) {
+    const double value = slack(row, outputs, inputs) / row.scale;
+    if (!(value >= worst)) worst = std::isnan(value) ? -std::numeric_limits<double>::infinity() : value;
+  }
+  return worst;
+}
+
+std::optional<kernel::Theorem> try_point(const Network& network, const CandidateBox& box, std::size_t group, std::span<const double> x,
+                                         Workspace& workspace, double margin) {
+  if (box.is_empty()) return std::nullopt;
+  std::vector<double> snapped(x.size()), y(network.output_size());
+  for (std::size_t i = 0; i < x.size(); ++i) snapped[i] = box.snap(i, x[i]);
+  if (!network.evaluate(1, snapped.data(), workspace)) return std::nullopt;
+  network.outputs(1, workspace, y.data());
+  double best = -std::numeric_limits<double>::infinity();
+  kernel::Witness witness;
+  for (const std::uint32_t one : network.problem()->group_cases(group)) {
+    const double value = worst_slack(network.rows(one), y.data(), snapped.data());
+    if (!(value > best)) continue;
+    best = value;
+    witness.case_index = one;
+  }
+  const bool violates = best >= margin;
+  if (!violates && !network.problem()->floating()) return std::nullopt;
+  witness.inputs = box.exact(snapped);
+  if (!violates && std::isfinite(best)) network.saw(witness, best);
+  if (!violates) return std::nullopt;
+  return check_witness(network, witness, workspace.limit);
+}
+
+std::optional<kernel::Theorem> try_point(const Network& network, std::size_t group, std::span<const double> x) {
+  Workspace workspace;
+  return try_point(network, CandidateBox(network, group), group, x, workspace);
+}
+
+bool has_case_without_rows(const kernel::Problem& problem, std::size_t group) {
+  return std::ranges::any_of(problem.group_cases(group),
+                             [&](std::uint32_t one) { return problem.statement().property.cases[one].rows.empty(); });
+}
+
+static std::vector<double> middle_of(const kernel::InputBox& box) {
+  std::vector<double> middle;
+  for (std::size_t i = 0; i < box.lo.size(); ++i) middle.push_back((box.lo[i].double_down() + box.hi[i].double_up()) / 2);
+  return middle;
+}
+
+std::optional<kernel::Theorem> try_case_without_rows(const Network& network, std::size_t group, const Limit& limit) {
+  const kernel::Problem& problem = *network.problem();
+  const CandidateBox box(network, group);
+  if (box.is_empty()) return std::nullopt;
+  const std::vector<double> middle = middle_of(problem.group_box(group));
+  for (const std::vector<double>& end : {middle, box.lo(), box.hi()}) {
+    std::vector<double> point;
+    for (std::size_t i = 0; i < end.size(); ++i) point.push_back(box.snap(i, end[i]));
+    box.project(point);
+    for (const std::uint32_t one : problem.group_cases(group)) {
+      if (!problem.statement().property.cases[one].rows.empty()) continue;
+      if (auto theorem = check_witness(network, {one, box.exact(point)}, limit)) return theorem;
+    }
+  }
+  return std::nullopt;
+}
+
+void try_middles(const Network& network) {
+  constexpr std::size_t kMostGroups = 64;
+  const kernel::Problem& problem = *network.problem();
+  for (std::size_t group = 0; group < std::min(problem.group_count(), kMostGroups); ++group) {
+    if (problem.group_is_empty(group)) continue;
+    (void)try_point(network, group, middle_of(problem.group_box(group)));
+  }
+}
+
+}  // namespace assay::search

@@ -1,0 +1,95 @@
+// BranchTree: records of open branches, and how refutations climb to the root.
+
+#include "search/bab/branch_tree.h"
+
+#include <utility>
+#include <vector>
+
+namespace assay::search {
+
+BranchTree::BranchTree(const kernel::Scope& root) : root_(std::make_shared<BranchRecord>()), proof_(std::make_unique<ProofTree>()) {
+  root_->scope_ = std::make_shared<const kernel::Scope>(root);
+}
+
+std::shared_ptr<const kernel::Scope> BranchTree::scope_of(const Record& record) {
+  const std::lock_guard lock(mutex_);
+  std::vector<BranchRecord*> missing;
+  BranchRecord* at = record.get();
+  for (; at != nullptr && !at->scope_; at = at->parent.get()) missing.push_back(at);
+  if (at == nullptr) return nullptr;
+  for (; !missing.empty(); missing.pop_back()) {
+    kernel::Scope scope = *missing.back()->parent->scope_;
+    if (!scope.assume(missing.back()->literal).ok()) return nullptr;
+    missing.back()->scope_ = std::make_shared<const kernel::Scope>(std::move(scope));
+  }
+  return record->scope_;
+}
+
+bool BranchTree::is_void_locked(const BranchRecord* record) const {
+  for (; record != nullptr; record = record->parent.get()) {
+    if (record->closed_) return true;
+  }
+  return false;
+}
+
+bool BranchTree::is_void(const Record& record) const {
+  const std::lock_guard lock(mutex_);
+  return is_void_locked(record.get());
+}
+
+void BranchTree::append(const Record& record, const certificate::Fragment& steps) {
+  const std::lock_guard lock(mutex_);
+  if (steps.byte_size() > 0 && !is_void_locked(record.get())) proof_->append(record->tree_node, steps);
+}
+
+std::array<BranchTree::Record, 2> BranchTree::split(const Record& record, const kernel::Literal& at_most) {
+  const std::lock_guard lock(mutex_);
+  const bool is_void = is_void_locked(record.get());
+  const std::uint32_t first = is_void ? 0 : proof_->split(record->tree_node, {at_most.node, at_most.element, at_most.threshold});
+  std::array<Record, 2> children;
+  for (const std::uint32_t side : {0U, 1U}) {
+    children[side] = std::make_shared<BranchRecord>();
+    children[side]->parent = record;
+    children[side]->literal = at_most;
+    children[side]->literal.at_least = side == 1;
+    children[side]->depth = record->depth + 1;
+    children[side]->tree_node = first + side;
+  }
+  return children;
+}
+
+BranchTree::Closed BranchTree::close(Record record, std::optional<kernel::Refutation> refutation, const certificate::Fragment& steps) {
+  const std::lock_guard lock(mutex_);
+  if (is_void_locked(record.get())) return Closed::below;
+  proof_->prune(record->tree_node);
+  if (steps.byte_size() > 0) proof_->append(record->tree_node, steps);
+  const auto refused = [&](const Rejection& why) {
+    refusal_ = why.to_text();
+    return Closed::refused;
+  };
+  while (true) {
+    if (record->own && refutation) {
+      Outcome<kernel::Refutation> both = kernel::merge(*record->own, *refutation);
+      if (!both.ok()) return refused(both.rejection());
+      refutation = std::move(both).value();
+    } else if (record->own) {
+      refutation = record->own;
+    }
+    record->closed_ = true;
+    record->scope_.reset();
+    const Record parent = record->parent;
+    if (!parent) break;
+    parent->child_[record->literal.at_least ? 1 : 0] = std::move(refutation);
+    if (!parent->child_[0] || !parent->child_[1]) return Closed::below;
+    Outcome<kernel::Refutation> joined = kernel::join(*parent->child_[0], *parent->child_[1]);
+    if (!joined.ok()) return refused(joined.rejection());
+    refutation = std::move(joined).value();
+    parent->child_[0].reset();
+    parent->child_[1].reset();
+    record = parent;
+  }
+  refutation_ = std::move(refutation);
+  return Closed::root;
+}
+
+}  // namespace assay::search

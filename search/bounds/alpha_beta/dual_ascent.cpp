@@ -1,0 +1,496 @@
+// Dual ascent: the bound of a batch of rows, its gradient, and steps along it.
+
+#include "search/bounds/alpha_beta/dual_ascent.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "search/bounds/alpha_beta/dual_loops.h"
+#include "search/bounds/alpha_beta/dual_row.h"
+#include "search/relax/lines.h"
+#include "semantics/interrupt.h"
+
+namespace assay::search {
+namespace {
+
+constexpr double kLeastGain = 1e-9;              // of a row's scale: smaller gains are rounding, and not worth other parameters
+constexpr double kLeastWeight = 1e-4;            // of a case's row against the others: keeps every row within reach
+constexpr std::size_t kBufferDoubles = 120'000;  // per-row state of a chunk, about 1 MB: stays in the cache
+constexpr std::size_t kMaxCapacity = 64, kMinCapacity = 4;
+
+}  // namespace
+
+DualAscent::~DualAscent() = default;
+
+DualAscent::DualAscent(const DualGraph& graph, Limit limit)
+    : graph_(graph),
+      network_(graph.network()),
+      limit_(std::move(limit)),
+      last_step_(network_.steps().size()),
+      last_activation_(graph.activations().size()) {
+  r_ = graph.slot_count();
+  n_ = network_.input_size();
+  const std::size_t arrays = graph.relu_only() ? 10 : 16;
+  capacity_ = std::clamp(kBufferDoubles / std::max<std::size_t>(1, arrays * r_ + 4 * n_), kMinCapacity, kMaxCapacity);
+  for (auto* array : {&low_slope_, &low_icpt_, &up_slope_, &up_icpt_, &free_, &latent_, &moment_, &square_, &best_}) {
+    array->assign(capacity_ * r_, 0);
+  }
+  if (!graph.relu_only()) {
+    for (auto* array : {&low_point_, &up_point_, &up_latent_, &up_moment_, &up_square_, &up_best_}) array->assign(capacity_ * r_, 0);
+  }
+  x_.assign(capacity_ * n_, 0);
+  form_.assign(capacity_ * n_, 0);
+  constant_.assign(capacity_, 0);
+  rows_.resize(capacity_);
+  a_.resize(network_.problem()->graph().nodes.size());
+  z_.resize(a_.size());
+  for (const Step& step : network_.steps()) {
+    a_[step.node].assign(capacity_ * step.size, 0);
+    z_[step.node].assign(capacity_ * step.size, 0);
+  }
+}
+
+void DualAscent::run(std::span<const DualTask> tasks, const DualOptions& options, std::span<DualResult> results) {
+  for (std::size_t first = 0; first < tasks.size(); first += capacity_) {
+    const std::size_t count = std::min(capacity_, tasks.size() - first);
+    run_chunk(tasks.subspan(first, count), options, results.subspan(first, count));
+  }
+}
+
+void DualAscent::load(std::size_t b, const DualTask& task) {
+  Row& row = rows_[b];
+  row.fresh = true;
+  row.final = false;
+  row.extra = 0;
+  row.checkpoint = -std::numeric_limits<double>::infinity();
+  row.best = -std::numeric_limits<double>::infinity();
+  row.best_x.assign(n_, 0);
+  row.beta.assign(task.literals.size(), {});
+  row.weights.assign(task.rows != nullptr ? task.rows->size() : 0, {});
+  const DualParameters* start = task.start;
+  for (std::size_t k = 0; start != nullptr && k < std::min(row.beta.size(), start->beta.size()); ++k) {
+    row.beta[k].value = row.beta[k].best = static_cast<double>(start->beta[k]);
+  }
+  if (start != nullptr && start->beta.size() + 1 == row.beta.size()) {
+    row.beta.back().value = row.beta.back().best = static_cast<double>(task.last_beta);
+  }
+  for (std::size_t k = 0; k < row.weights.size(); ++k) {
+    const bool known = start != nullptr && start->weights.size() == row.weights.size();
+    const double scale = (*task.rows)[k].scale;
+    row.weights[k].value = known ? static_cast<double>(start->weights[k]) : 1 / (scale * static_cast<double>(row.weights.size()));
+    row.weights[k].best = row.weights[k].value;
+  }
+  const DualBoxes& boxes = *task.boxes;
+  std::fill_n(slots(moment_, b), r_, 0.0);
+  std::fill_n(slots(square_, b), r_, 0.0);
+  std::fill_n(slots(low_icpt_, b), r_, 0.0);
+  relu_lines(r_, boxes.lo.data(), boxes.hi.data(), slots(low_slope_, b), slots(up_slope_, b), slots(up_icpt_, b), slots(free_, b));
+  double* latent = slots(latent_, b);
+  if (start != nullptr && start->lower.size() == r_) {
+    for (std::size_t j = 0; j < r_; ++j) latent[j] = static_cast<double>(start->lower[j]);
+  } else {
+    for (std::size_t j = 0; j < r_; ++j) latent[j] = boxes.hi[j] > -boxes.lo[j] ? 1 : 0;
+  }
+  std::copy_n(latent, r_, slots(best_, b));
+  if (graph_.relu_only()) return;
+  std::fill_n(slots(up_moment_, b), r_, 0.0);
+  std::fill_n(slots(up_square_, b), r_, 0.0);
+  const bool known = start != nullptr && start->upper.size() == r_;
+  for (const DualGraph::Activation& activation : graph_.activations()) {
+    if (activation.step->op == Op::relu) continue;
+    if (activation.is_softmax()) rows_[b].prepared = false;
+    if (activation.is_product()) {
+      constexpr double kMiddle = 0.5;
+      for (std::size_t j = activation.first_slot; j < activation.first_slot + activation.step->size; ++j) {
+        slots(free_, b)[j] = 1;
+        if (!known) latent[j] = kMiddle;
+        slots(up_latent_, b)[j] = known ? static_cast<double>(start->upper[j]) : kMiddle;
+      }
+      continue;
+    }
+    for (std::size_t j = activation.first_slot; j < activation.first_slot + activation.slots(); ++j) {
+      const double l = boxes.lo[j], u = boxes.hi[j];
+      slots(free_, b)[j] = l < u ? 1 : 0;
+      if (activation.step->function != nullptr) {
+        if (known) slots(up_latent_, b)[j] = static_cast<double>(start->upper[j]);
+        rows_[b].prepared = false;
+        continue;
+      }
+      // A child of a split at 0 knows slopes for both sides; on one of them the function is linear.
+      const bool other = known && !(l < 0 && u > 0) && (activation.step->op == Op::leaky_relu || activation.step->op == Op::abs);
+      if (!known || other) latent[j] = first_slope_below(*activation.step, l, u);
+      slots(up_latent_, b)[j] = known && !other ? static_cast<double>(start->upper[j]) : first_slope_above(*activation.step, l, u);
+    }
+  }
+  std::copy_n(latent, r_, slots(best_, b));
+  std::copy_n(slots(up_latent_, b), r_, slots(up_best_, b));
+}
+
+void DualAscent::choose_lines(std::size_t b, bool quantize) {
+  for (std::size_t k = 0; k < last_activation_; ++k) {
+    const DualGraph::Activation& activation = graph_.activations()[k];
+    const std::size_t at = activation.first_slot;
+    if (activation.step->op == Op::relu) {
+      round_slopes(activation.step->size, quantize, slots(latent_, b) + at, slots(free_, b) + at, slots(low_slope_, b) + at);
+    } else if (activation.is_product()) {
+      // Mixes take the place of slopes.
+      round_slopes(activation.step->size, quantize, slots(latent_, b) + at, slots(free_, b) + at, slots(low_slope_, b) + at);
+      round_slopes(activation.step->size, quantize, slots(up_latent_, b) + at, slots(free_, b) + at, slots(up_slope_, b) + at);
+    } else if (activation.is_elementwise()) {
+      choose_curved_lines(b, k);
+    }
+  }
+}
+
+// The functional itself: rows of the case and literals.
+void DualAscent::seed() {
+  const Graph& graph = network_.problem()->graph();
+  for (const Step& step : network_.steps()) std::fill_n(a_[step.node].data(), active_ * step.size, 0.0);
+  std::fill_n(form_.data(), active_ * n_, 0.0);
+  for (std::size_t b = 0; b < active_; ++b) {
+    Row& row = rows_[b];
+    constant_[b] = 0;
+    if (const DualTarget& target = row.task->target; row.task->rows == nullptr) {
+      a_[target.node][b * graph.size(target.node) + target.element] += target.sign;
+    }
+    for (std::size_t k = 0; k < row.weights.size(); ++k) {
+      const RowView& view = (*row.task->rows)[k];
+      const double weight = static_cast<double>(static_cast<float>(row.weights[k].value));
+      constant_[b] -= weight * view.bound;
+      for (const auto& [element, coefficient] : view.inputs) form_[b * n_ + element] += weight * coefficient;
+      for (const auto& [element, coefficient] : view.outputs) {
+        std::size_t rest = element, k_out = 0;
+        while (rest >= graph.size(graph.outputs[k_out])) rest -= graph.size(graph.outputs[k_out++]);
+        const NodeId id = graph.outputs[k_out];
+        a_[id][b * graph.size(id) + rest] += weight * coefficient;
+      }
+    }
+    for (std::size_t k = 0; k < row.beta.size(); ++k) {
+      const kernel::Literal& literal = row.task->literals[k];
+      const double beta = static_cast<double>(static_cast<float>(row.beta[k].value)) * (literal.at_least ? 1 : -1);
+      if (beta == 0) continue;
+      constant_[b] += beta * literal.threshold;
+      a_[literal.node][b * graph.size(literal.node) + literal.element] -= beta;
+    }
+  }
+}
+
+bool DualAscent::reverse() {
+  const std::vector<Step>& steps = network_.steps();
+  std::size_t activation = last_activation_;
+  for (std::size_t k = last_step_; k-- > 0;) {
+    if (limit_.reached()) return false;
+    const Step& step = steps[k];
+    const double* a = a_[step.node].data();
+    switch (step.kind) {
+      case Step::Kind::input: {
+        const std::size_t offset = network_.input_offset(step.node);
+        for (std::size_t b = 0; b < active_; ++b) {
+          for (std::size_t i = 0; i < step.size; ++i) form_[b * n_ + offset + i] += a[b * step.size + i];
+        }
+        break;
+      }
+      case Step::Kind::constant:
+        for (std::size_t b = 0; b < active_; ++b) {
+          const std::vector<double>& value = network_.constant(step.node);
+          for (std::size_t i = 0; i < step.size; ++i) {
+            if (a[b * step.size + i] != 0) constant_[b] += a[b * step.size + i] * value[i];
+          }
+        }
+        break;
+      case Step::Kind::affine:
+        for (std::size_t b = 0; b < active_; ++b) {
+          double sum = 0;
+          for (std::size_t i = 0; i < step.size; ++i) sum += a[b * step.size + i] * step.bias[i];
+          constant_[b] += sum;
+        }
+        for (const Step::Part& part : step.parts) part.map->transpose_roughly(active_, a, a_[part.operand].data());
+        break;
+      default: {
+        const DualGraph::Activation& here = graph_.activations()[--activation];
+        for (std::size_t b = 0; b < active_; ++b) {
+          if (here.is_product()) {
+            back_through_products(b, here);
+            continue;
+          }
+          if (here.is_softmax()) {
+            for (const SoftmaxPlanes& row : rows_[b].softmax[activation]->planes)
+              constant_[b] += row.back(a + b * step.size, a_[here.operand].data() + b * step.size);
+            continue;
+          }
+          const std::size_t at = b * r_ + here.first_slot;
+          const LineArrays lines{low_slope_.data() + at, low_icpt_.data() + at, up_slope_.data() + at, up_icpt_.data() + at};
+          constant_[b] += back_through_lines(step.size, lines, a + b * step.size, a_[here.operand].data() + b * step.size);
+        }
+        break;
+      }
+    }
+  }
+  return true;
+}
+
+void DualAscent::concretize() {
+  for (std::size_t b = 0; b < active_; ++b) {
+    const DualBoxes& boxes = *rows_[b].task->boxes;
+    double sum = constant_[b];
+    for (std::size_t i = 0; i < n_; ++i) {
+      const double c = form_[b * n_ + i], lo = boxes.x_lo[i], hi = boxes.x_hi[i];
+      const double at = c > 0 ? lo : c < 0 ? hi : 0.5 * (lo + hi);
+      x_[b * n_ + i] = at;
+      sum += c * at;
+    }
+    if (boxes.ball != nullptr) sum += ball_gain(b);
+    rows_[b].bound = sum;
+  }
+}
+
+// What the ball adds to the least value over the box; x* moves to its place.
+double DualAscent::ball_gain(std::size_t b) {
+  const DualBoxes& boxes = *rows_[b].task->boxes;
+  const std::size_t first = b * n_ + network_.input_offset(boxes.ball->node), size = boxes.ball->q.size();
+  const std::span<const double> form(form_.data() + first, size);
+  const std::span<double> x(x_.data() + first, size);
+  const std::size_t at = first - b * n_;
+  const auto least =
+      kernel::least_point(*boxes.ball, form, std::span(boxes.x_lo).subspan(at, size), std::span(boxes.x_hi).subspan(at, size));
+  if (!least) return 0;
+  double before = 0;
+  for (std::size_t i = 0; i < size; ++i) before += form[i] * x[i];
+  std::ranges::copy(least->x, x.begin());
+  return least->value - before;
+}
+
+bool DualAscent::forward() {
+  std::size_t activation = 0;
+  for (const Step& step : std::span(network_.steps()).first(last_step_)) {
+    if (limit_.reached()) return false;
+    double* z = z_[step.node].data();
+    switch (step.kind) {
+      case Step::Kind::input: {
+        const std::size_t offset = network_.input_offset(step.node);
+        for (std::size_t b = 0; b < active_; ++b) std::copy_n(x_.data() + b * n_ + offset, step.size, z + b * step.size);
+        break;
+      }
+      case Step::Kind::constant:
+        for (std::size_t b = 0; b < active_ && !network_.constant(step.node).empty(); ++b) {
+          std::copy_n(network_.constant(step.node).data(), step.size, z + b * step.size);
+        }
+        break;
+      case Step::Kind::affine:
+        for (std::size_t b = 0; b < active_; ++b) std::copy_n(step.bias.data(), step.size, z + b * step.size);
+        for (const Step::Part& part : step.parts) part.map->apply_roughly(active_, z_[part.operand].data(), z);
+        break;
+      default: {
+        const std::size_t which = activation++;
+        const DualGraph::Activation& here = graph_.activations()[which];
+        for (std::size_t b = 0; b < active_; ++b) {
+          if (here.is_product()) {
+            forward_through_products(b, here);
+            continue;
+          }
+          if (here.is_softmax()) {
+            for (const SoftmaxPlanes& row : rows_[b].softmax[which]->planes)
+              row.forward(a_[step.node].data() + b * step.size, z_[here.operand].data() + b * step.size, z + b * step.size);
+            continue;
+          }
+          const std::size_t at = b * r_ + here.first_slot;
+          const LineArrays lines{low_slope_.data() + at, low_icpt_.data() + at, up_slope_.data() + at, up_icpt_.data() + at};
+          forward_through_lines(step.size, lines, a_[step.node].data() + b * step.size, z_[here.operand].data() + b * step.size,
+                                z + b * step.size);
+        }
+        break;
+      }
+    }
+  }
+  return true;
+}
+
+// One step along a gradient, within the slopes that are worth trying.
+void DualAscent::move_slope(std::size_t b, std::size_t activation, std::size_t j, bool low, double gradient, double rate) {
+  const Step& step = *graph_.activations()[activation].step;
+  const FunctionLines* lines = step.function != nullptr ? &rows_[b].lines[activation] : nullptr;
+  const bool is_mix = graph_.activations()[activation].is_product();
+  const SlopeRange range = is_mix             ? SlopeRange{0, 1}
+                           : lines != nullptr ? SlopeRange{lines->least_slope(j), lines->most_slope(j)}
+                                              : slope_range(step);
+  const std::size_t slot = graph_.activations()[activation].first_slot + j;
+  double& slope = slots(low ? latent_ : up_latent_, b)[slot];
+  double& moment = slots(low ? moment_ : up_moment_, b)[slot];
+  double& square = slots(low ? square_ : up_square_, b)[slot];
+  Multiplier m{slope - range.least, moment, square, (is_mix ? 1 : 0.25) * (range.most - range.least), 0};
+  adam(m, gradient, rate);
+  slope = range.least + std::min(m.value, range.most - range.least);
+  moment = m.moment;
+  square = m.square;
+}
+
+void DualAscent::ascend(std::size_t b, const DualOptions& options, double rate) {
+  Row& row = rows_[b];
+  const Graph& graph = network_.problem()->graph();
+  for (std::size_t k = 0; k < graph_.activations().size(); ++k) {
+    const DualGraph::Activation& activation = graph_.activations()[k];
+    const std::size_t size = activation.step->size, at = activation.first_slot;
+    const double* a = a_[activation.step->node].data() + b * size;
+    const double* z = z_[activation.operand].data() + b * size;
+    if (activation.step->op == Op::relu) {
+      ascend_slopes(size, {rate * options.slope_rate, kFirstMoment, kSecondMoment}, slots(free_, b) + at, a, z, slots(latent_, b) + at,
+                    slots(moment_, b) + at, slots(square_, b) + at);
+      continue;
+    }
+    const std::vector<double> gradients = activation.is_product() ? mix_gradients(b, activation) : std::vector<double>();
+    for (std::size_t j = 0; j < activation.slots(); ++j) {
+      if (slots(free_, b)[at + j] == 0) continue;
+      const bool low = a[j] > 0;
+      const double gradient =
+          activation.is_product() ? gradients[j] : a[j] * (z[j] - (low ? slots(low_point_, b) : slots(up_point_, b))[at + j]);
+      move_slope(b, k, j, low, gradient, rate * options.slope_rate);
+    }
+  }
+  for (std::size_t k = 0; k < row.beta.size(); ++k) {
+    const kernel::Literal& literal = row.task->literals[k];
+    const std::size_t at = b * graph.size(literal.node) + literal.element;
+    if (row.fresh) {
+      // The natural unit: the coefficient that meets the literal's element.
+      double scale = std::fabs(a_[literal.node][at]);
+      for (const std::uint32_t slot : graph_.slots_of(literal.node, literal.element)) {
+        const DualGraph::Activation& activation = graph_.activation_of(slot);
+        scale = std::max(scale, std::fabs(a_[activation.step->node][b * activation.step->size + literal.element]));
+      }
+      row.beta[k].scale = scale;
+    }
+    adam(row.beta[k], -(literal.at_least ? 1.0 : -1.0) * (z_[literal.node][at] - literal.threshold), rate * options.beta_rate);
+  }
+  row.fresh = false;
+  if (row.weights.size() < 2) return;
+  // Multiplicative steps on the simplex of scaled weights.
+  std::vector<double> y(network_.output_size());
+  std::size_t offset = 0;
+  for (const NodeId id : graph.outputs) {
+    std::copy_n(z_[id].data() + b * graph.size(id), graph.size(id), y.data() + offset);
+    offset += graph.size(id);
+  }
+  double total = 0;
+  for (std::size_t k = 0; k < row.weights.size(); ++k) {
+    const RowView& view = (*row.task->rows)[k];
+    Multiplier& weight = row.weights[k];
+    const double gradient = -slack(view, y.data(), x_.data() + b * n_) / view.scale;
+    weight.moment = kFirstMoment * weight.moment + (1 - kFirstMoment) * gradient;
+    weight.square = kSecondMoment * weight.square + (1 - kSecondMoment) * gradient * gradient;
+    const double move = weight.moment / (std::sqrt(weight.square) + kLeastGradient);
+    weight.value = std::max(weight.value, kLeastWeight / view.scale) * std::exp(rate * options.weight_rate * move);
+    total += weight.value * view.scale;
+  }
+  for (Multiplier& weight : row.weights) weight.value /= total;
+}
+
+void DualAscent::save_best(std::size_t b) {
+  Row& row = rows_[b];
+  if (!(row.bound > row.best + kLeastGain) && std::isfinite(row.best)) return;
+  row.best = row.bound;
+  std::copy_n(slots(low_slope_, b), r_, slots(best_, b));
+  if (!graph_.relu_only()) std::copy_n(slots(up_slope_, b), r_, slots(up_best_, b));
+  for (Multiplier& m : row.beta) m.best = m.value;
+  for (Multiplier& m : row.weights) m.best = m.value;
+  std::copy_n(x_.data() + b * n_, n_, row.best_x.data());
+}
+
+void DualAscent::restore_best(std::size_t b) {
+  Row& row = rows_[b];
+  std::copy_n(slots(best_, b), r_, slots(latent_, b));
+  if (!graph_.relu_only()) std::copy_n(slots(up_best_, b), r_, slots(up_latent_, b));
+  for (Multiplier& m : row.beta) m.value = m.best;
+  for (Multiplier& m : row.weights) m.value = m.best;
+  row.final = true;
+}
+
+void DualAscent::move_row(std::size_t from, std::size_t to) {
+  if (from == to) return;
+  for (auto* array : {&low_slope_, &low_icpt_, &up_slope_, &up_icpt_, &free_, &latent_, &moment_, &square_, &best_, &low_point_, &up_point_,
+                      &up_latent_, &up_moment_, &up_square_, &up_best_}) {
+    if (!array->empty()) std::copy_n(slots(*array, from), r_, slots(*array, to));
+  }
+  std::swap(rows_[from], rows_[to]);
+}
+
+void DualAscent::finish(std::size_t b) {
+  Row& row = rows_[b];
+  DualParameters& parameters = row.result->parameters;
+  row.result->bound = row.best;
+  parameters.lower.assign(slots(best_, b), slots(best_, b) + r_);
+  if (!graph_.relu_only()) parameters.upper.assign(slots(up_best_, b), slots(up_best_, b) + r_);
+  parameters.beta.clear();
+  for (const Multiplier& m : row.beta) parameters.beta.push_back(static_cast<float>(m.best));
+  parameters.weights.clear();
+  for (const Multiplier& m : row.weights) parameters.weights.push_back(static_cast<float>(m.best));
+  row.result->x = row.best_x;
+}
+
+// The bounds of the rows for the present parameters, and their gradients where asked for.
+bool DualAscent::iterate(bool quantize, bool with_forward) try {
+  const std::function<bool()> question = limit_.question();
+  const StopScope watch(question);
+  for (std::size_t b = 0; b < active_; ++b) {
+    if (limit_.reached()) return false;
+    if (!rows_[b].prepared) prepare_lines(b);
+    choose_lines(b, quantize);
+  }
+  seed();
+  if (!reverse()) return false;
+  concretize();
+  for (std::size_t b = 0; b < active_; ++b) save_best(b);
+  return !with_forward || forward();
+} catch (const Stopped&) {
+  return false;
+}
+
+void DualAscent::run_chunk(std::span<const DualTask> tasks, const DualOptions& options, std::span<DualResult> results) {
+  constexpr int kCheckEvery = 6;    // iterations between looks at the progress
+  constexpr double kHopeless = 12;  // given up when this many further periods like the last would not do
+  active_ = tasks.size();
+  for (std::size_t b = 0; b < active_; ++b) {
+    rows_[b].task = &tasks[b];
+    rows_[b].result = &results[b];
+    load(b, tasks[b]);
+  }
+  double rate = 1;
+  for (int t = 1; active_ > 0; ++t, rate *= options.decay) {
+    if (!iterate(options.quantize, options.iterations > 1 || options.scores)) {
+      for (std::size_t b = 0; b < active_; ++b) rows_[b].result->bound = -std::numeric_limits<double>::infinity();
+      return;
+    }
+    for (std::size_t b = active_; b-- > 0;) {
+      Row& row = rows_[b];
+      bool last = t >= options.iterations;
+      if (t % kCheckEvery == 0) {
+        last = last || options.target - row.best > kHopeless * (row.best - row.checkpoint);
+        row.checkpoint = row.best;
+      }
+      bool closed = row.best > options.target;
+      if (closed && !row.final && row.extra < options.extra_iterations) {
+        ++row.extra;
+        closed = false;
+        last = row.extra == options.extra_iterations;  // then once more, with the best parameters
+      }
+      if (closed || row.final || (last && !options.scores)) {
+        if (row.final && row.extra > 0) {
+          find_needed(b, *row.result);
+        } else if (row.final && !limit_.reached()) {
+          score(b, *row.result);
+          if (options.coefficients) show_form(b, *row.result);
+          if (options.probes && row.task->boxes->ball == nullptr) probe(b, *row.result);
+          if (row.result->probe.slot == Probe::kNone && !graph_.input_rows().empty()) find_influence(b, *row.result);
+        }
+        finish(b);
+        move_row(--active_, b);  // the row that moves has been looked at
+      } else if (last) {
+        restore_best(b);  // the next iteration scores them
+      } else {
+        ascend(b, options, rate);
+      }
+    }
+  }
+}
+
+}  // namespace assay::search

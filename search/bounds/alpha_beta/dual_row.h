@@ -1,0 +1,48 @@
+// Private to dual_ascent.cpp, dual_scores.cpp and shared_slopes.cpp: steps of the ascent, and what a batch row carries besides its slots.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include "search/bounds/alpha_beta/dual_ascent.h"
+#include "search/relax/function_lines.h"
+#include "search/relax/softmax_planes.h"
+
+namespace assay::search {
+
+struct Multiplier {
+  double value = 0, moment = 0, square = 0, scale = 0, best = 0;
+};
+
+constexpr double kFirstMoment = 0.8, kSecondMoment = 0.9;  // Adam's decay rates: few iterations, so short memories
+constexpr double kLeastGradient = 1e-9;                    // of a row's scale, added to Adam's normaliser: smaller gradients are rounding
+
+inline void adam(Multiplier& m, double gradient, double rate) {
+  m.moment = kFirstMoment * m.moment + (1 - kFirstMoment) * gradient;
+  m.square = kSecondMoment * m.square + (1 - kSecondMoment) * gradient * gradient;
+  m.value = std::max(0.0, m.value + rate * m.scale * m.moment / (std::sqrt(m.square) + kLeastGradient));
+}
+
+// Its planes, and the boxes that they were made on: the operand's, then its own.
+struct DualAscent::Softmax {
+  std::vector<double> lo, hi;
+  std::vector<SoftmaxPlanes> planes;
+};
+
+struct DualAscent::Row {
+  const DualTask* task = nullptr;
+  DualResult* result = nullptr;
+  std::vector<Multiplier> beta, weights;
+  std::vector<double> best_x;
+  double bound = 0, best = 0, checkpoint = 0;
+  std::vector<FunctionLines> lines;                     // by activation; prepared for the task's boxes by the first iteration
+  std::vector<std::shared_ptr<const Softmax>> softmax;  // by activation, as the lines
+  bool prepared = true;
+  bool fresh = true;   // no iteration yet: multipliers have no scale
+  bool final = false;  // the best parameters are in place, to be scored
+  int extra = 0;       // iterations since the task was closed
+};
+
+}  // namespace assay::search

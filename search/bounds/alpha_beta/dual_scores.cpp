@@ -1,0 +1,210 @@
+// What an ascent leaves behind for the branching: scores, probes, influence, needed literals.
+#include <algorithm>
+#include <cmath>
+
+#include "search/bounds/alpha_beta/dual_ascent.h"
+#include "search/bounds/alpha_beta/dual_loops.h"
+#include "search/bounds/alpha_beta/dual_row.h"
+#include "search/relax/elementwise.h"
+
+namespace assay::search {
+
+// How much the bound loses at x* because a slot's line is not the function; for upper lines also a share of the loss at
+// the kink, the worst point. An input's score is the width of its term.
+void DualAscent::score(std::size_t b, DualResult& result) const {
+  constexpr double kAreaShare = 0.2;
+  const DualBoxes& boxes = *rows_[b].task->boxes;
+  result.scores.assign(r_ + n_, 0.0F);
+  for (const DualGraph::Activation& activation : graph_.activations()) {
+    const std::size_t size = activation.step->size, at = activation.first_slot;
+    for (std::size_t j = 0; j < activation.slots() && activation.step->op != Op::relu; ++j)
+      result.scores[at + j] = score_of(activation, b, j);
+    if (activation.step->op != Op::relu) continue;
+    const double* a = a_[activation.step->node].data() + b * size;
+    const double* z = z_[activation.operand].data() + b * size;
+    const double* y = z_[activation.step->node].data() + b * size;
+    for (std::size_t j = 0; j < size; ++j) {
+      if (!boxes.is_undecided(at + j)) continue;
+      const double gap = std::max(0.0, a[j] * (std::max(z[j], 0.0) - y[j]));
+      const double area = std::max(0.0, -a[j]) * slots(up_icpt_, b)[at + j];
+      result.scores[at + j] = static_cast<float>(gap + kAreaShare * area + 1e-30);
+    }
+  }
+  for (std::size_t i = 0; i < n_; ++i) {
+    result.scores[r_ + i] = static_cast<float>(std::fabs(form_[b * n_ + i]) * (boxes.x_hi[i] - boxes.x_lo[i]));
+  }
+}
+
+void DualAscent::show_form(std::size_t b, DualResult& result) const {
+  for (const DualGraph::Activation& activation : graph_.activations()) {
+    const double* a = row_of(a_, b, activation.step->node);
+    result.coefficients.insert(result.coefficients.end(), a, a + activation.slots());
+  }
+  result.form.assign(form_.begin() + static_cast<std::ptrdiff_t>(b * n_), form_.begin() + static_cast<std::ptrdiff_t>((b + 1) * n_));
+  result.constant = constant_[b];
+}
+
+// The same where a split helps: the loss at x*, and a share of the mean of those at the ends and in the middle.
+float DualAscent::score_of(const DualGraph::Activation& activation, std::size_t b, std::size_t j) const {
+  constexpr double kMeanShare = 0.2;
+  const Step& step = *activation.step;
+  if (activation.is_product()) return score_of_product(b, activation, j);
+  const std::size_t slot = activation.first_slot + j;
+  const double l = rows_[b].task->boxes->lo[slot], u = rows_[b].task->boxes->hi[slot];
+  if (!graph_.split_point(static_cast<std::uint32_t>(slot), l, u)) return 0;
+  const double a = a_[step.node][b * step.size + j];
+  const double slope = slots(a > 0 ? low_slope_ : up_slope_, b)[slot], icpt = slots(a > 0 ? low_icpt_ : up_icpt_, b)[slot];
+  const auto loss = [&](double z) {
+    const double value = step.function != nullptr ? step.function->value(z) : unary_value(step, z);
+    return std::max(0.0, a * (value - slope * z - icpt));
+  };
+  const double mean = (loss(l) + loss(l / 2 + u / 2) + loss(u)) / 3;
+  return static_cast<float>(loss(std::clamp(z_[activation.operand][b * step.size + j], l, u)) + kMeanShare * mean + 1e-30);
+}
+
+double split_value(double parent, double at_most, double at_least) {
+  constexpr double kLeastNeeded = 1e-3;  // of a row's scale: gains far below it are rounding
+  const double needed = std::max(-parent, kLeastNeeded);
+  const auto gain = [&](double child) { return std::clamp(child - parent, 0.0, needed) + 1e-3 * needed; };
+  return gain(at_most) * gain(at_least);
+}
+
+// With the form f on the inputs, slot j's share of it is k = A_j * slope. On the side z >= 0 the share may be any
+// c <= A_j, on z <= 0 any c >= 0 (the rest is beta); both maximise the same concave function of c, whose derivative is z_j
+// at the minimiser. Slots with A_j > 0 gain nothing: their lower line already ranges over both.
+void DualAscent::probe(std::size_t b, DualResult& result) const {
+  constexpr int kSearchSteps = 12;
+  const DualBoxes& boxes = *rows_[b].task->boxes;
+  const double* form = form_.data() + b * n_;
+  const double parent = rows_[b].bound;
+  double best = 1.01 * split_value(parent, parent, parent);  // less is no gain
+  for (const DualGraph::InputRow& row : graph_.input_rows()) {
+    if (!boxes.is_undecided(row.slot)) continue;
+    const DualGraph::Activation& activation = graph_.activation_of(row.slot);
+    const double a = a_[activation.step->node][b * activation.step->size + row.slot - activation.first_slot];
+    if (!(a < 0)) continue;
+    const double share = a * slots(up_slope_, b)[row.slot], loss = a * slots(up_icpt_, b)[row.slot];
+    const unsigned* index = graph_.row_indices().data() + row.first;
+    const double* values = graph_.row_values().data() + row.first;
+    double derivative = 0;
+    const auto bound_at = [&](double c) {
+      const FormChange change =
+          change_of_minimum(row.last - row.first, index, values, c - share, form, boxes.x_lo.data(), boxes.x_hi.data());
+      derivative = change.row_value + row.offset;
+      return parent - loss + change.change + (c - share) * row.offset;
+    };
+    Probe found;
+    found.slot = row.slot;
+    // Beyond the end of the interval [a, 0] only if the function still rises there.
+    const auto search = [&](double end, double direction, double& bound, float& beta) {
+      bound = bound_at(end);
+      double step = -a;
+      for (int k = 0; k < kSearchSteps && derivative * direction > 0 && step > 1e-6 * -a; ++k, step *= 0.5) {
+        const double before = derivative, trial = bound_at(end + direction * step);
+        if (trial <= bound) {
+          derivative = before;
+          continue;
+        }
+        bound = trial;
+        end += direction * step;
+        beta = static_cast<float>(static_cast<double>(beta) + step);
+        step *= 2;
+      }
+    };
+    search(0, 1, found.at_most, found.beta_at_most);
+    search(a, -1, found.at_least, found.beta_at_least);
+    const double value = split_value(parent, found.at_most, found.at_least);
+    if (!(value > best)) continue;
+    best = value;
+    result.probe = found;
+  }
+}
+
+// Without its literal a first-layer relu gets back its line on the box that the other literals leave, and the share of the
+// input form that came from it is replaced; all other parameters stay.
+void DualAscent::find_needed(std::size_t b, DualResult& result) const {
+  const Row& row = rows_[b];
+  const DualBoxes& boxes = *row.task->boxes;
+  const double* form = form_.data() + b * n_;
+  result.needed.assign(row.beta.size(), false);
+  for (std::size_t k = 0; k < row.beta.size(); ++k) {
+    const kernel::Literal& literal = row.task->literals[k];
+    const double beta = static_cast<double>(static_cast<float>(row.beta[k].value)) * (literal.at_least ? 1 : -1);
+    const std::vector<std::uint32_t> slots_here = graph_.slots_of(literal.node, literal.element);
+    if (slots_here.size() != 1 || !graph_.has_input_row(slots_here[0]) || row.task->wider == nullptr || boxes.ball != nullptr) {
+      result.needed[k] = beta != 0;
+      continue;
+    }
+    const std::uint32_t slot = slots_here[0];
+    const DualGraph::InputRow& line = *graph_.input_row(slot);
+    const DualGraph::Activation& activation = graph_.activation_of(slot);
+    const double a = a_[activation.step->node][b * activation.step->size + slot - activation.first_slot];
+    const double share = a * slots(a > 0 ? low_slope_ : up_slope_, b)[slot] - beta;
+    const double l = row.task->wider->lo[slot], u = row.task->wider->hi[slot];
+    double wider_share = std::clamp(share, 0.0, std::max(a, 0.0)), loss = 0;
+    if (a < 0) {
+      const double chord = l < 0 && u > 0 ? u / (u - l) : l >= 0 ? 1 : 0;
+      wider_share = a * chord;
+      loss = l < 0 && u > 0 ? a * chord * l : 0;  // -a u l / (u - l) > 0 is what the chord's intercept costs
+    }
+    const FormChange change =
+        change_of_minimum(line.last - line.first, graph_.row_indices().data() + line.first, graph_.row_values().data() + line.first,
+                          wider_share - share, form, boxes.x_lo.data(), boxes.x_hi.data());
+    const double constant = (wider_share - share) * line.offset - loss - beta * literal.threshold;
+    result.needed[k] = !(row.bound + change.change + constant > 0);
+  }
+}
+
+// For splits without a first-order gain. Coordinates that the form ignores are free; over their corners, taken as equally
+// likely, a slot's influence is the sum of its covariances with the other slots, each weighted by its coefficient and the
+// chance that it is active. A decision that many undecided slots depend on comes early.
+void DualAscent::find_influence(std::size_t b, DualResult& result) const {
+  const DualBoxes& boxes = *rows_[b].task->boxes;
+  const double* form = form_.data() + b * n_;
+  double largest = 0;
+  for (std::size_t i = 0; i < n_; ++i) largest = std::max(largest, std::fabs(form[i]) * (boxes.x_hi[i] - boxes.x_lo[i]));
+  std::vector<double> variance(n_, 0), middle(n_);
+  for (std::size_t i = 0; i < n_; ++i) {
+    const double half = 0.5 * (boxes.x_hi[i] - boxes.x_lo[i]);
+    const bool ignored = std::fabs(form[i]) * half <= 1e-6 * largest;
+    variance[i] = ignored ? half * half : 0;
+    middle[i] = ignored ? boxes.x_lo[i] + half : x_[b * n_ + i];
+  }
+  const std::vector<DualGraph::InputRow>& rows = graph_.input_rows();
+  const std::uint32_t* index = graph_.row_indices().data();
+  const double* values = graph_.row_values().data();
+  std::vector<double> weight(rows.size(), 0), scaled(n_);
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    if (!boxes.is_undecided(rows[k].slot)) continue;
+    double mean = rows[k].offset, square = 0;
+    for (std::uint32_t e = rows[k].first; e < rows[k].last; ++e) {
+      mean += values[e] * middle[index[e]];
+      square += values[e] * values[e] * variance[index[e]];
+    }
+    if (square <= 0) continue;
+    const DualGraph::Activation& activation = graph_.activation_of(rows[k].slot);
+    const double a = a_[activation.step->node][b * activation.step->size + rows[k].slot - activation.first_slot];
+    weight[k] = std::fabs(a) * 0.5 * std::erfc(-mean / std::sqrt(2 * square));
+  }
+  result.influence.assign(r_, 0.0F);
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    const DualGraph::Activation& activation = graph_.activation_of(rows[k].slot);
+    const double a = a_[activation.step->node][b * activation.step->size + rows[k].slot - activation.first_slot];
+    if (weight[k] <= 0 || a >= 0) continue;
+    std::fill(scaled.begin(), scaled.end(), 0.0);
+    double square = 0, sum = 0;
+    for (std::uint32_t e = rows[k].first; e < rows[k].last; ++e) {
+      scaled[index[e]] = values[e] * variance[index[e]];
+      square += values[e] * scaled[index[e]];
+    }
+    for (std::size_t other = 0; other < rows.size(); ++other) {
+      if (other == k || weight[other] <= 0) continue;
+      double covariance = 0;
+      for (std::uint32_t e = rows[other].first; e < rows[other].last; ++e) covariance += values[e] * scaled[index[e]];
+      sum += weight[other] * std::fabs(covariance);
+    }
+    result.influence[rows[k].slot] = static_cast<float>(sum / std::sqrt(square));
+  }
+}
+
+}  // namespace assay::search

@@ -1,0 +1,324 @@
+// CaseBounds: ascent on the rows of each case, and programs over the inputs where rows help each other.
+
+#include "search/bounds/case_bounds.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "search/bounds/lp/small_lp.h"
+#include "search/bounds/named_choices.h"
+
+namespace assay::search {
+namespace {
+
+using kernel::CaseMultipliers;
+
+constexpr std::size_t kMostInputs = 40;  // free inputs up to which the linear program over them is worth it
+constexpr std::size_t kFewElements = 8;  // of a product up to which each has a mix of its own
+constexpr int kMostMixes = 96;           // tries per case
+
+// Ops whose hints are the mixes of McCormick's planes (kernel/relax).
+bool has_mix(const Node& node) {
+  switch (node.op) {
+    case Op::mul:
+      return node.operands[0] != node.operands[1];
+    case Op::matmul:
+    case Op::gemm:
+    case Op::div:
+    case Op::prelu:
+    case Op::power:
+    case Op::local_response:
+    case Op::reduce_prod:
+    case Op::cumprod:
+    case Op::batch_norm:
+      return true;
+    default:
+      return false;
+  }
+}
+
+constexpr std::size_t kMostRows = 45;  // of a case, each of which is laid beside each other
+
+bool same(const kernel::Variable& a, const kernel::Variable& b) {
+  return a.side == b.side && a.tensor == b.tensor && a.element == b.element;
+}
+
+// The multiplier with which `a` cancels `b`, all variables of both.
+std::optional<Rational> cancelling(const kernel::Row& a, const kernel::Row& b) {
+  if (a.terms.empty() || a.terms.size() != b.terms.size()) return std::nullopt;
+  std::optional<Rational> multiplier;
+  for (const kernel::Term& one : a.terms) {
+    const auto other = std::ranges::find_if(b.terms, [&](const kernel::Term& each) { return same(each.variable, one.variable); });
+    if (other == b.terms.end()) return std::nullopt;
+    const Rational needed = -other->coefficient / one.coefficient;
+    if (needed.sign() < 0 || (multiplier && !(*multiplier == needed))) return std::nullopt;
+    multiplier = needed;
+  }
+  return multiplier;
+}
+
+// Two rows that cannot both hold: y < 0 and y >= 0. Where the bounds of both tend to 0, no half of the inputs closes the case.
+std::optional<CaseMultipliers> contradiction(std::uint32_t position, const std::vector<kernel::Row>& rows) {
+  if (rows.size() > kMostRows) return std::nullopt;
+  for (std::size_t b = 0; b < rows.size(); ++b) {
+    for (std::size_t a = 0; a < rows.size(); ++a) {
+      const std::optional<Rational> multiplier = a == b ? std::nullopt : cancelling(rows[a], rows[b]);
+      if (!multiplier) continue;
+      const auto rounded = static_cast<float>(multiplier->double_down());
+      const auto exact = Rational::from_double(rounded);
+      if (!exact || !(*exact == *multiplier)) continue;  // the other way round it may be one
+      const int right = (*multiplier * rows[a].bound + rows[b].bound).sign();
+      if (!(right < 0 || (right == 0 && (rows[a].strict || rows[b].strict)))) continue;
+      CaseMultipliers result{position, std::vector<float>(rows.size(), 0.0F)};
+      result.rows[a] = rounded;
+      result.rows[b] = 1;
+      return result;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+CaseBounds::CaseBounds(const Network& network, std::size_t group, std::span<const std::uint32_t> positions) : problem_(*network.problem()) {
+  for (const std::uint32_t position : positions) {
+    const std::vector<kernel::Row>& rows = problem_.statement().property.cases[problem_.group_cases(group)[position]].rows;
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      CaseMultipliers one{position, std::vector<float>(rows.size(), 0.0F)};
+      one.rows[r] = 1;
+      single_rows_.push_back(std::move(one));
+    }
+  }
+  for (const NodeId input : problem_.graph().inputs) {
+    for (std::size_t i = 0; i < problem_.graph().size(input); ++i) coordinates_.push_back({input, static_cast<std::uint32_t>(i)});
+  }
+}
+
+// Over the reals what the filter loses is little, and is settled exactly; what executions lose stays lost.
+double CaseBounds::proved(const kernel::Diagnosis& diagnosis, std::size_t k) const {
+  constexpr double kSettled = 1e-100;  // the filter's own provision for underflow
+  const double loss = problem_.floating() ? diagnosis.losses[k] : 0;
+  return diagnosis.margins[k] - (loss > kSettled ? loss : 0);
+}
+
+double CaseBounds::open_to(const kernel::Diagnosis& diagnosis, std::size_t k) const {
+  return problem_.floating() ? 0 : diagnosis.losses[k];
+}
+
+std::vector<CaseBound> CaseBounds::best_rows(const kernel::Scope& scope, const kernel::Diagnosis& diagnosis) const {
+  std::vector<CaseBound> bounds;
+  for (std::size_t k = 0; k < single_rows_.size(); ++k) {
+    const bool same_case = !bounds.empty() && bounds.back().multipliers.position == single_rows_[k].position;
+    if (!same_case)
+      bounds.push_back({single_rows_[k], proved(diagnosis, k), k, 0, {}, diagnosis.input_coefficients[k], {}, open_to(diagnosis, k)});
+    CaseBound& bound = bounds.back();
+    ++bound.count;
+    // A strict row goes before others that are about met with equality, which closes it alone.
+    const std::vector<kernel::Row>& rows =
+        problem_.statement().property.cases[problem_.group_cases(scope.group())[bound.multipliers.position]].rows;
+    const bool is_strict = rows[k - bound.first].strict && !(bound.margin > 0) && proved(diagnosis, k) + open_to(diagnosis, k) >= 0;
+    if (!(is_strict || proved(diagnosis, k) > bound.margin)) continue;
+    bound.multipliers = single_rows_[k];
+    bound.margin = proved(diagnosis, k);
+    bound.open_to = open_to(diagnosis, k);
+    bound.coefficients = diagnosis.input_coefficients[k];
+  }
+  for (CaseBound& bound : bounds) {
+    for (std::size_t i = 0; i < coordinates_.size(); ++i) {
+      const kernel::Box& box = scope.box(coordinates_[i].first);
+      bound.point.push_back(bound.coefficients[i] > 0 ? box.lo[coordinates_[i].second] : box.hi[coordinates_[i].second]);
+    }
+  }
+  return bounds;
+}
+
+void CaseBounds::contradict(const kernel::Scope& scope, std::vector<CaseBound>& bounds) const {
+  for (CaseBound& bound : bounds) {
+    if (bound.margin > 0) continue;
+    const std::uint32_t position = bound.multipliers.position;
+    const std::uint32_t index = problem_.group_cases(scope.group())[position];
+    auto found = contradiction(position, problem_.statement().property.cases[index].rows);
+    if (!found) continue;
+    bound.multipliers = *std::move(found);
+    bound.margin = INFINITY;
+  }
+}
+
+// The inputs that are not fixed, and their box.
+struct CaseBounds::FreeInputs {
+  std::vector<std::size_t> index;
+  std::vector<double> lo, hi;
+  std::vector<double> fixed;  // by input: its lower end
+
+  [[nodiscard]] LinearForm restrict(const std::vector<double>& a, double constant, double sign) const {
+    LinearForm form{std::vector<double>(index.size()), sign * constant};
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const bool free = next < index.size() && index[next] == i;
+      (free ? form.a[next] : form.constant) += sign * a[i] * (free ? 1.0 : fixed[i]);
+      next += free ? 1 : 0;
+    }
+    return form;
+  }
+};
+
+CaseBounds::FreeInputs CaseBounds::free_inputs(const kernel::Scope& scope) const {
+  FreeInputs free;
+  for (std::size_t i = 0; i < coordinates_.size(); ++i) {
+    const kernel::Box& box = scope.box(coordinates_[i].first);
+    const double l = box.lo[coordinates_[i].second], h = box.hi[coordinates_[i].second];
+    free.fixed.push_back(l);
+    if (!(l < h)) continue;
+    free.index.push_back(i);
+    free.lo.push_back(l);
+    free.hi.push_back(h);
+  }
+  return free;
+}
+
+void CaseBounds::combine(const kernel::Scope& scope, const kernel::Diagnosis& diagnosis, std::vector<CaseBound>& bounds,
+                         const RegionForms* region) const {
+  const FreeInputs free = free_inputs(scope);
+  if (free.index.size() > kMostInputs) return;
+  const std::vector<kernel::Literal> literals = scope.literals();
+  std::vector<LinearForm> literal_forms;
+  std::vector<std::size_t> literal_of;
+  for (std::size_t k = 0; region != nullptr && k < literals.size(); ++k) {
+    if (problem_.graph().node(literals[k].node).op == Op::input) continue;
+    const auto z = region->form(literals[k].node, literals[k].element);
+    if (!z) continue;
+    literal_forms.push_back(free.restrict(z->a, z->constant - literals[k].threshold, literals[k].at_least ? -1.0 : 1.0));
+    literal_of.push_back(k);
+  }
+  for (CaseBound& bound : bounds) {
+    if (bound.margin > 0 || (bound.count == 1 && literal_forms.empty())) continue;
+    combine(scope, diagnosis, free, literal_of, literal_forms, bound);
+  }
+}
+
+void CaseBounds::combine(const kernel::Scope& scope, const kernel::Diagnosis& diagnosis, const FreeInputs& free,
+                         const std::vector<std::size_t>& literal_of, const std::vector<LinearForm>& literal_forms, CaseBound& bound) const {
+  std::vector<LinearForm> forms;
+  for (std::size_t r = 0; r < bound.count; ++r) {
+    const std::vector<double>& a = diagnosis.input_coefficients[bound.first + r];
+    double constant = diagnosis.margins[bound.first + r];
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const kernel::Box& box = scope.box(coordinates_[i].first);
+      constant -= a[i] * (a[i] > 0 ? box.lo[coordinates_[i].second] : box.hi[coordinates_[i].second]);
+    }
+    forms.push_back(free.restrict(a, constant, 1.0));
+  }
+  forms.insert(forms.end(), literal_forms.begin(), literal_forms.end());
+  const Combination best = strongest_combination(forms, free.lo, free.hi);
+  bound.point = free.fixed;
+  for (std::size_t i = 0; i < free.index.size(); ++i) bound.point[free.index[i]] = best.point[i];
+  CaseMultipliers weighted{bound.multipliers.position, std::vector<float>(bound.count)};
+  for (std::size_t r = 0; r < bound.count; ++r) weighted.rows[r] = static_cast<float>(best.weights[r]);
+  kernel::Hints hints;
+  if (!literal_of.empty()) hints.beta.assign(literal_of.back() + 1, 0.0F);
+  for (std::size_t k = 0; k < literal_of.size(); ++k) hints.beta[literal_of[k]] = static_cast<float>(best.weights[bound.count + k]);
+  kernel::Diagnosis combined;
+  (void)scope.conclude(std::span(&weighted, 1), hints, &combined);
+  // Compare in the units of the box-wide bound: what matters is the sign, then the branching form.
+  if (combined.margins.empty() || !(proved(combined, 0) > 0 || bound.count > 1)) return;
+  bound.multipliers = std::move(weighted);
+  bound.hints = std::move(hints);
+  bound.margin = proved(combined, 0);
+  bound.open_to = open_to(combined, 0);
+  bound.coefficients = spread(diagnosis, bound, best.weights);
+}
+
+void CaseBounds::mix(const kernel::Scope& scope, std::vector<CaseBound>& bounds) const {
+  for (CaseBound& bound : bounds) {
+    if (!(bound.margin > 0)) mix(scope, bound);
+  }
+}
+
+void CaseBounds::mix(const kernel::Scope& scope, CaseBound& bound) const {
+  const Graph& graph = problem_.graph();
+  int tries = 0;
+  // False: no more tries.
+  const auto improves = [&](NodeId node, bool lower, std::size_t first, std::size_t last, float value) {
+    kernel::Hints hints = bound.hints;
+    std::vector<float>& mixes = (lower ? hints.lower : hints.upper)[node];
+    mixes.resize(graph.size(node), 0.5F);
+    std::fill(mixes.begin() + static_cast<std::ptrdiff_t>(first), mixes.begin() + static_cast<std::ptrdiff_t>(last), value);
+    kernel::Diagnosis diagnosis;
+    (void)scope.conclude(std::span(&bound.multipliers, 1), hints, &diagnosis);
+    if (diagnosis.margins.empty() || ++tries >= kMostMixes) return false;
+    if (proved(diagnosis, 0) > bound.margin) {
+      bound.hints = std::move(hints);
+      bound.margin = proved(diagnosis, 0);
+      bound.coefficients = diagnosis.input_coefficients[0];
+    }
+    return !(bound.margin > 0);
+  };
+  const std::vector<NodeId>& active = problem_.active_nodes();
+  for (auto node = active.rbegin(); node != active.rend(); ++node) {
+    if (problem_.affine(*node) != nullptr || !has_mix(graph.node(*node))) continue;
+    const std::size_t size = graph.size(*node), step = size <= kFewElements ? 1 : size;
+    for (const bool lower : {true, false}) {
+      for (std::size_t first = 0; first < size; first += step) {
+        for (const float value : {0.0F, 1.0F}) {
+          if (!improves(*node, lower, first, first + step, value)) return;
+        }
+      }
+    }
+  }
+}
+
+// For branching: how much of its shortfall each row, and the combination, can gain by a coordinate. The combined rows'
+// forms must not cancel, since the best combination is flat exactly where it should be split.
+std::vector<double> CaseBounds::spread(const kernel::Diagnosis& diagnosis, const CaseBound& bound,
+                                       const std::vector<double>& weights) const {
+  std::vector<double> result(coordinates_.size(), 0.0);
+  for (std::size_t r = 0; r < bound.count; ++r) {
+    const double share = weights[r] / -bound.margin + 1 / -proved(diagnosis, bound.first + r);
+    const std::vector<double>& a = diagnosis.input_coefficients[bound.first + r];
+    for (std::size_t i = 0; i < result.size(); ++i) result[i] += share * std::fabs(a[i]);
+  }
+  return result;
+}
+
+bool all_closed(const std::vector<CaseBound>& bounds) {
+  return std::all_of(bounds.begin(), bounds.end(), [](const CaseBound& bound) { return bound.may_be_closed(); });
+}
+
+static Outcome<kernel::Refutation> conclude(const kernel::Problem& problem, const kernel::Scope& scope,
+                                            std::span<const CaseMultipliers> cases, const kernel::Hints& hints,
+                                            certificate::Fragment& steps) {
+  const kernel::Hints named = with_named_choices(problem, scope, hints);
+  if (named.lower.size() + named.upper.size() > hints.lower.size() + hints.upper.size()) {
+    if (auto refutation = scope.conclude(cases, named)) {
+      steps.conclude(cases, named);
+      return refutation;
+    }
+  }
+  auto refutation = scope.conclude(cases, hints);
+  if (refutation) steps.conclude(cases, hints);
+  return refutation;
+}
+
+Outcome<kernel::Refutation> conclude(const kernel::Problem& problem, const kernel::Scope& scope, const std::vector<CaseBound>& bounds,
+                                     certificate::Fragment& steps) {
+  std::vector<CaseMultipliers> plain;
+  std::optional<Outcome<kernel::Refutation>> all;
+  const auto add = [&](std::span<const CaseMultipliers> cases, const kernel::Hints& hints) {
+    if (all && !*all) return;
+    auto one = conclude(problem, scope, cases, hints, steps);
+    all = !all || !one ? std::move(one) : kernel::merge(all->value(), one.value());
+  };
+  for (const CaseBound& bound : bounds) {
+    // Else the literals' multipliers are relative to the rows', and the mixes are this case's.
+    const bool by_policy = bound.hints.beta.empty() && bound.hints.lower.empty() && bound.hints.upper.empty();
+    if (!by_policy)
+      add(std::span(&bound.multipliers, 1), bound.hints);
+    else
+      plain.push_back(bound.multipliers.rows.size() == 1 ? CaseMultipliers{bound.multipliers.position, {}} : bound.multipliers);
+  }
+  if (!plain.empty()) add(plain, {});
+  return *std::move(all);
+}
+
+}  // namespace assay::search

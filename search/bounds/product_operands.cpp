@@ -1,0 +1,72 @@
+// product_operands(): losses of the open cases by the policy's planes, and a few rows of each operand.
+
+#include "search/bounds/product_operands.h"
+
+#include <algorithm>
+#include <set>
+
+namespace assay::search {
+namespace {
+
+constexpr std::size_t kSample = 16;  // elements of a node
+constexpr double kLeastGain = 0.01;  // of what a case loses in all
+
+// By how much rows narrow the node's box, in the mean: 0 not at all, 1 to a point. 0 where a root has no rows for it, or has them already.
+double narrowing(const kernel::Problem& problem, kernel::Scope scope, NodeId node) {
+  if (problem.kink_at_zero(node) || std::ranges::count(problem.pre_activations(), node) == 0) return 0;
+  const std::size_t size = problem.graph().size(node), stride = std::max<std::size_t>(1, size / kSample);
+  kernel::Selection sample{kernel::Selection::Kind::mask, std::vector<bool>(size, false)};
+  for (std::size_t i = stride / 2; i < size; i += stride) sample.mask[i] = true;
+  const auto width = [&] {
+    const kernel::Box& box = scope.box(node);
+    double sum = 0;
+    for (std::size_t i = 0; i < size; ++i) sum += sample.mask[i] ? box.hi[i] - box.lo[i] : 0;
+    return sum;
+  };
+  const double before = width();
+  if (!(before > 0) || !scope.tighten(node, sample, {})) return 0;
+  return 1 - width() / before;
+}
+
+}  // namespace
+
+std::vector<NodeId> product_operands(const DualGraph& graph, const kernel::Scope& scope, std::span<const std::uint32_t> cases,
+                                     const Limit& limit) {
+  if (!graph.has_planes()) return {};
+  const kernel::Problem& problem = *graph.network().problem();
+  const DualBoxes boxes = DualBoxes::of(graph, scope);
+  std::vector<DualTask> tasks(cases.size());
+  for (std::size_t k = 0; k < cases.size(); ++k) {
+    tasks[k].rows = &graph.network().rows(cases[k]);
+    tasks[k].boxes = &boxes;
+  }
+  std::vector<DualResult> results(tasks.size());
+  DualAscent(graph, limit).run(tasks, {.iterations = 1, .scores = true, .probes = false}, results);
+  const auto sum_of = [](const DualResult& result, std::size_t first, std::size_t count) {
+    double sum = 0;
+    for (std::size_t slot = first; slot < first + count; ++slot) sum += static_cast<double>(result.scores[slot]);
+    return sum;
+  };
+  std::vector<double> all;  // by case
+  for (const DualResult& result : results) all.push_back(result.scores.empty() ? 0 : sum_of(result, 0, graph.slot_count()));
+  std::set<NodeId> chosen;
+  for (const DualGraph::Activation& product : graph.activations()) {
+    if (!product.is_product()) continue;
+    double lost = 0;  // the greatest share of a case's losses
+    for (std::size_t k = 0; k < results.size(); ++k) {
+      if (all[k] > 0) lost = std::max(lost, sum_of(results[k], product.first_slot, product.slots()) / all[k]);
+    }
+    if (!(lost >= kLeastGain)) continue;
+    NodeId best = 0;
+    double most = 0;
+    for (const NodeId operand : product.whole_boxes()) {
+      const double narrower = narrowing(problem, scope, operand);
+      if (narrower > most) best = operand;
+      most = std::max(most, narrower);
+    }
+    if (lost * most >= kLeastGain) chosen.insert(best);
+  }
+  return {chosen.begin(), chosen.end()};
+}
+
+}  // namespace assay::search

@@ -1,0 +1,51 @@
+// reached_by_cases(): a row of arbitrary coefficients on its way back. Where none arrives there is no path, but for sums that happen to be 0.
+
+#include "search/bounds/reached.h"
+
+#include <random>
+
+#include "semantics/graph/op.h"
+
+namespace assay::search {
+
+std::vector<std::vector<bool>> reached_by_cases(const kernel::Problem& problem, std::size_t group) {
+  const Graph& graph = problem.graph();
+  std::vector<std::vector<double>> rows(graph.nodes.size());
+  const auto row_of = [&](NodeId node) -> std::vector<double>& {
+    if (rows[node].empty()) rows[node].assign(graph.size(node), 0.0);
+    return rows[node];
+  };
+  for (const std::uint32_t index : problem.group_cases(group)) {
+    for (const kernel::Row& row : problem.statement().property.cases[index].rows) {
+      for (const kernel::Term& term : row.terms) row_of(problem.node_of(term.variable))[term.variable.element] = 1;
+    }
+  }
+  std::mt19937_64 random(1);
+  std::uniform_real_distribution<double> coefficients(1, 2);
+  std::vector<std::vector<bool>> result(graph.nodes.size());
+  for (NodeId node = static_cast<NodeId>(graph.nodes.size()); node-- > 0;) {
+    result[node].assign(graph.size(node), false);
+    if (rows[node].empty()) continue;
+    for (std::size_t i = 0; i < rows[node].size(); ++i) {
+      result[node][i] = rows[node][i] != 0;
+      if (result[node][i]) rows[node][i] = coefficients(random);
+    }
+    if (const kernel::AffineForm* form = problem.affine(node)) {
+      for (const kernel::AffineForm::Part& part : form->parts) {
+        part.map->transpose(1, rows[node].data(), row_of(part.operand).data());
+        if (part.error) part.error->transpose(1, rows[node].data(), row_of(part.operand).data());
+      }
+    } else {
+      const Node& n = graph.node(node);
+      const bool by_elements = op_row(n.op).op_class == OpClass::elementwise;
+      for (const NodeId operand : n.operands) {
+        std::vector<double>& to = row_of(operand);
+        for (std::size_t i = 0; i < to.size(); ++i) to[i] += by_elements && to.size() == rows[node].size() ? rows[node][i] : 1;
+      }
+    }
+    rows[node] = {};
+  }
+  return result;
+}
+
+}  // namespace assay::search

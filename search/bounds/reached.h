@@ -1,0 +1,15 @@
+// Which elements of a network the cases of a group depend on: of a map whose outputs are pixels or anchors, say, a property asks for few, and
+// bounds of what these never read serve nobody. A guess is enough here, since bounds that are not derived are only looser.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "kernel/logic/api.h"
+
+namespace assay::search {
+
+// By node and element. Elements that no path joins to a row of a case are left out, all of a node where an op's paths are not looked at.
+[[nodiscard]] std::vector<std::vector<bool>> reached_by_cases(const kernel::Problem& problem, std::size_t group);
+
+}  // namespace assay::search

@@ -1,0 +1,388 @@
+// RootBounds: chunks of rows, the threads that share them, and when to pause.
+
+#include "search/bounds/root_bounds.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <new>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "certificates/check/session.h"
+#include "search/bounds/reached.h"
+#include "search/relax/function_lines.h"
+#include "semantics/numbers/directed.h"
+
+namespace assay::search {
+namespace {
+
+constexpr std::size_t kChunk = 512;     // most elements of one refine step
+constexpr double kWorthThreads = 0.02;  // seconds of a node's refinement from which threads share it
+constexpr double kFirstRate = 2e9;      // multiply-adds per second of one thread, until the first chunk is measured
+constexpr double kUsable = 0.9;         // of the time left: the rest is for what follows the root
+constexpr double kMeasured = 0.01;      // seconds of chunks from which the rate is known
+constexpr double kWorthMask = 0.1;      // of a node's open elements
+constexpr std::size_t kGroup = 8;       // elements that share slopes
+constexpr int kIterations = 12;         // of the ascent of these slopes
+
+Rejection stopped() { return {Rejection::Kind::declined, "kernel.stopped", "root bounds", "time to finish", "a stop was requested", ""}; }
+Rejection beyond_memory() {
+  return {Rejection::Kind::declined, "search.memory",  "root bounds",
+          "memory within the limit", "more is needed", "allow more with --memory"};
+}
+bool was_stopped(const Outcome<Done>& done) { return !done.ok() && done.rejection().code == "kernel.stopped"; }
+
+}  // namespace
+
+bool fits(double work, double rate, double seconds) { return work <= rate * seconds; }
+
+bool is_wanted(double node_work, double all_work, double rate, double until_share_end, double until_deadline) {
+  return fits(all_work, rate, kUsable * until_deadline) || fits(node_work, rate, until_share_end);
+}
+
+RootBounds::RootBounds(const kernel::Problem& problem, kernel::Scope scope, int threads)
+    : problem_(problem), threads_(static_cast<std::size_t>(std::max(1, threads))), scope_(std::move(scope)) {
+  const auto& refined = problem.pre_activations();
+  double work = 0;
+  for (const NodeId id : problem.active_nodes()) {
+    if (const auto* form = problem.affine(id)) {
+      for (const auto& part : form->parts) work += static_cast<double>(part.map->cost());
+    }
+    nodes_.push_back({id, std::find(refined.begin(), refined.end(), id) != refined.end(), work});
+  }
+  for (NodeId id = 0; id < problem.graph().nodes.size(); ++id) {
+    const Node& node = problem.graph().node(id);
+    const bool compares = node.op == Op::less || node.op == Op::less_equal || node.op == Op::equal;
+    if (!problem.is_constant(id) && (compares || (UnaryFunction::is_one(node) && jumps(UnaryFunction(node))))) last_jump_ = id;
+  }
+  first_skipped_ = nodes_.size();
+  scope_.stop_when([this] { return limit_.reached(); });
+}
+
+// Of the later pre-activations as large a share is taken to be open as of those so far.
+double RootBounds::work_left() const {
+  const double share = sizes_ > 0 ? static_cast<double>(selected_) / static_cast<double>(sizes_) : 1;
+  double work = work_of(elements_.size(), at_);
+  for (std::size_t k = at_ + 1; k < nodes_.size(); ++k) {
+    if (nodes_[k].refined) work += share * work_of(problem_.graph().size(nodes_[k].id), k);
+  }
+  return work;
+}
+
+bool RootBounds::is_measured() const { return seconds_ >= kMeasured; }
+
+double RootBounds::rate() const { return is_measured() ? work_done_ / seconds_ : kFirstRate * static_cast<double>(threads_); }
+
+bool RootBounds::is_meant(const ActiveNode& node, const RootPlan& plan) const {
+  if (!node.refined || plan.refine == RootPlan::Refine::all) return node.refined;
+  return (plan.refine == RootPlan::Refine::kinks && problem_.kink_at_zero(node.id)) || std::ranges::count(plan.also, node.id) > 0;
+}
+
+double RootBounds::share(const RootPlan& plan) const {
+  double all = 0, meant = 0;
+  for (std::size_t k = 0; k < nodes_.size(); ++k) {
+    if (!nodes_[k].refined) continue;
+    const double work = work_of(problem_.graph().size(nodes_[k].id), k);
+    all += work;
+    if (is_meant(nodes_[k], plan)) meant += work;
+  }
+  return meant > 0 ? meant / all : 1;
+}
+
+double RootBounds::seconds_for_all() const {
+  double work = 0;
+  for (std::size_t k = 0; k < nodes_.size(); ++k) {
+    if (nodes_[k].refined) work += work_of(scope_.selected(nodes_[k].id, {}).size(), k);
+  }
+  return work / rate();
+}
+
+Outcome<Done> RootBounds::advance(const RootPlan& plan) {
+  limit_ = plan.pause;
+  paused_ = false;
+  if (has_all_boxes()) at_ = std::exchange(first_skipped_, nodes_.size());
+  for (; at_ < nodes_.size(); ++at_) {
+    if (!is_open_) {
+      if (auto done = open_node(); !done || paused_) return done;
+    }
+    if (!elements_.empty()) {
+      const double share_end = plan.share_end.seconds_left(), deadline = plan.deadline.seconds_left();
+      if (is_meant(nodes_[at_], plan) &&
+          (!is_measured() || is_wanted(work_of(elements_.size(), at_), work_left(), rate(), share_end, deadline))) {
+        if (auto done = refine_node(); !done || paused_) return done;
+      } else {
+        first_skipped_ = std::min(first_skipped_, at_);
+        elements_.clear();
+      }
+    }
+    is_open_ = false;
+  }
+  if (std::exchange(only_boxes_, false)) {
+    steps_ = {};
+    steps_.boxes(0);
+  }
+  return Done{};
+}
+
+Outcome<Done> RootBounds::refine_again(NodeId node, const kernel::Hints& hints) {
+  auto done = scope_.tighten(node, {}, hints, nullptr, true);
+  if (done.ok()) steps_.tighten(node, {}, hints, nullptr, true);
+  return done;
+}
+
+// The box of the node at_, and which of its elements are to be refined.
+Outcome<Done> RootBounds::open_node() {
+  const ActiveNode& node = nodes_[at_];
+  auto done = scope_.propagate_box(node.id);
+  paused_ = was_stopped(done);
+  if (paused_) return Done{};
+  if (!done) return done;
+  steps_.box(node.id);
+  if (node.id < last_jump_ && !problem_.floating()) snap_ends(node.id);
+  is_open_ = true;
+  if (!node.refined) return done;
+  before_chunks_ = steps_;
+  list_elements(node.id);
+  sizes_ += problem_.graph().size(node.id);
+  selected_ += elements_.size();
+  return done;
+}
+
+// Ends that roundings have moved across an integer, or a half of one, where functions jump: claimed to be that, which the kernel settles in integers.
+void RootBounds::snap_ends(NodeId node) {
+  constexpr double kNear = 1e-9;     // of an end's size, or of 1
+  constexpr double kLargest = 1e6;   // claims are floats
+  constexpr std::size_t kMost = 64;  // elements of a node
+  struct End {
+    std::uint32_t element;
+    bool low;
+    double at;
+  };
+  std::vector<End> ends;
+  const kernel::Box& box = scope_.box(node);
+  for (std::uint32_t i = 0; i < box.lo.size(); ++i) {
+    for (const bool low : {true, false}) {
+      const double end = low ? box.lo[i] : box.hi[i], at = std::nearbyint(2 * end) / 2;
+      if (!(std::fabs(end) < kLargest && (low ? end < at : end > at))) continue;
+      if (std::fabs(end - at) <= kNear * std::max(1.0, std::fabs(at))) ends.push_back({i, low, at});
+    }
+  }
+  if (ends.size() > 2 * kMost) return;
+  for (const auto& [element, low, at] : ends) {
+    const kernel::Selection selection = selection_of(node, {&element, 1});
+    const kernel::Box& now = scope_.box(node);
+    kernel::Claims claims{{low ? static_cast<float>(at) : float_down(now.lo[element])},
+                          {low ? float_up(now.hi[element]) : static_cast<float>(at)}};
+    if (!scope_.tighten(node, selection, {}, &claims, false)) continue;
+    steps_.tighten(node, selection, {}, &claims, false);
+    only_boxes_ = false;
+  }
+}
+
+Outcome<Done> RootBounds::refine_node() {
+  while (!elements_.empty() && !paused_) {
+    if (auto done = refine_chunks(next_chunks()); !done) return done;
+  }
+  if (paused_ || !before_chunks_) return Done{};
+  steps_ = *std::exchange(before_chunks_, std::nullopt);
+  steps_.tighten(nodes_[at_].id, opened_, {}, nullptr, true);
+  return Done{};
+}
+
+// The open elements of a node as the kernel takes them: those of a feature map whose windows overlap one after the other. Without those that no case
+// depends on, where these are worth a mask.
+void RootBounds::list_elements(NodeId node) {
+  elements_ = scope_.selected(node, {});
+  opened_ = {};
+  if (reached_.empty()) reached_ = reached_by_cases(problem_, scope_.group());
+  const auto is_needless = [&](std::uint32_t element) { return !reached_[node][element]; };
+  const auto needless = static_cast<double>(std::ranges::count_if(elements_, is_needless));
+  if (needless > 0 && needless >= kWorthMask * static_cast<double>(elements_.size())) {
+    std::erase_if(elements_, is_needless);
+    opened_ = selection_of(node, elements_);
+  }
+  elements_ = problem_.ordered(node, std::move(elements_));
+}
+
+// One chunk for every thread, or one in all where threads are not worth their start.
+std::vector<RootBounds::Chunk> RootBounds::next_chunks() const {
+  const double rate = is_measured() ? this->rate() : kFirstRate;
+  const std::size_t tile = problem_.together(nodes_[at_].id);
+  const std::size_t parts =
+      fits(work_of(elements_.size(), at_), rate, kWorthThreads) ? 1 : std::clamp<std::size_t>(elements_.size() / tile, 1, threads_);
+  const std::size_t taken = std::min(elements_.size(), parts * kChunk);
+  const auto end_of = [&](std::size_t part) { return part == parts ? taken : taken * part / parts / tile * tile; };
+  std::vector<Chunk> chunks(parts);
+  for (std::size_t part = 0; part < parts; ++part) {
+    Chunk& chunk = chunks[part];
+    chunk.elements.assign(elements_.begin() + static_cast<std::ptrdiff_t>(end_of(part)),
+                          elements_.begin() + static_cast<std::ptrdiff_t>(end_of(part + 1)));
+    if (chunk.elements.size() == elements_.size() && elements_.size() == scope_.selected(nodes_[at_].id, {}).size()) continue;
+    chunk = chunk_of(chunk.elements);
+  }
+  return chunks;
+}
+
+RootBounds::Chunk RootBounds::chunk_of(std::span<const std::uint32_t> elements) const {
+  return {selection_of(nodes_[at_].id, elements), {elements.begin(), elements.end()}, {}};
+}
+
+kernel::Selection RootBounds::selection_of(NodeId node, std::span<const std::uint32_t> elements) const {
+  kernel::Selection selection{kernel::Selection::Kind::mask, std::vector<bool>(problem_.graph().size(node), false)};
+  for (const std::uint32_t element : elements) selection.mask[element] = true;
+  return selection;
+}
+
+// Each thread on a copy of the scope, every so many ranges. No row depends on the node's own box, so that the steps may stand one after the other.
+Outcome<Done> RootBounds::refine_by_cases(NodeId node, std::span<const ByCases> ranges) {
+  std::vector<kernel::Scope> copies(threads_, scope_);
+  std::vector<Outcome<Done>> outcomes(ranges.size(), Done{});
+  const auto refine = [&](std::size_t part) {
+    for (std::size_t k = part; k < ranges.size(); k += threads_) {
+      const kernel::Selection selection = selection_of(node, {&ranges[k].element, 1});
+      try {
+        outcomes[k] = certificate::tighten_by_cases(copies[part], node, selection, ranges[k].tree, true);
+      } catch (const std::bad_alloc&) {
+        outcomes[k] = beyond_memory();
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> helpers;
+    for (std::size_t part = 1; part < threads_; ++part) helpers.emplace_back([&refine, part] { refine(part); });
+    refine(0);
+  }
+  for (const kernel::Scope& copy : copies) {
+    if (auto met = scope_.meet(copy); !met) return met;
+  }
+  for (std::size_t k = 0; k < ranges.size(); ++k) {
+    if (!outcomes[k] && !was_stopped(outcomes[k])) return outcomes[k];
+    if (outcomes[k]) steps_.tighten_by_cases(node, selection_of(node, {&ranges[k].element, 1}), ranges[k].tree, true);
+  }
+  return Done{};
+}
+
+// Each thread some that follow each other, on a copy of the scope, so that these come one after the other when the scope meets the copies.
+Outcome<Done> RootBounds::add_cuts(std::size_t count, const std::function<CutByCases(std::size_t)>& cut) {
+  std::vector<kernel::Scope> copies(threads_, scope_);
+  std::vector<Outcome<Done>> outcomes(threads_, Done{});
+  std::vector<certificate::Fragment> steps(threads_);
+  const auto derive = [&](std::size_t part) {
+    try {
+      for (std::size_t k = count * part / threads_; k < count * (part + 1) / threads_ && outcomes[part]; ++k) {
+        const CutByCases one = cut(k);
+        outcomes[part] = cut_by_cases(copies[part], one.terms, one.tree);
+        steps[part].cut(one.terms, one.tree);
+      }
+    } catch (const std::bad_alloc&) {
+      outcomes[part] = beyond_memory();
+    }
+  };
+  {
+    std::vector<std::jthread> helpers;
+    for (std::size_t part = 1; part < threads_; ++part) helpers.emplace_back([&derive, part] { derive(part); });
+    derive(0);
+  }
+  kernel::Scope with_cuts = scope_;
+  for (std::size_t part = 0; part < threads_; ++part) {
+    if (!outcomes[part]) return outcomes[part];
+    if (auto met = with_cuts.meet(copies[part]); !met) return met;
+  }
+  scope_ = std::move(with_cuts);
+  for (const certificate::Fragment& some : steps) steps_.append(some);
+  return Done{};
+}
+
+// The first chunk on the scope itself, the others on copies. A chunk that was stopped stays to be done.
+Outcome<Done> RootBounds::refine_chunks(std::vector<Chunk> chunks, const Prepare& prepare) {
+  const Clock::time_point begin = Clock::now();
+  const NodeId node = nodes_[at_].id;
+  std::vector<kernel::Scope> copies(chunks.size() - 1, scope_);
+  std::vector<Outcome<Done>> outcomes(chunks.size(), Done{});
+  const auto refine = [&](std::size_t part) {
+    kernel::Scope& scope = part == 0 ? scope_ : copies[part - 1];
+    try {
+      if (prepare && !prepare(part, chunks[part])) {
+        outcomes[part] = stopped();
+        return;
+      }
+      outcomes[part] = scope.tighten(node, chunks[part].selection, chunks[part].hints, nullptr, true);
+    } catch (const std::bad_alloc&) {
+      outcomes[part] = beyond_memory();
+    }
+  };
+  {
+    std::vector<std::jthread> helpers;
+    for (std::size_t part = 1; part < chunks.size(); ++part) helpers.emplace_back([&refine, part] { refine(part); });
+    refine(0);
+  }
+  std::vector<std::uint32_t> left;
+  for (std::size_t part = 0; part < chunks.size(); ++part) {
+    Outcome<Done>& done = outcomes[part];
+    if (done.ok() && part > 0) done = scope_.meet(copies[part - 1]);
+    if (was_stopped(done)) {
+      paused_ = true;
+      left.insert(left.end(), chunks[part].elements.begin(), chunks[part].elements.end());
+      continue;
+    }
+    if (!done) return done;
+    steps_.tighten(node, chunks[part].selection, chunks[part].hints, nullptr, true);
+    only_boxes_ = false;
+  }
+  std::size_t taken = 0;
+  for (const Chunk& chunk : chunks) taken += chunk.elements.size();
+  if (!paused_) {
+    work_done_ += work_of(taken, at_);
+    seconds_ += seconds_since(begin);
+  }
+  left.insert(left.end(), elements_.begin() + static_cast<std::ptrdiff_t>(taken), elements_.end());
+  elements_ = std::move(left);
+  return Done{};
+}
+
+// Behind the first activation; of products' factors and the like shared slopes narrow next to nothing.
+bool RootBounds::is_for_groups(const ActiveNode& node, const DualGraph& graph) const {
+  return node.refined && node.id >= graph.activations().front().step->node && (graph.supported() || problem_.kink_at_zero(node.id));
+}
+
+double RootBounds::seconds_to_refine_groups(const DualGraph& graph) const {
+  double work = 0;
+  for (std::size_t k = 0; k < nodes_.size(); ++k) {
+    if (!is_for_groups(nodes_[k], graph)) continue;
+    work += 2 * kIterations * work_of(scope_.selected(nodes_[k].id, {}).size(), k);
+  }
+  return work / (kFirstRate * static_cast<double>(threads_));
+}
+
+Outcome<Done> RootBounds::refine_groups(const DualGraph& graph, const Limit& limit) {
+  limit_ = limit;
+  paused_ = false;
+  std::vector<std::unique_ptr<DualAscent>> ascents;
+  for (std::size_t part = 0; part < threads_; ++part) ascents.push_back(std::make_unique<DualAscent>(graph, limit));
+  SharedOptions options;
+  options.iterations = kIterations;
+  for (at_ = 0; at_ < nodes_.size() && !paused_; ++at_) {
+    const NodeId node = nodes_[at_].id;
+    if (!is_for_groups(nodes_[at_], graph)) continue;
+    elements_ = scope_.selected(node, {});
+    const DualBoxes boxes = DualBoxes::of(graph, scope_);
+    const auto find_slopes = [&](std::size_t part, Chunk& chunk) {
+      const auto slopes = ascents[part]->share(node, chunk.elements, boxes, nullptr, options);
+      if (slopes) chunk.hints = to_hints(graph, *slopes, node);
+      return slopes.has_value();
+    };
+    while (!elements_.empty() && !paused_) {
+      std::vector<Chunk> chunks;
+      for (std::size_t at = 0; at < elements_.size() && chunks.size() < threads_; at += kGroup)
+        chunks.push_back(chunk_of(std::span(elements_).subspan(at, std::min(kGroup, elements_.size() - at))));
+      if (auto done = refine_chunks(std::move(chunks), find_slopes); !done) return done;
+    }
+  }
+  at_ = nodes_.size();
+  elements_.clear();
+  return Done{};
+}
+
+}  // namespace assay::search

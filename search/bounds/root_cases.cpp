@@ -1,0 +1,65 @@
+// close_at_root(): single rows, and rows that contradict each other.
+
+#include "search/bounds/root_cases.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "search/bounds/case_bounds.h"
+#include "search/bounds/named_choices.h"
+
+namespace assay::search {
+
+Outcome<std::optional<RootCases>> close_at_root(const Network& network, RootBounds& root, std::vector<std::uint32_t>& open,
+                                                std::optional<kernel::Refutation>& refutation) {
+  const kernel::Scope& scope = root.scope();
+  std::optional<RootCases> result;
+  if (auto nothing = scope.empty()) {
+    root.steps().empty();
+    refutation = std::move(nothing).value();
+    open.clear();
+    return result;
+  }
+  const CaseBounds cases(network, scope.group(), open);
+  kernel::Diagnosis diagnosis;
+  auto concluded = scope.conclude(cases.single_rows(), {}, &diagnosis);
+  if (diagnosis.margins.size() != cases.single_rows().size()) return result;
+  std::vector<kernel::CaseMultipliers> refuted;
+  std::vector<std::uint32_t> left;
+  double worst = INFINITY;
+  Frontier frontier;
+  frontier.add(0);
+  std::vector<CaseBound> bounds = cases.best_rows(scope, diagnosis);
+  cases.contradict(scope, bounds);
+  for (CaseBound& bound : bounds) {
+    const std::uint32_t position = bound.multipliers.position;
+    worst = std::min(worst, bound.margin);
+    const bool is_closed = bound.margin > 0 || (bound.may_be_closed() && scope.conclude(std::span(&bound.multipliers, 1), {}));
+    if (is_closed) {
+      refuted.push_back(std::move(bound.multipliers));
+    } else {
+      frontier.add_case(network.problem()->group_cases(scope.group())[position], bound.margin);
+      left.push_back(position);
+    }
+  }
+  result = RootCases{frontier.unfinished(), worst};
+  if (refuted.empty()) return result;
+  if (!concluded || refuted.size() != cases.single_rows().size()) concluded = scope.conclude(refuted, {});
+  kernel::Hints hints = with_named_choices(*network.problem(), scope, {});
+  if (!hints.lower.empty() || !hints.upper.empty()) {
+    auto named = scope.conclude(refuted, hints);
+    if (named)
+      concluded = std::move(named);
+    else
+      hints = {};
+  }
+  if (concluded && refutation) concluded = kernel::merge(*refutation, concluded.value());
+  if (!concluded) return result;  // margins within the kernel's slack
+  root.steps().conclude(refuted, hints);
+  refutation = std::move(concluded).value();
+  open = std::move(left);
+  return result;
+}
+
+}  // namespace assay::search

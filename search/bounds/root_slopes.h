@@ -1,0 +1,13 @@
+// The root's bounds again, with slopes that are made for them: of every pre-activation behind the first ones, one set of slopes for all its open
+// elements (DualAscent::share). Where the policy's lines are far from a curve on wide ranges, every layer's gain carries over to the next.
+#pragma once
+
+#include "search/bounds/alpha_beta/dual_ascent.h"
+#include "search/bounds/root_bounds.h"
+
+namespace assay::search {
+
+// `root` is complete. Ends when these cases look closed, when little is gained, or, with what was gained, once the limit is reached.
+Outcome<Done> refine_by_slopes(RootBounds& root, const DualGraph& graph, std::span<const std::uint32_t> cases, const Limit& limit);
+
+}  // namespace assay::search

@@ -1,0 +1,213 @@
+// RangeSplits: for both ends of each range the leaf with the least bound is split, in rounds, for many ends at once.
+
+#include "search/bounds/root_splits.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <new>
+#include <optional>
+#include <thread>
+
+namespace assay::search {
+namespace {
+
+constexpr int kFirstSplits = 10;       // of one end's tree, in the first pass ...
+constexpr int kMoreSplits = 3;         // ... and so many times as many in each further one
+constexpr double kShareOfPass = 0.15;  // of the planned time, at most, for a pass
+constexpr int kFirstSteps = 20;        // of ascent at the root of a tree ...
+constexpr int kSteps = 5;              // ... and in its leaves
+constexpr std::size_t kEnds = 32;      // that a thread treats at once, at most ...
+constexpr double kNumbers = 1 << 24;   // ... of whose leaves it keeps so many boxes of elements
+constexpr double kWorthwhile = 0.02;   // of a range's width: a tree that takes less off is no step of the proof
+constexpr float kLeastScore = 1e-25F;  // of a split that helps
+
+// A node of an end's tree: a split with two children, or a leaf.
+struct TreeNode {
+  DualBoxes boxes;
+  std::vector<kernel::Literal> literals;
+  DualParameters parameters;
+  double bound = 0;
+  std::optional<kernel::Literal> split;   // its <= half: the best one of a leaf, or that which was taken
+  std::array<std::size_t, 2> children{};  // 0: a leaf
+};
+
+struct End {
+  std::uint32_t element;
+  double sign;
+  std::vector<TreeNode> nodes{};
+  [[nodiscard]] std::size_t worst() const {
+    std::size_t worst = 0;
+    for (std::size_t k = 1; k < nodes.size(); ++k) {
+      if (nodes[k].children[0] == 0 && (nodes[worst].children[0] != 0 || nodes[k].bound < nodes[worst].bound)) worst = k;
+    }
+    return worst;
+  }
+};
+
+// The relu whose line loses most, where the bound does not settle the sign anyway.
+std::optional<kernel::Literal> best_split(const DualGraph& graph, const DualResult& result) {
+  if (result.bound > 0 || result.scores.empty()) return std::nullopt;
+  std::optional<std::uint32_t> best;
+  for (std::uint32_t slot = 0; slot < graph.slot_count(); ++slot) {
+    if (!(result.scores[slot] > kLeastScore) || graph.activation_of(slot).step->op != Op::relu) continue;
+    if (!best || result.scores[slot] > result.scores[*best]) best = slot;
+  }
+  if (!best) return std::nullopt;
+  const DualGraph::Activation& activation = graph.activation_of(*best);
+  return kernel::Literal{activation.operand, *best - activation.first_slot, false, 0};
+}
+
+class Trees {
+ public:
+  Trees(const DualGraph& graph, DualAscent& ascent, NodeId node, int splits, const Limit& limit)
+      : graph_(graph), ascent_(ascent), node_(node), splits_(splits), limit_(limit) {}
+
+  // False: the limit was reached.
+  bool grow(const DualBoxes& root, std::span<End> ends) {
+    for (End& end : ends) end.nodes.assign(1, {root, {}, {}, 0, std::nullopt, {}});
+    std::vector<std::pair<End*, std::size_t>> leaves;
+    for (End& end : ends) leaves.emplace_back(&end, 0);
+    if (!bound(leaves, kFirstSteps)) return false;
+    for (int round = 0; round < splits_; ++round) {
+      leaves.clear();
+      for (End& end : ends) split(end, leaves);
+      if (leaves.empty()) return true;
+      if (!bound(leaves, kSteps)) return false;
+    }
+    return true;
+  }
+
+ private:
+  void split(End& end, std::vector<std::pair<End*, std::size_t>>& leaves) const {
+    const std::size_t at = end.worst();
+    if (!end.nodes[at].split) return;
+    for (const std::size_t half : {0U, 1U}) {
+      TreeNode child = end.nodes[at];
+      child.children = {};
+      kernel::Literal literal = *child.split;
+      literal.at_least = half == 1;
+      child.literals.push_back(literal);
+      child.boxes.meet(graph_, literal);
+      end.nodes[at].children[half] = end.nodes.size();
+      leaves.emplace_back(&end, end.nodes.size());
+      end.nodes.push_back(std::move(child));
+    }
+    end.nodes[at].boxes = {};
+    end.nodes[at].parameters = {};
+  }
+
+  bool bound(std::span<const std::pair<End*, std::size_t>> leaves, int steps) {
+    std::vector<DualTask> tasks;
+    for (const auto& [end, at] : leaves) {
+      const TreeNode& leaf = end->nodes[at];
+      DualTask& task = tasks.emplace_back();
+      task.boxes = &leaf.boxes;
+      task.literals = leaf.literals;
+      task.start = at > 0 ? &leaf.parameters : nullptr;
+      task.target = {node_, end->element, end->sign};
+    }
+    DualOptions options;
+    options.iterations = steps;
+    options.target = 0;
+    options.scores = true;
+    options.probes = false;
+    std::vector<DualResult> results(tasks.size());
+    ascent_.bound_ranges(node_, tasks, options, results);
+    if (limit_.reached()) return false;
+    for (std::size_t k = 0; k < leaves.size(); ++k) {
+      TreeNode& leaf = leaves[k].first->nodes[leaves[k].second];
+      leaf.bound = results[k].bound;
+      leaf.split = best_split(graph_, results[k]);
+      leaf.parameters = std::move(results[k].parameters);
+    }
+    return true;
+  }
+
+  const DualGraph& graph_;
+  DualAscent& ascent_;
+  const NodeId node_;
+  const int splits_;
+  const Limit& limit_;
+};
+
+// In preorder.
+void list(const DualGraph& graph, NodeId node, const End& end, std::size_t at, std::vector<certificate::CaseStep>& steps) {
+  const TreeNode& here = end.nodes[at];
+  if (here.children[0] == 0) {
+    steps.push_back({std::nullopt, to_hints(graph, here.parameters, node)});
+    return;
+  }
+  steps.push_back({here.split, {}});
+  for (const std::size_t child : here.children) list(graph, node, end, child, steps);
+}
+
+// What the tree would take off the range, as a share of its width.
+double gain(const End& end, const DualBoxes& boxes, std::size_t slot) {
+  const double known = end.sign > 0 ? boxes.lo[slot] : -boxes.hi[slot];
+  return (std::min(end.nodes[end.worst()].bound, 0.0) - known) / (boxes.hi[slot] - boxes.lo[slot]);
+}
+
+}  // namespace
+
+double RangeSplits::wanted() const { return kMoreSplits * seconds_ / kShareOfPass; }
+
+Outcome<Done> RangeSplits::refine(RootBounds& root, const Limit& limit) {
+  const auto begin = Clock::now();
+  const Limit share{std::min(limit.deadline, Deadline::in(kShareOfPass * limit.planned())), limit.stop};
+  splits_ = splits_ == 0 ? kFirstSplits : kMoreSplits * splits_;
+  root.stop_at(share);
+  std::optional<NodeId> last;
+  Outcome<Done> done = Done{};
+  for (const DualGraph::Activation& activation : graph_.activations()) {
+    if (activation.step->op != Op::relu || activation.first_slot == 0 || last == activation.operand) continue;
+    last = activation.operand;
+    done = refine_node(root, activation, share);
+    if (!done || share.reached()) break;
+  }
+  root.stop_at(limit);
+  seconds_ = seconds_since(begin);
+  return done;
+}
+
+Outcome<Done> RangeSplits::refine_node(RootBounds& root, const DualGraph::Activation& activation, const Limit& limit) const {
+  const NodeId node = activation.operand;
+  const DualBoxes boxes = DualBoxes::of(graph_, root.scope());
+  std::vector<End> ends;
+  for (std::uint32_t element = 0; element < activation.slots(); ++element) {
+    for (const double sign : {1.0, -1.0})
+      if (boxes.is_undecided(activation.first_slot + element)) ends.push_back({element, sign});
+  }
+  const auto threads = static_cast<std::size_t>(threads_);
+  const double fit = kNumbers / (static_cast<double>(graph_.slot_count()) * (splits_ + 1));
+  const std::size_t at_once = threads * static_cast<std::size_t>(std::clamp(fit, 1.0, static_cast<double>(kEnds)));
+  for (std::size_t first = 0; first < ends.size(); first += at_once) {
+    const std::span<End> some = std::span(ends).subspan(first, std::min(at_once, ends.size() - first));
+    const auto grow = [&](std::size_t part) {
+      const std::size_t from = some.size() * part / threads, to = some.size() * (part + 1) / threads;
+      const std::span<End> own = some.subspan(from, to - from);
+      try {
+        DualAscent ascent(graph_, limit);
+        Trees(graph_, ascent, node, splits_, limit).grow(boxes, own);
+      } catch (const std::bad_alloc&) {  // these ends stay as they are
+        for (End& end : own) end.nodes.clear();
+      }
+    };
+    {
+      std::vector<std::jthread> helpers;
+      for (std::size_t part = 1; part < threads; ++part) helpers.emplace_back([&grow, part] { grow(part); });
+      grow(0);
+    }
+    if (limit.reached()) return Done{};
+    std::vector<RootBounds::ByCases> found;
+    for (End& end : some) {
+      if (end.nodes.size() > 1 && gain(end, boxes, activation.first_slot + end.element) > kWorthwhile)
+        list(graph_, node, end, 0, found.emplace_back(RootBounds::ByCases{end.element, {}}).tree);
+      end.nodes.clear();
+    }
+    if (auto done = root.refine_by_cases(node, found); !done || limit.reached()) return done;
+  }
+  return Done{};
+}
+
+}  // namespace assay::search

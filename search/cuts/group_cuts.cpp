@@ -1,0 +1,378 @@
+// close_by_cuts(): groups, their trees, and the ascent on all of them together.
+
+#include "search/cuts/group_cuts.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "certificates/check/refutations.h"
+
+namespace assay::search {
+namespace {
+
+constexpr std::size_t kMostInputs = 64;  // that a group reads
+constexpr std::size_t kMostLeaves = 24;  // of a group's tree
+constexpr int kRounds = 24;              // of ascent, with splits between them
+constexpr int kFirstSteps = 60;          // of the first round ...
+constexpr int kSteps = 40;               // ... and of each further one
+constexpr double kRate = 0.1;            // of a step, in units of a slope's scale
+constexpr double kDecay = 0.96;          // of the rate, from step to step
+constexpr double kShare = 0.2;           // of the planned time, at most, for all cases
+constexpr int kStepsBefore = 60;         // of the ascent of the lines alone
+constexpr double kMargin = 1e-3;         // that the bound is to have, in its units
+constexpr double kLeastLoss = 1e-7;      // of a relu that is worth a split, in units of the bound
+
+// A variable of the ascent, with its moments (Adam).
+struct Variable {
+  double value = 0, moment = 0, square = 0;
+  void climb(double gradient, double step) {
+    constexpr double kFirst = 0.9, kSecond = 0.99, kTiny = 1e-12;
+    moment = kFirst * moment + (1 - kFirst) * gradient;
+    square = kSecond * square + (1 - kSecond) * gradient * gradient;
+    value += step * moment / (std::sqrt(square) + kTiny);
+  }
+};
+
+struct Relu {
+  std::uint32_t slot;
+  double a, offset;         // its coefficient in the case's form; z = <row, x> + offset
+  std::vector<double> row;  // by the group's inputs
+  double chord, intercept;  // of the line above
+};
+
+enum class Side : std::uint8_t { open, at_most, at_least };
+
+// A leaf of a group's tree, or a split with two children.
+struct GroupNode {
+  std::vector<Side> sides;              // by relu
+  std::vector<std::size_t> path;        // relus that were split, outermost first
+  std::vector<Variable> slopes, betas;  // by relu: of the line below; of its literal
+  std::vector<double> z;                // at the minimiser
+  double value = 0;
+  std::size_t split = 0;                  // the relu, of a node with children
+  std::array<std::size_t, 2> children{};  // at_most, at_least; 0: a leaf
+};
+
+struct Group {
+  std::vector<std::uint32_t> inputs;
+  std::vector<double> lo, hi;
+  std::vector<Relu> relus;
+  std::vector<Variable> slopes;  // s, by relu
+  std::vector<GroupNode> nodes;
+  std::size_t leaves = 1, worst = 0;
+
+  [[nodiscard]] double slope_of(const GroupNode& leaf, std::size_t i) const {
+    return leaf.sides[i] == Side::at_least  ? 1
+           : leaf.sides[i] == Side::at_most ? 0
+           : relus[i].a > 0                 ? leaf.slopes[i].value
+                                            : relus[i].chord;
+  }
+  void bound(GroupNode& leaf, std::vector<double>& form) const;
+  void bound_all(std::vector<double>& form);
+  [[nodiscard]] std::pair<double, std::size_t> greatest_loss() const;
+  void split(std::size_t at, std::size_t relu);
+};
+
+void Group::bound(GroupNode& leaf, std::vector<double>& form) const {
+  form.assign(inputs.size(), 0.0);
+  leaf.value = 0;
+  for (std::size_t i = 0; i < relus.size(); ++i) {
+    const Relu& relu = relus[i];
+    const bool is_open = leaf.sides[i] == Side::open;
+    const double beta = is_open ? 0 : leaf.sides[i] == Side::at_most ? leaf.betas[i].value : -leaf.betas[i].value;
+    const double c = relu.a * slope_of(leaf, i) - slopes[i].value + beta;
+    leaf.value += c * relu.offset + (is_open && relu.a < 0 ? relu.a * relu.intercept : 0);
+    for (std::size_t k = 0; k < form.size(); ++k) form[k] += c * relu.row[k];
+  }
+  for (std::size_t i = 0; i < relus.size(); ++i) leaf.z[i] = relus[i].offset;
+  for (std::size_t k = 0; k < form.size(); ++k) {
+    const double x = form[k] > 0 ? lo[k] : hi[k];
+    leaf.value += form[k] * x;
+    for (std::size_t i = 0; i < relus.size(); ++i) leaf.z[i] += relus[i].row[k] * x;
+  }
+}
+
+void Group::bound_all(std::vector<double>& form) {
+  double least = INFINITY;
+  for (std::size_t at = 0; at < nodes.size(); ++at) {
+    if (nodes[at].children[0] != 0) continue;
+    bound(nodes[at], form);
+    if (nodes[at].value < least) worst = at;
+    least = std::min(least, nodes[at].value);
+  }
+}
+
+// Of the relus that the worst leaf leaves open: what its line loses at the minimiser.
+std::pair<double, std::size_t> Group::greatest_loss() const {
+  const GroupNode& leaf = nodes[worst];
+  std::pair<double, std::size_t> best{0, 0};
+  for (std::size_t i = 0; i < relus.size(); ++i) {
+    if (leaf.sides[i] != Side::open) continue;
+    const double line = slope_of(leaf, i) * leaf.z[i] + (relus[i].a < 0 ? relus[i].intercept : 0);
+    best = std::max(best, {relus[i].a * (std::max(leaf.z[i], 0.0) - line), i});
+  }
+  return best;
+}
+
+void Group::split(std::size_t at, std::size_t relu) {
+  nodes[at].split = relu;
+  for (const std::size_t half : {0U, 1U}) {
+    GroupNode child = nodes[at];
+    child.children = {};
+    child.sides[relu] = half == 0 ? Side::at_most : Side::at_least;
+    child.path.push_back(relu);
+    nodes[at].children[half] = nodes.size();
+    nodes.push_back(std::move(child));
+  }
+  ++leaves;
+}
+
+struct GroupCuts {
+  double bound = 0;          // of the case, with these slopes and a multiplier of 1 for every cut
+  std::vector<float> lower;  // slopes by slot
+  std::size_t count = 0;     // of cuts
+  std::function<RootBounds::CutByCases(std::size_t)> cut{};
+};
+
+// For one case without literals: `result` is an ascent's with coefficients.
+class Ascent {
+ public:
+  Ascent(const DualGraph& graph, const DualBoxes& boxes, const DualResult& result, const Limit& limit)
+      : graph_(graph), boxes_(boxes), limit_(limit), rest_(result.form), constant_(result.constant), lower_(result.parameters.lower) {
+    for (const DualGraph::Activation& activation : graph.activations()) {
+      if (activation.step->op == Op::relu && reads_input(activation)) collect(activation, result.coefficients);
+    }
+    std::erase_if(groups_, [](const Group& group) { return group.relus.size() < 2; });
+    for (Group& group : groups_) begin(group);
+  }
+
+  std::optional<GroupCuts> run(double target) {
+    double bound = -INFINITY;
+    for (int round = 0; round < kRounds && groups_.size() > 1; ++round) {
+      if (round > 0 && !split_some()) break;
+      double rate = kRate;
+      for (int step = 0; step < (round == 0 ? kFirstSteps : kSteps); ++step, rate *= kDecay) {
+        if (limit_.reached()) return std::nullopt;
+        bound = bound_all();
+        if (bound > target) return result(bound);
+        climb(rate);
+      }
+    }
+    return result(bound);
+  }
+
+ private:
+  [[nodiscard]] bool reads_input(const DualGraph::Activation& activation) const {
+    const Step& operand = graph_.network().step_of(activation.operand);
+    const Graph& nodes = graph_.network().problem()->graph();
+    return operand.kind == Step::Kind::affine && operand.parts.size() == 1 && nodes.node(operand.parts[0].operand).op == Op::input;
+  }
+
+  // The relus that are open, by the inputs that they read.
+  void collect(const DualGraph::Activation& activation, const std::vector<double>& coefficients) {
+    const Step& operand = graph_.network().step_of(activation.operand);
+    const std::size_t first_input = graph_.network().input_offset(operand.parts[0].operand);
+    std::map<std::vector<std::uint32_t>, std::size_t> group_of;
+    for (std::uint32_t element = 0; element < activation.slots() && !limit_.reached(); ++element) {
+      const std::uint32_t slot = activation.first_slot + element;
+      const double a = coefficients[slot], l = boxes_.lo[slot], u = boxes_.hi[slot], chord = u / (u - l);
+      if (a == 0 || !boxes_.is_undecided(slot)) continue;
+      Relu relu{slot, a, operand.bias[element], {}, chord, -chord * l};
+      std::vector<std::uint32_t> inputs;
+      for (const auto& [column, value] : operand.parts[0].map->row(element)) {
+        inputs.push_back(static_cast<std::uint32_t>(first_input + column));
+        relu.row.push_back(value);
+      }
+      if (inputs.size() > kMostInputs) continue;
+      const auto [at, is_new] = group_of.emplace(inputs, groups_.size());
+      if (is_new) groups_.emplace_back().inputs = std::move(inputs);
+      groups_[at->second].relus.push_back(std::move(relu));
+    }
+  }
+
+  // Its relus leave the form, and s are their lines' slopes.
+  void begin(Group& group) {
+    GroupNode root;
+    root.sides.assign(group.relus.size(), Side::open);
+    root.betas.resize(group.relus.size());
+    root.z.resize(group.relus.size());
+    for (const Relu& relu : group.relus) {
+      const double slope = relu.a > 0 ? static_cast<double>(lower_[relu.slot]) : relu.chord;
+      root.slopes.push_back({slope});
+      group.slopes.push_back({relu.a * slope});
+      for (std::size_t k = 0; k < group.inputs.size(); ++k) rest_[group.inputs[k]] -= relu.a * slope * relu.row[k];
+      constant_ -= relu.a * (slope * relu.offset + (relu.a > 0 ? 0 : relu.intercept));
+    }
+    for (const std::uint32_t input : group.inputs) {
+      group.lo.push_back(boxes_.x_lo[input]);
+      group.hi.push_back(boxes_.x_hi[input]);
+    }
+    group.nodes.push_back(std::move(root));
+  }
+
+  double bound_all() {
+    form_ = rest_;
+    double bound = constant_;
+    for (Group& group : groups_) {
+      group.bound_all(of_group_);
+      bound += group.nodes[group.worst].value;
+      for (std::size_t i = 0; i < group.relus.size(); ++i) {
+        const double s = group.slopes[i].value;
+        bound += s * group.relus[i].offset;
+        for (std::size_t k = 0; k < group.inputs.size(); ++k) form_[group.inputs[k]] += s * group.relus[i].row[k];
+      }
+    }
+    x_.resize(form_.size());
+    for (std::size_t i = 0; i < form_.size(); ++i) {
+      x_[i] = form_[i] > 0 ? boxes_.x_lo[i] : boxes_.x_hi[i];
+      bound += form_[i] * x_[i];
+    }
+    return bound;
+  }
+
+  void climb(double rate) {
+    for (Group& group : groups_) {
+      const GroupNode& worst = group.nodes[group.worst];
+      for (std::size_t i = 0; i < group.relus.size(); ++i) {
+        const Relu& relu = group.relus[i];
+        double z = relu.offset;
+        for (std::size_t k = 0; k < group.inputs.size(); ++k) z += relu.row[k] * x_[group.inputs[k]];
+        group.slopes[i].climb(z - worst.z[i], rate * std::fabs(relu.a));
+      }
+      for (GroupNode& leaf : group.nodes) {
+        for (std::size_t i = 0; i < group.relus.size() && leaf.children[0] == 0; ++i) {
+          const double a = group.relus[i].a;
+          if (leaf.sides[i] == Side::open) {
+            if (a > 0) leaf.slopes[i].climb(a * leaf.z[i], rate);
+            leaf.slopes[i].value = std::clamp(leaf.slopes[i].value, 0.0, 1.0);
+          } else {
+            leaf.betas[i].climb(leaf.sides[i] == Side::at_most ? leaf.z[i] : -leaf.z[i], rate * std::fabs(a));
+            leaf.betas[i].value = std::max(leaf.betas[i].value, 0.0);
+          }
+        }
+      }
+    }
+  }
+
+  // The half of the groups whose worst leaves lose most. False: none does.
+  bool split_some() {
+    std::vector<std::pair<double, Group*>> order;
+    for (Group& group : groups_) {
+      const double loss = group.greatest_loss().first;
+      if (group.leaves < kMostLeaves && loss > kLeastLoss) order.emplace_back(loss, &group);
+    }
+    std::ranges::sort(order, std::greater());
+    order.resize((order.size() + 1) / 2);
+    for (const auto& [loss, group] : order) group->split(group->worst, group->greatest_loss().second);
+    return !order.empty();
+  }
+
+  // Groups that were not split are lines.
+  GroupCuts result(double bound) {
+    GroupCuts found{bound, lower_};
+    for (const Group& group : groups_) {
+      for (std::size_t i = 0; i < group.relus.size(); ++i)
+        found.lower[group.relus[i].slot] = static_cast<float>(group.nodes[0].slopes[i].value);
+    }
+    std::erase_if(groups_, [](const Group& group) { return group.leaves == 1; });
+    found.count = groups_.size();
+    found.cut = [groups = std::make_shared<const std::vector<Group>>(std::move(groups_)), &graph = graph_](std::size_t k) {
+      const Group& group = (*groups)[k];
+      RootBounds::CutByCases cut;
+      for (std::size_t i = 0; i < group.relus.size(); ++i) {
+        const auto [activation, element] = place_of(graph, group.relus[i]);
+        cut.terms.push_back({activation->step->node, element, static_cast<float>(group.relus[i].a)});
+        cut.terms.push_back({activation->operand, element, -static_cast<float>(group.slopes[i].value)});
+      }
+      list(graph, group, 0, cut.tree);
+      return cut;
+    };
+    return found;
+  }
+
+  static std::pair<const DualGraph::Activation*, std::uint32_t> place_of(const DualGraph& graph, const Relu& relu) {
+    const DualGraph::Activation& activation = graph.activation_of(relu.slot);
+    return {&activation, relu.slot - activation.first_slot};
+  }
+
+  // In preorder.
+  static void list(const DualGraph& graph, const Group& group, std::size_t at, std::vector<certificate::CaseStep>& steps) {
+    const GroupNode& node = group.nodes[at];
+    if (node.children[0] != 0) {
+      const auto [activation, element] = place_of(graph, group.relus[node.split]);
+      steps.push_back({kernel::Literal{activation->operand, element, false, 0}, {}});
+      for (const std::size_t child : node.children) list(graph, group, child, steps);
+      return;
+    }
+    kernel::Hints hints;
+    for (std::size_t i = 0; i < group.relus.size(); ++i) {
+      if (node.sides[i] != Side::open || !(group.relus[i].a > 0)) continue;
+      const auto [activation, element] = place_of(graph, group.relus[i]);
+      std::vector<float>& slopes = hints.lower[activation->step->node];
+      slopes.resize(activation->step->size);
+      slopes[element] = static_cast<float>(node.slopes[i].value);
+    }
+    for (const std::size_t relu : node.path) hints.beta.push_back(static_cast<float>(node.betas[relu].value));
+    steps.push_back({std::nullopt, std::move(hints)});
+  }
+
+  const DualGraph& graph_;
+  const DualBoxes& boxes_;
+  const Limit& limit_;
+  std::vector<double> rest_;  // of the case's form without the groups' relus, by input
+  double constant_;
+  std::vector<float> lower_;
+  std::vector<Group> groups_;
+  std::vector<double> form_, of_group_, x_;
+};
+
+// The kernel derives the cuts, and refutes the case by them.
+bool close(RootBounds& root, const DualGraph& graph, std::uint32_t position, DualParameters parameters, const GroupCuts& found,
+           std::optional<kernel::Refutation>& refutation) {
+  const std::size_t before = root.scope().cuts().size();
+  if (!root.add_cuts(found.count, found.cut)) return false;
+  parameters.lower = found.lower;
+  const std::vector<kernel::CaseMultipliers> one{{position, parameters.weights}};
+  kernel::Hints hints = to_hints(graph, parameters);
+  hints.cuts.assign(before, 0.0F);
+  hints.cuts.resize(root.scope().cuts().size(), 1.0F);
+  if (!certificate::merge_into(refutation, root.scope().conclude(one, hints))) return false;
+  root.steps().conclude(one, hints);
+  return true;
+}
+
+}  // namespace
+
+void close_by_cuts(RootBounds& root, const DualGraph& graph, std::vector<std::uint32_t>& open,
+                   std::optional<kernel::Refutation>& refutation, const Limit& limit) {
+  const std::size_t group = root.scope().group();
+  const kernel::Problem& problem = *graph.network().problem();
+  const bool is_simple = root.complete() && root.scope().literals().empty() && problem.group_balls(group).empty();
+  if (!is_simple || !graph.relu_only() || graph.activations().size() != 1) return;
+  const Limit share{std::min(limit.deadline, Deadline::in(kShare * limit.planned())), limit.stop};
+  const DualBoxes boxes = DualBoxes::of(graph, root.scope());
+  DualAscent ascent(graph, share);
+  DualOptions options;
+  options.iterations = kStepsBefore;
+  options.scores = options.coefficients = true;
+  options.probes = options.quantize = false;
+  root.stop_at(share);
+  std::erase_if(open, [&](std::uint32_t position) {
+    DualTask task;
+    task.rows = &graph.network().rows(problem.group_cases(group)[position]);
+    task.boxes = &boxes;
+    DualResult bound;
+    ascent.run({&task, 1}, options, {&bound, 1});
+    if (share.reached() || bound.coefficients.empty()) return false;
+    const auto found = Ascent(graph, boxes, bound, share).run(kMargin);
+    return found && found->bound > 0 && close(root, graph, position, std::move(bound.parameters), *found, refutation);
+  });
+  root.stop_at(limit);
+}
+
+}  // namespace assay::search

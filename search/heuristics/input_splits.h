@@ -1,0 +1,34 @@
+// Whether inputs are split, which are left, and where.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "kernel/logic/api.h"
+#include "search/bab/proof_tree.h"
+#include "search/bounds/alpha_beta/dual_ascent.h"
+#include "search/search.h"
+
+namespace assay::search {
+
+// Inputs of which a split is left.
+[[nodiscard]] std::size_t free_inputs(const kernel::Problem& problem, const kernel::Scope& scope);
+
+constexpr std::size_t kFewInputs = 12;  // free ones, up to which splitting them is the better tree
+
+// Instead of inputs; once the graph has its input rows.
+[[nodiscard]] bool splits_activations(const DualGraph& graph, const kernel::Scope& scope, Options::Branching branching);
+
+// The middle of the input, by node and element, whose score is best. None: all of them are points.
+[[nodiscard]] std::optional<Split> best_half(const kernel::Problem& problem, const kernel::Scope& scope,
+                                             std::span<const std::pair<NodeId, std::uint32_t>> inputs, std::span<const double> scores);
+
+// Between two values that a computed integer may still take. Splitting inputs alone never tells the sides of a jump apart, because
+// both halves are closed.
+[[nodiscard]] std::optional<Split> open_integer(const kernel::Problem& problem, const kernel::Scope& scope);
+
+}  // namespace assay::search

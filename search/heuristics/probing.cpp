@@ -1,0 +1,137 @@
+// Probing: two halves of each input, a few steps of ascent on each.
+
+#include "search/heuristics/probing.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <utility>
+
+#include "certificates/check/refutations.h"
+#include "certificates/check/session.h"
+
+namespace assay::search {
+namespace {
+
+constexpr int kRootSteps = 60;
+constexpr int kHalfSteps = 5;
+constexpr int kMoreSteps = 20;            // on the halves that are chosen
+constexpr std::size_t kMostCases = 8;     // that choose a split: those furthest from closed
+constexpr double kLeastShortfall = 1e-9;  // of a bound
+constexpr double kWidthScore = 1e-9;      // of an input's width, where no half gains
+
+// How much of what a case lacks its bound on a half gains, at most 1.
+double gain(double above, double here) {
+  const double shortfall = std::max(-above, kLeastShortfall);
+  return std::max(0.0, (std::min(here, 0.0) + shortfall) / shortfall);
+}
+
+}  // namespace
+
+Probing::Probing(const ScalarGraph& graph, std::size_t group) : graph_(graph), group_(group) {
+  for (std::size_t half = 0; half < 2 * graph.inputs(); half += kLanes) bounds_.emplace_back(graph);
+}
+
+ProbedBox Probing::root(const kernel::Scope& scope, std::span<const std::uint32_t> positions) {
+  ProbedBox result;
+  for (const NodeId input : graph_.network().problem()->graph().inputs) {
+    const kernel::Box& box = scope.box(input);
+    result.box.lo.insert(result.box.lo.end(), box.lo.begin(), box.lo.end());
+    result.box.hi.insert(result.box.hi.end(), box.hi.begin(), box.hi.end());
+  }
+  bounds_.front().load(std::span(&result.box, 1));
+  const LaneParameters* const none = nullptr;
+  for (const std::uint32_t position : positions) {
+    ProbedCase& one = result.cases.emplace_back(ProbedCase{position, {}});
+    bounds_.front().bound(case_of(position), std::span(&none, 1), kRootSteps, 0, std::span(&one.bound, 1));
+  }
+  return result;
+}
+
+Outcome<Done> Probing::conclude(kernel::Scope& scope, bool sweeps, bool asks_all, ProbedBox& box, Conclusion& found) const {
+  const auto looks_closed = [](const ProbedCase& one) { return one.bound.bound > 0; };
+  if (!asks_all && std::ranges::none_of(box.cases, looks_closed)) return Done{};
+  if (sweeps) {
+    if (auto done = certificate::sweep(*graph_.network().problem(), scope, 0, false); !done) return done;
+    found.steps.sweep(0, false);
+  }
+  if (auto nothing_left = scope.empty()) {
+    found.steps.empty();
+    found.refutation = std::move(nothing_left).value();
+    box.cases.clear();
+  }
+  std::erase_if(box.cases, [&](const ProbedCase& one) {
+    if (!asks_all && !looks_closed(one)) return false;
+    const kernel::CaseMultipliers multipliers = to_multipliers(graph_, one.position, case_of(one.position), one.bound.parameters);
+    const kernel::Hints hints = to_hints(graph_, one.bound.parameters);
+    const bool concluded = certificate::merge_into(found.refutation, scope.conclude(std::span(&multipliers, 1), hints)).ok();
+    found.asked += looks_closed(one) ? 1 : 0;
+    found.refused += looks_closed(one) && !concluded ? 1 : 0;
+    if (concluded) found.steps.conclude(std::span(&multipliers, 1), hints);
+    return concluded;
+  });
+  return Done{};
+}
+
+void Probing::bound(std::span<Half> halves, std::size_t first, const ProbedCase& above) {
+  std::vector<LaneBound> results(halves.size());
+  const std::vector<const LaneParameters*> starts(halves.size(), &above.bound.parameters);
+  bounds_[first / kLanes].bound(case_of(above.position), starts, kHalfSteps, first % kLanes, results);
+  for (std::size_t k = 0; k < halves.size(); ++k) halves[k].box.cases.push_back({above.position, std::move(results[k])});
+}
+
+void Probing::improve(std::span<Half> halves, std::size_t first) {
+  std::vector<LaneBound> results(halves.size());
+  std::vector<const LaneParameters*> starts(halves.size());
+  for (std::size_t c = 0; c < halves.front().box.cases.size(); ++c) {
+    for (std::size_t k = 0; k < halves.size(); ++k) starts[k] = &halves[k].box.cases[c].bound.parameters;
+    bounds_[first / kLanes].bound(case_of(halves.front().box.cases[c].position), starts, kMoreSteps, first % kLanes, results);
+    for (std::size_t k = 0; k < halves.size(); ++k) std::swap(halves[k].box.cases[c].bound, results[k]);
+  }
+}
+
+std::optional<Probing::Choice> Probing::choose(const ProbedBox& above) {
+  std::vector<std::size_t> inputs(above.box.lo.size());  // what was good above comes first
+  std::iota(inputs.begin(), inputs.end(), std::size_t{0});
+  if (!above.scores.empty()) std::ranges::stable_sort(inputs, std::greater(), [&](std::size_t i) { return above.scores[i]; });
+  std::vector<Half> halves;
+  for (const std::size_t i : inputs) {
+    const double lo = above.box.lo[i], hi = above.box.hi[i], middle = lo / 2 + hi / 2;
+    if (!(lo < middle && middle < hi)) continue;
+    for (const bool at_least : {false, true}) {
+      Half& half = halves.emplace_back(Half{i, middle, {above.box, {}}});
+      (at_least ? half.box.box.lo : half.box.box.hi)[i] = middle;
+    }
+  }
+  if (halves.empty()) return std::nullopt;
+  std::vector<const ProbedCase*> order;
+  for (const ProbedCase& one : above.cases) order.push_back(&one);
+  std::ranges::stable_sort(order, {}, [](const ProbedCase* one) { return one->bound.bound; });
+  const std::size_t probed = std::min(kMostCases, order.size());
+  std::vector<LaneBox> boxes;
+  std::vector<double> scores(above.box.lo.size(), 0.0);
+  std::size_t best = 0;
+  double most = -1;
+  for (std::size_t first = 0; first < halves.size() && most < 2 * static_cast<double>(probed); first += kLanes) {
+    const std::span<Half> batch = std::span(halves).subspan(first, std::min(kLanes, halves.size() - first));
+    boxes.clear();
+    for (const Half& half : batch) boxes.push_back(half.box.box);
+    bounds_[first / kLanes].load(boxes);
+    for (std::size_t c = 0; c < probed; ++c) bound(batch, first, *order[c]);
+    for (std::size_t k = first; k < first + batch.size(); k += 2) {
+      double& score = scores[halves[k].input];
+      score = kWidthScore * (above.box.hi[halves[k].input] - above.box.lo[halves[k].input]);
+      for (std::size_t c = 0; c < probed; ++c) {
+        for (const std::size_t half : {k, k + 1}) score += gain(order[c]->bound.bound, halves[half].box.cases[c].bound.bound);
+      }
+      if (score > most) most = score, best = k;
+    }
+  }
+  const std::span<Half> chosen = std::span(halves).subspan(best, 2);
+  for (std::size_t c = probed; c < order.size(); ++c) bound(chosen, best, *order[c]);
+  improve(chosen, best);
+  for (Half& half : chosen) half.box.scores = scores;
+  return Choice{chosen[0].input, chosen[0].threshold, std::move(chosen[0].box), std::move(chosen[1].box)};
+}
+
+}  // namespace assay::search

@@ -1,0 +1,54 @@
+// FastMap: a fast, non-rigorous copy of a kernel::LinearMap for the search (fused multiply-adds, compressed rows).
+//
+// Dense copies in both orientations for small dense maps, compressed rows and columns for sparse ones; large maps use the
+// kernel's own pair. Batches are row-major, and both directions accumulate, as in kernel/rows/linear_map.h.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "kernel/rows/linear_map.h"
+#include "search/relax/float_panels.h"
+
+namespace assay::search {
+
+class FastMap {
+ public:
+  explicit FastMap(std::shared_ptr<const kernel::LinearMap> map);
+
+  [[nodiscard]] std::size_t rows() const { return map_->rows(); }
+  [[nodiscard]] std::size_t columns() const { return map_->columns(); }
+  [[nodiscard]] bool is_identity() const { return kind_ == Kind::identity; }
+  [[nodiscard]] std::size_t work() const { return work_; }  // multiply-adds of one apply of one row
+
+  // The entries of a row that are not 0, by column.
+  [[nodiscard]] std::vector<std::pair<std::uint32_t, double>> row(std::uint32_t i) const;
+
+  void apply(std::size_t batch, const double* x, double* y) const;        // y[b,:] += M x[b,:]
+  void transpose(std::size_t batch, const double* a, double* out) const;  // out[b,:] += M^T a[b,:]
+  // The same in float32 where that is faster.
+  void apply_roughly(std::size_t batch, const double* x, double* y) const;
+  void transpose_roughly(std::size_t batch, const double* a, double* out) const;
+
+ private:
+  enum class Kind : std::uint8_t { identity, dense, sparse, foreign };
+  struct Compressed {
+    std::vector<std::uint32_t> start, index;  // start has one entry more than there are lines
+    std::vector<double> value;
+  };
+  [[nodiscard]] std::vector<double> to_dense() const;
+  static Compressed compress(const std::vector<double>& matrix, std::size_t lines, std::size_t length, bool by_row);
+  static void gather(const Compressed& lines, std::size_t batch, std::size_t from_size, const double* from, std::size_t to_size,
+                     double* to);
+
+  Kind kind_ = Kind::foreign;
+  std::size_t work_ = 0;
+  std::shared_ptr<const kernel::LinearMap> map_;
+  std::vector<double> dense_, dense_transposed_;  // [rows, columns] and [columns, rows]
+  FloatPanels rough_, rough_transposed_;          // the same; empty: small or not dense
+  Compressed by_row_, by_column_;
+};
+
+}  // namespace assay::search

@@ -1,0 +1,67 @@
+// ScalarGraph: a small network as a list of scalar functions and products of affine forms, so that many boxes can be bounded side by side.
+//
+// Atoms are the concatenated inputs, then the results of the non-linear ops element by element ("slots", as DualGraph numbers them).
+// Every affine node between is flattened into forms over atoms. Non-rigorous doubles; immutable.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "search/bounds/alpha_beta/dual_ascent.h"
+
+namespace assay::search {
+
+struct ScalarEntry {
+  std::uint32_t atom;
+  double value;
+};
+
+struct ScalarForm {
+  std::uint32_t first, last;  // range of the entries
+  double constant;
+  std::uint32_t end_slot;  // one behind the last slot that it reads; 0: inputs alone
+};
+
+class ScalarGraph {
+ public:
+  struct Slot {
+    const Step* step;
+    std::uint32_t element;  // of the step's node
+    std::uint32_t p, q;     // operand forms; the same for a function of one variable
+    std::uint32_t product;  // number among the products; kNone: a function of one variable
+  };
+  static constexpr std::uint32_t kNone = 0xffffffff;
+
+  // Nothing where the network is not small, or has other ops than functions of one variable with lines and products element by element;
+  // where no product is among them, since their mixes are all that is optimised; where a group is more than a box of reals.
+  static std::optional<ScalarGraph> of(const DualGraph& graph, std::size_t group);
+
+  [[nodiscard]] const Network& network() const { return *network_; }
+  [[nodiscard]] std::size_t inputs() const { return network_->input_size(); }
+  [[nodiscard]] std::size_t atoms() const { return inputs() + slots_.size(); }
+  [[nodiscard]] std::size_t products() const { return products_; }
+  [[nodiscard]] const std::vector<Slot>& slots() const { return slots_; }
+  [[nodiscard]] const std::vector<ScalarForm>& operands() const { return operands_; }  // forms that slots read, in the order of first use
+  [[nodiscard]] std::span<const ScalarEntry> entries(const ScalarForm& form) const {
+    return std::span(entries_).subspan(form.first, form.last - form.first);
+  }
+  // What the rows of a case (an index into the statement) say: each divided by its scale, and met where the form is <= 0.
+  [[nodiscard]] const std::vector<ScalarForm>& rows(std::uint32_t one) const { return rows_[one]; }
+
+ private:
+  explicit ScalarGraph(const Network& network) : network_(&network) {}
+  [[nodiscard]] bool add_slots(const DualGraph& graph);
+  [[nodiscard]] bool add_rows();
+  ScalarForm add_form(const std::vector<double>& dense, double constant);
+  const Network* network_;
+  std::size_t products_ = 0;
+  std::vector<Slot> slots_;
+  std::vector<ScalarForm> operands_;
+  std::vector<std::vector<ScalarForm>> rows_;  // by case
+  std::vector<ScalarEntry> entries_;
+  std::vector<std::vector<double>> dense_;  // while it is made: by node, [element, 1 + atoms], the constant first
+};
+
+}  // namespace assay::search

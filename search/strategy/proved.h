@@ -1,0 +1,34 @@
+// Proved: what a group's refutation consists of, until the certificate is written.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "certificates/format/writer.h"
+#include "search/bab/proof_tree.h"
+#include "search/bab/relu_branching.h"
+#include "search/search.h"
+
+namespace assay::search {
+
+struct Proved {
+  // Steps of the root, and a tree on what they derived; null: none.
+  struct Part {
+    certificate::Fragment steps;
+    std::unique_ptr<ProofTree> tree;
+  };
+  std::size_t group;
+  std::vector<Part> parts;       // one after the other
+  std::vector<OpenLeaf> leaves;  // of the last part
+
+  void add(certificate::Fragment steps, std::unique_ptr<ProofTree> tree) { parts.push_back({std::move(steps), std::move(tree)}); }
+
+  // The group, with the splits that lead to a cube around its steps. Branches that were left open join `open`.
+  void write(std::span<const kernel::Literal> cube, std::vector<OpenBranch>& open, certificate::Writer& writer) const;
+  // The way to one of them, which learns its literals.
+  Outcome<Done> write_cube(OpenBranch& branch, certificate::Writer& file) const;
+};
+
+}  // namespace assay::search

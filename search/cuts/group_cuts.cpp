@@ -18,8 +18,8 @@ namespace {
 constexpr std::size_t kMostInputs = 64;  // that a group reads
 constexpr std::size_t kMostLeaves = 24;  // of a group's tree
 constexpr int kRounds = 24;              // of ascent, with splits between them
-constexpr int kFirstSteps = 60;          // of the first round ...
-constexpr int kSteps = 40;               // ... and of each further one
+constexpr int kFirstCutSteps = 60;       // of the first round ...
+constexpr int kCutSteps = 40;            // ... and of each further one
 constexpr double kRate = 0.1;            // of a step, in units of a slope's scale
 constexpr double kDecay = 0.96;          // of the rate, from step to step
 constexpr double kShare = 0.2;           // of the planned time, at most, for all cases
@@ -156,7 +156,7 @@ class Ascent {
     for (int round = 0; round < kRounds && groups_.size() > 1; ++round) {
       if (round > 0 && !split_some()) break;
       double rate = kRate;
-      for (int step = 0; step < (round == 0 ? kFirstSteps : kSteps); ++step, rate *= kDecay) {
+      for (int step = 0; step < (round == 0 ? kFirstCutSteps : kCutSteps); ++step, rate *= kDecay) {
         if (limit_.reached()) return std::nullopt;
         bound = bound_all();
         if (bound > target) return result(bound);

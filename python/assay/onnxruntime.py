@@ -4,8 +4,9 @@
     print(run.audit().text)
     print(assay.compare("model.onnx", {"x": x}, runners=[OnnxRuntime("disabled"), OnnxRuntime("all"), Reference(), my_runtime]))
 """
-from assay.testing._onnx_runs import LEVELS, AnyRunner, Arrays, Function, OnnxRuntime, Recording, Reference, Runner, compare, random_inputs, record
+from assay.testing._onnx_runs import LEVELS, AnyRunner, Arrays, Function, OnnxRuntime, Recording, Reference, Runner, random_inputs, record
 from assay.testing._onnx_runs import recorded, runner_of
+from assay.testing._runtime_comparison import Comparison, compare
 
-__all__ = ["LEVELS", "AnyRunner", "Arrays", "Function", "OnnxRuntime", "Recording", "Reference", "Runner", "compare", "random_inputs", "record",
-           "recorded", "runner_of"]
+__all__ = ["LEVELS", "AnyRunner", "Arrays", "Comparison", "Function", "OnnxRuntime", "Recording", "Reference", "Runner", "compare",
+           "random_inputs", "record", "recorded", "runner_of"]

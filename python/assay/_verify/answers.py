@@ -5,15 +5,13 @@ import dataclasses
 import fractions
 import html
 import math
-from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Optional, Union
 
 from assay import errors
 
 if TYPE_CHECKING:
     import numpy
     import numpy.typing
-
-    from .questions import Question
 
     Array = numpy.typing.NDArray[Any]
 
@@ -94,7 +92,7 @@ class Result:
     empty or its assertions contradict each other; `vacuous_since` says which.
     """
 
-    def __init__(self, found: Mapping[str, Any], certificate: Optional[bytes], question: Question) -> None:
+    def __init__(self, found: Mapping[str, Any], certificate: Optional[bytes], decide: Callable[..., Check]) -> None:
         self.answer: str = found["answer"]
         self.reason: str = found["reason"]
         self.sentence: str = found["sentence"]
@@ -116,7 +114,7 @@ class Result:
         self._outputs: Tensors = found["outputs"]
         self._witness: Optional[list[str]] = found.get("witness")
         self._reached: Optional[tuple[bytes, bytes]] = found.get("witness_outputs")
-        self._question = question
+        self._decide = decide  # a certificate, by the kernel, from the same model and property
 
     @property
     def vacuous(self) -> bool:
@@ -167,7 +165,7 @@ class Result:
         if self.certificate is None:
             raise errors.UsageError("no certificate", where="Result.check", code="python.certificate",
                                     why=f"the answer is {self.answer}" if self.answer in ("unknown", "timed-out") else "proof=False was asked for")
-        return self._question.check(self.certificate, exact=exact)
+        return self._decide(self.certificate, exact=exact)
 
     def __repr__(self) -> str:
         size = "" if self.certificate is None else f", certificate of {len(self.certificate)} bytes"

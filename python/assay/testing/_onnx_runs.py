@@ -1,9 +1,4 @@
-"""Runs of ONNX models, recorded value by value and judged by contracts; and which of several runtimes leaves them first.
-
-    run = assay.onnxruntime.record("model.onnx", {"x": x}, optimization_level="all")
-    print(run.audit().text)
-    print(assay.compare("model.onnx", {"x": x}, runners=[OnnxRuntime("disabled"), OnnxRuntime("all"), Reference(), my_runtime]))
-"""
+"""Runs of ONNX models, recorded value by value and judged by contracts."""
 from __future__ import annotations
 
 import dataclasses
@@ -11,7 +6,7 @@ import math
 import os
 import tempfile
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Callable, Mapping, Protocol, Sequence, Union
+from typing import Any, Callable, Mapping, Protocol, Sequence, Union
 
 from assay._core import arguments, audits, execution_models, programs
 from assay._core.arrays import Bits, bits_of
@@ -21,9 +16,6 @@ from assay._core.trace_writer import Trace
 from assay.errors import UsageError
 from . import _onnx_models
 from ._onnx_models import Imported
-
-if TYPE_CHECKING:
-    from ._runtime_comparison import Comparison
 
 Arrays = Mapping[str, Any]
 _LONGEST_WEIGHT = 2**17  # a multiple of its reciprocal: programs compute such weights exactly (docs/onnx.md, Coordinates)
@@ -233,10 +225,3 @@ def random_inputs(model: Any, seed: int = 1) -> dict[str, Any]:
         numbers = random.normal(size=math.prod(shape)).reshape(shape) if dtype.kind == "f" else random.integers(0, 2, shape)
         inputs[value.name] = numbers.astype(dtype)
     return inputs
-
-
-def compare(model: Any, inputs: Arrays | None = None, runners: Sequence[AnyRunner] = ()) -> Comparison:
-    """Runs the model by every runner, and says which leaves its contract first, and where. Without inputs they are random."""
-    from ._runtime_comparison import compared
-
-    return compared(model, random_inputs(model) if inputs is None else inputs, runners if not isinstance(runners, (list, tuple)) or runners else [OnnxRuntime("disabled"), OnnxRuntime("all"), Reference()])

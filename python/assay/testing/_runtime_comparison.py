@@ -7,8 +7,9 @@ from typing import Any, Mapping, Sequence
 from assay._core import arguments
 from assay._core.arrays import bits_of
 from assay._core.gate_reports import Case, Report
+from assay._core.trace_reader import read_trace
 from assay.errors import wrong
-from ._onnx_runs import AnyRunner, Recording, recorded, runner_of
+from ._onnx_runs import AnyRunner, Arrays, OnnxRuntime, Recording, Reference, random_inputs, recorded, runner_of
 
 
 @dataclasses.dataclass
@@ -67,13 +68,17 @@ class Comparison:
         return "\n".join(lines)
 
 
-def compared(model: Any, inputs: Mapping[str, Any], runners: Sequence[AnyRunner]) -> Comparison:
-    """Each runner is recorded and audited by its own contract; one that cannot run the model is an entry with its error."""
-    arrays = {name: bits_of(value, f"input '{name}'").numpy() for name, value in arguments.arrays("inputs", inputs).items()}
+def compare(model: Any, inputs: Arrays | None = None, runners: Sequence[AnyRunner] = ()) -> Comparison:
+    """Runs the model by every runner, and says which leaves its contract first, and where. Without inputs they are random.
+
+    Each runner is recorded and audited by its own contract; one that cannot run the model is an entry with its error.
+    """
+    given = arguments.arrays("inputs", random_inputs(model) if inputs is None else inputs)
+    arrays = {name: bits_of(value, f"input '{name}'").numpy() for name, value in given.items()}
     if not isinstance(runners, (list, tuple)):
         raise wrong("runners", "a list of runners", runners)
     entries, order = [], list[str]()
-    for runner in [runner_of(one) for one in runners]:
+    for runner in [runner_of(one) for one in runners or [OnnxRuntime("disabled"), OnnxRuntime("all"), Reference()]]:
         try:
             one = recorded(runner, model, arrays)
         except Exception as why:  # a runtime may raise whatever it likes
@@ -86,6 +91,4 @@ def compared(model: Any, inputs: Mapping[str, Any], runners: Sequence[AnyRunner]
 
 
 def _regions(recording: Recording) -> list[dict[str, Any]]:
-    from assay._core.trace_reader import read_trace
-
     return list(read_trace(recording.trace)[0]["regions"])

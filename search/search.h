@@ -39,12 +39,20 @@ struct Options {
   const Beginning* cube = nullptr;                   // the branch of another proof that is to be closed; null: the whole statement
 };
 
+// One stage of the strategy (search/strategy/stages.h), all its runs together.
+struct StageTime {
+  const char* name = "";
+  std::uint64_t runs = 0;
+  double seconds = 0;
+};
+
 struct Statistics {
   double wall_seconds = 0, cpu_seconds = 0;  // of search(), model parsing excluded
   double attack_seconds = 0, root_seconds = 0, branching_seconds = 0;
   std::uint64_t nodes = 0, leaves = 0, attack_steps = 0;
   bool splits_inputs = false, splits_activations = false;  // what branching split; a group has one kind
   std::size_t free_inputs = 0;                             // of the group with the most that was branched on
+  std::vector<StageTime> stages;                           // those that ran, in the order in which they first did
 };
 
 struct Result {

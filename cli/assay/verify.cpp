@@ -147,6 +147,18 @@ std::string left_text(const search::Unfinished& unfinished) {
   return text + (unfinished.cases.size() > kMost ? " and " + std::to_string(unfinished.cases.size() - kMost) + " more" : "");
 }
 
+// "stages: boxes 0.001 s, tree of all cases 3.012 s (2 times)"
+std::string stages_text(const std::vector<search::StageTime>& stages) {
+  std::string text;
+  for (const search::StageTime& stage : stages) {
+    std::array<char, 40> seconds{};
+    (void)std::snprintf(seconds.data(), seconds.size(), " %.3f s", stage.seconds);
+    text += (text.empty() ? "stages: " : ", ") + std::string(stage.name) + seconds.data();
+    if (stage.runs > 1) text += " (" + std::to_string(stage.runs) + " times)";
+  }
+  return text;
+}
+
 void print_summary(const VerifyReport& report, const VerifyOptions& options) {
   std::fprintf(stderr, "%s\n", sentence(report).c_str());
   if (report.unfinished) std::fprintf(stderr, "%s\n", left_text(*report.unfinished).c_str());
@@ -172,6 +184,7 @@ void print_summary(const VerifyReport& report, const VerifyOptions& options) {
   if (options.verbosity > 0)
     std::fprintf(stderr, "reading %.3f s, attack %.3f s (%llu steps), root bounds %.3f s, branching %.3f s\n", report.load_seconds,
                  s.attack_seconds, static_cast<unsigned long long>(s.attack_steps), s.root_seconds, s.branching_seconds);
+  if (options.verbosity > 0 && !s.stages.empty()) std::fprintf(stderr, "%s\n", stages_text(s.stages).c_str());
   if (report.trim && report.trim->report.trimmed)
     std::fprintf(stderr, "trimmed from %llu bytes in %.3f s of CPU time\n",
                  static_cast<unsigned long long>(report.trim->report.bytes_before), report.trim->seconds);

@@ -15,8 +15,8 @@ namespace {
 constexpr int kFirstSplits = 10;       // of one end's tree, in the first pass ...
 constexpr int kMoreSplits = 3;         // ... and so many times as many in each further one
 constexpr double kShareOfPass = 0.15;  // of the planned time, at most, for a pass
-constexpr int kFirstSteps = 20;        // of ascent at the root of a tree ...
-constexpr int kSteps = 5;              // ... and in its leaves
+constexpr int kStepsAtRoot = 20;       // of ascent at the root of a tree ...
+constexpr int kStepsInLeaves = 5;      // ... and in its leaves
 constexpr std::size_t kEnds = 32;      // that a thread treats at once, at most ...
 constexpr double kNumbers = 1 << 24;   // ... of whose leaves it keeps so many boxes of elements
 constexpr double kWorthwhile = 0.02;   // of a range's width: a tree that takes less off is no step of the proof
@@ -68,12 +68,12 @@ class Trees {
     for (End& end : ends) end.nodes.assign(1, {root, {}, {}, 0, std::nullopt, {}});
     std::vector<std::pair<End*, std::size_t>> leaves;
     for (End& end : ends) leaves.emplace_back(&end, 0);
-    if (!bound(leaves, kFirstSteps)) return false;
+    if (!bound(leaves, kStepsAtRoot)) return false;
     for (int round = 0; round < splits_; ++round) {
       leaves.clear();
       for (End& end : ends) split(end, leaves);
       if (leaves.empty()) return true;
-      if (!bound(leaves, kSteps)) return false;
+      if (!bound(leaves, kStepsInLeaves)) return false;
     }
     return true;
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "search/strategy/constants.h"
 #include "semantics/graph/family.h"
 
 namespace assay::search {

@@ -18,8 +18,6 @@ namespace assay::search {
 // Inputs of which a split is left.
 [[nodiscard]] std::size_t free_inputs(const kernel::Problem& problem, const kernel::Scope& scope);
 
-constexpr std::size_t kFewInputs = 12;  // free ones, up to which splitting them is the better tree
-
 // Instead of inputs; once the graph has its input rows.
 [[nodiscard]] bool splits_activations(const DualGraph& graph, const kernel::Scope& scope, Options::Branching branching);
 

@@ -14,7 +14,7 @@
 #include "search/bounds/root_bounds.h"
 #include "search/relax/softmax_planes.h"
 #include "search/search.h"
-#include "search/strategy/early_roots.h"
+#include "search/strategy/group_search.h"
 #include "semantics/ops/denote.h"
 #include "tests/catch.h"
 #include "tests/search/ascent.h"
@@ -272,18 +272,18 @@ TEST_CASE("a tree on the bounds of relus' operands alone proves what needs no ot
     const double bound = probe.run(60, {}).bound, sampled = probe.sampled_minimum({}, seed);
     const double scale = probe.network.rows(0)[0].scale;
     Setup setup(model, *Rational::from_double(scale * (bound + 0.1 * (sampled - bound))));
-    Statistics statistics;
     Options options;
     options.deadline = Deadline::in(60);
     options.branching = Options::Branching::relu;
-    const auto early =
-        close_early(setup.graph, kernel::Scope::root(setup.problem, 0).value(), {0}, options, {options.deadline, {}}, statistics);
-    REQUIRE(early.ok());
-    CHECK_FALSE(early.value().result.witness.has_value());
-    CHECK(early.value().result.refutation.has_value() == early.value().proved.has_value());
-    if (!early.value().proved) continue;
-    CHECK(early.value().result.refutation->complete());
-    const Proved& proved = *early.value().proved;
+    SearchState search(setup.problem, options);
+    const auto result = GroupSearch(search, kernel::Scope::root(setup.problem, 0).value(), {0}).run();
+    REQUIRE(result.ok());
+    CHECK(result.value().refutation.has_value() == !search.proved.empty());
+    const bool is_early =
+        std::ranges::find(search.statistics.stages, std::string_view("root bounds"), &StageTime::name) == search.statistics.stages.end();
+    if (!result.value().refutation || !is_early) continue;
+    CHECK(result.value().refutation->complete());
+    const Proved& proved = search.proved[0];
     trees += proved.parts[0].tree != nullptr ? 1 : 0;
     CHECK(search_test::replays(setup.problem, proved, "early"));
   }

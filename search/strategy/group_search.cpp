@@ -1,0 +1,264 @@
+// GroupSearch: the walk through the table, and the stages before a tree: a point, the root's bounds, cuts, attacks.
+
+#include "search/strategy/group_search.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "certificates/check/refutations.h"
+#include "search/attack/attack.h"
+#include "search/bounds/product_operands.h"
+#include "search/bounds/root_cases.h"
+#include "search/cuts/group_cuts.h"
+#include "search/heuristics/input_splits.h"
+
+namespace assay::search {
+namespace {
+
+void count_stage(Statistics& statistics, const char* name, double seconds) {
+  const auto known = std::ranges::find(statistics.stages, std::string_view(name), &StageTime::name);
+  StageTime& stage = known != statistics.stages.end() ? *known : statistics.stages.emplace_back(StageTime{name});
+  ++stage.runs;
+  stage.seconds += seconds;
+}
+
+RootPlan plan_of(RootPlan::Refine refine, std::vector<NodeId> also = {}) {
+  RootPlan plan;
+  plan.refine = refine;
+  plan.also = std::move(also);
+  return plan;
+}
+
+// A root that was refuted without a tree.
+void count_root(Statistics& statistics) {
+  ++statistics.nodes;
+  ++statistics.leaves;
+}
+
+}  // namespace
+
+GroupSearch::GroupSearch(SearchState& search, const kernel::Scope& scope, std::vector<std::uint32_t> open)
+    : search_(search),
+      scope_(scope),
+      open_(std::move(open)),
+      root_(*search.problem, scope, search.options.threads),
+      refinement_(search.graph, search.options.threads),
+      proved_{scope.group(), {}, {}},
+      box_work_(search.problem->row_work(static_cast<NodeId>(search.problem->graph().nodes.size() - 1)) *
+                static_cast<double>(1 + open_.size())),
+      kinks_share_(root_.share(plan_of(RootPlan::Refine::kinks))),
+      case_without_rows_(has_case_without_rows(*search.problem, scope.group()) && !search.problem->group_is_empty(scope.group())),
+      branching_pays_(search.graph.can_split() || free_inputs(*search.problem, scope) <= kFewInputs) {}
+
+Outcome<GroupResult> GroupSearch::run() {
+  for (;; ++round_, round_seconds_ *= 2) {
+    until_.reset();
+    tree_has_ended_ = was_refinable_ = false;
+    for (const Stage& stage : stages()) {
+      const Features now = features();
+      if (!stage.applies(now)) continue;
+      const auto begin = Clock::now();
+      auto step = (this->*stage.run)(stage.seconds(now));
+      count_stage(search_.statistics, stage.name, seconds_since(begin));
+      if (!step) return step.rejection();
+      if (step.value() == Next::ended) return std::move(result_);
+    }
+  }
+}
+
+Features GroupSearch::features() const {
+  const DualGraph& graph = search_.graph;
+  Features now;
+  now.case_without_rows = case_without_rows_;
+  now.attacks = search_.options.attack;
+  now.wants_leaves = search_.options.split.into > 0;
+  now.either_kind = search_.options.branching == Options::Branching::automatic;
+  now.relu_only = graph.relu_only();
+  now.elementwise = graph.supported();
+  now.splits_are_exact = graph.splits_are_exact();
+  now.branching_pays = branching_pays_;
+  now.box_work = box_work_;
+  now.kinks_share = kinks_share_;
+  now.operands_share = operands_share_;
+  now.has_operands = !operands_.empty();
+  now.has_early_root = early_ != nullptr;
+  now.root_is_complete = root_.complete();
+  now.is_refinable = was_refinable_ || refinement_.applies(root_, search_.limit());
+  now.has_input_rows = search_.has_input_rows;
+  now.splits_activations = now.has_input_rows && splits_activations(graph, root_.scope(), search_.options.branching);
+  now.round = round_;
+  now.has_attacked = search_.has_attacked;
+  now.has_side_attack = search_.side_attack.has_value();
+  now.tree_has_ended = tree_has_ended_;
+  now.planned = search_.planned();
+  now.until_cheap = std::min(search_.cheap_end, search_.deadline).seconds_left();
+  now.since_root = root_begin_ ? seconds_since(*root_begin_) : 0;
+  now.early_seconds = early_ ? early_->seconds : 0;
+  now.whole_root = early_ ? early_->bounds.seconds_for_all() : 0;
+  now.round_seconds = round_seconds_;
+  now.until_refined = seconds_to_next_refinement();
+  if (until_) now.tree_left = until_->seconds_left();
+  return now;
+}
+
+std::vector<std::uint32_t> GroupSearch::cases_at(const std::vector<std::uint32_t>& positions) const {
+  std::vector<std::uint32_t> result;
+  for (const std::uint32_t position : positions) result.push_back(cases()[position]);
+  return result;
+}
+
+// A witness, or no answer: some cases may be refuted, but that is not all of them.
+Outcome<Next> GroupSearch::ends_here(std::optional<kernel::Theorem> witness) {
+  result_.witness = std::move(witness);
+  result_.refutation.reset();
+  return Next::ended;
+}
+
+Outcome<Next> GroupSearch::try_a_point(double) {
+  result_.reason = "a case without rows holds wherever the network has a value, and none was found";
+  return ends_here(try_case_without_rows(search_.network, group(), search_.limit()));
+}
+
+// --- roots that are bounded in part ---
+
+Outcome<Next> GroupSearch::bound_boxes(double seconds) { return bound_early(plan_of(RootPlan::Refine::nothing), seconds); }
+
+Outcome<Next> GroupSearch::bound_kinks(double seconds) { return bound_early(plan_of(RootPlan::Refine::kinks), seconds); }
+
+Outcome<Next> GroupSearch::bound_operands(double seconds) { return bound_early(plan_of(RootPlan::Refine::kinks, operands_), seconds); }
+
+Outcome<Next> GroupSearch::bound_early(RootPlan plan, double seconds) {
+  const auto begin = Clock::now();
+  const Limit limit = search_.limit();
+  early_ = std::make_unique<EarlyRoot>(*search_.problem, scope_, search_.options.threads, open_);
+  RootBounds& root = early_->bounds;
+  plan.pause = {std::min(limit.deadline, Deadline::in(seconds)), limit.stop};
+  plan.deadline = plan.share_end = limit.deadline;
+  const auto done = root.advance(plan);
+  search_.statistics.root_seconds += seconds_since(begin);
+  if (!done || !root.has_all_boxes()) {
+    early_.reset();
+    return Next::on;
+  }
+  root.stop_at(limit);
+  if (auto closed = search::close_at_root(search_.network, root, early_->open, early_->refutation); !closed) return closed.rejection();
+  if (early_->open.empty()) {
+    count_root(search_.statistics);
+    return end_early(nullptr);
+  }
+  if (plan.refine == RootPlan::Refine::nothing) {
+    early_.reset();
+    return Next::on;
+  }
+  early_->seconds = seconds_since(begin);
+  return find_input_rows(0);
+}
+
+Outcome<Next> GroupSearch::end_early(std::unique_ptr<ProofTree> tree) {
+  result_.refutation = std::move(early_->refutation);
+  proved_.add(std::exchange(early_->bounds.steps(), {}), std::move(tree));
+  search_.proved.push_back(std::move(proved_));
+  return Next::ended;
+}
+
+Outcome<Next> GroupSearch::find_product_operands(double) {
+  operands_ = product_operands(search_.graph, early_->bounds.scope(), cases_at(early_->open), search_.limit());
+  operands_share_ = root_.share(plan_of(RootPlan::Refine::kinks, operands_));
+  early_.reset();
+  return Next::on;
+}
+
+// --- the whole root ---
+
+Outcome<Done> GroupSearch::advance(const RootPlan& plan) {
+  const auto begin = Clock::now();
+  if (!root_begin_) {
+    root_begin_ = begin;
+    early_.reset();
+    search_.unfinished.reset();
+  }
+  auto done = root_.advance(plan);
+  root_.stop_at(search_.limit());
+  search_.statistics.root_seconds += seconds_since(begin);
+  return done;
+}
+
+Outcome<Next> GroupSearch::bound_root_until_attack(double seconds) {
+  RootPlan plan{search_.limit(), search_.deadline, Deadline::in(features().root_seconds())};
+  plan.pause.deadline = Deadline::in(seconds);
+  if (auto done = advance(plan); !done) return done.rejection();
+  return Next::on;
+}
+
+Outcome<Next> GroupSearch::attack_early(double seconds) {
+  if (auto witness = search_.attack_once(seconds)) return ends_here(std::move(witness));
+  if (!branching_pays_) search_.start_side_attack();
+  return Next::on;
+}
+
+// For at most so many seconds, if there is no time for all of it.
+Outcome<Next> GroupSearch::bound_root(double seconds) {
+  RootPlan plan{search_.limit(), search_.deadline, Deadline::in(seconds)};
+  do {
+    if (search_.options.threads == 1 && search_.side_attack) {
+      search_.side_attack->take_turn();
+      plan.pause.deadline = std::min(search_.deadline, Deadline::in(kBetweenTurns));
+    }
+    if (auto done = advance(plan); !done) return done.rejection();
+  } while (!root_.has_all_boxes() && !search_.limit().reached());
+  return Next::on;
+}
+
+// What the root's own bounds refute leaves open_.
+Outcome<Next> GroupSearch::close_at_root(double) {
+  result_.reason = "time, at the root's bounds";
+  if (search_.limit().reached()) return ends_here(std::nullopt);
+  const std::size_t cases = open_.size();
+  auto left = search::close_at_root(search_.network, root_, open_, result_.refutation);
+  if (!left) return left.rejection();
+  if (left.value()) {
+    search_.unfinished = left.value()->unfinished;
+    if (search_.options.on_progress)
+      search_.options.on_progress({seconds_since(search_.start), "root bounds", cases - open_.size(), open_.size(), left.value()->worst});
+  }
+  return open_.empty() ? end_at_root() : Next::on;
+}
+
+Outcome<Next> GroupSearch::end_at_root() {
+  proved_.add(std::exchange(root_.steps(), {}), nullptr);
+  search_.proved.push_back(std::move(proved_));
+  count_root(search_.statistics);
+  return Next::ended;
+}
+
+Outcome<Next> GroupSearch::cut(double) {
+  close_by_cuts(root_, search_.graph, open_, result_.refutation, search_.limit());
+  return open_.empty() ? end_at_root() : Next::on;
+}
+
+Outcome<Next> GroupSearch::attack(double seconds) {
+  if (auto witness = search_.attack_once(seconds)) return ends_here(std::move(witness));
+  return Next::on;
+}
+
+Outcome<Next> GroupSearch::attack_beside(double) {
+  search_.start_side_attack();
+  return Next::on;
+}
+
+Outcome<Next> GroupSearch::find_input_rows(double) {
+  search_.graph.find_input_rows();
+  search_.has_input_rows = true;
+  return Next::on;
+}
+
+Outcome<Next> GroupSearch::refine(double) {
+  const auto begin = Clock::now();
+  was_refinable_ = false;
+  auto done = refinement_.refine(root_, cases_at(open_), search_.limit());
+  search_.statistics.root_seconds += seconds_since(begin);
+  if (!done) return done.rejection();
+  return Next::on;
+}
+
+}  // namespace assay::search

@@ -1,0 +1,97 @@
+// GroupSearch: one group of cases through the table of stages. Each stage is a member function; which of them run, and for how long, says stages.h.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "kernel/logic/api.h"
+#include "search/bab/relu_branching.h"
+#include "search/bounds/root_bounds.h"
+#include "search/bounds/root_refinement.h"
+#include "search/strategy/constants.h"
+#include "search/strategy/proved.h"
+#include "search/strategy/search_state.h"
+#include "search/strategy/stages.h"
+
+namespace assay::search {
+
+class GroupSearch {
+ public:
+  // `open`: the cases that are to be refuted in the scope, by position in the group.
+  GroupSearch(SearchState& search, const kernel::Scope& scope, std::vector<std::uint32_t> open);
+
+  Outcome<GroupResult> run();
+
+  // The stages.
+  Outcome<Next> try_a_point(double);
+  Outcome<Next> bound_boxes(double seconds);
+  Outcome<Next> bound_kinks(double seconds);
+  Outcome<Next> bound_operands(double seconds);
+  Outcome<Next> grow_early_tree(double seconds);
+  Outcome<Next> find_product_operands(double);
+  Outcome<Next> bound_root_until_attack(double seconds);
+  Outcome<Next> attack_early(double seconds);
+  Outcome<Next> bound_root(double seconds);
+  Outcome<Next> close_at_root(double);
+  Outcome<Next> cut(double);
+  Outcome<Next> attack(double seconds);
+  Outcome<Next> attack_beside(double);
+  Outcome<Next> find_input_rows(double);
+  Outcome<Next> grow_few_nodes(double seconds);
+  Outcome<Next> grow_over_inputs(double seconds);
+  Outcome<Next> grow_over_all_cases(double seconds);
+  Outcome<Next> grow_by_case(double seconds);
+  Outcome<Next> refine(double);
+
+ private:
+  // A root that is bounded in part, from its beginning, so that a proof on it has no bounds that it does not need.
+  struct EarlyRoot {
+    EarlyRoot(const kernel::Problem& problem, const kernel::Scope& scope, int threads, std::vector<std::uint32_t> cases)
+        : bounds(problem, scope, threads), open(std::move(cases)) {}
+    RootBounds bounds;
+    std::vector<std::uint32_t> open;
+    std::optional<kernel::Refutation> refutation;  // of the others
+    double seconds = 0;
+  };
+  [[nodiscard]] Features features() const;
+  Outcome<Next> bound_early(RootPlan plan, double seconds);
+  Outcome<Next> end_early(std::unique_ptr<ProofTree> tree);
+  Outcome<Done> advance(const RootPlan& plan);
+  Outcome<Next> ends_here(std::optional<kernel::Theorem> witness);
+  Outcome<Next> end_at_root();
+  void begin_tree(double seconds);
+  [[nodiscard]] BranchingOptions tree_options(Deadline until) const;
+  Outcome<GroupResult> grow_over_activations(const std::vector<std::uint32_t>& open, Deadline until, Trial trial = {});
+  Outcome<GroupResult> try_both(std::uint32_t position);
+  Outcome<Next> settle(Outcome<GroupResult> branched, bool by_case);
+  [[nodiscard]] std::size_t leaves_wanted() const;
+  [[nodiscard]] std::optional<double> seconds_to_next_refinement() const;
+  [[nodiscard]] std::size_t group() const { return root_.scope().group(); }
+  [[nodiscard]] const std::vector<std::uint32_t>& cases() const { return search_.problem->group_cases(group()); }
+  [[nodiscard]] std::vector<std::uint32_t> cases_at(const std::vector<std::uint32_t>& positions) const;
+
+  SearchState& search_;
+  const kernel::Scope scope_;  // without bounds
+  std::vector<std::uint32_t> open_;
+  RootBounds root_;
+  RootRefinement refinement_;
+  Proved proved_;
+  GroupResult result_;
+  double box_work_, kinks_share_, operands_share_ = 1;
+  bool case_without_rows_, branching_pays_;
+  std::unique_ptr<EarlyRoot> early_;
+  std::vector<NodeId> operands_;  // of products that lose much
+  std::optional<Clock::time_point> root_begin_;
+  std::uint32_t round_ = 0;
+  double round_seconds_ = kFirstBranching;
+  std::optional<Deadline> until_;  // of this round's tree
+  bool goes_on_ = false;           // behind this round's tree there are others
+  bool was_refinable_ = false;     // when this round's tree began
+  bool tree_has_ended_ = false;
+  std::optional<bool> careful_;  // splits; none: not known yet
+};
+
+}  // namespace assay::search

@@ -1,0 +1,48 @@
+// What the groups of one search share: the problem and its float copies, the clock, the attacks, and what is proved so far.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <utility>
+#include <vector>
+
+#include "search/attack/side_attack.h"
+#include "search/bounds/alpha_beta/dual_ascent.h"
+#include "search/relax/network.h"
+#include "search/search.h"
+#include "search/strategy/deadline.h"
+#include "search/strategy/proved.h"
+
+namespace assay::search {
+
+struct SearchState {
+  SearchState(const std::shared_ptr<const kernel::Problem>& problem, const Options& options);
+
+  [[nodiscard]] double remaining() const { return deadline.seconds_left(); }
+  [[nodiscard]] Limit limit() const { return {deadline, stop.get_token(), start}; }
+  [[nodiscard]] double planned() const { return limit().planned(); }
+
+  // Once, all groups together; nothing where that has been done.
+  std::optional<kernel::Theorem> attack_once(double seconds);
+  void start_side_attack();
+
+  const Clock::time_point start;  // first: what follows takes time, too
+  const Deadline deadline;
+  const std::shared_ptr<const kernel::Problem> problem;
+  const Options& options;
+  Network network;
+  DualGraph graph;
+  bool has_input_rows = false;  // of `graph`
+  Deadline cheap_end;           // of the bounds before the first attack
+  bool has_attacked;
+  Statistics statistics;
+  std::optional<Unfinished> unfinished;  // of the group in work
+  std::stop_source stop;
+  std::stop_callback<std::function<void()>> forward{options.stop, [this] { stop.request_stop(); }};
+  std::vector<Proved> proved;             // written only when the last group is closed: a witness may still turn up
+  std::optional<SideAttack> side_attack;  // last: its thread uses the others
+};
+
+}  // namespace assay::search

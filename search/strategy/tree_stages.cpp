@@ -1,0 +1,187 @@
+// GroupSearch: the stages that are trees, and what follows from what a tree leaves.
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "certificates/check/refutations.h"
+#include "search/bab/input_branching.h"
+#include "search/strategy/group_search.h"
+
+namespace assay::search {
+
+Outcome<Next> GroupSearch::grow_early_tree(double seconds) {
+  BranchingOptions options = BranchingOptions::of(search_.options, std::min(search_.deadline, Deadline::in(seconds)));
+  options.go_on_if_nearly_closed(search_.deadline);
+  const auto begin = Clock::now();
+  const kernel::Scope& scope = early_->bounds.scope();
+  auto grown = relu_branching(search_.graph, group(), scope, early_->open, options, search_.limit().stop, search_.statistics);
+  search_.statistics.branching_seconds += seconds_since(begin);
+  if (!grown) return grown.rejection();
+  GroupResult& tree = grown.value();
+  if (tree.witness) return ends_here(std::move(tree.witness));
+  if (!tree.refutation) return Next::on;
+  if (auto merged = certificate::merge_into(early_->refutation, *std::move(tree.refutation)); !merged) return merged.rejection();
+  return end_early(std::move(tree.tree));
+}
+
+// Open branches of the group are so many that those of all groups come to what was asked for, if the later ones are as hard.
+std::size_t GroupSearch::leaves_wanted() const {
+  const std::size_t into = search_.options.split.into;
+  if (into == 0) return 0;
+  std::size_t so_far = 0;
+  for (const Proved& one : search_.proved) so_far += one.leaves.size();
+  const std::size_t groups = search_.problem->group_count() - group(), left = into - std::min(into, so_far);
+  return std::max<std::size_t>(1, (left + groups - 1) / groups);
+}
+
+// None where it would come in the second half of the time, in which the limit changes what is planned, and where leaves are to stay open.
+std::optional<double> GroupSearch::seconds_to_next_refinement() const {
+  const double spent = seconds_since(search_.start);
+  const std::optional<double> next = refinement_.next();
+  if (!next || *next <= spent || *next > (spent + search_.remaining()) / 2 || search_.options.split.into > 0) return std::nullopt;
+  return *next - spent;
+}
+
+// Once a round: what is planned behind this round's trees.
+void GroupSearch::begin_tree(double seconds) {
+  if (until_) return;
+  const Features now = features();
+  was_refinable_ = now.splits_activations && now.is_refinable;
+  goes_on_ = !now.is_last() || now.until_refined;
+  round_seconds_ = now.tree_round();
+  until_ = std::min(search_.deadline, Deadline::in(seconds));
+}
+
+BranchingOptions GroupSearch::tree_options(Deadline until) const {
+  BranchingOptions options = BranchingOptions::of(search_.options, until);
+  options.root_is_refined = root_.complete();
+  options.careful = careful_.value_or(false);
+  if (search_.side_attack) options.between_nodes = [this] { search_.side_attack->take_turn(); };
+  return options;
+}
+
+Outcome<GroupResult> GroupSearch::grow_over_activations(const std::vector<std::uint32_t>& open, Deadline until, Trial trial) {
+  const auto begin = Clock::now();
+  BranchingOptions options = tree_options(until);
+  options.open_leaves = leaves_wanted();
+  options.trial = trial;
+  options.go_on_if_nearly_closed(search_.deadline);
+  if (!search_.graph.relu_only() && refinement_.applies(root_, search_.limit())) options.most_nodes = kFewNodes;
+  auto result = relu_branching(search_.graph, group(), root_.scope(), open, options, search_.limit().stop, search_.statistics);
+  search_.statistics.branching_seconds += seconds_since(begin);
+  return result;
+}
+
+// The slopes of the root alone often do; otherwise splits of inputs go on where a few nodes ended.
+Outcome<Next> GroupSearch::grow_few_nodes(double seconds) {
+  begin_tree(seconds);
+  const auto begin = Clock::now();
+  if (search_.side_attack) search_.side_attack->fade();
+  BranchingOptions options = tree_options(*until_);
+  options.most_nodes = kFewNodes;
+  auto first = relu_branching(search_.graph, group(), root_.scope(), open_, options, search_.limit().stop, search_.statistics);
+  const bool answered = !first || first.value().refutation || first.value().witness || until_->has_passed();
+  search_.statistics.branching_seconds += seconds_since(begin);
+  return answered ? settle(std::move(first), false) : Next::on;
+}
+
+Outcome<Next> GroupSearch::grow_over_inputs(double seconds) {
+  begin_tree(seconds);
+  const auto begin = Clock::now();
+  if (search_.side_attack) search_.side_attack->fade();  // points of the branches' boxes are tried
+  BranchingOptions options = tree_options(*until_);
+  options.open_leaves = leaves_wanted();
+  auto result = input_branching(search_.graph, group(), root_.scope(), open_, options, search_.limit().stop, search_.statistics);
+  search_.statistics.branching_seconds += seconds_since(begin);
+  return settle(std::move(result), false);
+}
+
+Outcome<Next> GroupSearch::grow_over_all_cases(double seconds) {
+  begin_tree(seconds);
+  return settle(grow_over_activations(open_, *until_), false);
+}
+
+// Whether careful splits pay is seen on the first case, either way for a moment: they are likely to where no feature maps are. What is likelier
+// comes second, and goes on from where it is unless the other has closed much more; shares of a young tree say little more than that.
+Outcome<GroupResult> GroupSearch::try_both(std::uint32_t position) {
+  const double seconds = std::clamp(kTrialShare * search_.planned(), kFirstTrial, kLongestTrial);
+  const auto is_over = [&](const Outcome<GroupResult>& branched) {
+    return !branched || branched.value().refutation || branched.value().witness || until_->has_passed() || search_.limit().reached();
+  };
+  const kernel::Problem& problem = *search_.problem;
+  const bool care_is_likelier = std::ranges::none_of(problem.pre_activations(), [&](NodeId node) { return problem.together(node) > 1; });
+  careful_ = !care_is_likelier;
+  auto first = grow_over_activations({position}, std::min(*until_, Deadline::in(seconds)));
+  if (is_over(first)) {
+    careful_.reset();
+    return first;
+  }
+  const Trial trial{Deadline::in(seconds), first.value().unfinished ? first.value().unfinished->closed_share / kMuchMore : 0};
+  careful_ = care_is_likelier;
+  auto second = grow_over_activations({position}, *until_, trial);
+  if (is_over(second) || !second.value().trial_failed) return second;
+  careful_ = !care_is_likelier;
+  return grow_over_activations({position}, *until_);
+}
+
+// The cases one after the other, the furthest from closed first, where a witness may lie: each in a tree of its own, whose splits are
+// chosen for it. Those that are refuted leave open_.
+Outcome<Next> GroupSearch::grow_by_case(double seconds) {
+  begin_tree(seconds);
+  std::map<std::uint32_t, double> bounds;
+  if (search_.unfinished) {
+    for (const Unfinished::Left& one : search_.unfinished->cases) bounds[one.case_index] = one.bound;
+  }
+  std::ranges::stable_sort(open_, std::greater(), [&](std::uint32_t position) { return bounds[cases()[position]]; });
+  const auto count = static_cast<double>(open_.size());
+  while (true) {
+    auto branched = careful_ ? grow_over_activations({open_.back()}, *until_) : try_both(open_.back());
+    if (!branched) return branched.rejection();
+    GroupResult& one = branched.value();
+    if (!one.refutation) {
+      for (std::size_t k = 0; one.unfinished && k + 1 < open_.size(); ++k)
+        one.unfinished->cases.push_back({cases()[open_[k]], bounds[cases()[open_[k]]]});
+      if (one.unfinished) {
+        one.unfinished->closed_share = (count - static_cast<double>(open_.size()) + one.unfinished->closed_share) / count;
+        one.unfinished->pace /= count;
+      }
+      return settle(std::move(branched), true);
+    }
+    if (auto merged = certificate::merge_into(result_.refutation, *std::move(one.refutation)); !merged) return merged.rejection();
+    one.refutation = result_.refutation;
+    proved_.add(std::exchange(root_.steps(), {}), std::move(one.tree));
+    open_.pop_back();
+    if (open_.empty()) return settle(std::move(branched), true);
+  }
+}
+
+// What follows from a round's tree: an answer, open leaves, another round, or none of these. `by_case`: its proof is kept already.
+Outcome<Next> GroupSearch::settle(Outcome<GroupResult> branched, bool by_case) {
+  if (!branched) return branched.rejection();
+  GroupResult& deep = branched.value();
+  if (round_ == 0 && deep.by_programs) careful_ = false;
+  if (deep.unfinished) search_.unfinished = deep.unfinished;
+  if (!deep.leaves.empty()) {
+    proved_.add(std::exchange(root_.steps(), {}), std::move(deep.tree));
+    proved_.leaves = deep.leaves;
+    search_.proved.push_back(std::move(proved_));
+  } else if (deep.refutation) {
+    if (!by_case) {
+      if (auto merged = certificate::merge_into(result_.refutation, *std::move(deep.refutation)); !merged) return merged.rejection();
+      deep.refutation = result_.refutation;
+      proved_.add(std::exchange(root_.steps(), {}), std::move(deep.tree));
+    }
+    search_.proved.push_back(std::move(proved_));
+  } else if (!deep.witness && goes_on_ && !search_.limit().reached()) {
+    const bool few_nodes = was_refinable_ && !search_.graph.relu_only();
+    if (few_nodes || until_->has_passed()) {
+      tree_has_ended_ = true;
+      return Next::on;
+    }
+  }
+  result_ = std::move(deep);
+  return Next::ended;
+}
+
+}  // namespace assay::search

@@ -145,7 +145,7 @@ def main() -> None:
             try:
                 verdict = "passed" if assay.gradcheck(function, shapes) else ""
             except assay.GradcheckError as error:
-                verdict = f"{error.report.verdict} [{error.report.findings[0]['rule']}]"
+                verdict = f"{error.report.verdict} [{error.report.findings[0].rule}]"
             spent, busy = time.perf_counter() - start, sum(os.times()[:4]) - before
             verdict = verdict if verdict.startswith("passed" if fault == "none" else "failed") else f"**{verdict}**"
             print(f"{name} {shapes} {fault}: {verdict}, {spent:.1f} s, {busy:.1f} s of processors, load {os.getloadavg()[0]:.1f}", flush=True)

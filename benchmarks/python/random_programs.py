@@ -32,9 +32,9 @@ def ours(one: Program, allow_unreached: bool = False) -> tuple[str, str]:
         gradcheck(one, one.fresh(), allow_dead=True, allow_unreached=allow_unreached)
         return "passed", ""
     except GradcheckError as error:
-        found = [f"`{x['rule']}`: {x.get('message', '')[:140]}" for x in error.report.findings if x["kind"] in ("fail", "undecided")]
+        found = [f"`{x.rule}`: {x.message[:140]}" for x in error.report.findings if x.kind in ("fail", "undecided")]
         word = {1: "failed", 3: "undecided"}.get(error.report.exit_code, f"exit {error.report.exit_code}")
-        return word, (found or [f"`{x['rule']}`: {x.get('message', '')[:140]}" for x in error.report.findings] or [error.report.text[-200:]])[0]
+        return word, (found or [f"`{x.rule}`: {x.message[:140]}" for x in error.report.findings] or [error.report.text[-200:]])[0]
     except Refused as error:
         return "undecided", f"refused: {error}"
 

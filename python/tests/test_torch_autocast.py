@@ -79,7 +79,7 @@ def test_a_training_step_is_judged(name: str, dtype: Any) -> None:
     for seed in range(2):
         report = step(name, dtype, seed)
         if name == "convolutions" and not convolutions_add_in_float32(dtype):
-            failed = [one for one in report.findings if one["kind"] == "fail"]
+            failed = [one for one in report.findings if one.kind == "fail"]
             assert failed and all("convolution_backward" in json.dumps(one) for one in failed), summary(report)
             continue
         assert not report.failed, summary(report)
@@ -231,8 +231,8 @@ def test_longer_sums_in_sixteen_bits_are_opaque() -> None:
     """Undecided, not wrong; the rest is judged."""
     report = layer(600)
     assert report.exit_code == 3 and not report.failed, summary(report)
-    opaque, = [one for one in report.findings if one["kind"] == "undecided"]
-    assert opaque["rule"] == "audit.opaque" and "layer_norm_backward" in opaque["message"]
+    opaque, = [one for one in report.findings if one.kind == "undecided"]
+    assert opaque.rule == "audit.opaque" and "layer_norm_backward" in opaque.message
     assert report.counts["unsupported"] == 16  # the two gradients, of 8 elements each
     assert any("native_layer_norm" in case["name"] and "vjp" in case["op"] and case["passed"] for case in report.json["cases"]), summary(report)
 

@@ -21,8 +21,8 @@ def test_family(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     SHARES[name] = report.undecided_share
     with capsys.disabled():
         print(f"\n{name:20} {sum(report.counts.values()):7} elements, {SHARES[name]:7.3%} undecided, {time.perf_counter() - start:5.2f} s", end="")
-    assert not any(one["kind"] == "fail" for one in report.findings), summary(report)
-    assert not any(one["rule"] == "gradient.missing" for one in report.findings), summary(report)
+    assert not any(one.kind == "fail" for one in report.findings), summary(report)
+    assert not any(one.rule == "gradient.missing" for one in report.findings), summary(report)
 
 
 def test_all_families_are_decided() -> None:

@@ -42,7 +42,7 @@ def test_the_wrong_one_is_found(name):
     with pytest.raises(GradcheckError) as found:
         gradcheck(wrong, shapes, check_forward_ad=True)
     assert found.value.report.failed, str(found.value)
-    assert any(one["rule"] in ("tangent.product", "gradient.value") for one in found.value.report.findings), str(found.value)
+    assert any(one.rule in ("tangent.product", "gradient.value") for one in found.value.report.findings), str(found.value)
 
 
 FUNCTIONS = {
@@ -96,7 +96,7 @@ def test_modules(name):
     if name in UNDECIDED:
         assert not report.passed
     else:  # a few elements of sums that cancel may be vacuous
-        assert report.passed or all(one["kind"] == "vacuous" for one in report.findings), report.text
+        assert report.passed or all(one.kind == "vacuous" for one in report.findings), report.text
     if name not in UNDECIDED and any(isinstance(one, torch.Tensor) and one.requires_grad for one in inputs):
         assert tangents_of(report)[0]["to"]
 
@@ -180,4 +180,4 @@ def test_dead_tangents_are_findings():
     x = -torch.rand(4) - 1
     with record({"x": x}) as run:
         torch.func.jvp(lambda a: torch.relu(a).square() + a, (x,), (torch.zeros(4),))
-    assert any(one["rule"] == "gradient.dead" for one in judge(run).findings)
+    assert any(one.rule == "gradient.dead" for one in judge(run).findings)

@@ -29,7 +29,7 @@ def test_the_wrong_one_is_found(name: str) -> None:
     with pytest.raises(GradcheckError) as found:
         gradcheck(wrong, shapes)
     assert found.value.report.failed, str(found.value)
-    assert any(one["rule"].startswith("gradient.") for one in found.value.report.findings)
+    assert any(one.rule.startswith("gradient.") for one in found.value.report.findings)
     assert not gradcheck(wrong, shapes, raise_exception=False)
 
 
@@ -287,7 +287,7 @@ def test_a_step_that_rounding_decides_is_no_proof(step: object, at: float) -> No
     """Exact arithmetic takes the other branch, so that it says nothing about what was delivered."""
     report = judged(lambda x: x * x, lambda x: 2 * x * step(x), at)  # type: ignore[operator]
     assert not report.passed and not report.failed, report.text
-    assert any(one["rule"] == "gradient.value" for one in report.findings)
+    assert any(one.rule == "gradient.value" for one in report.findings)
 
 
 @pytest.mark.parametrize("at", [0.5, 9.0, 12.0, -12.0])

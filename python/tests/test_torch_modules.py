@@ -25,15 +25,15 @@ def test_module(name: str) -> None:
         module, inputs = TABLE[name]()
         report = step(module, *inputs)
     if name in WRONG:
-        assert report.failed and any(one["rule"] == "gradient.product" for one in report.findings), summary(report)
+        assert report.failed and any(one.rule == "gradient.product" for one in report.findings), summary(report)
         doubles = [one.detach().double().requires_grad_() for one in inputs]
         assert not torch.autograd.gradcheck(module.double(), doubles, raise_exception=False)
         return
-    assert not any(one["kind"] == "fail" for one in report.findings), summary(report)
+    assert not any(one.kind == "fail" for one in report.findings), summary(report)
     if name in OPAQUE:
         assert report.exit_code == 3 and OPAQUE[name] in summary(report), summary(report)
     else:  # a few elements of sums that cancel may be vacuous
-        assert report.passed or report.undecided_share <= 0.01 and all(one["kind"] == "vacuous" for one in report.findings), summary(report)
+        assert report.passed or report.undecided_share <= 0.01 and all(one.kind == "vacuous" for one in report.findings), summary(report)
 
 
 def test_the_table_is_mostly_judged() -> None:

@@ -141,7 +141,7 @@ def statistics_fail(x: Any, scale: float, epsilon: float) -> bool:
         held.fill_(1 / math.sqrt(float(far) / len(x) + epsilon))
     assert exact > 0
     report = judge(run, "audit")
-    return any(one["kind"] == "fail" and "statistics" in one["case"] for one in report.findings)
+    return any(one.kind == "fail" and "statistics" in one.case for one in report.findings)
 
 
 @pytest.mark.parametrize("spread", [0.1, 0.01, 0.001])

@@ -136,7 +136,7 @@ def test_a_gradient_of_which_every_way_is_cut_is_no_pass(cut: Any) -> None:
     with recorder.record(net) as run:
         net[1](cut(net[0](torch.randn(5, 4)))).square().sum().backward()
     report = recorder.judge(run)
-    assert report.exit_code == 3 and {one["case"] for one in report.findings} == {"gradient of '0.weight'", "gradient of '0.bias'"}
+    assert report.exit_code == 3 and {one.case for one in report.findings} == {"gradient of '0.weight'", "gradient of '0.bias'"}
     assert report.detached and recorder.judge(run, detached=["0.weight", "0.bias"]).passed and recorder.judge(run, detached=True).passed
 
 

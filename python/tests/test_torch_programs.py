@@ -20,7 +20,7 @@ def test_program(name, expected, message, build):
     assert report.exit_code == {PASS: 0, FAIL: 1, OPAQUE: 3, CUT: 3}[expected], summary(report)
     assert message in report.text, report.text
     rule = {OPAQUE: "audit.opaque", CUT: "gradient.detached"}.get(expected)
-    assert rule is None or any(one["rule"] == rule for one in report.findings)
+    assert rule is None or any(one.rule == rule for one in report.findings)
     assert expected != CUT or recorder.step(parameters, loss, detached=True).passed
 
 

@@ -285,7 +285,7 @@ def test_a_function_with_two_results_is_judged() -> None:
     a = leaf(3, 2)
     report = judged({"a": a}, lambda: weighted(torch.mul(*Two.apply(a * 1))).backward())
     assert report.failed
-    assert any(one["rule"] == "gradient.product" for one in report.findings)
+    assert any(one.rule == "gradient.product" for one in report.findings)
 
 
 def test_a_hook_that_doubles_a_gradient_is_found() -> None:
@@ -380,9 +380,9 @@ def test_an_opaque_operation_never_passes() -> None:
         torch.lgamma(layer(torch.randn(3, 3)) + 5).sum().backward()
     report = recorder.judge(run)
     assert report.exit_code == 3
-    assert any(one["rule"] == "audit.opaque" for one in report.findings)
+    assert any(one.rule == "audit.opaque" for one in report.findings)
     assert report.counts["unsupported"] > 0 and 0 < report.undecided_share < 0.5
-    assert not any(one["kind"] == "fail" for one in report.findings), summary(report)
+    assert not any(one.kind == "fail" for one in report.findings), summary(report)
     with recorder.record(layer) as run:
         h = layer(torch.randn(3, 3)) + 5 * torch.eye(3)
         h.register_hook(lambda g: g * 2)

@@ -1,7 +1,9 @@
 """Reports of recorded runs and of checks: what both say in the same words, how an error opens, and ends that are no verdict."""
 from __future__ import annotations
 
+import json
 import os
+import re
 import stat
 
 import numpy as np
@@ -11,6 +13,7 @@ torch = pytest.importorskip("torch")
 
 import assay  # noqa: E402
 import assay.torch  # noqa: E402
+from assay._core import programs  # noqa: E402
 from assay.testing import within_contract  # noqa: E402
 
 
@@ -45,6 +48,27 @@ def test_reports_of_both_kinds_have_one_interface(wrong):
         assert all(report.count(word) == number for word, number in report.counts.items())
         assert report.verdict == ("failed" if wrong else "passed") and report.summary().startswith(report.verdict)
         assert repr(report).startswith("<Report ") and len(repr(report)) < 120 and report.summary() in repr(report)
+
+
+def plain(report):
+    """The JSON without times."""
+    return re.sub(r'("(?:cpu_)?seconds": )[^,]*', r"\1", json.dumps(report))
+
+
+def test_findings_have_types_and_the_json_is_the_programs():
+    report = report_of(Doubled.apply, torch.linspace(-1, 1, 6))
+    _, written, _ = programs.gate("gradcheck", report.trace)
+    assert plain(report.json) == plain(written) and report.json["cases"]
+    entry = report.findings[0]
+    assert isinstance(entry, assay.testing.Finding) and (entry.kind, entry.rule) == ("fail", "gradient.product")
+    assert entry.case == next(one["name"] for one in written["cases"] if one["findings"]) and entry.to_json() in report.json["cases"][-1]["findings"]
+    assert entry["rule"] == entry.rule and entry["case"] == entry.case  # as dicts had it
+    with pytest.raises(KeyError):
+        entry["rules"]
+    with pytest.raises(assay.GradcheckError) as caught:  # what is found after the program wrote its report is in both
+        assay.gradcheck(Doubled.apply, torch.linspace(-1, 1, 6).requires_grad_())
+    told = caught.value.report
+    assert told.findings[0].opening in json.dumps(told.json) and "stands at" in told.findings[0].opening
 
 
 def test_undecided_is_not_failed():
@@ -133,13 +157,13 @@ class Square(torch.autograd.Function):
 def test_both_lines_of_a_finding_name_one_element():
     """At a kink the first line says what was delivered and what is admitted; of an entry of the Jacobian both say where."""
     report = report_of(lambda x: Corner.apply(x * 1.0) * torch.tensor([1.0, 2, 3, 4, 5]), torch.tensor([1.0, -1, 2, 0, 0]))
-    kink = next(one for one in report.findings if one["rule"] == "gradient.kink")
-    assert kink["opening"].startswith("the cotangent of 'mul' at [3], which is at a kink: recorded 8, admitted is a cotangent in [0, 4]"), kink
+    kink = next(one for one in report.findings if one.rule == "gradient.kink")
+    assert kink.opening.startswith("the cotangent of 'mul' at [3], which is at a kink: recorded 8, admitted is a cotangent in [0, 4]"), kink
     report = report_of(lambda x: Doubled.apply(x * 1.0), torch.randn(4))
-    entry = next(one for one in report.findings if one["rule"] == "gradient.product")
-    place = entry["message"].split(" / d mul")[1].split(" ")[0]
-    assert entry["opening"].startswith(f"the cotangent of 'mul' at {place}: recorded") and "is another number by the recorded product" in entry["message"]
-    assert "residues, which can only be compared" in entry["message"]
+    entry = next(one for one in report.findings if one.rule == "gradient.product")
+    place = entry.message.split(" / d mul")[1].split(" ")[0]
+    assert entry.opening.startswith(f"the cotangent of 'mul' at {place}: recorded") and "is another number by the recorded product" in entry.message
+    assert "residues, which can only be compared" in entry.message
 
 
 class Shifted(torch.autograd.Function):
@@ -159,11 +183,11 @@ class Shifted(torch.autograd.Function):
 def test_a_small_number_that_is_wrong_is_not_called_right():
     """All numbers are alike by the size of the largest one: what is said of one element is compared by its own."""
     report = report_of(lambda x: Shifted.apply(x * 1.0), torch.tensor([0.5, 100.0]))
-    entry = next(one for one in report.findings if one["rule"] == "gradient.product")
-    assert "the derivative at the recorded point gives 1; at other points" in entry["opening"] and "recorded 1.01," in entry["opening"], entry
+    entry = next(one for one in report.findings if one.rule == "gradient.product")
+    assert "the derivative at the recorded point gives 1; at other points" in entry.opening and "recorded 1.01," in entry.opening, entry
 
 
 def test_numbers_that_are_right_at_the_recorded_point_are_told():
     report = report_of(lambda x: Square.apply(x * 1.0), torch.tensor([3.0, 4.0]))
-    entry = next(one for one in report.findings if one["rule"] == "gradient.product")
-    assert "which is also the derivative at the recorded point; at other points" in entry["opening"], entry
+    entry = next(one for one in report.findings if one.rule == "gradient.product")
+    assert "which is also the derivative at the recorded point; at other points" in entry.opening, entry

@@ -97,7 +97,7 @@ def test_hard_matrices_are_not_accused(kind: Any) -> None:
     for a in (hilbert, torch.randn(n, n, dtype=kind) * torch.logspace(-6, 6, n, dtype=kind)[:, None], grows, e + torch.randint(-2, 3, (n, n)).to(kind).triu(1)):
         for function in (la.inv, lambda m: la.solve(m, like(1, m)), lambda m: la.slogdet(m)[1], lambda m: la.solve_triangular(m + 3 * e, like(1, m), upper=True)):
             report = judged(function, [a.clone().requires_grad_()])[1]
-            assert not report.failed and not any(one["rule"] == "audit.opaque" for one in report.findings), summary(report)
+            assert not report.failed and not any(one.rule == "audit.opaque" for one in report.findings), summary(report)
 
 
 # The operation that is bent, by how much, which of its results, and whether in the product.
@@ -241,7 +241,7 @@ def test_what_a_hook_computes_beside_a_product_stays_opaque() -> None:
         x.sum().backward()
         kept[0] * 2
     report = recorder.judge(run)
-    assert not report.passed and any("lgamma" in one["message"] for one in report.findings), summary(report)
+    assert not report.passed and any("lgamma" in one.message for one in report.findings), summary(report)
 
 
 def test_a_solution_that_is_cut_off_is_found() -> None:
@@ -249,7 +249,7 @@ def test_a_solution_that_is_cut_off_is_found() -> None:
     with recorder.record({"a": a, "b": b}) as run:
         (la.solve(a, b).detach() * b).sum().backward()
     report = recorder.judge(run)
-    assert not report.passed and any(one["rule"] == "gradient.detached" for one in report.findings), summary(report)
+    assert not report.passed and any(one.rule == "gradient.detached" for one in report.findings), summary(report)
 
 
 def test_without_gradients_values_are_judged() -> None:

@@ -28,5 +28,5 @@ def step(module: Any, *inputs: Any, options: tuple[str, ...] = ()) -> Any:
 
 def summary(report: Any) -> str:
     """Why a report does not pass, in a few lines."""
-    findings = [f"{one['rule']}: {one.get('message', '')[:300]} [{one['case']}]" for one in report.findings if one["kind"] in ("fail", "undecided")]
+    findings = [f"{one.rule}: {one.message[:300]} [{one.case}]" for one in report.findings if one.kind in ("fail", "undecided")]
     return "\n".join(findings[:6]) or report.text[-600:]

@@ -31,6 +31,20 @@ class Finding:
     worst: Mapping[str, Any] | None = None
     failed_at: Sequence[int] = ()  # the failed elements, row-major, or the first 65,536 of them
     opening: str = ""  # what the message says, in a reader's words
+    case: str = ""  # the name of its case, in the list of a report's findings
+    source: Mapping[str, Any] = dataclasses.field(default_factory=dict, repr=False)  # as the program wrote it
+
+    def __getitem__(self, field: str) -> Any:
+        """By the name of a field, as in the JSON of a report."""
+        if field not in self.__dict__:
+            raise KeyError(field)
+        return self.__dict__[field]
+
+    def to_json(self) -> dict[str, Any]:
+        """As in the JSON of a report: what was found here after the program wrote it is in there, too."""
+        own = {"kind": self.kind, "rule": self.rule, "subject": self.subject, "message": self.message}
+        written = self.source or {**own, "details": self.details, "elements": self.elements}
+        return {**written, **own, "waiver": self.waiver, **({"opening": self.opening} if self.opening else {})}
 
     @property
     def headline(self) -> str:
@@ -60,29 +74,49 @@ class Case:
     line: int = 1
     owner: str = ""  # the test that it is of
     kind: str = ""  # of a probe on operands that are dense in memory: "integers", "special values", ...
+    source: Mapping[str, Any] = dataclasses.field(default_factory=dict, repr=False)  # as the program wrote it
 
     @property
     def judged(self) -> int:
         """Elements, undecided ones counted."""
         return self.passed + self.failed + self.vacuous + self.unsupported
 
+    def to_json(self) -> dict[str, Any]:
+        """As in the JSON of a report."""
+        written = self.source or {"name": self.name, "op": self.op, "model": self.model, "head_room_used": self.head_room_used,
+                                  **{word: getattr(self, word) for word in WORDS}}
+        return {**written, "findings": [one.to_json() for one in self.findings]}
+
 
 def case_of(found: Mapping[str, Any]) -> Case:
     """From the program's JSON."""
     findings = [Finding(one["kind"], one["rule"], one["subject"], one["message"], list(one["details"]), one["elements"], one["waiver"],
-                        one.get("first"), one.get("worst"), one.get("failed_at", ()), one.get("opening", "")) for one in found["findings"]]
+                        one.get("first"), one.get("worst"), one.get("failed_at", ()), one.get("opening", ""), source=one) for one in found["findings"]]
     return Case(found["name"], found["op"], found["model"], found["passed"], found["failed"], found["vacuous"], found["unsupported"],
-                found["head_room_used"], findings)
+                found["head_room_used"], findings, source=found)
 
 
 WORDS = ("passed", "failed", "vacuous", "unsupported")
 
 
 class Judged:
-    """What reports of `assay.testing` and of `assay.torch` have in common: `verdict`, `counts`, and what both say in words."""
+    """What reports of `assay.testing` and of `assay.torch` have in common: cases, their findings and counts, and what both say in words."""
 
+    cases: list[Case]
     verdict: str
-    counts: dict[str, int]
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Of all cases."""
+        for case in self.cases:
+            for finding in case.findings:
+                finding.case = case.name
+        return [finding for case in self.cases for finding in case.findings]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Elements of all cases that passed, failed, are vacuous (their sets are too wide to say anything), or unsupported."""
+        return {word: sum(int(getattr(case, word)) for case in self.cases) for word in WORDS}
 
     def count(self, what: str) -> int:
         """Elements of all cases: "passed", "failed", "vacuous", "unsupported"."""
@@ -105,11 +139,8 @@ class Judged:
 
     def summary(self) -> str:
         """The last line of a gate."""
-        cases = len(self._cases())
+        cases = len(self.cases)
         return f"{self.verdict}: {cases} case{'' if cases == 1 else 's'}, " + ", ".join(f"{self.counts[word]} {word}" for word in WORDS)
-
-    def _cases(self) -> Sequence[Any]:
-        raise NotImplementedError
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.summary()}>"
@@ -125,19 +156,6 @@ class Report(Judged):
     troubles: list[str] = dataclasses.field(default_factory=list)
     most_undecided: float = 0.01  # share of elements that may be vacuous
     declined: list[tuple[str, str]] = dataclasses.field(default_factory=list)  # probes that the kernel would not run, and why
-
-    @property
-    def counts(self) -> dict[str, int]:  # type: ignore[override]
-        """Elements of all cases that passed, failed, are vacuous (their sets are too wide to say anything), or unsupported."""
-        return {word: sum(int(getattr(case, word)) for case in self.cases) for word in WORDS}
-
-    def _cases(self) -> Sequence[Case]:
-        return self.cases
-
-    @property
-    def findings(self) -> list[Finding]:
-        """Of all cases."""
-        return [finding for case in self.cases for finding in case.findings]
 
     @property
     def failures(self) -> list[Finding]:

@@ -347,7 +347,7 @@ def shortened(names: list[str]) -> list[str]:
 
 
 def is_dead(report: Report) -> bool:
-    return any(one["rule"] == "gradient.dead" for one in report.findings)
+    return any(one.rule == "gradient.dead" for one in report.findings)
 
 
 def gradcheck(func: Callable[..., Any], inputs: Any, *, params: Mapping[str, torch.Tensor] | Iterable[torch.Tensor] | None = None,

@@ -228,7 +228,7 @@ def shortened(tensor: torch.Tensor, extent: int) -> torch.Tensor:
 
 def is_of_other_points(report: Report) -> bool:
     """Whether all that is wrong is the formula: the numbers are right."""
-    return all("points of the recorded ranges" in str(one.get("opening", one["message"])) for one in report.findings if one["kind"] == "fail")
+    return all("points of the recorded ranges" in one.headline for one in report.findings if one.kind == "fail")
 
 
 def gradients_of(run: Recorder) -> list[torch.Tensor]:
@@ -261,7 +261,7 @@ def unjudged(trials: Any) -> list[str]:
 
 def locate(report: Report, run: Recorder | None) -> None:
     """Says in a finding where the backward of the Function stands that it names."""
-    case = next((one["case"] for one in report.findings if one["kind"] == "fail"), "") if run is not None else ""
+    case = next((one.case for one in report.findings if one.kind == "fail"), "") if run is not None else ""
     named = re.search(r"\(([^()]*)\)", case)
     name = named[1].rpartition(".")[2] if named else ""
     if run is not None and name in run.places and run.places[name][0] and not run.places[name][0].startswith(TORCH):

@@ -51,13 +51,13 @@ class Repeats:
             found = judged(run, "gradcheck", *dict.fromkeys([*self.trials.options, "--allow-dead"]))
         except (UsageError, Refused):
             return False
-        wrong = [one for one in found.findings if one["rule"] == "gradient.product" and one["kind"] in ("fail", "undecided")]
+        wrong = [one for one in found.findings if one.rule == "gradient.product" and one.kind in ("fail", "undecided")]
         if found.failed and is_sure:
             found.remark(f"shown by {shown}: the first run was right")
             self.report, self.trials.last = found, run
         elif wrong and is_sure:
             self.report.add(RULE, shown, f"gradients were right in a first run, and cannot be told in one at {shown}; the backward may keep numbers of earlier runs: "
-                            f"{wrong[0]['message']}")
+                            f"{wrong[0].message}")
         elif wrong:
             self.report.add(RULE, "other inputs", f"gradients are wrong at {shown}, and right at those that were given: either the backward keeps numbers of "
                             "earlier runs, or the function is meant for such inputs alone. Give shapes, which are drawn")

@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from typing import Any, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Callable, Collection, Mapping
 
 import torch
 
@@ -86,57 +86,63 @@ class Report(gate_reports.Judged):
     """
 
     exit_code: int
-    json: dict[str, Any]
+    written: dict[str, Any]  # by the program, in the schema of its JSON; `json` has what was found here, too
     text: str
     trace: bytes
     left: list[str] = field(default_factory=list)
     detached: list[str] = field(default_factory=list)
     unreached: list[str] = field(default_factory=list)
+    cases: list[gate_reports.Case] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.cases = [gate_reports.case_of(one) for one in self.written.get("cases", [])]
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The report in the schema of the program's JSON."""
+        return self.written | ({"cases": [one.to_json() for one in self.cases]} if "cases" in self.written else {})
 
     def add(self, rule: str, case: str, message: str, kind: str = "undecided") -> None:
         """One more finding, by which the run is undecided, or fails."""
         self.exit_code = 1 if kind == "fail" else self.exit_code or 3
-        self.json["verdict"] = {1: "failed", 3: "undecided"}.get(self.exit_code, self.json.get("verdict"))
-        finding = {"kind": kind, "rule": rule, "subject": case, "message": message, "details": [], "elements": 1, "waiver": ""}
-        self.json.setdefault("cases", []).append({"name": case, "op": rule, "model": "", "head_room_used": 0.0, **dict.fromkeys(gate_reports.WORDS, 0), "findings": [finding]})
+        self.written["verdict"] = {1: "failed", 3: "undecided"}.get(self.exit_code, self.written.get("verdict"))
+        self.written.setdefault("cases", [])
+        self.cases.append(gate_reports.Case(case, rule, findings=[gate_reports.Finding(kind, rule, case, message)]))
         self.text += f"{kind}  {case}\n  {rule}: {message}\n"
 
     def tell(self, what: str, names: list[str]) -> None:
         """What every report says of the run, and is no finding."""
         if names:
-            self.json[what] = getattr(self, what)[:] + names
+            self.written[what] = getattr(self, what)[:] + names
             getattr(self, what).extend(names)
             self.text += f"{what}: {'; '.join(names[:MOST_NAMES])}{f'; and {len(names) - MOST_NAMES} more' if len(names) > MOST_NAMES else ''}\n"
 
     def remark(self, words: str) -> None:
         """Adds to the finding by which the run fails."""
-        for case in self._cases():
-            for one in case["findings"]:
-                if one["kind"] == "fail" and not one["waiver"]:
-                    one["opening"] = f"{one.get('opening', one['message'])}; {words}"
-                    self.text += f"{words} ({case['name']})\n"
-                    return
+        if found := self._first("fail"):
+            case, one = found
+            one.opening = f"{one.headline}; {words}"
+            self.text += f"{words} ({case.name})\n"
+
+    def _first(self, kind: str) -> tuple[gate_reports.Case, gate_reports.Finding] | None:
+        """The first finding of a kind that no waiver covers."""
+        return next(((case, one) for case in self.cases for one in case.findings if one.kind == kind and not one.waiver), None)
 
     @property
     def verdict(self) -> str:  # type: ignore[override]
         """"passed", "passed with waivers", "failed" or "undecided"."""
-        return str(self.json.get("verdict", {0: "passed", 1: "failed"}.get(self.exit_code, "undecided")))
-
-    def _cases(self) -> Sequence[Any]:
-        return list(self.json.get("cases", []))
+        return str(self.written.get("verdict", {0: "passed", 1: "failed"}.get(self.exit_code, "undecided")))
 
     @property
     def headline(self) -> str:
         """The finding that decides, in one line: what is wrong, at which element, and in which Function or operation."""
-        kind = "fail" if self.failed else "undecided"
-        for case in self._cases():
-            for one in case["findings"]:
-                if one["kind"] == kind and not one["waiver"]:
-                    return f"{kind if kind != 'fail' else 'failed'}: {one.get('opening', one['message'])} ({case['name']}, {case['op']}) [{one['rule']}]"
-        refused = self.json.get("rejection")
-        reasons = [*self.json.get("troubles", []), *([f"{refused['code']} at {refused['place']}: required {refused['required']}, found {refused['found']}"] if refused else []),
-                   *(f"too many elements of {op} are vacuous or unsupported" for op in self.json.get("undecided_ops", [])),
-                   *(f"{one['message']} ({one['case']})" for one in self.findings if one["kind"] == "unsupported")]
+        if found := self._first("fail" if self.failed else "undecided"):
+            case, one = found
+            return f"{'failed' if self.failed else 'undecided'}: {one.headline} ({case.name}, {case.op}) [{one.rule}]"
+        refused = self.written.get("rejection")
+        reasons = [*self.written.get("troubles", []), *([f"{refused['code']} at {refused['place']}: required {refused['required']}, found {refused['found']}"] if refused else []),
+                   *(f"too many elements of {op} are vacuous or unsupported" for op in self.written.get("undecided_ops", [])),
+                   *(f"{one.message} ({one.case})" for one in self.findings if one.kind == "unsupported")]
         return f"{self.verdict}: {reasons[0]}" if reasons else self.verdict
 
     @property
@@ -147,31 +153,24 @@ class Report(gate_reports.Judged):
 
     def as_cases(self) -> gate_reports.Report:
         """The same as a report of `assay.testing`: for JUnit XML and SARIF."""
-        cases = [gate_reports.case_of(one) for one in self._cases()]
-        for op in self.json.get("undecided_ops", []):
+        cases = [replace(case, findings=[replace(one, details=one.details[:]) for one in case.findings]) for case in self.cases]
+        for op in self.written.get("undecided_ops", []):
             why = gate_reports.Finding("undecided", gate_reports.VACUOUS, op, f"too many elements of {op} are vacuous or unsupported")
             cases.append(gate_reports.Case(gate_reports.UNDECIDED_KIND, op, findings=[why]))
-        return gate_reports.Report(cases, self.text, "assay gradcheck", list(self.json.get("troubles", [])))
+        return gate_reports.Report(cases, self.text, "assay gradcheck", list(self.written.get("troubles", [])))
 
     @property
-    def findings(self) -> list[dict[str, Any]]:
+    def findings(self) -> list[gate_reports.Finding]:
         """All findings, worst first."""
-        found = [dict(finding, case=case.get("name", "")) for case in self.json.get("cases", []) for finding in case.get("findings", [])]
         order = {"fail": 0, "undecided": 1}
-        return sorted(found, key=lambda one: order.get(str(one.get("kind")), 2))
-
-    @property
-    def counts(self) -> dict[str, int]:  # type: ignore[override]
-        """Elements that passed, failed, are vacuous (their sets are too wide to say anything), or unsupported."""
-        cases = self.json.get("cases", [])
-        return {key: sum(int(case.get(key, 0)) for case in cases) for key in gate_reports.WORDS}
+        return sorted(super().findings, key=lambda one: order.get(one.kind, 2))
 
     @property
     def undecided_share(self) -> float:
         """The share of elements that are vacuous, unsupported, or of products that could not be compared."""
         counts = self.counts
-        undecided = sum(int(one.get("elements", 1)) for one in self.findings if one.get("kind") == "undecided"
-                        and one.get("rule") not in ("audit.opaque", "contract.vacuous", "gradient.dead"))
+        undecided = sum(one.elements for one in self.findings if one.kind == "undecided"
+                        and one.rule not in ("audit.opaque", "contract.vacuous", "gradient.dead"))
         total = sum(counts.values()) + undecided
         return (counts["vacuous"] + counts["unsupported"] + undecided) / total if total else 1.0
 
@@ -187,12 +186,12 @@ def announce(report: Report, function: Any = None) -> None:
         case.file, case.line = places.place_of(function if own is None else own)
     audits.announce([], found)
     if any(one.waiver for one in found.findings):
-        report.json["undecided_ops"] = found.settle(report.json.get("undecided_ops", []))
-        for case, told in zip(report.json["cases"], found.cases):
-            for finding, one in zip(case["findings"], told.findings):
-                finding["waiver"] = one.waiver
+        report.written["undecided_ops"] = found.settle(report.written.get("undecided_ops", []))
+        for case, told in zip(report.cases, found.cases):
+            for finding, one in zip(case.findings, told.findings):
+                finding.waiver = one.waiver
         if found.passed:
-            report.exit_code, report.json["verdict"] = 0, found.verdict
+            report.exit_code, report.written["verdict"] = 0, found.verdict
 
 
 def _function_named(case: str) -> Any:
@@ -244,11 +243,11 @@ def judged(run: Recorder, verb: str = "gradcheck", *options: str, detached: bool
     trace = trace_of(run).to_bytes()
     verb = "audit" if verb == "gradcheck" and not run.claims and not any(one.found for one in run.moves) else verb
     found = Report(*programs.judgement(verb, trace, *options), trace)
-    for one in (one for case in found.json.get("cases", []) for one in case["findings"] if one["rule"] == gate_reports.OPAQUE):
-        if taken := _TAKEN.search(one["message"]):
+    for one in (one for one in found.findings if one.rule == gate_reports.OPAQUE):
+        if taken := _TAKEN.search(one.message):
             tensor, by, at = taken.groups()
             plain = f"{at}: {by}() took '{tensor}' out of the graph and the number came back as a constant; its gradient is missing. Keep it a tensor, or detach it on purpose"
-            found.text, one["message"] = found.text.replace(one["message"], plain), plain
+            found.text, one.message = found.text.replace(one.message, plain), plain
     found.tell("left", [str(one) for one in run.left])
     found.tell("detached", [run.memory.values[v].name for v in cuts_of(run)])
     for name, place in run.changed.items():

@@ -35,7 +35,7 @@ std::string continued(Model& model, const Net& net, const Characters& characters
 // The whole program `name`: Net(model, count of characters).
 template <class Net>
 int trained(int argc, char** argv, const std::string& name, const std::string& help, RunOptions options) {
-  std::string path = "examples/training/text.txt";
+  std::string path = "examples/gallery/text.txt";
   options.own = {{"text", "what it learns", &path}};
   if (const auto status = options.read(argc, argv, name, help)) return *status;
   std::cout << options.banner(name) << "\n";

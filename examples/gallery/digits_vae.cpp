@@ -1,5 +1,5 @@
 // Trains a variational autoencoder on the digits, and draws two of its samples.
-#include "digits.h"
+#include "../training/digits.h"
 #include "training/layers/basic.h"
 #include "training/layers/shapes.h"
 #include "training/losses.h"

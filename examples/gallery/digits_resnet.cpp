@@ -1,5 +1,5 @@
 // Trains a residual network with batch normalisation on the digits.
-#include "digits.h"
+#include "../training/digits.h"
 #include "training/layers/basic.h"
 #include "training/layers/convolution.h"
 #include "training/layers/normalise.h"

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <set>
 
-#include "digits.h"
+#include "../training/digits.h"
 #include "training/layers/basic.h"
 #include "training/layers/shapes.h"
 #include "training/options.h"

@@ -1,7 +1,7 @@
 // Trains an autoencoder on the digits: eight numbers for 64 pixels. Draws two held-out images and what comes back.
 #include <cstdio>
 
-#include "digits.h"
+#include "../training/digits.h"
 #include "training/layers/basic.h"
 #include "training/layers/shapes.h"
 #include "training/options.h"

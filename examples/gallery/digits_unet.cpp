@@ -2,7 +2,7 @@
 // Source: Ronneberger, Fischer and Brox 2015.
 #include <cstdio>
 
-#include "digits.h"
+#include "../training/digits.h"
 #include "training/layers/convolution.h"
 #include "training/layers/normalise.h"
 #include "training/layers/shapes.h"

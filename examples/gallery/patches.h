@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "digits.h"
+#include "../training/digits.h"
 #include "training/layers/shapes.h"
 #include "transformer_block.h"
 

@@ -133,3 +133,68 @@ def test_a_side_that_no_input_reaches_is_undecided() -> None:
     with pytest.raises(GradcheckError, match="gt of a number that was read, at 7, above it") as found:
         gradcheck(of_square(READS_WRONG["a number above a threshold"]), torch.rand(4, 3, requires_grad=True))
     assert found.value.undecided and "gradient.unreached" in str(found.value)
+
+
+def of_ctx(backward):
+    """x * x, with a backward that is given ctx."""
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            ctx.passes, ctx.kept, ctx.twice = 0, None, 2 * x.detach()
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            ctx.passes += 1
+            return backward(ctx, g, *ctx.saved_tensors)
+    return Square.apply
+
+
+def kept_product(ctx, g, x):
+    ctx.kept = 2 * x * g if ctx.kept is None else ctx.kept
+    return ctx.kept
+
+
+def freed(ctx, g, x):
+    twice, ctx.twice = ctx.twice, None
+    return twice * g
+
+
+def kept_factor(ctx, g, x):
+    ctx.kept = 2 * x if ctx.kept is None else ctx.kept
+    return ctx.kept * g
+
+
+PASSES_WRONG = {"counted": lambda ctx, g, x: (3 if ctx.passes > 1 else 2) * x * g, "only the third": lambda ctx, g, x: (3 if ctx.passes == 3 else 2) * x * g,
+                "a buffer that is written": lambda ctx, g, x: ctx.twice.mul_(g), "the first product kept": kept_product}
+PASSES_RIGHT = {"a factor kept": kept_factor, "a buffer that is freed": freed}
+
+
+@pytest.mark.parametrize("name", PASSES_WRONG)
+def test_a_second_pass_over_one_graph_that_is_wrong_is_found(name: str) -> None:
+    with pytest.raises(GradcheckError, match="a second backward pass over one graph") as found:
+        gradcheck(of_ctx(PASSES_WRONG[name]), [(4, 3)])
+    assert found.value.failed
+
+
+@pytest.mark.parametrize("name", PASSES_RIGHT)
+def test_right_second_passes_pass(name: str) -> None:
+    assert gradcheck(of_ctx(PASSES_RIGHT[name]), [(4, 3)])
+
+
+@pytest.mark.parametrize("is_other", [lambda g: torch.is_grad_enabled(), lambda g: g.requires_grad, lambda g: g.grad_fn is not None], ids=["mode", "requires", "node"])
+def test_a_backward_that_looks_at_whether_gradients_are_enabled_is_undecided(is_other) -> None:
+    with pytest.raises(GradcheckError, match="create_graph=True") as found:
+        gradcheck(of_square(lambda g, x: (3 if is_other(g) else 2) * x * g), [(4, 3)])
+    assert found.value.undecided
+
+
+@pytest.mark.parametrize("use", [lambda y, x: y, lambda y, x: y + 3 * x], ids=["alone", "with another use"])
+def test_a_backward_that_writes_to_its_cotangent_is_undecided(use) -> None:
+    def written(g, x):
+        g.mul_(2)
+        return x * g
+    with pytest.raises(GradcheckError, match="writes to its cotangent") as found:
+        gradcheck(lambda x: use(of_square(written)(x), x), [(4, 3)])
+    assert found.value.undecided and "gradient.cotangent" in str(found.value)

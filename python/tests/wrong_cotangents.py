@@ -211,3 +211,41 @@ def by_autograd(g: Tensor, x: Tensor) -> Tensor:
     with torch.enable_grad():
         y = x.detach().requires_grad_()
         return torch.autograd.grad(y * y, y, g)[0]
+
+
+# Of where numbers lie in memory: the cotangent's, and those of inputs.
+LAID: dict[str, Callable[[Tensor, Tensor], Any]] = {
+    "a cotangent that is expanded along rows": lambda g, x: g.stride() == (0, 1), "a cotangent that is expanded along columns": lambda g, x: g.stride() == (1, 0),
+    "a cotangent that begins in the middle": lambda g, x: g.storage_offset() and g.is_contiguous(), "every second number of a cotangent": lambda g, x: g.stride(1) == 2,
+    "an input whose axes are turned": lambda g, x: x.stride(0) < x.stride(1), "an input with gaps": lambda g, x: not x.is_contiguous(), "an expanded input": lambda g, x: 0 in x.stride(),
+    "where an input begins": lambda g, x: x.storage_offset(), "an input of a larger tensor": lambda g, x: x.untyped_storage().nbytes() > 48, "an input that is a view": lambda g, x: x._is_view(),
+    "an input that was written": lambda g, x: x._version, "an input that is no leaf": lambda g, x: not x.is_leaf, "both in another order": lambda g, x: not g.is_contiguous() and not x.is_contiguous()}
+WRONG |= {f"by the layout of {name}": (of_square(lambda g, x, other=other: (3 if other(g, x) else 2) * x * g), [S]) for name, other in LAID.items()}
+for name, laid in {"cotangent": lambda g, x: g, "input": lambda g, x: x}.items():
+    WRONG[f"channels last of the {name}"] = of_square(lambda g, x, laid=laid: (3 if laid(g, x).is_contiguous(memory_format=torch.channels_last) else 2) * x * g), [(2, 3, 4, 5)]
+    RIGHT[f"channels last of the {name}, another formula"] = of_square(
+        lambda g, x, laid=laid: 2 * x * g if laid(g, x).is_contiguous(memory_format=torch.channels_last) else x * g + g * x), [(2, 3, 4, 5)]
+RIGHT |= {f"another formula by the layout of {name}": (of_square(lambda g, x, other=other: 2 * x * g if other(g, x) else x * g * 2), [S]) for name, other in LAID.items()}
+RIGHT["a shape without elements beside"] = (lambda f: (lambda x: torch.cat([f(x), f(x[:0])])))(of_square(lambda g, x: 2 * x * g)), [S]
+
+
+def of_asked(count: int, is_wrong: Callable[[tuple[int, ...]], bool]) -> Case:
+    """A product of tensors, whose backward is wrong where some of them ask for a gradient."""
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, *given: Tensor) -> Tensor:
+            ctx.save_for_backward(*given)
+            return math.prod(given)  # type: ignore[type-var, return-value]
+
+        @staticmethod
+        def backward(ctx: Any, g: Tensor) -> Any:
+            asking = tuple(i for i in range(count) if ctx.needs_input_grad[i])
+            g = 3 * g if is_wrong(asking) else g
+            return tuple(math.prod((one for k, one in enumerate(ctx.saved_tensors) if k != i), start=g) if i in asking else None for i in range(count))
+    return Product.apply, [S] * count
+
+
+ASKING = {4: [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3), (1,), (0, 2, 3)], 5: [(1, 3), (0, 2, 4)], 6: [(1, 3), (0, 1, 4, 5)]}
+WRONG |= {f"where {some} of {count} ask": of_asked(count, lambda asking, some=some: asking == some) for count, subsets in ASKING.items() for some in subsets}
+WRONG["where two pairs of 4 ask"] = of_asked(4, lambda asking: asking in ((0, 3), (1, 2)))
+RIGHT |= {f"whatever of {count} asks": of_asked(count, lambda asking: False) for count in (3, 4, 6)}

@@ -19,7 +19,8 @@ class Cotangents:
     `ends`: which of the function's results have one; None: all. `is_inner`: those of results of torch.autograd.Functions, not of the function's.
     `wanted`: which of the tensors with gradients ask for one. `end` and `seed`: what is made of a result, and of its cotangent, so that the
     same cotangent reaches the result in another layout. `has_zeros`: some elements are 0. `accumulates`: of a backward() that adds
-    to gradients, with hooks that run then alone.
+    to gradients, with hooks that run then alone. `given`: what is made of each input that asks for a gradient, so that the function takes the
+    same numbers in another layout.
     """
 
     what: str = ""
@@ -32,6 +33,7 @@ class Cotangents:
     seed: Change = field(default=lambda g: g, compare=False)
     has_zeros: bool = False
     accumulates: bool = False
+    given: Change | None = field(default=None, compare=False)
 
     def nearly(self) -> "Cotangents":
         """The same, but what is 0 is not quite."""
@@ -95,43 +97,84 @@ def padded(y: torch.Tensor) -> torch.Tensor:
     return torch.cat([edge, y, edge], -1) if y.dim() else y
 
 
+def after_one(y: torch.Tensor) -> torch.Tensor:
+    """Cotangents of a part that begins in the middle of its memory, and has no gaps."""
+    return torch.cat([torch.zeros_like(y.reshape(-1)[:1]), y.reshape(-1)])
+
+
+def spread(y: torch.Tensor) -> torch.Tensor:
+    """Cotangents of every second element."""
+    return torch.stack([y, torch.zeros_like(y)], -1)
+
+
+def channels_last(y: torch.Tensor) -> torch.Tensor:
+    kinds = {4: torch.channels_last, 5: torch.channels_last_3d}
+    return y.contiguous(memory_format=kinds[y.dim()]) if y.dim() in kinds else y
+
+
+def alike_along(axis: int) -> Change:
+    """The first of an axis in place of all, each with memory of its own."""
+    return lambda g: expanded(g, axis).contiguous()
+
+
+def expanded(g: torch.Tensor, axis: int) -> torch.Tensor:
+    return g.narrow(axis, 0, 1).expand_as(g) if g.dim() > 1 and g.numel() else g
+
+
+def summed(axis: int) -> Change:
+    return lambda y: y.sum(axis) if y.dim() > 1 and y.numel() else y
+
+
+def first_of(axis: int) -> Change:
+    return lambda g: g.select(axis, 0).contiguous() if g.dim() > 1 and g.numel() else g
+
+
 def times(k: float) -> str:
     return f"{2.0 ** k:.3g} times random ones" if k else "that are random"
 
 
 @dataclass(frozen=True)
 class Probe:
-    """Cotangents whose gradients follow from those of the base: times `factor`, and times `of_second` in the second pass. `kind`: alike ones."""
+    """Cotangents whose gradients follow from those of the base: times `factor`, and times `of_second` in the second pass. `kind`: alike ones.
+    `is_layout`: of the same numbers elsewhere in memory, where sums may be rounded in another order."""
 
     cotangents: Cotangents
     factor: float = 1.0
     of_second: float = 1.0
     kind: str = ""
+    is_layout: bool = False
 
 
 Family = tuple[Cotangents, list[Probe]]  # a base, and what follows from it
 
 
-def families(kinds: set[torch.dtype], second: bool, is_inner: bool) -> Iterator[Family]:
-    """What every linear product answers alike."""
+def families(kinds: set[torch.dtype], second: bool, is_inner: bool, is_first: bool) -> Iterator[Family]:
+    """What every linear product answers alike; most layouts are of the first point alone."""
     plain = Cotangents(is_inner=is_inner)
-    yield plain, [*shapes(plain, second), *(one for k in exponents(kinds) for one in sizes(plain, "", k)),
+    yield plain, [*shapes(plain, second, is_first), *(one for k in exponents(kinds) for one in sizes(plain, "", k)),
                   *(one for k in exponents(kinds) if second for one in sizes(plain, "", k, True))]
     for what, change in STATIC[:3]:
         base = Cotangents(what, change, is_inner=is_inner)
         yield base, [one for k in exponents(kinds)[::2 if is_inner else 1] for one in sizes(base, what + ", ", k)]
     if not second:
         yield replace(SAME[0], is_inner=is_inner), [Probe(replace(SAME[1], is_inner=is_inner))]
+        for axis in (0, -1) if is_first else ():
+            for base, other in ((ALIKE[axis], EXPANDED[axis]), (GIVEN_ALIKE[axis], GIVEN_EXPANDED[axis])):
+                yield replace(base, is_inner=is_inner), [Probe(replace(other, is_inner=is_inner), is_layout=True)]
 
 
-def shapes(plain: Cotangents, second: bool) -> Iterator[Probe]:
+def shapes(plain: Cotangents, second: bool, is_first: bool) -> Iterator[Probe]:
     """As large, negated, 0, and in other layouts (of which a second pass would be given the gradients in other shapes)."""
     yield Probe(replace(plain, what="that are negated", change=scaled(0, True)), -1.0)
     yield Probe(replace(plain, what="that are 0", change=torch.zeros_like), 0.0)
     if second:
         return
-    yield Probe(replace(plain, what="that are cut out of a larger tensor", end=padded, seed=padded))
-    yield Probe(replace(plain, what="whose axes lie in memory in another order", end=turned, seed=turned))
+    for what, change in LAYOUTS if is_first else LAYOUTS[:2]:
+        yield Probe(replace(plain, what=what, end=change, seed=change), is_layout=True)
+        if is_first and change not in (after_one, spread):
+            yield Probe(replace(plain, what=f"{what}, as the inputs", end=change, seed=change, given=LAID[change]), is_layout=True)
+    for what, change in GIVEN if is_first else ():
+        yield Probe(replace(plain, what=f"at inputs {what}", given=change), is_layout=True)
 
 
 def sizes(base: Cotangents, what: str, k: int, of_second: bool = False) -> Iterator[Probe]:
@@ -171,6 +214,23 @@ MANY = 8  # decisions from which on cotangents of all sizes come first
 # The same numbers, once as one number in memory.
 SAME = (Cotangents("that are 1", torch.ones_like),
         Cotangents("that are 1, as one number that is expanded", torch.ones_like, end=torch.sum, seed=lambda g: torch.ones((), dtype=g.dtype)))
+
+
+LAYOUTS: tuple[tuple[str, Change], ...] = (
+    ("that are cut out of a larger tensor", padded), ("whose axes lie in memory in another order", turned), ("that begin in the middle of their memory", after_one),
+    ("of which every second number is in memory", spread), ("with channels last", channels_last))
+# The same tensor, laid out as cotangents are that reach it through these.
+LAID: dict[Change, Change] = {
+    padded: lambda x: padded(x)[..., 1:-1] if x.dim() else x, turned: lambda x: turned(x).permute(*reversed(range(x.dim()))),
+    after_one: lambda x: after_one(x)[1:].view(x.shape), spread: lambda x: spread(x)[..., 0], channels_last: channels_last}
+GIVEN: tuple[tuple[str, Change], ...] = (
+    ("that are cut out of larger tensors", LAID[padded]), ("whose axes lie in memory in another order", LAID[turned]),
+    ("that begin in the middle of their memory", LAID[after_one]), ("of which every second number is in memory", LAID[spread]),
+    ("with channels last", channels_last), ("that were written in place", lambda x: x.clone().mul_(1)))
+ALIKE = {axis: Cotangents(f"that are alike along axis {axis}", alike_along(axis)) for axis in (0, -1)}
+EXPANDED = {axis: replace(one, what=f"that are expanded along axis {axis}", end=summed(axis), seed=first_of(axis)) for axis, one in ALIKE.items()}
+GIVEN_ALIKE = {axis: Cotangents(f"at inputs that are alike along axis {axis}", given=alike_along(axis)) for axis in (0, -1)}
+GIVEN_EXPANDED = {axis: Cotangents(f"at inputs that are expanded along axis {axis}", given=lambda x, axis=axis: expanded(x, axis)) for axis in (0, -1)}  # type: ignore[misc]
 
 
 def towards(decisions: Callable[[], list[Branch]]) -> Iterator[Cotangents]:

@@ -160,6 +160,8 @@ class Trials:
 
     def differentiated(self, inputs: Sequence[Any], run: Recorder | Results | None, how: Cotangents) -> tuple[list[Any], list[Any]]:
         """One backward pass from random cotangents of all results; if second, one more from random cotangents of the gradients. The gradients of each."""
+        if how.given is not None:
+            inputs = [how.given(one) if isinstance(one, torch.Tensor) and one.requires_grad else one for one in inputs]
         known = self.asking(inputs)
         ends = self.ends(inputs, run, how)
         drawn = [how.seed(how.change(torch.randn(real_of(y).shape, dtype=real_of(y).dtype))).requires_grad_(self.second) for y in ends]
@@ -186,6 +188,17 @@ class Trials:
             raise UsageError("nothing to check", where="check_grad_grad", why="the backward pass of the function cannot be differentiated")
         again = total_of([(real_of(g) * how.second(torch.randn(real_of(g).shape, dtype=real_of(g).dtype))).sum() for g in slopes])
         return list(found), list(torch.autograd.grad(again, wanted, allow_unused=True))
+
+    def passes(self, given: Sequence[Any], factors: Sequence[float], creates: bool = False) -> list[list[Any]]:
+        """The gradients of several backward passes over one graph, from multiples of the same random cotangents; fewer, where one raises."""
+        inputs, found = self.leaves(given), list[list[Any]]()
+        known, ends = self.asking(inputs), [real_of(y) for y in self.ends(inputs, None, Cotangents())]
+        drawn = [torch.randn(y.shape, dtype=y.dtype).requires_grad_(creates) for y in ends]
+        with contextlib.suppress(Exception):  # of the function's own: it may have freed what it saved
+            for factor in factors:
+                slopes = torch.autograd.grad(ends, known, [g * factor for g in drawn], allow_unused=True, retain_graph=True, create_graph=creates)
+                found.append([None if one is None else one.detach().clone() for one in slopes])  # a later pass may write to what this one gave
+        return found
 
     @staticmethod
     def leaves(given: Sequence[Any]) -> list[Any]:

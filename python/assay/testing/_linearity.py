@@ -6,6 +6,7 @@ cotangent had no element, is recorded and judged as every run is: the gate says 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import re
 import time
 from dataclasses import replace
@@ -21,7 +22,7 @@ from assay.torch.outside import TORCH
 from ._cotangents import Cotangents, Probe, differs, families, reaching, scaled, times
 from ._draws import States
 
-MOST_JUDGED, MOST_ALIKE, MOST_POINTS, MOST_ENDS, MOST_SUBSETS = 48, 3, 3, 8, 8
+MOST_JUDGED, MOST_ALIKE, MOST_POINTS, MOST_ENDS, MOST_SUBSETS = 48, 3, 3, 8, 256
 LARGE = 2.0**-6  # a difference that is no rounding
 SECONDS = 60.0  # after which no more cotangents are tried
 MANY, ENOUGH, FEW = 2**20, 2**12, 3  # elements of inputs from which on they are tried at fewer rows, down to which, and how many rows
@@ -37,6 +38,7 @@ class Linearity:
     def __init__(self, trials: Any, report: Report) -> None:
         self.trials, self.report = trials, report
         self.count, self.end = 0, time.monotonic() + SECONDS
+        self.points: Sequence[Sequence[Any]] = []
         self.tried: dict[Any, int] = {}  # how often a run lay on these sides
 
     def checked(self) -> Report:
@@ -44,12 +46,14 @@ class Linearity:
         before = States()
         with contextlib.suppress(Ended):
             last, points = self.trials.last, self.smaller(self.trials.points[:MOST_POINTS])
+            self.points = points
             self.compare_accumulated(points[0])
             is_bent = bool(self.trials.decisions or self.trials.bent)
             for point in points if last.own or is_bent else []:
                 for is_inner in (False, True) if last.own and is_bent else (False,):
                     self.compare(point, is_inner)
             if last.own:
+                self.compare_passes(points[0])
                 self.compare_subsets(points[0])
                 self.each_end(points[0])
             for point in points:
@@ -88,23 +92,36 @@ class Linearity:
         """Gradients at cotangents that are larger or smaller, negated, 0, or in another layout: what differs is judged."""
         start, kinds = States(), self.trials.kinds
         alike: dict[str, int] = {}
-        for base, others in families(kinds, self.trials.second, is_inner):
+        plain: Any = None
+        for base, others in families(kinds, self.trials.second, is_inner, point is self.points[0]):
             known, again = self.answers(point, base, start), self.answers(point, base, start)
             if known is None or again is None:
                 continue  # it takes no such cotangents
-            if self.differs(known, again, Probe(base)):  # it is another function each time
-                if not self.judge(point, base, start):
-                    self.trials.no_multiple.append(f"two equal runs give other gradients at cotangents {base.what or 'that are random'}")
+            plain = known if plain is None else plain
+            if self.differs(known, again, Probe(base)):
+                self.judge_changing(point, base, start)
                 continue
             for probe in others:
                 if alike.get(probe.kind, 0) == MOST_ALIKE:
                     continue
                 found = self.answers(point, probe.cotangents, start)
                 if found is not None and self.differs(known, found, probe):
+                    if probe.is_layout and alike.get("layout", 0) and not self.differs(known, found, probe, LARGE):
+                        continue  # of sums that are rounded in another order, one is judged
+                    alike["layout"] = alike.get("layout", 0) + probe.is_layout
                     alike[probe.kind] = alike.get(probe.kind, 0) + (probe.kind != "")
                     is_right = self.judge(point, probe.cotangents, start)
-                    if (probe.kind or not is_right) and self.differs(known, found, probe, LARGE):  # and the gate finds nothing wrong
+                    if (probe.kind or not is_right) and (is_far(known, found, plain) if probe.is_layout else self.differs(known, found, probe, LARGE)):
+                        more = [self.answers(point, base, start) for _ in range(MOST_ALIKE)]
+                        if any(one is None or self.differs(known, one, Probe(base)) for one in more):  # the first two were alike by chance
+                            self.judge_changing(point, base, start)
+                            break
                         self.trials.no_multiple.append(f"gradients at cotangents {probe.cotangents.what} are no multiple of others")
+
+    def judge_changing(self, point: Sequence[Any], base: Cotangents, start: States) -> None:
+        """Equal runs give other gradients: it is another function each time, and several are judged."""
+        if not all(self.judge(point, base, start) for _ in range(MOST_ALIKE)):
+            self.trials.no_multiple.append(f"two equal runs give other gradients at cotangents {base.what or 'that are random'}")
 
     def compare_accumulated(self, point: Sequence[Any]) -> None:
         """Gradients that a backward() accumulates: hooks run there that torch.autograd.grad leaves out. Those of a node cannot be listed."""
@@ -116,15 +133,37 @@ class Linearity:
             if base is not None and found is not None and (differs(base[0], found[0], [1.0] * len(base[0])) or is_hooked and k == 0):
                 self.judge(point, how, start)
 
+    def compare_passes(self, point: Sequence[Any]) -> None:
+        """Gradients of further passes over one graph, and of one that makes a graph of its own, in which gradients are enabled."""
+        start = States()
+        one, again, other = self.passes(point, start, (1.0, 1.0, 2.0)), self.passes(point, start, (1.0,)), self.passes(point, start, (1.0,), True)
+        if not one or not again or differs(one[0], again[0], [1.0] * len(one[0])):
+            return  # it is another function each time
+        if any(differs(one[0], found, [factor] * len(found), LARGE) for found, factor in zip(one[1:], (1.0, 2.0))):
+            self.report.add("gradient.repeated", "a second backward pass", "a second backward pass over one graph (retain_graph=True) gives other gradients than the "
+                            "first, which are right: the backward writes to what it saved, or keeps numbers in ctx", "fail")
+            raise Ended
+        if other and differs(one[0], other[0], [1.0] * len(one[0]), LARGE):
+            self.report.add("gradient.repeated", "a backward pass with create_graph=True", "gradients are others in a backward pass that can be differentiated "
+                            "(create_graph=True), and those of one that cannot were judged: the backward must not look at whether gradients are enabled, or required")
+
+    def passes(self, point: Sequence[Any], start: States, factors: Sequence[float], creates: bool = False) -> list[list[Any]]:
+        start.restore()
+        try:
+            found: list[list[Any]] = self.trials.passes(point, factors, creates)
+            return found
+        except Exception:  # of the function's own
+            return []
+
     def compare_subsets(self, point: Sequence[Any]) -> None:
         """Gradients where some of the tensors alone ask for one."""
         start, every = States(), range(len(self.trials.asking(point)))
         base = self.answers(point, Cotangents(), start)
         if base is None or len(every) < 2:
             return
-        subsets = [(i,) for i in every] + [tuple(k for k in every if k != i) for i in every if len(every) > 2]
-        for some in subsets[:MOST_SUBSETS]:
-            how = Cotangents(f"asked for by {some_of(some)} alone" if len(some) == 1 else f"asked for by all but {some_of(set(every) - set(some))}", wanted=some)
+        for some in subsets_of(len(every)):
+            left = set(every) - set(some)
+            how = Cotangents(f"asked for by {some_of(some)} alone" if len(some) <= len(left) else f"asked for by all but {some_of(left)}", wanted=some)
             found = self.answers(point, how, start)
             if found is not None and differs([base[0][i] for i in some], found[0], [1.0] * len(some)):
                 self.judge(point, how, start)
@@ -244,6 +283,24 @@ def is_near(a: torch.Tensor, b: torch.Tensor) -> bool:
 def open_decisions(trials: Any) -> list[Branch]:
     """Decisions by a cotangent, one side of which was not right in any run."""
     return [replace(one, sides=trials.seen.get(key, set())) for key, one in trials.decisions.items() if not set(one.wanted) <= trials.seen.get(key, set())]
+
+
+def is_far(base: tuple[list[Any], list[Any]], found: tuple[list[Any], list[Any]], plain: tuple[list[Any], list[Any]]) -> bool:
+    """Whether gradients of two layouts differ by more than rounding: by a share of the largest, here or at random inputs, as of equal ones all may cancel."""
+    for one, other, like in zip(base[0], found[0], plain[0]):
+        if one is not None and other is not None and one.numel():
+            most = max(float(one.detach().abs().max()), 0.0 if like is None else float(like.detach().abs().max()))
+            if not float((one.detach() - other.detach()).abs().max()) <= LARGE * most:
+                return True
+        elif (one is None) != (other is None):
+            return True
+    return False
+
+
+def subsets_of(count: int) -> list[tuple[int, ...]]:
+    """Which of so many tensors ask for a gradient: all subsets of up to four; else one, all but one, two, all but two."""
+    sizes = range(1, count) if count <= 4 else (1, count - 1, 2, count - 2)
+    return list(itertools.islice(dict.fromkeys(some for size in sizes for some in itertools.combinations(range(count), size)), MOST_SUBSETS))
 
 
 def some_of(numbers: Any) -> str:

@@ -46,6 +46,7 @@ class Recorder(Conventions):
         self.opaque_before = self.regions_before = 0  # the node that runs
         self.expected: list[tuple[torch.Tensor, int, torch.Tensor]] = []  # leaves, their values, and the gradients that they have to get
         self.changed: dict[str, str] = {}  # gradients that a hook changed after they were accumulated, and where, if that was seen
+        self.written: set[str] = set()  # Functions whose backwards wrote to a cotangent that they were given
         self.own_bars: list[int] = []  # cotangents that the backwards of Functions were given
         self.places: dict[str, Any] = {}  # where the backwards of Functions stand
 
@@ -151,11 +152,14 @@ class Recorder(Conventions):
     def node_hooks(self, node: Any) -> list[Any]:
         joined: dict[int, int] = {}
         arrived: dict[int, int] = {}  # what the node was given, before it may have written there
+        held: list[tuple[torch.Tensor, int, int]] = []  # the tensors of a Function's, their versions and values
         def before(given: Any) -> Any:
             joined.clear()
             with self.aside():
                 arrived.update({i: self.value(g) for i, g in enumerate(given) if g is not None and g.numel()})
-                self.own_bars += arrived.values() if isinstance(node, BackwardCFunction) else []
+                if isinstance(node, BackwardCFunction):
+                    self.own_bars += arrived.values()
+                    held.extend((given[i], given[i]._version, v) for i, v in arrived.items())
                 self.bars.update(arrived.values())
                 self.arrived.update(arrived.values())
             flows = [i for i, g in enumerate(given) if g is not None and g.numel()]
@@ -170,6 +174,10 @@ class Recorder(Conventions):
             return self.join(node, given, joined)
         def after(out: Any, given: Any) -> Any:
             flows = dict(arrived)
+            with self.aside():
+                if any(one._version != version or not alike(self.memory.values[v].tensor, one) for one, version, v in held):
+                    self.written.add(type(node).__name__.removesuffix("Backward"))
+            held.clear()
             arrived.clear()
             if self.is_split(node, flows, joined):
                 return self.one_by_one(node, given, flows)

@@ -252,6 +252,9 @@ def judged(run: Recorder, verb: str = "gradcheck", *options: str, detached: bool
     found.tell("detached", [run.memory.values[v].name for v in cuts_of(run)])
     for name, place in run.changed.items():
         found.add("gradient.hook", f"gradient of '{name}'", f"a hook changed the gradient of '{name}' after it was accumulated{f' at {place}' if place else ''}", "fail")
+    for name in sorted(run.written):
+        found.add("gradient.cotangent", f"backward of {name}", f"the backward of {name} writes to its cotangent, which the engine may hand to other nodes, too: "
+                  "what they compute is wrong then. Write to a copy")
     for name in cut:
         if detached is False or detached is not True and name not in detached:
             found.add("gradient.detached", f"gradient of '{name}'", f"'{name}' has no gradient: what depends on it is cut off by detach, data or no_grad on every way to the output")

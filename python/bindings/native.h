@@ -1,4 +1,4 @@
-// What the parts of the module share: rejections as exceptions, tensors from buffers, work that Ctrl-C ends.
+// What the parts of the module share: rejections as exceptions, names of types, work that Ctrl-C ends.
 //
 // Nothing of the caller's is looked at while the interpreter's lock is released.
 #pragma once
@@ -22,7 +22,6 @@
 #include <utility>
 #include <vector>
 
-#include "semantics/graph/execution_model.h"
 #include "semantics/graph/tensor.h"
 #include "semantics/interrupt.h"
 #include "semantics/outcome.h"
@@ -50,58 +49,6 @@ T taken(Outcome<T> outcome) {
 
 // "bool" and the names of semantics/graph/tensor.h.
 [[nodiscard]] const char* name_of(DType dtype);
-// (dtype, shape, buffer). The bytes are copied; float16 and bfloat16 are widened to float32, exactly.
-struct Operand {
-  Tensor tensor;
-  ExecutionModel::Storage storage = ExecutionModel::Storage::same;
-};
-[[nodiscard]] Operand operand_of(nb::handle value, const std::string& place);
-[[nodiscard]] std::vector<Operand> operands_of(nb::handle list, const std::string& place);
-// Of an execution model, or one of the names that semantics have.
-[[nodiscard]] ExecutionModel model_of(const std::string& text);
-
-// The environment that the kernel asks for, whatever libraries have set on this thread.
-class FloatingEnvironment {
- public:
-  FloatingEnvironment() {
-    std::fegetenv(&before_);
-    std::fesetenv(FE_DFL_ENV);
-  }
-  FloatingEnvironment(const FloatingEnvironment&) = delete;
-  FloatingEnvironment& operator=(const FloatingEnvironment&) = delete;
-  ~FloatingEnvironment() { std::fesetenv(&before_); }
-  [[nodiscard]] const fenv_t& before() const { return before_; }
-
- private:
-  fenv_t before_{};
-};
-
-// Short work on the caller's thread, without the interpreter's lock; signals are looked for ten times a second.
-template <class F>
-auto without_lock(F&& work) {
-  const nb::gil_scoped_release release;
-  const FloatingEnvironment environment;
-  auto next = std::chrono::steady_clock::now();
-  const std::function<bool()> stop = [&next] {
-    if (std::chrono::steady_clock::now() < next) return false;
-    next = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
-    const nb::gil_scoped_acquire acquire;
-    return PyErr_Occurred() != nullptr || PyErr_CheckSignals() != 0;
-  };
-  const auto raise = [] {
-    const nb::gil_scoped_acquire acquire;
-    if (PyErr_Occurred() != nullptr) nb::raise_python_error();
-  };
-  const StopScope scope(stop);
-  try {
-    auto result = work();
-    raise();
-    return result;
-  } catch (const Stopped&) {
-    raise();
-    refuse({Rejection::Kind::declined, "python.stopped", "", "time", "a stop", ""});
-  }
-}
 
 // Long work on a thread of its own, so that Ctrl-C ends the call within a second whatever the work is doing: what does not end by itself is
 // left to end on its own and its result dropped. So it has to own what it uses. `on_tick` runs with the lock, about ten times a second.
@@ -158,7 +105,6 @@ T on_a_thread(std::function<T(std::stop_token)> work, const std::function<void()
   return std::move(*shared->value);
 }
 
-void add_contracts(nb::module_& module);
 void add_queries(nb::module_& module);
 
 }  // namespace assay::python

@@ -39,17 +39,12 @@ except assay.MalformedInput as error:
 
 import numpy  # noqa: E402
 
-from assay import _native  # noqa: E402
-
-
-def tensor(array):
-    return str(array.dtype), array.shape, numpy.ascontiguousarray(array)
-
+import assay.testing  # noqa: E402
 
 x, w = numpy.random.default_rng(0).standard_normal((2, 8, 8), dtype=numpy.float32)
-kind, counts, text = _native.check_contract("matmul", {}, "binary32", [tensor(x), tensor(w)], tensor(x @ w))
-assert kind == "passed" and counts["passed"] == 64, text
-print("judged:", text.splitlines()[0])
+judged = assay.testing.within_contract("matmul", [x, w], x @ w)
+assert judged.passed and judged.count("passed") == 64, judged.text
+print("judged:", judged.summary())
 program = pathlib.Path(assay.__file__).parent / "bin" / "assay"
 done = subprocess.run([program, "probe", "--op", "conv", "--small", "--forward-only"], capture_output=True, text=True)
 assert done.returncode == 0, done.stdout + done.stderr  # oneDNN and OpenMP

@@ -40,6 +40,7 @@ WRONG = [
     (lambda: assay.verify(MODEL, PROPERTY, memory=1), assay.Undecided, ["memory"]),
     (lambda: assay.verify(MODEL, PROPERTY, semantics="float99"), assay.MalformedInput, ["float99", "onnxruntime"]),
     (lambda: assay.verify(MODEL, PROPERTY, semantics=3), assay.UsageError, ["semantics"]),
+    (lambda: assay.statement(MODEL, PROPERTY, semantics="\ud800"), assay.UsageError, ["semantics", "half a character"]),
     (lambda: assay.verify(MODEL, PROPERTY, branching="up"), assay.UsageError, ["branching", "relu"]),
     (lambda: assay.verify(MODEL, PROPERTY, progress=3), assay.UsageError, ["progress"]),
     (lambda: assay.verify(MODEL, PROPERTY, proof=3), assay.UsageError, ["proof"]),
@@ -66,17 +67,6 @@ WRONG = [
     (lambda: assay.Box("a", 1), assay.UsageError, ["a finite number", "'a'"]),
     (lambda: assay.Robust("1"), assay.UsageError, ["Robust(label)"]),
     (lambda: assay.Linear([[1, 2]]), assay.UsageError, ["at_most"]),
-    (lambda: _native.check_contract("nope", {}, GLIBC, [], ("bool", (), b"\0")), assay.Unsupported, ["nope"]),
-    (lambda: _native.check_contract("relu", {}, "binary31", [], ("bool", (), b"\0")), assay.MalformedInput, ["binary31"]),
-    (lambda: _native.check_contract("relu", {}, GLIBC, [("float32", (2,), b"1")], ("float32", (2,), bytes(8))), assay.UsageError,
-     ["operand 0", "8 bytes for float32 [2]", "found: 1"]),
-    (lambda: _native.check_contract("relu", {}, GLIBC, [("float33", (2,), bytes(8))], ("float32", (2,), bytes(8))), assay.UsageError, ["float33"]),
-    (lambda: _native.check_contract("relu", {"x": 1}, GLIBC, [("float32", (), bytes(4))], ("float32", (), bytes(4))), assay.MalformedInput,
-     ["attributes of relu"]),
-    (lambda: _native.check_contract("relu", {"x": object()}, GLIBC, [("float32", (), bytes(4))], ("float32", (), bytes(4))), assay.UsageError,
-     ["attributes"]),
-    (lambda: _native.check_contract("logical_not", {}, GLIBC, [("bool", (1,), b"\2")], ("bool", (1,), b"\0")), assay.UsageError, ["truth values"]),
-    (lambda: _native.check_region("[", GLIBC, [], []), assay.MalformedInput, ["no JSON"]),
 ]
 
 
@@ -151,16 +141,12 @@ ENTRIES = [
     (assay.Box, 2, ["lo", "hi", "clip", "input"]), (assay.Robust, 1, []), (assay.Linear, 1, ["at_most", "at_least"]),
     (_native.verify, 2, ["certificate", "semantics", "timeout", "threads", "seed", "memory", "budget", "branching", "attack", "progress"]),
     (_native.check, 3, ["exact", "semantics"]), (_native.bounds, 2, ["method", "timeout"]), (_native.lint, 1, ["memory"]), (_native.describe, 1, ["memory"]),
-    (_native.statement, 2, ["semantics"]), (_native.evaluate, 3, ["memory"]), (_native.check_contract, 5, []), (_native.check_region, 4, []),
-    (_native.infer_region, 3, []), (_native.parse_model, 1, []), (_native.probes, 1, ["dtype", "seed"]),
-    (_native.audit_kernel, 3, ["dtype", "seed", "strided"])]
+    (_native.statement, 2, ["semantics"]), (_native.evaluate, 3, ["memory"])]
 
 
 def nearly(entry, draw, given):
     """Arguments some of which are right, so that others are looked at."""
-    right = {_native.check_contract: ["relu", {}, GLIBC, [("float32", (2,), bytes(8))], ("float32", (2,), bytes(8))],
-             _native.check_region: ['{"nodes": [{"op": "relu", "operands": [0]}]}', GLIBC, [("float32", (2,), bytes(8))], [("float32", (2,), bytes(8))]],
-             _native.audit_kernel: ["relu", lambda *a: NotImplemented, GLIBC], _native.evaluate: [MODEL, {}, {}], assay.evaluate: [MODEL, 0.5],
+    right = {_native.evaluate: [MODEL, {}, {}], assay.evaluate: [MODEL, 0.5],
              assay.verify: [MODEL, PROPERTY], assay.check: [MODEL, PROPERTY, b"ASSAY"]}.get(entry)
     if right is None or draw.random() < 0.3:
         return given
@@ -176,14 +162,12 @@ def test_any_arguments_at_all(tmp_path):
     draw, small = random.Random(seed), network([2, 3, 2])
     start, passed, refused = time.monotonic(), 0, 0
     # Calls that read and search a model take milliseconds: one in twelve.
-    heavy = [entry for entry in ENTRIES if entry[0] in (assay.verify, _native.verify, assay.bounds, _native.bounds, _native.probes, _native.audit_kernel)]
+    heavy = [entry for entry in ENTRIES if entry[0] in (assay.verify, _native.verify, assay.bounds, _native.bounds)]
     light = [entry for entry in ENTRIES if entry not in heavy]
     for _ in range(calls):
         entry, positional, names = draw.choice(heavy if draw.random() < 1 / 12 else light)
         arguments = nearly(entry, draw, [values(draw, MODEL, small) for _ in range(positional)])
         options = {name: values(draw, MODEL, small) for name in names if draw.random() < 0.3}
-        if entry in (_native.probes, _native.audit_kernel):
-            options.update(large=False, blocks=False)
         if "proof" in options or "certificate" in options:
             options.pop("proof", None), options.pop("certificate", None)
         if draw.random() < 0.02:

@@ -1,7 +1,7 @@
 """Sub-packages of the Python package form layers: a module imports its own sub-package and those below it. No circle among modules.
 
 Imports inside of functions count like any other. Those under TYPE_CHECKING are counted apart: they keep the layers, too, and a circle that
-only they close is named as one.
+only they close is named as one. The native module has one user (docs/decisions/0110-python-in-sub-packages.md).
 """
 import ast
 
@@ -10,6 +10,7 @@ import house
 # From below to above. What stands in one row does not import its neighbours.
 ROWS = [["errors", "_native"], ["_core"], ["ops", "_verify", "torch"], ["testing"], ["onnxruntime", "plots", "pre_commit"], ["__init__"],
         ["pytest_plugin"]]
+USER = {"_native": "_verify"}
 HEIGHT = {name: height for height, row in enumerate(ROWS) for name in row}
 CONTROLS = [  # modules, what has to be found
     ({"_core/a": "from .b import f", "_core/b": "def f():\n    from . import a"}, "a circle: _core.a -> _core.b -> _core.a"),
@@ -19,6 +20,7 @@ CONTROLS = [  # modules, what has to be found
     ({"_core/a": "from ..torch import c", "torch/c": ""}, "_core.a imports torch.c, which is not below it"),
     ({"ops": "from assay._verify import a", "_verify/a": ""}, "ops imports _verify.a, which is not below it"),
     ({"plots": "def f():\n    from assay import gradcheck", "__init__": ""}, "plots imports __init__, which is not below it"),
+    ({"testing/_a": "from assay import _native", "_native": ""}, "testing._a imports _native, which _verify alone uses"),
     ({"new": ""}, "new stands in no row of this test"),
 ]
 
@@ -84,6 +86,8 @@ def problems_of(texts):
             there = target.split(".")[0]
             if there != home and HEIGHT.get(there, len(ROWS)) >= HEIGHT[home]:
                 problems.append(f"{name} imports {target}, which is not below it")
+            elif USER.get(there, home) != home:
+                problems.append(f"{name} imports {target}, which {USER[there]} alone uses")
     if way := circle({name: [one for one, types in found.items() if not types] for name, found in graph.items()}):
         problems.append(f"a circle: {' -> '.join(way)}")
     elif way := circle(graph):

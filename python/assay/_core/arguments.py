@@ -14,8 +14,8 @@ MOST_DEPTH = 32  # nested lists
 
 
 def text(where: str, value: object) -> str:
-    if not isinstance(value, str) or "\0" in value:
-        raise wrong(where, "a text without NUL", value)
+    if not isinstance(value, str) or "\0" in value or any("\ud800" <= one <= "\udfff" for one in value):
+        raise wrong(where, "a text without NUL or half a character", value)
     return value
 
 

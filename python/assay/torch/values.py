@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from dataclasses import dataclass, field
 from typing import Any, Iterator, Mapping
 
@@ -279,6 +280,20 @@ class Values(TorchDispatchMode):
         self.append("detach", [(ref, source)], [ref], [value])
         self.cut.add(value)
         return value
+
+    def is_same_again(self, found: Any, tensors: list[torch.Tensor], values: list[int | None]) -> bool:
+        """Whether an operation without a node of its own gave its first operand as it lies in memory, as each product of matrices does by `expand`
+        and `view`: a backward pass did, or a Function whose own value that is. It stands for the same value, which is not stored again."""
+        if torch.is_grad_enabled() or not tensors or values[0] is None or found is tensors[0] or not isinstance(found, torch.Tensor):
+            return False
+        if found.layout != torch.strided or address(found) != address(tensors[0]) or place(found) != place(tensors[0]):
+            return False
+        now = int(torch._C._autograd._get_sequence_nr() - 1)
+        own = itertools.takewhile(lambda one: one.after == now, reversed(self.regions))
+        if not self.in_backward() and not any(values[0] in one.results for one in own):
+            return False
+        self.memory.mark(found, self.history(found), values[0])
+        return True
 
     # Regions.
 

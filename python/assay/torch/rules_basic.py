@@ -81,7 +81,8 @@ def divided(n: Nodes, a: Value, b: Value, rounding_mode: str | None = None) -> R
     if rounding_mode is None or not n.dtype.is_floating_point and rounding_mode == "trunc":
         return quotient
     if not n.dtype.is_floating_point:
-        raise Unknown("a quotient of integers that is rounded down")
+        down, towards_zero = n("mod", *(n.cast(v, n.dtype) for v in (a, b))), n("mod", *(n.cast(v, n.dtype) for v in (a, b)), truncated=True)
+        return n("where", n("equal", down, towards_zero), quotient, n("sub", quotient, 1))
     return n("floor", quotient) if rounding_mode == "floor" else truncated(n, quotient)
 
 

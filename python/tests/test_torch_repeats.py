@@ -1,10 +1,15 @@
 """Backwards that are right in one recorded run alone: they keep numbers between calls, look at who calls them, or read numbers of their inputs."""
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
 torch = pytest.importorskip("torch", reason="gradcheck needs the package torch")
 from assay import GradcheckError, gradcheck  # noqa: E402
+from assay.testing import _repeats  # noqa: E402
+from assay.torch import record  # noqa: E402
+from assay.torch.gates import judging  # noqa: E402
 from wrong_cotangents import of_square  # noqa: E402
 
 
@@ -65,6 +70,37 @@ def test_a_backward_that_is_right_only_while_it_is_recorded_is_undecided(is_reco
     with pytest.raises(GradcheckError) as found:
         gradcheck(of_square(lambda g, x: (2 if is_recorded() else 1) * x * g), [(4, 3)])
     assert found.value.undecided and "gradient.unrecorded" in str(found.value)
+
+
+FOUND = {"second": lambda: counted(lambda n: n == 2), "later": lambda: counted(lambda n: n > 1), "kept": lambda: kept_by_shape(False), "kept forward": kept_by_the_forward,
+         "never right": lambda: counted(lambda n: True)}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_further_runs_of_many_numbers_are_judged_beside_the_first(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two programs at a time find what one after the other does."""
+    monkeypatch.setattr(_repeats, "MANY", 0)
+    with pytest.raises(GradcheckError) as found:
+        gradcheck(FOUND[name](), [(4, 3)])
+    assert "gradient.repeated" in str(found.value) or found.value.failed, str(found.value)
+    assert gradcheck(kept_by_shape(True), [(4, 3)])
+
+
+def test_a_gate_that_nobody_waits_for_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    with record({"x": (x := torch.randn(64, 64, requires_grad=True))}) as run:
+        of_square(lambda g, x: 2 * x * g)(x).sum().backward()
+    begun = []
+
+    class Popen(subprocess.Popen):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            begun.append(self)
+    monkeypatch.setattr(subprocess, "Popen", Popen)
+    with pytest.raises(KeyError), judging(run):
+        raise KeyError
+    assert [one.returncode for one in begun] and all(one.returncode is not None for one in begun)
+    with judging(run) as wait:
+        assert wait().passed
 
 
 def test_right_ones_pass() -> None:

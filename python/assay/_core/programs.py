@@ -8,7 +8,7 @@ import pathlib
 import shutil
 import subprocess
 import tempfile
-from typing import Any, Iterator
+from typing import Any, Callable, Iterator, Sequence
 
 RUN = "the recorded run"  # what messages call the file that a trace is handed over in
 
@@ -34,32 +34,56 @@ def is_script(path: str) -> bool:
 
 
 @contextlib.contextmanager
-def handed_over(data: bytes, folder: str) -> Iterator[tuple[str, tuple[int, ...]]]:
+def handed_over(parts: Sequence[bytes | memoryview], folder: str) -> Iterator[tuple[str, tuple[int, ...]]]:
     """A path under which a program finds the bytes, and what it has to inherit for that: they stay in memory where the system has such files."""
     in_memory = hasattr(os, "memfd_create") and os.path.isdir("/proc/self/fd")
     path = os.path.join(folder, "run.safetensors")
     with open(os.memfd_create("assay-run") if in_memory else path, "w+b", buffering=0) as out:
-        rest = memoryview(data)
-        while rest:
-            rest = rest[out.write(rest):]
+        for one in parts:
+            rest = memoryview(one)
+            while rest:
+                rest = rest[out.write(rest):]
         yield (f"/proc/self/fd/{out.fileno()}", (out.fileno(),)) if in_memory else (path, ())
 
 
-def gate(verb: str, trace: bytes, *options: str) -> tuple[int, dict[str, Any], str]:
-    """`assay audit` or `assay gradcheck` of a trace: exit code, report as in its JSON schema, and the text that the program prints."""
-    with tempfile.TemporaryDirectory(prefix="assay-") as folder, handed_over(trace, folder) as (path, files):
+Found = tuple[int, dict[str, Any], str]  # exit code, report as in its JSON schema, and the text that the program prints
+
+
+@contextlib.contextmanager
+def started(verb: str, parts: Sequence[bytes | memoryview], *options: str) -> Iterator[Callable[[], Found]]:
+    """`assay audit` or `assay gradcheck` of a trace, in parts, beside the caller: what waits for it. Where nobody waited it is ended."""
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="assay-"))
+        path, files = stack.enter_context(handed_over(parts, folder))
         report = os.path.join(folder, "report.json")
-        done = subprocess.run([program(), verb, path, f"--json={report}", *options], capture_output=True, text=True, check=False, pass_fds=files)
-        found: dict[str, Any] = {}
-        if os.path.exists(report):
-            with open(report, encoding="utf-8") as text:
-                found = json.loads(text.read().replace(path, RUN))
-        return done.returncode, found, (done.stdout + done.stderr).replace(path, RUN)
+        said, errors = (stack.enter_context(open(os.path.join(folder, name), "w+", encoding="utf-8", errors="replace")) for name in ("said", "errors"))
+        process = subprocess.Popen([program(), verb, path, f"--json={report}", *options], stdout=said, stderr=errors, pass_fds=files)
+
+        def wait() -> Found:
+            status, found = process.wait(), dict[str, Any]()
+            if os.path.exists(report):
+                with open(report, encoding="utf-8") as text:
+                    found = json.loads(text.read().replace(path, RUN))
+            for one in (said, errors):
+                one.seek(0)
+            return status, found, (said.read() + errors.read()).replace(path, RUN)
+        try:
+            yield wait
+        finally:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
 
 
-def judgement(verb: str, trace: bytes, *options: str) -> tuple[int, dict[str, Any], str]:
-    """The same, where it is a verdict: 0, 1 or 3. Anything else raises an exception with the reason."""
-    status, found, text = gate(verb, trace, *options)
+def gate(verb: str, trace: bytes, *options: str) -> Found:
+    """The same, waited for."""
+    with started(verb, [trace], *options) as wait:
+        return wait()
+
+
+def verdict(verb: str, done: Found) -> Found:
+    """What a gate gave, where it is a verdict: 0, 1 or 3. Anything else raises an exception with the reason."""
+    status, found, text = done
     if status in (0, 1, 3) and ("cases" in found or status == 3):
         return status, found, text
     from assay.errors import InternalError, UsageError, from_rejection

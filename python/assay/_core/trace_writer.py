@@ -65,6 +65,10 @@ class Trace:
         return len(self.regions) - 1
 
     def to_bytes(self) -> bytes:
+        return b"".join(self.parts())
+
+    def parts(self) -> list[bytes | memoryview]:
+        """The same bytes in pieces, which are not copied."""
         header: dict[str, Any] = {}
         crc: dict[str, int] = {}
         at = 0
@@ -77,4 +81,4 @@ class Trace:
                  "opaque": self.opaque,
                  "crc32": crc}
         text = json.dumps({"__metadata__": {"assay.trace": json.dumps(trace)}, **header}).encode()
-        return b"".join([struct.pack("<Q", len(text)), text, *(data for _, _, data in self._tensors.values())])
+        return [struct.pack("<Q", len(text)), text, *(data for _, _, data in self._tensors.values())]

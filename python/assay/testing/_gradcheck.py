@@ -14,7 +14,7 @@ from assay._core import arguments
 from assay.errors import Rejected, UsageError, wrong
 from assay.torch import Recorder, Refused, Report, record
 from assay.torch.branches import EQUAL, Branch
-from assay.torch.gates import announce, judged
+from assay.torch.gates import announce, judged, judging
 from assay.torch.outside import moved_between
 from assay.torch.values import Results
 from ._cotangents import Cotangents
@@ -95,8 +95,8 @@ class Trials:
     def names(self, inputs: Sequence[Any]) -> dict[str, torch.Tensor]:
         return dict(self.params) | {f"input {i}": one for i, one in enumerate(inputs) if isinstance(one, torch.Tensor) and one.is_leaf}
 
-    def judged(self, inputs: Sequence[Any]) -> Report:
-        """The report of one draw: its constants are looked at, too, whether they depend on the inputs."""
+    def judged(self, inputs: Sequence[Any], meanwhile: Callable[[], None] = lambda: None) -> Report:
+        """The report of one draw: its constants are looked at, too, whether they depend on the inputs. `meanwhile` is called while the gate runs."""
         start = States()
         run = self.recorded(inputs, {})
         end = States()
@@ -106,7 +106,9 @@ class Trials:
             run = self.recorded(inputs, influences)
         end.restore()
         self.last, self.first = run, (list(inputs), start, self.found)
-        report = judged(run, "gradcheck", *self.options)
+        with judging(run, "gradcheck", *self.options) as wait:
+            meanwhile()
+            report = wait()
         if self.forward and report.passed:
             report = judged(self.recorded_forward(inputs), "gradcheck", *self.options)
         self.note(run, report)
@@ -230,6 +232,7 @@ class Trials:
         with self.kept_gradients(given, how), record(self.names(given), kinks=self.kinks) as run:
             run.moved, run.keeps_ends = moved, how.is_inner
             self.found = self.differentiated(inputs, run, how)
+        run.memory.blocks.clear()  # what the program itself held, of which the values are copies
         if self.second:  # what a Function saved of its own is not meant to stop a second derivative
             run.cut -= run.inside
         return run
@@ -415,19 +418,22 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, params: Mapping[str, tor
 def tried(trials: Trials, inputs: Any, allow_dead: bool, allow_unreached: bool) -> Report:
     """The report of the draws: of the first one that fails, else of the first one without dead cotangents."""
     is_drawn = any(is_shape(one) for one in listed(inputs))
-    for draw in range(DRAWS if is_drawn else 1):
-        given = tensors_of(inputs, draw)
-        report = trials.judged(given)
-        if report.failed or allow_dead or not is_dead(report):
-            break
-    if is_first := report.passed:
-        report = Repeats(trials, inputs, report).checked()
-    if is_drawn and (report.passed or not report.failed and is_dead(report)):
-        report = trials.explore(inputs, given, report)
-    if report.passed and not is_first:
-        report = Repeats(trials, inputs, report).checked()
-    if report.passed and trials.points:
-        report = Linearity(trials, report).checked()
+    with Repeats(trials, inputs) as repeats:
+        for draw in range(DRAWS if is_drawn else 1):
+            given = tensors_of(inputs, draw)
+            report = trials.judged(given, repeats.begin)
+            if report.failed or allow_dead or not is_dead(report):
+                break
+        if is_first := report.passed:
+            report = repeats.checked(report)
+        if is_drawn and (report.passed or not report.failed and is_dead(report)):
+            report = trials.explore(inputs, given, report)
+        if report.passed and not is_first:
+            report = Repeats(trials, inputs).checked(report)
+        if report.passed and trials.points:
+            report = Linearity(trials, report).checked()
+        if report.passed:
+            report = repeats.ended(report)
     if report.failed:
         locate(report, trials.last)
     if report.passed:

@@ -64,20 +64,22 @@ class Linearity:
 
     def smaller(self, points: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
         """Of many elements the first few along each axis, where the function runs the same operations there and is right."""
-        point = list(points[0])
-        size = sum(one.numel() for one in point if isinstance(one, torch.Tensor))
-        for extent in sorted({n for one in point if isinstance(one, torch.Tensor) for n in one.shape if n > FEW}, reverse=True):
-            if size < MANY or sum(one.numel() for one in point if isinstance(one, torch.Tensor)) < ENOUGH:
+        cuts = [list(points[0])]
+        for extent in sorted({n for one in cuts[0] if isinstance(one, torch.Tensor) for n in one.shape if n > FEW}, reverse=True):
+            if size_of(cuts[0]) < MANY or size_of(cuts[-1]) < ENOUGH:
                 break
-            cut = [shortened(one, extent) if isinstance(one, torch.Tensor) else one for one in point]
-            point = cut if self.is_alike(cut) else point
-        return points if all(a is b for a, b in zip(point, points[0])) else [point]
+            cut = [shortened(one, extent) if isinstance(one, torch.Tensor) else one for one in cuts[-1]]
+            cuts += [cut] if self.judged_alike(cut, False) else []
+        while len(cuts) > 1 and not self.judged_alike(cuts[-1]):
+            cuts.pop()
+        return points if len(cuts) == 1 else cuts[-1:]
 
-    def is_alike(self, point: Sequence[Any]) -> bool:
+    def judged_alike(self, point: Sequence[Any], is_judged: bool = True) -> bool:
+        """Whether the function runs the same operations there, and is right if that is judged."""
         before, last = States(), self.trials.last
         try:
             run = self.trials.recorded(point, {})
-            return [one.op for one in run.entries] == [one.op for one in last.entries] and judged(run, "gradcheck", *self.trials.options).passed
+            return [one.op for one in run.entries] == [one.op for one in last.entries] and (not is_judged or judged(run, "gradcheck", *self.trials.options).passed)
         except Exception:  # of the function's own, or refused: it may not take such inputs
             return False
         finally:
@@ -257,6 +259,10 @@ class Linearity:
                 self.judge(point, how, run=run)
                 if not self.open():
                     return
+
+
+def size_of(point: Sequence[Any]) -> int:
+    return sum(one.numel() for one in point if isinstance(one, torch.Tensor))
 
 
 def shortened(tensor: torch.Tensor, extent: int) -> torch.Tensor:

@@ -4,37 +4,80 @@ A backward that keeps numbers between calls, or looks at who calls it, is right 
 """
 from __future__ import annotations
 
-from typing import Any, Sequence
+import contextlib
+from typing import Any, Callable, Sequence
 
 import torch
 
 from assay.errors import UsageError
 from assay.torch import Refused, Report
-from assay.torch.gates import judged
+from assay.torch.gates import judged, judging
 from ._cotangents import Cotangents, differs
 from ._draws import States, is_shape, listed, moved
 
 SHARE, LEAST = 2.0**-1, 2.0**-6  # by which drawn inputs are moved, and those that are given
 RULE = "gradient.repeated"
+MANY = 2**20  # recorded numbers from which on two gates run at a time
 
 
 class Repeats:
-    """Further runs of a function whose first report passed."""
+    """Further runs of a function whose first report passed. Of many numbers, they are judged while the first ones are."""
 
-    def __init__(self, trials: Any, inputs: Any, report: Report) -> None:
-        self.trials, self.report, self.last = trials, report, trials.last
+    report: Report
+    last: Any = None
+
+    def __init__(self, trials: Any, inputs: Any) -> None:
+        self.trials = trials
         self.shapes = [is_shape(one) for one in listed(inputs)]
-        self.given, self.start, self.first = trials.first
+        self.gates = contextlib.ExitStack()  # the one that runs, which ends with this
 
-    def checked(self) -> Report:
+    def __enter__(self) -> "Repeats":
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.gates.close()
+
+    def look(self) -> None:
+        """At the last judged run."""
+        self.last = self.trials.last
+        self.given, self.start, self.first = self.trials.first
+        self.gates.close()
+        self.second: list[Any] = []  # the same run once more, where it gave other gradients, or None
+        self.moved: list[Any] = []  # one at other inputs, or None, and what waits for its report
+
+    def begin(self) -> None:
+        """Runs the function again, and begins to judge that, before the report of the last run is there: so two programs run at a time."""
+        self.look()
+        if not self.last.own or sum(one.tensor.numel() for one in self.last.memory.values) < MANY:
+            return
+        before = States()
+        try:
+            if self.other() is None:
+                run = self.elsewhere_run()
+                with contextlib.suppress(UsageError, Refused):
+                    self.moved += [] if run is None else [self.gates.enter_context(judging(run, "gradcheck", *self.options()))]
+        finally:
+            before.restore()
+
+    def checked(self, report: Report) -> Report:
         """The first report that does not pass, else the one that was given."""
+        self.report = report
+        if self.trials.last is not self.last:
+            self.look()
         if not self.last.own:
             return self.report
         before = States()
         try:
-            _ = self.again() and self.elsewhere() and self.unrecorded()
+            _ = self.again() and (bool(self.moved[1:]) or self.elsewhere()) and self.unrecorded()
         finally:
             before.restore()
+        return self.report
+
+    def ended(self, report: Report) -> Report:
+        """The same, of a gate that still runs beside the caller."""
+        self.report = report
+        if self.moved[1:]:
+            self.elsewhere()
         return self.report
 
     def run(self, point: Sequence[Any]) -> Any:
@@ -45,10 +88,13 @@ class Repeats:
         except Exception:  # of the function's own, or refused
             return None
 
-    def is_right(self, run: Any, shown: str, is_sure: bool = True) -> bool:
-        """Judges a run; one that is wrong decides, if that is sure."""
+    def options(self) -> list[str]:
+        return list(dict.fromkeys([*self.trials.options, "--allow-dead"]))
+
+    def is_right(self, run: Any, shown: str, is_sure: bool = True, wait: Callable[[], Report] | None = None) -> bool:
+        """Judges a run; one that is wrong decides, if that is sure. `wait`: its gate, which runs already."""
         try:
-            found = judged(run, "gradcheck", *dict.fromkeys([*self.trials.options, "--allow-dead"]))
+            found = judged(run, "gradcheck", *self.options()) if wait is None else wait()
         except (UsageError, Refused):
             return False
         wrong = [one for one in found.findings if one.rule == "gradient.product" and one.kind in ("fail", "undecided")]
@@ -63,23 +109,31 @@ class Repeats:
                             "earlier runs, or the function is meant for such inputs alone. Give shapes, which are drawn")
         return bool(found.passed)
 
+    def other(self) -> Any:
+        """The same run once more, if it gives other gradients: equal ones are as right as the first."""
+        if not self.second:
+            run = self.run(self.given)
+            self.second.append(run if run is not None and is_other(self.first, self.trials.found) else None)
+        return self.second[0]
+
     def again(self) -> bool:
-        """The same run once more: equal gradients are as right as the first ones."""
-        run = self.run(self.given)
-        if run is None or not is_other(self.first, self.trials.found):
-            return True
-        if not self.is_right(run, "a second run at the same inputs") and self.report.passed:
+        run = self.other()
+        if run is not None and not self.is_right(run, "a second run at the same inputs") and self.report.passed:
             self.report.add(RULE, "a second run", "two equal runs give other gradients, and nothing tells whether those of the second are right")
         return bool(self.report.passed)
 
-    def elsewhere(self) -> bool:
+    def elsewhere_run(self) -> Any:
         """A run at inputs that are moved. Given ones keep their signs, order and symmetry."""
-        is_drawn = any(self.shapes)
-        point = [one if not isinstance(one, torch.Tensor) or not one.requires_grad else
-                 (moved(one, SHARE) if drawn else one.detach() * (1 - LEAST)).requires_grad_() for one, drawn in zip(self.given, self.shapes)]
-        run = self.run(point)
+        if not self.moved:
+            point = [one if not isinstance(one, torch.Tensor) or not one.requires_grad else
+                     (moved(one, SHARE) if drawn else one.detach() * (1 - LEAST)).requires_grad_() for one, drawn in zip(self.given, self.shapes)]
+            self.moved.append(self.run(point))
+        return self.moved[0]
+
+    def elsewhere(self) -> bool:
+        run = self.elsewhere_run()
         if run is not None:
-            self.is_right(run, "inputs that are moved a little", is_drawn)
+            self.is_right(run, "inputs that are moved a little", any(self.shapes), *self.moved[1:])
         return bool(self.report.passed)
 
     def unrecorded(self) -> bool:

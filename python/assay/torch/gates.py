@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Callable, Collection, Mapping
+from typing import Any, Callable, Collection, Iterator, Mapping, Sequence
 
 import torch
 
@@ -88,7 +89,7 @@ class Report(gate_reports.Judged):
     exit_code: int
     written: dict[str, Any]  # by the program, in the schema of its JSON; `json` has what was found here, too
     text: str
-    trace: bytes
+    parts: Sequence[bytes | memoryview]
     left: list[str] = field(default_factory=list)
     detached: list[str] = field(default_factory=list)
     unreached: list[str] = field(default_factory=list)
@@ -101,6 +102,11 @@ class Report(gate_reports.Judged):
     def json(self) -> dict[str, Any]:
         """The report in the schema of the program's JSON."""
         return self.written | ({"cases": [one.to_json() for one in self.cases]} if "cases" in self.written else {})
+
+    @property
+    def trace(self) -> bytes:
+        """What was judged (docs/trace-format.md)."""
+        return b"".join(self.parts)
 
     def add(self, rule: str, case: str, message: str, kind: str = "undecided") -> None:
         """One more finding, by which the run is undecided, or fails."""
@@ -229,8 +235,9 @@ def unreached_of(run: Recorder) -> list[str]:
     return named + [f"{one} reads a cotangent" for one in run.bent]
 
 
-def judged(run: Recorder, verb: str = "gradcheck", *options: str, detached: bool | Collection[str] = ()) -> Report:
-    """The same, and nobody is told."""
+@contextmanager
+def judging(run: Recorder, verb: str = "gradcheck", *options: str, detached: bool | Collection[str] = ()) -> Iterator[Callable[[], Report]]:
+    """A gate that runs beside the caller, who waits for its report, or leaves and so ends it."""
     if not isinstance(run, Recorder):
         raise wrong("run", "what assay.torch.record gave", run)
     if verb not in ("gradcheck", "audit") or not all(isinstance(one, str) for one in options):
@@ -239,10 +246,20 @@ def judged(run: Recorder, verb: str = "gradcheck", *options: str, detached: bool
         raise wrong("detached", "True, or names of tensors", detached)
     if not run.regions and not run.opaque:
         raise UsageError("nothing to judge", where="run", why="no operation was recorded", advice="run the model inside of `with assay.torch.record(...)`")
-    cut = cut_off(run)
-    trace = trace_of(run).to_bytes()
+    cut, parts = cut_off(run), trace_of(run).parts()
     verb = "audit" if verb == "gradcheck" and not run.claims and not any(one.found for one in run.moves) else verb
-    found = Report(*programs.judgement(verb, trace, *options), trace)
+    with programs.started(verb, parts, *options) as wait:
+        yield lambda: report_of(run, Report(*programs.verdict(verb, wait()), parts), [name for name in cut if detached is False or detached is not True and name not in detached])
+
+
+def judged(run: Recorder, verb: str = "gradcheck", *options: str, detached: bool | Collection[str] = ()) -> Report:
+    """What `judge` gives, and nobody is told."""
+    with judging(run, verb, *options, detached=detached) as wait:
+        return wait()
+
+
+def report_of(run: Recorder, found: Report, cut: list[str]) -> Report:
+    """What the program found, and what the recorder knows besides. `cut`: tensors without a gradient."""
     for one in (one for one in found.findings if one.rule == gate_reports.OPAQUE):
         if taken := _TAKEN.search(one.message):
             tensor, by, at = taken.groups()
@@ -256,8 +273,7 @@ def judged(run: Recorder, verb: str = "gradcheck", *options: str, detached: bool
         found.add("gradient.cotangent", f"backward of {name}", f"the backward of {name} writes to its cotangent, which the engine may hand to other nodes, too: "
                   "what they compute is wrong then. Write to a copy")
     for name in cut:
-        if detached is False or detached is not True and name not in detached:
-            found.add("gradient.detached", f"gradient of '{name}'", f"'{name}' has no gradient: what depends on it is cut off by detach, data or no_grad on every way to the output")
+        found.add("gradient.detached", f"gradient of '{name}'", f"'{name}' has no gradient: what depends on it is cut off by detach, data or no_grad on every way to the output")
     return found
 
 

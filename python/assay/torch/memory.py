@@ -68,7 +68,7 @@ def bits(tensor: torch.Tensor) -> bytes:
 def alike(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Whether both have the same bits, which are not copied."""
     x, y = plain(a), plain(b)
-    return bool(x.nbytes == y.nbytes and (x == y).all()) if x.itemsize == y.itemsize else bytes(x) == bytes(y)
+    return bool(x.nbytes == y.nbytes and torch.equal(*(torch.from_numpy(one.view(f"i{one.itemsize}")) for one in (x, y)))) if x.itemsize == y.itemsize else bytes(x) == bytes(y)
 
 
 def held(block: Block, where: tuple[Any, ...]) -> torch.Tensor:

@@ -32,6 +32,7 @@ Outcome<std::vector<std::byte>> read_stored(const std::string& path, std::uint64
   const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rb"));
   if (!file && errno == ENOMEM) throw std::bad_alloc();  // as where there is none for the bytes
   if (!file) return problem("files.open", path, "a readable file", std::strerror(errno), "check the path and its permissions");
+  std::vector<std::byte> bytes;
   struct stat status {};
   constexpr std::uint64_t kBlock = 512;  // the unit of st_blocks
   if (fstat(fileno(file.get()), &status) == 0 && S_ISREG(status.st_mode)) {
@@ -40,8 +41,8 @@ Outcome<std::vector<std::byte>> read_stored(const std::string& path, std::uint64
       return problem("files.size", path, "at most " + std::to_string(kMostRatio) + " bytes for each one that the disk holds",
                      std::to_string(size) + " bytes, of which it holds " + std::to_string(held), "check the file: it consists of holes",
                      Rejection::Kind::declined);
+    bytes.reserve(std::min(size, limit) + kChunk);  // a vector that grows would copy what was read
   }
-  std::vector<std::byte> bytes;
   while (true) {
     const std::size_t old = bytes.size();
     bytes.resize(old + kChunk);

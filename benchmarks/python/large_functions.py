@@ -3,12 +3,16 @@
     PYTHONPATH=python ASSAY_PROGRAMS=build/release/bin python3 benchmarks/python/large_functions.py [--elements 4194304] [--only NAME] [--faults ""] [--md FILE]
 
 Each line is one call in a process that has called gradcheck before: PyTorch loads parts of itself at the first Function. Beside the seconds that
-passed stand those of all processors together, of Python and the program, which say more on a machine that others use as well.
+passed stand those of all processors together, of Python and the program, which say more on a machine that others use as well, and the most memory
+that both held at a time: without the recordings that are handed over in memory, whose size docs/trace-format.md gives.
 """
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import pathlib
+import threading
 import time
 import warnings
 from typing import Any, Callable
@@ -122,11 +126,64 @@ class Routing(Base):
         return Base.bent(g[:, None, :] * p[..., None]), p * (slope - Base.term((slope * p).sum(-1, keepdim=True)))
 
 
+CHOSEN = 2
+
+
+class Gathered(Base):
+    """What the chosen experts gave for each token: rows are read and written by the places of the greatest logits."""
+
+    @staticmethod
+    def forward(ctx: Any, experts: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
+        top, at = logits.topk(CHOSEN, -1)
+        p = torch.softmax(top, -1)
+        chosen = experts.gather(1, at[..., None].expand(-1, -1, experts.shape[-1]))
+        ctx.save_for_backward(chosen, p, at)
+        ctx.shape = experts.shape
+        return (chosen * p[..., None]).sum(1)
+
+    @staticmethod
+    def backward(ctx: Any, g: torch.Tensor) -> Any:
+        chosen, p, at = ctx.saved_tensors
+        slope = (chosen * g[:, None, :]).sum(-1)
+        logits = p * (slope - Base.term((slope * p).sum(-1, keepdim=True)))
+        experts = torch.zeros(ctx.shape).scatter(1, at[..., None].expand(-1, -1, ctx.shape[-1]), g[:, None, :] * p[..., None])
+        return Base.bent(experts), torch.zeros(ctx.shape[:2]).scatter(1, at, logits)
+
+
+class Memory(threading.Thread):
+    """The most memory that this process and the programs that it started hold at a time, in MB, looked up fifty times a second."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.most, self.over = 0, threading.Event()
+
+    def run(self) -> None:
+        while not self.over.wait(0.02):
+            self.most = max(self.most, sum(map(self.held, [os.getpid(), *self.programs()])) // 1024)
+
+    @staticmethod
+    def programs() -> list[int]:
+        found: list[int] = []
+        for tasks in pathlib.Path("/proc/self/task").iterdir():
+            with contextlib.suppress(OSError):
+                found += map(int, (tasks / "children").read_text(encoding="utf-8").split())
+        return found
+
+    @staticmethod
+    def held(process: int) -> int:
+        with contextlib.suppress(OSError):
+            for line in pathlib.Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines():
+                if line.startswith("VmRSS:"):
+                    return int(line.split()[1])
+        return 0
+
+
 def cases(n: int) -> dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]]:
     rows, heads = n // 1024, n // 128**2
     return {"layer norm": (LayerNorm.apply, [(rows, 1024), (1024,), (1024,)]), "RMS norm": (RMSNorm.apply, [(rows, 1024), (1024,)]),
             "group norm": (GroupNorm.apply, [(n // 65536, 256, 16, 16), (256,), (256,)]),
-            "attention": (Attention.apply, [(heads, 128, 64)] * 3), "routing": (Routing.apply, [(n // 4096, 8, 512), (n // 4096, 8)])}
+            "attention": (Attention.apply, [(heads, 128, 64)] * 3), "routing": (Routing.apply, [(n // 4096, 8, 512), (n // 4096, 8)]),
+            "top-k routing": (Gathered.apply, [(n // 4096, 8, 512), (n // 4096, 8)])}
 
 
 def main() -> None:
@@ -138,18 +195,20 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     assay.gradcheck(LayerNorm.apply, [(4, 8), (8,), (8,)])
-    lines = ["| Function | Shapes | Fault | Verdict | Seconds | of processors |", "| --- | --- | --- | --- | ---: | ---: |"]
+    lines = ["| Function | Shapes | Fault | Verdict | Seconds | of processors | MB |", "| --- | --- | --- | --- | ---: | ---: | ---: |"]
     for name, (function, shapes) in cases(options.elements).items():
         for fault in options.faults.split(",") if options.only in name else ():
-            Base.fault, start, before = fault, time.perf_counter(), sum(os.times()[:4])
+            Base.fault, start, before, memory = fault, time.perf_counter(), sum(os.times()[:4]), Memory()
+            memory.start()
             try:
                 verdict = "passed" if assay.gradcheck(function, shapes) else ""
             except assay.GradcheckError as error:
                 verdict = f"{error.report.verdict} [{error.report.findings[0].rule}]"
             spent, busy = time.perf_counter() - start, sum(os.times()[:4]) - before
+            memory.over.set()
             verdict = verdict if verdict.startswith("passed" if fault == "none" else "failed") else f"**{verdict}**"
-            print(f"{name} {shapes} {fault}: {verdict}, {spent:.1f} s, {busy:.1f} s of processors, load {os.getloadavg()[0]:.1f}", flush=True)
-            lines.append(f"| {name} | {', '.join(' x '.join(map(str, one)) for one in shapes)} | {fault} | {verdict} | {spent:.1f} | {busy:.1f} |")
+            print(f"{name} {shapes} {fault}: {verdict}, {spent:.1f} s, {busy:.1f} s of processors, {memory.most} MB, load {os.getloadavg()[0]:.1f}", flush=True)
+            lines.append(f"| {name} | {', '.join(' x '.join(map(str, one)) for one in shapes)} | {fault} | {verdict} | {spent:.1f} | {busy:.1f} | {memory.most} |")
     if options.md:
         with open(options.md, "w", encoding="utf-8") as out:
             out.write("\n".join(lines) + "\n")

@@ -15,9 +15,9 @@
 #include "certificates/check/session.h"
 #include "search/attack/candidate_point.h"
 #include "search/bounds/case_bounds.h"
-#include "search/heuristics/input_losses.h"
 #include "search/heuristics/input_splits.h"
-#include "search/heuristics/probing.h"
+#include "search/heuristics/smart_branching.h"
+#include "search/heuristics/strong_branching.h"
 #include "semantics/demand.h"
 
 namespace assay::search {

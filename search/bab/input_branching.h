@@ -8,7 +8,7 @@
 #include <stop_token>
 
 #include "search/bab/relu_branching.h"
-#include "search/bounds/alpha_beta/dual_ascent.h"
+#include "search/bounds/alpha_beta/alpha_beta_crown.h"
 
 namespace assay::search {
 

@@ -17,7 +17,7 @@
 
 #include "kernel/logic/api.h"
 #include "search/bab/proof_tree.h"
-#include "search/bounds/alpha_beta/dual_ascent.h"
+#include "search/bounds/alpha_beta/alpha_beta_crown.h"
 #include "search/search.h"
 
 namespace assay::search {

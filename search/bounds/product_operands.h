@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "search/bounds/alpha_beta/dual_ascent.h"
+#include "search/bounds/alpha_beta/alpha_beta_crown.h"
 
 namespace assay::search {
 

@@ -18,8 +18,8 @@
 #include <optional>
 #include <vector>
 
-#include "search/bounds/alpha_beta/dual_ascent.h"
-#include "search/bounds/root_bounds.h"
+#include "search/bounds/alpha_beta/alpha_beta_crown.h"
+#include "search/bounds/intermediate_bounds.h"
 #include "search/strategy/deadline.h"
 
 namespace assay::search {

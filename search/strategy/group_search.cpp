@@ -7,8 +7,8 @@
 
 #include "certificates/check/refutations.h"
 #include "search/attack/attack.h"
+#include "search/bounds/crown_cases.h"
 #include "search/bounds/product_operands.h"
-#include "search/bounds/root_cases.h"
 #include "search/cuts/group_cuts.h"
 #include "search/heuristics/input_splits.h"
 

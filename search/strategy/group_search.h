@@ -9,8 +9,8 @@
 
 #include "kernel/logic/api.h"
 #include "search/bab/relu_branching.h"
-#include "search/bounds/root_bounds.h"
-#include "search/bounds/root_refinement.h"
+#include "search/bounds/intermediate_bounds.h"
+#include "search/bounds/intermediate_refinement.h"
 #include "search/strategy/constants.h"
 #include "search/strategy/proved.h"
 #include "search/strategy/search_state.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "search/attack/side_attack.h"
-#include "search/bounds/alpha_beta/dual_ascent.h"
+#include "search/bounds/alpha_beta/alpha_beta_crown.h"
 #include "search/relax/network.h"
 #include "search/search.h"
 #include "search/strategy/deadline.h"

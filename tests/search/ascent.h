@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "certificates/check/session.h"
-#include "search/bounds/alpha_beta/dual_ascent.h"
+#include "search/bounds/alpha_beta/alpha_beta_crown.h"
 #include "tests/catch.h"
 #include "tests/search/graphs.h"
 

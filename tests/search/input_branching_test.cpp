@@ -7,7 +7,7 @@
 
 #include "certificates/check/replay.h"
 #include "certificates/check/session.h"
-#include "search/heuristics/input_losses.h"
+#include "search/heuristics/smart_branching.h"
 #include "search/search.h"
 #include "tests/catch.h"
 #include "tests/search/graphs.h"

@@ -9,8 +9,8 @@
 
 #include "certificates/check/replay.h"
 #include "search/attack/attack.h"
-#include "search/bounds/reached.h"
-#include "search/bounds/root_bounds.h"
+#include "search/bounds/intermediate_bounds.h"
+#include "search/bounds/needed_neurons.h"
 #include "search/search.h"
 #include "search/strategy/deadline.h"
 #include "tests/catch.h"

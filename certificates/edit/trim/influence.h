@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "kernel/logic/api.h"
-#include "search/bounds/alpha_beta/dual_ascent.h"
+#include "search/bounds/alpha_beta/alpha_beta_crown.h"
 #include "search/relax/network.h"
 
 namespace assay::certificate {

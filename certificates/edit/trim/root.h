@@ -8,7 +8,7 @@
 
 #include "certificates/edit/trim/proof.h"
 #include "kernel/logic/api.h"
-#include "search/bounds/alpha_beta/dual_ascent.h"
+#include "search/bounds/alpha_beta/alpha_beta_crown.h"
 
 namespace assay::certificate {
 

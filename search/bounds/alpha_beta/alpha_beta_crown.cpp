@@ -1,14 +1,14 @@
 // Dual ascent: the bound of a batch of rows, its gradient, and steps along it.
 
-#include "search/bounds/alpha_beta/dual_ascent.h"
+#include "search/bounds/alpha_beta/alpha_beta_crown.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
 
-#include "search/bounds/alpha_beta/dual_loops.h"
-#include "search/bounds/alpha_beta/dual_row.h"
+#include "search/bounds/alpha_beta/alpha_beta_loops.h"
+#include "search/bounds/alpha_beta/batch_row.h"
 #include "search/relax/lines.h"
 #include "semantics/interrupt.h"
 

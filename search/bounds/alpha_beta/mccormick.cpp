@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "search/bounds/alpha_beta/dual_ascent.h"
-#include "search/bounds/alpha_beta/dual_loops.h"
-#include "search/bounds/alpha_beta/dual_row.h"
+#include "search/bounds/alpha_beta/alpha_beta_crown.h"
+#include "search/bounds/alpha_beta/alpha_beta_loops.h"
+#include "search/bounds/alpha_beta/batch_row.h"
 #include "semantics/interrupt.h"
 
 namespace assay::search {

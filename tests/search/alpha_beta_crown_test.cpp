@@ -1,4 +1,4 @@
-#include "search/bounds/alpha_beta/dual_ascent.h"
+#include "search/bounds/alpha_beta/alpha_beta_crown.h"
 
 #include <algorithm>
 #include <cmath>

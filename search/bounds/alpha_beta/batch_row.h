@@ -1,4 +1,4 @@
-// Private to dual_ascent.cpp, dual_scores.cpp and shared_slopes.cpp: steps of the ascent, and what a batch row carries besides its slots.
+// Private to alpha_beta_crown.cpp, scores.cpp and shared_alphas.cpp: steps of the ascent, and what a batch row carries besides its slots.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "search/bounds/alpha_beta/dual_ascent.h"
+#include "search/bounds/alpha_beta/alpha_beta_crown.h"
 #include "search/relax/function_lines.h"
 #include "search/relax/softmax_planes.h"
 

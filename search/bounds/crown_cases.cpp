@@ -1,6 +1,6 @@
 // close_at_root(): single rows, and rows that contradict each other.
 
-#include "search/bounds/root_cases.h"
+#include "search/bounds/crown_cases.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // The inner loops of LaneBounds, one body for all instruction sets.
 
-#include "search/bounds/lane_loops.h"
+#include "search/bounds/batch_loops.h"
 
 #include <cmath>
 

@@ -1,6 +1,6 @@
 // reached_by_cases(): a row of arbitrary coefficients on its way back. Where none arrives there is no path, but for sums that happen to be 0.
 
-#include "search/bounds/reached.h"
+#include "search/bounds/needed_neurons.h"
 
 #include <random>
 

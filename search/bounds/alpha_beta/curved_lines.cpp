@@ -1,8 +1,8 @@
 // The lines that dual ascent uses for functions that are no relu.
 #include <algorithm>
 
-#include "search/bounds/alpha_beta/dual_ascent.h"
-#include "search/bounds/alpha_beta/dual_row.h"
+#include "search/bounds/alpha_beta/alpha_beta_crown.h"
+#include "search/bounds/alpha_beta/batch_row.h"
 #include "search/relax/lines.h"
 
 namespace assay::search {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "search/bounds/root_bounds.h"
+#include "search/bounds/intermediate_bounds.h"
 #include "search/relax/network.h"
 #include "search/strategy/unfinished.h"
 

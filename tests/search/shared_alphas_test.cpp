@@ -3,7 +3,7 @@
 #include <random>
 #include <vector>
 
-#include "search/bounds/alpha_beta/dual_ascent.h"
+#include "search/bounds/alpha_beta/alpha_beta_crown.h"
 #include "tests/catch.h"
 #include "tests/search/ascent.h"
 

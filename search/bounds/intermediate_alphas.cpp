@@ -1,5 +1,5 @@
 // refine_by_slopes(): layer by layer, each from the slopes of the one before.
-#include "search/bounds/root_slopes.h"
+#include "search/bounds/intermediate_alphas.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // Probing: two halves of each input, a few steps of ascent on each.
 
-#include "search/heuristics/probing.h"
+#include "search/heuristics/strong_branching.h"
 
 #include <algorithm>
 #include <functional>

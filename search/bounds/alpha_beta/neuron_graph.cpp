@@ -1,9 +1,9 @@
-// The parts of dual_ascent.h that hold no optimisation: slots, boxes, hints.
+// The parts of alpha_beta_crown.h that hold no optimisation: slots, boxes, hints.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "search/bounds/alpha_beta/dual_ascent.h"
+#include "search/bounds/alpha_beta/alpha_beta_crown.h"
 #include "search/relax/function_lines.h"
 
 namespace assay::search {

@@ -1,6 +1,6 @@
 // RootBounds: chunks of rows, the threads that share them, and when to pause.
 
-#include "search/bounds/root_bounds.h"
+#include "search/bounds/intermediate_bounds.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "certificates/check/session.h"
-#include "search/bounds/reached.h"
+#include "search/bounds/needed_neurons.h"
 #include "search/relax/function_lines.h"
 #include "semantics/numbers/directed.h"
 

@@ -10,7 +10,7 @@
 
 #include "certificates/format/writer.h"
 #include "kernel/logic/api.h"
-#include "search/bounds/lane_bounds.h"
+#include "search/bounds/batch_boxes.h"
 
 namespace assay::search {
 

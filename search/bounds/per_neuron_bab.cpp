@@ -1,6 +1,6 @@
 // RangeSplits: for both ends of each range the leaf with the least bound is split, in rounds, for many ends at once.
 
-#include "search/bounds/root_splits.h"
+#include "search/bounds/per_neuron_bab.h"
 
 #include <algorithm>
 #include <array>

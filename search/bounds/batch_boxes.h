@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "kernel/logic/api.h"
-#include "search/bounds/lane_loops.h"
+#include "search/bounds/batch_loops.h"
 #include "search/relax/lines.h"
 #include "search/relax/scalar_graph.h"
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <span>
 
-#include "search/bounds/root_splits.h"
+#include "search/bounds/per_neuron_bab.h"
 
 namespace assay::search {
 

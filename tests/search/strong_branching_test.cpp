@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "certificates/check/session.h"
-#include "search/bounds/lane_bounds.h"
-#include "search/heuristics/probing.h"
+#include "search/bounds/batch_boxes.h"
+#include "search/heuristics/strong_branching.h"
 #include "tests/catch.h"
 #include "tests/search/graphs.h"
 

@@ -3,8 +3,8 @@
 // Tjeng, Xiao, Tedrake 2019.
 #pragma once
 
-#include "search/bounds/alpha_beta/dual_ascent.h"
-#include "search/bounds/root_bounds.h"
+#include "search/bounds/alpha_beta/alpha_beta_crown.h"
+#include "search/bounds/intermediate_bounds.h"
 
 namespace assay::search {
 

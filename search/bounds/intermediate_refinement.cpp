@@ -1,11 +1,11 @@
 // RootRefinement.
 
-#include "search/bounds/root_refinement.h"
+#include "search/bounds/intermediate_refinement.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "search/bounds/root_slopes.h"
+#include "search/bounds/intermediate_alphas.h"
 
 namespace assay::search {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "certificates/check/replay.h"
-#include "search/bounds/root_splits.h"
+#include "search/bounds/per_neuron_bab.h"
 #include "tests/catch.h"
 #include "tests/search/ascent.h"
 

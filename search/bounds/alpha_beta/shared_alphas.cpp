@@ -4,8 +4,8 @@
 #include <functional>
 #include <random>
 
-#include "search/bounds/alpha_beta/dual_ascent.h"
-#include "search/bounds/alpha_beta/dual_row.h"
+#include "search/bounds/alpha_beta/alpha_beta_crown.h"
+#include "search/bounds/alpha_beta/batch_row.h"
 #include "semantics/interrupt.h"
 
 namespace assay::search {

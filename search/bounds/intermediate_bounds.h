@@ -16,7 +16,7 @@
 
 #include "certificates/format/writer.h"
 #include "kernel/logic/api.h"
-#include "search/bounds/alpha_beta/dual_ascent.h"
+#include "search/bounds/alpha_beta/alpha_beta_crown.h"
 #include "search/strategy/deadline.h"
 
 namespace assay::search {

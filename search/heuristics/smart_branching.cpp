@@ -1,6 +1,6 @@
 // InputLosses: what each input loses at the ends of its box.
 
-#include "search/heuristics/input_losses.h"
+#include "search/heuristics/smart_branching.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // The inner loops of dual ascent, one body for all instruction sets.
 
-#include "search/bounds/alpha_beta/dual_loops.h"
+#include "search/bounds/alpha_beta/alpha_beta_loops.h"
 
 #include <cmath>
 

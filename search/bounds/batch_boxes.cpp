@@ -1,6 +1,6 @@
 // LaneBounds: a sweep of ranges, then ascent, all lanes in step.
 
-#include "search/bounds/lane_bounds.h"
+#include "search/bounds/batch_boxes.h"
 
 #include <algorithm>
 #include <bit>

@@ -2,8 +2,8 @@
 // elements (DualAscent::share). Where the policy's lines are far from a curve on wide ranges, every layer's gain carries over to the next.
 #pragma once
 
-#include "search/bounds/alpha_beta/dual_ascent.h"
-#include "search/bounds/root_bounds.h"
+#include "search/bounds/alpha_beta/alpha_beta_crown.h"
+#include "search/bounds/intermediate_bounds.h"
 
 namespace assay::search {
 

@@ -39,20 +39,20 @@ class Attack {
     trials_ = std::clamp(affordable / 8, kMinBatch, kMaxTrials);
     best_slack_ = -std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < n_; ++i) {
-      if (box_.hi()[i] > box_.lo()[i]) free_.push_back(static_cast<std::uint32_t>(i));
+      if (box_.hi()[i] > box_.lo()[i]) trainable_.push_back(static_cast<std::uint32_t>(i));
     }
   }
 
   // A box of one point has been seen after a round.
-  [[nodiscard]] bool can_run() const { return !box_.is_empty() && refusals_ < kMarginDoublings && (round_ == 0 || !free_.empty()); }
+  [[nodiscard]] bool can_run() const { return !box_.is_empty() && refusals_ < kMarginDoublings && (round_ == 0 || !trainable_.empty()); }
   std::optional<kernel::Theorem> ascend();        // one batch of gradient ascent
   std::optional<kernel::Theorem> walk_corners();  // one walk from the corner nearest to a good point
   std::optional<kernel::Theorem> ask_point();     // of a box of one point: about each case, whatever doubles say of it
   void stop_at(const Limit& limit) { workspace_.limit = limit; }
   // Where a walk can turn no more than a part of the coordinates, it gets no more evaluations than ascents.
   [[nodiscard]] bool can_walk() const {
-    const bool is_affordable = free_.size() <= kFlips || walk_steps_ + kFlips * (1 + trials_) <= ascent_steps_;
-    return free_.size() >= 2 && !box_.has_balls() && is_affordable;
+    const bool is_affordable = trainable_.size() <= kFlips || walk_steps_ + kFlips * (1 + trials_) <= ascent_steps_;
+    return trainable_.size() >= 2 && !box_.has_balls() && is_affordable;
   }
 
  private:
@@ -75,7 +75,7 @@ class Attack {
   Workspace workspace_;
   std::size_t n_ = 0, m_ = 0, batch_ = 0, trials_ = 0, round_ = 0, walks_ = 0;
   std::size_t ascent_steps_ = 0, walk_steps_ = 0;  // evaluations
-  std::vector<std::uint32_t> free_;                // coordinates that are not pinned
+  std::vector<std::uint32_t> trainable_;           // coordinates that are not pinned
   std::vector<double> x_, y_, y_bar_, x_bar_, speed_;
   std::vector<std::uint32_t> nearest_;  // the case that each row of the batch violates most, or is nearest to
   std::vector<double> best_point_;      // over all rounds
@@ -127,7 +127,7 @@ std::optional<kernel::Theorem> Attack::ask(const double* x, std::uint32_t one, d
 }
 
 std::optional<kernel::Theorem> Attack::ask_point() {
-  if (!free_.empty() || !can_run()) return std::nullopt;
+  if (!trainable_.empty() || !can_run()) return std::nullopt;
   const std::vector<Rational> point = box_.exact(box_.lo());
   for (std::size_t k = 0; k < std::min<std::size_t>(cases_.size(), kMarginDoublings) && !check_limit_.reached(); ++k) {
     if (auto theorem = check_witness(network_, {cases_[k], point}, check_limit_)) return theorem;
@@ -183,11 +183,11 @@ void Attack::step(std::size_t b, double size, bool by_sign) {
   double* speed = speed_.data() + b * n_;
   const double* gradient = x_bar_.data() + b * n_;
   double largest = 0;
-  for (const std::uint32_t i : free_) {
+  for (const std::uint32_t i : trainable_) {
     speed[i] = 0.7 * speed[i] + gradient[i] * (box_.hi()[i] - box_.lo()[i]);
     largest = std::max(largest, std::fabs(speed[i]));
   }
-  for (const std::uint32_t i : free_) {
+  for (const std::uint32_t i : trainable_) {
     const double width = box_.hi()[i] - box_.lo()[i];
     double move = largest > 0 ? speed[i] / largest : uniform(random_);  // lost on a plateau: anywhere
     if (by_sign && largest > 0) move = speed[i] > 0 ? 1 : speed[i] < 0 ? -1 : 0;
@@ -248,7 +248,7 @@ std::optional<kernel::Theorem> Attack::walk_corners() {
     if (!evaluate(1, x, y)) return std::nullopt;
     if (auto theorem = inspect(1, x, y)) return theorem;
     best = std::max(best, hinge(one, y.data(), x.data()));
-    std::vector<std::uint32_t> flips = free_;
+    std::vector<std::uint32_t> flips = trainable_;
     if (network_.has_gradient()) {
       y_bar_.assign(m_, 0);
       x_bar_.assign(n_, 0);
@@ -259,7 +259,7 @@ std::optional<kernel::Theorem> Attack::walk_corners() {
         return x[i] == box_.lo()[i] ? !(gradient > 0) : !(gradient < 0);
       });
     }
-    if (flips.empty()) flips = free_;
+    if (flips.empty()) flips = trainable_;
     std::shuffle(flips.begin(), flips.end(), random_);
     if (flips.size() > trials_) flips.resize(trials_);
     walk_steps_ += 1 + flips.size();

@@ -34,11 +34,11 @@ struct Branch {
   std::uint32_t tree_node = ProofTree::kRoot;
   std::optional<kernel::Scope> scope;  // context and inherited facts; dropped after processing
   std::size_t depth = 0;
-  bool in_region = false;                                                     // the split that led here was one of a relu
-  std::atomic<bool> is_done = false;                                          // closed, or split
-  std::map<std::uint32_t, std::shared_ptr<const DualParameters>> parameters;  // of the branch above, by case position
+  bool in_region = false;                                                // the split that led here was one of a relu
+  std::atomic<bool> is_done = false;                                     // closed, or split
+  std::map<std::uint32_t, std::shared_ptr<const AlphaBeta>> parameters;  // of the branch above, by case position
   std::shared_ptr<const std::vector<Unfinished::Left>> left;  // cases that are open here; until they are bounded, in the branch above
-  std::optional<ProbedBox> probed;                            // what the branch above found here, where branches are probed
+  std::optional<TriedBox> probed;                             // what the branch above found here, where branches are probed
   std::optional<kernel::Refutation> own;                      // of cases that are closed here, while others are open below
   std::mutex mutex;
   std::optional<kernel::Refutation> children[2];
@@ -46,7 +46,7 @@ struct Branch {
 
 class Engine {
  public:
-  Engine(const DualGraph& graph, std::size_t group, const kernel::Scope& root, std::span<const std::uint32_t> positions,
+  Engine(const NeuronGraph& graph, std::size_t group, const kernel::Scope& root, std::span<const std::uint32_t> positions,
          const BranchingOptions& options, const std::stop_token& stop, Statistics& statistics)
       : graph_(graph),
         network_(graph.network()),
@@ -180,9 +180,9 @@ class Engine {
   void work(std::size_t worker) {
     Workspace workspace;
     workspace.limit = limit_;
-    InputLosses losses(graph_, limit_);
-    std::optional<Probing> probing;
-    if (scalars_) probing.emplace(*scalars_, group_);
+    SmartBranching losses(graph_, limit_);
+    std::optional<StrongBranching> strong_branching;
+    if (scalars_) strong_branching.emplace(*scalars_, group_);
     for (;;) {
       std::shared_ptr<Branch> branch;
       {
@@ -194,26 +194,25 @@ class Engine {
         queue_.pop_back();
       }
       if (options_.threads == 1 && options_.between_nodes) options_.between_nodes();
-      if (!probing || !process(branch, workspace, *probing)) process(branch, workspace, losses);
+      if (!strong_branching || !process(branch, workspace, *strong_branching)) process(branch, workspace, losses);
     }
   }
 
   // False where its bounds are too far from the kernel's: the branch is as it was, but for cases that are closed.
-  bool process(const std::shared_ptr<Branch>& branch, Workspace& workspace, Probing& probing) {
+  bool process(const std::shared_ptr<Branch>& branch, Workspace& workspace, StrongBranching& strong_branching) {
     constexpr std::uint64_t kFewRefusals = 100;
-    if (branch->depth == 0) branch->probed = probing.root(*branch->scope, positions_);
+    if (branch->depth == 0) branch->probed = strong_branching.root(*branch->scope, positions_);
     if (!branch->probed || refused_ > kFewRefusals + asked_ / 2) return false;
     ++nodes_;
-    if (conclude_probed(branch, probing)) return true;
-    const std::vector<ProbedCase>& open = branch->probed->cases;
+    if (conclude_probed(branch, strong_branching)) return true;
+    const std::vector<TriedCase>& open = branch->probed->cases;
     std::vector<Unfinished::Left> left;
-    for (const ProbedCase& one : open) left.push_back({probing.case_of(one.position), std::min(one.bound.bound, 0.0)});
+    for (const TriedCase& one : open) left.push_back({strong_branching.case_of(one.position), std::min(one.bound.bound, 0.0)});
     branch->left = std::make_shared<const std::vector<Unfinished::Left>>(std::move(left));
     worst_ = worst_bound(*branch);
-    if (try_points(open | std::views::transform([](const ProbedCase& one) -> const auto& { return one.bound.x; }), workspace,
-                   branch->depth))
+    if (try_points(open | std::views::transform([](const TriedCase& one) -> const auto& { return one.bound.x; }), workspace, branch->depth))
       return true;
-    std::optional<Probing::Choice> choice = probing.choose(*branch->probed);
+    std::optional<StrongBranching::Choice> choice = strong_branching.choose(*branch->probed);
     if (!choice) return false;
     const auto [node, element] = cases_.coordinates()[choice->input];
     split(branch, {node, element, choice->threshold}, false, &*choice);
@@ -221,11 +220,12 @@ class Engine {
   }
 
   // The cases that look closed, where the kernel agrees. True where none is left, or something failed.
-  bool conclude_probed(const std::shared_ptr<Branch>& branch, Probing& probing) {
+  bool conclude_probed(const std::shared_ptr<Branch>& branch, StrongBranching& strong_branching) {
     const bool asks_all = branch->depth % kKernelTurn == kKernelTurn - 1;
-    Probing::Conclusion found;
+    StrongBranching::Conclusion found;
     kernel::Scope scope = *branch->scope;
-    if (auto done = probing.conclude(scope, branch->depth > 0 || !options_.root_is_refined, asks_all, *branch->probed, found); !done)
+    if (auto done = strong_branching.conclude(scope, branch->depth > 0 || !options_.root_is_refined, asks_all, *branch->probed, found);
+        !done)
       return fail(done.rejection()), true;
     asked_ += found.asked;
     refused_ += found.refused;
@@ -269,7 +269,7 @@ class Engine {
     return all_closed(bounds) ? conclude(problem_, scope, bounds, steps) : empty;
   }
 
-  void process(const std::shared_ptr<Branch>& branch, Workspace& workspace, InputLosses& losses) {
+  void process(const std::shared_ptr<Branch>& branch, Workspace& workspace, SmartBranching& losses) {
     ++nodes_;
     if (branch->depth > 0 && close_on_boxes(branch)) return;
     kernel::Scope scope = *branch->scope;
@@ -315,26 +315,26 @@ class Engine {
   }
 
   // Better slopes, mixes and weights for the open cases, from those of the branch above. What each input loses.
-  std::vector<double> ascend(Branch& branch, const kernel::Scope& scope, std::vector<CaseBound>& bounds, InputLosses& losses) const {
+  std::vector<double> ascend(Branch& branch, const kernel::Scope& scope, std::vector<CaseBound>& bounds, SmartBranching& losses) const {
     constexpr int kRootIterations = 60, kIterations = 10;
-    const DualBoxes boxes = DualBoxes::of(graph_, scope);
-    std::vector<DualTask> tasks;
+    const NeuronBoxes boxes = NeuronBoxes::of(graph_, scope);
+    std::vector<BoundTask> tasks;
     std::vector<CaseBound*> open;
     for (CaseBound& bound : bounds) {
       if (bound.margin > 0) continue;
       const std::uint32_t position = bound.multipliers.position;
       const auto known = branch.parameters.find(position);
-      DualTask& task = tasks.emplace_back();
+      BoundTask& task = tasks.emplace_back();
       task.rows = &network_.rows(problem_.group_cases(group_)[position]);
       task.boxes = &boxes;
       task.start = known != branch.parameters.end() ? known->second.get() : nullptr;
       open.push_back(&bound);
     }
-    std::vector<DualResult> results(tasks.size());
+    std::vector<BoundResult> results(tasks.size());
     std::vector<double> lost = losses.ascend(boxes, tasks, branch.depth == 0 ? kRootIterations : kIterations, results);
     for (std::size_t k = 0; k < open.size(); ++k) {
-      DualResult& result = results[k];
-      branch.parameters[open[k]->multipliers.position] = std::make_shared<const DualParameters>(result.parameters);
+      BoundResult& result = results[k];
+      branch.parameters[open[k]->multipliers.position] = std::make_shared<const AlphaBeta>(result.parameters);
       if (!(result.bound > open[k]->margin)) continue;
       open[k]->margin = result.bound;
       open[k]->multipliers.rows = result.parameters.weights;
@@ -365,7 +365,7 @@ class Engine {
   }
 
   // By coordinate, what a split of it may gain for the open bounds.
-  std::vector<double> scores(const kernel::Scope& scope, const std::vector<CaseBound>& bounds, InputLosses& losses) const {
+  std::vector<double> scores(const kernel::Scope& scope, const std::vector<CaseBound>& bounds, SmartBranching& losses) const {
     if (graph_.relu_only()) {
       std::vector<std::uint32_t> open;
       for (const CaseBound& bound : bounds) {
@@ -396,7 +396,7 @@ class Engine {
     give_up("a branch that is a single point stays undecided");
   }
 
-  void split(const std::shared_ptr<Branch>& branch, const Split& where, bool in_region, Probing::Choice* probed = nullptr) {
+  void split(const std::shared_ptr<Branch>& branch, const Split& where, bool in_region, StrongBranching::Choice* probed = nullptr) {
     std::unique_lock lock(mutex_);
     if (finished_) return;
     const std::uint32_t first = result_.tree->split(branch->tree_node, where);
@@ -461,7 +461,7 @@ class Engine {
     finish();
   }
 
-  const DualGraph& graph_;
+  const NeuronGraph& graph_;
   const Network& network_;
   const kernel::Problem& problem_;
   const std::size_t group_;
@@ -489,8 +489,9 @@ class Engine {
 
 }  // namespace
 
-GroupResult input_branching(const DualGraph& graph, std::size_t group, const kernel::Scope& root, std::span<const std::uint32_t> positions,
-                            const BranchingOptions& options, const std::stop_token& stop, Statistics& statistics) {
+GroupResult input_branching(const NeuronGraph& graph, std::size_t group, const kernel::Scope& root,
+                            std::span<const std::uint32_t> positions, const BranchingOptions& options, const std::stop_token& stop,
+                            Statistics& statistics) {
   statistics.splits_inputs = true;
   statistics.free_inputs = std::max(statistics.free_inputs, free_inputs(*graph.network().problem(), root));
   return Engine(graph, group, root, positions, options, stop, statistics).run();

@@ -13,7 +13,8 @@
 namespace assay::search {
 
 // `positions`: the cases of the group that are still open at `root`. Without a refutation or a witness, `reason` is set.
-GroupResult input_branching(const DualGraph& graph, std::size_t group, const kernel::Scope& root, std::span<const std::uint32_t> positions,
-                            const BranchingOptions& options, const std::stop_token& stop, Statistics& statistics);
+GroupResult input_branching(const NeuronGraph& graph, std::size_t group, const kernel::Scope& root,
+                            std::span<const std::uint32_t> positions, const BranchingOptions& options, const std::stop_token& stop,
+                            Statistics& statistics);
 
 }  // namespace assay::search

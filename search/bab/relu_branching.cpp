@@ -76,7 +76,7 @@ void Branching::push(std::vector<OpenNode> children, Worker& worker) {
   share_in_work_ -= worker.share;
   worker.batch.clear();
   // An open node holds at most its own slopes, its scope's changed boxes and some words.
-  const std::uint64_t node_bytes = graph_.slot_count() * 20 + 2000;
+  const std::uint64_t node_bytes = graph_.neuron_count() * 20 + 2000;
   if (options_.memory_limit_bytes > 0 && open_.size() * node_bytes + tree_->byte_size() > options_.memory_limit_bytes && !finished_) {
     reason_ = "memory";
     finished_ = true;
@@ -95,7 +95,7 @@ void Branching::load(Treated& treated) const {
   treated.results.resize(treated.node.cases.size());
 }
 
-DualTask Branching::task_of(const Target& target) const {
+BoundTask Branching::task_of(const Target& target) const {
   const std::uint32_t index = network_.problem()->group_cases(group_)[target.open().position];
   const Treated& treated = *target.treated;
   return {&network_.rows(index), &treated.boxes, treated.literals, target.open().parameters.get(), target.open().last_beta, &root_boxes_};
@@ -112,20 +112,20 @@ void Branching::evaluate(Worker& worker) {
   }
   evaluate_by_ascent(worker, targets);
   for (const Target& target : targets) {
-    const DualResult& result = target.result();
-    if (relaxation_ && !target.treated->node.by_program && !(result.bound > 0) && result.probe.slot == Probe::kNone)
+    const BoundResult& result = target.result();
+    if (relaxation_ && !target.treated->node.by_program && !(result.bound > 0) && result.probe.neuron == Probe::kNone)
       evaluate_by_program(worker, target);
   }
 }
 
 void Branching::evaluate_by_ascent(Worker& worker, std::span<const Target> targets) {
-  std::vector<DualTask> tasks;
+  std::vector<BoundTask> tasks;
   bool root = false;
   for (const Target& target : targets) {
     root = root || is_root(*target.treated);
     tasks.push_back(task_of(target));
   }
-  DualOptions options;
+  AlphaBetaOptions options;
   options.iterations = root ? options_.root_iterations : options_.node_iterations;
   options.scores = true;
   {
@@ -133,7 +133,7 @@ void Branching::evaluate_by_ascent(Worker& worker, std::span<const Target> targe
     options.target += loss_;
     if (learning_) options.extra_iterations = 6;
   }
-  std::vector<DualResult> results(tasks.size());
+  std::vector<BoundResult> results(tasks.size());
   worker.ascent.run(tasks, options, results);
   for (std::size_t k = 0; k < targets.size(); ++k) targets[k].result() = std::move(results[k]);
 }
@@ -152,11 +152,11 @@ bool Branching::close_empty(Treated& treated) {
 
 // x* may be a counterexample, or close to one. Where all activations are decided the bound is exact and x* deserves more
 // steps, as does a sample of the other nodes.
-bool Branching::try_minimiser(Worker& worker, std::uint32_t position, const DualResult& result) {
+bool Branching::try_minimiser(Worker& worker, std::uint32_t position, const BoundResult& result) {
   constexpr std::uint64_t kSampleEvery = 16;
   constexpr int kFewSteps = 1, kManySteps = 25;
   const bool decided = std::none_of(
-      result.scores.begin(), result.scores.begin() + static_cast<std::ptrdiff_t>(std::min(result.scores.size(), graph_.slot_count())),
+      result.scores.begin(), result.scores.begin() + static_cast<std::ptrdiff_t>(std::min(result.scores.size(), graph_.neuron_count())),
       [](float score) { return score > 0; });
   const int steps = decided || ++worker.minimisers % kSampleEvery == 0 ? kManySteps : kFewSteps;
   auto theorem = attack_from(network_, candidates_, network_.problem()->group_cases(group_)[position], result.x, steps, worker.workspace);
@@ -171,10 +171,10 @@ bool Branching::try_minimiser(Worker& worker, std::uint32_t position, const Dual
 // Asks the kernel about every case whose bound is positive; the others stay open.
 void Branching::close_cases(Worker& worker, Treated& treated) {
   std::vector<OpenCase> open;
-  std::vector<DualResult> open_results;
+  std::vector<BoundResult> open_results;
   for (std::size_t k = 0; k < treated.node.cases.size(); ++k) {
     OpenCase& one = treated.node.cases[k];
-    DualResult& result = treated.results[k];
+    BoundResult& result = treated.results[k];
     one.bound = result.bound;
     if (result.bound > 0) {
       const std::shared_ptr<const kernel::Scope> scope = tree_->scope_of(treated.node.record);
@@ -202,7 +202,7 @@ void Branching::close_cases(Worker& worker, Treated& treated) {
     } else if (try_minimiser(worker, one.position, result)) {
       return;
     }
-    one.parameters = std::make_shared<const DualParameters>(std::move(result.parameters));
+    one.parameters = std::make_shared<const AlphaBeta>(std::move(result.parameters));
     open.push_back(std::move(one));
     open_results.push_back(std::move(result));
   }
@@ -269,7 +269,7 @@ void Branching::work_with(Worker& worker) {
         const std::lock_guard lock(mutex_);
         propose_splits(treated, learning);
       }
-      if (treated.splits.empty() && treated.probe.slot == Probe::kNone) {
+      if (treated.splits.empty() && treated.probe.neuron == Probe::kNone) {
         finish("a node without anything to split stays open");
         return;
       }
@@ -355,7 +355,7 @@ Outcome<GroupResult> Branching::run(std::span<const std::uint32_t> positions) {
   return result;
 }
 
-Outcome<GroupResult> relu_branching(const DualGraph& graph, std::size_t group, const kernel::Scope& root,
+Outcome<GroupResult> relu_branching(const NeuronGraph& graph, std::size_t group, const kernel::Scope& root,
                                     std::span<const std::uint32_t> positions, const BranchingOptions& options, const std::stop_token& stop,
                                     Statistics& statistics) {
   if (!graph.can_split()) {

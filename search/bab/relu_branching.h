@@ -40,7 +40,7 @@ struct BranchingOptions {
   std::uint64_t memory_limit_bytes = 0;  // 0 = none; of the open nodes and the tree, estimated
   const kernel::Scope* above = nullptr;  // where the root has literals: the scope without them
   bool root_is_refined = false;          // another sweep of the root would find nothing new
-  bool careful = false;                  // tries more splits, with more steps of ascent: fewer nodes, each dearer
+  bool kfsb = false;                     // tries more splits, with more steps of ascent: fewer nodes, each dearer
   int root_iterations = 60, node_iterations = 16;
   std::function<void()> between_nodes;               // called by the only thread, where there is one
   std::function<void(const Progress&)> on_progress;  // about ten times a second, from the calling thread
@@ -81,8 +81,8 @@ struct GroupResult {
 };
 
 // `positions`: the cases of the group that are still open at `root`, by position in the group. Every pre-activation needs
-// a box at `root`. Declined (code "search.lines") when some op of the graph has no lines in DualGraph.
-Outcome<GroupResult> relu_branching(const DualGraph& graph, std::size_t group, const kernel::Scope& root,
+// a box at `root`. Declined (code "search.lines") when some op of the graph has no lines in NeuronGraph.
+Outcome<GroupResult> relu_branching(const NeuronGraph& graph, std::size_t group, const kernel::Scope& root,
                                     std::span<const std::uint32_t> positions, const BranchingOptions& options, const std::stop_token& stop,
                                     Statistics& statistics);
 

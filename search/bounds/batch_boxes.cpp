@@ -1,4 +1,4 @@
-// LaneBounds: a sweep of ranges, then ascent, all lanes in step.
+// BatchBounds: a sweep of ranges, then ascent, all lanes in step.
 
 #include "search/bounds/batch_boxes.h"
 
@@ -16,60 +16,60 @@ namespace {
 constexpr double kMiddle = 0.5;
 constexpr double kRate = 0.2, kDecay = 0.93;
 constexpr double kClosed = 1e-9;          // of a row's scale: above, more steps are not needed
-constexpr std::size_t kCurvesKept = 256;  // of a slot; boxes are halved at few places
+constexpr std::size_t kCurvesKept = 256;  // of a neuron; boxes are halved at few places
 
 }  // namespace
 
-LaneBounds::LaneBounds(const ScalarGraph& graph) : graph_(graph) {
+BatchBounds::BatchBounds(const ScalarGraph& graph) : graph_(graph) {
   const std::size_t atoms = graph.atoms() * kLanes, mixes = 2 * graph.products() * kLanes;
   for (std::vector<double>* array : {&z_lo_, &z_hi_, &c_, &z_}) array->resize(atoms);
-  for (std::vector<double>* array : {&mixes_, &latent_, &first_, &second_, &gradient_}) array->resize(mixes);
+  for (std::vector<double>* array : {&mixes_, &raw_alpha_, &first_, &second_, &gradient_}) array->resize(mixes);
   for (std::vector<double>* array : {&lo_, &hi_}) array->resize(graph.operands().size() * kLanes);
-  lines_.resize(4 * graph.slots().size() * kLanes);
+  lines_.resize(4 * graph.neurons().size() * kLanes);
   value_.resize(kLanes);
-  curves_.resize(graph.slots().size());
-  for (std::size_t k = 0; k < graph.slots().size(); ++k) {
-    const ScalarGraph::Slot& slot = graph.slots()[k];
-    const ScalarForm &p = graph.operands()[slot.p], &q = graph.operands()[slot.q];
-    LaneSlot& lane =
-        slots_.emplace_back(LaneSlot{graph.entries(p), graph.entries(q), p.constant, q.constant, slot.product != ScalarGraph::kNone});
+  curves_.resize(graph.neurons().size());
+  for (std::size_t k = 0; k < graph.neurons().size(); ++k) {
+    const ScalarGraph::Neuron& neuron = graph.neurons()[k];
+    const ScalarForm &p = graph.operands()[neuron.p], &q = graph.operands()[neuron.q];
+    BatchNeuron& lane = neurons_.emplace_back(
+        BatchNeuron{graph.entries(p), graph.entries(q), p.constant, q.constant, neuron.product != ScalarGraph::kNone});
     lane.low_slope = lanes(lines_, 4 * k), lane.low_icpt = lanes(lines_, 4 * k + 1);
     lane.up_slope = lanes(lines_, 4 * k + 2), lane.up_icpt = lanes(lines_, 4 * k + 3);
-    lane.p_lo = lanes(lo_, slot.p), lane.p_hi = lanes(hi_, slot.p);
-    lane.q_lo = lanes(lo_, slot.q), lane.q_hi = lanes(hi_, slot.q);
+    lane.p_lo = lanes(lo_, neuron.p), lane.p_hi = lanes(hi_, neuron.p);
+    lane.q_lo = lanes(lo_, neuron.q), lane.q_hi = lanes(hi_, neuron.q);
     if (!lane.is_product) continue;
-    lane.mix_low = lanes(mixes_, slot.product);
-    lane.mix_up = lanes(mixes_, graph.products() + slot.product);
+    lane.mix_low = lanes(mixes_, neuron.product);
+    lane.mix_up = lanes(mixes_, graph.products() + neuron.product);
   }
 }
 
-void LaneBounds::load(std::span<const LaneBox> boxes) {
-  demand(!boxes.empty() && boxes.size() <= kLanes, "LaneBounds: a box for some lane, and a lane for each box");
+void BatchBounds::load(std::span<const InputBox> boxes) {
+  demand(!boxes.empty() && boxes.size() <= kLanes, "BatchBounds: a box for some lane, and a lane for each box");
   count_ = boxes.size();
   for (std::size_t i = 0; i < graph_.inputs(); ++i) {
     for (std::size_t l = 0; l < kLanes; ++l) {
-      const LaneBox& box = boxes[l < count_ ? l : 0];
+      const InputBox& box = boxes[l < count_ ? l : 0];
       lanes(z_lo_, i)[l] = box.lo[i];
       lanes(z_hi_, i)[l] = box.hi[i];
     }
   }
   std::ranges::fill(mixes_, kMiddle);
   std::size_t known = 0;
-  for (std::size_t k = 0; k < graph_.slots().size(); ++k) {
-    while (known <= std::max(graph_.slots()[k].p, graph_.slots()[k].q)) find_range(known++);
+  for (std::size_t k = 0; k < graph_.neurons().size(); ++k) {
+    while (known <= std::max(graph_.neurons()[k].p, graph_.neurons()[k].q)) find_range(known++);
     choose_lines(k);
   }
 }
 
 // The range that the atoms' ranges give, and by back-substitution of either sign.
-void LaneBounds::find_range(std::size_t operand) {
+void BatchBounds::find_range(std::size_t operand) {
   const ScalarForm& form = graph_.operands()[operand];
   double *lo = lanes(lo_, operand), *hi = lanes(hi_, operand);
   lane_range(graph_.entries(form), form.constant, z_lo_.data(), z_hi_.data(), lo, hi);
   for (const double sign : {1.0, -1.0}) {
-    if (form.end_slot == 0) break;
+    if (form.end_neuron == 0) break;
     start(form, sign);
-    walk_back(form.end_slot);
+    walk_back(form.end_neuron);
     lane_minimum(graph_.inputs(), c_.data(), z_lo_.data(), z_hi_.data(), value_.data(), z_.data());
     for (std::size_t l = 0; l < kLanes; ++l) {
       if (sign > 0)
@@ -80,27 +80,27 @@ void LaneBounds::find_range(std::size_t operand) {
   }
 }
 
-void LaneBounds::start(const ScalarForm& form, double sign) {
+void BatchBounds::start(const ScalarForm& form, double sign) {
   std::ranges::fill(c_, 0.0);
   std::ranges::fill(value_, sign * form.constant);
   for (const ScalarEntry& entry : graph_.entries(form)) std::fill_n(lanes(c_, entry.atom), kLanes, sign * entry.value);
 }
 
-void LaneBounds::walk_back(std::size_t end_slot) {
-  for (std::size_t k = end_slot; k-- > 0;) {
+void BatchBounds::walk_back(std::size_t end_neuron) {
+  for (std::size_t k = end_neuron; k-- > 0;) {
     const double* c = lanes(c_, graph_.inputs() + k);
-    if (std::any_of(c, c + kLanes, [](double one) { return one != 0; })) lane_back(slots_[k], c, c_.data(), value_.data());
+    if (std::any_of(c, c + kLanes, [](double one) { return one != 0; })) lane_back(neurons_[k], c, c_.data(), value_.data());
   }
 }
 
-const LaneBounds::Curve& LaneBounds::curve(std::size_t slot, double lo, double hi) {
-  std::vector<Curve>& kept = curves_[slot];
+const BatchBounds::Curve& BatchBounds::curve(std::size_t neuron, double lo, double hi) {
+  std::vector<Curve>& kept = curves_[neuron];
   kept.resize(kCurvesKept);
   const std::uint64_t hash = (std::bit_cast<std::uint64_t>(lo) * 3 + std::bit_cast<std::uint64_t>(hi)) * 0x9e3779b97f4a7c15U;
   Curve& curve = kept[hash >> 56U];
   if (curve.lo == lo && curve.hi == hi) return curve;
   curve.lo = lo, curve.hi = hi;
-  const Step& step = *graph_.slots()[slot].step;
+  const Step& step = *graph_.neurons()[neuron].step;
   if (step.function != nullptr) {
     FunctionLines lines;
     lines.prepare(*step.function, 1, &lo, &hi);
@@ -121,13 +121,14 @@ const LaneBounds::Curve& LaneBounds::curve(std::size_t slot, double lo, double h
   return curve;
 }
 
-void LaneBounds::choose_lines(std::size_t slot) {
-  const ScalarGraph::Slot& one = graph_.slots()[slot];
-  double *least = lanes(z_lo_, graph_.inputs() + slot), *most = lanes(z_hi_, graph_.inputs() + slot);
+void BatchBounds::choose_lines(std::size_t neuron) {
+  const ScalarGraph::Neuron& one = graph_.neurons()[neuron];
+  double *least = lanes(z_lo_, graph_.inputs() + neuron), *most = lanes(z_hi_, graph_.inputs() + neuron);
   const double *p_lo = lanes(lo_, one.p), *p_hi = lanes(hi_, one.p), *q_lo = lanes(lo_, one.q), *q_hi = lanes(hi_, one.q);
-  double *low_slope = lanes(lines_, 4 * slot), *low_icpt = low_slope + kLanes, *up_slope = low_icpt + kLanes, *up_icpt = up_slope + kLanes;
+  double *low_slope = lanes(lines_, 4 * neuron), *low_icpt = low_slope + kLanes, *up_slope = low_icpt + kLanes,
+         *up_icpt = up_slope + kLanes;
   for (std::size_t l = 0; l < kLanes; ++l) {
-    if (slots_[slot].is_product) {
+    if (neurons_[neuron].is_product) {
       const auto [low, high] = std::minmax({p_lo[l] * q_lo[l], p_lo[l] * q_hi[l], p_hi[l] * q_lo[l], p_hi[l] * q_hi[l]});
       least[l] = low, most[l] = high;
     } else if (one.step->op == Op::relu) {
@@ -139,7 +140,7 @@ void LaneBounds::choose_lines(std::size_t slot) {
       up_icpt[l] = open ? -lo * up_slope[l] : 0;
       least[l] = std::max(lo, 0.0), most[l] = std::max(hi, 0.0);
     } else {
-      const Curve& known = curve(slot, p_lo[l], p_hi[l]);
+      const Curve& known = curve(neuron, p_lo[l], p_hi[l]);
       low_slope[l] = known.below.slope, low_icpt[l] = known.below.intercept;
       up_slope[l] = known.above.slope, up_icpt[l] = known.above.intercept;
       least[l] = known.least, most[l] = known.most;
@@ -147,21 +148,21 @@ void LaneBounds::choose_lines(std::size_t slot) {
   }
 }
 
-void LaneBounds::bound(std::uint32_t one, std::span<const LaneParameters* const> starts, int iterations, std::size_t first,
-                       std::span<LaneBound> results) {
-  demand(first + results.size() <= count_ && starts.size() == results.size(), "LaneBounds: results of boxes that are loaded");
+void BatchBounds::bound(std::uint32_t one, std::span<const BoxParameters* const> starts, int iterations, std::size_t first,
+                        std::span<BoxBound> results) {
+  demand(first + results.size() <= count_ && starts.size() == results.size(), "BatchBounds: results of boxes that are loaded");
   const std::vector<ScalarForm>& rows = graph_.rows(one);
   const std::size_t mixes = 2 * graph_.products();
   for (std::vector<double>* array : {&weights_, &weight_first_, &weight_second_, &weight_gradient_})
     array->assign(rows.size() * kLanes, 0.0);
   for (std::vector<double>* array : {&first_, &second_}) std::ranges::fill(*array, 0.0);
   for (std::size_t l = 0; l < kLanes; ++l) {
-    const LaneParameters* known = starts[first <= l && l < first + results.size() ? l - first : 0];
-    for (std::size_t i = 0; i < mixes; ++i) lanes(latent_, i)[l] = known != nullptr ? known->mixes[i] : kMiddle;
+    const BoxParameters* known = starts[first <= l && l < first + results.size() ? l - first : 0];
+    for (std::size_t i = 0; i < mixes; ++i) lanes(raw_alpha_, i)[l] = known != nullptr ? known->mixes[i] : kMiddle;
     for (std::size_t r = 0; r < rows.size(); ++r)
       lanes(weights_, r)[l] = known != nullptr ? known->weights[r] : 1 / static_cast<double>(rows.size());
   }
-  for (LaneBound& result : results) {
+  for (BoxBound& result : results) {
     result.bound = -INFINITY;
     result.parameters.mixes.assign(mixes, static_cast<float>(kMiddle));
     result.parameters.weights.assign(rows.size(), static_cast<float>(1 / static_cast<double>(rows.size())));
@@ -169,40 +170,40 @@ void LaneBounds::bound(std::uint32_t one, std::span<const LaneParameters* const>
   }
   double rate = kRate;
   for (int iteration = 0;; ++iteration, rate *= kDecay) {
-    lane_round(mixes, latent_.data(), mixes_.data());
+    lane_round(mixes, raw_alpha_.data(), mixes_.data());
     start_case(rows);
     keep_better(first, results, rows.size());
-    if (iteration >= iterations || std::ranges::all_of(results, [](const LaneBound& b) { return b.bound > kClosed; })) return;
+    if (iteration >= iterations || std::ranges::all_of(results, [](const BoxBound& b) { return b.bound > kClosed; })) return;
     ascend(rows, rate);
   }
 }
 
-void LaneBounds::start_case(const std::vector<ScalarForm>& rows) {
+void BatchBounds::start_case(const std::vector<ScalarForm>& rows) {
   std::ranges::fill(c_, 0.0);
   std::ranges::fill(value_, 0.0);
-  std::size_t end_slot = 0;
+  std::size_t end_neuron = 0;
   for (std::size_t r = 0; r < rows.size(); ++r) {
     const double* weight = lanes(weights_, r);
-    end_slot = std::max<std::size_t>(end_slot, rows[r].end_slot);
+    end_neuron = std::max<std::size_t>(end_neuron, rows[r].end_neuron);
     for (std::size_t l = 0; l < kLanes; ++l) value_[l] += weight[l] * rows[r].constant;
     for (const ScalarEntry& entry : graph_.entries(rows[r])) {
       double* c = lanes(c_, entry.atom);
       for (std::size_t l = 0; l < kLanes; ++l) c[l] += weight[l] * entry.value;
     }
   }
-  walk_back(end_slot);
+  walk_back(end_neuron);
   lane_minimum(graph_.inputs(), c_.data(), z_lo_.data(), z_hi_.data(), value_.data(), z_.data());
 }
 
 // Mixes that no coefficient asks for are kept as middle ones: a certificate leaves them out.
-void LaneBounds::keep_better(std::size_t first, std::span<LaneBound> results, std::size_t rows) {
+void BatchBounds::keep_better(std::size_t first, std::span<BoxBound> results, std::size_t rows) {
   const std::size_t products = graph_.products();
   for (std::size_t l = first; l < first + results.size(); ++l) {
-    LaneBound& result = results[l - first];
+    BoxBound& result = results[l - first];
     if (!(value_[l] > result.bound)) continue;
     result.bound = value_[l];
-    for (std::size_t k = 0; k < slots_.size(); ++k) {
-      const std::uint32_t product = graph_.slots()[k].product;
+    for (std::size_t k = 0; k < neurons_.size(); ++k) {
+      const std::uint32_t product = graph_.neurons()[k].product;
       if (product == ScalarGraph::kNone) continue;
       const double c = lanes(c_, graph_.inputs() + k)[l];
       result.parameters.mixes[product] = static_cast<float>(c > 0 ? lanes(mixes_, product)[l] : kMiddle);
@@ -213,22 +214,22 @@ void LaneBounds::keep_better(std::size_t first, std::span<LaneBound> results, st
   }
 }
 
-void LaneBounds::ascend(const std::vector<ScalarForm>& rows, double rate) {
+void BatchBounds::ascend(const std::vector<ScalarForm>& rows, double rate) {
   const std::size_t products = graph_.products();
   double unused[kLanes];
-  for (std::size_t k = 0; k < slots_.size(); ++k) {
+  for (std::size_t k = 0; k < neurons_.size(); ++k) {
     const double* c = lanes(c_, graph_.inputs() + k);
-    const std::uint32_t product = graph_.slots()[k].product;
-    double* below = slots_[k].is_product ? lanes(gradient_, product) : unused;
-    lane_forward(slots_[k], c, z_.data(), lanes(z_, graph_.inputs() + k), below);
-    if (!slots_[k].is_product) continue;
+    const std::uint32_t product = graph_.neurons()[k].product;
+    double* below = neurons_[k].is_product ? lanes(gradient_, product) : unused;
+    lane_forward(neurons_[k], c, z_.data(), lanes(z_, graph_.inputs() + k), below);
+    if (!neurons_[k].is_product) continue;
     double* above = lanes(gradient_, products + product);
     for (std::size_t l = 0; l < kLanes; ++l) {
       above[l] = c[l] > 0 ? 0 : below[l];
       below[l] = c[l] > 0 ? below[l] : 0;
     }
   }
-  lane_ascend(2 * products, rate, gradient_.data(), {latent_.data(), first_.data(), second_.data()});
+  lane_ascend(2 * products, rate, gradient_.data(), {raw_alpha_.data(), first_.data(), second_.data()});
   if (rows.size() < 2) return;
   double mean[kLanes] = {}, sum[kLanes] = {};
   for (std::size_t r = 0; r < rows.size(); ++r) {
@@ -247,7 +248,7 @@ void LaneBounds::ascend(const std::vector<ScalarForm>& rows, double rate) {
 }
 
 kernel::CaseMultipliers to_multipliers(const ScalarGraph& graph, std::uint32_t position, std::uint32_t one,
-                                       const LaneParameters& parameters) {
+                                       const BoxParameters& parameters) {
   kernel::CaseMultipliers result{position, {}};
   const std::vector<RowView>& rows = graph.network().rows(one);
   for (std::size_t r = 0; rows.size() > 1 && r < rows.size(); ++r)
@@ -255,17 +256,17 @@ kernel::CaseMultipliers to_multipliers(const ScalarGraph& graph, std::uint32_t p
   return result;
 }
 
-kernel::Hints to_hints(const ScalarGraph& graph, const LaneParameters& parameters) {
+kernel::Hints to_hints(const ScalarGraph& graph, const BoxParameters& parameters) {
   kernel::Hints hints;
   const Graph& nodes = graph.network().problem()->graph();
-  for (const ScalarGraph::Slot& slot : graph.slots()) {
-    if (slot.product == ScalarGraph::kNone) continue;
+  for (const ScalarGraph::Neuron& neuron : graph.neurons()) {
+    if (neuron.product == ScalarGraph::kNone) continue;
     for (const bool below : {true, false}) {
-      const float mix = parameters.mixes[slot.product + (below ? 0 : graph.products())];
+      const float mix = parameters.mixes[neuron.product + (below ? 0 : graph.products())];
       if (mix == static_cast<float>(kMiddle)) continue;
-      std::vector<float>& mixes = (below ? hints.lower : hints.upper)[slot.step->node];
-      mixes.resize(nodes.size(slot.step->node), static_cast<float>(kMiddle));
-      mixes[slot.element] = mix;
+      std::vector<float>& mixes = (below ? hints.lower : hints.upper)[neuron.step->node];
+      mixes.resize(nodes.size(neuron.step->node), static_cast<float>(kMiddle));
+      mixes[neuron.element] = mix;
     }
   }
   return hints;

@@ -1,4 +1,4 @@
-// LaneBounds: bounds of a case on several boxes side by side: the ranges of all operands as a sweep of the kernel finds them (its own slopes,
+// BatchBounds: bounds of a case on several boxes side by side: the ranges of all operands as a sweep of the kernel finds them (its own slopes,
 // middle mixes), then ascent on the mixes of products and on the weights of the case's rows.
 //
 // Non-rigorous doubles: they choose splits, and say where the kernel is worth asking.
@@ -16,32 +16,32 @@
 
 namespace assay::search {
 
-struct LaneParameters {
+struct BoxParameters {
   std::vector<float> mixes;    // multiples of 1/128: of the planes below each product, then of those above
   std::vector<float> weights;  // of the rows of ScalarGraph::rows, summing to about 1
 };
 
-struct LaneBound {
+struct BoxBound {
   double bound = 0;  // above 0: no point of the box satisfies the case
-  LaneParameters parameters;
+  BoxParameters parameters;
   std::vector<double> x;  // where the bound is attained
 };
 
-struct LaneBox {
+struct InputBox {
   std::vector<double> lo, hi;  // of the concatenated inputs
 };
 
 // One per thread: owns the buffers.
-class LaneBounds {
+class BatchBounds {
  public:
-  explicit LaneBounds(const ScalarGraph& graph);
-  LaneBounds(LaneBounds&&) = default;
+  explicit BatchBounds(const ScalarGraph& graph);
+  BatchBounds(BatchBounds&&) = default;
   // At most kLanes; what follows is about these.
-  void load(std::span<const LaneBox> boxes);
+  void load(std::span<const InputBox> boxes);
   // Of one case (an index into the statement) on as many boxes as there are results, from number `first` on: from `starts` (null: middle
   // mixes, equal weights), never worse than they give. Ends early once all are closed.
-  void bound(std::uint32_t one, std::span<const LaneParameters* const> starts, int iterations, std::size_t first,
-             std::span<LaneBound> results);
+  void bound(std::uint32_t one, std::span<const BoxParameters* const> starts, int iterations, std::size_t first,
+             std::span<BoxBound> results);
 
  private:
   struct Curve {
@@ -49,33 +49,33 @@ class LaneBounds {
     Line below, above;
     double least = 0, most = 0;  // values
   };
-  [[nodiscard]] const Curve& curve(std::size_t slot, double lo, double hi);
+  [[nodiscard]] const Curve& curve(std::size_t neuron, double lo, double hi);
   void find_range(std::size_t operand);
-  void choose_lines(std::size_t slot);
+  void choose_lines(std::size_t neuron);
   void start(const ScalarForm& form, double sign);
-  void walk_back(std::size_t end_slot);
+  void walk_back(std::size_t end_neuron);
   void start_case(const std::vector<ScalarForm>& rows);
-  void keep_better(std::size_t first, std::span<LaneBound> results, std::size_t rows);
+  void keep_better(std::size_t first, std::span<BoxBound> results, std::size_t rows);
   void ascend(const std::vector<ScalarForm>& rows, double rate);
   [[nodiscard]] double* lanes(std::vector<double>& array, std::size_t index) { return array.data() + index * kLanes; }
 
   const ScalarGraph& graph_;
   std::size_t count_ = 0;                                                         // boxes
-  std::vector<LaneSlot> slots_;                                                   // of pointers into what follows
+  std::vector<BatchNeuron> neurons_;                                              // of pointers into what follows
   std::vector<double> z_lo_, z_hi_;                                               // [atom, lane]
   std::vector<double> lo_, hi_;                                                   // [operand, lane]
-  std::vector<double> lines_;                                                     // [4 slot, lane]: slope and intercept below, above
+  std::vector<double> lines_;                                                     // [4 neuron, lane]: slope and intercept below, above
   std::vector<double> mixes_;                                                     // [2 product, lane]: in use, below and above
   std::vector<double> c_, z_;                                                     // [atom, lane]: coefficients; values on the lines
   std::vector<double> value_;                                                     // [lane]: of the form's constant, then of its minimum
-  std::vector<double> latent_, first_, second_, gradient_;                        // [2 product, lane]
+  std::vector<double> raw_alpha_, first_, second_, gradient_;                     // [2 product, lane]
   std::vector<double> weights_, weight_first_, weight_second_, weight_gradient_;  // [row, lane]
-  std::vector<std::vector<Curve>> curves_;  // by slot: those seen last, by a hash of the operand's box
+  std::vector<std::vector<Curve>> curves_;  // by neuron: those seen last, by a hash of the operand's box
 };
 
 // What the kernel is given for a bound: multipliers of the case's rows, and the mixes.
 [[nodiscard]] kernel::CaseMultipliers to_multipliers(const ScalarGraph& graph, std::uint32_t position, std::uint32_t one,
-                                                     const LaneParameters& parameters);
-[[nodiscard]] kernel::Hints to_hints(const ScalarGraph& graph, const LaneParameters& parameters);
+                                                     const BoxParameters& parameters);
+[[nodiscard]] kernel::Hints to_hints(const ScalarGraph& graph, const BoxParameters& parameters);
 
 }  // namespace assay::search

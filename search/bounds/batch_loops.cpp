@@ -1,4 +1,4 @@
-// The inner loops of LaneBounds, one body for all instruction sets.
+// The inner loops of BatchBounds, one body for all instruction sets.
 
 #include "search/bounds/batch_loops.h"
 
@@ -19,9 +19,9 @@ namespace {
 struct Mixed {
   double p, q, constant;
 };
-ASSAY_SEARCH_INLINE Mixed mixed(const LaneSlot& slot, std::size_t l, double c, double mix) {
-  const double rest = 1 - mix, q_of_mix = c > 0 ? slot.q_lo[l] : slot.q_hi[l], q_of_rest = c > 0 ? slot.q_hi[l] : slot.q_lo[l];
-  const double p_lo = mix * slot.p_lo[l], p_hi = rest * slot.p_hi[l];
+ASSAY_SEARCH_INLINE Mixed mixed(const BatchNeuron& neuron, std::size_t l, double c, double mix) {
+  const double rest = 1 - mix, q_of_mix = c > 0 ? neuron.q_lo[l] : neuron.q_hi[l], q_of_rest = c > 0 ? neuron.q_hi[l] : neuron.q_lo[l];
+  const double p_lo = mix * neuron.p_lo[l], p_hi = rest * neuron.p_hi[l];
   return {mix * q_of_mix + rest * q_of_rest, p_lo + p_hi, -(p_lo * q_of_mix + p_hi * q_of_rest)};
 }
 
@@ -41,46 +41,46 @@ ASSAY_SEARCH_INLINE void gather(std::span<const ScalarEntry> entries, const doub
 
 }  // namespace
 
-ASSAY_SEARCH_CLONES void lane_back(const LaneSlot& slot, const double* __restrict c, double* __restrict atoms,
+ASSAY_SEARCH_CLONES void lane_back(const BatchNeuron& neuron, const double* __restrict c, double* __restrict atoms,
                                    double* __restrict constant) {
   double p[kLanes], q[kLanes];
-  if (slot.is_product) {
+  if (neuron.is_product) {
     for (std::size_t l = 0; l < kLanes; ++l) {
-      const Mixed plane = mixed(slot, l, c[l], c[l] > 0 ? slot.mix_low[l] : slot.mix_up[l]);
+      const Mixed plane = mixed(neuron, l, c[l], c[l] > 0 ? neuron.mix_low[l] : neuron.mix_up[l]);
       p[l] = c[l] * plane.p;
       q[l] = c[l] * plane.q;
-      constant[l] += c[l] * plane.constant + p[l] * slot.p_constant + q[l] * slot.q_constant;
+      constant[l] += c[l] * plane.constant + p[l] * neuron.p_constant + q[l] * neuron.q_constant;
     }
-    scatter(slot.q, q, atoms);
+    scatter(neuron.q, q, atoms);
   } else {
     for (std::size_t l = 0; l < kLanes; ++l) {
-      p[l] = c[l] * (c[l] > 0 ? slot.low_slope[l] : slot.up_slope[l]);
-      constant[l] += c[l] * (c[l] > 0 ? slot.low_icpt[l] : slot.up_icpt[l]) + p[l] * slot.p_constant;
+      p[l] = c[l] * (c[l] > 0 ? neuron.low_slope[l] : neuron.up_slope[l]);
+      constant[l] += c[l] * (c[l] > 0 ? neuron.low_icpt[l] : neuron.up_icpt[l]) + p[l] * neuron.p_constant;
     }
   }
-  scatter(slot.p, p, atoms);
+  scatter(neuron.p, p, atoms);
 }
 
-ASSAY_SEARCH_CLONES void lane_forward(const LaneSlot& slot, const double* __restrict c, const double* __restrict atoms,
+ASSAY_SEARCH_CLONES void lane_forward(const BatchNeuron& neuron, const double* __restrict c, const double* __restrict atoms,
                                       double* __restrict z, double* __restrict mix_gradient) {
   double p[kLanes], q[kLanes];
   for (std::size_t l = 0; l < kLanes; ++l) {
-    p[l] = slot.p_constant;
-    q[l] = slot.q_constant;
+    p[l] = neuron.p_constant;
+    q[l] = neuron.q_constant;
   }
-  gather(slot.p, atoms, p);
-  if (slot.is_product) {
-    gather(slot.q, atoms, q);
+  gather(neuron.p, atoms, p);
+  if (neuron.is_product) {
+    gather(neuron.q, atoms, q);
     for (std::size_t l = 0; l < kLanes; ++l) {
-      const Mixed all = mixed(slot, l, c[l], 1), none = mixed(slot, l, c[l], 0);
+      const Mixed all = mixed(neuron, l, c[l], 1), none = mixed(neuron, l, c[l], 0);
       const double at_all = all.p * p[l] + all.q * q[l] + all.constant, at_none = none.p * p[l] + none.q * q[l] + none.constant;
-      const double mix = c[l] > 0 ? slot.mix_low[l] : slot.mix_up[l];
+      const double mix = c[l] > 0 ? neuron.mix_low[l] : neuron.mix_up[l];
       z[l] = mix * at_all + (1 - mix) * at_none;
       mix_gradient[l] = c[l] * (at_all - at_none);
     }
   } else {
     for (std::size_t l = 0; l < kLanes; ++l)
-      z[l] = c[l] > 0 ? slot.low_slope[l] * p[l] + slot.low_icpt[l] : slot.up_slope[l] * p[l] + slot.up_icpt[l];
+      z[l] = c[l] > 0 ? neuron.low_slope[l] * p[l] + neuron.low_icpt[l] : neuron.up_slope[l] * p[l] + neuron.up_icpt[l];
   }
 }
 
@@ -116,16 +116,16 @@ ASSAY_SEARCH_CLONES void lane_round(std::size_t count, const double* __restrict 
   for (std::size_t i = 0; i < count * kLanes; ++i) rounded[i] = static_cast<double>(static_cast<int>(mixes[i] * 128 + 0.5)) / 128;
 }
 
-ASSAY_SEARCH_CLONES void lane_ascend(std::size_t count, double rate, const double* __restrict gradient, const LaneMoments& moments) {
+ASSAY_SEARCH_CLONES void lane_ascend(std::size_t count, double rate, const double* __restrict gradient, const BatchMoments& moments) {
   constexpr double kFirst = 0.8, kSecond = 0.9, kTiny = 1e-12;
-  double* __restrict latent = moments.latent;
+  double* __restrict raw_alpha = moments.raw_alpha;
   double* __restrict first = moments.first;
   double* __restrict second = moments.second;
   for (std::size_t i = 0; i < count * kLanes; ++i) {
     first[i] = kFirst * first[i] + (1 - kFirst) * gradient[i];
     second[i] = kSecond * second[i] + (1 - kSecond) * gradient[i] * gradient[i];
-    const double moved = latent[i] + rate * first[i] / (std::sqrt(second[i]) + kTiny);
-    latent[i] = moved > 0 ? (moved < 1 ? moved : 1) : 0;  // 0 also where infinite boxes leave no number
+    const double moved = raw_alpha[i] + rate * first[i] / (std::sqrt(second[i]) + kTiny);
+    raw_alpha[i] = moved > 0 ? (moved < 1 ? moved : 1) : 0;  // 0 also where infinite boxes leave no number
   }
 }
 

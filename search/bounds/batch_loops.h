@@ -1,4 +1,4 @@
-// The inner loops of LaneBounds: one linear form per lane, walked back through lines and planes, and points walked forward through them.
+// The inner loops of BatchBounds: one linear form per lane, walked back through lines and planes, and points walked forward through them.
 // Compiled for several instruction sets. All arrays are [index, lane].
 #pragma once
 
@@ -11,8 +11,8 @@ namespace assay::search {
 
 constexpr std::size_t kLanes = 8;
 
-// One slot on the way: its operand forms (q is p for a function of one variable) and what is in force there.
-struct LaneSlot {
+// One neuron on the way: its operand forms (q is p for a function of one variable) and what is in force there.
+struct BatchNeuron {
   std::span<const ScalarEntry> p, q;
   double p_constant, q_constant;
   bool is_product;
@@ -21,10 +21,10 @@ struct LaneSlot {
   const double *p_lo = nullptr, *p_hi = nullptr, *q_lo = nullptr, *q_hi = nullptr, *mix_low = nullptr, *mix_up = nullptr;
 };
 
-// c: the slot's coefficients; those of its operands' atoms are added to `atoms`, the rest to `constant`.
-void lane_back(const LaneSlot& slot, const double* c, double* atoms, double* constant);
-// z: the slot's values on the lines that lane_back() took for c; `mix_gradient`, of products only: of c z by the mix in use.
-void lane_forward(const LaneSlot& slot, const double* c, const double* atoms, double* z, double* mix_gradient);
+// c: the neuron's coefficients; those of its operands' atoms are added to `atoms`, the rest to `constant`.
+void lane_back(const BatchNeuron& neuron, const double* c, double* atoms, double* constant);
+// z: the neuron's values on the lines that lane_back() took for c; `mix_gradient`, of products only: of c z by the mix in use.
+void lane_forward(const BatchNeuron& neuron, const double* c, const double* atoms, double* z, double* mix_gradient);
 
 // The least value of the form over the box, and where: at an end of each input, a lower one for a coefficient of 0.
 void lane_minimum(std::size_t inputs, const double* form, const double* lo, const double* hi, double* value, double* x);
@@ -33,12 +33,12 @@ void lane_evaluate(std::span<const ScalarEntry> entries, const double* z, double
 // lo and hi of a form whose atoms lie in [z_lo, z_hi].
 void lane_range(std::span<const ScalarEntry> entries, double constant, const double* z_lo, const double* z_hi, double* lo, double* hi);
 
-struct LaneMoments {
-  double *latent, *first, *second;
+struct BatchMoments {
+  double *raw_alpha, *first, *second;
 };
 // To multiples of 1/128, which a certificate holds in a byte.
 void lane_round(std::size_t count, const double* mixes, double* rounded);
 // An Adam step up, without correction of its bias, on `count` mixes, which stay in [0, 1].
-void lane_ascend(std::size_t count, double rate, const double* gradient, const LaneMoments& moments);
+void lane_ascend(std::size_t count, double rate, const double* gradient, const BatchMoments& moments);
 
 }  // namespace assay::search

@@ -11,10 +11,10 @@
 
 namespace assay::search {
 
-Outcome<std::optional<RootCases>> close_at_root(const Network& network, RootBounds& root, std::vector<std::uint32_t>& open,
-                                                std::optional<kernel::Refutation>& refutation) {
+Outcome<std::optional<CrownCases>> close_at_root(const Network& network, IntermediateBounds& root, std::vector<std::uint32_t>& open,
+                                                 std::optional<kernel::Refutation>& refutation) {
   const kernel::Scope& scope = root.scope();
-  std::optional<RootCases> result;
+  std::optional<CrownCases> result;
   if (auto nothing = scope.empty()) {
     root.steps().empty();
     refutation = std::move(nothing).value();
@@ -43,7 +43,7 @@ Outcome<std::optional<RootCases>> close_at_root(const Network& network, RootBoun
       left.push_back(position);
     }
   }
-  result = RootCases{frontier.unfinished(), worst};
+  result = CrownCases{frontier.unfinished(), worst};
   if (refuted.empty()) return result;
   if (!concluded || refuted.size() != cases.single_rows().size()) concluded = scope.conclude(refuted, {});
   kernel::Hints hints = with_named_choices(*network.problem(), scope, {});

@@ -1,4 +1,4 @@
-// refine_by_slopes(): layer by layer, each from the slopes of the one before.
+// refine_by_alphas(): layer by layer, each from the slopes of the one before.
 #include "search/bounds/intermediate_alphas.h"
 
 #include <algorithm>
@@ -10,17 +10,17 @@ namespace assay::search {
 namespace {
 
 // One pass through the layers. False: the limit was reached.
-Outcome<bool> refine_once(RootBounds& root, const DualGraph& graph, DualAscent& ascent, std::map<NodeId, DualParameters>& slopes,
-                          const SharedOptions& options) {
+Outcome<bool> refine_once(IntermediateBounds& root, const NeuronGraph& graph, AlphaBetaCrown& ascent, std::map<NodeId, AlphaBeta>& slopes,
+                          const SharedAlphaOptions& options) {
   std::optional<NodeId> last;
-  for (const DualGraph::Activation& activation : graph.activations()) {
+  for (const NeuronGraph::Activation& activation : graph.activations()) {
     const NodeId node = activation.operand;
     const std::vector<std::uint32_t> elements = root.scope().selected(node, {});
-    if (activation.first_slot == 0 || last == node || elements.empty()) continue;
-    const DualBoxes boxes = DualBoxes::of(graph, root.scope());
+    if (activation.first_neuron == 0 || last == node || elements.empty()) continue;
+    const NeuronBoxes boxes = NeuronBoxes::of(graph, root.scope());
     const auto own = slopes.find(node);
-    const DualParameters* start = own != slopes.end() ? &own->second : last ? &slopes[*last] : nullptr;
-    auto found = ascent.share(node, elements, boxes, start, options);
+    const AlphaBeta* start = own != slopes.end() ? &own->second : last ? &slopes[*last] : nullptr;
+    auto found = ascent.share_alphas(node, elements, boxes, start, options);
     if (!found) return false;
     const kernel::Hints hints = to_hints(graph, *found, node);
     slopes[node] = *std::move(found);
@@ -30,8 +30,8 @@ Outcome<bool> refine_once(RootBounds& root, const DualGraph& graph, DualAscent& 
   return true;
 }
 
-// The mean of a slot's width against what it was.
-double mean_ratio(const DualBoxes& now, const DualBoxes& before) {
+// The mean of a neuron's width against what it was.
+double mean_ratio(const NeuronBoxes& now, const NeuronBoxes& before) {
   double sum = 0;
   for (std::size_t j = 0; j < now.lo.size(); ++j) {
     const double old_width = before.hi[j] - before.lo[j];
@@ -40,36 +40,37 @@ double mean_ratio(const DualBoxes& now, const DualBoxes& before) {
   return now.lo.empty() ? 1 : sum / static_cast<double>(now.lo.size());
 }
 
-bool look_closed(DualAscent& ascent, const DualGraph& graph, const DualBoxes& boxes, std::span<const std::uint32_t> cases) {
-  std::vector<DualTask> tasks;
+bool look_closed(AlphaBetaCrown& ascent, const NeuronGraph& graph, const NeuronBoxes& boxes, std::span<const std::uint32_t> cases) {
+  std::vector<BoundTask> tasks;
   for (const std::uint32_t one : cases) {
-    DualTask& task = tasks.emplace_back();
+    BoundTask& task = tasks.emplace_back();
     task.rows = &graph.network().rows(one);
     task.boxes = &boxes;
   }
-  DualOptions options;
+  AlphaBetaOptions options;
   options.iterations = 40;
-  std::vector<DualResult> results(tasks.size());
+  std::vector<BoundResult> results(tasks.size());
   ascent.run(tasks, options, results);
-  return std::ranges::all_of(results, [](const DualResult& one) { return one.bound > 0; });
+  return std::ranges::all_of(results, [](const BoundResult& one) { return one.bound > 0; });
 }
 
 }  // namespace
 
-Outcome<Done> refine_by_slopes(RootBounds& root, const DualGraph& graph, std::span<const std::uint32_t> cases, const Limit& limit) {
+Outcome<Done> refine_by_alphas(IntermediateBounds& root, const NeuronGraph& graph, std::span<const std::uint32_t> cases,
+                               const Limit& limit) {
   constexpr int kMostRounds = 4;
   constexpr double kWorthMore = 0.97;  // a round that leaves more of the widths is the last
   constexpr double kLaterRate = 0.1;   // near the slopes of the round before
   root.stop_at(limit);
-  DualAscent ascent(graph, limit);
-  std::map<NodeId, DualParameters> slopes;
-  SharedOptions options;
-  DualBoxes before = DualBoxes::of(graph, root.scope());
+  AlphaBetaCrown ascent(graph, limit);
+  std::map<NodeId, AlphaBeta> slopes;
+  SharedAlphaOptions options;
+  NeuronBoxes before = NeuronBoxes::of(graph, root.scope());
   for (int round = 0; round < kMostRounds; ++round) {
     auto in_time = refine_once(root, graph, ascent, slopes, options);
     if (!in_time && !limit.reached()) return in_time.rejection();
     if (!in_time || !in_time.value()) break;
-    DualBoxes now = DualBoxes::of(graph, root.scope());
+    NeuronBoxes now = NeuronBoxes::of(graph, root.scope());
     if (mean_ratio(now, before) > kWorthMore || look_closed(ascent, graph, now, cases)) break;
     before = std::move(now);
     options.rate = kLaterRate;

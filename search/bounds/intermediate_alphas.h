@@ -1,5 +1,5 @@
 // The root's bounds again, with slopes that are made for them: of every pre-activation behind the first ones, one set of slopes for all its open
-// elements (DualAscent::share). Where the policy's lines are far from a curve on wide ranges, every layer's gain carries over to the next.
+// elements (AlphaBetaCrown::share_alphas). Where the policy's lines are far from a curve on wide ranges, every layer's gain carries over to the next.
 #pragma once
 
 #include "search/bounds/alpha_beta/alpha_beta_crown.h"
@@ -8,6 +8,7 @@
 namespace assay::search {
 
 // `root` is complete. Ends when these cases look closed, when little is gained, or, with what was gained, once the limit is reached.
-Outcome<Done> refine_by_slopes(RootBounds& root, const DualGraph& graph, std::span<const std::uint32_t> cases, const Limit& limit);
+Outcome<Done> refine_by_alphas(IntermediateBounds& root, const NeuronGraph& graph, std::span<const std::uint32_t> cases,
+                               const Limit& limit);
 
 }  // namespace assay::search

@@ -1,4 +1,4 @@
-// RootBounds: chunks of rows, the threads that share them, and when to pause.
+// IntermediateBounds: batches of rows, the threads that share them, and when to pause.
 
 #include "search/bounds/intermediate_bounds.h"
 
@@ -18,11 +18,11 @@
 namespace assay::search {
 namespace {
 
-constexpr std::size_t kChunk = 512;     // most elements of one refine step
+constexpr std::size_t kBatch = 512;     // most elements of one refine step
 constexpr double kWorthThreads = 0.02;  // seconds of a node's refinement from which threads share it
-constexpr double kFirstRate = 2e9;      // multiply-adds per second of one thread, until the first chunk is measured
+constexpr double kFirstRate = 2e9;      // multiply-adds per second of one thread, until the first batch is measured
 constexpr double kUsable = 0.9;         // of the time left: the rest is for what follows the root
-constexpr double kMeasured = 0.01;      // seconds of chunks from which the rate is known
+constexpr double kMeasured = 0.01;      // seconds of batches from which the rate is known
 constexpr double kWorthMask = 0.1;      // of a node's open elements
 constexpr std::size_t kGroup = 8;       // elements that share slopes
 constexpr int kIterations = 12;         // of the ascent of these slopes
@@ -42,7 +42,7 @@ bool is_wanted(double node_work, double all_work, double rate, double until_shar
   return fits(all_work, rate, kUsable * until_deadline) || fits(node_work, rate, until_share_end);
 }
 
-RootBounds::RootBounds(const kernel::Problem& problem, kernel::Scope scope, int threads)
+IntermediateBounds::IntermediateBounds(const kernel::Problem& problem, kernel::Scope scope, int threads)
     : problem_(problem), threads_(static_cast<std::size_t>(std::max(1, threads))), scope_(std::move(scope)) {
   const auto& refined = problem.pre_activations();
   double work = 0;
@@ -62,7 +62,7 @@ RootBounds::RootBounds(const kernel::Problem& problem, kernel::Scope scope, int 
 }
 
 // Of the later pre-activations as large a share is taken to be open as of those so far.
-double RootBounds::work_left() const {
+double IntermediateBounds::work_left() const {
   const double share = sizes_ > 0 ? static_cast<double>(selected_) / static_cast<double>(sizes_) : 1;
   double work = work_of(elements_.size(), at_);
   for (std::size_t k = at_ + 1; k < nodes_.size(); ++k) {
@@ -71,16 +71,16 @@ double RootBounds::work_left() const {
   return work;
 }
 
-bool RootBounds::is_measured() const { return seconds_ >= kMeasured; }
+bool IntermediateBounds::is_measured() const { return seconds_ >= kMeasured; }
 
-double RootBounds::rate() const { return is_measured() ? work_done_ / seconds_ : kFirstRate * static_cast<double>(threads_); }
+double IntermediateBounds::rate() const { return is_measured() ? work_done_ / seconds_ : kFirstRate * static_cast<double>(threads_); }
 
-bool RootBounds::is_meant(const ActiveNode& node, const RootPlan& plan) const {
-  if (!node.refined || plan.refine == RootPlan::Refine::all) return node.refined;
-  return (plan.refine == RootPlan::Refine::kinks && problem_.kink_at_zero(node.id)) || std::ranges::count(plan.also, node.id) > 0;
+bool IntermediateBounds::is_meant(const ActiveNode& node, const IntermediatePlan& plan) const {
+  if (!node.refined || plan.refine == IntermediatePlan::Refine::all) return node.refined;
+  return (plan.refine == IntermediatePlan::Refine::kinks && problem_.kink_at_zero(node.id)) || std::ranges::count(plan.also, node.id) > 0;
 }
 
-double RootBounds::share(const RootPlan& plan) const {
+double IntermediateBounds::share(const IntermediatePlan& plan) const {
   double all = 0, meant = 0;
   for (std::size_t k = 0; k < nodes_.size(); ++k) {
     if (!nodes_[k].refined) continue;
@@ -91,7 +91,7 @@ double RootBounds::share(const RootPlan& plan) const {
   return meant > 0 ? meant / all : 1;
 }
 
-double RootBounds::seconds_for_all() const {
+double IntermediateBounds::seconds_for_all() const {
   double work = 0;
   for (std::size_t k = 0; k < nodes_.size(); ++k) {
     if (nodes_[k].refined) work += work_of(scope_.selected(nodes_[k].id, {}).size(), k);
@@ -99,7 +99,7 @@ double RootBounds::seconds_for_all() const {
   return work / rate();
 }
 
-Outcome<Done> RootBounds::advance(const RootPlan& plan) {
+Outcome<Done> IntermediateBounds::advance(const IntermediatePlan& plan) {
   limit_ = plan.pause;
   paused_ = false;
   if (has_all_boxes()) at_ = std::exchange(first_skipped_, nodes_.size());
@@ -126,14 +126,14 @@ Outcome<Done> RootBounds::advance(const RootPlan& plan) {
   return Done{};
 }
 
-Outcome<Done> RootBounds::refine_again(NodeId node, const kernel::Hints& hints) {
+Outcome<Done> IntermediateBounds::refine_again(NodeId node, const kernel::Hints& hints) {
   auto done = scope_.tighten(node, {}, hints, nullptr, true);
   if (done.ok()) steps_.tighten(node, {}, hints, nullptr, true);
   return done;
 }
 
 // The box of the node at_, and which of its elements are to be refined.
-Outcome<Done> RootBounds::open_node() {
+Outcome<Done> IntermediateBounds::open_node() {
   const ActiveNode& node = nodes_[at_];
   auto done = scope_.propagate_box(node.id);
   paused_ = was_stopped(done);
@@ -143,7 +143,7 @@ Outcome<Done> RootBounds::open_node() {
   if (node.id < last_jump_ && !problem_.floating()) snap_ends(node.id);
   is_open_ = true;
   if (!node.refined) return done;
-  before_chunks_ = steps_;
+  before_batches_ = steps_;
   list_elements(node.id);
   sizes_ += problem_.graph().size(node.id);
   selected_ += elements_.size();
@@ -151,7 +151,7 @@ Outcome<Done> RootBounds::open_node() {
 }
 
 // Ends that roundings have moved across an integer, or a half of one, where functions jump: claimed to be that, which the kernel settles in integers.
-void RootBounds::snap_ends(NodeId node) {
+void IntermediateBounds::snap_ends(NodeId node) {
   constexpr double kNear = 1e-9;     // of an end's size, or of 1
   constexpr double kLargest = 1e6;   // claims are floats
   constexpr std::size_t kMost = 64;  // elements of a node
@@ -181,23 +181,23 @@ void RootBounds::snap_ends(NodeId node) {
   }
 }
 
-Outcome<Done> RootBounds::refine_node() {
+Outcome<Done> IntermediateBounds::refine_node() {
   while (!elements_.empty() && !paused_) {
-    if (auto done = refine_chunks(next_chunks()); !done) return done;
+    if (auto done = refine_batches(next_batches()); !done) return done;
   }
-  if (paused_ || !before_chunks_) return Done{};
-  steps_ = *std::exchange(before_chunks_, std::nullopt);
+  if (paused_ || !before_batches_) return Done{};
+  steps_ = *std::exchange(before_batches_, std::nullopt);
   steps_.tighten(nodes_[at_].id, opened_, {}, nullptr, true);
   return Done{};
 }
 
 // The open elements of a node as the kernel takes them: those of a feature map whose windows overlap one after the other. Without those that no case
 // depends on, where these are worth a mask.
-void RootBounds::list_elements(NodeId node) {
+void IntermediateBounds::list_elements(NodeId node) {
   elements_ = scope_.selected(node, {});
   opened_ = {};
-  if (reached_.empty()) reached_ = reached_by_cases(problem_, scope_.group());
-  const auto is_needless = [&](std::uint32_t element) { return !reached_[node][element]; };
+  if (needed_.empty()) needed_ = needed_neurons(problem_, scope_.group());
+  const auto is_needless = [&](std::uint32_t element) { return !needed_[node][element]; };
   const auto needless = static_cast<double>(std::ranges::count_if(elements_, is_needless));
   if (needless > 0 && needless >= kWorthMask * static_cast<double>(elements_.size())) {
     std::erase_if(elements_, is_needless);
@@ -206,37 +206,37 @@ void RootBounds::list_elements(NodeId node) {
   elements_ = problem_.ordered(node, std::move(elements_));
 }
 
-// One chunk for every thread, or one in all where threads are not worth their start.
-std::vector<RootBounds::Chunk> RootBounds::next_chunks() const {
+// One batch for every thread, or one in all where threads are not worth their start.
+std::vector<IntermediateBounds::NeuronBatch> IntermediateBounds::next_batches() const {
   const double rate = is_measured() ? this->rate() : kFirstRate;
   const std::size_t tile = problem_.together(nodes_[at_].id);
   const std::size_t parts =
       fits(work_of(elements_.size(), at_), rate, kWorthThreads) ? 1 : std::clamp<std::size_t>(elements_.size() / tile, 1, threads_);
-  const std::size_t taken = std::min(elements_.size(), parts * kChunk);
+  const std::size_t taken = std::min(elements_.size(), parts * kBatch);
   const auto end_of = [&](std::size_t part) { return part == parts ? taken : taken * part / parts / tile * tile; };
-  std::vector<Chunk> chunks(parts);
+  std::vector<NeuronBatch> batches(parts);
   for (std::size_t part = 0; part < parts; ++part) {
-    Chunk& chunk = chunks[part];
-    chunk.elements.assign(elements_.begin() + static_cast<std::ptrdiff_t>(end_of(part)),
+    NeuronBatch& batch = batches[part];
+    batch.elements.assign(elements_.begin() + static_cast<std::ptrdiff_t>(end_of(part)),
                           elements_.begin() + static_cast<std::ptrdiff_t>(end_of(part + 1)));
-    if (chunk.elements.size() == elements_.size() && elements_.size() == scope_.selected(nodes_[at_].id, {}).size()) continue;
-    chunk = chunk_of(chunk.elements);
+    if (batch.elements.size() == elements_.size() && elements_.size() == scope_.selected(nodes_[at_].id, {}).size()) continue;
+    batch = batch_of(batch.elements);
   }
-  return chunks;
+  return batches;
 }
 
-RootBounds::Chunk RootBounds::chunk_of(std::span<const std::uint32_t> elements) const {
+IntermediateBounds::NeuronBatch IntermediateBounds::batch_of(std::span<const std::uint32_t> elements) const {
   return {selection_of(nodes_[at_].id, elements), {elements.begin(), elements.end()}, {}};
 }
 
-kernel::Selection RootBounds::selection_of(NodeId node, std::span<const std::uint32_t> elements) const {
+kernel::Selection IntermediateBounds::selection_of(NodeId node, std::span<const std::uint32_t> elements) const {
   kernel::Selection selection{kernel::Selection::Kind::mask, std::vector<bool>(problem_.graph().size(node), false)};
   for (const std::uint32_t element : elements) selection.mask[element] = true;
   return selection;
 }
 
 // Each thread on a copy of the scope, every so many ranges. No row depends on the node's own box, so that the steps may stand one after the other.
-Outcome<Done> RootBounds::refine_by_cases(NodeId node, std::span<const ByCases> ranges) {
+Outcome<Done> IntermediateBounds::refine_by_cases(NodeId node, std::span<const ByCases> ranges) {
   std::vector<kernel::Scope> copies(threads_, scope_);
   std::vector<Outcome<Done>> outcomes(ranges.size(), Done{});
   const auto refine = [&](std::size_t part) {
@@ -265,7 +265,7 @@ Outcome<Done> RootBounds::refine_by_cases(NodeId node, std::span<const ByCases> 
 }
 
 // Each thread some that follow each other, on a copy of the scope, so that these come one after the other when the scope meets the copies.
-Outcome<Done> RootBounds::add_cuts(std::size_t count, const std::function<CutByCases(std::size_t)>& cut) {
+Outcome<Done> IntermediateBounds::add_cuts(std::size_t count, const std::function<CutByCases(std::size_t)>& cut) {
   std::vector<kernel::Scope> copies(threads_, scope_);
   std::vector<Outcome<Done>> outcomes(threads_, Done{});
   std::vector<certificate::Fragment> steps(threads_);
@@ -295,44 +295,44 @@ Outcome<Done> RootBounds::add_cuts(std::size_t count, const std::function<CutByC
   return Done{};
 }
 
-// The first chunk on the scope itself, the others on copies. A chunk that was stopped stays to be done.
-Outcome<Done> RootBounds::refine_chunks(std::vector<Chunk> chunks, const Prepare& prepare) {
+// The first batch on the scope itself, the others on copies. A batch that was stopped stays to be done.
+Outcome<Done> IntermediateBounds::refine_batches(std::vector<NeuronBatch> batches, const Prepare& prepare) {
   const Clock::time_point begin = Clock::now();
   const NodeId node = nodes_[at_].id;
-  std::vector<kernel::Scope> copies(chunks.size() - 1, scope_);
-  std::vector<Outcome<Done>> outcomes(chunks.size(), Done{});
+  std::vector<kernel::Scope> copies(batches.size() - 1, scope_);
+  std::vector<Outcome<Done>> outcomes(batches.size(), Done{});
   const auto refine = [&](std::size_t part) {
     kernel::Scope& scope = part == 0 ? scope_ : copies[part - 1];
     try {
-      if (prepare && !prepare(part, chunks[part])) {
+      if (prepare && !prepare(part, batches[part])) {
         outcomes[part] = stopped();
         return;
       }
-      outcomes[part] = scope.tighten(node, chunks[part].selection, chunks[part].hints, nullptr, true);
+      outcomes[part] = scope.tighten(node, batches[part].selection, batches[part].hints, nullptr, true);
     } catch (const std::bad_alloc&) {
       outcomes[part] = beyond_memory();
     }
   };
   {
     std::vector<std::jthread> helpers;
-    for (std::size_t part = 1; part < chunks.size(); ++part) helpers.emplace_back([&refine, part] { refine(part); });
+    for (std::size_t part = 1; part < batches.size(); ++part) helpers.emplace_back([&refine, part] { refine(part); });
     refine(0);
   }
   std::vector<std::uint32_t> left;
-  for (std::size_t part = 0; part < chunks.size(); ++part) {
+  for (std::size_t part = 0; part < batches.size(); ++part) {
     Outcome<Done>& done = outcomes[part];
     if (done.ok() && part > 0) done = scope_.meet(copies[part - 1]);
     if (was_stopped(done)) {
       paused_ = true;
-      left.insert(left.end(), chunks[part].elements.begin(), chunks[part].elements.end());
+      left.insert(left.end(), batches[part].elements.begin(), batches[part].elements.end());
       continue;
     }
     if (!done) return done;
-    steps_.tighten(node, chunks[part].selection, chunks[part].hints, nullptr, true);
+    steps_.tighten(node, batches[part].selection, batches[part].hints, nullptr, true);
     only_boxes_ = false;
   }
   std::size_t taken = 0;
-  for (const Chunk& chunk : chunks) taken += chunk.elements.size();
+  for (const NeuronBatch& batch : batches) taken += batch.elements.size();
   if (!paused_) {
     work_done_ += work_of(taken, at_);
     seconds_ += seconds_since(begin);
@@ -343,11 +343,11 @@ Outcome<Done> RootBounds::refine_chunks(std::vector<Chunk> chunks, const Prepare
 }
 
 // Behind the first activation; of products' factors and the like shared slopes narrow next to nothing.
-bool RootBounds::is_for_groups(const ActiveNode& node, const DualGraph& graph) const {
+bool IntermediateBounds::is_for_groups(const ActiveNode& node, const NeuronGraph& graph) const {
   return node.refined && node.id >= graph.activations().front().step->node && (graph.supported() || problem_.kink_at_zero(node.id));
 }
 
-double RootBounds::seconds_to_refine_groups(const DualGraph& graph) const {
+double IntermediateBounds::seconds_to_refine_groups(const NeuronGraph& graph) const {
   double work = 0;
   for (std::size_t k = 0; k < nodes_.size(); ++k) {
     if (!is_for_groups(nodes_[k], graph)) continue;
@@ -356,28 +356,28 @@ double RootBounds::seconds_to_refine_groups(const DualGraph& graph) const {
   return work / (kFirstRate * static_cast<double>(threads_));
 }
 
-Outcome<Done> RootBounds::refine_groups(const DualGraph& graph, const Limit& limit) {
+Outcome<Done> IntermediateBounds::refine_groups(const NeuronGraph& graph, const Limit& limit) {
   limit_ = limit;
   paused_ = false;
-  std::vector<std::unique_ptr<DualAscent>> ascents;
-  for (std::size_t part = 0; part < threads_; ++part) ascents.push_back(std::make_unique<DualAscent>(graph, limit));
-  SharedOptions options;
+  std::vector<std::unique_ptr<AlphaBetaCrown>> ascents;
+  for (std::size_t part = 0; part < threads_; ++part) ascents.push_back(std::make_unique<AlphaBetaCrown>(graph, limit));
+  SharedAlphaOptions options;
   options.iterations = kIterations;
   for (at_ = 0; at_ < nodes_.size() && !paused_; ++at_) {
     const NodeId node = nodes_[at_].id;
     if (!is_for_groups(nodes_[at_], graph)) continue;
     elements_ = scope_.selected(node, {});
-    const DualBoxes boxes = DualBoxes::of(graph, scope_);
-    const auto find_slopes = [&](std::size_t part, Chunk& chunk) {
-      const auto slopes = ascents[part]->share(node, chunk.elements, boxes, nullptr, options);
-      if (slopes) chunk.hints = to_hints(graph, *slopes, node);
+    const NeuronBoxes boxes = NeuronBoxes::of(graph, scope_);
+    const auto find_slopes = [&](std::size_t part, NeuronBatch& batch) {
+      const auto slopes = ascents[part]->share_alphas(node, batch.elements, boxes, nullptr, options);
+      if (slopes) batch.hints = to_hints(graph, *slopes, node);
       return slopes.has_value();
     };
     while (!elements_.empty() && !paused_) {
-      std::vector<Chunk> chunks;
-      for (std::size_t at = 0; at < elements_.size() && chunks.size() < threads_; at += kGroup)
-        chunks.push_back(chunk_of(std::span(elements_).subspan(at, std::min(kGroup, elements_.size() - at))));
-      if (auto done = refine_chunks(std::move(chunks), find_slopes); !done) return done;
+      std::vector<NeuronBatch> batches;
+      for (std::size_t at = 0; at < elements_.size() && batches.size() < threads_; at += kGroup)
+        batches.push_back(batch_of(std::span(elements_).subspan(at, std::min(kGroup, elements_.size() - at))));
+      if (auto done = refine_batches(std::move(batches), find_slopes); !done) return done;
     }
   }
   at_ = nodes_.size();

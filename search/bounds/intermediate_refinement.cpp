@@ -1,4 +1,4 @@
-// RootRefinement.
+// IntermediateRefinement.
 
 #include "search/bounds/intermediate_refinement.h"
 
@@ -10,24 +10,24 @@
 namespace assay::search {
 
 // With one layer of relus there is no box behind it, and linear programs bound the nodes.
-bool RootRefinement::applies(const RootBounds& root, const Limit& limit) const {
+bool IntermediateRefinement::applies(const IntermediateBounds& root, const Limit& limit) const {
   const bool again = splits_ && splits_->wanted() <= limit.planned();
-  return (!has_slopes_ || again) && root.complete() && graph_.can_split() && !graph_.every_slot_has_input_row();
+  return (!has_slopes_ || again) && root.complete() && graph_.can_split() && !graph_.every_neuron_has_input_row();
 }
 
-std::optional<double> RootRefinement::next() const {
+std::optional<double> IntermediateRefinement::next() const {
   if (!splits_) return std::nullopt;
   return Limit::planned_after(splits_->wanted());
 }
 
-Outcome<Done> RootRefinement::refine(RootBounds& root, std::span<const std::uint32_t> cases, const Limit& limit) {
+Outcome<Done> IntermediateRefinement::refine(IntermediateBounds& root, std::span<const std::uint32_t> cases, const Limit& limit) {
   constexpr double kShare = 0.5, kShareOfRelus = 0.2, kShareOfGroups = 0.1;  // of the planned time, at most
   if (!std::exchange(has_slopes_, true)) {
     const double left = limit.planned();
     const bool of_relus = graph_.relu_only() || !graph_.supported();
     const Limit share{Deadline::in((of_relus ? kShareOfRelus : kShare) * left), limit.stop};
     const bool groups = of_relus && (!graph_.supported() || root.seconds_to_refine_groups(graph_) <= kShareOfGroups * left);
-    auto done = groups ? root.refine_groups(graph_, share) : refine_by_slopes(root, graph_, cases, share);
+    auto done = groups ? root.refine_groups(graph_, share) : refine_by_alphas(root, graph_, cases, share);
     root.stop_at(limit);
     if (!done || !groups || !graph_.relu_only()) return done;
     splits_.emplace(graph_, threads_);

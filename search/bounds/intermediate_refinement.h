@@ -8,23 +8,23 @@
 
 namespace assay::search {
 
-class RootRefinement {
+class IntermediateRefinement {
  public:
-  RootRefinement(const DualGraph& graph, int threads) : graph_(graph), threads_(threads) {}
+  IntermediateRefinement(const NeuronGraph& graph, int threads) : graph_(graph), threads_(threads) {}
 
-  [[nodiscard]] bool applies(const RootBounds& root, const Limit& limit) const;
+  [[nodiscard]] bool applies(const IntermediateBounds& root, const Limit& limit) const;
   // Behind the first time: so many seconds after the search's beginning it applies again at the latest, if it does then.
   [[nodiscard]] std::optional<double> next() const;
 
   // First by slopes: for few elements each where relus are few or stand between products, else for each layer; then, of networks whose only
   // bends are relus, by trees of splits, again and again. `cases`: those of the problem that are open. The root stops at the limit then.
-  Outcome<Done> refine(RootBounds& root, std::span<const std::uint32_t> cases, const Limit& limit);
+  Outcome<Done> refine(IntermediateBounds& root, std::span<const std::uint32_t> cases, const Limit& limit);
 
  private:
-  const DualGraph& graph_;
+  const NeuronGraph& graph_;
   const int threads_;
   bool has_slopes_ = false;
-  std::optional<RangeSplits> splits_;
+  std::optional<PerNeuronBab> splits_;
 };
 
 }  // namespace assay::search

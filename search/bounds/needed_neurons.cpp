@@ -1,4 +1,4 @@
-// reached_by_cases(): a row of arbitrary coefficients on its way back. Where none arrives there is no path, but for sums that happen to be 0.
+// needed_neurons(): a row of arbitrary coefficients on its way back. Where none arrives there is no path, but for sums that happen to be 0.
 
 #include "search/bounds/needed_neurons.h"
 
@@ -8,7 +8,7 @@
 
 namespace assay::search {
 
-std::vector<std::vector<bool>> reached_by_cases(const kernel::Problem& problem, std::size_t group) {
+std::vector<std::vector<bool>> needed_neurons(const kernel::Problem& problem, std::size_t group) {
   const Graph& graph = problem.graph();
   std::vector<std::vector<double>> rows(graph.nodes.size());
   const auto row_of = [&](NodeId node) -> std::vector<double>& {

@@ -1,4 +1,4 @@
-// RangeSplits: for both ends of each range the leaf with the least bound is split, in rounds, for many ends at once.
+// PerNeuronBab: for both ends of each range the leaf with the least bound is split, in rounds, for many ends at once.
 
 #include "search/bounds/per_neuron_bab.h"
 
@@ -24,9 +24,9 @@ constexpr float kLeastScore = 1e-25F;  // of a split that helps
 
 // A node of an end's tree: a split with two children, or a leaf.
 struct TreeNode {
-  DualBoxes boxes;
+  NeuronBoxes boxes;
   std::vector<kernel::Literal> literals;
-  DualParameters parameters;
+  AlphaBeta parameters;
   double bound = 0;
   std::optional<kernel::Literal> split;   // its <= half: the best one of a leaf, or that which was taken
   std::array<std::size_t, 2> children{};  // 0: a leaf
@@ -46,25 +46,25 @@ struct End {
 };
 
 // The relu whose line loses most, where the bound does not settle the sign anyway.
-std::optional<kernel::Literal> best_split(const DualGraph& graph, const DualResult& result) {
+std::optional<kernel::Literal> best_split(const NeuronGraph& graph, const BoundResult& result) {
   if (result.bound > 0 || result.scores.empty()) return std::nullopt;
   std::optional<std::uint32_t> best;
-  for (std::uint32_t slot = 0; slot < graph.slot_count(); ++slot) {
-    if (!(result.scores[slot] > kLeastScore) || graph.activation_of(slot).step->op != Op::relu) continue;
-    if (!best || result.scores[slot] > result.scores[*best]) best = slot;
+  for (std::uint32_t neuron = 0; neuron < graph.neuron_count(); ++neuron) {
+    if (!(result.scores[neuron] > kLeastScore) || graph.activation_of(neuron).step->op != Op::relu) continue;
+    if (!best || result.scores[neuron] > result.scores[*best]) best = neuron;
   }
   if (!best) return std::nullopt;
-  const DualGraph::Activation& activation = graph.activation_of(*best);
-  return kernel::Literal{activation.operand, *best - activation.first_slot, false, 0};
+  const NeuronGraph::Activation& activation = graph.activation_of(*best);
+  return kernel::Literal{activation.operand, *best - activation.first_neuron, false, 0};
 }
 
 class Trees {
  public:
-  Trees(const DualGraph& graph, DualAscent& ascent, NodeId node, int splits, const Limit& limit)
+  Trees(const NeuronGraph& graph, AlphaBetaCrown& ascent, NodeId node, int splits, const Limit& limit)
       : graph_(graph), ascent_(ascent), node_(node), splits_(splits), limit_(limit) {}
 
   // False: the limit was reached.
-  bool grow(const DualBoxes& root, std::span<End> ends) {
+  bool grow(const NeuronBoxes& root, std::span<End> ends) {
     for (End& end : ends) end.nodes.assign(1, {root, {}, {}, 0, std::nullopt, {}});
     std::vector<std::pair<End*, std::size_t>> leaves;
     for (End& end : ends) leaves.emplace_back(&end, 0);
@@ -98,21 +98,21 @@ class Trees {
   }
 
   bool bound(std::span<const std::pair<End*, std::size_t>> leaves, int steps) {
-    std::vector<DualTask> tasks;
+    std::vector<BoundTask> tasks;
     for (const auto& [end, at] : leaves) {
       const TreeNode& leaf = end->nodes[at];
-      DualTask& task = tasks.emplace_back();
+      BoundTask& task = tasks.emplace_back();
       task.boxes = &leaf.boxes;
       task.literals = leaf.literals;
       task.start = at > 0 ? &leaf.parameters : nullptr;
       task.target = {node_, end->element, end->sign};
     }
-    DualOptions options;
+    AlphaBetaOptions options;
     options.iterations = steps;
     options.target = 0;
     options.scores = true;
     options.probes = false;
-    std::vector<DualResult> results(tasks.size());
+    std::vector<BoundResult> results(tasks.size());
     ascent_.bound_ranges(node_, tasks, options, results);
     if (limit_.reached()) return false;
     for (std::size_t k = 0; k < leaves.size(); ++k) {
@@ -124,15 +124,15 @@ class Trees {
     return true;
   }
 
-  const DualGraph& graph_;
-  DualAscent& ascent_;
+  const NeuronGraph& graph_;
+  AlphaBetaCrown& ascent_;
   const NodeId node_;
   const int splits_;
   const Limit& limit_;
 };
 
 // In preorder.
-void list(const DualGraph& graph, NodeId node, const End& end, std::size_t at, std::vector<certificate::CaseStep>& steps) {
+void list(const NeuronGraph& graph, NodeId node, const End& end, std::size_t at, std::vector<certificate::CaseStep>& steps) {
   const TreeNode& here = end.nodes[at];
   if (here.children[0] == 0) {
     steps.push_back({std::nullopt, to_hints(graph, here.parameters, node)});
@@ -143,24 +143,24 @@ void list(const DualGraph& graph, NodeId node, const End& end, std::size_t at, s
 }
 
 // What the tree would take off the range, as a share of its width.
-double gain(const End& end, const DualBoxes& boxes, std::size_t slot) {
-  const double known = end.sign > 0 ? boxes.lo[slot] : -boxes.hi[slot];
-  return (std::min(end.nodes[end.worst()].bound, 0.0) - known) / (boxes.hi[slot] - boxes.lo[slot]);
+double gain(const End& end, const NeuronBoxes& boxes, std::size_t neuron) {
+  const double known = end.sign > 0 ? boxes.lo[neuron] : -boxes.hi[neuron];
+  return (std::min(end.nodes[end.worst()].bound, 0.0) - known) / (boxes.hi[neuron] - boxes.lo[neuron]);
 }
 
 }  // namespace
 
-double RangeSplits::wanted() const { return kMoreSplits * seconds_ / kShareOfPass; }
+double PerNeuronBab::wanted() const { return kMoreSplits * seconds_ / kShareOfPass; }
 
-Outcome<Done> RangeSplits::refine(RootBounds& root, const Limit& limit) {
+Outcome<Done> PerNeuronBab::refine(IntermediateBounds& root, const Limit& limit) {
   const auto begin = Clock::now();
   const Limit share{std::min(limit.deadline, Deadline::in(kShareOfPass * limit.planned())), limit.stop};
   splits_ = splits_ == 0 ? kFirstSplits : kMoreSplits * splits_;
   root.stop_at(share);
   std::optional<NodeId> last;
   Outcome<Done> done = Done{};
-  for (const DualGraph::Activation& activation : graph_.activations()) {
-    if (activation.step->op != Op::relu || activation.first_slot == 0 || last == activation.operand) continue;
+  for (const NeuronGraph::Activation& activation : graph_.activations()) {
+    if (activation.step->op != Op::relu || activation.first_neuron == 0 || last == activation.operand) continue;
     last = activation.operand;
     done = refine_node(root, activation, share);
     if (!done || share.reached()) break;
@@ -170,16 +170,16 @@ Outcome<Done> RangeSplits::refine(RootBounds& root, const Limit& limit) {
   return done;
 }
 
-Outcome<Done> RangeSplits::refine_node(RootBounds& root, const DualGraph::Activation& activation, const Limit& limit) const {
+Outcome<Done> PerNeuronBab::refine_node(IntermediateBounds& root, const NeuronGraph::Activation& activation, const Limit& limit) const {
   const NodeId node = activation.operand;
-  const DualBoxes boxes = DualBoxes::of(graph_, root.scope());
+  const NeuronBoxes boxes = NeuronBoxes::of(graph_, root.scope());
   std::vector<End> ends;
-  for (std::uint32_t element = 0; element < activation.slots(); ++element) {
+  for (std::uint32_t element = 0; element < activation.neurons(); ++element) {
     for (const double sign : {1.0, -1.0})
-      if (boxes.is_undecided(activation.first_slot + element)) ends.push_back({element, sign});
+      if (boxes.is_undecided(activation.first_neuron + element)) ends.push_back({element, sign});
   }
   const auto threads = static_cast<std::size_t>(threads_);
-  const double fit = kNumbers / (static_cast<double>(graph_.slot_count()) * (splits_ + 1));
+  const double fit = kNumbers / (static_cast<double>(graph_.neuron_count()) * (splits_ + 1));
   const std::size_t at_once = threads * static_cast<std::size_t>(std::clamp(fit, 1.0, static_cast<double>(kEnds)));
   for (std::size_t first = 0; first < ends.size(); first += at_once) {
     const std::span<End> some = std::span(ends).subspan(first, std::min(at_once, ends.size() - first));
@@ -187,7 +187,7 @@ Outcome<Done> RangeSplits::refine_node(RootBounds& root, const DualGraph::Activa
       const std::size_t from = some.size() * part / threads, to = some.size() * (part + 1) / threads;
       const std::span<End> own = some.subspan(from, to - from);
       try {
-        DualAscent ascent(graph_, limit);
+        AlphaBetaCrown ascent(graph_, limit);
         Trees(graph_, ascent, node, splits_, limit).grow(boxes, own);
       } catch (const std::bad_alloc&) {  // these ends stay as they are
         for (End& end : own) end.nodes.clear();
@@ -199,10 +199,10 @@ Outcome<Done> RangeSplits::refine_node(RootBounds& root, const DualGraph::Activa
       grow(0);
     }
     if (limit.reached()) return Done{};
-    std::vector<RootBounds::ByCases> found;
+    std::vector<IntermediateBounds::ByCases> found;
     for (End& end : some) {
-      if (end.nodes.size() > 1 && gain(end, boxes, activation.first_slot + end.element) > kWorthwhile)
-        list(graph_, node, end, 0, found.emplace_back(RootBounds::ByCases{end.element, {}}).tree);
+      if (end.nodes.size() > 1 && gain(end, boxes, activation.first_neuron + end.element) > kWorthwhile)
+        list(graph_, node, end, 0, found.emplace_back(IntermediateBounds::ByCases{end.element, {}}).tree);
       end.nodes.clear();
     }
     if (auto done = root.refine_by_cases(node, found); !done || limit.reached()) return done;

@@ -9,16 +9,16 @@
 namespace assay::search {
 
 // Passes over what relus read behind the first ones, layer by layer; each time with larger trees.
-class RangeSplits {
+class PerNeuronBab {
  public:
-  RangeSplits(const DualGraph& graph, int threads) : graph_(graph), threads_(threads) {}
+  PerNeuronBab(const NeuronGraph& graph, int threads) : graph_(graph), threads_(threads) {}
   [[nodiscard]] double wanted() const;  // planned seconds of which another pass has its share, as far as the last one tells
   // `root` is complete. Ends, with what was gained, when its share of the time is over or the limit is reached; the root then stops at the limit.
-  Outcome<Done> refine(RootBounds& root, const Limit& limit);
+  Outcome<Done> refine(IntermediateBounds& root, const Limit& limit);
 
  private:
-  Outcome<Done> refine_node(RootBounds& root, const DualGraph::Activation& activation, const Limit& limit) const;
-  const DualGraph& graph_;
+  Outcome<Done> refine_node(IntermediateBounds& root, const NeuronGraph::Activation& activation, const Limit& limit) const;
+  const NeuronGraph& graph_;
   const int threads_;
   int splits_ = 0;      // of a tree in the last pass
   double seconds_ = 0;  // that it took

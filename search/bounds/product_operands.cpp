@@ -30,31 +30,31 @@ double narrowing(const kernel::Problem& problem, kernel::Scope scope, NodeId nod
 
 }  // namespace
 
-std::vector<NodeId> product_operands(const DualGraph& graph, const kernel::Scope& scope, std::span<const std::uint32_t> cases,
+std::vector<NodeId> product_operands(const NeuronGraph& graph, const kernel::Scope& scope, std::span<const std::uint32_t> cases,
                                      const Limit& limit) {
   if (!graph.has_planes()) return {};
   const kernel::Problem& problem = *graph.network().problem();
-  const DualBoxes boxes = DualBoxes::of(graph, scope);
-  std::vector<DualTask> tasks(cases.size());
+  const NeuronBoxes boxes = NeuronBoxes::of(graph, scope);
+  std::vector<BoundTask> tasks(cases.size());
   for (std::size_t k = 0; k < cases.size(); ++k) {
     tasks[k].rows = &graph.network().rows(cases[k]);
     tasks[k].boxes = &boxes;
   }
-  std::vector<DualResult> results(tasks.size());
-  DualAscent(graph, limit).run(tasks, {.iterations = 1, .scores = true, .probes = false}, results);
-  const auto sum_of = [](const DualResult& result, std::size_t first, std::size_t count) {
+  std::vector<BoundResult> results(tasks.size());
+  AlphaBetaCrown(graph, limit).run(tasks, {.iterations = 1, .scores = true, .probes = false}, results);
+  const auto sum_of = [](const BoundResult& result, std::size_t first, std::size_t count) {
     double sum = 0;
-    for (std::size_t slot = first; slot < first + count; ++slot) sum += static_cast<double>(result.scores[slot]);
+    for (std::size_t neuron = first; neuron < first + count; ++neuron) sum += static_cast<double>(result.scores[neuron]);
     return sum;
   };
   std::vector<double> all;  // by case
-  for (const DualResult& result : results) all.push_back(result.scores.empty() ? 0 : sum_of(result, 0, graph.slot_count()));
+  for (const BoundResult& result : results) all.push_back(result.scores.empty() ? 0 : sum_of(result, 0, graph.neuron_count()));
   std::set<NodeId> chosen;
-  for (const DualGraph::Activation& product : graph.activations()) {
+  for (const NeuronGraph::Activation& product : graph.activations()) {
     if (!product.is_product()) continue;
     double lost = 0;  // the greatest share of a case's losses
     for (std::size_t k = 0; k < results.size(); ++k) {
-      if (all[k] > 0) lost = std::max(lost, sum_of(results[k], product.first_slot, product.slots()) / all[k]);
+      if (all[k] > 0) lost = std::max(lost, sum_of(results[k], product.first_neuron, product.neurons()) / all[k]);
     }
     if (!(lost >= kLeastGain)) continue;
     NodeId best = 0;

@@ -39,7 +39,7 @@ struct Variable {
 };
 
 struct Relu {
-  std::uint32_t slot;
+  std::uint32_t neuron;
   double a, offset;         // its coefficient in the case's form; z = <row, x> + offset
   std::vector<double> row;  // by the group's inputs
   double chord, intercept;  // of the line above
@@ -134,17 +134,17 @@ void Group::split(std::size_t at, std::size_t relu) {
 
 struct GroupCuts {
   double bound = 0;          // of the case, with these slopes and a multiplier of 1 for every cut
-  std::vector<float> lower;  // slopes by slot
+  std::vector<float> lower;  // slopes by neuron
   std::size_t count = 0;     // of cuts
-  std::function<RootBounds::CutByCases(std::size_t)> cut{};
+  std::function<IntermediateBounds::CutByCases(std::size_t)> cut{};
 };
 
 // For one case without literals: `result` is an ascent's with coefficients.
 class Ascent {
  public:
-  Ascent(const DualGraph& graph, const DualBoxes& boxes, const DualResult& result, const Limit& limit)
+  Ascent(const NeuronGraph& graph, const NeuronBoxes& boxes, const BoundResult& result, const Limit& limit)
       : graph_(graph), boxes_(boxes), limit_(limit), rest_(result.form), constant_(result.constant), lower_(result.parameters.lower) {
-    for (const DualGraph::Activation& activation : graph.activations()) {
+    for (const NeuronGraph::Activation& activation : graph.activations()) {
       if (activation.step->op == Op::relu && reads_input(activation)) collect(activation, result.coefficients);
     }
     std::erase_if(groups_, [](const Group& group) { return group.relus.size() < 2; });
@@ -167,22 +167,22 @@ class Ascent {
   }
 
  private:
-  [[nodiscard]] bool reads_input(const DualGraph::Activation& activation) const {
+  [[nodiscard]] bool reads_input(const NeuronGraph::Activation& activation) const {
     const Step& operand = graph_.network().step_of(activation.operand);
     const Graph& nodes = graph_.network().problem()->graph();
     return operand.kind == Step::Kind::affine && operand.parts.size() == 1 && nodes.node(operand.parts[0].operand).op == Op::input;
   }
 
   // The relus that are open, by the inputs that they read.
-  void collect(const DualGraph::Activation& activation, const std::vector<double>& coefficients) {
+  void collect(const NeuronGraph::Activation& activation, const std::vector<double>& coefficients) {
     const Step& operand = graph_.network().step_of(activation.operand);
     const std::size_t first_input = graph_.network().input_offset(operand.parts[0].operand);
     std::map<std::vector<std::uint32_t>, std::size_t> group_of;
-    for (std::uint32_t element = 0; element < activation.slots() && !limit_.reached(); ++element) {
-      const std::uint32_t slot = activation.first_slot + element;
-      const double a = coefficients[slot], l = boxes_.lo[slot], u = boxes_.hi[slot], chord = u / (u - l);
-      if (a == 0 || !boxes_.is_undecided(slot)) continue;
-      Relu relu{slot, a, operand.bias[element], {}, chord, -chord * l};
+    for (std::uint32_t element = 0; element < activation.neurons() && !limit_.reached(); ++element) {
+      const std::uint32_t neuron = activation.first_neuron + element;
+      const double a = coefficients[neuron], l = boxes_.lo[neuron], u = boxes_.hi[neuron], chord = u / (u - l);
+      if (a == 0 || !boxes_.is_undecided(neuron)) continue;
+      Relu relu{neuron, a, operand.bias[element], {}, chord, -chord * l};
       std::vector<std::uint32_t> inputs;
       for (const auto& [column, value] : operand.parts[0].map->row(element)) {
         inputs.push_back(static_cast<std::uint32_t>(first_input + column));
@@ -202,7 +202,7 @@ class Ascent {
     root.betas.resize(group.relus.size());
     root.z.resize(group.relus.size());
     for (const Relu& relu : group.relus) {
-      const double slope = relu.a > 0 ? static_cast<double>(lower_[relu.slot]) : relu.chord;
+      const double slope = relu.a > 0 ? static_cast<double>(lower_[relu.neuron]) : relu.chord;
       root.slopes.push_back({slope});
       group.slopes.push_back({relu.a * slope});
       for (std::size_t k = 0; k < group.inputs.size(); ++k) rest_[group.inputs[k]] -= relu.a * slope * relu.row[k];
@@ -277,13 +277,13 @@ class Ascent {
     GroupCuts found{bound, lower_};
     for (const Group& group : groups_) {
       for (std::size_t i = 0; i < group.relus.size(); ++i)
-        found.lower[group.relus[i].slot] = static_cast<float>(group.nodes[0].slopes[i].value);
+        found.lower[group.relus[i].neuron] = static_cast<float>(group.nodes[0].slopes[i].value);
     }
     std::erase_if(groups_, [](const Group& group) { return group.leaves == 1; });
     found.count = groups_.size();
     found.cut = [groups = std::make_shared<const std::vector<Group>>(std::move(groups_)), &graph = graph_](std::size_t k) {
       const Group& group = (*groups)[k];
-      RootBounds::CutByCases cut;
+      IntermediateBounds::CutByCases cut;
       for (std::size_t i = 0; i < group.relus.size(); ++i) {
         const auto [activation, element] = place_of(graph, group.relus[i]);
         cut.terms.push_back({activation->step->node, element, static_cast<float>(group.relus[i].a)});
@@ -295,13 +295,13 @@ class Ascent {
     return found;
   }
 
-  static std::pair<const DualGraph::Activation*, std::uint32_t> place_of(const DualGraph& graph, const Relu& relu) {
-    const DualGraph::Activation& activation = graph.activation_of(relu.slot);
-    return {&activation, relu.slot - activation.first_slot};
+  static std::pair<const NeuronGraph::Activation*, std::uint32_t> place_of(const NeuronGraph& graph, const Relu& relu) {
+    const NeuronGraph::Activation& activation = graph.activation_of(relu.neuron);
+    return {&activation, relu.neuron - activation.first_neuron};
   }
 
   // In preorder.
-  static void list(const DualGraph& graph, const Group& group, std::size_t at, std::vector<certificate::CaseStep>& steps) {
+  static void list(const NeuronGraph& graph, const Group& group, std::size_t at, std::vector<certificate::CaseStep>& steps) {
     const GroupNode& node = group.nodes[at];
     if (node.children[0] != 0) {
       const auto [activation, element] = place_of(graph, group.relus[node.split]);
@@ -321,8 +321,8 @@ class Ascent {
     steps.push_back({std::nullopt, std::move(hints)});
   }
 
-  const DualGraph& graph_;
-  const DualBoxes& boxes_;
+  const NeuronGraph& graph_;
+  const NeuronBoxes& boxes_;
   const Limit& limit_;
   std::vector<double> rest_;  // of the case's form without the groups' relus, by input
   double constant_;
@@ -332,7 +332,7 @@ class Ascent {
 };
 
 // The kernel derives the cuts, and refutes the case by them.
-bool close(RootBounds& root, const DualGraph& graph, std::uint32_t position, DualParameters parameters, const GroupCuts& found,
+bool close(IntermediateBounds& root, const NeuronGraph& graph, std::uint32_t position, AlphaBeta parameters, const GroupCuts& found,
            std::optional<kernel::Refutation>& refutation) {
   const std::size_t before = root.scope().cuts().size();
   if (!root.add_cuts(found.count, found.cut)) return false;
@@ -348,25 +348,25 @@ bool close(RootBounds& root, const DualGraph& graph, std::uint32_t position, Dua
 
 }  // namespace
 
-void close_by_cuts(RootBounds& root, const DualGraph& graph, std::vector<std::uint32_t>& open,
+void close_by_cuts(IntermediateBounds& root, const NeuronGraph& graph, std::vector<std::uint32_t>& open,
                    std::optional<kernel::Refutation>& refutation, const Limit& limit) {
   const std::size_t group = root.scope().group();
   const kernel::Problem& problem = *graph.network().problem();
   const bool is_simple = root.complete() && root.scope().literals().empty() && problem.group_balls(group).empty();
   if (!is_simple || !graph.relu_only() || graph.activations().size() != 1) return;
   const Limit share{std::min(limit.deadline, Deadline::in(kShare * limit.planned())), limit.stop};
-  const DualBoxes boxes = DualBoxes::of(graph, root.scope());
-  DualAscent ascent(graph, share);
-  DualOptions options;
+  const NeuronBoxes boxes = NeuronBoxes::of(graph, root.scope());
+  AlphaBetaCrown ascent(graph, share);
+  AlphaBetaOptions options;
   options.iterations = kStepsBefore;
   options.scores = options.coefficients = true;
   options.probes = options.quantize = false;
   root.stop_at(share);
   std::erase_if(open, [&](std::uint32_t position) {
-    DualTask task;
+    BoundTask task;
     task.rows = &graph.network().rows(problem.group_cases(group)[position]);
     task.boxes = &boxes;
-    DualResult bound;
+    BoundResult bound;
     ascent.run({&task, 1}, options, {&bound, 1});
     if (share.reached() || bound.coefficients.empty()) return false;
     const auto found = Ascent(graph, boxes, bound, share).run(kMargin);

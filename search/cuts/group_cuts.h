@@ -26,7 +26,7 @@ namespace assay::search {
 
 // Cases of a network with one layer of relus, in many groups, that cuts close at a complete root without literals leave `open` (positions in the
 // group of cases), and are merged into `refutation`. Others cost up to a fifth of the time that the limit leaves, and nothing else.
-void close_by_cuts(RootBounds& root, const DualGraph& graph, std::vector<std::uint32_t>& open,
+void close_by_cuts(IntermediateBounds& root, const NeuronGraph& graph, std::vector<std::uint32_t>& open,
                    std::optional<kernel::Refutation>& refutation, const Limit& limit);
 
 }  // namespace assay::search

@@ -12,24 +12,25 @@ constexpr int kAncestorSteps = 5;  // of ascent, to make up for the missing lite
 
 }  // namespace
 
-// Among the slots that can be split: by influence, then activity, then score; the caller holds the lock.
-std::uint32_t Branching::most_active(const DualResult& result) const {
+// Among the neurons that can be split: by influence, then activity, then score; the caller holds the lock.
+std::uint32_t Branching::most_active(const BoundResult& result) const {
   std::uint32_t best = Probe::kNone;
-  const auto rank = [&](std::uint32_t slot) {
-    return std::tuple(result.influence.empty() ? 0.0F : result.influence[slot], activity_[slot], result.scores[slot]);
+  const auto rank = [&](std::uint32_t neuron) {
+    return std::tuple(result.influence.empty() ? 0.0F : result.influence[neuron], activity_[neuron], result.scores[neuron]);
   };
-  for (std::uint32_t slot = 0; slot < graph_.slot_count(); ++slot) {
-    if (result.scores[slot] > 0 && (best == Probe::kNone || rank(slot) > rank(best))) best = slot;
+  for (std::uint32_t neuron = 0; neuron < graph_.neuron_count(); ++neuron) {
+    if (result.scores[neuron] > 0 && (best == Probe::kNone || rank(neuron) > rank(best))) best = neuron;
   }
   return best;
 }
 
 // Literals that closed a leaf deserve an early place.
-void Branching::bump(const Treated& treated, const DualResult& result) {
+void Branching::bump(const Treated& treated, const BoundResult& result) {
   const std::lock_guard lock(mutex_);
   for (std::size_t k = root_literals_.size(); k < result.needed.size(); ++k) {
     if (!result.needed[k]) continue;
-    for (const std::uint32_t slot : graph_.slots_of(treated.literals[k].node, treated.literals[k].element)) activity_[slot] += increment_;
+    for (const std::uint32_t neuron : graph_.neurons_of(treated.literals[k].node, treated.literals[k].element))
+      activity_[neuron] += increment_;
   }
   increment_ *= kActivityGrowth;
   if (increment_ > kLargestActivity) {
@@ -39,10 +40,10 @@ void Branching::bump(const Treated& treated, const DualResult& result) {
 }
 
 // The program again, or the same parameters without the last literals and a few more steps.
-DualResult Branching::bound_ancestor(Worker& worker, const DualTask& task, std::uint32_t position) {
-  DualTask from = task;
+BoundResult Branching::bound_ancestor(Worker& worker, const BoundTask& task, std::uint32_t position) {
+  BoundTask from = task;
   LpResult solved;
-  DualOptions options;
+  AlphaBetaOptions options;
   options.iterations = kAncestorSteps;
   if (relaxation_) {
     solved = program(worker, position).solve(*task.boxes, task.literals);
@@ -50,28 +51,28 @@ DualResult Branching::bound_ancestor(Worker& worker, const DualTask& task, std::
     options.iterations = 1;
     options.quantize = false;
   }
-  DualResult result;
+  BoundResult result;
   worker.ascent.run({&from, 1}, options, {&result, 1});
   return result;
 }
 
 // The kernel's word on the node `up` literals above.
-bool Branching::refute_ancestor(Worker& worker, const Treated& treated, const DualResult& leaf, std::size_t up) {
+bool Branching::refute_ancestor(Worker& worker, const Treated& treated, const BoundResult& leaf, std::size_t up) {
   Record record = treated.node.record;
   for (std::size_t k = 0; k < up; ++k) record = record->parent;
-  DualParameters start = leaf.parameters;
+  AlphaBeta start = leaf.parameters;
   std::vector<kernel::Literal> literals = treated.literals;
   literals.resize(literals.size() - up);
   start.beta.resize(std::min(start.beta.size(), literals.size()));
-  DualBoxes boxes = root_boxes_;
+  NeuronBoxes boxes = root_boxes_;
   for (std::size_t k = root_literals_.size(); k < literals.size(); ++k) boxes.meet(graph_, literals[k]);
   const std::uint32_t position = treated.node.cases[0].position;
-  DualTask task;
+  BoundTask task;
   task.rows = &network_.rows(network_.problem()->group_cases(group_)[position]);
   task.boxes = &boxes;
   task.literals = literals;
   task.start = &start;
-  const DualResult result = bound_ancestor(worker, task, position);
+  const BoundResult result = bound_ancestor(worker, task, position);
   if (!(result.bound > 0)) return false;
   const std::shared_ptr<const kernel::Scope> scope = tree_->scope_of(record);
   if (scope == nullptr) return false;
@@ -87,7 +88,7 @@ bool Branching::refute_ancestor(Worker& worker, const Treated& treated, const Du
 
 // Where the last literals of a leaf were not needed, an ancestor can be refuted in its place, and its other branches with it.
 void Branching::jump_back(Worker& worker, Treated& treated) {
-  const DualResult& leaf = treated.closed[0];
+  const BoundResult& leaf = treated.closed[0];
   bump(treated, leaf);
   std::size_t up = 0;
   while (up < treated.node.record->depth && !leaf.needed[treated.literals.size() - 1 - up]) ++up;

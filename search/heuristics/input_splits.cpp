@@ -22,10 +22,10 @@ std::size_t free_inputs(const kernel::Problem& problem, const kernel::Scope& sco
   return count;
 }
 
-bool splits_activations(const DualGraph& graph, const kernel::Scope& scope, Options::Branching branching) {
+bool splits_activations(const NeuronGraph& graph, const kernel::Scope& scope, Options::Branching branching) {
   if (!graph.can_split()) return false;
   if (branching != Options::Branching::automatic) return branching == Options::Branching::relu;
-  return free_inputs(*graph.network().problem(), scope) > kFewInputs || graph.every_slot_has_input_row();
+  return free_inputs(*graph.network().problem(), scope) > kFewInputs || graph.every_neuron_has_input_row();
 }
 
 std::optional<Split> best_half(const kernel::Problem& problem, const kernel::Scope& scope,

@@ -19,7 +19,7 @@ namespace assay::search {
 [[nodiscard]] std::size_t free_inputs(const kernel::Problem& problem, const kernel::Scope& scope);
 
 // Instead of inputs; once the graph has its input rows.
-[[nodiscard]] bool splits_activations(const DualGraph& graph, const kernel::Scope& scope, Options::Branching branching);
+[[nodiscard]] bool splits_activations(const NeuronGraph& graph, const kernel::Scope& scope, Options::Branching branching);
 
 // The middle of the input, by node and element, whose score is best. None: all of them are points.
 [[nodiscard]] std::optional<Split> best_half(const kernel::Problem& problem, const kernel::Scope& scope,

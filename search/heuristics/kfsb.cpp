@@ -15,19 +15,20 @@ constexpr std::size_t kWideCandidates = 32;  // ... for their scores, at the fir
 constexpr std::uint64_t kFirstNodes = 64;
 constexpr std::uint32_t kWideEvery = 8;  // splits
 constexpr int kTrialSteps = 4;           // of ascent, in each child of a split that is tried: one step alone seldom gains
-constexpr double kNewest = 0.3;          // weight of the newest gain of a slot
+constexpr double kNewest = 0.3;          // weight of the newest gain of a neuron
 constexpr double kBlindShare = 0.3;      // of the splits, for learning to begin
 
 }  // namespace
 
-kernel::Literal Branching::literal_at(const DualBoxes& boxes, std::uint32_t slot) const {
-  const DualGraph::Activation& activation = graph_.activation_of(slot);
-  return {activation.operand, slot - activation.first_slot, false, graph_.split_point(slot, boxes.lo[slot], boxes.hi[slot]).value_or(0)};
+kernel::Literal Branching::literal_at(const NeuronBoxes& boxes, std::uint32_t neuron) const {
+  const NeuronGraph::Activation& activation = graph_.activation_of(neuron);
+  return {activation.operand, neuron - activation.first_neuron, false,
+          graph_.split_point(neuron, boxes.lo[neuron], boxes.hi[neuron]).value_or(0)};
 }
 
 // For a case that counted as closed until the kernel refused it.
-void Branching::score_by_depth(const DualBoxes& boxes, DualResult& result) const {
-  for (std::size_t s = 0; s < graph_.slot_count(); ++s) {
+void Branching::score_by_depth(const NeuronBoxes& boxes, BoundResult& result) const {
+  for (std::size_t s = 0; s < graph_.neuron_count(); ++s) {
     const std::optional<double> at = graph_.split_point(static_cast<std::uint32_t>(s), boxes.lo[s], boxes.hi[s]);
     result.scores.push_back(at ? static_cast<float>(std::min(*at - boxes.lo[s], boxes.hi[s] - *at)) : 0.0F);
   }
@@ -38,37 +39,39 @@ void Branching::propose_splits(Treated& treated, bool learning_here) const {
   for (std::size_t k = 0; k < treated.node.cases.size(); ++k) {
     if (treated.node.cases[k].bound < treated.node.cases[treated.worst].bound) treated.worst = k;
   }
-  DualResult& result = treated.results[treated.worst];
+  BoundResult& result = treated.results[treated.worst];
   if (result.scores.empty()) score_by_depth(treated.boxes, result);
   const std::vector<float>& scores = result.scores;
   const double bound = treated.node.cases[treated.worst].bound;
-  // A probed split that gains on some side needs no evaluation; it competes with the slots that could not be probed.
+  // A probed split that gains on some side needs no evaluation; it competes with the neurons that could not be probed.
   treated.probe = result.probe;
   treated.probe_value = split_value(bound, result.probe.at_most, result.probe.at_least);
-  const bool probed = result.probe.slot != Probe::kNone;
+  const bool probed = result.probe.neuron != Probe::kNone;
   if (!probed && (learning_here || relaxation_)) {
-    const std::uint32_t slot = most_active(result);
-    if (slot != Probe::kNone) {
-      treated.splits.push_back(literal_at(treated.boxes, slot));
+    const std::uint32_t neuron = most_active(result);
+    if (neuron != Probe::kNone) {
+      treated.splits.push_back(literal_at(treated.boxes, neuron));
       return;
     }
   }
   std::vector<std::uint32_t> order;
-  for (std::uint32_t slot = 0; slot < graph_.slot_count() && slot < scores.size(); ++slot) {
-    if (scores[slot] > 0 && graph_.activation_of(slot).is_elementwise() && !(probed && graph_.has_input_row(slot))) order.push_back(slot);
+  for (std::uint32_t neuron = 0; neuron < graph_.neuron_count() && neuron < scores.size(); ++neuron) {
+    if (scores[neuron] > 0 && graph_.activation_of(neuron).is_elementwise() && !(probed && graph_.has_input_row(neuron)))
+      order.push_back(neuron);
   }
-  const bool wide = options_.careful && (nodes_ < kFirstNodes || treated.node.record->depth % kWideEvery == 0);
+  const bool wide = options_.kfsb && (nodes_ < kFirstNodes || treated.node.record->depth % kWideEvery == 0);
   const auto take = [&](std::size_t most, const auto& value) {
     const auto keep = static_cast<std::ptrdiff_t>(std::min(order.size(), most));
     std::partial_sort(order.begin(), order.begin() + keep, order.end(),
                       [&](std::uint32_t a, std::uint32_t b) { return value(a) != value(b) ? value(a) > value(b) : a < b; });
-    for (auto slot = order.begin(); slot != order.begin() + keep; ++slot) treated.splits.push_back(literal_at(treated.boxes, *slot));
+    for (auto neuron = order.begin(); neuron != order.begin() + keep; ++neuron)
+      treated.splits.push_back(literal_at(treated.boxes, *neuron));
     order.erase(order.begin(), order.begin() + keep);
   };
-  take(wide ? kWideCandidates : kCandidates, [&](std::uint32_t slot) { return static_cast<double>(scores[slot]); });
-  if (options_.careful) {
-    std::erase_if(order, [&](std::uint32_t slot) { return !gains_[slot].known; });
-    take(kCandidates, [&](std::uint32_t slot) { return gains_[slot].value(); });
+  take(wide ? kWideCandidates : kCandidates, [&](std::uint32_t neuron) { return static_cast<double>(scores[neuron]); });
+  if (options_.kfsb) {
+    std::erase_if(order, [&](std::uint32_t neuron) { return !gains_[neuron].known; });
+    take(kCandidates, [&](std::uint32_t neuron) { return gains_[neuron].value(); });
   }
   if (!treated.splits.empty() || probed) return;
   double widest = 0;
@@ -76,7 +79,8 @@ void Branching::propose_splits(Treated& treated, bool learning_here) const {
     const std::size_t offset = network_.input_offset(id);
     for (std::uint32_t i = 0; i < network_.problem()->graph().size(id); ++i) {
       const double lo = treated.boxes.x_lo[offset + i], hi = treated.boxes.x_hi[offset + i];
-      const double weight = scores.size() > graph_.slot_count() ? static_cast<double>(scores[graph_.slot_count() + offset + i]) : hi - lo;
+      const double weight =
+          scores.size() > graph_.neuron_count() ? static_cast<double>(scores[graph_.neuron_count() + offset + i]) : hi - lo;
       const double middle = 0.5 * (lo + hi);
       if (!(middle > lo && middle < hi) || weight < widest) continue;
       widest = weight;
@@ -88,16 +92,16 @@ void Branching::propose_splits(Treated& treated, bool learning_here) const {
 void Branching::choose_and_split(Worker& worker) {
   const std::vector<std::uint32_t>& cases = network_.problem()->group_cases(group_);
   const auto needs_evaluation = [](const Treated& treated) {
-    return treated.splits.size() + (treated.probe.slot != Probe::kNone ? 1 : 0) > 1;
+    return treated.splits.size() + (treated.probe.neuron != Probe::kNone ? 1 : 0) > 1;
   };
   // Both children of every candidate, one step each. Their boxes and literals must not move: reserved.
   std::size_t count = 0;
   for (const Treated& treated : worker.batch) count += 2 * treated.splits.size();
-  std::vector<DualBoxes> boxes;
+  std::vector<NeuronBoxes> boxes;
   std::vector<std::vector<kernel::Literal>> literals;
   boxes.reserve(count);
   literals.reserve(count);
-  std::vector<DualTask> tasks;
+  std::vector<BoundTask> tasks;
   for (Treated& treated : worker.batch) {
     if (!needs_evaluation(treated)) continue;
     const OpenCase& one = treated.node.cases[treated.worst];
@@ -113,25 +117,25 @@ void Branching::choose_and_split(Worker& worker) {
       }
     }
   }
-  std::vector<DualResult> results(tasks.size());
-  DualOptions options;
-  options.iterations = options_.careful ? kTrialSteps : 1;
+  std::vector<BoundResult> results(tasks.size());
+  AlphaBetaOptions options;
+  options.iterations = options_.kfsb ? kTrialSteps : 1;
   worker.ascent.run(tasks, options, results);
   std::size_t at = 0;
   std::uint64_t splits = 0, blind = 0;
   std::vector<OpenNode> children;
   for (Treated& treated : worker.batch) {
     if (treated.node.cases.empty()) continue;
-    const bool probed = treated.probe.slot != Probe::kNone;
-    kernel::Literal best = probed ? literal_at(treated.boxes, treated.probe.slot) : treated.splits[0];
+    const bool probed = treated.probe.neuron != Probe::kNone;
+    kernel::Literal best = probed ? literal_at(treated.boxes, treated.probe.neuron) : treated.splits[0];
     double best_value = probed ? treated.probe_value : kNoBound;
-    std::array<DualResult*, 2> seeds{};  // of the best split, where it was evaluated
+    std::array<BoundResult*, 2> seeds{};  // of the best split, where it was evaluated
     bool by_probe = probed;
     const double bound = treated.node.cases[treated.worst].bound;
     std::array<double, 2> expected = probed ? std::array{treated.probe.at_most, treated.probe.at_least} : std::array{bound, bound};
     for (std::size_t k = 0; needs_evaluation(treated) && k < treated.splits.size(); ++k, at += 2) {
       const double value = split_value(bound, results[at].bound, results[at + 1].bound);
-      if (options_.careful) learn_gain(treated.splits[k], bound, results[at].bound, results[at + 1].bound);
+      if (options_.kfsb) learn_gain(treated.splits[k], bound, results[at].bound, results[at + 1].bound);
       if (!(value > best_value)) continue;
       seeds = {&results[at], &results[at + 1]};
       best_value = value;
@@ -160,8 +164,8 @@ void Branching::learn_gain(const kernel::Literal& split, double bound, double at
   if (!std::isfinite(bound)) return;
   const double lacked = std::max(-bound, kLeast);
   const std::lock_guard lock(mutex_);
-  for (const std::uint32_t slot : graph_.slots_of(split.node, split.element)) {
-    Gains& gains = gains_[slot];
+  for (const std::uint32_t neuron : graph_.neurons_of(split.node, split.element)) {
+    Gains& gains = gains_[neuron];
     const double share = std::exchange(gains.known, true) ? kNewest : 1;
     gains.at_most += share * (std::clamp((at_most - bound) / lacked, 0.0, 1.0) - gains.at_most);
     gains.at_least += share * (std::clamp((at_least - bound) / lacked, 0.0, 1.0) - gains.at_least);
@@ -169,14 +173,14 @@ void Branching::learn_gain(const kernel::Literal& split, double bound, double at
 }
 
 void Branching::split(Treated& treated, const kernel::Literal& at_most, bool by_probe, bool blind, std::array<double, 2> expected,
-                      const std::array<DualResult*, 2>& seeds, std::vector<OpenNode>& children) {
+                      const std::array<BoundResult*, 2>& seeds, std::vector<OpenNode>& children) {
   const std::array<Record, 2> records = tree_->split(treated.node.record, at_most);
   for (const Record& record : records) {
     OpenNode& child = children.emplace_back(OpenNode{record, treated.node.cases, expected[record->literal.at_least ? 1 : 0]});
     child.by_program = relaxation_ != nullptr && (blind || (by_probe && treated.probe.by_program));
     for (OpenCase& one : child.cases) one.last_beta = 0;
-    if (DualResult* seed = seeds[record->literal.at_least ? 1 : 0])
-      child.cases[treated.worst].parameters = std::make_shared<const DualParameters>(std::move(seed->parameters));
+    if (BoundResult* seed = seeds[record->literal.at_least ? 1 : 0])
+      child.cases[treated.worst].parameters = std::make_shared<const AlphaBeta>(std::move(seed->parameters));
     if (by_probe)
       child.cases[treated.worst].last_beta = record->literal.at_least ? treated.probe.beta_at_least : treated.probe.beta_at_most;
   }

@@ -1,4 +1,4 @@
-// InputLosses: what each input loses at the ends of its box.
+// SmartBranching: what each input loses at the ends of its box.
 
 #include "search/heuristics/smart_branching.h"
 
@@ -8,10 +8,10 @@
 namespace assay::search {
 
 // How much each input widens the operands of the first relus, in all.
-std::vector<double> InputLosses::first_shares(const DualBoxes& boxes) const {
+std::vector<double> SmartBranching::first_shares(const NeuronBoxes& boxes) const {
   std::vector<double> shares(boxes.x_lo.size(), 0.0);
   double sum = 0;
-  for (const DualGraph::InputRow& row : graph_.input_rows()) {
+  for (const NeuronGraph::InputRow& row : graph_.input_rows()) {
     for (std::uint32_t k = row.first; k < row.last; ++k) {
       const std::uint32_t i = graph_.row_indices()[k];
       const double width = std::fabs(graph_.row_values()[k]) * (boxes.x_hi[i] - boxes.x_lo[i]);
@@ -23,17 +23,17 @@ std::vector<double> InputLosses::first_shares(const DualBoxes& boxes) const {
   return shares;
 }
 
-// One evaluation at the two ends of every input, the others in the middle. A slot may stay where it is at these points and
+// One evaluation at the two ends of every input, the others in the middle. A neuron may stay where it is at these points and
 // still be wide, so a part of its width always goes by the first relus.
-bool InputLosses::share_slots(const DualBoxes& boxes) {
+bool SmartBranching::share_neurons(const NeuronBoxes& boxes) {
   constexpr std::size_t kMostShares = std::size_t{1} << 25;  // 256 MB
   const std::size_t n = boxes.x_lo.size();
-  if (graph_.slot_count() > kMostShares / std::max<std::size_t>(1, n)) return false;
+  if (graph_.neuron_count() > kMostShares / std::max<std::size_t>(1, n)) return false;
   std::vector<std::size_t> free;  // an input that is fixed moves nothing
   for (std::size_t i = 0; i < n; ++i) {
     if (boxes.x_lo[i] < boxes.x_hi[i]) free.push_back(i);
   }
-  share_.assign(graph_.slot_count() * n, 0.0);
+  share_.assign(graph_.neuron_count() * n, 0.0);
   if (free.empty()) return true;
   std::vector<double> x(2 * free.size() * n);
   for (std::size_t k = 0; k < 2 * free.size(); ++k) {
@@ -43,18 +43,18 @@ bool InputLosses::share_slots(const DualBoxes& boxes) {
   if (!graph_.network().evaluate(2 * free.size(), x.data(), workspace_)) return false;
   constexpr double kByFirst = 0.1;
   const std::vector<double> first = first_shares(boxes);
-  for (const DualGraph::Activation& activation : graph_.activations()) {
+  for (const NeuronGraph::Activation& activation : graph_.activations()) {
     const auto moved = [&](NodeId node, std::size_t element, std::size_t k) {
       const std::vector<double>& z = workspace_.values[node];
       const std::size_t size = graph_.network().step_of(node).size;
       return std::fabs(z[2 * k * size + element] - z[(2 * k + 1) * size + element]);
     };
-    for (std::size_t j = 0; j < activation.slots(); ++j) {
-      double* share = share_.data() + (activation.first_slot + j) * n;
+    for (std::size_t j = 0; j < activation.neurons(); ++j) {
+      double* share = share_.data() + (activation.first_neuron + j) * n;
       double sum = 0;
       if (activation.is_product()) {
         for (std::size_t pair = 0; pair < activation.step->extent; ++pair) {
-          const DualGraph::Factors factors = graph_.factors(activation, j, pair, boxes);
+          const NeuronGraph::Factors factors = graph_.factors(activation, j, pair, boxes);
           for (std::size_t k = 0; k < free.size(); ++k) {
             const double moves = factors.q_width * moved(activation.step->operands[0], factors.p, k) +
                                  factors.p_width * moved(activation.step->operands[1], factors.q, k) +
@@ -64,7 +64,7 @@ bool InputLosses::share_slots(const DualBoxes& boxes) {
           }
         }
       } else {
-        const double width = boxes.hi[activation.first_slot + j] - boxes.lo[activation.first_slot + j];
+        const double width = boxes.hi[activation.first_neuron + j] - boxes.lo[activation.first_neuron + j];
         for (std::size_t k = 0; k < free.size(); ++k)
           sum += share[free[k]] = moved(activation.operand, j, k) + kByFirst * width * first[free[k]];
       }
@@ -74,36 +74,36 @@ bool InputLosses::share_slots(const DualBoxes& boxes) {
   return true;
 }
 
-void InputLosses::add(const DualResult& row, std::vector<double>& losses) const {
+void SmartBranching::add(const BoundResult& row, std::vector<double>& losses) const {
   constexpr double kLeastShortfall = 1e-9;
   if (row.scores.empty()) return;  // bounded well enough
   const double scale = 1 / std::max(-row.bound, kLeastShortfall);
-  const std::size_t n = losses.size(), slots = graph_.slot_count();
-  for (std::size_t i = 0; i < n; ++i) losses[i] += scale * static_cast<double>(row.scores[slots + i]);
-  for (std::size_t j = 0; j < slots; ++j) {
+  const std::size_t n = losses.size(), neurons = graph_.neuron_count();
+  for (std::size_t i = 0; i < n; ++i) losses[i] += scale * static_cast<double>(row.scores[neurons + i]);
+  for (std::size_t j = 0; j < neurons; ++j) {
     if (!(row.scores[j] > 0)) continue;
     const double loss = scale * static_cast<double>(row.scores[j]);
     for (std::size_t i = 0; i < n; ++i) losses[i] += loss * share_[j * n + i];
   }
 }
 
-std::vector<double> InputLosses::ascend(const DualBoxes& boxes, std::span<const DualTask> tasks, int iterations,
-                                        std::span<DualResult> results) {
-  DualOptions options;
+std::vector<double> SmartBranching::ascend(const NeuronBoxes& boxes, std::span<const BoundTask> tasks, int iterations,
+                                           std::span<BoundResult> results) {
+  AlphaBetaOptions options;
   options.iterations = iterations;
   options.scores = true;
   options.probes = false;
   ascent_.run(tasks, options, results);
   std::vector<double> losses(boxes.x_lo.size(), 0.0);
-  if (std::ranges::all_of(results, [](const DualResult& row) { return row.scores.empty(); })) return losses;
-  if (!share_slots(boxes)) return {};
-  for (const DualResult& row : results) add(row, losses);
+  if (std::ranges::all_of(results, [](const BoundResult& row) { return row.scores.empty(); })) return losses;
+  if (!share_neurons(boxes)) return {};
+  for (const BoundResult& row : results) add(row, losses);
   return losses;
 }
 
-std::vector<double> InputLosses::operator()(const kernel::Scope& scope, std::span<const std::uint32_t> cases) {
-  const DualBoxes boxes = DualBoxes::of(graph_, scope);
-  std::vector<DualParameters> alone;  // one row of one case each
+std::vector<double> SmartBranching::operator()(const kernel::Scope& scope, std::span<const std::uint32_t> cases) {
+  const NeuronBoxes boxes = NeuronBoxes::of(graph_, scope);
+  std::vector<AlphaBeta> alone;  // one row of one case each
   std::vector<std::uint32_t> case_of;
   for (const std::uint32_t one : cases) {
     const std::size_t rows = graph_.network().rows(one).size();
@@ -113,9 +113,9 @@ std::vector<double> InputLosses::operator()(const kernel::Scope& scope, std::spa
       case_of.push_back(one);
     }
   }
-  std::vector<DualTask> tasks;
+  std::vector<BoundTask> tasks;
   for (std::size_t k = 0; k < alone.size(); ++k) tasks.push_back({&graph_.network().rows(case_of[k]), &boxes, {}, &alone[k], 0, nullptr});
-  std::vector<DualResult> results(tasks.size());
+  std::vector<BoundResult> results(tasks.size());
   return ascend(boxes, tasks, 1, results);
 }
 

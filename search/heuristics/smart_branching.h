@@ -1,9 +1,9 @@
-// InputLosses: which input to split, from where the rows of a case lose their bound on a box.
+// SmartBranching: which input to split, from where the rows of a case lose their bound on a box.
 //
 // A row falls short by the range of its back-substituted form over the box and by what its lines lose against the
-// functions at the form's minimiser. The first is a sum over inputs as it stands. A slot's loss is shared among the inputs
-// by how far each alone moves the slot's operand across the box. (The form alone is misleading: where a coefficient
-// cancels, its input still widens every relaxation.) Networks with planes for all (DualGraph::has_planes); non-rigorous.
+// functions at the form's minimiser. The first is a sum over inputs as it stands. A neuron's loss is shared among the inputs
+// by how far each alone moves the neuron's operand across the box. (The form alone is misleading: where a coefficient
+// cancels, its input still widens every relaxation.) Networks with planes for all (NeuronGraph::has_planes); non-rigorous.
 #pragma once
 
 #include <cstdint>
@@ -15,26 +15,28 @@
 namespace assay::search {
 
 // One per thread: owns the buffers.
-class InputLosses {
+class SmartBranching {
  public:
-  explicit InputLosses(const DualGraph& graph, const Limit& limit = {}) : graph_(graph), ascent_(graph, limit) { workspace_.limit = limit; }
+  explicit SmartBranching(const NeuronGraph& graph, const Limit& limit = {}) : graph_(graph), ascent_(graph, limit) {
+    workspace_.limit = limit;
+  }
 
   // By element of the concatenated inputs: the sum over the rows of `cases` (indices into the statement) of the part of
   // the row's shortfall that is the input's. Rows that do not fall short count nothing. Empty once the limit is
-  // reached, and where slots times inputs are too many.
+  // reached, and where neurons times inputs are too many.
   [[nodiscard]] std::vector<double> operator()(const kernel::Scope& scope, std::span<const std::uint32_t> cases);
   // Ascent on the tasks, all of them in `boxes`, whose scores are left in the results; and the sum of the losses of those that stay below 0.
-  [[nodiscard]] std::vector<double> ascend(const DualBoxes& boxes, std::span<const DualTask> tasks, int iterations,
-                                           std::span<DualResult> results);
+  [[nodiscard]] std::vector<double> ascend(const NeuronBoxes& boxes, std::span<const BoundTask> tasks, int iterations,
+                                           std::span<BoundResult> results);
 
  private:
-  [[nodiscard]] std::vector<double> first_shares(const DualBoxes& boxes) const;
-  bool share_slots(const DualBoxes& boxes);
-  void add(const DualResult& row, std::vector<double>& losses) const;
-  const DualGraph& graph_;
-  DualAscent ascent_;
+  [[nodiscard]] std::vector<double> first_shares(const NeuronBoxes& boxes) const;
+  bool share_neurons(const NeuronBoxes& boxes);
+  void add(const BoundResult& row, std::vector<double>& losses) const;
+  const NeuronGraph& graph_;
+  AlphaBetaCrown ascent_;
   Workspace workspace_;
-  std::vector<double> share_;  // [slot, input], each slot's shares sum to 1
+  std::vector<double> share_;  // [neuron, input], each neuron's shares sum to 1
 };
 
 }  // namespace assay::search

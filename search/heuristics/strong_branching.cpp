@@ -1,4 +1,4 @@
-// Probing: two halves of each input, a few steps of ascent on each.
+// StrongBranching: two halves of each input, a few steps of ascent on each.
 
 #include "search/heuristics/strong_branching.h"
 
@@ -28,28 +28,28 @@ double gain(double above, double here) {
 
 }  // namespace
 
-Probing::Probing(const ScalarGraph& graph, std::size_t group) : graph_(graph), group_(group) {
+StrongBranching::StrongBranching(const ScalarGraph& graph, std::size_t group) : graph_(graph), group_(group) {
   for (std::size_t half = 0; half < 2 * graph.inputs(); half += kLanes) bounds_.emplace_back(graph);
 }
 
-ProbedBox Probing::root(const kernel::Scope& scope, std::span<const std::uint32_t> positions) {
-  ProbedBox result;
+TriedBox StrongBranching::root(const kernel::Scope& scope, std::span<const std::uint32_t> positions) {
+  TriedBox result;
   for (const NodeId input : graph_.network().problem()->graph().inputs) {
     const kernel::Box& box = scope.box(input);
     result.box.lo.insert(result.box.lo.end(), box.lo.begin(), box.lo.end());
     result.box.hi.insert(result.box.hi.end(), box.hi.begin(), box.hi.end());
   }
   bounds_.front().load(std::span(&result.box, 1));
-  const LaneParameters* const none = nullptr;
+  const BoxParameters* const none = nullptr;
   for (const std::uint32_t position : positions) {
-    ProbedCase& one = result.cases.emplace_back(ProbedCase{position, {}});
+    TriedCase& one = result.cases.emplace_back(TriedCase{position, {}});
     bounds_.front().bound(case_of(position), std::span(&none, 1), kRootSteps, 0, std::span(&one.bound, 1));
   }
   return result;
 }
 
-Outcome<Done> Probing::conclude(kernel::Scope& scope, bool sweeps, bool asks_all, ProbedBox& box, Conclusion& found) const {
-  const auto looks_closed = [](const ProbedCase& one) { return one.bound.bound > 0; };
+Outcome<Done> StrongBranching::conclude(kernel::Scope& scope, bool sweeps, bool asks_all, TriedBox& box, Conclusion& found) const {
+  const auto looks_closed = [](const TriedCase& one) { return one.bound.bound > 0; };
   if (!asks_all && std::ranges::none_of(box.cases, looks_closed)) return Done{};
   if (sweeps) {
     if (auto done = certificate::sweep(*graph_.network().problem(), scope, 0, false); !done) return done;
@@ -60,7 +60,7 @@ Outcome<Done> Probing::conclude(kernel::Scope& scope, bool sweeps, bool asks_all
     found.refutation = std::move(nothing_left).value();
     box.cases.clear();
   }
-  std::erase_if(box.cases, [&](const ProbedCase& one) {
+  std::erase_if(box.cases, [&](const TriedCase& one) {
     if (!asks_all && !looks_closed(one)) return false;
     const kernel::CaseMultipliers multipliers = to_multipliers(graph_, one.position, case_of(one.position), one.bound.parameters);
     const kernel::Hints hints = to_hints(graph_, one.bound.parameters);
@@ -73,16 +73,16 @@ Outcome<Done> Probing::conclude(kernel::Scope& scope, bool sweeps, bool asks_all
   return Done{};
 }
 
-void Probing::bound(std::span<Half> halves, std::size_t first, const ProbedCase& above) {
-  std::vector<LaneBound> results(halves.size());
-  const std::vector<const LaneParameters*> starts(halves.size(), &above.bound.parameters);
+void StrongBranching::bound(std::span<Half> halves, std::size_t first, const TriedCase& above) {
+  std::vector<BoxBound> results(halves.size());
+  const std::vector<const BoxParameters*> starts(halves.size(), &above.bound.parameters);
   bounds_[first / kLanes].bound(case_of(above.position), starts, kHalfSteps, first % kLanes, results);
   for (std::size_t k = 0; k < halves.size(); ++k) halves[k].box.cases.push_back({above.position, std::move(results[k])});
 }
 
-void Probing::improve(std::span<Half> halves, std::size_t first) {
-  std::vector<LaneBound> results(halves.size());
-  std::vector<const LaneParameters*> starts(halves.size());
+void StrongBranching::improve(std::span<Half> halves, std::size_t first) {
+  std::vector<BoxBound> results(halves.size());
+  std::vector<const BoxParameters*> starts(halves.size());
   for (std::size_t c = 0; c < halves.front().box.cases.size(); ++c) {
     for (std::size_t k = 0; k < halves.size(); ++k) starts[k] = &halves[k].box.cases[c].bound.parameters;
     bounds_[first / kLanes].bound(case_of(halves.front().box.cases[c].position), starts, kMoreSteps, first % kLanes, results);
@@ -90,7 +90,7 @@ void Probing::improve(std::span<Half> halves, std::size_t first) {
   }
 }
 
-std::optional<Probing::Choice> Probing::choose(const ProbedBox& above) {
+std::optional<StrongBranching::Choice> StrongBranching::choose(const TriedBox& above) {
   std::vector<std::size_t> inputs(above.box.lo.size());  // what was good above comes first
   std::iota(inputs.begin(), inputs.end(), std::size_t{0});
   if (!above.scores.empty()) std::ranges::stable_sort(inputs, std::greater(), [&](std::size_t i) { return above.scores[i]; });
@@ -104,11 +104,11 @@ std::optional<Probing::Choice> Probing::choose(const ProbedBox& above) {
     }
   }
   if (halves.empty()) return std::nullopt;
-  std::vector<const ProbedCase*> order;
-  for (const ProbedCase& one : above.cases) order.push_back(&one);
-  std::ranges::stable_sort(order, {}, [](const ProbedCase* one) { return one->bound.bound; });
+  std::vector<const TriedCase*> order;
+  for (const TriedCase& one : above.cases) order.push_back(&one);
+  std::ranges::stable_sort(order, {}, [](const TriedCase* one) { return one->bound.bound; });
   const std::size_t probed = std::min(kMostCases, order.size());
-  std::vector<LaneBox> boxes;
+  std::vector<InputBox> boxes;
   std::vector<double> scores(above.box.lo.size(), 0.0);
   std::size_t best = 0;
   double most = -1;

@@ -1,4 +1,4 @@
-// Probing: which input to halve, found by bounding the halves of every input, and what is then known of the halves chosen.
+// StrongBranching: which input to halve, found by bounding the halves of every input, and what is then known of the halves chosen.
 //
 // Source: strong branching, Applegate, Bixby, Chvatal, Cook 1995, with bounds that cost a hundredth of the kernel's. Non-rigorous.
 #pragma once
@@ -14,24 +14,24 @@
 
 namespace assay::search {
 
-struct ProbedCase {
+struct TriedCase {
   std::uint32_t position = 0;  // in the group
-  LaneBound bound;
+  BoxBound bound;
 };
 
-struct ProbedBox {
-  LaneBox box;
-  std::vector<ProbedCase> cases;    // that are open above, with their bounds here
+struct TriedBox {
+  InputBox box;
+  std::vector<TriedCase> cases;     // that are open above, with their bounds here
   std::vector<double> scores = {};  // by input, of a split of it above; empty: not known
 };
 
 // One per thread: owns the buffers.
-class Probing {
+class StrongBranching {
  public:
-  Probing(const ScalarGraph& graph, std::size_t group);
+  StrongBranching(const ScalarGraph& graph, std::size_t group);
 
   // The scope's box of the inputs.
-  [[nodiscard]] ProbedBox root(const kernel::Scope& scope, std::span<const std::uint32_t> positions);
+  [[nodiscard]] TriedBox root(const kernel::Scope& scope, std::span<const std::uint32_t> positions);
 
   struct Conclusion {
     std::optional<kernel::Refutation> refutation;
@@ -40,15 +40,15 @@ class Probing {
   };
   // Asks the kernel about the cases of the box that look closed, or about all: those that it refutes leave the box. Nothing happens where it
   // is asked about none. `scope` is the box's; with `sweeps` its boxes are derived first.
-  [[nodiscard]] Outcome<Done> conclude(kernel::Scope& scope, bool sweeps, bool asks_all, ProbedBox& box, Conclusion& found) const;
+  [[nodiscard]] Outcome<Done> conclude(kernel::Scope& scope, bool sweeps, bool asks_all, TriedBox& box, Conclusion& found) const;
 
   struct Choice {
     std::size_t input = 0;  // of the concatenated ones
     double threshold = 0;
-    ProbedBox at_most, at_least;
+    TriedBox at_most, at_least;
   };
   // None where no input has a number between its ends.
-  [[nodiscard]] std::optional<Choice> choose(const ProbedBox& box);
+  [[nodiscard]] std::optional<Choice> choose(const TriedBox& box);
 
   [[nodiscard]] std::uint32_t case_of(std::uint32_t position) const { return graph_.network().problem()->group_cases(group_)[position]; }
 
@@ -56,14 +56,14 @@ class Probing {
   struct Half {
     std::size_t input;
     double threshold;
-    ProbedBox box;
+    TriedBox box;
   };
   // `first`: among all halves, kLanes of which are loaded into each of bounds_.
-  void bound(std::span<Half> halves, std::size_t first, const ProbedCase& above);
+  void bound(std::span<Half> halves, std::size_t first, const TriedCase& above);
   void improve(std::span<Half> halves, std::size_t first);
   const ScalarGraph& graph_;
   const std::size_t group_;
-  std::vector<LaneBounds> bounds_;
+  std::vector<BatchBounds> bounds_;
 };
 
 }  // namespace assay::search

@@ -11,9 +11,9 @@ namespace {
 constexpr std::size_t kMostAtoms = 256, kMostEntries = 20'000;
 constexpr std::size_t kMostElements = 1024;  // of all steps
 
-bool is_small_and_real(const DualGraph& graph) {
+bool is_small_and_real(const NeuronGraph& graph) {
   const kernel::Problem& problem = *graph.network().problem();
-  if (graph.network().input_size() + graph.slot_count() > kMostAtoms) return false;
+  if (graph.network().input_size() + graph.neuron_count() > kMostAtoms) return false;
   std::size_t elements = 0;
   for (const Step& step : graph.network().steps()) elements += step.size;
   const auto is_real = [&](NodeId id) { return is_float(problem.graph().node(id).dtype); };
@@ -22,15 +22,15 @@ bool is_small_and_real(const DualGraph& graph) {
 
 }  // namespace
 
-std::optional<ScalarGraph> ScalarGraph::of(const DualGraph& graph, std::size_t group) {
-  const auto is_product = [](const DualGraph::Activation& one) { return one.step->kind == Step::Kind::binary; };
-  const auto is_scalar = [&](const DualGraph::Activation& one) { return one.is_elementwise() || is_product(one); };
+std::optional<ScalarGraph> ScalarGraph::of(const NeuronGraph& graph, std::size_t group) {
+  const auto is_product = [](const NeuronGraph::Activation& one) { return one.step->kind == Step::Kind::binary; };
+  const auto is_scalar = [&](const NeuronGraph::Activation& one) { return one.is_elementwise() || is_product(one); };
   if (!graph.has_planes() || std::ranges::none_of(graph.activations(), is_product) ||
       !std::ranges::all_of(graph.activations(), is_scalar) || !is_small_and_real(graph) ||
       !graph.network().problem()->group_balls(group).empty())
     return std::nullopt;
   ScalarGraph result(graph.network());
-  if (!result.add_slots(graph) || !result.add_rows()) return std::nullopt;
+  if (!result.add_neurons(graph) || !result.add_rows()) return std::nullopt;
   result.dense_ = {};
   return result;
 }
@@ -40,14 +40,14 @@ ScalarForm ScalarGraph::add_form(const std::vector<double>& dense, double consta
   for (std::uint32_t atom = 0; atom < dense.size(); ++atom) {
     if (dense[atom] == 0) continue;
     entries_.push_back({atom, dense[atom]});
-    if (atom >= inputs()) form.end_slot = atom + 1 - static_cast<std::uint32_t>(inputs());
+    if (atom >= inputs()) form.end_neuron = atom + 1 - static_cast<std::uint32_t>(inputs());
   }
   form.last = static_cast<std::uint32_t>(entries_.size());
   return form;
 }
 
-bool ScalarGraph::add_slots(const DualGraph& graph) {
-  const std::size_t width = 1 + inputs() + graph.slot_count();
+bool ScalarGraph::add_neurons(const NeuronGraph& graph) {
+  const std::size_t width = 1 + inputs() + graph.neuron_count();
   dense_.resize(network_->problem()->graph().nodes.size());
   std::map<std::pair<NodeId, std::size_t>, std::uint32_t> known;
   const auto operand = [&](NodeId node, std::size_t element) {
@@ -85,7 +85,7 @@ bool ScalarGraph::add_slots(const DualGraph& graph) {
         const bool product = step.kind == Step::Kind::binary;
         dense[i * width + 1 + atoms()] = 1;
         const std::uint32_t p = operand(step.operands[0], element(0)), q = product ? operand(step.operands[1], element(1)) : p;
-        slots_.push_back({&step, i, p, q, product ? static_cast<std::uint32_t>(products_++) : kNone});
+        neurons_.push_back({&step, i, p, q, product ? static_cast<std::uint32_t>(products_++) : kNone});
       }
     }
     if (entries_.size() > kMostEntries) return false;

@@ -1,6 +1,6 @@
 // ScalarGraph: a small network as a list of scalar functions and products of affine forms, so that many boxes can be bounded side by side.
 //
-// Atoms are the concatenated inputs, then the results of the non-linear ops element by element ("slots", as DualGraph numbers them).
+// Atoms are the concatenated inputs, then the results of the non-linear ops element by element ("neurons", as NeuronGraph numbers them).
 // Every affine node between is flattened into forms over atoms. Non-rigorous doubles; immutable.
 #pragma once
 
@@ -21,12 +21,12 @@ struct ScalarEntry {
 struct ScalarForm {
   std::uint32_t first, last;  // range of the entries
   double constant;
-  std::uint32_t end_slot;  // one behind the last slot that it reads; 0: inputs alone
+  std::uint32_t end_neuron;  // one behind the last neuron that it reads; 0: inputs alone
 };
 
 class ScalarGraph {
  public:
-  struct Slot {
+  struct Neuron {
     const Step* step;
     std::uint32_t element;  // of the step's node
     std::uint32_t p, q;     // operand forms; the same for a function of one variable
@@ -36,14 +36,14 @@ class ScalarGraph {
 
   // Nothing where the network is not small, or has other ops than functions of one variable with lines and products element by element;
   // where no product is among them, since their mixes are all that is optimised; where a group is more than a box of reals.
-  static std::optional<ScalarGraph> of(const DualGraph& graph, std::size_t group);
+  static std::optional<ScalarGraph> of(const NeuronGraph& graph, std::size_t group);
 
   [[nodiscard]] const Network& network() const { return *network_; }
   [[nodiscard]] std::size_t inputs() const { return network_->input_size(); }
-  [[nodiscard]] std::size_t atoms() const { return inputs() + slots_.size(); }
+  [[nodiscard]] std::size_t atoms() const { return inputs() + neurons_.size(); }
   [[nodiscard]] std::size_t products() const { return products_; }
-  [[nodiscard]] const std::vector<Slot>& slots() const { return slots_; }
-  [[nodiscard]] const std::vector<ScalarForm>& operands() const { return operands_; }  // forms that slots read, in the order of first use
+  [[nodiscard]] const std::vector<Neuron>& neurons() const { return neurons_; }
+  [[nodiscard]] const std::vector<ScalarForm>& operands() const { return operands_; }  // forms that neurons read, in the order of first use
   [[nodiscard]] std::span<const ScalarEntry> entries(const ScalarForm& form) const {
     return std::span(entries_).subspan(form.first, form.last - form.first);
   }
@@ -52,12 +52,12 @@ class ScalarGraph {
 
  private:
   explicit ScalarGraph(const Network& network) : network_(&network) {}
-  [[nodiscard]] bool add_slots(const DualGraph& graph);
+  [[nodiscard]] bool add_neurons(const NeuronGraph& graph);
   [[nodiscard]] bool add_rows();
   ScalarForm add_form(const std::vector<double>& dense, double constant);
   const Network* network_;
   std::size_t products_ = 0;
-  std::vector<Slot> slots_;
+  std::vector<Neuron> neurons_;
   std::vector<ScalarForm> operands_;
   std::vector<std::vector<ScalarForm>> rows_;  // by case
   std::vector<ScalarEntry> entries_;

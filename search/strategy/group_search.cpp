@@ -22,8 +22,8 @@ void count_stage(Statistics& statistics, const char* name, double seconds) {
   stage.seconds += seconds;
 }
 
-RootPlan plan_of(RootPlan::Refine refine, std::vector<NodeId> also = {}) {
-  RootPlan plan;
+IntermediatePlan plan_of(IntermediatePlan::Refine refine, std::vector<NodeId> also = {}) {
+  IntermediatePlan plan;
   plan.refine = refine;
   plan.also = std::move(also);
   return plan;
@@ -46,7 +46,7 @@ GroupSearch::GroupSearch(SearchState& search, const kernel::Scope& scope, std::v
       proved_{scope.group(), {}, {}},
       box_work_(search.problem->row_work(static_cast<NodeId>(search.problem->graph().nodes.size() - 1)) *
                 static_cast<double>(1 + open_.size())),
-      kinks_share_(root_.share(plan_of(RootPlan::Refine::kinks))),
+      kinks_share_(root_.share(plan_of(IntermediatePlan::Refine::kinks))),
       case_without_rows_(has_case_without_rows(*search.problem, scope.group()) && !search.problem->group_is_empty(scope.group())),
       branching_pays_(search.graph.can_split() || free_inputs(*search.problem, scope) <= kFewInputs) {}
 
@@ -67,7 +67,7 @@ Outcome<GroupResult> GroupSearch::run() {
 }
 
 Features GroupSearch::features() const {
-  const DualGraph& graph = search_.graph;
+  const NeuronGraph& graph = search_.graph;
   Features now;
   now.case_without_rows = case_without_rows_;
   now.attacks = search_.options.attack;
@@ -121,17 +121,19 @@ Outcome<Next> GroupSearch::try_a_point(double) {
 
 // --- roots that are bounded in part ---
 
-Outcome<Next> GroupSearch::bound_boxes(double seconds) { return bound_early(plan_of(RootPlan::Refine::nothing), seconds); }
+Outcome<Next> GroupSearch::bound_boxes(double seconds) { return bound_early(plan_of(IntermediatePlan::Refine::nothing), seconds); }
 
-Outcome<Next> GroupSearch::bound_kinks(double seconds) { return bound_early(plan_of(RootPlan::Refine::kinks), seconds); }
+Outcome<Next> GroupSearch::bound_kinks(double seconds) { return bound_early(plan_of(IntermediatePlan::Refine::kinks), seconds); }
 
-Outcome<Next> GroupSearch::bound_operands(double seconds) { return bound_early(plan_of(RootPlan::Refine::kinks, operands_), seconds); }
+Outcome<Next> GroupSearch::bound_operands(double seconds) {
+  return bound_early(plan_of(IntermediatePlan::Refine::kinks, operands_), seconds);
+}
 
-Outcome<Next> GroupSearch::bound_early(RootPlan plan, double seconds) {
+Outcome<Next> GroupSearch::bound_early(IntermediatePlan plan, double seconds) {
   const auto begin = Clock::now();
   const Limit limit = search_.limit();
   early_ = std::make_unique<EarlyRoot>(*search_.problem, scope_, search_.options.threads, open_);
-  RootBounds& root = early_->bounds;
+  IntermediateBounds& root = early_->bounds;
   plan.pause = {std::min(limit.deadline, Deadline::in(seconds)), limit.stop};
   plan.deadline = plan.share_end = limit.deadline;
   const auto done = root.advance(plan);
@@ -146,7 +148,7 @@ Outcome<Next> GroupSearch::bound_early(RootPlan plan, double seconds) {
     count_root(search_.statistics);
     return end_early(nullptr);
   }
-  if (plan.refine == RootPlan::Refine::nothing) {
+  if (plan.refine == IntermediatePlan::Refine::nothing) {
     early_.reset();
     return Next::on;
   }
@@ -163,14 +165,14 @@ Outcome<Next> GroupSearch::end_early(std::unique_ptr<ProofTree> tree) {
 
 Outcome<Next> GroupSearch::find_product_operands(double) {
   operands_ = product_operands(search_.graph, early_->bounds.scope(), cases_at(early_->open), search_.limit());
-  operands_share_ = root_.share(plan_of(RootPlan::Refine::kinks, operands_));
+  operands_share_ = root_.share(plan_of(IntermediatePlan::Refine::kinks, operands_));
   early_.reset();
   return Next::on;
 }
 
 // --- the whole root ---
 
-Outcome<Done> GroupSearch::advance(const RootPlan& plan) {
+Outcome<Done> GroupSearch::advance(const IntermediatePlan& plan) {
   const auto begin = Clock::now();
   if (!root_begin_) {
     root_begin_ = begin;
@@ -184,7 +186,7 @@ Outcome<Done> GroupSearch::advance(const RootPlan& plan) {
 }
 
 Outcome<Next> GroupSearch::bound_root_until_attack(double seconds) {
-  RootPlan plan{search_.limit(), search_.deadline, Deadline::in(features().root_seconds())};
+  IntermediatePlan plan{search_.limit(), search_.deadline, Deadline::in(features().root_seconds())};
   plan.pause.deadline = Deadline::in(seconds);
   if (auto done = advance(plan); !done) return done.rejection();
   return Next::on;
@@ -198,7 +200,7 @@ Outcome<Next> GroupSearch::attack_early(double seconds) {
 
 // For at most so many seconds, if there is no time for all of it.
 Outcome<Next> GroupSearch::bound_root(double seconds) {
-  RootPlan plan{search_.limit(), search_.deadline, Deadline::in(seconds)};
+  IntermediatePlan plan{search_.limit(), search_.deadline, Deadline::in(seconds)};
   do {
     if (search_.options.threads == 1 && search_.side_attack) {
       search_.side_attack->take_turn();

@@ -51,15 +51,15 @@ class GroupSearch {
   struct EarlyRoot {
     EarlyRoot(const kernel::Problem& problem, const kernel::Scope& scope, int threads, std::vector<std::uint32_t> cases)
         : bounds(problem, scope, threads), open(std::move(cases)) {}
-    RootBounds bounds;
+    IntermediateBounds bounds;
     std::vector<std::uint32_t> open;
     std::optional<kernel::Refutation> refutation;  // of the others
     double seconds = 0;
   };
   [[nodiscard]] Features features() const;
-  Outcome<Next> bound_early(RootPlan plan, double seconds);
+  Outcome<Next> bound_early(IntermediatePlan plan, double seconds);
   Outcome<Next> end_early(std::unique_ptr<ProofTree> tree);
-  Outcome<Done> advance(const RootPlan& plan);
+  Outcome<Done> advance(const IntermediatePlan& plan);
   Outcome<Next> ends_here(std::optional<kernel::Theorem> witness);
   Outcome<Next> end_at_root();
   void begin_tree(double seconds);
@@ -76,8 +76,8 @@ class GroupSearch {
   SearchState& search_;
   const kernel::Scope scope_;  // without bounds
   std::vector<std::uint32_t> open_;
-  RootBounds root_;
-  RootRefinement refinement_;
+  IntermediateBounds root_;
+  IntermediateRefinement refinement_;
   Proved proved_;
   GroupResult result_;
   double box_work_, kinks_share_, operands_share_ = 1;
@@ -91,7 +91,7 @@ class GroupSearch {
   bool goes_on_ = false;           // behind this round's tree there are others
   bool was_refinable_ = false;     // when this round's tree began
   bool tree_has_ended_ = false;
-  std::optional<bool> careful_;  // splits; none: not known yet
+  std::optional<bool> kfsb_;  // splits; none: not known yet
 };
 
 }  // namespace assay::search

@@ -20,7 +20,7 @@ SearchState::SearchState(const std::shared_ptr<const kernel::Problem>& of, const
       problem(of),
       options(asked),
       network(of),
-      graph(network, DualGraph::InputRows::later),
+      graph(network, NeuronGraph::InputRows::later),
       has_attacked(asked.cube != nullptr) {}  // whoever wrote a cube has done so
 
 std::optional<kernel::Theorem> SearchState::attack_once(double seconds) {

@@ -33,7 +33,7 @@ struct SearchState {
   const std::shared_ptr<const kernel::Problem> problem;
   const Options& options;
   Network network;
-  DualGraph graph;
+  NeuronGraph graph;
   bool has_input_rows = false;  // of `graph`
   Deadline cheap_end;           // of the bounds before the first attack
   bool has_attacked;

@@ -56,7 +56,7 @@ void GroupSearch::begin_tree(double seconds) {
 BranchingOptions GroupSearch::tree_options(Deadline until) const {
   BranchingOptions options = BranchingOptions::of(search_.options, until);
   options.root_is_refined = root_.complete();
-  options.careful = careful_.value_or(false);
+  options.kfsb = kfsb_.value_or(false);
   if (search_.side_attack) options.between_nodes = [this] { search_.side_attack->take_turn(); };
   return options;
 }
@@ -102,7 +102,7 @@ Outcome<Next> GroupSearch::grow_over_all_cases(double seconds) {
   return settle(grow_over_activations(open_, *until_), false);
 }
 
-// Whether careful splits pay is seen on the first case, either way for a moment: they are likely to where no feature maps are. What is likelier
+// Whether kfsb splits pay is seen on the first case, either way for a moment: they are likely to where no feature maps are. What is likelier
 // comes second, and goes on from where it is unless the other has closed much more; shares of a young tree say little more than that.
 Outcome<GroupResult> GroupSearch::try_both(std::uint32_t position) {
   const double seconds = std::clamp(kTrialShare * search_.planned(), kFirstTrial, kLongestTrial);
@@ -111,17 +111,17 @@ Outcome<GroupResult> GroupSearch::try_both(std::uint32_t position) {
   };
   const kernel::Problem& problem = *search_.problem;
   const bool care_is_likelier = std::ranges::none_of(problem.pre_activations(), [&](NodeId node) { return problem.together(node) > 1; });
-  careful_ = !care_is_likelier;
+  kfsb_ = !care_is_likelier;
   auto first = grow_over_activations({position}, std::min(*until_, Deadline::in(seconds)));
   if (is_over(first)) {
-    careful_.reset();
+    kfsb_.reset();
     return first;
   }
   const Trial trial{Deadline::in(seconds), first.value().unfinished ? first.value().unfinished->closed_share / kMuchMore : 0};
-  careful_ = care_is_likelier;
+  kfsb_ = care_is_likelier;
   auto second = grow_over_activations({position}, *until_, trial);
   if (is_over(second) || !second.value().trial_failed) return second;
-  careful_ = !care_is_likelier;
+  kfsb_ = !care_is_likelier;
   return grow_over_activations({position}, *until_);
 }
 
@@ -136,7 +136,7 @@ Outcome<Next> GroupSearch::grow_by_case(double seconds) {
   std::ranges::stable_sort(open_, std::greater(), [&](std::uint32_t position) { return bounds[cases()[position]]; });
   const auto count = static_cast<double>(open_.size());
   while (true) {
-    auto branched = careful_ ? grow_over_activations({open_.back()}, *until_) : try_both(open_.back());
+    auto branched = kfsb_ ? grow_over_activations({open_.back()}, *until_) : try_both(open_.back());
     if (!branched) return branched.rejection();
     GroupResult& one = branched.value();
     if (!one.refutation) {
@@ -160,7 +160,7 @@ Outcome<Next> GroupSearch::grow_by_case(double seconds) {
 Outcome<Next> GroupSearch::settle(Outcome<GroupResult> branched, bool by_case) {
   if (!branched) return branched.rejection();
   GroupResult& deep = branched.value();
-  if (round_ == 0 && deep.by_programs) careful_ = false;
+  if (round_ == 0 && deep.by_programs) kfsb_ = false;
   if (deep.unfinished) search_.unfinished = deep.unfinished;
   if (!deep.leaves.empty()) {
     proved_.add(std::exchange(root_.steps(), {}), std::move(deep.tree));

@@ -30,11 +30,11 @@ constexpr std::size_t kInputs = search_test::kAscentInputs;
 
 std::vector<kernel::Literal> some_literals(const Setup& setup, std::size_t count) {
   std::vector<kernel::Literal> literals;
-  const DualBoxes boxes = DualBoxes::of(setup.graph, setup.scope);
-  for (std::uint32_t slot = 0; slot < setup.graph.slot_count() && literals.size() < count; ++slot) {
-    if (!(boxes.lo[slot] < 0 && boxes.hi[slot] > 0)) continue;
-    const DualGraph::Activation& activation = setup.graph.activation_of(slot);
-    literals.push_back({activation.operand, slot - activation.first_slot, slot % 2 == 0, 0});
+  const NeuronBoxes boxes = NeuronBoxes::of(setup.graph, setup.scope);
+  for (std::uint32_t neuron = 0; neuron < setup.graph.neuron_count() && literals.size() < count; ++neuron) {
+    if (!(boxes.lo[neuron] < 0 && boxes.hi[neuron] > 0)) continue;
+    const NeuronGraph::Activation& activation = setup.graph.activation_of(neuron);
+    literals.push_back({activation.operand, neuron - activation.first_neuron, neuron % 2 == 0, 0});
   }
   REQUIRE(literals.size() == count);
   return literals;
@@ -146,7 +146,7 @@ TEST_CASE("slopes of functions with a record are optimised, and the kernel deriv
       REQUIRE(setup.graph.supported());
       REQUIRE(setup.network.has_gradient());
       for (const Step& step : setup.network.steps()) CHECK(step.kind != Step::Kind::binary);
-      const DualResult result = setup.run(60, {});
+      const BoundResult result = setup.run(60, {});
       CHECK(result.bound <= setup.sampled_minimum({}, seed) + 1e-9);
       const std::vector<kernel::CaseMultipliers> cases{{0, result.parameters.weights}};
       kernel::Diagnosis own, optimised;
@@ -268,7 +268,7 @@ TEST_CASE("ascent with literals: below all their points, and tighter than withou
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
     const Setup setup(random_network({kInputs, 10, 10, 2}, seed), 0);
     const std::vector<kernel::Literal> literals = some_literals(setup, 3);
-    const DualResult first = setup.run(1, literals), last = setup.run(80, literals);
+    const BoundResult first = setup.run(1, literals), last = setup.run(80, literals);
     const double sampled = setup.sampled_minimum(literals, seed);
     if (std::isfinite(sampled)) CHECK(last.bound <= sampled + 1e-9);
     CHECK(last.bound >= first.bound);
@@ -287,7 +287,7 @@ TEST_CASE("the kernel concludes from the hints exactly what the search computed"
     // A right-hand side just below (above) the computed bound is refuted (is not).
     for (const double margin : {1e-6, -1e-6}) {
       const Setup setup(model, *Rational::from_double(bound - margin));
-      const DualResult result = setup.run(40, literals);
+      const BoundResult result = setup.run(40, literals);
       kernel::Scope scope = setup.scope;
       for (const kernel::Literal& literal : literals) REQUIRE(scope.assume(literal).ok());
       const std::vector<kernel::CaseMultipliers> cases{{0, result.parameters.weights}};
@@ -299,13 +299,13 @@ TEST_CASE("the kernel concludes from the hints exactly what the search computed"
 TEST_CASE("warm starts reproduce the bound", "[search][dual]") {
   const Setup setup(random_network({kInputs, 8, 8, 2}, 3), 0);
   const std::vector<kernel::Literal> literals = some_literals(setup, 2);
-  const DualResult result = setup.run(30, literals);
+  const BoundResult result = setup.run(30, literals);
   CHECK(setup.run(1, literals, &result.parameters).bound == Approx(result.bound).margin(1e-9));
 }
 
 TEST_CASE("lower slopes of relu are multiples of 1/128 in [0, 1]", "[search][dual]") {
   const Setup setup(random_network({kInputs, 8, 8, 2}, 4), 0);
-  const DualResult result = setup.run(17, {});
+  const BoundResult result = setup.run(17, {});
   REQUIRE(result.parameters.lower.size() == 16);
   for (const float slope : result.parameters.lower) {
     CHECK(slope >= 0);
@@ -316,19 +316,19 @@ TEST_CASE("lower slopes of relu are multiples of 1/128 in [0, 1]", "[search][dua
 
 TEST_CASE("slopes that are not quantised are still floats in [0, 1]", "[search][dual]") {
   const Setup setup(random_network({kInputs, 8, 8, 2}, 4), 0);
-  DualParameters thirds = setup.run(17, {}).parameters;
+  AlphaBeta thirds = setup.run(17, {}).parameters;
   for (float& slope : thirds.lower) slope = slope > 0 && slope < 1 ? 1.0F / 3 : slope;
-  const DualBoxes boxes = DualBoxes::of(setup.graph, setup.scope);
-  DualTask task;
+  const NeuronBoxes boxes = NeuronBoxes::of(setup.graph, setup.scope);
+  BoundTask task;
   task.rows = &setup.network.rows(0);
   task.boxes = &boxes;
   task.start = &thirds;
-  DualOptions options;
+  AlphaBetaOptions options;
   options.iterations = 1;
   options.target = INFINITY;
   options.quantize = false;
-  DualResult result;
-  DualAscent(setup.graph).run({&task, 1}, options, {&result, 1});
+  BoundResult result;
+  AlphaBetaCrown(setup.graph).run({&task, 1}, options, {&result, 1});
   int kept = 0;
   for (std::size_t j = 0; j < thirds.lower.size(); ++j) {
     CHECK((result.parameters.lower[j] >= 0 && result.parameters.lower[j] <= 1));
@@ -341,12 +341,12 @@ TEST_CASE("a probed split gives the bounds of its children", "[search][dual]") {
   int compared = 0;
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
     const Setup setup(random_network({kInputs, 12, 2}, seed), 0);
-    const DualResult parent = setup.run(40, {});
-    if (parent.probe.slot == Probe::kNone) continue;
-    const DualGraph::Activation& activation = setup.graph.activation_of(parent.probe.slot);
+    const BoundResult parent = setup.run(40, {});
+    if (parent.probe.neuron == Probe::kNone) continue;
+    const NeuronGraph::Activation& activation = setup.graph.activation_of(parent.probe.neuron);
     for (const bool at_least : {false, true}) {
-      const kernel::Literal literal{activation.operand, parent.probe.slot - activation.first_slot, at_least, 0};
-      DualParameters start = parent.parameters;
+      const kernel::Literal literal{activation.operand, parent.probe.neuron - activation.first_neuron, at_least, 0};
+      AlphaBeta start = parent.parameters;
       start.beta.push_back(at_least ? parent.probe.beta_at_least : parent.probe.beta_at_most);
       const double expected = at_least ? parent.probe.at_least : parent.probe.at_most;
       CHECK(setup.run(1, {literal}, &start).bound == Approx(expected).margin(1e-6));
@@ -365,21 +365,21 @@ TEST_CASE("rows of a case are weighted against each other", "[search][dual]") {
   graph.mark_output(search_test::dense(graph, relu, 2, 1, {1, -1}, {0}), "y");
   const auto problem = open(graph, {make_case(1, -1, 1, {output_row({{0, 1}}, Rational(-1, 4)), output_row({{0, -1}}, Rational(-1, 4))})});
   const Network network(problem);
-  const DualGraph dual(network);
+  const NeuronGraph dual(network);
   auto scope = kernel::Scope::root(problem, 0);
   REQUIRE(scope.ok());
   REQUIRE(certificate::sweep(*problem, scope.value(), 0, false).ok());
-  const DualBoxes boxes = DualBoxes::of(dual, scope.value());
-  DualParameters skewed;
+  const NeuronBoxes boxes = NeuronBoxes::of(dual, scope.value());
+  AlphaBeta skewed;
   skewed.weights = {1, 0.01F};
-  DualTask task;
+  BoundTask task;
   task.rows = &network.rows(0);
   task.boxes = &boxes;
   task.start = &skewed;
-  DualResult result;
-  DualOptions options;
+  BoundResult result;
+  AlphaBetaOptions options;
   options.iterations = 200;
-  DualAscent(dual).run({&task, 1}, options, {&result, 1});
+  AlphaBetaCrown(dual).run({&task, 1}, options, {&result, 1});
   REQUIRE(result.bound > 0);
   const std::vector<kernel::CaseMultipliers> cases{{0, result.parameters.weights}};
   CHECK(scope.value().conclude(cases, to_hints(dual, result.parameters)).ok());

@@ -16,8 +16,8 @@
 
 namespace assay::search_test {
 
-using search::DualAscent, search::DualBoxes, search::DualGraph, search::DualOptions, search::DualParameters, search::DualResult,
-    search::DualTask;
+using search::AlphaBetaCrown, search::NeuronBoxes, search::NeuronGraph, search::AlphaBetaOptions, search::AlphaBeta, search::BoundResult,
+    search::BoundTask;
 using search::Network, search::Workspace;
 
 inline constexpr std::size_t kAscentInputs = 4;
@@ -47,7 +47,7 @@ inline bool satisfies(const Workspace& workspace, const std::vector<kernel::Lite
 struct AscentSetup {
   std::shared_ptr<const kernel::Problem> problem;
   Network network;
-  DualGraph graph;
+  NeuronGraph graph;
   kernel::Scope scope;
 
   static kernel::Scope swept(const std::shared_ptr<const kernel::Problem>& problem) {
@@ -63,20 +63,20 @@ struct AscentSetup {
         graph(network),
         scope(swept(problem)) {}
 
-  [[nodiscard]] DualResult run(int iterations, const std::vector<kernel::Literal>& literals, const DualParameters* start = nullptr) const {
-    DualBoxes boxes = DualBoxes::of(graph, scope);
+  [[nodiscard]] BoundResult run(int iterations, const std::vector<kernel::Literal>& literals, const AlphaBeta* start = nullptr) const {
+    NeuronBoxes boxes = NeuronBoxes::of(graph, scope);
     for (const kernel::Literal& literal : literals) boxes.meet(graph, literal);
-    DualTask task;
+    BoundTask task;
     task.rows = &network.rows(0);
     task.boxes = &boxes;
     task.literals = literals;
     task.start = start;
-    DualOptions options;
+    AlphaBetaOptions options;
     options.iterations = iterations;
     options.target = INFINITY;
     options.scores = true;
-    DualResult result;
-    DualAscent ascent(graph);
+    BoundResult result;
+    AlphaBetaCrown ascent(graph);
     ascent.run({&task, 1}, options, {&result, 1});
     return result;
   }

@@ -178,9 +178,9 @@ TEST_CASE("attention has planes with mixes that are optimised, and the kernel de
     REQUIRE(setup.graph.has_planes());
     CHECK(setup.graph.can_split());
     CHECK(!setup.graph.supported());
-    const DualResult first = setup.run(1, {}), last = setup.run(60, {});
+    const BoundResult first = setup.run(1, {}), last = setup.run(60, {});
     CHECK(last.bound <= setup.sampled_minimum({}, seed) + 1e-9);
-    for (const DualResult* result : {&first, &last}) {
+    for (const BoundResult* result : {&first, &last}) {
       const std::vector<kernel::CaseMultipliers> cases{{0, result->parameters.weights}};
       kernel::Diagnosis derived;
       static_cast<void>(setup.scope.conclude(cases, to_hints(setup.graph, result->parameters), &derived));
@@ -202,9 +202,9 @@ TEST_CASE("slopes and mixes that relus behind attention share narrow their box, 
       return sum;
     };
     before += width();
-    const DualBoxes boxes = DualBoxes::of(setup.graph, setup.scope);
+    const NeuronBoxes boxes = NeuronBoxes::of(setup.graph, setup.scope);
     for (const std::uint32_t element : setup.scope.selected(node, {})) {
-      const auto slopes = DualAscent(setup.graph).share(node, {&element, 1}, boxes, nullptr, {});
+      const auto slopes = AlphaBetaCrown(setup.graph).share_alphas(node, {&element, 1}, boxes, nullptr, {});
       REQUIRE(slopes.has_value());
       kernel::Selection alone{kernel::Selection::Kind::mask, std::vector<bool>(8, false)};
       alone.mask[element] = true;
@@ -219,15 +219,15 @@ TEST_CASE("slopes and mixes that relus behind attention share narrow their box, 
 TEST_CASE("operands of relus are bounded before those of products, where that is asked for", "[search][root]") {
   const auto problem = Setup(attention(1), 0).problem;
   const auto scope = [&] { return kernel::Scope::root(problem, 0).value(); };
-  RootBounds boxes(*problem, scope(), 1), kinks(*problem, scope(), 1);
-  RootPlan plan;
-  plan.refine = RootPlan::Refine::nothing;
+  IntermediateBounds boxes(*problem, scope(), 1), kinks(*problem, scope(), 1);
+  IntermediatePlan plan;
+  plan.refine = IntermediatePlan::Refine::nothing;
   REQUIRE(boxes.advance(plan).ok());
-  plan.refine = RootPlan::Refine::kinks;
+  plan.refine = IntermediatePlan::Refine::kinks;
   REQUIRE(kinks.advance(plan).ok());
   CHECK((kinks.share(plan) > 0 && kinks.share(plan) < 1));
   plan.also = {problem->pre_activations().front()};
-  CHECK(kinks.share(plan) > kinks.share({.refine = RootPlan::Refine::kinks}));
+  CHECK(kinks.share(plan) > kinks.share({.refine = IntermediatePlan::Refine::kinks}));
   CHECK_FALSE(kinks.complete());
   CHECK((kinks.seconds_for_all() > 0 && kinks.seconds_for_all() < 1));
   for (const NodeId node : problem->pre_activations())
@@ -250,10 +250,10 @@ TEST_CASE("of each product the operand is bounded that its rows narrow, where a 
   const auto problem =
       open(graph, {make_case(kInputs, -1, 1, {output_row({{0, 1}, {1, 1}}, 0)}), make_case(kInputs, -1, 1, {output_row({{5, 1}}, 0)})});
   const Network network(problem);
-  const DualGraph dual(network);
-  RootBounds root(*problem, kernel::Scope::root(problem, 0).value(), 1);
-  RootPlan plan;
-  plan.refine = RootPlan::Refine::nothing;
+  const NeuronGraph dual(network);
+  IntermediateBounds root(*problem, kernel::Scope::root(problem, 0).value(), 1);
+  IntermediatePlan plan;
+  plan.refine = IntermediatePlan::Refine::nothing;
   REQUIRE(root.advance(plan).ok());
   const std::vector<std::uint32_t> by_product{0}, by_other{1};
   const std::vector<NodeId> chosen = product_operands(dual, root.scope(), by_product, {});

@@ -58,8 +58,8 @@ struct Attempt {
     return std::move(scope).value();
   }
   Network network;
-  DualGraph graph;
-  RootBounds root;
+  NeuronGraph graph;
+  IntermediateBounds root;
   std::vector<std::uint32_t> open{0};
   std::optional<kernel::Refutation> refutation;
 };
@@ -73,18 +73,18 @@ std::pair<double, double> range(const Graph& model) {
   search_test::for_samples(network, 4000, 5, [&](const std::vector<double>&, const Workspace& at) {
     least = std::min(least, at.values[y][0] - at.values[y][1]);
   });
-  const DualGraph graph(network);
+  const NeuronGraph graph(network);
   auto scope = Attempt::take(kernel::Scope::root(problem, 0));
   REQUIRE(certificate::sweep(*problem, scope, 0, false).ok());
-  const DualBoxes boxes = DualBoxes::of(graph, scope);
-  DualTask task;
+  const NeuronBoxes boxes = NeuronBoxes::of(graph, scope);
+  BoundTask task;
   task.rows = &network.rows(0);
   task.boxes = &boxes;
-  DualOptions options;
+  AlphaBetaOptions options;
   options.iterations = 200;
   options.target = INFINITY;
-  DualResult result;
-  DualAscent(graph).run({&task, 1}, options, {&result, 1});
+  BoundResult result;
+  AlphaBetaCrown(graph).run({&task, 1}, options, {&result, 1});
   return {least, result.bound * network.rows(0)[0].scale};
 }
 
@@ -150,7 +150,7 @@ TEST_CASE("a search by cuts has one node, and its certificate is accepted", "[se
 TEST_CASE("cuts are for one layer of relus in several groups", "[search][cuts]") {
   for (const std::vector<std::size_t>& widths : {std::vector<std::size_t>{4, 8, 2}, std::vector<std::size_t>{4, 8, 8, 2}}) {
     const search_test::AscentSetup setup(search_test::random_network(widths, 3), Rational(-1000));
-    RootBounds root(*setup.problem, Attempt::take(kernel::Scope::root(setup.problem, 0)), 1);
+    IntermediateBounds root(*setup.problem, Attempt::take(kernel::Scope::root(setup.problem, 0)), 1);
     REQUIRE(root.advance({}).ok());
     const std::size_t before = root.steps().byte_size();
     std::vector<std::uint32_t> open{0};

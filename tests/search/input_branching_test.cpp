@@ -181,7 +181,7 @@ TEST_CASE("an input whose coefficient cancels still carries the loss of its relu
   graph.mark_output(dense(graph, x, 3, 1, {-1, -1, 1}, {0}), "y");  // -10 |x_1| + x_0 + 2
   const auto problem = open(graph, {make_case(2, -1, 1, {output_row({{0, 1}}, -9)})});
   const Network network(problem);
-  const DualGraph dual(network);
+  const NeuronGraph dual(network);
   auto scope = kernel::Scope::root(problem, 0);
   REQUIRE(scope.ok());
   REQUIRE(certificate::sweep(*problem, scope.value(), 0, false).ok());
@@ -189,7 +189,7 @@ TEST_CASE("an input whose coefficient cancels still carries the loss of its relu
   (void)scope.value().conclude(std::vector<kernel::CaseMultipliers>{{0, {}}}, {}, &diagnosis);
   REQUIRE(diagnosis.input_coefficients.size() == 1);
   CHECK(std::fabs(diagnosis.input_coefficients[0][1]) < 1e-9);
-  InputLosses losses(dual);
+  SmartBranching losses(dual);
   const std::vector<double> result = losses(scope.value(), std::vector<std::uint32_t>{0});
   REQUIRE(result.size() == 2);
   CHECK(result[1] > result[0]);

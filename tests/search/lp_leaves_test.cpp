@@ -49,8 +49,8 @@ std::shared_ptr<const kernel::Problem> problem_of(std::size_t variables, const s
   return open(std::move(graph), {make_case(variables, 0, 1, {output_row({{0, -1}}, -1), output_row({{1, 1}}, 0)})});
 }
 
-Run run(const kernel::Problem& problem, const DualGraph& graph, int threads) {
-  CHECK(graph.every_slot_has_input_row());
+Run run(const kernel::Problem& problem, const NeuronGraph& graph, int threads) {
+  CHECK(graph.every_neuron_has_input_row());
   CHECK(problem.group_count() == 1);
   BranchingOptions options;
   options.threads = threads;
@@ -61,7 +61,7 @@ Run run(const kernel::Problem& problem, const DualGraph& graph, int threads) {
 void check_refuted(std::size_t variables, const std::vector<Clause>& clauses, const std::string& name, std::uint64_t most_leaves) {
   const auto problem = problem_of(variables, clauses);
   const Network network(problem);
-  const DualGraph graph(network);
+  const NeuronGraph graph(network);
   for (const int threads : {1, 2}) {
     const Run result = run(*problem, graph, threads);
     REQUIRE(result.result.refutation.has_value());
@@ -136,7 +136,7 @@ TEST_CASE("without one of its clauses a tree has a model, and branching finds it
     clauses.erase(clauses.begin() + static_cast<std::ptrdiff_t>(random() % clauses.size()));
     const auto problem = problem_of(9, clauses);
     const Network network(problem);
-    const DualGraph graph(network);
+    const NeuronGraph graph(network);
     const Run result = run(*problem, graph, 1);
     CHECK_FALSE(result.result.refutation.has_value());
     REQUIRE(result.result.witness.has_value());
@@ -147,7 +147,7 @@ TEST_CASE("without one of its clauses a tree has a model, and branching finds it
 TEST_CASE("branching with programs ends at its deadline", "[search][lp]") {
   const auto problem = problem_of(12, pigeons(4, 3));
   const Network network(problem);
-  const DualGraph graph(network);
+  const NeuronGraph graph(network);
   BranchingOptions options;
   options.deadline = Deadline::in(0);
   CHECK(branch(graph, options).result.reason == "time");

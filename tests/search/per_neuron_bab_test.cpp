@@ -24,7 +24,7 @@ double width(const kernel::Scope& scope, NodeId node) {
 
 double margin(const kernel::Scope& scope, const Setup& setup) {
   kernel::Diagnosis diagnosis;
-  const DualResult best = setup.run(40, {});
+  const BoundResult best = setup.run(40, {});
   static_cast<void>(scope.conclude(std::vector<kernel::CaseMultipliers>{{0, {}}}, to_hints(setup.graph, best.parameters), &diagnosis));
   return diagnosis.margins[0];
 }
@@ -42,8 +42,8 @@ struct Root {
     REQUIRE(scope.ok());
     return std::move(scope).value();
   }
-  RootBounds bounds;
-  RangeSplits splits;
+  IntermediateBounds bounds;
+  PerNeuronBab splits;
 };
 
 }  // namespace
@@ -58,7 +58,7 @@ TEST_CASE("trees of splits narrow ranges behind the first layer, and every value
     once += width(one.bounds.scope(), last);
     twice += width(both.bounds.scope(), last);
     setup.scope = both.bounds.scope();
-    for (const DualGraph::Activation& activation : setup.graph.activations()) setup.check_box_at_samples(activation.operand, seed);
+    for (const NeuronGraph::Activation& activation : setup.graph.activations()) setup.check_box_at_samples(activation.operand, seed);
     Root threads(setup, 2, 1);
     CHECK(threads.bounds.steps().byte_size() == one.bounds.steps().byte_size());
     CHECK(width(threads.bounds.scope(), last) == width(one.bounds.scope(), last));
@@ -75,7 +75,7 @@ TEST_CASE("what only trees of splits refute is refuted by the certificate with t
   REQUIRE(with > without);
   const Setup closed(model, Rational::from_double((without + with) / 2).value());
   Root root(closed, 1, 1);
-  const auto path = std::filesystem::temp_directory_path() / "assay_search_root_splits.assay";
+  const auto path = std::filesystem::temp_directory_path() / "assay_search_per_neuron_bab.assay";
   const auto replays = [&](certificate::Fragment steps) {
     auto writer = certificate::Writer::open(path.string(), *closed.problem);
     REQUIRE(writer.ok());

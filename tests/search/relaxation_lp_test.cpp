@@ -26,9 +26,9 @@ constexpr Deadline kNoDeadline;
 struct Setup {
   std::shared_ptr<const kernel::Problem> problem;
   Network network;
-  DualGraph graph;
+  NeuronGraph graph;
   kernel::Scope scope;
-  DualBoxes root;
+  NeuronBoxes root;
   RelaxationRows shared;
 
   static kernel::Scope swept(const std::shared_ptr<const kernel::Problem>& problem) {
@@ -43,31 +43,31 @@ struct Setup {
         network(problem),
         graph(network),
         scope(swept(problem)),
-        root(DualBoxes::of(graph, scope)),
+        root(NeuronBoxes::of(graph, scope)),
         shared(graph, root) {}
 
   [[nodiscard]] const std::vector<RowView>& rows() const { return network.rows(0); }
-  [[nodiscard]] DualBoxes boxes(const std::vector<kernel::Literal>& literals) const {
-    DualBoxes result = root;
+  [[nodiscard]] NeuronBoxes boxes(const std::vector<kernel::Literal>& literals) const {
+    NeuronBoxes result = root;
     for (const kernel::Literal& literal : literals) result.meet(graph, literal);
     return result;
   }
   [[nodiscard]] LpResult solve(const std::vector<kernel::Literal>& literals) const {
     return RelaxationLp(shared, rows(), kNoDeadline, {}).solve(boxes(literals), literals);
   }
-  [[nodiscard]] double ascent_bound(const std::vector<kernel::Literal>& literals, int iterations, const DualParameters* start) const {
-    const DualBoxes here = boxes(literals);
-    DualTask task;
+  [[nodiscard]] double ascent_bound(const std::vector<kernel::Literal>& literals, int iterations, const AlphaBeta* start) const {
+    const NeuronBoxes here = boxes(literals);
+    BoundTask task;
     task.rows = &rows();
     task.boxes = &here;
     task.literals = literals;
     task.start = start;
-    DualOptions options;
+    AlphaBetaOptions options;
     options.iterations = iterations;
     options.target = INFINITY;
     options.quantize = false;
-    DualResult result;
-    DualAscent(graph).run({&task, 1}, options, {&result, 1});
+    BoundResult result;
+    AlphaBetaCrown(graph).run({&task, 1}, options, {&result, 1});
     return result.bound;
   }
   // The smallest sampled value of the larger row, over points that satisfy the literals.
@@ -87,10 +87,10 @@ struct Setup {
 
 std::vector<kernel::Literal> some_literals(const Setup& setup, std::size_t count) {
   std::vector<kernel::Literal> literals;
-  for (std::uint32_t slot = 0; slot < setup.graph.slot_count() && literals.size() < count; ++slot) {
-    if (!setup.root.is_undecided(slot)) continue;
-    const DualGraph::Activation& activation = setup.graph.activation_of(slot);
-    literals.push_back({activation.operand, slot - activation.first_slot, slot % 2 == 0, 0});
+  for (std::uint32_t neuron = 0; neuron < setup.graph.neuron_count() && literals.size() < count; ++neuron) {
+    if (!setup.root.is_undecided(neuron)) continue;
+    const NeuronGraph::Activation& activation = setup.graph.activation_of(neuron);
+    literals.push_back({activation.operand, neuron - activation.first_neuron, neuron % 2 == 0, 0});
   }
   REQUIRE(literals.size() == count);
   return literals;
@@ -220,12 +220,12 @@ TEST_CASE("a deadline or a stop request ends a program, and the next one starts 
 
 TEST_CASE("networks without finite boxes or with other activations have no program", "[search][lp]") {
   const Setup setup(random_network({kInputs, 6, 3}, 1), 0);
-  DualBoxes wide = setup.root;
+  NeuronBoxes wide = setup.root;
   wide.hi[0] = INFINITY;
   CHECK_FALSE(RelaxationRows::supports(setup.graph, wide));
   const auto problem = open(random_network({kInputs, 6, 3}, 1, Op::tanh), {make_case(kInputs, -1, 1, {output_row({{0, 1}}, 0)})});
   const Network network(problem);
-  const DualGraph graph(network);
+  const NeuronGraph graph(network);
   CHECK_FALSE(RelaxationRows::supports(graph, setup.root));
 }
 

@@ -52,7 +52,7 @@ std::shared_ptr<const kernel::Problem> threshold_problem(const Graph& graph, std
 struct Refutable {
   std::shared_ptr<const kernel::Problem> problem = threshold_problem(random_network({4, 12, 10, 3}, 7), 4, 0.2, 3);
   Network network{problem};
-  DualGraph graph{network};
+  NeuronGraph graph{network};
 };
 
 }  // namespace
@@ -61,7 +61,7 @@ TEST_CASE("an unreachable threshold is refuted, and the written tree replays", "
   for (const int threads : {1, 2}) {
     const auto problem = threshold_problem(random_network({4, 12, 10, 3}, 7), 4, 0.2, 3);
     const Network network(problem);
-    const DualGraph graph(network);
+    const NeuronGraph graph(network);
     BranchingOptions options;
     options.threads = threads;
     options.deadline = Deadline::in(120);
@@ -77,27 +77,27 @@ TEST_CASE("an unreachable threshold is refuted, and the written tree replays", "
   }
 }
 
-TEST_CASE("careful splits need fewer nodes, and refute the same", "[search][branching]") {
+TEST_CASE("kfsb splits need fewer nodes, and refute the same", "[search][branching]") {
   const auto problem = threshold_problem(random_network({4, 16, 14, 12, 3}, 11), 4, 0.3, 1);
   const Network network(problem);
-  const DualGraph graph(network);
+  const NeuronGraph graph(network);
   BranchingOptions options;
   options.threads = 1;
   options.deadline = Deadline::in(120);
   const Run quick = branch(graph, options);
-  options.careful = true;
-  const Run careful = branch(graph, options);
+  options.kfsb = true;
+  const Run kfsb = branch(graph, options);
   REQUIRE(quick.result.refutation.has_value());
-  REQUIRE(careful.result.refutation.has_value());
-  CHECK(careful.statistics.leaves > 1);
-  CHECK(careful.statistics.nodes < quick.statistics.nodes);
-  CHECK(replays(problem, careful, "careful"));
+  REQUIRE(kfsb.result.refutation.has_value());
+  CHECK(kfsb.statistics.leaves > 1);
+  CHECK(kfsb.statistics.nodes < quick.statistics.nodes);
+  CHECK(replays(problem, kfsb, "kfsb"));
 }
 
 TEST_CASE("cases that were refuted in trees of their own are one group of a certificate", "[search][branching]") {
   const auto problem = threshold_problem(random_network({4, 12, 10, 3}, 7), 4, 0.2, 3);
   const Network network(problem);
-  const DualGraph graph(network);
+  const NeuronGraph graph(network);
   auto scope = kernel::Scope::root(problem, 0);
   REQUIRE(scope.ok());
   REQUIRE(certificate::sweep(*problem, scope.value(), 0, false).ok());
@@ -133,7 +133,7 @@ TEST_CASE("cases that were refuted in trees of their own are one group of a cert
 TEST_CASE("a reachable threshold ends with a witness or undecided, never refuted", "[search][branching]") {
   const auto problem = threshold_problem(random_network({4, 12, 10, 3}, 7), 4, -0.05, 3);
   const Network network(problem);
-  const DualGraph graph(network);
+  const NeuronGraph graph(network);
   BranchingOptions options;
   options.deadline = Deadline::in(20);
   const Run run = branch(graph, options);
@@ -145,7 +145,7 @@ TEST_CASE("a reachable threshold ends with a witness or undecided, never refuted
 TEST_CASE("only the cases asked for are refuted", "[search][branching]") {
   const auto problem = threshold_problem(random_network({4, 10, 3}, 9), 4, 0.2, 2);
   const Network network(problem);
-  const DualGraph graph(network);
+  const NeuronGraph graph(network);
   auto scope = kernel::Scope::root(problem, 0);
   REQUIRE(scope.ok());
   REQUIRE(certificate::sweep(*problem, scope.value(), 0, false).ok());
@@ -240,7 +240,7 @@ TEST_CASE("networks of functions other than relu are refuted by splits at jumps,
       }
       const auto problem = threshold_problem(model, kInputs, row.margin, 1, Rational(1, 8));
       const Network network(problem);
-      const DualGraph graph(network);
+      const NeuronGraph graph(network);
       BranchingOptions options;
       options.deadline = Deadline::in(60);
       const Run run = branch(graph, options);
@@ -261,7 +261,7 @@ TEST_CASE("a network with an op without lines is declined", "[search][branching]
   model.outputs[0] = softmax.value();
   const auto problem = open(model, {make_case(2, -1, 1, {output_row({{0, 1}}, -1)})});
   const Network network(problem);
-  const DualGraph graph(network);
+  const NeuronGraph graph(network);
   CHECK_FALSE(graph.supported());
   auto scope = kernel::Scope::root(problem, 0);
   REQUIRE(scope.ok());

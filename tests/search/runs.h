@@ -24,7 +24,7 @@ struct Run {
   search::Statistics statistics;
 };
 
-inline Run branch(const search::DualGraph& graph, const search::BranchingOptions& options, const std::stop_token& stop = {}) {
+inline Run branch(const search::NeuronGraph& graph, const search::BranchingOptions& options, const std::stop_token& stop = {}) {
   const std::shared_ptr<const kernel::Problem>& problem = graph.network().problem();
   auto scope = kernel::Scope::root(problem, 0);
   REQUIRE(scope.ok());

@@ -37,7 +37,7 @@ TEST_CASE("mixes of products are optimised, and the kernel derives the bound tha
     const Setup setup(model, 0);
     REQUIRE(setup.graph.has_planes());
     CHECK(!setup.graph.supported());
-    const DualResult first = setup.run(1, {}), last = setup.run(60, {});
+    const BoundResult first = setup.run(1, {}), last = setup.run(60, {});
     CHECK(last.bound <= setup.sampled_minimum({}, seed) + 1e-9);
     const std::vector<kernel::CaseMultipliers> cases{{0, last.parameters.weights}};
     kernel::Diagnosis own, optimised;
@@ -63,10 +63,10 @@ TEST_CASE("slopes that a layer shares narrow its box, and every value stays insi
         return sum;
       };
       const double wide = width();
-      const DualBoxes boxes = DualBoxes::of(setup.graph, setup.scope);
+      const NeuronBoxes boxes = NeuronBoxes::of(setup.graph, setup.scope);
       const std::vector<std::uint32_t> elements = setup.scope.selected(node, {});
       REQUIRE(!elements.empty());
-      const auto slopes = DualAscent(setup.graph).share(node, elements, boxes, nullptr, {});
+      const auto slopes = AlphaBetaCrown(setup.graph).share_alphas(node, elements, boxes, nullptr, {});
       REQUIRE(slopes.has_value());
       REQUIRE(setup.scope.tighten(node, {}, to_hints(setup.graph, *slopes)).ok());
       before += wide;
@@ -81,8 +81,8 @@ TEST_CASE("shared slopes end without any once the limit is reached", "[search][d
   const Setup setup(search_test::random_network({kInputs, 8, 8, 2}, 1, Op::sigmoid), 0);
   const NodeId node = setup.graph.activations().back().operand;
   const std::vector<std::uint32_t> elements{0, 1};
-  const DualBoxes boxes = DualBoxes::of(setup.graph, setup.scope);
-  CHECK(!DualAscent(setup.graph, {Deadline::in(0), {}}).share(node, elements, boxes, nullptr, {}));
+  const NeuronBoxes boxes = NeuronBoxes::of(setup.graph, setup.scope);
+  CHECK(!AlphaBetaCrown(setup.graph, {Deadline::in(0), {}}).share_alphas(node, elements, boxes, nullptr, {}));
 }
 
 }  // namespace assay::search

@@ -111,13 +111,13 @@ TEST_CASE("limits of half a minute or more plan the same in the first half of th
 
 TEST_CASE("a root that does not fit into its share is finished all the same where there is time", "[search][strategy]") {
   const auto problem = relu_problem({400, 400, 400, 400}, Rational(1, 1000));
-  const auto steps = [&](const RootPlan& plan) {
-    RootBounds root(*problem, scope_of(problem), 1);
+  const auto steps = [&](const IntermediatePlan& plan) {
+    IntermediateBounds root(*problem, scope_of(problem), 1);
     REQUIRE(root.advance(plan).ok());
     CHECK(root.complete());
     return root.steps().bytes();
   };
-  RootPlan limited;
+  IntermediatePlan limited;
   limited.deadline = Deadline::in(60);
   limited.share_end = Deadline::in(0);  // spent
   CHECK(steps(limited) == steps({}));
@@ -125,9 +125,9 @@ TEST_CASE("a root that does not fit into its share is finished all the same wher
 
 TEST_CASE("a root whose nodes do not fit has boxes everywhere, and goes on later", "[search][strategy]") {
   const auto problem = relu_problem({900, 900, 900, 900}, Rational(1, 1000));  // more than the 10 ms from which a rate is known
-  RootBounds whole(*problem, scope_of(problem), 1), late(*problem, scope_of(problem), 1);
+  IntermediateBounds whole(*problem, scope_of(problem), 1), late(*problem, scope_of(problem), 1);
   REQUIRE(whole.advance({}).ok());
-  RootPlan none;
+  IntermediatePlan none;
   none.deadline = none.share_end = Deadline::in(0);
   REQUIRE(late.advance(none).ok());
   CHECK(late.has_all_boxes());
@@ -146,11 +146,11 @@ TEST_CASE("a root whose nodes do not fit has boxes everywhere, and goes on later
 TEST_CASE("pauses lose nothing, and threads find the same bounds", "[search][strategy]") {
   const bool is_map = GENERATE(false, true);
   const auto problem = is_map ? map_problem(0, 5 * kWidth * kWidth) : relu_problem({400, 400, 400, 400}, Rational(1, 1000));
-  RootBounds whole(*problem, scope_of(problem), 1), paused(*problem, scope_of(problem), 2);
+  IntermediateBounds whole(*problem, scope_of(problem), 1), paused(*problem, scope_of(problem), 2);
   REQUIRE(whole.advance({}).ok());
   int pauses = 0;
   for (double seconds = 1e-4; !paused.complete(); seconds *= 1.1, ++pauses) {
-    RootPlan plan;
+    IntermediatePlan plan;
     plan.pause.deadline = Deadline::in(seconds);
     REQUIRE(paused.advance(plan).ok());
   }
@@ -166,7 +166,7 @@ TEST_CASE("pauses lose nothing, and threads find the same bounds", "[search][str
     steps.tighten(node, {}, {}, nullptr, true);
   }
   for (const NodeId node : problem->active_nodes()) {
-    for (const RootBounds* root : {&paused, &whole}) {
+    for (const IntermediateBounds* root : {&paused, &whole}) {
       CHECK(root->scope().box(node).lo == replayed.box(node).lo);
       CHECK(root->scope().box(node).hi == replayed.box(node).hi);
     }
@@ -180,7 +180,7 @@ TEST_CASE("what no case depends on is not refined", "[search][strategy]") {
   const auto problem = map_problem(2 * kWidth * kWidth + row * kWidth + column, 1);
   const auto& refined = problem->pre_activations();
   REQUIRE(refined.size() == 3);
-  RootBounds all(*problem, scope_of(problem), 1);
+  IntermediateBounds all(*problem, scope_of(problem), 1);
   REQUIRE(all.advance({}).ok());
   CHECK(all.complete());
   kernel::Scope boxes = scope_of(problem), replayed = scope_of(problem);
@@ -227,7 +227,7 @@ TEST_CASE("paths are followed through every kind of op", "[search][strategy]") {
   const NodeId y = slice(product.value(), 0, 2);
   graph.mark_output(y, "y");
   const auto problem = open(graph, {make_case(6, Rational(-1), Rational(1), {output_row({{1, 1}}, Rational(-5))})});
-  const auto reached = reached_by_cases(*problem, 0);
+  const auto reached = needed_neurons(*problem, 0);
   CHECK(reached[y] == std::vector<bool>{false, true});
   CHECK(reached[product.value()] == std::vector<bool>{false, true, false});
   CHECK(reached[h] == std::vector<bool>{true, true, true, true, true, false});  // a product's factors are not told apart

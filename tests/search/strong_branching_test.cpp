@@ -28,12 +28,12 @@ struct Setup {
   }
   std::shared_ptr<const kernel::Problem> problem;
   Network network;
-  DualGraph dual;
+  NeuronGraph dual;
   std::optional<ScalarGraph> scalars;
 };
 
-LaneBox random_box(std::mt19937_64& random) {
-  LaneBox box;
+InputBox random_box(std::mt19937_64& random) {
+  InputBox box;
   for (std::size_t i = 0; i < kInputs; ++i) {
     const double a = static_cast<double>(random() % 257) / 128 - 1, b = static_cast<double>(random() % 257) / 128 - 1;
     box.lo.push_back(std::min(a, b));
@@ -42,16 +42,16 @@ LaneBox random_box(std::mt19937_64& random) {
   return box;
 }
 
-std::vector<LaneBound> bounds_of(LaneBounds& bounds, const std::vector<LaneBox>& boxes, int steps) {
-  std::vector<LaneBound> results(boxes.size());
+std::vector<BoxBound> bounds_of(BatchBounds& bounds, const std::vector<InputBox>& boxes, int steps) {
+  std::vector<BoxBound> results(boxes.size());
   bounds.load(boxes);
-  bounds.bound(0, std::vector<const LaneParameters*>(boxes.size(), nullptr), steps, 0, results);
+  bounds.bound(0, std::vector<const BoxParameters*>(boxes.size(), nullptr), steps, 0, results);
   return results;
 }
 
 }  // namespace
 
-TEST_CASE("the forms of a scalar graph say what the network computes", "[search][probing]") {
+TEST_CASE("the forms of a scalar graph say what the network computes", "[search][strong_branching]") {
   const Setup setup;
   const ScalarGraph& scalars = *setup.scalars;
   CHECK(scalars.products() == 2);
@@ -62,7 +62,7 @@ TEST_CASE("the forms of a scalar graph say what the network computes", "[search]
     Workspace workspace;
     REQUIRE(setup.network.evaluate(1, atoms.data(), workspace));
     const std::vector<double> x = atoms;
-    for (const ScalarGraph::Slot& slot : scalars.slots()) atoms.push_back(workspace.values[slot.step->node][slot.element]);
+    for (const ScalarGraph::Neuron& neuron : scalars.neurons()) atoms.push_back(workspace.values[neuron.step->node][neuron.element]);
     const double y = std::sin(3 * x[0]) * x[1] + x[0] * std::max(x[1] + x[2], 0.0);
     const std::vector<double> expected{y + 1, x[1] - 0.25};
     for (std::size_t r = 0; r < 2; ++r) {
@@ -74,19 +74,19 @@ TEST_CASE("the forms of a scalar graph say what the network computes", "[search]
   }
 }
 
-TEST_CASE("the kernel derives the bounds of the lanes from their mixes and weights", "[search][probing]") {
+TEST_CASE("the kernel derives the bounds of the lanes from their mixes and weights", "[search][strong_branching]") {
   const Setup setup;
-  LaneBounds bounds(*setup.scalars);
+  BatchBounds bounds(*setup.scalars);
   std::mt19937_64 random(2);
   double gained = 0;
   for (int round = 0; round < 10; ++round) {
-    std::vector<LaneBox> boxes(kLanes);
-    for (LaneBox& box : boxes) {
+    std::vector<InputBox> boxes(kLanes);
+    for (InputBox& box : boxes) {
       box = random_box(random);
       for (std::vector<double>* end : {&box.lo, &box.hi})
         (*end)[0] = ((*end)[0] + 1) / 4;  // where sin is concave, the kernel's own slopes are those here
     }
-    const std::vector<LaneBound> first = bounds_of(bounds, boxes, 0), results = bounds_of(bounds, boxes, 20);
+    const std::vector<BoxBound> first = bounds_of(bounds, boxes, 0), results = bounds_of(bounds, boxes, 20);
     for (std::size_t l = 0; l < kLanes; ++l) {
       CHECK(results[l].bound >= first[l].bound);
       gained += results[l].bound - first[l].bound;
@@ -110,13 +110,13 @@ TEST_CASE("the kernel derives the bounds of the lanes from their mixes and weigh
   CHECK(gained > 1);
 }
 
-TEST_CASE("a lane's bound is below what its rows reach anywhere in the box", "[search][probing]") {
+TEST_CASE("a lane's bound is below what its rows reach anywhere in the box", "[search][strong_branching]") {
   const Setup setup;
-  LaneBounds bounds(*setup.scalars);
+  BatchBounds bounds(*setup.scalars);
   std::mt19937_64 random(3);
   for (int round = 0; round < 40; ++round) {
-    const LaneBox box = random_box(random);
-    const LaneBound one = bounds_of(bounds, {box}, 8)[0];
+    const InputBox box = random_box(random);
+    const BoxBound one = bounds_of(bounds, {box}, 8)[0];
     const double y_weight = one.parameters.weights[0], x_weight = one.parameters.weights[1];
     for (int k = 0; k < 200; ++k) {
       std::vector<double> x;
@@ -127,59 +127,60 @@ TEST_CASE("a lane's bound is below what its rows reach anywhere in the box", "[s
   }
 }
 
-TEST_CASE("lanes do not see each other", "[search][probing]") {
+TEST_CASE("lanes do not see each other", "[search][strong_branching]") {
   const Setup setup;
-  LaneBounds bounds(*setup.scalars);
+  BatchBounds bounds(*setup.scalars);
   std::mt19937_64 random(4);
-  std::vector<LaneBox> boxes(kLanes);
-  for (LaneBox& box : boxes) box = random_box(random);
+  std::vector<InputBox> boxes(kLanes);
+  for (InputBox& box : boxes) box = random_box(random);
   boxes[0] = {{-1, -1, -1}, {1, 1, 1}};  // stays open, so that all steps are made
-  const std::vector<LaneBound> together = bounds_of(bounds, boxes, 10);
+  const std::vector<BoxBound> together = bounds_of(bounds, boxes, 10);
   REQUIRE(together[0].bound < 0);
   for (std::size_t l = 0; l < kLanes; ++l) {
-    const std::vector<LaneBound> pair = bounds_of(bounds, {boxes[0], boxes[l]}, 10);
+    const std::vector<BoxBound> pair = bounds_of(bounds, {boxes[0], boxes[l]}, 10);
     CHECK(pair[1].bound == together[l].bound);
     CHECK(pair[1].parameters.mixes == together[l].parameters.mixes);
   }
 }
 
-TEST_CASE("probing halves the input whose halves gain most, and knows their bounds", "[search][probing]") {
+TEST_CASE("strong_branching halves the input whose halves gain most, and knows their bounds", "[search][strong_branching]") {
   const Setup setup;
-  Probing probing(*setup.scalars, 0);
+  StrongBranching strong_branching(*setup.scalars, 0);
   const std::vector<std::uint32_t> positions{0};
   const auto scope = kernel::Scope::root(setup.problem, 0);
   REQUIRE(scope.ok());
-  const ProbedBox root = probing.root(scope.value(), positions);
+  const TriedBox root = strong_branching.root(scope.value(), positions);
   REQUIRE(root.cases.size() == 1);
   REQUIRE(root.cases[0].bound.bound < 0);
-  const auto choice = probing.choose(root);
+  const auto choice = strong_branching.choose(root);
   REQUIRE(choice.has_value());
   CHECK(choice->threshold == 0);
   CHECK(choice->at_most.box.hi[choice->input] == 0);
   CHECK(choice->at_least.box.lo[choice->input] == 0);
-  const auto worth = [&](const ProbedBox& a, const ProbedBox& b) {
+  const auto worth = [&](const TriedBox& a, const TriedBox& b) {
     return std::min(a.cases[0].bound.bound, 0.0) + std::min(b.cases[0].bound.bound, 0.0);
   };
-  LaneBounds bounds(*setup.scalars);
+  BatchBounds bounds(*setup.scalars);
   for (std::size_t i = 0; i < kInputs; ++i) {
-    std::vector<LaneBox> halves(2, root.box);
+    std::vector<InputBox> halves(2, root.box);
     halves[0].hi[i] = halves[1].lo[i] = 0;
-    std::vector<LaneBound> results(2);
+    std::vector<BoxBound> results(2);
     bounds.load(halves);
-    const LaneParameters* start = &root.cases[0].bound.parameters;
+    const BoxParameters* start = &root.cases[0].bound.parameters;
     bounds.bound(0, std::vector(2, start), 5, 0, results);
     CHECK(worth(choice->at_most, choice->at_least) >= std::min(results[0].bound, 0.0) + std::min(results[1].bound, 0.0));
   }
-  const LaneBox point{{0, 0, 0}, {0, 0, 0}};
-  CHECK(!probing.choose({point, root.cases}).has_value());
+  const InputBox point{{0, 0, 0}, {0, 0, 0}};
+  CHECK(!strong_branching.choose({point, root.cases}).has_value());
 }
 
-TEST_CASE("networks without products, with products of matrices or softmax, and large ones, are no scalar graphs", "[search][probing]") {
+TEST_CASE("networks without products, with products of matrices or softmax, and large ones, are no scalar graphs",
+          "[search][strong_branching]") {
   const auto is_one = [](Graph graph, std::size_t inputs) {
     const auto problem =
         search_test::open(std::move(graph), {search_test::make_case(inputs, -1, 1, {search_test::output_row({{0, 1}}, -1)})});
     const Network network(problem);
-    const DualGraph dual(network);
+    const NeuronGraph dual(network);
     return ScalarGraph::of(dual, 0).has_value();
   };
   CHECK(is_one(search_test::product_of_functions(), kInputs));

@@ -18,25 +18,25 @@ constexpr double kLeastWeight = 1e-4;  // of the largest: rows that matter less 
 
 }  // namespace
 
-bool Influence::supports(const search::DualGraph& graph) {
+bool Influence::supports(const search::NeuronGraph& graph) {
   return graph.supported() &&
          std::ranges::all_of(graph.activations(), [](const auto& activation) { return search::has_closed_lines(activation.step->op); });
 }
 
-Influence::Influence(const search::DualGraph& graph, const search::DualBoxes& tight, search::DualBoxes loose)
+Influence::Influence(const search::NeuronGraph& graph, const search::NeuronBoxes& tight, search::NeuronBoxes loose)
     : graph_(graph),
       tight_(tight),
       loose_(std::move(loose)),
-      slots_(graph.slot_count()),
-      loss_(graph.slot_count(), 0.0),
-      rate_(graph.slot_count(), 0.0) {
-  for (const search::DualGraph::Activation& activation : graph.activations()) {
-    for (std::size_t slot = activation.first_slot; slot < activation.first_slot + activation.step->size; ++slot)
+      slots_(graph.neuron_count()),
+      loss_(graph.neuron_count(), 0.0),
+      rate_(graph.neuron_count(), 0.0) {
+  for (const search::NeuronGraph::Activation& activation : graph.activations()) {
+    for (std::size_t slot = activation.first_neuron; slot < activation.first_neuron + activation.step->size; ++slot)
       slots_[slot] = slot_of(*activation.step, tight.lo[slot], tight.hi[slot], loose_.lo[slot], loose_.hi[slot], nullptr);
   }
 }
 
-Influence::Slot Influence::slot_of(const search::Step& step, double l, double u, double loose_l, double loose_u, const float* hint) {
+Influence::Neuron Influence::slot_of(const search::Step& step, double l, double u, double loose_l, double loose_u, const float* hint) {
   const double width = u - l, wider = kWider * width + 1e-12;
   const auto line = [&](bool below, double lo, double hi) {
     const double slope = !below                                ? search::first_slope_above(step, lo, hi)
@@ -60,7 +60,7 @@ Influence::Slot Influence::slot_of(const search::Step& step, double l, double u,
 }
 
 void Influence::add(const kernel::CaseMultipliers& entry, std::uint32_t case_index, const kernel::Hints& hints,
-                    const search::DualBoxes& boxes, double margin) {
+                    const search::NeuronBoxes& boxes, double margin) {
   const search::Network& network = graph_.network();
   const Graph& graph = network.problem()->graph();
   const std::vector<search::RowView>& rows = network.rows(case_index);
@@ -74,13 +74,13 @@ void Influence::add(const kernel::CaseMultipliers& entry, std::uint32_t case_ind
       a[graph.outputs[k]][element] += multiplier * coefficient;
     }
   }
-  std::vector<Slot> slots = slots_;
-  for (const search::DualGraph::Activation& activation : graph_.activations()) {
+  std::vector<Neuron> slots = slots_;
+  for (const search::NeuronGraph::Activation& activation : graph_.activations()) {
     const NodeId node = activation.step->node;
     const std::span<const float> lower = kernel::proposed(hints.lower, node);
     const float* hint = lower.empty() ? nullptr : lower.data();
     for (std::size_t j = 0; j < activation.step->size; ++j) {
-      const std::size_t slot = activation.first_slot + j;
+      const std::size_t slot = activation.first_neuron + j;
       const double l = boxes.lo[slot], u = boxes.hi[slot];
       const bool below_is_cut = l != tight_.lo[slot], above_is_cut = u != tight_.hi[slot];  // by a literal
       if (hint == nullptr && !below_is_cut && !above_is_cut) continue;
@@ -93,7 +93,7 @@ void Influence::add(const kernel::CaseMultipliers& entry, std::uint32_t case_ind
 }
 
 void Influence::walk(std::size_t rows, std::vector<std::vector<double>> a, std::span<const double> weights,
-                     const std::vector<Slot>& slots) {
+                     const std::vector<Neuron>& slots) {
   const search::Network& network = graph_.network();
   const std::vector<search::Step>& steps = network.steps();
   std::size_t activation = graph_.activations().size();
@@ -108,14 +108,14 @@ void Influence::walk(std::size_t rows, std::vector<std::vector<double>> a, std::
         part.map->transpose(rows, here.data(), a[part.operand].data());
       }
     } else if (step.kind == search::Step::Kind::unary) {
-      const search::DualGraph::Activation& one = graph_.activations()[activation];
+      const search::NeuronGraph::Activation& one = graph_.activations()[activation];
       std::vector<double>& to = a[one.operand];
       to.resize(rows * step.size, 0.0);
       for (std::size_t row = 0; row < rows; ++row) {
         for (std::size_t j = 0; j < step.size; ++j) {
           const double c = here[row * step.size + j];
           if (c == 0) continue;
-          const std::size_t slot = one.first_slot + j;
+          const std::size_t slot = one.first_neuron + j;
           const Side& side = c > 0 ? slots[slot].below : slots[slot].above;
           loss_[slot] += weights[row] * std::fabs(c) * side.loss;
           rate_[slot] += weights[row] * std::fabs(c) * side.rate;
@@ -130,8 +130,8 @@ void Influence::descend(const std::vector<bool>& refined) {
   const search::Network& network = graph_.network();
   const Graph& graph = network.problem()->graph();
   for (std::size_t k = graph_.activations().size(); k-- > 0;) {
-    const search::DualGraph::Activation& activation = graph_.activations()[k];
-    const std::size_t size = activation.step->size, first = activation.first_slot;
+    const search::NeuronGraph::Activation& activation = graph_.activations()[k];
+    const std::size_t size = activation.step->size, first = activation.first_neuron;
     const double least = kLeastWeight * *std::max_element(rate_.begin() + static_cast<std::ptrdiff_t>(first),
                                                           rate_.begin() + static_cast<std::ptrdiff_t>(first + size));
     std::vector<std::size_t> chosen;

@@ -18,12 +18,12 @@ namespace assay::certificate {
 class Influence {
  public:
   // Every activation's lines have a closed form.
-  [[nodiscard]] static bool supports(const search::DualGraph& graph);
+  [[nodiscard]] static bool supports(const search::NeuronGraph& graph);
   // `tight`: the boxes of the proof; `loose`: those that its elements have where they are not refined.
-  Influence(const search::DualGraph& graph, const search::DualBoxes& tight, search::DualBoxes loose);
+  Influence(const search::NeuronGraph& graph, const search::NeuronBoxes& tight, search::NeuronBoxes loose);
 
   // A conclusion on a scope with these boxes, whose bound is `margin` > 0 above what is required.
-  void add(const kernel::CaseMultipliers& entry, std::uint32_t case_index, const kernel::Hints& hints, const search::DualBoxes& boxes,
+  void add(const kernel::CaseMultipliers& entry, std::uint32_t case_index, const kernel::Hints& hints, const search::NeuronBoxes& boxes,
            double margin);
   // Once all conclusions are in: the boxes that serve their rows, of the elements in `refined`, by slot.
   void descend(const std::vector<bool>& refined);
@@ -36,16 +36,16 @@ class Influence {
   struct Side {
     double slope = 0, loss = 0, rate = 0;
   };
-  struct Slot {
+  struct Neuron {
     Side below, above;
   };
-  [[nodiscard]] static Slot slot_of(const search::Step& step, double l, double u, double loose_l, double loose_u, const float* hint);
-  void walk(std::size_t rows, std::vector<std::vector<double>> a, std::span<const double> weights, const std::vector<Slot>& slots);
+  [[nodiscard]] static Neuron slot_of(const search::Step& step, double l, double u, double loose_l, double loose_u, const float* hint);
+  void walk(std::size_t rows, std::vector<std::vector<double>> a, std::span<const double> weights, const std::vector<Neuron>& slots);
 
-  const search::DualGraph& graph_;
-  const search::DualBoxes& tight_;
-  const search::DualBoxes loose_;
-  std::vector<Slot> slots_;
+  const search::NeuronGraph& graph_;
+  const search::NeuronBoxes& tight_;
+  const search::NeuronBoxes loose_;
+  std::vector<Neuron> slots_;
   std::vector<double> loss_, rate_;  // by slot, so far
 };
 

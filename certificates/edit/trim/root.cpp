@@ -71,12 +71,12 @@ void collect(const kernel::Problem& problem, const ProofBranch& branch, std::siz
   collect(problem, branch.fork->rest, 0, std::move(scope), found);
 }
 
-void weigh(const kernel::Problem& problem, const search::DualGraph& graph, const Conclusion& conclusion, Influence& influence) {
+void weigh(const kernel::Problem& problem, const search::NeuronGraph& graph, const Conclusion& conclusion, Influence& influence) {
   const Record& record = *conclusion.record;
   kernel::Diagnosis diagnosis;
   (void)conclusion.scope.conclude(record.cases, record.hints, &diagnosis);
   if (diagnosis.margins.size() != record.cases.size()) return;
-  const search::DualBoxes boxes = search::DualBoxes::of(graph, conclusion.scope);
+  const search::NeuronBoxes boxes = search::NeuronBoxes::of(graph, conclusion.scope);
   for (std::size_t i = 0; i < record.cases.size(); ++i) {
     const std::uint32_t index = problem.group_cases(conclusion.scope.group())[record.cases[i].position];
     influence.add(record.cases[i], index, record.hints, boxes, diagnosis.margins[i]);
@@ -201,15 +201,15 @@ Outcome<Done> RootTrimmer::derive() {
 }
 
 // By influence on the conclusions, for each multiply-add.
-void RootTrimmer::order(const search::DualGraph& graph) {
-  search::DualBoxes loose = search::DualBoxes::of(graph, before_.back());
-  const search::DualBoxes tight = loose;
-  std::vector<bool> refined(graph.slot_count(), false);
+void RootTrimmer::order(const search::NeuronGraph& graph) {
+  search::NeuronBoxes loose = search::NeuronBoxes::of(graph, before_.back());
+  const search::NeuronBoxes tight = loose;
+  std::vector<bool> refined(graph.neuron_count(), false);
   for (const auto& [step, node] : nodes_) {
     const NodeId id = steps_[step].record.node;
     const kernel::Box& box = before_[step].box(id);
     for (const std::uint32_t element : node.elements) {
-      for (const std::uint32_t slot : graph.slots_of(id, element)) {
+      for (const std::uint32_t slot : graph.neurons_of(id, element)) {
         refined[slot] = true;
         loose.lo[slot] = box.lo[element];
         loose.hi[slot] = box.hi[element];
@@ -226,7 +226,7 @@ void RootTrimmer::order(const search::DualGraph& graph) {
     const NodeId id = steps_[step].record.node;
     std::map<std::uint32_t, double> losses;
     for (const std::uint32_t element : node.elements) {
-      for (const std::uint32_t slot : graph.slots_of(id, element)) losses[element] += influence.losses()[slot];
+      for (const std::uint32_t slot : graph.neurons_of(id, element)) losses[element] += influence.losses()[slot];
     }
     std::ranges::sort(node.elements, {}, [&](std::uint32_t element) { return std::pair(losses[element], element); });
     node.ordered = true;
@@ -273,7 +273,7 @@ void RootTrimmer::shorten(std::size_t at, Node& node) {
 
 bool RootTrimmer::is_worth_shortening() const { return !nodes_.empty() && derived_ >= kWorthwhile * (derived_ + rest_); }
 
-void RootTrimmer::shorten(const search::DualGraph& graph, std::size_t spare) {
+void RootTrimmer::shorten(const search::NeuronGraph& graph, std::size_t spare) {
   if (Influence::supports(graph)) order(graph);
   spare_ = spare;
   *purse_ = kMostWork * (derived_ + rest_);

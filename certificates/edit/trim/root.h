@@ -32,7 +32,7 @@ class RootTrimmer {
   // whose activations have lines in closed form those of least influence first, of others all of a node or none. Work on a node
   // does not derive the bounds before it again. `spare`: bytes by which the root's steps may grow, since a mask can be longer than what it
   // stands for.
-  void shorten(const search::DualGraph& graph, std::size_t spare);
+  void shorten(const search::NeuronGraph& graph, std::size_t spare);
 
   // Elements that the root refines, before and after; where a node went as a whole, those that are open without it.
   [[nodiscard]] std::size_t refined() const { return refined_; }
@@ -49,7 +49,7 @@ class RootTrimmer {
   using Needless = std::function<bool(const Record&)>;
   [[nodiscard]] bool closes_without(const Needless& needless, kernel::Scope scope);
   void join_chunks(const kernel::Scope& scope);
-  void order(const search::DualGraph& graph);
+  void order(const search::NeuronGraph& graph);
   [[nodiscard]] ProofStep step_of(const Record& old, const Node& node, std::size_t dropped) const;
   [[nodiscard]] bool is_proof_from(std::size_t from) const;
   void shorten(std::size_t at, Node& node);

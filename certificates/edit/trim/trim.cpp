@@ -218,7 +218,7 @@ Outcome<TrimStatistics> trim(const std::shared_ptr<const kernel::Problem>& probl
                              const std::function<bool()>& is_over) {
   TrimStatistics statistics;
   std::optional<search::Network> network;
-  std::optional<search::DualGraph> graph;
+  std::optional<search::NeuronGraph> graph;
   for (ProofGroup& group : groups) {
     auto root = kernel::Scope::root(problem, group.group);
     if (!root) return root.rejection();
@@ -231,7 +231,7 @@ Outcome<TrimStatistics> trim(const std::shared_ptr<const kernel::Problem>& probl
     }
     BranchTrimmer(*problem, is_over, statistics).trim(group.root, trimmer.steps(), trimmer.scope());
     if (trimmer.is_worth_shortening() && !is_over()) {
-      if (!graph) graph.emplace(network.emplace(problem), search::DualGraph::InputRows::later);
+      if (!graph) graph.emplace(network.emplace(problem), search::NeuronGraph::InputRows::later);
       trimmer.shorten(*graph, bytes - std::min(bytes, bytes_of(group.root)));
     }
     statistics.refined += trimmer.refined();

@@ -22,23 +22,23 @@ constexpr std::size_t kMaxCapacity = 64, kMinCapacity = 4;
 
 }  // namespace
 
-DualAscent::~DualAscent() = default;
+AlphaBetaCrown::~AlphaBetaCrown() = default;
 
-DualAscent::DualAscent(const DualGraph& graph, Limit limit)
+AlphaBetaCrown::AlphaBetaCrown(const NeuronGraph& graph, Limit limit)
     : graph_(graph),
       network_(graph.network()),
       limit_(std::move(limit)),
       last_step_(network_.steps().size()),
       last_activation_(graph.activations().size()) {
-  r_ = graph.slot_count();
+  r_ = graph.neuron_count();
   n_ = network_.input_size();
   const std::size_t arrays = graph.relu_only() ? 10 : 16;
   capacity_ = std::clamp(kBufferDoubles / std::max<std::size_t>(1, arrays * r_ + 4 * n_), kMinCapacity, kMaxCapacity);
-  for (auto* array : {&low_slope_, &low_icpt_, &up_slope_, &up_icpt_, &free_, &latent_, &moment_, &square_, &best_}) {
+  for (auto* array : {&low_slope_, &low_icpt_, &up_slope_, &up_icpt_, &trainable_, &raw_alpha_, &moment_, &square_, &best_}) {
     array->assign(capacity_ * r_, 0);
   }
   if (!graph.relu_only()) {
-    for (auto* array : {&low_point_, &up_point_, &up_latent_, &up_moment_, &up_square_, &up_best_}) array->assign(capacity_ * r_, 0);
+    for (auto* array : {&low_point_, &up_point_, &up_raw_alpha_, &up_moment_, &up_square_, &up_best_}) array->assign(capacity_ * r_, 0);
   }
   x_.assign(capacity_ * n_, 0);
   form_.assign(capacity_ * n_, 0);
@@ -52,14 +52,14 @@ DualAscent::DualAscent(const DualGraph& graph, Limit limit)
   }
 }
 
-void DualAscent::run(std::span<const DualTask> tasks, const DualOptions& options, std::span<DualResult> results) {
+void AlphaBetaCrown::run(std::span<const BoundTask> tasks, const AlphaBetaOptions& options, std::span<BoundResult> results) {
   for (std::size_t first = 0; first < tasks.size(); first += capacity_) {
     const std::size_t count = std::min(capacity_, tasks.size() - first);
     run_chunk(tasks.subspan(first, count), options, results.subspan(first, count));
   }
 }
 
-void DualAscent::load(std::size_t b, const DualTask& task) {
+void AlphaBetaCrown::load(std::size_t b, const BoundTask& task) {
   Row& row = rows_[b];
   row.fresh = true;
   row.final = false;
@@ -69,7 +69,7 @@ void DualAscent::load(std::size_t b, const DualTask& task) {
   row.best_x.assign(n_, 0);
   row.beta.assign(task.literals.size(), {});
   row.weights.assign(task.rows != nullptr ? task.rows->size() : 0, {});
-  const DualParameters* start = task.start;
+  const AlphaBeta* start = task.start;
   for (std::size_t k = 0; start != nullptr && k < std::min(row.beta.size(), start->beta.size()); ++k) {
     row.beta[k].value = row.beta[k].best = static_cast<double>(start->beta[k]);
   }
@@ -82,62 +82,64 @@ void DualAscent::load(std::size_t b, const DualTask& task) {
     row.weights[k].value = known ? static_cast<double>(start->weights[k]) : 1 / (scale * static_cast<double>(row.weights.size()));
     row.weights[k].best = row.weights[k].value;
   }
-  const DualBoxes& boxes = *task.boxes;
-  std::fill_n(slots(moment_, b), r_, 0.0);
-  std::fill_n(slots(square_, b), r_, 0.0);
-  std::fill_n(slots(low_icpt_, b), r_, 0.0);
-  relu_lines(r_, boxes.lo.data(), boxes.hi.data(), slots(low_slope_, b), slots(up_slope_, b), slots(up_icpt_, b), slots(free_, b));
-  double* latent = slots(latent_, b);
+  const NeuronBoxes& boxes = *task.boxes;
+  std::fill_n(neurons(moment_, b), r_, 0.0);
+  std::fill_n(neurons(square_, b), r_, 0.0);
+  std::fill_n(neurons(low_icpt_, b), r_, 0.0);
+  relu_lines(r_, boxes.lo.data(), boxes.hi.data(), neurons(low_slope_, b), neurons(up_slope_, b), neurons(up_icpt_, b),
+             neurons(trainable_, b));
+  double* raw_alpha = neurons(raw_alpha_, b);
   if (start != nullptr && start->lower.size() == r_) {
-    for (std::size_t j = 0; j < r_; ++j) latent[j] = static_cast<double>(start->lower[j]);
+    for (std::size_t j = 0; j < r_; ++j) raw_alpha[j] = static_cast<double>(start->lower[j]);
   } else {
-    for (std::size_t j = 0; j < r_; ++j) latent[j] = boxes.hi[j] > -boxes.lo[j] ? 1 : 0;
+    for (std::size_t j = 0; j < r_; ++j) raw_alpha[j] = boxes.hi[j] > -boxes.lo[j] ? 1 : 0;
   }
-  std::copy_n(latent, r_, slots(best_, b));
+  std::copy_n(raw_alpha, r_, neurons(best_, b));
   if (graph_.relu_only()) return;
-  std::fill_n(slots(up_moment_, b), r_, 0.0);
-  std::fill_n(slots(up_square_, b), r_, 0.0);
+  std::fill_n(neurons(up_moment_, b), r_, 0.0);
+  std::fill_n(neurons(up_square_, b), r_, 0.0);
   const bool known = start != nullptr && start->upper.size() == r_;
-  for (const DualGraph::Activation& activation : graph_.activations()) {
+  for (const NeuronGraph::Activation& activation : graph_.activations()) {
     if (activation.step->op == Op::relu) continue;
     if (activation.is_softmax()) rows_[b].prepared = false;
     if (activation.is_product()) {
       constexpr double kMiddle = 0.5;
-      for (std::size_t j = activation.first_slot; j < activation.first_slot + activation.step->size; ++j) {
-        slots(free_, b)[j] = 1;
-        if (!known) latent[j] = kMiddle;
-        slots(up_latent_, b)[j] = known ? static_cast<double>(start->upper[j]) : kMiddle;
+      for (std::size_t j = activation.first_neuron; j < activation.first_neuron + activation.step->size; ++j) {
+        neurons(trainable_, b)[j] = 1;
+        if (!known) raw_alpha[j] = kMiddle;
+        neurons(up_raw_alpha_, b)[j] = known ? static_cast<double>(start->upper[j]) : kMiddle;
       }
       continue;
     }
-    for (std::size_t j = activation.first_slot; j < activation.first_slot + activation.slots(); ++j) {
+    for (std::size_t j = activation.first_neuron; j < activation.first_neuron + activation.neurons(); ++j) {
       const double l = boxes.lo[j], u = boxes.hi[j];
-      slots(free_, b)[j] = l < u ? 1 : 0;
+      neurons(trainable_, b)[j] = l < u ? 1 : 0;
       if (activation.step->function != nullptr) {
-        if (known) slots(up_latent_, b)[j] = static_cast<double>(start->upper[j]);
+        if (known) neurons(up_raw_alpha_, b)[j] = static_cast<double>(start->upper[j]);
         rows_[b].prepared = false;
         continue;
       }
       // A child of a split at 0 knows slopes for both sides; on one of them the function is linear.
       const bool other = known && !(l < 0 && u > 0) && (activation.step->op == Op::leaky_relu || activation.step->op == Op::abs);
-      if (!known || other) latent[j] = first_slope_below(*activation.step, l, u);
-      slots(up_latent_, b)[j] = known && !other ? static_cast<double>(start->upper[j]) : first_slope_above(*activation.step, l, u);
+      if (!known || other) raw_alpha[j] = first_slope_below(*activation.step, l, u);
+      neurons(up_raw_alpha_, b)[j] = known && !other ? static_cast<double>(start->upper[j]) : first_slope_above(*activation.step, l, u);
     }
   }
-  std::copy_n(latent, r_, slots(best_, b));
-  std::copy_n(slots(up_latent_, b), r_, slots(up_best_, b));
+  std::copy_n(raw_alpha, r_, neurons(best_, b));
+  std::copy_n(neurons(up_raw_alpha_, b), r_, neurons(up_best_, b));
 }
 
-void DualAscent::choose_lines(std::size_t b, bool quantize) {
+void AlphaBetaCrown::choose_lines(std::size_t b, bool quantize) {
   for (std::size_t k = 0; k < last_activation_; ++k) {
-    const DualGraph::Activation& activation = graph_.activations()[k];
-    const std::size_t at = activation.first_slot;
+    const NeuronGraph::Activation& activation = graph_.activations()[k];
+    const std::size_t at = activation.first_neuron;
     if (activation.step->op == Op::relu) {
-      round_slopes(activation.step->size, quantize, slots(latent_, b) + at, slots(free_, b) + at, slots(low_slope_, b) + at);
+      round_slopes(activation.step->size, quantize, neurons(raw_alpha_, b) + at, neurons(trainable_, b) + at, neurons(low_slope_, b) + at);
     } else if (activation.is_product()) {
       // Mixes take the place of slopes.
-      round_slopes(activation.step->size, quantize, slots(latent_, b) + at, slots(free_, b) + at, slots(low_slope_, b) + at);
-      round_slopes(activation.step->size, quantize, slots(up_latent_, b) + at, slots(free_, b) + at, slots(up_slope_, b) + at);
+      round_slopes(activation.step->size, quantize, neurons(raw_alpha_, b) + at, neurons(trainable_, b) + at, neurons(low_slope_, b) + at);
+      round_slopes(activation.step->size, quantize, neurons(up_raw_alpha_, b) + at, neurons(trainable_, b) + at,
+                   neurons(up_slope_, b) + at);
     } else if (activation.is_elementwise()) {
       choose_curved_lines(b, k);
     }
@@ -145,14 +147,14 @@ void DualAscent::choose_lines(std::size_t b, bool quantize) {
 }
 
 // The functional itself: rows of the case and literals.
-void DualAscent::seed() {
+void AlphaBetaCrown::seed() {
   const Graph& graph = network_.problem()->graph();
   for (const Step& step : network_.steps()) std::fill_n(a_[step.node].data(), active_ * step.size, 0.0);
   std::fill_n(form_.data(), active_ * n_, 0.0);
   for (std::size_t b = 0; b < active_; ++b) {
     Row& row = rows_[b];
     constant_[b] = 0;
-    if (const DualTarget& target = row.task->target; row.task->rows == nullptr) {
+    if (const NeuronEnd& target = row.task->target; row.task->rows == nullptr) {
       a_[target.node][b * graph.size(target.node) + target.element] += target.sign;
     }
     for (std::size_t k = 0; k < row.weights.size(); ++k) {
@@ -177,7 +179,7 @@ void DualAscent::seed() {
   }
 }
 
-bool DualAscent::reverse() {
+bool AlphaBetaCrown::reverse() {
   const std::vector<Step>& steps = network_.steps();
   std::size_t activation = last_activation_;
   for (std::size_t k = last_step_; k-- > 0;) {
@@ -209,7 +211,7 @@ bool DualAscent::reverse() {
         for (const Step::Part& part : step.parts) part.map->transpose_roughly(active_, a, a_[part.operand].data());
         break;
       default: {
-        const DualGraph::Activation& here = graph_.activations()[--activation];
+        const NeuronGraph::Activation& here = graph_.activations()[--activation];
         for (std::size_t b = 0; b < active_; ++b) {
           if (here.is_product()) {
             back_through_products(b, here);
@@ -220,7 +222,7 @@ bool DualAscent::reverse() {
               constant_[b] += row.back(a + b * step.size, a_[here.operand].data() + b * step.size);
             continue;
           }
-          const std::size_t at = b * r_ + here.first_slot;
+          const std::size_t at = b * r_ + here.first_neuron;
           const LineArrays lines{low_slope_.data() + at, low_icpt_.data() + at, up_slope_.data() + at, up_icpt_.data() + at};
           constant_[b] += back_through_lines(step.size, lines, a + b * step.size, a_[here.operand].data() + b * step.size);
         }
@@ -231,9 +233,9 @@ bool DualAscent::reverse() {
   return true;
 }
 
-void DualAscent::concretize() {
+void AlphaBetaCrown::concretize() {
   for (std::size_t b = 0; b < active_; ++b) {
-    const DualBoxes& boxes = *rows_[b].task->boxes;
+    const NeuronBoxes& boxes = *rows_[b].task->boxes;
     double sum = constant_[b];
     for (std::size_t i = 0; i < n_; ++i) {
       const double c = form_[b * n_ + i], lo = boxes.x_lo[i], hi = boxes.x_hi[i];
@@ -247,8 +249,8 @@ void DualAscent::concretize() {
 }
 
 // What the ball adds to the least value over the box; x* moves to its place.
-double DualAscent::ball_gain(std::size_t b) {
-  const DualBoxes& boxes = *rows_[b].task->boxes;
+double AlphaBetaCrown::ball_gain(std::size_t b) {
+  const NeuronBoxes& boxes = *rows_[b].task->boxes;
   const std::size_t first = b * n_ + network_.input_offset(boxes.ball->node), size = boxes.ball->q.size();
   const std::span<const double> form(form_.data() + first, size);
   const std::span<double> x(x_.data() + first, size);
@@ -262,7 +264,7 @@ double DualAscent::ball_gain(std::size_t b) {
   return least->value - before;
 }
 
-bool DualAscent::forward() {
+bool AlphaBetaCrown::forward() {
   std::size_t activation = 0;
   for (const Step& step : std::span(network_.steps()).first(last_step_)) {
     if (limit_.reached()) return false;
@@ -284,7 +286,7 @@ bool DualAscent::forward() {
         break;
       default: {
         const std::size_t which = activation++;
-        const DualGraph::Activation& here = graph_.activations()[which];
+        const NeuronGraph::Activation& here = graph_.activations()[which];
         for (std::size_t b = 0; b < active_; ++b) {
           if (here.is_product()) {
             forward_through_products(b, here);
@@ -295,7 +297,7 @@ bool DualAscent::forward() {
               row.forward(a_[step.node].data() + b * step.size, z_[here.operand].data() + b * step.size, z + b * step.size);
             continue;
           }
-          const std::size_t at = b * r_ + here.first_slot;
+          const std::size_t at = b * r_ + here.first_neuron;
           const LineArrays lines{low_slope_.data() + at, low_icpt_.data() + at, up_slope_.data() + at, up_icpt_.data() + at};
           forward_through_lines(step.size, lines, a_[step.node].data() + b * step.size, z_[here.operand].data() + b * step.size,
                                 z + b * step.size);
@@ -308,17 +310,17 @@ bool DualAscent::forward() {
 }
 
 // One step along a gradient, within the slopes that are worth trying.
-void DualAscent::move_slope(std::size_t b, std::size_t activation, std::size_t j, bool low, double gradient, double rate) {
+void AlphaBetaCrown::move_slope(std::size_t b, std::size_t activation, std::size_t j, bool low, double gradient, double rate) {
   const Step& step = *graph_.activations()[activation].step;
   const FunctionLines* lines = step.function != nullptr ? &rows_[b].lines[activation] : nullptr;
   const bool is_mix = graph_.activations()[activation].is_product();
   const SlopeRange range = is_mix             ? SlopeRange{0, 1}
                            : lines != nullptr ? SlopeRange{lines->least_slope(j), lines->most_slope(j)}
                                               : slope_range(step);
-  const std::size_t slot = graph_.activations()[activation].first_slot + j;
-  double& slope = slots(low ? latent_ : up_latent_, b)[slot];
-  double& moment = slots(low ? moment_ : up_moment_, b)[slot];
-  double& square = slots(low ? square_ : up_square_, b)[slot];
+  const std::size_t neuron = graph_.activations()[activation].first_neuron + j;
+  double& slope = neurons(low ? raw_alpha_ : up_raw_alpha_, b)[neuron];
+  double& moment = neurons(low ? moment_ : up_moment_, b)[neuron];
+  double& square = neurons(low ? square_ : up_square_, b)[neuron];
   Multiplier m{slope - range.least, moment, square, (is_mix ? 1 : 0.25) * (range.most - range.least), 0};
   adam(m, gradient, rate);
   slope = range.least + std::min(m.value, range.most - range.least);
@@ -326,25 +328,25 @@ void DualAscent::move_slope(std::size_t b, std::size_t activation, std::size_t j
   square = m.square;
 }
 
-void DualAscent::ascend(std::size_t b, const DualOptions& options, double rate) {
+void AlphaBetaCrown::ascend(std::size_t b, const AlphaBetaOptions& options, double rate) {
   Row& row = rows_[b];
   const Graph& graph = network_.problem()->graph();
   for (std::size_t k = 0; k < graph_.activations().size(); ++k) {
-    const DualGraph::Activation& activation = graph_.activations()[k];
-    const std::size_t size = activation.step->size, at = activation.first_slot;
+    const NeuronGraph::Activation& activation = graph_.activations()[k];
+    const std::size_t size = activation.step->size, at = activation.first_neuron;
     const double* a = a_[activation.step->node].data() + b * size;
     const double* z = z_[activation.operand].data() + b * size;
     if (activation.step->op == Op::relu) {
-      ascend_slopes(size, {rate * options.slope_rate, kFirstMoment, kSecondMoment}, slots(free_, b) + at, a, z, slots(latent_, b) + at,
-                    slots(moment_, b) + at, slots(square_, b) + at);
+      ascend_slopes(size, {rate * options.slope_rate, kFirstMoment, kSecondMoment}, neurons(trainable_, b) + at, a, z,
+                    neurons(raw_alpha_, b) + at, neurons(moment_, b) + at, neurons(square_, b) + at);
       continue;
     }
     const std::vector<double> gradients = activation.is_product() ? mix_gradients(b, activation) : std::vector<double>();
-    for (std::size_t j = 0; j < activation.slots(); ++j) {
-      if (slots(free_, b)[at + j] == 0) continue;
+    for (std::size_t j = 0; j < activation.neurons(); ++j) {
+      if (neurons(trainable_, b)[at + j] == 0) continue;
       const bool low = a[j] > 0;
       const double gradient =
-          activation.is_product() ? gradients[j] : a[j] * (z[j] - (low ? slots(low_point_, b) : slots(up_point_, b))[at + j]);
+          activation.is_product() ? gradients[j] : a[j] * (z[j] - (low ? neurons(low_point_, b) : neurons(up_point_, b))[at + j]);
       move_slope(b, k, j, low, gradient, rate * options.slope_rate);
     }
   }
@@ -354,8 +356,8 @@ void DualAscent::ascend(std::size_t b, const DualOptions& options, double rate) 
     if (row.fresh) {
       // The natural unit: the coefficient that meets the literal's element.
       double scale = std::fabs(a_[literal.node][at]);
-      for (const std::uint32_t slot : graph_.slots_of(literal.node, literal.element)) {
-        const DualGraph::Activation& activation = graph_.activation_of(slot);
+      for (const std::uint32_t neuron : graph_.neurons_of(literal.node, literal.element)) {
+        const NeuronGraph::Activation& activation = graph_.activation_of(neuron);
         scale = std::max(scale, std::fabs(a_[activation.step->node][b * activation.step->size + literal.element]));
       }
       row.beta[k].scale = scale;
@@ -385,41 +387,41 @@ void DualAscent::ascend(std::size_t b, const DualOptions& options, double rate) 
   for (Multiplier& weight : row.weights) weight.value /= total;
 }
 
-void DualAscent::save_best(std::size_t b) {
+void AlphaBetaCrown::save_best(std::size_t b) {
   Row& row = rows_[b];
   if (!(row.bound > row.best + kLeastGain) && std::isfinite(row.best)) return;
   row.best = row.bound;
-  std::copy_n(slots(low_slope_, b), r_, slots(best_, b));
-  if (!graph_.relu_only()) std::copy_n(slots(up_slope_, b), r_, slots(up_best_, b));
+  std::copy_n(neurons(low_slope_, b), r_, neurons(best_, b));
+  if (!graph_.relu_only()) std::copy_n(neurons(up_slope_, b), r_, neurons(up_best_, b));
   for (Multiplier& m : row.beta) m.best = m.value;
   for (Multiplier& m : row.weights) m.best = m.value;
   std::copy_n(x_.data() + b * n_, n_, row.best_x.data());
 }
 
-void DualAscent::restore_best(std::size_t b) {
+void AlphaBetaCrown::restore_best(std::size_t b) {
   Row& row = rows_[b];
-  std::copy_n(slots(best_, b), r_, slots(latent_, b));
-  if (!graph_.relu_only()) std::copy_n(slots(up_best_, b), r_, slots(up_latent_, b));
+  std::copy_n(neurons(best_, b), r_, neurons(raw_alpha_, b));
+  if (!graph_.relu_only()) std::copy_n(neurons(up_best_, b), r_, neurons(up_raw_alpha_, b));
   for (Multiplier& m : row.beta) m.value = m.best;
   for (Multiplier& m : row.weights) m.value = m.best;
   row.final = true;
 }
 
-void DualAscent::move_row(std::size_t from, std::size_t to) {
+void AlphaBetaCrown::move_row(std::size_t from, std::size_t to) {
   if (from == to) return;
-  for (auto* array : {&low_slope_, &low_icpt_, &up_slope_, &up_icpt_, &free_, &latent_, &moment_, &square_, &best_, &low_point_, &up_point_,
-                      &up_latent_, &up_moment_, &up_square_, &up_best_}) {
-    if (!array->empty()) std::copy_n(slots(*array, from), r_, slots(*array, to));
+  for (auto* array : {&low_slope_, &low_icpt_, &up_slope_, &up_icpt_, &trainable_, &raw_alpha_, &moment_, &square_, &best_, &low_point_,
+                      &up_point_, &up_raw_alpha_, &up_moment_, &up_square_, &up_best_}) {
+    if (!array->empty()) std::copy_n(neurons(*array, from), r_, neurons(*array, to));
   }
   std::swap(rows_[from], rows_[to]);
 }
 
-void DualAscent::finish(std::size_t b) {
+void AlphaBetaCrown::finish(std::size_t b) {
   Row& row = rows_[b];
-  DualParameters& parameters = row.result->parameters;
+  AlphaBeta& parameters = row.result->parameters;
   row.result->bound = row.best;
-  parameters.lower.assign(slots(best_, b), slots(best_, b) + r_);
-  if (!graph_.relu_only()) parameters.upper.assign(slots(up_best_, b), slots(up_best_, b) + r_);
+  parameters.lower.assign(neurons(best_, b), neurons(best_, b) + r_);
+  if (!graph_.relu_only()) parameters.upper.assign(neurons(up_best_, b), neurons(up_best_, b) + r_);
   parameters.beta.clear();
   for (const Multiplier& m : row.beta) parameters.beta.push_back(static_cast<float>(m.best));
   parameters.weights.clear();
@@ -428,7 +430,7 @@ void DualAscent::finish(std::size_t b) {
 }
 
 // The bounds of the rows for the present parameters, and their gradients where asked for.
-bool DualAscent::iterate(bool quantize, bool with_forward) try {
+bool AlphaBetaCrown::iterate(bool quantize, bool with_forward) try {
   const std::function<bool()> question = limit_.question();
   const StopScope watch(question);
   for (std::size_t b = 0; b < active_; ++b) {
@@ -445,7 +447,7 @@ bool DualAscent::iterate(bool quantize, bool with_forward) try {
   return false;
 }
 
-void DualAscent::run_chunk(std::span<const DualTask> tasks, const DualOptions& options, std::span<DualResult> results) {
+void AlphaBetaCrown::run_chunk(std::span<const BoundTask> tasks, const AlphaBetaOptions& options, std::span<BoundResult> results) {
   constexpr int kCheckEvery = 6;    // iterations between looks at the progress
   constexpr double kHopeless = 12;  // given up when this many further periods like the last would not do
   active_ = tasks.size();
@@ -480,7 +482,7 @@ void DualAscent::run_chunk(std::span<const DualTask> tasks, const DualOptions& o
           score(b, *row.result);
           if (options.coefficients) show_form(b, *row.result);
           if (options.probes && row.task->boxes->ball == nullptr) probe(b, *row.result);
-          if (row.result->probe.slot == Probe::kNone && !graph_.input_rows().empty()) find_influence(b, *row.result);
+          if (row.result->probe.neuron == Probe::kNone && !graph_.input_rows().empty()) find_influence(b, *row.result);
         }
         finish(b);
         move_row(--active_, b);  // the row that moves has been looked at

@@ -8,7 +8,7 @@
 //     d/d slope_j = A_j^+- (z_j(x*) - p_j)      p_j where the line touches (0 for relu),
 //     d/d beta_k  = -s_k (z_k(x*) - t_k)        s_k = +1 for z >= t, -1 for z <= t,
 //     d/d w_r     = terms_r(x*) - bound_r.
-// A product has McCormick's planes for lines and their mixes for slopes, softmax the planes that the kernel has for it (mccormick.cpp). share()
+// A product has McCormick's planes for lines and their mixes for slopes, softmax the planes that the kernel has for it (mccormick.cpp). share_alphas()
 // looks for one set of slopes for the ranges of many elements (shared_alphas.cpp).
 // Source: Wang et al. 2021 (beta-CROWN), sections 3.1-3.3; the gradient by the relaxed forward run is Danskin's theorem.
 #pragma once
@@ -26,21 +26,21 @@
 
 namespace assay::search {
 
-struct DualBoxes;
+struct NeuronBoxes;
 
-// The elements of all elementwise non-linear steps and of products of two operands, of matrices too, numbered in order: "slots". Softmax has none.
-class DualGraph {
+// The elements of all elementwise non-linear steps and of products of two operands, of matrices too, numbered in order: "neurons". Softmax has none.
+class NeuronGraph {
  public:
   struct Activation {
     const Step* step;
     NodeId operand;
-    std::uint32_t first_slot;
-    // Where DualBoxes has the elements of whole_boxes(), one node after the other.
+    std::uint32_t first_neuron;
+    // Where NeuronBoxes has the elements of whole_boxes(), one node after the other.
     std::uint32_t first_factor = 0;
     [[nodiscard]] bool is_product() const { return step->kind == Step::Kind::binary || step->kind == Step::Kind::matmul; }
     [[nodiscard]] bool is_softmax() const { return step->kind == Step::Kind::softmax; }
     [[nodiscard]] bool is_elementwise() const { return step->kind == Step::Kind::unary; }
-    [[nodiscard]] std::size_t slots() const { return is_softmax() ? 0 : step->size; }
+    [[nodiscard]] std::size_t neurons() const { return is_softmax() ? 0 : step->size; }
     // The nodes whose boxes its planes need: a product's operands; softmax's operand, and itself.
     [[nodiscard]] std::vector<NodeId> whole_boxes() const;
   };
@@ -49,15 +49,15 @@ class DualGraph {
     std::size_t p, q;
     double p_width, q_width;
   };
-  [[nodiscard]] Factors factors(const Activation& product, std::size_t j, std::size_t k, const DualBoxes& boxes) const;
+  [[nodiscard]] Factors factors(const Activation& product, std::size_t j, std::size_t k, const NeuronBoxes& boxes) const;
   [[nodiscard]] std::size_t factor_count() const { return factor_count_; }
 
   enum class InputRows : std::uint8_t { now, later };
-  explicit DualGraph(const Network& network, InputRows rows = InputRows::now);
+  explicit NeuronGraph(const Network& network, InputRows rows = InputRows::now);
   // With InputRows::later: what only branching needs, and what can take longer than an easy proof.
   void find_input_rows();
 
-  [[nodiscard]] bool has_planes() const { return has_planes_; }  // DualAscent knows lines or planes for every non-linear op
+  [[nodiscard]] bool has_planes() const { return has_planes_; }  // AlphaBetaCrown knows lines or planes for every non-linear op
   [[nodiscard]] bool supported() const { return supported_; }    // and all of them are elementwise functions
   // ... or beside products and softmax some that are linear on either side of 0.
   [[nodiscard]] bool can_split() const { return supported_ || (has_planes_ && has_kinks_); }
@@ -66,25 +66,25 @@ class DualGraph {
   [[nodiscard]] bool splits_are_exact() const { return supported_ && splits_are_exact_; }
   [[nodiscard]] const Network& network() const { return *network_; }
   [[nodiscard]] const std::vector<Activation>& activations() const { return activations_; }
-  [[nodiscard]] std::size_t slot_count() const { return slot_count_; }
-  [[nodiscard]] const Activation& activation_of(std::uint32_t slot) const { return activations_[activation_of_slot_[slot]]; }
-  // Where to split the slot's operand, which lies in [lo, hi]: at 0 what is linear on either side or turns there, at a jump what jumps, else in the
+  [[nodiscard]] std::size_t neuron_count() const { return neuron_count_; }
+  [[nodiscard]] const Activation& activation_of(std::uint32_t neuron) const { return activations_[activation_of_neuron_[neuron]]; }
+  // Where to split the neuron's operand, which lies in [lo, hi]: at 0 what is linear on either side or turns there, at a jump what jumps, else in the
   // middle, also where a jump is an end, since both halves of a split have it. None where a split does not help.
-  [[nodiscard]] std::optional<double> split_point(std::uint32_t slot, double lo, double hi) const;
-  // The slots whose operand is this element.
-  [[nodiscard]] std::vector<std::uint32_t> slots_of(NodeId operand, std::uint32_t element) const;
+  [[nodiscard]] std::optional<double> split_point(std::uint32_t neuron, double lo, double hi) const;
+  // The neurons whose operand is this element.
+  [[nodiscard]] std::vector<std::uint32_t> neurons_of(NodeId operand, std::uint32_t element) const;
 
-  // Slots whose operand is affine in the inputs alone: z = <row, x> + offset.
+  // Neurons whose operand is affine in the inputs alone: z = <row, x> + offset.
   struct InputRow {
-    std::uint32_t slot;
+    std::uint32_t neuron;
     double offset;
     std::uint32_t first, last;  // range of the entries
   };
   [[nodiscard]] const std::vector<InputRow>& input_rows() const { return input_rows_; }
-  [[nodiscard]] bool every_slot_has_input_row() const { return input_rows_.size() == slot_count_; }
-  [[nodiscard]] bool has_input_row(std::uint32_t slot) const { return input_row_of_[slot] != kNone; }
-  [[nodiscard]] const InputRow* input_row(std::uint32_t slot) const {
-    return has_input_row(slot) ? &input_rows_[input_row_of_[slot]] : nullptr;
+  [[nodiscard]] bool every_neuron_has_input_row() const { return input_rows_.size() == neuron_count_; }
+  [[nodiscard]] bool has_input_row(std::uint32_t neuron) const { return input_row_of_[neuron] != kNone; }
+  [[nodiscard]] const InputRow* input_row(std::uint32_t neuron) const {
+    return has_input_row(neuron) ? &input_rows_[input_row_of_[neuron]] : nullptr;
   }
   [[nodiscard]] const std::vector<std::uint32_t>& row_indices() const { return row_indices_; }
   [[nodiscard]] const std::vector<double>& row_values() const { return row_values_; }
@@ -95,65 +95,65 @@ class DualGraph {
   const Network* network_;
   std::vector<InputRow> input_rows_;
   static constexpr std::uint32_t kNone = 0xffffffff;
-  std::vector<std::uint32_t> input_row_of_;  // by slot
+  std::vector<std::uint32_t> input_row_of_;  // by neuron
   std::vector<std::uint32_t> row_indices_;
   std::vector<double> row_values_;
   std::vector<Activation> activations_;
-  std::vector<std::uint32_t> activation_of_slot_;
-  std::size_t slot_count_ = 0;
+  std::vector<std::uint32_t> activation_of_neuron_;
+  std::size_t neuron_count_ = 0;
   std::size_t factor_count_ = 0;
   bool has_planes_ = true, supported_ = true, relu_only_ = true, splits_are_exact_ = true, has_kinks_ = false;
 };
 
-// Pre-activation bounds by slot (of no use where that is a product), those of factors and softmax, and the input box.
-struct DualBoxes {
+// Pre-activation bounds by neuron (of no use where that is a product), those of factors and softmax, and the input box.
+struct NeuronBoxes {
   std::vector<double> lo, hi, x_lo, x_hi;
   std::vector<double> factor_lo, factor_hi;
   const kernel::Ball* ball = nullptr;  // of the scope's group, the first; null: none
-  // The boxes of a scope; slots without one get the whole line.
-  static DualBoxes of(const DualGraph& graph, const kernel::Scope& scope);
-  void meet(const DualGraph& graph, const kernel::Literal& literal);
+  // The boxes of a scope; neurons without one get the whole line.
+  static NeuronBoxes of(const NeuronGraph& graph, const kernel::Scope& scope);
+  void meet(const NeuronGraph& graph, const kernel::Literal& literal);
   [[nodiscard]] bool is_empty() const;
-  // A split of the slot at 0 can help: more than rounding keeps its sign open.
-  [[nodiscard]] bool is_undecided(std::size_t slot) const { return has_both_signs(lo[slot], hi[slot]); }
+  // A split of the neuron at 0 can help: more than rounding keeps its sign open.
+  [[nodiscard]] bool is_undecided(std::size_t neuron) const { return has_both_signs(lo[neuron], hi[neuron]); }
   [[nodiscard]] static bool has_both_signs(double lo, double hi) {
     constexpr double kShare = 1e-9;  // of the wider side; boxes are rounded outward by less
     return lo < -kShare * hi && hi > -kShare * lo;
   }
 };
 
-struct DualParameters {
+struct AlphaBeta {
   std::vector<float> lower,
-      upper;  // slopes by slot, lower ones of relu and mixes as k/128 unless told otherwise; upper only where some op is no relu
+      upper;  // slopes by neuron, lower ones of relu and mixes as k/128 unless told otherwise; upper only where some op is no relu
   std::vector<float> beta;     // by literal
   std::vector<float> weights;  // by row of the case
 };
 
 // Those that rows from `from` meet.
-[[nodiscard]] kernel::Hints to_hints(const DualGraph& graph, const DualParameters& parameters,
+[[nodiscard]] kernel::Hints to_hints(const NeuronGraph& graph, const AlphaBeta& parameters,
                                      NodeId from = std::numeric_limits<NodeId>::max());
 
 // One end of an element's range: sign z, from below.
-struct DualTarget {
+struct NeuronEnd {
   NodeId node = 0;
   std::uint32_t element = 0;
   double sign = 1;
 };
 
-struct DualTask {
+struct BoundTask {
   const std::vector<RowView>* rows = nullptr;  // null: a target
-  const DualBoxes* boxes = nullptr;
+  const NeuronBoxes* boxes = nullptr;
   std::span<const kernel::Literal> literals;
-  const DualParameters* start = nullptr;  // may lack trailing betas; null: the policy's slopes, equal weights
-  float last_beta = 0;                    // where the last literal's is missing
-  const DualBoxes* wider = nullptr;       // without the literals, to find out which are needed
-  DualTarget target = {};
+  const AlphaBeta* start = nullptr;    // may lack trailing betas; null: the policy's slopes, equal weights
+  float last_beta = 0;                 // where the last literal's is missing
+  const NeuronBoxes* wider = nullptr;  // without the literals, to find out which are needed
+  NeuronEnd target = {};
 };
 
 // A split of a first-layer relu at 0, with the gain of its two sides when all other parameters stay.
 struct Probe {
   static constexpr std::uint32_t kNone = 0xffffffff;
-  std::uint32_t slot = kNone;
+  std::uint32_t neuron = kNone;
   double at_most = 0, at_least = 0;           // bounds of the children
   float beta_at_most = 0, beta_at_least = 0;  // multipliers of the new literal that give them
   bool by_program = false;                    // or else the bounds are those of linear programs
@@ -162,23 +162,23 @@ struct Probe {
 // How good a split is: both children should gain, and no gain counts beyond what closes a child.
 [[nodiscard]] double split_value(double parent, double at_most, double at_least);
 
-struct DualResult {
+struct BoundResult {
   double bound = 0;  // of the best parameters, in units of the rows' scales
-  DualParameters parameters;
+  AlphaBeta parameters;
   std::vector<double> x;         // x* of the best parameters
-  std::vector<float> scores;     // by slot, when asked for: how much an exact slot would help; then by input
-  Probe probe;                   // the best split of a first-layer slot, when scores were asked for
-  std::vector<float> influence;  // by slot, when no probe gains or none is asked for: how much the undecided slots depend on it
-  // When asked for, with scores, of a task that stays open: the coefficients of the slots' results; and of the concretised form, by input, with its
+  std::vector<float> scores;     // by neuron, when asked for: how much an exact neuron would help; then by input
+  Probe probe;                   // the best split of a first-layer neuron, when scores were asked for
+  std::vector<float> influence;  // by neuron, when no probe gains or none is asked for: how much the undecided neurons depend on it
+  // When asked for, with scores, of a task that stays open: the coefficients of the neurons' results; and of the concretised form, by input, with its
   // constant.
   std::vector<double> coefficients, form;
   double constant = 0;
   // By literal, for a closed task when asked for: true where the bound would not stay positive without the literal (only
-  // first-layer slots can be told; the others count as needed iff their multiplier is not 0).
+  // first-layer neurons can be told; the others count as needed iff their multiplier is not 0).
   std::vector<bool> needed;
 };
 
-struct DualOptions {
+struct AlphaBetaOptions {
   int iterations = 20;   // 1: evaluate only
   double target = 1e-7;  // stop a task above this
   double slope_rate = 0.2, beta_rate = 0.3, weight_rate = 0.3, decay = 0.95;
@@ -187,42 +187,42 @@ struct DualOptions {
   int extra_iterations = 0;  // after a task is closed, for a larger margin; then `needed` is filled in
 };
 
-struct SharedOptions {
+struct SharedAlphaOptions {
   int iterations = 60;
   std::size_t ends = 32;  // of ranges, about, that one step looks at: many small steps do more than few exact ones
   double rate = 0.3, decay = 0.95;
 };
 
 // One per thread: owns the buffers.
-class DualAscent {
+class AlphaBetaCrown {
  public:
-  explicit DualAscent(const DualGraph& graph, Limit limit = {});
+  explicit AlphaBetaCrown(const NeuronGraph& graph, Limit limit = {});
   [[nodiscard]] std::size_t capacity() const { return capacity_; }  // tasks that run side by side
   // results.size() == tasks.size(). Once the limit is reached, tasks end without a bound (-inf).
-  void run(std::span<const DualTask> tasks, const DualOptions& options, std::span<DualResult> results);
+  void run(std::span<const BoundTask> tasks, const AlphaBetaOptions& options, std::span<BoundResult> results);
   // run() of tasks that all have targets at this node; steps behind it have no part in them.
-  void bound_ranges(NodeId node, std::span<const DualTask> tasks, const DualOptions& options, std::span<DualResult> results);
+  void bound_ranges(NodeId node, std::span<const BoundTask> tasks, const AlphaBetaOptions& options, std::span<BoundResult> results);
   // Slopes for all these elements of a node together: the sum of their ranges' widths is made small, a sample of the ends at each step.
-  // `start` as in DualTask. Every slot before the node has finite bounds. Slopes of later slots stay. Nothing once the limit is reached.
-  [[nodiscard]] std::optional<DualParameters> share(NodeId node, std::span<const std::uint32_t> elements, const DualBoxes& boxes,
-                                                    const DualParameters* start, const SharedOptions& options);
+  // `start` as in BoundTask. Every neuron before the node has finite bounds. Slopes of later neurons stay. Nothing once the limit is reached.
+  [[nodiscard]] std::optional<AlphaBeta> share_alphas(NodeId node, std::span<const std::uint32_t> elements, const NeuronBoxes& boxes,
+                                                      const AlphaBeta* start, const SharedAlphaOptions& options);
 
  private:
   struct Row;
   struct Softmax;
-  void run_chunk(std::span<const DualTask> tasks, const DualOptions& options, std::span<DualResult> results);
-  void load(std::size_t b, const DualTask& task);
+  void run_chunk(std::span<const BoundTask> tasks, const AlphaBetaOptions& options, std::span<BoundResult> results);
+  void load(std::size_t b, const BoundTask& task);
   void choose_lines(std::size_t b, bool quantize);
   void prepare_lines(std::size_t b);
   void choose_curved_lines(std::size_t b, std::size_t activation);
-  void back_through_products(std::size_t b, const DualGraph::Activation& product);
-  void forward_through_products(std::size_t b, const DualGraph::Activation& product);
+  void back_through_products(std::size_t b, const NeuronGraph::Activation& product);
+  void forward_through_products(std::size_t b, const NeuronGraph::Activation& product);
   // visit(line, its first element, first factors p and q in the operands).
   template <class Visit>
-  void each_line(std::size_t b, const DualGraph::Activation& product, Visit visit) const;
+  void each_line(std::size_t b, const NeuronGraph::Activation& product, Visit visit) const;
   // Of the bound, by the mixes in use.
-  [[nodiscard]] std::vector<double> mix_gradients(std::size_t b, const DualGraph::Activation& product) const;
-  [[nodiscard]] float score_of_product(std::size_t b, const DualGraph::Activation& product, std::size_t j) const;
+  [[nodiscard]] std::vector<double> mix_gradients(std::size_t b, const NeuronGraph::Activation& product) const;
+  [[nodiscard]] float score_of_product(std::size_t b, const NeuronGraph::Activation& product, std::size_t j) const;
   void prepare_softmax(std::size_t b, std::size_t activation);
   void seed();
   bool reverse();  // false, as forward(): the limit was reached
@@ -230,15 +230,15 @@ class DualAscent {
   double ball_gain(std::size_t b);
   bool forward();
   [[nodiscard]] bool iterate(bool quantize, bool with_forward);
-  void ascend(std::size_t b, const DualOptions& options, double rate);
+  void ascend(std::size_t b, const AlphaBetaOptions& options, double rate);
   void save_best(std::size_t b);
   void restore_best(std::size_t b);
-  void score(std::size_t b, DualResult& result) const;
-  [[nodiscard]] float score_of(const DualGraph::Activation& activation, std::size_t b, std::size_t j) const;
-  void probe(std::size_t b, DualResult& result) const;
-  void find_influence(std::size_t b, DualResult& result) const;
-  void find_needed(std::size_t b, DualResult& result) const;
-  void show_form(std::size_t b, DualResult& result) const;
+  void score(std::size_t b, BoundResult& result) const;
+  [[nodiscard]] float score_of(const NeuronGraph::Activation& activation, std::size_t b, std::size_t j) const;
+  void probe(std::size_t b, BoundResult& result) const;
+  void find_influence(std::size_t b, BoundResult& result) const;
+  void find_needed(std::size_t b, BoundResult& result) const;
+  void show_form(std::size_t b, BoundResult& result) const;
   void finish(std::size_t b);
   void move_slope(std::size_t b, std::size_t activation, std::size_t j, bool low, double gradient, double rate);
   void run_up_to(NodeId node);
@@ -246,8 +246,8 @@ class DualAscent {
   void ascend_together(const std::vector<double>& low, const std::vector<double>& up, double rate);
   bool choose_shared_lines();
   void move_row(std::size_t from, std::size_t to);
-  [[nodiscard]] double* slots(std::vector<double>& array, std::size_t b) { return array.data() + b * r_; }
-  [[nodiscard]] const double* slots(const std::vector<double>& array, std::size_t b) const { return array.data() + b * r_; }
+  [[nodiscard]] double* neurons(std::vector<double>& array, std::size_t b) { return array.data() + b * r_; }
+  [[nodiscard]] const double* neurons(const std::vector<double>& array, std::size_t b) const { return array.data() + b * r_; }
   // A node's elements in a batch row of a_ or z_.
   [[nodiscard]] double* row_of(std::vector<std::vector<double>>& by_node, std::size_t b, NodeId node) const {
     return by_node[node].data() + b * network_.step_of(node).size;
@@ -257,22 +257,22 @@ class DualAscent {
   }
   [[nodiscard]] double relaxed_input(std::size_t b, std::uint32_t element) const { return x_[b * n_ + element]; }
 
-  const DualGraph& graph_;
+  const NeuronGraph& graph_;
   const Network& network_;
   const Limit limit_;
   std::size_t r_ = 0, n_ = 0, capacity_ = 1, active_ = 0;
   std::size_t last_step_, last_activation_;  // one behind those that run
-  // [row, slot]: lines in use; latent slopes with their moments; best slopes
-  std::vector<double> low_slope_, low_icpt_, up_slope_, up_icpt_, low_point_, up_point_, free_;
-  std::vector<double> latent_, moment_, square_, best_;
-  std::vector<double> up_latent_, up_moment_, up_square_, up_best_;
+  // [row, neuron]: lines in use; raw_alpha slopes with their moments; best slopes
+  std::vector<double> low_slope_, low_icpt_, up_slope_, up_icpt_, low_point_, up_point_, trainable_;
+  std::vector<double> raw_alpha_, moment_, square_, best_;
+  std::vector<double> up_raw_alpha_, up_moment_, up_square_, up_best_;
   std::vector<double> x_, form_;            // [row, input]: x*, coefficients of the concretised form
   std::vector<std::vector<double>> a_, z_;  // by node id: coefficients, relaxed values
   std::vector<double> constant_;
   std::vector<Row> rows_;
 
  public:
-  ~DualAscent();
+  ~AlphaBetaCrown();
 };
 
 }  // namespace assay::search

@@ -70,13 +70,13 @@ ASSAY_SEARCH_CLONES void relu_lines(std::size_t size, const double* __restrict l
   }
 }
 
-ASSAY_SEARCH_CLONES void round_slopes(std::size_t size, bool quantize, const double* __restrict latent, const double* __restrict free,
+ASSAY_SEARCH_CLONES void round_slopes(std::size_t size, bool quantize, const double* __restrict raw_alpha, const double* __restrict free,
                                       double* __restrict low_slope) {
   // Adding and subtracting 1.5 * 2^52 rounds to an integer; k / 2^24 in [0, 1] is a float32.
   constexpr double kByteSteps = 128, kFloatSteps = 16777216, kRounder = 6755399441055744.0;
   const double steps = quantize ? kByteSteps : kFloatSteps;
   for (std::size_t j = 0; j < size; ++j) {
-    const double rounded = ((latent[j] * steps + kRounder) - kRounder) / steps;
+    const double rounded = ((raw_alpha[j] * steps + kRounder) - kRounder) / steps;
     low_slope[j] = free[j] > 0 ? rounded : low_slope[j];
   }
 }
@@ -107,7 +107,7 @@ ASSAY_SEARCH_CLONES FormChange change_of_minimum(std::size_t count, const unsign
 }
 
 ASSAY_SEARCH_CLONES void ascend_slopes(std::size_t size, const AdamRates& rates, const double* __restrict free, const double* __restrict a,
-                                       const double* __restrict z, double* __restrict latent, double* __restrict moment,
+                                       const double* __restrict z, double* __restrict raw_alpha, double* __restrict moment,
                                        double* __restrict square) {
   const double rate = rates.rate, first = rates.first, second = rates.second;
   for (std::size_t j = 0; j < size; ++j) {
@@ -117,9 +117,9 @@ ASSAY_SEARCH_CLONES void ascend_slopes(std::size_t size, const AdamRates& rates,
     const double v = second * square[j] + (1 - second) * gradient * gradient;
     moment[j] = m;
     square[j] = v;
-    const double moved = latent[j] + rate * m / (std::sqrt(v) + kLeastRoot);
+    const double moved = raw_alpha[j] + rate * m / (std::sqrt(v) + kLeastRoot);
     const double above = moved > 0 ? moved : 0;
-    latent[j] = above < 1 ? above : 1;
+    raw_alpha[j] = above < 1 ? above : 1;
   }
 }
 

@@ -14,10 +14,10 @@ double back_through_lines(std::size_t size, const LineArrays& lines, const doubl
 // y = the chosen lines at z.
 void forward_through_lines(std::size_t size, const LineArrays& lines, const double* a, const double* z, double* y);
 
-// relu: u/(u-l) chords; free = 1 where l < 0 < u, else 0; low_slope of stable slots.
+// relu: u/(u-l) chords; free = 1 where l < 0 < u, else 0; low_slope of stable neurons.
 void relu_lines(std::size_t size, const double* lo, const double* hi, double* low_slope, double* up_slope, double* up_icpt, double* free);
-// low_slope = latent rounded to k/128, or to float32, where free.
-void round_slopes(std::size_t size, bool quantize, const double* latent, const double* free, double* low_slope);
+// low_slope = raw_alpha rounded to k/128, or to float32, where free.
+void round_slopes(std::size_t size, bool quantize, const double* raw_alpha, const double* free, double* low_slope);
 
 // What adding `step` times a sparse row to a linear form does to its minimum over a box: the change, and the row's value at
 // the minimiser (the derivative of the change by step).
@@ -44,8 +44,8 @@ void add_mix_gradients(const ProductLine& line, const double* z_p, const double*
 struct AdamRates {
   double rate, first, second;  // step, decay rates of the two moments
 };
-// latent += rate * m / (sqrt(v) + tiny), clamped to [0, 1], with gradient a (z - point) where a has the given sign.
-void ascend_slopes(std::size_t size, const AdamRates& rates, const double* free, const double* a, const double* z, double* latent,
+// raw_alpha += rate * m / (sqrt(v) + tiny), clamped to [0, 1], with gradient a (z - point) where a has the given sign.
+void ascend_slopes(std::size_t size, const AdamRates& rates, const double* free, const double* a, const double* z, double* raw_alpha,
                    double* moment, double* square);
 
 }  // namespace assay::search

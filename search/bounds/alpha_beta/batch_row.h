@@ -1,4 +1,4 @@
-// Private to alpha_beta_crown.cpp, scores.cpp and shared_alphas.cpp: steps of the ascent, and what a batch row carries besides its slots.
+// Private to alpha_beta_crown.cpp, scores.cpp and shared_alphas.cpp: steps of the ascent, and what a batch row carries besides its neurons.
 #pragma once
 
 #include <algorithm>
@@ -26,14 +26,14 @@ inline void adam(Multiplier& m, double gradient, double rate) {
 }
 
 // Its planes, and the boxes that they were made on: the operand's, then its own.
-struct DualAscent::Softmax {
+struct AlphaBetaCrown::Softmax {
   std::vector<double> lo, hi;
   std::vector<SoftmaxPlanes> planes;
 };
 
-struct DualAscent::Row {
-  const DualTask* task = nullptr;
-  DualResult* result = nullptr;
+struct AlphaBetaCrown::Row {
+  const BoundTask* task = nullptr;
+  BoundResult* result = nullptr;
   std::vector<Multiplier> beta, weights;
   std::vector<double> best_x;
   double bound = 0, best = 0, checkpoint = 0;

@@ -8,9 +8,9 @@
 namespace assay::search {
 
 // The pieces of functions that have a record, and the slopes to start from if the task has none.
-void DualAscent::prepare_lines(std::size_t b) {
+void AlphaBetaCrown::prepare_lines(std::size_t b) {
   Row& row = rows_[b];
-  const DualBoxes& boxes = *row.task->boxes;
+  const NeuronBoxes& boxes = *row.task->boxes;
   const bool known = row.task->start != nullptr && row.task->start->upper.size() == r_;
   row.lines.resize(graph_.activations().size());
   row.softmax.resize(graph_.activations().size());
@@ -22,33 +22,33 @@ void DualAscent::prepare_lines(std::size_t b) {
     lines.prepare(*step->function, step->size, boxes.lo.data() + first, boxes.hi.data() + first);
     const bool has_jumps = jumps(*step->function);
     for (std::size_t j = 0; j < step->size; ++j) {
-      double &low = slots(latent_, b)[first + j], &up = slots(up_latent_, b)[first + j];
+      double &low = neurons(raw_alpha_, b)[first + j], &up = neurons(up_raw_alpha_, b)[first + j];
       if (known && !has_jumps) continue;
       low = known ? std::clamp(low, lines.least_slope(j), lines.most_slope(j)) : lines.first_slope_below(j);
       up = known ? std::clamp(up, lines.least_slope(j), lines.most_slope(j)) : lines.first_slope_above(j);
     }
-    std::copy_n(slots(latent_, b) + first, step->size, slots(best_, b) + first);
-    std::copy_n(slots(up_latent_, b) + first, step->size, slots(up_best_, b) + first);
+    std::copy_n(neurons(raw_alpha_, b) + first, step->size, neurons(best_, b) + first);
+    std::copy_n(neurons(up_raw_alpha_, b) + first, step->size, neurons(up_best_, b) + first);
   }
   row.prepared = true;
 }
 
-void DualAscent::choose_curved_lines(std::size_t b, std::size_t which) {
-  const DualGraph::Activation& activation = graph_.activations()[which];
-  const DualBoxes& boxes = *rows_[b].task->boxes;
+void AlphaBetaCrown::choose_curved_lines(std::size_t b, std::size_t which) {
+  const NeuronGraph::Activation& activation = graph_.activations()[which];
+  const NeuronBoxes& boxes = *rows_[b].task->boxes;
   const FunctionLines* lines = activation.step->function != nullptr ? &rows_[b].lines[which] : nullptr;
-  for (std::size_t j = activation.first_slot; j < activation.first_slot + activation.step->size; ++j) {
-    const double l = boxes.lo[j], u = boxes.hi[j], low = static_cast<double>(static_cast<float>(slots(latent_, b)[j])),
-                 up = static_cast<double>(static_cast<float>(slots(up_latent_, b)[j]));
-    const std::size_t element = j - activation.first_slot;
+  for (std::size_t j = activation.first_neuron; j < activation.first_neuron + activation.step->size; ++j) {
+    const double l = boxes.lo[j], u = boxes.hi[j], low = static_cast<double>(static_cast<float>(neurons(raw_alpha_, b)[j])),
+                 up = static_cast<double>(static_cast<float>(neurons(up_raw_alpha_, b)[j]));
+    const std::size_t element = j - activation.first_neuron;
     const Line below = lines != nullptr ? lines->below(element, low) : line_below(*activation.step, low, l, u);
     const Line above = lines != nullptr ? lines->above(element, up) : line_above(*activation.step, up, l, u);
-    slots(low_slope_, b)[j] = below.slope;
-    slots(low_icpt_, b)[j] = below.intercept;
-    slots(low_point_, b)[j] = below.point;
-    slots(up_slope_, b)[j] = above.slope;
-    slots(up_icpt_, b)[j] = above.intercept;
-    slots(up_point_, b)[j] = above.point;
+    neurons(low_slope_, b)[j] = below.slope;
+    neurons(low_icpt_, b)[j] = below.intercept;
+    neurons(low_point_, b)[j] = below.point;
+    neurons(up_slope_, b)[j] = above.slope;
+    neurons(up_icpt_, b)[j] = above.intercept;
+    neurons(up_point_, b)[j] = above.point;
   }
 }
 

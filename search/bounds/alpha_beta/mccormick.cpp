@@ -14,9 +14,9 @@
 namespace assay::search {
 
 template <class Visit>
-void DualAscent::each_line(std::size_t b, const DualGraph::Activation& product, Visit visit) const {
+void AlphaBetaCrown::each_line(std::size_t b, const NeuronGraph::Activation& product, Visit visit) const {
   const Step& step = *product.step;
-  const DualBoxes& boxes = *rows_[b].task->boxes;
+  const NeuronBoxes& boxes = *rows_[b].task->boxes;
   const std::size_t at = product.first_factor, second = at + network_.step_of(step.operands[0]).size;
   const double* a = a_[step.node].data() + b * step.size;
   for (std::size_t j = 0; j < step.size; j += step.inner) {
@@ -29,13 +29,13 @@ void DualAscent::each_line(std::size_t b, const DualGraph::Activation& product, 
                            boxes.factor_lo.data() + second + q,
                            boxes.factor_hi.data() + second + q,
                            a + j,
-                           slots(low_slope_, b) + product.first_slot + j,
-                           slots(up_slope_, b) + product.first_slot + j};
+                           neurons(low_slope_, b) + product.first_neuron + j,
+                           neurons(up_slope_, b) + product.first_neuron + j};
     visit(line, j, p, q);
   }
 }
 
-void DualAscent::back_through_products(std::size_t b, const DualGraph::Activation& product) {
+void AlphaBetaCrown::back_through_products(std::size_t b, const NeuronGraph::Activation& product) {
   double* a_p = row_of(a_, b, product.step->operands[0]);
   double* a_q = row_of(a_, b, product.step->operands[1]);
   each_line(b, product, [&](const ProductLine& line, std::size_t, std::size_t p, std::size_t q) {
@@ -44,7 +44,7 @@ void DualAscent::back_through_products(std::size_t b, const DualGraph::Activatio
   });
 }
 
-void DualAscent::forward_through_products(std::size_t b, const DualGraph::Activation& product) {
+void AlphaBetaCrown::forward_through_products(std::size_t b, const NeuronGraph::Activation& product) {
   double* y = row_of(z_, b, product.step->node);
   const double* z_p = row_of(z_, b, product.step->operands[0]);
   const double* z_q = row_of(z_, b, product.step->operands[1]);
@@ -54,7 +54,7 @@ void DualAscent::forward_through_products(std::size_t b, const DualGraph::Activa
   });
 }
 
-std::vector<double> DualAscent::mix_gradients(std::size_t b, const DualGraph::Activation& product) const {
+std::vector<double> AlphaBetaCrown::mix_gradients(std::size_t b, const NeuronGraph::Activation& product) const {
   std::vector<double> gradients(product.step->size, 0.0);
   const double* z_p = row_of(z_, b, product.step->operands[0]);
   const double* z_q = row_of(z_, b, product.step->operands[1]);
@@ -65,7 +65,7 @@ std::vector<double> DualAscent::mix_gradients(std::size_t b, const DualGraph::Ac
 }
 
 // The loss at x*, and a share of its mean, a quarter of the box.
-float DualAscent::score_of_product(std::size_t b, const DualGraph::Activation& product, std::size_t j) const {
+float AlphaBetaCrown::score_of_product(std::size_t b, const NeuronGraph::Activation& product, std::size_t j) const {
   constexpr double kMeanShare = 0.2;
   const Step& step = *product.step;
   const double a = row_of(a_, b, step.node)[j];
@@ -73,7 +73,7 @@ float DualAscent::score_of_product(std::size_t b, const DualGraph::Activation& p
   const double* z_q = row_of(z_, b, step.operands[1]);
   double value = 0, mean = 0;
   for (std::size_t k = 0; k < step.extent; ++k) {
-    const DualGraph::Factors factors = graph_.factors(product, j, k, *rows_[b].task->boxes);
+    const NeuronGraph::Factors factors = graph_.factors(product, j, k, *rows_[b].task->boxes);
     value += z_p[factors.p] * z_q[factors.q];
     mean += factors.p_width * factors.q_width / 4;
   }
@@ -81,9 +81,9 @@ float DualAscent::score_of_product(std::size_t b, const DualGraph::Activation& p
 }
 
 // Boxes that a literal changed are few: the planes of the row before, or of the task before, serve where these are the same.
-void DualAscent::prepare_softmax(std::size_t b, std::size_t which) {
-  const DualGraph::Activation& activation = graph_.activations()[which];
-  const DualBoxes& boxes = *rows_[b].task->boxes;
+void AlphaBetaCrown::prepare_softmax(std::size_t b, std::size_t which) {
+  const NeuronGraph::Activation& activation = graph_.activations()[which];
+  const NeuronBoxes& boxes = *rows_[b].task->boxes;
   const std::size_t size = activation.step->size, extent = activation.step->extent, stride = activation.step->inner;
   const double *lo = boxes.factor_lo.data() + activation.first_factor, *hi = boxes.factor_hi.data() + activation.first_factor;
   for (const Row* known : {&rows_[b], &rows_[0]}) {

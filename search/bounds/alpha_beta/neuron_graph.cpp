@@ -1,4 +1,4 @@
-// The parts of alpha_beta_crown.h that hold no optimisation: slots, boxes, hints.
+// The parts of alpha_beta_crown.h that hold no optimisation: neurons, boxes, hints.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -8,7 +8,7 @@
 
 namespace assay::search {
 
-DualGraph::DualGraph(const Network& network, InputRows rows) : network_(&network) {
+NeuronGraph::NeuronGraph(const Network& network, InputRows rows) : network_(&network) {
   for (const Step& step : network.steps()) {
     switch (step.kind) {
       case Step::Kind::input:
@@ -39,28 +39,28 @@ DualGraph::DualGraph(const Network& network, InputRows rows) : network_(&network
   if (rows == InputRows::now) find_input_rows();
 }
 
-void DualGraph::add(const Step& step) {
+void NeuronGraph::add(const Step& step) {
   const Activation& added = activations_.emplace_back(
-      Activation{&step, step.operands[0], static_cast<std::uint32_t>(slot_count_), static_cast<std::uint32_t>(factor_count_)});
-  slot_count_ += added.slots();
+      Activation{&step, step.operands[0], static_cast<std::uint32_t>(neuron_count_), static_cast<std::uint32_t>(factor_count_)});
+  neuron_count_ += added.neurons();
   for (const NodeId node : added.whole_boxes()) factor_count_ += network_->problem()->graph().size(node);
-  activation_of_slot_.resize(slot_count_, static_cast<std::uint32_t>(activations_.size() - 1));
-  input_row_of_.resize(slot_count_, kNone);
+  activation_of_neuron_.resize(neuron_count_, static_cast<std::uint32_t>(activations_.size() - 1));
+  input_row_of_.resize(neuron_count_, kNone);
 }
 
-std::vector<NodeId> DualGraph::Activation::whole_boxes() const {
+std::vector<NodeId> NeuronGraph::Activation::whole_boxes() const {
   if (is_product()) return step->operands;
   return is_softmax() ? std::vector<NodeId>{operand, step->node} : std::vector<NodeId>{};
 }
 
-void DualGraph::find_input_rows() {
+void NeuronGraph::find_input_rows() {
   if (!input_rows_.empty()) return;
   for (const Activation& activation : activations_) {
     if (activation.step->op == Op::relu) add_input_rows(activation);
   }
 }
 
-void DualGraph::add_input_rows(const Activation& activation) {
+void NeuronGraph::add_input_rows(const Activation& activation) {
   constexpr std::size_t kMaxEntries = 4'000'000;  // 12 bytes each
   const Graph& graph = network_->problem()->graph();
   const Step& operand = network_->step_of(activation.operand);
@@ -79,7 +79,7 @@ void DualGraph::add_input_rows(const Activation& activation) {
       for (std::size_t j = 0; j < piece.size(); ++j) row[network_->input_offset(part.operand) + j] += piece[j];
     }
     unit[i] = 0;
-    InputRow entry{activation.first_slot + static_cast<std::uint32_t>(i), operand.bias[i], static_cast<std::uint32_t>(row_values_.size()),
+    InputRow entry{activation.first_neuron + static_cast<std::uint32_t>(i), operand.bias[i], static_cast<std::uint32_t>(row_values_.size()),
                    0};
     for (std::uint32_t j = 0; j < n; ++j) {
       if (row[j] == 0) continue;
@@ -87,17 +87,17 @@ void DualGraph::add_input_rows(const Activation& activation) {
       row_values_.push_back(row[j]);
     }
     entry.last = static_cast<std::uint32_t>(row_values_.size());
-    input_row_of_[entry.slot] = static_cast<std::uint32_t>(input_rows_.size());
+    input_row_of_[entry.neuron] = static_cast<std::uint32_t>(input_rows_.size());
     input_rows_.push_back(entry);
   }
 }
 
-std::optional<double> DualGraph::split_point(std::uint32_t slot, double lo, double hi) const {
+std::optional<double> NeuronGraph::split_point(std::uint32_t neuron, double lo, double hi) const {
   constexpr double kLeastWidth = 0x1p-20;  // relative to 1 + the middle's magnitude
-  if (!activation_of(slot).is_elementwise()) return std::nullopt;
-  const Step& step = *activation_of(slot).step;
+  if (!activation_of(neuron).is_elementwise()) return std::nullopt;
+  const Step& step = *activation_of(neuron).step;
   const bool turns_at_zero = step.function == nullptr && step.op != Op::clip;
-  if (turns_at_zero && DualBoxes::has_both_signs(lo, hi)) return 0.0;
+  if (turns_at_zero && NeuronBoxes::has_both_signs(lo, hi)) return 0.0;
   const bool is_curved = step.function != nullptr || step.op == Op::sigmoid || step.op == Op::tanh;
   if (!is_curved || !(lo < hi) || !std::isfinite(lo) || !std::isfinite(hi)) return std::nullopt;
   const bool has_jumps = step.function != nullptr && jumps(*step.function);
@@ -108,7 +108,7 @@ std::optional<double> DualGraph::split_point(std::uint32_t slot, double lo, doub
   return middle;
 }
 
-DualGraph::Factors DualGraph::factors(const Activation& product, std::size_t j, std::size_t k, const DualBoxes& boxes) const {
+NeuronGraph::Factors NeuronGraph::factors(const Activation& product, std::size_t j, std::size_t k, const NeuronBoxes& boxes) const {
   const Step& step = *product.step;
   const std::size_t p = k + (step.broadcast[0].empty() ? j : step.broadcast[0][j]),
                     q = k * step.inner + (step.broadcast[1].empty() ? j : step.broadcast[1][j]);
@@ -116,22 +116,22 @@ DualGraph::Factors DualGraph::factors(const Activation& product, std::size_t j, 
   return {p, q, boxes.factor_hi[first] - boxes.factor_lo[first], boxes.factor_hi[second] - boxes.factor_lo[second]};
 }
 
-std::vector<std::uint32_t> DualGraph::slots_of(NodeId operand, std::uint32_t element) const {
-  std::vector<std::uint32_t> slots;
+std::vector<std::uint32_t> NeuronGraph::neurons_of(NodeId operand, std::uint32_t element) const {
+  std::vector<std::uint32_t> neurons;
   for (const Activation& activation : activations_) {
-    if (activation.operand == operand && activation.is_elementwise()) slots.push_back(activation.first_slot + element);
+    if (activation.operand == operand && activation.is_elementwise()) neurons.push_back(activation.first_neuron + element);
   }
-  return slots;
+  return neurons;
 }
 
-DualBoxes DualBoxes::of(const DualGraph& graph, const kernel::Scope& scope) {
+NeuronBoxes NeuronBoxes::of(const NeuronGraph& graph, const kernel::Scope& scope) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  DualBoxes boxes;
-  boxes.lo.assign(graph.slot_count(), -kInfinity);
-  boxes.hi.assign(graph.slot_count(), kInfinity);
+  NeuronBoxes boxes;
+  boxes.lo.assign(graph.neuron_count(), -kInfinity);
+  boxes.hi.assign(graph.neuron_count(), kInfinity);
   boxes.factor_lo.assign(graph.factor_count(), -kInfinity);
   boxes.factor_hi.assign(graph.factor_count(), kInfinity);
-  for (const DualGraph::Activation& activation : graph.activations()) {
+  for (const NeuronGraph::Activation& activation : graph.activations()) {
     std::size_t at = activation.first_factor;
     for (const NodeId node : activation.whole_boxes()) {
       const std::size_t size = graph.network().problem()->graph().size(node);
@@ -142,14 +142,14 @@ DualBoxes DualBoxes::of(const DualGraph& graph, const kernel::Scope& scope) {
       at += size;
     }
     if (!activation.is_elementwise()) {
-      std::fill_n(boxes.lo.begin() + activation.first_slot, activation.slots(), 0.0);
-      std::fill_n(boxes.hi.begin() + activation.first_slot, activation.slots(), 1.0);
+      std::fill_n(boxes.lo.begin() + activation.first_neuron, activation.neurons(), 0.0);
+      std::fill_n(boxes.hi.begin() + activation.first_neuron, activation.neurons(), 1.0);
       continue;
     }
     if (!scope.has_box(activation.operand)) continue;
     const kernel::Box& box = scope.box(activation.operand);
-    std::copy(box.lo.begin(), box.lo.end(), boxes.lo.begin() + activation.first_slot);
-    std::copy(box.hi.begin(), box.hi.end(), boxes.hi.begin() + activation.first_slot);
+    std::copy(box.lo.begin(), box.lo.end(), boxes.lo.begin() + activation.first_neuron);
+    std::copy(box.hi.begin(), box.hi.end(), boxes.hi.begin() + activation.first_neuron);
   }
   for (const NodeId id : graph.network().problem()->graph().inputs) {
     const kernel::Box& box = scope.box(id);
@@ -161,7 +161,7 @@ DualBoxes DualBoxes::of(const DualGraph& graph, const kernel::Scope& scope) {
   return boxes;
 }
 
-void DualBoxes::meet(const DualGraph& graph, const kernel::Literal& literal) {
+void NeuronBoxes::meet(const NeuronGraph& graph, const kernel::Literal& literal) {
   const kernel::Problem& problem = *graph.network().problem();
   const auto meet_one = [&](double& lower, double& upper) {
     if (literal.at_least)
@@ -173,8 +173,8 @@ void DualBoxes::meet(const DualGraph& graph, const kernel::Literal& literal) {
     const std::size_t i = graph.network().input_offset(literal.node) + literal.element;
     meet_one(x_lo[i], x_hi[i]);
   }
-  for (const std::uint32_t slot : graph.slots_of(literal.node, literal.element)) meet_one(lo[slot], hi[slot]);
-  for (const DualGraph::Activation& activation : graph.activations()) {
+  for (const std::uint32_t neuron : graph.neurons_of(literal.node, literal.element)) meet_one(lo[neuron], hi[neuron]);
+  for (const NeuronGraph::Activation& activation : graph.activations()) {
     std::size_t at = activation.first_factor + literal.element;
     for (const NodeId node : activation.whole_boxes()) {
       if (node == literal.node) meet_one(factor_lo[at], factor_hi[at]);
@@ -183,7 +183,7 @@ void DualBoxes::meet(const DualGraph& graph, const kernel::Literal& literal) {
   }
 }
 
-bool DualBoxes::is_empty() const {
+bool NeuronBoxes::is_empty() const {
   for (std::size_t k = 0; k < lo.size(); ++k) {
     if (lo[k] > hi[k]) return true;
   }
@@ -193,12 +193,12 @@ bool DualBoxes::is_empty() const {
   return false;
 }
 
-kernel::Hints to_hints(const DualGraph& graph, const DualParameters& parameters, NodeId from) {
+kernel::Hints to_hints(const NeuronGraph& graph, const AlphaBeta& parameters, NodeId from) {
   kernel::Hints hints;
-  for (const DualGraph::Activation& activation : graph.activations()) {
+  for (const NeuronGraph::Activation& activation : graph.activations()) {
     if (activation.step->node >= from) break;
     if (activation.is_softmax()) continue;  // takes no hints
-    const auto first = static_cast<std::ptrdiff_t>(activation.first_slot);
+    const auto first = static_cast<std::ptrdiff_t>(activation.first_neuron);
     const auto last = first + static_cast<std::ptrdiff_t>(activation.step->size);
     hints.lower[activation.step->node].assign(parameters.lower.begin() + first, parameters.lower.begin() + last);
     if (activation.step->op == Op::relu) continue;  // its upper line is the kernel's own

@@ -9,15 +9,15 @@
 
 namespace assay::search {
 
-// How much the bound loses at x* because a slot's line is not the function; for upper lines also a share of the loss at
+// How much the bound loses at x* because a neuron's line is not the function; for upper lines also a share of the loss at
 // the kink, the worst point. An input's score is the width of its term.
-void DualAscent::score(std::size_t b, DualResult& result) const {
+void AlphaBetaCrown::score(std::size_t b, BoundResult& result) const {
   constexpr double kAreaShare = 0.2;
-  const DualBoxes& boxes = *rows_[b].task->boxes;
+  const NeuronBoxes& boxes = *rows_[b].task->boxes;
   result.scores.assign(r_ + n_, 0.0F);
-  for (const DualGraph::Activation& activation : graph_.activations()) {
-    const std::size_t size = activation.step->size, at = activation.first_slot;
-    for (std::size_t j = 0; j < activation.slots() && activation.step->op != Op::relu; ++j)
+  for (const NeuronGraph::Activation& activation : graph_.activations()) {
+    const std::size_t size = activation.step->size, at = activation.first_neuron;
+    for (std::size_t j = 0; j < activation.neurons() && activation.step->op != Op::relu; ++j)
       result.scores[at + j] = score_of(activation, b, j);
     if (activation.step->op != Op::relu) continue;
     const double* a = a_[activation.step->node].data() + b * size;
@@ -26,7 +26,7 @@ void DualAscent::score(std::size_t b, DualResult& result) const {
     for (std::size_t j = 0; j < size; ++j) {
       if (!boxes.is_undecided(at + j)) continue;
       const double gap = std::max(0.0, a[j] * (std::max(z[j], 0.0) - y[j]));
-      const double area = std::max(0.0, -a[j]) * slots(up_icpt_, b)[at + j];
+      const double area = std::max(0.0, -a[j]) * neurons(up_icpt_, b)[at + j];
       result.scores[at + j] = static_cast<float>(gap + kAreaShare * area + 1e-30);
     }
   }
@@ -35,25 +35,25 @@ void DualAscent::score(std::size_t b, DualResult& result) const {
   }
 }
 
-void DualAscent::show_form(std::size_t b, DualResult& result) const {
-  for (const DualGraph::Activation& activation : graph_.activations()) {
+void AlphaBetaCrown::show_form(std::size_t b, BoundResult& result) const {
+  for (const NeuronGraph::Activation& activation : graph_.activations()) {
     const double* a = row_of(a_, b, activation.step->node);
-    result.coefficients.insert(result.coefficients.end(), a, a + activation.slots());
+    result.coefficients.insert(result.coefficients.end(), a, a + activation.neurons());
   }
   result.form.assign(form_.begin() + static_cast<std::ptrdiff_t>(b * n_), form_.begin() + static_cast<std::ptrdiff_t>((b + 1) * n_));
   result.constant = constant_[b];
 }
 
 // The same where a split helps: the loss at x*, and a share of the mean of those at the ends and in the middle.
-float DualAscent::score_of(const DualGraph::Activation& activation, std::size_t b, std::size_t j) const {
+float AlphaBetaCrown::score_of(const NeuronGraph::Activation& activation, std::size_t b, std::size_t j) const {
   constexpr double kMeanShare = 0.2;
   const Step& step = *activation.step;
   if (activation.is_product()) return score_of_product(b, activation, j);
-  const std::size_t slot = activation.first_slot + j;
-  const double l = rows_[b].task->boxes->lo[slot], u = rows_[b].task->boxes->hi[slot];
-  if (!graph_.split_point(static_cast<std::uint32_t>(slot), l, u)) return 0;
+  const std::size_t neuron = activation.first_neuron + j;
+  const double l = rows_[b].task->boxes->lo[neuron], u = rows_[b].task->boxes->hi[neuron];
+  if (!graph_.split_point(static_cast<std::uint32_t>(neuron), l, u)) return 0;
   const double a = a_[step.node][b * step.size + j];
-  const double slope = slots(a > 0 ? low_slope_ : up_slope_, b)[slot], icpt = slots(a > 0 ? low_icpt_ : up_icpt_, b)[slot];
+  const double slope = neurons(a > 0 ? low_slope_ : up_slope_, b)[neuron], icpt = neurons(a > 0 ? low_icpt_ : up_icpt_, b)[neuron];
   const auto loss = [&](double z) {
     const double value = step.function != nullptr ? step.function->value(z) : unary_value(step, z);
     return std::max(0.0, a * (value - slope * z - icpt));
@@ -69,21 +69,21 @@ double split_value(double parent, double at_most, double at_least) {
   return gain(at_most) * gain(at_least);
 }
 
-// With the form f on the inputs, slot j's share of it is k = A_j * slope. On the side z >= 0 the share may be any
+// With the form f on the inputs, neuron j's share of it is k = A_j * slope. On the side z >= 0 the share may be any
 // c <= A_j, on z <= 0 any c >= 0 (the rest is beta); both maximise the same concave function of c, whose derivative is z_j
-// at the minimiser. Slots with A_j > 0 gain nothing: their lower line already ranges over both.
-void DualAscent::probe(std::size_t b, DualResult& result) const {
+// at the minimiser. Neurons with A_j > 0 gain nothing: their lower line already ranges over both.
+void AlphaBetaCrown::probe(std::size_t b, BoundResult& result) const {
   constexpr int kSearchSteps = 12;
-  const DualBoxes& boxes = *rows_[b].task->boxes;
+  const NeuronBoxes& boxes = *rows_[b].task->boxes;
   const double* form = form_.data() + b * n_;
   const double parent = rows_[b].bound;
   double best = 1.01 * split_value(parent, parent, parent);  // less is no gain
-  for (const DualGraph::InputRow& row : graph_.input_rows()) {
-    if (!boxes.is_undecided(row.slot)) continue;
-    const DualGraph::Activation& activation = graph_.activation_of(row.slot);
-    const double a = a_[activation.step->node][b * activation.step->size + row.slot - activation.first_slot];
+  for (const NeuronGraph::InputRow& row : graph_.input_rows()) {
+    if (!boxes.is_undecided(row.neuron)) continue;
+    const NeuronGraph::Activation& activation = graph_.activation_of(row.neuron);
+    const double a = a_[activation.step->node][b * activation.step->size + row.neuron - activation.first_neuron];
     if (!(a < 0)) continue;
-    const double share = a * slots(up_slope_, b)[row.slot], loss = a * slots(up_icpt_, b)[row.slot];
+    const double share = a * neurons(up_slope_, b)[row.neuron], loss = a * neurons(up_icpt_, b)[row.neuron];
     const unsigned* index = graph_.row_indices().data() + row.first;
     const double* values = graph_.row_values().data() + row.first;
     double derivative = 0;
@@ -94,7 +94,7 @@ void DualAscent::probe(std::size_t b, DualResult& result) const {
       return parent - loss + change.change + (c - share) * row.offset;
     };
     Probe found;
-    found.slot = row.slot;
+    found.neuron = row.neuron;
     // Beyond the end of the interval [a, 0] only if the function still rises there.
     const auto search = [&](double end, double direction, double& bound, float& beta) {
       bound = bound_at(end);
@@ -122,25 +122,25 @@ void DualAscent::probe(std::size_t b, DualResult& result) const {
 
 // Without its literal a first-layer relu gets back its line on the box that the other literals leave, and the share of the
 // input form that came from it is replaced; all other parameters stay.
-void DualAscent::find_needed(std::size_t b, DualResult& result) const {
+void AlphaBetaCrown::find_needed(std::size_t b, BoundResult& result) const {
   const Row& row = rows_[b];
-  const DualBoxes& boxes = *row.task->boxes;
+  const NeuronBoxes& boxes = *row.task->boxes;
   const double* form = form_.data() + b * n_;
   result.needed.assign(row.beta.size(), false);
   for (std::size_t k = 0; k < row.beta.size(); ++k) {
     const kernel::Literal& literal = row.task->literals[k];
     const double beta = static_cast<double>(static_cast<float>(row.beta[k].value)) * (literal.at_least ? 1 : -1);
-    const std::vector<std::uint32_t> slots_here = graph_.slots_of(literal.node, literal.element);
-    if (slots_here.size() != 1 || !graph_.has_input_row(slots_here[0]) || row.task->wider == nullptr || boxes.ball != nullptr) {
+    const std::vector<std::uint32_t> neurons_here = graph_.neurons_of(literal.node, literal.element);
+    if (neurons_here.size() != 1 || !graph_.has_input_row(neurons_here[0]) || row.task->wider == nullptr || boxes.ball != nullptr) {
       result.needed[k] = beta != 0;
       continue;
     }
-    const std::uint32_t slot = slots_here[0];
-    const DualGraph::InputRow& line = *graph_.input_row(slot);
-    const DualGraph::Activation& activation = graph_.activation_of(slot);
-    const double a = a_[activation.step->node][b * activation.step->size + slot - activation.first_slot];
-    const double share = a * slots(a > 0 ? low_slope_ : up_slope_, b)[slot] - beta;
-    const double l = row.task->wider->lo[slot], u = row.task->wider->hi[slot];
+    const std::uint32_t neuron = neurons_here[0];
+    const NeuronGraph::InputRow& line = *graph_.input_row(neuron);
+    const NeuronGraph::Activation& activation = graph_.activation_of(neuron);
+    const double a = a_[activation.step->node][b * activation.step->size + neuron - activation.first_neuron];
+    const double share = a * neurons(a > 0 ? low_slope_ : up_slope_, b)[neuron] - beta;
+    const double l = row.task->wider->lo[neuron], u = row.task->wider->hi[neuron];
     double wider_share = std::clamp(share, 0.0, std::max(a, 0.0)), loss = 0;
     if (a < 0) {
       const double chord = l < 0 && u > 0 ? u / (u - l) : l >= 0 ? 1 : 0;
@@ -156,10 +156,10 @@ void DualAscent::find_needed(std::size_t b, DualResult& result) const {
 }
 
 // For splits without a first-order gain. Coordinates that the form ignores are free; over their corners, taken as equally
-// likely, a slot's influence is the sum of its covariances with the other slots, each weighted by its coefficient and the
-// chance that it is active. A decision that many undecided slots depend on comes early.
-void DualAscent::find_influence(std::size_t b, DualResult& result) const {
-  const DualBoxes& boxes = *rows_[b].task->boxes;
+// likely, a neuron's influence is the sum of its covariances with the other neurons, each weighted by its coefficient and the
+// chance that it is active. A decision that many undecided neurons depend on comes early.
+void AlphaBetaCrown::find_influence(std::size_t b, BoundResult& result) const {
+  const NeuronBoxes& boxes = *rows_[b].task->boxes;
   const double* form = form_.data() + b * n_;
   double largest = 0;
   for (std::size_t i = 0; i < n_; ++i) largest = std::max(largest, std::fabs(form[i]) * (boxes.x_hi[i] - boxes.x_lo[i]));
@@ -170,26 +170,26 @@ void DualAscent::find_influence(std::size_t b, DualResult& result) const {
     variance[i] = ignored ? half * half : 0;
     middle[i] = ignored ? boxes.x_lo[i] + half : x_[b * n_ + i];
   }
-  const std::vector<DualGraph::InputRow>& rows = graph_.input_rows();
+  const std::vector<NeuronGraph::InputRow>& rows = graph_.input_rows();
   const std::uint32_t* index = graph_.row_indices().data();
   const double* values = graph_.row_values().data();
   std::vector<double> weight(rows.size(), 0), scaled(n_);
   for (std::size_t k = 0; k < rows.size(); ++k) {
-    if (!boxes.is_undecided(rows[k].slot)) continue;
+    if (!boxes.is_undecided(rows[k].neuron)) continue;
     double mean = rows[k].offset, square = 0;
     for (std::uint32_t e = rows[k].first; e < rows[k].last; ++e) {
       mean += values[e] * middle[index[e]];
       square += values[e] * values[e] * variance[index[e]];
     }
     if (square <= 0) continue;
-    const DualGraph::Activation& activation = graph_.activation_of(rows[k].slot);
-    const double a = a_[activation.step->node][b * activation.step->size + rows[k].slot - activation.first_slot];
+    const NeuronGraph::Activation& activation = graph_.activation_of(rows[k].neuron);
+    const double a = a_[activation.step->node][b * activation.step->size + rows[k].neuron - activation.first_neuron];
     weight[k] = std::fabs(a) * 0.5 * std::erfc(-mean / std::sqrt(2 * square));
   }
   result.influence.assign(r_, 0.0F);
   for (std::size_t k = 0; k < rows.size(); ++k) {
-    const DualGraph::Activation& activation = graph_.activation_of(rows[k].slot);
-    const double a = a_[activation.step->node][b * activation.step->size + rows[k].slot - activation.first_slot];
+    const NeuronGraph::Activation& activation = graph_.activation_of(rows[k].neuron);
+    const double a = a_[activation.step->node][b * activation.step->size + rows[k].neuron - activation.first_neuron];
     if (weight[k] <= 0 || a >= 0) continue;
     std::fill(scaled.begin(), scaled.end(), 0.0);
     double square = 0, sum = 0;
@@ -203,7 +203,7 @@ void DualAscent::find_influence(std::size_t b, DualResult& result) const {
       for (std::uint32_t e = rows[other].first; e < rows[other].last; ++e) covariance += values[e] * scaled[index[e]];
       sum += weight[other] * std::fabs(covariance);
     }
-    result.influence[rows[k].slot] = static_cast<float>(sum / std::sqrt(square));
+    result.influence[rows[k].neuron] = static_cast<float>(sum / std::sqrt(square));
   }
 }
 

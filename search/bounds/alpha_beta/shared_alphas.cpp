@@ -1,4 +1,4 @@
-// DualAscent::share(): one set of slopes for the ranges of many elements. A minibatch is a sample of the ranges' ends; all batch rows of a chunk
+// AlphaBetaCrown::share_alphas(): one set of slopes for the ranges of many elements. A minibatch is a sample of the ranges' ends; all batch rows of a chunk
 // have the same lines, and their gradients are summed.
 #include <algorithm>
 #include <functional>
@@ -10,17 +10,18 @@
 
 namespace assay::search {
 
-void DualAscent::run_up_to(NodeId node) {
+void AlphaBetaCrown::run_up_to(NodeId node) {
   const std::vector<Step>& steps = network_.steps();
   last_step_ = static_cast<std::size_t>(&network_.step_of(node) - steps.data()) + 1;
   last_activation_ = 0;
   for (std::size_t k = 0; k < last_step_; ++k) {
-    const std::vector<DualGraph::Activation>& activations = graph_.activations();
+    const std::vector<NeuronGraph::Activation>& activations = graph_.activations();
     if (last_activation_ < activations.size() && activations[last_activation_].step == &steps[k]) ++last_activation_;
   }
 }
 
-void DualAscent::bound_ranges(NodeId node, std::span<const DualTask> tasks, const DualOptions& options, std::span<DualResult> results) {
+void AlphaBetaCrown::bound_ranges(NodeId node, std::span<const BoundTask> tasks, const AlphaBetaOptions& options,
+                                  std::span<BoundResult> results) {
   const std::size_t steps = last_step_, activations = last_activation_;
   run_up_to(node);
   run(tasks, options, results);
@@ -29,13 +30,13 @@ void DualAscent::bound_ranges(NodeId node, std::span<const DualTask> tasks, cons
 }
 
 // The lines of the first batch row, copied to the others. False: the limit was reached.
-bool DualAscent::choose_shared_lines() try {
+bool AlphaBetaCrown::choose_shared_lines() try {
   const std::function<bool()> question = limit_.question();
   const StopScope watch(question);
   if (!rows_[0].prepared) prepare_lines(0);
   choose_lines(0, true);
   for (auto* array : {&low_slope_, &low_icpt_, &up_slope_, &up_icpt_, &low_point_, &up_point_}) {
-    for (std::size_t b = 1; b < capacity_ && !array->empty(); ++b) std::copy_n(slots(*array, 0), r_, slots(*array, b));
+    for (std::size_t b = 1; b < capacity_ && !array->empty(); ++b) std::copy_n(neurons(*array, 0), r_, neurons(*array, b));
   }
   for (std::size_t b = 1; b < capacity_; ++b) rows_[b].softmax = rows_[0].softmax;
   return true;
@@ -43,15 +44,15 @@ bool DualAscent::choose_shared_lines() try {
   return false;
 }
 
-void DualAscent::add_slope_gradients(std::vector<double>& low, std::vector<double>& up) const {
+void AlphaBetaCrown::add_slope_gradients(std::vector<double>& low, std::vector<double>& up) const {
   for (std::size_t k = 0; k < last_activation_; ++k) {
-    const DualGraph::Activation& activation = graph_.activations()[k];
+    const NeuronGraph::Activation& activation = graph_.activations()[k];
     const auto& [step, operand, first, factor] = activation;
     for (std::size_t b = 0; b < active_; ++b) {
       const double* a = a_[step->node].data() + b * step->size;
       const double* z = z_[operand].data() + b * step->size;
-      const double* low_point = graph_.relu_only() ? nullptr : slots(low_point_, b) + first;
-      const double* up_point = graph_.relu_only() ? nullptr : slots(up_point_, b) + first;
+      const double* low_point = graph_.relu_only() ? nullptr : neurons(low_point_, b) + first;
+      const double* up_point = graph_.relu_only() ? nullptr : neurons(up_point_, b) + first;
       const std::vector<double> of_mixes = activation.is_product() ? mix_gradients(b, activation) : std::vector<double>();
       for (std::size_t j = 0; j < of_mixes.size(); ++j) (a[j] > 0 ? low : up)[first + j] += of_mixes[j];
       for (std::size_t j = 0; activation.is_elementwise() && j < step->size; ++j) {
@@ -64,22 +65,22 @@ void DualAscent::add_slope_gradients(std::vector<double>& low, std::vector<doubl
   }
 }
 
-void DualAscent::ascend_together(const std::vector<double>& low, const std::vector<double>& up, double rate) {
+void AlphaBetaCrown::ascend_together(const std::vector<double>& low, const std::vector<double>& up, double rate) {
   for (std::size_t k = 0; k < last_activation_; ++k) {
-    const DualGraph::Activation& activation = graph_.activations()[k];
-    for (std::size_t j = 0; j < activation.slots(); ++j) {
-      const std::size_t slot = activation.first_slot + j;
-      if (slots(free_, 0)[slot] == 0) continue;
-      move_slope(0, k, j, true, low[slot], rate);
-      if (activation.step->op != Op::relu) move_slope(0, k, j, false, up[slot], rate);
+    const NeuronGraph::Activation& activation = graph_.activations()[k];
+    for (std::size_t j = 0; j < activation.neurons(); ++j) {
+      const std::size_t neuron = activation.first_neuron + j;
+      if (neurons(trainable_, 0)[neuron] == 0) continue;
+      move_slope(0, k, j, true, low[neuron], rate);
+      if (activation.step->op != Op::relu) move_slope(0, k, j, false, up[neuron], rate);
     }
   }
 }
 
-std::optional<DualParameters> DualAscent::share(NodeId node, std::span<const std::uint32_t> elements, const DualBoxes& boxes,
-                                                const DualParameters* start, const SharedOptions& options) {
+std::optional<AlphaBeta> AlphaBetaCrown::share_alphas(NodeId node, std::span<const std::uint32_t> elements, const NeuronBoxes& boxes,
+                                                      const AlphaBeta* start, const SharedAlphaOptions& options) {
   run_up_to(node);
-  std::vector<DualTask> tasks;
+  std::vector<BoundTask> tasks;
   for (const std::uint32_t element : elements) {
     for (const double sign : {1.0, -1.0}) tasks.push_back({nullptr, &boxes, {}, start, 0, nullptr, {node, element, sign}});
   }
@@ -120,9 +121,9 @@ std::optional<DualParameters> DualAscent::share(NodeId node, std::span<const std
   last_activation_ = graph_.activations().size();
   if (!in_time) return std::nullopt;
   choose_lines(0, true);
-  DualParameters parameters;
-  parameters.lower.assign(slots(low_slope_, 0), slots(low_slope_, 0) + r_);
-  if (!graph_.relu_only()) parameters.upper.assign(slots(up_slope_, 0), slots(up_slope_, 0) + r_);
+  AlphaBeta parameters;
+  parameters.lower.assign(neurons(low_slope_, 0), neurons(low_slope_, 0) + r_);
+  if (!graph_.relu_only()) parameters.upper.assign(neurons(up_slope_, 0), neurons(up_slope_, 0) + r_);
   return parameters;
 }
 

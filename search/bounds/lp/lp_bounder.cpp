@@ -10,21 +10,21 @@ constexpr double kLeastShare = 1e-4;  // of a row against the others, where an o
 
 }  // namespace
 
-std::unique_ptr<const RelaxationRows> Branching::make_relaxation(const DualGraph& graph, const DualBoxes& root) {
-  if (!graph.every_slot_has_input_row() || !RelaxationRows::supports(graph, root)) return nullptr;
+std::unique_ptr<const RelaxationRows> Branching::make_relaxation(const NeuronGraph& graph, const NeuronBoxes& root) {
+  if (!graph.every_neuron_has_input_row() || !RelaxationRows::supports(graph, root)) return nullptr;
   return std::make_unique<const RelaxationRows>(graph, root);
 }
 
-// A program has rows for the slots that are open at its root, and knows a literal as a bound of such a row: those of the root itself are
+// A program has rows for the neurons that are open at its root, and knows a literal as a bound of such a row: those of the root itself are
 // taken back.
-DualBoxes Branching::without_literals(const DualGraph& graph, DualBoxes boxes, const std::vector<kernel::Literal>& literals,
-                                      const kernel::Scope* above) {
+NeuronBoxes Branching::without_literals(const NeuronGraph& graph, NeuronBoxes boxes, const std::vector<kernel::Literal>& literals,
+                                        const kernel::Scope* above) {
   if (above == nullptr) return boxes;
-  const DualBoxes wide = DualBoxes::of(graph, *above);
+  const NeuronBoxes wide = NeuronBoxes::of(graph, *above);
   for (const kernel::Literal& literal : literals) {
-    for (const std::uint32_t slot : graph.slots_of(literal.node, literal.element)) {
-      boxes.lo[slot] = wide.lo[slot];
-      boxes.hi[slot] = wide.hi[slot];
+    for (const std::uint32_t neuron : graph.neurons_of(literal.node, literal.element)) {
+      boxes.lo[neuron] = wide.lo[neuron];
+      boxes.hi[neuron] = wide.hi[neuron];
     }
   }
   return boxes;
@@ -45,16 +45,16 @@ bool Branching::evaluate_by_program(Worker& worker, const Target& target) {
   const Treated& treated = *target.treated;
   LpResult solved = program(worker, target.open().position).solve(treated.boxes, treated.literals);
   if (solved.status == LpResult::Status::stopped) return false;
-  DualTask task = task_of(target);
+  BoundTask task = task_of(target);
   task.start = &solved.parameters;
-  DualOptions options;
+  AlphaBetaOptions options;
   options.iterations = 1;
   options.scores = true;
   options.quantize = false;
-  DualResult result;
+  BoundResult result;
   worker.ascent.run({&task, 1}, options, {&result, 1});
   if (result.bound > 0) {
-    DualResult shorter;  // certificate
+    BoundResult shorter;  // certificate
     options.scores = false;
     options.quantize = true;
     worker.ascent.run({&task, 1}, options, {&shorter, 1});
@@ -63,7 +63,7 @@ bool Branching::evaluate_by_program(Worker& worker, const Target& target) {
   result.needed = std::move(solved.needed);
   target.result() = std::move(result);
   if (!solved.x.empty()) target.result().x = solved.x;
-  if (!(target.result().bound > 0) && target.result().probe.slot == Probe::kNone) weigh_flat_node(worker, target, solved);
+  if (!(target.result().bound > 0) && target.result().probe.neuron == Probe::kNone) weigh_flat_node(worker, target, solved);
   return true;
 }
 
@@ -72,49 +72,49 @@ bool Branching::evaluate_by_program(Worker& worker, const Target& target) {
 void Branching::weigh_flat_node(Worker& worker, const Target& target, LpResult& solved) {
   constexpr double kSettled = 1e-4;  // of an input's width
   if (solved.status != LpResult::Status::solved) return;
-  DualBoxes boxes = target.treated->boxes;
+  NeuronBoxes boxes = target.treated->boxes;
   const OptimalFace face = program(worker, target.open().position).sample_face(boxes);
   for (std::size_t i = 0; i < boxes.x_lo.size(); ++i) {
     if (face.x_hi[i] - face.x_lo[i] > kSettled * (boxes.x_hi[i] - boxes.x_lo[i])) continue;
     boxes.x_lo[i] = boxes.x_hi[i] = std::clamp(0.5 * (face.x_lo[i] + face.x_hi[i]), boxes.x_lo[i], boxes.x_hi[i]);
   }
-  DualTask task = task_of(target);
+  BoundTask task = task_of(target);
   for (std::size_t r = 0; r < task.rows->size(); ++r) {
     float& weight = solved.parameters.weights[r];
     weight = std::max(weight, static_cast<float>(kLeastShare / (*task.rows)[r].scale));
   }
   task.start = &solved.parameters;
   task.boxes = &boxes;
-  DualOptions options;
+  AlphaBetaOptions options;
   options.iterations = 1;
   options.target = std::numeric_limits<double>::infinity();
   options.scores = true;
   options.probes = false;
   options.quantize = false;
-  DualResult weighed;
+  BoundResult weighed;
   worker.ascent.run({&task, 1}, options, {&weighed, 1});
   target.result().influence = std::move(weighed.influence);
   target.result().scores = std::move(weighed.scores);
   find_closing_split(worker, target, face);
 }
 
-// A slot that no optimal point gets right: if its split cuts all of them off, both children's programs are above the
+// A neuron that no optimal point gets right: if its split cuts all of them off, both children's programs are above the
 // node's, and may be closed.
 void Branching::find_closing_split(Worker& worker, const Target& target, const OptimalFace& face) {
   constexpr float kLeastGap = 1e-3F;
   const auto widest = std::max_element(face.gaps.begin(), face.gaps.end());
   if (widest == face.gaps.end() || !(*widest > kLeastGap)) return;
   Probe probe;
-  probe.slot = static_cast<std::uint32_t>(widest - face.gaps.begin());
+  probe.neuron = static_cast<std::uint32_t>(widest - face.gaps.begin());
   probe.by_program = true;
   for (const bool at_least : {false, true}) {
-    DualBoxes boxes = target.treated->boxes;
+    NeuronBoxes boxes = target.treated->boxes;
     std::vector<kernel::Literal> literals = target.treated->literals;
-    literals.push_back(literal_at(boxes, probe.slot));
+    literals.push_back(literal_at(boxes, probe.neuron));
     literals.back().at_least = at_least;
     boxes.meet(graph_, literals.back());
     const LpResult child = program(worker, target.open().position).solve(boxes, literals);
-    if (child.status != LpResult::Status::contradiction && !(child.bound > DualOptions().target)) return;
+    if (child.status != LpResult::Status::contradiction && !(child.bound > AlphaBetaOptions().target)) return;
     (at_least ? probe.at_least : probe.at_most) = child.bound;
   }
   target.result().probe = probe;

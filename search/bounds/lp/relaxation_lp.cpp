@@ -40,14 +40,14 @@ class Watch : public ClpEventHandler {
 
 }  // namespace
 
-// Columns: x, y, p, t. Rows: y - p - form = constant of every undecided or active slot and the chords of the undecided ones,
+// Columns: x, y, p, t. Rows: y - p - form = constant of every undecided or active neuron and the chords of the undecided ones,
 // in pairs; then the case's rows.
 class RelaxationLp::Solver {
  public:
   Solver(const RelaxationRows& shared, const std::vector<RowView>& rows, Deadline deadline, const std::stop_token& stop)
       : shared_(shared), n_(shared.root().x_lo.size()), r_(shared.root().lo.size()), rows_(rows.size()), row_of_(r_, -1) {
     matrix_.setDimensions(0, static_cast<int>(n_ + 2 * r_ + 1));
-    for (std::size_t s = 0; s < r_; ++s) add_slot(s);
+    for (std::size_t s = 0; s < r_; ++s) add_neuron(s);
     first_case_row_ = lo_.size();
     for (const RowView& row : rows) add_case_row(row);
     load();
@@ -56,7 +56,7 @@ class RelaxationLp::Solver {
     model_.passInEventHandler(&watch);
   }
 
-  LpResult solve(const DualBoxes& boxes, std::span<const kernel::Literal> literals) {
+  LpResult solve(const NeuronBoxes& boxes, std::span<const kernel::Literal> literals) {
     LpResult result;
     set_bounds(boxes);
     model_.dual();
@@ -77,7 +77,7 @@ class RelaxationLp::Solver {
   }
 
   // In random directions over the inputs that were the same at all points so far, both ways, until none gets away.
-  OptimalFace sample_face(const DualBoxes& boxes) {
+  OptimalFace sample_face(const NeuronBoxes& boxes) {
     constexpr int kRounds = 4;
     const std::vector<unsigned char> basis(model_.statusArray(), model_.statusArray() + model_.numberRows() + model_.numberColumns());
     OptimalFace face{std::vector<double>(n_, COIN_DBL_MAX), std::vector<double>(n_, -COIN_DBL_MAX),
@@ -126,7 +126,7 @@ class RelaxationLp::Solver {
     hi_.push_back(hi);
   }
 
-  void add_slot(std::size_t s) {
+  void add_neuron(std::size_t s) {
     const double l = shared_.root().lo[s], u = shared_.root().hi[s];
     if (never_active(s)) return;
     const RelaxationRows::Form& form = shared_.operands()[s];
@@ -181,7 +181,7 @@ class RelaxationLp::Solver {
     matrix_ = CoinPackedMatrix();
   }
 
-  void set_bounds(const DualBoxes& boxes) {
+  void set_bounds(const NeuronBoxes& boxes) {
     double* lo = model_.columnLower();
     double* hi = model_.columnUpper();
     std::copy(boxes.x_lo.begin(), boxes.x_lo.end(), lo);
@@ -206,7 +206,7 @@ class RelaxationLp::Solver {
     return true;
   }
 
-  void add_point(const DualBoxes& boxes, OptimalFace& face) const {
+  void add_point(const NeuronBoxes& boxes, OptimalFace& face) const {
     const double* value = model_.primalColumnSolution();
     for (std::size_t i = 0; i < n_; ++i) {
       face.x_lo[i] = std::min(face.x_lo[i], value[i]);
@@ -218,8 +218,8 @@ class RelaxationLp::Solver {
     }
   }
 
-  void read_parameters(const DualBoxes& boxes, std::span<const kernel::Literal> literals, LpResult& result) const {
-    DualParameters& parameters = result.parameters;
+  void read_parameters(const NeuronBoxes& boxes, std::span<const kernel::Literal> literals, LpResult& result) const {
+    AlphaBeta& parameters = result.parameters;
     parameters.lower.assign(r_, 0.0F);
     parameters.beta.assign(literals.size(), 0.0F);
     result.needed.assign(literals.size(), false);
@@ -234,9 +234,9 @@ class RelaxationLp::Solver {
   }
 
   void read_literal(const kernel::Literal& literal, std::size_t k, LpResult& result) const {
-    const DualGraph& graph = shared_.graph();
+    const NeuronGraph& graph = shared_.graph();
     double beta = 0;
-    for (const std::uint32_t s : graph.slots_of(literal.node, literal.element)) {
+    for (const std::uint32_t s : graph.neurons_of(literal.node, literal.element)) {
       beta += literal.at_least ? coefficient(s) - price(s) : price(s);
       if (reduced_[literal.at_least ? p(s) : y(s)] < -kBinding) result.needed[k] = true;
     }
@@ -247,7 +247,7 @@ class RelaxationLp::Solver {
     result.needed[k] = result.needed[k] || (literal.at_least ? cost > kBinding : cost < -kBinding);
   }
 
-  // mu, and A, of a slot.
+  // mu, and A, of a neuron.
   [[nodiscard]] double price(std::size_t s) const { return row_of_[s] < 0 ? 0 : prices_[static_cast<std::size_t>(row_of_[s])]; }
   [[nodiscard]] double coefficient(std::size_t s) const {
     const double l = shared_.root().lo[s], u = shared_.root().hi[s];
@@ -257,7 +257,7 @@ class RelaxationLp::Solver {
 
   const RelaxationRows& shared_;
   std::size_t n_, r_, rows_, first_case_row_ = 0;
-  std::vector<int> row_of_;  // by slot; -1 for a slot that is never active
+  std::vector<int> row_of_;  // by neuron; -1 for a neuron that is never active
   std::vector<double> lo_, hi_, scales_;
   double least_t_ = 0;
   CoinPackedMatrix matrix_{false, 0, 0};
@@ -271,8 +271,10 @@ RelaxationLp::RelaxationLp(const RelaxationRows& shared, const std::vector<RowVi
 
 RelaxationLp::~RelaxationLp() = default;
 
-LpResult RelaxationLp::solve(const DualBoxes& boxes, std::span<const kernel::Literal> literals) { return solver_->solve(boxes, literals); }
+LpResult RelaxationLp::solve(const NeuronBoxes& boxes, std::span<const kernel::Literal> literals) {
+  return solver_->solve(boxes, literals);
+}
 
-OptimalFace RelaxationLp::sample_face(const DualBoxes& boxes) { return solver_->sample_face(boxes); }
+OptimalFace RelaxationLp::sample_face(const NeuronBoxes& boxes) { return solver_->sample_face(boxes); }
 
 }  // namespace assay::search

@@ -1,13 +1,13 @@
 // RelaxationLp: the linear program of the triangle relaxation of a relu network, solved by a simplex library.
 //
-// Variables: the inputs x in their box, per undecided slot z = y - p with y, p >= 0 (the positive and the negative part)
+// Variables: the inputs x in their box, per undecided neuron z = y - p with y, p >= 0 (the positive and the negative part)
 // and y / u + p / -l <= 1, and t. Minimise t subject to (terms_r - bound_r) / scale_r <= t for every row r of a case. A literal
 // z >= 0 fixes p, z <= 0 fixes y, an input's literal moves its bound, so that a node is another node's program with other
 // bounds of variables and starts from its basis.
 //
 // With mu the dual variable of z = y - p and A the coefficient that the rows and the layers above have on y, the dual solution
 // is a back-substitution: lower slope mu / A where A > 0, multiplier A - mu of a literal z >= 0, mu of z <= 0, and the rows'
-// duals as weights. Non-rigorous: DualAscent computes the bound of the parameters, the kernel decides.
+// duals as weights. Non-rigorous: AlphaBetaCrown computes the bound of the parameters, the kernel decides.
 #pragma once
 
 #include <cstdint>
@@ -26,41 +26,41 @@ namespace assay::search {
 // What the programs of all nodes, cases and threads share. Immutable.
 class RelaxationRows {
  public:
-  // Coefficients of a linear form over the inputs, then the slots' values.
+  // Coefficients of a linear form over the inputs, then the neurons' values.
   struct Form {
     std::vector<std::uint32_t> columns;
     std::vector<double> values;
     double constant = 0;
   };
 
-  // Relu networks whose slots all have finite boxes, up to a size that a program is worth solving for.
-  static bool supports(const DualGraph& graph, const DualBoxes& root);
-  RelaxationRows(const DualGraph& graph, const DualBoxes& root);
+  // Relu networks whose neurons all have finite boxes, up to a size that a program is worth solving for.
+  static bool supports(const NeuronGraph& graph, const NeuronBoxes& root);
+  RelaxationRows(const NeuronGraph& graph, const NeuronBoxes& root);
 
-  [[nodiscard]] const DualGraph& graph() const { return *graph_; }
-  [[nodiscard]] const DualBoxes& root() const { return root_; }
-  [[nodiscard]] const std::vector<Form>& operands() const { return operands_; }  // by slot
+  [[nodiscard]] const NeuronGraph& graph() const { return *graph_; }
+  [[nodiscard]] const NeuronBoxes& root() const { return root_; }
+  [[nodiscard]] const std::vector<Form>& operands() const { return operands_; }  // by neuron
   [[nodiscard]] Form output(std::uint32_t element) const;                        // of the flattened outputs
 
  private:
   [[nodiscard]] Form form(NodeId node, std::uint32_t element) const;
-  const DualGraph* graph_;
-  DualBoxes root_;
+  const NeuronGraph* graph_;
+  NeuronBoxes root_;
   std::vector<Form> operands_;
 };
 
 struct LpResult {
   enum class Status : std::uint8_t { solved, contradiction, stopped } status = Status::stopped;
-  double bound = 0;           // t, in units of the rows' scales; nothing for a contradiction between literals
-  DualParameters parameters;  // for literals as given
-  std::vector<double> x;      // of an optimal point; empty for a contradiction
-  std::vector<bool> needed;   // by literal: false where the dual solution does without it
+  double bound = 0;          // t, in units of the rows' scales; nothing for a contradiction between literals
+  AlphaBeta parameters;      // for literals as given
+  std::vector<double> x;     // of an optimal point; empty for a contradiction
+  std::vector<bool> needed;  // by literal: false where the dual solution does without it
 };
 
 // What some optimal points have in common.
 struct OptimalFace {
   std::vector<double> x_lo, x_hi;  // the range of every input over the points
-  std::vector<float> gaps;         // by slot: how far its value is from relu of its operand, at the point where it is least
+  std::vector<float> gaps;         // by neuron: how far its value is from relu of its operand, at the point where it is least
 };
 
 // One case's program. One per thread.
@@ -72,9 +72,9 @@ class RelaxationLp {
   RelaxationLp& operator=(const RelaxationLp&) = delete;
 
   // `boxes`: the root's, met with the literals. Starts from the basis that the last call left.
-  [[nodiscard]] LpResult solve(const DualBoxes& boxes, std::span<const kernel::Literal> literals);
+  [[nodiscard]] LpResult solve(const NeuronBoxes& boxes, std::span<const kernel::Literal> literals);
   // After solve() found a bound: optimal points that lie far apart, by a few further programs.
-  [[nodiscard]] OptimalFace sample_face(const DualBoxes& boxes);
+  [[nodiscard]] OptimalFace sample_face(const NeuronBoxes& boxes);
 
  private:
   class Solver;

@@ -7,22 +7,22 @@
 namespace assay::search {
 namespace {
 
-constexpr std::size_t kMostSlots = 4000;           // of a program
+constexpr std::size_t kMostNeurons = 4000;         // of a program
 constexpr std::size_t kMostProducts = 50'000'000;  // multiply-adds to write all forms down
 
 }  // namespace
 
-bool RelaxationRows::supports(const DualGraph& graph, const DualBoxes& root) {
-  if (!graph.supported() || !graph.relu_only() || graph.slot_count() > kMostSlots) return false;
-  if (graph.slot_count() * graph.network().work() > kMostProducts) return false;
+bool RelaxationRows::supports(const NeuronGraph& graph, const NeuronBoxes& root) {
+  if (!graph.supported() || !graph.relu_only() || graph.neuron_count() > kMostNeurons) return false;
+  if (graph.neuron_count() * graph.network().work() > kMostProducts) return false;
   const auto finite = [](const std::vector<double>& values) {
     return std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); });
   };
   return finite(root.lo) && finite(root.hi) && finite(root.x_lo) && finite(root.x_hi);
 }
 
-RelaxationRows::RelaxationRows(const DualGraph& graph, const DualBoxes& root) : graph_(&graph), root_(root) {
-  for (const DualGraph::Activation& activation : graph.activations()) {
+RelaxationRows::RelaxationRows(const NeuronGraph& graph, const NeuronBoxes& root) : graph_(&graph), root_(root) {
+  for (const NeuronGraph::Activation& activation : graph.activations()) {
     for (std::uint32_t i = 0; i < activation.step->size; ++i) operands_.push_back(form(activation.operand, i));
   }
 }
@@ -52,7 +52,7 @@ RelaxationRows::Form RelaxationRows::form(NodeId node, std::uint32_t element) co
     if (step.kind == Step::Kind::input) {
       add_columns(here, network.input_offset(step.node));
     } else if (is_relu) {
-      add_columns(here, network.input_size() + graph_->activations()[activation].first_slot);
+      add_columns(here, network.input_size() + graph_->activations()[activation].first_neuron);
     } else if (step.kind == Step::Kind::constant) {
       for (std::size_t i = 0; i < here.size(); ++i) result.constant += here[i] == 0 ? 0 : here[i] * network.constant(step.node)[i];
     } else {

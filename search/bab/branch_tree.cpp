@@ -26,6 +26,7 @@ std::shared_ptr<const kernel::Scope> BranchTree::scope_of(const Record& record) 
 }
 
 bool BranchTree::is_void_locked(const BranchRecord* record) const {
+  if (!has_jumped_) return record->closed_;
   for (; record != nullptr; record = record->parent.get()) {
     if (record->closed_) return true;
   }
@@ -42,10 +43,24 @@ void BranchTree::append(const Record& record, const certificate::Fragment& steps
   if (steps.byte_size() > 0 && !is_void_locked(record.get())) proof_->append(record->tree_node, steps);
 }
 
+void BranchTree::set_scope(const Record& record, kernel::Scope scope) {
+  const std::lock_guard lock(mutex_);
+  record->scope_ = std::make_shared<const kernel::Scope>(std::move(scope));
+}
+
+bool BranchTree::hand_down(const Record& record, const std::array<Record, 2>& halves) {
+  for (const Record& half : halves)
+    if (scope_of(half) == nullptr) return false;
+  const std::lock_guard lock(mutex_);
+  record->scope_.reset();
+  return true;
+}
+
 std::array<BranchTree::Record, 2> BranchTree::split(const Record& record, const kernel::Literal& at_most) {
   const std::lock_guard lock(mutex_);
   const bool is_void = is_void_locked(record.get());
   const std::uint32_t first = is_void ? 0 : proof_->split(record->tree_node, {at_most.node, at_most.element, at_most.threshold});
+  record->is_split_ = true;
   std::array<Record, 2> children;
   for (const std::uint32_t side : {0U, 1U}) {
     children[side] = std::make_shared<BranchRecord>();
@@ -61,7 +76,10 @@ std::array<BranchTree::Record, 2> BranchTree::split(const Record& record, const 
 BranchTree::Closed BranchTree::close(Record record, std::optional<kernel::Refutation> refutation, const certificate::Fragment& steps) {
   const std::lock_guard lock(mutex_);
   if (is_void_locked(record.get())) return Closed::below;
-  proof_->prune(record->tree_node);
+  if (record->is_split_) {
+    proof_->prune(record->tree_node);
+    has_jumped_ = true;
+  }
   if (steps.byte_size() > 0) proof_->append(record->tree_node, steps);
   const auto refused = [&](const Rejection& why) {
     refusal_ = why.to_text();

@@ -25,7 +25,7 @@ struct BranchRecord {
  private:
   std::shared_ptr<const kernel::Scope> scope_;  // made when first needed
   std::optional<kernel::Refutation> child_[2];
-  bool closed_ = false;
+  bool closed_ = false, is_split_ = false;
   friend class BranchTree;
 };
 
@@ -42,6 +42,10 @@ class BranchTree {
   // A record at or below a closed one.
   [[nodiscard]] bool is_void(const Record& record) const;
   void append(const Record& record, const certificate::Fragment& steps);
+  // In place of the record's scope: one in which more is derived. For records below it.
+  void set_scope(const Record& record, kernel::Scope scope);
+  // Makes the scopes of both halves, and forgets the record's own: nothing above the queue is kept. False: the kernel refuses a literal.
+  [[nodiscard]] bool hand_down(const Record& record, const std::array<Record, 2>& halves);
   // The records of element <= t and element >= t.
   std::array<Record, 2> split(const Record& record, const kernel::Literal& at_most);
 
@@ -51,16 +55,18 @@ class BranchTree {
 
   [[nodiscard]] const std::optional<kernel::Refutation>& refutation() const { return refutation_; }  // of the root
   [[nodiscard]] const std::string& refusal() const { return refusal_; }  // the kernel's words behind Closed::refused
-  [[nodiscard]] std::uint64_t byte_size() const { return proof_->byte_size(); }
+  [[nodiscard]] std::uint64_t memory() const { return proof_->byte_size() + kNodeBytes * proof_->size(); }  // nearly
   [[nodiscard]] std::unique_ptr<ProofTree> take_proof() { return std::move(proof_); }
 
  private:
   [[nodiscard]] bool is_void_locked(const BranchRecord* record) const;
+  static constexpr std::uint64_t kNodeBytes = 200;
   mutable std::mutex mutex_;
   Record root_;
   std::unique_ptr<ProofTree> proof_;
   std::optional<kernel::Refutation> refutation_;
   std::string refusal_;
+  bool has_jumped_ = false;  // a split record was closed from outside: only then is anything open below a closed one
 };
 
 }  // namespace assay::search

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernel/logic/api.h"
-#include "search/bab/relu_branching.h"
+#include "search/bab/bab.h"
 #include "search/bounds/intermediate_bounds.h"
 #include "search/bounds/intermediate_refinement.h"
 #include "search/strategy/constants.h"

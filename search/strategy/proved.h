@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "certificates/format/writer.h"
+#include "search/bab/bab.h"
 #include "search/bab/proof_tree.h"
-#include "search/bab/relu_branching.h"
 #include "search/search.h"
 
 namespace assay::search {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "certificates/check/refutations.h"
-#include "search/bab/input_branching.h"
+#include "search/bab/bab.h"
 #include "search/strategy/group_search.h"
 
 namespace assay::search {
@@ -15,7 +15,7 @@ Outcome<Next> GroupSearch::grow_early_tree(double seconds) {
   options.go_on_if_nearly_closed(search_.deadline);
   const auto begin = Clock::now();
   const kernel::Scope& scope = early_->bounds.scope();
-  auto grown = relu_branching(search_.graph, group(), scope, early_->open, options, search_.limit().stop, search_.statistics);
+  auto grown = branch_on_activations(search_.graph, scope, early_->open, options, search_.limit().stop, search_.statistics);
   search_.statistics.branching_seconds += seconds_since(begin);
   if (!grown) return grown.rejection();
   GroupResult& tree = grown.value();
@@ -68,7 +68,7 @@ Outcome<GroupResult> GroupSearch::grow_over_activations(const std::vector<std::u
   options.trial = trial;
   options.go_on_if_nearly_closed(search_.deadline);
   if (!search_.graph.relu_only() && refinement_.applies(root_, search_.limit())) options.most_nodes = kFewNodes;
-  auto result = relu_branching(search_.graph, group(), root_.scope(), open, options, search_.limit().stop, search_.statistics);
+  auto result = branch_on_activations(search_.graph, root_.scope(), open, options, search_.limit().stop, search_.statistics);
   search_.statistics.branching_seconds += seconds_since(begin);
   return result;
 }
@@ -80,7 +80,7 @@ Outcome<Next> GroupSearch::grow_few_nodes(double seconds) {
   if (search_.side_attack) search_.side_attack->fade();
   BranchingOptions options = tree_options(*until_);
   options.most_nodes = kFewNodes;
-  auto first = relu_branching(search_.graph, group(), root_.scope(), open_, options, search_.limit().stop, search_.statistics);
+  auto first = branch_on_activations(search_.graph, root_.scope(), open_, options, search_.limit().stop, search_.statistics);
   const bool answered = !first || first.value().refutation || first.value().witness || until_->has_passed();
   search_.statistics.branching_seconds += seconds_since(begin);
   return answered ? settle(std::move(first), false) : Next::on;
@@ -92,7 +92,7 @@ Outcome<Next> GroupSearch::grow_over_inputs(double seconds) {
   if (search_.side_attack) search_.side_attack->fade();  // points of the branches' boxes are tried
   BranchingOptions options = tree_options(*until_);
   options.open_leaves = leaves_wanted();
-  auto result = input_branching(search_.graph, group(), root_.scope(), open_, options, search_.limit().stop, search_.statistics);
+  auto result = branch_on_inputs(search_.graph, root_.scope(), open_, options, search_.limit().stop, search_.statistics);
   search_.statistics.branching_seconds += seconds_since(begin);
   return settle(std::move(result), false);
 }

@@ -1,4 +1,4 @@
-// Runs of relu_branching() on the first group of a statement, and the replay of what they prove.
+// Runs of branch_on_activations() on the first group of a statement, and the replay of what they prove.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 #include "certificates/check/replay.h"
 #include "certificates/check/session.h"
-#include "search/bab/relu_branching.h"
+#include "search/bab/bab.h"
 #include "search/strategy/proved.h"
 #include "tests/catch.h"
 
@@ -33,7 +33,7 @@ inline Run branch(const search::NeuronGraph& graph, const search::BranchingOptio
   for (std::uint32_t k = 0; k < positions.size(); ++k) positions[k] = k;
   Run run;
   run.root_steps.sweep(0, false);
-  auto result = search::relu_branching(graph, 0, scope.value(), positions, options, stop, run.statistics);
+  auto result = search::branch_on_activations(graph, scope.value(), positions, options, stop, run.statistics);
   REQUIRE(result.ok());
   run.result = std::move(result).value();
   return run;

@@ -1,24 +1,19 @@
-// Nodes bounded by linear programs, for networks where every relu sees the inputs.
+// ActivationBounder with linear programs: for networks where every relu sees the inputs.
+
 #include <algorithm>
 
-#include "search/bab/branching_engine.h"
+#include "search/bab/activation_bab.h"
 
 namespace assay::search {
 namespace {
 
 constexpr double kLeastShare = 1e-4;  // of a row against the others, where an open node is scored: no row falls out of sight
-
-}  // namespace
-
-std::unique_ptr<const RelaxationRows> Branching::make_relaxation(const NeuronGraph& graph, const NeuronBoxes& root) {
-  if (!graph.every_neuron_has_input_row() || !RelaxationRows::supports(graph, root)) return nullptr;
-  return std::make_unique<const RelaxationRows>(graph, root);
-}
+constexpr int kStepsAbove = 5;        // of ascent, to make up for missing literals
 
 // A program has rows for the neurons that are open at its root, and knows a literal as a bound of such a row: those of the root itself are
-// taken back.
-NeuronBoxes Branching::without_literals(const NeuronGraph& graph, NeuronBoxes boxes, const std::vector<kernel::Literal>& literals,
-                                        const kernel::Scope* above) {
+// taken back. `above`: the scope without them; null: there are none.
+NeuronBoxes without_literals(const NeuronGraph& graph, NeuronBoxes boxes, const std::vector<kernel::Literal>& literals,
+                             const kernel::Scope* above) {
   if (above == nullptr) return boxes;
   const NeuronBoxes wide = NeuronBoxes::of(graph, *above);
   for (const kernel::Literal& literal : literals) {
@@ -30,20 +25,35 @@ NeuronBoxes Branching::without_literals(const NeuronGraph& graph, NeuronBoxes bo
   return boxes;
 }
 
-RelaxationLp& Branching::program(Worker& worker, std::uint32_t position) const {
-  std::unique_ptr<RelaxationLp>& program = worker.programs[position];
+std::unique_ptr<const RelaxationRows> make_relaxation(const NeuronGraph& graph, const NeuronBoxes& root) {
+  if (!graph.every_neuron_has_input_row() || !RelaxationRows::supports(graph, root)) return nullptr;
+  return std::make_unique<const RelaxationRows>(graph, root);
+}
+
+}  // namespace
+
+ActivationRoot::ActivationRoot(const NeuronGraph& of, const kernel::Scope& scope, const kernel::Scope* above)
+    : graph(of),
+      group(scope.group()),
+      candidates(of.network(), scope.group()),
+      boxes(NeuronBoxes::of(of, scope)),
+      literals(scope.literals()),
+      relaxation(make_relaxation(of, without_literals(of, boxes, literals, above))) {}
+
+RelaxationLp& ActivationBounder::program(std::uint32_t position) {
+  std::unique_ptr<RelaxationLp>& program = programs_[position];
   if (!program) {
-    const std::uint32_t index = network_.problem()->group_cases(group_)[position];
-    program = std::make_unique<RelaxationLp>(*relaxation_, network_.rows(index), limit_.deadline, limit_.stop);
+    const auto& rows = root_.graph.network().rows(root_.case_of(position));
+    program = std::make_unique<RelaxationLp>(*root_.relaxation, rows, engine_.limit().deadline, engine_.limit().stop);
   }
   return *program;
 }
 
 // The program's dual solution, evaluated like any other parameters: what counts is the bound that the kernel can repeat.
 // False where the program did not come to an end.
-bool Branching::evaluate_by_program(Worker& worker, const Target& target) {
+bool ActivationBounder::bound_by_program(const Target& target) {
   const Treated& treated = *target.treated;
-  LpResult solved = program(worker, target.open().position).solve(treated.boxes, treated.literals);
+  LpResult solved = program(target.open().position).solve(treated.boxes, treated.literals);
   if (solved.status == LpResult::Status::stopped) return false;
   BoundTask task = task_of(target);
   task.start = &solved.parameters;
@@ -52,28 +62,44 @@ bool Branching::evaluate_by_program(Worker& worker, const Target& target) {
   options.scores = true;
   options.quantize = false;
   BoundResult result;
-  worker.ascent.run({&task, 1}, options, {&result, 1});
+  ascent_.run({&task, 1}, options, {&result, 1});
   if (result.bound > 0) {
     BoundResult shorter;  // certificate
     options.scores = false;
     options.quantize = true;
-    worker.ascent.run({&task, 1}, options, {&shorter, 1});
+    ascent_.run({&task, 1}, options, {&shorter, 1});
     if (shorter.bound > options.target) result = std::move(shorter);
   }
   result.needed = std::move(solved.needed);
   target.result() = std::move(result);
   if (!solved.x.empty()) target.result().x = solved.x;
-  if (!(target.result().bound > 0) && target.result().probe.neuron == Probe::kNone) weigh_flat_node(worker, target, solved);
+  if (!(target.result().bound > 0) && target.result().probe.neuron == Probe::kNone) weigh_flat_node(target, solved);
   return true;
+}
+
+BoundResult ActivationBounder::bound_above(const BoundTask& task, std::uint32_t position) {
+  BoundTask from = task;
+  LpResult solved;
+  AlphaBetaOptions options;
+  options.iterations = kStepsAbove;
+  if (root_.relaxation) {
+    solved = program(position).solve(*task.boxes, task.literals);
+    if (solved.status != LpResult::Status::stopped) from.start = &solved.parameters;
+    options.iterations = 1;
+    options.quantize = false;
+  }
+  BoundResult result;
+  ascent_.run({&from, 1}, options, {&result, 1});
+  return result;
 }
 
 // No split gains at once, and the dual solution may have dropped whole rows: influence is judged with all of them in sight,
 // over the inputs that are not settled yet.
-void Branching::weigh_flat_node(Worker& worker, const Target& target, LpResult& solved) {
+void ActivationBounder::weigh_flat_node(const Target& target, LpResult& solved) {
   constexpr double kSettled = 1e-4;  // of an input's width
   if (solved.status != LpResult::Status::solved) return;
   NeuronBoxes boxes = target.treated->boxes;
-  const OptimalFace face = program(worker, target.open().position).sample_face(boxes);
+  const OptimalFace face = program(target.open().position).sample_face(boxes);
   for (std::size_t i = 0; i < boxes.x_lo.size(); ++i) {
     if (face.x_hi[i] - face.x_lo[i] > kSettled * (boxes.x_hi[i] - boxes.x_lo[i])) continue;
     boxes.x_lo[i] = boxes.x_hi[i] = std::clamp(0.5 * (face.x_lo[i] + face.x_hi[i]), boxes.x_lo[i], boxes.x_hi[i]);
@@ -92,15 +118,15 @@ void Branching::weigh_flat_node(Worker& worker, const Target& target, LpResult& 
   options.probes = false;
   options.quantize = false;
   BoundResult weighed;
-  worker.ascent.run({&task, 1}, options, {&weighed, 1});
+  ascent_.run({&task, 1}, options, {&weighed, 1});
   target.result().influence = std::move(weighed.influence);
   target.result().scores = std::move(weighed.scores);
-  find_closing_split(worker, target, face);
+  find_closing_split(target, face);
 }
 
 // A neuron that no optimal point gets right: if its split cuts all of them off, both children's programs are above the
 // node's, and may be closed.
-void Branching::find_closing_split(Worker& worker, const Target& target, const OptimalFace& face) {
+void ActivationBounder::find_closing_split(const Target& target, const OptimalFace& face) {
   constexpr float kLeastGap = 1e-3F;
   const auto widest = std::max_element(face.gaps.begin(), face.gaps.end());
   if (widest == face.gaps.end() || !(*widest > kLeastGap)) return;
@@ -110,10 +136,10 @@ void Branching::find_closing_split(Worker& worker, const Target& target, const O
   for (const bool at_least : {false, true}) {
     NeuronBoxes boxes = target.treated->boxes;
     std::vector<kernel::Literal> literals = target.treated->literals;
-    literals.push_back(literal_at(boxes, probe.neuron));
+    literals.push_back(root_.literal_at(boxes, probe.neuron));
     literals.back().at_least = at_least;
-    boxes.meet(graph_, literals.back());
-    const LpResult child = program(worker, target.open().position).solve(boxes, literals);
+    boxes.meet(root_.graph, literals.back());
+    const LpResult child = program(target.open().position).solve(boxes, literals);
     if (child.status != LpResult::Status::contradiction && !(child.bound > AlphaBetaOptions().target)) return;
     (at_least ? probe.at_least : probe.at_most) = child.bound;
   }

@@ -1,4 +1,4 @@
-#include "search/bab/relu_branching.h"
+#include "search/bab/bab.h"
 
 #include <filesystem>
 #include <random>
@@ -106,7 +106,7 @@ TEST_CASE("cases that were refuted in trees of their own are one group of a cert
   Proved proved{0, {}, {}};
   for (const std::uint32_t position : {2U, 0U, 1U}) {
     Statistics statistics;
-    auto result = relu_branching(graph, 0, scope.value(), std::vector{position}, {}, {}, statistics);
+    auto result = branch_on_activations(graph, scope.value(), std::vector{position}, {}, {}, statistics);
     REQUIRE(result.ok());
     REQUIRE(result.value().refutation.has_value());
     proved.add(position == 2 ? root : certificate::Fragment(), std::move(result.value().tree));
@@ -151,7 +151,7 @@ TEST_CASE("only the cases asked for are refuted", "[search][branching]") {
   REQUIRE(certificate::sweep(*problem, scope.value(), 0, false).ok());
   Statistics statistics;
   const std::vector<std::uint32_t> positions{1};
-  const auto result = relu_branching(graph, 0, scope.value(), positions, {}, {}, statistics);
+  const auto result = branch_on_activations(graph, scope.value(), positions, {}, {}, statistics);
   REQUIRE(result.ok());
   REQUIRE(result.value().refutation.has_value());
   CHECK(result.value().refutation->cases() == std::vector<bool>{false, true});
@@ -267,7 +267,7 @@ TEST_CASE("a network with an op without lines is declined", "[search][branching]
   REQUIRE(scope.ok());
   Statistics statistics;
   const std::vector<std::uint32_t> positions{0};
-  const auto result = relu_branching(graph, 0, scope.value(), positions, {}, {}, statistics);
+  const auto result = branch_on_activations(graph, scope.value(), positions, {}, {}, statistics);
   REQUIRE_FALSE(result.ok());
   CHECK(result.rejection().code == "search.lines");
 }

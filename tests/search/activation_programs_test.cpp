@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "search/bab/relu_branching.h"
+#include "search/bab/bab.h"
 #include "search/search.h"
 #include "tests/catch.h"
 #include "tests/search/graphs.h"

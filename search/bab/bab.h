@@ -1,4 +1,4 @@
-// relu_branching(): branch and bound on one group by splits of activations, beta-CROWN bounds at the nodes.
+// Branch and bound on one group of cases: by splits of neurons (activation_bab.cpp) or of inputs (input_bab.cpp), in one engine (engine.h).
 //
 // Every node inherits the root scope's boxes met with its literals. A case is closed at a node only when the kernel's own
 // conclude accepts the bound there; refutations are merged and joined up to the root, and the accepted steps are kept in
@@ -32,8 +32,8 @@ struct Trial {
 
 struct BranchingOptions {
   Deadline deadline;
-  Deadline pause;  // relu_branching() ends here where less than kNearlyClosed of its tree is closed, and later where that falls behind
-  Trial trial;     // relu_branching() may end here, too
+  Deadline pause;  // ends here where less than kNearlyClosed of its tree is closed, and later where that falls behind
+  Trial trial;     // may end here, too
   int threads = 2;
   std::uint64_t most_nodes = 0;          // 0 = any number
   std::size_t open_leaves = 0;           // ends with so many, the hardest having been split first; 0 = goes on to the answer
@@ -80,10 +80,11 @@ struct GroupResult {
   std::vector<OpenLeaf> leaves;          // neither, where open_leaves ended it
 };
 
-// `positions`: the cases of the group that are still open at `root`, by position in the group. Every pre-activation needs
-// a box at `root`. Declined (code "search.lines") when some op of the graph has no lines in NeuronGraph.
-Outcome<GroupResult> relu_branching(const NeuronGraph& graph, std::size_t group, const kernel::Scope& root,
-                                    std::span<const std::uint32_t> positions, const BranchingOptions& options, const std::stop_token& stop,
-                                    Statistics& statistics);
+// `positions`: the cases of the root's group that are still open there, by position in the group. Without a refutation or a witness, `reason` is set.
+// Neurons: every pre-activation needs a box at `root`. Declined (code "search.lines") when some op of the graph has no lines in NeuronGraph.
+Outcome<GroupResult> branch_on_activations(const NeuronGraph& graph, const kernel::Scope& root, std::span<const std::uint32_t> positions,
+                                           const BranchingOptions& options, const std::stop_token& stop, Statistics& statistics);
+GroupResult branch_on_inputs(const NeuronGraph& graph, const kernel::Scope& root, std::span<const std::uint32_t> positions,
+                             const BranchingOptions& options, const std::stop_token& stop, Statistics& statistics);
 
 }  // namespace assay::search

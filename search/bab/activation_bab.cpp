@@ -1,0 +1,111 @@
+// branch_on_activations(): the bounder, kFSB and conflicts in the engine's loop.
+
+#include "search/bab/activation_bab.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "search/bab/bab.h"
+#include "search/heuristics/conflicts.h"
+#include "search/heuristics/input_splits.h"
+#include "search/heuristics/kfsb.h"
+
+namespace assay::search {
+namespace {
+
+constexpr std::size_t kWideBatch = 64, kDeepBatch = 8;  // cases that a thread treats at once; while conflicts are learnt from
+constexpr std::uint64_t kNeuronBytes = 20,
+                        kNodeBytes = 2000;  // an open node holds its own slopes, its scope's changed boxes and some words
+
+class ActivationBab final : public BabMethod {
+ public:
+  ActivationBab(const NeuronGraph& graph, const kernel::Scope& scope, const BranchingOptions& options)
+      : root_(graph, scope, options.above), conflicts_(root_), kfsb_(root_, options, conflicts_) {}
+
+  [[nodiscard]] const char* phase() const override { return "relu splitting"; }
+  [[nodiscard]] std::uint64_t bytes_of_subdomain() const override { return root_.graph.neuron_count() * kNeuronBytes + kNodeBytes; }
+  [[nodiscard]] bool by_programs() const override { return root_.relaxation != nullptr; }
+  [[nodiscard]] std::unique_ptr<BabWorker> worker(Engine& engine) override { return std::make_unique<Worker>(*this, engine); }
+
+ private:
+  class Worker final : public BabWorker {
+   public:
+    Worker(ActivationBab& bab, Engine& engine) : bab_(bab), engine_(engine), bounder_(bab.root_, engine, bab.loss_) {}
+
+    [[nodiscard]] std::size_t capacity() const override {
+      return std::min(bounder_.capacity(), bab_.kfsb_.is_learning() ? kDeepBatch : kWideBatch);
+    }
+
+    bool treat(std::vector<Subdomain>& batch, std::vector<Subdomain>& children) override {
+      std::vector<Treated> treated;
+      treated.reserve(batch.size());
+      for (Subdomain& node : batch) treated.push_back({&node});
+      if (!engine_.limit().reached()) bounder_.bound(treated, bab_.kfsb_.is_learning());
+      for (Treated& one : treated)
+        if (!close_or_propose(one)) return false;
+      bab_.kfsb_.choose_and_split(bounder_.ascent(), treated, engine_.tree(), children);
+      for (Subdomain& node : batch) node.is_done = true;
+      if (bab_.kfsb_.is_learning()) engine_.restart_if_long();
+      return true;
+    }
+
+   private:
+    // False: the search is over.
+    bool close_or_propose(Treated& treated) {
+      Subdomain& node = *treated.node;
+      if (engine_.limit().reached()) return ends_in_time();  // also what was bounded may be cut short
+      const std::vector<OpenCase> before = node.cases;
+      if (!bounder_.close_empty(treated) && !bounder_.close_cases(treated)) return false;
+      if (engine_.has_finished()) return false;
+      if (engine_.limit().reached()) return ends_in_time();
+      const bool learning = bab_.kfsb_.is_learning();
+      if (node.cases.empty()) {
+        const bool alone = before.size() == 1 && treated.closed.size() == 1 && treated.closed[0].needed.size() == treated.literals.size();
+        if ((learning || bab_.by_programs()) && alone)
+          bab_.conflicts_.jump_back(bounder_, engine_, treated, before[0].position);
+        else
+          engine_.close(node.record, std::nullopt, treated.steps);
+        node.is_done = true;
+        return true;
+      }
+      engine_.tree().append(node.record, treated.steps);
+      if (bab_.kfsb_.propose(treated, learning, engine_.nodes())) return true;
+      engine_.finish("a node without anything to split stays open");
+      return false;
+    }
+
+    bool ends_in_time() {
+      engine_.finish("time");
+      return false;
+    }
+
+    ActivationBab& bab_;
+    Engine& engine_;
+    ActivationBounder bounder_;
+  };
+
+  const ActivationRoot root_;
+  ExpectedLoss loss_;
+  Conflicts conflicts_;
+  Kfsb kfsb_;
+};
+
+}  // namespace
+
+Outcome<GroupResult> branch_on_activations(const NeuronGraph& graph, const kernel::Scope& root, std::span<const std::uint32_t> positions,
+                                           const BranchingOptions& options, const std::stop_token& stop, Statistics& statistics) {
+  if (!graph.can_split()) {
+    return Rejection{Rejection::Kind::declined,
+                     "search.lines",
+                     "graph",
+                     "ops with planes, and one of them to split",
+                     "another op",
+                     "use input splitting for this network"};
+  }
+  statistics.splits_activations = true;
+  statistics.free_inputs = std::max(statistics.free_inputs, free_inputs(*graph.network().problem(), root));
+  ActivationBab method(graph, root, options);
+  return Engine(graph.network(), root, options, stop).run(method, positions, statistics);
+}
+
+}  // namespace assay::search

@@ -1,0 +1,115 @@
+// Engine: branch and bound on one group of cases, whatever is split and however subdomains are bounded: the queue, the workers, the tree, limits, and
+// what is left open. Bounding and branching are a Method's: activation_bab.cpp splits neurons, input_bab.cpp inputs.
+//
+// Source: branch and bound for networks (Bunel et al. 2020), in batches of subdomains as in beta-CROWN (Wang et al. 2021). How this version differs: it keeps
+// a proof. A subdomain is closed only by a refutation of the kernel, refutations are joined up to the root, and the steps that the kernel accepted are
+// kept in a ProofTree. The newest subdomains come first, which keeps the queue short.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "search/bab/bab.h"
+#include "search/bab/branch_tree.h"
+#include "search/bab/subdomain.h"
+
+namespace assay::search {
+
+class Engine;
+
+// A bounder and a brancher with their buffers, for one thread.
+class BabWorker {
+ public:
+  BabWorker() = default;
+  BabWorker(const BabWorker&) = delete;
+  BabWorker& operator=(const BabWorker&) = delete;
+  virtual ~BabWorker() = default;
+  // Cases that it bounds side by side.
+  [[nodiscard]] virtual std::size_t capacity() const = 0;
+  // Closes each subdomain of the batch, or splits it: both halves join `children`. False: the search is over, and what is not done stays open.
+  [[nodiscard]] virtual bool treat(std::vector<Subdomain>& batch, std::vector<Subdomain>& children) = 0;
+};
+
+// What is split, and how subdomains are bounded: shared by all threads.
+class BabMethod {
+ public:
+  BabMethod() = default;
+  BabMethod(const BabMethod&) = delete;
+  BabMethod& operator=(const BabMethod&) = delete;
+  virtual ~BabMethod() = default;
+  [[nodiscard]] virtual const char* phase() const = 0;                 // for Progress
+  [[nodiscard]] virtual std::uint64_t bytes_of_subdomain() const = 0;  // at most, nearly
+  [[nodiscard]] virtual bool by_programs() const { return false; }     // linear programs bound the first subdomain
+  [[nodiscard]] virtual std::unique_ptr<BabWorker> worker(Engine& engine) = 0;
+};
+
+class Engine {
+ public:
+  Engine(const Network& network, const kernel::Scope& root, const BranchingOptions& options, const std::stop_token& stop);
+
+  // `positions`: the cases that are open at the root, by position in its group.
+  GroupResult run(BabMethod& method, std::span<const std::uint32_t> positions, Statistics& statistics);
+
+  // For workers.
+  [[nodiscard]] BranchTree& tree() { return *tree_; }
+  [[nodiscard]] const BranchingOptions& options() const { return options_; }
+  [[nodiscard]] const Limit& limit() const { return limit_; }
+  [[nodiscard]] std::uint64_t nodes() const { return nodes_; }  // taken so far
+  [[nodiscard]] bool has_finished() const;
+  [[nodiscard]] bool is_root(const Subdomain& node) const { return node.record == tree_->root(); }
+  // All cases of the record are refuted: by `refutation` (whose steps these are), by its own, or by both together.
+  void close(const BranchTree::Record& record, std::optional<kernel::Refutation> refutation, const certificate::Fragment& steps);
+  void found(kernel::Theorem witness);
+  void finish(std::string reason);  // the first reason counts
+  // The tree begins anew, with what its method has learnt, once enough leaves were closed; twice as many each time.
+  void restart_if_long();
+
+ private:
+  void run_round(BabMethod& method, std::span<const std::uint32_t> positions, Clock::time_point start);
+  void work(BabMethod& method);
+  bool pop(const BabWorker& worker, std::vector<Subdomain>& batch, double& share);
+  void push(std::vector<Subdomain>& children, std::vector<Subdomain>& batch, double share, std::uint64_t bytes_of_subdomain);
+  void leave(std::vector<Subdomain>& batch);
+  void end(std::string reason);  // mutex_ held, as in all that follow
+  void choose_hardest();
+  [[nodiscard]] bool has_to_pause();
+  [[nodiscard]] Unfinished unfinished() const;
+  [[nodiscard]] double closed_share() const { return unfinished().closed_share - share_in_work_; }
+  void for_each_open(auto&& use) const;
+  [[nodiscard]] std::vector<OpenLeaf> open_leaves() const;
+  void report(const char* phase, double seconds) const;
+  [[nodiscard]] std::uint32_t case_of(const OpenCase& one) const {
+    return network_.problem()->group_cases(root_scope_.group())[one.position];
+  }
+
+  const Network& network_;
+  const BranchingOptions& options_;
+  const Limit limit_;
+  kernel::Scope root_scope_;
+  std::atomic<bool> halt_ = false;  // of a round: ends what its workers have under way
+  std::atomic<std::uint64_t> nodes_ = 0;
+
+  mutable std::mutex mutex_;                 // of everything below
+  std::condition_variable changed_, ended_;  // a subdomain waits, or finished_; what the watch waits for
+  std::unique_ptr<BranchTree> tree_;
+  std::vector<Subdomain> open_;
+  std::vector<Subdomain> left_;  // by workers that ended
+  std::size_t in_work_ = 0;
+  double share_in_work_ = 0;  // of the tree, as Unfinished counts
+  bool finished_ = false;
+  bool restart_ = false;
+  bool left_open_ = false;  // as many leaves as were asked for
+  std::uint64_t leaves_ = 0, round_leaves_ = 0, round_limit_;
+  std::string reason_;
+  std::optional<kernel::Theorem> witness_;
+  std::optional<bool> trial_failed_;  // none: not judged yet
+  Pace pace_;
+};
+
+}  // namespace assay::search

@@ -1,0 +1,55 @@
+// Kfsb: the brancher among neurons. Candidates by score, and by what their splits gained before, are tried in both halves; the best one is taken.
+//
+// Sources: scores by what a neuron's line loses (BaBSR, Bunel et al. 2020); a few candidates bounded before one is taken (FSB, De Palma et al. 2021; kFSB in
+// alpha-beta-CROWN); pseudocosts (Achterberg, Koch, Martin 2005). How this version differs: a score is what an exact neuron would gain at the minimiser of
+// the optimised bound; one step of ascent bounds each half, or four (BranchingOptions::kfsb), since one alone seldom gains; pseudocosts propose
+// candidates, which are tried all the same; a split of a first-layer neuron whose gain the ascent has computed exactly competes without a trial.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "search/bab/activation_bab.h"
+#include "search/heuristics/conflicts.h"
+
+namespace assay::search {
+
+// Shared by all threads.
+class Kfsb {
+ public:
+  Kfsb(const ActivationRoot& root, const BranchingOptions& options, const Conflicts& conflicts);
+
+  // Splits without a visible gain abound: conflicts steer the choice.
+  [[nodiscard]] bool is_learning() const;
+  // The most promising splits for the case that is furthest from closed; an input's middle where no neuron is left. False: there is none. `nodes`: that were
+  // taken so far.
+  [[nodiscard]] bool propose(Treated& treated, bool learning, std::uint64_t nodes) const;
+  // Bounds both halves of what was proposed for the batch, and splits.
+  void choose_and_split(AlphaBetaCrown& ascent, std::span<Treated> batch, BranchTree& tree, std::vector<Subdomain>& children);
+
+ private:
+  // What splits of a neuron gained, as shares of what the case lacked; the newest count most.
+  struct Pseudocost {
+    double at_most = 0, at_least = 0;
+    bool known = false;
+    [[nodiscard]] double value() const { return (at_most + 1e-3) * (at_least + 1e-3); }
+  };
+  struct Choice;
+  void split_an_input(Treated& treated, std::span<const float> scores) const;
+  [[nodiscard]] Choice best_of(const Treated& treated, std::span<BoundResult> results);
+  void split(const Treated& treated, const Choice& choice, BranchTree& tree, std::vector<Subdomain>& children) const;
+  void learn(const kernel::Literal& split, double bound, double at_most, double at_least);
+
+  const ActivationRoot& root_;
+  const bool kfsb_;
+  const Conflicts& conflicts_;
+  mutable std::mutex mutex_;             // of what follows
+  std::vector<Pseudocost> pseudocosts_;  // by neuron
+  std::uint64_t blind_splits_ = 0, splits_ = 0;
+  bool learning_ = false;
+};
+
+}  // namespace assay::search

@@ -77,6 +77,12 @@ enum class Shapes : std::uint8_t {
 // Its values are enclosed by functions of MPFR, or at 257 bits.
 [[nodiscard]] bool rests_on_mpfr(Op op);
 
+// Analytic on all of the reals, in each of its operands. Pow is so for integer exponents from 0 on, div in its first operand: neither is entire.
+[[nodiscard]] bool is_entire(Op op);
+
+// Executions on floats round nothing: the result is a value of the denotation at the operands that the execution holds.
+[[nodiscard]] bool is_exact(Op op);
+
 // Every value is an integer: of integers and truth values, and the whole ones of floats. A step is 1/2 at 0.
 [[nodiscard]] bool gives_integers(Op op, DType dtype);
 

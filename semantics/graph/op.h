@@ -1,4 +1,4 @@
-// The op table: every primitive and defined op of the vocabulary, one row each.
+// The op table: every primitive and defined op of the vocabulary, one row each; ops.def holds the rows.
 //
 // Switches over Op are exhaustive and have no default branch, so an op that forgets a part does not compile.
 #pragma once
@@ -12,35 +12,18 @@
 
 namespace assay {
 
-// Tables, one row each, in columns.
-// clang-format off
 enum class Op : std::uint8_t {
-  // leaves
-  input, constant,
-  // layout: index maps, exact
-  reshape, permute, slice, concat, pad, gather, expand,
-  // linear (matmul, gemm, conv, conv_transpose, mul and div only when the other operand is constant)
-  add, sub, neg, scale, gemm, matmul, conv, conv_transpose, batch_norm, reduce_sum, reduce_mean, avg_pool, cumsum, place, weighted_gather,
-  // bilinear
-  mul, div,
-  // elementwise
-  relu, leaky_relu, sigmoid, tanh, abs, sign, clip, sqrt, pow, exp, log, sin, cos, min, max,
-  floor, ceil, round, reciprocal, erf, tan, asin, acos, atan, sinh, cosh, asinh, acosh, atanh, mod, power,
-  bitwise_and, bitwise_or, bitwise_xor,
-  // truth values, choice, conversion
-  equal, less, less_equal, logical_not, logical_and, logical_or, logical_xor, is_nan, is_inf, where, cast,
-  // selection
-  max_pool, reduce_max, reduce_min, arg_max, arg_min, take, sort, arg_sort,
-  // derivatives of choices
-  step, max_weight,
-  // defined in terms of the above
-  softmax, log_softmax, log_sum_exp,
-  softplus, softsign, elu, selu, celu, gelu, silu, mish, hard_sigmoid, hard_swish, thresholded_relu, shrink, prelu, reduce_prod, normalise,
-  cumprod, local_response, masked_softmax,
+#define ASSAY_OP(op, ...) op,
+#include "semantics/graph/ops.def"
 };
 
-inline constexpr int kOpCount = static_cast<int>(Op::masked_softmax) + 1;
+#define ASSAY_OP(...) +1
+inline constexpr int kOpCount = 0
+#include "semantics/graph/ops.def"
+    ;
 
+// Tables, one row each, in columns.
+// clang-format off
 enum class OpClass : std::uint8_t { leaf, layout, linear, bilinear, elementwise, selection, defined };
 // Which element types an op takes; all its operands have one type, except for the condition of where and the mask of masked_softmax,
 // which are boolean, and the index of take (int64 or int32). The result has that type, except for truth values (boolean), positions

@@ -115,7 +115,7 @@ def fault_inside(path, target):  # both relative to the root
         return f"includes {text}, which only .cpp files of {target.parts[0]} may"
     if home is None:
         return "folder has no row in the table of borders"
-    if target.suffix not in (".h", ".cuh"):
+    if target.suffix not in (".h", ".cuh", ".def"):
         return f"includes {text}, which is not a header"
     layer = target.parts[0]
     if layer in PUBLIC and path.parts[0] != layer and text not in PUBLIC[layer]:

@@ -1,16 +1,7 @@
-// The shapes of elementwise functions, and their pieces.
+// The shapes of elementwise functions, and their pieces. Segments stand beside the formulas (segments_of in semantics/ops). Their pieces:
 //
-// relu-like functions: linear between their break points.
-// exp, softplus, cosh, even powers: convex. log, sqrt, acosh: concave.
-// tanh, sigmoid, erf, atan, asinh, acos, softsign: convex left of 0, concave right of it (for softsign the second derivative is
-//   -2 sign(x) / (1 + |x|)^3).
-// sinh, tan (between its poles around 0), asin, atanh: concave left of 0, convex right of it.
-// reciprocal: concave left of its pole, convex right of it. Powers x^r: by the sign of r (r - 1) and of x.
-// elu, selu, celu: below 0 a multiple c exp(d x) plus a constant, curved by the sign of c d^2; above 0 linear.
-// hard_swish: 0, then the parabola x (x + 3) / 6, then x.
-// hard_sigmoid: linear but for its two bends, which need not be doubles: between the doubles around one its derivative is known.
-// gelu, silu, mish, sin, cos: 16 pieces with the derivative's range on each.
-// sign, step, thresholded_relu, shrink: linear between their jumps.
+// linear, convex, concave, affine: the part of the segment in [l, u].
+// by_derivative: 16 pieces with the derivative's range on each.
 // floor, round, ceil, and cast to integers (ceil below 0, floor above it): constant up to the first jump h and from the last jump k on,
 //   and between the two at most 1 apart: z - d <= f(z) <= z + 1 - d with d = 1, 1/2, 0. Ends are below 2^51, where halves are exact.
 
@@ -26,13 +17,19 @@
 #include "semantics/demand.h"
 #include "semantics/graph/family.h"
 #include "semantics/interrupt.h"
+#include "semantics/ops/activation.h"
+#include "semantics/ops/arithmetic.h"
+#include "semantics/ops/choice.h"
 #include "semantics/ops/denote.h"
+#include "semantics/ops/piecewise.h"
+#include "semantics/ops/rounding.h"
+#include "semantics/ops/selector.h"
+#include "semantics/ops/transcendental.h"
 
 namespace assay {
 namespace {
 
-constexpr double kLeast = 0x1p-1074;                   // the least double above 0
-constexpr double kBelowHalfPi = 0x1.921fb54442d18p+0;  // pi/2 is larger
+using Staircase = Segments::Staircase;
 
 // One element of an op that works element by element, on any scalar that it has.
 template <class S>
@@ -65,135 +62,41 @@ About about(Op op, double p) {
   return op == Op::tanh ? About{std::tanh(p), 4 * bell} : About{(p < 0 ? e : 1) / (1 + e), bell};
 }
 
+// By the family, each of which knows its own.
+Segments segments_of(const Node& node) {
+  switch (kind_of(node.op)) {
+    case OpKind::arithmetic:
+      return ops::arithmetic::segments_of(node.op);
+    case OpKind::piecewise:
+      return ops::piecewise::segments_of(node);
+    case OpKind::step:
+      return ops::selector::segments_of_step();
+    case OpKind::function:
+    case OpKind::power:
+      return ops::transcendental::segments_of(node);
+    case OpKind::rounding:
+      return ops::rounding::segments_of(node.op);
+    case OpKind::activation:
+      return ops::activation::segments_of(node);
+    case OpKind::cast:
+      return ops::choice::segments_of_cast(node);
+    default:
+      demand(false, "UnaryFunction: no function of one variable");
+      return {};
+  }
+}
+
 }  // namespace
 
 bool UnaryFunction::is_one(const Node& node) {
   return family_of(node.op) == Family::function || (node.op == Op::mul && node.operands[0] == node.operands[1]);
 }
 
-UnaryFunction::UnaryFunction(const Node& node) : node_(node) { describe(node); }
-
-void UnaryFunction::describe(const Node& node) {
-  using enum Curve;
-  const double everywhere = INFINITY;
-  switch (node.op) {
-    case Op::relu:
-    case Op::leaky_relu:
-    case Op::abs:
-      return set({{-everywhere, 0, linear}, {0, everywhere, linear}});
-    case Op::clip: {
-      const auto& a = std::get<ClipAttributes>(node.attributes);
-      return set({{-everywhere, a.lo, linear}, {a.lo, a.hi, linear}, {a.hi, everywhere, linear}});
-    }
-    case Op::exp:
-    case Op::softplus:
-    case Op::cosh:
-    case Op::mul:
-      return set({{-everywhere, everywhere, convex}});
-    case Op::log:
-      return set({{kLeast, everywhere, concave}});
-    case Op::sqrt:
-      return set({{0, everywhere, concave}});
-    case Op::acosh:
-      return set({{1, everywhere, concave}});
-    case Op::sigmoid:
-    case Op::tanh:
-    case Op::erf:
-    case Op::atan:
-    case Op::asinh:
-    case Op::softsign:
-      return set({{-everywhere, 0, convex}, {0, everywhere, concave}});
-    case Op::acos:
-      return set({{-1, 0, convex}, {0, 1, concave}});
-    case Op::sinh:
-      return set({{-everywhere, 0, concave}, {0, everywhere, convex}});
-    case Op::tan:
-      return set({{-kBelowHalfPi, 0, concave}, {0, kBelowHalfPi, convex}});
-    case Op::asin:
-    case Op::atanh:
-      return set({{-1, 0, concave}, {0, 1, convex}});
-    case Op::reciprocal:
-      return set({{-everywhere, -kLeast, concave}, {kLeast, everywhere, convex}});
-    case Op::pow:
-      return set_power(std::get<PowAttributes>(node.attributes).exponent);
-    case Op::elu:  // below 0: elu alpha exp(x), selu beta alpha exp(x), celu alpha exp(x / alpha), each less a constant
-    case Op::selu:
-    case Op::celu: {
-      const auto& [alpha, beta] = std::get<ActivationAttributes>(node.attributes);
-      const bool below_is_convex = (alpha > 0) == (node.op != Op::selu || beta > 0);
-      return set({{-everywhere, 0, below_is_convex ? convex : concave}, {0, everywhere, linear}});
-    }
-    case Op::hard_sigmoid:
-      return set_hard_sigmoid();
-    case Op::hard_swish:
-      return set({{-everywhere, -3, linear}, {-3, 3, convex}, {3, everywhere, linear}});
-    case Op::gelu:
-    case Op::silu:
-    case Op::mish:
-    case Op::sin:
-    case Op::cos:
-      return set({{-everywhere, everywhere, by_derivative}});
-    case Op::sign:
-      return set({{-everywhere, 0, affine, true, 0, -1.0}, {0, everywhere, affine, false, 0, 1.0}});
-    case Op::step:
-      return set({{-everywhere, 0, affine, true, 0, 0.0}, {0, everywhere, affine, false, 0, 1.0}});
-    case Op::thresholded_relu: {
-      const double alpha = std::get<ActivationAttributes>(node.attributes).alpha;
-      return set({{-everywhere, alpha, affine, true, 0, 0.0}, {alpha, everywhere, affine, false, 1, 0.0}});
-    }
-    case Op::shrink: {
-      const auto& [alpha, beta] = std::get<ActivationAttributes>(node.attributes);
-      return set({{-everywhere, -alpha, affine, true, 1, beta},
-                  {-alpha, alpha, affine, true, 0, 0.0},
-                  {alpha, everywhere, affine, false, 1, -beta}});
-    }
-    case Op::floor:
-      steps_ = Steps::floor;
-      return;
-    case Op::ceil:
-      steps_ = Steps::ceil;
-      return;
-    case Op::round:
-      steps_ = Steps::round;
-      return;
-    case Op::cast:
-      if (is_float(node.dtype)) set({{-everywhere, everywhere, linear}});
-      if (is_integer(node.dtype)) steps_ = Steps::truncate;
-      return;
-    default:
-      demand(false, "UnaryFunction: no function of one variable");
-  }
-}
-
-void UnaryFunction::set(std::initializer_list<Segment> segments) {
-  count_ = segments.size();
-  std::ranges::copy(segments, segments_.begin());
-}
-
-void UnaryFunction::set_power(const Rational& r) {
-  const Curve positive = r * (r - Rational(1)) > Rational(0) ? Curve::convex : Curve::concave;  // of x^r on x > 0
-  if (!r.is_integer()) return set({{0, INFINITY, positive}});
-  if (r == Rational(1) || r == Rational(0)) return set({{-INFINITY, INFINITY, Curve::linear}});
-  const bool even = (r / Rational(2)).is_integer();
-  const bool pole = r.sign() < 0;  // at 0
-  set({{-INFINITY, pole ? -kLeast : 0, even ? positive : Curve::concave}, {pole ? kLeast : 0, INFINITY, positive}});
-}
-
-// The line alpha x + beta meets 0 and 1 in these points; constant outside.
-void UnaryFunction::set_hard_sigmoid() {
-  const auto& [alpha, beta] = std::get<ActivationAttributes>(node_.attributes);
-  if (alpha == 0) return;
-  const Rational slope = *Rational::from_double(alpha);
-  const Rational meets_0 = -*Rational::from_double(beta) / slope, meets_1 = meets_0 + Rational(1) / slope;
-  const Rational &first = alpha > 0 ? meets_0 : meets_1, &last = alpha > 0 ? meets_1 : meets_0;
-  const double a = first.double_down(), b = first.double_up(), c = last.double_down(), d = last.double_up();
-  if (!(std::isfinite(a) && b <= c && std::isfinite(d))) return;
-  using enum Curve;
-  set({{-INFINITY, a, linear}, {a, b, by_derivative}, {b, c, linear}, {c, d, by_derivative}, {d, INFINITY, linear}});
-}
+UnaryFunction::UnaryFunction(const Node& node) : node_(node), segments_(segments_of(node)) {}
 
 bool UnaryFunction::bends_at_zero_only() const {
-  return count_ == 2 && segments_[0].to == 0 && segments_[0].curve == Curve::linear && segments_[1].curve == Curve::linear;
+  const auto list = segments();
+  return list.size() == 2 && list[0].to == 0 && list[0].curve == Curve::linear && list[1].curve == Curve::linear;
 }
 
 Dual<Interval> UnaryFunction::on(const Dual<Interval>& x) const {
@@ -241,12 +144,13 @@ double UnaryFunction::derivative(double p) const {
 
 std::vector<Piece> UnaryFunction::pieces(double l, double u) const {
   std::vector<Piece> pieces;
-  if (steps_ == Steps::none) {
+  const Staircase steps = segments_.steps();
+  if (steps == Staircase::none) {
     add_pieces(segments(), l, u, pieces);
   } else if (std::max(-l, u) < 0x1p51) {
-    if (steps_ != Steps::truncate) return add_steps(steps_, l, u, pieces), pieces;
-    if (l < 0) add_steps(Steps::ceil, l, std::min(u, 0.0), pieces);
-    if (u > 0 || l >= 0) add_steps(Steps::floor, std::max(l, 0.0), u, pieces);
+    if (steps != Staircase::truncate) return add_steps(steps, l, u, pieces), pieces;
+    if (l < 0) add_steps(Staircase::ceil, l, std::min(u, 0.0), pieces);
+    if (u > 0 || l >= 0) add_steps(Staircase::floor, std::max(l, 0.0), u, pieces);
   }
   return pieces;
 }
@@ -264,7 +168,7 @@ void UnaryFunction::add_pieces(std::span<const Segment> segments, double l, doub
       add_parts(from, to, pieces);
     } else if (s.curve == Curve::affine) {
       const Interval slope(s.slope), middle(from / 2 + to / 2);
-      if (from == to && steps_ == Steps::none)
+      if (from == to && segments_.steps() == Staircase::none)
         pieces.push_back({from, to, Curve::by_derivative, on(Dual<Interval>(Interval(from))).value(), 0.0});
       else
         pieces.push_back({from, to, Curve::by_derivative, slope * middle + s.constant, slope});
@@ -301,9 +205,11 @@ void UnaryFunction::add_parts(double l, double u, std::vector<Piece>& pieces) co
 }
 
 // d as in the head; the first and the last segment have the values at l and u.
-void UnaryFunction::add_steps(Steps steps, double l, double u, std::vector<Piece>& pieces) const {
-  const auto f = [&](double z) { return steps == Steps::floor ? std::floor(z) : steps == Steps::ceil ? std::ceil(z) : std::nearbyint(z); };
-  const double d = steps == Steps::floor ? 1 : steps == Steps::ceil ? 0 : 0.5, first = f(l), last = f(u);
+void UnaryFunction::add_steps(Staircase steps, double l, double u, std::vector<Piece>& pieces) const {
+  const auto f = [&](double z) {
+    return steps == Staircase::floor ? std::floor(z) : steps == Staircase::ceil ? std::ceil(z) : std::nearbyint(z);
+  };
+  const double d = steps == Staircase::floor ? 1 : steps == Staircase::ceil ? 0 : 0.5, first = f(l), last = f(u);
   const Segment same{-INFINITY, INFINITY, Curve::affine, false, 0, first};
   if (first == last) return add_pieces({&same, 1}, l, u, pieces);
   const Segment before{-INFINITY, first + d, Curve::affine, true, 0, first};

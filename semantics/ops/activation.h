@@ -24,6 +24,10 @@
 //              u' and 1 - s both decrease on x < 0. mish: s'/s = 4(1+e)/((e+2)((1+e)^2+1)) with e = exp(x), which is decreasing in e. gelu:
 //              f'' = phi(x) (2 - x^2), so f' falls from 0 to its minimum at -sqrt 2 and then rises through one zero. silu with another
 //              alpha: silu(alpha x) / alpha, with the bracket divided by alpha.
+// Segments.    softsign: convex left of 0, concave right of it: the second derivative is -2 sign(x) / (1 + |x|)^3. elu, selu, celu: below 0 a
+//              multiple c exp(d x) plus a constant, curved by the sign of c d^2; above 0 linear. hard_swish: 0, then the parabola
+//              x (x + 3) / 6, then x. hard_sigmoid: linear but for its two bends, which need not be doubles: between the doubles around
+//              one its derivative is known. gelu, silu, mish: by their derivative's range. thresholded_relu, shrink: linear between jumps.
 // Source.      ONNX operators of the same names, Swish, PRelu; Hendrycks and Gimpel 2016 (gelu), Misra 2019 (mish); the
 //              monotonicity arguments are derived here.
 #pragma once
@@ -36,6 +40,7 @@
 #include "semantics/numbers/taylor.h"
 #include "semantics/ops/families.h"
 #include "semantics/ops/indexing.h"
+#include "semantics/ops/segments.h"
 #include "semantics/ops/wide.h"
 
 namespace assay::ops::activation {
@@ -246,6 +251,50 @@ Outcome<Array<S>> denote(const Node& node, Operands<S> operands) {
       return map(x, [&](const S& value) { return image(node, breaks, value); });
     } else {
       return map(x, [&](const S& value) { return formula(node, value); });
+    }
+  }
+}
+
+// The line alpha x + beta meets 0 and 1 in these points; constant outside.
+static inline Segments segments_of_hard_sigmoid(double alpha, double beta) {
+  if (alpha == 0) return {};
+  const Rational slope = *Rational::from_double(alpha);
+  const Rational meets_0 = -*Rational::from_double(beta) / slope, meets_1 = meets_0 + Rational(1) / slope;
+  const Rational &first = alpha > 0 ? meets_0 : meets_1, &last = alpha > 0 ? meets_1 : meets_0;
+  const double a = first.double_down(), b = first.double_up(), c = last.double_down(), d = last.double_up();
+  if (!(std::isfinite(a) && b <= c && std::isfinite(d))) return {};
+  using enum Curve;
+  return {{-kEverywhere, a, linear}, {a, b, by_derivative}, {b, c, linear}, {c, d, by_derivative}, {d, kEverywhere, linear}};
+}
+
+static inline Segments segments_of(const Node& node) {
+  using enum Curve;
+  const auto two = [&]() -> const ActivationAttributes& { return std::get<ActivationAttributes>(node.attributes); };
+  switch (node.op) {
+    case Op::softsign:
+      return {{-kEverywhere, 0, convex}, {0, kEverywhere, concave}};
+    case Op::elu:  // below 0: elu alpha exp(x), selu beta alpha exp(x), celu alpha exp(x / alpha), each less a constant
+    case Op::selu:
+    case Op::celu: {
+      const bool below_is_convex = (two().alpha > 0) == (node.op != Op::selu || two().beta > 0);
+      return {{-kEverywhere, 0, below_is_convex ? convex : concave}, {0, kEverywhere, linear}};
+    }
+    case Op::hard_sigmoid:
+      return segments_of_hard_sigmoid(two().alpha, two().beta);
+    case Op::hard_swish:
+      return {{-kEverywhere, -3, linear}, {-3, 3, convex}, {3, kEverywhere, linear}};
+    case Op::gelu:
+    case Op::silu:
+    case Op::mish:
+      return {{-kEverywhere, kEverywhere, by_derivative}};
+    case Op::thresholded_relu:
+      return {{-kEverywhere, two().alpha, affine, true, 0, 0.0}, {two().alpha, kEverywhere, affine, false, 1, 0.0}};
+    default: {
+      demand(node.op == Op::shrink, "segments_of: no activation of one variable");
+      const auto& [alpha, beta] = two();
+      return {{-kEverywhere, -alpha, affine, true, 1, beta},
+              {-alpha, alpha, affine, true, 0, 0.0},
+              {alpha, kEverywhere, affine, false, 1, -beta}};
     }
   }
 }

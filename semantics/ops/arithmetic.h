@@ -11,6 +11,7 @@
 // Side conditions. add, sub, mul, div: S1 the shapes broadcast, S2 the result is possible. scale: S1 the factor is finite.
 // Derivative.  a_dot + b_dot; a_dot - b_dot; a_dot*b + a*b_dot; (a_dot - (a/b)*b_dot)/b; -x_dot; factor*x_dot; -x_dot/x^2
 // Rounding.    One operation of the scalar per element.
+// Segments.    reciprocal: concave left of its pole, convex right of it. mul(x, x): convex.
 // Source.      ONNX Add, Sub, Mul, Div, Neg, Reciprocal
 #pragma once
 
@@ -18,6 +19,7 @@
 #include "semantics/numbers/selection.h"
 #include "semantics/ops/families.h"
 #include "semantics/ops/indexing.h"
+#include "semantics/ops/segments.h"
 
 namespace assay::ops::arithmetic {
 
@@ -69,6 +71,12 @@ Outcome<Array<S>> denote(const Node& node, Operands<S> operands) {
   demand(node.op == Op::scale, "denote_arithmetic: not an arithmetic op");
   const S factor = ScalarTraits<S>::from_double(std::get<ScaleAttributes>(node.attributes).factor);
   return map(a, [&factor](const S& x) { return S(factor * x); });
+}
+
+static inline Segments segments_of(Op op) {
+  if (op == Op::reciprocal) return {{-kEverywhere, -kLeast, Curve::concave}, {kLeast, kEverywhere, Curve::convex}};
+  demand(op == Op::mul, "segments_of: no arithmetic of one variable");
+  return {{-kEverywhere, kEverywhere, Curve::convex}};  // a square
 }
 
 }  // namespace assay::ops::arithmetic

@@ -11,6 +11,7 @@
 // Side conditions. S1 the shapes broadcast, S2 the result is possible. Types: see Elements in op.h.
 // Derivative.  Truth values: 0, undefined over sets that hold both; where: of the chosen branch; cast to float: 1.
 // Rounding.    None. Over sets: {0}, {1} or [0, 1]; where takes the hull of both branches if the condition is open.
+// Segments.    cast to a float type: linear. To integers: the staircase of truncation.
 // Source.      ONNX Equal, Less, LessOrEqual, Greater, GreaterOrEqual, Not, And, Or, Xor, Where, Cast, IsNaN, IsInf
 #pragma once
 
@@ -21,6 +22,7 @@
 #include "semantics/numbers/selection.h"
 #include "semantics/ops/families.h"
 #include "semantics/ops/indexing.h"
+#include "semantics/ops/segments.h"
 
 namespace assay::ops::choice {
 
@@ -97,6 +99,11 @@ Outcome<Array<S>> denote(const Node& node, Operands<S> operands) {
   } else {
     return apply<S>(node, operands);
   }
+}
+
+static inline Segments segments_of_cast(const Node& node) {
+  if (is_float(node.dtype)) return {{-kEverywhere, kEverywhere, Curve::linear}};
+  return is_integer(node.dtype) ? Segments(Segments::Staircase::truncate) : Segments();
 }
 
 }  // namespace assay::ops::choice

@@ -10,6 +10,7 @@
 // Derivative.  Of the piece that x lies in. At a kink the row-wise Clarke hull over sets, its middle over points (dual.h).
 //              sign: 0 by convention, and refused in theorems about derivatives.
 // Rounding.    leaky_relu: one product of the scalar, and a sum of which one term is 0 (over sets the exact image). All others are exact.
+// Segments.    Linear between 0 or the bounds; sign jumps at 0.
 // Source.      ONNX Relu, LeakyRelu, Abs, Sign, Clip, Min, Max
 #pragma once
 
@@ -19,6 +20,7 @@
 #include "semantics/numbers/selection.h"
 #include "semantics/ops/families.h"
 #include "semantics/ops/indexing.h"
+#include "semantics/ops/segments.h"
 
 namespace assay::ops::piecewise {
 
@@ -87,6 +89,16 @@ Outcome<Array<S>> denote(const Node& node, Operands<S> operands) {
   } else {
     return no_function(node, ScalarTraits<S>::name);
   }
+}
+
+static inline Segments segments_of(const Node& node) {
+  using enum Curve;
+  if (node.op == Op::clip) {
+    const auto& [lo, hi] = std::get<ClipAttributes>(node.attributes);
+    return {{-kEverywhere, lo, linear}, {lo, hi, linear}, {hi, kEverywhere, linear}};
+  }
+  if (node.op == Op::sign) return {{-kEverywhere, 0, affine, true, 0, -1.0}, {0, kEverywhere, affine, false, 0, 1.0}};
+  return {{-kEverywhere, 0, linear}, {0, kEverywhere, linear}};  // relu, leaky_relu, abs
 }
 
 }  // namespace assay::ops::piecewise

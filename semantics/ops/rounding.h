@@ -12,6 +12,7 @@
 // Rounding.    floor, ceil, round: exact. mod: q is exact where it is one number on the whole set, and then one product and
 //              one difference at 257 bits; else the result lies between 0 and the modulus, and no further from 0 than x
 //              when truncated.
+// Segments.    floor, ceil, round: their staircases.
 // Source.      ONNX Floor, Ceil, Round, Mod
 #pragma once
 
@@ -22,6 +23,7 @@
 #include "semantics/numbers/selection.h"
 #include "semantics/ops/families.h"
 #include "semantics/ops/indexing.h"
+#include "semantics/ops/segments.h"
 
 namespace assay::ops::rounding {
 
@@ -92,6 +94,10 @@ Outcome<Array<S>> denote(const Node& node, Operands<S> operands) {
     demand(node.op == Op::mod, "denote_rounding: not a rounding op");
     return remainders(node, x, *operands[1]);
   }
+}
+
+static inline Segments segments_of(Op op) {
+  return Segments(op == Op::floor ? Segments::Staircase::floor : op == Op::ceil ? Segments::Staircase::ceil : Segments::Staircase::round);
 }
 
 }  // namespace assay::ops::rounding

@@ -8,12 +8,14 @@
 // Side conditions. max_weight: S1 axes are distinct and in 0 .. rank-1.
 // Derivative.  0 by convention, undefined over sets with a jump.
 // Rounding.    None but that of 1/k.
+// Segments.    step: 0, a jump at 0, 1.
 // Source.      Clarke 1983, the generalised gradient of a maximum; the values at ties are conventions.
 #pragma once
 
 #include "semantics/numbers/selection.h"
 #include "semantics/ops/families.h"
 #include "semantics/ops/indexing.h"
+#include "semantics/ops/segments.h"
 
 namespace assay::ops::selector {
 
@@ -100,6 +102,10 @@ Outcome<Array<S>> denote(const Node& node, Operands<S> operands) {
     if (node.op == Op::max_weight) return max_weight(node, x);
     return map(x, [](const S& value) { return step(value); });
   }
+}
+
+static inline Segments segments_of_step() {
+  return {{-kEverywhere, 0, Curve::affine, true, 0, 0.0}, {0, kEverywhere, Curve::affine, false, 0, 1.0}};
 }
 
 }  // namespace assay::ops::selector

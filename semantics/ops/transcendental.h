@@ -19,6 +19,9 @@
 //              Singular (no derivative): sqrt at 0, asin and acos at -1 and 1, acosh at 1.
 // Rounding.    One call of the scalar's function per element: over float and double the nearest value, over intervals
 //              outward.
+// Segments.    exp, softplus, cosh, even powers: convex. log, sqrt, acosh: concave. sigmoid, tanh, erf, atan, asinh, acos: convex left of 0,
+//              concave right of it. sinh, tan (between its poles around 0), asin, atanh: concave left of 0, convex right of it.
+//              Powers x^r: by the sign of r (r - 1) and of x. sin, cos: by their derivative's range.
 // Source.      ONNX Sigmoid, Tanh, Sqrt, Pow, Exp, Log, Sin, Cos, Erf, Softplus, Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh,
 //              Atanh
 #pragma once
@@ -33,6 +36,7 @@
 #include "semantics/numbers/selection.h"
 #include "semantics/ops/families.h"
 #include "semantics/ops/indexing.h"
+#include "semantics/ops/segments.h"
 
 namespace assay::ops::transcendental {
 
@@ -117,6 +121,53 @@ Outcome<Array<S>> denote(const Node& node, Operands<S> operands) {
     return evaluated(node, *operands[0]);
   } else {
     return no_function(node, ScalarTraits<S>::name);
+  }
+}
+
+static inline Segments segments_of_power(const Rational& r) {
+  const Curve positive = r * (r - Rational(1)) > Rational(0) ? Curve::convex : Curve::concave;  // of x^r on x > 0
+  if (!r.is_integer()) return {{0, kEverywhere, positive}};
+  if (r == Rational(1) || r == Rational(0)) return {{-kEverywhere, kEverywhere, Curve::linear}};
+  const bool even = (r / Rational(2)).is_integer();
+  const bool pole = r.sign() < 0;  // at 0
+  return {{-kEverywhere, pole ? -kLeast : 0, even ? positive : Curve::concave}, {pole ? kLeast : 0, kEverywhere, positive}};
+}
+
+static inline Segments segments_of(const Node& node) {
+  using enum Curve;
+  constexpr double kBelowHalfPi = 0x1.921fb54442d18p+0;  // pi/2 is larger
+  switch (node.op) {
+    case Op::exp:
+    case Op::softplus:
+    case Op::cosh:
+      return {{-kEverywhere, kEverywhere, convex}};
+    case Op::log:
+      return {{kLeast, kEverywhere, concave}};
+    case Op::sqrt:
+      return {{0, kEverywhere, concave}};
+    case Op::acosh:
+      return {{1, kEverywhere, concave}};
+    case Op::sigmoid:
+    case Op::tanh:
+    case Op::erf:
+    case Op::atan:
+    case Op::asinh:
+      return {{-kEverywhere, 0, convex}, {0, kEverywhere, concave}};
+    case Op::acos:
+      return {{-1, 0, convex}, {0, 1, concave}};
+    case Op::sinh:
+      return {{-kEverywhere, 0, concave}, {0, kEverywhere, convex}};
+    case Op::tan:
+      return {{-kBelowHalfPi, 0, concave}, {0, kBelowHalfPi, convex}};
+    case Op::asin:
+    case Op::atanh:
+      return {{-1, 0, concave}, {0, 1, convex}};
+    case Op::sin:
+    case Op::cos:
+      return {{-kEverywhere, kEverywhere, by_derivative}};
+    default:
+      demand(node.op == Op::pow, "segments_of: no function of one variable");
+      return segments_of_power(std::get<PowAttributes>(node.attributes).exponent);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "kernel/contracts/contract.h"
 #include "kernel/contracts/families.h"
+#include "kernel/floats/forms.h"
 #include "semantics/demand.h"
 #include "semantics/graph/family.h"
 #include "semantics/ops/indexing.h"
@@ -41,7 +42,7 @@ std::optional<Rejection> obstacle(const Node& node, const ExecutionModel& model)
                        "'" + model.math_table + "' has none");
   };
   if (contracts::family_of(node.op) == Family::function && !arithmetic.has_rows(own)) return missing(own);
-  for (const std::string_view name : functions_of(node, model)) {
+  for (const std::string_view name : executions::functions_of(node, model)) {
     if (!arithmetic.has_rows(name) && !arithmetic.has_rows(own)) return missing(name);
   }
   return std::nullopt;

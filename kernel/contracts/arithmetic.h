@@ -88,6 +88,17 @@ class Arithmetic {
   }
   // y and the numbers nearest to exact values of f: a step may be more accurate than its forms, too.
   [[nodiscard]] FloatSet with_nearest(FloatSet y, Function f, const FloatSet& x) const;
+  // `above` is of the part of x above 0, below(x) of that under it; NaN stays NaN.
+  template <class Below>
+  [[nodiscard]] FloatSet joined(const FloatSet& x, FloatSet above, const Below& below) const {
+    above.nan = above.nan || x.nan;
+    const FloatSet under = part_of(x, -kInfinity, 0);
+    if (!is_empty(under)) above.include(below(under));
+    return above;
+  }
+  [[nodiscard]] static bool is_only_zero(const FloatSet& x) { return x.is_point() && x.lo == 0; }
+  // Where x may be 0, the zero of y has either sign.
+  [[nodiscard]] static FloatSet with_zeros_of(const FloatSet& x, const FloatSet& y) { return x.contains_zero() ? with_both_zeros(y) : y; }
   [[nodiscard]] FloatSet exp(const FloatSet& x) const { return function(Function::exp, x); }
   // x^r by the table's row, or by products if r is an integer.
   [[nodiscard]] FloatSet pow(const FloatSet& x, const Rational& r) const;

@@ -1,8 +1,9 @@
-// Which family's contract an op has, and what it reads of the math table.
+// Which family's contract an op has.
 #include <utility>
 
 #include "kernel/contracts/contract.h"
 #include "kernel/contracts/families.h"
+#include "kernel/floats/forms.h"
 #include "semantics/demand.h"
 #include "semantics/graph/family.h"
 #include "semantics/ops/families.h"
@@ -32,10 +33,10 @@ Family family_of(Op op) {
     case OpKind::rounding:
     case OpKind::step:
       return Family::elementwise;
-    case OpKind::function:  // the two that are executed as formulas of exp and log1p
-      return op == Op::sigmoid || op == Op::softplus ? Family::activation : Family::function;
+    case OpKind::function:
+      return executions::has_formula(op) ? Family::activation : Family::function;
     case OpKind::activation:
-      return op == Op::prelu ? Family::elementwise : Family::activation;
+      return executions::has_formula(op) ? Family::activation : Family::elementwise;
     case OpKind::logic:
     case OpKind::bitwise:
       return Family::integers;
@@ -67,71 +68,37 @@ Family family_of(Op op) {
   return Family::none;
 }
 
-std::vector<std::string_view> functions_of(const Node& node, const ExecutionModel& model) {
-  switch (node.op) {
-    case Op::softmax:
-    case Op::masked_softmax:
-    case Op::elu:
-    case Op::selu:
-    case Op::celu:
-      return {"exp"};
-    case Op::silu:
-    case Op::sigmoid:
-      return model.sigmoid == ExecutionModel::Sigmoid::tanh_form ? std::vector<std::string_view>{"tanh"}
-                                                                 : std::vector<std::string_view>{"exp"};
-    case Op::log_softmax:
-    case Op::log_sum_exp:
-      return {"exp", "log"};
-    case Op::softplus:
-      return {"exp", "log1p"};
-    case Op::mish:
-      return {"exp", "log1p", "tanh"};
-    case Op::gelu:
-      return std::get<GeluAttributes>(node.attributes).tanh_form ? std::vector<std::string_view>{"tanh"}
-                                                                 : std::vector<std::string_view>{"erf"};
-    case Op::local_response:
-      return {"pow"};
-    default:
-      return {};
-  }
+namespace {
+
+Image image_of_function(const Call& call) {
+  const Function f = ops::function_of(call.node.op);
+  return {combined(call, [&](std::span<const FloatSet> x) { return call.arithmetic.function(f, x[0]); })};
 }
+
+}  // namespace
 
 std::optional<Image> image_of(const Call& call) {
   const bool integers = !call.operands.empty() && !is_float(call.operand(0).dtype);
+  const auto of_numbers = [&](Image (*image)(const Call&)) { return integers ? image_of_integers(call) : image(call); };
   switch (contracts::family_of(call.node.op)) {
-    case Family::none:
-      return std::nullopt;
-    case Family::layout:
-      return image_of_layout(call);
-    case Family::integers:
-      return image_of_integers(call);
-    case Family::positions:
-      return image_of_positions(call);
-    case Family::choice:
-      return image_of_choice(call);
-    case Family::elementwise:
-      return integers ? image_of_integers(call) : image_of_elementwise(call);
-    case Family::function:
-      return Image{
-          combined(call, [&](std::span<const FloatSet> x) { return call.arithmetic.function(ops::function_of(call.node.op), x[0]); })};
-    case Family::comparison:
-      return integers ? image_of_integers(call) : image_of_comparison(call);
-    case Family::extremum:
-      return integers ? image_of_integers(call) : image_of_extremum(call);
-    case Family::product:
-      return integers ? image_of_integers(call) : image_of_product(call);
-    case Family::sum:
-      return integers ? image_of_integers(call) : image_of_sum(call);
-    case Family::activation:
-      return image_of_activation(call);
-    case Family::softmax:
-      return image_of_softmax(call);
-    case Family::normalise:
-      return image_of_normalise(call);
-    case Family::batch_norm:
-      return image_of_batch_norm(call);
-    case Family::local_response:
-      return image_of_local_response(call);
+    // clang-format off
+    case Family::none: return std::nullopt;
+    case Family::layout: return image_of_layout(call);
+    case Family::integers: return image_of_integers(call);
+    case Family::positions: return image_of_positions(call);
+    case Family::choice: return image_of_choice(call);
+    case Family::elementwise: return of_numbers(image_of_elementwise);
+    case Family::function: return image_of_function(call);
+    case Family::comparison: return of_numbers(image_of_comparison);
+    case Family::extremum: return of_numbers(image_of_extremum);
+    case Family::product: return of_numbers(image_of_product);
+    case Family::sum: return of_numbers(image_of_sum);
+    case Family::activation: return image_of_activation(call);
+    case Family::softmax: return image_of_softmax(call);
+    case Family::normalise: return image_of_normalise(call);
+    case Family::batch_norm: return image_of_batch_norm(call);
+    case Family::local_response: return image_of_local_response(call);
+      // clang-format on
   }
   return std::nullopt;
 }

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "kernel/contracts/families.h"
+#include "kernel/floats/forms.h"
 #include "semantics/demand.h"
 #include "semantics/ops/indexing.h"
 
@@ -22,24 +23,6 @@ FloatSet monotone(const FloatSet& x, const F& f) {
   return with_both_zeros(y);
 }
 
-// x above 0, slope x below.
-FloatSet rectified(const Arithmetic& a, const FloatSet& x, const FloatSet& slope) {
-  FloatSet y = part_of(x, 0, kInfinity);
-  y.nan = x.nan;
-  const FloatSet below = part_of(x, -kInfinity, 0);
-  if (below.has_finite() || below.minus_infinity) y.include(a.mul(slope, below));
-  return x.contains_zero() ? with_both_zeros(y) : y;
-}
-
-FloatSet clipped(const Call& call, const FloatSet& x) {
-  const Arithmetic& a = call.arithmetic;
-  const auto& [lo, hi] = call.get<ClipAttributes>();
-  FloatSet y = x;
-  if (std::isfinite(lo)) y = a.max(y, a.number(lo));
-  if (std::isfinite(hi)) y = a.min(y, a.number(hi));
-  return y;
-}
-
 FloatSet remainder(const Call& call, const FloatSet& x, const FloatSet& y) {
   if (!x.is_point() || !y.is_point() || y.lo == 0 || call.arithmetic.is_real()) return anything(call.arithmetic.format());
   const double rest = std::fmod(x.lo, y.lo);  // exact
@@ -50,33 +33,14 @@ FloatSet remainder(const Call& call, const FloatSet& x, const FloatSet& y) {
 
 FloatSet image(const Call& call, std::span<const FloatSet> x) {
   const Arithmetic& a = call.arithmetic;
+  if (const auto y = executions::Forms<Arithmetic>(a).elementwise(call.node, x)) return *y;
   switch (call.node.op) {
-    case Op::add:
-      return a.add(x[0], x[1]);
-    case Op::sub:
-      return a.sub(x[0], x[1]);
-    case Op::mul:
-      return a.mul(x[0], x[1]);
-    case Op::div:
-      return a.div(x[0], x[1]);
     case Op::neg:
       return a.neg(x[0]);
-    case Op::scale:
-      return a.mul(a.number(call.get<ScaleAttributes>().factor), x[0]);
-    case Op::reciprocal:
-      return a.reciprocal(x[0]);
-    case Op::sqrt:
-      return a.sqrt(x[0]);
     case Op::abs:
       return a.abs(x[0]);
     case Op::relu:
       return a.max(x[0], point(a.format(), 0));
-    case Op::leaky_relu:
-      return rectified(a, x[0], a.number(call.get<LeakyReluAttributes>().slope));
-    case Op::prelu:
-      return rectified(a, x[0], x[1]);
-    case Op::clip:
-      return clipped(call, x[0]);
     case Op::sign:
       return monotone(x[0], [](double v) { return v > 0 ? 1.0 : v < 0 ? -1.0 : 0.0; });
     case Op::floor:

@@ -39,8 +39,6 @@ struct Image {
 
 // By the op's family; nullopt for an op without a contract.
 [[nodiscard]] std::optional<Image> image_of(const Call& call);
-// The functions whose rows an op's contract reads; a row for the whole op serves as well.
-[[nodiscard]] std::vector<std::string_view> functions_of(const Node& node, const ExecutionModel& model);
 
 // The scales of results whose operands have some, or that add, unless the family has said so itself.
 [[nodiscard]] std::vector<double> scales_of(const Call& call, const Image& image);

@@ -89,6 +89,17 @@ class ErrorArithmetic {
   [[nodiscard]] Computed sum_of_squares(std::span<const Computed> x) const;
   // x / (1 + exp(-z)), or the reciprocal without x. exp(-z) may overflow: then the result is 0.
   [[nodiscard]] Computed over_one_plus_exp(const Computed* x, const Computed& z) const;
+  // `above` is of the part of x above 0, below(x) of that under it: where x may be either, the greater error.
+  template <class Below>
+  [[nodiscard]] Computed joined(const Computed& x, Computed above, const Below& below) const {
+    above.empty = x.exact.hi() < 0;
+    const Computed under = part_of(x, -kInfinity, 0);
+    if (!is_empty(under)) above.include(below(under));
+    return above;
+  }
+  // The sign of a zero is no error, and bounds that hold around 0 hold at 0.
+  [[nodiscard]] static bool is_only_zero(const Computed&) { return false; }
+  [[nodiscard]] static Computed with_zeros_of(const Computed&, const Computed& y) { return y; }
   // y, or the number nearest to the exact value of f: a step may be more accurate than its forms, too.
   [[nodiscard]] Computed with_nearest(const Computed& y, Function f, const Computed& x) const;
 

@@ -13,12 +13,19 @@
 // A library table with a row for the whole function (correctly-rounded) is used instead.
 //
 // An arithmetic A has the operations of ErrorArithmetic on its A::Value, and is_real() where nothing rounds: then each form is the exact value.
+// Of functions with jumps, of powers and of remainders sets and errors are not made alike: each has its own.
 #pragma once
 
+#include <cmath>
 #include <limits>
+#include <optional>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "semantics/graph/execution_model.h"
+#include "semantics/graph/family.h"
+#include "semantics/graph/graph.h"
 #include "semantics/numbers/function.h"
 #include "semantics/numbers/wide_interval.h"
 
@@ -26,11 +33,126 @@ namespace assay::executions {
 
 inline constexpr double kFormThreshold = 20;  // exp(20) is far from overflow, and 1 + exp(-20) rounds to 1 in binary32
 
+// Whether the op is executed as a formula of one operand (Forms::activation).
+[[nodiscard]] inline bool has_formula(Op op) {
+  return op == Op::sigmoid || op == Op::softplus || (kind_of(op) == OpKind::activation && op_row(op).arity_max == 1);
+}
+
+// The functions whose rows of the math table the forms of an op read; a row for the whole op serves as well.
+[[nodiscard]] inline std::vector<std::string_view> functions_of(const Node& node, const ExecutionModel& model) {
+  switch (node.op) {
+    case Op::softmax:
+    case Op::masked_softmax:
+    case Op::elu:
+    case Op::selu:
+    case Op::celu:
+      return {"exp"};
+    case Op::silu:
+    case Op::sigmoid:
+      return {model.sigmoid == ExecutionModel::Sigmoid::tanh_form ? "tanh" : "exp"};
+    case Op::log_softmax:
+    case Op::log_sum_exp:
+      return {"exp", "log"};
+    case Op::softplus:
+      return {"exp", "log1p"};
+    case Op::mish:
+      return {"exp", "log1p", "tanh"};
+    case Op::gelu:
+      return {std::get<GeluAttributes>(node.attributes).tanh_form ? "tanh" : "erf"};
+    case Op::local_response:
+      return {"pow"};
+    default:
+      return {};
+  }
+}
+
+// The size of the terms that a form adds where they cancel: x/2 (1 + erf), alpha (exp - 1), x (x/6 + 1/2). `least`: of the operand, `size`: the
+// greatest |x|.
+[[nodiscard]] inline double size_of_terms(const Node& node, double least, double size) {
+  switch (node.op) {
+    case Op::gelu:
+    case Op::mish:  // x times a logarithm of 1 + exp
+      return size;
+    case Op::softplus:
+      return 1;
+    case Op::elu:
+    case Op::celu:
+      return least < 0 ? std::fabs(std::get<ActivationAttributes>(node.attributes).alpha) : 0;
+    case Op::selu: {
+      const auto& [alpha, beta] = std::get<ActivationAttributes>(node.attributes);
+      return least < 0 ? std::fabs(alpha * beta) : 0;
+    }
+    case Op::hard_swish:
+      return least < 0 && least > -6 ? -least * (1 - least / 6) / 2 : 0;
+    default:
+      return 0;
+  }
+}
+
 template <class A>
 class Forms {
  public:
   using Value = typename A::Value;
   explicit Forms(const A& arithmetic) : a(arithmetic) {}
+
+  // Ops with has_formula(); nullopt for those with jumps.
+  [[nodiscard]] std::optional<Value> activation(const Node& node, const Value& x) const {
+    const auto two = [&]() -> const ActivationAttributes& { return std::get<ActivationAttributes>(node.attributes); };
+    switch (node.op) {
+      case Op::sigmoid:
+        return sigmoid(x);
+      case Op::softplus:
+        return softplus(x);
+      case Op::softsign:
+        return softsign(x);
+      case Op::elu:
+        return elu(x, two().alpha, 1, 1);
+      case Op::selu:
+        return elu(x, two().alpha, two().beta, 1);
+      case Op::celu:
+        return elu(x, two().alpha, 1, two().alpha);
+      case Op::gelu:
+        return std::get<GeluAttributes>(node.attributes).tanh_form ? gelu_tanh(x) : gelu(x);
+      case Op::silu:
+        return silu(x, two().alpha);
+      case Op::mish:
+        return mish(x);
+      case Op::hard_sigmoid:
+        return hard_sigmoid(x, a.number(two().alpha), a.number(two().beta));
+      case Op::hard_swish:
+        return hard_swish(x);
+      default:
+        return std::nullopt;
+    }
+  }
+
+  // Ops of one rounding at most.
+  [[nodiscard]] std::optional<Value> elementwise(const Node& node, std::span<const Value> x) const {
+    switch (node.op) {
+      case Op::add:
+        return a.add(x[0], x[1]);
+      case Op::sub:
+        return a.sub(x[0], x[1]);
+      case Op::mul:
+        return a.mul(x[0], x[1]);
+      case Op::div:
+        return a.div(x[0], x[1]);
+      case Op::scale:
+        return a.mul(a.number(std::get<ScaleAttributes>(node.attributes).factor), x[0]);
+      case Op::reciprocal:
+        return a.reciprocal(x[0]);
+      case Op::sqrt:
+        return a.sqrt(x[0]);
+      case Op::leaky_relu:
+        return leaky(x[0], a.number(std::get<LeakyReluAttributes>(node.attributes).slope));
+      case Op::prelu:
+        return leaky(x[0], x[1]);
+      case Op::clip:
+        return clipped(x[0], std::get<ClipAttributes>(node.attributes));
+      default:
+        return std::nullopt;
+    }
+  }
 
   [[nodiscard]] Value sigmoid(const Value& x) const {
     if (whole("sigmoid")) return a.function(Function::sigmoid, x);
@@ -109,6 +231,24 @@ class Forms {
     const Value t = a.function(Function::tanh, inner);
     Value y = hull(a.mul(half(x), a.add(one(), t)), a.mul(x, half(a.add(one(), t))));
     if (a.model().fused_multiply_add) y.include(a.mul_add(half(x), t, half(x)));
+    return y;
+  }
+
+  // outer x above 0, outer alpha (exp(x / inner) - 1) below, 0 at 0.
+  [[nodiscard]] Value elu(const Value& x, double alpha, double outer, double inner) const {
+    if (a.is_only_zero(x)) return a.with_zeros_of(x, x);
+    return a.joined(x, times(outer, part_of(x, 0, kBeyond)), [&](const Value& below) { return elu_below(below, alpha, outer, inner); });
+  }
+
+  // x above 0, slope x below.
+  [[nodiscard]] Value leaky(const Value& x, const Value& slope) const {
+    return a.with_zeros_of(x, a.joined(x, part_of(x, 0, kBeyond), [&](const Value& below) { return a.mul(slope, below); }));
+  }
+
+  [[nodiscard]] Value clipped(const Value& x, const ClipAttributes& limits) const {
+    Value y = x;
+    if (std::isfinite(limits.lo)) y = a.max(y, a.number(limits.lo));
+    if (std::isfinite(limits.hi)) y = a.min(y, a.number(limits.hi));
     return y;
   }
 

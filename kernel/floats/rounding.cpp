@@ -35,27 +35,6 @@ Values combined(const Call& call, const std::function<Computed(std::span<const C
   return result;
 }
 
-// x above 0, `below` under it: where x may be either, the greater error.
-Computed piecewise(const ErrorArithmetic& a, const Computed& x, double outer, const std::function<Computed(const Computed&)>& below) {
-  const Forms<ErrorArithmetic> forms(a);
-  Computed y = forms.times(outer, part_of(x, 0, kInfinity));
-  y.empty = x.exact.hi() < 0;
-  const Computed under = part_of(x, -kInfinity, 0);
-  if (!is_empty(under)) y.include(below(under));
-  return y;
-}
-
-Computed leaky(const ErrorArithmetic& a, const Computed& x, const Computed& slope) {
-  return piecewise(a, x, 1, [&](const Computed& under) { return a.mul(slope, under); });
-}
-
-Computed clipped(const ErrorArithmetic& a, const Computed& x, const ClipAttributes& limits) {
-  Computed y = x;
-  if (std::isfinite(limits.lo)) y = a.max(y, a.number(limits.lo));
-  if (std::isfinite(limits.hi)) y = a.min(y, a.number(limits.hi));
-  return y;
-}
-
 // Where the program's number for the threshold is another one, an execution may take the other side of a jump.
 Computed over_threshold(const ErrorArithmetic& a, double threshold, Computed y) {
   y.include({Interval(0.0)});
@@ -67,66 +46,17 @@ Computed over_threshold(const ErrorArithmetic& a, double threshold, Computed y) 
 
 Computed activation(const Call& call, const Computed& x) {
   const ErrorArithmetic& a = call.a;
-  const Forms<ErrorArithmetic> forms(a);
-  const auto two = [&]() -> const ActivationAttributes& { return call.get<ActivationAttributes>(); };
-  const auto elu = [&](double alpha, double outer, double inner) {
-    return piecewise(a, x, outer, [&](const Computed& under) { return forms.elu_below(under, alpha, outer, inner); });
-  };
-  switch (call.node.op) {
-    case Op::sigmoid:
-      return forms.sigmoid(x);
-    case Op::softplus:
-      return forms.softplus(x);
-    case Op::softsign:
-      return forms.softsign(x);
-    case Op::elu:
-      return elu(two().alpha, 1, 1);
-    case Op::selu:
-      return elu(two().alpha, two().beta, 1);
-    case Op::celu:
-      return elu(two().alpha, 1, two().alpha);
-    case Op::gelu:
-      return call.get<GeluAttributes>().tanh_form ? forms.gelu_tanh(x) : forms.gelu(x);
-    case Op::silu:
-      return forms.silu(x, two().alpha);
-    case Op::mish:
-      return forms.mish(x);
-    case Op::hard_sigmoid:
-      return forms.hard_sigmoid(x, a.number(two().alpha), a.number(two().beta));
-    case Op::hard_swish:
-      return forms.hard_swish(x);
-    case Op::thresholded_relu:
-      return over_threshold(a, two().alpha, {Interval(0.0)});
-    case Op::shrink:
-      return over_threshold(a, two().alpha, hull(a.sub(x, a.number(two().beta)), a.add(x, a.number(two().beta))));
-    default:
-      return unknown();
-  }
+  if (const auto y = Forms<ErrorArithmetic>(a).activation(call.node, x)) return *y;
+  const auto& [alpha, beta] = call.get<ActivationAttributes>();
+  if (call.node.op == Op::thresholded_relu) return over_threshold(a, alpha, {Interval(0.0)});
+  if (call.node.op == Op::shrink) return over_threshold(a, alpha, hull(a.sub(x, a.number(beta)), a.add(x, a.number(beta))));
+  return unknown();
 }
 
 Computed elementwise(const Call& call, std::span<const Computed> x) {
   const ErrorArithmetic& a = call.a;
+  if (const auto y = Forms<ErrorArithmetic>(a).elementwise(call.node, x)) return *y;
   switch (call.node.op) {
-    case Op::add:
-      return a.add(x[0], x[1]);
-    case Op::sub:
-      return a.sub(x[0], x[1]);
-    case Op::mul:
-      return a.mul(x[0], x[1]);
-    case Op::div:
-      return a.div(x[0], x[1]);
-    case Op::scale:
-      return a.mul(a.number(call.get<ScaleAttributes>().factor), x[0]);
-    case Op::reciprocal:
-      return a.reciprocal(x[0]);
-    case Op::sqrt:
-      return a.sqrt(x[0]);
-    case Op::leaky_relu:
-      return leaky(a, x[0], a.number(call.get<LeakyReluAttributes>().slope));
-    case Op::prelu:
-      return leaky(a, x[0], x[1]);
-    case Op::clip:
-      return clipped(a, x[0], call.get<ClipAttributes>());
     case Op::pow:  // the exponent is an operand in the file
       return a.number(call.get<PowAttributes>().exponent).error() > 0
                  ? a.refuse([] { return "an exponent that is no number of the format"; })
@@ -219,20 +149,6 @@ Values computed(const Call& call) {
     case Op::reduce_prod:
     case Op::cumprod:
       return products(call);
-    case Op::sigmoid:
-    case Op::softplus:
-    case Op::softsign:
-    case Op::elu:
-    case Op::selu:
-    case Op::celu:
-    case Op::gelu:
-    case Op::silu:
-    case Op::mish:
-    case Op::hard_sigmoid:
-    case Op::hard_swish:
-    case Op::thresholded_relu:
-    case Op::shrink:
-      return combined(call, [&](std::span<const Computed> x) { return activation(call, x[0]); });
     case Op::pad:
       return Values(element_count(call.node.shape), call.a.number(call.get<PadAttributes>().value));
     case Op::cast:  // from another type of numbers
@@ -240,6 +156,7 @@ Values computed(const Call& call) {
     default:
       break;
   }
+  if (has_formula(call.node.op)) return combined(call, [&](std::span<const Computed> x) { return activation(call, x[0]); });
   if (const auto form = sum_form(call.node, call.operand(0).shape, call.a.model(), call.a.format())) return sums(call, *form);
   if (kind_of(call.node.op) == OpKind::function)
     return combined(call, [&](std::span<const Computed> x) { return call.a.function(ops::function_of(call.node.op), x[0]); });
@@ -251,37 +168,7 @@ Values computed(const Call& call) {
 bool computes_exactly(const Node& node, const ExecutionModel& model) {
   const OpClass op_class = op_row(node.op).op_class;
   if ((model.flush_operands || model.flush_results) && op_class != OpClass::leaf && op_class != OpClass::layout) return false;
-  if (!is_float(node.dtype)) return true;
-  switch (node.op) {
-    case Op::input:
-    case Op::constant:
-    case Op::reshape:
-    case Op::permute:
-    case Op::slice:
-    case Op::concat:
-    case Op::gather:
-    case Op::expand:
-    case Op::neg:
-    case Op::relu:
-    case Op::abs:
-    case Op::sign:
-    case Op::floor:
-    case Op::ceil:
-    case Op::round:
-    case Op::min:
-    case Op::max:
-    case Op::step:
-    case Op::where:
-    case Op::take:
-    case Op::sort:
-    case Op::max_pool:
-    case Op::reduce_max:
-    case Op::reduce_min:
-    case Op::max_weight:
-      return true;
-    default:
-      return false;
-  }
+  return !is_float(node.dtype) || is_exact(node.op);
 }
 
 namespace {
@@ -295,22 +182,9 @@ std::vector<double> flushing_errors(const Node& node, std::span<const Array<Inte
   bool meets = false;
   for (const Array<Interval>* operand : operands) meets = meets || std::ranges::any_of(operand->values, is_subnormal);
   if (!meets) return {};
-  switch (node.op) {
-    case Op::neg:
-    case Op::abs:
-    case Op::relu:
-    case Op::min:
-    case Op::max:
-    case Op::max_pool:
-    case Op::reduce_max:
-    case Op::reduce_min:
-    case Op::sort:
-    case Op::where:
-    case Op::take:
-      return std::vector<double>(size, smallest_normal(Format::binary32));
-    default:
-      return std::vector<double>(size, kInfinity);
-  }
+  const bool changes_as_much =
+      is_exact(node.op) && (family_of(node.op) == Family::choice || op_row(node.op).smoothness != Smoothness::jump);
+  return std::vector<double>(size, changes_as_much ? smallest_normal(Format::binary32) : kInfinity);
 }
 
 }  // namespace

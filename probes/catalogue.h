@@ -2,8 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
-#include <limits>
 #include <random>
 #include <string>
 #include <utility>
@@ -135,7 +135,6 @@ inline std::vector<OpCase> product_and_window_cases() {
 }
 
 inline std::vector<OpCase> function_cases() {
-  const double infinity = std::numeric_limits<double>::infinity();
   return {
       {"batch_norm",
        Op::batch_norm,
@@ -147,12 +146,6 @@ inline std::vector<OpCase> function_cases() {
        {{2, 3}, {3}, {3}, {3}, {3}},
        BatchNormAttributes{0},
        {Draw::any, Draw::any, Draw::any, Draw::any, Draw::square}},
-      {"leaky_relu", Op::leaky_relu, {{3, 4}}, LeakyReluAttributes{0.25}},
-      {"leaky_relu, steep", Op::leaky_relu, {{3, 4}}, LeakyReluAttributes{3}},
-      {"leaky_relu, falling", Op::leaky_relu, {{3, 4}}, LeakyReluAttributes{-0.5}},
-      {"clip", Op::clip, {{3, 4}}, ClipAttributes{-1, 2}},
-      {"clip below", Op::clip, {{3, 4}}, ClipAttributes{-1, infinity}},
-      {"clip above", Op::clip, {{3, 4}}, ClipAttributes{-infinity, 0}},
       {"min of one", Op::min, {{2, 3}}},
       {"min", Op::min, {{2, 3}, {3}, {2, 1}}},
       {"max", Op::max, {{3}, {2, 1}}},
@@ -171,19 +164,6 @@ inline std::vector<OpCase> function_cases() {
       {"acos", Op::acos, {{3, 4}}, NoAttributes{}, {Draw::fraction}},
       {"acosh", Op::acosh, {{3, 4}}, NoAttributes{}, {Draw::positive}},
       {"atanh", Op::atanh, {{3, 4}}, NoAttributes{}, {Draw::fraction}},
-      {"elu", Op::elu, {{3, 4}}, ActivationAttributes{0.75, 0}},
-      {"elu, falling", Op::elu, {{3, 4}}, ActivationAttributes{-0.75, 0}},
-      {"selu", Op::selu, {{3, 4}}, ActivationAttributes{1.5, 1.25}},
-      {"celu", Op::celu, {{3, 4}}, ActivationAttributes{0.5, 0}},
-      {"gelu", Op::gelu, {{3, 4}}, GeluAttributes{false}},
-      {"gelu, tanh form", Op::gelu, {{3, 4}}, GeluAttributes{true}},
-      {"silu", Op::silu, {{3, 4}}, ActivationAttributes{1, 0}},
-      {"silu, steep", Op::silu, {{3, 4}}, ActivationAttributes{2, 0}},
-      {"silu, mirrored", Op::silu, {{3, 4}}, ActivationAttributes{-1.5, 0}},
-      {"silu, straight", Op::silu, {{3, 4}}, ActivationAttributes{0, 0}},
-      {"hard_sigmoid", Op::hard_sigmoid, {{3, 4}}, ActivationAttributes{0.25, 0.5}},
-      {"thresholded_relu", Op::thresholded_relu, {{3, 4}}, ActivationAttributes{1, 0}},
-      {"shrink", Op::shrink, {{3, 4}}, ActivationAttributes{1.5, 0.5}},
       {"prelu", Op::prelu, {{2, 3}, {3}}},
       {"prelu, per row", Op::prelu, {{2, 3}, {2, 1}}},
       {"log_softmax", Op::log_softmax, {{3, 4}}, SoftmaxAttributes{1}},
@@ -255,6 +235,15 @@ inline std::vector<OpCase> choice_and_group_cases() {
   };
 }
 
+// Functions of one variable with the attributes that ops.def tries them with.
+inline void add_sampled_functions(std::vector<OpCase>& all) {
+  const auto add = [&](Op op, const std::string& what, Attributes attributes) {
+    all.push_back({std::string(op_row(op).name) + (what.empty() ? "" : ", " + what), op, {{3, 4}}, std::move(attributes)});
+  };
+#define ASSAY_SAMPLE(op, what, ...) add(Op::op, what, __VA_ARGS__);
+#include "semantics/graph/ops.def"
+}
+
 // Functions of one variable without attributes that have no row above.
 inline void add_plain_functions(std::vector<OpCase>& all) {
   for (int i = 0; i < kOpCount; ++i) {
@@ -269,6 +258,7 @@ inline std::vector<OpCase> catalogue() {
   for (OpCase& one : product_and_window_cases()) all.push_back(std::move(one));
   for (OpCase& one : function_cases()) all.push_back(std::move(one));
   for (OpCase& one : choice_and_group_cases()) all.push_back(std::move(one));
+  add_sampled_functions(all);
   add_plain_functions(all);
   return all;
 }

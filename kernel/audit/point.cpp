@@ -36,6 +36,7 @@
 #include "kernel/audit/slice.h"
 #include "kernel/contracts/contract.h"
 #include "kernel/gradients/adjointness/adjointness.h"
+#include "semantics/graph/family.h"
 
 namespace assay::kernel {
 
@@ -52,16 +53,8 @@ bool is_analytic(const Node& node, bool divides_by_constant) {
       const Rational& r = std::get<PowAttributes>(node.attributes).exponent;
       return r.to_int64() && r.sign() >= 0;
     }
-    case Op::log:
-    case Op::reciprocal:
-    case Op::batch_norm:
-    case Op::tan:
-    case Op::atanh:  // defined between -1 and 1 only
-    case Op::local_response:
-    case Op::softsign:
-      return false;
     default:
-      return op_row(node.op).smoothness == Smoothness::smooth;
+      return is_entire(node.op);
   }
 }
 bool is_analytic(const Graph& graph) {

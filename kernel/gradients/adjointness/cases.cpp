@@ -2,7 +2,9 @@
 
 #include "kernel/gradients/adjointness/cases.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -93,13 +95,6 @@ Cases local_response_cases() {
           one(op, "integer exponent", {{{2, 3}}}, LocalResponseAttributes{2, 1, 2, 1})};
 }
 
-Cases silu_cases() {
-  Cases cases;
-  for (const double alpha : {1.0, 2.0, -1.5, 0.0})
-    cases.push_back(one(Op::silu, "alpha " + Rational::from_double(alpha)->to_decimal(), {{{3}}}, ActivationAttributes{alpha, 0}));
-  return cases;
-}
-
 Cases joined(Cases a, Cases b) {
   for (AdjointCase& each : b) a.push_back(std::move(each));
   return a;
@@ -144,53 +139,50 @@ Cases prelu_cases() {
   return {one(op, "", {{{2, 3}}, {{3}}}, NoAttributes{}, kZero), one(op, "per row", {{{2, 3}}, {{2, 1}}}, NoAttributes{}, kZero)};
 }
 
-// A function without attributes, everywhere; at kinks where its record has ends.
-Cases plain_cases(Op op) {
-  demand(op_row(op).attributes == Attributes(NoAttributes{}).index(), "adjoint_cases: a function with attributes names its own");
-  const AdjointCase everywhere = one(op, "", {{{2, 3}}});
+// The break points of a function, if its derivative breaks there or another formula begins.
+std::vector<double> kinks_of(const AdjointCase& one) {
+  const Node& node = one.graph.nodes.back();
+  const Smoothness smoothness = op_row(node.op).smoothness;
   std::vector<double> kinks;
-  if (op_row(op).smoothness == Smoothness::kink) {
-    for (const Segment& each : UnaryFunction(everywhere.graph.nodes.back()).segments()) {
-      if (std::isfinite(each.to)) kinks.push_back(each.to);
-    }
+  if (smoothness != Smoothness::kink && (smoothness != Smoothness::smooth || is_entire(node.op))) return kinks;
+  const UnaryFunction function(node);
+  for (const Segment& each : function.segments()) {
+    if (std::isfinite(each.to) && (kinks.empty() || kinks.back() != each.to)) kinks.push_back(each.to);
   }
-  return on(op, kAny, std::move(kinks));
+  return kinks;
+}
+
+// A function everywhere, with the attributes that ops.def tries it with. Formulas that are smooth are long: few elements.
+Cases sampled_cases(Op op) {
+  struct Sample {
+    Op op;
+    const char* what;
+    Attributes attributes;
+  };
+  static const std::vector<Sample> kSamples = {
+#define ASSAY_SAMPLE(op, what, ...) {Op::op, what, __VA_ARGS__},
+#include "semantics/graph/ops.def"
+  };
+  std::vector<Sample> samples;
+  std::ranges::copy_if(kSamples, std::back_inserter(samples), [&](const Sample& each) { return each.op == op; });
+  const bool is_plain = op_row(op).attributes == Attributes(NoAttributes{}).index();
+  if (samples.empty() && is_plain) samples.push_back({op, "", NoAttributes{}});
+  demand(!samples.empty(), "adjoint_cases: a function with attributes has samples in ops.def");
+  const Smoothness smoothness = op_row(op).smoothness;
+  const Shape shape = is_plain                           ? Shape{2, 3}
+                      : smoothness == Smoothness::smooth ? Shape{3}
+                                                         : Shape{2, smoothness == Smoothness::jump ? 4 : 2};
+  Cases cases;
+  for (const Sample& each : samples) {
+    cases.push_back(one(op, each.what, {{shape}}, each.attributes));
+    cases.back().kinks = kinks_of(cases.back());
+  }
+  return cases;
 }
 
 // Of one variable.
 Cases function_cases(Op op) {
   switch (op) {
-    case Op::leaky_relu: {
-      Cases cases;
-      for (const double slope : {0.25, 3.0, -0.5}) {
-        cases.push_back(one(op, "slope " + Rational::from_double(slope)->to_decimal(), {{{2, 2}}}, LeakyReluAttributes{slope}, kZero));
-      }
-      return cases;
-    }
-    case Op::clip:
-      return {one(op, "", {{{2, 2}}}, ClipAttributes{-1, 2}, {-1, 2}), one(op, "below", {{{2, 2}}}, ClipAttributes{-1, kInfinity}, {-1}),
-              one(op, "above", {{{2, 2}}}, ClipAttributes{-kInfinity, 0}, {0}),
-              one(op, "nowhere", {{{2}}}, ClipAttributes{-kInfinity, kInfinity})};
-    case Op::elu:
-    case Op::celu:
-      return {one(op, "", {{{2, 2}}}, ActivationAttributes{0.75, 0}, kZero),
-              one(op, "alpha 1", {{{2, 2}}}, ActivationAttributes{1, 0}, kZero),
-              one(op, "falling", {{{2, 2}}}, ActivationAttributes{-0.75, 0}, kZero)};
-    case Op::selu:
-      return {one(op, "", {{{2, 2}}}, ActivationAttributes{1.5, 1.25}, kZero)};
-    case Op::hard_sigmoid:
-      return {one(op, "", {{{2, 2}}}, ActivationAttributes{0.25, 0.5}, {-2, 2}),
-              one(op, "falling", {{{2, 2}}}, ActivationAttributes{-0.5, 0.25}, {-1.5, 0.5})};
-    case Op::thresholded_relu:
-      return {one(op, "", {{{2, 2}}}, ActivationAttributes{1, 0})};
-    case Op::shrink:
-      return {one(op, "", {{{2, 4}}}, ActivationAttributes{1.5, 0.5})};
-    case Op::softsign:
-      return on(op, kAny, kZero);  // of |x|
-    case Op::gelu:
-      return {one(op, "", {{{3}}}, GeluAttributes{false}), one(op, "tanh form", {{{3}}}, GeluAttributes{true})};
-    case Op::silu:
-      return silu_cases();
     case Op::sqrt:
     case Op::log:
       return on(op, kPositive);
@@ -213,7 +205,7 @@ Cases function_cases(Op op) {
     case Op::cast:
       return cast_cases();
     default:
-      return plain_cases(op);
+      return sampled_cases(op);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -147,47 +148,29 @@ class Operator {
   std::vector<std::string> inputs_, attributes_;
 };
 
-// Operators without attributes of their own.
-std::optional<std::string_view> plain_name(Op op) {
-  static const std::map<Op, std::string_view> kNames = {{Op::add, "Add"},
-                                                        {Op::sub, "Sub"},
-                                                        {Op::mul, "Mul"},
-                                                        {Op::div, "Div"},
-                                                        {Op::neg, "Neg"},
-                                                        {Op::relu, "Relu"},
-                                                        {Op::sigmoid, "Sigmoid"},
-                                                        {Op::tanh, "Tanh"},
-                                                        {Op::abs, "Abs"},
-                                                        {Op::sign, "Sign"},
-                                                        {Op::sqrt, "Sqrt"},
-                                                        {Op::exp, "Exp"},
-                                                        {Op::log, "Log"},
-                                                        {Op::sin, "Sin"},
-                                                        {Op::cos, "Cos"},
-                                                        {Op::min, "Min"},
-                                                        {Op::max, "Max"},
-                                                        {Op::floor, "Floor"},
-                                                        {Op::ceil, "Ceil"},
-                                                        {Op::round, "Round"},
-                                                        {Op::reciprocal, "Reciprocal"},
-                                                        {Op::erf, "Erf"},
-                                                        {Op::softplus, "Softplus"},
-                                                        {Op::softsign, "Softsign"},
-                                                        {Op::mish, "Mish"},
-                                                        {Op::hard_swish, "HardSwish"},
-                                                        {Op::equal, "Equal"},
-                                                        {Op::less, "Less"},
-                                                        {Op::less_equal, "LessOrEqual"},
-                                                        {Op::logical_not, "Not"},
-                                                        {Op::logical_and, "And"},
-                                                        {Op::logical_or, "Or"},
-                                                        {Op::logical_xor, "Xor"},
-                                                        {Op::where, "Where"},
-                                                        {Op::matmul, "MatMul"},
-                                                        {Op::atan, "Atan"},
-                                                        {Op::is_nan, "IsNaN"}};
-  const auto found = kNames.find(op);
-  return found == kNames.end() ? std::nullopt : std::optional(found->second);
+// The operator that is the op, up to kOpset, with the names of its numbers.
+struct OwnOperator {
+  Op op;
+  std::string_view name;
+  int version = 1;
+  std::string_view one = {}, two = {};
+};
+const OwnOperator* own_operator(Op op) {
+  static constexpr OwnOperator kOperators[] = {
+#define ASSAY_ONNX(op, name, version, ...) {Op::op, name, version},
+#define ASSAY_ONNX_NAME(op, name) {Op::op, name},
+#define ASSAY_ONNX_NUMBERS(op, name, version, one, one_default, two, ...) {Op::op, name, version, one, two},
+#include "semantics/graph/ops.def"
+  };
+  const auto* const found = std::ranges::find(kOperators, op, &OwnOperator::op);
+  return found != std::end(kOperators) && found->version <= kOpset ? found : nullptr;
+}
+
+// The numbers of an op that has one or two.
+std::pair<double, double> numbers_of(const Attributes& attributes) {
+  if (const auto* leaky = std::get_if<LeakyReluAttributes>(&attributes)) return {leaky->slope, 0};
+  const auto* const two = std::get_if<ActivationAttributes>(&attributes);
+  return two == nullptr ? std::pair(0.0, 0.0) : std::pair(two->alpha, two->beta);
 }
 
 template <class Attributes>
@@ -291,7 +274,7 @@ class Writer {
 
   Outcome<std::string> operator_of(NodeId id) {
     const Node& node = graph_.node(id);
-    if (const auto name = plain_name(node.op)) return with_operands(*name, node).with_output(names_[id]);
+    if (const OwnOperator* own = own_operator(node.op)) return with_numbers(*own, id);
     if (node.op == Op::normalise) return layer_norm(id);
     if (node.op == Op::masked_softmax) return masked_softmax(id);
     std::optional<Operator> made = layout(node);
@@ -299,6 +282,16 @@ class Writer {
     if (!made) made = other(node);
     if (!made) return no_form(graph_, id, "none of this form");
     return made->with_output(names_[id]);
+  }
+
+  Outcome<std::string> with_numbers(const OwnOperator& own, NodeId id) {
+    const Node& node = graph_.node(id);
+    if (node.op == Op::celu && node.dtype != DType::float32) return no_form(graph_, id, "a type that the operator does not take");
+    Operator made = with_operands(own.name, node);
+    const auto [one, two] = numbers_of(node.attributes);
+    if (!own.one.empty()) made.set(own.one, static_cast<float>(one));
+    if (!own.two.empty()) made.set(own.two, static_cast<float>(two));
+    return made.with_output(names_[id]);
   }
 
   std::optional<Operator> layout(const Node& node) {
@@ -395,10 +388,6 @@ class Writer {
         return with_operands("Softmax", node).set("axis", of<SoftmaxAttributes>(node).axis);
       case Op::log_softmax:
         return with_operands("LogSoftmax", node).set("axis", of<SoftmaxAttributes>(node).axis);
-      case Op::leaky_relu:
-        return with_operands("LeakyRelu", node).set("alpha", static_cast<float>(of<LeakyReluAttributes>(node).slope));
-      case Op::elu:
-        return with_operands("Elu", node).set("alpha", static_cast<float>(of<ActivationAttributes>(node).alpha));
       case Op::gelu:
         return with_operands("Gelu", node).set("approximate", std::string_view(of<GeluAttributes>(node).tanh_form ? "tanh" : "none"));
       case Op::cast:

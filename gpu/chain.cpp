@@ -10,7 +10,7 @@ namespace {
 std::optional<Instruction> number_step(const Node& node) {
   if (node.op != Op::constant || node.dtype != DType::float32 || element_count(node.shape) != 1) return std::nullopt;
   Instruction i{};
-  i.step = Step::number;
+  i.op = Op::constant;
   i.number = static_cast<float>(node.value.to_doubles()[0]);
   return i;
 }

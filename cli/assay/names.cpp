@@ -1,7 +1,6 @@
 #include "cli/assay/names.h"
 
 #include <algorithm>
-#include <sstream>
 
 #include "cli/assay/op_reference.h"
 #include "frontends/onnx/import.h"
@@ -10,11 +9,7 @@ namespace assay::cli {
 namespace {
 
 bool becomes(const OpReference& reference, const std::string& operation) {
-  std::istringstream words{std::string(reference.onnx)};
-  for (std::string word; words >> word;) {
-    if (folded(word) == operation) return true;
-  }
-  return false;
+  return std::ranges::any_of(onnx_names(reference), [&](const std::string& name) { return folded(name) == operation; });
 }
 
 }  // namespace

@@ -115,16 +115,6 @@ std::string_view text_of(Bound bound) {
   return "";
 }
 
-std::vector<std::string> words(std::string_view text) {
-  std::vector<std::string> list;
-  for (std::size_t start = 0; start < text.size();) {
-    const std::size_t end = std::min(text.find(' ', start), text.size());
-    list.emplace_back(text.substr(start, end - start));
-    start = end + 1;
-  }
-  return list;
-}
-
 // What a float execution may give (docs/contracts).
 std::string_view contract_text(Op op) {
   using contracts::Family;
@@ -163,7 +153,7 @@ std::string_view contract_text(Op op) {
 
 std::string onnx_text(const OpReference& reference) {
   std::string text;
-  for (const std::string& name : words(reference.onnx)) {
+  for (const std::string& name : onnx_names(reference)) {
     for (const onnx::OperatorSupport& support : onnx::supported_operators()) {
       if (support.op != name) continue;
       text += text.empty() ? "" : ", ";
@@ -190,7 +180,7 @@ Facts op_facts(const OpReference& reference) {
           {"domain", std::string(reference.domain)},
           {"cotangents, from g", std::string(reference.derivative)},
           {"enclosure", std::string(reference.enclosure)},
-          {"back-substitution", std::string(text_of(reference.bound))},
+          {"back-substitution", std::string(text_of(bound_of(reference.op)))},
           {"contract", std::string(contract_text(reference.op))},
           {"ONNX (opsets)", onnx_text(reference)}};
 }

@@ -1,4 +1,4 @@
-// The reference page of each op: what docs/ops shows and `assay ops` prints, from one table.
+// The reference page of each op: what docs/ops shows and `assay ops` prints, from the entries of semantics/graph/ops.def.
 #pragma once
 
 #include <string>
@@ -16,14 +16,17 @@ struct OpReference {
   Op op;
   std::string_view meaning;  // y from x (or x, y, ... in operand order)
   std::string_view shapes;
-  std::string_view domain;      // where it is defined; elsewhere the element is undefined
-  std::string_view derivative;  // the cotangents of the operands from g, that of the result
-  std::string_view enclosure;   // what the set of results over a box is
-  Bound bound;
-  std::string_view onnx;  // operators that become this op, perhaps with others; blanks between
+  std::string_view domain;        // where it is defined; elsewhere the element is undefined
+  std::string_view derivative;    // the cotangents of the operands from g, that of the result
+  std::string_view enclosure;     // what the set of results over a box is
+  std::string_view own_operator;  // the ONNX operator that is this op; empty: none
+  std::string_view operators;     // others that become this op, perhaps with more ops beside it; blanks between
 };
 
 [[nodiscard]] const OpReference& op_reference(Op op);
+[[nodiscard]] Bound bound_of(Op op);
+// All operators that become the op, its own one first.
+[[nodiscard]] std::vector<std::string> onnx_names(const OpReference& reference);
 // ONNX operators that become other ops throughout (docs/onnx.md says which) and so stand on no page.
 [[nodiscard]] const std::vector<std::string_view>& lowered_operators();
 

@@ -51,122 +51,116 @@ ASSAY_BOTH inline float mod_of(float x, float y, bool truncated) {
 }
 ASSAY_BOTH inline float power_of(float x, double exponent) { return static_cast<float>(::pow(static_cast<double>(x), exponent)); }
 
-ASSAY_BOTH inline float stepped(const Instruction& i, float x, float z) {
-  switch (i.step) {
-    case Step::add:
+// `otherwise`, for an op that is no step.
+ASSAY_BOTH inline float stepped(const Instruction& i, float x, float z, float otherwise = 0) {
+  switch (i.op) {
+    case Op::add:
       return x + z;
-    case Step::sub:
+    case Op::sub:
       return x - z;
-    case Step::mul:
+    case Op::mul:
       return x * z;
-    case Step::div:
+    case Op::div:
       return x / z;
-    case Step::min:
+    case Op::min:
       return less_or_nan(x, z);
-    case Step::max:
+    case Op::max:
       return greater_or_nan(x, z);
-    case Step::prelu:
+    case Op::prelu:
       return x < 0 ? z * x : x;
-    case Step::mod:
-      return mod_of(x, z, false);
-    case Step::truncated_mod:
-      return mod_of(x, z, true);
-    case Step::power:
+    case Op::mod:
+      return mod_of(x, z, i.number != 0);
+    case Op::power:
       return power_of(x, static_cast<double>(z));
-    case Step::number:
+    case Op::constant:
       return i.number;
-    case Step::neg:
+    case Op::neg:
       return -x;
-    case Step::scale:
+    case Op::scale:
       return i.number * x;
-    case Step::abs:
+    case Op::abs:
       return ::fabsf(x);
-    case Step::sign:
+    case Op::sign:
       return x > 0 ? 1.0F : x < 0 ? -1.0F : x;
-    case Step::relu:
+    case Op::relu:
       return relu_of(x);
-    case Step::leaky_relu:
+    case Op::leaky_relu:
       return (x >= 0 || is_nan(x)) ? x : i.number * x;
-    case Step::clip:
+    case Op::clip:
       return clip_of(x, i.number, i.more);
-    case Step::step:
+    case Op::step:
       return step_of(x);
-    case Step::floor:
+    case Op::floor:
       return ::floorf(x);
-    case Step::ceil:
+    case Op::ceil:
       return ::ceilf(x);
-    case Step::round:
+    case Op::round:
       return ::rintf(x);
-    case Step::sqrt:
+    case Op::sqrt:
       return ::sqrtf(x);
-    case Step::square:
-      return x * x;
-    case Step::reciprocal:
+    case Op::reciprocal:
       return 1.0F / x;
-    case Step::constant_power:
+    case Op::pow:
       return power_of(x, i.exponent);
-    case Step::exp:
+    case Op::exp:
       return ::expf(x);
-    case Step::log:
+    case Op::log:
       return ::logf(x);
-    case Step::sin:
+    case Op::sin:
       return ::sinf(x);
-    case Step::cos:
+    case Op::cos:
       return ::cosf(x);
-    case Step::tan:
+    case Op::tan:
       return ::tanf(x);
-    case Step::asin:
+    case Op::asin:
       return ::asinf(x);
-    case Step::acos:
+    case Op::acos:
       return ::acosf(x);
-    case Step::atan:
+    case Op::atan:
       return ::atanf(x);
-    case Step::sinh:
+    case Op::sinh:
       return ::sinhf(x);
-    case Step::cosh:
+    case Op::cosh:
       return ::coshf(x);
-    case Step::tanh:
+    case Op::tanh:
       return ::tanhf(x);
-    case Step::asinh:
+    case Op::asinh:
       return ::asinhf(x);
-    case Step::acosh:
+    case Op::acosh:
       return ::acoshf(x);
-    case Step::atanh:
+    case Op::atanh:
       return ::atanhf(x);
-    case Step::erf:
+    case Op::erf:
       return ::erff(x);
-    case Step::sigmoid:
+    case Op::sigmoid:
       return sigmoid_of(x);
-    case Step::silu:
+    case Op::silu:
       return x * sigmoid_of(i.number == 1 ? x : i.number * x);
-    case Step::gelu:
-      return gelu_of(x);
-    case Step::gelu_tanh:
-      return gelu_tanh_of(x);
-    case Step::softplus:
+    case Op::gelu:
+      return i.number != 0 ? gelu_tanh_of(x) : gelu_of(x);
+    case Op::softplus:
       return softplus_of(x);
-    case Step::softsign:
+    case Op::softsign:
       return x / (1.0F + ::fabsf(x));
-    case Step::elu:
+    case Op::elu:
       return elu_of(x, i.number, 1);
-    case Step::selu:
+    case Op::selu:
       return i.more * elu_of(x, i.number, 1);
-    case Step::celu:
+    case Op::celu:
       return elu_of(x, i.number, i.number);
-    case Step::mish:
+    case Op::mish:
       return mish_of(x);
-    case Step::hard_sigmoid:
+    case Op::hard_sigmoid:
       return clip_of(i.number * x + i.more, 0, 1);
-    case Step::hard_swish:
+    case Op::hard_swish:
       return x * clip_of(x + 3.0F, 0, 6) / 6.0F;
-    case Step::thresholded_relu:
+    case Op::thresholded_relu:
       return x > i.number ? x : 0.0F;
-    case Step::shrink:
+    case Op::shrink:
       return shrink_of(x, i.number, i.more);
-    case Step::none:
-      break;
+    default:
+      return otherwise;
   }
-  return x;
 }
 
 }  // namespace assay::gpu

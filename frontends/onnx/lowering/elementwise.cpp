@@ -1,5 +1,5 @@
 // Elementwise operators, softmax and log-softmax.
-#include <array>
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -71,11 +71,6 @@ Results lower_sum(Call& call) {
   return {call.emit(Op::div, {total, call.make_real_like(total, static_cast<double>(call.inputs.size()))})};
 }
 
-Results lower_leaky_relu(Call& call) {
-  const auto slope = static_cast<double>(call.attribute("alpha", 0.01F));
-  return {call.emit(Op::leaky_relu, {call.in(0)}, LeakyReluAttributes{slope})};
-}
-
 // Constant bounds of floats in order are a clip; anything else is min(max(x, lo), hi), the definition.
 Results lower_clip(Call& call) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -142,29 +137,32 @@ Results lower_truth(Call& call) {
   return {call.emit(Op::less_equal, {b, a})};  // GreaterOrEqual
 }
 
+Attributes numbers_of(Op op, double first, double second) {
+  const std::size_t form = op_row(op).attributes;
+  if (form == Attributes(NoAttributes{}).index()) return NoAttributes{};
+  if (form == Attributes(LeakyReluAttributes{}).index()) return LeakyReluAttributes{first};
+  return ActivationAttributes{first, second};
+}
+
 // Attributes are floats: their exact values. The defaults are the standard's decimals as float32, as a runtime reads them.
-Results lower_activation(Call& call) {
+Results lower_numbers(Call& call) {
   struct Row {
     std::string_view type;
     Op op;
-    const char *alpha, *beta;  // attribute names; null: none
-    float alpha_default, beta_default;
+    std::string_view one;
+    float one_default;
+    std::string_view two;
+    float two_default;
   };
-  static constexpr std::array<Row, 7> kRows = {
-      {{"Elu", Op::elu, "alpha", nullptr, 1.0F, 0.0F},
-       {"Selu", Op::selu, "alpha", "gamma", 1.67326319217681884765625F, 1.05070102214813232421875F},
-       {"Celu", Op::celu, "alpha", nullptr, 1.0F, 0.0F},
-       {"Swish", Op::silu, "alpha", nullptr, 1.0F, 0.0F},
-       {"HardSigmoid", Op::hard_sigmoid, "alpha", "beta", 0.2F, 0.5F},
-       {"ThresholdedRelu", Op::thresholded_relu, "alpha", nullptr, 1.0F, 0.0F},
-       {"Shrink", Op::shrink, "lambd", "bias", 0.5F, 0.0F}}};
-  for (const Row& row : kRows) {
-    if (row.type != call.node.op_type) continue;
-    const float alpha = call.attribute(row.alpha, row.alpha_default);
-    const float beta = row.beta != nullptr ? call.attribute(row.beta, row.beta_default) : row.beta_default;
-    return {call.emit(row.op, {call.in(0)}, ActivationAttributes{static_cast<double>(alpha), static_cast<double>(beta)})};
-  }
-  call.unsupported("onnx.unknown_op", "an activation", call.node.op_type, "see docs/onnx.md");
+  static constexpr Row kRows[] = {
+#define ASSAY_ONNX_NUMBERS(op, name, first, one, one_default, two, two_default) {name, Op::op, one, one_default, two, two_default},
+#include "semantics/graph/ops.def"
+  };
+  const Row& row = *std::ranges::find(kRows, call.node.op_type, &Row::type);  // the table of operators has no others with this handler
+  const auto number = [&](std::string_view name, float otherwise) {
+    return static_cast<double>(name.empty() ? otherwise : call.attribute(name, otherwise));
+  };
+  return {call.emit(row.op, {call.in(0)}, numbers_of(row.op, number(row.one, row.one_default), number(row.two, row.two_default)))};
 }
 
 // ~x = -1 - x of signed integers, the largest number - x of unsigned ones.

@@ -15,11 +15,12 @@ Results lower_to(Call& call) {
 }
 Results lower_extreme(Call& call);  // Max Min
 Results lower_sum(Call& call);      // Sum Mean
-Results lower_leaky_relu(Call& call);
 Results lower_clip(Call& call);
 Results lower_pow(Call& call);
-Results lower_activation(Call& call);  // Elu Selu Celu Swish HardSigmoid ThresholdedRelu Shrink
-Results lower_truth(Call& call);       // Equal Less Greater LessOrEqual GreaterOrEqual And Or Xor Not IsNaN IsInf
+// One op of one or two numbers, which are the operator's attributes (ASSAY_ONNX_NUMBERS of semantics/graph/ops.def).
+Results lower_numbers(Call& call);
+[[nodiscard]] Attributes numbers_of(Op op, double first, double second);  // as attributes of such an op, or of one without numbers
+Results lower_truth(Call& call);  // Equal Less Greater LessOrEqual GreaterOrEqual And Or Xor Not IsNaN IsInf
 Results lower_gelu(Call& call);
 Results lower_bitwise(Call& call);  // BitwiseAnd BitwiseOr BitwiseXor BitwiseNot
 Results lower_bit_shift(Call& call);

@@ -1,27 +1,34 @@
-// The table from operator and version to its handler. Attributes that a handler does not read are listed because they
+// The table from operator and version to its handler. Operators that are one op on the same operands come from semantics/graph/ops.def; all
+// others stand here. Attributes that a handler does not read are listed because they
 // cannot change the result at inference (momentum, seed, ratio, saturate, storage_order of unused indices, ...).
+#include <algorithm>
+
 #include "frontends/onnx/lowering/handlers.h"
 
 namespace assay::onnx {
 
-const std::vector<OperatorRow>& operator_rows() {
+static constexpr std::int64_t kNow = kLastOpset;
+
+// Operators that are one op on the same operands.
+static std::vector<OperatorRow> rows_of_ops() {
+  return {
+#define ASSAY_ONNX(op, name, first, notes) \
+  {name, first, kNow, op_row(Op::op).arity_min, op_row(Op::op).arity_max, 1, "", lower_to<Op::op>, notes},
+#define ASSAY_ONNX_NUMBERS(op, name, first, one, one_default, two, two_default) \
+  {name, first, kNow, 1, 1, 1, *two == '\0' ? one : one " " two, lower_numbers, ""},
+#include "semantics/graph/ops.def"
+  };
+}
+
+static const std::vector<OperatorRow>& other_rows() {
   constexpr int kAny = -1;
-  constexpr std::int64_t kNow = kLastOpset;
   static const std::vector<OperatorRow> kRows = {
-      {"Abs", 6, kNow, 1, 1, 1, "", lower_to<Op::abs>, ""},
-      {"Acos", 7, kNow, 1, 1, 1, "", lower_to<Op::acos>, ""},
-      {"Acosh", 9, kNow, 1, 1, 1, "", lower_to<Op::acosh>, ""},
-      {"Add", 7, kNow, 2, 2, 1, "", lower_to<Op::add>, "broadcasting; integers folded"},
       {"AffineGrid", 20, kNow, 2, 2, 1, "align_corners", lower_affine_grid, "constant size"},
       {"And", 7, kNow, 2, 2, 1, "", lower_truth, ""},
       {"ArgMax", 1, 11, 1, 1, 1, "axis keepdims", lower_position, ""},
       {"ArgMax", 12, kNow, 1, 1, 1, "axis keepdims select_last_index", lower_position, ""},
       {"ArgMin", 1, 11, 1, 1, 1, "axis keepdims", lower_position, ""},
       {"ArgMin", 12, kNow, 1, 1, 1, "axis keepdims select_last_index", lower_position, ""},
-      {"Asin", 7, kNow, 1, 1, 1, "", lower_to<Op::asin>, ""},
-      {"Asinh", 9, kNow, 1, 1, 1, "", lower_to<Op::asinh>, ""},
-      {"Atan", 7, kNow, 1, 1, 1, "", lower_to<Op::atan>, ""},
-      {"Atanh", 9, kNow, 1, 1, 1, "", lower_to<Op::atanh>, ""},
       {"Attention", 23, 23, 3, 6, 4, "is_causal kv_num_heads q_num_heads qk_matmul_output_mode scale softcap softmax_precision",
        lower_attention, ""},
       {"Attention", 24, 24, 3, 7, 4, "is_causal kv_num_heads q_num_heads qk_matmul_output_mode scale softcap softmax_precision",
@@ -48,8 +55,6 @@ const std::vector<OperatorRow>& operator_rows() {
       {"CastLike", 19, 23, 2, 2, 1, "saturate", lower_cast, "the types of Cast"},
       {"CastLike", 24, kNow, 2, 2, 1, "round_mode saturate", lower_cast, "the types of Cast"},
       {"CausalConvWithState", 27, kNow, 2, 4, 2, "activation", lower_causal_conv, ""},
-      {"Ceil", 6, kNow, 1, 1, 1, "", lower_to<Op::ceil>, ""},
-      {"Celu", 12, kNow, 1, 1, 1, "alpha", lower_activation, ""},
       {"CenterCropPad", 18, kNow, 2, 2, 1, "axes", lower_center_crop_pad, "constant shape"},
       {"Clip", 6, 10, 1, 1, 1, "max min", lower_clip, ""},
       {"Clip", 11, kNow, 1, 3, 1, "", lower_clip, ""},
@@ -65,8 +70,6 @@ const std::vector<OperatorRow>& operator_rows() {
       {"ConvInteger", 10, kNow, 2, 4, 1, "auto_pad dilations group kernel_shape pads strides", lower_conv_integer, ""},
       {"ConvTranspose", 1, kNow, 2, 3, 1, "auto_pad dilations group kernel_shape output_padding output_shape pads strides",
        lower_conv_transpose, "output_shape with an even total padding or auto_pad"},
-      {"Cos", 7, kNow, 1, 1, 1, "", lower_to<Op::cos>, ""},
-      {"Cosh", 9, kNow, 1, 1, 1, "", lower_to<Op::cosh>, ""},
       {"CumProd", 26, kNow, 2, 2, 1, "exclusive reverse", lower_cumulative, "constant axis"},
       {"CumSum", 11, kNow, 2, 2, 1, "exclusive reverse", lower_cumulative, "constant axis"},
       {"DFT", 17, 19, 1, 2, 1, "axis inverse onesided", lower_dft, "constant length"},
@@ -79,19 +82,14 @@ const std::vector<OperatorRow>& operator_rows() {
       {"DequantizeLinear", 21, 22, 2, 3, 1, "axis block_size", lower_dequantize, "integers of 8 to 32 bits"},
       {"DequantizeLinear", 23, kNow, 2, 3, 1, "axis block_size output_dtype", lower_dequantize, "integers of 8 to 32 bits"},
       {"Det", 11, kNow, 1, 1, 1, "", lower_determinant, "at most 6 rows"},
-      {"Div", 7, kNow, 2, 2, 1, "", lower_to<Op::div>, "broadcasting; integers folded"},
       {"Dropout", 7, 11, 1, 1, 2, "ratio", lower_dropout, "inference mode"},
       {"Dropout", 12, kNow, 1, 3, 2, "seed", lower_dropout, "inference mode"},
       {"DynamicQuantizeLinear", 11, kNow, 1, 1, 3, "", lower_dynamic_quantize, ""},
       {"Einsum", 12, kNow, 1, kAny, 1, "equation", lower_einsum, ""},
-      {"Elu", 6, kNow, 1, 1, 1, "alpha", lower_activation, ""},
       {"Equal", 7, kNow, 2, 2, 1, "", lower_truth, ""},
-      {"Erf", 9, kNow, 1, 1, 1, "", lower_to<Op::erf>, ""},
-      {"Exp", 6, kNow, 1, 1, 1, "", lower_to<Op::exp>, ""},
       {"Expand", 8, kNow, 2, 2, 1, "", lower_expand, "constant shape"},
       {"EyeLike", 9, kNow, 1, 1, 1, "dtype k", lower_eye_like, "folded"},
       {"Flatten", 1, kNow, 1, 1, 1, "axis", lower_flatten, ""},
-      {"Floor", 6, kNow, 1, 1, 1, "", lower_to<Op::floor>, ""},
       {"GRU", 7, 13, 3, 6, 2, "activation_alpha activation_beta activations clip direction hidden_size linear_before_reset",
        lower_recurrent, "constant lengths"},
       {"GRU", 14, kNow, 3, 6, 2, "activation_alpha activation_beta activations clip direction hidden_size layout linear_before_reset",
@@ -111,8 +109,6 @@ const std::vector<OperatorRow>& operator_rows() {
       {"GridSample", 16, kNow, 2, 2, 1, "align_corners mode padding_mode", lower_grid_sample, ""},
       {"GroupNormalization", 18, 20, 3, 3, 1, "epsilon num_groups", lower_group_norm, "scale and bias per group"},
       {"GroupNormalization", 21, kNow, 3, 3, 1, "epsilon num_groups stash_type", lower_group_norm, "scale and bias per channel"},
-      {"HardSigmoid", 6, kNow, 1, 1, 1, "alpha beta", lower_activation, ""},
-      {"HardSwish", 14, kNow, 1, 1, 1, "", lower_to<Op::hard_swish>, ""},
       {"Hardmax", 1, kNow, 1, 1, 1, "axis", lower_hardmax, "before version 13 over all axes from `axis` on"},
       {"Identity", 1, kNow, 1, 1, 1, "", lower_identity, ""},
       {"InstanceNormalization", 6, kNow, 3, 3, 1, "epsilon", lower_instance_norm, ""},
@@ -124,11 +120,9 @@ const std::vector<OperatorRow>& operator_rows() {
       {"LSTM", 14, kNow, 3, 8, 3, "activation_alpha activation_beta activations clip direction hidden_size input_forget layout",
        lower_recurrent, "constant lengths"},
       {"LayerNormalization", 17, kNow, 2, 3, 3, "axis epsilon stash_type", lower_layer_norm, ""},
-      {"LeakyRelu", 6, kNow, 1, 1, 1, "alpha", lower_leaky_relu, ""},
       {"Less", 7, kNow, 2, 2, 1, "", lower_truth, ""},
       {"LessOrEqual", 12, kNow, 2, 2, 1, "", lower_truth, ""},
       {"LinearAttention", 27, kNow, 3, 6, 2, "chunk_size kv_num_heads q_num_heads scale update_rule", lower_linear_attention, ""},
-      {"Log", 6, kNow, 1, 1, 1, "", lower_to<Op::log>, ""},
       {"LogSoftmax", 1, kNow, 1, 1, 1, "axis", lower_softmax, "before version 13 over all axes from `axis` on"},
       {"LpNormalization", 7, kNow, 1, 1, 1, "axis p", lower_lp_norm, "p = 1 or 2"},
       {"LpPool", 7, 17, 1, 1, 1, "auto_pad kernel_shape p pads strides", lower_lp_pool, ""},
@@ -143,16 +137,12 @@ const std::vector<OperatorRow>& operator_rows() {
       {"Mean", 7, kNow, 1, kAny, 1, "", lower_sum, "broadcasting"},
       {"MeanVarianceNormalization", 9, kNow, 1, 1, 1, "axes", lower_mean_variance_norm, ""},
       {"Min", 6, kNow, 1, kAny, 1, "", lower_extreme, "broadcasting; integers folded"},
-      {"Mish", 18, kNow, 1, 1, 1, "", lower_to<Op::mish>, ""},
       {"Mod", 10, kNow, 2, 2, 1, "fmod", lower_mod, "broadcasting; integers folded"},
-      {"Mul", 7, kNow, 2, 2, 1, "", lower_to<Op::mul>, "broadcasting; integers folded"},
-      {"Neg", 6, kNow, 1, 1, 1, "", lower_to<Op::neg>, ""},
       {"NegativeLogLikelihoodLoss", 12, kNow, 2, 3, 1, "ignore_index reduction", lower_negative_log_likelihood, ""},
       {"NonZero", 9, kNow, 1, 1, 1, "", lower_non_zero, "constants"},
       {"Not", 1, kNow, 1, 1, 1, "", lower_truth, ""},
       {"OneHot", 9, kNow, 3, 3, 1, "axis", lower_one_hot, "constant depth"},
       {"Or", 7, kNow, 2, 2, 1, "", lower_truth, ""},
-      {"PRelu", 7, kNow, 2, 2, 1, "", lower_to<Op::prelu>, "slopes that broadcast to x"},
       {"Pad", 2, 10, 1, 1, 1, "mode pads value", lower_pad, ""},
       {"Pad", 11, 17, 2, 3, 1, "mode", lower_pad, "constant pads and value"},
       {"Pad", 18, kNow, 2, 4, 1, "mode", lower_pad, "constant pads, value and axes"},
@@ -172,7 +162,6 @@ const std::vector<OperatorRow>& operator_rows() {
        "constant lengths"},
       {"Range", 11, 26, 3, 3, 1, "", lower_range, "constants, or integers with a constant count"},
       {"Range", 27, kNow, 3, 3, 1, "stash_type", lower_range, "constants, or integers with a constant count"},
-      {"Reciprocal", 6, kNow, 1, 1, 1, "", lower_to<Op::reciprocal>, ""},
       {"ReduceL1", 7, 17, 1, 1, 1, "axes keepdims", lower_reduce, ""},
       {"ReduceL1", 18, kNow, 1, 2, 1, "keepdims noop_with_empty_axes", lower_reduce, "constant axes"},
       {"ReduceL2", 7, 17, 1, 1, 1, "axes keepdims", lower_reduce, ""},
@@ -193,7 +182,6 @@ const std::vector<OperatorRow>& operator_rows() {
       {"ReduceSum", 13, kNow, 1, 2, 1, "keepdims noop_with_empty_axes", lower_reduce, "constant axes"},
       {"ReduceSumSquare", 7, 17, 1, 1, 1, "axes keepdims", lower_reduce, ""},
       {"ReduceSumSquare", 18, kNow, 1, 2, 1, "keepdims noop_with_empty_axes", lower_reduce, "constant axes"},
-      {"Relu", 6, kNow, 1, 1, 1, "", lower_to<Op::relu>, ""},
       {"Reshape", 5, 13, 2, 2, 1, "", lower_reshape, "constant shape"},
       {"Reshape", 14, kNow, 2, 2, 1, "allowzero", lower_reshape, "constant shape"},
       {"Resize", 10, 10, 2, 2, 1, "mode", lower_resize, "constant scales or sizes, no antialias"},
@@ -211,44 +199,29 @@ const std::vector<OperatorRow>& operator_rows() {
       {"RoiAlign", 16, kNow, 3, 3, 1, "coordinate_transformation_mode mode output_height output_width sampling_ratio spatial_scale",
        lower_roi_align, "averages, sampling_ratio > 0"},
       {"RotaryEmbedding", 23, kNow, 3, 4, 1, "interleaved num_heads rotary_embedding_dim", lower_rotary_embedding, "constant positions"},
-      {"Round", 11, kNow, 1, 1, 1, "", lower_to<Op::round>, ""},
       {"STFT", 17, kNow, 2, 4, 1, "onesided", lower_stft, "constant step and length"},
       {"Scatter", 9, 10, 3, 3, 1, "axis", lower_scatter_elements, "constant indices"},
       {"ScatterElements", 11, 15, 3, 3, 1, "axis", lower_scatter_elements, "constant indices"},
       {"ScatterElements", 16, kNow, 3, 3, 1, "axis reduction", lower_scatter_elements, "constant indices"},
       {"ScatterND", 11, 15, 3, 3, 1, "", lower_scatter_nd, "constant indices"},
       {"ScatterND", 16, kNow, 3, 3, 1, "reduction", lower_scatter_nd, "constant indices"},
-      {"Selu", 6, kNow, 1, 1, 1, "alpha gamma", lower_activation, ""},
       {"Shape", 1, 14, 1, 1, 1, "", lower_shape, "folded"},
       {"Shape", 15, kNow, 1, 1, 1, "end start", lower_shape, "folded"},
-      {"Shrink", 9, kNow, 1, 1, 1, "bias lambd", lower_activation, ""},
-      {"Sigmoid", 6, kNow, 1, 1, 1, "", lower_to<Op::sigmoid>, ""},
-      {"Sign", 9, kNow, 1, 1, 1, "", lower_to<Op::sign>, ""},
-      {"Sin", 7, kNow, 1, 1, 1, "", lower_to<Op::sin>, ""},
-      {"Sinh", 9, kNow, 1, 1, 1, "", lower_to<Op::sinh>, ""},
       {"Size", 1, kNow, 1, 1, 1, "", lower_size, "folded"},
       {"Slice", 1, 9, 1, 1, 1, "axes ends starts", lower_slice, ""},
       {"Slice", 10, kNow, 3, 5, 1, "", lower_slice, "constant extents, axes and steps"},
       {"Softmax", 1, kNow, 1, 1, 1, "axis", lower_softmax, "before version 13 over all axes from `axis` on"},
       {"SoftmaxCrossEntropyLoss", 12, kNow, 2, 3, 2, "ignore_index reduction", lower_cross_entropy, ""},
-      {"Softplus", 1, kNow, 1, 1, 1, "", lower_to<Op::softplus>, ""},
-      {"Softsign", 1, kNow, 1, 1, 1, "", lower_to<Op::softsign>, ""},
       {"SpaceToDepth", 1, 27, 1, 1, 1, "blocksize", lower_space_to_depth, ""},
       {"SpaceToDepth", 28, kNow, 1, 1, 1, "blocksize mode", lower_space_to_depth, ""},
       {"Split", 2, 12, 1, 1, kAny, "axis split", lower_split, ""},
       {"Split", 13, 17, 1, 2, kAny, "axis", lower_split, "constant sizes"},
       {"Split", 18, kNow, 1, 2, kAny, "axis num_outputs", lower_split, "constant sizes"},
-      {"Sqrt", 6, kNow, 1, 1, 1, "", lower_to<Op::sqrt>, ""},
       {"Squeeze", 1, 12, 1, 1, 1, "axes", lower_squeeze, ""},
       {"Squeeze", 13, kNow, 1, 2, 1, "", lower_squeeze, "constant axes"},
-      {"Sub", 7, kNow, 2, 2, 1, "", lower_to<Op::sub>, "broadcasting; integers folded"},
       {"Sum", 7, kNow, 1, kAny, 1, "", lower_sum, "broadcasting; integers folded"},
       {"SwiGLU", 28, kNow, 2, 2, 1, "alpha", lower_swiglu, ""},
-      {"Swish", 24, kNow, 1, 1, 1, "alpha", lower_activation, ""},
-      {"Tan", 7, kNow, 1, 1, 1, "", lower_to<Op::tan>, ""},
-      {"Tanh", 6, kNow, 1, 1, 1, "", lower_to<Op::tanh>, ""},
       {"TensorScatter", 24, kNow, 2, 3, 1, "axis mode", lower_tensor_scatter, "constant places"},
-      {"ThresholdedRelu", 10, kNow, 1, 1, 1, "alpha", lower_activation, ""},
       {"Tile", 6, kNow, 2, 2, 1, "", lower_tile, "constant repeats"},
       {"TopK", 10, 10, 2, 2, 2, "axis", lower_top_k, "constant k"},
       {"TopK", 11, kNow, 2, 2, 2, "axis largest sorted", lower_top_k, "constant k, sorted"},
@@ -261,6 +234,16 @@ const std::vector<OperatorRow>& operator_rows() {
       {"Where", 9, kNow, 3, 3, 1, "", lower_where, ""},
       {"Xor", 7, kNow, 2, 2, 1, "", lower_truth, ""},
   };
+  return kRows;
+}
+
+const std::vector<OperatorRow>& operator_rows() {
+  static const std::vector<OperatorRow> kRows = [] {
+    std::vector<OperatorRow> rows = rows_of_ops();
+    rows.insert(rows.end(), other_rows().begin(), other_rows().end());
+    std::ranges::stable_sort(rows, {}, &OperatorRow::op);  // versions of one operator stay in order
+    return rows;
+  }();
   return kRows;
 }
 

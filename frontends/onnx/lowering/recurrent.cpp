@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <bit>
 #include <cctype>
+#include <iterator>
+#include <optional>
 
 #include "frontends/onnx/lowering/compose.h"
 
@@ -15,36 +17,46 @@ constexpr std::int64_t kMostSteps = 4096;  // unrolled steps of one node
 
 struct Activation {
   std::string name;  // lower case
+  std::optional<Op> op;
   double alpha = 0, beta = 0;
 };
 
 struct ActivationRow {
   std::string_view name;
+  std::optional<Op> op;  // none: several ops
   bool has_alpha, has_beta;
-  float alpha, beta;   // defaults of the operator of that name
-  bool must_be_given;  // no operator of that name, hence no default
+  float alpha, beta;  // defaults of the operator of that name; without one they have to be given
 };
-constexpr ActivationRow kActivations[] = {
-    {"relu", false, false, 0, 0, false},         {"tanh", false, false, 0, 0, false},
-    {"sigmoid", false, false, 0, 0, false},      {"affine", true, true, 0, 0, true},
-    {"leakyrelu", true, false, 0.01F, 0, false}, {"thresholdedrelu", true, false, 1, 0, false},
-    {"scaledtanh", true, true, 0, 0, true},      {"hardsigmoid", true, true, 0.2F, 0.5F, false},
-    {"elu", true, false, 1, 0, false},           {"softsign", false, false, 0, 0, false},
-    {"softplus", false, false, 0, 0, false},
-};
+const std::vector<ActivationRow>& activation_rows() {
+  static const std::vector<ActivationRow> kRows = [] {
+    const std::vector<ActivationRow> all = {
+#define ASSAY_ONNX(op, name, ...) {name, Op::op, false, false, 0, 0},
+#define ASSAY_ONNX_NUMBERS(op, name, first, one, alpha, two, beta) {name, Op::op, true, two[0] != '\0', alpha, beta},
+#include "semantics/graph/ops.def"
+    };
+    constexpr Op kInCells[] = {
+#define ASSAY_ONNX_CELL(op) Op::op,
+#include "semantics/graph/ops.def"
+    };
+    std::vector<ActivationRow> rows = {{"Affine", std::nullopt, true, true, 0, 0}, {"ScaledTanh", std::nullopt, true, true, 0, 0}};
+    std::ranges::copy_if(all, std::back_inserter(rows),
+                         [&](const ActivationRow& row) { return std::ranges::count(kInCells, *row.op) != 0; });
+    return rows;
+  }();
+  return kRows;
+}
+
+std::string lower_case(std::string_view name) {
+  std::string text(name);
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
 
 Operand activate(Call& call, const Activation& f, Operand x, double clip) {
   if (clip > 0) x = call.emit(Op::clip, {x}, ClipAttributes{-clip, clip});
-  if (f.name == "relu") return call.emit(Op::relu, {x});
-  if (f.name == "tanh") return call.emit(Op::tanh, {x});
-  if (f.name == "sigmoid") return call.emit(Op::sigmoid, {x});
-  if (f.name == "softsign") return call.emit(Op::softsign, {x});
-  if (f.name == "softplus") return call.emit(Op::softplus, {x});
-  if (f.name == "leakyrelu") return call.emit(Op::leaky_relu, {x}, LeakyReluAttributes{f.alpha});
+  if (f.op) return call.emit(*f.op, {x}, numbers_of(*f.op, f.alpha, f.beta));
   if (f.name == "affine") return call.emit(Op::add, {scaled(call, x, f.alpha), reals_like(call, x, {}, {f.beta})});
-  if (f.name == "scaledtanh") return scaled(call, call.emit(Op::tanh, {scaled(call, x, f.beta)}), f.alpha);
-  const Op op = f.name == "elu" ? Op::elu : f.name == "hardsigmoid" ? Op::hard_sigmoid : Op::thresholded_relu;
-  return call.emit(op, {x}, ActivationAttributes{f.alpha, f.beta});
+  return scaled(call, call.emit(Op::tanh, {scaled(call, x, f.beta)}), f.alpha);  // scaledtanh
 }
 
 std::vector<double> float_list(const Call& call, std::string_view name) {
@@ -72,14 +84,12 @@ std::vector<Activation> activations_of(const Call& call, std::vector<std::string
   std::size_t next_alpha = 0, next_beta = 0;
   std::vector<Activation> activations;
   for (std::string& name : names) {
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    const auto* row =
-        std::find_if(std::begin(kActivations), std::end(kActivations), [&](const ActivationRow& one) { return one.name == name; });
-    if (row == std::end(kActivations)) call.malformed("onnx.attribute", "an activation of the standard's list", printable(name));
+    name = lower_case(name);
+    const auto row = std::ranges::find(activation_rows(), name, [](const ActivationRow& one) { return lower_case(one.name); });
+    if (row == activation_rows().end()) call.malformed("onnx.attribute", "an activation of the standard's list", printable(name));
     const bool has_alpha = next_alpha < alphas.size(), has_beta = next_beta < betas.size();
-    if (row->must_be_given && !(has_alpha && has_beta))
-      call.malformed("onnx.attribute", "activation_alpha and activation_beta for " + name, "none");
-    Activation f{name, static_cast<double>(row->alpha), static_cast<double>(row->beta)};
+    if (!row->op && !(has_alpha && has_beta)) call.malformed("onnx.attribute", "activation_alpha and activation_beta for " + name, "none");
+    Activation f{name, row->op, static_cast<double>(row->alpha), static_cast<double>(row->beta)};
     if (row->has_alpha && has_alpha)
       f.alpha = alphas[next_alpha++];
     else if (name == "thresholdedrelu")

@@ -21,12 +21,17 @@ def arguments():
     return parser.parse_args()
 
 
-def load_count_lines(root):
-    """tools/count_lines as a module: it also knows how to strip comments."""
-    loader = importlib.machinery.SourceFileLoader("count_lines", str(root / "tools" / "count_lines"))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("count_lines", loader))
+def load_tool(root, name):
+    """A program of tools/ as a module."""
+    loader = importlib.machinery.SourceFileLoader(name, str(root / "tools" / name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
     loader.exec_module(module)
     return module
+
+
+def load_count_lines(root):
+    """tools/count_lines, which also knows how to strip comments."""
+    return load_tool(root, "count_lines")
 
 
 def sources(root, folders, suffixes=SUFFIXES):

@@ -273,16 +273,21 @@ FUNCTIONS = {
 }
 
 
+# Of their attributes; None where nothing is known.
+FAMILIES = {
+    "leaky_relu": lambda slope: pieces_of_lines(lambda x: x if x > 0 else slope * x, slope, ZERO, ONE),
+    "clip": lambda lo, hi: pieces_of_lines(lambda x: min(max(x, lo), hi), ZERO, lo, ONE, hi, ZERO),
+    "hard_sigmoid": lambda alpha, beta: pieces_of_lines(lambda x: min(max(alpha * x + beta, ZERO), ONE), ZERO, -beta / alpha, alpha, (1 - beta) / alpha,
+                                                        ZERO, known=False) if alpha > 0 else None,
+    "elu": lambda alpha, beta: elu(alpha, ONE, ONE) if alpha > 0 else None,
+    "selu": lambda alpha, beta: elu(alpha, beta, ONE) if alpha > 0 and beta > 0 else None,
+    "celu": lambda alpha, beta: elu(alpha, ONE, alpha) if alpha > 0 else None,
+    "pow": lambda exponent: power(exponent),
+}
+
+
 def function_of(op, attributes):
     """The Function of an elementwise op, or None."""
-    a = {k: Fraction(v) if abs(v) < inf else v for k, v in attributes.items() if isinstance(v, (float, Fraction))}
-    alpha, beta = a.get("alpha"), a.get("beta")
-    if op == "leaky_relu":
-        return pieces_of_lines(lambda x: x if x > 0 else a["slope"] * x, a["slope"], ZERO, ONE)
-    if op == "clip":
-        return pieces_of_lines(lambda x: min(max(x, a["lo"]), a["hi"]), ZERO, a["lo"], ONE, a["hi"], ZERO)
-    if op == "hard_sigmoid" and alpha > 0:
-        return pieces_of_lines(lambda x: min(max(alpha * x + beta, ZERO), ONE), ZERO, -beta / alpha, alpha, (1 - beta) / alpha, ZERO, known=False)
-    if op in ("elu", "selu", "celu") and alpha > 0 and (op != "selu" or beta > 0):
-        return elu(alpha, beta if op == "selu" else ONE, alpha if op == "celu" else ONE)
-    return power(a["exponent"]) if op == "pow" else FUNCTIONS.get(op)
+    if op in FAMILIES:
+        return FAMILIES[op](**{k: Fraction(v) if abs(v) < inf else v for k, v in attributes.items()})
+    return FUNCTIONS.get(op)

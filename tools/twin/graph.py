@@ -1,7 +1,9 @@
 """The graph, its index maps, and the canonical bytes of graphs and statements (docs/canonical-graph.md)."""
 import hashlib
 import itertools
+import json
 import math
+import pathlib
 import struct
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -82,14 +84,19 @@ def layout_map(op, a, shapes, shape):
     return [(0, flat(i, strides)) if all(0 <= k < d for k, d in zip(i, x)) else None for i in itertools.product(*chosen)]
 
 
-WINDOW = "l:kernel l:strides l:dilations l:pads_begin l:pads_end l:output_padding i:groups b:count_include_pad b:ceil_mode"
+# The operations by name: the form of their attributes, and the operator of ONNX that is the same, with its numbers.
+OPERATIONS = json.loads(pathlib.Path(__file__).with_name("ops.json").read_text())
+# The fields of each form: lists, integers, bits, doubles, rationals.
 FIELDS = {
-    "reshape": "l:shape", "expand": "l:shape", "permute": "l:axes", "slice": "l:starts l:steps l:extents", "concat": "i:axis",
-    "pad": "l:before l:after d:value", "gather": "i:axis l:indices l:index_shape", "gemm": "d:alpha d:beta b:transpose_a b:transpose_b",
-    "batch_norm": "d:epsilon", "leaky_relu": "d:slope", "clip": "d:lo d:hi", "pow": "r:exponent", "softmax": "i:axis",
-    **dict.fromkeys(("conv", "conv_transpose", "max_pool", "avg_pool"), WINDOW), **dict.fromkeys(("elu", "selu", "celu", "hard_sigmoid"), "d:alpha d:beta"),
-    **dict.fromkeys(("reduce_sum", "reduce_mean", "reduce_max", "reduce_min"), "l:axes b:keep_dims"),
+    "Shape": "l:shape", "Permute": "l:axes", "Slice": "l:starts l:steps l:extents", "Concat": "i:axis", "Pad": "l:before l:after d:value",
+    "Gather": "i:axis l:indices l:index_shape", "Gemm": "d:alpha d:beta b:transpose_a b:transpose_b", "BatchNorm": "d:epsilon", "LeakyRelu": "d:slope",
+    "Clip": "d:lo d:hi", "Pow": "r:exponent", "Softmax": "i:axis", "Activation": "d:alpha d:beta", "Reduce": "l:axes b:keep_dims",
+    "Window": "l:kernel l:strides l:dilations l:pads_begin l:pads_end l:output_padding i:groups b:count_include_pad b:ceil_mode",
 }
+
+
+def fields_of(op):
+    return FIELDS.get(OPERATIONS[op]["attributes"], "").split() if op in OPERATIONS else []
 
 
 def number(value):
@@ -112,7 +119,7 @@ ENCODE = {"l": listing, "i": number, "b": lambda v: bytes([bool(v)]), "d": lambd
 
 
 def node_bytes(node):
-    parts = [text(node.op), listing(node.operands)] + [ENCODE[f[0]](node.attributes[f[2:]]) for f in FIELDS.get(node.op, "").split()]
+    parts = [text(node.op), listing(node.operands)] + [ENCODE[f[0]](node.attributes[f[2:]]) for f in fields_of(node.op)]
     values = struct.pack(f"<{node.size}{CODES[node.dtype]}", *node.values) if node.op == "constant" else b""
     return b"".join(parts) + bytes([DTYPES.index(node.dtype)]) + listing(node.shape) + values
 

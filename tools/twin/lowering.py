@@ -3,7 +3,8 @@ import math
 import struct
 from fractions import Fraction
 
-from graph import DTYPES, FLOATS, LAYOUT, RANGES, Node, broadcast, broadcast_map, layout_map
+from functions import FAMILIES, FUNCTIONS
+from graph import DTYPES, FLOATS, LAYOUT, OPERATIONS, RANGES, Node, broadcast, broadcast_map, fields_of, layout_map
 from onnx_file import TYPES, message, tensor_of
 from wire import Declined, Malformed, read_bytes, require
 
@@ -84,11 +85,9 @@ def float32(value):
     return struct.unpack("<f", struct.pack("<f", value))[0]
 
 
-# Name, and attributes with their names and defaults in ONNX.
-UNARY = {name: (name.lower(), {}) for name in "Neg Abs Relu Sigmoid Tanh Exp Log Sqrt Sin Cos Atan Reciprocal Softplus Sign Floor Ceil Softsign".split()} | {
-    "LeakyRelu": ("leaky_relu", {"slope": ("alpha", 0.01)}), "HardSigmoid": ("hard_sigmoid", {"alpha": ("alpha", 0.2), "beta": ("beta", 0.5)}),
-    "Elu": ("elu", {"alpha": ("alpha", 1.0), "beta": ("", 0.0)}), "Celu": ("celu", {"alpha": ("alpha", 1.0), "beta": ("", 0.0)}),
-    "Selu": ("selu", {"alpha": ("alpha", 1.67326319217681884765625), "beta": ("gamma", 1.05070102214813232421875)})}
+# Functions of one variable: name, and attributes with their names and defaults in ONNX.
+UNARY = {row["operator"]: (op, dict(zip([f[2:] for f in fields_of(op)], row.get("numbers", [])))) for op, row in OPERATIONS.items()
+         if "operator" in row and (op in FUNCTIONS or op in FAMILIES or op == "neg")}
 BINARY = {name: name.lower() for name in "Add Sub Mul Div Min Max".split()}
 REDUCTIONS = {f"Reduce{name}": f"reduce_{name.lower()}" for name in "Sum Mean Max Min".split()}
 INTEGER = {"Add": lambda a, b: a + b, "Sub": lambda a, b: a - b, "Mul": lambda a, b: a * b, "Min": min, "Max": max,

@@ -10,38 +10,18 @@ from typing import Any, Mapping
 
 from assay.errors import UsageError
 
-_WINDOW = "kernel strides dilations pads_begin pads_end output_padding groups count_include_pad ceil_mode"
-_REDUCE = "axes keep_dims"
-# Name, least and greatest number of operands (None: any), attributes, element types.
-_ROWS = [
-    ("reshape", 1, 1, "shape", "any"), ("permute", 1, 1, "axes", "any"), ("slice", 1, 1, "starts steps extents", "any"),
-    ("concat", 1, None, "axis", "any"), ("pad", 1, 1, "before after value", "any"), ("gather", 1, 1, "axis indices index_shape", "any"),
-    ("expand", 1, 1, "shape", "any"), ("add", 2, 2, "", "numbers"), ("sub", 2, 2, "", "numbers"), ("neg", 1, 1, "", "numbers"),
-    ("scale", 1, 1, "factor", "reals"), ("gemm", 2, 3, "alpha beta transpose_a transpose_b", "reals"), ("matmul", 2, 2, "", "numbers"),
-    ("conv", 2, 3, _WINDOW, "reals"), ("conv_transpose", 2, 3, _WINDOW, "reals"), ("batch_norm", 5, 5, "epsilon", "reals"),
-    ("reduce_sum", 1, 1, _REDUCE, "numbers"), ("reduce_mean", 1, 1, _REDUCE, "reals"), ("avg_pool", 1, 1, _WINDOW, "reals"),
-    ("cumsum", 1, 1, "axis exclusive reverse", "numbers"), ("place", 1, 1, "indices shape", "numbers"),
-    ("weighted_gather", 1, 1, "axis starts indices weights", "reals"), ("mul", 2, 2, "", "numbers"), ("div", 2, 2, "", "numbers"),
-    ("leaky_relu", 1, 1, "slope", "reals"), ("clip", 1, 1, "lo hi", "reals"), ("pow", 1, 1, "exponent", "numbers"),
-    ("min", 1, None, "", "numbers"), ("max", 1, None, "", "numbers"), ("mod", 2, 2, "truncated", "numbers"),
-    ("power", 2, 2, "", "numbers"), ("equal", 2, 2, "", "any"), ("less", 2, 2, "", "numbers"), ("less_equal", 2, 2, "", "numbers"),
-    ("is_inf", 1, 1, "positive negative", "reals"), ("where", 3, 3, "", "any"), ("cast", 1, 1, "to", "any"),
-    ("max_pool", 1, 1, _WINDOW, "numbers"), ("reduce_max", 1, 1, _REDUCE, "any"), ("reduce_min", 1, 1, _REDUCE, "any"),
-    ("arg_max", 1, 1, "axis keep_dims last", "numbers"), ("arg_min", 1, 1, "axis keep_dims last", "numbers"),
-    ("take", 2, 2, "axis", "any"), ("sort", 1, 1, "axis count descending", "numbers"),
-    ("arg_sort", 1, 1, "axis count descending", "numbers"), ("max_weight", 1, 1, _REDUCE, "reals"), ("softmax", 1, 1, "axis", "reals"),
-    ("log_softmax", 1, 1, "axis", "reals"), ("log_sum_exp", 1, 1, _REDUCE, "reals"), ("gelu", 1, 1, "tanh_form", "reals"),
-    ("prelu", 2, 2, "", "reals"), ("reduce_prod", 1, 1, _REDUCE, "numbers"), ("normalise", 1, 1, "axes epsilon form", "reals"),
-    ("cumprod", 1, 1, "axis exclusive reverse", "numbers"), ("local_response", 1, 1, "size alpha beta bias", "reals"),
-    ("masked_softmax", 2, 2, "axis empty_is_zero", "reals"),
-    *((name, 1, 1, "alpha beta", "reals") for name in "elu selu celu silu hard_sigmoid thresholded_relu shrink".split()),
-    *((name, 1, 1, "", "numbers") for name in "relu abs sign".split()),
-    *((name, 1, 1, "", "reals") for name in ("sigmoid tanh sqrt exp log sin cos floor ceil round reciprocal erf tan asin acos atan sinh cosh "
-                                             "asinh acosh atanh is_nan step softplus softsign mish hard_swish").split()),
-    *((name, 2, 2, "", "integers") for name in "bitwise_and bitwise_or bitwise_xor".split()),
-    *((name, 2, 2, "", "booleans") for name in "logical_and logical_or logical_xor".split()),
-    ("logical_not", 1, 1, "", "booleans"),
-]
+from .operations import NUMBERS, OPERATIONS
+
+# The words of each form of attributes.
+_FORMS = {
+    "No": "", "Shape": "shape", "Permute": "axes", "Slice": "starts steps extents", "Concat": "axis", "Pad": "before after value",
+    "Gather": "axis indices index_shape", "Place": "indices shape", "Scale": "factor", "Gemm": "alpha beta transpose_a transpose_b",
+    "Window": "kernel strides dilations pads_begin pads_end output_padding groups count_include_pad ceil_mode", "BatchNorm": "epsilon",
+    "Reduce": "axes keep_dims", "LeakyRelu": "slope", "Clip": "lo hi", "Pow": "exponent", "Softmax": "axis", "Activation": "alpha beta", "Gelu": "tanh_form",
+    "IsInf": "positive negative", "Cast": "to", "Cumulative": "axis exclusive reverse", "WeightedGather": "axis starts indices weights",
+    "Sort": "axis count descending", "Arg": "axis keep_dims last", "Normalise": "axes epsilon form", "LocalResponse": "size alpha beta bias",
+    "MaskedSoftmax": "axis empty_is_zero", "Mod": "truncated",
+}
 
 
 class UnknownOperation(UsageError):
@@ -61,15 +41,19 @@ class Row:
     most: int | None
     attributes: tuple[str, ...]
     elements: str  # "reals", "numbers", "integers", "booleans", "any"
+    smoothness: str  # on its domain: "smooth", "kink", "jump", "singular"
 
 
-ROWS = {row[0]: Row(row[0], row[1], row[2], tuple(row[3].split()), row[4]) for row in _ROWS}
+ROWS = {name: Row(name, least, most, tuple(_FORMS[form].split()), elements, smoothness)
+        for name, least, most, form, elements, smoothness in OPERATIONS}
 # What an attribute is where nothing else is said: ONNX's default and PyTorch's, where these agree. `...`: it means nothing for the operation, or follows
 # from the operands. Attributes that stand in neither have to be given.
 _WINDOWS: dict[str, Any] = {"strides": 1, "dilations": 1, "pads_begin": 0, "pads_end": 0}
+_DISAGREE = ("hard_sigmoid", "shrink")  # of which PyTorch has other functions
+_NUMBERS: dict[str, dict[str, Any]] = {name: {word: ... if value is None else value for word, value in zip(ROWS[name].attributes, values)}
+                                       for name, values in NUMBERS.items() if name not in _DISAGREE}
 DEFAULTS: dict[str, dict[str, Any]] = {
-    "elu": {"alpha": 1, "beta": ...}, "celu": {"alpha": 1, "beta": ...}, "silu": {"alpha": 1, "beta": ...}, "thresholded_relu": {"alpha": 1, "beta": ...},
-    "selu": {"alpha": 1.67326319217681884765625, "beta": 1.05070102214813232421875}, "leaky_relu": {"slope": 0.01}, "gelu": {"tanh_form": False},
+    **_NUMBERS, "gelu": {"tanh_form": False},
     "gemm": {"alpha": 1, "beta": 1, "transpose_a": False, "transpose_b": False}, "batch_norm": {"epsilon": 1e-5},
     "is_inf": {"positive": True, "negative": True}, "mod": {"truncated": False}, "masked_softmax": {"empty_is_zero": False},
     "arg_max": {"last": False}, "arg_min": {"last": False},
@@ -80,6 +64,9 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "max_pool": {**_WINDOWS, "ceil_mode": False, **dict.fromkeys(("output_padding", "groups", "count_include_pad"), ...)},
     "avg_pool": {**_WINDOWS, "ceil_mode": False, **dict.fromkeys(("output_padding", "groups"), ...)},
 }
+# Operations whose defaults a trace spells out: it has others of its own.
+_TRACE = {"alpha": (1, ...), "beta": (0, ...), "slope": (0.01,)}
+_SPELLED = {"clip", *(name for name, words in _NUMBERS.items() if any(value not in _TRACE[word] for word, value in words.items()))}
 # Attributes without which an operation is none, in words.
 _REQUIRED = {"axis": ("the axis along which it goes", "-1"), "axes": ("the axes over which it goes", "[-1]"), "factor": ("the number to multiply by", "2"),
              "exponent": ("the exponent", "2"), "to": ("an element type", "'float64'"), "epsilon": ("what is added under the root", "1e-5"),
@@ -127,7 +114,7 @@ def completed(name: str, attributes: Mapping[str, Any]) -> dict[str, Any]:
         if word in _REQUIRED and word not in attributes and word not in DEFAULTS.get(name, {}):
             meaning, example = _REQUIRED[word]
             raise WrongAttributes(f"{name} needs the attribute '{word}', {meaning}: for example {word}={example}")
-    return {**(DEFAULTS[name] if name in ("selu", "clip") else {}), **attributes}  # a trace has the other defaults of its own
+    return {**{word: value for word, value in DEFAULTS.get(name, {}).items() if name in _SPELLED}, **attributes}
 
 
 def is_default(name: str, word: str, value: Any) -> bool:

@@ -12,6 +12,8 @@ import torch
 from torch.autograd.function import BackwardCFunction
 from torch.utils._pytree import tree_leaves
 
+from assay._core.vocabulary import ROWS
+
 from .branches import ABOVE, BELOW, EQUAL, FALSE, TRUE, Branch, Branching
 from .nodes import REDUCTIONS
 from .outside import HERE, TORCH, WAYS_OUT, caller, written_numbers
@@ -19,10 +21,7 @@ from .reads import MOST_READ, ReadNumber, followed
 from .values import Region
 
 MOVES = {"reshape", "permute", "slice", "concat", "pad", "gather", "expand", "place", "neg", "abs", "take"}  # finite where their operand is
-SMOOTH = MOVES - {"abs"} | {
-    "constant", "add", "sub", "mul", "div", "matmul", "gemm", "conv", "conv_transpose", "avg_pool", "weighted_gather", "batch_norm", "where", "sqrt", "exp", "log", "sin", "cos",
-    "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "reciprocal", "sigmoid", "erf", "pow", "power", "softplus", "softmax", "softsign",
-    "silu", "gelu", "mish", "cumsum", *REDUCTIONS}
+SMOOTH = {row.name for row in ROWS.values() if row.smoothness in ("smooth", "singular")} | {"constant", "where", "take", *REDUCTIONS}
 # What has pieces, but no threshold: which element is the largest, and what holds of finite numbers.
 FREE = {"max", "amax", "min", "amin", "linalg_vector_norm", "norm", "nan_to_num"}
 FINITE = {"isnan", "isinf", "isposinf", "isneginf"}  # what they say of a finite cotangent is no decision

@@ -80,7 +80,7 @@ def test_a_training_step_is_judged(name: str, dtype: Any) -> None:
         report = step(name, dtype, seed)
         if name == "convolutions" and not convolutions_add_in_float32(dtype):
             failed = [one for one in report.findings if one.kind == "fail"]
-            assert failed and all("convolution_backward" in json.dumps(one) for one in failed), summary(report)
+            assert failed and all("convolution_backward" in str(one) for one in failed), summary(report)
             continue
         assert not report.failed, summary(report)
         assert report.counts["unsupported"] == 0

@@ -54,7 +54,7 @@ PASSES: dict[str, Callable[[Any], Any]] = {
     "rows": lambda a: (lambda x, y, z: x * y + z)(*a.unbind(0)),
     "detached": lambda a: a * a.detach(), "the same tensor thrice": lambda a: a * a * a,
     "a mask as an index": lambda a: (a[a > 0] ** 2).sum() * a, "indices that numbers decide": lambda a: a.gather(1, a.argsort(1)) * a,
-    "places that are rounded down": lambda a: a.take(((a.flatten().argsort() - 5) // 3 + (a.flatten().argsort() - 5) // -4) % a.numel()) * a.flatten(),
+    "places that are rounded down": lambda a: a.flatten()[((a.flatten().argsort() - 5) // 3 + (a.flatten().argsort() - 5) // -4) % a.numel()] * a.flatten(),
     "the greatest elements": lambda a: a.topk(2, 1).values * 2, "dropout": lambda a: F.dropout(a.tanh(), 0.3),
     "checkpointing": lambda a: torch.utils.checkpoint.checkpoint(lambda x: F.dropout(x.tanh(), 0.3).exp(), a * 1, use_reentrant=False),
     "roots and logarithms": lambda a: (a * a + 1).sqrt().log() * (a * a + 1).rsqrt(), "the constants of mathematics": lambda a: torch.erf(a) + torch.log2(a * a + 1),

@@ -12,7 +12,7 @@ import torch.nn.functional as F  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from assay import GradcheckError, gradcheck  # noqa: E402
-from assay.torch.numbers import meant, multiple  # noqa: E402
+from assay.torch.numbers import Computed, Known, computed, meant, multiple  # noqa: E402
 
 
 def drawn(*shapes: tuple[int, ...], positive: bool = False, seed: int = 0) -> list[Any]:
@@ -160,6 +160,76 @@ def test_no_other_number_means_a_multiple_of_an_irrational_one() -> None:
         near = torch.tensor(c, dtype=torch.float32)
         assert multiple(near.item(), torch.float32, True)
         assert not any(multiple(torch.nextafter(near, torch.tensor(to)).item(), torch.float32, True) for to in (-math.inf, math.inf))
+
+
+# Numbers that Python computes of others, which are rounded in another order.
+
+DRAWN, OTHER = 0.83746523874, 0.61803398876
+COMPUTED = {  # the forward, the backward with a factor k that is 1
+    "c c": lambda c: (lambda x: x * c * c, lambda g, x, k: g * (c * c * k)),
+    "one by one": lambda c: (lambda x: x * c * c, lambda g, x, k: g * c * k * c),
+    "over c": lambda c: (lambda x: x / c, lambda g, x, k: g * (1 / c * k)),
+    "3 c": lambda c: (lambda x: x ** 3 * c, lambda g, x, k: g * (3 * c * k) * x * x),
+    "c d": lambda c: (lambda x: x * c * OTHER, lambda g, x, k: g * (c * OTHER * k)),
+    "c over d": lambda c: (lambda x: x * c / OTHER, lambda g, x, k: g * (c / OTHER * k)),
+    "cube": lambda c: (lambda x: (c * x) ** 3, lambda g, x, k: g * (3 * c**3 * k) * x * x),
+    "sum": lambda c: (lambda x: x * c + x * OTHER, lambda g, x, k: g * ((c + OTHER) * k)),
+    "power": lambda c: (lambda x: c ** x, lambda g, x, k: g * c ** x * (math.log(c) * k)),
+    "normal": lambda c: (lambda x: torch.exp(-x * x / (2 * c * c)) / (c * math.sqrt(2 * math.pi)),
+                         lambda g, x, k: -g * x * torch.exp(-x * x / (2 * c * c)) / (c**3 * math.sqrt(2 * math.pi) * k))}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("c", [math.sqrt(2), math.sqrt(3), math.sqrt(math.pi), math.pi, 1 / math.sqrt(2), math.log(2), DRAWN])
+@pytest.mark.parametrize("name", COMPUTED)
+def test_numbers_that_are_computed_of_others(name: str, c: float, dtype: Any) -> None:
+    inputs = [drawn((4, 3), positive=True)[0].detach().to(dtype).requires_grad_()]
+    forward, backward = COMPUTED[name](c)
+    assert gradcheck(own(forward, lambda g, x: backward(g, x, 1.0)), inputs)
+    for off in (1e-3, 1e-6):
+        assert fails(own(forward, lambda g, x: backward(g, x, 1 + off)), inputs), off
+
+
+@pytest.mark.parametrize("c", [math.sqrt(2), math.pi, DRAWN])
+def test_the_order_of_numbers_accuses_nobody(c: float) -> None:
+    """Of what was computed first, Assay learns too late; a root of a number that is no square decides nothing."""
+    inputs = [drawn((4, 3))[0].detach().double().requires_grad_()]
+    try:
+        assert gradcheck(own(lambda x: x * (c * c), lambda g, x: g * c * c), inputs)
+    except GradcheckError as error:
+        assert error.undecided and c == DRAWN
+
+
+def test_numbers_are_computed_of_known_ones_alone() -> None:
+    known = Known()
+    assert known.of(DRAWN) is None and known.of(OTHER) is None and known.of(0.5) is None
+    assert known.of(DRAWN * OTHER) == Computed((DRAWN, OTHER), powers=(1, 1))
+    assert all(computed(DRAWN * OTHER + k * math.ulp(DRAWN * OTHER), (DRAWN, OTHER)) is None for k in (-16, -9, 9, 16))
+    generator = torch.Generator().manual_seed(1)
+    assert not any(known.of(one) for one in torch.randn(60, dtype=torch.float64, generator=generator).tolist())
+
+
+BASES = [2.1, 3.3, 10.0, 0.7, 1.01]
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_powers_of_and_by_numbers_in_16_bits(dtype: Any) -> None:
+    """The kernel stores the number in 16 bits first, which its backward does not."""
+    inputs = [drawn((20,), positive=True)[0].detach().to(dtype).requires_grad_()]
+    for c in BASES:
+        for f in (lambda x: c ** x, lambda x: x ** c):
+            assert gradcheck(f, inputs), c
+    assert gradcheck(lambda x: math.e ** x, [one.detach().float().requires_grad_() for one in inputs])
+    for f, op in ((lambda x: 2.1 ** x, "pow"), (lambda x: x ** 2.1, "pow")):
+        assert fails(f, inputs, op, lambda y: y * 1.05)
+
+
+@pytest.mark.parametrize("f", [F.hardsigmoid, lambda x: F.celu(x, 0.7)])
+def test_kernels_of_float64_that_hold_a_float32_are_named(f: Any) -> None:
+    (x,) = drawn((4, 3))
+    assert gradcheck(f, [x])
+    with pytest.raises(GradcheckError, match="undecided: 'aten.[a-z]*_backward.default' has no meaning here"):
+        gradcheck(f, [x.detach().double().requires_grad_()])
 
 
 # Places that are computed.

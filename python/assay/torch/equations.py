@@ -60,7 +60,7 @@ class Solving(Deciding):
         if self.is_again(call, key, held):
             return True
         outs = [None if one is None else operand(one) for one in results]
-        n = Nodes(results)
+        n = Nodes(results, self.doubles)
         try:
             found = well_formed(EQUATIONS[call.op](n, outs, *args, **kwargs))
         except FAILURES as error:
@@ -139,7 +139,7 @@ class Solving(Deciding):
             return None
         try:
             tensors = [ref.tensor for ref in given if ref is not None and ref.tensor is not None]
-            n = Nodes(list(tensors))
+            n = Nodes(list(tensors), self.doubles)
             inner = [(operand(self.memory.values[v].tensor), v) for v in self.answers]
             found = well_formed(PRODUCTS[one.op](n, bars, [ref for ref, _ in one.results], [*given, *[ref for ref, _ in inner]], *one.args, **one.kwargs))
             if n.given or any(g is not None and all(e.of != i for e in found) for i, g in enumerate(given)):

@@ -63,7 +63,7 @@ class Decomposed(TorchDispatchMode):
         results = function(*args, **kwargs)
         self.kept.append((args, kwargs, results))
         if refs is not None:
-            inner = Nodes([t if isinstance(t, torch.Tensor) else None for t in listed(results)])
+            inner = Nodes([t if isinstance(t, torch.Tensor) else None for t in listed(results)], self.nodes.known)
             inner.given = self.nodes.given
             for tensor, ref in zip(listed(results), meaning(function, inner, *refs)):
                 if isinstance(tensor, torch.Tensor) and ref is not None:

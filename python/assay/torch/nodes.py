@@ -7,7 +7,7 @@ from typing import Any, Callable, Sequence, Union
 
 import torch
 
-from .numbers import meant, rounded_alike
+from .numbers import NOISE, Computed, Known, meant, rounded_alike
 
 NAMES = {torch.float32: "float32", torch.float64: "float64", torch.int64: "int64", torch.int32: "int32", torch.bool: "bool",
          torch.uint8: "uint8", torch.int8: "int8", torch.int16: "int16"}
@@ -21,7 +21,7 @@ class Unknown(Exception):
 
 
 class Meaningless(Unknown):
-    """A use of an operation whose gradient is on purpose not its derivative: its decomposition would be no better."""
+    """A use of an operation whose gradient is not its derivative, on purpose or by a rounded constant: its decomposition would be no better."""
 
 
 class Ref:
@@ -134,8 +134,9 @@ def is_real(value: Any) -> bool:
 class Nodes:
     """Writes nodes. `results` are the tensors that the operation gave."""
 
-    def __init__(self, results: list[torch.Tensor | None]) -> None:
+    def __init__(self, results: list[torch.Tensor | None], known: Known | None = None) -> None:
         self.results = results
+        self.known = Known() if known is None else known  # the numbers of the run
         self.given: list[Ref] = []  # operands that are no tensors of the program's: infinities
         self.late: Callable[[Ref, Ref], Ref] | None = None  # the first result from the second and third, where these are regions of their own
         self.partial: list[tuple[torch.Tensor, Ref]] = []  # what the kernel stored on the way: results that nobody reads
@@ -186,13 +187,17 @@ class Nodes:
         """A factor, divisor or exponent of a formula: the real number that the program means by a double (numbers.py), as the type has it."""
         if isinstance(value, Ref) or isinstance(value, (bool, int)) or not dtype.is_floating_point or not math.isfinite(value):
             return self.cast(value, dtype)
-        found = meant(value, dtype)
+        found, made = meant(value, dtype), self.known.of(value)
+        if made is not None and (found is None or found.is_drawn):
+            return self.computed(made, dtype)
         if found is None:
             return self.constant(value, dtype)
         if found.is_log:
             return self("log", self.about(found.ratio, dtype))
         if found.less:
             return self("sub", self.number(value + found.less, dtype), float(found.less))
+        if found.name == "root":
+            return self.product(self("sqrt", self.number(float(found.ratio), dtype)), slack=1)
         if found.name:
             factor, one = self.number(float(found.ratio), dtype), getattr(self, found.name)(dtype)
             if found.name.startswith("root_of"):  # computed in some steps by the program, too
@@ -200,13 +205,23 @@ class Nodes:
             return self("div", factor, one) if found.is_over else one if found.ratio == 1 else self("mul", factor, one)
         return self.ratio(found.ratio, value, dtype)
 
+    def computed(self, made: Computed, dtype: torch.dtype) -> Ref:
+        """What the program computed of other numbers, in double, and rounded once."""
+        of = [self.number(one, dtype) for one in made.of]
+        if made.op:
+            return self.product(self(made.op, *of))
+        one = self.constant(1.0, dtype)
+        factors = [factor if power > 0 else self("div", one, factor) for factor, power in zip(of, made.powers) for _ in range(abs(power))]
+        above, below = (self.constant(float(part), dtype) for part in made.ratio.as_integer_ratio())
+        return self.product(*factors, above, self("div", one, below), slack=made.roundings + 3)
+
     def ratio(self, ratio: Fraction, value: float, dtype: torch.dtype) -> Ref:
         """A fraction, in the type's number for the double that the program computed."""
         if ratio.denominator >= 2**24:  # of the grid: two parts
             first = float(torch.tensor(value, dtype=dtype).item())
             return self("add", self.constant(first, dtype), self.constant(float(ratio - Fraction(first)), dtype))
         if not rounded_alike(float(ratio), value, dtype):
-            return self.about(ratio, dtype)
+            return self.product(self.about(ratio, dtype), slack=2 * NOISE)  # a product of roots, which is a few steps beside it
         return self("div", self.constant(float(ratio.numerator), dtype), self.constant(float(ratio.denominator), dtype))
 
     def about(self, ratio: Fraction, dtype: torch.dtype) -> Ref:

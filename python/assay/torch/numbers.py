@@ -11,6 +11,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 
+import numpy
 import torch
 
 DIGITS, PI = Context(prec=40), Decimal("3.141592653589793238462643383279502884197")
@@ -22,13 +23,18 @@ NOISE = 4  # units in the last place of a double: a few steps
 
 @dataclass(frozen=True)
 class Meant:
-    """`ratio`; times or over an irrational number, if there is a `name`, and `less` an integer; its logarithm, if it `is_log`."""
+    """`ratio`; times or over an irrational number, or its root, if there is a `name`, and `less` an integer; its logarithm, if it `is_log`."""
 
     ratio: Fraction
     name: str = ""
     is_over: bool = False
     is_log: bool = False
     less: int = 0
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether nothing is known but its places on the grid."""
+        return not self.name and not self.is_log and self.ratio.denominator >= 2**24
 
 
 def is_near(found: float, value: float, noise: int = NOISE) -> bool:
@@ -63,16 +69,28 @@ def multiple(value: float, dtype: torch.dtype, is_typed: bool = False) -> Meant 
     return None
 
 
+def root(value: float, dtype: torch.dtype) -> Meant | None:
+    """The square root of a small fraction that is next to the double."""
+    ratio = Fraction(value * value).limit_denominator(1000) if 2.0**-20 < value < 2**20 else Fraction(0)
+    if not small(ratio, 1000) or math.isqrt(ratio.numerator) ** 2 == ratio.numerator and math.isqrt(ratio.denominator) ** 2 == ratio.denominator:
+        return None
+    return Meant(ratio, "root") if is_near(math.sqrt(ratio), value, NOISE if dtype == torch.float32 else 1) else None
+
+
 def meant(value: float, dtype: torch.dtype) -> Meant | None:
     """None: the double itself."""
     if not math.isfinite(value):
         return None
     for less in (0, 1, 2) if abs(value) >= 0.125 else (0,):  # less in derivatives of x^pi; what is smaller has lost too many digits
-        found = multiple(value + less, dtype) if value + less - less == value else None
+        found = multiple(value + less, dtype) or root(value + less, dtype) if value + less - less == value else None
         if found is not None:
             return replace(found, less=less)
     ratio = Fraction(value).limit_denominator(10**6)
     if not is_near(float(ratio), value):
+        for less in (1, 2):  # less in derivatives of x^1.01
+            whole = Fraction(value + less).limit_denominator(10**6)
+            if float(whole) - less == value and small(whole, 2**24) and (dtype == torch.float64 or rounded_alike(float(whole - less), value, dtype)):
+                return Meant(whole, less=less) if dtype == torch.float64 else Meant(whole - less)
         found = multiple(value, dtype, True) if dtype == torch.float32 else None
         if found is not None:
             return found
@@ -98,3 +116,76 @@ def is_on_grid(value: float) -> bool:
 
 def rounded_exactly(value: float) -> bool:
     return float(torch.tensor(value, dtype=torch.float32)) == value
+
+
+# Numbers that a program computes of others: c * c, 3 / c and c + d mean what is done with c and d.
+
+MOST_KNOWN, MOST_RATIO = 64, 16  # numbers of one run; of a small fraction
+UNIT = 2.0**-53
+EXACT = {float(one): one for one in IRRATIONAL.values()}  # what every run knows
+POWERS = [(i, j) for i in (1, -1, 2, -2, 3, -3) for j in (0, 1, -1)]
+
+
+@dataclass(frozen=True)
+class Computed:
+    """`ratio` times the first of `of` to the first of `powers`, times the second to the second; or an op of them."""
+
+    of: tuple[float, ...]
+    op: str = ""
+    ratio: Fraction = Fraction(1)
+    powers: tuple[int, ...] = ()
+
+    @property
+    def roundings(self) -> int:
+        return sum(abs(one) for one in self.powers) + (self.ratio != 1)
+
+
+class Known:
+    """The doubles that a run has met, and of which others each was computed."""
+
+    def __init__(self) -> None:
+        self.computed: dict[float, Computed | None] = dict.fromkeys(EXACT)
+
+    def of(self, value: float) -> Computed | None:
+        """None: of no other one. Numbers of few digits are as they are."""
+        if value not in self.computed and abs(Fraction(value).numerator).bit_length() > 24 and len(self.computed) < MOST_KNOWN:
+            self.computed[value] = computed(value, tuple(self.computed))
+        return self.computed.get(value)
+
+
+@lru_cache(maxsize=4096)
+def computed(value: float, known: tuple[float, ...]) -> Computed | None:
+    """How a double was computed of known ones."""
+    for a in known:
+        if 0 < value < 2**500 and is_near(a, value * value, 2):
+            return Computed((a,), "sqrt")
+        if a > 0 and is_near(math.log(a), value, 2):
+            return Computed((a,), "log")
+    return product_of(value, known) or total_of(value, known)
+
+
+def product_of(value: float, known: tuple[float, ...]) -> Computed | None:
+    """A small fraction times powers of two numbers, but for as many roundings as that takes."""
+    numbers = numpy.array(known)
+    for i, j in POWERS:
+        with numpy.errstate(all="ignore"):
+            rest = value / (numbers[:, None]**i * (numbers[None, :] if j else numpy.ones((1, 1)))**j)
+            below = numpy.arange(1, MOST_RATIO + 1)[:, None, None]
+            above = numpy.rint(rest * below)
+            hits = (numpy.abs(rest * below - above) < 16 * UNIT * numpy.abs(above)) & (numpy.abs(above) <= MOST_RATIO)
+        for at in map(tuple, numpy.argwhere(hits)):
+            found = Computed((known[at[1]], known[at[2]])[:1 + abs(j)], "", Fraction(int(above[at]), int(at[0]) + 1), (i, j)[:1 + abs(j)])
+            exact = found.ratio * math.prod(EXACT.get(one, Fraction(one))**power for one, power in zip(found.of, found.powers))
+            if abs(exact - Fraction(value)) <= min(found.roundings, 3) * 4 / Fraction(3) * Fraction(UNIT) * abs(exact):
+                return found
+    return None
+
+
+def total_of(value: float, known: tuple[float, ...]) -> Computed | None:
+    """A sum or difference of two numbers; of what cancels nothing is left to see."""
+    for a in known:
+        for b in (*known, 1.0, 2.0):
+            for op, one in (("add", (a, b)), ("sub", (a, b)), ("sub", (b, a))):
+                if value == (one[0] + one[1] if op == "add" else one[0] - one[1]) and abs(value) >= max(abs(a), abs(b)) / 2:
+                    return Computed(one, op)
+    return None

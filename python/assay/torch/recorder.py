@@ -222,7 +222,7 @@ class Tape(Solving):
                 return
         if call.op == "native_layer_norm" and results[1] is not None and results[1].dtype in HALVES:
             call.statistics = self.in_float32(args, results[1:])
-        nodes = Nodes([*results, *call.hidden])
+        nodes = Nodes([*results, *call.hidden], self.doubles)
         try:
             if self.note_equations(call, given[0], given[1], results):
                 return

@@ -181,7 +181,10 @@ def power(n: Nodes, x: Value, exponent: Value) -> Ref:
     if isinstance(exponent, Ref):
         if isinstance(x, float) and x > 0 and multiple(x, n.dtype) is not None:  # by its logarithm, as its derivative has it
             return n("exp", n("mul", n.cast(exponent, n.dtype), n.number(math.log(x), n.dtype)))
-        return n("power", n.number(x, n.dtype), n.cast(exponent, n.dtype))
+        if x == math.e and not n.is_half:
+            return n("exp", n.cast(exponent, n.dtype))
+        base = n.as_stored(x)
+        return n("power", base if isinstance(base, Ref) else n.number(base, n.dtype), n.cast(exponent, n.dtype))
     if not isinstance(x, Ref):
         raise Unknown("a power without a tensor")
     x = n.cast(x, n.dtype)
@@ -203,6 +206,8 @@ def raised(n: Nodes, x: Ref, exponent: float) -> Ref:
     """x^r for a number r, which the kernel may round."""
     if not math.isfinite(exponent):
         raise Unknown("an exponent that is no finite number")
+    if isinstance(stored := n.as_stored(float(exponent)), Ref):
+        return n("power", x, stored)
     found = meant(exponent, n.dtype)
     ratio = Fraction(float(exponent)) if found is None else found.ratio
     if found is None and n.dtype == torch.float64 and Fraction(float(exponent) - 1) != ratio - 1:

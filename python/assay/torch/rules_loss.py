@@ -5,7 +5,7 @@ from typing import Any, Callable
 
 import torch
 
-from .nodes import Nodes, Ref, Unknown, counted
+from .nodes import Meaningless, Nodes, Ref, Unknown, counted
 from .rules_basic import one_minus
 
 Rule = Callable[..., Any]
@@ -133,6 +133,8 @@ def elu_backward(n: Nodes, g: Ref, alpha: float, scale: float, input_scale: floa
     turn = number(input_scale, n.dtype)
     if n.dtype == torch.float32 and abs(input_scale * alpha - 1) < 2.0**-22:  # celu's: 1 over the float32
         turn = n("div", 1.0, number(alpha, n.dtype))
+    elif n.dtype == torch.float64 and 2.0**-50 < abs(input_scale * alpha - 1) < 2.0**-22:
+        raise Meaningless("a backward kernel of float64 that holds 1 over celu's factor as a float32")
     inner = x if input_scale == 1 else n("mul", x, turn)
     factors = [g, n("add", x, size)] if is_result else [g, size, n("exp", inner)]  # multiplied in an order of the kernel's own
     below = n.product(*factors, *([] if input_scale == 1 else [turn]))
@@ -212,6 +214,12 @@ def inside(lo: float, hi: float) -> Rule:
         keeps = n("logical_and", n("less", n.constant(lo, n.dtype), x), n("less", x, n.constant(hi, n.dtype)))
         return n("where", keeps, g if factor is None else n("mul", g, factor), n.constant(0.0, n.dtype))
     return rule
+
+
+def hardsigmoid_backward(n: Nodes, g: Ref, x: Ref) -> Ref:
+    if n.dtype == torch.float64:
+        raise Meaningless("a backward kernel of float64 that holds 1/6 as a float32")
+    return inside(-3.0, 3.0)(n, g, x, n("div", n.constant(1.0, n.dtype), 6.0))
 
 
 def hardswish_backward(n: Nodes, g: Ref, x: Ref) -> Ref:
@@ -312,7 +320,7 @@ LOSS: dict[str, Rule] = {
     "tanh_backward": lambda n, g, y: n("mul", g, one_minus(n, n("mul", y, y))),
     "sigmoid_backward": lambda n, g, y: n("mul", n("mul", g, one_minus(n, y)), y),
     "hardtanh_backward": lambda n, g, x, lo, hi: inside(lo, hi)(n, g, x), "hardsigmoid": lambda n, x: n("div", n("clip", n("add", x, 3.0), lo=0, hi=6), 6.0),
-    "hardsigmoid_backward": lambda n, g, x: inside(-3.0, 3.0)(n, g, x, n("div", n.constant(1.0, n.dtype), 6.0)), "hardswish": lambda n, x: n("hard_swish", x),
+    "hardsigmoid_backward": hardsigmoid_backward, "hardswish": lambda n, x: n("hard_swish", x),
     "hardswish_backward": hardswish_backward, "_prelu_kernel": prelu, "_prelu_kernel_backward": prelu_backward, "softshrink": shrinking,
     "hardshrink": lambda n, x, bound=0.5: n("shrink", x, alpha=n.rounded(bound), beta=0), "softshrink_backward": shrink_backward,
     "hardshrink_backward": shrink_backward, "log_sigmoid_forward": dense_log_sigmoid, "log_sigmoid_backward": log_sigmoid_backward, "glu": glu,

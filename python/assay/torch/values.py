@@ -14,6 +14,7 @@ from torch.utils._pytree import tree_leaves
 from assay.errors import wrong
 from .memory import LEAF, PENDING, Block, Memory, Refused, address, alike, held, place, positions
 from .nodes import Nodes, Ref, Unknown, complexly, finished, operand
+from .numbers import Known
 
 PLAIN_VIEW = torch._C._autograd.CreationMeta.DEFAULT  # type: ignore[attr-defined]
 
@@ -80,7 +81,7 @@ class Values(TorchDispatchMode):
         if model is not None and not isinstance(model, torch.nn.Module) and not (
                 isinstance(model, Mapping) and all(isinstance(name, str) and isinstance(one, torch.Tensor) for name, one in model.items())):
             raise wrong("model", "a torch.nn.Module, tensors by name, or nothing", model)
-        self.memory = Memory()
+        self.memory, self.doubles = Memory(), Known()
         self.regions: list[Region] = []
         self.inputs: list[int] = []
         self.parameters: list[int] = []

@@ -257,7 +257,7 @@ class GradientCheck {
     } else {
       const Rejection& why = outcome.rejection();
       const bool decided = why.kind == Rejection::Kind::rejected;
-      const bool at_point = why.code == "gradient.value" || why.code == "gradient.convention";
+      const bool at_point = why.code == "gradient.value" || why.code == "gradient.convention" || why.code == "gradient.step";
       step.failure = at_point ? why
                               : failed(decided ? Rejection::Kind::rejected : Rejection::Kind::declined, "product", step.place, why.required,
                                        why.code + " at " + why.place + ": " + why.found);

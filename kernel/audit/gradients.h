@@ -46,6 +46,7 @@ struct GradientStep {
 //   gradient.product       a product that is not the adjoint of the derivative: `found` says where; or, declined, one that
 //                          could not be decided
 //   gradient.value         a product that is right at random points and wrong at the recorded one (kernel/audit/point.cpp)
+//   gradient.step          declined: a product that is right by exact numbers, with a step that rounding decided, or may have decided
 //   gradient.nothing       declined: a gradient of no tensor, or a trace without regions
 //   gradient.detached      declined: every way from all tensors of the gradient to the output passes a detached one
 //   gradient.finite        a gradient that is NaN or infinite where the derivative is bounded; declined where that is not known

@@ -13,10 +13,12 @@
 //       D_i has no value: what the framework computes with other constants is no convention. Declined where C is asked for, nobody says what
 //       it is, and a choice is open around the point.
 //   P2  What was recorded lies in the contract of D, if F_i has no value there (0 / 0) or if what was recorded is no finite number.
-//   P5  With R the product F whose steps (comparisons, integers, signs, floors) have the results that the run recorded: R_i and D_i are the
-//       same, or R_i is such a limit, or what was recorded lies in the contract of D. Else it is declined: rounding decided a step.
+//   P5  With R the product F whose steps (comparisons, integers, signs, floors, quotients of mod) are those of the run (kernel/audit/steps.h):
+//       R_i and D_i are the same, or R_i is such a limit, or what was recorded lies in the contract of D. Else it is declined
+//       (gradient.step): rounding decided a step, or may have.
 // Why P5. The steps of F are those of exact operands, and those of the run are of rounded ones. Where F jumps between the two, a cotangent
-// in the contract of R says nothing of F. Where all steps are the same, R is F. A right product may branch where the derivative
+// in the contract of R says nothing of F. Where all steps are the same, R is F. Where the run's step is not known,
+// R has no value. A right product may branch where the derivative
 // underflows or cancels: the derivative's own formula may give the same there. So P5 accuses no product.
 // Why the contract is not asked everywhere. It belongs to the formula of D. Another formula of the same derivative has another set, perhaps
 // a wider one, and the audit has judged the recorded cotangent by that of F. F = D, R = D and a cotangent in the contract of R: that is right.
@@ -113,7 +115,7 @@ class PointCheck {
   [[nodiscard]] std::size_t corners() const { return corner_count_; }
 
   std::optional<Rejection> run() {
-    if (product_.standing == RecordedProduct::Standing::proved && product_.with_steps == nullptr &&
+    if (product_.standing == RecordedProduct::Standing::proved && !product_.with_steps &&
         (product_.is_analytic_here || (is_analytic(product_.forward) && is_analytic(product_.backward))) && all_finite())
       return std::nullopt;
     auto reference = product_.reference ? product_.reference() : reverse_of(product_.forward);
@@ -132,8 +134,7 @@ class PointCheck {
     right_ = std::move(*values);
     found_.assign(right_.begin() + static_cast<std::ptrdiff_t>(right_.size() / 2), right_.end());
     right_.resize(found_.size());
-    if (product_.with_steps != nullptr && product_.standing == RecordedProduct::Standing::proved)
-      taken_ = results(without_dead_nodes(*product_.with_steps), point_);
+    if (product_.with_steps && product_.standing == RecordedProduct::Standing::proved) taken_ = product_.with_steps(point_);
     if (product_.convention != nullptr) meant_ = results(without_dead_nodes(*product_.convention), point_);
     for (std::size_t k = 0; k < right_.size(); ++k) {
       if (!product_.cotangents[k].is_claimed) continue;
@@ -194,9 +195,11 @@ class PointCheck {
       const bool is_whole = one.parts.size() == 1;
       if (is_whole ? set.contains(recorded(one, i)) : set.lo <= taken.hi() && taken.lo() <= set.hi) return;
     }
-    doubt_ = declined("comparisons, integers, signs and floors that rounding does not decide, or '" + one.name + "' element " +
-                          std::to_string(i) + " in the contract of the derivative, near " + text(right),
-                      text(taken) + ", which the product gives with the recorded results of these");
+    doubt_ = declined("steps that rounding does not decide, or a recorded number in the contract of the derivative, near " + text(right),
+                      taken.is_undefined() ? "a step of the product that rounding may have decided"
+                                           : text(taken) + ", which the product gives with the steps of the run");
+    doubt_->code = "gradient.step";
+    doubt_->place = place_ + ", '" + one.name + "' element " + std::to_string(i) + ", at the recorded point";
   }
 
   // P3.
@@ -297,7 +300,7 @@ class PointCheck {
   Graph reference_;
   Intervals point_, right_, found_;  // the point, D and F there
   std::optional<Intervals> meant_;   // C there
-  std::optional<Intervals> taken_;   // R there
+  std::optional<Intervals> taken_;   // R there; none: no step was rounded, or an op has no value
   std::optional<Rejection> doubt_;   // of P5: what is wrong for sure is told first
   std::optional<Intervals> nearby_;  // all nodes of D around it; empty where they have no value
   std::optional<Corners> corners_;

@@ -40,10 +40,11 @@ struct RecordedProduct {
   std::function<Outcome<Graph>()> reference = {};  // the derivative's graph, with the inputs of `backward`; none: that of J^T y_bar
   const Graph* convention = nullptr;               // like `backward`: what the framework gives, if its convention is asked for
   bool lacks_convention = false;                   // it is asked for, and nothing says what it is
-  const Graph* with_steps = nullptr;               // `backward` with recorded steps as constants, if the run recorded any
+  // The values of `backward` at the point with the run's own steps, if rounding may have decided any (steps.h).
+  std::function<std::optional<std::vector<Array<Interval>>>(const std::vector<Array<Interval>>&)> with_steps = {};
 };
 
-// P1 to P5 of point.cpp, for a product that is right at random points. Its code is gradient.value, of P4 gradient.convention; declined where
+// P1 to P5 of point.cpp, for a product that is right at random points. Its code is gradient.value, of P4 gradient.convention, of P5 gradient.step; declined where
 // what would decide is missing. `corners` grows by the elements that were judged where a choice is open.
 [[nodiscard]] std::optional<Rejection> check_point(const RecordedProduct& product, const std::string& place,
                                                    std::size_t* corners = nullptr);

@@ -17,7 +17,8 @@ namespace assay::kernel {
 
 struct ProductCheck::Reverse {
   Graph graph;
-  bool is_closed = true, has_taken_steps = false;  // it reads no tensor from elsewhere, beyond single numbers
+  bool is_closed = true;  // it reads no tensor from elsewhere, beyond single numbers
+  Origins origins = {};   // in the recorded trace
   // The cotangent's node, and the node that is the same tensor as a value of the forward pass, where it is one.
   NodeId y_bar = 0;
   std::optional<NodeId> as_value = std::nullopt;
@@ -27,7 +28,6 @@ struct ProductCheck::Case {
   AdjointCase one;
   Tensors operands;  // the inputs of all graphs
   Reverse backward;
-  std::optional<Graph> with_steps = std::nullopt;  // the backward graph with recorded steps as constants, if there are any
   std::optional<Graph> convention = std::nullopt;  // what the trace says that its framework gives, where that is asked
 };
 
@@ -168,11 +168,6 @@ Outcome<ProductCheck::Case> ProductCheck::case_of(std::uint32_t r, std::uint32_t
   const Pairs pairs = vjp != nullptr ? vjp->cotangents : Pairs();
   auto backward = reverse_of(made, region, result, vjp, pairs, is_value);
   if (!backward) return backward.rejection();
-  const auto jumps = [](const Node& node) { return op_row(node.op).smoothness == Smoothness::jump; };
-  if (std::ranges::any_of(backward.value().graph.nodes, jumps)) {
-    auto steps = reverse_of(made, region, result, vjp, pairs, false, opened_.recorded);
-    if (steps && steps.value().has_taken_steps) made.with_steps = std::move(steps.value().graph);
-  }
   if (asks_convention_ && vjp != nullptr && !vjp->convention.empty() && vjp->convention != vjp->cotangents) {
     if (auto meant = reverse_of(made, region, result, vjp, vjp->convention, false)) made.convention = std::move(meant.value().graph);
   }
@@ -182,10 +177,9 @@ Outcome<ProductCheck::Case> ProductCheck::case_of(std::uint32_t r, std::uint32_t
 
 // Cotangents of a region's operands, as a graph from the inputs of a case and the cotangent of the region's result.
 Outcome<ProductCheck::Reverse> ProductCheck::reverse_of(const Case& of, const Region& region, TraceTensorId result, const Trace::Vjp* vjp,
-                                                        const Pairs& pairs, bool is_value, std::size_t steps) const {
+                                                        const Pairs& pairs, bool is_value) const {
   Reverse made;
   Slice backward(trace_, producers_);
-  backward.take_steps(steps);
   for (const TraceTensorId id : of.operands) backward.add_input(id);
   // The region's results may be read by its product: they are computed again. The cotangent is an input.
   const Tensor& like = trace_.tensors[result].value;
@@ -205,7 +199,7 @@ Outcome<ProductCheck::Reverse> ProductCheck::reverse_of(const Case& of, const Re
     backward.graph().mark_output(total.value(), trace_.tensors[id].name);
   }
   made.is_closed = backward.is_closed();
-  made.has_taken_steps = backward.has_taken_steps();
+  for (const auto& [id, origin] : backward.origins()) made.origins.emplace(id, recorded_origin(origin));
   made.graph = std::move(backward.graph());
   return made;
 }
@@ -269,7 +263,6 @@ std::optional<Rejection> ProductCheck::at_the_point(const Case& one, std::uint32
                                                     RecordedProduct::Standing standing, const OneRow* row) {
   RecordedProduct product{one.one.graph, one.backward.graph, {}, {}, {}, trace_.regions[r].model, stores_short_};
   product.convention = one.convention ? &*one.convention : nullptr;
-  product.with_steps = one.with_steps ? &*one.with_steps : nullptr;
   product.standing = standing;
   Tensors arguments = one.operands;
   arguments.push_back(vjp.cotangent);
@@ -298,8 +291,24 @@ std::optional<Rejection> ProductCheck::at_the_point(const Case& one, std::uint32
     product.cotangents.push_back(std::move(cotangent));
   }
   product.is_analytic_here = row != nullptr && !product.operands.empty() && is_analytic_around(*row, product.operands);
+  std::vector<bool> is_held;
+  for (const TraceTensorId id : arguments) is_held.push_back(id < opened_.recorded);
+  TakenSteps steps(recorded_, one.backward.graph, one.backward.origins, is_held);
+  if (steps.are_any()) product.with_steps = [&steps](const std::vector<Array<Interval>>& point) { return steps.outputs(point); };
   corners_ = 0;
   return check_point(product, one.one.name, &corners_);
+}
+
+// Of a region that was opened: the one that was recorded, and its node.
+Origin ProductCheck::recorded_origin(const Origin& of) const {
+  const Region& region = trace_.regions[of.first];
+  const std::uint32_t index = opened_.origin[of.first];
+  const Region& whole = recorded_.regions[index];
+  if (region.graph.nodes.size() == whole.graph.nodes.size() && region.operands == whole.operands) return {index, of.second};
+  const TraceTensorId y = region.results[0];
+  if (y >= opened_.recorded) return opened_.inner[y - opened_.recorded];
+  const auto at = std::ranges::find(whole.results, y) - whole.results.begin();
+  return {index, whole.graph.outputs[static_cast<std::size_t>(at)]};
 }
 
 // What a tensor holds: as it was recorded, or what its region computes of recorded operands, over the reals.

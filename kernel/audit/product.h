@@ -12,6 +12,7 @@
 #include "kernel/audit/point.h"
 #include "kernel/audit/rows.h"
 #include "kernel/audit/slice.h"
+#include "kernel/audit/steps.h"
 #include "kernel/gradients/adjointness/adjointness.h"
 #include "semantics/graph/trace.h"
 #include "semantics/numbers/interval.h"
@@ -44,7 +45,8 @@ class ProductCheck {
   [[nodiscard]] Outcome<Case> case_of(std::uint32_t r, std::uint32_t k, const Trace::Vjp* vjp, const Tensors& operands,
                                       const std::string& place) const;
   [[nodiscard]] Outcome<Reverse> reverse_of(const Case& of, const Region& region, TraceTensorId result, const Trace::Vjp* vjp,
-                                            const Pairs& pairs, bool is_value, std::size_t steps = 0) const;
+                                            const Pairs& pairs, bool is_value) const;
+  [[nodiscard]] Origin recorded_origin(const Origin& of) const;
   [[nodiscard]] Outcome<Adjointness> outcome_of(const Case& one, std::uint32_t r, const Trace::Vjp* vjp);
   [[nodiscard]] static Rejection of_closed(const Case& one, Rejection why);
   [[nodiscard]] Outcome<Adjointness> with_reads(const Case& one, std::uint32_t r, const Trace::Vjp& vjp, Outcome<Adjointness> outcome);

@@ -27,25 +27,6 @@ std::string key_of(const Graph& graph, const Node& node, const std::vector<NodeI
   return key;
 }
 
-bool has_steps(Op op) {
-  return op == Op::sign || op == Op::floor || op == Op::ceil || op == Op::round || op == Op::step || op == Op::max_weight;
-}
-
-// Whether a result is a step of real operands: what is not real, ops with finitely many values near each point, and what chooses among such.
-bool is_step(const Graph& graph, NodeId result) {
-  std::vector<bool> is_real(graph.nodes.size(), false), is_fixed(graph.nodes.size(), false);  // depends on real inputs; has steps alone
-  for (NodeId id = 0; id <= result; ++id) {
-    const Node& node = graph.node(id);
-    const bool has_real = std::ranges::any_of(node.operands, [&](NodeId of) { return is_real[of]; });
-    const OpClass kind = op_row(node.op).op_class;
-    const bool hands_on = kind == OpClass::layout || kind == OpClass::selection || node.op == Op::cast;
-    is_real[id] = has_real || (node.op == Op::input && is_float(node.dtype));
-    is_fixed[id] = !is_real[id] || !is_float(node.dtype) || has_steps(node.op) ||
-                   (hands_on && std::ranges::all_of(node.operands, [&](NodeId of) { return is_fixed[of]; }));
-  }
-  return is_real[result] && is_fixed[result];
-}
-
 }  // namespace
 
 void append_number(std::string& key, std::uint64_t value) {
@@ -138,28 +119,21 @@ Outcome<Done> Slice::append_region(std::uint32_t index) {
   const Region& region = trace_.regions[index];
   std::vector<NodeId> inputs;
   for (const TraceTensorId operand : region.operands) inputs.push_back(known_.at(operand));
+  auto next = static_cast<NodeId>(graph_.nodes.size());
   auto outputs = append_graph(graph_, region.graph, inputs);
   if (!outputs) return outputs.rejection();
-  for (const TraceTensorId id : region.results) take_step(id);
+  for (NodeId id = 0; id < region.graph.nodes.size(); ++id) {
+    if (region.graph.node(id).op != Op::input) origins_.emplace(next++, std::pair(index, id));
+  }
   for (std::size_t i = 0; i < region.results.size(); ++i) known_.try_emplace(region.results[i], outputs.value()[i]);
   return Done{};
-}
-
-bool Slice::take_step(TraceTensorId id) {
-  const std::uint32_t producer = producers_.region_of(id);
-  if (id >= recorded_ || known_.contains(id) || producer == Producers::kNone) return false;
-  const Region& region = trace_.regions[producer];
-  const auto result = static_cast<std::size_t>(std::ranges::find(region.results, id) - region.results.begin());
-  if (!is_step(region.graph, region.graph.outputs[result])) return false;
-  known_[id] = graph_.append_constant(trace_.tensors[id].value);
-  return has_taken_ = true;
 }
 
 Outcome<NodeId> Slice::node_of(TraceTensorId wanted) {
   std::vector<TraceTensorId> open = {wanted};
   while (!open.empty()) {
     const TraceTensorId id = open.back();
-    if (known_.contains(id) || take_step(id)) {
+    if (known_.contains(id)) {
       open.pop_back();
       continue;
     }

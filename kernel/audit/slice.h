@@ -32,10 +32,6 @@ class Slice {
 
   // The tensor is an input of the graph from now on.
   void add_input(TraceTensorId id);
-  // Steps that the run recorded are constants of their recorded bits, among the first `recorded` tensors: results of regions of real operands
-  // that have finitely many values near each point, such as truth values, integers, signs and floors. Other regions are computed.
-  void take_steps(std::size_t recorded) { recorded_ = recorded; }
-  [[nodiscard]] bool has_taken_steps() const { return has_taken_; }
   // Node `node` of the graph is the tensor.
   void define(TraceTensorId id, NodeId node) { known_[id] = node; }
   // The node that computes it, with all regions it needs. Inputs and parameters of the run that are no inputs of the graph become
@@ -45,17 +41,18 @@ class Slice {
   [[nodiscard]] bool knows(TraceTensorId id) const { return known_.contains(id); }
   [[nodiscard]] bool is_closed() const { return closed_; }
   [[nodiscard]] Graph& graph() { return graph_; }
+  // Of each node that a region gave: the region, and the node there.
+  [[nodiscard]] const std::map<NodeId, std::pair<std::uint32_t, NodeId>>& origins() const { return origins_; }
 
  private:
   Outcome<Done> append_region(std::uint32_t region);
-  bool take_step(TraceTensorId id);
 
   const Trace& trace_;
   const Producers& producers_;
   Graph graph_;
   std::map<TraceTensorId, NodeId> known_;
-  bool closed_ = true, has_taken_ = false;
-  std::size_t recorded_ = 0;
+  std::map<NodeId, std::pair<std::uint32_t, NodeId>> origins_;
+  bool closed_ = true;
 };
 
 // The region that a product is about: the recorded one, or its declared surrogate as a function of the same operands.

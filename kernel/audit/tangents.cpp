@@ -17,6 +17,7 @@
 
 #include "kernel/audit/point.h"
 #include "kernel/audit/slice.h"
+#include "kernel/audit/steps.h"
 #include "kernel/gradients/adjointness/tangent.h"
 #include "kernel/gradients/derivatives/differentiate.h"
 
@@ -37,6 +38,7 @@ bool is_zero_everywhere(const Tensor& tensor) {
 struct Composed {
   TangentCase one;
   std::vector<TraceTensorId> inputs;  // of the rule: those of y, then tangents
+  Origins origins = {};               // of the rule's nodes
   bool reads_opaque = false;
   bool is_closed = true;  // the rule reads no tensor, beyond single numbers, that y does not read: of such nothing is known
 };
@@ -147,6 +149,7 @@ class TangentCheck {
     forward.graph().mark_output(y.value(), "y");
     rule.graph().mark_output(y_dot.value(), "y_dot");
     made.is_closed = rule.is_closed();
+    made.origins = rule.origins();
     made.one.one.graph = std::move(forward.graph());
     made.one.rule = std::move(rule.graph());
     return made;
@@ -171,17 +174,6 @@ class TangentCheck {
     return *std::move(why);
   }
 
-  // The rule with recorded steps as constants, if there are any.
-  [[nodiscard]] std::optional<Graph> with_steps(const Composed& made, TraceTensorId tangent) const {
-    Slice rule(trace_, producers_);
-    rule.take_steps(trace_.tensors.size());
-    for (const TraceTensorId id : made.inputs) rule.add_input(id);
-    const auto y_dot = rule.node_of(tangent);
-    if (!y_dot || !rule.has_taken_steps()) return std::nullopt;
-    rule.graph().mark_output(y_dot.value(), "y_dot");
-    return std::move(rule.graph());
-  }
-
   // F2.
   [[nodiscard]] std::optional<Rejection> at_the_point(const Composed& made, TraceTensorId tensor, TraceTensorId tangent,
                                                       const std::string& place) const {
@@ -194,8 +186,8 @@ class TangentCheck {
       return values;
     };
     product.reference = [&] { return reference_of(made); };
-    const std::optional<Graph> steps = with_steps(made, tangent);
-    product.with_steps = steps ? &*steps : nullptr;
+    TakenSteps steps(trace_, made.one.rule, made.origins, std::vector(made.inputs.size(), true));
+    if (steps.are_any()) product.with_steps = [&steps](const std::vector<Array<Interval>>& point) { return steps.outputs(point); };
     const Trace::Entry& entry = trace_.tensors[tangent];
     product.cotangents.push_back({entry.name, true, {&entry.value}, entry.storage});
     return check_point(product, place);

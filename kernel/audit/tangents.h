@@ -29,6 +29,7 @@ struct TangentStep {
 // One step per tensor of `to`, in the order in which the run gave these tensors. The trace is continuous. Failures:
 //   tangent.product  a tangent that is not the derivative's: `found` says where; or, declined, one that could not be decided
 //   gradient.value   a tangent that is right at random points and wrong at the recorded one (kernel/audit/point.cpp)
+//   gradient.step    declined: one with a step that rounding decided, or may have decided
 [[nodiscard]] std::vector<TangentStep> check_tangents(const Trace& trace, std::size_t claim, std::uint64_t seed);
 
 }  // namespace assay::kernel

@@ -334,14 +334,14 @@ TEST_CASE("point: a step that rounding decides is taken as it was recorded", "[g
     for (const float value : values) tensors.push_back(vector_of({value}));
     return verdict(with_comparison(forward, tanh_of(), product, tensors, holds));
   };
-  CHECK(run(square(1), twice, {12, 144, 1, 1, 48}, true) == "(gradient.value)");
+  CHECK(run(square(1), twice, {12, 144, 1, 1, 48}, true) == "(gradient.step)");
   CHECK(run(square(1), twice, {0.5F, 0.25F, 0x1.d9353ep-2F, 1, 1}, false) == "right");
   // The same of a comparison that reads another tensor than the product is of.
   Trace elsewhere =
       with_comparison(square(1), tanh_of(), twice, {vector_of({3}), vector_of({9}), vector_of({1}), vector_of({1}), vector_of({12})}, true);
   elsewhere.tensors.push_back({"z", Trace::Origin::input, Tensor::of_floats({1}, std::vector<float>{12})});
   elsewhere.regions[1].operands = {6};
-  CHECK(verdict(elsewhere) == "(gradient.value)");
+  CHECK(verdict(elsewhere) == "(gradient.step)");
   // y = tanh(x) with the same branch, whose derivative rounds to the 0 that the product gives.
   const Graph zero = chosen({{}, 1}, [](Builder& b, NodeId, NodeId s) {
     return std::pair(b.number(0), b.apply(Op::sub, {b.number(1), b.apply(Op::mul, {s, s})}));
@@ -351,5 +351,89 @@ TEST_CASE("point: a step that rounding decides is taken as it was recorded", "[g
   const Graph five = chosen({{}, 1}, [](Builder& b, NodeId, NodeId s) {
     return std::pair(b.number(5), b.apply(Op::sub, {b.number(1), b.apply(Op::mul, {s, s})}));
   });
-  CHECK(run(tanh_of(), five, {12, 1, 1, 1, 5}, true) == "(gradient.value)");
+  CHECK(run(tanh_of(), five, {12, 1, 1, 1, 5}, true) == "(gradient.step)");
+}
+
+namespace {
+
+// y_bar * factor(x, tanh(x)) in regions: those of the factor's parts, each given as it is recorded at 12, where float32 has tanh(x) = 1.
+struct Part {
+  std::string name;
+  Graph graph;
+  std::vector<TraceTensorId> operands;
+  Tensor result;
+};
+Trace with_parts(std::vector<Part> parts, const Tensor& x_bar) {
+  Trace trace;
+  trace.tensors = {{"x", Trace::Origin::input, vector_of({12})},
+                   {"y", Trace::Origin::result, vector_of({144})},
+                   {"y_bar", Trace::Origin::input, vector_of({1})},
+                   {"t", Trace::Origin::result, vector_of({1})}};
+  trace.regions = {{"forward", square(1), float_model(), {0}, {1}}, {"tanh", tanh_of(), float_model(), {0}, {3}}};
+  for (Part& part : parts) {
+    trace.regions.push_back(
+        {part.name, std::move(part.graph), float_model(), std::move(part.operands), {static_cast<TraceTensorId>(trace.tensors.size())}});
+    trace.tensors.push_back({part.name, Trace::Origin::result, part.result});
+  }
+  Builder b{{}, 1};
+  const NodeId x = b.input("x"), y_bar = b.input("y_bar"), factor = b.input("factor");
+  const Graph product = b.with_output(b.apply(Op::mul, {b.apply(Op::mul, {b.apply(Op::scale, {x}, ScaleAttributes{2}), y_bar}), factor}));
+  const auto last = static_cast<TraceTensorId>(trace.tensors.size());
+  trace.tensors.push_back({"x_bar", Trace::Origin::result, x_bar});
+  trace.regions.push_back({"product", product, float_model(), {0, 2, last - 1}, {last}});
+  trace.outputs = {1, last};
+  trace.vjps = {{0, 0, 2, {{0, last}}}};
+  trace.gradients = {{1, 2, {{0, last}}}};
+  return trace;
+}
+
+}  // namespace
+
+TEST_CASE("point: a step inside of a region, or of an op that jumps, is taken as the run took it", "[gradients]") {
+  const Tensor one = vector_of({1}), twice = vector_of({48}), once = vector_of({24}), two = vector_of({2});
+  const auto graph = [](const std::function<NodeId(Builder&, NodeId)>& write) {
+    Builder b{{}, 1};
+    const NodeId x = b.input("x");
+    return b.with_output(write(b, x));
+  };
+  // where(1 - tanh(x) == 0, 2, 1) in one region, with tanh inside of it.
+  const Graph fused = graph([](Builder& b, NodeId x) {
+    const NodeId gap = b.apply(Op::sub, {b.number(1), b.apply(Op::tanh, {x})});
+    return b.apply(Op::where, {b.apply(Op::equal, {gap, b.number(0)}), b.number(2), b.number(1)});
+  });
+  CHECK(verdict(with_parts({{"factor", fused, {0}, two}}, twice)) == "(gradient.step)");
+  // 1 + floor(t), where t may be rounded inside: a region of another op.
+  const Graph floors = graph([](Builder& b, NodeId x) {
+    return b.apply(Op::add, {b.number(1), b.apply(Op::floor, {b.apply(Op::tanh, {x})})});
+  });
+  CHECK(verdict(with_parts({{"factor", floors, {0}, two}}, twice)) == "(gradient.step)");
+  // Of the recorded t: where(t < 0, ceil(t), floor(t)) and 1 + floor(t), whose steps are those of the number 1.
+  const Graph truncates = graph([](Builder& b, NodeId t) {
+    const NodeId toward = b.apply(Op::where, {b.apply(Op::less, {t, b.number(0)}), b.apply(Op::ceil, {t}), b.apply(Op::floor, {t})});
+    return b.apply(Op::add, {toward, b.number(1)});
+  });
+  CHECK(verdict(with_parts({{"factor", truncates, {3}, two}}, twice)) == "(gradient.step)");
+  // 1 + t - mod(t, 1), and jumps of shrink and thresholded_relu at a number between tanh(12) and 1.
+  for (const bool truncated : {false, true}) {
+    const Graph rest = graph([&](Builder& b, NodeId t) {
+      const NodeId whole = b.apply(Op::sub, {t, b.apply(Op::mod, {t, b.number(1)}, ModAttributes{truncated})});
+      return b.apply(Op::add, {whole, b.number(1)});
+    });
+    CHECK(verdict(with_parts({{"factor", rest, {3}, two}}, twice)) == "(gradient.step)");
+  }
+  const double between = 1 - 0x1p-40;
+  for (const Op op : {Op::shrink, Op::thresholded_relu}) {
+    const Graph jumps = graph([&](Builder& b, NodeId t) {
+      const NodeId jump = b.apply(op, {b.apply(Op::tanh, {t})}, ActivationAttributes{between, 0});
+      return b.apply(Op::add, {b.apply(Op::sign, {jump}), b.number(1)});
+    });
+    CHECK(verdict(with_parts({{"factor", jumps, {0}, two}}, twice)) == "(gradient.step)");
+  }
+  // Steps that no rounding decides are as they were: 12 against 13, floor(12), mod(12, 5) = 2.
+  const Graph right = graph([](Builder& b, NodeId x) {
+    const NodeId is_below = b.apply(Op::less, {x, b.number(13)}),
+                 rest = b.apply(Op::mod, {b.apply(Op::floor, {x}), b.number(5)}, ModAttributes{});
+    return b.apply(Op::where, {is_below, b.apply(Op::div, {rest, rest}), b.number(3)});
+  });
+  CHECK(verdict(with_parts({{"factor", right, {0}, one}}, once)) != "(gradient.step)");
 }

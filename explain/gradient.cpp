@@ -369,11 +369,16 @@ Lines finite_lines(const Trace& trace, const Trace::Gradient& asked, const kerne
 
 }  // namespace
 
+constexpr const char* kStepWords =
+    "rounding decided a step of the product (a comparison, an integer, a sign, a floor), or may have: by exact numbers the product is the "
+    "derivative, by those of the run it need not be";
+
 std::vector<std::string> gradient_lines(const Trace& trace, std::size_t gradient, const kernel::GradientStep& step) {
   constexpr std::size_t kMostElements = 1 << 18;  // what words may cost
   if (!step.failure || step.is_surrogate || step.failure->code == "gradient.convention") return {};
   const Trace::Gradient& asked = trace.gradients[gradient];
   if (step.failure->code == "gradient.finite") return finite_lines(trace, asked, step);
+  if (step.failure->code == "gradient.step") return {kStepWords};
   if (step.region >= trace.regions.size()) return {};
   const std::vector<bool> marked = after(trace, asked.seed);
   const Region& region = trace.regions[step.region];

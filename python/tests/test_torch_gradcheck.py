@@ -8,6 +8,7 @@ import pytest
 import conftest
 
 torch = pytest.importorskip("torch", reason="gradcheck needs the package torch")
+import torch.nn.functional as F  # noqa: E402
 from assay import GradcheckError, gradcheck  # noqa: E402
 from wrong_backwards import PAIRS  # noqa: E402
 from wrong_second import PAIRS as SECOND  # noqa: E402
@@ -277,17 +278,36 @@ def judged(forward: object, backward: object, at: float) -> object:
     return judge(run, "gradcheck")
 
 
+def rounded(x):  # type: ignore[no-untyped-def]
+    return (x + 1e10) - 1e10
+
+
 @pytest.mark.parametrize(("step", "at"), [
     (lambda x: torch.where(1 - torch.sigmoid(x) == 0, 2.0, 1.0), 30.0),
     (lambda x: torch.where((x + 1e10) - 1e10 >= x + 20, 5.0, 1.0), 2000.0),
     (lambda x: 1 + torch.floor(torch.sigmoid(x)), 30.0),
     (lambda x: 1 + torch.sigmoid(x).long(), 30.0),
+    (lambda x: 1 + torch.trunc(torch.sigmoid(x)), 30.0),  # from here on inside of a region, or of an operation that jumps
+    (lambda x: 1 + torch.div(torch.sigmoid(x), 1.0, rounding_mode="trunc"), 30.0),
+    (lambda x: 1 + (rounded(x) - torch.remainder(rounded(x), 2048.0)) / 2048, 2000.0),
+    (lambda x: 1 + (rounded(x) - torch.fmod(rounded(x), 2048.0)) / 2048, 2000.0),
+    (lambda x: 1 + rounded(x) / 2048 - torch.frac(rounded(x) / 2048), 2000.0),
+    (lambda x: 1 + F.hardshrink(rounded(x), 2020.0) / 2048, 2000.0),
+    (lambda x: 1 + F.threshold(rounded(x), 2020.0, 0.0) / 2048, 2000.0),
 ])
 def test_a_step_that_rounding_decides_is_no_proof(step: object, at: float) -> None:
     """Exact arithmetic takes the other branch, so that it says nothing about what was delivered."""
     report = judged(lambda x: x * x, lambda x: 2 * x * step(x), at)  # type: ignore[operator]
     assert not report.passed and not report.failed, report.text
-    assert any(one.rule == "gradient.value" for one in report.findings)
+    assert any(one.rule == "gradient.step" for one in report.findings)
+    assert "rounding decided a step" in report.headline and "the derivative at the recorded point" not in report.text  # nobody is accused
+
+
+@pytest.mark.parametrize("step", [torch.trunc, torch.frac, lambda x: torch.remainder(x, 7.0), lambda x: torch.fmod(x, 7.0), lambda x: F.hardshrink(x, 3.0)])
+def test_a_step_of_an_input_is_no_doubt(step: object) -> None:
+    for at in (2000.0, 7.0, -3.5):
+        report = judged(lambda x: x * x, lambda x: 2 * x * (1 + 0 * step(x)), at)  # type: ignore[operator]
+        assert report.passed, report.text
 
 
 @pytest.mark.parametrize("at", [0.5, 9.0, 12.0, -12.0])

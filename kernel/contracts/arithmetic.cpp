@@ -247,12 +247,17 @@ FloatSet Arithmetic::product_of(std::span<const FloatSet> factors) const {
   }
   if (factors.size() == 1 || is_real()) return factors.size() == 1 ? operand(factors[0]) : exact;
   const double n = static_cast<double>(factors.size()), u = unit_roundoff(format_), spread = mul_up(n, mul_up(u, 1 + 0x1p-10));
-  const bool all_zero = exact.lo == 0 && exact.hi == 0;
   if (!(greatest * 2 < largest(format_)) || !(spread <= 0x1p-10)) return anything(format_);
-  if (all_zero) return with_both_zeros(point(0));
-  if (!(least > 2 * smallest_normal(format_))) return anything(format_);
-  const double error = mul_up(spread, std::fmax(std::fabs(exact.lo), std::fabs(exact.hi)));
-  return result(numbers_in(format_, Interval(sub_down(exact.lo, error), add_up(exact.hi, error))));
+  if (exact.lo == 0 && exact.hi == 0) return with_both_zeros(point(0));
+  double error = mul_up(spread, std::fmax(std::fabs(exact.lo), std::fabs(exact.hi)));
+  if (!(least > 2 * smallest_normal(format_))) {  // each product may lose `lost` more, which the others multiply by at most `greatest`
+    if (model_->storage != Storage::same) return anything(format_);
+    const double lost = model_->flush_operands || model_->flush_results ? smallest_normal(format_) : smallest_number(format_);
+    error = add_up(error, mul_up(mul_up(n, lost), mul_up(greatest, 1 + 0x1p-9)));
+  }
+  const double lo = sub_down(exact.lo, error), hi = add_up(exact.hi, error);  // and no product changes its sign
+  return with_both_zeros(
+      result(numbers_in(format_, Interval(exact.lo >= 0 ? std::fmax(lo, 0) : lo, exact.hi <= 0 ? std::fmin(hi, 0) : hi))));
 }
 
 }  // namespace assay::contracts

@@ -189,6 +189,29 @@ TEST_CASE("products in any order", "[contracts]") {
   }
 }
 
+TEST_CASE("products that underflow are decided", "[contracts]") {
+  std::mt19937_64 random(35);
+  for (int round = 0; round < 200; ++round) {
+    Floats x = gaussians(random, 2 + random() % 6, 2);
+    for (float& value : x) value = std::ldexp(value, static_cast<int>(random() % 120) - 90);
+    float forward = 1, backward = 1;
+    for (const float value : x) forward *= value;
+    for (std::size_t i = x.size(); i-- > 0;) backward *= x[i];
+    ExecutionModel flushes = float_model("");
+    flushes.flush_operands = flushes.flush_results = true;
+    const Admissible sets = sets_of(Op::reduce_prod, ReduceAttributes{{0}, false}, float_model(""), {vector_of(x)});
+    CHECK(within(sets, {forward}));
+    CHECK(within(sets, {backward}));
+    CHECK(within(sets_of(Op::reduce_prod, ReduceAttributes{{0}, false}, flushes, {vector_of(x)}), {forward}));
+  }
+  const auto square = [](float x) { return sets_of(Op::pow, PowAttributes{Rational(2)}, float_model(), {vector_of({x})}); };
+  for (const float x : {1e-19F, 1e-21F, -1e-30F, 0x1p-149F, 0x1p-75F}) {
+    const Judgement right = judged(square(x), {x * x});
+    CHECK((right.passed == 1 && right.vacuous == 0));
+    for (const float wrong : {x * x + 0x1p-140F, -0x1p-149F}) CHECK(judged(square(x), {wrong}).failed == 1);
+  }
+}
+
 TEST_CASE("elu and selu at 0, and shrink at its bends, are decided", "[contracts]") {
   const Tensor zeros = vector_of({0.0F, -0.0F});
   const auto counts = [](const Admissible& sets, const Floats& y) {

@@ -267,6 +267,34 @@ def test_branches_that_no_input_reached_are_named() -> None:
     assert not found.value.report.failed and found.value.report.unreached == ["lt at -1, below it"]
 
 
+BEHIND_EQUALITIES = {"eq": lambda x: x == 0.3, "ne": lambda x: ~(x != 0.3), "isclose": lambda x: torch.isclose(x, torch.tensor(0.3))}
+
+
+@pytest.mark.parametrize("name", BEHIND_EQUALITIES)
+def test_equalities_are_met(name: str) -> None:
+    meets = BEHIND_EQUALITIES[name]
+    backward = lambda factor: own(torch.square, lambda g, x: 2 * x * g * torch.where(meets(x), factor, 1.0))  # noqa: E731
+    assert gradcheck(backward(1.0), [(4, 3)])
+    with pytest.raises(GradcheckError) as found:
+        gradcheck(backward(5.0), [(4, 3)])
+    assert found.value.report.failed
+
+
+def test_equalities_that_no_input_met_are_named() -> None:
+    wrong = own(torch.square, lambda g, x: 2 * x * g * torch.where(x * x == 2, 5.0, 1.0))  # of which there is no float32
+    right = own(lambda x: torch.where(x == 0, 1.0, x.sin() / x), lambda g, x: g * torch.where(x == 0, 0.0, (x * x.cos() - x.sin()) / (x * x)))
+    given = torch.tensor([1.0, 2.0, -1.0], requires_grad=True)
+    for f, inputs, name in ((wrong, [(4, 3)], "backward of Own: eq at 2"), (wrong, [given], "backward of Own: eq at 2"), (right, [given], "eq at 0")):
+        with pytest.raises(GradcheckError, match=f"{name}, equal to it.*allow_unreached=True") as found:
+            gradcheck(f, inputs)
+        assert found.value.undecided and f"{name}, equal to it" in found.value.report.unreached
+        with pytest.warns(GradcheckWarning, match=f"{name}, equal to it"):
+            assert gradcheck(f, inputs, allow_unreached=True)
+    assert gradcheck(right, [(4, 3)]) and gradcheck(right, [torch.tensor([0.0, 1.0], requires_grad=True)])
+    with pytest.warns(GradcheckWarning, match="eq at 2, equal to it"):
+        assert gradcheck(lambda x: torch.where(x * x == 2, 2 * x, x.sin()), [(4, 3)], allow_dead=True)
+
+
 def test_a_function_is_undecided_where_given_inputs_do_not_come() -> None:
     """Inputs of the user's are taken as they are: nothing is drawn that would reach the other side."""
     x, near = torch.tensor([1.0, 2.0, -1.0], requires_grad=True), torch.tensor([1.0, 7.0, -1.0], requires_grad=True)

@@ -65,6 +65,11 @@ def reaching(inputs: Any, given: Sequence[Any], branch: Branch, is_at: Callable[
     Who takes no more of them is content. Else the next ones are nearer to those that did not reach it.
     """
     ties = branch.missing == [EQUAL]
+    for is_half, by_rows in ((True, False), (True, True), (False, False)) if ties and branch.threshold is not None else ():
+        fresh = scaled(inputs, given, 1.0, is_half, by_rows, False, branch.threshold)
+        found = is_at(fresh)
+        if found is not None and EQUAL in found.sides:
+            yield fresh
     for parts in (1, 2):  # all elements; half of them
         now, total, short = branch, 1.0, 1.0
         for attempt in range(TRIES):
@@ -95,8 +100,8 @@ def wide(inputs: Any, given: Sequence[Any]) -> Iterator[list[Any]]:
             yield scaled(inputs, given, sign * 2.0**k, is_half, False, False)
 
 
-def scaled(inputs: Any, given: Sequence[Any], factor: float, is_half: bool, by_rows: bool, is_rounded: bool) -> list[Any]:
-    """What was drawn times a factor, or a random half of its elements, or of its rows."""
+def scaled(inputs: Any, given: Sequence[Any], factor: float, is_half: bool, by_rows: bool, is_rounded: bool, put: float | None = None) -> list[Any]:
+    """What was drawn times a factor, or a random half of its elements, or of its rows; or with a number in their place."""
     fresh = list(given)
     for i, what in enumerate(listed(inputs)):
         if is_shape(what):
@@ -104,7 +109,7 @@ def scaled(inputs: Any, given: Sequence[Any], factor: float, is_half: bool, by_r
             one = (one * 2).round() / 2 if is_rounded else one
             shape = one.shape[:1] + (1,) * (one.dim() - 1) if by_rows else one.shape
             chosen = torch.rand(shape) < 0.5 if is_half else torch.ones(shape, dtype=torch.bool)
-            fresh[i] = torch.where(chosen, one * factor, one).requires_grad_()
+            fresh[i] = torch.where(chosen, one * factor if put is None else torch.full_like(one, put), one).requires_grad_()
     return fresh
 
 

@@ -13,7 +13,7 @@ from torch.autograd import forward_ad
 from assay._core import arguments
 from assay.errors import Rejected, UsageError, wrong
 from assay.torch import Recorder, Refused, Report, record
-from assay.torch.branches import EQUAL, Branch
+from assay.torch.branches import Branch
 from assay.torch.gates import announce, judged, judging
 from assay.torch.outside import moved_between
 from assay.torch.values import Results
@@ -344,11 +344,12 @@ class Trials:
                     break
 
     def tell_unreached(self, report: Report, is_drawn: bool, is_allowed: bool) -> None:
-        """Which sides no input reached. Of a Function's own nothing tells what its backward does there: that is undecided, unless it is allowed."""
+        """Which sides, and which equalities, no input reached. Of a Function's own nothing tells what its backward does there: that is undecided,
+        unless it is allowed."""
         assert self.last is not None
         left = [(one, side) for key, one in self.open_branches() for side in one.wanted if side not in self.seen.get(key, set())]
-        unsure = [f"{one.name}, {side} it" for one, side in left if side != EQUAL and self.last.in_own(one)]
-        report.tell("unreached", [f"{one.name}, {side} it" for one, side in left if side != EQUAL] if is_drawn else unsure)
+        unsure = [f"{one.name}, {side} it" for one, side in left if self.last.in_own(one)]
+        report.tell("unreached", [f"{one.name}, {side} it" for one, side in left] if is_drawn else unsure)
         report.tell("unreached", decided := unjudged(self))
         for what in [] if is_allowed else shortened(decided):
             report.add("gradient.unreached", what, f"nothing tells whether the backward is linear in its cotangent: {what}. A product needs no decision "

@@ -12,7 +12,7 @@ from assay._core import audits, gate_reports, places, programs
 from assay._core.trace_writer import Trace
 from assay.errors import UsageError, wrong
 from .backward import Recorder
-from .branches import ABOVE, BELOW, Branch
+from .branches import Branch
 from .equations import opaque_of
 from .memory import Value, plain
 from .nodes import HALVES
@@ -229,7 +229,7 @@ def unreached_of(run: Recorder) -> list[str]:
         if run.in_own(one):
             where = "" if one.is_backward else next(own.name for own in run.own if one.result in own.results)
             key = where, one.name + one.place
-            told = set(one.missing) if one.is_of_cotangent else {BELOW, ABOVE} & set(one.missing)
+            told = set(one.missing)
             left[key] = one, left[key][1] & told if key in left else told
     named = [f"{one.at(side)}{f' ({where})' if where else ''}" for (where, _), (one, sides) in left.items() for side in one.wanted if side in sides]
     return named + [f"{one} reads a cotangent" for one in run.bent]

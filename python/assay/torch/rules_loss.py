@@ -219,7 +219,8 @@ def inside(lo: float, hi: float) -> Rule:
 def hardsigmoid_backward(n: Nodes, g: Ref, x: Ref) -> Ref:
     if n.dtype == torch.float64:
         raise Meaningless("a backward kernel of float64 that holds 1/6 as a float32")
-    return inside(-3.0, 3.0)(n, g, x, n("div", n.constant(1.0, n.dtype), 6.0))
+    found: Ref = inside(-3.0, 3.0)(n, g, x, n("div", n.constant(1.0, n.dtype), 6.0))
+    return found
 
 
 def hardswish_backward(n: Nodes, g: Ref, x: Ref) -> Ref:

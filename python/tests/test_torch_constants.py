@@ -232,6 +232,14 @@ def test_kernels_of_float64_that_hold_a_float32_are_named(f: Any) -> None:
         gradcheck(f, [x.detach().double().requires_grad_()])
 
 
+@pytest.mark.parametrize("f", [torch.erf, torch.special.ndtr, torch.asinh, torch.square, lambda x: x**2])
+@pytest.mark.parametrize("at", [1e-5, 1e-19, 1e-21, 1e-30, 1e-38, 1e-44])
+def test_tiny_arguments_are_decided(f: Any, at: float) -> None:
+    inputs = [torch.linspace(-3 * at, 3 * at, 40).requires_grad_()]
+    assert gradcheck(f, inputs)
+    assert at < 1e-40 or f is not torch.erf or fails(f, inputs, "erf", lambda y: y * (1 + 2.0**-20))
+
+
 # Places that are computed.
 
 @pytest.mark.parametrize("options", [{"size": (5, 6)}, {"size": (7, 3), "align_corners": True}, {"scale_factor": (1.7, 2.3)}])

@@ -31,6 +31,7 @@ MODELS = {"cpu": f"binary32 {FLOATS} math=pytorch-cpu", "cpu, online": f"binary3
           "cpu, float16": f"binary32 {FLOATS} math=pytorch-cpu",
           "cpu, float16 steps": f"binary32 {FLOATS} storage=binary16 math=pytorch-cpu",
           "cpu, float16 attention": f"binary32 {FLOATS} {FLUSHES} storage=binary16 softmax=online math=pytorch-cpu-attention",
+          "cpu, erf": f"binary32 {FLOATS} math=sleef-u10",  # torch.erf is SLEEF's; GELU has one of its own
           "cpu, float64": f"binary64 {FLOATS} math=sleef-u10"}
 
 
@@ -38,7 +39,7 @@ def model_of(region: Region, values: list[Value]) -> str:
     kinds = {values[v].kind for v in region.operands + region.results}
     half = next((one for one in HALVES if one in kinds), None)
     if half is None:
-        return "cpu, float64" if region.is_double else "cpu"
+        return "cpu, float64" if region.is_double else "cpu, erf" if [one["op"] for one in region.nodes] == ["erf"] else "cpu"
     return " ".join(["cpu,", str(half).removeprefix("torch."), region.storing]).strip()
 
 

@@ -318,3 +318,12 @@ def test_a_branch_where_the_derivative_rounds_to_it_passes(at: float) -> None:
 
     report = judged(torch.tanh, slope, at)
     assert report.passed, report.text
+
+
+@pytest.mark.parametrize("backward", [
+    lambda g, x: 2 * x * g * (x - x) / (x - x), lambda g, x: 2 * x * g + g / (x - x), lambda g, x: 2 * x * g / (x > 1e9), lambda g, x: (torch.diag(2 * x * g) / torch.eye(4)).sum(0),
+])
+def test_a_product_that_divides_by_0_everywhere_fails(backward: object) -> None:
+    """What it delivers is no finite number, and the derivative is one."""
+    report = judged(lambda x: x * x, lambda x: backward(torch.ones(4), x), 3.0)  # type: ignore[operator]
+    assert report.failed, report.text

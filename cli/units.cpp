@@ -37,10 +37,6 @@ bool parse_with_unit(const std::string& text, const auto& units, double& value) 
 
 }  // namespace
 
-std::string counted(std::size_t count, const std::string& noun, const char* plural) {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : plural);
-}
-
 bool parse_seconds(const std::string& text, double& seconds) {
   static constexpr std::array<Unit, 4> kUnits{{{"s", 1}, {"ms", 1e-3}, {"m", 60}, {"h", 3600}}};
   return parse_with_unit(text, kUnits, seconds);

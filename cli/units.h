@@ -7,9 +7,6 @@
 
 namespace assay::cli {
 
-// "1 case", "2 cases".
-[[nodiscard]] std::string counted(std::size_t count, const std::string& noun, const char* plural = "s");
-
 // "10", "90s", "2m", "1h" in seconds; "512MiB", "2GB", "4G" in bytes; "1e12" in multiply-adds. False when it is not one.
 [[nodiscard]] bool parse_seconds(const std::string& text, double& seconds);
 [[nodiscard]] bool parse_bytes(const std::string& text, std::uint64_t& bytes);

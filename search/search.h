@@ -11,6 +11,7 @@
 
 #include "certificates/format/writer.h"
 #include "kernel/logic/api.h"
+#include "search/answer.h"
 #include "search/bab/cube.h"
 #include "search/strategy/deadline.h"
 #include "search/strategy/unfinished.h"
@@ -56,7 +57,8 @@ struct Statistics {
 };
 
 struct Result {
-  enum class Answer : std::uint8_t { unsatisfiable, satisfiable, unknown, timed_out, split } answer = Answer::unknown;
+  using Answer = search::Answer;
+  Answer answer = Answer::unknown;
   std::optional<kernel::Theorem> theorem;  // set for the first two; a cube that is closed is no theorem
   std::string reason;                      // for unknown and timed_out: what ran out, and how far the search came
   std::optional<Unfinished> unfinished;    // for these two, once some bound of a case is known

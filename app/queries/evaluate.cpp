@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "app/words.h"
 #include "kernel/gradients/derivatives/differentiate.h"
 #include "semantics/numbers/scalar_traits.h"
 #include "semantics/ops/denote.h"
@@ -71,14 +72,6 @@ Outcome<std::vector<NamedSet>> gradients_of(const Graph& graph, std::size_t outp
   if (!sets) return sets.rejection();
   for (std::size_t i = 0; i < wanted.size(); ++i) sets.value()[i].name = graph.input_names[wanted[i]];
   return sets;
-}
-
-// "a, b, c", cut short after many.
-std::string listed(const std::vector<std::string>& names) {
-  constexpr std::size_t kMost = 20;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) text += (i == 0 ? "" : ", ") + names[i];
-  return text + (names.size() > kMost ? " and " + std::to_string(names.size() - kMost) + " more" : "");
 }
 
 }  // namespace

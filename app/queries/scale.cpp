@@ -60,11 +60,11 @@ Outcome<Scaled> largest_scale(const std::shared_ptr<const kernel::Problem>& prob
     ++best.tries;
     const auto tried = verify(part.value(), options, writer.value());
     if (tried && tried.value().unwritten) return *tried.value().unwritten;
-    if (tried && tried.value().answer == "sat") {
+    if (tried && tried.value().answer == search::Answer::satisfiable) {
       best.violated = tried.value().theorem->witness();
       break;
     }
-    const bool holds = tried && tried.value().answer == "unsat";
+    const bool holds = tried && tried.value().answer == search::Answer::unsatisfiable;
     scales.set(*index, holds);
     if (!holds) continue;
     best.scale = scale;

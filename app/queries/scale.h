@@ -51,6 +51,7 @@ struct Scaled {
   std::optional<kernel::Witness> violated;  // a try found a point, at which the whole property is violated, too: the end of the tries
   std::size_t tries = 0;
   double seconds = 0;
+  std::uint64_t bytes = 0;  // of the certificate of `problem`, once it has taken its place
 };
 
 // Rejections are those of certificates that cannot be written.

@@ -1,5 +1,7 @@
 #include "app/queries/trim.h"
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <new>
@@ -7,6 +9,7 @@
 #include <utility>
 
 #include "api/check/cost.h"
+#include "app/files/output_file.h"
 #include "certificates/check/replay.h"
 #include "semantics/interrupt.h"
 
@@ -62,7 +65,6 @@ std::optional<std::string> attempt(const check::Loaded& loaded, const check::Lim
 TrimReport trim_proof(const check::Loaded& loaded, const check::Limits& limits, const std::string& from, const std::string& to,
                       double seconds, const search::Limit& limit) {
   TrimReport report;
-  report.answer = "unsat";
   report.bytes_before = check::file_bytes(from);
   const auto is_over = [&limit, end = check::thread_cpu_seconds() + seconds] {
     return limit.reached() || check::thread_cpu_seconds() >= end;
@@ -77,13 +79,34 @@ TrimReport trim_proof(const check::Loaded& loaded, const check::Limits& limits, 
   return report;
 }
 
+TrimmedProof trim_in_place(const check::Loaded& loaded, const check::Limits& limits, const std::string& proof, double seconds,
+                           const search::Limit& limit) {
+  const double start = check::thread_cpu_seconds();
+  TrimmedProof trimmed;
+  TrimReport& report = trimmed.report;
+  report.reason = "it is no regular file";
+  if (std::filesystem::is_regular_file(proof)) {
+    files::Replacement file(proof);
+    if (file.name().empty())
+      report.reason = std::strerror(errno);
+    else
+      report = trim_proof(loaded, limits, proof, file.name(), seconds, limit);
+    if (report.trimmed && !file.take_place()) {
+      report.trimmed = false;
+      report.reason = std::strerror(errno);
+      report.bytes_after = report.bytes_before;
+    }
+  }
+  trimmed.seconds = check::thread_cpu_seconds() - start;
+  return trimmed;
+}
+
 Outcome<TrimReport> trim(const check::Loaded& loaded, const check::Limits& limits, const std::string& from, const std::string& to,
                          const search::Limit& limit) {
   const auto before = checked(loaded, limits, from);
   if (!before) return before.rejection();
   TrimReport report;
-  const bool sat = before.value().theorem.kind() == kernel::Theorem::Kind::satisfiable;
-  report.answer = sat ? "sat" : "unsat";
+  report.answer = search::answer_of(before.value().theorem);
   report.bytes_before = report.bytes_after = before.value().bytes;
   report.work_before = report.work_after = before.value().work;
   if (auto kept = attempt(loaded, limits, from, to, limit.question(), {}, report)) {

@@ -7,13 +7,14 @@
 
 #include "api/check/load.h"
 #include "certificates/edit/trim/trim.h"
+#include "search/answer.h"
 #include "search/strategy/deadline.h"
 #include "semantics/outcome.h"
 
 namespace assay::queries {
 
 struct TrimReport {
-  std::string answer;  // "sat" or "unsat", which both certificates prove
+  search::Answer answer = search::Answer::unsatisfiable;  // that both certificates prove
   bool trimmed = false;
   std::string reason;  // why the certificate was copied as it is; empty: it was not
   certificate::TrimStatistics statistics;
@@ -31,5 +32,13 @@ struct TrimReport {
 // `limit` ends them and the check of what was written. Where `trimmed` is false, `to` is no certificate, and `from` is to be kept.
 [[nodiscard]] TrimReport trim_proof(const check::Loaded& loaded, const check::Limits& limits, const std::string& from,
                                     const std::string& to, double seconds, const search::Limit& limit);
+
+// trim_proof in the certificate's own place, which makes room where the shorter one is accepted as well.
+struct TrimmedProof {
+  TrimReport report;
+  double seconds = 0;  // of CPU time
+};
+[[nodiscard]] TrimmedProof trim_in_place(const check::Loaded& loaded, const check::Limits& limits, const std::string& proof, double seconds,
+                                         const search::Limit& limit);
 
 }  // namespace assay::queries

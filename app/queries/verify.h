@@ -1,11 +1,10 @@
-// Decides a property: the search, and what its outcome is called. Untrusted; the theorem is the kernel's.
+// Decides a property: the search, with the words for its outcome. Untrusted; the theorem is the kernel's.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "certificates/format/writer.h"
 #include "kernel/logic/api.h"
@@ -14,25 +13,13 @@
 
 namespace assay::queries {
 
-struct Verified {
-  std::string answer;  // sat, unsat, unknown, timed-out; split where that was asked for
-  std::string reason;  // of unknown and timed-out
-  std::optional<kernel::Theorem> theorem;
-  search::Statistics statistics;
-  std::optional<kernel::Witness> nearest;  // as search::Result has it
-  bool disputed = false;
-  std::optional<Rejection> unwritten;            // why there is no certificate; the theorem stands all the same
-  std::optional<search::Unfinished> unfinished;  // as search::Result has it
-  std::vector<search::OpenBranch> open;          // of the answer split
-};
-
 // search::search. Memory that runs out and networks without a value somewhere in the box are the answer unknown, with the reason.
-[[nodiscard]] Outcome<Verified> verify(const std::shared_ptr<const kernel::Problem>& problem, const search::Options& options,
-                                       certificate::Writer* writer = nullptr);
+[[nodiscard]] Outcome<search::Result> verify(const std::shared_ptr<const kernel::Problem>& problem, const search::Options& options,
+                                             certificate::Writer* writer = nullptr);
 
-// The answer sat by this point, or no answer where the kernel does not accept it.
-[[nodiscard]] Verified violated_at(const std::shared_ptr<const kernel::Problem>& problem, const kernel::Witness& witness,
-                                   certificate::Writer* writer = nullptr);
+// The answer sat by this point, or unknown where the kernel does not accept it.
+[[nodiscard]] search::Result violated_at(const std::shared_ptr<const kernel::Problem>& problem, const kernel::Witness& witness,
+                                         certificate::Writer* writer = nullptr);
 
 // Of an undecided search: how long its branching goes on if the rest of the tree closes at the pace of the last part. Nothing where nothing is, and
 // beyond ten times what the search took, of which it says nothing.
@@ -46,7 +33,10 @@ struct Verified {
 // Bytes for search::Options, where a run may hold so many: the rest is for the network and its bounds.
 [[nodiscard]] std::uint64_t search_memory(std::uint64_t most);
 
+// "auto", "input" or "relu" on the command line and in Python; any other word is "auto".
+[[nodiscard]] search::Options::Branching branching_named(const std::string& name);
+
 // "property HOLDS: ...", "property VIOLATED: ...", "UNDECIDED: ...".
-[[nodiscard]] std::string sentence(const Verified& verified);
+[[nodiscard]] std::string sentence(const search::Result& result);
 
 }  // namespace assay::queries

@@ -8,6 +8,7 @@
 
 #include "api/check/vacuity.h"
 #include "app/queries/verify.h"
+#include "app/runs/claim.h"
 #include "formats/datasets/csv_rows.h"
 #include "formats/datasets/dataset.h"
 #include "semantics/printable.h"
@@ -16,6 +17,8 @@ namespace assay::runs {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr const char* kUnknown = search::word_of(search::Answer::unknown);
 
 Rejection bad_list(const std::string& path, std::size_t line, std::string required, std::string found) {
   return {Rejection::Kind::malformed, "batch.list",     path + (line == 0 ? "" : ", line " + std::to_string(line)),
@@ -58,8 +61,7 @@ class BatchWork {
     const auto start = search::Clock::now();
     auto decided = decide(one, result);
     result["seconds"] = search::seconds_since(start);
-    const std::string answer = text_of(result, "answer");
-    if (stop_.stop_requested() && answer != "sat" && answer != "unsat") return false;
+    if (stop_.stop_requested() && !search::is_decided(search::answer_named(text_of(result, "answer")))) return false;
     if (decided && store_ != nullptr) decided = store_->append(result);
     const std::lock_guard lock(mutex_);
     if (!decided) {
@@ -76,18 +78,18 @@ class BatchWork {
     const auto deadline = search::Deadline::in(request_.most > 0 ? std::min(request_.most, listed) : listed);
     auto loaded = check::load_problem(path_from(one.folder, one.model), path_from(one.folder, one.property), request_.load);
     if (!loaded)
-      return end(result, loaded.rejection().kind == Rejection::Kind::declined ? "unknown" : "error", loaded.rejection().to_text());
+      return end(result, loaded.rejection().kind == Rejection::Kind::declined ? kUnknown : kErrorWord, loaded.rejection().to_text());
     const auto& problem = loaded.value().problem;
     result["sha256"] = {{"model", kernel::to_hex(problem->statement().sources.front().sha256)},
                         {"property", kernel::to_hex(problem->statement().sources.back().sha256)}};
     auto file = ProofFile::open(store_, *problem);
     if (!file) return file.rejection();
     auto verified = queries::verify(problem, request_.search.options(deadline, stop_), file.value().writer());
-    if (!verified) return end(result, "unknown", verified.rejection().to_text());
+    if (!verified) return end(result, kUnknown, verified.rejection().to_text());
     result["nodes"] = verified.value().statistics.nodes;
-    if (!verified.value().theorem) return end(result, verified.value().answer, verified.value().reason);
+    if (!verified.value().theorem) return end(result, search::word_of(verified.value().answer), verified.value().reason);
     if (verified.value().unwritten) return file.value().unwritten(*verified.value().unwritten);
-    result["answer"] = verified.value().answer;
+    result["answer"] = search::word_of(verified.value().answer);
     if (const std::string why = check::vacuity(*verified.value().theorem); !why.empty()) result["vacuous"] = why;
     return file.value().keep(*problem, result);
   }
@@ -148,7 +150,7 @@ Outcome<std::map<std::string, std::string>> read_expected(const std::string& pat
   auto read = for_each_line(path, [&](std::size_t line, std::span<const std::string> fields) -> Outcome<Done> {
     if (fields.size() < 3) return bad_list(path, line, "MODEL,PROPERTY,ANSWER", std::to_string(fields.size()) + " fields");
     const std::string &answer = fields[2], key = expected_key(fields[0], fields[1]);
-    if (answer != "sat" && answer != "unsat") return bad_list(path, line, "sat or unsat as the answer", answer.substr(0, 40));
+    if (!search::is_decided(search::answer_named(answer))) return bad_list(path, line, "sat or unsat as the answer", answer.substr(0, 40));
     if (!asked.contains(key)) return bad_list(path, line, "a model and a property of the lists", key.substr(0, 200));
     const auto [before, is_first] = expected.emplace(key, answer);
     if (!is_first && before->second != answer) return bad_list(path, line, "the answer of a line before it, " + before->second, answer);
@@ -163,13 +165,14 @@ void BatchTotals::add(const Json& result) {
   BatchCount& count = categories_[category];
   count.category = category;
   const double seconds = number_of(result, "seconds");
-  ++(answer == "sat"         ? count.sat
-     : answer == "unsat"     ? count.unsat
-     : answer == "timed-out" ? count.timed_out
-     : answer == "error"     ? count.error
-                             : count.unknown);
+  const auto named = search::answer_named(answer);
+  ++(named == search::Answer::satisfiable     ? count.sat
+     : named == search::Answer::unsatisfiable ? count.unsat
+     : named == search::Answer::timed_out     ? count.timed_out
+     : answer == kErrorWord                   ? count.error
+                                              : count.unknown);
   count.seconds += seconds;
-  if (answer == "sat" || answer == "unsat") count.solved.push_back(seconds);
+  if (search::is_decided(named)) count.solved.push_back(seconds);
   ++results_;
 }
 

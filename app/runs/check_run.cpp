@@ -23,6 +23,7 @@ Line line_of(std::size_t number, const Json& result, bool robust) {
   line.label = whole_of(result, "label", -1);
   line.eps = text_of(result, "eps");
   line.answer = text_of(result, "answer");
+  line.named = robust ? answer_of_ball(line.answer) : search::answer_named(line.answer);
   line.certificate = text_of(result, "certificate");
   line.follows = text_of(result, "follows_from");
   line.model = text_of(result, "model");
@@ -82,7 +83,7 @@ class Checker {
       }
       const Line& source = *found->second;
       if (source.answer != line.answer || source.label != line.label ||
-          (line.answer == "certified" ? !(*other >= *radius) : !(*other <= *radius))) {
+          (line.named == search::Answer::unsatisfiable ? !(*other >= *radius) : !(*other <= *radius))) {
         find(RunFault::rejected, place(line), "it does not follow from the result of radius " + line.follows);
         continue;
       }
@@ -117,7 +118,7 @@ class Checker {
     line.file = kept->path();
     auto report = questions_.replay(line);
     if (!report) return find(fault_of(report.rejection()), place(line), report.rejection().to_text());
-    if (const std::string why = check::vacuity(*report.value().theorem); !why.empty() && line.answer == "certified")
+    if (const std::string why = check::vacuity(*report.value().theorem); !why.empty() && line.named == search::Answer::unsatisfiable)
       return find(RunFault::rejected, place(line), "the certificate is vacuous: " + why);
     const std::lock_guard lock(mutex_);
     ++check_.accepted;

@@ -67,9 +67,20 @@ Outcome<Done> check_claim(const std::string& folder, const Json& manifest) {
   return Done{};
 }
 
+const char* ball_word(search::Answer answer) {
+  return answer == search::Answer::unsatisfiable ? "certified" : answer == search::Answer::satisfiable ? "falsified" : "undecided";
+}
+
+std::optional<search::Answer> answer_of_ball(std::string_view word) {
+  for (const search::Answer answer : {search::Answer::unsatisfiable, search::Answer::satisfiable, search::Answer::unknown})
+    if (word == ball_word(answer)) return answer;
+  return std::nullopt;
+}
+
 bool is_answer(const std::string& kind, const std::string& word) {
-  if (kind == "robust") return word == "certified" || word == "falsified" || word == "undecided";
-  return word == "unsat" || word == "sat" || word == "unknown" || word == "timed-out" || word == "error";
+  if (kind == "robust") return answer_of_ball(word).has_value();
+  const auto answer = search::answer_named(word);
+  return word == kErrorWord || (answer && *answer != search::Answer::split);
 }
 
 bool parse_part(const std::string& text, std::size_t& part, std::size_t& parts) {

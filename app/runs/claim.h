@@ -3,10 +3,12 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "app/runs/store.h"
+#include "search/answer.h"
 #include "semantics/outcome.h"
 
 namespace assay::runs {
@@ -24,7 +26,10 @@ inline constexpr const char* kRunSchema = "assay.run/1";
 // The name of a member that is not the same in both objects, in value and type; none where there is none.
 [[nodiscard]] std::optional<std::string> first_difference(const Json& some, const Json& other);
 
-// The words of a line of results.
+// The words of a line of results. Balls are "certified", "falsified" or "undecided"; a property that could not be read is an "error".
+inline constexpr const char* kErrorWord = "error";
+[[nodiscard]] const char* ball_word(search::Answer answer);
+[[nodiscard]] std::optional<search::Answer> answer_of_ball(std::string_view word);
 [[nodiscard]] bool is_answer(const std::string& kind, const std::string& word);
 
 // "2/8": the second of eight parts. False where it is not one.

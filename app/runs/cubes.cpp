@@ -117,7 +117,7 @@ Outcome<Json> split(const StatementFiles& files, const std::string& folder, std:
   if (!writer) return unwritten(folder, writer.rejection().found);
   auto verified = queries::verify(problem, options, writer.value().get());
   if (!verified) return verified.rejection();
-  const queries::Verified& found = verified.value();
+  const search::Result& found = verified.value();
   if (found.unwritten) return unwritten(folder, found.unwritten->found);
   Json cubes = Json::array();
   for (std::size_t k = 0; k < found.open.size(); ++k) cubes.push_back(json_of(found.open[k], k, path));
@@ -126,12 +126,12 @@ Outcome<Json> split(const StatementFiles& files, const std::string& folder, std:
               {"property", files.property},
               {"semantics", files.semantics},
               {"statement", kernel::to_hex(problem->digest())},
-              {"answer", found.answer},
+              {"answer", search::word_of(found.answer)},
               {"root", kRoot},
               {"cubes", std::move(cubes)},
               {"seconds", json_of(found.statistics)}};
   if (!found.reason.empty()) report["reason"] = found.reason;
-  if (found.answer == "unknown" || found.answer == "timed-out") return report;
+  if (found.answer == search::Answer::unknown || found.answer == search::Answer::timed_out) return report;
   const std::string manifest = (path / kManifest).string();
   std::ofstream file(manifest, std::ios::binary);
   file << report.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
@@ -185,17 +185,17 @@ Outcome<Json> solve(const std::string& cube, const StatementFiles& files, const 
   options.cube = &beginning.value();
   auto verified = queries::verify(problem, options, writer.value().get());
   if (!verified) return verified.rejection();
-  const queries::Verified& found = verified.value();
+  const search::Result& found = verified.value();
   if (found.unwritten) return unwritten(part, found.unwritten->found);
-  const std::string answer = found.answer == "unsat" ? "closed" : found.answer;
+  const bool is_closed = found.answer == search::Answer::unsatisfiable;
   Json report{{"schema", "assay.solve/1"},
               {"cube", cube},
               {"sha256", name},
               {"statement", kernel::to_hex(problem->digest())},
-              {"answer", answer},
+              {"answer", is_closed ? kClosed : search::word_of(found.answer)},
               {"bytes", 0},
               {"seconds", json_of(found.statistics)}};
-  if (answer == "closed" || answer == "sat") report["bytes"] = writer.value()->bytes_written();
+  if (search::is_decided(found.answer)) report["bytes"] = writer.value()->bytes_written();
   if (!found.reason.empty()) report["reason"] = found.reason;
   return report;
 }
@@ -231,7 +231,7 @@ Outcome<Json> merge(const std::string& folder, const std::vector<std::string>& p
     return why;
   }
   return Json{{"schema", "assay.merge/1"},
-              {"answer", theorem.value().kind() == kernel::Theorem::Kind::satisfiable ? "sat" : "unsat"},
+              {"answer", search::word_of(search::answer_of(theorem.value()))},
               {"statement", kernel::to_hex(problem->digest())},
               {"parts", joined.value().size()},
               {"steps", statistics.steps},

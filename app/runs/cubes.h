@@ -18,6 +18,9 @@
 
 namespace assay::runs {
 
+// The answer of a cube of which nothing is open: what a part proves.
+inline constexpr const char* kClosed = "closed";
+
 // Where a statement's files are, and what is known of its semantics: "real", "float32:onnxruntime", or empty for what the property says.
 struct StatementFiles {
   std::string model, property, semantics;

@@ -98,7 +98,7 @@ class BallQuestions : public Questions {
     auto theorem = certificate::replay(*reader.value(), loaded.problem, &report.statistics, limits);
     if (!theorem) return check::in_file(theorem.rejection(), path);
     const bool holds = theorem.value().kind() == kernel::Theorem::Kind::unsatisfiable;
-    if (line.answer != (holds ? "certified" : "falsified"))
+    if (line.named != search::answer_of(theorem.value()))
       return not_shown("a proof of " + line.answer, holds ? "a proof that it is certified" : "a witness that falsifies it");
     if (!holds && !instance.value().contains(theorem.value().witness().inputs)) return not_shown("a witness in the ball", "one outside");
     if (!request_.properties.empty())
@@ -129,7 +129,7 @@ class BallQuestions : public Questions {
     for (const auto& [question, line] : lines) {
       CheckedCount& count = counts[question % radii];
       ++there[question % radii];
-      if (line->accepted) ++(line->answer == "certified" ? count.proved : count.refuted);
+      if (line->accepted) ++(line->named == search::Answer::unsatisfiable ? count.proved : count.refuted);
     }
     check.asked = items_.size() * (largest_ ? 1 : radii);
     for (std::size_t i = 0; largest_ && i < items_.size(); ++i) check.open += is_halved(lines, i) ? 0 : 1;
@@ -174,7 +174,7 @@ class BallQuestions : public Questions {
     for (auto next = halving.next(); next; next = halving.next()) {
       const auto line = lines.find(item * radii_.texts.size() + *next);
       if (line == lines.end()) return false;
-      halving.set(*next, line->second->accepted && line->second->answer == "certified");
+      halving.set(*next, line->second->accepted && line->second->named == search::Answer::unsatisfiable);
     }
     return true;
   }
@@ -253,7 +253,7 @@ class ListQuestions : public Questions {
     check::Report report = check::check_certificate(model, property, line.file, request_.load);
     if (report.why) return *report.why;
     const bool holds = report.theorem->kind() == kernel::Theorem::Kind::unsatisfiable;
-    if (line.answer != (holds ? "unsat" : "sat"))
+    if (line.named != search::answer_of(*report.theorem))
       return not_shown("a proof of " + line.answer, holds ? "a proof of unsat" : "a witness of sat");
     report.notes.clear();
     return report;
@@ -272,7 +272,7 @@ class ListQuestions : public Questions {
       count.name = instances_[asked_[i]].category;
       const auto line = lines.find(i);
       const bool accepted = line != lines.end() && line->second->accepted;
-      ++(!accepted ? count.undecided : line->second->answer == "unsat" ? count.proved : count.refuted);
+      ++(!accepted ? count.undecided : line->second->named == search::Answer::unsatisfiable ? count.proved : count.refuted);
     }
     for (const auto& [name, count] : categories) check.counts.push_back(count);
   }

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "app/runs/check_run.h"
 #include "assay/check.h"
+#include "search/answer.h"
 
 namespace assay::runs {
 
@@ -21,7 +23,8 @@ struct Line {
   std::size_t question = 0;  // that it answers
   bool answers = false;      // the first line that does
   bool accepted = false;
-  [[nodiscard]] bool is_decided() const { return answer == "certified" || answer == "falsified" || answer == "unsat" || answer == "sat"; }
+  std::optional<search::Answer> named;  // by the word; nothing for a word that is none, and for an error
+  [[nodiscard]] bool is_decided() const { return search::is_decided(named); }
 };
 
 // Lines by the questions that they answer.

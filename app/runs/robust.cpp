@@ -14,24 +14,22 @@
 namespace assay::runs {
 namespace {
 
-enum class Answer : std::uint8_t { open, certified, falsified, undecided };
+using search::Answer;
 
-Answer answer_of(const Json& result) {
-  const std::string word = text_of(result, "answer");
-  return word == "certified" ? Answer::certified : word == "falsified" ? Answer::falsified : Answer::undecided;
-}
+const char* const kUndecided = ball_word(Answer::unknown);
+
+Answer answer_of(const Json& result) { return answer_of_ball(text_of(result, "answer")).value_or(Answer::unknown); }
 
 // One item with its radii. The next radius halves what is still open; in the order of the radii certified ones come first.
 class Item {
  public:
-  Item(std::size_t radii, bool each, bool largest)
-      : answers_(largest ? 0 : radii, Answer::open), halving_(radii), each_(each), largest_(largest) {}
+  Item(std::size_t radii, bool each, bool largest) : answers_(largest ? 0 : radii), halving_(radii), each_(each), largest_(largest) {}
 
   [[nodiscard]] std::optional<std::size_t> next() const {
     if (largest_) return halving_.next();
     std::size_t best = 0, length = 0, start = 0;
     for (std::size_t i = 0; i <= answers_.size(); ++i) {
-      if (i < answers_.size() && answers_[i] == Answer::open) continue;
+      if (i < answers_.size() && !answers_[i]) continue;
       if (i - start > length) {
         length = i - start;
         best = start + length / 2;
@@ -39,12 +37,12 @@ class Item {
       start = i + 1;
     }
     if (length == 0) return std::nullopt;
-    return each_ ? std::ranges::find(answers_, Answer::open) - answers_.begin() : best;
+    return each_ ? std::ranges::find(answers_, std::optional<Answer>()) - answers_.begin() : best;
   }
 
   void set(std::size_t radius, Answer answer) {
     if (largest_)
-      halving_.set(radius, answer == Answer::certified);
+      halving_.set(radius, answer == Answer::unsatisfiable);
     else
       answers_[radius] = answer;
   }
@@ -52,17 +50,17 @@ class Item {
   // The open radii whose answer follows from this one's.
   [[nodiscard]] std::vector<std::size_t> followers(std::size_t radius) const {
     std::vector<std::size_t> list;
-    if (largest_ || each_ || answers_[radius] == Answer::undecided) return list;
-    const bool certified = answers_[radius] == Answer::certified;
+    if (largest_ || each_ || !search::is_decided(answers_[radius])) return list;
+    const bool certified = answers_[radius] == Answer::unsatisfiable;
     for (std::size_t i = certified ? 0 : radius + 1; i < (certified ? radius : answers_.size()); ++i) {
-      if (answers_[i] == Answer::open) list.push_back(i);
+      if (!answers_[i]) list.push_back(i);
     }
     return list;
   }
 
  private:
-  std::vector<Answer> answers_;
-  queries::Bisection halving_;  // of the largest certified one, instead of the answers
+  std::vector<std::optional<Answer>> answers_;  // nothing: open
+  queries::Bisection halving_;                  // of the largest certified one, instead of the answers
   bool each_, largest_;
 };
 
@@ -113,12 +111,12 @@ class RobustWork {
       Json result = about;
       result["eps"] = texts_[*radius];
       if (label < 0) {
-        result["answer"] = "undecided";
+        result["answer"] = kUndecided;
         result["reason"] = "two classes may have equal scores, and there is no label";
       } else if (auto decided = decide(item, label, *radius, result); !decided) {
         return fail(decided.rejection());
       }
-      if (stop_.stop_requested() && result["answer"] == "undecided") return false;
+      if (stop_.stop_requested() && result["answer"] == kUndecided) return false;
       state.set(*radius, answer_of(result));
       if (!tell(result, worker)) return false;
       for (const std::size_t other : state.followers(*radius)) {
@@ -152,7 +150,7 @@ class RobustWork {
   Outcome<Done> decide(std::size_t item, std::int64_t label, std::size_t radius, Json& result) {
     const auto start = search::Clock::now();
     const auto undecided = [&result](const std::string& reason) {
-      result["answer"] = "undecided";
+      result["answer"] = kUndecided;
       result["reason"] = reason;
       return Done{};
     };
@@ -161,26 +159,26 @@ class RobustWork {
     const auto& problem = instance.value().problem;
     auto file = ProofFile::open(store_, *problem);
     if (!file) return file.rejection();
-    queries::Verified verified = result["correct"] == true ? queries::Verified() : at_the_item(instance.value(), file.value().writer());
+    search::Result verified = result["correct"] == true ? search::Result() : at_the_item(instance.value(), file.value().writer());
     if (!verified.theorem && !verified.unwritten) {
       auto searched =
           queries::verify(problem, request_.search.options(search::Deadline::in(request_.search.timeout), stop_), file.value().writer());
       if (!searched) return undecided(searched.rejection().to_text());
       verified = std::move(searched).value();
     }
-    result["answer"] = verified.answer == "unsat" ? "certified" : verified.answer == "sat" ? "falsified" : "undecided";
+    result["answer"] = ball_word(verified.answer);
     result["seconds"] = search::seconds_since(start);
     result["nodes"] = verified.statistics.nodes;
-    if (!verified.theorem) return undecided(verified.answer == "timed-out" ? "timed out" : verified.reason);
+    if (!verified.theorem) return undecided(verified.answer == Answer::timed_out ? "timed out" : verified.reason);
     if (const std::string why = check::vacuity(*verified.theorem); !why.empty()) return undecided("a certificate would be vacuous: " + why);
-    if (verified.answer == "sat" && !instance.value().contains(verified.theorem->witness().inputs))
+    if (verified.answer == Answer::satisfiable && !instance.value().contains(verified.theorem->witness().inputs))
       return undecided("the witness that was found lies outside the ball, inside the decimals around it");
     if (verified.unwritten) return file.value().unwritten(*verified.unwritten);
     return file.value().keep(*problem, result);
   }
 
   // The item itself as the witness, where another class scores as high as the label.
-  static queries::Verified at_the_item(const Instance& instance, certificate::Writer* writer) {
+  static search::Result at_the_item(const Instance& instance, certificate::Writer* writer) {
     const std::size_t cases = instance.problem->statement().property.cases.size();
     for (std::uint32_t i = 0; i < cases; ++i) {
       auto verified = queries::violated_at(instance.problem, {i, instance.mid}, writer);
@@ -274,7 +272,7 @@ void RobustTotals::add(const Json& result) {
   RobustCount& count = radii_[*radius];
   if (count.eps.empty()) count.eps = text_of(result, "eps");
   const Answer answer = answer_of(result);
-  ++(answer == Answer::certified ? count.certified : answer == Answer::falsified ? count.falsified : count.undecided);
+  ++(answer == Answer::unsatisfiable ? count.certified : answer == Answer::satisfiable ? count.falsified : count.undecided);
   constexpr std::size_t kMostItems = std::size_t{1} << 28;
   const std::size_t item = std::min(count_of(result, "item"), kMostItems);
   if (item >= seen_.size()) seen_.resize(item + 1);

@@ -13,7 +13,6 @@
 #include "cli/assay/gate.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/names.h"
-#include "cli/assay/output_file.h"
 #include "cli/assay/report.h"
 #include "formats/trace.h"
 #include "frontends/files.h"
@@ -181,7 +180,7 @@ void note_if_nothing(const Trace& trace, GateReport& report) {
 }
 
 bool write_trace_file(const Trace& trace, const std::string& path) {
-  return write_file(path, [&trace](const Sink& sink) { formats::write_trace(trace, sink); });
+  return write_file(path, [&trace](const files::Sink& sink) { formats::write_trace(trace, sink); });
 }
 
 bool is_continuous(const Trace& trace, GateReport& report) {

@@ -104,14 +104,13 @@ int batch(const BatchOptions& options) {
   std::vector<Json> undecided;
   const auto add = [&](const Json& result) {
     totals.add(result);
-    if (const std::string word = runs::text_of(result, "answer"); word != "sat" && word != "unsat" && !run.properties.empty())
-      undecided.push_back(result);
     const std::string answer = runs::text_of(result, "answer"), model = runs::text_of(result, "model"),
                       property = runs::text_of(result, "property");
     const auto known = expected.find(runs::expected_key(model, property));
-    const std::string other = answer == "sat" ? "unsat" : answer == "unsat" ? "sat" : "";
-    if (known != expected.end() && !other.empty() && known->second == other)
-      mistakes.push_back(model + " " + property + ": " + answer + ", expected " + other);
+    const bool is_decided = search::is_decided(search::answer_named(answer));
+    if (!is_decided && !run.properties.empty()) undecided.push_back(result);
+    if (is_decided && known != expected.end() && known->second != answer)
+      mistakes.push_back(model + " " + property + ": " + answer + ", expected " + known->second);
     const std::string why = runs::text_of(result, "vacuous");
     if (why.empty()) return;
     vacuous.push_back(model + " " + property + ": unsat is vacuous, since " + why);

@@ -31,8 +31,8 @@ Outcome<std::vector<CertificateQuery>> read_certificate_list(const std::string& 
     std::vector<std::string> fields;
     std::istringstream stream(line);
     for (std::string field; std::getline(stream, field, ',');) fields.push_back(field);
-    const bool has_answer = fields.size() == 4 && (fields[3] == "sat" || fields[3] == "unsat");
-    if ((fields.size() != 3 && !has_answer) || std::ranges::any_of(fields, &std::string::empty))
+    const auto answer = fields.size() == 4 ? search::answer_named(fields[3]) : std::nullopt;
+    if ((fields.size() != 3 && !search::is_decided(answer)) || std::ranges::any_of(fields, &std::string::empty))
       return Rejection{Rejection::Kind::malformed,
                        "check.list",
                        path + " line " + std::to_string(number),
@@ -40,7 +40,7 @@ Outcome<std::vector<CertificateQuery>> read_certificate_list(const std::string& 
                        line,
                        "docs/gates.md"};
     const auto located = [&](const std::string& name) { return name.starts_with('/') ? name : folder + name; };
-    queries.push_back({located(fields[0]), located(fields[1]), located(fields[2]), has_answer ? fields[3] : ""});
+    queries.push_back({located(fields[0]), located(fields[1]), located(fields[2]), answer});
   }
   if (queries.empty())
     return Rejection{Rejection::Kind::malformed, "check.list", path, "at least one certificate", "none", "docs/gates.md"};

@@ -59,15 +59,16 @@ void add_rejection(const Rejection& why, int exit, const CertificateQuery& query
 }
 
 void add_theorem(const CheckReport& report, const CertificateQuery& query, const CheckOptions& options, GateCase& one) {
-  one.op = report.theorem->kind() == kernel::Theorem::Kind::satisfiable ? "sat" : "unsat";
+  const search::Answer answer = search::answer_of(*report.theorem);
+  one.op = search::word_of(answer);
   one.statement = lines_of(kernel::theorem_text(*report.theorem, is_full(options.statement)));
   for (const std::string& note : report.notes) one.statement.push_back("note: " + note);
-  if (!query.expect.empty() && query.expect != one.op) {
+  if (query.expect && query.expect != answer) {
     one.failed = 1;
     one.findings.push_back({Finding::Kind::failure,
                             "check.answer",
                             query.certificate,
-                            "the certificate proves " + one.op + ", expected " + query.expect,
+                            "the certificate proves " + one.op + ", expected " + search::word_of(*query.expect),
                             {},
                             1,
                             {}});
@@ -118,11 +119,11 @@ int check_all(const CheckOptions& options) {
     queries = std::move(read).value();
   }
   for (std::size_t i = 0; i < options.files.size(); i += 3)
-    queries.push_back({options.files[i], options.files[i + 1], options.files[i + 2], ""});
+    queries.push_back({options.files[i], options.files[i + 1], options.files[i + 2], {}});
   const double start = wall_seconds();
   for (CertificateQuery& query : queries) {
     if (is_interrupted()) break;
-    if (query.expect.empty()) query.expect = options.expect;
+    if (!query.expect) query.expect = search::answer_named(options.expect);
     report.cases.push_back(case_of(query, options));
     set_progress(std::to_string(report.cases.size()) + " of " + counted(queries.size(), "certificate") + " checked");
   }

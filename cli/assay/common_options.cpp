@@ -100,9 +100,4 @@ void add_branching(CLI::App* verb, std::string& branching) {
   verb->add_option("--branching", branching, "what is split")->check(CLI::IsMember({"auto", "input", "relu"}))->capture_default_str();
 }
 
-search::Options::Branching branching_named(const std::string& name) {
-  using Branching = search::Options::Branching;
-  return name == "input" ? Branching::input : name == "relu" ? Branching::relu : Branching::automatic;
-}
-
 }  // namespace assay::cli

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "cli/assay/options.h"
-#include "search/search.h"
 
 namespace CLI {
 class App;
@@ -30,6 +29,5 @@ void add_timeout(CLI::App* verb, std::string& timeout, const std::string& descri
 // Of verbs that fail where an answer is not the one that was expected.
 CLI::Option* add_allow_vacuous(CLI::App* verb, bool& allowed);
 void add_branching(CLI::App* verb, std::string& branching);
-[[nodiscard]] search::Options::Branching branching_named(const std::string& name);
 
 }  // namespace assay::cli

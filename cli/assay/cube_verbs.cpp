@@ -12,7 +12,6 @@
 #include "cli/assay/common_options.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/interruption.h"
-#include "cli/assay/output_file.h"
 #include "cli/assay/report.h"
 #include "cli/semantics.h"
 #include "cli/units.h"
@@ -49,7 +48,7 @@ search::Options search_options(const CubeOptions& options) {
   search.memory_limit_bytes = queries::search_memory(memory_rule(options.limits).most);
   search.seed = options.seed;
   search.attack = !options.no_attack;
-  search.branching = branching_named(options.branching);
+  search.branching = queries::branching_named(options.branching);
   search.stop = interruption_token();
   search.on_progress = [](const search::Progress& progress) {
     set_progress(progress.phase + ", " + std::to_string(progress.closed) + " closed, " + std::to_string(progress.open) + " open");
@@ -68,7 +67,8 @@ LoadOptions load_options(const CubeOptions& options, const std::string& semantic
 // The answer on stdout, what to do next on stderr.
 int conclude_verb(const CubeOptions& options, const Json& report, const std::string& next) {
   const std::string answer = runs::text_of(report, "answer");
-  const bool open = answer == "unknown" || answer == "timed-out";
+  const auto named = search::answer_named(answer);
+  const bool open = named == search::Answer::unknown || named == search::Answer::timed_out;
   if (options.json != "-") {
     std::printf("%s\n", answer.c_str());
     std::fflush(stdout);
@@ -112,12 +112,12 @@ Outcome<runs::StatementFiles> find_files(const CubeOptions& options, const std::
 // Writes to a file that takes its place when the work has an answer.
 template <class Work>
 Outcome<Json> written(const std::string& out, Work work) {
-  Replacement file(out);
-  if (file.name().empty()) return unwritten_file("cubes.write", out);
+  files::Replacement file(out);
+  if (file.name().empty()) return files::unwritten_file("cubes.write", out);
   Outcome<Json> report = work(file.name());
   const std::string answer = report ? runs::text_of(report.value(), "answer") : "";
-  if (answer == "closed" || answer == "sat" || answer == "unsat") {
-    if (!file.take_place()) return unwritten_file("cubes.write", out);
+  if (answer == runs::kClosed || search::is_decided(search::answer_named(answer))) {
+    if (!file.take_place()) return files::unwritten_file("cubes.write", out);
     report.value()["certificate"] = out;
   }
   return report;

@@ -10,7 +10,6 @@
 
 #include "api/check/cost.h"
 #include "cli/assay/interruption.h"
-#include "cli/assay/output_file.h"
 #include "cli/assay/report.h"
 #include "formats/json.h"
 #include "frontends/files.h"

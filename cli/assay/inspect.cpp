@@ -9,7 +9,6 @@
 #include "cli/assay/file_kind.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/names.h"
-#include "cli/assay/output_file.h"
 #include "semantics/printable.h"
 
 namespace assay::cli {

@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include "cli/assay/output_file.h"
+#include "app/files/output_file.h"
 #include "cli/load.h"
 #include "search/strategy/deadline.h"
 
@@ -39,7 +39,7 @@ State& state() {
 const char* name_of(int signal) { return signal == SIGINT ? "SIGINT (Ctrl-C)" : signal == SIGTERM ? "SIGTERM" : "SIGHUP"; }
 
 [[noreturn]] void end_program() {
-  remove_unfinished_files();
+  files::remove_unfinished_files();
   _exit(kExitUndecided);
 }
 

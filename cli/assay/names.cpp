@@ -46,11 +46,4 @@ std::string unknown_op(const std::string& name) {
   return "no op is named " + name + meant(name, candidates) + "; `assay ops` lists them";
 }
 
-std::string listed(const std::vector<std::string>& names) {
-  constexpr std::size_t kMost = 20;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) text += (i == 0 ? "" : ", ") + names[i];
-  return text + (names.size() > kMost ? " and " + std::to_string(names.size() - kMost) + " more" : "");
-}
-
 }  // namespace assay::cli

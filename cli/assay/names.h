@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "app/words.h"
 #include "cli/nearest.h"
 #include "semantics/graph/graph.h"
 #include "semantics/graph/op.h"
@@ -16,8 +17,5 @@ namespace assay::cli {
 [[nodiscard]] std::vector<Op> ops_named(const std::string& name);
 // Why there are none.
 [[nodiscard]] std::string unknown_op(const std::string& name);
-
-// "a, b, c", cut short after many.
-[[nodiscard]] std::string listed(const std::vector<std::string>& names);
 
 }  // namespace assay::cli

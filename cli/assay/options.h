@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "app/words.h"
 #include "cli/load.h"
 #include "cli/units.h"
 #include "semantics/graph/execution_model.h"

@@ -3,7 +3,6 @@
 #include <cstdio>
 
 #include "cli/assay/interruption.h"
-#include "cli/assay/output_file.h"
 #include "semantics/statement/statement_text.h"
 
 namespace assay::cli {
@@ -28,6 +27,16 @@ const char* OpAdjointness::verdict() const {
     word = "undecided";
   }
   return word;
+}
+
+bool write_file(const std::string& path, const std::function<void(const files::Sink&)>& fill) {
+  const auto failed = files::write_file(path, fill);
+  if (failed) std::fprintf(stderr, "assay: cannot write %s: %s\n", path.c_str(), failed->c_str());
+  return !failed;
+}
+
+bool write_file(const std::string& path, std::string_view text) {
+  return write_file(path, [text](const files::Sink& sink) { sink(std::as_bytes(std::span(text))); });
 }
 
 bool write_json(const JsonTarget& target, const std::string& text) {

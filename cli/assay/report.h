@@ -11,49 +11,30 @@
 #include <utility>
 #include <vector>
 
+#include "app/files/output_file.h"
 #include "app/pages/page.h"
 #include "app/queries/bounds.h"
+#include "app/queries/decision.h"
 #include "app/queries/evaluate.h"
-#include "app/queries/trim.h"
 #include "certificates/edit/dump.h"
-#include "cli/assay/float_run.h"
 #include "cli/assay/options.h"
-#include "cli/assay/order_runs.h"
-#include "cli/assay/verify_scale.h"
 #include "cli/check.h"
 #include "kernel/gradients/adjointness/adjointness.h"
-#include "search/search.h"
 
 namespace assay::cli {
 
 // What there is to say about a file or an op, in order: names and texts.
 using pages::Facts;
 
-struct TrimmedProof {
-  queries::TrimReport report;
-  double seconds = 0;  // of CPU time
-};
-
 struct VerifyReport {
-  std::string answer;  // sat, unsat, unknown, timed-out; empty when the input was refused
-  std::string reason;
+  queries::Decision decision;
+  bool is_refused = false;  // the input: there is no answer
   int exit = kExitInternal;
   std::string model, property, proof;
-  std::uint64_t proof_bytes = 0;
-  std::optional<TrimmedProof> trim;            // of a proof of unsat, where it was asked for
-  double load_seconds = 0, total_seconds = 0;  // wall
-  search::Statistics statistics;
+  double load_seconds = 0, total_seconds = 0;      // wall
   std::shared_ptr<const kernel::Problem> problem;  // null when the input was refused
-  std::optional<kernel::Theorem> theorem;
-  std::optional<FloatRun> float_run;             // sat only
-  bool disputed = false;                         // at the nearest point some executions may violate, and not all are shown to
-  std::optional<kernel::Witness> nearest;        // where executions may differ
-  OrderRuns orders;                              // at that point
-  std::optional<search::Progress> progress;      // of an undecided search, the last that was heard of it
-  std::optional<search::Unfinished> unfinished;  // of an undecided search that ended by itself
-  std::optional<Scaled> scaled;                  // of an undecided property, where it was asked for
-  std::vector<std::string> notes;                // what reading the files decided
-  std::optional<Rejection> why;                  // the input was refused, or the certificate of the answer could not be written
+  std::vector<std::string> notes;                  // what reading the files decided
+  std::optional<Rejection> why;                    // the input was refused, or a file of the answer could not be written
   const VerifyOptions* options = nullptr;
 };
 
@@ -94,6 +75,9 @@ struct OpAdjointness {
 [[nodiscard]] std::string sheet_json(const std::string& schema, const Facts& facts, const std::vector<pages::Table>& tables);
 [[nodiscard]] std::string rejection_json(const std::string& schema, const Rejection& why);
 
+// Writes the parts that `fill` hands over, or the text; false after a message on stderr.
+[[nodiscard]] bool write_file(const std::string& path, const std::function<void(const files::Sink&)>& fill);
+[[nodiscard]] bool write_file(const std::string& path, std::string_view text);
 // Writes to the target; false (after a message on stderr) if that fails. Empty targets write nothing.
 [[nodiscard]] bool write_json(const JsonTarget& target, const std::string& text);
 // What an interrupted verb says where it has nothing better: undecided, and why (cli/assay/interruption.h).

@@ -121,7 +121,7 @@ Json witness_json(const kernel::Theorem& theorem) {
   return json;
 }
 
-Json float_json(const FloatRun& run) {
+Json float_json(const queries::FloatRun& run) {
   Json json{{"run", run.not_run.empty()}, {"text", to_text(run)}};
   if (!run.not_run.empty()) return json;
   json["violates"] = run.violates;
@@ -133,14 +133,14 @@ Json float_json(const FloatRun& run) {
   return json;
 }
 
-Json order_json(const OrderRun& run) {
+Json order_json(const queries::OrderRun& run) {
   Json json{{"order", run.order}, {"outputs", Json::array()}};
   for (const double output : run.outputs) json["outputs"].push_back(double_json(output));
   return json;
 }
 
 // The point at which executions differ, and two of them.
-Json disputed_json(const kernel::Witness& point, const OrderRuns& runs) {
+Json disputed_json(const kernel::Witness& point, const queries::OrderRuns& runs) {
   Json json{{"case", point.case_index}, {"inputs", Json::array()}, {"orders_tried", runs.tried}};
   for (const Rational& x : point.inputs) json["inputs"].push_back(x.to_string());
   if (runs.violating) json["violating"] = order_json(*runs.violating);
@@ -191,10 +191,11 @@ Json unfinished_json(const search::Unfinished& unfinished) {
   return json;
 }
 
-Json scaled_json(const Scaled& scaled, const std::string& proof) {
+Json scaled_json(const queries::Scaled& scaled, const std::string& proof) {
   Json json{{"scale", scaled.scale.to_decimal()}, {"tries", scaled.tries}, {"seconds", scaled.seconds}, {"proof", nullptr}};
   json["digest"] = scaled.problem ? Json(kernel::to_hex(scaled.problem->digest())) : Json(nullptr);
-  if (scaled.bytes > 0) json["proof"] = {{"statement", scaled_statement(proof)}, {"file", scaled_proof(proof)}, {"bytes", scaled.bytes}};
+  if (scaled.bytes > 0)
+    json["proof"] = {{"statement", queries::scaled_statement(proof)}, {"file", queries::scaled_proof(proof)}, {"bytes", scaled.bytes}};
   return json;
 }
 
@@ -238,18 +239,20 @@ Json facts_of(const std::string& schema, const Facts& facts) {
 
 std::string to_json(const VerifyReport& report) {
   Json json = opened("assay.verify/1");
-  json["answer"] = report.answer;
-  json["reason"] = report.reason;
+  const queries::Decision& decision = report.decision;
+  const search::Result& result = decision.result;
+  json["answer"] = report.is_refused ? "" : search::word_of(result.answer);
+  json["reason"] = result.reason;
   json["exit"] = report.exit;
   json["model"] = report.model;
   json["property"] = report.property;
-  json["proof"] = report.proof_bytes == 0 ? Json(nullptr) : Json{{"file", report.proof}, {"bytes", report.proof_bytes}};
-  if (report.trim)
-    json["trim"] = {{"trimmed", report.trim->report.trimmed},
-                    {"reason", report.trim->report.reason},
-                    {"bytes_before", report.trim->report.bytes_before},
-                    {"cpu_seconds", report.trim->seconds}};
-  const search::Statistics& s = report.statistics;
+  json["proof"] = decision.proof_bytes == 0 ? Json(nullptr) : Json{{"file", report.proof}, {"bytes", decision.proof_bytes}};
+  if (decision.trim)
+    json["trim"] = {{"trimmed", decision.trim->report.trimmed},
+                    {"reason", decision.trim->report.reason},
+                    {"bytes_before", decision.trim->report.bytes_before},
+                    {"cpu_seconds", decision.trim->seconds}};
+  const search::Statistics& s = result.statistics;
   json["statistics"] = {{"wall_seconds", s.wall_seconds},
                         {"cpu_seconds", s.cpu_seconds},
                         {"attack_seconds", s.attack_seconds},
@@ -268,12 +271,12 @@ std::string to_json(const VerifyReport& report) {
     json["statement"]["claims"] = claims_json(*report.problem, report.options != nullptr && is_full(report.options->statement));
     json["notes"] = report.notes;
   }
-  if (report.progress) json["progress"] = progress_json(*report.progress);
-  if (report.unfinished) json["unfinished"] = unfinished_json(*report.unfinished);
-  if (report.scaled) json["scaled"] = scaled_json(*report.scaled, report.proof);
-  if (report.theorem) json["theorem"] = theorem_json(*report.theorem, report.options == nullptr ? "" : report.options->statement);
-  if (report.float_run) json["float32"] = float_json(*report.float_run);
-  if (report.nearest) json["disputed"] = disputed_json(*report.nearest, report.orders);
+  if (decision.progress) json["progress"] = progress_json(*decision.progress);
+  if (result.unfinished) json["unfinished"] = unfinished_json(*result.unfinished);
+  if (decision.scaled) json["scaled"] = scaled_json(*decision.scaled, report.proof);
+  if (result.theorem) json["theorem"] = theorem_json(*result.theorem, report.options == nullptr ? "" : report.options->statement);
+  if (decision.float_run) json["float32"] = float_json(*decision.float_run);
+  if (result.nearest) json["disputed"] = disputed_json(*result.nearest, decision.orders);
   if (report.why) json["rejection"] = rejection(*report.why);
   return text_of(json);
 }

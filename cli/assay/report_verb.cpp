@@ -6,7 +6,6 @@
 #include "cli/assay/file_kind.h"
 #include "cli/assay/gate.h"
 #include "cli/assay/interruption.h"
-#include "cli/assay/output_file.h"
 #include "cli/assay/report.h"
 #include "cli/assay/report_pages.h"
 

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "cli/assay/interruption.h"
-#include "cli/assay/output_file.h"
 #include "cli/assay/report.h"
 
 namespace assay::cli {

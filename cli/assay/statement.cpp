@@ -6,7 +6,6 @@
 
 #include "cli/assay/file_kind.h"
 #include "cli/assay/interruption.h"
-#include "cli/assay/output_file.h"
 #include "cli/assay/report.h"
 
 namespace assay::cli {
@@ -31,7 +30,7 @@ int statement(const StatementOptions& options) {
   conclude();
   if (options.out.empty())
     (void)std::fwrite(bytes.data(), 1, bytes.size(), stdout);
-  else if (!write_file(options.out, [&](const Sink& sink) { sink(bytes); }))
+  else if (!write_file(options.out, [&](const files::Sink& sink) { sink(bytes); }))
     return kExitUnwritten;
   print_notes(stderr, loaded.value().notes());
   std::fprintf(stderr, "sha256 of the statement: %s\n", kernel::to_hex(problem.digest()).c_str());

@@ -9,7 +9,6 @@
 #include "cli/assay/common_options.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/interruption.h"
-#include "cli/assay/output_file.h"
 #include "cli/assay/report.h"
 #include "cli/units.h"
 
@@ -29,7 +28,7 @@ struct TrimOptions {
 std::string json_of(const queries::TrimReport& report, const TrimOptions& options) {
   const certificate::TrimStatistics& s = report.statistics;
   const nlohmann::ordered_json json = {{"schema", kTrimSchema},
-                                       {"answer", report.answer},
+                                       {"answer", search::word_of(report.answer)},
                                        {"trimmed", report.trimmed},
                                        {"reason", report.reason},
                                        {"certificate", options.out},
@@ -54,12 +53,12 @@ int trim(const TrimOptions& options) {
   double seconds = 0;
   search::Limit limit{{}, interruption_token()};
   if (!options.timeout.empty() && parse_seconds(options.timeout, seconds)) limit.deadline = search::Deadline::in(seconds - wall_seconds());
-  Replacement file(options.out);
-  if (file.name().empty()) return refuse(kTrimSchema, options.json, unwritten_file("trim.write", options.out));
+  files::Replacement file(options.out);
+  if (file.name().empty()) return refuse(kTrimSchema, options.json, files::unwritten_file("trim.write", options.out));
   const auto report = queries::trim(loaded.value(), options.limits, options.proof, file.name(), limit);
   conclude();
   if (!report) return refuse(kTrimSchema, options.json, recognised(report.rejection(), options.proof, FileKind::certificate));
-  if (!file.take_place()) return refuse(kTrimSchema, options.json, unwritten_file("trim.write", options.out));
+  if (!file.take_place()) return refuse(kTrimSchema, options.json, files::unwritten_file("trim.write", options.out));
   const queries::TrimReport& done = report.value();
   if (options.json != "-") {
     std::printf("%s\n", done.trimmed ? "trimmed" : "copied");

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "cli/assay/output_file.h"
+#include "cli/assay/report.h"
 #include "cli/load.h"
 
 namespace assay::cli {

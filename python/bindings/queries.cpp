@@ -90,7 +90,7 @@ void add_problem(nb::dict& dict, const kernel::Problem& problem) {
 void add_theorem(nb::dict& dict, const std::optional<kernel::Theorem>& theorem) {
   dict["theorem"] = theorem ? kernel::theorem_text(*theorem, true) : "";
   dict["assumptions"] = theorem ? to_list(theorem->assumptions()) : nb::list();
-  dict["proves"] = !theorem ? "" : theorem->kind() == kernel::Theorem::Kind::satisfiable ? "sat" : "unsat";
+  dict["proves"] = theorem ? search::word_of(search::answer_of(*theorem)) : "";
   dict["vacuous"] = theorem ? check::vacuity(*theorem) : "";
   if (!theorem || theorem->kind() != kernel::Theorem::Kind::satisfiable) return;
   nb::list witness;
@@ -106,7 +106,7 @@ void add_theorem(nb::dict& dict, const std::optional<kernel::Theorem>& theorem) 
 
 struct Searched {
   check::Loaded loaded;
-  queries::Verified verified;
+  search::Result result;
   std::uint64_t certificate_bytes = 0;
   double load_seconds = 0, total_seconds = 0;
 };
@@ -126,9 +126,9 @@ Searched search_for(const Text& model, const Text& property, const MaybeText& ce
   if (timeout > 0) search_options.deadline = search::Deadline::in(timeout - searched.load_seconds);
   std::unique_ptr<certificate::Writer> writer;
   if (certificate) writer = taken(certificate::Writer::open(*certificate, *searched.loaded.problem));
-  searched.verified = taken(queries::verify(searched.loaded.problem, search_options, writer.get()));
-  if (searched.verified.unwritten) refuse(*searched.verified.unwritten);
-  if (writer && searched.verified.theorem) searched.certificate_bytes = writer->bytes_written();
+  searched.result = taken(queries::verify(searched.loaded.problem, search_options, writer.get()));
+  if (searched.result.unwritten) refuse(*searched.result.unwritten);
+  if (writer && searched.result.theorem) searched.certificate_bytes = writer->bytes_written();
   searched.total_seconds = seconds_since(start);
   return searched;
 }
@@ -144,9 +144,7 @@ nb::dict verify(const Text& model, const Text& property, const MaybeText& certif
   search_options.threads = threads;
   search_options.seed = seed;
   search_options.attack = attack;
-  search_options.branching = branching == "input"  ? search::Options::Branching::input
-                             : branching == "relu" ? search::Options::Branching::relu
-                                                   : search::Options::Branching::automatic;
+  search_options.branching = queries::branching_named(branching);
   search_options.memory_limit_bytes = queries::search_memory(check::memory_rule(options.limits).most);
   const auto latest = std::make_shared<Latest>();
   if (!progress.is_none()) {
@@ -180,10 +178,10 @@ nb::dict verify(const Text& model, const Text& property, const MaybeText& certif
       tell);
   if (!progress.is_none()) tell();
   nb::dict dict;
-  dict["answer"] = searched.verified.answer;
-  dict["reason"] = searched.verified.reason;
-  dict["sentence"] = queries::sentence(searched.verified);
-  if (const auto& left = searched.verified.unfinished) {
+  dict["answer"] = search::word_of(searched.result.answer);
+  dict["reason"] = searched.result.reason;
+  dict["sentence"] = queries::sentence(searched.result);
+  if (const auto& left = searched.result.unfinished) {
     nb::dict cases;
     for (const search::Unfinished::Left& one : left->cases) cases[nb::int_(one.case_index)] = one.bound;
     dict["closed_share"] = left->closed_share;
@@ -193,7 +191,7 @@ nb::dict verify(const Text& model, const Text& property, const MaybeText& certif
   }
   dict["notes"] = to_list(searched.loaded.notes());
   dict["certificate_bytes"] = searched.certificate_bytes;
-  const search::Statistics& s = searched.verified.statistics;
+  const search::Statistics& s = searched.result.statistics;
   nb::dict times;
   times["load"] = searched.load_seconds;
   times["search"] = s.wall_seconds;
@@ -206,7 +204,7 @@ nb::dict verify(const Text& model, const Text& property, const MaybeText& certif
   dict["nodes"] = s.nodes;
   dict["leaves"] = s.leaves;
   add_problem(dict, *searched.loaded.problem);
-  add_theorem(dict, searched.verified.theorem);
+  add_theorem(dict, searched.result.theorem);
   return dict;
 }
 

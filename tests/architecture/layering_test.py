@@ -44,11 +44,13 @@ MAY_INCLUDE = {
     "api": ["api/check/", "api/reports/", "certificates/check/", "semantics/", "kernel/", "formats/", "runtime/", "gpu/cuda/", "gpu/cuda_emulation.h", "probes/", "explain/"],
     "api/check": ["api/assay/check.h", "kernel/logic/", "kernel/floats/", "semantics/", "frontends/", "certificates/check/", "certificates/format/"],  # decides for assay-check
     "api/reports": ["kernel/", "semantics/", "explain/"],  # for `assay` and assay::testing
-    "app/queries": ["api/assay/check.h", "api/check/", "kernel/", "semantics/", "frontends/", "certificates/", "search/"],  # for `assay` and the Python package
+    "app": [],  # words.h
+    "app/files": ["kernel/", "semantics/", "certificates/format/"],  # that take their place when they are complete
+    "app/queries": ["app/words.h", "app/files/", "api/assay/check.h", "api/check/", "kernel/", "semantics/", "frontends/", "certificates/", "search/"],  # for `assay` and the Python package
     "app/pages": ["semantics/outcome.h", "semantics/printable.h", "semantics/graph/", "formats/datasets/dataset.h"],  # for reports and inspections
     "app/runs": ["api/assay/check.h", "api/check/", "app/queries/", "app/pages/", "kernel/", "semantics/", "frontends/", "certificates/", "formats/", "search/"],  # many questions at once
     "explain": ["semantics/", "kernel/"],  # words about what the kernel has judged
-    "cli/assay": ["api/assay/check.h", "cli/", "api/check/", "api/reports/", "app/pages/", "app/queries/", "app/runs/", "search/", "kernel/", "semantics/", "frontends/", "formats/", "certificates/", "runtime/", "training/reference/numbers.h", "probes/", "gpu/devices.h", "explain/"],
+    "cli/assay": ["api/assay/check.h", "cli/", "api/check/", "api/reports/", "app/", "search/", "kernel/", "semantics/", "frontends/", "formats/", "certificates/", "runtime/", "training/reference/numbers.h", "probes/", "gpu/devices.h", "explain/"],
     "python": ["api/", "app/", "kernel/", "semantics/", "frontends/", "certificates/"],  # python/bindings
     "cli": ["api/assay/check.h", "api/check/", "kernel/logic/", "kernel/floats/", "semantics/"],  # assay-check
 }
@@ -76,6 +78,7 @@ PACKAGES = {
     "gpu": ["cuda", "cublas", "ucontext.h", "setjmp.h", "elf.h", "link.h", "cxxabi.h", "unistd.h"],
     "api": ["cuda_runtime.h"],
     "api/check": ["sys/stat.h", "unistd.h"],
+    "app/files": ["sys/stat.h", "unistd.h"],
     "app/pages": ["nlohmann/"],
     "api/reports": ["nlohmann/"],
     "app/runs": ["nlohmann/", "fcntl.h", "malloc.h", "unistd.h", "sys/"],

@@ -1,4 +1,4 @@
-#include "cli/assay/output_file.h"
+#include "app/files/output_file.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include <mutex>
 #include <set>
 
-namespace assay::cli {
+namespace assay::files {
 namespace {
 
 // The names in use. Leaked, so that a thread may still ask for them while the program ends.
@@ -78,7 +78,7 @@ Rejection unwritten_file(const char* code, const std::string& path) {
   return {Rejection::Kind::declined, code, path, "the file can be written", std::strerror(errno), "check path, permissions and space"};
 }
 
-bool write_file(const std::string& path, const std::function<void(const Sink&)>& fill) {
+std::optional<std::string> write_file(const std::string& path, const std::function<void(const Sink&)>& fill) {
   Replacement replacement(path);
   std::FILE* file = replacement.name().empty() ? nullptr : std::fopen(replacement.name().c_str(), "wb");
   int error = file == nullptr ? errno : 0;
@@ -89,11 +89,10 @@ bool write_file(const std::string& path, const std::function<void(const Sink&)>&
     if (std::fclose(file) != 0 && error == 0) error = errno;
     if (error == 0 && !replacement.take_place()) error = errno;
   }
-  if (error != 0) std::fprintf(stderr, "assay: cannot write %s: %s\n", path.c_str(), std::strerror(error));
-  return error == 0;
+  return error == 0 ? std::nullopt : std::optional<std::string>(std::strerror(error));
 }
 
-bool write_file(const std::string& path, std::string_view text) {
+std::optional<std::string> write_file(const std::string& path, std::string_view text) {
   return write_file(path, [text](const Sink& sink) { sink(std::as_bytes(std::span(text))); });
 }
 
@@ -103,4 +102,4 @@ void remove_unfinished_files() {
   unfinished().names.clear();
 }
 
-}  // namespace assay::cli
+}  // namespace assay::files

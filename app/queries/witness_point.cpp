@@ -1,10 +1,10 @@
-#include "cli/assay/witness_point.h"
+#include "app/queries/witness_point.h"
 
 #include <utility>
 
 #include "semantics/numbers/scalar_traits.h"
 
-namespace assay::cli {
+namespace assay::queries {
 
 template <class T>
 std::vector<Array<T>> inputs_at(const Graph& graph, const kernel::Witness& witness) {
@@ -31,4 +31,4 @@ bool holds(const kernel::Row& row, const std::function<double(const kernel::Vari
 template std::vector<Array<float>> inputs_at(const Graph&, const kernel::Witness&);
 template std::vector<Array<double>> inputs_at(const Graph&, const kernel::Witness&);
 
-}  // namespace assay::cli
+}  // namespace assay::queries

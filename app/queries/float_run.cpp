@@ -1,10 +1,10 @@
-#include "cli/assay/float_run.h"
+#include "app/queries/float_run.h"
 
 #include <algorithm>
 
-#include "cli/assay/witness_point.h"
+#include "app/queries/witness_point.h"
 
-namespace assay::cli {
+namespace assay::queries {
 namespace {
 
 // How the inputs that the network is run on differ from the witness.
@@ -64,4 +64,4 @@ std::string to_text(const FloatRun& run) {
   return text;
 }
 
-}  // namespace assay::cli
+}  // namespace assay::queries

@@ -7,7 +7,7 @@
 #include "kernel/logic/api.h"
 #include "semantics/ops/denote.h"
 
-namespace assay::cli {
+namespace assay::queries {
 
 // One array by input of the graph, each value the nearest of its format. For float and double.
 template <class T>
@@ -17,4 +17,4 @@ template <class T>
 // no number.
 [[nodiscard]] bool holds(const kernel::Row& row, const std::function<double(const kernel::Variable&)>& value_of);
 
-}  // namespace assay::cli
+}  // namespace assay::queries

@@ -9,7 +9,7 @@
 
 #include "kernel/logic/api.h"
 
-namespace assay::cli {
+namespace assay::queries {
 
 struct OrderRun {
   std::string order;             // of the terms of all sums: "as written", "in reverse", "shuffled by seed 7"
@@ -28,4 +28,4 @@ struct OrderRuns {
 // One line for each that was found; empty if neither.
 [[nodiscard]] std::vector<std::string> lines_of(const OrderRuns& runs);
 
-}  // namespace assay::cli
+}  // namespace assay::queries

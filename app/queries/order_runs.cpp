@@ -1,4 +1,4 @@
-#include "cli/assay/order_runs.h"
+#include "app/queries/order_runs.h"
 
 #include <algorithm>
 #include <array>
@@ -7,11 +7,10 @@
 #include <random>
 #include <utility>
 
-#include "cli/assay/witness_point.h"
-#include "cli/load.h"
-#include "cli/units.h"
+#include "app/queries/witness_point.h"
+#include "search/strategy/deadline.h"
 
-namespace assay::cli {
+namespace assay::queries {
 namespace {
 
 constexpr std::uint32_t kMostRuns = 400;
@@ -121,8 +120,8 @@ OrderRuns run_in_orders(const kernel::Problem& problem, const kernel::Witness& p
       model.input_rounding != ExecutionModel::InputRounding::none || model.accumulator != ExecutionModel::Accumulator::any_order ||
       model.accumulator_format != ExecutionModel::AccumulatorFormat::same)
     return runs;
-  const double begin = wall_seconds();
-  for (std::uint32_t run = 0; run < kMostRuns && wall_seconds() - begin < seconds && !(runs.violating && runs.keeping); ++run) {
+  const auto begin = search::Clock::now();
+  for (std::uint32_t run = 0; run < kMostRuns && search::seconds_since(begin) < seconds && !(runs.violating && runs.keeping); ++run) {
     bool violates = false;
     auto one = model.format == ExecutionModel::Format::binary32 ? run_once<float>(problem, point, run, violates)
                                                                 : run_once<double>(problem, point, run, violates);
@@ -154,4 +153,4 @@ std::vector<std::string> lines_of(const OrderRuns& runs) {
   return lines;
 }
 
-}  // namespace assay::cli
+}  // namespace assay::queries

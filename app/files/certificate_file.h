@@ -5,11 +5,11 @@
 #include <memory>
 #include <string>
 
+#include "app/files/output_file.h"
 #include "certificates/format/writer.h"
-#include "cli/assay/output_file.h"
 #include "semantics/outcome.h"
 
-namespace assay::cli {
+namespace assay::files {
 
 // Of a certificate that could not be written.
 [[nodiscard]] Rejection unwritten_certificate(const std::string& proof, const std::string& found);
@@ -33,4 +33,4 @@ class Certificate {
   return certificate ? &certificate->writer() : nullptr;
 }
 
-}  // namespace assay::cli
+}  // namespace assay::files

@@ -1,10 +1,10 @@
-#include "cli/assay/certificate_file.h"
+#include "app/files/certificate_file.h"
 
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
-namespace assay::cli {
+namespace assay::files {
 
 Rejection unwritten_certificate(const std::string& proof, const std::string& found) {
   return {Rejection::Kind::declined,
@@ -31,4 +31,4 @@ Outcome<std::uint64_t> Certificate::take_place() {
   return writer_->bytes_written();
 }
 
-}  // namespace assay::cli
+}  // namespace assay::files

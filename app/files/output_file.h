@@ -4,13 +4,14 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "semantics/outcome.h"
 
-namespace assay::cli {
+namespace assay::files {
 
 // A file that takes its place when it is complete. A device, a pipe or anything else that is no regular file is written directly.
 class Replacement {
@@ -31,12 +32,12 @@ class Replacement {
 // Says, by errno, why the file could not be written.
 [[nodiscard]] Rejection unwritten_file(const char* code, const std::string& path);
 
-// Writes the parts that `fill` hands over, or the text. False after a message on stderr.
+// Writes the parts that `fill` hands over, or the text. Nothing: the file is complete; else why it could not be written.
 using Sink = std::function<void(std::span<const std::byte>)>;
-[[nodiscard]] bool write_file(const std::string& path, const std::function<void(const Sink&)>& fill);
-[[nodiscard]] bool write_file(const std::string& path, std::string_view text);
+[[nodiscard]] std::optional<std::string> write_file(const std::string& path, const std::function<void(const Sink&)>& fill);
+[[nodiscard]] std::optional<std::string> write_file(const std::string& path, std::string_view text);
 
 // For a program that ends at once, while files are still being written: removes these.
 void remove_unfinished_files();
 
-}  // namespace assay::cli
+}  // namespace assay::files

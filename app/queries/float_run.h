@@ -7,7 +7,7 @@
 
 #include "kernel/logic/api.h"
 
-namespace assay::cli {
+namespace assay::queries {
 
 // One execution: every operation rounded to the nearest float32, sums in the order of the definition, no fused
 // multiply-add. Other executions (ONNX Runtime, a GPU) round in another order: tools/replay_witness runs the model itself.
@@ -24,4 +24,4 @@ struct FloatRun {
 // One sentence for the report.
 [[nodiscard]] std::string to_text(const FloatRun& run);
 
-}  // namespace assay::cli
+}  // namespace assay::queries

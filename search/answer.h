@@ -1,0 +1,37 @@
+// What a search may answer, and the one word for it in files, in JSON and on the command line.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "kernel/logic/api.h"
+
+namespace assay::search {
+
+enum class Answer : std::uint8_t { unsatisfiable, satisfiable, unknown, timed_out, split };
+
+inline constexpr std::array<const char*, 5> kAnswerWords{"unsat", "sat", "unknown", "timed-out", "split"};
+
+[[nodiscard]] constexpr const char* word_of(Answer answer) { return kAnswerWords[static_cast<std::size_t>(answer)]; }
+
+// Nothing for any other word.
+[[nodiscard]] constexpr std::optional<Answer> answer_named(std::string_view word) {
+  for (std::size_t i = 0; i < kAnswerWords.size(); ++i)
+    if (word == kAnswerWords[i]) return static_cast<Answer>(i);
+  return std::nullopt;
+}
+
+// Whether an answer rests on a theorem. A cube that is closed is unsatisfiable and no theorem.
+[[nodiscard]] constexpr bool is_decided(std::optional<Answer> answer) {
+  return answer == Answer::unsatisfiable || answer == Answer::satisfiable;
+}
+
+// What a theorem answers.
+[[nodiscard]] inline Answer answer_of(const kernel::Theorem& theorem) {
+  return theorem.kind() == kernel::Theorem::Kind::satisfiable ? Answer::satisfiable : Answer::unsatisfiable;
+}
+
+}  // namespace assay::search

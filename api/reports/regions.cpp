@@ -1,8 +1,12 @@
-// The judgement of a region as a case of a report.
+// The judgement of regions as cases of a report.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdio>
+#include <new>
 #include <string_view>
+#include <system_error>
+#include <thread>
 #include <tuple>
 #include <utility>
 
@@ -105,6 +109,8 @@ GateCase case_of(const Trace& trace, std::size_t index) {
   return one;
 }
 
+namespace {
+
 GateCase judged_region(const Trace& trace, std::size_t index, const Judging& judging) {
   GateCase one = case_of(trace, index);
   const Region& region = trace.regions[index];
@@ -131,6 +137,40 @@ GateCase judged_region(const Trace& trace, std::size_t index, const Judging& jud
                             counts.unsupported,
                             {}});
   return one;
+}
+
+GateCase judged_or_too_large(const Trace& trace, std::size_t region, const Judging& judging) {
+  try {
+    return judged_region(trace, region, judging);
+  } catch (const std::bad_alloc&) {
+    if (!judging.too_large) throw;
+    return judging.too_large(case_of(trace, region));
+  }
+}
+
+}  // namespace
+
+void judge_regions(const Trace& trace, const Judging& judging, unsigned jobs, const std::function<bool(std::size_t, GateCase)>& take) {
+  const std::size_t count = trace.regions.size();
+  std::atomic<std::size_t> next{0};
+  std::atomic<bool> is_over{false}, is_too_large{false};  // no exception leaves a thread
+  const auto work = [&] {
+    try {
+      for (std::size_t r = next++; r < count && !is_over; r = next++)
+        if (!take(r, judged_or_too_large(trace, r, judging))) is_over = true;
+    } catch (const std::bad_alloc&) {
+      is_too_large = is_over = true;
+    }
+  };
+  std::vector<std::thread> others;
+  others.reserve(jobs);
+  try {
+    for (unsigned k = 1; k < std::min<std::size_t>(jobs, count); ++k) others.emplace_back(work);
+  } catch (const std::system_error&) {  // no room for another stack: those that there are do its work
+  }
+  work();
+  for (std::thread& other : others) other.join();
+  if (is_too_large) throw std::bad_alloc();
 }
 
 }  // namespace assay::reports

@@ -92,10 +92,15 @@ struct Judging {
   kernel::Sampling sampling = {};
   std::function<std::vector<std::string>(const Trace&, const Region&)> known_faults = {};  // of the bank (probes/faults.h); none: not asked
   std::function<double()> seconds = {};                                                    // of the processor; none: not measured
+  std::function<GateCase(GateCase)> too_large =
+      {};  // what a case is where its judgement asks for more memory than there is; none: bad_alloc
 };
-// The name, ops and model of a region of a continuous trace, and those with its judgement.
+// The name, ops and model of a region of a continuous trace.
 [[nodiscard]] GateCase case_of(const Trace& trace, std::size_t region);
-[[nodiscard]] GateCase judged_region(const Trace& trace, std::size_t region, const Judging& judging);
+// The regions of a continuous trace, judged on so many threads and handed over by the one that judged each, until `take` says false. With one
+// thread they come in order.
+void judge_regions(const Trace& trace, const Judging& judging, unsigned jobs,
+                   const std::function<bool(std::size_t region, GateCase)>& take);
 
 // Names of files, regions, tensors and writers in a text for people, and in Markdown, in which they are no markup either.
 [[nodiscard]] std::string plain(const std::string& text);

@@ -241,20 +241,15 @@ class Judge {
     report_.trace = std::move(run.trace);
     const auto whole = kernel::check_continuity(report_.trace);
     if (!whole) add_undecided(op, {"continuity", whole.rejection()});
-    for (std::size_t r = 0; whole && r < report_.trace.regions.size(); ++r) {
-      if (failing_.size() >= plan_.enough) {
-        ++report_.left;
-        continue;
-      }
-      GateCase one = reports::judged_region(report_.trace, r, {{}, probes::explanations, {}});
-      one.name = report_.trace.regions[r].name;
-      one.share = probes::share_of(one.name);
-      if (is_nan_alone(report_.trace.regions[r])) nan_alone_.insert(one.name);
-      std::erase_if(one.findings, [](const Finding& finding) { return finding.rule == reports::kVacuousRule; });
-      for (const Finding& finding : one.findings)
-        if (finding.kind == Finding::Kind::failure) failing_.insert(one.name);
-      report_.report.cases.push_back(std::move(one));
-    }
+    const std::size_t regions = whole ? report_.trace.regions.size() : 0;
+    std::size_t judged = 0;
+    const auto take = [&](std::size_t r, GateCase one) {
+      add_region(report_.trace.regions[r], std::move(one));
+      return ++judged < regions && failing_.size() < plan_.enough;
+    };
+    if (regions > 0 && failing_.size() < plan_.enough)
+      reports::judge_regions(report_.trace, {.known_faults = probes::explanations}, 1, take);
+    report_.left += regions - judged;
   }
 
   // Faults of the kernel's conduct, then those of the bank, the ones that explain most probes first, each only where it explains one that no
@@ -334,6 +329,16 @@ class Judge {
         if (!is_float(result.dtype()) || !std::isnan(result.as_double(i))) return false;
       return result.size() > 0;
     });
+  }
+
+  void add_region(const Region& region, GateCase one) {
+    one.name = region.name;
+    one.share = probes::share_of(one.name);
+    if (is_nan_alone(region)) nan_alone_.insert(one.name);
+    std::erase_if(one.findings, [](const Finding& finding) { return finding.rule == reports::kVacuousRule; });
+    for (const Finding& finding : one.findings)
+      if (finding.kind == Finding::Kind::failure) failing_.insert(one.name);
+    report_.report.cases.push_back(std::move(one));
   }
 
   void add_note(const std::string& op, const probes::PlanRun::Note& note) {

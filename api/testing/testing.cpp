@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "api/reports/report.h"
 #include "explain/explain.h"
 #include "kernel/audit/audit.h"
 #include "kernel/audit/gradients.h"
@@ -58,28 +59,35 @@ void note(Checked& checked, const Rejection& why) {
   add_line(checked.text, why.to_text());
 }
 
-void add_region(const Trace& trace, std::size_t r, Checked& checked) {
-  const auto audit = kernel::audit_region(trace, r);
-  if (!audit) return note(checked, audit.rejection());
-  const kernel::RegionAudit::Counts counts = audit.value().total();
-  checked.passed += counts.passed;
-  checked.failed += counts.failed;
-  checked.vacuous += counts.vacuous;
-  checked.unsupported += counts.unsupported;
-  if (audit.value().unsupported) add_line(checked.text, audit.value().unsupported->to_text());
-  for (std::size_t i = 0; i < audit.value().results.size(); ++i) {
-    if (audit.value().results[i].failed == 0 || is_full(checked.text)) continue;
-    add_line(checked.text, trace.regions[r].name + ": " + std::to_string(audit.value().results[i].failed) + " elements of '" +
-                               trace.tensors[trace.regions[r].results[i]].name + "' are outside their contract");
-    // To try the bank takes longer than to judge: only while there is room for the words.
-    for (const std::string& line : probes::explanations(trace, trace.regions[r])) add_line(checked.text, "  the result " + line);
-    for (const std::string& line : explain::failure_lines(trace, r, audit.value(), i)) add_line(checked.text, "  " + line);
+void add_region(const Trace& trace, std::size_t r, const reports::GateCase& one, Checked& checked) {
+  using Kind = reports::Finding::Kind;
+  checked.passed += one.passed;
+  checked.failed += one.failed;
+  checked.vacuous += one.vacuous;
+  checked.unsupported += one.unsupported;
+  for (const reports::Finding& finding : one.findings) {
+    const bool is_without_contract = finding.kind == Kind::undecided && finding.rule != reports::kVacuousRule;
+    if (is_without_contract && checked.kind == Checked::Kind::passed) checked.kind = Checked::Kind::undecided;
+    if (is_without_contract || finding.kind == Kind::unsupported) add_line(checked.text, finding.message);
+  }
+  for (const reports::Finding& finding : one.findings) {
+    if (finding.kind != Kind::failure) continue;
+    add_line(checked.text, trace.regions[r].name + ": " + std::to_string(finding.elements) + " elements of '" + finding.subject +
+                               "' are outside their contract");
+    for (std::size_t k = 1; k < finding.details.size(); ++k) add_line(checked.text, "  " + finding.details[k]);  // behind the shapes
   }
 }
 
 void add_trace(const Trace& trace, Checked& checked) {
   if (const auto whole = kernel::check_continuity(trace); !whole) return note(checked, whole.rejection());
-  for (std::size_t r = 0; r < trace.regions.size(); ++r) add_region(trace, r, checked);
+  // To try the bank takes longer than to judge: only while there is room for the words.
+  const auto known_faults = [&checked](const Trace& run, const Region& region) {
+    return is_full(checked.text) ? std::vector<std::string>() : probes::explanations(run, region);
+  };
+  reports::judge_regions(trace, {.known_faults = known_faults}, 1, [&](std::size_t r, const reports::GateCase& one) {
+    add_region(trace, r, one, checked);
+    return true;
+  });
 }
 
 TraceTensorId add_tensor(Trace& trace, std::string name, Trace::Origin origin, Tensor value) {

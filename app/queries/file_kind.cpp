@@ -7,6 +7,7 @@
 #include <memory>
 #include <string_view>
 
+#include "api/check/cost.h"
 #include "api/check/load.h"
 #include "certificates/format/format.h"
 #include "frontends/files.h"
@@ -105,6 +106,23 @@ Rejection recognised_input(const Rejection& why, const std::string& model, const
   if (why.place.starts_with(existing(property)) && !why.code.starts_with("onnx."))
     return recognised(why, existing(property), FileKind::vnnlib);
   return why.place.starts_with(existing(model)) ? recognised(why, existing(model), FileKind::onnx) : why;
+}
+
+Rejection beyond_memory(const std::string& place) {
+  return {Rejection::Kind::declined,
+          "gate.memory",
+          place,
+          "no more memory than --memory allows, or than there is",
+          "a step that asks for more",
+          "allow more with --memory, judge a part with `assay audit --sample N`, or use fewer --jobs"};
+}
+
+Rejection unread(const Rejection& why, const std::string& path) { return why.code == "files.memory" ? beyond_memory(path) : why; }
+
+Outcome<onnx::Model> import_model_file(const std::string& path, const check::Limits& limits) {
+  auto model = onnx::import_model(path, check::memory_rule(limits));
+  if (!model) return recognised(check::in_file(model.rejection(), path), path, FileKind::onnx);
+  return model;
 }
 
 }  // namespace assay::queries

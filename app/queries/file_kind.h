@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "api/check/load.h"
+#include "frontends/onnx/import.h"
 #include "semantics/outcome.h"
 
 namespace assay::queries {
@@ -17,5 +19,11 @@ enum class FileKind : std::uint8_t { unknown, onnx, vnnlib, certificate, trace, 
 
 // For a rejection of model or property, by the file that it names.
 [[nodiscard]] Rejection recognised_input(const Rejection& why, const std::string& model, const std::string& property);
+
+// A step that asks for more memory than there is; and why a file was not read, as that where it was for want of memory.
+[[nodiscard]] Rejection beyond_memory(const std::string& place);
+[[nodiscard]] Rejection unread(const Rejection& why, const std::string& path);
+// onnx::import_model, with what the file is instead.
+[[nodiscard]] Outcome<onnx::Model> import_model_file(const std::string& path, const check::Limits& limits = {});
 
 }  // namespace assay::queries

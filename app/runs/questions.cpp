@@ -89,7 +89,7 @@ class BallQuestions : public Questions {
     check::Loaded loaded;
     loaded.problem = instance.value().problem;
     loaded.bytes = balls_.bytes();
-    loaded.model.stored = balls_.stored();
+    loaded.stored = balls_.stored();
     const std::string& path = line.file;
     auto reader = certificate::Reader::open(path);
     if (!reader) return check::in_file(reader.rejection(), path);

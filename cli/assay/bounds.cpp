@@ -47,7 +47,7 @@ int bounds(const BoundsOptions& options) {
   auto loaded = load_files(options.model, options.property, load_options);
   if (!loaded) return refuse(kBoundsSchema, options.json, loaded.rejection());
   const auto& problem = loaded.value().problem;
-  const std::vector<std::string> notes = loaded.value().notes();
+  const std::vector<std::string> notes = loaded.value().notes;
   if (options.json != "-" && !options.statement.empty() && !is_file(options.statement))
     std::fputs(kernel::statement_text(problem->statement(), problem->digest(), is_full(options.statement)).c_str(), stdout);
   if (options.json != "-") print_notes(stdout, notes);

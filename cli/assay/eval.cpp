@@ -1,6 +1,7 @@
 // `assay eval`: what the reference semantics says about a model at a point or on a box, and about its gradient there.
 #include <cstdio>
 
+#include "app/queries/values_json.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/report.h"
 #include "frontends/files.h"
@@ -29,7 +30,7 @@ int eval(const EvalOptions& options) {
   limit_memory(memory_rule(options.limits).most);
   const Outcome<onnx::Model> model = import_model_file(options.model, options.limits);
   if (!model) return refuse(kEvalSchema, options.json, model.rejection());
-  const Outcome<EvalRequest> request = read_values_file(options.values);
+  const Outcome<queries::EvaluationRequest> request = queries::read_values_file(options.values);
   if (!request) return refuse(kEvalSchema, options.json, request.rejection());
   const Graph& graph = model.value().graph;
   const auto evaluation = queries::evaluate_sets(graph, request.value());
@@ -41,7 +42,7 @@ int eval(const EvalOptions& options) {
     print_sets("output", evaluation.value().outputs);
     print_sets("gradient", evaluation.value().gradients);
   }
-  return write_json(options.json, eval_json(evaluation.value())) ? kExitYes : kExitUnwritten;
+  return write_json(options.json, queries::to_json(evaluation.value())) ? kExitYes : kExitUnwritten;
 }
 
 }  // namespace assay::cli

@@ -10,12 +10,12 @@
 namespace assay::cli {
 
 using queries::FileKind;
+using queries::import_model_file;
 using queries::kind_of_file;
 using queries::recognised;
 using queries::recognised_input;
 
-// onnx::import_model and load, with what the files are instead.
-[[nodiscard]] Outcome<onnx::Model> import_model_file(const std::string& path, const Limits& limits = {});
+// load, with what the files are instead.
 [[nodiscard]] Outcome<Loaded> load_files(const std::string& model, const std::string& property, const LoadOptions& options);
 
 }  // namespace assay::cli

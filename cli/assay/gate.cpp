@@ -1,208 +1,16 @@
 #include "cli/assay/gate.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <ctime>
 #include <new>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "api/check/cost.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/report.h"
-#include "formats/json.h"
-#include "frontends/files.h"
-#include "semantics/printable.h"
+#include "formats/trace.h"
+#include "probes/faults.h"
 
 namespace assay::cli {
-namespace {
-
-using Json = nlohmann::ordered_json;
-
-constexpr double kRatchet = 1.25;    // growth of head-room that a baseline bears
-constexpr double kLeastRoom = 0.05;  // below this share of the allowance growth says nothing
-
-Rejection malformed(const char* code, const std::string& path, std::string required, std::string found) {
-  return {Rejection::Kind::malformed, code, path, std::move(required), std::move(found), "docs/gates.md"};
-}
-
-Outcome<Json> read_json(const char* code, const std::string& path) {
-  const auto file = read_file(path);
-  if (!file) return file.rejection();
-  const auto& bytes = file.value().bytes;
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  Json json = formats::parse_json(text);
-  if (!json.is_object()) return malformed(code, path, "a JSON object", json.is_discarded() ? formats::kNoJson : "something else");
-  if (const auto twice = formats::repeated_name(text))
-    return malformed(code, path, "each name once", "\"" + printable(*twice) + "\" twice");
-  return json;
-}
-
-bool is_date(const std::string& text) {
-  if (text.size() != 10 || text[4] != '-' || text[7] != '-') return false;
-  return std::ranges::count_if(text, [](char c) { return c >= '0' && c <= '9'; }) == 8;
-}
-
-std::string date_of_today() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  std::array<char, 16> text{};
-  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d", &parts)};
-}
-
-struct Waiver {
-  std::string id, rule, op, subject, reason, owner, expires;
-  std::size_t most_elements = SIZE_MAX;
-  bool used = false;
-};
-
-Outcome<Waiver> read_waiver(const Json& json, const std::string& path) {
-  Waiver waiver;
-  std::size_t known = 0;
-  for (const auto& [field, target] :
-       {std::pair{"id", &waiver.id}, std::pair{"rule", &waiver.rule}, std::pair{"op", &waiver.op}, std::pair{"tensor", &waiver.subject},
-        std::pair{"reason", &waiver.reason}, std::pair{"owner", &waiver.owner}, std::pair{"expires", &waiver.expires}}) {
-    if (!json.is_object() || !json.contains(field)) continue;
-    if (!json[field].is_string()) return malformed("waivers.field", path, std::string("text as \"") + field + "\"", json[field].dump());
-    *target = json[field].get<std::string>();
-    ++known;
-  }
-  if (json.is_object() && json.contains("most_elements") && json["most_elements"].is_number_unsigned()) {
-    waiver.most_elements = json["most_elements"].get<std::size_t>();
-    ++known;
-  }
-  if (waiver.id.empty() || waiver.rule.empty() || waiver.reason.empty() || waiver.owner.empty() || !is_date(waiver.expires) ||
-      known != json.size())
-    return malformed("waivers.field", path, "id, rule, reason, owner, expires as YYYY-MM-DD, and perhaps op, tensor, most_elements",
-                     json.dump());
-  return waiver;
-}
-
-bool holds(const std::string& text, const std::string& before, const std::string& name, const std::string& after) {
-  return text.find(std::string(before).append(name).append(after)) != std::string::npos;
-}
-
-// By what a finding prints: the operations, or the name of the region (of a Function, of a kernel); the tensor that it is about, or one that its
-// first line names. Findings about gradients as functions do not count their elements: no number is known to be large enough. A field that
-// differs is told with what the finding has there.
-std::vector<std::string> differences(const Waiver& waiver, const GateCase& one, const Finding& finding) {
-  const bool is_counted =
-      finding.rule == "gradient.dead" || !(finding.rule.starts_with("gradient.") || finding.rule.starts_with("tangent."));
-  const bool is_op = waiver.op.empty() || waiver.op == one.op || waiver.op == one.name || holds(one.name, "(", waiver.op, ")");
-  const bool is_tensor = waiver.subject.empty() || waiver.subject == finding.subject || holds(finding.headline(), "'", waiver.subject, "'");
-  const bool is_few = waiver.most_elements == SIZE_MAX || (is_counted && finding.elements <= waiver.most_elements);
-  std::vector<std::string> found;
-  if (waiver.rule != finding.rule) found.push_back("\"rule\": it has " + finding.rule);
-  if (!is_op) found.push_back("\"op\": it has " + one.op);
-  if (!is_tensor) found.push_back("\"tensor\": it has " + finding.subject);
-  if (!is_few)
-    found.push_back("\"most_elements\": it has " + (is_counted ? std::to_string(finding.elements) : "elements that nobody counts"));
-  return found;
-}
-
-// Of a waiver that covers nothing: the finding from which it differs in one field alone.
-std::string nearest(const Waiver& waiver, const GateReport& report) {
-  for (const GateCase& one : report.cases) {
-    for (const Finding& finding : one.findings) {
-      const auto differs = differences(waiver, one, finding);
-      if (differs.size() == 1 && finding.waiver.empty())
-        return ": of the finding at " + one.name + " (" + finding.rule + ") it differs in " + differs[0] +
-               "; mend that field, or remove it";
-    }
-  }
-  return ": remove it";
-}
-
-std::map<std::string, double> head_room_of(const GateReport& report) {
-  std::map<std::string, double> used;
-  for (const GateCase& one : report.cases) {
-    if (one.passed > 0) used[one.op] = std::fmax(used[one.op], one.head_room_used);
-  }
-  return used;
-}
-
-// Of an interrupted run: what was not judged leaves it undecided, unless something failed already.
-GateCase interrupted_case() {
-  const Rejection why = interruption();
-  GateCase one;
-  one.name = "interruption";
-  one.op = "not judged";
-  one.findings.push_back({Finding::Kind::undecided, why.code, one.name, "interrupted by " + why.found, {}, 1, {}});
-  return one;
-}
-
-}  // namespace
-
-Outcome<Done> apply_waivers(GateReport& report, const std::string& path, const std::string& today) {
-  auto json = read_json("waivers.json", path);
-  if (!json) return json.rejection();
-  if (!json.value().contains("waivers") || !json.value()["waivers"].is_array())
-    return malformed("waivers.json", path, "\"waivers\", a list", "none");
-  std::vector<Waiver> waivers;
-  for (const Json& one : json.value()["waivers"]) {
-    auto waiver = read_waiver(one, path);
-    if (!waiver) return waiver.rejection();
-    waivers.push_back(std::move(waiver).value());
-  }
-  for (GateCase& one : report.cases) {
-    for (Finding& finding : one.findings) {
-      const auto waiver = std::ranges::find_if(
-          waivers, [&](const Waiver& each) { return each.expires >= today && differences(each, one, finding).empty(); });
-      if (waiver == waivers.end()) continue;
-      waiver->used = true;
-      finding.waiver = waiver->id;
-      finding.details.push_back("waived by " + waiver->id + " (" + waiver->owner + ", until " + waiver->expires + "): " + waiver->reason);
-      ++report.waived;
-    }
-  }
-  for (const Waiver& waiver : waivers) {
-    if (waiver.expires < today)
-      report.troubles.push_back("waiver " + waiver.id + " expired on " + waiver.expires + ": mend what it covers, or ask " + waiver.owner);
-    else if (!waiver.used)
-      report.troubles.push_back("waiver " + waiver.id + " covers nothing" + nearest(waiver, report));
-  }
-  return Done{};
-}
-
-Outcome<Done> compare_baseline(GateReport& report, const std::string& path) {
-  auto json = read_json("baseline.json", path);
-  if (!json) return json.rejection();
-  if (!json.value().contains("head_room") || !json.value()["head_room"].is_object())
-    return malformed("baseline.json", path, "\"head_room\", an object", "none");
-  for (const auto& [op, used] : head_room_of(report)) {
-    const Json& before = json.value()["head_room"];
-    if (!before.contains(op)) continue;
-    if (!before[op].is_number()) return malformed("baseline.json", path, "a number for " + op, before[op].dump());
-    const double limit = std::fmax(kLeastRoom, kRatchet * before[op].get<double>());
-    if (!(used <= limit))
-      report.troubles.push_back(op + " uses " + std::to_string(used) + " of its allowance, the baseline says " + before[op].dump() +
-                                ": find out why, or write a new baseline");
-  }
-  return Done{};
-}
-
-std::string baseline_json(const GateReport& report) {
-  return Json{{"schema", "assay.baseline/1"}, {"head_room", head_room_of(report)}}.dump(2) + "\n";
-}
-
-Rejection beyond_memory(const std::string& place) {
-  return {Rejection::Kind::declined,
-          "gate.memory",
-          place,
-          "no more memory than --memory allows, or than there is",
-          "a step that asks for more",
-          "allow more with --memory, judge a part with `assay audit --sample N`, or use fewer --jobs"};
-}
-
-GateCase too_large(GateCase one) {
-  const Rejection why = beyond_memory(one.name);
-  one.findings.push_back({Finding::Kind::undecided, why.code, one.name, why.to_text(), {}, 1, {}});
-  return one;
-}
-
-Rejection unread(const Rejection& why, const std::string& path) { return why.code == "files.memory" ? beyond_memory(path) : why; }
 
 int within_memory(const std::string& schema, const JsonTarget& json, const std::string& place, const Limits& limits,
                   const std::function<int()>& body) {
@@ -210,33 +18,58 @@ int within_memory(const std::string& schema, const JsonTarget& json, const std::
   try {
     return body();
   } catch (const std::bad_alloc&) {  // what was allocated is given back by now
-    return refuse(schema, json, beyond_memory(place));
+    return refuse(schema, json, queries::beyond_memory(place));
   }
 }
 
 int conclude_gate(GateReport& report, const GateOptions& options) {
-  const std::string schema = report.schema_name(), today = options.today.empty() ? date_of_today() : options.today;
-  if (!is_date(today)) {
+  const std::string schema = report.schema_name(), today = options.today.empty() ? gates::date_of_today() : options.today;
+  if (!gates::is_date(today)) {
     std::fprintf(stderr, "assay %s: --today: a day as YYYY-MM-DD\n", report.verb.c_str());
     return kExitUsage;
   }
   if (!options.waivers.empty()) {
-    if (auto done = apply_waivers(report, options.waivers, today); !done) return refuse(schema, options.json, done.rejection());
+    if (auto done = gates::apply_waivers(report, options.waivers, today); !done) return refuse(schema, options.json, done.rejection());
   }
   if (!options.baseline.empty()) {
-    if (auto done = compare_baseline(report, options.baseline); !done) return refuse(schema, options.json, done.rejection());
+    if (auto done = gates::compare_baseline(report, options.baseline); !done) return refuse(schema, options.json, done.rejection());
   }
-  if (is_interrupted()) report.cases.push_back(interrupted_case());
+  if (is_interrupted()) report.cases.push_back(gates::interrupted_case(interruption()));
   conclude();
   const std::string verdict = report.verdict(options.most_undecided);
-  if (options.json != "-") std::fputs(gate_text(report, options.most_undecided).c_str(), stdout);
-  bool written = write_json(options.json, gate_json(report, options.most_undecided));
-  if (!options.junit.empty()) written = write_file(options.junit, junit_xml(report)) && written;
-  if (!options.sarif.empty()) written = write_file(options.sarif, sarif_json(report)) && written;
-  if (!options.markdown.empty()) written = write_file(options.markdown, markdown(report, options.most_undecided)) && written;
-  if (!options.write_baseline.empty()) written = write_file(options.write_baseline, baseline_json(report)) && written;
+  if (options.json != "-") std::fputs(gates::gate_text(report, options.most_undecided).c_str(), stdout);
+  bool written = write_json(options.json, gates::gate_json(report, options.most_undecided));
+  if (!options.junit.empty()) written = write_file(options.junit, reports::junit_xml(report)) && written;
+  if (!options.sarif.empty()) written = write_file(options.sarif, reports::sarif_json(report)) && written;
+  if (!options.markdown.empty()) written = write_file(options.markdown, gates::markdown(report, options.most_undecided)) && written;
+  if (!options.write_baseline.empty()) written = write_file(options.write_baseline, gates::baseline_json(report)) && written;
   if (verdict == "failed") return kExitNo;
   return verdict == "undecided" ? kExitUndecided : written ? kExitYes : kExitUnwritten;
+}
+
+void without_limit(const std::function<void()>& run) {
+  const LiftedLimit lifted;
+  run();
+}
+
+std::vector<GateCase> audit_regions(const Trace& trace, unsigned jobs, const kernel::Sampling& sampling) {
+  reports::Judging judging{.sampling = sampling, .seconds = thread_cpu_seconds, .too_large = gates::too_large};
+  judging.known_faults = [](const Trace& run, const Region& region) {
+    const LiftedLimit lifted;  // the runtime tries them, on operands of a bounded size
+    return probes::explanations(run, region);
+  };
+  std::vector<GateCase> cases(trace.regions.size());
+  reports::judge_regions(trace, judging, jobs, [&cases](std::size_t region, GateCase one) {
+    cases[region] = std::move(one);
+    set_progress(std::to_string(region + 1) + " of " + counted(cases.size(), "region") + " judged");
+    return !is_interrupted();
+  });
+  if (is_interrupted()) std::erase_if(cases, [](const GateCase& one) { return one.name.empty(); });
+  return cases;
+}
+
+bool write_trace_file(const Trace& trace, const std::string& path) {
+  return write_file(path, [&trace](const files::Sink& sink) { formats::write_trace(trace, sink); });
 }
 
 }  // namespace assay::cli

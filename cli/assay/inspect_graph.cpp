@@ -257,7 +257,7 @@ Outcome<Sheet> sheet_of_property(const InspectOptions& options) {
   load_options.limits = options.limits;
   auto loaded = load_files(options.network, options.file, load_options);
   if (!loaded) return loaded.rejection();
-  const vnnlib::PropertyFile& property = loaded.value().property;
+  const vnnlib::PropertyHeader& property = loaded.value().property;
   const kernel::Problem& problem = *loaded.value().problem;
   std::size_t rows = 0, empty_groups = 0;
   for (const kernel::Case& each : problem.statement().property.cases) rows += each.rows.size();

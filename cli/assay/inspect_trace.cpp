@@ -52,7 +52,7 @@ class Tape {
         largest = std::max(largest, statistics_[id].largest());
       }
       const auto cotangent = cotangents_.find(r);
-      table.rows.push_back({r, ops_of(region.graph), shapes_of(trace_, region), elements, pages::number(largest),
+      table.rows.push_back({r, reports::ops_of(region.graph), reports::shapes_of(trace_, region), elements, pages::number(largest),
                             cotangent == cotangents_.end() ? Json() : pages::number(cotangent->second), not_finite, to_string(region.model),
                             printable(region.name)});
     }
@@ -74,7 +74,7 @@ class Tape {
         largest = std::max(largest, largest_of(id));
       }
       const Graph& graph = trace_.regions[vjp.of].graph;
-      table.rows.push_back({k, vjp.of, vjp.node ? std::string(op_row(graph.node(*vjp.node).op).name) + " inside" : ops_of(graph),
+      table.rows.push_back({k, vjp.of, vjp.node ? std::string(op_row(graph.node(*vjp.node).op).name) + " inside" : reports::ops_of(graph),
                             name_of(vjp.cotangent), is_inner(vjp.cotangent) ? "" : to_string(trace_.tensors[vjp.cotangent].value.shape()),
                             pages::number(largest_of(vjp.cotangent)), gives, pages::number(largest), vjp.surrogate ? "yes" : ""});
     }
@@ -175,7 +175,7 @@ Sheet sheet_of(const Trace& trace) {
   }
   if (!trace.vjps.empty()) {
     const kernel::Liveness life = kernel::liveness(trace);
-    if (!life.dead.empty()) sheet.facts.emplace_back("dead cotangents", dead_text(life));
+    if (!life.dead.empty()) sheet.facts.emplace_back("dead cotangents", gates::dead_text(life));
   }
   const Tape tape(trace);
   sheet.tables.push_back(tape.regions());

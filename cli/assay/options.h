@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "app/models/outputs.h"
 #include "app/words.h"
 #include "cli/load.h"
 #include "cli/units.h"
@@ -141,20 +142,8 @@ struct AuditOptions {
   GateOptions gate;
 };
 
-struct RecordOptions {
-  std::string model, trace;
-  std::string values;  // file; empty: random ones
-  std::string dtype;   // of `run` alone; empty: what the model says
-  std::string output;  // whose sum is differentiated; empty: the first real one
-  bool forward_only = false;
-  std::string backend = "eager";  // or compiled: as a program with fused steps
-  std::string device = "cpu";     // or what else gpu/devices.h names
-  std::vector<double> range;      // lo, hi of random inputs; empty: normal ones
-  unsigned draws = 24;            // of random inputs at most, until no cotangent is 0 everywhere
-  bool weighted = false;          // the loss weighs all real outputs with random cotangents, instead of the sum of one
-  std::uint64_t seed = 1;
-  unsigned threads = 1;
-  Limits limits;  // of the memory
+struct RecordOptions : models::OutputRequest {
+  std::string trace;  // the file to write
   JsonTarget json;
 };
 

@@ -27,7 +27,7 @@ GateCase noted(const std::string& name, const probes::PlanRun::Note& note, Findi
 void append(std::vector<GateCase>& cases, std::vector<GateCase> more) {
   for (GateCase& one : more) {
     one.share = probes::share_of(one.name);
-    std::erase_if(one.findings, [](const Finding& finding) { return finding.rule == kVacuousRule; });
+    std::erase_if(one.findings, [](const Finding& finding) { return finding.rule == reports::kVacuousRule; });
     cases.push_back(std::move(one));
   }
 }
@@ -98,7 +98,7 @@ struct Probing {
     if (!trace) return trace.rejection();
     if (!is_continuous(trace.value(), report)) return Done{};
     append(report.cases, audit_regions(trace.value(), options.jobs));
-    append(report.cases, gradient_cases(trace.value(), options.seed));
+    append(report.cases, gates::gradient_cases(trace.value(), options.seed, is_interrupted));
     return Done{};
   }
 };

@@ -38,12 +38,6 @@ struct VerifyReport {
   const VerifyOptions* options = nullptr;
 };
 
-using EvalRequest = queries::EvaluationRequest;   // NaN is an undefined value there
-[[nodiscard]] std::string word_of(double value);  // "inf", "-inf" or "nan", what JSON has no numbers for
-[[nodiscard]] Outcome<EvalRequest> read_eval_request(const std::string& text);
-[[nodiscard]] Outcome<EvalRequest> read_values_file(const std::string& path);  // rejections name the file
-[[nodiscard]] std::string eval_json(const queries::Evaluation& evaluation);
-
 struct CaseAdjointness {
   std::string name;
   Outcome<kernel::Adjointness> outcome;

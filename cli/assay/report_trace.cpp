@@ -180,7 +180,7 @@ Outcome<ReportPage> page_of_trace(const ReportOptions& options) {
   std::vector<GateCase> regions, gradients;
   if (is_continuous(trace, report)) {
     regions = audit_regions(trace, options.jobs);
-    gradients = gradient_cases(trace, 1);
+    gradients = gates::gradient_cases(trace, 1, is_interrupted);
     for (const auto& list : {regions, opaque_cases(trace), gradients}) report.cases.insert(report.cases.end(), list.begin(), list.end());
     if (!options.model.empty())
       if (auto done = add_model(trace, options.model, options.limits, report); !done) return done.rejection();

@@ -32,7 +32,7 @@ int statement(const StatementOptions& options) {
     (void)std::fwrite(bytes.data(), 1, bytes.size(), stdout);
   else if (!write_file(options.out, [&](const files::Sink& sink) { sink(bytes); }))
     return kExitUnwritten;
-  print_notes(stderr, loaded.value().notes());
+  print_notes(stderr, loaded.value().notes);
   std::fprintf(stderr, "sha256 of the statement: %s\n", kernel::to_hex(problem.digest()).c_str());
   return write_json(options.json, statement_json(problem, options, bytes.size())) ? kExitYes : kExitUnwritten;
 }

@@ -183,7 +183,7 @@ int verify(const VerifyOptions& options) {
   report.load_seconds = wall_seconds();
   if (!loaded) return refuse_report(report, options, loaded.rejection());
   report.problem = loaded.value().problem;
-  report.notes = loaded.value().notes();
+  report.notes = loaded.value().notes;
   set_progress("no bound yet");
   const auto progress = std::make_shared<queries::LastProgress>();
   set_verify_last_words(report, options, progress);

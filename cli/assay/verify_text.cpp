@@ -13,7 +13,7 @@
 namespace assay::cli {
 namespace {
 
-std::string assignment(const kernel::Theorem& theorem, const vnnlib::PropertyFile& property) {
+std::string assignment(const kernel::Theorem& theorem, const vnnlib::PropertyHeader& property) {
   std::vector<double> outputs;
   for (const Interval& output : std::span(theorem.outputs()).first(property.network_outputs)) outputs.push_back(output.midpoint());
   const std::vector<Rational>& inputs = theorem.witness().inputs;

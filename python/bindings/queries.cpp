@@ -16,6 +16,7 @@
 #include "assay/check.h"
 #include "certificates/format/writer.h"
 #include "frontends/onnx/import.h"
+#include "frontends/onnx/lint.h"
 #include "kernel/floats/named_models.h"
 #include "kernel/logic/theorem_text.h"
 #include "python/bindings/native.h"
@@ -189,7 +190,7 @@ nb::dict verify(const Text& model, const Text& property, const MaybeText& certif
     const auto seconds = queries::seconds_left(*left);
     dict["seconds_left"] = seconds ? nb::object(nb::float_(*seconds)) : nb::none();
   }
-  dict["notes"] = to_list(searched.loaded.notes());
+  dict["notes"] = to_list(searched.loaded.notes);
   dict["certificate_bytes"] = searched.certificate_bytes;
   const search::Statistics& s = searched.result.statistics;
   nb::dict times;
@@ -280,7 +281,7 @@ nb::dict bounds(const Text& model, const Text& property, const MaybeText& semant
     groups.append(one);
   }
   nb::dict dict;
-  dict["notes"] = to_list(bounded.loaded.notes());
+  dict["notes"] = to_list(bounded.loaded.notes);
   dict["groups"] = groups;
   add_problem(dict, *bounded.loaded.problem);
   return dict;
@@ -303,7 +304,7 @@ nb::dict statement(const Text& model, const Text& property, const MaybeText& sem
   const std::vector<std::byte> bytes = kernel::statement_bytes(read.problem->statement());
   nb::dict dict;
   dict["bytes"] = nb::bytes(bytes.data(), bytes.size());
-  dict["notes"] = to_list(read.notes());
+  dict["notes"] = to_list(read.notes);
   add_problem(dict, *read.problem);
   return dict;
 }

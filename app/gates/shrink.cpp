@@ -1,13 +1,13 @@
-// `assay audit --shrink`: the first failing region of a run, cut down, and run again if asked for.
+// The first failing region of a run, cut down, and run again if asked for.
 #include <algorithm>
 #include <utility>
 
-#include "cli/assay/gate.h"
+#include "app/gates/gate.h"
 #include "explain/explain.h"
 #include "runtime/compiled/program.h"
 #include "runtime/session.h"
 
-namespace assay::cli {
+namespace assay::gates {
 namespace {
 
 using Results = std::optional<std::vector<Tensor>>;
@@ -44,16 +44,14 @@ Results run_eager(const Region& region, std::span<const Tensor> operands) {
 
 }  // namespace
 
-bool write_shrunk(const Trace& trace, const AuditOptions& options, GateReport& report) {
-  for (std::size_t i = 0; i < std::min(report.cases.size(), trace.regions.size()); ++i) {
-    if (report.cases[i].failed == 0) continue;
-    const explain::Rerun rerun = options.rerun.empty() ? explain::Rerun() : options.rerun == "eager" ? run_eager : run_compiled;
-    const auto shrunk = explain::shrink(trace, i, rerun);
-    if (!shrunk || !write_trace_file(shrunk.value().trace, options.shrink)) return false;
-    report.facts.emplace_back("shrunk", options.shrink + ": " + report.cases[i].name + ", " + shrunk.value().text);
-    return true;
+std::optional<Shrunk> shrink(const Trace& trace, const std::vector<GateCase>& cases, const std::string& rerun) {
+  for (std::size_t i = 0; i < std::min(cases.size(), trace.regions.size()); ++i) {
+    if (cases[i].failed == 0) continue;
+    auto shrunk = explain::shrink(trace, i, rerun.empty() ? explain::Rerun() : rerun == "eager" ? run_eager : run_compiled);
+    if (!shrunk) return Shrunk{};
+    return Shrunk{std::move(shrunk.value().trace), cases[i].name + ", " + shrunk.value().text};
   }
-  return true;
+  return std::nullopt;
 }
 
-}  // namespace assay::cli
+}  // namespace assay::gates

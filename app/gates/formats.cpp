@@ -5,9 +5,10 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "cli/assay/gate.h"
+#include "app/gates/gate.h"
+#include "app/words.h"
 
-namespace assay::cli {
+namespace assay::gates {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -173,4 +174,4 @@ std::string markdown(const GateReport& report, double most_undecided) {
   return text;
 }
 
-}  // namespace assay::cli
+}  // namespace assay::gates

@@ -1,18 +1,17 @@
-// Values from JSON: numbers, or sets {"lo": a, "hi": b}, in row-major order; nested lists are read through. Integers are exact, or
-// refused. JSON has no numbers for infinities and NaN: they are the words "inf", "-inf" and "nan", and null is an undefined value.
+#include "app/queries/values_json.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "cli/assay/file_kind.h"
-#include "cli/assay/names.h"
-#include "cli/assay/report.h"
+#include "api/check/load.h"
+#include "app/queries/file_kind.h"
 #include "formats/json.h"
 #include "frontends/files.h"
 #include "semantics/printable.h"
 
-namespace assay::cli {
+namespace assay::queries {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -98,7 +97,7 @@ Outcome<Done> read_part(const Json& json, const char* part, std::map<std::string
   return Done{};
 }
 
-Json set_json(const queries::NamedSet& set) {
+Json set_json(const NamedSet& set) {
   Json object;
   object["shape"] = set.shape;
   for (const bool low : {true, false}) {
@@ -116,7 +115,7 @@ Json set_json(const queries::NamedSet& set) {
 
 std::string word_of(double value) { return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf"; }
 
-Outcome<EvalRequest> read_eval_request(const std::string& text) {
+Outcome<EvaluationRequest> read_values(const std::string& text) {
   const Json json = formats::parse_json(text);
   if (json.is_discarded() && has_bare_word(text))
     return malformed("the values", "JSON", "NaN or Infinity without quotes: write the word \"nan\", \"inf\" or \"-inf\"");
@@ -126,29 +125,29 @@ Outcome<EvalRequest> read_eval_request(const std::string& text) {
     return malformed("the values", "an object with \"inputs\", an object from names to lists of numbers", "no \"inputs\"");
   if (const auto twice = formats::repeated_name(text))
     return malformed("the values", "each name once", "\"" + printable(*twice) + "\" twice");
-  EvalRequest request;
+  EvaluationRequest request;
   if (auto read = read_part(json, "inputs", request.inputs); !read) return read.rejection();
   if (auto read = read_part(json, "cotangents", request.cotangents); !read) return read.rejection();
   return request;
 }
 
-Outcome<EvalRequest> read_values_file(const std::string& path) {
+Outcome<EvaluationRequest> read_values_file(const std::string& path) {
   const auto file = read_file(path);
   if (!file) return file.rejection();
   const auto* text = reinterpret_cast<const char*>(file.value().bytes.data());
-  auto request = read_eval_request(std::string(text, file.value().bytes.size()));
-  if (!request) return recognised(in_file(request.rejection(), path), path, FileKind::json);
+  auto request = read_values(std::string(text, file.value().bytes.size()));
+  if (!request) return recognised(check::in_file(request.rejection(), path), path, FileKind::json);
   return request;
 }
 
-std::string eval_json(const queries::Evaluation& evaluation) {
+std::string to_json(const Evaluation& evaluation) {
   Json json;
   json["schema"] = "assay.eval/1";
   json["outputs"] = Json::object();
-  for (const queries::NamedSet& set : evaluation.outputs) json["outputs"][set.name] = set_json(set);
+  for (const NamedSet& set : evaluation.outputs) json["outputs"][set.name] = set_json(set);
   json["gradients"] = Json::object();
-  for (const queries::NamedSet& set : evaluation.gradients) json["gradients"][set.name] = set_json(set);
+  for (const NamedSet& set : evaluation.gradients) json["gradients"][set.name] = set_json(set);
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace assay::cli
+}  // namespace assay::queries

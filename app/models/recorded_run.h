@@ -1,0 +1,46 @@
+// A model's forward pass, and the gradient of its outputs, in the runtime: every step goes into a trace.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "api/check/load.h"
+#include "kernel/audit/dead.h"
+#include "runtime/array.h"
+#include "semantics/graph/trace.h"
+#include "semantics/outcome.h"
+
+namespace assay::models {
+
+struct ModelRunRequest {
+  std::string model;
+  std::string values;  // file; empty: random ones
+  std::string output;  // whose sum is differentiated; empty: the first real one
+  bool forward_only = false;
+  std::string backend = "eager";  // or compiled: as a program with fused steps
+  std::string device = "cpu";     // or what else gpu/devices.h names
+  std::vector<double> range;      // lo, hi of random inputs; empty: normal ones
+  unsigned draws = 24;            // of random inputs at most, until no cotangent is 0 everywhere
+  bool weighted = false;          // the loss weighs all real outputs with random cotangents, instead of the sum of one
+  std::uint64_t seed = 1;
+  unsigned threads = 1;
+  check::Limits limits;  // of the memory
+};
+
+// A run of the model, on the inputs that leave the fewest products dead.
+struct ModelTrace {
+  Trace trace;
+  kernel::Liveness life;
+  std::string inputs;     // in words: where they come from
+  std::size_t draws = 0;  // of random inputs that were tried
+};
+// Calls what it is given without the process's limit on memory: the runtime crashes where it gets none, and what it needs is estimated before.
+using Unlimited = std::function<void(const std::function<void()>&)>;
+[[nodiscard]] Outcome<ModelTrace> run_model(const ModelRunRequest& request, const std::function<bool()>& stop, const Unlimited& run);
+
+// The numbers of a file as an input of the runtime: points, and integers for integers, rounded to the input's type.
+[[nodiscard]] Outcome<runtime::Array> given_values(const Node& node, const std::string& name, const std::vector<Interval>& values);
+
+}  // namespace assay::models

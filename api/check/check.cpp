@@ -22,12 +22,12 @@ Report decided(const std::string& model, const std::string& property, const std:
   const double loaded_at = thread_cpu_seconds();
   report.load_seconds = loaded_at - start;
   if (!loaded) return refused(std::move(report), loaded.rejection(), true);
-  report.notes = loaded.value().notes();
+  report.notes = loaded.value().notes;
   report.problem = loaded.value().problem;
   auto reader = certificate::Reader::open(certificate);
   if (!reader) return refused(std::move(report), in_file(reader.rejection(), certificate), reader.rejection().code == "certificate.io");
   const std::uint64_t certificate_bytes = file_bytes(certificate);
-  if (options.limit_memory) options.limit_memory(memory_rule(options.limits).of(loaded.value().stored() + certificate_bytes));
+  if (options.limit_memory) options.limit_memory(memory_rule(options.limits).of(loaded.value().stored + certificate_bytes));
   const auto limits = replay_limits(loaded.value(), options.limits, certificate_bytes);
   auto theorem = certificate::replay(*reader.value(), loaded.value().problem, &report.statistics, limits);
   report.cpu_seconds = thread_cpu_seconds() - loaded_at + report.statistics.helper_seconds;

@@ -94,7 +94,7 @@ Outcome<std::uint64_t> check_size(const Graph& graph, const Limits& limits, std:
 
 certificate::ReplayLimits replay_limits(const Loaded& loaded, const Limits& limits, std::uint64_t certificate_bytes) {
   certificate::ReplayLimits result;
-  const std::uint64_t memory = memory_rule(limits).of(loaded.stored() + certificate_bytes);
+  const std::uint64_t memory = memory_rule(limits).of(loaded.stored + certificate_bytes);
   result.memory = memory - std::min(memory, loaded.bytes);
   result.threads = limits.threads;
   if (limits.work) {
@@ -104,7 +104,7 @@ certificate::ReplayLimits replay_limits(const Loaded& loaded, const Limits& limi
   const kernel::Problem& problem = *loaded.problem;
   double sweep = 0;
   for (const NodeId node : problem.pre_activations()) sweep += 2 * static_cast<double>(problem.graph().size(node)) * problem.row_work(node);
-  const auto files = static_cast<double>(loaded.stored());
+  const auto files = static_cast<double>(loaded.stored);
   const double row = std::min(problem.row_work(static_cast<NodeId>(problem.graph().nodes.size() - 1)), kRowPerByte * files);
   result.work = std::min(kMostWork, kWork + std::min(kSweeps * sweep, files * row));
   result.work_per_byte = std::min({kRowsPerByte * row, kSweepsPerByte * sweep + kLeastRowsPerByte * row, kWorkPerBytes * files});

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "api/check/cost.h"
+#include "frontends/onnx/import.h"
 #include "frontends/statement/read.h"
 #include "kernel/floats/named_models.h"
 
@@ -40,38 +41,46 @@ Outcome<std::shared_ptr<const kernel::Problem>> opened(kernel::Statement stateme
   return kernel::Problem::open(std::move(statement), kernel_options);
 }
 
+// What a reader decided, and which file it read in place of the one that was named.
+void add_notes(const char* reader, const std::string& named, const std::string& path, const std::vector<std::string>& notes,
+               std::vector<std::string>& all) {
+  const std::string before = std::string(reader) + ": ";
+  for (const std::string& note : notes) all.push_back(before + note);
+  if (path != named) all.push_back(before + "there is no " + named + "; " + path + " was read");
+}
+
 }  // namespace
 
 Outcome<Loaded> load_problem(const std::string& named_model, const std::string& named_property, const LoadOptions& options) {
   const MemoryRule memory = memory_rule(options.limits);
   if (options.limit_memory) options.limit_memory(memory.most);
   const std::string model_path = existing(named_model), property_path = existing(named_property);
-  auto model = onnx::import_model(model_path, memory);
-  if (!model) return in_file(model.rejection(), model_path);
-  auto size = check_size(model.value().graph, options.limits, model.value().stored);
+  auto imported = onnx::import_model(model_path, memory);
+  if (!imported) return in_file(imported.rejection(), model_path);
+  onnx::Model& model = imported.value();
+  auto size = check_size(model.graph, options.limits, model.stored);
   if (!size) return in_file(size.rejection(), model_path);
-  Loaded loaded{std::move(model).value(), {}, nullptr, size.value()};
-  if (model_path != named_model) loaded.model.notes.push_back("there is no " + named_model + "; " + model_path + " was read");
-  const std::array<vnnlib::NetworkShape, 1> networks{{{options.network_name, &loaded.model.graph}}};
-  auto property = vnnlib::read_property(property_path, networks, options.polynomials, memory);
-  if (!property) return in_file(property.rejection(), property_path);
-  loaded.property = std::move(property).value();
-  if (property_path != named_property)
-    loaded.property.notes.push_back("there is no " + named_property + "; " + property_path + " was read");
-  auto semantics = options.semantics ? Outcome<ExecutionModel>(*options.semantics) : declared_semantics(loaded.property, property_path);
+  const std::array<vnnlib::NetworkShape, 1> networks{{{options.network_name, &model.graph}}};
+  auto read = vnnlib::read_property(property_path, networks, options.polynomials, memory);
+  if (!read) return in_file(read.rejection(), property_path);
+  vnnlib::PropertyFile& property = read.value();
+  auto semantics = options.semantics ? Outcome<ExecutionModel>(*options.semantics) : declared_semantics(property, property_path);
   if (!semantics) return semantics.rejection();
-  if (auto obstacle = loaded.model.obstacle(semantics.value())) return in_file(*obstacle, model_path);
-  if (loaded.property.graph && semantics.value().kind == ExecutionModel::Kind::floating)
+  if (auto obstacle = model.obstacle(semantics.value())) return in_file(*obstacle, model_path);
+  if (property.graph && semantics.value().kind == ExecutionModel::Kind::floating)
     return Rejection{Rejection::Kind::unsupported,
                      "semantics.polynomial",
                      property_path,
                      "rows without products of variables",
                      "products, which the property means exactly, and values of float executions",
                      "state real arithmetic: --semantics real"};
-  kernel::Statement statement{std::move(loaded.property.graph ? *loaded.property.graph : loaded.model.graph),
-                              std::move(loaded.property.property), std::move(semantics).value(), loaded.model.sources};
-  statement.sources.push_back(loaded.property.source);
-  auto problem = opened(std::move(statement), options);
+  Loaded loaded{nullptr, property, {}, model.stored + property.stored, size.value()};
+  add_notes("model", named_model, model_path, model.notes, loaded.notes);
+  add_notes("property", named_property, property_path, property.notes, loaded.notes);
+  model.sources.push_back(property.source);
+  auto problem = opened({std::move(property.graph ? *property.graph : model.graph), std::move(property.property),
+                         std::move(semantics).value(), std::move(model.sources)},
+                        options);
   if (!problem) return problem.rejection();
   loaded.problem = std::move(problem).value();
   return loaded;
@@ -89,7 +98,7 @@ Outcome<Loaded> load_statement(const std::string& path, const LoadOptions& optio
   Loaded loaded;
   loaded.problem = std::move(problem).value();
   loaded.bytes = size.value();
-  loaded.model.stored = stored;
+  loaded.stored = stored;
   return loaded;
 }
 
@@ -99,13 +108,6 @@ std::uint64_t file_bytes(const std::string& path) {
   constexpr std::uint64_t kBlock = 512, kSmall = std::uint64_t{1} << 20;  // the unit of st_blocks; small files may be kept elsewhere
   const auto size = static_cast<std::uint64_t>(status.st_size);
   return std::min(size, std::max(kSmall, kBlock * static_cast<std::uint64_t>(status.st_blocks)));
-}
-
-std::vector<std::string> Loaded::notes() const {
-  std::vector<std::string> all;
-  for (const std::string& note : model.notes) all.push_back("model: " + note);
-  for (const std::string& note : property.notes) all.push_back("property: " + note);
-  return all;
 }
 
 std::string existing(const std::string& path) {

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "frontends/onnx/import.h"
 #include "frontends/vnnlib/read.h"
 #include "kernel/logic/api.h"
 #include "semantics/outcome.h"
@@ -35,14 +34,11 @@ struct LoadOptions {
 };
 
 struct Loaded {
-  onnx::Model model;  // its graph has moved into the problem
-  vnnlib::PropertyFile property;
   std::shared_ptr<const kernel::Problem> problem;
-  std::uint64_t bytes = 0;  // that the network is expected to need
-
-  [[nodiscard]] std::uint64_t stored() const { return model.stored + property.stored; }  // bytes of the files on disk
-  // What the two readers decided and a reader of the statement should know, the model's first.
-  [[nodiscard]] std::vector<std::string> notes() const;
+  vnnlib::PropertyHeader property;  // of a property; nothing of a statement file
+  std::vector<std::string> notes;   // what the two readers decided and a reader of the statement should know, the model's first
+  std::uint64_t stored = 0;         // bytes of the files on disk
+  std::uint64_t bytes = 0;          // that the network is expected to need
 };
 
 [[nodiscard]] Outcome<Loaded> load_problem(const std::string& model_path, const std::string& property_path, const LoadOptions& options);

@@ -2,6 +2,7 @@
 
 #include "api/check/cost.h"
 #include "cli/assay/report.h"
+#include "frontends/onnx/lint.h"
 
 namespace assay::cli {
 

@@ -1,4 +1,4 @@
-#include "frontends/onnx/import.h"
+#include "frontends/onnx/importer.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,6 @@
 #include <unordered_map>
 
 #include "frontends/onnx/lowering/masks.h"
-#include "frontends/onnx/lowering/refusal.h"
 
 namespace assay::onnx {
 namespace {
@@ -16,18 +15,6 @@ constexpr std::int64_t kNoOpset = -1;        // of a model that does not import 
 constexpr std::int64_t kFirstIrVersion = 3;  // the first with opset imports
 constexpr std::int64_t kLastIrVersion = 14;
 
-// What a name stands for while the nodes are walked.
-struct Entry {
-  Operand operand;                           // null until known
-  const TensorProto* initializer = nullptr;  // read when first used
-  std::size_t producer = kNone;              // index of the node that gives it
-  std::size_t output = 0;                    // which of its outputs
-  bool blocked = false;                      // behind a problem that has been reported
-  bool done = false;                         // the producer has been lowered
-
-  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-};
-
 // The dtype of values that are held as they are; half floats are widened in weights only.
 bool has_values(std::int64_t element_type, DType& dtype) {
   return element_type != kFloat16 && element_type != kBfloat16 && dtype_of(element_type, dtype);
@@ -35,49 +22,7 @@ bool has_values(std::int64_t element_type, DType& dtype) {
 
 bool is_standard(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
 
-class Importer {
- public:
-  Importer(const std::string& path, const MemoryRule& memory, bool collects) : collects_(collects), lowering_(path, memory) {}
-
-  Model run(const std::string& path);
-  std::vector<Rejection> problems;
-
- private:
-  void check_versions();
-  void declare_inputs();
-  void declare_nodes();
-  void declare_values();
-  Shape input_shape(const ValueInfo& input);
-  void import_input(const ValueInfo& input);
-  std::vector<bool> needed_nodes() const;
-  void lower(const NodeProto& node);
-  const OperatorRow& row_of(const NodeProto& node) const;
-  Entry& entry_of(const std::string& name, const std::string& user);
-  void define(const NodeProto& node, const std::vector<Operand>& results);
-  void block(const NodeProto& node);
-  void import_output(const ValueInfo& output);
-  void import_outputs();
-
-  // Runs one part; its problem is kept when collecting, else thrown on. False: there was one.
-  template <class Part>
-  bool attempt(Part part) {
-    try {
-      part();
-      return true;
-    } catch (const Refused& refused) {
-      if (!collects_) throw;
-      problems.push_back(refused.why);
-      return false;
-    }
-  }
-
-  bool collects_;
-  Lowering lowering_;
-  ModelProto proto_;
-  std::int64_t opset_ = 0;
-  std::unordered_map<std::string, Entry> values_;
-  std::unordered_map<std::string, const ValueInfo*> declared_;
-};
+}  // namespace
 
 void Importer::check_versions() {
   if (!proto_.graph) refuse_malformed("onnx.model", "the model", "a graph", "none", "this is not a complete ONNX model");
@@ -118,7 +63,6 @@ void Importer::declare_values() {
                        "export the model again");
     }
   }
-  for (const ValueInfo& info : graph.value_infos) declared_.emplace(info.name, &info);
   declare_inputs();
   declare_nodes();
 }
@@ -134,9 +78,8 @@ void Importer::declare_inputs() {
       lowering_.note("inputs with initializers are constants");
       continue;
     }
-    Entry& entry = values_[input.name];
-    entry.done = true;
-    entry.blocked = !attempt([&] { import_input(input); });
+    values_[input.name].done = true;
+    import_input(input);
   }
 }
 
@@ -215,13 +158,13 @@ std::vector<bool> Importer::needed_nodes() const {
 }
 
 // The entry of a name that `user` needs; initializers are read here, on their first use.
-Entry& Importer::entry_of(const std::string& name, const std::string& user) {
+Importer::Entry& Importer::entry_of(const std::string& name, const std::string& user) {
   const auto found = values_.find(name);
   if (found == values_.end()) {
     refuse_malformed("onnx.undefined_value", user, "a value named " + in_quotes(name), "nothing of that name", "export the model again");
   }
   Entry& entry = found->second;
-  if (entry.operand || entry.blocked) return entry;
+  if (entry.operand) return entry;
   if (entry.initializer != nullptr) {
     Tensor tensor = lowering_.read(*entry.initializer);
     const DType dtype = tensor.dtype();
@@ -237,6 +180,8 @@ Entry& Importer::entry_of(const std::string& name, const std::string& user) {
   refuse_unsupported("onnx.output", user, "only the main result of " + place_of(producer), "its output " + std::to_string(entry.output),
                      "do without that output (mask, indices or training statistics)");
 }
+
+namespace {
 
 // Advice for operators that are missing for a reason.
 std::string advice_for(const std::string& op) {
@@ -303,6 +248,8 @@ void check_attributes(const NodeProto& node, const OperatorRow& row) {
   }
 }
 
+}  // namespace
+
 const OperatorRow& Importer::row_of(const NodeProto& node) const {
   if (!is_standard(node.domain)) {
     refuse_unsupported("onnx.domain", place_of(node), "operators of the domain ai.onnx", "domain " + in_quotes(node.domain),
@@ -337,48 +284,20 @@ void Importer::define(const NodeProto& node, const std::vector<Operand>& results
   }
 }
 
-// After a problem: results take the shapes that the file declares, as if they were inputs, or block their users.
-void Importer::block(const NodeProto& node) {
-  for (const std::string& name : node.outputs) {
-    if (name.empty()) continue;
-    Entry& entry = values_.at(name);
-    entry.done = true;
-    entry.blocked = true;
-    const auto info = declared_.find(name);
-    if (info == declared_.end() || !info->second->has_shape || info->second->element_type != kFloat) continue;
-    Shape shape;
-    for (const Dimension& dim : info->second->dims) shape.push_back(dim.value.value_or(0));
-    std::size_t count = 0;
-    if (!checked_element_count(shape, (std::size_t{1} << 31) - 1, count) || count == 0) continue;
-    entry.blocked = false;
-    const NodeId id = lowering_.graph.append_input(DType::float32, shape, name);
-    entry.operand = std::make_shared<Value>(Value{DType::float32, shape, std::nullopt, id, name});
-  }
-}
-
 void Importer::lower(const NodeProto& node) {
-  const bool fine = attempt([&] {
-    const OperatorRow& row = row_of(node);
-    std::vector<Operand> operands;
-    bool blocked = false;
-    for (const std::string& name : node.inputs) {
-      Entry* entry = name.empty() ? nullptr : &entry_of(name, place_of(node));
-      blocked = blocked || (entry != nullptr && entry->blocked);
-      operands.push_back(entry != nullptr ? entry->operand : nullptr);
-    }
-    if (blocked) return block(node);
-    Call call(lowering_, node, opset_, std::move(operands));
-    std::optional<Results> masked = lower_masked(call, row.lower);
-    define(node, masked ? *masked : row.lower(call));
-  });
-  if (!fine) block(node);
+  const OperatorRow& row = row_of(node);
+  std::vector<Operand> operands;
+  for (const std::string& name : node.inputs) operands.push_back(name.empty() ? nullptr : entry_of(name, place_of(node)).operand);
+  Call call(lowering_, node, opset_, std::move(operands));
+  std::optional<Results> masked = lower_masked(call, row.lower);
+  define(node, masked ? *masked : row.lower(call));
 }
 
 void Importer::import_output(const ValueInfo& output) {
   const std::string place = "output " + in_quotes(output.name);
-  const Entry& entry = entry_of(output.name, place);
-  if (entry.blocked) return;
-  Value& value = *entry.operand;
+  if (!outputs_.insert(output.name).second)
+    refuse_malformed("onnx.duplicate_value", place, "a name of its own", "a repeated name", "export the model again");
+  Value& value = *entry_of(output.name, place).operand;
   if (value.open)
     refuse_unsupported("onnx.nonfinite", place, "numbers", "-infinity where a mask shuts", "give the value behind the softmax instead");
   DType declared_type = value.dtype;
@@ -403,24 +322,11 @@ void Importer::import_output(const ValueInfo& output) {
   lowering_.graph.mark_output(lowering_.in_graph(value, place), output.name);
 }
 
-void Importer::import_outputs() {
-  std::set<std::string> names;
-  if (proto_.graph->outputs.empty()) refuse_malformed("onnx.model", "the graph", "at least one output", "none", "export the model again");
-  for (const ValueInfo& output : proto_.graph->outputs) {
-    attempt([&] {
-      if (!names.insert(output.name).second) {
-        refuse_malformed("onnx.duplicate_value", "output " + in_quotes(output.name), "a name of its own", "a repeated name",
-                         "export the model again");
-      }
-      import_output(output);
-    });
-  }
-}
-
-Model Importer::run(const std::string& path) {
+void Importer::walk(const std::string& path) {
   Outcome<FileContents> contents = read_file(path);
   if (!contents) throw Refused{contents.rejection()};
   lowering_.stored = contents.value().stored;
+  sha256_ = contents.value().sha256;
   proto_ = decode_model(contents.value().bytes);
   check_versions();
   declare_values();
@@ -429,15 +335,18 @@ Model Importer::run(const std::string& path) {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (needed[i]) lower(nodes[i]);
   }
-  import_outputs();
+  if (proto_.graph->outputs.empty()) refuse_malformed("onnx.model", "the graph", "at least one output", "none", "export the model again");
+  for (const ValueInfo& output : proto_.graph->outputs) import_output(output);
   const auto dropped = std::count(needed.begin(), needed.end(), false);
   if (dropped != 0) lowering_.note(std::to_string(dropped) + " nodes that no output depends on are dropped");
+}
+
+Model Importer::finish(const std::string& path) const {
   Model model;
-  if (!problems.empty()) return model;
   for (const Rejection& why : validate(lowering_.graph)) throw Refused{why};
   model.graph = without_dead_nodes(lowering_.graph);
   model.sources = lowering_.external.sources();
-  model.sources.insert(model.sources.begin(), {"model", path, contents.value().sha256});
+  model.sources.insert(model.sources.begin(), {"model", path, sha256_});
   model.ir_version = proto_.ir_version;
   model.opsets = proto_.opsets;
   model.producer = proto_.producer;
@@ -448,12 +357,15 @@ Model Importer::run(const std::string& path) {
   return model;
 }
 
+Model Importer::run(const std::string& path) {
+  walk(path);
+  return finish(path);
+}
+
 Rejection out_of_memory(const std::string& path) {
   return {Rejection::Kind::declined, "onnx.memory", printable(path),
           "memory for the model",    "too little",  "allow more with --memory, or use a smaller model"};
 }
-
-}  // namespace
 
 std::optional<Rejection> Model::obstacle(const ExecutionModel& semantics) const {
   if (semantics.kind == ExecutionModel::Kind::real) return std::nullopt;
@@ -462,24 +374,12 @@ std::optional<Rejection> Model::obstacle(const ExecutionModel& semantics) const 
 
 Outcome<Model> import_model(const std::string& path, const MemoryRule& memory) {
   try {
-    return Importer(path, memory, false).run(path);
+    return Importer(path, memory).run(path);
   } catch (const Refused& refused) {
     return refused.why;
   } catch (const std::bad_alloc&) {
     return out_of_memory(path);
   }
-}
-
-std::vector<Rejection> lint(const std::string& path, const MemoryRule& memory) {
-  Importer importer(path, memory, true);
-  try {
-    (void)importer.run(path);
-  } catch (const Refused& refused) {
-    importer.problems.push_back(refused.why);
-  } catch (const std::bad_alloc&) {
-    importer.problems.push_back(out_of_memory(path));
-  }
-  return importer.problems;
 }
 
 const std::vector<OperatorSupport>& supported_operators() {

@@ -38,9 +38,8 @@ struct Model {
 // than their part of the memory, `declined`, with the node and what would make it work.
 [[nodiscard]] Outcome<Model> import_model(const std::string& path, const MemoryRule& memory = {});
 
-// Every blocking problem in one pass; empty exactly when import_model succeeds. Nodes behind a blocked one are examined as far as
-// the file declares the shapes between.
-[[nodiscard]] std::vector<Rejection> lint(const std::string& path, const MemoryRule& memory = {});
+// A model for which there is too little memory.
+[[nodiscard]] Rejection out_of_memory(const std::string& path);
 
 struct OperatorSupport {
   std::string op;

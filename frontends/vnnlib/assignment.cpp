@@ -42,12 +42,12 @@ std::string write_assignment_v1(std::span<const Rational> inputs, std::span<cons
   return text + ")\n";
 }
 
-std::string write_assignment_v2(const PropertyFile& file, std::span<const Rational> inputs, std::span<const double> outputs) {
+std::string write_assignment_v2(const PropertyHeader& header, std::span<const Rational> inputs, std::span<const double> outputs) {
   using Side = kernel::Variable::Side;
   std::string text;
-  for (const TensorDeclaration& declared : file.declarations) {
+  for (const TensorDeclaration& declared : header.declarations) {
     std::size_t first = 0;
-    for (const TensorDeclaration& other : file.declarations)
+    for (const TensorDeclaration& other : header.declarations)
       first += other.side == declared.side && other.tensor < declared.tensor ? element_count(other.shape) : 0;
     text += declared.name + " " + declared.type + " " + dimensions(declared.shape) + "\n";
     for (std::size_t i = first; i < first + element_count(declared.shape); ++i) {

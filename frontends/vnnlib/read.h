@@ -35,18 +35,22 @@ struct TensorDeclaration {
   Shape shape;
 };
 
-struct PropertyFile {
-  kernel::Property property;
+// What the file declares, beside what it asks.
+struct PropertyHeader {
   kernel::Source source;
+  std::vector<std::string> notes;                      // what a reader should know: boxes that are empty, contradictory assertions
   std::string version;                                 // "1.0", "2.0", ...
   bool declared_real = false;                          // every element type is real, or one of exact integers or truth values
   std::string declared_type;                           // the element type as written; several are joined by ", "
   std::vector<std::string> input_names, output_names;  // declared names, in the network's order
   std::vector<TensorDeclaration> declarations;         // in order of declaration
-  std::size_t network_outputs = 0;                     // elements; behind them the rows' variables are products (`graph`)
-  std::optional<Graph> graph;                          // the network with products of variables as further outputs, where rows name such
-  std::vector<std::string> notes;                      // what a reader should know: boxes that are empty, contradictory assertions
-  std::uint64_t stored = 0;                            // bytes on disk
+  std::size_t network_outputs = 0;                     // elements; behind them the rows' variables are products (PropertyFile::graph)
+};
+
+struct PropertyFile : PropertyHeader {
+  kernel::Property property;
+  std::optional<Graph> graph;  // the network with products of variables as further outputs, where rows name such
+  std::uint64_t stored = 0;    // bytes on disk
 };
 
 // What becomes of a comparison in which variables are multiplied with each other.
@@ -71,6 +75,6 @@ std::string write_assignment_v1(std::span<const Rational> inputs, std::span<cons
 
 // A witness in the form of VNN-LIB 2.0: for each declared tensor a line "name type [shape]" (no space inside the shape), then one value per
 // line, row-major. `inputs` and `outputs` are concatenated in the network's order, as in kernel::Witness.
-std::string write_assignment_v2(const PropertyFile& file, std::span<const Rational> inputs, std::span<const double> outputs);
+std::string write_assignment_v2(const PropertyHeader& header, std::span<const Rational> inputs, std::span<const double> outputs);
 
 }  // namespace assay::vnnlib

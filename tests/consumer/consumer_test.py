@@ -17,9 +17,9 @@ import xml.etree.ElementTree
 
 TARGETS = ["decide", "write_trace", "with_catch2", "with_googletest"]
 # What the programs are made of.
-LAYERS = ["assay", "certificates", "cli", "explain", "formats", "frontends", "gpu", "kernel", "policy", "probes", "runtime", "semantics"]
+LAYERS = ["api", "app", "certificates", "cli", "explain", "formats", "frontends", "gpu", "kernel", "policy", "probes", "runtime", "search", "semantics"]
 PROGRAMS = ["bin/assay", "bin/assay-check", "share/man/man1/assay.1", "share/man/man1/assay-check.1", "share/bash-completion/completions/assay",
-            "share/bash-completion/completions/assay-check", "share/doc/assay/LICENSE", "include/assay/assay/testing.h", "include/assay/assay/cuda_testing.h", "include/assay/gpu/cuda/cuda_runtime.h", "include/assay/kernel/kernel.h"]
+            "share/bash-completion/completions/assay-check", "share/doc/assay/LICENSE", "include/assay/assay/testing.h", "include/assay/assay/cuda_testing.h", "include/assay/gpu/cuda/cuda_runtime.h", "include/assay/assay/check.h", "include/assay/assay/trace.h", "include/assay/formats/trace.h"]
 PRIVATE = ["cli/load.h", "search/search.h", "formats/trace_nodes.h", "semantics/numbers/mpfr_functions.h", "tests/catch.h"]
 
 

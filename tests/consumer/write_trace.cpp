@@ -3,7 +3,7 @@
 #include <fstream>
 #include <vector>
 
-#include "formats/trace.h"
+#include "assay/trace.h"
 
 int main(int argc, char** argv) {
   using namespace assay;

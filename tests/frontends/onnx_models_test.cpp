@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "frontends/onnx/import.h"
+#include "frontends/onnx/lint.h"
 #include "semantics/ops/denote.h"
 #include "tests/catch.h"
 #include "tests/frontends/test_data.h"

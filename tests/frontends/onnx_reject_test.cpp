@@ -4,6 +4,7 @@
 #include <random>
 
 #include "frontends/onnx/import.h"
+#include "frontends/onnx/lint.h"
 #include "tests/catch.h"
 #include "tests/frontends/onnx_builder.h"
 

@@ -1,0 +1,99 @@
+#include "frontends/onnx/lint.h"
+
+#include <new>
+#include <set>
+
+#include "frontends/onnx/importer.h"
+
+namespace assay::onnx {
+namespace {
+
+// The importer's walk, which goes on behind a problem: results of a refused node take the shapes that the file declares, as if they were inputs, or
+// block the nodes that read them.
+class Linter : public Importer {
+ public:
+  using Importer::Importer;
+
+  std::vector<Rejection> problems(const std::string& path) {
+    try {
+      walk(path);
+      if (problems_.empty()) (void)finish(path);
+    } catch (const Refused& refused) {
+      problems_.push_back(refused.why);
+    } catch (const std::bad_alloc&) {
+      problems_.push_back(out_of_memory(path));
+    }
+    return std::move(problems_);
+  }
+
+ private:
+  template <class Part>
+  bool attempt(Part part) {
+    try {
+      part();
+      return true;
+    } catch (const Refused& refused) {
+      problems_.push_back(refused.why);
+      return false;
+    }
+  }
+
+  void import_input(const ValueInfo& input) override {
+    if (!attempt([&] { Importer::import_input(input); })) blocked_.insert(input.name);
+  }
+
+  void lower(const NodeProto& node) override {
+    bool is_blocked = false;
+    const bool fine = attempt([&] {
+      (void)row_of(node);
+      for (const std::string& name : node.inputs) {
+        is_blocked = is_blocked || blocked_.contains(name);
+        if (!name.empty() && !blocked_.contains(name)) (void)entry_of(name, place_of(node));
+      }
+      if (!is_blocked) Importer::lower(node);
+    });
+    if (!fine || is_blocked) stand_in(node);
+  }
+
+  void import_output(const ValueInfo& output) override {
+    if (!blocked_.contains(output.name)) attempt([&] { Importer::import_output(output); });
+  }
+
+  // Inputs of the declared shapes in place of the node's results.
+  void stand_in(const NodeProto& node) {
+    define(node, {});
+    for (const std::string& name : node.outputs) {
+      if (name.empty()) continue;
+      const auto shape = declared_shape(name);
+      if (!shape) {
+        blocked_.insert(name);
+        continue;
+      }
+      const NodeId id = lowering_.graph.append_input(DType::float32, *shape, name);
+      values_.at(name).operand = std::make_shared<Value>(Value{DType::float32, *shape, std::nullopt, id, name});
+    }
+  }
+
+  // Of a tensor of float32 with elements.
+  [[nodiscard]] std::optional<Shape> declared_shape(const std::string& name) {
+    if (declared_.empty())
+      for (const ValueInfo& info : proto_.graph->value_infos) declared_.emplace(info.name, &info);
+    const auto info = declared_.find(name);
+    if (info == declared_.end() || !info->second->has_shape || info->second->element_type != kFloat) return std::nullopt;
+    Shape shape;
+    for (const Dimension& dim : info->second->dims) shape.push_back(dim.value.value_or(0));
+    std::size_t count = 0;
+    if (!checked_element_count(shape, (std::size_t{1} << 31) - 1, count) || count == 0) return std::nullopt;
+    return shape;
+  }
+
+  std::vector<Rejection> problems_;
+  std::set<std::string> blocked_;  // names of values that nothing is known of
+  std::unordered_map<std::string, const ValueInfo*> declared_;
+};
+
+}  // namespace
+
+std::vector<Rejection> lint(const std::string& path, const MemoryRule& memory) { return Linter(path, memory).problems(path); }
+
+}  // namespace assay::onnx

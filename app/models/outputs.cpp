@@ -131,7 +131,7 @@ Outcome<std::vector<Output>> run_reference(const OutputRequest& options, const G
 
 }  // namespace
 
-Outcome<std::vector<Output>> outputs_of(const OutputRequest& options, const Unlimited& run) {
+Outcome<std::vector<Output>> outputs_of(const OutputRequest& options, const Program& program) {
   const Outcome<onnx::Model> model = queries::import_model_file(options.model, options.limits);
   if (!model) return queries::unread(model.rejection(), options.model);
   const Graph& graph = model.value().graph;
@@ -149,7 +149,7 @@ Outcome<std::vector<Output>> outputs_of(const OutputRequest& options, const Unli
   const check::Limits room{MemoryRule{}.most, std::numeric_limits<double>::infinity()};  // of the memory alone
   if (auto fits = check::check_size(graph, room, model.value().stored); !fits) return check::in_file(fits.rejection(), options.model);
   std::optional<Outcome<std::vector<Output>>> outputs;
-  run([&] { outputs = run_floats(options, graph, inputs.value()); });
+  program.without_limit([&] { outputs = run_floats(options, graph, inputs.value()); });
   return *std::move(outputs);
 }
 

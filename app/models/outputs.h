@@ -23,6 +23,6 @@ struct Output {
 };
 
 // On the numbers of request.values, or on normal ones.
-[[nodiscard]] Outcome<std::vector<Output>> outputs_of(const OutputRequest& request, const Unlimited& run);
+[[nodiscard]] Outcome<std::vector<Output>> outputs_of(const OutputRequest& request, const Program& program);
 
 }  // namespace assay::models

@@ -271,7 +271,7 @@ Outcome<runtime::Array> given_values(const Node& node, const std::string& name, 
   return array;
 }
 
-Outcome<ModelTrace> run_model(const ModelRunRequest& options, const std::function<bool()>& stop, const Unlimited& run) {
+Outcome<ModelTrace> run_model(const ModelRunRequest& options, const Program& program) {
   const Outcome<onnx::Model> model = queries::import_model_file(options.model, options.limits);
   if (!model) return queries::unread(model.rejection(), options.model);
   const check::Limits room{check::memory_rule(options.limits).most, std::numeric_limits<double>::infinity()};  // of the memory alone
@@ -285,7 +285,7 @@ Outcome<ModelTrace> run_model(const ModelRunRequest& options, const std::functio
     if (auto known = queries::check_names(request, model.value().graph); !known) return check::in_file(known.rejection(), options.values);
   }
   std::optional<Outcome<ModelTrace>> found;
-  run([&] { found = run_alive(model.value().graph, options, request, stop); });
+  program.without_limit([&] { found = run_alive(model.value().graph, options, request, program.stop); });
   return *std::move(found);
 }
 

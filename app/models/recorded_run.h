@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "api/check/load.h"
+#include "app/program.h"
 #include "kernel/audit/dead.h"
 #include "runtime/array.h"
 #include "semantics/graph/trace.h"
@@ -36,9 +36,7 @@ struct ModelTrace {
   std::string inputs;     // in words: where they come from
   std::size_t draws = 0;  // of random inputs that were tried
 };
-// Calls what it is given without the process's limit on memory: the runtime crashes where it gets none, and what it needs is estimated before.
-using Unlimited = std::function<void(const std::function<void()>&)>;
-[[nodiscard]] Outcome<ModelTrace> run_model(const ModelRunRequest& request, const std::function<bool()>& stop, const Unlimited& run);
+[[nodiscard]] Outcome<ModelTrace> run_model(const ModelRunRequest& request, const Program& program);
 
 // The numbers of a file as an input of the runtime: points, and integers for integers, rounded to the input's type.
 [[nodiscard]] Outcome<runtime::Array> given_values(const Node& node, const std::string& name, const std::vector<Interval>& values);

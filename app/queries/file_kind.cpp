@@ -125,4 +125,10 @@ Outcome<onnx::Model> import_model_file(const std::string& path, const check::Lim
   return model;
 }
 
+Outcome<check::Loaded> load_files(const std::string& model, const std::string& property, const check::LoadOptions& options) {
+  auto loaded = check::load_problem(model, property, options);
+  if (!loaded) return recognised_input(loaded.rejection(), model, property);
+  return loaded;
+}
+
 }  // namespace assay::queries

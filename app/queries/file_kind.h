@@ -23,7 +23,8 @@ enum class FileKind : std::uint8_t { unknown, onnx, vnnlib, certificate, trace, 
 // A step that asks for more memory than there is; and why a file was not read, as that where it was for want of memory.
 [[nodiscard]] Rejection beyond_memory(const std::string& place);
 [[nodiscard]] Rejection unread(const Rejection& why, const std::string& path);
-// onnx::import_model, with what the file is instead.
+// check::load_problem and onnx::import_model, with what the files are instead.
+[[nodiscard]] Outcome<check::Loaded> load_files(const std::string& model, const std::string& property, const check::LoadOptions& options);
 [[nodiscard]] Outcome<onnx::Model> import_model_file(const std::string& path, const check::Limits& limits = {});
 
 }  // namespace assay::queries

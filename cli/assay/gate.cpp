@@ -47,11 +47,6 @@ int conclude_gate(GateReport& report, const GateOptions& options) {
   return verdict == "undecided" ? kExitUndecided : written ? kExitYes : kExitUnwritten;
 }
 
-void without_limit(const std::function<void()>& run) {
-  const LiftedLimit lifted;
-  run();
-}
-
 std::vector<GateCase> audit_regions(const Trace& trace, unsigned jobs, const kernel::Sampling& sampling) {
   reports::Judging judging{.sampling = sampling, .seconds = thread_cpu_seconds, .too_large = gates::too_large};
   judging.known_faults = [](const Trace& run, const Region& region) {

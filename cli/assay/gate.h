@@ -35,10 +35,6 @@ int conclude_gate(GateReport& report, const GateOptions& options);
 
 // The regions of a continuous trace, judged on that many threads until the verb is interrupted.
 [[nodiscard]] std::vector<GateCase> audit_regions(const Trace& trace, unsigned jobs, const kernel::Sampling& sampling = {});
-// Runs what needs no more than was estimated.
-void without_limit(const std::function<void()>& run);
-// A run of the model (options.trace is not written).
-[[nodiscard]] Outcome<models::ModelTrace> record_model(const RecordOptions& options);
 // False after a message on stderr.
 [[nodiscard]] bool write_trace_file(const Trace& trace, const std::string& path);
 

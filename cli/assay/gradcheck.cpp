@@ -30,7 +30,7 @@ Outcome<models::ModelTrace> run_of(const GradcheckOptions& options, GateReport& 
   run.model = options.trace;
   run.seed = options.seed;
   run.weighted = true;
-  auto trace = record_model(run);
+  auto trace = models::run_model(run, this_program());
   if (!trace) return trace;
   report.file = options.trace;
   add_facts(trace.value().trace, report);

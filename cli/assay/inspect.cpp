@@ -1,5 +1,5 @@
 // `assay inspect`: what a file holds, as text, as JSON and as a page.
-#include "cli/assay/inspect.h"
+#include "app/inspect/sheet.h"
 
 #include <cstdio>
 #include <utility>
@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kInspectSchema = "assay.inspect/1";
 
 // The tables that are named, beside the first one; the others by name.
-void print(const InspectOptions& options, const Sheet& sheet) {
+void print(const InspectOptions& options, const inspect::Sheet& sheet) {
   for (const auto& [name, value] : sheet.facts) std::printf("%-12s %s\n", name.c_str(), printable(value, SIZE_MAX).c_str());
   std::vector<std::string> others;
   for (std::size_t k = 0; k < sheet.tables.size() && !options.summary_only; ++k) {
@@ -33,19 +33,19 @@ void print(const InspectOptions& options, const Sheet& sheet) {
   if (!others.empty()) std::printf("further tables, by --show: %s\n", listed(others).c_str());
 }
 
-bool write_page(const InspectOptions& options, const Sheet& sheet) {
-  return options.out.empty() || write_file(options.out, page_of(sheet, kInspectSchema).html());
+bool write_page(const InspectOptions& options, const inspect::Sheet& sheet) {
+  return options.out.empty() || write_file(options.out, inspect::page_of(sheet, kInspectSchema).html());
 }
 
-bool write_exchange(const InspectOptions& options, const Sheet& sheet) {
+bool write_exchange(const InspectOptions& options, const inspect::Sheet& sheet) {
   if (options.model_explorer.empty()) return true;
   const pages::Json json = pages::model_explorer(sheet.title, *sheet.drawing, sheet.tables.front());
   return write_file(options.model_explorer, json.dump(1, ' ', false, pages::Json::error_handler_t::replace) + "\n");
 }
 
-int show(const InspectOptions& options, const Outcome<Sheet>& outcome) {
+int show(const InspectOptions& options, const Outcome<inspect::Sheet>& outcome) {
   if (!outcome) return refuse(kInspectSchema, options.json, outcome.rejection());
-  const Sheet& sheet = outcome.value();
+  const inspect::Sheet& sheet = outcome.value();
   for (const std::string& name : options.show) {
     std::vector<std::string> known{"all"};
     for (const pages::Table& table : sheet.tables) known.push_back(table.name);
@@ -73,7 +73,7 @@ int inspect_certificate(const InspectOptions& options) {
   if (!reader)
     return refuse(kInspectSchema, options.json, recognised(in_file(reader.rejection(), options.file), options.file, FileKind::certificate));
   if (!options.out.empty()) {
-    const Outcome<Sheet> sheet = sheet_of_certificate(options.file);
+    const Outcome<inspect::Sheet> sheet = inspect::sheet_of_certificate(options.file);
     if (!sheet) return refuse(kInspectSchema, options.json, sheet.rejection());
     if (!write_page(options, sheet.value())) return kExitUnwritten;
   }
@@ -90,49 +90,25 @@ int inspect_certificate(const InspectOptions& options) {
 
 }  // namespace
 
-void add_tables(pages::Page& page, const Sheet& sheet) {
-  constexpr std::size_t kMostInText = 30;  // rows of a table that is no list
-  for (std::size_t k = 0; k < sheet.tables.size(); ++k) {
-    const pages::Table& table = sheet.tables[k];
-    page.section("table_" + table.name, table.title);
-    const bool is_drawn = k == 0 && sheet.drawing;
-    if (is_drawn) page.drawing(*sheet.drawing, table, sheet.heats, sheet.sums);
-    if (is_drawn || table.rows.size() > kMostInText)
-      page.list(table);
-    else
-      page.table(table);
-  }
-}
-
-pages::Page page_of(const Sheet& sheet, const std::string& schema) {
-  std::string kind;
-  for (const auto& [name, value] : sheet.facts)
-    if (name == "kind") kind = value;
-  pages::Page page(schema, kind, sheet.title);
-  page.section("facts", "Facts");
-  page.facts(sheet.facts);
-  if (!sheet.charts.empty()) page.section("charts", "Charts");
-  for (const std::string& markup : sheet.charts) page.add(markup);
-  add_tables(page, sheet);
-  return page;
-}
-
 // By what the file holds; by its name where that says nothing.
 int inspect(const InspectOptions& named) {
   InspectOptions options = named;
-  if (!options.numbers.empty()) return show(options, sheet_of_numbers(options.numbers));
+  if (!options.numbers.empty()) return show(options, inspect::sheet_of_numbers(options.numbers));
   options.file = existing(named.file);
+  options.program = this_program();
   limit_memory(check::memory_rule(options.limits).most);
   const std::string& file = options.file;
   const FileKind kind = kind_of_file(file);
   if (kind == FileKind::certificate) return inspect_certificate(options);
-  if (kind == FileKind::statement) return show(options, sheet_of_statement(options));
-  if (kind == FileKind::trace) return show(options, sheet_of_trace(options));
-  if (kind == FileKind::safetensors || kind == FileKind::npz || kind == FileKind::npy) return show(options, sheet_of_arrays(options));
-  if (kind == FileKind::onnx || file.ends_with(".onnx") || file.ends_with(".onnx.gz")) return show(options, sheet_of_model(options));
+  if (kind == FileKind::statement) return show(options, inspect::sheet_of_statement(options));
+  if (kind == FileKind::trace) return show(options, inspect::sheet_of_trace(options));
+  if (kind == FileKind::safetensors || kind == FileKind::npz || kind == FileKind::npy)
+    return show(options, inspect::sheet_of_arrays(options));
+  if (kind == FileKind::onnx || file.ends_with(".onnx") || file.ends_with(".onnx.gz"))
+    return show(options, inspect::sheet_of_model(options));
   if (kind == FileKind::vnnlib || file.ends_with(".vnnlib") || file.ends_with(".vnnlib.gz"))
-    return show(options, sheet_of_property(options));
-  if (file.ends_with(".csv")) return show(options, sheet_of_log(options));
+    return show(options, inspect::sheet_of_property(options));
+  if (file.ends_with(".csv")) return show(options, inspect::sheet_of_log(options));
   return inspect_certificate(options);
 }
 

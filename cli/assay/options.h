@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "app/inspect/sheet.h"
 #include "app/models/outputs.h"
 #include "app/words.h"
 #include "cli/load.h"
@@ -56,25 +57,11 @@ struct BoundsOptions {
   JsonTarget json;
 };
 
-struct InspectOptions {
-  std::string file;
-  std::string network;               // for a property: the model that it speaks about
+struct InspectOptions : inspect::InspectRequest {
   bool summary_only = false;         // leave the single records, nodes or regions out
   std::vector<std::string> show;     // tables by name; empty: the first one
-  std::string property;              // of a model: on whose first box nodes are bounded
-  std::vector<double> box;           // lo, hi: the same for a box of all inputs
-  bool bounds = false;               // of a property or a statement: bound nodes on its first box
-  std::string method = "crown";      // of the bounds
-  double timeout = 60;               // seconds of back-substitution
-  std::size_t samples = 16;          // points of the box
-  std::string values;                // of a model: run it on these, forward and backward
-  std::string data, labels;          // of a model: a data set whose items are classified
-  std::size_t items = 1000;          // of the data set at most
-  std::string tensor;                // whose elements are listed
-  std::size_t elements = 64;         // of it at most
   std::vector<std::string> numbers;  // instead of a file
   std::string out, model_explorer;   // files to write
-  Limits limits;
   JsonTarget json;
 };
 

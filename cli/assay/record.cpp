@@ -12,10 +12,8 @@ constexpr const char* kRecordSchema = "assay.record/1";
 
 }  // namespace
 
-Outcome<models::ModelTrace> record_model(const RecordOptions& options) { return models::run_model(options, is_interrupted, without_limit); }
-
 int record(const RecordOptions& options) {
-  const auto run = record_model(options);
+  const auto run = models::run_model(options, this_program());
   if (!run) return refuse(kRecordSchema, options.json, run.rejection());
   conclude();
   const Trace& trace = run.value().trace;

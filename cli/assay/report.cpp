@@ -29,6 +29,14 @@ const char* OpAdjointness::verdict() const {
   return word;
 }
 
+Program this_program() {
+  const auto without_limit = [](const std::function<void()>& run) {
+    const LiftedLimit lifted;
+    run();
+  };
+  return {is_interrupted, set_progress, without_limit, limit_memory};
+}
+
 bool write_file(const std::string& path, const std::function<void(const files::Sink&)>& fill) {
   const auto failed = files::write_file(path, fill);
   if (failed) std::fprintf(stderr, "assay: cannot write %s: %s\n", path.c_str(), failed->c_str());

@@ -13,6 +13,7 @@
 
 #include "app/files/output_file.h"
 #include "app/pages/page.h"
+#include "app/program.h"
 #include "app/queries/bounds.h"
 #include "app/queries/decision.h"
 #include "app/queries/evaluate.h"
@@ -69,6 +70,8 @@ struct OpAdjointness {
 [[nodiscard]] std::string sheet_json(const std::string& schema, const Facts& facts, const std::vector<pages::Table>& tables);
 [[nodiscard]] std::string rejection_json(const std::string& schema, const Rejection& why);
 
+// What the verbs' work is lent: signals, the line of progress, the limit on memory.
+[[nodiscard]] Program this_program();
 // Writes the parts that `fill` hands over, or the text; false after a message on stderr.
 [[nodiscard]] bool write_file(const std::string& path, const std::function<void(const files::Sink&)>& fill);
 [[nodiscard]] bool write_file(const std::string& path, std::string_view text);

@@ -2,9 +2,9 @@
 #include <utility>
 
 #include "api/check/vacuity.h"
+#include "app/inspect/proof_tree.h"
 #include "app/pages/chart.h"
 #include "cli/assay/interruption.h"
-#include "cli/assay/proof_tree.h"
 #include "cli/assay/report_pages.h"
 #include "cli/check.h"
 #include "kernel/logic/theorem_text.h"
@@ -76,7 +76,7 @@ void add_verdict(pages::Page& page, const ReportOptions& options, const CheckRep
 }  // namespace
 
 Outcome<ReportPage> page_of_certificate(const ReportOptions& options) {
-  const auto tree = read_proof_tree(options.input);
+  const auto tree = inspect::read_proof_tree(options.input);
   if (!tree) return tree.rejection();
   std::optional<CheckReport> report;
   if (!options.property.empty()) {
@@ -88,30 +88,31 @@ Outcome<ReportPage> page_of_certificate(const ReportOptions& options) {
   }
   pages::Page page("assay.report/1", "certificate", "Certificate " + options.input);
   add_verdict(page, options, report ? &*report : nullptr);
-  const Sheet sheet = sheet_of(tree.value(), options.input);
+  const inspect::Sheet sheet = inspect::sheet_of(tree.value(), options.input);
   page.section("tree", "Proof");
   page.facts(sheet.facts);
   for (const std::string& markup : sheet.charts) page.add(markup);
   ReportPage result;
   if (report && report->problem) {
     const Graph& graph = report->problem->graph();
-    Sheet bounds;
-    bounds.tables.push_back(node_table(graph));
+    inspect::Sheet bounds;
+    bounds.tables.push_back(inspect::node_table(graph));
     bounds.tables[0].title = "Bounds of the nodes";
     bounds.drawing = pages::drawing_of(graph);
     bounds.heats = {"parameters"};
     bounds.sums = {"parameters"};
-    InspectOptions how;
+    inspect::InspectRequest how;
+    how.program = this_program();
     how.samples = options.samples;
     how.timeout = options.timeout;
-    if (auto done = add_ranges(report->problem, how, bounds); !done) return done.rejection();
+    if (auto done = inspect::add_ranges(report->problem, how, bounds); !done) return done.rejection();
     page.section("tightness", "Bounds beside sampled values");
     page.facts(bounds.facts);
     page.add(width_chart(bounds.tables[0]));
-    add_tables(page, bounds);
+    inspect::add_tables(page, bounds);
     result.model_explorer = pages::model_explorer(options.input, *bounds.drawing, bounds.tables[0]);
   }
-  add_tables(page, sheet);
+  inspect::add_tables(page, sheet);
   result.html = page.html();
   result.summary = {
       {"verdict", report ? check::word(report->verdict) : "not checked"}, {"splits", tree.value().splits}, {"leaves", tree.value().leaves}};

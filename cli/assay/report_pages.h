@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "app/pages/exchange.h"
+#include "app/inspect/report_page.h"
 #include "cli/assay/libraries.h"
 #include "cli/assay/run_verbs.h"
 #include "cli/version.h"
@@ -12,12 +12,7 @@
 
 namespace assay::cli {
 
-struct ReportPage {
-  std::string html;
-  pages::Json summary;               // fields of the verb's JSON
-  std::vector<pages::Slice> slices;  // for --perfetto; none where nothing took a known time
-  pages::Json model_explorer;        // null without a graph
-};
+using inspect::ReportPage;
 
 [[nodiscard]] Outcome<ReportPage> page_of_run(const ReportOptions& options);
 [[nodiscard]] Outcome<ReportPage> page_of_trace(const ReportOptions& options);

@@ -14,7 +14,7 @@ using Json = nlohmann::ordered_json;
 int run_model(const RecordOptions& options) {
   constexpr const char* kRunSchema = "assay.run/1";
   limit_memory(memory_rule(options.limits).most);
-  const auto outputs = models::outputs_of(options, without_limit);
+  const auto outputs = models::outputs_of(options, this_program());
   if (!outputs) return refuse(kRunSchema, options.json, outputs.rejection());
   Json json{{"schema", kRunSchema}, {"dtype", options.dtype.empty() ? "of the model" : options.dtype}, {"outputs", Json::object()}};
   for (const models::Output& output : outputs.value()) {

@@ -1,4 +1,4 @@
-// What `assay inspect` shows: facts, tables and a drawing, from which text, JSON and a page of HTML are written.
+// What a file holds: facts, tables and a drawing, from which `assay inspect` writes text, JSON and a page of HTML.
 #pragma once
 
 #include <functional>
@@ -6,16 +6,36 @@
 #include <string>
 #include <vector>
 
+#include "api/check/load.h"
 #include "app/pages/drawing.h"
 #include "app/pages/page.h"
-#include "cli/assay/options.h"
-#include "cli/assay/report.h"
+#include "app/program.h"
 #include "kernel/logic/api.h"
 #include "semantics/graph/tensor.h"
 #include "semantics/graph/trace.h"
 #include "semantics/outcome.h"
 
-namespace assay::cli {
+namespace assay::inspect {
+
+using pages::Facts;
+
+struct InspectRequest {
+  std::string file;
+  std::string network;           // for a property: the model that it speaks about
+  std::string property;          // of a model: on whose first box nodes are bounded
+  std::vector<double> box;       // lo, hi: the same for a box of all inputs
+  bool bounds = false;           // of a property or a statement: bound nodes on its first box
+  std::string method = "crown";  // of the bounds
+  double timeout = 60;           // seconds of back-substitution
+  std::size_t samples = 16;      // points of the box
+  std::string values;            // of a model: run it on these, forward and backward
+  std::string data, labels;      // of a model: a data set whose items are classified
+  std::size_t items = 1000;      // of the data set at most
+  std::string tensor;            // whose elements are listed
+  std::size_t elements = 64;     // of it at most
+  check::Limits limits;
+  Program program = {};
+};
 
 struct Sheet {
   std::string title;
@@ -27,13 +47,13 @@ struct Sheet {
 };
 
 // Of each kind of file. The rejection is that of the file, or of what it was to be shown with.
-[[nodiscard]] Outcome<Sheet> sheet_of_model(const InspectOptions& options);
-[[nodiscard]] Outcome<Sheet> sheet_of_statement(const InspectOptions& options);
-[[nodiscard]] Outcome<Sheet> sheet_of_property(const InspectOptions& options);
-[[nodiscard]] Outcome<Sheet> sheet_of_trace(const InspectOptions& options);
+[[nodiscard]] Outcome<Sheet> sheet_of_model(const InspectRequest& request);
+[[nodiscard]] Outcome<Sheet> sheet_of_statement(const InspectRequest& request);
+[[nodiscard]] Outcome<Sheet> sheet_of_property(const InspectRequest& request);
+[[nodiscard]] Outcome<Sheet> sheet_of_trace(const InspectRequest& request);
 [[nodiscard]] Outcome<Sheet> sheet_of_certificate(const std::string& file);              // for pages; text is dumped record by record
-[[nodiscard]] Outcome<Sheet> sheet_of_arrays(const InspectOptions& options);             // safetensors, checkpoints among them, NPZ and NPY
-[[nodiscard]] Outcome<Sheet> sheet_of_log(const InspectOptions& options);                // CSV of numbers, such as step, loss, rate
+[[nodiscard]] Outcome<Sheet> sheet_of_arrays(const InspectRequest& request);             // safetensors, checkpoints among them, NPZ and NPY
+[[nodiscard]] Outcome<Sheet> sheet_of_log(const InspectRequest& request);                // CSV of numbers, such as step, loss, rate
 [[nodiscard]] Outcome<Sheet> sheet_of_numbers(const std::vector<std::string>& numbers);  // what float32 makes of them
 
 // Parts of sheets.
@@ -41,7 +61,7 @@ struct Sheet {
 [[nodiscard]] Sheet sheet_of(const Trace& trace);
 [[nodiscard]] std::string ops_text(const Graph& graph);
 // Proved bounds of the nodes on the first box of the problem, beside the values at points of it, as columns of a table of all nodes.
-[[nodiscard]] Outcome<Done> add_ranges(const std::shared_ptr<const kernel::Problem>& problem, const InspectOptions& options, Sheet& sheet);
+[[nodiscard]] Outcome<Done> add_ranges(const std::shared_ptr<const kernel::Problem>& problem, const InspectRequest& request, Sheet& sheet);
 // "0, 2"
 [[nodiscard]] std::string operands_text(const Node& node);
 // Rows node, op, dtype, shape, elements, parameters, operands, name.
@@ -68,4 +88,4 @@ void append_statistics(std::vector<pages::Json>& row, const TensorStatistics& st
 [[nodiscard]] pages::Page page_of(const Sheet& sheet, const std::string& schema);
 void add_tables(pages::Page& page, const Sheet& sheet);
 
-}  // namespace assay::cli
+}  // namespace assay::inspect

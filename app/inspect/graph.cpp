@@ -4,15 +4,15 @@
 #include <utility>
 
 #include "api/check/cost.h"
+#include "app/inspect/sheet.h"
+#include "app/models/recorded_run.h"
+#include "app/queries/file_kind.h"
 #include "app/runs/balls.h"
-#include "cli/assay/file_kind.h"
-#include "cli/assay/gate.h"
-#include "cli/assay/inspect.h"
-#include "cli/assay/interruption.h"
+#include "app/words.h"
 #include "semantics/printable.h"
 #include "semantics/statement/statement_text.h"
 
-namespace assay::cli {
+namespace assay::inspect {
 
 using pages::Json;
 using pages::Table;
@@ -101,13 +101,13 @@ Outcome<std::shared_ptr<const kernel::Problem>> problem_on(Graph graph, const st
   return kernel::Problem::open(std::move(statement));
 }
 
-Outcome<Done> add_confusions(const InspectOptions& options, Sheet& sheet) {
+Outcome<Done> add_confusions(const InspectRequest& options, Sheet& sheet) {
   constexpr std::size_t kMostClasses = 200;
   runs::BallSetting setting;
   setting.model = options.file;
   setting.data = options.data;
   setting.labels = options.labels;
-  LoadOptions load_options;
+  check::LoadOptions load_options;
   load_options.semantics = ExecutionModel{};
   load_options.limits = options.limits;
   const auto balls = runs::Balls::load(setting, load_options);
@@ -122,7 +122,7 @@ Outcome<Done> add_confusions(const InspectOptions& options, Sheet& sheet) {
   std::vector<std::vector<std::size_t>> counts(classes,
                                                std::vector<std::size_t>(classes + 1, 0));  // the last column: two classes may be equal
   std::size_t right = 0, judged = 0;
-  for (std::size_t item = 0; item < items && !is_interrupted(); ++item) {
+  for (std::size_t item = 0; item < items && !options.program.stop(); ++item) {
     const auto scores = balls.value().scores(item);
     if (!scores) return scores.rejection();
     const std::int64_t label = balls.value().label(item), predicted = scores.value().predicted;
@@ -130,7 +130,7 @@ Outcome<Done> add_confusions(const InspectOptions& options, Sheet& sheet) {
     ++counts[static_cast<std::size_t>(label)][predicted < 0 ? classes : static_cast<std::size_t>(predicted)];
     right += predicted == label ? 1 : 0;
     ++judged;
-    set_progress(std::to_string(item + 1) + " of " + counted(items, "item") + " classified");
+    options.program.on_progress(std::to_string(item + 1) + " of " + counted(items, "item") + " classified");
   }
   Table table{"confusions", "Confusions: items of each label, by the class that the model gives them", {"label"}, {}};
   for (std::size_t k = 0; k < classes; ++k) table.columns.push_back(std::to_string(k));
@@ -154,12 +154,12 @@ Outcome<Done> add_confusions(const InspectOptions& options, Sheet& sheet) {
 }
 
 // The run of the model on values, forward and backward: its regions are the model's nodes, one by one.
-Outcome<Sheet> sheet_of_run(const InspectOptions& options) {
-  RecordOptions record;
+Outcome<Sheet> sheet_of_run(const InspectRequest& options) {
+  models::ModelRunRequest record;
   record.model = options.file;
   record.values = options.values;
   record.limits = options.limits;
-  const auto run = record_model(record);
+  const auto run = models::run_model(record, options.program);
   if (!run) return run.rejection();
   Sheet sheet = sheet_of(run.value().trace);
   sheet.title = "A run of " + options.file;
@@ -169,7 +169,7 @@ Outcome<Sheet> sheet_of_run(const InspectOptions& options) {
   return sheet;
 }
 
-Outcome<Done> add_elements(const InspectOptions& options, const Graph& graph, Sheet& sheet) {
+Outcome<Done> add_elements(const InspectRequest& options, const Graph& graph, Sheet& sheet) {
   for (const Node& node : graph.nodes) {
     if (node.op != Op::constant || node.name != options.tensor || node.dtype == DType::complex64) continue;
     sheet.tables.push_back(
@@ -180,7 +180,7 @@ Outcome<Done> add_elements(const InspectOptions& options, const Graph& graph, Sh
                    "a constant of the model",  "none of that name", "assay inspect " + options.file + " lists the names"};
 }
 
-Facts statement_facts(const InspectOptions& options, const kernel::Problem& problem) {
+Facts statement_facts(const InspectRequest& options, const kernel::Problem& problem) {
   Facts facts{{"file", options.file},
               {"kind", "statement"},
               {"semantics", to_string(problem.statement().semantics)},
@@ -197,9 +197,9 @@ Facts statement_facts(const InspectOptions& options, const kernel::Problem& prob
 
 }  // namespace
 
-Outcome<Sheet> sheet_of_model(const InspectOptions& options) {
+Outcome<Sheet> sheet_of_model(const InspectRequest& options) {
   if (!options.values.empty()) return sheet_of_run(options);
-  auto model = import_model_file(options.file, options.limits);
+  auto model = queries::import_model_file(options.file, options.limits);
   if (!model) return model.rejection();
   onnx::Model& found = model.value();
   Facts facts{{"file", options.file}, {"kind", "model"}, {"graph", summary(found.graph)}, {"ops", ops_text(found.graph)}};
@@ -217,10 +217,11 @@ Outcome<Sheet> sheet_of_model(const InspectOptions& options) {
   if (!options.data.empty())
     if (auto done = add_confusions(options, sheet); !done) return done.rejection();
   if (!options.property.empty()) {
-    LoadOptions load_options;
+    check::LoadOptions load_options;
     load_options.limits = options.limits;
+    load_options.limit_memory = options.program.limit_memory;
     load_options.polynomials = vnnlib::Polynomials::leave_out;
-    const auto loaded = load_files(options.file, options.property, load_options);
+    const auto loaded = queries::load_files(options.file, options.property, load_options);
     if (!loaded) return loaded.rejection();
     if (auto done = add_ranges(loaded.value().problem, options, sheet); !done) return done.rejection();
   } else if (!options.box.empty()) {
@@ -231,10 +232,11 @@ Outcome<Sheet> sheet_of_model(const InspectOptions& options) {
   return sheet;
 }
 
-Outcome<Sheet> sheet_of_statement(const InspectOptions& options) {
-  LoadOptions load_options;
+Outcome<Sheet> sheet_of_statement(const InspectRequest& options) {
+  check::LoadOptions load_options;
   load_options.limits = options.limits;
-  const auto loaded = check::load_statement(options.file, limiting(load_options));
+  load_options.limit_memory = options.program.limit_memory;
+  const auto loaded = check::load_statement(options.file, load_options);
   if (!loaded) return loaded.rejection();
   const kernel::Problem& problem = *loaded.value().problem;
   Sheet sheet = graph_sheet("Statement " + options.file, statement_facts(options, problem), problem.graph());
@@ -244,7 +246,7 @@ Outcome<Sheet> sheet_of_statement(const InspectOptions& options) {
   return sheet;
 }
 
-Outcome<Sheet> sheet_of_property(const InspectOptions& options) {
+Outcome<Sheet> sheet_of_property(const InspectRequest& options) {
   if (options.network.empty())
     return Rejection{Rejection::Kind::unsupported,
                      "inspect.network",
@@ -252,10 +254,11 @@ Outcome<Sheet> sheet_of_property(const InspectOptions& options) {
                      "the model that the property speaks about",
                      "none",
                      "assay inspect " + options.file + " --network MODEL.onnx"};
-  LoadOptions load_options;
+  check::LoadOptions load_options;
   load_options.semantics = ExecutionModel{};
   load_options.limits = options.limits;
-  auto loaded = load_files(options.network, options.file, load_options);
+  load_options.limit_memory = options.program.limit_memory;
+  auto loaded = queries::load_files(options.network, options.file, load_options);
   if (!loaded) return loaded.rejection();
   const vnnlib::PropertyHeader& property = loaded.value().property;
   const kernel::Problem& problem = *loaded.value().problem;
@@ -277,4 +280,4 @@ Outcome<Sheet> sheet_of_property(const InspectOptions& options) {
   return sheet;
 }
 
-}  // namespace assay::cli
+}  // namespace assay::inspect

@@ -1,14 +1,16 @@
-#include "cli/assay/proof_tree.h"
+#include "app/inspect/proof_tree.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "api/check/load.h"
 #include "app/pages/chart.h"
-#include "cli/assay/file_kind.h"
+#include "app/queries/file_kind.h"
+#include "app/words.h"
 
-namespace assay::cli {
+namespace assay::inspect {
 namespace {
 
 using certificate::ProofTree;
@@ -107,9 +109,9 @@ pages::Table witness_table(const kernel::Witness& witness) {
 
 Outcome<ProofTree> read_proof_tree(const std::string& path) {
   auto reader = certificate::Reader::open(path);
-  if (!reader) return recognised(in_file(reader.rejection(), path), path, FileKind::certificate);
+  if (!reader) return queries::recognised(check::in_file(reader.rejection(), path), path, queries::FileKind::certificate);
   auto tree = certificate::read_tree(*reader.value());
-  if (!tree) return in_file(tree.rejection(), path);
+  if (!tree) return check::in_file(tree.rejection(), path);
   return tree;
 }
 
@@ -139,4 +141,4 @@ Outcome<Sheet> sheet_of_certificate(const std::string& file) {
   return sheet_of(tree.value(), file);
 }
 
-}  // namespace assay::cli
+}  // namespace assay::inspect

@@ -3,11 +3,11 @@
 #include <map>
 #include <utility>
 
-#include "cli/assay/gate.h"
-#include "cli/assay/inspect.h"
+#include "app/gates/gate.h"
+#include "app/inspect/sheet.h"
 #include "semantics/printable.h"
 
-namespace assay::cli {
+namespace assay::inspect {
 namespace {
 
 using pages::Json;
@@ -188,9 +188,9 @@ Sheet sheet_of(const Trace& trace) {
   return sheet;
 }
 
-Outcome<Sheet> sheet_of_trace(const InspectOptions& options) {
-  GateReport report;
-  const auto opened = open_trace(options.file, options.limits, report);
+Outcome<Sheet> sheet_of_trace(const InspectRequest& options) {
+  reports::GateReport report;
+  const auto opened = gates::open_trace(options.file, options.limits, report);
   if (!opened) return opened.rejection();
   const Trace& trace = opened.value();
   Sheet sheet = sheet_of(trace);
@@ -212,4 +212,4 @@ Outcome<Sheet> sheet_of_trace(const InspectOptions& options) {
                    "a tensor of the trace",    "none of that name", "assay inspect " + options.file + " --show tensor_list lists them"};
 }
 
-}  // namespace assay::cli
+}  // namespace assay::inspect

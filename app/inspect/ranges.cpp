@@ -3,12 +3,12 @@
 #include <cmath>
 #include <random>
 
+#include "app/inspect/sheet.h"
 #include "app/queries/bounds.h"
-#include "cli/assay/inspect.h"
-#include "cli/assay/interruption.h"
+#include "app/words.h"
 #include "semantics/ops/denote.h"
 
-namespace assay::cli {
+namespace assay::inspect {
 namespace {
 
 using queries::GroupBounds;
@@ -29,13 +29,13 @@ struct Range {
 
 // By node, on the first box.
 Outcome<std::vector<Range>> bounds_of(const std::shared_ptr<const kernel::Problem>& problem, bool crown, double seconds,
-                                      std::string& remark) {
+                                      const std::function<bool()>& stop, std::string& remark) {
   std::vector<Range> ranges(problem->graph().nodes.size());
   bool is_done = false;
   queries::BoundsRequest request;
   request.crown = crown;
   request.seconds = seconds;
-  request.stop = [&is_done] { return is_done || is_interrupted(); };
+  request.stop = [&] { return is_done || stop(); };
   const auto take = [&](GroupBounds bounds) {
     is_done = true;
     if (bounds.empty) remark = "the input box is empty";
@@ -65,10 +65,11 @@ std::vector<Array<double>> point(const Graph& graph, const kernel::InputBox& box
 }
 
 // By node, what double executions of so many points give.
-std::vector<Range> sampled(const Graph& graph, const kernel::InputBox& box, std::size_t samples, std::string& remark) {
+std::vector<Range> sampled(const Graph& graph, const kernel::InputBox& box, std::size_t samples, const std::function<bool()>& stop,
+                           std::string& remark) {
   std::vector<Range> ranges(graph.nodes.size());
   std::mt19937_64 random(1);
-  for (std::size_t k = 0; k < samples && !is_interrupted(); ++k) {
+  for (std::size_t k = 0; k < samples && !stop(); ++k) {
     const auto inputs = point(graph, box, k, random);
     const auto values = evaluate<double>(graph, inputs);
     if (!values) {
@@ -107,13 +108,13 @@ pages::Json tightness(const Range& proved, const Range& seen) {
 
 }  // namespace
 
-Outcome<Done> add_ranges(const std::shared_ptr<const kernel::Problem>& problem, const InspectOptions& options, Sheet& sheet) {
+Outcome<Done> add_ranges(const std::shared_ptr<const kernel::Problem>& problem, const InspectRequest& options, Sheet& sheet) {
   std::string remark;
-  const auto intervals = bounds_of(problem, false, options.timeout, remark);
+  const auto intervals = bounds_of(problem, false, options.timeout, options.program.stop, remark);
   if (!intervals) return intervals.rejection();
-  const auto crown = options.method == "crown" ? bounds_of(problem, true, options.timeout, remark) : intervals;
+  const auto crown = options.method == "crown" ? bounds_of(problem, true, options.timeout, options.program.stop, remark) : intervals;
   if (!crown) return crown.rejection();
-  const auto seen = sampled(problem->graph(), problem->group_box(0), options.samples, remark);
+  const auto seen = sampled(problem->graph(), problem->group_box(0), options.samples, options.program.stop, remark);
   sheet.facts.emplace_back("bounds", std::string(options.method == "crown" ? "back-substitution" : "interval propagation") +
                                          " on input box 1 of " + std::to_string(problem->group_count()) + ", beside " +
                                          counted(options.samples, "point") + " of it");
@@ -142,4 +143,4 @@ Outcome<Done> add_ranges(const std::shared_ptr<const kernel::Problem>& problem, 
   return Done{};
 }
 
-}  // namespace assay::cli
+}  // namespace assay::inspect

@@ -10,10 +10,10 @@
 #include <span>
 #include <utility>
 
+#include "app/inspect/sheet.h"
 #include "app/pages/chart.h"
-#include "cli/assay/file_kind.h"
-#include "cli/assay/inspect.h"
-#include "cli/assay/names.h"
+#include "app/queries/file_kind.h"
+#include "app/words.h"
 #include "explain/explain.h"
 #include "formats/datasets/csv_rows.h"
 #include "formats/datasets/dataset.h"
@@ -22,7 +22,7 @@
 #include "semantics/numbers/scalar_traits.h"
 #include "semantics/printable.h"
 
-namespace assay::cli {
+namespace assay::inspect {
 
 using pages::Json;
 using pages::Table;
@@ -144,22 +144,22 @@ static void show_integers(const formats::DataArray& array, Table& table) {
   }
 }
 
-Outcome<Sheet> sheet_of_arrays(const InspectOptions& options) {
+Outcome<Sheet> sheet_of_arrays(const InspectRequest& options) {
   Sheet sheet;
   sheet.title = "Arrays of " + options.file;
   sheet.facts = {{"file", options.file}, {"kind", "arrays"}};
   bool is_checkpoint = false;
   const auto file = read_file(options.file);
   if (!file) return file.rejection();
-  if (kind_of_file(options.file) == FileKind::safetensors) {
-    if (auto done = add_metadata(file.value(), sheet, is_checkpoint); !done) return in_file(done.rejection(), options.file);
+  if (queries::kind_of_file(options.file) == queries::FileKind::safetensors) {
+    if (auto done = add_metadata(file.value(), sheet, is_checkpoint); !done) return check::in_file(done.rejection(), options.file);
   }
   if (is_checkpoint) {
     sheet.title = "Checkpoint " + options.file;
     sheet.facts[1].second = "checkpoint";
   }
   const auto arrays = formats::read_arrays(file.value().bytes, options.file);
-  if (!arrays) return in_file(arrays.rejection(), options.file);
+  if (!arrays) return check::in_file(arrays.rejection(), options.file);
   Table table{"tensor_list", "Tensors", {"dtype", "shape"}, {}};
   if (is_checkpoint) table.columns.insert(table.columns.begin(), "part");
   table.columns.insert(table.columns.end(), kStatisticsColumns.begin(), kStatisticsColumns.end());
@@ -188,7 +188,7 @@ Outcome<Sheet> sheet_of_arrays(const InspectOptions& options) {
   return sheet;
 }
 
-Outcome<Sheet> sheet_of_log(const InspectOptions& options) {
+Outcome<Sheet> sheet_of_log(const InspectRequest& options) {
   const auto file = read_file(options.file);
   if (!file) return file.rejection();
   const auto& bytes = file.value().bytes;
@@ -219,7 +219,7 @@ Outcome<Sheet> sheet_of_log(const InspectOptions& options) {
     return Done{};
   };
   const auto done = formats::for_each_row({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, std::nullopt, take);
-  if (!done) return in_file(done.rejection(), options.file);
+  if (!done) return check::in_file(done.rejection(), options.file);
   Sheet sheet;
   sheet.title = "Log " + options.file;
   sheet.facts = {{"file", options.file}, {"kind", "log"}, {"lines", std::to_string(table.rows.size())}};
@@ -271,4 +271,4 @@ Outcome<Sheet> sheet_of_numbers(const std::vector<std::string>& numbers) {
   return sheet;
 }
 
-}  // namespace assay::cli
+}  // namespace assay::inspect

@@ -190,4 +190,43 @@ Outcome<Done> run_batch(const std::vector<BatchInstance>& instances, const Batch
   return BatchWork(instances, request, store, stop, events).run(known);
 }
 
+Json to_json(const std::vector<BatchCount>& counts) {
+  Json list = Json::array();
+  for (const BatchCount& one : counts) {
+    list.push_back({{"category", one.category},
+                    {"unsat", one.unsat},
+                    {"sat", one.sat},
+                    {"unknown", one.unknown},
+                    {"timed_out", one.timed_out},
+                    {"error", one.error},
+                    {"seconds", one.seconds},
+                    {"cactus", one.solved}});
+  }
+  return list;
+}
+
+void Expectations::add(const Json& result) {
+  const std::string answer = text_of(result, "answer"), model = text_of(result, "model"), property = text_of(result, "property");
+  const std::string about = model + " " + property + ": ";
+  const auto known = answers_.find(expected_key(model, property));
+  const bool is_expected = known != answers_.end() && known->second == answer;
+  if (known != answers_.end() && !is_expected && search::is_decided(search::answer_named(answer)))
+    mistakes_.push_back(about + answer + ", expected " + known->second);
+  const std::string why = text_of(result, "vacuous");
+  if (why.empty()) return;
+  vacuous_.push_back(about + "unsat is vacuous, since " + why);
+  if (is_expected && !allow_vacuous_) mistakes_.push_back(vacuous_.back() + "; mend the property, or allow it with --allow-vacuous");
+}
+
+Json manifest_of(const BatchClaim& claim, const BatchRequest& request, std::size_t instances, const std::string& version) {
+  Json lists = Json::array();
+  for (const std::string& list : claim.lists) lists.push_back({{"file", list}, {"sha256", file_digest(list)}});
+  return {{"schema", kRunSchema},
+          {"kind", "batch"},
+          {"claim", list_claim(lists, instances, claim.semantics, claim.part, claim.items)},
+          {"options",
+           {{"jobs", request.search.jobs}, {"timeout", request.search.timeout}, {"most", request.most}, {"seed", request.search.seed}}},
+          {"version", version}};
+}
+
 }  // namespace assay::runs

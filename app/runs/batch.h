@@ -8,6 +8,7 @@
 #include <set>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "api/check/load.h"
@@ -55,6 +56,30 @@ class BatchTotals {
   std::map<std::string, BatchCount> categories_;
   std::size_t results_ = 0;
 };
+
+[[nodiscard]] Json to_json(const std::vector<BatchCount>& counts);
+
+// What of the results is not as it was expected, by expected_key; and what is unsat whatever the network computes. In words.
+class Expectations {
+ public:
+  Expectations(std::map<std::string, std::string> answers, bool allow_vacuous)
+      : answers_(std::move(answers)), allow_vacuous_(allow_vacuous) {}
+  void add(const Json& result);
+  [[nodiscard]] const std::vector<std::string>& mistakes() const { return mistakes_; }
+  [[nodiscard]] const std::vector<std::string>& vacuous() const { return vacuous_; }
+
+ private:
+  std::map<std::string, std::string> answers_;
+  bool allow_vacuous_;
+  std::vector<std::string> mistakes_, vacuous_;
+};
+
+// The manifest of a run on these lists, by the program of this version.
+struct BatchClaim {
+  std::vector<std::string> lists;
+  std::string semantics, part, items;
+};
+[[nodiscard]] Json manifest_of(const BatchClaim& claim, const BatchRequest& request, std::size_t instances, const std::string& version);
 
 struct BatchEvents {
   std::function<void(unsigned worker, const BatchInstance& instance)> on_start;  // from the worker's thread

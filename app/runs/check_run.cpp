@@ -239,4 +239,33 @@ Outcome<KeptResults> keep_accepted(Store& store, const std::string& folder, RunC
   return kept;
 }
 
+const char* word(RunVerdict verdict) {
+  return verdict == RunVerdict::accepted ? "accepted" : verdict == RunVerdict::rejected ? "rejected" : "declined";
+}
+
+Json to_json(const RunCheck& check, const char* schema) {
+  Json findings = Json::array(), counts = Json::array();
+  for (const RunFinding& one : check.findings) findings.push_back({{"fault", word(one.fault)}, {"place", one.place}, {"why", one.why}});
+  for (const CheckedCount& one : check.counts)
+    counts.push_back({{"name", one.name}, {"proved", one.proved}, {"refuted", one.refuted}, {"undecided", one.undecided}});
+  return {{"schema", schema},
+          {"verdict", word(verdict_of(check))},
+          {"kind", check.kind},
+          {"claim", check.claim},
+          {"results", check.results},
+          {"asked", check.asked},
+          {"items", check.items},
+          {"of_items", check.of_items},
+          {"accepted", check.accepted},
+          {"following", check.follow},
+          {"undecided", check.undecided},
+          {"open", check.open},
+          {"counts", counts},
+          {"findings", findings},
+          {"assumptions", check.assumptions},
+          {"certificates", check.certificates},
+          {"certificate_bytes", check.certificate_bytes},
+          {"cpu_seconds", check.cpu_seconds}};
+}
+
 }  // namespace assay::runs

@@ -76,6 +76,8 @@ struct RunCheck {
 // once, and its certificate was accepted, or it says undecided.
 enum class RunVerdict : std::uint8_t { accepted, rejected, unreadable, open };
 [[nodiscard]] RunVerdict verdict_of(const RunCheck& check);
+[[nodiscard]] const char* word(RunVerdict verdict);  // accepted, rejected, or declined
+[[nodiscard]] Json to_json(const RunCheck& check, const char* schema);
 
 // Rejected where run, model or data cannot be read, or are others than the manifest says.
 [[nodiscard]] Outcome<RunCheck> check_run(const std::string& folder, const RunCheckRequest& request, const std::stop_token& stop,

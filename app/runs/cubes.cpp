@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "api/check/cost.h"
+#include "app/files/output_file.h"
 #include "app/queries/verify.h"
 #include "certificates/check/replay.h"
 #include "certificates/edit/cubes.h"
@@ -163,6 +164,36 @@ StatementFiles files_of(const Json& split, const std::string& folder) {
     return !fs::exists(check::existing(path), error) && fs::exists(check::existing(beside), error) ? beside : path;
   };
   return {found("model"), found("property"), text_of(split, "semantics")};
+}
+
+Outcome<StatementFiles> find_files(const StatementFiles& named, const std::string& folder) {
+  const auto split = read_split(folder);
+  if (!split && (named.model.empty() || named.property.empty())) return split.rejection();
+  StatementFiles files = split ? files_of(split.value(), folder) : StatementFiles{"", "", named.semantics};
+  if (!named.model.empty()) files.model = named.model;
+  if (!named.property.empty()) files.property = named.property;
+  return files;
+}
+
+std::vector<std::string> parts_in(const std::string& folder) {
+  std::vector<std::string> parts;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (entry.path().extension() == ".part") parts.push_back(entry.path().string());
+  std::ranges::sort(parts);
+  return parts;
+}
+
+Outcome<Json> written(const std::string& out, const std::function<Outcome<Json>(const std::string& name)>& work) {
+  files::Replacement file(out);
+  if (file.name().empty()) return files::unwritten_file("cubes.write", out);
+  Outcome<Json> report = work(file.name());
+  const std::string answer = report ? text_of(report.value(), "answer") : "";
+  if (answer == kClosed || search::is_decided(search::answer_named(answer))) {
+    if (!file.take_place()) return files::unwritten_file("cubes.write", out);
+    report.value()["certificate"] = out;
+  }
+  return report;
 }
 
 Outcome<Json> solve(const std::string& cube, const StatementFiles& files, const std::string& part, const check::LoadOptions& load_options,

@@ -8,6 +8,7 @@
 // Nobody believes a part. What is merged is replayed before it takes its place, and is an ordinary certificate.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,14 @@ struct StatementFiles {
 [[nodiscard]] Outcome<Json> read_split(const std::string& folder);
 // Those of split.json; a file that is not there is looked for in the folder itself.
 [[nodiscard]] StatementFiles files_of(const Json& split, const std::string& folder);
+
+// The same where some are named: those, and else what split.json in the folder says.
+[[nodiscard]] Outcome<StatementFiles> find_files(const StatementFiles& named, const std::string& folder);
+// The parts that stand in the folder.
+[[nodiscard]] std::vector<std::string> parts_in(const std::string& folder);
+
+// Has the work write to a file that takes the place of `out` where the work has an answer; its report then names it as "certificate".
+[[nodiscard]] Outcome<Json> written(const std::string& out, const std::function<Outcome<Json>(const std::string& name)>& work);
 
 // "answer": closed, sat, unknown, timed-out. The part is written to `part` for the first two.
 [[nodiscard]] Outcome<Json> solve(const std::string& cube, const StatementFiles& files, const std::string& part,

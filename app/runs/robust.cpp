@@ -304,4 +304,42 @@ Outcome<Done> run_robust(const Balls& balls, const RobustRequest& request, Store
   return RobustWork(balls, request, std::move(radii).value(), std::move(items).value(), store, stop, events).run(known);
 }
 
+Json to_json(const RobustTally& tally) {
+  Json radii = Json::array();
+  for (const RobustCount& one : tally.radii)
+    radii.push_back({{"eps", one.eps}, {"certified", one.certified}, {"falsified", one.falsified}, {"undecided", one.undecided}});
+  return {{"items", tally.items}, {"correct", tally.correct}, {"results", tally.results}, {"seconds", tally.seconds}, {"radii", radii}};
+}
+
+void LargestRadii::add(const Json& result) {
+  const auto radius = Rational::parse(text_of(result, "eps"));
+  auto& [best, text] = items_[count_of(result, "item")];
+  if (text.empty()) text = "0";
+  if (radius && answer_of_ball(text_of(result, "answer")) == search::Answer::unsatisfiable && best < *radius) {
+    best = *radius;
+    text = text_of(result, "eps");
+  }
+}
+
+std::vector<std::pair<std::size_t, std::string>> LargestRadii::list() const {
+  std::vector<std::pair<std::size_t, std::string>> all;
+  for (const auto& [item, best] : items_) all.emplace_back(item, best.second);
+  return all;
+}
+
+Json manifest_of(const BallSetting& setting, const RobustRequest& request, const Balls& balls, const std::string& version) {
+  Json claim = to_json(setting);
+  claim.update(to_json(request));
+  claim["sha256"] = balls.digests();
+  return {{"schema", kRunSchema},
+          {"kind", "robust"},
+          {"claim", std::move(claim)},
+          {"options", {{"jobs", request.search.jobs}, {"timeout", request.search.timeout}, {"seed", request.search.seed}}},
+          {"items", balls.size()},
+          {"input", balls.input_shape()},
+          {"classes", balls.classes()},
+          {"notes", balls.notes()},
+          {"version", version}};
+}
+
 }  // namespace assay::runs

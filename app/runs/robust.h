@@ -52,7 +52,21 @@ class RobustTotals {
   double seconds_ = 0;
 };
 
-// What the request adds to the claim of a manifest, and back. No search stands there.
+[[nodiscard]] Json to_json(const RobustTally& tally);
+
+// The largest certified radius of each item that was looked at, of the results of a request with `largest`; "0" where there is none.
+class LargestRadii {
+ public:
+  void add(const Json& result);
+  [[nodiscard]] std::vector<std::pair<std::size_t, std::string>> list() const;
+
+ private:
+  std::map<std::size_t, std::pair<Rational, std::string>> items_;
+};
+
+// The manifest of a run, by the program of this version.
+[[nodiscard]] Json manifest_of(const BallSetting& setting, const RobustRequest& request, const Balls& balls, const std::string& version);
+// What the request adds to its claim, and back. No search stands there.
 [[nodiscard]] Json to_json(const RobustRequest& request);
 [[nodiscard]] RobustRequest request_of(const Json& claim);
 

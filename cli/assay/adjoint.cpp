@@ -5,12 +5,47 @@
 #include "cli/assay/interruption.h"
 #include "cli/assay/names.h"
 #include "cli/assay/report.h"
+#include "kernel/gradients/adjointness/adjointness.h"
 #include "kernel/gradients/adjointness/cases.h"
 
 namespace assay::cli {
 namespace {
 
 constexpr const char* kAdjointSchema = "assay.adjoint/1";
+
+struct CaseAdjointness {
+  std::string name;
+  Outcome<kernel::Adjointness> outcome;
+  double cpu_seconds = 0;
+};
+
+struct OpAdjointness {
+  std::string op;
+  std::vector<CaseAdjointness> cases;
+
+  // proved, broken, undecided; none without cases
+  [[nodiscard]] const char* verdict() const {
+    const char* word = cases.empty() ? "none" : "proved";
+    for (const CaseAdjointness& each : cases) {
+      if (each.outcome) continue;
+      if (each.outcome.rejection().kind == Rejection::Kind::rejected) return "broken";
+      word = "undecided";
+    }
+    return word;
+  }
+};
+
+const char* method_words(kernel::AdjointMethod method) {
+  switch (method) {
+    case kernel::AdjointMethod::probed:
+      return "probed";
+    case kernel::AdjointMethod::exact:
+      return "exact";
+    case kernel::AdjointMethod::opaque:
+      return "probed relative to the derivative table";
+  }
+  return "";
+}
 
 OpAdjointness check_op(Op op, std::uint64_t seed) {
   OpAdjointness report{std::string(op_row(op).name), {}};
@@ -64,6 +99,31 @@ void print(const OpAdjointness& report) {
   }
 }
 
+std::string adjoint_json(const std::vector<OpAdjointness>& reports) {
+  Json json = opened(kAdjointSchema);
+  json["ops"] = Json::array();
+  for (const OpAdjointness& report : reports) {
+    Json cases = Json::array();
+    for (const CaseAdjointness& each : report.cases) {
+      Json one{{"name", each.name}, {"cpu_seconds", each.cpu_seconds}};
+      if (each.outcome) {
+        const kernel::Adjointness& found = each.outcome.value();
+        one["method"] = method_words(found.method);
+        one["points"] = found.points;
+        one["entries"] = found.entries;
+        one["kinks"] = found.kinks;
+        one["directions"] = found.directions;
+        if (found.method == kernel::AdjointMethod::probed) one["miss_log2"] = found.miss_log2;
+      } else {
+        one["rejection"] = rejection(each.outcome.rejection());
+      }
+      cases.push_back(one);
+    }
+    json["ops"].push_back({{"op", report.op}, {"verdict", report.verdict()}, {"cases", cases}});
+  }
+  return json_text(json);
+}
+
 int adjoint_usage(const std::string& text) {
   std::fprintf(stderr, "assay adjoint: %s\n", text.c_str());
   return kExitUsage;
@@ -96,7 +156,7 @@ int adjoint(const AdjointOptions& options) {
   const std::size_t undecided = reports.size() - proved - without - broken;
   std::fprintf(stderr, "%s proved, %zu broken, %zu undecided, %zu without a derivative; %.1f s\n", counted(proved, "op").c_str(), broken,
                undecided, without, seconds);
-  if (!write_json(options.json, adjoint_json(kAdjointSchema, reports))) return kExitUnwritten;
+  if (!write_json(options.json, adjoint_json(reports))) return kExitUnwritten;
   if (is_interrupted() && undecided > 0) print_rejection(stderr, "assay", interruption());
   return broken > 0 ? kExitNo : undecided > 0 ? kExitUndecided : kExitYes;
 }

@@ -22,8 +22,6 @@
 namespace assay::cli {
 namespace {
 
-using runs::Json;
-
 constexpr const char* kBatchSchema = "assay.batch/1";
 
 std::string tally_line(const std::vector<runs::BatchCount>& counts) {
@@ -41,32 +39,6 @@ void print_counts(const std::vector<runs::BatchCount>& counts) {
   for (const runs::BatchCount& one : counts)
     std::printf("%-32s %7zu %7zu %8zu %9zu %7zu %10.1f\n", printable(one.category).c_str(), one.unsat, one.sat, one.unknown, one.timed_out,
                 one.error, one.seconds);
-}
-
-Json json_of(const std::vector<runs::BatchCount>& counts) {
-  Json list = Json::array();
-  for (const runs::BatchCount& one : counts) {
-    list.push_back({{"category", one.category},
-                    {"unsat", one.unsat},
-                    {"sat", one.sat},
-                    {"unknown", one.unknown},
-                    {"timed_out", one.timed_out},
-                    {"error", one.error},
-                    {"seconds", one.seconds},
-                    {"cactus", one.solved}});
-  }
-  return list;
-}
-
-Json manifest_of(const BatchOptions& options, const runs::BatchRequest& request, std::size_t instances) {
-  Json lists = Json::array();
-  for (const std::string& list : options.lists) lists.push_back({{"file", list}, {"sha256", runs::file_digest(list)}});
-  return {{"schema", runs::kRunSchema},
-          {"kind", "batch"},
-          {"claim", runs::list_claim(lists, instances, options.semantics, options.run.part, options.run.items)},
-          {"options",
-           {{"jobs", request.search.jobs}, {"timeout", request.search.timeout}, {"most", request.most}, {"seed", request.search.seed}}},
-          {"version", version_text("assay", libraries())}};
 }
 
 }  // namespace
@@ -89,38 +61,31 @@ int batch(const BatchOptions& options) {
     if (!read) return refuse(kBatchSchema, run.json, read.rejection());
     instances.insert(instances.end(), read.value().begin(), read.value().end());
   }
-  std::map<std::string, std::string> expected;
+  std::map<std::string, std::string> known_answers;
   if (!options.expected.empty()) {
     auto read = runs::read_expected(options.expected, instances);
     if (!read) return refuse(kBatchSchema, run.json, read.rejection());
-    expected = std::move(read).value();
+    known_answers = std::move(read).value();
   }
   const auto chosen = runs::selected(run.items.empty() ? "0-" + std::to_string(instances.size() - 1) : run.items, instances.size());
   if (!chosen) return wrong_use("batch", chosen.rejection());
   if (instances.size() < run.jobs) request.search.threads = std::max(1u, run.jobs / static_cast<unsigned>(instances.size()));
 
   runs::BatchTotals totals;
-  std::vector<std::string> mistakes, vacuous;
+  runs::Expectations expectations(std::move(known_answers), options.allow_vacuous);
   std::vector<Json> undecided;
   const auto add = [&](const Json& result) {
     totals.add(result);
-    const std::string answer = runs::text_of(result, "answer"), model = runs::text_of(result, "model"),
-                      property = runs::text_of(result, "property");
-    const auto known = expected.find(runs::expected_key(model, property));
-    const bool is_decided = search::is_decided(search::answer_named(answer));
-    if (!is_decided && !run.properties.empty()) undecided.push_back(result);
-    if (is_decided && known != expected.end() && known->second != answer)
-      mistakes.push_back(model + " " + property + ": " + answer + ", expected " + known->second);
-    const std::string why = runs::text_of(result, "vacuous");
-    if (why.empty()) return;
-    vacuous.push_back(model + " " + property + ": unsat is vacuous, since " + why);
-    if (known != expected.end() && known->second == answer && !options.allow_vacuous)
-      mistakes.push_back(vacuous.back() + "; mend the property, or allow it with --allow-vacuous");
+    expectations.add(result);
+    if (!search::is_decided(search::answer_named(runs::text_of(result, "answer"))) && !run.properties.empty()) undecided.push_back(result);
   };
   std::unique_ptr<runs::Store> store;
   std::set<std::size_t> known;
   if (!run.folder.empty()) {
-    auto opened = runs::Store::open(run.folder, manifest_of(options, request, instances.size()), run.resume);
+    auto opened = runs::Store::open(run.folder,
+                                    runs::manifest_of({options.lists, options.semantics, run.part, run.items}, request, instances.size(),
+                                                      version_text("assay", libraries())),
+                                    run.resume);
     if (!opened) return refuse(kBatchSchema, run.json, opened.rejection());
     store = std::move(opened).value();
     runs::RunCheckRequest check;
@@ -157,10 +122,11 @@ int batch(const BatchOptions& options) {
   Json report = begin_report(kBatchSchema, run, ran, start);
   report.update({{"instances", instances.size()},
                  {"results", totals.results()},
-                 {"categories", json_of(counts)},
-                 {"vacuous", vacuous},
-                 {"mistakes", mistakes}});
+                 {"categories", runs::to_json(counts)},
+                 {"vacuous", expectations.vacuous()},
+                 {"mistakes", expectations.mistakes()}});
   if (!run.stream && run.json != "-") print_counts(counts);
+  const std::vector<std::string>&vacuous = expectations.vacuous(), &mistakes = expectations.mistakes();
   constexpr std::size_t kMost = 20;
   for (const std::string& one : std::span(vacuous).first(std::min(kMost, vacuous.size())))
     std::fprintf(stderr, "%s\n", printable(one, SIZE_MAX).c_str());

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "app/queries/bounds.h"
+#include "app/queries/theorem_json.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/report.h"
@@ -35,6 +36,37 @@ void print_table(const GroupBounds& bounds) {
     for (std::size_t i = 0; node.output && i < node.lo.size(); ++i)
       std::printf("  output %s[%zu] in [%.17g, %.17g]\n", printable(node.name).c_str(), i, node.lo[i], node.hi[i]);
   }
+}
+
+Json numbers(const std::vector<double>& values) {
+  Json list = Json::array();
+  for (const double value : values) list.push_back(queries::double_json(value));
+  return list;
+}
+
+std::string bounds_json(const BoundsOptions& options, const std::vector<std::string>& notes,
+                        const std::vector<queries::GroupBounds>& groups, const std::optional<Rejection>& why) {
+  Json json = opened("assay.bounds/1");
+  json["model"] = options.model;
+  json["property"] = options.property;
+  json["method"] = options.method;
+  json["notes"] = notes;
+  json["groups"] = Json::array();
+  for (const queries::GroupBounds& group : groups) {
+    Json entry{{"group", group.group},     {"cases", group.cases},  {"seconds", group.seconds}, {"cpu_seconds", group.cpu_seconds},
+               {"stopped", group.stopped}, {"nodes", Json::array()}};
+    for (const queries::NodeBounds& node : group.nodes)
+      entry["nodes"].push_back({{"node", node.node},
+                                {"op", node.op},
+                                {"name", node.name},
+                                {"shape", to_string(node.shape)},
+                                {"output", node.output},
+                                {"lo", numbers(node.lo)},
+                                {"hi", numbers(node.hi)}});
+    json["groups"].push_back(std::move(entry));
+  }
+  if (why) json["rejection"] = rejection(*why);
+  return json_text(json);
 }
 
 }  // namespace

@@ -12,8 +12,6 @@
 namespace assay::cli {
 namespace {
 
-using runs::Json;
-
 constexpr const char* kRunSchema = "assay.check-run/1";
 constexpr std::size_t kLongClaim = 2000;  // characters of a line
 
@@ -40,36 +38,8 @@ std::string scope_of(const runs::RunCheck& check) {
          (check.kind == "robust" ? " items are asked about" : " instances are asked about");
 }
 
-Json json_of(const runs::RunCheck& check, int exit) {
-  Json findings = Json::array(), counts = Json::array();
-  for (const runs::RunFinding& one : check.findings)
-    findings.push_back({{"fault", runs::word(one.fault)}, {"place", one.place}, {"why", one.why}});
-  for (const runs::CheckedCount& one : check.counts)
-    counts.push_back({{"name", one.name}, {"proved", one.proved}, {"refuted", one.refuted}, {"undecided", one.undecided}});
-  return {{"schema", kRunSchema},
-          {"verdict", exit == kExitYes  ? "accepted"
-                      : exit == kExitNo ? "rejected"
-                                        : "declined"},
-          {"kind", check.kind},
-          {"claim", check.claim},
-          {"results", check.results},
-          {"asked", check.asked},
-          {"items", check.items},
-          {"of_items", check.of_items},
-          {"accepted", check.accepted},
-          {"following", check.follow},
-          {"undecided", check.undecided},
-          {"open", check.open},
-          {"counts", counts},
-          {"findings", findings},
-          {"assumptions", check.assumptions},
-          {"certificates", check.certificates},
-          {"certificate_bytes", check.certificate_bytes},
-          {"cpu_seconds", check.cpu_seconds}};
-}
-
-void print_run_check(const runs::RunCheck& check, int exit) {
-  std::printf("%s\n", exit == kExitYes ? "accepted" : exit == kExitNo ? "rejected" : "declined");
+void print_run_check(const runs::RunCheck& check) {
+  std::printf("%s\n", runs::word(runs::verdict_of(check)));
   std::printf("%zu results: %zu with accepted certificates, %zu follow from those, %zu undecided\n", check.results, check.accepted,
               check.follow, check.undecided);
   if (const std::string scope = scope_of(check); !scope.empty()) std::printf("%s\n", scope.c_str());
@@ -152,8 +122,8 @@ int check_run_verb(const CheckOptions& options) {
   if (!checked.value().unwritten.empty())
     std::fprintf(stderr, "assay: cannot write %s\n", printable(checked.value().unwritten, kLongClaim).c_str());
   const int exit = exit_of(checked.value());
-  if (options.gate.json != "-") print_run_check(checked.value(), exit);
-  const std::string text = json_of(checked.value(), exit).dump(2, ' ', false, Json::error_handler_t::replace);
+  if (options.gate.json != "-") print_run_check(checked.value());
+  const std::string text = runs::to_json(checked.value(), kRunSchema).dump(2, ' ', false, Json::error_handler_t::replace);
   const bool written = write_json(options.gate.json, text) && checked.value().unwritten.empty();
   return written || exit != kExitYes ? exit : kExitUnwritten;
 }

@@ -2,13 +2,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "api/check/vacuity.h"
-#include "cli/assay/certificate_list.h"
+#include "app/gates/certificates.h"
+#include "app/queries/theorem_json.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/gate.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/report.h"
-#include "kernel/logic/theorem_text.h"
+#include "cli/check.h"
 
 namespace assay::cli {
 namespace {
@@ -19,6 +19,36 @@ LoadOptions load_options(const CheckOptions& options) {
   load.exact = options.exact;
   load.limits = options.limits;
   return load;
+}
+
+std::string to_json(const CheckReport& report, const CheckOptions& options) {
+  Json json = opened("assay.check/1");
+  json["verdict"] = check::word(report.verdict);
+  json["exit"] = exit_code(report);
+  if (options.files[1].empty()) {
+    json["statement_file"] = options.files[0];
+  } else {
+    json["model"] = options.files[0];
+    json["property"] = options.files[1];
+  }
+  json["certificate"] = {{"file", options.files[2]}, {"bytes", report.certificate_bytes}};
+  json["exact"] = options.exact;
+  json["statistics"] = {{"cpu_seconds", report.cpu_seconds},
+                        {"load_cpu_seconds", report.load_seconds},
+                        {"steps", report.statistics.steps},
+                        {"splits", report.statistics.splits},
+                        {"conclusions", report.statistics.conclusions},
+                        {"depth", report.statistics.depth},
+                        {"multiply_adds", report.statistics.work},
+                        {"budget", report.statistics.budget},
+                        {"branch_bytes", report.statistics.memory}};
+  if (report.theorem) {
+    json["statement"] = queries::statement_json(*report.theorem->problem());
+    json["notes"] = report.notes;
+    json["theorem"] = queries::theorem_json(*report.theorem, is_full(options.statement));
+  }
+  if (report.why) json["rejection"] = rejection(*report.why);
+  return json_text(json);
 }
 
 // An interrupted check of one certificate declines.
@@ -48,59 +78,6 @@ int check_one(const CheckOptions& options) {
   return write_json(options.gate.json, to_json(report, options)) && written ? exit_code(report) : kExitUnwritten;
 }
 
-void add_rejection(const Rejection& why, int exit, const CertificateQuery& query, GateCase& one) {
-  using Kind = Finding::Kind;
-  const bool unreadable = exit == kExitBadInput;
-  Finding finding{exit == kExitNo ? Kind::failure : Kind::undecided, why.code, query.certificate, {}, {}, 1, {}};
-  finding.message = why.place + ": required " + why.required + "; found " + why.found;
-  if (!why.advice.empty()) finding.details.push_back(why.advice);
-  (unreadable ? one.unsupported : one.failed) = 1;
-  one.findings.push_back(std::move(finding));
-}
-
-void add_theorem(const CheckReport& report, const CertificateQuery& query, const CheckOptions& options, GateCase& one) {
-  const search::Answer answer = search::answer_of(*report.theorem);
-  one.op = search::word_of(answer);
-  one.statement = lines_of(kernel::theorem_text(*report.theorem, is_full(options.statement)));
-  for (const std::string& note : report.notes) one.statement.push_back("note: " + note);
-  if (query.expect && query.expect != answer) {
-    one.failed = 1;
-    one.findings.push_back({Finding::Kind::failure,
-                            "check.answer",
-                            query.certificate,
-                            "the certificate proves " + one.op + ", expected " + search::word_of(*query.expect),
-                            {},
-                            1,
-                            {}});
-    return;
-  }
-  const std::string vacuous = check::vacuity(*report.theorem);
-  (vacuous.empty() || options.allow_vacuous ? one.passed : one.failed) = 1;
-  if (!vacuous.empty())
-    one.findings.push_back({options.allow_vacuous ? Finding::Kind::vacuous : Finding::Kind::failure,
-                            "check.vacuous",
-                            query.certificate,
-                            "the proof is vacuous: " + vacuous,
-                            {"mend the property, or allow it with --allow-vacuous"},
-                            1,
-                            {}});
-}
-
-GateCase case_of(const CertificateQuery& query, const CheckOptions& options) {
-  const CheckReport report = checked(query.model, query.property, query.certificate, load_options(options));
-  GateCase one;
-  one.name = query.model + " " + query.property + " " + query.certificate;
-  one.op = "certificate";
-  one.model = "real";
-  one.file = query.certificate;
-  one.seconds = report.cpu_seconds;
-  if (report.theorem)
-    add_theorem(report, query, options, one);
-  else if (report.why)
-    add_rejection(*report.why, exit_code(report), query, one);
-  return one;
-}
-
 // As for one certificate: what could not be read is told apart from what is undecided.
 int exit_of(const GateReport& report, int exit) {
   const bool unreadable = std::ranges::any_of(report.cases, [](const GateCase& one) { return one.unsupported > 0 && one.is_failed(); });
@@ -112,19 +89,20 @@ int check_all(const CheckOptions& options) {
   report.verb = "check";
   report.schema = "assay.check-gate/1";
   report.file = options.list.empty() ? options.files[2] : options.list;
-  std::vector<CertificateQuery> queries;
+  std::vector<gates::CertificateQuery> queries;
   if (!options.list.empty()) {
-    auto read = read_certificate_list(options.list);
+    auto read = gates::read_certificate_list(options.list);
     if (!read) return refuse(report.schema, options.gate.json, read.rejection());
     queries = std::move(read).value();
   }
   for (std::size_t i = 0; i < options.files.size(); i += 3)
     queries.push_back({options.files[i], options.files[i + 1], options.files[i + 2], {}});
   const double start = wall_seconds();
-  for (CertificateQuery& query : queries) {
+  for (gates::CertificateQuery& query : queries) {
     if (is_interrupted()) break;
     if (!query.expect) query.expect = search::answer_named(options.expect);
-    report.cases.push_back(case_of(query, options));
+    const CheckReport one = checked(query.model, query.property, query.certificate, load_options(options));
+    report.cases.push_back(gates::certificate_case(query, one, options.allow_vacuous, is_full(options.statement)));
     set_progress(std::to_string(report.cases.size()) + " of " + counted(queries.size(), "certificate") + " checked");
   }
   report.seconds = wall_seconds() - start;

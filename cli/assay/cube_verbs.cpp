@@ -20,7 +20,6 @@ namespace assay::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using runs::Json;
 
 struct CubeOptions {
   std::vector<std::string> files;  // split: MODEL PROPERTY; solve: CUBE; merge: FOLDER PARTS...
@@ -99,37 +98,13 @@ int split(const CubeOptions& options) {
                                  " | xargs -P2 -n1 assay solve --threads 1\nthen assay merge " + options.out + " -o CERTIFICATE");
 }
 
-// Where the files of the statement are: as the command line says, else as split.json in the folder does.
-Outcome<runs::StatementFiles> find_files(const CubeOptions& options, const std::string& folder) {
-  const auto split = runs::read_split(folder);
-  if (!split && (options.model.empty() || options.property.empty())) return split.rejection();
-  runs::StatementFiles files = split ? runs::files_of(split.value(), folder) : runs::StatementFiles{"", "", options.semantics};
-  if (!options.model.empty()) files.model = options.model;
-  if (!options.property.empty()) files.property = options.property;
-  return files;
-}
-
-// Writes to a file that takes its place when the work has an answer.
-template <class Work>
-Outcome<Json> written(const std::string& out, Work work) {
-  files::Replacement file(out);
-  if (file.name().empty()) return files::unwritten_file("cubes.write", out);
-  Outcome<Json> report = work(file.name());
-  const std::string answer = report ? runs::text_of(report.value(), "answer") : "";
-  if (answer == runs::kClosed || search::is_decided(search::answer_named(answer))) {
-    if (!file.take_place()) return files::unwritten_file("cubes.write", out);
-    report.value()["certificate"] = out;
-  }
-  return report;
-}
-
 int solve(const CubeOptions& options) {
   const std::string& cube = options.files[0];
   const std::string part = options.out.empty() ? fs::path(cube).replace_extension(".part").string() : options.out;
   if (part == cube) return usage("solve", cube + " is the cube; write the part to another file with -o");
-  const auto files = find_files(options, fs::path(cube).parent_path().string());
+  const auto files = runs::find_files({options.model, options.property, options.semantics}, fs::path(cube).parent_path().string());
   if (!files) return refuse_verb("assay.solve/1", options, files.rejection());
-  const auto report = written(part, [&](const std::string& name) {
+  const auto report = runs::written(part, [&](const std::string& name) {
     return runs::solve(cube, files.value(), name, load_options(options, files.value().semantics), search_options(options));
   });
   if (!report) return refuse_verb("assay.solve/1", options, report.rejection());
@@ -138,22 +113,13 @@ int solve(const CubeOptions& options) {
                        "part: " + part + ", " + std::to_string(runs::count_of(report.value(), "bytes")) + " bytes");
 }
 
-std::vector<std::string> parts_in(const std::string& folder) {
-  std::vector<std::string> parts;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error))
-    if (entry.path().extension() == ".part") parts.push_back(entry.path().string());
-  std::ranges::sort(parts);
-  return parts;
-}
-
 int merge(const CubeOptions& options) {
   const std::string& folder = options.files[0];
-  const auto files = find_files(options, folder);
+  const auto files = runs::find_files({options.model, options.property, options.semantics}, folder);
   if (!files) return refuse_verb("assay.merge/1", options, files.rejection());
   const std::vector<std::string> named(options.files.begin() + 1, options.files.end());
-  const auto report = written(options.out, [&](const std::string& name) {
-    return runs::merge(folder, named.empty() ? parts_in(folder) : named, files.value(), name,
+  const auto report = runs::written(options.out, [&](const std::string& name) {
+    return runs::merge(folder, named.empty() ? runs::parts_in(folder) : named, files.value(), name,
                        load_options(options, files.value().semantics));
   });
   if (!report) return refuse_verb("assay.merge/1", options, report.rejection());

@@ -1,6 +1,7 @@
 // `assay eval`: what the reference semantics says about a model at a point or on a box, and about its gradient there.
 #include <cstdio>
 
+#include "api/check/cost.h"
 #include "app/queries/values_json.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/report.h"
@@ -27,7 +28,7 @@ void print_sets(const char* kind, const std::vector<queries::NamedSet>& sets) {
 }  // namespace
 
 int eval(const EvalOptions& options) {
-  limit_memory(memory_rule(options.limits).most);
+  limit_memory(check::memory_rule(options.limits).most);
   const Outcome<onnx::Model> model = import_model_file(options.model, options.limits);
   if (!model) return refuse(kEvalSchema, options.json, model.rejection());
   const Outcome<queries::EvaluationRequest> request = queries::read_values_file(options.values);

@@ -1,9 +1,11 @@
 // `assay gather`: parts of a run become one folder.
 #include "app/runs/gather.h"
 
+#include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
 
+#include "cli/assay/common_options.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/report.h"
 #include "cli/assay/run_verbs.h"
@@ -27,6 +29,15 @@ int gather(const GatherOptions& options) {
   const runs::Json report{
       {"schema", kGatherSchema}, {"run", options.folder}, {"added", all.added}, {"twice", all.twice}, {"left_out", all.left_out}};
   return write_json(options.json, report.dump(2)) ? kExitYes : kExitUnwritten;
+}
+
+void add_gather(CLI::App& app, int& exit) {
+  static GatherOptions options;
+  CLI::App* verb = app.add_subcommand("gather", "Join the parts of a run (--part) in one folder");
+  verb->add_option("FOLDER", options.folder, "the run, new or gathered before")->required();
+  verb->add_option("PARTS", options.parts, "folders of its parts")->required();
+  add_json(verb, options.json);
+  verb->callback([&exit] { exit = gather(options); });
 }
 
 }  // namespace assay::cli

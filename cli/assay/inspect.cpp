@@ -6,6 +6,7 @@
 
 #include "api/check/cost.h"
 #include "app/pages/exchange.h"
+#include "certificates/edit/dump.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/names.h"
@@ -65,6 +66,27 @@ int show(const InspectOptions& options, const Outcome<inspect::Sheet>& outcome) 
   return write_json(options.json, sheet_json(kInspectSchema, sheet.facts, options.summary_only ? none : sheet.tables)) && written
              ? kExitYes
              : kExitUnwritten;
+}
+
+std::string certificate_json(const std::string& file, const certificate::Header& header, const certificate::Summary& summary) {
+  Json json = opened("assay.inspect/1");
+  json["file"] = file;
+  json["kind"] = "certificate";
+  json["format"] = header.version;
+  json["semantics"] = header.semantics;
+  json["statement_digest"] = kernel::to_hex(header.digest);
+  json["records"] = Json::object();
+  for (std::size_t type = 1; type <= certificate::kRecordTypes; ++type) {
+    if (summary.records[type] == 0) continue;
+    Json& entry = json["records"][to_string(static_cast<certificate::RecordType>(type))];
+    if (entry.is_null()) entry = {{"count", std::uint64_t{0}}, {"bytes", std::uint64_t{0}}};  // the three forms of split count together
+    entry["count"] = summary.records[type] + entry["count"].get<std::uint64_t>();
+    entry["bytes"] = summary.bytes[type] + entry["bytes"].get<std::uint64_t>();
+  }
+  json["depth"] = summary.depth;
+  json["frames"] = summary.frames;
+  json["bytes"] = summary.file_bytes;
+  return json_text(json);
 }
 
 // Record by record, for certificates of any length; the page has the tree.

@@ -5,6 +5,18 @@
 #include "frontends/onnx/lint.h"
 
 namespace assay::cli {
+namespace {
+
+std::string lint_json(const std::string& model, const std::vector<Rejection>& problems) {
+  Json json = opened("assay.lint/1");
+  json["model"] = model;
+  json["supported"] = problems.empty();
+  json["problems"] = Json::array();
+  for (const Rejection& why : problems) json["problems"].push_back(rejection(why));
+  return json_text(json);
+}
+
+}  // namespace
 
 int lint(const LintOptions& options) {
   const MemoryRule memory = memory_rule(options.limits);

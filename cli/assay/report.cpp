@@ -7,28 +7,6 @@
 
 namespace assay::cli {
 
-const char* method_words(kernel::AdjointMethod method) {
-  switch (method) {
-    case kernel::AdjointMethod::probed:
-      return "probed";
-    case kernel::AdjointMethod::exact:
-      return "exact";
-    case kernel::AdjointMethod::opaque:
-      return "probed relative to the derivative table";
-  }
-  return "";
-}
-
-const char* OpAdjointness::verdict() const {
-  const char* word = cases.empty() ? "none" : "proved";
-  for (const CaseAdjointness& each : cases) {
-    if (each.outcome) continue;
-    if (each.outcome.rejection().kind == Rejection::Kind::rejected) return "broken";
-    word = "undecided";
-  }
-  return word;
-}
-
 Program this_program() {
   const auto without_limit = [](const std::function<void()>& run) {
     const LiftedLimit lifted;

@@ -1,11 +1,14 @@
 // `assay report`: a run, a trace or a certificate as a page.
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 
 #include "app/runs/report.h"
+#include "cli/assay/common_options.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/gate.h"
 #include "cli/assay/interruption.h"
+#include "cli/assay/option_forms.h"
 #include "cli/assay/report.h"
 #include "cli/assay/report_pages.h"
 
@@ -61,11 +64,8 @@ Outcome<ReportPage> page_of_run(const ReportOptions& options) {
   auto page = runs::report_page(options.input, std::move(request), interruption_token());
   if (!page) return page.rejection();
   auto slices = options.perfetto.empty() ? std::vector<pages::Slice>() : runs::time_slices(options.input);
-  const runs::RunVerdict found = runs::verdict_of(page.value().check);
   return ReportPage{std::move(page.value().html),
-                    {{"verdict", found == runs::RunVerdict::rejected   ? "rejected"
-                                 : found == runs::RunVerdict::accepted ? "accepted"
-                                                                       : "declined"},
+                    {{"verdict", runs::word(runs::verdict_of(page.value().check))},
                      {"results", page.value().check.results},
                      {"accepted", page.value().check.accepted}},
                     std::move(slices),
@@ -74,6 +74,36 @@ Outcome<ReportPage> page_of_run(const ReportOptions& options) {
 
 int report(const ReportOptions& options) {
   return within_memory(kReportSchema, options.json, options.input, options.limits, [&] { return report_input(options); });
+}
+
+void add_report(CLI::App& app, int& exit) {
+  static ReportOptions options;
+  CLI::App* verb =
+      app.add_subcommand("report", "Check a run, a trace or a certificate and show it as one page of HTML that needs nothing else");
+  verb->add_option("INPUT", options.input, "the folder of a run, a trace, or a certificate")->required();
+  verb->add_option("-o,--out", options.out, "where to")->type_name("FILE")->capture_default_str();
+  verb->add_option("--model", options.model,
+                   "of a certificate: the model; of a trace: whether it is a run of it; of a run: where it is not where the run says")
+      ->type_name("FILE");
+  verb->add_option("--property", options.property, "of a certificate: the property; without --model a statement file")->type_name("FILE");
+  add_semantics(verb, options.semantics, "of a certificate: as for check");
+  verb->add_option("--samples", options.samples, "of a certificate: points at which nodes are evaluated beside their bounds")
+      ->type_name("N")
+      ->capture_default_str();
+  verb->add_option("--images", options.images, "of a run: show so many items with their witnesses")->type_name("N")->capture_default_str();
+  verb->add_option("--data", options.data, "of a run: where it is not where the run says")->type_name("FILE");
+  verb->add_option("--labels", options.labels, "of a run: where they are not where the run says")->type_name("FILE");
+  verb->add_option("--perfetto", options.perfetto, "write what took how long as Chrome trace events, which ui.perfetto.dev opens")
+      ->type_name("FILE");
+  verb->add_option("--model-explorer", options.model_explorer, "of a trace or a certificate: write the graph as JSON for Model Explorer")
+      ->type_name("FILE");
+  verb->add_option("--jobs", options.jobs, "certificates or regions at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
+  add_memory(verb, options.limits, "memory that the run may take, e.g. 512MiB; without the option 8GiB");
+  add_json(verb, options.json);
+  verb->callback([&exit, verb] {
+    refuse_unread_by_report(*verb, options.input, !options.property.empty());
+    exit = report(options);
+  });
 }
 
 }  // namespace assay::cli

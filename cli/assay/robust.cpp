@@ -18,8 +18,6 @@
 namespace assay::cli {
 namespace {
 
-using runs::Json;
-
 constexpr const char* kRobustSchema = "assay.robust/1";
 
 std::string percent(std::size_t part, std::size_t whole) {
@@ -39,13 +37,6 @@ std::string short_tally(const runs::RobustTally& tally) {
   return text;
 }
 
-Json json_of(const runs::RobustTally& tally) {
-  Json radii = Json::array();
-  for (const runs::RobustCount& one : tally.radii)
-    radii.push_back({{"eps", one.eps}, {"certified", one.certified}, {"falsified", one.falsified}, {"undecided", one.undecided}});
-  return {{"items", tally.items}, {"correct", tally.correct}, {"results", tally.results}, {"seconds", tally.seconds}, {"radii", radii}};
-}
-
 void print_table(const runs::RobustTally& tally) {
   std::printf("%zu items, %zu of them classified as labelled (%s)\n", tally.items, tally.correct,
               percent(tally.correct, tally.items).c_str());
@@ -61,28 +52,6 @@ void print_table(const runs::RobustTally& tally) {
 void print_largest(const std::vector<std::pair<std::size_t, std::string>>& largest) {
   for (const auto& [item, eps] : largest) std::printf("item %zu: %s\n", item, eps.c_str());
 }
-
-// The largest certified radius of each item that was looked at; "0" where there is none.
-class Largest {
- public:
-  void add(const Json& result) {
-    const auto radius = Rational::parse(runs::text_of(result, "eps"));
-    auto& [best, text] = items_[runs::count_of(result, "item")];
-    if (text.empty()) text = "0";
-    if (radius && runs::text_of(result, "answer") == "certified" && best < *radius) {
-      best = *radius;
-      text = runs::text_of(result, "eps");
-    }
-  }
-  [[nodiscard]] std::vector<std::pair<std::size_t, std::string>> list() const {
-    std::vector<std::pair<std::size_t, std::string>> all;
-    for (const auto& [item, best] : items_) all.emplace_back(item, best.second);
-    return all;
-  }
-
- private:
-  std::map<std::size_t, std::pair<Rational, std::string>> items_;
-};
 
 int required(const RobustOptions& options, const runs::RobustTally& tally) {
   if (!options.require) return kExitYes;
@@ -114,21 +83,6 @@ runs::BallSetting setting_of(const RobustOptions& options) {
   return setting;
 }
 
-Json manifest_of(const runs::BallSetting& setting, const runs::RobustRequest& request, const runs::Balls& balls) {
-  Json claim = runs::to_json(setting);
-  claim.update(runs::to_json(request));
-  claim["sha256"] = balls.digests();
-  return {{"schema", runs::kRunSchema},
-          {"kind", "robust"},
-          {"claim", std::move(claim)},
-          {"options", {{"jobs", request.search.jobs}, {"timeout", request.search.timeout}, {"seed", request.search.seed}}},
-          {"items", balls.size()},
-          {"input", balls.input_shape()},
-          {"classes", balls.classes()},
-          {"notes", balls.notes()},
-          {"version", version_text("assay", libraries())}};
-}
-
 }  // namespace
 
 int robust(const RobustOptions& options) {
@@ -154,16 +108,17 @@ int robust(const RobustOptions& options) {
   if (items < run.jobs) request.search.threads = std::max(1u, run.jobs / static_cast<unsigned>(items));
 
   runs::RobustTotals totals;
-  Largest largest;
+  runs::LargestRadii largest;
   std::vector<Json> known, undecided;
   const auto add = [&](const Json& result) {
     totals.add(result);
     if (!options.largest.empty()) largest.add(result);
-    if (runs::text_of(result, "answer") == "undecided" && !run.properties.empty()) undecided.push_back(result);
+    if (!search::is_decided(runs::answer_of_ball(runs::text_of(result, "answer"))) && !run.properties.empty()) undecided.push_back(result);
   };
   std::unique_ptr<runs::Store> store;
   if (!run.folder.empty()) {
-    auto opened = runs::Store::open(run.folder, manifest_of(setting, request, balls.value()), run.resume);
+    auto opened =
+        runs::Store::open(run.folder, runs::manifest_of(setting, request, balls.value(), version_text("assay", libraries())), run.resume);
     if (!opened) return refuse(kRobustSchema, run.json, opened.rejection());
     store = std::move(opened).value();
     runs::RunCheckRequest check;
@@ -202,7 +157,7 @@ int robust(const RobustOptions& options) {
   const runs::RobustTally tally = totals.tally();
   Json report = begin_report(kRobustSchema, run, ran, start);
   report.update({{"model", options.model}, {"data", options.data}});
-  report.update(json_of(tally));
+  report.update(runs::to_json(tally));
   if (!options.largest.empty()) {
     for (const auto& [item, eps] : largest.list()) report["largest"].push_back({{"item", item}, {"eps", eps}});
   }

@@ -9,8 +9,6 @@
 
 namespace assay::cli {
 
-using Json = nlohmann::ordered_json;
-
 int run_model(const RecordOptions& options) {
   constexpr const char* kRunSchema = "assay.run/1";
   limit_memory(memory_rule(options.limits).most);

@@ -3,23 +3,13 @@
 
 #include <CLI/CLI.hpp>
 
-#include <cstdio>
-
 #include "app/runs/claim.h"
-#include "app/runs/pack.h"
 #include "cli/assay/common_options.h"
-#include "cli/assay/interruption.h"
 #include "cli/assay/option_forms.h"
-#include "cli/assay/report.h"
 #include "cli/assay/slurm.h"
 
 namespace assay::cli {
 namespace {
-
-void say_how_to_go_on(const std::string& folder, const Rejection& why) {
-  print_rejection(stderr, "assay", why);
-  if (!folder.empty()) std::fprintf(stderr, "results are in %s; go on with: the same command and --resume\n", folder.c_str());
-}
 
 void add_run(CLI::App* verb, RunOptions& run) {
   verb->add_option("--run", run.folder, "keep results and certificates in this folder, for `assay check FOLDER`")->type_name("FOLDER");
@@ -127,117 +117,11 @@ void add_batch(CLI::App& app, BatchOptions& options, int& exit) {
   });
 }
 
-void add_report(CLI::App& app, ReportOptions& options, int& exit) {
-  CLI::App* verb =
-      app.add_subcommand("report", "Check a run, a trace or a certificate and show it as one page of HTML that needs nothing else");
-  verb->add_option("INPUT", options.input, "the folder of a run, a trace, or a certificate")->required();
-  verb->add_option("-o,--out", options.out, "where to")->type_name("FILE")->capture_default_str();
-  verb->add_option("--model", options.model,
-                   "of a certificate: the model; of a trace: whether it is a run of it; of a run: where it is not where the run says")
-      ->type_name("FILE");
-  verb->add_option("--property", options.property, "of a certificate: the property; without --model a statement file")->type_name("FILE");
-  add_semantics(verb, options.semantics, "of a certificate: as for check");
-  verb->add_option("--samples", options.samples, "of a certificate: points at which nodes are evaluated beside their bounds")
-      ->type_name("N")
-      ->capture_default_str();
-  verb->add_option("--images", options.images, "of a run: show so many items with their witnesses")->type_name("N")->capture_default_str();
-  verb->add_option("--data", options.data, "of a run: where it is not where the run says")->type_name("FILE");
-  verb->add_option("--labels", options.labels, "of a run: where they are not where the run says")->type_name("FILE");
-  verb->add_option("--perfetto", options.perfetto, "write what took how long as Chrome trace events, which ui.perfetto.dev opens")
-      ->type_name("FILE");
-  verb->add_option("--model-explorer", options.model_explorer, "of a trace or a certificate: write the graph as JSON for Model Explorer")
-      ->type_name("FILE");
-  verb->add_option("--jobs", options.jobs, "certificates or regions at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
-  add_memory(verb, options.limits, "memory that the run may take, e.g. 512MiB; without the option 8GiB");
-  add_json(verb, options.json);
-  verb->callback([&options, &exit, verb] {
-    refuse_unread_by_report(*verb, options.input, !options.property.empty());
-    exit = report(options);
-  });
-}
-
-void add_gather(CLI::App& app, GatherOptions& options, int& exit) {
-  CLI::App* verb = app.add_subcommand("gather", "Join the parts of a run (--part) in one folder");
-  verb->add_option("FOLDER", options.folder, "the run, new or gathered before")->required();
-  verb->add_option("PARTS", options.parts, "folders of its parts")->required();
-  add_json(verb, options.json);
-  verb->callback([&] { exit = gather(options); });
-}
-
 }  // namespace
 
-Outcome<double> timeout_of_run(const RunOptions& run) {
-  const auto wrong = [](std::string place, std::string required, std::string found) {
-    return Rejection{Rejection::Kind::malformed, "run.options", std::move(place), std::move(required), std::move(found), ""};
-  };
-  double timeout = 0;
-  if (!(parse_seconds(run.timeout, timeout) && timeout > 0))
-    return wrong("--timeout", "a time above 0, such as 60, 90s or 5m", run.timeout);
-  if (run.resume && run.folder.empty()) return wrong("--resume", "--run FOLDER with it", "none");
-  if (run.pack && run.folder.empty()) return wrong("--pack", "--run FOLDER with it", "none");
-  if (run.stream && run.json == "-") return wrong("--stream", "stdout for itself: say --json=FILE", "--json");
-  return timeout;
-}
-
-int wrong_use(const char* verb, const Rejection& why) {
-  std::fprintf(stderr, "assay %s: %s takes %s, not %s\nRun `assay %s --help` for the command line.\n", verb, why.place.c_str(),
-               why.required.c_str(), why.found.c_str(), verb);
-  return kExitUsage;
-}
-
-Outcome<std::vector<runs::Json>> known_results(const RunOptions& run, runs::Store& store, runs::RunCheckRequest request) {
-  if (!run.resume) return std::vector<runs::Json>();
-  set_progress("checking the results that are there");
-  request.jobs = run.jobs;
-  auto kept = runs::keep_accepted(store, run.folder, std::move(request), run.retry, interruption_token());
-  if (!kept) return kept.rejection();
-  if (kept.value().left_out > 0)
-    std::fprintf(stderr, "note: %s of the folder did not pass a check, and will be decided again\n",
-                 counted(kept.value().left_out, "result").c_str());
-  return std::move(kept.value().results);
-}
-
-void stream_result(const RunOptions& run, const runs::Json& result) {
-  if (!run.stream) return;
-  std::printf("%s\n", result.dump(-1, ' ', false, runs::Json::error_handler_t::replace).c_str());
-  std::fflush(stdout);
-}
-
-void prepare_to_go_on(const RunOptions& run) {
-  set_last_words([folder = run.folder](const Rejection& why) { say_how_to_go_on(folder, why); });
-}
-
-runs::Json begin_report(const char* schema, const RunOptions& run, const Outcome<Done>& ran, double start) {
-  return {{"schema", schema}, {"run", run.folder}, {"complete", ran.ok() && !is_interrupted()}, {"wall_seconds", wall_seconds() - start}};
-}
-
-int end_report(const RunOptions& run, runs::Json report, Outcome<Done> ran, int exit) {
-  if (ran && run.pack) {
-    if (auto packed = runs::pack(run.folder); packed)
-      report["pack"] = {{"certificates", packed.value().certificates}, {"bytes", packed.value().bytes}};
-    else
-      ran = packed.rejection();
-  }
-  if (!run.quiet) {
-    std::fprintf(stderr, "%zu results in %.1f s\n", runs::count_of(report, "results"), runs::number_of(report, "wall_seconds"));
-    if (!run.folder.empty()) std::fprintf(stderr, "check it with: assay check %s\n", run.folder.c_str());
-  }
-  if (!ran) {
-    print_rejection(stderr, "assay", ran.rejection());
-    report["why"] = ran.rejection().to_text();
-    exit = exit_code(ran.rejection().kind);
-  } else if (is_interrupted()) {
-    say_how_to_go_on(run.folder, interruption());
-    exit = kExitUndecided;
-  }
-  return write_json(run.json, report.dump(2, ' ', false, runs::Json::error_handler_t::replace)) ? exit : kExitUnwritten;
-}
-
 void add_run_verbs(CLI::App& app, int& exit) {
-  static GatherOptions gather_options;
-  add_gather(app, gather_options, exit);
-  static ReportOptions report_options;
-  add_report(app, report_options, exit);
+  add_gather(app, exit);
+  add_report(app, exit);
   static RobustOptions robust_options;
   static BatchOptions batch_options;
   add_batch(app, batch_options, exit);

@@ -80,6 +80,7 @@ struct GatherOptions {
   JsonTarget json;
 };
 int gather(const GatherOptions& options);
+void add_gather(CLI::App& app, int& exit);
 
 struct ReportOptions {
   std::string input;  // a run's folder, a trace or a certificate
@@ -95,6 +96,7 @@ struct ReportOptions {
   JsonTarget json;
 };
 int report(const ReportOptions& options);
+void add_report(CLI::App& app, int& exit);
 
 // What the claim of a run says; nothing where it leaves that to the properties.
 [[nodiscard]] Outcome<std::optional<ExecutionModel>> semantics_of_run(const std::string& folder);

@@ -13,6 +13,17 @@ namespace {
 
 constexpr const char* kStatementSchema = "assay.statement/1";
 
+std::string statement_json(const kernel::Problem& problem, const StatementOptions& options, std::uint64_t bytes) {
+  Json json = opened("assay.statement/1");
+  json["model"] = options.model;
+  json["property"] = options.property;
+  json["file"] = options.out;
+  json["bytes"] = bytes;
+  json["digest"] = kernel::to_hex(problem.digest());
+  json["graph"] = kernel::to_hex(kernel::graph_digest(problem.graph()));
+  return json_text(json);
+}
+
 }  // namespace
 
 int statement(const StatementOptions& options) {

@@ -52,6 +52,12 @@ std::vector<std::string> answer(const std::string& question) {
   return kAnswers.at(question);
 }
 
+std::string supports_json(const std::map<std::string, std::vector<std::string>>& answers) {
+  Json json = opened("assay.supports/1");
+  for (const auto& [question, lines] : answers) json["answers"][question] = lines;
+  return json_text(json);
+}
+
 }  // namespace
 
 const std::vector<std::string>& support_questions() {

@@ -1,14 +1,34 @@
-// What `assay verify` prints for people.
+// What `assay verify` found, and what it prints: for people, and as JSON.
 #pragma once
 
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/queries/decision.h"
 #include "cli/assay/options.h"
 #include "cli/assay/report.h"
 
 namespace assay::cli {
 
+struct VerifyReport {
+  queries::Decision decision;
+  bool is_refused = false;  // the input: there is no answer
+  int exit = kExitInternal;
+  std::string model, property, proof;
+  double load_seconds = 0, total_seconds = 0;      // wall
+  std::shared_ptr<const kernel::Problem> problem;  // null when the input was refused
+  std::vector<std::string> notes;                  // what reading the files decided
+  std::optional<Rejection> why;                    // the input was refused, or a file of the answer could not be written
+  const VerifyOptions* options = nullptr;
+};
+
 // The answer on stdout; what print_summary says goes to stderr.
 void print_answer(const VerifyReport& report, const Loaded& loaded);
 void print_summary(const VerifyReport& report, const VerifyOptions& options);
+
+[[nodiscard]] std::string to_json(const VerifyReport& report);
 
 // --expect W: another decided word is 1, an undecided one is 3. So is 1, with a sentence, the word itself where it says nothing about the network.
 [[nodiscard]] int exit_for(const VerifyReport& report, const VerifyOptions& options);

@@ -25,7 +25,7 @@ set(ASSAY_MAY_USE_models semantics logic audit frontends check queries runtime g
 set(ASSAY_MAY_USE_gates semantics logic audit frontends formats explain runtime check reports queries)
 set(ASSAY_MAY_USE_inspect semantics logic audit frontends formats datasets explain check reports certificate_edit certificate_check queries pages runs models gates)
 set(ASSAY_MAY_USE_pages semantics datasets)
-set(ASSAY_MAY_USE_runs semantics logic certificate_format certificate_check certificate_edit check search queries datasets pages)
+set(ASSAY_MAY_USE_runs files semantics logic certificate_format certificate_check certificate_edit check search queries datasets pages)
 set(ASSAY_MAY_USE_search floats logic semantics formats certificate_format certificate_check)
 set(ASSAY_MAY_USE_runtime semantics formats)
 set(ASSAY_MAY_USE_emulation semantics)

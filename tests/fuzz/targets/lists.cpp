@@ -1,9 +1,9 @@
 // The small files of the command line: values for `assay eval` and `record` (JSON), waivers and baselines of gates (JSON), lists of
 // certificates. The first byte chooses the reader.
+#include "app/gates/certificates.h"
 #include "app/gates/gate.h"
 #include "app/queries/file_kind.h"
 #include "app/queries/values_json.h"
-#include "cli/assay/certificate_list.h"
 #include "tests/fuzz/targets/target.h"
 
 using namespace assay;
@@ -57,10 +57,10 @@ void read_baseline(const std::string& path) {
 }
 
 void read_certificates(const std::string& path) {
-  const auto list = cli::read_certificate_list(path);
+  const auto list = gates::read_certificate_list(path);
   if (!list) return;
   fuzz::expect(!list.value().empty(), "a list names at least one certificate");
-  for (const cli::CertificateQuery& one : list.value()) {
+  for (const gates::CertificateQuery& one : list.value()) {
     fuzz::expect(!one.model.empty() && !one.property.empty() && !one.certificate.empty(), "all three files are named");
     fuzz::expect(!one.expect || search::is_decided(one.expect), "an answer is sat or unsat");
   }

@@ -141,10 +141,21 @@ Outcome<std::vector<BatchInstance>> read_list(const std::string& path) {
   return instances;
 }
 
+Outcome<std::vector<BatchInstance>> read_lists(const std::vector<std::string>& paths) {
+  std::vector<BatchInstance> instances;
+  for (const std::string& path : paths) {
+    auto read = read_list(path);
+    if (!read) return read;
+    std::ranges::move(read.value(), std::back_inserter(instances));
+  }
+  return instances;
+}
+
 std::string expected_key(const std::string& model, const std::string& property) { return plain_name(model) + "," + plain_name(property); }
 
 Outcome<std::map<std::string, std::string>> read_expected(const std::string& path, const std::vector<BatchInstance>& instances) {
   std::map<std::string, std::string> expected;
+  if (path.empty()) return expected;
   std::set<std::string> asked;
   for (const BatchInstance& one : instances) asked.insert(expected_key(one.model, one.property));
   auto read = for_each_line(path, [&](std::size_t line, std::span<const std::string> fields) -> Outcome<Done> {

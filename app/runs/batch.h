@@ -26,8 +26,9 @@ struct BatchInstance {
 
 // Codes batch.*. Blank lines and lines that begin with # are left out.
 [[nodiscard]] Outcome<std::vector<BatchInstance>> read_list(const std::string& path);
+[[nodiscard]] Outcome<std::vector<BatchInstance>> read_lists(const std::vector<std::string>& paths);
 // MODEL,PROPERTY,sat|unsat a line, of the instances; files are compared by their names without folders and endings .gz. Other words, and lines
-// about no instance, are refused: they would expect nothing.
+// about no instance, are refused: they would expect nothing. Without a file nothing is expected.
 [[nodiscard]] Outcome<std::map<std::string, std::string>> read_expected(const std::string& path,
                                                                         const std::vector<BatchInstance>& instances);
 [[nodiscard]] std::string expected_key(const std::string& model, const std::string& property);

@@ -1,9 +1,12 @@
 // `assay audit`: a recorded run, region by region, against the contracts.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <utility>
 
+#include "cli/assay/common_options.h"
 #include "cli/assay/gate.h"
 #include "cli/assay/report.h"
+#include "cli/assay/verbs.h"
 
 namespace assay::cli {
 namespace {
@@ -45,6 +48,29 @@ int audit_run(const AuditOptions& options) {
 
 int audit(const AuditOptions& options) {
   return within_memory(kAuditSchema, options.gate.json, options.trace, options.limits, [&] { return audit_run(options); });
+}
+
+void add_audit(CLI::App& app, int& exit) {
+  static AuditOptions options;
+  CLI::App* verb = app.add_subcommand("audit", "Judge every recorded value of a run by its contract");
+  verb->add_option("TRACE", options.trace)->required();
+  add_recorded_model(verb, options.model);
+  CLI::Option* shrink =
+      verb->add_option("--shrink", options.shrink, "write the worst element of the first failing region, with what it reads, as a trace")
+          ->type_name("FILE");
+  verb->add_option("--jobs", options.jobs, "regions at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
+  CLI::Option* sample =
+      verb->add_option("--sample", options.sample, "judge so many elements of each result of long sums of products, not all")
+          ->type_name("N");
+  verb->add_option("--seed", options.seed, "seed of the sample")->capture_default_str()->needs(sample);
+  verb->add_option("--rerun", options.rerun,
+                   "with --shrink: run the region again in this runtime and set to 0 what the failure does not need")
+      ->check(CLI::IsMember({"eager", "compiled"}))
+      ->needs(shrink);
+  add_memory(verb, options.limits, "memory that the run may take, e.g. 512MiB; without the option 8GiB");
+  add_trace_budget(verb, options.limits);
+  add_gate(verb, options.gate);
+  verb->callback([&exit] { exit = audit(options); });
 }
 
 }  // namespace assay::cli

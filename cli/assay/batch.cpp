@@ -41,6 +41,15 @@ void print_counts(const std::vector<runs::BatchCount>& counts) {
                 one.error, one.seconds);
 }
 
+void print_expectations(const runs::Expectations& expectations) {
+  const std::vector<std::string>&vacuous = expectations.vacuous(), &mistakes = expectations.mistakes();
+  constexpr std::size_t kMost = 20;
+  for (const std::string& one : std::span(vacuous).first(std::min(kMost, vacuous.size())))
+    std::fprintf(stderr, "%s\n", printable(one, SIZE_MAX).c_str());
+  if (vacuous.size() > kMost) std::fprintf(stderr, "... and %zu more that are vacuous\n", vacuous.size() - kMost);
+  for (const std::string& one : mistakes) std::fprintf(stderr, "not as expected: %s\n", printable(one, SIZE_MAX).c_str());
+}
+
 }  // namespace
 
 int batch(const BatchOptions& options) {
@@ -55,47 +64,33 @@ int batch(const BatchOptions& options) {
   request.load.limits = run.limits;
   limit_memory(request.search.memory);
   if (!options.semantics.empty()) request.load.semantics = parse_semantics(options.semantics).value();
-  std::vector<runs::BatchInstance> instances;
-  for (const std::string& list : options.lists) {
-    auto read = runs::read_list(list);
-    if (!read) return refuse(kBatchSchema, run.json, read.rejection());
-    instances.insert(instances.end(), read.value().begin(), read.value().end());
-  }
-  std::map<std::string, std::string> known_answers;
-  if (!options.expected.empty()) {
-    auto read = runs::read_expected(options.expected, instances);
-    if (!read) return refuse(kBatchSchema, run.json, read.rejection());
-    known_answers = std::move(read).value();
-  }
+  const auto read = runs::read_lists(options.lists);
+  if (!read) return refuse(kBatchSchema, run.json, read.rejection());
+  const std::vector<runs::BatchInstance>& instances = read.value();
+  auto expected = runs::read_expected(options.expected, instances);
+  if (!expected) return refuse(kBatchSchema, run.json, expected.rejection());
   const auto chosen = runs::selected(run.items.empty() ? "0-" + std::to_string(instances.size() - 1) : run.items, instances.size());
   if (!chosen) return wrong_use("batch", chosen.rejection());
   if (instances.size() < run.jobs) request.search.threads = std::max(1u, run.jobs / static_cast<unsigned>(instances.size()));
 
   runs::BatchTotals totals;
-  runs::Expectations expectations(std::move(known_answers), options.allow_vacuous);
+  runs::Expectations expectations(std::move(expected).value(), options.allow_vacuous);
   std::vector<Json> undecided;
   const auto add = [&](const Json& result) {
     totals.add(result);
     expectations.add(result);
     if (!search::is_decided(search::answer_named(runs::text_of(result, "answer"))) && !run.properties.empty()) undecided.push_back(result);
   };
-  std::unique_ptr<runs::Store> store;
+  runs::RunCheckRequest check;
+  check.load = request.load;
+  const runs::BatchClaim claim{options.lists, options.semantics, run.part, run.items};
+  auto kept = open_run(
+      run, [&] { return runs::manifest_of(claim, request, instances.size(), version_text("assay", libraries())); }, check);
+  if (!kept) return refuse(kBatchSchema, run.json, kept.rejection());
   std::set<std::size_t> known;
-  if (!run.folder.empty()) {
-    auto opened = runs::Store::open(run.folder,
-                                    runs::manifest_of({options.lists, options.semantics, run.part, run.items}, request, instances.size(),
-                                                      version_text("assay", libraries())),
-                                    run.resume);
-    if (!opened) return refuse(kBatchSchema, run.json, opened.rejection());
-    store = std::move(opened).value();
-    runs::RunCheckRequest check;
-    check.load = request.load;
-    auto read = known_results(run, *store, std::move(check));
-    if (!read) return refuse(kBatchSchema, run.json, read.rejection());
-    for (const Json& result : read.value()) {
-      known.insert(runs::count_of(result, "instance"));
-      add(result);
-    }
+  for (const Json& result : kept.value().known) {
+    known.insert(runs::count_of(result, "instance"));
+    add(result);
   }
   std::vector<bool> mine(instances.size(), false);
   for (std::size_t i = 0; i < chosen.value().size(); ++i) mine[chosen.value()[i]] = runs::is_in_part(i, {{"part", run.part}});
@@ -114,8 +109,8 @@ int batch(const BatchOptions& options) {
   };
   prepare_to_go_on(run);
   const double start = wall_seconds();
-  auto ran = runs::run_batch(instances, request, store.get(), known, interruption_token(), events);
-  store.reset();
+  auto ran = runs::run_batch(instances, request, kept.value().store.get(), known, interruption_token(), events);
+  kept.value().store.reset();
   conclude();
   progress.clear();
   const std::vector<runs::BatchCount> counts = totals.counts();
@@ -126,16 +121,14 @@ int batch(const BatchOptions& options) {
                  {"vacuous", expectations.vacuous()},
                  {"mistakes", expectations.mistakes()}});
   if (!run.stream && run.json != "-") print_counts(counts);
-  const std::vector<std::string>&vacuous = expectations.vacuous(), &mistakes = expectations.mistakes();
-  constexpr std::size_t kMost = 20;
-  for (const std::string& one : std::span(vacuous).first(std::min(kMost, vacuous.size())))
-    std::fprintf(stderr, "%s\n", printable(one, SIZE_MAX).c_str());
-  if (vacuous.size() > kMost) std::fprintf(stderr, "... and %zu more that are vacuous\n", vacuous.size() - kMost);
-  for (const std::string& one : mistakes) std::fprintf(stderr, "not as expected: %s\n", printable(one, SIZE_MAX).c_str());
+  print_expectations(expectations);
   const bool errors = std::ranges::any_of(counts, [](const runs::BatchCount& one) { return one.error > 0; });
   const auto unwritten =
       run.properties.empty() ? std::vector<std::string>() : write_undecided_instances(instances, undecided, run.properties);
-  return say_unwritten(unwritten, end_report(run, std::move(report), ran, !mistakes.empty() ? kExitNo : errors ? kExitBadInput : kExitYes));
+  return say_unwritten(unwritten, end_report(run, std::move(report), ran,
+                                             !expectations.mistakes().empty() ? kExitNo
+                                             : errors                         ? kExitBadInput
+                                                                              : kExitYes));
 }
 
 }  // namespace assay::cli

@@ -1,12 +1,16 @@
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <utility>
 
 #include "app/queries/bounds.h"
 #include "app/queries/theorem_json.h"
+#include "cli/assay/common_options.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/interruption.h"
+#include "cli/assay/option_forms.h"
 #include "cli/assay/report.h"
+#include "cli/assay/verbs.h"
 #include "kernel/logic/api.h"
 #include "semantics/printable.h"
 #include "semantics/statement/statement_text.h"
@@ -109,6 +113,35 @@ int bounds(const BoundsOptions& options) {
   const bool written = write_statement(options.statement, *problem);
   if (!write_json(options.json, bounds_json(options, notes, groups, why)) || !written) return kExitUnwritten;
   return complete && !why ? kExitYes : kExitUndecided;
+}
+
+void add_bounds(CLI::App& app, int& exit) {
+  static BoundsOptions options;
+  CLI::App* verb = app.add_subcommand("bounds", "Proved bounds of every node on each input box of a property");
+  verb->add_option("MODEL", options.model)->required();
+  verb->add_option("PROPERTY", options.property)->required();
+  verb->add_option("--method", options.method, "interval propagation, or backward linear bounds")
+      ->check(CLI::IsMember({"ibp", "crown"}))
+      ->capture_default_str();
+  verb->add_option("--nodes", options.nodes)->check(CLI::IsMember({"all", "outputs"}))->capture_default_str();
+  verb->add_option("--timeout", options.timeout, "over all boxes, e.g. 60, 90s, 5m, of which backward bounds get four fifths; 0: no limit")
+      ->type_name("TIME")
+      ->transform([](const std::string& text) {
+        double seconds = 0;
+        if (!parse_seconds(text, seconds)) throw CLI::ValidationError("--timeout", "no time such as 60, 90s or 5m: " + text);
+        std::array<char, 32> number{};
+        (void)std::snprintf(number.data(), number.size(), "%.17g", seconds);
+        return std::string(number.data());
+      })
+      ->capture_default_str();
+  add_semantics(verb, options.semantics);
+  add_limits(verb, options.limits);
+  add_statement(verb, options.statement);
+  add_json(verb, options.json);
+  verb->callback([&exit, verb] {
+    if (options.method == "ibp") refuse_unread(*verb, "--method ibp, which has no limit", {"--timeout"});
+    exit = bounds(options);
+  });
 }
 
 }  // namespace assay::cli

@@ -6,6 +6,9 @@
 #include <string>
 #include <utility>
 
+#include "api/check/cost.h"
+#include "app/queries/verify.h"
+#include "cli/assay/interruption.h"
 #include "cli/semantics.h"
 #include "cli/units.h"
 #include "kernel/floats/named_models.h"
@@ -98,6 +101,23 @@ CLI::Option* add_allow_vacuous(CLI::App* verb, bool& allowed) {
 
 void add_branching(CLI::App* verb, std::string& branching) {
   verb->add_option("--branching", branching, "what is split")->check(CLI::IsMember({"auto", "input", "relu"}))->capture_default_str();
+}
+
+void add_statement(CLI::App* verb, StatementChoice& statement) {
+  verb->add_option("--statement", statement,
+                   "print every case, row and input of the statement, only the first ones, or write all to a file")
+      ->type_name("full|short|FILE");
+}
+
+search::Options search_options(const SearchOptions& options) {
+  search::Options search;
+  search.threads = options.threads;
+  search.memory_limit_bytes = queries::search_memory(check::memory_rule(options.limits).most);
+  search.seed = options.seed;
+  search.attack = !options.no_attack;
+  search.branching = queries::branching_named(options.branching);
+  search.stop = interruption_token();
+  return search;
 }
 
 }  // namespace assay::cli

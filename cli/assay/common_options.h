@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cli/assay/options.h"
+#include "search/search.h"
 
 namespace CLI {
 class App;
@@ -29,5 +30,15 @@ void add_timeout(CLI::App* verb, std::string& timeout, const std::string& descri
 // Of verbs that fail where an answer is not the one that was expected.
 CLI::Option* add_allow_vacuous(CLI::App* verb, bool& allowed);
 void add_branching(CLI::App* verb, std::string& branching);
+// The request of a search, without its deadline.
+[[nodiscard]] search::Options search_options(const SearchOptions& options);
+void add_statement(CLI::App* verb, StatementChoice& statement);
+// Of every gate (gate.cpp); and of those that judge floats, with the baseline.
+void add_gate_files(CLI::App* verb, GateOptions& gate);
+void add_gate(CLI::App* verb, GateOptions& gate);
+// Of verbs that run in the runtime (runtime_options.cpp): where, what on, and which random inputs for which gradient.
+void add_device(CLI::App* verb, std::string& device);
+void add_run(CLI::App* verb, RecordOptions& options);
+void add_draws(CLI::App* verb, RecordOptions& options);
 
 }  // namespace assay::cli

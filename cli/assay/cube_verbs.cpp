@@ -1,18 +1,15 @@
-// The command lines of split, solve and merge, and what they print.
-#include "cli/assay/cube_verbs.h"
-
+// The verbs that prove one statement on many machines: split, solve, merge.
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
 
-#include "api/check/cost.h"
-#include "app/queries/verify.h"
 #include "app/runs/cubes.h"
 #include "cli/assay/common_options.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/report.h"
+#include "cli/assay/verbs.h"
 #include "cli/semantics.h"
 #include "cli/units.h"
 
@@ -21,34 +18,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct CubeOptions {
+struct CubeOptions : SearchOptions {
   std::vector<std::string> files;  // split: MODEL PROPERTY; solve: CUBE; merge: FOLDER PARTS...
   std::string model, property;     // of solve and merge, where they are not where split.json says
-  std::string out, semantics, timeout;
+  std::string out, semantics;
   std::size_t into = 8;
-  int threads = 2;
-  std::uint64_t seed = 1;
-  bool no_attack = false;
-  std::string branching = "auto";
-  Limits limits;
   JsonTarget json;
 };
 
-int usage(const char* verb, const std::string& what) {
-  std::fprintf(stderr, "assay %s: %s\nRun `assay %s --help` for the command line.\n", verb, what.c_str(), verb);
-  return kExitUsage;
-}
-
-search::Options search_options(const CubeOptions& options) {
-  search::Options search;
+search::Options search_of(const CubeOptions& options) {
+  search::Options search = search_options(options);
   double seconds = 0;
   if (!options.timeout.empty() && parse_seconds(options.timeout, seconds)) search.deadline = search::Deadline::in(seconds - wall_seconds());
-  search.threads = options.threads;
-  search.memory_limit_bytes = queries::search_memory(memory_rule(options.limits).most);
-  search.seed = options.seed;
-  search.attack = !options.no_attack;
-  search.branching = queries::branching_named(options.branching);
-  search.stop = interruption_token();
   search.on_progress = [](const search::Progress& progress) {
     set_progress(progress.phase + ", " + std::to_string(progress.closed) + " closed, " + std::to_string(progress.open) + " open");
   };
@@ -78,15 +59,10 @@ int conclude_verb(const CubeOptions& options, const Json& report, const std::str
   return !write_json(options.json, text) ? kExitUnwritten : open ? kExitUndecided : kExitYes;
 }
 
-int refuse_verb(const char* schema, const CubeOptions& options, const Rejection& why) {
-  conclude();
-  return refuse(schema, options.json, why);
-}
-
 int split(const CubeOptions& options) {
   const auto report = runs::split({options.files[0], options.files[1], options.semantics}, options.out, options.into,
-                                  load_options(options, options.semantics), search_options(options));
-  if (!report) return refuse_verb("assay.split/1", options, recognised_input(report.rejection(), options.files[0], options.files[1]));
+                                  load_options(options, options.semantics), search_of(options));
+  if (!report) return refuse("assay.split/1", options.json, recognised_input(report.rejection(), options.files[0], options.files[1]));
   conclude();
   const std::size_t cubes = report.value()["cubes"].size();
   const std::string all = (fs::path(options.out) / "*.cube").string();
@@ -103,11 +79,11 @@ int solve(const CubeOptions& options) {
   const std::string part = options.out.empty() ? fs::path(cube).replace_extension(".part").string() : options.out;
   if (part == cube) return usage("solve", cube + " is the cube; write the part to another file with -o");
   const auto files = runs::find_files({options.model, options.property, options.semantics}, fs::path(cube).parent_path().string());
-  if (!files) return refuse_verb("assay.solve/1", options, files.rejection());
+  if (!files) return refuse("assay.solve/1", options.json, files.rejection());
   const auto report = runs::written(part, [&](const std::string& name) {
-    return runs::solve(cube, files.value(), name, load_options(options, files.value().semantics), search_options(options));
+    return runs::solve(cube, files.value(), name, load_options(options, files.value().semantics), search_of(options));
   });
-  if (!report) return refuse_verb("assay.solve/1", options, report.rejection());
+  if (!report) return refuse("assay.solve/1", options.json, report.rejection());
   conclude();
   return conclude_verb(options, report.value(),
                        "part: " + part + ", " + std::to_string(runs::count_of(report.value(), "bytes")) + " bytes");
@@ -116,13 +92,13 @@ int solve(const CubeOptions& options) {
 int merge(const CubeOptions& options) {
   const std::string& folder = options.files[0];
   const auto files = runs::find_files({options.model, options.property, options.semantics}, folder);
-  if (!files) return refuse_verb("assay.merge/1", options, files.rejection());
+  if (!files) return refuse("assay.merge/1", options.json, files.rejection());
   const std::vector<std::string> named(options.files.begin() + 1, options.files.end());
   const auto report = runs::written(options.out, [&](const std::string& name) {
     return runs::merge(folder, named.empty() ? runs::parts_in(folder) : named, files.value(), name,
                        load_options(options, files.value().semantics));
   });
-  if (!report) return refuse_verb("assay.merge/1", options, report.rejection());
+  if (!report) return refuse("assay.merge/1", options.json, report.rejection());
   conclude();
   return conclude_verb(options, report.value(),
                        "certificate: " + options.out + ", " + std::to_string(runs::count_of(report.value(), "bytes")) +

@@ -1,10 +1,13 @@
 // `assay eval`: what the reference semantics says about a model at a point or on a box, and about its gradient there.
+#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "api/check/cost.h"
 #include "app/queries/values_json.h"
+#include "cli/assay/common_options.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/report.h"
+#include "cli/assay/verbs.h"
 #include "frontends/files.h"
 #include "semantics/printable.h"
 
@@ -44,6 +47,18 @@ int eval(const EvalOptions& options) {
     print_sets("gradient", evaluation.value().gradients);
   }
   return write_json(options.json, queries::to_json(evaluation.value())) ? kExitYes : kExitUnwritten;
+}
+
+void add_eval(CLI::App& app, int& exit) {
+  static EvalOptions options;
+  CLI::App* verb = app.add_subcommand("eval", "Enclose a model's outputs, and its gradient, at a point or on a box");
+  verb->add_option("MODEL", options.model)->required();
+  verb->add_option("VALUES", options.values,
+                   "JSON: {\"inputs\": {NAME: [numbers or {\"lo\": a, \"hi\": b}, row-major]}, \"cotangents\": {OUTPUT: [...]}}")
+      ->required();
+  add_memory_of_model(verb, options.limits);
+  add_json(verb, options.json);
+  verb->callback([&exit] { exit = eval(options); });
 }
 
 }  // namespace assay::cli

@@ -1,10 +1,12 @@
 #include "cli/assay/gate.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <new>
 #include <utility>
 
 #include "api/check/cost.h"
+#include "cli/assay/common_options.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/report.h"
 #include "formats/trace.h"
@@ -65,6 +67,28 @@ std::vector<GateCase> audit_regions(const Trace& trace, unsigned jobs, const ker
 
 bool write_trace_file(const Trace& trace, const std::string& path) {
   return write_file(path, [&trace](const files::Sink& sink) { formats::write_trace(trace, sink); });
+}
+
+void add_gate_files(CLI::App* verb, GateOptions& gate) {
+  verb->add_option("--junit", gate.junit, "write JUnit XML")->type_name("FILE");
+  verb->add_option("--sarif", gate.sarif, "write SARIF 2.1.0")->type_name("FILE");
+  verb->add_option("--markdown", gate.markdown, "write a summary in Markdown")->type_name("FILE");
+  CLI::Option* waivers =
+      verb->add_option("--waivers", gate.waivers, "findings that are accepted for a while (docs/gates.md)")->type_name("FILE");
+  verb->add_option("--today", gate.today, "the day with which expiry is compared, instead of the date")
+      ->type_name("YYYY-MM-DD")
+      ->needs(waivers);
+  verb->add_option("--most-undecided", gate.most_undecided, "share of elements (or certificates) that may be vacuous or unsupported")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  add_json(verb, gate.json);
+}
+
+void add_gate(CLI::App* verb, GateOptions& gate) {
+  verb->add_option("--baseline", gate.baseline, "fail where an op uses over 25 % more of its allowance than this file says")
+      ->type_name("FILE");
+  verb->add_option("--write-baseline", gate.write_baseline, "write that file")->type_name("FILE");
+  add_gate_files(verb, gate);
 }
 
 }  // namespace assay::cli

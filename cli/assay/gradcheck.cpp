@@ -1,13 +1,17 @@
 // `assay gradcheck`: the gradients of a recorded run, or of a model that is run first. Every recorded value lies within its contract
 // (audit), every product is the adjoint of the derivative of its region's meaning, and every cotangent is the sum of all that flow into it.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <utility>
 
+#include "cli/assay/common_options.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/gate.h"
 #include "cli/assay/interruption.h"
+#include "cli/assay/option_forms.h"
 #include "cli/assay/report.h"
+#include "cli/assay/verbs.h"
 
 namespace assay::cli {
 
@@ -88,6 +92,30 @@ int gradcheck(const GradcheckOptions& options) {
     return kExitUsage;
   }
   return within_memory(kGradcheckSchema, options.gate.json, options.trace, options.run.limits, [&] { return check_gradients(options); });
+}
+
+void add_gradcheck(CLI::App& app, int& exit) {
+  static GradcheckOptions options;
+  CLI::App* verb =
+      app.add_subcommand("gradcheck", "Decide whether the gradients of a recorded run are right; of a MODEL.onnx, run it first");
+  verb->add_option("FILE", options.trace, "a trace, or a MODEL.onnx that is run first")->required();
+  add_recorded_model(verb, options.model);
+  add_run(verb, options.run);
+  add_draws(verb, options.run);
+  verb->add_option("--save", options.run.trace, "of a model: write the run that was recorded")->type_name("TRACE");
+  verb->add_option("--seed", options.seed, "seed of the points")->capture_default_str();
+  verb->add_option("--kinks", options.kinks, "at kinks: any row of the Clarke derivative, or the one that PyTorch gives")
+      ->check(CLI::IsMember({"any", "pytorch"}))
+      ->capture_default_str();
+  verb->add_flag("--allow-dead", options.allow_dead,
+                 "products that read or gave zeros only are reported but do not make the verdict undecided");
+  verb->add_option("--jobs", options.jobs, "regions at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
+  add_trace_budget(verb, options.run.limits);
+  add_gate(verb, options.gate);
+  verb->callback([&exit, verb] {
+    refuse_unread_by_gradcheck(*verb, options);
+    exit = gradcheck(options);
+  });
 }
 
 }  // namespace assay::cli

@@ -1,7 +1,10 @@
+#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "api/check/cost.h"
+#include "cli/assay/common_options.h"
 #include "cli/assay/report.h"
+#include "cli/assay/verbs.h"
 #include "frontends/onnx/lint.h"
 
 namespace assay::cli {
@@ -29,6 +32,15 @@ int lint(const LintOptions& options) {
   std::fprintf(stderr, "%s: %s\n", options.model.c_str(),
                problems.empty() ? "every node can be verified" : counted(problems.size(), "blocking problem").c_str());
   return problems.empty() ? kExitYes : kExitBadInput;
+}
+
+void add_lint(CLI::App& app, int& exit) {
+  static LintOptions options;
+  CLI::App* verb = app.add_subcommand("lint", "List every node of a model that blocks verification");
+  verb->add_option("MODEL", options.model)->required();
+  add_memory_of_model(verb, options.limits);
+  add_json(verb, options.json);
+  verb->callback([&exit] { exit = lint(options); });
 }
 
 }  // namespace assay::cli

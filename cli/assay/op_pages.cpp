@@ -1,12 +1,15 @@
 // Pages of the op reference, from op_reference.cpp, the op table and the front end's table of operators.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <variant>
 
+#include "cli/assay/common_options.h"
 #include "cli/assay/names.h"
 #include "cli/assay/op_reference.h"
 #include "cli/assay/report.h"
+#include "cli/assay/verbs.h"
 #include "frontends/onnx/import.h"
 #include "kernel/contracts/contract.h"
 
@@ -236,6 +239,15 @@ int ops(const std::string& name, const JsonTarget& json) {
   }
   if (json != "-" && name.empty()) std::fputs(op_index().c_str(), stdout);
   return write_json(json, facts_json("assay.ops/1", {}, "ops", pages)) ? kExitYes : kExitUnwritten;
+}
+
+void add_ops(CLI::App& app, int& exit) {
+  static std::string name;
+  static JsonTarget json;
+  CLI::App* verb = app.add_subcommand("ops", "Show the reference page of an operation, or list all");
+  verb->add_option("NAME", name, "an op of the vocabulary, or an ONNX operator");
+  add_json(verb, json);
+  verb->callback([&exit] { exit = ops(name, json); });
 }
 
 }  // namespace assay::cli

@@ -1,4 +1,4 @@
-// The parsed command line of each verb, and the functions that carry the verbs out. Each returns the exit code.
+// The parsed command line of each verb.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "app/gates/probing.h"
 #include "app/inspect/sheet.h"
 #include "app/models/outputs.h"
 #include "app/words.h"
@@ -26,18 +27,22 @@ using StatementChoice = std::string;
 // False, after a message on stderr, where there is such a file and it could not be written.
 [[nodiscard]] bool write_statement(const StatementChoice& choice, const kernel::Problem& problem);
 
-struct VerifyOptions {
-  std::vector<std::string> files;     // QUERY, or MODEL PROPERTY
-  std::vector<std::string> networks;  // [NAME=]FILE
-  std::string proof;
+// Of the verbs that search: verify, split, solve.
+struct SearchOptions {
   std::string timeout;  // with a unit
-  std::string trim;     // how long the certificate is trimmed, the same; "auto": as long as the search took; empty: not at all
-  std::string scale;    // the same: for the largest scale of an undecided property; empty: not asked for
-  Limits limits;
   int threads = 2;
   std::uint64_t seed = 1;
   std::string branching = "auto";
   bool no_attack = false;
+  Limits limits;
+};
+
+struct VerifyOptions : SearchOptions {
+  std::vector<std::string> files;     // QUERY, or MODEL PROPERTY
+  std::vector<std::string> networks;  // [NAME=]FILE
+  std::string proof;
+  std::string trim;   // how long the certificate is trimmed, with a unit; "auto": as long as the search took; empty: not at all
+  std::string scale;  // the same: for the largest scale of an undecided property; empty: not asked for
   std::string expect;
   bool allow_vacuous = false;  // what holds whatever the network computes is the expected answer, too
   std::string serialise_directory;
@@ -145,34 +150,15 @@ struct GradcheckOptions {
   GateOptions gate;
 };
 
-struct ProbeOptions {
-  std::string op;
-  bool all = false;
-  std::string backend = "eager", device = "cpu", dtype = "float32";
-  bool small = false, forward_only = false;
+struct ProbeOptions : gates::ProbeRequest {
   std::string trace;  // file for the forward runs
-  std::uint64_t seed = 1;
   unsigned jobs = 1;
   GateOptions gate;
 };
 
-int run_model(const RecordOptions& options);
-int record(const RecordOptions& options);
-int probe(const ProbeOptions& options);
-int audit(const AuditOptions& options);
-int gradcheck(const GradcheckOptions& options);
-int verify(const VerifyOptions& options);
+// `assay check` of one certificate, or of several as a gate.
 int check_verb(const CheckOptions& options);
-int bounds(const BoundsOptions& options);
+int verify(const VerifyOptions& options);
 int inspect(const InspectOptions& options);
-int statement(const StatementOptions& options);
-int lint(const LintOptions& options);
-int eval(const EvalOptions& options);
-int adjoint(const AdjointOptions& options);
-// One answer of the VNN-LIB 2 interface, e.g. "onnx-operators", or all of them as JSON.
-int supports(const std::string& question, const JsonTarget& json);
-[[nodiscard]] const std::vector<std::string>& support_questions();
-// The reference page of one op (those of an ONNX operator), or the index.
-int ops(const std::string& name, const JsonTarget& json);
 
 }  // namespace assay::cli

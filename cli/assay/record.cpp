@@ -1,9 +1,13 @@
 // `assay record`: a model's forward pass, and the gradient of the sum of an output, in the runtime; every step goes into a trace.
+#include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "cli/assay/common_options.h"
 #include "cli/assay/gate.h"
 #include "cli/assay/interruption.h"
+#include "cli/assay/option_forms.h"
 #include "cli/assay/report.h"
+#include "cli/assay/verbs.h"
 
 namespace assay::cli {
 namespace {
@@ -33,6 +37,24 @@ int record(const RecordOptions& options) {
     for (std::size_t i = kAlways; i < facts.size(); ++i) std::printf("%s: %s\n", facts[i].first.c_str(), facts[i].second.c_str());
   }
   return write_json(options.json, facts_json(kRecordSchema, facts)) ? kExitYes : kExitUnwritten;
+}
+
+void add_record(CLI::App& app, int& exit) {
+  static RecordOptions options;
+  CLI::App* verb = app.add_subcommand("record", "Run a model forward and backward in the runtime and record it for audit and gradcheck");
+  verb->add_option("MODEL", options.model)->required();
+  verb->add_option("TRACE", options.trace, "the file to write")->required();
+  add_run(verb, options);
+  add_draws(verb, options);
+  verb->add_flag("--weighted", options.weighted, "differentiate all real outputs, each weighted with random cotangents, instead of a sum");
+  verb->add_flag("--forward-only", options.forward_only, "no gradient");
+  verb->add_option("--seed", options.seed, "seed of random inputs")->capture_default_str();
+  verb->add_option("--threads", options.threads, "threads of the runtime")->check(CLI::Range(1, 1024))->capture_default_str();
+  add_json(verb, options.json);
+  verb->callback([&exit, verb] {
+    refuse_unread_by_record(*verb, options);
+    exit = record(options);
+  });
 }
 
 }  // namespace assay::cli

@@ -15,6 +15,11 @@ Program this_program() {
   return {is_interrupted, set_progress, without_limit, limit_memory};
 }
 
+int usage(const char* verb, const std::string& what) {
+  std::fprintf(stderr, "assay %s: %s\nRun `assay %s --help` for the command line.\n", verb, what.c_str(), verb);
+  return kExitUsage;
+}
+
 bool write_file(const std::string& path, const std::function<void(const files::Sink&)>& fill) {
   const auto failed = files::write_file(path, fill);
   if (failed) std::fprintf(stderr, "assay: cannot write %s: %s\n", path.c_str(), failed->c_str());

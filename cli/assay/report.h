@@ -17,6 +17,8 @@ namespace assay::cli {
 
 // What the verbs' work is lent: signals, the line of progress, the limit on memory.
 [[nodiscard]] Program this_program();
+// A mistake of the command line on stderr; its exit code.
+[[nodiscard]] int usage(const char* verb, const std::string& what);
 // Writes the parts that `fill` hands over, or the text; false after a message on stderr.
 [[nodiscard]] bool write_file(const std::string& path, const std::function<void(const files::Sink&)>& fill);
 [[nodiscard]] bool write_file(const std::string& path, std::string_view text);

@@ -109,28 +109,22 @@ int robust(const RobustOptions& options) {
 
   runs::RobustTotals totals;
   runs::LargestRadii largest;
-  std::vector<Json> known, undecided;
+  std::vector<Json> undecided;
   const auto add = [&](const Json& result) {
     totals.add(result);
     if (!options.largest.empty()) largest.add(result);
     if (!search::is_decided(runs::answer_of_ball(runs::text_of(result, "answer"))) && !run.properties.empty()) undecided.push_back(result);
   };
-  std::unique_ptr<runs::Store> store;
-  if (!run.folder.empty()) {
-    auto opened =
-        runs::Store::open(run.folder, runs::manifest_of(setting, request, balls.value(), version_text("assay", libraries())), run.resume);
-    if (!opened) return refuse(kRobustSchema, run.json, opened.rejection());
-    store = std::move(opened).value();
-    runs::RunCheckRequest check;
-    check.model = options.model;
-    check.data = options.data;
-    check.labels = options.labels;
-    check.load = load;
-    auto read = known_results(run, *store, std::move(check));
-    if (!read) return refuse(kRobustSchema, run.json, read.rejection());
-    known = std::move(read).value();
-    for (const Json& result : known) add(result);
-  }
+  runs::RunCheckRequest check;
+  check.model = options.model;
+  check.data = options.data;
+  check.labels = options.labels;
+  check.load = load;
+  auto kept = open_run(
+      run, [&] { return runs::manifest_of(setting, request, balls.value(), version_text("assay", libraries())); }, check);
+  if (!kept) return refuse(kRobustSchema, run.json, kept.rejection());
+  const std::vector<Json>& known = kept.value().known;
+  for (const Json& result : known) add(result);
   print_notes(stderr, run.quiet ? std::vector<std::string>() : balls.value().notes());
   const Json claim = runs::to_json(request);
   std::size_t mine = 0;
@@ -150,8 +144,8 @@ int robust(const RobustOptions& options) {
   };
   prepare_to_go_on(run);
   const double start = wall_seconds();
-  auto ran = runs::run_robust(balls.value(), request, store.get(), known, interruption_token(), events);
-  store.reset();
+  auto ran = runs::run_robust(balls.value(), request, kept.value().store.get(), known, interruption_token(), events);
+  kept.value().store.reset();
   conclude();
   progress.clear();
   const runs::RobustTally tally = totals.tally();

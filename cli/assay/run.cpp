@@ -1,10 +1,14 @@
 // `assay run`: a model's outputs, as text and JSON.
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "api/check/cost.h"
+#include "cli/assay/common_options.h"
 #include "cli/assay/gate.h"
+#include "cli/assay/option_forms.h"
 #include "cli/assay/report.h"
+#include "cli/assay/verbs.h"
 #include "semantics/printable.h"
 
 namespace assay::cli {
@@ -21,6 +25,21 @@ int run_model(const RecordOptions& options) {
       std::printf("output %s[%zu] %s\n", printable(output.name).c_str(), i, output.texts[i].c_str());
   }
   return write_json(options.json, json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n") ? kExitYes : kExitUnwritten;
+}
+
+void add_run_model(CLI::App& app, int& exit) {
+  static RecordOptions options;
+  CLI::App* verb = app.add_subcommand("run", "Run a model and print its outputs: in the runtime, or over exact numbers or intervals");
+  verb->add_option("MODEL", options.model)->required();
+  verb->add_option("--dtype", options.dtype, "numbers to compute with; without it those of the model")
+      ->check(CLI::IsMember({"float32", "float64", "bfloat16", "exact", "interval", "complex64"}));
+  add_run(verb, options);
+  verb->add_option("--seed", options.seed, "seed of random inputs")->capture_default_str();
+  add_json(verb, options.json);
+  verb->callback([&exit, verb] {
+    if (!options.values.empty()) refuse_unread(*verb, "--values", {"--seed"});
+    exit = run_model(options);
+  });
 }
 
 }  // namespace assay::cli

@@ -29,22 +29,24 @@ Outcome<double> timeout_of_run(const RunOptions& run) {
   return timeout;
 }
 
-int wrong_use(const char* verb, const Rejection& why) {
-  std::fprintf(stderr, "assay %s: %s takes %s, not %s\nRun `assay %s --help` for the command line.\n", verb, why.place.c_str(),
-               why.required.c_str(), why.found.c_str(), verb);
-  return kExitUsage;
-}
+int wrong_use(const char* verb, const Rejection& why) { return usage(verb, why.place + " takes " + why.required + ", not " + why.found); }
 
-Outcome<std::vector<runs::Json>> known_results(const RunOptions& run, runs::Store& store, runs::RunCheckRequest request) {
-  if (!run.resume) return std::vector<runs::Json>();
+Outcome<OpenedRun> open_run(const RunOptions& run, const std::function<runs::Json()>& manifest, runs::RunCheckRequest request) {
+  OpenedRun opened;
+  if (run.folder.empty()) return opened;
+  auto store = runs::Store::open(run.folder, manifest(), run.resume);
+  if (!store) return store.rejection();
+  opened.store = std::move(store).value();
+  if (!run.resume) return opened;
   set_progress("checking the results that are there");
   request.jobs = run.jobs;
-  auto kept = runs::keep_accepted(store, run.folder, std::move(request), run.retry, interruption_token());
+  auto kept = runs::keep_accepted(*opened.store, run.folder, std::move(request), run.retry, interruption_token());
   if (!kept) return kept.rejection();
   if (kept.value().left_out > 0)
     std::fprintf(stderr, "note: %s of the folder did not pass a check, and will be decided again\n",
                  counted(kept.value().left_out, "result").c_str());
-  return std::move(kept.value().results);
+  opened.known = std::move(kept.value().results);
+  return opened;
 }
 
 void stream_result(const RunOptions& run, const runs::Json& result) {

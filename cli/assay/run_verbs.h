@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -62,8 +64,14 @@ void add_run_verbs(CLI::App& app, int& exit);
 // The options' seconds of one instance; a malformed rejection whose place is the option.
 [[nodiscard]] Outcome<double> timeout_of_run(const RunOptions& run);
 [[nodiscard]] int wrong_use(const char* verb, const Rejection& why);
-// The results of a folder that the run goes on with, after a check of them; a note says what is decided again.
-[[nodiscard]] Outcome<std::vector<runs::Json>> known_results(const RunOptions& run, runs::Store& store, runs::RunCheckRequest request);
+// The folder of the run, made with this manifest, and the results that the run goes on with, after a check of them; a note says what is decided
+// again. Neither where no folder is named.
+struct OpenedRun {
+  std::unique_ptr<runs::Store> store;
+  std::vector<runs::Json> known;
+};
+[[nodiscard]] Outcome<OpenedRun> open_run(const RunOptions& run, const std::function<runs::Json()>& manifest,
+                                          runs::RunCheckRequest request);
 // One line of --stream, if asked for.
 void stream_result(const RunOptions& run, const runs::Json& result);
 // From here on an interrupted run says how to go on with it.

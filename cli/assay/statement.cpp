@@ -1,12 +1,15 @@
 // `assay statement`: what two files claim, without the files.
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <span>
 
+#include "cli/assay/common_options.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/report.h"
+#include "cli/assay/verbs.h"
 
 namespace assay::cli {
 namespace {
@@ -46,6 +49,18 @@ int statement(const StatementOptions& options) {
   print_notes(stderr, loaded.value().notes);
   std::fprintf(stderr, "sha256 of the statement: %s\n", kernel::to_hex(problem.digest()).c_str());
   return write_json(options.json, statement_json(problem, options, bytes.size())) ? kExitYes : kExitUnwritten;
+}
+
+void add_statement_verb(CLI::App& app, int& exit) {
+  static StatementOptions options;
+  CLI::App* verb = app.add_subcommand("statement", "Write what a model and a property claim, as the bytes that certificates name");
+  verb->add_option("MODEL", options.model)->required();
+  verb->add_option("PROPERTY", options.property)->required();
+  verb->add_option("--out", options.out, "where to; without it to stdout")->type_name("FILE");
+  add_semantics(verb, options.semantics);
+  add_limits(verb, options.limits);
+  add_json(verb, options.json);
+  verb->callback([&exit] { exit = statement(options); });
 }
 
 }  // namespace assay::cli

@@ -1,10 +1,13 @@
 // The answers of the VNN-LIB 2 `supports` interface. A float type is answered for every execution of its default model (docs/float32.md).
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <map>
 
+#include "cli/assay/common_options.h"
 #include "cli/assay/op_reference.h"
 #include "cli/assay/report.h"
+#include "cli/assay/verbs.h"
 
 namespace assay::cli {
 namespace {
@@ -87,5 +90,24 @@ int supports(const std::string& question, const JsonTarget& json) {
   for (const std::string& line : answer(question)) std::printf("%s\n", line.c_str());
   return kExitYes;
 }
+
+// `supports` and its older spelling `capabilities`.
+static void add_questions(CLI::App& app, const char* name, int& exit) {
+  static std::string question;
+  static JsonTarget json;
+  CLI::App* verb = app.add_subcommand(name, "Answer one question of the VNN-LIB 2 interface");
+  for (const std::string& each : support_questions()) {
+    verb->add_flag("--" + each, [each](std::int64_t) { question = each; });
+  }
+  add_json(verb, json);
+  verb->callback([&exit, verb] {
+    const std::size_t asked = verb->count_all() - 1 - verb->count("--json");
+    if (asked > 1 || (asked == 0 && json.empty())) throw CLI::ValidationError("supports", "ask one question, for example --onnx-operators");
+    exit = supports(question, json);
+  });
+}
+
+void add_supports(CLI::App& app, int& exit) { add_questions(app, "supports", exit); }
+void add_capabilities(CLI::App& app, int& exit) { add_questions(app, "capabilities", exit); }
 
 }  // namespace assay::cli

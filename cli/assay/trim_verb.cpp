@@ -1,6 +1,4 @@
-// The command line of trim, and what it prints.
-#include "cli/assay/trim_verb.h"
-
+// `assay trim`: a certificate that is cheaper to check.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -10,6 +8,7 @@
 #include "cli/assay/file_kind.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/report.h"
+#include "cli/assay/verbs.h"
 #include "cli/units.h"
 
 namespace assay::cli {

@@ -1,5 +1,4 @@
 // `assay verify`: the answer for one property, with its certificate.
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -9,90 +8,18 @@
 
 #include "api/check/cost.h"
 #include "app/queries/verify.h"
+#include "cli/assay/common_options.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/report.h"
 #include "cli/assay/search_progress.h"
+#include "cli/assay/verify_options.h"
 #include "cli/assay/verify_text.h"
 
 namespace assay::cli {
 namespace {
 
 constexpr double kOrderSeconds = 0.5;  // for two orders of summation that differ
-
-// The times of the command line; 0: none.
-struct Seconds {
-  double timeout = 0, scale = 0, trim = 0;
-};
-
-int usage(const std::string& what) {
-  std::fprintf(stderr, "assay verify: %s\nRun `assay verify --help` for the command line.\n", what.c_str());
-  return kExitUsage;
-}
-
-bool is_model(const std::string& path) { return path.ends_with(".onnx") || path.ends_with(".onnx.gz"); }
-
-// Model, property and network name from the two forms of the command line; a usage message if they do not fit.
-std::string find_files(const VerifyOptions& options, VerifyReport& report, LoadOptions& load_options) {
-  if (options.networks.empty()) {
-    if (options.files.size() != 2) return "give MODEL.onnx PROPERTY.vnnlib, or QUERY --network [NAME=]FILE";
-    report.model = options.files[0];
-    report.property = options.files[1];
-    if (is_model(report.property) && !is_model(report.model))
-      return "the model comes first: assay verify " + report.property + " " + report.model;
-    return "";
-  }
-  if (options.files.size() != 1) return "with --network, give one QUERY";
-  report.property = options.files[0];
-  const std::string& network = options.networks[0];
-  const std::size_t equals = network.find('=');
-  report.model = equals == std::string::npos ? network : network.substr(equals + 1);
-  load_options.network_name = equals == std::string::npos ? "" : network.substr(0, equals);
-  return report.model.empty() ? "--network needs a file" : "";
-}
-
-bool is_same_file(const std::string& a, const std::string& b) {
-  struct stat one {
-  }, other{};
-  return stat(a.c_str(), &one) == 0 && stat(b.c_str(), &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
-}
-
-// What is wrong with the command line: a time that is none, files that do not fit, or an output that is the model or the property.
-std::string mistake(const VerifyOptions& options, VerifyReport& report, LoadOptions& load_options, Seconds& seconds) {
-  if (!options.timeout.empty() && !(parse_seconds(options.timeout, seconds.timeout) && seconds.timeout > 0))
-    return "--timeout is no time above 0, such as 60, 90s or 5m: " + options.timeout;
-  if (!options.scale.empty() && !(parse_seconds(options.scale, seconds.scale) && seconds.scale > 0))
-    return "--scale is no time above 0, such as 10, 90s or 5m: " + options.scale;
-  if (!options.trim.empty() && options.trim != "auto" && !(parse_seconds(options.trim, seconds.trim) && seconds.trim >= 0))
-    return "--trim is no time such as 0, 10, 90s or 5m: " + options.trim;
-  if (std::string problem = find_files(options, report, load_options); !problem.empty()) return problem;
-  for (const std::string& output :
-       {options.proof, options.json, options.statement, queries::scaled_proof(options.proof), queries::scaled_statement(options.proof)}) {
-    if (is_same_file(output, existing(report.model)) || is_same_file(output, existing(report.property)))
-      return output + " is an input; write the output to another file";
-  }
-  return "";
-}
-
-// What the interface of VNN-LIB 2 names and this program does not do.
-std::optional<Rejection> unsupported(const VerifyOptions& options) {
-  constexpr auto kKind = Rejection::Kind::unsupported;
-  if (options.networks.size() > 1)
-    return Rejection{kKind,
-                     "verify.networks",
-                     "command line",
-                     "one network",
-                     std::to_string(options.networks.size()) + " networks",
-                     "queries about several networks are not supported yet"};
-  if (!options.serialise_directory.empty())
-    return Rejection{kKind,
-                     "verify.serialise_assignments",
-                     "command line",
-                     "the assignment as text on stdout",
-                     "--serialise-assignments",
-                     "leave the option out: the assignment is printed after `sat`"};
-  return std::nullopt;
-}
 
 // For a step that does not end in time: what is known of the run is copied, for its own thread still works on it.
 void set_verify_last_words(const VerifyReport& report, const VerifyOptions& options,
@@ -112,23 +39,12 @@ void set_verify_last_words(const VerifyReport& report, const VerifyOptions& opti
   });
 }
 
-search::Options search_options(const VerifyOptions& options, search::Deadline deadline) {
-  search::Options search;
-  search.threads = options.threads;
-  search.memory_limit_bytes = queries::search_memory(memory_rule(options.limits).most);
-  search.seed = options.seed;
-  search.attack = !options.no_attack;
-  search.branching = queries::branching_named(options.branching);
-  search.deadline = deadline;
-  search.stop = interruption_token();
-  return search;
-}
-
 Outcome<Done> decide(const VerifyOptions& options, search::Deadline deadline, double scale, queries::LastProgress& last,
                      VerifyReport& report) {
   SearchProgress line(options.verbosity < 0);
-  queries::DecisionRequest request{.search = search_options(options, deadline), .proof = options.proof, .scale = scale};
+  queries::DecisionRequest request{.search = search_options(options), .proof = options.proof, .scale = scale};
   request.start = search::Clock::now() - std::chrono::duration_cast<search::Clock::duration>(std::chrono::duration<double>(wall_seconds()));
+  request.search.deadline = deadline;
   request.search.on_progress = [&line, &last](const search::Progress& progress) {
     line.show(progress);
     last.set(progress);
@@ -173,8 +89,8 @@ int verify(const VerifyOptions& options) {
   LoadOptions load_options;
   load_options.semantics = options.semantics;
   load_options.limits = options.limits;
-  Seconds seconds;
-  if (const std::string wrong = mistake(options, report, load_options, seconds); !wrong.empty()) return usage(wrong);
+  VerifySeconds seconds;
+  if (const std::string wrong = mistake(options, report, load_options, seconds); !wrong.empty()) return usage("verify", wrong);
   if (const auto why = unsupported(options)) return refuse_report(report, options, *why);
   const search::Deadline deadline = seconds.timeout > 0 ? search::Deadline::in(seconds.timeout - wall_seconds()) : search::Deadline();
   set_progress("reading the files");

@@ -15,8 +15,6 @@ LONGER = {
     ("kernel/floats/theorems/execution.cpp", "Network::rounding_as_written"): 104,
     ("kernel/relax/product_plane.cpp", "product_plane"): 67,
     ("kernel/logic/back_substitution.cpp", "Scope::back_substitute"): 61,
-    ("cli/assay/batch.cpp", "batch"): 100,
-    ("cli/assay/robust.cpp", "robust"): 85,
 }
 TYPE = re.compile(r"\b(?:class|struct|union|enum|namespace)\b[^;{}()]*$")
 BODY = re.compile(r"\)\s*(?:const\b|noexcept\b|override\b|final\b|->[\w:<>,\s&*]+|:\s.*|\s)*$", re.S)

@@ -22,7 +22,7 @@ set(ASSAY_MAY_USE_check floats logic semantics frontends certificate_format cert
 set(ASSAY_MAY_USE_files semantics logic certificate_format)
 set(ASSAY_MAY_USE_queries files formats frontends semantics logic gradients certificate_format certificate_check certificate_trim check search)
 set(ASSAY_MAY_USE_models semantics logic audit frontends check queries runtime gpu reference)
-set(ASSAY_MAY_USE_gates semantics logic audit frontends formats explain runtime check reports queries)
+set(ASSAY_MAY_USE_gates semantics logic audit frontends formats explain runtime probes check reports queries)
 set(ASSAY_MAY_USE_inspect semantics logic audit frontends formats datasets explain check reports certificate_edit certificate_check queries pages runs models gates)
 set(ASSAY_MAY_USE_pages semantics datasets)
 set(ASSAY_MAY_USE_runs files semantics logic certificate_format certificate_check certificate_edit check search queries datasets pages)

@@ -1,0 +1,49 @@
+// The command line of `assay check`.
+#include <CLI/CLI.hpp>
+
+#include "cli/assay/common_options.h"
+#include "cli/assay/option_forms.h"
+#include "cli/assay/run_verbs.h"
+#include "cli/assay/verbs.h"
+
+namespace assay::cli {
+
+void add_check(CLI::App& app, int& exit) {
+  static CheckOptions options;
+  CLI::App* verb = app.add_subcommand("check", "Check a certificate, as assay-check does");
+  verb->add_option("FILES", options.files, "MODEL PROPERTY CERTIFICATE, once or more, STATEMENT CERTIFICATE, or the folder of a run");
+  verb->add_option("--list", options.list,
+                   "a file with lines MODEL,PROPERTY,CERTIFICATE[,sat|unsat], paths relative to it; of a run: its list, where it is\n"
+                   "not where the run says")
+      ->type_name("FILE");
+  verb->add_option("--expect", options.expect, "the answer that each certificate has to prove")->check(CLI::IsMember({"sat", "unsat"}));
+  add_allow_vacuous(verb, options.allow_vacuous);
+  verb->add_flag("--exact", options.exact, "decide every step in exact arithmetic");
+  add_semantics(verb, options.semantics);
+  verb->add_option("--threads", options.limits.threads, "how many threads replay each certificate")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  add_limits(verb, options.limits);
+  add_statement(verb, options.statement);
+  add_gate_files(verb, options.gate);
+  verb->add_option("--model", options.model, "of a run: the model, where it is not where the run says")->type_name("FILE");
+  verb->add_option("--data", options.data, "of a run: the data set")->type_name("FILE");
+  verb->add_option("--labels", options.labels, "of a run: the labels")->type_name("FILE");
+  verb->add_option("--properties", options.properties,
+                   "of a run: write the property of each certificate, of l1 its statement, to this folder, for assay-check")
+      ->type_name("FOLDER");
+  verb->add_option("--jobs", options.jobs, "of a run: certificates at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
+  verb->callback([&exit, verb] {
+    if (refuse_unread_by_check(*verb, options)) {
+      exit = check_run_verb(options);
+      return;
+    }
+    if ((options.files.size() % 3 != 0 && options.files.size() != 2) || options.files.empty() == options.list.empty())
+      throw CLI::ValidationError("check",
+                                 "name MODEL PROPERTY CERTIFICATE, once or more, STATEMENT CERTIFICATE, the folder of a run, or a --list");
+    if (options.files.size() == 2) options.files.insert(options.files.begin() + 1, "");  // a statement file holds both
+    exit = check_verb(options);
+  });
+}
+
+}  // namespace assay::cli

@@ -100,6 +100,33 @@ def wide(inputs: Any, given: Sequence[Any]) -> Iterator[list[Any]]:
             yield scaled(inputs, given, sign * 2.0**k, is_half, False, False)
 
 
+def special(inputs: Any, given: Sequence[Any], branch: Branch) -> Iterator[list[Any]]:
+    """What was drawn, changed so that truth values of all elements, and orders of them, become others."""
+    at = branch.threshold
+    changes: list[Callable[[torch.Tensor], torch.Tensor]] = [
+        torch.abs, lambda x: -x.abs(), lambda x: torch.full_like(x, float(x.flatten()[0]) if x.numel() else 0.0), lambda x: x.flatten().sort()[0].reshape(x.shape),
+        lambda x: x.flatten().sort(descending=True)[0].reshape(x.shape), torch.zeros_like, lambda x: 64 * x.abs(), lambda x: -64 * x.abs(), lambda x: (4 * x).round()]
+    changes += [lambda x: torch.full_like(x, at), lambda x: torch.where(torch.rand(x.shape) < 0.5, torch.full_like(x, at), x)] if at is not None else []
+    changes += [lambda x: torch.randn_like(x)] * TRIES * 2
+    for change in changes:
+        yield replaced(inputs, given, change)
+
+
+def at_thresholds(inputs: Any, given: Sequence[Any], branches: Sequence[Branch]) -> Iterator[list[Any]]:
+    """Elements between thresholds, and at those of equality, as what lies on one side of each alone may be in no draw."""
+    known = sorted({one.threshold for one in branches if one.threshold is not None and abs(one.threshold) < 2.0**60})
+    equal = {one.threshold for one in branches if one.wanted == (EQUAL,)} & set(known) - {0.0}
+    if equal or len(known) > 1:
+        places = torch.tensor([*equal, *((a + b) / 2 for a, b in zip(known, known[1:]))], dtype=torch.float64)
+        for share in (0.5, 1.0):
+            yield replaced(inputs, given, lambda x: torch.where(torch.rand(x.shape) < share, places[torch.randint(len(places), x.shape)].to(x.dtype), x))
+
+
+def replaced(inputs: Any, given: Sequence[Any], change: Callable[[torch.Tensor], torch.Tensor]) -> list[Any]:
+    """Other numbers in place of those that were drawn."""
+    return [change(one.detach()).clone().requires_grad_() if is_shape(what) else one for what, one in zip(listed(inputs), given)]
+
+
 def scaled(inputs: Any, given: Sequence[Any], factor: float, is_half: bool, by_rows: bool, is_rounded: bool, put: float | None = None) -> list[Any]:
     """What was drawn times a factor, or a random half of its elements, or of its rows; or with a number in their place."""
     fresh = list(given)
@@ -113,4 +140,4 @@ def scaled(inputs: Any, given: Sequence[Any], factor: float, is_half: bool, by_r
     return fresh
 
 
-__all__ = ["ABOVE", "BELOW", "DRAWS", "MOVES", "States", "factors", "is_shape", "listed", "moved", "reaching", "tensors_of", "wide"]
+__all__ = ["ABOVE", "BELOW", "DRAWS", "MOVES", "States", "factors", "at_thresholds", "is_shape", "listed", "moved", "reaching", "special", "tensors_of", "wide"]

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import time
 import warnings
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from assay.torch.gates import announce, judged, judging
 from assay.torch.outside import moved_between
 from assay.torch.values import Results
 from ._cotangents import Cotangents
-from ._draws import DRAWS, MOVES, States, is_shape, listed, moved, reaching, tensors_of, wide
+from ._draws import DRAWS, MOVES, States, at_thresholds, is_shape, listed, moved, reaching, special, tensors_of, wide
 from ._linearity import Linearity, locate, unjudged
 from ._repeats import Repeats
 
@@ -87,6 +88,9 @@ class Trials:
     decisions: dict[tuple[int, str], Branch] = field(default_factory=dict)  # by cotangents, of all runs
     bent: list[str] = field(default_factory=list)  # such without a threshold that is known
     no_multiple: list[str] = field(default_factory=list)  # gradients that are no multiple of others, and of which the gate says nothing
+    unfollowed: list[str] = field(default_factory=list)  # uses of numbers of inputs of which nothing tells what depends on them
+    asked: list[str] = field(default_factory=list)  # what Functions ask of their surroundings
+    making: Recorder | None = None  # the run that is being recorded
     kinds: set[torch.dtype] = field(default_factory=set)  # of cotangents
     results: int = 0  # how many of the function's results have one
     found: tuple[list[Any], list[Any]] = ([], [])  # the gradients of the last recorded run
@@ -126,6 +130,7 @@ class Trials:
             if is_right or report is not None and report.passed:
                 self.seen.setdefault(key, set()).update(one.sides)
         self.bent += [one for one in run.bent if one not in self.bent]
+        self.unfollowed += [one for one in run.unfollowed if one not in self.unfollowed]
         return frozenset(fresh)
 
     def asking(self, inputs: Sequence[Any]) -> list[torch.Tensor]:
@@ -151,7 +156,10 @@ class Trials:
 
     def ends(self, inputs: Sequence[Any], run: Recorder | Results | None, how: Cotangents) -> list[torch.Tensor]:
         """The function's results that have a cotangent, or those of Functions in it."""
-        ends = [y for y in ends_of(self.function(*inputs)) if y.requires_grad and y.numel()]
+        results = ends_of(self.function(*inputs))
+        if isinstance(run, Recorder):
+            run.note_returned([y for y in results if not y.requires_grad])
+        ends = [y for y in results if y.requires_grad and y.numel()]
         if not ends:
             raise UsageError("nothing to check", where="func", why="no result of the function depends on what requires a gradient",
                              advice="return a tensor that was computed from the inputs, neither under no_grad nor through detach")
@@ -227,10 +235,24 @@ class Trials:
 
     def recorded(self, given: Sequence[Any], moved: dict[int, str] | None, how: Cotangents = Cotangents()) -> Recorder:
         """The same, recorded."""
+        return self.following(lambda follows: self.recorded_once(given, moved, how, follows))
+
+    def following(self, make: Callable[[bool], Recorder]) -> Recorder:
+        """A run in which numbers are followed that Functions read; one without that, where the program does not take what follows them."""
+        start, self.making = States(), None
+        try:
+            return make(True)
+        except Exception:
+            if self.making is None or not self.making.hands_out:
+                raise
+        start.restore()
+        return make(False)
+
+    def recorded_once(self, given: Sequence[Any], moved: dict[int, str] | None, how: Cotangents, follows: bool) -> Recorder:
         inputs = self.leaves(given)
         self.asking(inputs)
         with self.kept_gradients(given, how), record(self.names(given), kinks=self.kinks) as run:
-            run.moved, run.keeps_ends = moved, how.is_inner
+            run.moved, run.keeps_ends, run.follows, self.making = moved, how.is_inner, follows, run
             self.found = self.differentiated(inputs, run, how)
         run.memory.blocks.clear()  # what the program itself held, of which the values are copies
         if self.second:  # what a Function saved of its own is not meant to stop a second derivative
@@ -249,8 +271,11 @@ class Trials:
 
     def alone(self, inputs: Sequence[Any]) -> Recorder:
         """The function by itself."""
+        return self.following(lambda follows: self.alone_once(inputs, follows))
+
+    def alone_once(self, inputs: Sequence[Any], follows: bool) -> Recorder:
         with record(self.names(inputs)) as run:
-            run.moved = {}
+            run.moved, run.follows, self.making = {}, follows, run
             self.function(*inputs)
         return run
 
@@ -331,6 +356,8 @@ class Trials:
             except Exception:  # of the function's own: it may not take such inputs
                 return {}
         known = self.open_branches()
+        assert self.last is not None
+        yield from at_thresholds(inputs, given, [one for one in self.last.branches if one.threshold is not None and self.last.in_own(one)])
         for one in wide(inputs, given) if len(known) > MANY else []:  # first what reaches many at once
             at = sides(one, any(branch.is_backward for _, branch in known))
             if any(key in at and (at[key].sides & set(branch.wanted)) - self.seen.get(key, set()) for key, branch in known):
@@ -338,7 +365,9 @@ class Trials:
         for key, branch in known:
             def is_at(one: Sequence[Any], key: tuple[int, str] = key, whole: bool = branch.is_backward) -> Branch | None:
                 return sides(one, whole).get(key)
-            for one in reaching(inputs, given, branch, is_at) if not set(branch.wanted) <= self.seen.get(key, set()) else []:
+            is_special = branch.threshold is None or branch.place != ""
+            hits = (one for one in special(inputs, given, branch) if is_special and (lies := is_at(one)) is not None and not set(branch.missing) <= set(lies.missing))
+            for one in itertools.chain(hits, reaching(inputs, given, branch, is_at)) if not set(branch.wanted) <= self.seen.get(key, set()) else []:
                 yield one
                 if set(branch.wanted) <= self.seen.get(key, set()):
                     break
@@ -348,9 +377,17 @@ class Trials:
         unless it is allowed."""
         assert self.last is not None
         left = [(one, side) for key, one in self.open_branches() for side in one.wanted if side not in self.seen.get(key, set())]
-        unsure = [f"{one.name}, {side} it" for one, side in left if self.last.in_own(one)]
-        report.tell("unreached", [f"{one.name}, {side} it" for one, side in left] if is_drawn else unsure)
+        unsure = [one.at(side) for one, side in left if self.last.in_own(one)]
+        report.tell("unreached", [one.at(side) for one, side in left] if is_drawn else unsure)
         report.tell("unreached", decided := unjudged(self))
+        report.tell("unreached", self.unfollowed)
+        for what in [] if is_allowed else shortened(self.unfollowed):
+            report.add("gradient.unreached", what, f"a Function takes numbers of its inputs by {what}, and nothing tells what it decides by them. Compare tensors, or "
+                       "compare what item() or tolist() give; allow_unreached=True accepts it")
+        report.tell("unreached", self.asked)
+        for what in [] if is_allowed else shortened(self.asked):
+            report.add("gradient.unreached", what, f"a Function asks for {what}, and nothing tells what it does where the answer is another one: a gradient depends on "
+                       "operands alone; allow_unreached=True accepts it")
         for what in [] if is_allowed else shortened(decided):
             report.add("gradient.unreached", what, f"nothing tells whether the backward is linear in its cotangent: {what}. A product needs no decision "
                        "by it; allow_unreached=True accepts it")

@@ -13,6 +13,7 @@ from assay.errors import UsageError
 from assay.torch import Refused, Report
 from assay.torch.gates import judged, judging
 from ._cotangents import Cotangents, differs
+from ._surroundings import Asked
 from ._draws import States, is_shape, listed, moved
 
 SHARE, LEAST = 2.0**-1, 2.0**-6  # by which drawn inputs are moved, and those that are given
@@ -142,7 +143,9 @@ class Repeats:
         for _ in range(2):
             self.start.restore()
             try:
-                found.append(self.trials.unrecorded(self.given, Cotangents()))
+                with Asked() as asked:
+                    found.append(self.trials.unrecorded(self.given, Cotangents()))
+                self.trials.asked = asked.found
             except Exception:  # of the function's own
                 return True
             if not is_other(self.first, found[0]):

@@ -27,6 +27,7 @@ class Branch:
     is_backward: bool = False  # of a torch.autograd.Function's backward
     place: str = ""  # the program's line, of a decision by a cotangent
     is_of_cotangent: bool = False
+    is_own: bool = False  # of numbers that a torch.autograd.Function reads
 
     @property
     def missing(self) -> list[str]:
@@ -102,7 +103,7 @@ class Branching(Outside):
             return []
         is_backward = self.in_backward()
         is_bar, place = is_backward and any(v in self.bars for v in values), ""
-        if not is_bar and (op in OF_COTANGENTS and not (is_backward and op in SIGNS) or not self.depending.intersection(v for v in values if v is not None)):
+        if not is_bar and (op in OF_COTANGENTS and not (is_backward and op in SIGNS) or not (self.decided if is_backward else self.depending).intersection(v for v in values if v is not None)):
             return []
         if is_bar:
             place = caller()
@@ -114,7 +115,7 @@ class Branching(Outside):
                 return []
             self.is_crossed = True
             for x, threshold in crossings:
-                if x is threshold or not isinstance(x, torch.Tensor) or not (x.is_floating_point() or is_bar and not x.is_complex()) or not x.numel():
+                if x is threshold or not isinstance(x, torch.Tensor) or not (x.is_floating_point() or is_backward and not x.is_complex()) or not x.numel():
                     continue
                 x = x if x.is_floating_point() else x.double()
                 at = None if isinstance(threshold, torch.Tensor) and threshold.numel() != 1 else float(threshold)
@@ -135,5 +136,5 @@ class Branching(Outside):
 
     def in_own(self, branch: Branch) -> bool:
         """Whether a torch.autograd.Function computed it: nothing else tells what its backward does there."""
-        return branch.is_backward or any(branch.result in one.results for one in self.own)
+        return branch.is_backward or branch.is_own or any(branch.result in one.results for one in self.own)
 

@@ -14,10 +14,9 @@ from torch.utils._pytree import tree_leaves
 
 from assay._core.vocabulary import ROWS
 
-from .branches import ABOVE, BELOW, EQUAL, FALSE, TRUE, Branch, Branching
+from .branches import FALSE, TRUE, Branch, Branching
 from .nodes import REDUCTIONS
-from .outside import HERE, TORCH, WAYS_OUT, caller, written_numbers
-from .reads import MOST_READ, ReadNumber, followed
+from .outside import HERE, TORCH, WAYS_OUT, caller
 from .values import Region
 
 MOVES = {"reshape", "permute", "slice", "concat", "pad", "gather", "expand", "place", "neg", "abs", "take"}  # finite where their operand is
@@ -148,34 +147,6 @@ class Deciding(Branching):
         """The program asks for a tensor's numbers in a way that runs no operation."""
         if WAYS_OUT[function] not in ("item", "float", "complex") and args:
             self.note_read(WAYS_OUT[function], args[0], None)
-
-    def read(self, function: Any, args: Any, found: Any) -> Any:
-        """Numbers that Python has. Those of inputs and saved tensors are followed inside of a Function's backward."""
-        if WAYS_OUT[function] not in ("item", "tolist") or not self.bars or not isinstance(torch._C._current_autograd_node(), BackwardCFunction):
-            return found
-        tensor = args[0]
-        if not isinstance(tensor, torch.Tensor) or not tensor.is_floating_point() or tensor.numel() > MOST_READ:
-            return found
-        with self.aside():
-            value = self.value(tensor)
-        return followed(found, self.note_compared) if value in self.depending and value not in self.bars else found
-
-    def note_compared(self, how: str, number: ReadNumber, other: Any) -> None:
-        """Python compares a number of an input's: one branch of the line, whichever elements it looks at."""
-        other = float(other)
-        if not self.in_backward() or other != other or abs(other) == float("inf") or not (place := by_program()):
-            return
-        is_written = other in written_numbers()
-        found = float(number)
-        side = BELOW if found < other else ABOVE if found > other else EQUAL
-        name = f"{how.strip('_')} of a number that was read, at {f'{other:.6g}' if is_written else 'another number'}"
-        known = next((one for one in self.branches if one.place == place and one.name == name and not one.is_of_cotangent), None)
-        if known is None:
-            wanted: tuple[str, ...] = (EQUAL,) if how in ("__eq__", "__ne__") else (BELOW, ABOVE)
-            self.branches.append(Branch(name, other if is_written else None, found, found, {side}, wanted, is_backward=True, place=place))
-        else:
-            known.sides.add(side)
-            known.lowest, known.highest = min(known.lowest, found), max(known.highest, found)
 
 
 def is_of_finite(op: str, args: Any) -> bool:

@@ -15,7 +15,8 @@ from torch.utils._pytree import tree_leaves
 
 from .memory import Refused
 from .nodes import operand
-from .outside import WAYS_OUT, arriving
+from .outside import arriving
+from .reads import READS, SIZES, numbers_of
 from .recorder import Tape
 
 STOPS = (torch.Tensor.detach, torch.detach, torch.Tensor.data.__get__)  # type: ignore[attr-defined]  # what they give has no tangent
@@ -40,17 +41,13 @@ class Watch(TorchFunctionMode):
         self.run = run
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if self.run.bars and function in (*WAYS_OUT, torch.Tensor.__bool__):
-            if function is torch.Tensor.__bool__:
-                return self.truth(function, args)
-            self.run.note_taken(function, args)
-        if function in WAYS_OUT:
-            left = self.run.asked(function, args)
-            found = function(*args, **(kwargs or {}))
-            if left is None:
-                return self.run.read(function, args, found)
-            return found if left.by == "float" else self.run.marked_numbers(found, str(left))
+        if function in READS:
+            return self.run.read(function, args, kwargs or {})
+        if function in SIZES and args:
+            self.run.note_size(args[0])
         self.run.arriving.append(arriving(args, kwargs) if self.run.live else "")
+        if self.run.hands_out:
+            args, kwargs = numbers_of(args), numbers_of(kwargs or {})
         try:
             if forward_ad._current_level < 0:
                 return function(*args, **(kwargs or {}))
@@ -58,14 +55,6 @@ class Watch(TorchFunctionMode):
         finally:
             self.run.arriving.pop()
 
-
-    def truth(self, function: Any, args: Any) -> bool:
-        """A decision of the program's by a number, of which no more is read than whether it is 0."""
-        bent, branches = list(self.run.bent), len(self.run.branches)
-        found = bool(function(*args))
-        self.run.bent, self.run.branches[branches:] = bent, []
-        self.run.note_read("__bool__", args[0], found)
-        return found
 
 
 class Moving(Tape):

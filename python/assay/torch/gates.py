@@ -16,7 +16,7 @@ from .branches import Branch
 from .equations import opaque_of
 from .memory import Value, plain
 from .nodes import HALVES
-from .outside import cut_off, cuts_of, downstream
+from .outside import cut_off, cuts_of, downstream, marked_of
 from .values import Region
 
 _TAKEN = re.compile(r"left the graph: '(.+)' by (\w+)\(\) at (.+)' has no meaning here")  # what an opaque product is called
@@ -228,12 +228,12 @@ def unreached_of(run: Recorder) -> list[str]:
     left: dict[tuple[str, str], tuple[Branch, set[str]]] = {}
     for one in run.branches:
         if run.in_own(one):
-            where = "" if one.is_backward else next(own.name for own in run.own if one.result in own.results)
+            where = "" if one.is_backward else next((own.name for own in run.own if one.result in own.results), "")
             key = where, one.name + one.place
             told = set(one.missing)
             left[key] = one, left[key][1] & told if key in left else told
     named = [f"{one.at(side)}{f' ({where})' if where else ''}" for (where, _), (one, sides) in left.items() for side in one.wanted if side in sides]
-    return named + [f"{one} reads a cotangent" for one in run.bent]
+    return named + [f"{one} reads a cotangent" for one in run.bent] + [f"{one} reads an input" for one in run.unfollowed]
 
 
 @contextmanager
@@ -247,10 +247,12 @@ def judging(run: Recorder, verb: str = "gradcheck", *options: str, detached: boo
         raise wrong("detached", "True, or names of tensors", detached)
     if not run.regions and not run.opaque:
         raise UsageError("nothing to judge", where="run", why="no operation was recorded", advice="run the model inside of `with assay.torch.record(...)`")
-    cut, parts = cut_off(run), trace_of(run).parts()
+    parts = trace_of(run).parts()
+    cut, marked = ([name for name in names if detached is False or detached is not True and name not in detached]
+                   for names in (cut_off(run), [run.memory.values[v].name for v in marked_of(run)]))
     verb = "audit" if verb == "gradcheck" and not run.claims and not any(one.found for one in run.moves) else verb
     with programs.started(verb, parts, *options) as wait:
-        yield lambda: report_of(run, Report(*programs.verdict(verb, wait()), parts), [name for name in cut if detached is False or detached is not True and name not in detached])
+        yield lambda: report_of(run, Report(*programs.verdict(verb, wait()), parts), cut, marked)
 
 
 def judged(run: Recorder, verb: str = "gradcheck", *options: str, detached: bool | Collection[str] = ()) -> Report:
@@ -259,17 +261,20 @@ def judged(run: Recorder, verb: str = "gradcheck", *options: str, detached: bool
         return wait()
 
 
-def report_of(run: Recorder, found: Report, cut: list[str]) -> Report:
-    """What the program found, and what the recorder knows besides. `cut`: tensors without a gradient."""
+def report_of(run: Recorder, found: Report, cut: list[str], marked: list[str]) -> Report:
+    """What the program found, and what the recorder knows besides. `cut`: tensors without a gradient; `marked`: results that lead to the output, and are
+    marked as not differentiable."""
     for one in (one for one in found.findings if one.rule == gate_reports.OPAQUE):
         if taken := _TAKEN.search(one.message):
             tensor, by, at = taken.groups()
             plain = f"{at}: {by}() took '{tensor}' out of the graph and the number came back as a constant; its gradient is missing. Keep it a tensor, or detach it on purpose"
             found.text, one.message = found.text.replace(one.message, plain), plain
     found.tell("left", [str(one) for one in run.left])
-    found.tell("detached", [run.memory.values[v].name for v in cuts_of(run)])
+    found.tell("detached", [run.memory.values[v].name for v in [*cuts_of(run), *sorted(run.returned & run.inside & run.depending - set(run.edges.values()))]])
     for name, place in run.changed.items():
         found.add("gradient.hook", f"gradient of '{name}'", f"a hook changed the gradient of '{name}' after it was accumulated{f' at {place}' if place else ''}", "fail")
+    for name in marked:
+        found.add("gradient.detached", f"'{name}'", f"a Function marked its result '{name}' as not differentiable, its operands move it, and the output is computed from it")
     for name in sorted(run.written):
         found.add("gradient.cotangent", f"backward of {name}", f"the backward of {name} writes to its cotangent, which the engine may hand to other nodes, too: "
                   "what they compute is wrong then. Write to a copy")

@@ -17,6 +17,7 @@ HERE, TORCH = os.path.dirname(__file__) + os.sep, os.path.dirname(torch.__file__
 # What gives the program a tensor's numbers. Whole numbers and truth values are steps of them: their derivative is 0.
 WAYS_OUT = {getattr(torch.Tensor, name): name.strip("_") for name in (
     "item", "__float__", "__complex__", "tolist", "numpy", "__array__", "__dlpack__", "data_ptr", "untyped_storage", "storage") if hasattr(torch.Tensor, name)}
+APPLY = torch.autograd.Function.apply.__func__.__code__  # type: ignore[attr-defined]  # which runs the forward pass of a Function
 STEPS = ("sign", "floor", "ceil", "round", *TRUTHS, *PLACES)  # through which nothing flows
 COMMON = (0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5)  # which say nothing of where they came from
 MOST_NUMBERS = 64  # of a tensor that are looked up in the program's code
@@ -78,12 +79,26 @@ class Entry:
         return self.numbers, self.tensors
 
 
-def caller() -> str:
-    """Where the program is: the innermost line that is neither PyTorch's nor the recorder's."""
+def program_frame(inside: bool = True) -> tuple[Any, str]:
+    """The innermost frame that is neither PyTorch's nor the recorder's, and its line; if `inside`, only beneath a Function's forward pass."""
     frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith((HERE, TORCH)):
+    found = None
+    while frame is not None:
+        if frame.f_code is APPLY:
+            break
+        if found is None and not frame.f_code.co_filename.startswith((HERE, TORCH)):
+            found = frame
+            if not inside:
+                break
         frame = frame.f_back
-    return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}" if frame is not None else "an unknown line"
+    if found is None or inside and frame is None:
+        return None, ""
+    return found, f"{os.path.basename(found.f_code.co_filename)}:{found.f_lineno}"
+
+
+def caller() -> str:
+    """Where the program is."""
+    return program_frame(inside=False)[1] or "an unknown line"
 
 
 class Outside(Values):
@@ -95,12 +110,14 @@ class Outside(Values):
 
     def __init__(self, model: Any = None) -> None:
         self.depending: set[int] = set()  # values that a tensor with a gradient decides
+        self.decided: set[int] = set()  # the same with whole numbers and truth values, through which nothing flows
         self.left: list[Left] = []
         self.live: list[Left] = []  # since the last pass
         self.entries: list[Entry] = []
         self.moved: dict[int, str] | None = None
         self.suspects: dict[int, str] = {}  # values without a history that are made of what left
         self.numbers: set[float] = set()  # that left since the last pass
+        self.returned: set[int] = set()  # results without a gradient
         self.shown: set[int] = set()  # where memory lies that left
         self.known: set[float] = set(COMMON)  # constants that were there before a number left
         self.born: dict[int, tuple[Any, bool]] = {}  # storages of tensors made of numbers, and whether some had left
@@ -113,15 +130,24 @@ class Outside(Values):
         value = super().given(tensor, name, is_parameter=is_parameter)
         if tensor.requires_grad:
             self.depending.add(value)
+            self.decided.add(value)
         elif tensor.is_floating_point() or tensor.is_complex():
             self.unseen_constants.append(value)
         return value
 
     def append(self, op: str, operands: Any, outputs: Any, results: list[int]) -> Region:
         region = super().append(op, operands, outputs, results)
+        region.is_forward = not self.in_backward()
+        if self.decided.intersection(region.operands):
+            self.decided.update(results)
         if self.depending.intersection(region.operands):
             self.depending.update(v for v in results if self.memory.values[v].tensor.is_floating_point())
         return region
+
+    def note_returned(self, tensors: list[torch.Tensor]) -> None:
+        """The function that is checked gave these, which have no gradient."""
+        with self.aside():
+            self.returned.update(self.value(one) for one in tensors if one.is_floating_point() and one.numel() and address_of(one) in self.memory.blocks)
 
     def bear(self, tensor: torch.Tensor) -> None:
         """A tensor was made of numbers of the program's."""
@@ -225,7 +251,7 @@ def written_numbers() -> set[float]:
 
 def arriving(args: Any, kwargs: Any) -> str:
     """Where a number among arguments came from."""
-    return next((one.why for one in tree_leaves((args, kwargs)) if isinstance(one, LeftNumber)), "")
+    return next((one.why for one in tree_leaves((args, kwargs)) if isinstance(one, LeftNumber) or type(one).__name__ == "Read" and one.why), "")
 
 
 def moved_between(run: Outside, other: Outside, again: Outside) -> dict[int, str]:
@@ -279,14 +305,27 @@ def downstream(run: Any) -> set[int]:
 def cuts_of(run: Any) -> list[int]:
     """The values without history that an output was computed from, though they depend on what has a gradient."""
     asked = {v for claim in run.claims for v in claim.of}
+    cut = (run.cut - set(run.edges.values()) - run.inside) | run.cut_for_good
+    return sorted((cut & needed_of(run, asked) & run.depending) - asked)
+
+
+def marked_of(run: Any) -> list[int]:
+    """The results of Functions that an output was computed from, though they were marked as not differentiable, and operands move them."""
+    asked = {v for claim in run.claims for v in claim.of}
+    lost = (run.inside - set(run.edges.values())) & run.depending & needed_of(run, asked)
+    own = {id(one) for one in run.own}
+    return sorted(lost.intersection(v for one in run.regions if one.is_forward and id(one) not in own for v in one.operands))
+
+
+def needed_of(run: Any, asked: set[int]) -> set[int]:
+    """What an output was computed from."""
     needed, before = {claim.output for claim in run.claims}, 0
     while len(needed) > before:
         before = len(needed)
         for results, operands in [*[(one.results, one.operands) for one in reversed(run.regions)], *[(found, read) for read, found in run.links]]:
             if needed.intersection(results) and not asked.intersection(results):
                 needed.update(operands)
-    cut = (run.cut - set(run.edges.values()) - run.inside) | run.cut_for_good
-    return sorted((cut & needed & run.depending) - asked)
+    return needed
 
 
 def cut_off(run: Any) -> list[str]:

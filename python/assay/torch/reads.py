@@ -1,51 +1,285 @@
-"""Numbers that a Function's backward reads from its inputs: what it compares them with is a branch, as a comparison of tensors is."""
+"""Numbers that a Function reads off its inputs: what Python compares them with is a branch, as a comparison of tensors is.
+
+What follows such a number is no float, so that whatever takes it in another way than by comparing or computing is heard of: of that nothing tells
+what it decides.
+"""
 from __future__ import annotations
 
+import dis
+import functools
+import math
+import operator
 from typing import Any, Callable
 
-Compared = Callable[[str, "ReadNumber", Any], None]
+import numpy
+import torch
+from torch.autograd.function import BackwardCFunction
+from torch.utils._pytree import tree_map
+
+from .branches import ABOVE, BELOW, EQUAL, FALSE, TRUE, Branch
+from .cotangents import FINITE, READ, Deciding, by_program, is_of_finite
+from .outside import APPLY, WAYS_OUT, program_frame, written_numbers
+
 MOST_READ = 2**16  # numbers of one tensor that are followed
+READS = WAYS_OUT | {getattr(torch.Tensor, f"__{name}__"): name for name in ("bool", "int", "index", "reduce_ex", "deepcopy")}
+FOLLOWED = ("item", "tolist")
+SIZES = {torch.Tensor.shape.__get__, torch.Tensor.__len__, torch.Tensor.size, torch.Tensor.numel, torch.numel}  # type: ignore[attr-defined]
+COUNTS = ("nonzero", "masked_select", "_unique", "_unique2", "unique_dim", "unique_consecutive")  # whose results are as many as numbers decide
+MOVED = ("abs", "neg", "view", "_unsafe_view", "select", "slice", "clone", "expand", "permute", "transpose", "t", "unsqueeze", "squeeze", "alias", "flip", "amax", "max", "min", "amin")
+LOOKUPS = ("index", "index_select", "embedding", "take", "gather", "_unsafe_index")  # in tables, by their second operand
 
 
-class ReadNumber(float):
-    """A number of an input's. `compared` hears of each comparison; what is computed of the number is followed, too."""
+class Read:
+    """A number of an input's, and what is computed of it. `hears` is told of comparisons and of other uses."""
 
-    compared: Compared | None = None
+    __slots__ = ("number", "hears", "why")
+
+    def __init__(self, number: Any, hears: "Reading", why: str = "") -> None:
+        self.number, self.hears, self.why = number, hears, why
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:  # what asks for a float finds one
+        return type(self.number)
 
     @classmethod
-    def of(cls, number: float, compared: Compared | None) -> "ReadNumber":
-        found = cls(number)
-        found.compared = compared
-        return found
+    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return function(*numbers_of(args), **numbers_of(kwargs or {}))
+
+    def __getattr__(self, name: str) -> Any:
+        self.hears.note_unfollowed(name)
+        return getattr(self.number, name)
+
+    def __bool__(self) -> bool:
+        self.hears.note_compared("__ne__", self.number, 0)
+        return bool(self.number)
 
 
-def comparison(name: str) -> Callable[[ReadNumber, Any], Any]:
-    def compare(a: ReadNumber, b: Any) -> Any:
-        if a.compared is not None and isinstance(b, (int, float)):
-            a.compared(name, a, b)
-        return getattr(float, name)(a, b)
-    return compare
+def numbers_of(given: Any) -> Any:
+    """Arguments with plain numbers in place of those that are followed."""
+    return tree_map(lambda one: one.number if type(one) is Read else one, given)
 
 
-def computation(name: str) -> Callable[..., Any]:
-    def compute(a: ReadNumber, *others: Any) -> Any:
-        found = getattr(float, name)(a, *others)
-        return ReadNumber.of(found, a.compared) if type(found) is float else found
+def comparison(name: str) -> Callable[[Read, Any], Any]:
+    compare = getattr(operator, name)
+
+    def compared(a: Read, b: Any) -> Any:
+        other = b.number if type(b) is Read else b
+        if isinstance(other, (int, float)):
+            a.hears.note_compared(f"__{name}__", a.number, other)
+        return compare(a.number, other)
+    return compared
+
+
+def computation(function: Callable[..., Any], reversed_: bool = False) -> Callable[..., Any]:
+    def compute(a: Read, *others: Any) -> Any:
+        plain = [one.number if type(one) is Read else one for one in others]
+        if not all(one is None or isinstance(one, (int, float, torch.Tensor)) for one in plain):
+            a.hears.note_unfollowed(function.__name__)
+        found = function(*plain, a.number) if reversed_ else function(a.number, *plain)
+        return Read(found, a.hears, a.why) if type(found) in (int, float) else found
     return compute
 
 
-for _name in ("__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__"):
-    setattr(ReadNumber, _name, comparison(_name))
-for _name in ("__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__", "__truediv__", "__rtruediv__", "__neg__", "__abs__"):
-    setattr(ReadNumber, _name, computation(_name))
-ReadNumber.__hash__ = float.__hash__  # type: ignore[method-assign, assignment]
+def escape(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def escaped(a: Read, *others: Any) -> Any:
+        a.hears.note_unfollowed(name)
+        return function(a.number, *others)
+    return escaped
 
 
-def followed(found: Any, compared: Compared) -> Any:
-    """What `item()` or `tolist()` gave."""
-    if isinstance(found, list):
-        return [followed(one, compared) for one in found]
-    return ReadNumber.of(found, compared) if type(found) is float else found
+for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
+    setattr(Read, f"__{_name}__", comparison(_name))
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
+    setattr(Read, f"__{_name}__", computation(getattr(operator, _name)))
+    setattr(Read, f"__r{_name}__", computation(getattr(operator, _name), True))
+_computed: dict[str, Callable[..., Any]] = {"neg": operator.neg, "pos": operator.pos, "abs": abs, "round": round, "floor": math.floor, "ceil": math.ceil, "trunc": math.trunc}
+_escaped: dict[str, Callable[..., Any]] = {
+    "float": float, "int": int, "complex": complex, "index": operator.index, "str": str, "repr": repr, "format": format, "hash": hash, "divmod": divmod,
+    "rdivmod": lambda a, b: divmod(b, a), "reduce_ex": lambda a, _: (type(a), (a,)), "array": lambda a, *_, **__: numpy.asarray(a)}
+for _name, _function in _computed.items():
+    setattr(Read, f"__{_name}__", computation(_function))
+for _name, _function in _escaped.items():
+    setattr(Read, f"__{_name}__", escape(_name, _function))
 
 
-__all__ = ["MOST_READ", "ReadNumber", "followed"]
+class Reading(Deciding):
+    """Notes what a Function's forward or backward pass reads off what its inputs decide, and what Python decides by that.
+
+    `follows`: whether numbers are followed; a program that does not take what follows them has to run again without it.
+    """
+
+    def __init__(self, model: Any = None) -> None:
+        self.follows, self.hands_out = False, False
+        self.unfollowed: list[str] = []  # uses of numbers of inputs of which nothing tells what depends on them
+        self.plainly: set[int] = set()  # values that are finite where the inputs are
+        self.counted: set[int] = set()  # values as large as inputs decide
+        self.reading = 0
+        super().__init__(model)
+
+    def in_function(self) -> str:
+        """The program's line, inside of a Function's forward or backward pass; empty elsewhere."""
+        if self.in_backward():
+            return by_program() if isinstance(torch._C._current_autograd_node(), BackwardCFunction) else ""
+        return "" if torch.is_grad_enabled() else program_frame()[1]
+
+    def read(self, function: Any, args: Any, kwargs: Any) -> Any:
+        """The program asks for a tensor's numbers, or for whether one is 0."""
+        if self.bars and function is torch.Tensor.__bool__:
+            return self.truth(function, args)
+        if self.bars and function in WAYS_OUT:
+            self.note_taken(function, args)
+        left = self.asked(function, args) if function in WAYS_OUT else None
+        place = self.in_function() if args and self.is_decided(args[0]) else ""
+        self.reading += 1
+        try:
+            found = function(*args, **kwargs)
+        finally:
+            self.reading -= 1
+        why = "" if left is None else str(left)
+        if place:
+            return self.followed(READS[function], args[0], found, why)
+        return found if left is None or left.by == "float" else self.marked_numbers(found, why)
+
+    def is_decided(self, tensor: Any) -> bool:
+        """Whether an input that has a gradient decides it, and no cotangent does."""
+        if not isinstance(tensor, torch.Tensor):
+            return False
+        value = self.memory.marked(tensor, self.history(tensor))
+        if value is None:
+            with self.aside():
+                try:
+                    value = self.value(tensor) if tensor.untyped_storage()._cdata in self.memory.blocks else None
+                except (NotImplementedError, RuntimeError):
+                    return False
+        return value in self.decided and value not in self.bars
+
+    def truth(self, function: Any, args: Any) -> bool:
+        """A decision of the program's by a number, of which no more is read than whether it is 0."""
+        bent, branches = list(self.bent), len(self.branches)
+        self.reading += 1
+        try:
+            found = bool(function(*args))
+        finally:
+            self.reading -= 1
+        self.bent, self.branches[branches:] = bent, []
+        self.note_read("__bool__", args[0], found)
+        if self.is_decided(args[0]) and self.in_function():
+            self.note_truth(found)
+        return found
+
+    def followed(self, how: str, tensor: torch.Tensor, found: Any, why: str) -> Any:
+        if type(found) is bool:
+            self.note_truth(found)
+        elif how in FOLLOWED and self.follows and tensor.numel() <= MOST_READ and tensor.dtype != torch.bool and not tensor.is_complex():
+            self.hands_out = True
+            return self.handed(found, why)
+        elif tensor.numel():
+            self.note_unfollowed(how)
+        return found
+
+    def handed(self, found: Any, why: str) -> Any:
+        return [self.handed(one, why) for one in found] if isinstance(found, list) else Read(found, self, why)
+
+    def told(self, op: str, tensors: list[torch.Tensor], found: Any) -> Any:
+        """What an operation told Python, of itself."""
+        if op in READ and not self.reading and not isinstance(found, torch.Tensor) and any(self.is_decided(one) for one in tensors) and self.in_function():
+            if isinstance(found, bool):
+                self.note_truth(found)
+            else:
+                self.note_unfollowed(op.strip("_"))
+        return super().told(op, tensors, found)
+
+    def with_decisions(self, branches: list[Branch], call: Any, args: Any, values: list[int | None], results: list[Any]) -> list[Branch]:
+        decided = [v for v in values if v in self.decided]
+        if decided:
+            of = {v for one in results if isinstance(one, torch.Tensor) and (v := self.memory.marked(one, self.history(one))) is not None}
+            is_moved = self.plainly.union(self.inputs, self.parameters).issuperset(decided)
+            if is_moved and (call.op in FINITE or is_of_finite(call.op, args)):
+                self.decided -= of  # of numbers that are finite it says nothing
+            else:
+                self.decided |= of
+            if is_moved and call.op in MOVED:
+                self.plainly |= of
+            for one in results if self.in_function() else []:
+                if isinstance(one, bool):
+                    self.note_truth(one)
+                elif isinstance(one, (int, float)):
+                    self.note_unfollowed(call.op)
+            if call.op in COUNTS or call.op == "index" and any(isinstance(one, torch.Tensor) and one.dtype == torch.bool for one in args[1]):
+                self.counted |= of
+            if call.op in LOOKUPS and values[0] not in self.decided and values[0] not in self.bars and self.in_function():
+                self.note_unfollowed(call.op)
+        return super().with_decisions(branches, call, args, values, results)
+
+    def note_size(self, tensor: Any) -> None:
+        """The program asks how large a tensor is."""
+        if self.counted and isinstance(tensor, torch.Tensor) and self.memory.marked(tensor, self.history(tensor)) in self.counted:
+            self.note_unfollowed("the size of what they select")
+
+    def note_unfollowed(self, how: str) -> None:
+        if (place := self.in_function()) and f"{how.strip('_')} at {place}" not in self.unfollowed:
+            self.unfollowed.append(f"{how.strip('_')} at {place}")
+
+    def note_truth(self, found: bool) -> None:
+        """Python decides by what inputs decide. Where one side ends in an exception nothing is to be judged there."""
+        if is_guard():
+            return
+        place, name = self.in_function(), self.label("truth value")
+        known = next((one for one in self.branches if one.place == place and one.name == name and not one.is_of_cotangent), None)
+        if known is None:
+            known = Branch(name, None, 0.0, 0.0, set(), (TRUE, FALSE), is_backward=self.in_backward(), place=place, is_own=True)
+            self.branches.append(known)
+        known.sides.add(TRUE if found else FALSE)
+
+    def note_compared(self, how: str, number: Any, other: Any) -> None:
+        """Python compares a number of an input's: one branch of the line, whichever elements it looks at."""
+        other, found = float(other), float(number)
+        if other != other or abs(other) == float("inf") or not (place := self.in_function()) or is_guard():
+            return
+        is_written = other in written_numbers()
+        side = BELOW if found < other else ABOVE if found > other else EQUAL
+        name = f"{how.strip('_')} of a number that was read, at {f'{other:.6g}' if is_written else 'another number'}"
+        known = next((one for one in self.branches if one.place == place and one.name == name and not one.is_of_cotangent), None)
+        if known is None:
+            wanted: tuple[str, ...] = (EQUAL,) if how in ("__eq__", "__ne__") else (BELOW, ABOVE)
+            self.branches.append(Branch(name, other if is_written else None, found, found, {side}, wanted, is_backward=self.in_backward(), place=place, is_own=True))
+        else:
+            known.sides.add(side)
+            known.lowest, known.highest = min(known.lowest, found), max(known.highest, found)
+
+
+BETWEEN = {"PRECALL", "CALL", "CACHE", "COMPARE_OP", "LOAD_CONST", "UNARY_NOT", "EXTENDED_ARG", "TO_BOOL"}  # what may stand between a read and the jump that it decides
+ENDS = 60  # instructions in which an exception is raised
+
+
+@functools.lru_cache(maxsize=256)
+def instructions(code: Any) -> tuple[list[Any], dict[int, int]]:
+    found = list(dis.get_instructions(code))
+    return found, {one.offset: i for i, one in enumerate(found)}
+
+
+def is_guard() -> bool:
+    """Whether the program's line decides now between going on and an exception."""
+    frame, _ = program_frame(inside=False)
+    if frame is None:
+        return False
+    steps, places = instructions(frame.f_code)
+    at = places.get(frame.f_lasti, len(steps))
+    for i in range(at, min(at + 12, len(steps))):
+        if "JUMP" in steps[i].opname and "IF" in steps[i].opname:
+            return raises(steps, i + 1) or raises(steps, places.get(steps[i].argval, len(steps)))
+        if steps[i].opname not in BETWEEN:
+            return str(steps[i].argval).startswith("@py_assert")  # pytest writes assertions anew
+    return False
+
+
+def raises(steps: list[Any], start: int) -> bool:
+    for one in steps[start:start + ENDS]:
+        if one.opname == "RAISE_VARARGS":
+            return True
+        if "JUMP" in one.opname or one.opname.startswith("RETURN"):
+            return False
+    return False
+
+
+__all__ = ["MOST_READ", "READS", "Read", "Reading", "numbers_of"]

@@ -412,12 +412,12 @@ class Tape(Solving):
                 self.memory.values[self.inputs[-1]].is_fixed = not one.is_floating_point()
 
     def drawn_in_backward(self, tensor: torch.Tensor, name: str) -> None:
-        """Random numbers that a backward pass draws: those of the forward pass drawn again (checkpointing), or constants of its own."""
+        """Random numbers that a backward pass draws: those of the forward pass drawn again (checkpointing), or constants of its own. Python may decide by them."""
         same = [v for v in self.inputs if self.memory.values[v].tensor.shape == tensor.shape and alike(self.memory.values[v].tensor, tensor)]
         if same and tensor.dtype == self.memory.values[same[0]].tensor.dtype:
             self.memory.bind(tensor, None, same[0])
             return
-        value = self.memory.add(tensor, None, name)
+        self.decided.add(value := self.memory.add(tensor, None, name))
         self.append("random", [], [Nodes([tensor]).constant(tensor, tensor.dtype)], [value])
 
     def note_opaque(self, call: Call, results: list[torch.Tensor | None]) -> None:

@@ -37,6 +37,7 @@ class Region:
     real: list[int] = field(default_factory=list)  # these results
     suspect: str = ""  # which number that left the graph it reads, perhaps
     ran: list[Any] = field(default_factory=list)  # the operations, of a part without gradients, if they may be run again
+    is_forward: bool = False  # of no backward pass
     storing: str = ""  # which steps its kernel stores in 16 bits: a suffix of a model
 
 

@@ -7,7 +7,6 @@
 #include <memory>
 #include <new>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "certificates/check/session.h"
@@ -43,7 +42,7 @@ bool is_wanted(double node_work, double all_work, double rate, double until_shar
 }
 
 IntermediateBounds::IntermediateBounds(const kernel::Problem& problem, kernel::Scope scope, int threads)
-    : problem_(problem), threads_(static_cast<std::size_t>(std::max(1, threads))), scope_(std::move(scope)) {
+    : problem_(problem), threads_(static_cast<std::size_t>(std::max(1, threads))), team_(threads_), scope_(std::move(scope)) {
   const auto& refined = problem.pre_activations();
   double work = 0;
   for (const NodeId id : problem.active_nodes()) {
@@ -249,11 +248,7 @@ Outcome<Done> IntermediateBounds::refine_by_cases(NodeId node, std::span<const B
       }
     }
   };
-  {
-    std::vector<std::jthread> helpers;
-    for (std::size_t part = 1; part < threads_; ++part) helpers.emplace_back([&refine, part] { refine(part); });
-    refine(0);
-  }
+  team_.run(threads_, refine);
   for (const kernel::Scope& copy : copies) {
     if (auto met = scope_.meet(copy); !met) return met;
   }
@@ -280,11 +275,7 @@ Outcome<Done> IntermediateBounds::add_cuts(std::size_t count, const std::functio
       outcomes[part] = beyond_memory();
     }
   };
-  {
-    std::vector<std::jthread> helpers;
-    for (std::size_t part = 1; part < threads_; ++part) helpers.emplace_back([&derive, part] { derive(part); });
-    derive(0);
-  }
+  team_.run(threads_, derive);
   kernel::Scope with_cuts = scope_;
   for (std::size_t part = 0; part < threads_; ++part) {
     if (!outcomes[part]) return outcomes[part];
@@ -313,11 +304,7 @@ Outcome<Done> IntermediateBounds::refine_batches(std::vector<NeuronBatch> batche
       outcomes[part] = beyond_memory();
     }
   };
-  {
-    std::vector<std::jthread> helpers;
-    for (std::size_t part = 1; part < batches.size(); ++part) helpers.emplace_back([&refine, part] { refine(part); });
-    refine(0);
-  }
+  team_.run(batches.size(), refine);
   std::vector<std::uint32_t> left;
   for (std::size_t part = 0; part < batches.size(); ++part) {
     Outcome<Done>& done = outcomes[part];

@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "certificates/check/team.h"
 #include "certificates/format/writer.h"
 #include "kernel/logic/api.h"
 #include "search/bounds/alpha_beta/alpha_beta_crown.h"
@@ -112,6 +113,7 @@ class IntermediateBounds {
 
   const kernel::Problem& problem_;
   const std::size_t threads_;
+  certificate::Team team_;
   kernel::Scope scope_;
   Limit limit_;
   certificate::Fragment steps_;

@@ -7,7 +7,8 @@
 #include <cmath>
 #include <new>
 #include <optional>
-#include <thread>
+
+#include "certificates/check/team.h"
 
 namespace assay::search {
 namespace {
@@ -179,6 +180,7 @@ Outcome<Done> PerNeuronBab::refine_node(IntermediateBounds& root, const NeuronGr
       if (boxes.is_undecided(activation.first_neuron + element)) ends.push_back({element, sign});
   }
   const auto threads = static_cast<std::size_t>(threads_);
+  certificate::Team team(threads);
   const double fit = kNumbers / (static_cast<double>(graph_.neuron_count()) * (splits_ + 1));
   const std::size_t at_once = threads * static_cast<std::size_t>(std::clamp(fit, 1.0, static_cast<double>(kEnds)));
   for (std::size_t first = 0; first < ends.size(); first += at_once) {
@@ -193,11 +195,7 @@ Outcome<Done> PerNeuronBab::refine_node(IntermediateBounds& root, const NeuronGr
         for (End& end : own) end.nodes.clear();
       }
     };
-    {
-      std::vector<std::jthread> helpers;
-      for (std::size_t part = 1; part < threads; ++part) helpers.emplace_back([&grow, part] { grow(part); });
-      grow(0);
-    }
+    team.run(threads, grow);
     if (limit.reached()) return Done{};
     std::vector<IntermediateBounds::ByCases> found;
     for (End& end : some) {

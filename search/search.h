@@ -1,4 +1,8 @@
 // search(): everything that finds. Untrusted: it only ever returns theorems that the kernel made.
+//
+// A search goes through a table of stages for each group of cases (strategy/stages.h). Whatever it
+// returns as decided is a theorem that the kernel made of its steps; a bug here costs an answer, or
+// makes a certificate longer, and nothing else.
 #pragma once
 
 #include <cstdint>
@@ -62,7 +66,8 @@ struct Result {
   std::optional<kernel::Theorem> theorem;  // set for the first two; a cube that is closed is no theorem
   std::string reason;                      // for unknown and timed_out: what ran out, and how far the search came
   std::optional<Unfinished> unfinished;    // for these two, once some bound of a case is known
-  // In a floating semantics, for these two: the point nearest to the unsafe set, and whether some executions may violate there.
+  // In a floating semantics, for these two: the point nearest to the unsafe set, and whether some
+  // executions may violate there.
   std::optional<kernel::Witness> nearest;
   bool disputed = false;
   Statistics statistics;
@@ -70,8 +75,9 @@ struct Result {
   std::optional<Rejection> unwritten;  // why the certificate could not be written; the theorem stands all the same
 };
 
-// With a writer: on unsatisfiable (satisfiable) the log of accepted steps (the witness) is written and finished; of a cube with the splits that
-// lead to it and nothing else beside them. On split the steps so far, with the open branches left empty.
+// With a writer: on unsatisfiable (satisfiable) the log of accepted steps (the witness) is written
+// and finished; of a cube with the splits that lead to it and nothing else beside them. On split
+// the steps so far, with the open branches left empty.
 Outcome<Result> search(const std::shared_ptr<const kernel::Problem>& problem, const Options& options,
                        certificate::Writer* writer = nullptr);
 

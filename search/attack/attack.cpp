@@ -1,4 +1,8 @@
 // attack(): restarts, gradient steps and corners, until a candidate is accepted or the time is up.
+//
+// Restarts are a batch of points that one pass of the network evaluates. Each batch row pulls one
+// case; half of the batch steps by the gradient's sign, as in Madry et al. 2018. What comes nearest
+// is remembered for reports of undecided runs.
 
 #include "search/attack/attack.h"
 
@@ -21,7 +25,8 @@ constexpr std::size_t kFlips = 400, kMaxTrials = 128;  // of a walk over corners
 constexpr int kMarginDoublings = 40;                   // kernel refusals after which a group is given up
 constexpr double kFirstMargin = 1e-9;                  // relative to a row's scale, after the first refusal
 
-// The search for one group's witness. Rows of the batch are independent starts, each aimed at one case.
+// The search for one group's witness. Rows of the batch are independent starts, each aimed at one
+// case.
 class Attack {
  public:
   Attack(const Network& network, std::size_t group, std::uint64_t seed, const Limit& limit, Deadline deadline, Statistics& statistics)
@@ -39,20 +44,21 @@ class Attack {
     trials_ = std::clamp(affordable / 8, kMinBatch, kMaxTrials);
     best_slack_ = -std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < n_; ++i) {
-      if (box_.hi()[i] > box_.lo()[i]) trainable_.push_back(static_cast<std::uint32_t>(i));
+      if (box_.hi()[i] > box_.lo()[i]) free_.push_back(static_cast<std::uint32_t>(i));
     }
   }
 
   // A box of one point has been seen after a round.
-  [[nodiscard]] bool can_run() const { return !box_.is_empty() && refusals_ < kMarginDoublings && (round_ == 0 || !trainable_.empty()); }
+  [[nodiscard]] bool can_run() const { return !box_.is_empty() && refusals_ < kMarginDoublings && (round_ == 0 || !free_.empty()); }
   std::optional<kernel::Theorem> ascend();        // one batch of gradient ascent
   std::optional<kernel::Theorem> walk_corners();  // one walk from the corner nearest to a good point
   std::optional<kernel::Theorem> ask_point();     // of a box of one point: about each case, whatever doubles say of it
   void stop_at(const Limit& limit) { workspace_.limit = limit; }
-  // Where a walk can turn no more than a part of the coordinates, it gets no more evaluations than ascents.
+  // Where a walk can turn no more than a part of the coordinates, it gets no more evaluations than
+  // ascents.
   [[nodiscard]] bool can_walk() const {
-    const bool is_affordable = trainable_.size() <= kFlips || walk_steps_ + kFlips * (1 + trials_) <= ascent_steps_;
-    return trainable_.size() >= 2 && !box_.has_balls() && is_affordable;
+    const bool is_affordable = free_.size() <= kFlips || walk_steps_ + kFlips * (1 + trials_) <= ascent_steps_;
+    return free_.size() >= 2 && !box_.has_balls() && is_affordable;
   }
 
  private:
@@ -75,7 +81,7 @@ class Attack {
   Workspace workspace_;
   std::size_t n_ = 0, m_ = 0, batch_ = 0, trials_ = 0, round_ = 0, walks_ = 0;
   std::size_t ascent_steps_ = 0, walk_steps_ = 0;  // evaluations
-  std::vector<std::uint32_t> trainable_;           // coordinates that are not pinned
+  std::vector<std::uint32_t> free_;                // coordinates that are not pinned
   std::vector<double> x_, y_, y_bar_, x_bar_, speed_;
   std::vector<std::uint32_t> nearest_;  // the case that each row of the batch violates most, or is nearest to
   std::vector<double> best_point_;      // over all rounds
@@ -84,6 +90,8 @@ class Attack {
   int refusals_ = 0;
 };
 
+// The first round starts in the middle for each case. Of the other points a quarter are corners, a
+// quarter lie around the best point so far, and the rest anywhere in the box.
 void Attack::start_points() {
   std::uniform_real_distribution<double> uniform(0, 1);
   x_.assign(batch_ * n_, 0);
@@ -115,6 +123,8 @@ bool Attack::evaluate(std::size_t batch, std::vector<double>& x, std::vector<dou
   return true;
 }
 
+// The kernel's word on a point. A refusal raises the margin that later points need, since doubles
+// were wrong by more than it.
 std::optional<kernel::Theorem> Attack::ask(const double* x, std::uint32_t one, double value) {
   if (!(value >= margin_) || !can_run()) return std::nullopt;
   kernel::Witness witness;
@@ -127,7 +137,7 @@ std::optional<kernel::Theorem> Attack::ask(const double* x, std::uint32_t one, d
 }
 
 std::optional<kernel::Theorem> Attack::ask_point() {
-  if (!trainable_.empty() || !can_run()) return std::nullopt;
+  if (!free_.empty() || !can_run()) return std::nullopt;
   const std::vector<Rational> point = box_.exact(box_.lo());
   for (std::size_t k = 0; k < std::min<std::size_t>(cases_.size(), kMarginDoublings) && !check_limit_.reached(); ++k) {
     if (auto theorem = check_witness(network_, {cases_[k], point}, check_limit_)) return theorem;
@@ -135,8 +145,9 @@ std::optional<kernel::Theorem> Attack::ask_point() {
   return std::nullopt;
 }
 
-// Looks at every row against its own case, and against all cases where that costs less than the pass did. The kernel is asked about the case
-// that is violated most: two scores that softmax rounds to 0 hold each other by 0, which takes long to refuse.
+// Looks at every row against its own case, and against all cases where that costs less than the
+// pass did. The kernel is asked about the case that is violated most: two scores that softmax
+// rounds to 0 hold each other by 0, which takes long to refuse.
 std::optional<kernel::Theorem> Attack::inspect(std::size_t batch, const std::vector<double>& x, const std::vector<double>& y) {
   constexpr std::size_t kFewCases = 32, kWorkOfCase = 100;
   const bool all = cases_.size() <= std::max(kFewCases, network_.work() / kWorkOfCase);
@@ -162,6 +173,7 @@ std::optional<kernel::Theorem> Attack::inspect(std::size_t batch, const std::vec
   return std::nullopt;
 }
 
+// Either the worst row alone is pulled, or all that are violated by less than the margin.
 void Attack::pull_case(std::size_t b, std::uint32_t one, bool sum_of_hinges, const std::vector<double>& x, const std::vector<double>& y) {
   const std::vector<RowView>& rows = network_.rows(one);
   const double worst = worst_slack(rows, y.data() + b * m_, x.data() + b * n_);
@@ -183,11 +195,11 @@ void Attack::step(std::size_t b, double size, bool by_sign) {
   double* speed = speed_.data() + b * n_;
   const double* gradient = x_bar_.data() + b * n_;
   double largest = 0;
-  for (const std::uint32_t i : trainable_) {
+  for (const std::uint32_t i : free_) {
     speed[i] = 0.7 * speed[i] + gradient[i] * (box_.hi()[i] - box_.lo()[i]);
     largest = std::max(largest, std::fabs(speed[i]));
   }
-  for (const std::uint32_t i : trainable_) {
+  for (const std::uint32_t i : free_) {
     const double width = box_.hi()[i] - box_.lo()[i];
     double move = largest > 0 ? speed[i] / largest : uniform(random_);  // lost on a plateau: anywhere
     if (by_sign && largest > 0) move = speed[i] > 0 ? 1 : speed[i] < 0 ? -1 : 0;
@@ -196,6 +208,8 @@ void Attack::step(std::size_t b, double size, bool by_sign) {
   box_.project({x, n_});
 }
 
+// A batch of projected gradient ascent: evaluate, ask about what looks like a witness, step. Steps
+// shrink geometrically.
 std::optional<kernel::Theorem> Attack::ascend() {
   start_points();
   std::vector<double> inputs_bar;
@@ -218,6 +232,7 @@ std::optional<kernel::Theorem> Attack::ascend() {
   return std::nullopt;
 }
 
+// How much the rows of a case are violated in all; 0 at a witness.
 double Attack::hinge(std::uint32_t one, const double* y, const double* x) const {
   double sum = 0;
   for (const RowView& row : network_.rows(one)) {
@@ -227,8 +242,8 @@ double Attack::hinge(std::uint32_t one, const double* y, const double* x) const 
   return std::isnan(sum) ? -std::numeric_limits<double>::infinity() : -sum;
 }
 
-// A walk in the style of WalkSAT: all single flips of coordinates that the gradient points at are evaluated, the best one
-// that is not tabu is taken, sometimes a random one.
+// A walk in the style of WalkSAT: all single flips of coordinates that the gradient points at are
+// evaluated, the best one that is not tabu is taken, sometimes a random one.
 std::optional<kernel::Theorem> Attack::walk_corners() {
   constexpr std::size_t kTenure = 6;
   constexpr double kNoise = 0.04;
@@ -248,7 +263,7 @@ std::optional<kernel::Theorem> Attack::walk_corners() {
     if (!evaluate(1, x, y)) return std::nullopt;
     if (auto theorem = inspect(1, x, y)) return theorem;
     best = std::max(best, hinge(one, y.data(), x.data()));
-    std::vector<std::uint32_t> flips = trainable_;
+    std::vector<std::uint32_t> flips = free_;
     if (network_.has_gradient()) {
       y_bar_.assign(m_, 0);
       x_bar_.assign(n_, 0);
@@ -259,7 +274,7 @@ std::optional<kernel::Theorem> Attack::walk_corners() {
         return x[i] == box_.lo()[i] ? !(gradient > 0) : !(gradient < 0);
       });
     }
-    if (flips.empty()) flips = trainable_;
+    if (flips.empty()) flips = free_;
     std::shuffle(flips.begin(), flips.end(), random_);
     if (flips.size() > trials_) flips.resize(trials_);
     walk_steps_ += 1 + flips.size();

@@ -1,7 +1,12 @@
-// attack(): looks for a point of some case's region by projected gradient ascent and by a walk over the box's corners.
+// attack(): looks for a point of some case's region by projected gradient ascent and by a walk over
+// the box's corners.
 //
-// Iterates are snapped (candidate_point.h) before they are evaluated, so what violates in double arithmetic is what the
-// kernel is asked about; only its theorem counts.
+// Source: projected gradient descent (PGD), Madry et al. 2018. How this version differs: the
+// objective is a case's worst row, or the sum of its violated rows, each divided by its scale; the
+// cases of a group share one batch of restarts. Iterates are snapped (candidate_point.h) before
+// they are evaluated, so what violates in double arithmetic is what the kernel is asked about; only
+// its theorem counts. The walk over corners is in the style of WalkSAT (Selman, Kautz, Cohen 1994):
+// the best flip that is not tabu, among those that the gradient points at, sometimes a random one.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +37,8 @@ std::optional<kernel::Theorem> attack(const Network& network, std::size_t group,
 std::optional<kernel::Theorem> attack_all(const Network& network, const AttackOptions& options, const std::stop_token& stop,
                                           Statistics& statistics);
 
-// A few gradient steps on one case from a point that a bound suggests; snapped, and the kernel is asked as above.
+// A few gradient steps on one case from a point that a bound suggests; snapped, and the kernel is
+// asked as above.
 std::optional<kernel::Theorem> attack_from(const Network& network, const CandidateBox& box, std::uint32_t case_index,
                                            std::span<const double> x, int steps, Workspace& workspace);
 

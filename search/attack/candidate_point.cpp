@@ -11,6 +11,8 @@
 
 namespace assay::search {
 
+// For each coordinate the kind of number that a witness may have there, and the ends of the box
+// among these numbers.
 CandidateBox::CandidateBox(const Network& network, std::size_t group) {
   const kernel::Problem& problem = *network.problem();
   box_ = &problem.group_box(group);
@@ -20,7 +22,8 @@ CandidateBox::CandidateBox(const Network& network, std::size_t group) {
   for (const NodeId id : problem.graph().inputs)
     whole.resize(whole.size() + problem.graph().size(id), !is_float(problem.graph().node(id).dtype));
   for (std::size_t i = 0; i < box_->lo.size(); ++i) {
-    // Floats are doubles, so the smallest float >= the smallest double >= lo is the smallest float >= lo.
+    // Floats are doubles, so the smallest float >= the smallest double >= lo is the smallest float
+    // >= lo.
     const double lo = box_->lo[i].double_up(), hi = box_->hi[i].double_down();
     const double float_lo = float_up(lo), float_hi = float_down(hi);
     if (problem.floating() && !whole[i] && !is_empty_) {
@@ -59,8 +62,9 @@ CandidateBox::CandidateBox(const Network& network, std::size_t group) {
   }
 }
 
-// The k-th coordinate's distance from the middle after moving towards it: of squares along the line to the middle, of magnitudes to where the squared
-// distance from x and that much of the ball's sum are least together, which leaves few coordinates off the middle.
+// The k-th coordinate's distance from the middle after moving towards it: of squares along the line
+// to the middle, of magnitudes to where the squared distance from x and that much of the ball's sum
+// are least together, which leaves few coordinates off the middle.
 double CandidateBox::Middle::shrunk(std::span<const double> x, double by, std::size_t k) const {
   const double off = x[coordinates[k]] - at[k];
   return of_squares ? off / (1 + by) : std::copysign(std::max(0.0, std::fabs(off) - by * weights[k]), off);
@@ -92,6 +96,7 @@ void CandidateBox::project(std::span<double> x) const {
   }
 }
 
+// To the nearest admissible number, inside of the box.
 double CandidateBox::snap(std::size_t i, double x) const {
   if (kinds_[i] == Kind::number) {
     const double below = executions::number_below(format_, x), above = executions::number_above(format_, x);
@@ -113,6 +118,7 @@ std::vector<Rational> CandidateBox::exact(std::span<const double> snapped) const
   return point;
 }
 
+// The kernel evaluates the network exactly, which may take long: the limit stops it.
 std::optional<kernel::Theorem> check_witness(const Network& network, const kernel::Witness& witness, const Limit& limit) {
   const std::function<bool()> question = limit.question();
   const StopScope watch(question);
@@ -188,6 +194,7 @@ std::optional<kernel::Theorem> try_case_without_rows(const Network& network, std
   return std::nullopt;
 }
 
+// So that an undecided run has a nearest point to tell of.
 void try_middles(const Network& network) {
   constexpr std::size_t kMostGroups = 64;
   const kernel::Problem& problem = *network.problem();

@@ -1,7 +1,12 @@
-// Candidate points: from a point that violates in double arithmetic to a witness that the kernel accepts.
+// Candidate points: from a point that violates in double arithmetic to a witness that the kernel
+// accepts.
 //
-// A witness holds an integer in every coordinate of an integer or boolean input and a float32 value in every other one whose decimal
-// interval holds one, and lies in the box exactly.
+// A witness holds an integer in every coordinate of an integer or boolean input and a float32 value
+// in every other one whose decimal interval holds one, and lies in the box exactly.
+//
+// Doubles decide which point is asked about, and the kernel whether it is a witness: it evaluates
+// the point exactly, or in the execution model of a floating semantics. Points of balls are pulled
+// back towards their middles, since snapping may carry them outside.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +29,8 @@ class CandidateBox {
   [[nodiscard]] const std::vector<double>& lo() const { return lo_; }  // of the snapped points
   [[nodiscard]] const std::vector<double>& hi() const { return hi_; }
   [[nodiscard]] bool is_empty() const { return is_empty_; }
-  // The nearest admissible value of one coordinate: an integer of an integer input, else a float32 where there is one.
+  // The nearest admissible value of one coordinate: an integer of an integer input, else a float32
+  // where there is one.
   [[nodiscard]] double snap(std::size_t i, double x) const;
   // Brings a snapped point back into the group's balls, towards their middles.
   void project(std::span<double> x) const;
@@ -50,21 +56,24 @@ class CandidateBox {
   bool is_empty_ = false;
 };
 
-// Snaps x, evaluates it in double arithmetic for every case of the group and asks the kernel about the best case if its rows
-// hold by at least `margin` times their scale.
+// Snaps x, evaluates it in double arithmetic for every case of the group and asks the kernel about
+// the best case if its rows hold by at least `margin` times their scale.
 std::optional<kernel::Theorem> try_point(const Network& network, const CandidateBox& box, std::size_t group, std::span<const double> x,
                                          Workspace& workspace, double margin = 0);
 std::optional<kernel::Theorem> try_point(const Network& network, std::size_t group, std::span<const double> x);
-// A case without rows holds at every point of its box: the theorem of one, where `group` has such a case.
+// A case without rows holds at every point of its box: the theorem of one, where `group` has such a
+// case.
 std::optional<kernel::Theorem> try_case_without_rows(const Network& network, std::size_t group, const Limit& limit);
 [[nodiscard]] bool has_case_without_rows(const kernel::Problem& problem, std::size_t group);
-// One point of each group, for what the network remembers of them: boxes that are so small that nothing was tried.
+// One point of each group, for what the network remembers of them: boxes that are so small that
+// nothing was tried.
 void try_middles(const Network& network);
 
 // The kernel's word on a witness, unless the limit is reached first.
 std::optional<kernel::Theorem> check_witness(const Network& network, const kernel::Witness& witness, const Limit& limit);
 
-// The smallest slack of the case's rows, each divided by its scale; -inf when a value is not a number.
+// The smallest slack of the case's rows, each divided by its scale; -inf when a value is not a
+// number.
 [[nodiscard]] double worst_slack(const std::vector<RowView>& rows, const double* outputs, const double* inputs);
 
 }  // namespace assay::search

@@ -1,4 +1,10 @@
-// SideAttack: goes on looking for a witness while branch and bound runs, in slices that take a share of one thread's time (side_share).
+// SideAttack: goes on looking for a witness while branch and bound runs, in slices that take a
+// share of one thread's time (side_share).
+//
+// With one thread there is no second one to run beside: the search calls take_turn() between nodes
+// and batches, and a slice that is due runs then. Slices double, and the pauses between them grow
+// with them, so that an attack costs its share however long the search takes. A witness stops the
+// search through its stop source.
 #pragma once
 
 #include <atomic>
@@ -10,13 +16,14 @@
 
 namespace assay::search {
 
-// Of one thread's time, so many seconds after the start. An attack that fades has its whole share for a while, then the same number of seconds in
-// each e-fold of the time.
+// Of one thread's time, so many seconds after the start. An attack that fades has its whole share
+// for a while, then the same number of seconds in each e-fold of the time.
 [[nodiscard]] double side_share(double seconds, bool fades);
 
 class SideAttack {
  public:
-  // Starts a thread if it is to have its own. When it finds a witness it asks `found` to stop. `network` and `found` outlive this object.
+  // Starts a thread if it is to have its own. When it finds a witness it asks `found` to stop.
+  // `network` and `found` outlive this object.
   SideAttack(const Network& network, std::uint64_t seed, Deadline deadline, std::stop_source& found, bool own_thread);
 
   // Without a thread of its own: the slice that is due, if one is. From one thread at a time.

@@ -1,4 +1,5 @@
-// Branch and bound by splits of neurons: what bounder, brancher and conflicts share. Private to bab/ and heuristics/.
+// Branch and bound by splits of neurons: what bounder, brancher and conflicts share. Private to
+// bab/ and heuristics/.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +45,8 @@ struct Treated {
   double probe_value = 0;
 };
 
-// What executions of a floating semantics lose between a bound and what the kernel proves. Thread-safe.
+// What executions of a floating semantics lose between a bound and what the kernel proves.
+// Thread-safe.
 class ExpectedLoss {
  public:
   [[nodiscard]] double value() const;
@@ -55,21 +57,25 @@ class ExpectedLoss {
   double loss_ = 0;
 };
 
-// The bounder of one thread: alpha-beta-CROWN (Wang et al. 2021), and the triangle relaxation's linear program (Ehlers 2017) where every relu reads the
-// inputs. The dual solution of a program is evaluated like any other parameters, since only such bounds can be repeated by the kernel.
+// The bounder of one thread: alpha-beta-CROWN (Wang et al. 2021), and the triangle relaxation's
+// linear program (Ehlers 2017) where every relu reads the inputs. The dual solution of a program is
+// evaluated like any other parameters, since only such bounds can be repeated by the kernel.
 class ActivationBounder {
  public:
   ActivationBounder(const ActivationRoot& root, Engine& engine, ExpectedLoss& loss);
   [[nodiscard]] AlphaBetaCrown& ascent() { return ascent_; }
   [[nodiscard]] std::size_t capacity() const { return ascent_.capacity(); }  // cases side by side
 
-  // Loads the batch and bounds its cases. `learning`: some steps more, for larger margins, by which needed literals are told.
+  // Loads the batch and bounds its cases. `learning`: some steps more, for larger margins, by which
+  // needed literals are told.
   void bound(std::span<Treated> batch, bool learning);
-  // Asks the kernel about every case whose bound is positive; the others stay open. False: one of their minimisers is a witness.
+  // Asks the kernel about every case whose bound is positive; the others stay open. False: one of
+  // their minimisers is a witness.
   bool close_cases(Treated& treated);
   // A subdomain without a point.
   bool close_empty(Treated& treated);
-  // A bound of a node above: the program again, or the same parameters without the last literals and a few more steps.
+  // A bound of a node above: the program again, or the same parameters without the last literals
+  // and a few more steps.
   BoundResult bound_above(const BoundTask& task, std::uint32_t position);
 
  private:

@@ -49,6 +49,8 @@ BoundTask ActivationBounder::task_of(const Target& target) const {
   return {&rows, &treated.boxes, treated.literals, target.open().parameters.get(), target.open().last_beta, &root_.boxes};
 }
 
+// Programs first, where a split said so; then one ascent for all other cases of the batch; then
+// programs again for what that left open without a split in sight.
 void ActivationBounder::bound(std::span<Treated> batch, bool learning) {
   std::vector<Target> targets;
   for (Treated& treated : batch) {
@@ -66,6 +68,8 @@ void ActivationBounder::bound(std::span<Treated> batch, bool learning) {
   }
 }
 
+// All cases of a batch ascend side by side. The root gets more steps, since everything below starts
+// from its parameters.
 void ActivationBounder::bound_by_ascent(std::span<const Target> targets, bool learning) {
   constexpr int kLearningSteps = 6;
   std::vector<BoundTask> tasks;
@@ -84,6 +88,7 @@ void ActivationBounder::bound_by_ascent(std::span<const Target> targets, bool le
   for (std::size_t k = 0; k < targets.size(); ++k) targets[k].result() = std::move(results[k]);
 }
 
+// Literals that contradict each other leave no point: the kernel says so without a bound.
 bool ActivationBounder::close_empty(Treated& treated) {
   if (!treated.boxes.is_empty()) return false;
   const std::shared_ptr<const kernel::Scope> scope = engine_.tree().scope_of(treated.node->record);
@@ -96,8 +101,8 @@ bool ActivationBounder::close_empty(Treated& treated) {
   return true;
 }
 
-// x* may be a counterexample, or close to one. Where all activations are decided the bound is exact and x* deserves more
-// steps, as does a sample of the other nodes.
+// x* may be a counterexample, or close to one. Where all activations are decided the bound is exact
+// and x* deserves more steps, as does a sample of the other nodes.
 bool ActivationBounder::is_witness(std::uint32_t position, const BoundResult& result) {
   constexpr std::uint64_t kSampleEvery = 16;
   constexpr int kFewSteps = 1, kManySteps = 25;
@@ -110,6 +115,8 @@ bool ActivationBounder::is_witness(std::uint32_t position, const BoundResult& re
   return true;
 }
 
+// The accepted bound of a case joins the record's own refutation at once; the record is closed when
+// no case is open.
 bool ActivationBounder::close_cases(Treated& treated) {
   std::vector<OpenCase> open;
   std::vector<BoundResult> open_results;

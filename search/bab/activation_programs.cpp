@@ -10,8 +10,9 @@ namespace {
 constexpr double kLeastShare = 1e-4;  // of a row against the others, where an open node is scored: no row falls out of sight
 constexpr int kStepsAbove = 5;        // of ascent, to make up for missing literals
 
-// A program has rows for the neurons that are open at its root, and knows a literal as a bound of such a row: those of the root itself are
-// taken back. `above`: the scope without them; null: there are none.
+// A program has rows for the neurons that are open at its root, and knows a literal as a bound of
+// such a row: those of the root itself are taken back. `above`: the scope without them; null: there
+// are none.
 NeuronBoxes without_literals(const NeuronGraph& graph, NeuronBoxes boxes, const std::vector<kernel::Literal>& literals,
                              const kernel::Scope* above) {
   if (above == nullptr) return boxes;
@@ -49,8 +50,8 @@ RelaxationLp& ActivationBounder::program(std::uint32_t position) {
   return *program;
 }
 
-// The program's dual solution, evaluated like any other parameters: what counts is the bound that the kernel can repeat.
-// False where the program did not come to an end.
+// The program's dual solution, evaluated like any other parameters: what counts is the bound that
+// the kernel can repeat. False where the program did not come to an end.
 bool ActivationBounder::bound_by_program(const Target& target) {
   const Treated& treated = *target.treated;
   LpResult solved = program(target.open().position).solve(treated.boxes, treated.literals);
@@ -93,8 +94,8 @@ BoundResult ActivationBounder::bound_above(const BoundTask& task, std::uint32_t 
   return result;
 }
 
-// No split gains at once, and the dual solution may have dropped whole rows: influence is judged with all of them in sight,
-// over the inputs that are not settled yet.
+// No split gains at once, and the dual solution may have dropped whole rows: influence is judged
+// with all of them in sight, over the inputs that are not settled yet.
 void ActivationBounder::weigh_flat_node(const Target& target, LpResult& solved) {
   constexpr double kSettled = 1e-4;  // of an input's width
   if (solved.status != LpResult::Status::solved) return;
@@ -124,8 +125,8 @@ void ActivationBounder::weigh_flat_node(const Target& target, LpResult& solved) 
   find_closing_split(target, face);
 }
 
-// A neuron that no optimal point gets right: if its split cuts all of them off, both children's programs are above the
-// node's, and may be closed.
+// A neuron that no optimal point gets right: if its split cuts all of them off, both children's
+// programs are above the node's, and may be closed.
 void ActivationBounder::find_closing_split(const Target& target, const OptimalFace& face) {
   constexpr float kLeastGap = 1e-3F;
   const auto widest = std::max_element(face.gaps.begin(), face.gaps.end());

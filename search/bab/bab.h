@@ -1,8 +1,9 @@
-// Branch and bound on one group of cases: by splits of neurons (activation_bab.cpp) or of inputs (input_bab.cpp), in one engine (engine.h).
+// Branch and bound on one group of cases: by splits of neurons (activation_bab.cpp) or of inputs
+// (input_bab.cpp), in one engine (engine.h).
 //
-// Every node inherits the root scope's boxes met with its literals. A case is closed at a node only when the kernel's own
-// conclude accepts the bound there; refutations are merged and joined up to the root, and the accepted steps are kept in
-// a ProofTree for the writer.
+// Every node inherits the root scope's boxes met with its literals. A case is closed at a node only
+// when the kernel's own conclude accepts the bound there; refutations are merged and joined up to
+// the root, and the accepted steps are kept in a ProofTree for the writer.
 #pragma once
 
 #include <algorithm>
@@ -80,8 +81,9 @@ struct GroupResult {
   std::vector<OpenLeaf> leaves;          // neither, where open_leaves ended it
 };
 
-// `positions`: the cases of the root's group that are still open there, by position in the group. Without a refutation or a witness, `reason` is set.
-// Neurons: every pre-activation needs a box at `root`. Declined (code "search.lines") when some op of the graph has no lines in NeuronGraph.
+// `positions`: the cases of the root's group that are still open there, by position in the group.
+// Without a refutation or a witness, `reason` is set. Neurons: every pre-activation needs a box at
+// `root`. Declined (code "search.lines") when some op of the graph has no lines in NeuronGraph.
 Outcome<GroupResult> branch_on_activations(const NeuronGraph& graph, const kernel::Scope& root, std::span<const std::uint32_t> positions,
                                            const BranchingOptions& options, const std::stop_token& stop, Statistics& statistics);
 GroupResult branch_on_inputs(const NeuronGraph& graph, const kernel::Scope& root, std::span<const std::uint32_t> positions,

@@ -11,6 +11,8 @@ BranchTree::BranchTree(const kernel::Scope& root) : root_(std::make_shared<Branc
   root_->scope_ = std::make_shared<const kernel::Scope>(root);
 }
 
+// Scopes are made from the nearest ancestor that has one, literal by literal. Most nodes of a batch
+// are split without one.
 std::shared_ptr<const kernel::Scope> BranchTree::scope_of(const Record& record) {
   const std::lock_guard lock(mutex_);
   std::vector<BranchRecord*> missing;
@@ -25,6 +27,7 @@ std::shared_ptr<const kernel::Scope> BranchTree::scope_of(const Record& record) 
   return record->scope_;
 }
 
+// Without jumps nothing open lies below a closed record, so that the way up need not be walked.
 bool BranchTree::is_void_locked(const BranchRecord* record) const {
   if (!has_jumped_) return record->closed_;
   for (; record != nullptr; record = record->parent.get()) {
@@ -73,6 +76,8 @@ std::array<BranchTree::Record, 2> BranchTree::split(const Record& record, const 
   return children;
 }
 
+// Upwards, as long as both halves of a split are refuted. What was concluded at an inner node
+// itself is merged on the way.
 BranchTree::Closed BranchTree::close(Record record, std::optional<kernel::Refutation> refutation, const certificate::Fragment& steps) {
   const std::lock_guard lock(mutex_);
   if (is_void_locked(record.get())) return Closed::below;

@@ -1,7 +1,9 @@
-// BranchTree: what is open in a branch and bound on one group, from the kernel's side: scopes, refutations and the proof.
+// BranchTree: what is open in a branch and bound on one group, from the kernel's side: scopes,
+// refutations and the proof.
 //
-// A record stands for a node below which something may be open. Closing a record joins its refutation with its sibling's
-// and so on upwards; records below a closed one are void, whatever was still open there.
+// A record stands for a node below which something may be open. Closing a record joins its
+// refutation with its sibling's and so on upwards; records below a closed one are void, whatever
+// was still open there.
 #pragma once
 
 #include <array>
@@ -44,12 +46,14 @@ class BranchTree {
   void append(const Record& record, const certificate::Fragment& steps);
   // In place of the record's scope: one in which more is derived. For records below it.
   void set_scope(const Record& record, kernel::Scope scope);
-  // Makes the scopes of both halves, and forgets the record's own: nothing above the queue is kept. False: the kernel refuses a literal.
+  // Makes the scopes of both halves, and forgets the record's own: nothing above the queue is kept.
+  // False: the kernel refuses a literal.
   [[nodiscard]] bool hand_down(const Record& record, const std::array<Record, 2>& halves);
   // The records of element <= t and element >= t.
   std::array<Record, 2> split(const Record& record, const kernel::Literal& at_most);
 
-  // All cases of the record are refuted: by `refutation` (whose steps these are), by its own, or by both together.
+  // All cases of the record are refuted: by `refutation` (whose steps these are), by its own, or by
+  // both together.
   enum class Closed : std::uint8_t { below, root, refused };
   Closed close(Record record, std::optional<kernel::Refutation> refutation, const certificate::Fragment& steps);
 

@@ -1,4 +1,9 @@
-// A search in pieces: where it stops with open branches, and where the search of one of them starts (docs/scale.md).
+// A search in pieces: where it stops with open branches, and where the search of one of them starts
+// (docs/scale.md).
+//
+// Source: cube and conquer (Heule, Kullmann, Wieringa, Biere 2012). How this version differs: a
+// cube is an open branch of the tree of a proof, so that the proofs of all cubes join to one
+// certificate of the whole statement.
 #pragma once
 
 #include <cstddef>

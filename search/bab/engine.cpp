@@ -59,6 +59,7 @@ void Engine::close(const BranchTree::Record& record, std::optional<kernel::Refut
   if (closed != BranchTree::Closed::below) end(closed == BranchTree::Closed::refused ? tree_->refusal() : "");
 }
 
+// Waits until something is open, or nothing will be: then the search is over for this worker.
 bool Engine::pop(const BabWorker& worker, std::vector<Subdomain>& batch, double& share) {
   const std::size_t limit = options_.open_leaves > 0 ? 1 : worker.capacity();
   std::unique_lock lock(mutex_);
@@ -67,7 +68,8 @@ bool Engine::pop(const BabWorker& worker, std::vector<Subdomain>& batch, double&
   if (!finished_ && has_to_pause()) end("time");
   if (options_.open_leaves > 0 && !finished_) choose_hardest();
   if (finished_ || open_.empty()) return false;
-  // A share of the open nodes, so that the other threads find work too; the newest first, to keep the stack short.
+  // A share of the open nodes, so that the other threads find work too; the newest first, to keep
+  // the stack short.
   const std::size_t fair = (open_.size() + static_cast<std::size_t>(options_.threads) - 1) / static_cast<std::size_t>(options_.threads);
   std::size_t tasks = 0;
   share = 0;
@@ -109,6 +111,7 @@ void Engine::leave(std::vector<Subdomain>& batch) {
     if (!node.is_done) left_.push_back(std::move(node));
 }
 
+// One worker's life. Memory that runs out ends the search as a limit does, with what it has.
 void Engine::work(BabMethod& method) {
   std::vector<Subdomain> batch, children;
   double share = 0;
@@ -125,8 +128,8 @@ void Engine::work(BabMethod& method) {
   leave(batch);
 }
 
-// Brings the node whose worst case is furthest from being closed to the top, after those that are likely to close at once; or ends with the
-// leaves that there are.
+// Brings the node whose worst case is furthest from being closed to the top, after those that are
+// likely to close at once; or ends with the leaves that there are.
 void Engine::choose_hardest() {
   std::erase_if(open_, [&](const Subdomain& node) { return tree_->is_void(node.record); });
   const auto difficulty = [](const Subdomain& node) { return node.expected > 0 ? -kNoBound : -node.expected; };
@@ -147,6 +150,7 @@ void Engine::for_each_open(auto&& use) const {
       if (!tree_->is_void(node.record)) use(node);
 }
 
+// What a run that stops early hands on as cubes.
 std::vector<OpenLeaf> Engine::open_leaves() const {
   std::vector<OpenLeaf> leaves;
   for_each_open([&](const Subdomain& node) {
@@ -166,8 +170,9 @@ Unfinished Engine::unfinished() const {
   return frontier.unfinished();
 }
 
-// A trial is judged once, when it has ended, by what it has closed. Between pause and deadline the share that has to be closed grows to all of
-// it: what is left to the end shrinks as evenly, or it is not waited for.
+// A trial is judged once, when it has ended, by what it has closed. Between pause and deadline the
+// share that has to be closed grows to all of it: what is left to the end shrinks as evenly, or it
+// is not waited for.
 bool Engine::has_to_pause() {
   if (!trial_failed_ && options_.trial.end.has_passed()) {
     trial_failed_ = closed_share() < options_.trial.least_closed;
@@ -196,6 +201,8 @@ void Engine::report(const char* phase, double seconds) const {
   options_.on_progress(progress);
 }
 
+// Starts the workers and watches: deadlines, stop requests, the pace, reports. The calling thread
+// bounds nothing.
 void Engine::run_round(BabMethod& method, std::span<const std::uint32_t> positions, Clock::time_point start) {
   tree_ = std::make_unique<BranchTree>(root_scope_);
   open_.clear();
@@ -223,6 +230,8 @@ void Engine::run_round(BabMethod& method, std::span<const std::uint32_t> positio
   halt_ = true;
 }
 
+// Rounds until one comes to its end. A restart keeps what heuristics have learnt and nothing of the
+// tree.
 GroupResult Engine::run(BabMethod& method, std::span<const std::uint32_t> positions, Statistics& statistics) {
   const Clock::time_point start = Clock::now();
   do {

@@ -1,9 +1,12 @@
-// Engine: branch and bound on one group of cases, whatever is split and however subdomains are bounded: the queue, the workers, the tree, limits, and
-// what is left open. Bounding and branching are a Method's: activation_bab.cpp splits neurons, input_bab.cpp inputs.
+// Engine: branch and bound on one group of cases, whatever is split and however subdomains are
+// bounded: the queue, the workers, the tree, limits, and what is left open. Bounding and branching
+// are a Method's: activation_bab.cpp splits neurons, input_bab.cpp inputs.
 //
-// Source: branch and bound for networks (Bunel et al. 2020), in batches of subdomains as in beta-CROWN (Wang et al. 2021). How this version differs: it keeps
-// a proof. A subdomain is closed only by a refutation of the kernel, refutations are joined up to the root, and the steps that the kernel accepted are
-// kept in a ProofTree. The newest subdomains come first, which keeps the queue short.
+// Source: branch and bound for networks (Bunel et al. 2020), in batches of subdomains as in
+// beta-CROWN (Wang et al. 2021). How this version differs: it keeps a proof. A subdomain is closed
+// only by a refutation of the kernel, refutations are joined up to the root, and the steps that the
+// kernel accepted are kept in a ProofTree. The newest subdomains come first, which keeps the queue
+// short.
 #pragma once
 
 #include <atomic>
@@ -32,7 +35,8 @@ class BabWorker {
   virtual ~BabWorker() = default;
   // Cases that it bounds side by side.
   [[nodiscard]] virtual std::size_t capacity() const = 0;
-  // Closes each subdomain of the batch, or splits it: both halves join `children`. False: the search is over, and what is not done stays open.
+  // Closes each subdomain of the batch, or splits it: both halves join `children`. False: the
+  // search is over, and what is not done stays open.
   [[nodiscard]] virtual bool treat(std::vector<Subdomain>& batch, std::vector<Subdomain>& children) = 0;
 };
 
@@ -63,11 +67,13 @@ class Engine {
   [[nodiscard]] std::uint64_t nodes() const { return nodes_; }  // taken so far
   [[nodiscard]] bool has_finished() const;
   [[nodiscard]] bool is_root(const Subdomain& node) const { return node.record == tree_->root(); }
-  // All cases of the record are refuted: by `refutation` (whose steps these are), by its own, or by both together.
+  // All cases of the record are refuted: by `refutation` (whose steps these are), by its own, or by
+  // both together.
   void close(const BranchTree::Record& record, std::optional<kernel::Refutation> refutation, const certificate::Fragment& steps);
   void found(kernel::Theorem witness);
   void finish(std::string reason);  // the first reason counts
-  // The tree begins anew, with what its method has learnt, once enough leaves were closed; twice as many each time.
+  // The tree begins anew, with what its method has learnt, once enough leaves were closed; twice as
+  // many each time.
   void restart_if_long();
 
  private:

@@ -1,9 +1,12 @@
-// branch_on_inputs(): the bounder and the brancher of splits of inputs, in the engine's loop; for networks with few free inputs.
+// branch_on_inputs(): the bounder and the brancher of splits of inputs, in the engine's loop; for
+// networks with few free inputs.
 //
-// Every node sweeps its own box from the root's facts, so a leaf costs the checker one sweep and the certificate a few bytes, and nothing has to be stored
-// for the nodes between. Source: input splitting of alpha-beta-CROWN (its score "sb": smart_branching.h). How this version differs: the
-// kernel's own sweep bounds a subdomain; where few relus are open in it, these are split instead; where a small network has products, both halves of every
-// input are bounded before one is split (strong_branching.h), and the kernel is asked where they look closed.
+// Every node sweeps its own box from the root's facts, so a leaf costs the checker one sweep and
+// the certificate a few bytes, and nothing has to be stored for the nodes between. Source: input
+// splitting of alpha-beta-CROWN (its score "sb": smart_branching.h). How this version differs: the
+// kernel's own sweep bounds a subdomain; where few relus are open in it, these are split instead;
+// where a small network has products, both halves of every input are bounded before one is split
+// (strong_branching.h), and the kernel is asked where they look closed.
 
 #include <algorithm>
 #include <atomic>
@@ -120,7 +123,8 @@ class InputWorker final : public BabWorker {
 
   // --- strong branching ---
 
-  // Next::on where its bounds are too far from the kernel's: the subdomain is as it was, but for cases that are closed.
+  // Next::on where its bounds are too far from the kernel's: the subdomain is as it was, but for
+  // cases that are closed.
   Next try_strongly() {
     constexpr std::uint64_t kFewRefusals = 100;
     if (is_root()) node_->tried = strong_->root(*scope_, bab_.positions);
@@ -195,7 +199,8 @@ class InputWorker final : public BabWorker {
     return split_by(scope, bounds, region ? &*region : nullptr, lost);
   }
 
-  // Rows on the boxes alone close branches that rows on swept ones leave open, where planes depend on the boxes. Asked as long as that happens.
+  // Rows on the boxes alone close branches that rows on swept ones leave open, where planes depend
+  // on the boxes. Asked as long as that happens.
   Next close_on_boxes() {
     constexpr double kOften = 0.02, kFew = 2;
     if (static_cast<double>(bab_.gained_on_boxes) + kFew < kOften * static_cast<double>(bab_.asked_on_boxes)) return Next::on;
@@ -236,7 +241,8 @@ class InputWorker final : public BabWorker {
     }
   }
 
-  // Better slopes, mixes and weights for the open cases, from those of the branch above. What each input loses.
+  // Better slopes, mixes and weights for the open cases, from those of the branch above. What each
+  // input loses.
   std::vector<double> ascend(const kernel::Scope& scope, std::vector<CaseBound>& bounds) {
     constexpr int kRootIterations = 60, kIterations = 10;
     const NeuronBoxes boxes = NeuronBoxes::of(bab_.graph, scope);
@@ -267,7 +273,8 @@ class InputWorker final : public BabWorker {
 
   // --- witnesses and splits ---
 
-  // The minimiser of a bound is a point of the branch, and often a counterexample when there is one.
+  // The minimiser of a bound is a point of the branch, and often a counterexample when there is
+  // one.
   bool is_witness(auto points, std::size_t depth) {
     constexpr std::size_t kShallow = 6;
     constexpr std::uint64_t kSampleEvery = 16;

@@ -24,6 +24,7 @@ std::uint32_t ProofTree::split(std::uint32_t node, const Split& split) {
   return first;
 }
 
+// A node that a jump back closes keeps its own steps, and loses what stood below.
 void ProofTree::prune(std::uint32_t node) {
   const std::lock_guard lock(mutex_);
   std::vector<std::uint32_t> open{node};
@@ -67,6 +68,7 @@ std::vector<ProofTree::PathStep> ProofTree::path_to(std::uint32_t node) const {
   return path;
 }
 
+// An own stack: trees are deeper than the call stack may be.
 void ProofTree::write(certificate::Writer& writer, const std::function<void(std::uint32_t)>& at_leaf) const {
   // One frame per open split: how many of its branches have been started.
   struct Frame {

@@ -1,6 +1,11 @@
-// ProofTree: the branch-and-bound tree of one group, kept as encoded certificate steps until the group is closed.
+// ProofTree: the branch-and-bound tree of one group, kept as encoded certificate steps until the
+// group is closed.
 //
-// Nodes are numbered from 0 (the root); the two children of a split are neighbours: `element <= threshold` first.
+// Nodes are numbered from 0 (the root); the two children of a split are neighbours: `element <=
+// threshold` first.
+//
+// It holds bytes, not scopes: a node costs what its steps take in the certificate. Nodes that a
+// jump back makes useless are dropped, and their numbers are not used again.
 #pragma once
 
 #include <cstdint>
@@ -33,17 +38,19 @@ class ProofTree {
   // Splits a leaf; returns the number of the `<=` child, the `>=` child is the next one.
   std::uint32_t split(std::uint32_t node, const Split& split);
 
-  // Makes a node a leaf again: its own steps stay, everything below it is dropped (the numbers are not used again).
+  // Makes a node a leaf again: its own steps stay, everything below it is dropped (the numbers are
+  // not used again).
   void prune(std::uint32_t node);
 
   [[nodiscard]] std::size_t size() const;         // of the nodes that are not dropped
   [[nodiscard]] std::uint64_t byte_size() const;  // of all steps
 
-  // Depth first, without the group brackets. The caller has written begin_group. `at_leaf`, if given, is told of every node without a split
-  // as soon as its steps are written.
+  // Depth first, without the group brackets. The caller has written begin_group. `at_leaf`, if
+  // given, is told of every node without a split as soon as its steps are written.
   void write(certificate::Writer& writer, const std::function<void(std::uint32_t node)>& at_leaf = nullptr) const;
 
-  // From the root down to a node: whether its splits went to the `>=` side, and what stands before them.
+  // From the root down to a node: whether its splits went to the `>=` side, and what stands before
+  // them.
   struct PathStep {
     std::uint32_t node = kRoot;  // before the split
     Split split;

@@ -1,4 +1,8 @@
 // Subdomain: a part of a group's box that is open, as it waits in the queue of the engine.
+//
+// It has no box of its own: that follows from the root's and the literals on the way, which its
+// record knows. What is worth keeping are the parameters of the subdomain above, from which its own
+// ascent starts.
 #pragma once
 
 #include <cstdint>

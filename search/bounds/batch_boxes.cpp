@@ -1,4 +1,9 @@
 // BatchBounds: a sweep of ranges, then ascent, all lanes in step.
+//
+// load() finds the ranges of all operands from the inputs upward, as a sweep of the kernel does.
+// bound() starts from a case's rows, walks back through products and lines, and moves mixes and
+// weights along the gradient (Adam, Kingma and Ba 2015). Lines of a curve on a box that was seen
+// lately are taken from a small table, since halves of a box share most operands.
 
 #include "search/bounds/batch_boxes.h"
 
@@ -43,6 +48,7 @@ BatchBounds::BatchBounds(const ScalarGraph& graph) : graph_(graph) {
   }
 }
 
+// Ranges of all operands in order, each by its form walked back to the inputs, both ends.
 void BatchBounds::load(std::span<const InputBox> boxes) {
   demand(!boxes.empty() && boxes.size() <= kLanes, "BatchBounds: a box for some lane, and a lane for each box");
   count_ = boxes.size();
@@ -93,6 +99,7 @@ void BatchBounds::walk_back(std::size_t end_neuron) {
   }
 }
 
+// The lines and the values of a function on an operand's box; those seen lately are kept.
 const BatchBounds::Curve& BatchBounds::curve(std::size_t neuron, double lo, double hi) {
   std::vector<Curve>& kept = curves_[neuron];
   kept.resize(kCurvesKept);
@@ -148,6 +155,8 @@ void BatchBounds::choose_lines(std::size_t neuron) {
   }
 }
 
+// Ascent from each lane's start. Lanes that are closed go on with the others, since all take the
+// same steps.
 void BatchBounds::bound(std::uint32_t one, std::span<const BoxParameters* const> starts, int iterations, std::size_t first,
                         std::span<BoxBound> results) {
   demand(first + results.size() <= count_ && starts.size() == results.size(), "BatchBounds: results of boxes that are loaded");
@@ -214,6 +223,8 @@ void BatchBounds::keep_better(std::size_t first, std::span<BoxBound> results, st
   }
 }
 
+// A step on the mixes of products by the difference of their planes at the minimiser, and on the
+// weights of rows by how the rows differ there.
 void BatchBounds::ascend(const std::vector<ScalarForm>& rows, double rate) {
   const std::size_t products = graph_.products();
   double unused[kLanes];

@@ -1,7 +1,13 @@
-// BatchBounds: bounds of a case on several boxes side by side: the ranges of all operands as a sweep of the kernel finds them (its own slopes,
-// middle mixes), then ascent on the mixes of products and on the weights of the case's rows.
+// BatchBounds: bounds of a case on several boxes side by side: the ranges of all operands as a
+// sweep of the kernel finds them (its own slopes, middle mixes), then ascent on the mixes of
+// products and on the weights of the case's rows.
 //
 // Non-rigorous doubles: they choose splits, and say where the kernel is worth asking.
+//
+// One box is one lane of a SIMD register, so that eight boxes take the steps of one. Source:
+// batches of subdomains, as alpha-beta-CROWN has them on a GPU (Wang et al. 2021). How this version
+// differs: it bounds scalar graphs alone (scalar_graph.h), and lines of curves are those of the
+// kernel's policy, so that a bound here is nearly the kernel's.
 #pragma once
 
 #include <cstddef>
@@ -38,8 +44,9 @@ class BatchBounds {
   BatchBounds(BatchBounds&&) = default;
   // At most kLanes; what follows is about these.
   void load(std::span<const InputBox> boxes);
-  // Of one case (an index into the statement) on as many boxes as there are results, from number `first` on: from `starts` (null: middle
-  // mixes, equal weights), never worse than they give. Ends early once all are closed.
+  // Of one case (an index into the statement) on as many boxes as there are results, from number
+  // `first` on: from `starts` (null: middle mixes, equal weights), never worse than they give. Ends
+  // early once all are closed.
   void bound(std::uint32_t one, std::span<const BoxParameters* const> starts, int iterations, std::size_t first,
              std::span<BoxBound> results);
 

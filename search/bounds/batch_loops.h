@@ -1,5 +1,9 @@
-// The inner loops of BatchBounds: one linear form per lane, walked back through lines and planes, and points walked forward through them.
-// Compiled for several instruction sets. All arrays are [index, lane].
+// The inner loops of BatchBounds: one linear form per lane, walked back through lines and planes,
+// and points walked forward through them. Compiled for several instruction sets. All arrays are
+// [index, lane].
+//
+// Every function treats kLanes boxes in step and has no branch by lane; what differs between lanes
+// is selected.
 #pragma once
 
 #include <cstddef>
@@ -11,22 +15,27 @@ namespace assay::search {
 
 constexpr std::size_t kLanes = 8;
 
-// One neuron on the way: its operand forms (q is p for a function of one variable) and what is in force there.
+// One neuron on the way: its operand forms (q is p for a function of one variable) and what is in
+// force there.
 struct BatchNeuron {
   std::span<const ScalarEntry> p, q;
   double p_constant, q_constant;
   bool is_product;
-  // [lane]: lines below and above a function; or ranges of the factors, and the mixes of the planes below and above
+  // [lane]: lines below and above a function; or ranges of the factors, and the mixes of the planes
+  // below and above
   const double *low_slope = nullptr, *low_icpt = nullptr, *up_slope = nullptr, *up_icpt = nullptr;
   const double *p_lo = nullptr, *p_hi = nullptr, *q_lo = nullptr, *q_hi = nullptr, *mix_low = nullptr, *mix_up = nullptr;
 };
 
-// c: the neuron's coefficients; those of its operands' atoms are added to `atoms`, the rest to `constant`.
+// c: the neuron's coefficients; those of its operands' atoms are added to `atoms`, the rest to
+// `constant`.
 void lane_back(const BatchNeuron& neuron, const double* c, double* atoms, double* constant);
-// z: the neuron's values on the lines that lane_back() took for c; `mix_gradient`, of products only: of c z by the mix in use.
+// z: the neuron's values on the lines that lane_back() took for c; `mix_gradient`, of products
+// only: of c z by the mix in use.
 void lane_forward(const BatchNeuron& neuron, const double* c, const double* atoms, double* z, double* mix_gradient);
 
-// The least value of the form over the box, and where: at an end of each input, a lower one for a coefficient of 0.
+// The least value of the form over the box, and where: at an end of each input, a lower one for a
+// coefficient of 0.
 void lane_minimum(std::size_t inputs, const double* form, const double* lo, const double* hi, double* value, double* x);
 // sum += the entries at z.
 void lane_evaluate(std::span<const ScalarEntry> entries, const double* z, double* sum);

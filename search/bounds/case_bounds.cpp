@@ -1,4 +1,5 @@
-// CaseBounds: ascent on the rows of each case, and programs over the inputs where rows help each other.
+// CaseBounds: ascent on the rows of each case, and programs over the inputs where rows help each
+// other.
 
 #include "search/bounds/case_bounds.h"
 
@@ -58,7 +59,8 @@ std::optional<Rational> cancelling(const kernel::Row& a, const kernel::Row& b) {
   return multiplier;
 }
 
-// Two rows that cannot both hold: y < 0 and y >= 0. Where the bounds of both tend to 0, no half of the inputs closes the case.
+// Two rows that cannot both hold: y < 0 and y >= 0. Where the bounds of both tend to 0, no half of
+// the inputs closes the case.
 std::optional<CaseMultipliers> contradiction(std::uint32_t position, const std::vector<kernel::Row>& rows) {
   if (rows.size() > kMostRows) return std::nullopt;
   for (std::size_t b = 0; b < rows.size(); ++b) {
@@ -95,7 +97,8 @@ CaseBounds::CaseBounds(const Network& network, std::size_t group, std::span<cons
   }
 }
 
-// Over the reals what the filter loses is little, and is settled exactly; what executions lose stays lost.
+// Over the reals what the filter loses is little, and is settled exactly; what executions lose
+// stays lost.
 double CaseBounds::proved(const kernel::Diagnosis& diagnosis, std::size_t k) const {
   constexpr double kSettled = 1e-100;  // the filter's own provision for underflow
   const double loss = problem_.floating() ? diagnosis.losses[k] : 0;
@@ -106,6 +109,7 @@ double CaseBounds::open_to(const kernel::Diagnosis& diagnosis, std::size_t k) co
   return problem_.floating() ? 0 : diagnosis.losses[k];
 }
 
+// Of each case the row with the largest margin, by the kernel's own figures.
 std::vector<CaseBound> CaseBounds::best_rows(const kernel::Scope& scope, const kernel::Diagnosis& diagnosis) const {
   std::vector<CaseBound> bounds;
   for (std::size_t k = 0; k < single_rows_.size(); ++k) {
@@ -133,6 +137,7 @@ std::vector<CaseBound> CaseBounds::best_rows(const kernel::Scope& scope, const k
   return bounds;
 }
 
+// Such a case is closed whatever the network is, so that it costs no bound.
 void CaseBounds::contradict(const kernel::Scope& scope, std::vector<CaseBound>& bounds) const {
   for (CaseBound& bound : bounds) {
     if (bound.margin > 0) continue;
@@ -229,6 +234,7 @@ void CaseBounds::combine(const kernel::Scope& scope, const kernel::Diagnosis& di
   bound.coefficients = spread(diagnosis, bound, best.weights);
 }
 
+// At the root alone: mixes are tried one by one, which takes a conclusion for each.
 void CaseBounds::mix(const kernel::Scope& scope, std::vector<CaseBound>& bounds) const {
   for (CaseBound& bound : bounds) {
     if (!(bound.margin > 0)) mix(scope, bound);
@@ -268,8 +274,9 @@ void CaseBounds::mix(const kernel::Scope& scope, CaseBound& bound) const {
   }
 }
 
-// For branching: how much of its shortfall each row, and the combination, can gain by a coordinate. The combined rows'
-// forms must not cancel, since the best combination is flat exactly where it should be split.
+// For branching: how much of its shortfall each row, and the combination, can gain by a coordinate.
+// The combined rows' forms must not cancel, since the best combination is flat exactly where it
+// should be split.
 std::vector<double> CaseBounds::spread(const kernel::Diagnosis& diagnosis, const CaseBound& bound,
                                        const std::vector<double>& weights) const {
   std::vector<double> result(coordinates_.size(), 0.0);

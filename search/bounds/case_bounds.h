@@ -1,5 +1,12 @@
-// CaseBounds: the best bound of every open case on a scope whose facts are in place: single rows, or combinations of a
-// case's rows and the scope's literals by a linear program over the inputs. Non-rigorous; the kernel concludes.
+// CaseBounds: the best bound of every open case on a scope whose facts are in place: single rows,
+// or combinations of a case's rows and the scope's literals by a linear program over the inputs.
+// Non-rigorous; the kernel concludes.
+//
+// A case of several rows is refuted by any combination of them with weights >= 0. Which combination
+// is best is a small linear program: the rows as forms over the inputs, maximised at the box's
+// worst corner (small_lp.h). Literals of relus that were split join it as further rows, by
+// Lagrange's multipliers, as beta does in beta-CROWN (Wang et al. 2021); where a region leaves no
+// relu undecided, the forms are exact.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +29,8 @@ struct CaseBound {
   std::vector<double> coefficients, point;  // by input: for branching; where the bound is attained
   double open_to = 0;                       // over the reals: what the filter's roundings leave open of the margin, which integers settle
 
-  // Perhaps closed, which the kernel decides: a row that is met with equality has a margin of about 0.
+  // Perhaps closed, which the kernel decides: a row that is met with equality has a margin of about
+  // 0.
   [[nodiscard]] bool may_be_closed() const { return margin + open_to >= 0; }
 };
 
@@ -39,10 +47,12 @@ class CaseBounds {
   [[nodiscard]] std::vector<CaseBound> best_rows(const kernel::Scope& scope, const kernel::Diagnosis& diagnosis) const;
   // Open cases of which two rows contradict each other whatever the network does: closed by these.
   void contradict(const kernel::Scope& scope, std::vector<CaseBound>& bounds) const;
-  // Open cases with several rows, or below relu splits (`region`, or null): the strongest combination.
+  // Open cases with several rows, or below relu splits (`region`, or null): the strongest
+  // combination.
   void combine(const kernel::Scope& scope, const kernel::Diagnosis& diagnosis, std::vector<CaseBound>& bounds,
                const RegionForms* region) const;
-  // Open cases: the mixes of McCormick's planes, one product after the other at either end, kept where they raise the margin.
+  // Open cases: the mixes of McCormick's planes, one product after the other at either end, kept
+  // where they raise the margin.
   void mix(const kernel::Scope& scope, std::vector<CaseBound>& bounds) const;
 
  private:
@@ -62,7 +72,8 @@ class CaseBounds {
 
 // Perhaps: see may_be_closed().
 [[nodiscard]] bool all_closed(const std::vector<CaseBound>& bounds);
-// Asks the kernel to conclude all of them, and writes the steps down; with names for choices that rounding would make, where that does as well.
+// Asks the kernel to conclude all of them, and writes the steps down; with names for choices that
+// rounding would make, where that does as well.
 [[nodiscard]] Outcome<kernel::Refutation> conclude(const kernel::Problem& problem, const kernel::Scope& scope,
                                                    const std::vector<CaseBound>& bounds, certificate::Fragment& steps);
 

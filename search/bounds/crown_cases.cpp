@@ -11,6 +11,7 @@
 
 namespace assay::search {
 
+// One conclusion for all cases that are closed, which costs the checker less than one for each.
 Outcome<std::optional<CrownCases>> close_at_root(const Network& network, IntermediateBounds& root, std::vector<std::uint32_t>& open,
                                                  std::optional<kernel::Refutation>& refutation) {
   const kernel::Scope& scope = root.scope();

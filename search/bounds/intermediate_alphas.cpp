@@ -1,4 +1,7 @@
 // refine_by_alphas(): layer by layer, each from the slopes of the one before.
+//
+// A round goes through all layers. Rounds end when the cases look closed by their own ascent, or
+// when the mean width of a round's ranges is nearly that of the round before.
 #include "search/bounds/intermediate_alphas.h"
 
 #include <algorithm>
@@ -40,6 +43,7 @@ double mean_ratio(const NeuronBoxes& now, const NeuronBoxes& before) {
   return now.lo.empty() ? 1 : sum / static_cast<double>(now.lo.size());
 }
 
+// Whether a conclusion would close the cases by now: an ascent of the last step, in doubles.
 bool look_closed(AlphaBetaCrown& ascent, const NeuronGraph& graph, const NeuronBoxes& boxes, std::span<const std::uint32_t> cases) {
   std::vector<BoundTask> tasks;
   for (const std::uint32_t one : cases) {

@@ -79,6 +79,7 @@ bool IntermediateBounds::is_meant(const ActiveNode& node, const IntermediatePlan
   return (plan.refine == IntermediatePlan::Refine::kinks && problem_.kink_at_zero(node.id)) || std::ranges::count(plan.also, node.id) > 0;
 }
 
+// Work of the plan's rows against the work of rows for everything, before anything is derived.
 double IntermediateBounds::share(const IntermediatePlan& plan) const {
   double all = 0, meant = 0;
   for (std::size_t k = 0; k < nodes_.size(); ++k) {
@@ -98,6 +99,8 @@ double IntermediateBounds::seconds_for_all() const {
   return work / rate();
 }
 
+// Node by node: its box, then batches of its open neurons, until the plan is done or a pause is
+// due.
 Outcome<Done> IntermediateBounds::advance(const IntermediatePlan& plan) {
   limit_ = plan.pause;
   paused_ = false;
@@ -149,7 +152,8 @@ Outcome<Done> IntermediateBounds::open_node() {
   return done;
 }
 
-// Ends that roundings have moved across an integer, or a half of one, where functions jump: claimed to be that, which the kernel settles in integers.
+// Ends that roundings have moved across an integer, or a half of one, where functions jump: claimed
+// to be that, which the kernel settles in integers.
 void IntermediateBounds::snap_ends(NodeId node) {
   constexpr double kNear = 1e-9;     // of an end's size, or of 1
   constexpr double kLargest = 1e6;   // claims are floats
@@ -180,6 +184,7 @@ void IntermediateBounds::snap_ends(NodeId node) {
   }
 }
 
+// All batches of a node that nobody read in between become one step of the certificate.
 Outcome<Done> IntermediateBounds::refine_node() {
   while (!elements_.empty() && !paused_) {
     if (auto done = refine_batches(next_batches()); !done) return done;
@@ -190,8 +195,8 @@ Outcome<Done> IntermediateBounds::refine_node() {
   return Done{};
 }
 
-// The open elements of a node as the kernel takes them: those of a feature map whose windows overlap one after the other. Without those that no case
-// depends on, where these are worth a mask.
+// The open elements of a node as the kernel takes them: those of a feature map whose windows
+// overlap one after the other. Without those that no case depends on, where these are worth a mask.
 void IntermediateBounds::list_elements(NodeId node) {
   elements_ = scope_.selected(node, {});
   opened_ = {};
@@ -234,7 +239,8 @@ kernel::Selection IntermediateBounds::selection_of(NodeId node, std::span<const 
   return selection;
 }
 
-// Each thread on a copy of the scope, every so many ranges. No row depends on the node's own box, so that the steps may stand one after the other.
+// Each thread on a copy of the scope, every so many ranges. No row depends on the node's own box,
+// so that the steps may stand one after the other.
 Outcome<Done> IntermediateBounds::refine_by_cases(NodeId node, std::span<const ByCases> ranges) {
   std::vector<kernel::Scope> copies(threads_, scope_);
   std::vector<Outcome<Done>> outcomes(ranges.size(), Done{});
@@ -259,7 +265,8 @@ Outcome<Done> IntermediateBounds::refine_by_cases(NodeId node, std::span<const B
   return Done{};
 }
 
-// Each thread some that follow each other, on a copy of the scope, so that these come one after the other when the scope meets the copies.
+// Each thread some that follow each other, on a copy of the scope, so that these come one after the
+// other when the scope meets the copies.
 Outcome<Done> IntermediateBounds::add_cuts(std::size_t count, const std::function<CutByCases(std::size_t)>& cut) {
   std::vector<kernel::Scope> copies(threads_, scope_);
   std::vector<Outcome<Done>> outcomes(threads_, Done{});
@@ -286,7 +293,8 @@ Outcome<Done> IntermediateBounds::add_cuts(std::size_t count, const std::functio
   return Done{};
 }
 
-// The first batch on the scope itself, the others on copies. A batch that was stopped stays to be done.
+// The first batch on the scope itself, the others on copies. A batch that was stopped stays to be
+// done.
 Outcome<Done> IntermediateBounds::refine_batches(std::vector<NeuronBatch> batches, const Prepare& prepare) {
   const Clock::time_point begin = Clock::now();
   const NodeId node = nodes_[at_].id;
@@ -329,7 +337,8 @@ Outcome<Done> IntermediateBounds::refine_batches(std::vector<NeuronBatch> batche
   return Done{};
 }
 
-// Behind the first activation; of products' factors and the like shared slopes narrow next to nothing.
+// Behind the first activation; of products' factors and the like shared slopes narrow next to
+// nothing.
 bool IntermediateBounds::is_for_groups(const ActiveNode& node, const NeuronGraph& graph) const {
   return node.refined && node.id >= graph.activations().front().step->node && (graph.supported() || problem_.kink_at_zero(node.id));
 }
@@ -343,6 +352,7 @@ double IntermediateBounds::seconds_to_refine_groups(const NeuronGraph& graph) co
   return work / (kFirstRate * static_cast<double>(threads_));
 }
 
+// Each thread finds alphas for a few neurons and has the kernel bound these at once.
 Outcome<Done> IntermediateBounds::refine_groups(const NeuronGraph& graph, const Limit& limit) {
   limit_ = limit;
   paused_ = false;

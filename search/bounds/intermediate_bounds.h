@@ -1,11 +1,19 @@
-// IntermediateBounds: the facts at a group's root, derived piece by piece, so that a search may attack or branch in between and go on.
+// IntermediateBounds: the facts at a group's root, derived piece by piece, so that a search may
+// attack or branch in between and go on.
 //
-// In graph order every active node gets its box, and every pre-activation is refined at its open elements that cases depend on, in batches that
-// threads share: each refines its batch on a copy of the scope, and the scope meets the copies. The certificate has one step for all
-// batches of a node, which gives the same bounds to the bit: no row depends on the node's own box, and rows that touch the same windows
-// stay together (kernel::Problem::together). Where it was read in between, it has the batches one after the other.
+// In graph order every active node gets its box, and every pre-activation is refined at its open
+// elements that cases depend on, in batches that threads share: each refines its batch on a copy of
+// the scope, and the scope meets the copies. The certificate has one step for all batches of a
+// node, which gives the same bounds to the bit: no row depends on the node's own box, and rows that
+// touch the same windows stay together (kernel::Problem::together). Where it was read in between,
+// it has the batches one after the other.
 //
 // What all of this is going to take is estimated from the multiply-adds per second so far.
+//
+// Source: CROWN (Zhang et al. 2018) for every neuron of every layer, as alpha-beta-CROWN bounds
+// intermediate layers. How this version differs: only neurons that a case depends on are bounded by
+// rows (needed_neurons.h), boxes by intervals come first, and it can stop at any batch of neurons
+// and go on later.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +30,8 @@
 
 namespace assay::search {
 
-// How much of the root to derive. It does not depend on the deadline as long as there is time for all of it.
+// How much of the root to derive. It does not depend on the deadline as long as there is time for
+// all of it.
 struct IntermediatePlan {
   Limit pause;                                                                    // returns then, wherever it stands
   Deadline deadline;                                                              // all is refined if it is likely to be done by then ...
@@ -31,7 +40,8 @@ struct IntermediatePlan {
   std::vector<NodeId> also = {};                                                  // other pre-activations
 };
 
-// The two questions of a plan, on measured figures. Seconds from now; work in multiply-adds, rate in multiply-adds per second.
+// The two questions of a plan, on measured figures. Seconds from now; work in multiply-adds, rate
+// in multiply-adds per second.
 [[nodiscard]] bool fits(double work, double rate, double seconds);
 [[nodiscard]] bool is_wanted(double node_work, double all_work, double rate, double until_share_end, double until_deadline);
 
@@ -43,28 +53,32 @@ class IntermediateBounds {
 
   // Goes on where the last call stopped. After a call that was not paused every node has a box.
   Outcome<Done> advance(const IntermediatePlan& plan);
-  // Of the work of a row for each element of pre-activations, what the plan takes; 1 where it refines none.
+  // Of the work of a row for each element of pre-activations, what the plan takes; 1 where it
+  // refines none.
   [[nodiscard]] double share(const IntermediatePlan& plan) const;
   [[nodiscard]] double seconds_for_all() const;  // from the beginning, nearly, of the elements that are open once every node has a box
   [[nodiscard]] bool has_all_boxes() const { return at_ == nodes_.size(); }
   [[nodiscard]] bool complete() const { return has_all_boxes() && first_skipped_ == nodes_.size(); }  // everything is refined
 
-  // Once everything is refined: the open elements of a node again, by these slopes. Declined once the limit is reached.
+  // Once everything is refined: the open elements of a node again, by these slopes. Declined once
+  // the limit is reached.
   Outcome<Done> refine_again(NodeId node, const kernel::Hints& hints);
 
-  // ... or elements of a node, each by a tree of splits, on all threads; those that the limit stops stay as they were.
+  // ... or elements of a node, each by a tree of splits, on all threads; those that the limit stops
+  // stay as they were.
   struct ByCases {
     std::uint32_t element;
     std::vector<certificate::CaseStep> tree;
   };
   Outcome<Done> refine_by_cases(NodeId node, std::span<const ByCases> ranges);
 
-  // ... or the open elements of all that relus read, with slopes that few share (AlphaBetaCrown::share_alphas); on all threads, until the limit is reached.
+  // ... or the open elements of all that relus read, with slopes that few share
+  // (AlphaBetaCrown::share_alphas); on all threads, until the limit is reached.
   Outcome<Done> refine_groups(const NeuronGraph& graph, const Limit& limit);
   [[nodiscard]] double seconds_to_refine_groups(const NeuronGraph& graph) const;  // nearly
 
-  // ... or sums of elements, each by a tree of splits, on all threads. All of them, or declined. Their trees may be large: each is asked for when it is
-  // its turn, on any thread.
+  // ... or sums of elements, each by a tree of splits, on all threads. All of them, or declined.
+  // Their trees may be large: each is asked for when it is its turn, on any thread.
   struct CutByCases {
     std::vector<kernel::Cut::Term> terms;
     std::vector<certificate::CaseStep> tree;

@@ -1,4 +1,5 @@
-// IntermediateRefinement.
+// IntermediateRefinement: which refinement comes next, and how much of the planned time it may
+// take.
 
 #include "search/bounds/intermediate_refinement.h"
 

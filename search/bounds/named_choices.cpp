@@ -1,4 +1,5 @@
-// with_named_choices(): the candidates of each element, in the order in which the kernel numbers them (selection_plane).
+// with_named_choices(): the candidates of each element, in the order in which the kernel numbers
+// them (selection_plane).
 
 #include "search/bounds/named_choices.h"
 
@@ -48,7 +49,8 @@ std::vector<std::vector<Candidate>> candidates_of(const Graph& graph, const Node
   return result;
 }
 
-// The checker's own choice (policy/), by the same order and numbers, where another candidate or the box's end is about as high.
+// The checker's own choice (policy/), by the same order and numbers, where another candidate or the
+// box's end is about as high.
 float named(const kernel::Scope& scope, const std::vector<Candidate>& candidates, double end, bool least) {
   std::vector<Interval> x;
   double floor = -INFINITY;

@@ -1,4 +1,5 @@
-// needed_neurons(): a row of arbitrary coefficients on its way back. Where none arrives there is no path, but for sums that happen to be 0.
+// needed_neurons(): a row of arbitrary coefficients on its way back. Where none arrives there is no
+// path, but for sums that happen to be 0.
 
 #include "search/bounds/needed_neurons.h"
 

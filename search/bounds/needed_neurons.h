@@ -1,5 +1,9 @@
-// Which elements of a network the cases of a group depend on: of a map whose outputs are pixels or anchors, say, a property asks for few, and
-// bounds of what these never read serve nobody. A guess is enough here, since bounds that are not derived are only looser.
+// Which elements of a network the cases of a group depend on: of a map whose outputs are pixels or
+// anchors, say, a property asks for few, and bounds of what these never read serve nobody. A guess
+// is enough here, since bounds that are not derived are only looser.
+//
+// It looks at single elements, not at whole layers: a row of arbitrary coefficients walks back once
+// through the maps of affine nodes.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +13,8 @@
 
 namespace assay::search {
 
-// By node and element. Elements that no path joins to a row of a case are left out, all of a node where an op's paths are not looked at.
+// By node and element. Elements that no path joins to a row of a case are left out, all of a node
+// where an op's paths are not looked at.
 [[nodiscard]] std::vector<std::vector<bool>> needed_neurons(const kernel::Problem& problem, std::size_t group);
 
 }  // namespace assay::search

@@ -1,4 +1,9 @@
-// PerNeuronBab: for both ends of each range the leaf with the least bound is split, in rounds, for many ends at once.
+// PerNeuronBab: for both ends of each range the leaf with the least bound is split, in rounds, for
+// many ends at once.
+//
+// An end of a range is minimised: the lower end as it stands, the upper end with its sign turned. A
+// tree that takes less than a fiftieth off its range is thrown away, since a certificate pays for
+// each step and gains little by it.
 
 #include "search/bounds/per_neuron_bab.h"
 
@@ -153,6 +158,7 @@ double gain(const End& end, const NeuronBoxes& boxes, std::size_t neuron) {
 
 double PerNeuronBab::wanted() const { return kMoreSplits * seconds_ / kShareOfPass; }
 
+// One pass over all layers behind the first; the next one splits three times as much.
 Outcome<Done> PerNeuronBab::refine(IntermediateBounds& root, const Limit& limit) {
   const auto begin = Clock::now();
   const Limit share{std::min(limit.deadline, Deadline::in(kShareOfPass * limit.planned())), limit.stop};
@@ -171,6 +177,7 @@ Outcome<Done> PerNeuronBab::refine(IntermediateBounds& root, const Limit& limit)
   return done;
 }
 
+// As many ends at once as memory for their leaves allows, shared out among the threads.
 Outcome<Done> PerNeuronBab::refine_node(IntermediateBounds& root, const NeuronGraph::Activation& activation, const Limit& limit) const {
   const NodeId node = activation.operand;
   const NeuronBoxes boxes = NeuronBoxes::of(graph_, root.scope());

@@ -1,4 +1,5 @@
-// product_operands(): losses of the open cases by the policy's planes, and a few rows of each operand.
+// product_operands(): losses of the open cases by the policy's planes, and a few rows of each
+// operand.
 
 #include "search/bounds/product_operands.h"
 
@@ -11,7 +12,8 @@ namespace {
 constexpr std::size_t kSample = 16;  // elements of a node
 constexpr double kLeastGain = 0.01;  // of what a case loses in all
 
-// By how much rows narrow the node's box, in the mean: 0 not at all, 1 to a point. 0 where a root has no rows for it, or has them already.
+// By how much rows narrow the node's box, in the mean: 0 not at all, 1 to a point. 0 where a root
+// has no rows for it, or has them already.
 double narrowing(const kernel::Problem& problem, kernel::Scope scope, NodeId node) {
   if (problem.kink_at_zero(node) || std::ranges::count(problem.pre_activations(), node) == 0) return 0;
   const std::size_t size = problem.graph().size(node), stride = std::max<std::size_t>(1, size / kSample);

@@ -69,7 +69,8 @@ bool Conflicts::refute_above(ActivationBounder& bounder, Engine& engine, const T
   return true;
 }
 
-// Where the last literals of a leaf were not needed, an ancestor can be refuted in its place, and its other branches with it.
+// Where the last literals of a leaf were not needed, an ancestor can be refuted in its place, and
+// its other branches with it.
 void Conflicts::jump_back(ActivationBounder& bounder, Engine& engine, const Treated& treated, std::uint32_t position) {
   const BoundResult& leaf = treated.closed[0];
   bump(treated, leaf);

@@ -10,6 +10,7 @@
 
 namespace assay::search {
 
+// An input whose ends differ by rounding alone is no choice.
 std::size_t free_inputs(const kernel::Problem& problem, const kernel::Scope& scope) {
   std::size_t count = 0;
   for (const NodeId input : problem.graph().inputs) {
@@ -28,6 +29,7 @@ bool splits_activations(const NeuronGraph& graph, const kernel::Scope& scope, Op
   return free_inputs(*graph.network().problem(), scope) > kFewInputs || graph.every_neuron_has_input_row();
 }
 
+// Widths break ties, so that inputs without a score are split in turn.
 std::optional<Split> best_half(const kernel::Problem& problem, const kernel::Scope& scope,
                                std::span<const std::pair<NodeId, std::uint32_t>> inputs, std::span<const double> scores) {
   double best_score = 0;

@@ -1,4 +1,9 @@
-// Whether inputs are split, which are left, and where.
+// Whether inputs or neurons are split, which inputs are left, and where an input is cut.
+//
+// Source: the choice by the number of free inputs is this project's own, measured on halves of the
+// development set (benchmarks/README.md); alpha-beta-CROWN leaves it to a configuration file for
+// each benchmark. Inputs are halved, since the score of an input says how much, and not where, a
+// cut gains. Integers are cut between two values.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +30,8 @@ namespace assay::search {
 [[nodiscard]] std::optional<Split> best_half(const kernel::Problem& problem, const kernel::Scope& scope,
                                              std::span<const std::pair<NodeId, std::uint32_t>> inputs, std::span<const double> scores);
 
-// Between two values that a computed integer may still take. Splitting inputs alone never tells the sides of a jump apart, because
-// both halves are closed.
+// Between two values that a computed integer may still take. Splitting inputs alone never tells the
+// sides of a jump apart, because both halves are closed.
 [[nodiscard]] std::optional<Split> open_integer(const kernel::Problem& problem, const kernel::Scope& scope);
 
 }  // namespace assay::search

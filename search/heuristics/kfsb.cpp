@@ -53,6 +53,7 @@ static void score_by_depth(const NeuronGraph& graph, const NeuronBoxes& boxes, B
   }
 }
 
+// By conflicts where splits show no gain, else by scores; inputs where neither has anything left.
 bool Kfsb::propose(Treated& treated, bool learning, std::uint64_t nodes) const {
   const NeuronGraph& graph = root_.graph;
   for (std::size_t k = 0; k < treated.node->cases.size(); ++k) {
@@ -61,7 +62,8 @@ bool Kfsb::propose(Treated& treated, bool learning, std::uint64_t nodes) const {
   BoundResult& result = treated.results[treated.worst];
   if (result.scores.empty()) score_by_depth(graph, treated.boxes, result);
   const std::vector<float>& scores = result.scores;
-  // A probed split that gains on some side needs no trial; it competes with the neurons that could not be probed.
+  // A probed split that gains on some side needs no trial; it competes with the neurons that could
+  // not be probed.
   treated.probe = result.probe;
   treated.probe_value = split_value(treated.node->cases[treated.worst].bound, result.probe.at_most, result.probe.at_least);
   const bool probed = has_probe(treated);
@@ -114,6 +116,7 @@ void Kfsb::split_an_input(Treated& treated, std::span<const float> scores) const
   }
 }
 
+// Candidates of all nodes of a batch are bounded in one ascent.
 void Kfsb::choose_and_split(AlphaBetaCrown& ascent, std::span<Treated> batch, BranchTree& tree, std::vector<Subdomain>& children) {
   // Both halves of every candidate. Their boxes and literals must not move: reserved.
   std::size_t count = 0;
@@ -161,6 +164,7 @@ void Kfsb::choose_and_split(AlphaBetaCrown& ascent, std::span<Treated> batch, Br
               static_cast<double>(blind_splits_) > kBlindShare * static_cast<double>(splits_);
 }
 
+// `results`: of both halves of each split that was tried; none where there was one candidate.
 Kfsb::Choice Kfsb::best_of(const Treated& treated, std::span<BoundResult> results) {
   const double bound = treated.node->cases[treated.worst].bound;
   Choice best;
@@ -192,6 +196,7 @@ void Kfsb::learn(const kernel::Literal& split, double bound, double at_most, dou
   }
 }
 
+// A half that was tried starts from the parameters of its trial.
 void Kfsb::split(const Treated& treated, const Choice& choice, BranchTree& tree, std::vector<Subdomain>& children) const {
   const std::array<BranchTree::Record, 2> records = tree.split(treated.node->record, choice.at_most);
   for (const std::size_t side : {0U, 1U}) {

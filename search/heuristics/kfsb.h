@@ -1,9 +1,13 @@
-// Kfsb: the brancher among neurons. Candidates by score, and by what their splits gained before, are tried in both halves; the best one is taken.
+// Kfsb: the brancher among neurons. Candidates by score, and by what their splits gained before,
+// are tried in both halves; the best one is taken.
 //
-// Sources: scores by what a neuron's line loses (BaBSR, Bunel et al. 2020); a few candidates bounded before one is taken (FSB, De Palma et al. 2021; kFSB in
-// alpha-beta-CROWN); pseudocosts (Achterberg, Koch, Martin 2005). How this version differs: a score is what an exact neuron would gain at the minimiser of
-// the optimised bound; one step of ascent bounds each half, or four (BranchingOptions::kfsb), since one alone seldom gains; pseudocosts propose
-// candidates, which are tried all the same; a split of a first-layer neuron whose gain the ascent has computed exactly competes without a trial.
+// Sources: scores by what a neuron's line loses (BaBSR, Bunel et al. 2020); a few candidates
+// bounded before one is taken (FSB, De Palma et al. 2021; kFSB in alpha-beta-CROWN); pseudocosts
+// (Achterberg, Koch, Martin 2005). How this version differs: a score is what an exact neuron would
+// gain at the minimiser of the optimised bound; one step of ascent bounds each half, or four
+// (BranchingOptions::kfsb), since one alone seldom gains; pseudocosts propose candidates, which are
+// tried all the same; a split of a first-layer neuron whose gain the ascent has computed exactly
+// competes without a trial.
 #pragma once
 
 #include <array>
@@ -24,8 +28,8 @@ class Kfsb {
 
   // Splits without a visible gain abound: conflicts steer the choice.
   [[nodiscard]] bool is_learning() const;
-  // The most promising splits for the case that is furthest from closed; an input's middle where no neuron is left. False: there is none. `nodes`: that were
-  // taken so far.
+  // The most promising splits for the case that is furthest from closed; an input's middle where no
+  // neuron is left. False: there is none. `nodes`: that were taken so far.
   [[nodiscard]] bool propose(Treated& treated, bool learning, std::uint64_t nodes) const;
   // Bounds both halves of what was proposed for the batch, and splits.
   void choose_and_split(AlphaBetaCrown& ascent, std::span<Treated> batch, BranchTree& tree, std::vector<Subdomain>& children);

@@ -1,4 +1,8 @@
 // SmartBranching: what each input loses at the ends of its box.
+//
+// Shares of neurons come from one forward run of the network at both ends of each input. A neuron
+// that does not move there may still be wide, so that a tenth of its width goes by how inputs move
+// the first relus.
 
 #include "search/heuristics/smart_branching.h"
 
@@ -23,8 +27,8 @@ std::vector<double> SmartBranching::first_shares(const NeuronBoxes& boxes) const
   return shares;
 }
 
-// One evaluation at the two ends of every input, the others in the middle. A neuron may stay where it is at these points and
-// still be wide, so a part of its width always goes by the first relus.
+// One evaluation at the two ends of every input, the others in the middle. A neuron may stay where
+// it is at these points and still be wide, so a part of its width always goes by the first relus.
 bool SmartBranching::share_neurons(const NeuronBoxes& boxes) {
   constexpr std::size_t kMostShares = std::size_t{1} << 25;  // 256 MB
   const std::size_t n = boxes.x_lo.size();

@@ -1,4 +1,8 @@
 // StrongBranching: two halves of each input, a few steps of ascent on each.
+//
+// Inputs that were good above are tried first; once some input closes every case on both halves,
+// the others are left out. The halves that are chosen get more steps, and the kernel is asked about
+// what looks closed there.
 
 #include "search/heuristics/strong_branching.h"
 

@@ -130,7 +130,8 @@ void add_differences(const UnaryFunction& f, const std::vector<double>& h, std::
   }
 }
 
-// Where f jumps, in the place of slopes that are 0 nearly everywhere: what moves far enough to jump, which the spread of all z says.
+// Where f jumps, in the place of slopes that are 0 nearly everywhere: what moves far enough to
+// jump, which the spread of all z says.
 std::vector<double> denoted_slopes(const UnaryFunction& f, std::size_t count, const double* z, const double* y) {
   std::vector<double> h(count), slopes(count);
   if (jumps(f)) {

@@ -7,11 +7,14 @@
 namespace assay::search {
 namespace {
 
-// Elements of the full matrix beyond which no copy is made (three copies of 8 bytes each while building).
+// Elements of the full matrix beyond which no copy is made (three copies of 8 bytes each while
+// building).
 constexpr std::size_t kCopyLimit = 4'000'000;
-// A map is kept dense when at least this share of the matrix is not zero: below, compressed rows are faster.
+// A map is kept dense when at least this share of the matrix is not zero: below, compressed rows
+// are faster.
 constexpr double kDenseShare = 0.2;
-// Elements of a dense matrix from which on float32 is much faster: smaller ones stay in the innermost cache.
+// Elements of a dense matrix from which on float32 is much faster: smaller ones stay in the
+// innermost cache.
 constexpr std::size_t kLeastRough = 4096;
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
@@ -48,7 +51,8 @@ ASSAY_SEARCH_CLONES void add_rows(std::size_t lines, std::size_t columns, const 
   }
 }
 
-// The same for four batch rows at once, blocked over columns so that one block of m serves all four from the cache.
+// The same for four batch rows at once, blocked over columns so that one block of m serves all four
+// from the cache.
 ASSAY_SEARCH_CLONES void add_rows_by_four(std::size_t lines, std::size_t columns, const double* a, std::size_t a_stride, const double* m,
                                           double* __restrict out) {
   constexpr std::size_t kBlock = 16;  // doubles: two AVX-512 registers per batch row
@@ -90,7 +94,8 @@ void add_product(std::size_t batch, std::size_t lines, std::size_t columns, cons
 
 FastMap::FastMap(std::shared_ptr<const kernel::LinearMap> map) : work_(map->cost()), map_(std::move(map)) {
   if (rows() == 0 || columns() == 0 || rows() > kCopyLimit / columns()) return;
-  // Structured maps (convolutions, index maps) do less work than a matrix product: they stay, unless they are identities.
+  // Structured maps (convolutions, index maps) do less work than a matrix product: they stay,
+  // unless they are identities.
   const bool structured = 2 * work_ < rows() * columns();
   if (structured && (rows() != columns() || work_ != rows())) return;
   std::vector<double> matrix = to_dense();

@@ -1,7 +1,12 @@
-// FastMap: a fast, non-rigorous copy of a kernel::LinearMap for the search (fused multiply-adds, compressed rows).
+// FastMap: a fast, non-rigorous copy of a kernel::LinearMap for the search (fused multiply-adds,
+// compressed rows).
 //
-// Dense copies in both orientations for small dense maps, compressed rows and columns for sparse ones; large maps use the
-// kernel's own pair. Batches are row-major, and both directions accumulate, as in kernel/rows/linear_map.h.
+// Dense copies in both orientations for small dense maps, compressed rows and columns for sparse
+// ones; large maps use the kernel's own pair. Batches are row-major, and both directions
+// accumulate, as in kernel/rows/linear_map.h.
+//
+// How this version differs from the kernel's: no outward rounding and no error terms, floats where
+// that is enough (float_panels.h).
 #pragma once
 
 #include <cstdint>

@@ -26,7 +26,8 @@ struct Coefficients {
   double scales[kRows];                      // by row, powers of two
 };
 
-// sums[r, k] = sum over the chosen lines of their coefficient in row r times panel[line, k], for some rows and columns of the tile.
+// sums[r, k] = sum over the chosen lines of their coefficient in row r times panel[line, k], for
+// some rows and columns of the tile.
 template <std::size_t rows, std::size_t width>
 [[gnu::always_inline]] inline void sum_lines(const Coefficients& a, std::size_t first_row, std::size_t first_column, const float* panel,
                                              float* __restrict sums) {

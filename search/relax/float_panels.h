@@ -1,5 +1,6 @@
-// FloatPanels: a matrix in float32, packed for products with many rows at once. Its products are off by about 1e-7 of the sum of their terms'
-// magnitudes: enough for hints, which the kernel checks in double.
+// FloatPanels: a matrix in float32, packed for products with many rows at once. Its products are
+// off by about 1e-7 of the sum of their terms' magnitudes: enough for hints, which the kernel
+// checks in double.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,8 @@ class FloatPanels {
   FloatPanels(std::size_t lines, std::size_t columns, std::span<const double> matrix);
 
   [[nodiscard]] bool is_empty() const { return panels_.empty(); }
-  // out[b, :] += a[b, :] matrix, for rows of any magnitude. Lines whose coefficients are 0 in some neighbouring rows cost these nothing.
+  // out[b, :] += a[b, :] matrix, for rows of any magnitude. Lines whose coefficients are 0 in some
+  // neighbouring rows cost these nothing.
   void add_product(std::size_t batch, const double* a, double* out) const;
 
  private:

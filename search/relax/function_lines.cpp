@@ -90,6 +90,7 @@ std::optional<double> jump_inside(const UnaryFunction& f, double l, double u) {
 
 bool FunctionLines::knows(const UnaryFunction& f) { return !f.segments().empty() || jumps(f); }
 
+// Once for the boxes of a step's elements: parts, and samples of the curves that have no formula.
 void FunctionLines::prepare(const UnaryFunction& f, std::size_t size, const double* lo, const double* hi) {
   op_ = f.node().op;
   if (const auto* power = std::get_if<PowAttributes>(&f.node().attributes))
@@ -151,6 +152,7 @@ void FunctionLines::add(const UnaryFunction& f, const Piece& piece, Element& ele
   parts_.push_back(part);
 }
 
+// Values and derivatives at a few points, between which a cubic stands for the curve.
 void FunctionLines::add_curve(const UnaryFunction& f, const Piece& piece, Element& element) {
   Part part{piece.curve, static_cast<std::uint32_t>(samples_.size()), 0, 0, 0, 0, 0, 0};
   const bool formula = has_formula(op_);
@@ -212,7 +214,8 @@ void FunctionLines::add_slopes_of_jumps(Element& element) const {
   }
 }
 
-// The line's gap f(z) - slope z is least (greatest) at an end, or where a curved piece has the slope.
+// The line's gap f(z) - slope z is least (greatest) at an end, or where a curved piece has the
+// slope.
 Line FunctionLines::line(const Part& part, double slope, bool below) const {
   Line best{slope, 0, 0};
   bool any = false;

@@ -10,7 +10,8 @@
 namespace assay::search {
 namespace {
 
-// Points of [l, u] where f(z) - slope z can have an extremum: the ends, break points, and where f' = slope.
+// Points of [l, u] where f(z) - slope z can have an extremum: the ends, break points, and where f'
+// = slope.
 struct Candidates {
   double points[5];
   int count = 0;
@@ -19,6 +20,8 @@ struct Candidates {
   }
 };
 
+// Where a line of this slope may touch the function on its box: at the ends, and where the
+// derivative is the slope.
 Candidates candidates(const Step& step, double slope, double l, double u) {
   Candidates found;
   found.add(l, l, u);
@@ -68,12 +71,13 @@ Line extreme_line(const Step& step, double slope, double l, double u, bool below
 
 bool is_sigmoidal(Op op) { return op == Op::sigmoid || op == Op::tanh; }
 
-// The slope of the tangent from the end (e, f(e)) to the other side of the inflection at 0, found by bisection between 0
-// and the far end; the chord where no such tangent touches inside.
+// The slope of the tangent from the end (e, f(e)) to the other side of the inflection at 0, found
+// by bisection between 0 and the far end; the chord where no such tangent touches inside.
 double slope_from_end(const Step& step, double end, double far) {
   const double at_end = unary_value(step, end);
   const double chord = (unary_value(step, far) - at_end) / (far - end);
-  // On the far side the tangent at d passes beyond the end's value iff its slope is larger than that of the chord to d.
+  // On the far side the tangent at d passes beyond the end's value iff its slope is larger than
+  // that of the chord to d.
   double near = 0, beyond = far;
   const auto too_flat = [&](double d) {
     const double value = unary_value(step, d);
@@ -111,6 +115,7 @@ SlopeRange slope_range(const Step& step) {
 Line line_below(const Step& step, double slope, double l, double u) { return extreme_line(step, slope, l, u, true); }
 Line line_above(const Step& step, double slope, double l, double u) { return extreme_line(step, slope, l, u, false); }
 
+// What the kernel's policy takes where a certificate names no slope.
 double first_slope_below(const Step& step, double l, double u) {
   if (is_sigmoidal(step.op)) {
     if (l >= 0) return chord_slope(step, l, u);

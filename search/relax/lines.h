@@ -1,5 +1,9 @@
-// Lines below and above elementwise functions in double arithmetic: what the kernel derives rigorously in relu_line and
-// unary_line, so that the search optimises the bound that the kernel will find.
+// Lines below and above elementwise functions in double arithmetic: what the kernel derives
+// rigorously in relu_line and unary_line, so that the search optimises the bound that the kernel
+// will find.
+//
+// Source: the lines of CROWN (Zhang et al. 2018) for relu, and of functions with one inflection. A
+// slope is the parameter; the intercept follows from it as the tightest one that holds on the box.
 #pragma once
 
 #include "search/relax/network.h"

@@ -99,6 +99,7 @@ double slack(const RowView& row, const double* outputs, const double* inputs) {
   return sum;
 }
 
+// Steps in graph order, then folded; rows of the property as sparse forms over outputs and inputs.
 Network::Network(std::shared_ptr<const kernel::Problem> problem) : problem_(std::move(problem)) {
   const Graph& graph = problem_->graph();
   input_offset_.assign(graph.nodes.size(), 0);
@@ -123,7 +124,8 @@ Network::Network(std::shared_ptr<const kernel::Problem> problem) : problem_(std:
   make_rows();
 }
 
-// Weights are not needed beside the maps that hold them: only constants that meet a non-linear op, or are outputs, stay.
+// Weights are not needed beside the maps that hold them: only constants that meet a non-linear op,
+// or are outputs, stay.
 void Network::make_constants() {
   const Graph& graph = problem_->graph();
   std::vector<bool> wanted(graph.nodes.size(), false);
@@ -154,6 +156,7 @@ void Network::make_constants() {
   }
 }
 
+// How an op is run: spelled out, by a map, or by its denotation where nothing faster is known.
 Step Network::make_step(NodeId id) const {
   const Graph& graph = problem_->graph();
   const Node& node = graph.node(id);
@@ -199,8 +202,8 @@ Step Network::make_step(NodeId id) const {
   return step;
 }
 
-// Replaces a part that is an identity by what lies behind it: the parts of an affine step that nothing else reads, or, for
-// a plain copy (no bias), its operand.
+// Replaces a part that is an identity by what lies behind it: the parts of an affine step that
+// nothing else reads, or, for a plain copy (no bias), its operand.
 void Network::fold() {
   const Graph& graph = problem_->graph();
   std::vector<std::uint32_t> readers(graph.nodes.size(), 0);
@@ -229,6 +232,7 @@ void Network::fold() {
   }
 }
 
+// What no output and no bend reads any more, after folding.
 void Network::remove_dead_steps() {
   const Graph& graph = problem_->graph();
   std::vector<bool> live(graph.nodes.size(), false);
@@ -336,6 +340,7 @@ bool Network::evaluate(std::size_t batch, const double* x, Workspace& workspace)
   return false;
 }
 
+// Slow, and right for every op: values of the semantics itself in doubles.
 bool Network::evaluate_denotation(const Step& step, std::size_t batch, Workspace& workspace) const {
   const Graph& graph = problem_->graph();
   std::vector<Array<double>> operands(step.operands.size());
@@ -421,6 +426,7 @@ bool Network::vjp(std::size_t batch, Workspace& workspace, const double* y_bar, 
   return false;
 }
 
+// Threads tell of the points that came nearest to the unsafe set; the nearest is kept.
 void Network::saw(const kernel::Witness& point, double slack) const {
   const std::lock_guard lock(nearest_access_);
   if (!nearest_ || slack > nearest_->slack) nearest_ = NearestPoint{point, slack};

@@ -1,8 +1,12 @@
 // Network: a fast, non-rigorous double view of a kernel::Problem for the search.
 //
-// Chains of affine nodes are folded where one of them is an identity map (reshape, bias additions, residual sums), so the
-// steps are fewer than the graph's nodes; every operand of a non-linear op and every output keeps its own step.
-// Immutable after construction, but for one remark, and shared by threads; each thread owns its Workspace.
+// Chains of affine nodes are folded where one of them is an identity map (reshape, bias additions,
+// residual sums), so the steps are fewer than the graph's nodes; every operand of a non-linear op
+// and every output keeps its own step. Immutable after construction, but for one remark, and shared
+// by threads; each thread owns its Workspace.
+//
+// Every value is a double with ordinary rounding. Nothing here is a bound: the search uses it for
+// points, gradients and proposals, and whatever it concludes is asked of the kernel.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +24,8 @@
 
 namespace assay::search {
 
-// bound - <terms, (outputs, inputs)>, the slack of a row: the row holds iff it is >= 0 (> 0 when strict).
+// bound - <terms, (outputs, inputs)>, the slack of a row: the row holds iff it is >= 0 (> 0 when
+// strict).
 struct RowView {
   std::vector<std::pair<std::uint32_t, double>> outputs, inputs;  // (flattened element, coefficient)
   double bound = 0;
@@ -43,8 +48,8 @@ struct Step {
   std::vector<double> bias;
   // the rest
   std::vector<NodeId> operands;
-  // binary: element of operand k per result element; empty = same. matmul: the first of `extent` ones, which are 1 apart in operand 0 and `inner`
-  // apart in operand 1.
+  // binary: element of operand k per result element; empty = same. matmul: the first of `extent`
+  // ones, which are 1 apart in operand 0 and `inner` apart in operand 1.
   std::vector<std::vector<std::uint32_t>> broadcast;
   std::shared_ptr<const UnaryFunction> function;    // unary: the record; null for ops whose lines lines.h spells out
   double first = 0, second = 0;                     // slope, or the limits of a clip, or the exponent of a power
@@ -74,8 +79,9 @@ class Network {
 
   [[nodiscard]] const std::vector<RowView>& rows(std::uint32_t case_index) const { return rows_[case_index]; }
 
-  // In a floating semantics: of the points that any thread tried, the one nearest to the unsafe set, by its least slack; above all others, one at
-  // which only some executions violate, or perhaps only some.
+  // In a floating semantics: of the points that any thread tried, the one nearest to the unsafe
+  // set, by its least slack; above all others, one at which only some executions violate, or
+  // perhaps only some.
   struct NearestPoint {
     kernel::Witness point;
     double slack = -std::numeric_limits<double>::infinity();  // +infinity: of some executions
@@ -83,12 +89,13 @@ class Network {
   void saw(const kernel::Witness& point, double slack) const;
   [[nodiscard]] std::optional<NearestPoint> nearest_point() const;
 
-  // Values of every step at the points x, [batch, input_size]. False where the workspace's limit was reached: the values are
-  // then of no use.
+  // Values of every step at the points x, [batch, input_size]. False where the workspace's limit
+  // was reached: the values are then of no use.
   bool evaluate(std::size_t batch, const double* x, Workspace& workspace) const;
   // After evaluate: the outputs, [batch, output_size].
   void outputs(std::size_t batch, const Workspace& workspace, double* y) const;
-  // After evaluate: x_bar[b] = gradient of <y_bar[b], outputs> with respect to the inputs. Needs has_gradient(). False as above.
+  // After evaluate: x_bar[b] = gradient of <y_bar[b], outputs> with respect to the inputs. Needs
+  // has_gradient(). False as above.
   bool vjp(std::size_t batch, Workspace& workspace, const double* y_bar, double* x_bar) const;
 
  private:

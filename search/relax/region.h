@@ -1,5 +1,9 @@
-// RegionForms: the pre-activations of a relu network as exact affine functions of the inputs, where the boxes of a scope
-// leave no relu upstream undecided. Non-rigorous doubles.
+// RegionForms: the pre-activations of a relu network as exact affine functions of the inputs, where
+// the boxes of a scope leave no relu upstream undecided. Non-rigorous doubles.
+//
+// A relu whose box has one sign is affine. In a small box most are, so that a whole network is one
+// affine map, or a few splits away from being one: what splits of inputs fall back to where few
+// relus are undecided.
 #pragma once
 
 #include <optional>
@@ -17,7 +21,8 @@ class RegionForms {
   // Only relus between affine steps.
   static bool supports(const Network& network);
 
-  // All nodes up to the first one with an undecided relu; `scope` has a box for every operand of a relu.
+  // All nodes up to the first one with an undecided relu; `scope` has a box for every operand of a
+  // relu.
   RegionForms(const Network& network, const kernel::Scope& scope);
 
   [[nodiscard]] std::size_t undecided() const { return undecided_; }

@@ -22,6 +22,7 @@ bool is_small_and_real(const NeuronGraph& graph) {
 
 }  // namespace
 
+// Only where strong branching of inputs pays: small networks with products, over the reals.
 std::optional<ScalarGraph> ScalarGraph::of(const NeuronGraph& graph, std::size_t group) {
   const auto is_product = [](const NeuronGraph::Activation& one) { return one.step->kind == Step::Kind::binary; };
   const auto is_scalar = [&](const NeuronGraph::Activation& one) { return one.is_elementwise() || is_product(one); };

@@ -1,7 +1,12 @@
-// ScalarGraph: a small network as a list of scalar functions and products of affine forms, so that many boxes can be bounded side by side.
+// ScalarGraph: a small network as a list of scalar functions and products of affine forms, so that
+// many boxes can be bounded side by side.
 //
-// Atoms are the concatenated inputs, then the results of the non-linear ops element by element ("neurons", as NeuronGraph numbers them).
-// Every affine node between is flattened into forms over atoms. Non-rigorous doubles; immutable.
+// Atoms are the concatenated inputs, then the results of the non-linear ops element by element
+// ("neurons", as NeuronGraph numbers them). Every affine node between is flattened into forms over
+// atoms. Non-rigorous doubles; immutable.
+//
+// How it is used: strong branching of inputs bounds all halves of a box by it. Dense forms are made
+// once, so that it serves small networks, such as controllers with products.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +39,9 @@ class ScalarGraph {
   };
   static constexpr std::uint32_t kNone = 0xffffffff;
 
-  // Nothing where the network is not small, or has other ops than functions of one variable with lines and products element by element;
-  // where no product is among them, since their mixes are all that is optimised; where a group is more than a box of reals.
+  // Nothing where the network is not small, or has other ops than functions of one variable with
+  // lines and products element by element; where no product is among them, since their mixes are
+  // all that is optimised; where a group is more than a box of reals.
   static std::optional<ScalarGraph> of(const NeuronGraph& graph, std::size_t group);
 
   [[nodiscard]] const Network& network() const { return *network_; }
@@ -47,7 +53,8 @@ class ScalarGraph {
   [[nodiscard]] std::span<const ScalarEntry> entries(const ScalarForm& form) const {
     return std::span(entries_).subspan(form.first, form.last - form.first);
   }
-  // What the rows of a case (an index into the statement) say: each divided by its scale, and met where the form is <= 0.
+  // What the rows of a case (an index into the statement) say: each divided by its scale, and met
+  // where the form is <= 0.
   [[nodiscard]] const std::vector<ScalarForm>& rows(std::uint32_t one) const { return rows_[one]; }
 
  private:

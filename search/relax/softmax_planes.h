@@ -1,8 +1,9 @@
-// Planes below and above softmax in double arithmetic: what the kernel derives rigorously by its own choices, which take no hints.
+// Planes below and above softmax in double arithmetic: what the kernel derives rigorously by its
+// own choices, which take no hints.
 //
-// y_j = exp(x_j - s) with s = log sum exp(x). Below s the concavity of log, above it a tangent of log and chords of exp; below exp its tangent in
-// the middle, above it the chord.
-// Source: Wei et al. 2023, "Convex bounds on the softmax function with applications to robustness verification".
+// y_j = exp(x_j - s) with s = log sum exp(x). Below s the concavity of log, above it a tangent of
+// log and chords of exp; below exp its tangent in the middle, above it the chord. Source: Wei et
+// al. 2023, "Convex bounds on the softmax function with applications to robustness verification".
 #pragma once
 
 #include <cstddef>
@@ -10,7 +11,8 @@
 
 namespace assay::search {
 
-// A row of `extent` numbers, from `first` on and strided in memory. Plane j is sum over k of slopes[j * extent + k] x_k + intercepts[j].
+// A row of `extent` numbers, from `first` on and strided in memory. Plane j is sum over k of
+// slopes[j * extent + k] x_k + intercepts[j].
 class SoftmaxPlanes {
  public:
   struct Boxes {
@@ -19,7 +21,8 @@ class SoftmaxPlanes {
   };
   SoftmaxPlanes(std::size_t first, std::size_t extent, const Boxes& boxes);  // boxes: from the row's first element on
 
-  // a_x += a_j times plane j, the one below where a_j > 0; returns the sum of a_j times the intercepts. Of whole tensors.
+  // a_x += a_j times plane j, the one below where a_j > 0; returns the sum of a_j times the
+  // intercepts. Of whole tensors.
   double back(const double* a, double* a_x) const;
   // y_j = plane j at x, chosen as in back().
   void forward(const double* a, const double* x, double* y) const;

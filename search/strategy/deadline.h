@@ -1,4 +1,9 @@
-// Deadline: the moment by which something has to end; from the option on the command line to the innermost loop. Limit: that, or a request.
+// Deadline: the moment by which something has to end; from the option on the command line to the
+// innermost loop. Limit: that, or a request.
+//
+// Every loop that may take long asks one of these, so that a stop request or a deadline ends a
+// search soon. Shares are taken of *planned* seconds: what a search does in its first half does not
+// depend on its limit (README.md).
 #pragma once
 
 #include <algorithm>
@@ -41,8 +46,9 @@ struct Limit {
   Deadline deadline;
   std::stop_token stop;
   Clock::time_point begin = Clock::now();  // of the search
-  // The seconds that stages get shares of: so many as were spent, and at first what half a minute leaves, but never more than there are. So a limit of
-  // half a minute or more changes no share in the first half of its time.
+  // The seconds that stages get shares of: so many as were spent, and at first what half a minute
+  // leaves, but never more than there are. So a limit of half a minute or more changes no share in
+  // the first half of its time.
   [[nodiscard]] double planned() const {
     const double spent = seconds_since(begin);
     return std::min(deadline.seconds_left(), std::max(kPlanned - spent, spent));

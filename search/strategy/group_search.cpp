@@ -1,4 +1,5 @@
-// GroupSearch: the walk through the table, and the stages before a tree: a point, the root's bounds, cuts, attacks.
+// GroupSearch: the walk through the table, and the stages before a tree: a point, the root's
+// bounds, cuts, attacks.
 
 #include "search/strategy/group_search.h"
 
@@ -50,6 +51,7 @@ GroupSearch::GroupSearch(SearchState& search, const kernel::Scope& scope, std::v
       case_without_rows_(has_case_without_rows(*search.problem, scope.group()) && !search.problem->group_is_empty(scope.group())),
       branching_pays_(search.graph.can_split() || free_inputs(*search.problem, scope) <= kFewInputs) {}
 
+// Rounds of the table. A later round has a longer budget, and a root that is known better.
 Outcome<GroupResult> GroupSearch::run() {
   for (;; ++round_, round_seconds_ *= 2) {
     until_.reset();
@@ -66,6 +68,7 @@ Outcome<GroupResult> GroupSearch::run() {
   }
 }
 
+// Asked for before every row, since a stage changes what later rows see.
 Features GroupSearch::features() const {
   const NeuronGraph& graph = search_.graph;
   Features now;
@@ -129,6 +132,8 @@ Outcome<Next> GroupSearch::bound_operands(double seconds) {
   return bound_early(plan_of(IntermediatePlan::Refine::kinks, operands_), seconds);
 }
 
+// One root after the other, each from its beginning, so that a proof has no bounds that it does not
+// need.
 Outcome<Next> GroupSearch::bound_early(IntermediatePlan plan, double seconds) {
   const auto begin = Clock::now();
   const Limit limit = search_.limit();
@@ -172,6 +177,7 @@ Outcome<Next> GroupSearch::find_product_operands(double) {
 
 // --- the whole root ---
 
+// Goes on where the last call stopped; the first one ends what belonged to roots in part.
 Outcome<Done> GroupSearch::advance(const IntermediatePlan& plan) {
   const auto begin = Clock::now();
   if (!root_begin_) {
@@ -185,6 +191,7 @@ Outcome<Done> GroupSearch::advance(const IntermediatePlan& plan) {
   return done;
 }
 
+// Easy proofs end here, before anything is attacked.
 Outcome<Next> GroupSearch::bound_root_until_attack(double seconds) {
   IntermediatePlan plan{search_.limit(), search_.deadline, Deadline::in(features().root_seconds())};
   plan.pause.deadline = Deadline::in(seconds);

@@ -1,4 +1,5 @@
-// GroupSearch: one group of cases through the table of stages. Each stage is a member function; which of them run, and for how long, says stages.h.
+// GroupSearch: one group of cases through the table of stages. Each stage is a member function;
+// which of them run, and for how long, says stages.h.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +48,8 @@ class GroupSearch {
   Outcome<Next> refine(double);
 
  private:
-  // A root that is bounded in part, from its beginning, so that a proof on it has no bounds that it does not need.
+  // A root that is bounded in part, from its beginning, so that a proof on it has no bounds that it
+  // does not need.
   struct EarlyRoot {
     EarlyRoot(const kernel::Problem& problem, const kernel::Scope& scope, int threads, std::vector<std::uint32_t> cases)
         : bounds(problem, scope, threads), open(std::move(cases)) {}

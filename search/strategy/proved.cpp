@@ -6,6 +6,7 @@
 
 namespace assay::search {
 
+// The literals of a cube come first as splits whose other halves are left to others.
 void Proved::write(std::span<const kernel::Literal> cube, std::vector<OpenBranch>& open, certificate::Writer& writer) const {
   writer.begin_group(group);
   for (const kernel::Literal& literal : cube) {

@@ -1,4 +1,8 @@
 // Proved: what a group's refutation consists of, until the certificate is written.
+//
+// The steps of a root and the tree on what they derived make a part. A group has one part, or one
+// for each case that was closed in a tree of its own. Open leaves belong to the last part; each
+// becomes a file of its own (cube.h).
 #pragma once
 
 #include <memory>
@@ -25,7 +29,8 @@ struct Proved {
 
   void add(certificate::Fragment steps, std::unique_ptr<ProofTree> tree) { parts.push_back({std::move(steps), std::move(tree)}); }
 
-  // The group, with the splits that lead to a cube around its steps. Branches that were left open join `open`.
+  // The group, with the splits that lead to a cube around its steps. Branches that were left open
+  // join `open`.
   void write(std::span<const kernel::Literal> cube, std::vector<OpenBranch>& open, certificate::Writer& writer) const;
   // The way to one of them, which learns its literals.
   Outcome<Done> write_cube(OpenBranch& branch, certificate::Writer& file) const;

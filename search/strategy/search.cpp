@@ -1,4 +1,5 @@
-// search(): group by group through the table of stages, an attack beside it; then the theorem, and the certificate.
+// search(): group by group through the table of stages, an attack beside it; then the theorem, and
+// the certificate.
 
 #include "search/search.h"
 

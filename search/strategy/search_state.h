@@ -1,4 +1,5 @@
-// What the groups of one search share: the problem and its float copies, the clock, the attacks, and what is proved so far.
+// What the groups of one search share: the problem and its float copies, the clock, the attacks,
+// and what is proved so far.
 #pragma once
 
 #include <functional>

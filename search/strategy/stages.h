@@ -1,7 +1,9 @@
-// The strategy as data: which stages a search goes through for one group of cases, when each applies, and how long it may take.
+// The strategy as data: which stages a search goes through for one group of cases, when each
+// applies, and how long it may take.
 //
-// stages() is walked from its first row to its last, round after round, until a stage has an answer or the time is over. A row applies by features alone,
-// so that a test can ask every row about features that it makes up. search/README.md shows the table, `assay verify -v` the rows that ran.
+// stages() is walked from its first row to its last, round after round, until a stage has an answer
+// or the time is over. A row applies by features alone, so that a test can ask every row about
+// features that it makes up. search/README.md shows the table, `assay verify -v` the rows that ran.
 #pragma once
 
 #include <cstdint>

@@ -10,6 +10,7 @@
 
 namespace assay::search {
 
+// On bounds in part. Its proof stands on these alone, which makes the certificate short.
 Outcome<Next> GroupSearch::grow_early_tree(double seconds) {
   BranchingOptions options = BranchingOptions::of(search_.options, std::min(search_.deadline, Deadline::in(seconds)));
   options.go_on_if_nearly_closed(search_.deadline);
@@ -25,7 +26,8 @@ Outcome<Next> GroupSearch::grow_early_tree(double seconds) {
   return end_early(std::move(tree.tree));
 }
 
-// Open branches of the group are so many that those of all groups come to what was asked for, if the later ones are as hard.
+// Open branches of the group are so many that those of all groups come to what was asked for, if
+// the later ones are as hard.
 std::size_t GroupSearch::leaves_wanted() const {
   const std::size_t into = search_.options.split.into;
   if (into == 0) return 0;
@@ -35,7 +37,8 @@ std::size_t GroupSearch::leaves_wanted() const {
   return std::max<std::size_t>(1, (left + groups - 1) / groups);
 }
 
-// None where it would come in the second half of the time, in which the limit changes what is planned, and where leaves are to stay open.
+// None where it would come in the second half of the time, in which the limit changes what is
+// planned, and where leaves are to stay open.
 std::optional<double> GroupSearch::seconds_to_next_refinement() const {
   const double spent = seconds_since(search_.start);
   const std::optional<double> next = refinement_.next();
@@ -61,6 +64,8 @@ BranchingOptions GroupSearch::tree_options(Deadline until) const {
   return options;
 }
 
+// A tree that bends beyond relus ends after a few nodes as long as its root may be refined: better
+// slopes there do more.
 Outcome<GroupResult> GroupSearch::grow_over_activations(const std::vector<std::uint32_t>& open, Deadline until, Trial trial) {
   const auto begin = Clock::now();
   BranchingOptions options = tree_options(until);
@@ -102,8 +107,9 @@ Outcome<Next> GroupSearch::grow_over_all_cases(double seconds) {
   return settle(grow_over_activations(open_, *until_), false);
 }
 
-// Whether kfsb splits pay is seen on the first case, either way for a moment: they are likely to where no feature maps are. What is likelier
-// comes second, and goes on from where it is unless the other has closed much more; shares of a young tree say little more than that.
+// Whether kfsb splits pay is seen on the first case, either way for a moment: they are likely to
+// where no feature maps are. What is likelier comes second, and goes on from where it is unless the
+// other has closed much more; shares of a young tree say little more than that.
 Outcome<GroupResult> GroupSearch::try_both(std::uint32_t position) {
   const double seconds = std::clamp(kTrialShare * search_.planned(), kFirstTrial, kLongestTrial);
   const auto is_over = [&](const Outcome<GroupResult>& branched) {
@@ -125,8 +131,8 @@ Outcome<GroupResult> GroupSearch::try_both(std::uint32_t position) {
   return grow_over_activations({position}, *until_);
 }
 
-// The cases one after the other, the furthest from closed first, where a witness may lie: each in a tree of its own, whose splits are
-// chosen for it. Those that are refuted leave open_.
+// The cases one after the other, the furthest from closed first, where a witness may lie: each in a
+// tree of its own, whose splits are chosen for it. Those that are refuted leave open_.
 Outcome<Next> GroupSearch::grow_by_case(double seconds) {
   begin_tree(seconds);
   std::map<std::uint32_t, double> bounds;
@@ -156,7 +162,8 @@ Outcome<Next> GroupSearch::grow_by_case(double seconds) {
   }
 }
 
-// What follows from a round's tree: an answer, open leaves, another round, or none of these. `by_case`: its proof is kept already.
+// What follows from a round's tree: an answer, open leaves, another round, or none of these.
+// `by_case`: its proof is kept already.
 Outcome<Next> GroupSearch::settle(Outcome<GroupResult> branched, bool by_case) {
   if (!branched) return branched.rejection();
   GroupResult& deep = branched.value();

@@ -1,4 +1,9 @@
-// What a search leaves that ends without an answer: how much of its tree is closed, and how far each case is from being refuted.
+// What a search leaves that ends without an answer: how much of its tree is closed, and how far
+// each case is from being refuted.
+//
+// A tree halves what it splits, so that a node at depth d stands for 2^-d of it. The share that is
+// closed is no measure of time left, since what is left is harder; the pace of the latest part is
+// the best guess there is.
 #pragma once
 
 #include <algorithm>
@@ -44,14 +49,16 @@ class Frontier {
   std::map<std::uint32_t, double> least_;
 };
 
-// How fast a tree closes. What is left of one is its harder part, for which what was closed last speaks best.
+// How fast a tree closes. What is left of one is its harder part, for which what was closed last
+// speaks best.
 class Pace {
  public:
   // Anew, with nothing closed.
   void begin(double seconds) { start_ = before_ = last_ = {seconds, 0}; }
   [[nodiscard]] bool is_due(double seconds) const { return seconds >= kLater * last_.seconds; }
   void note(double seconds, double closed_share) { before_ = std::exchange(last_, {seconds, closed_share}); }
-  // Over the last third to half of the time, where notes were taken as they were due; over all of it, where nothing was closed lately.
+  // Over the last third to half of the time, where notes were taken as they were due; over all of
+  // it, where nothing was closed lately.
   [[nodiscard]] double at(double seconds, double closed_share) const {
     const Moment& from = closed_share > before_.closed_share ? before_ : start_;
     return std::max(0.0, (closed_share - from.closed_share) / (seconds - from.seconds));

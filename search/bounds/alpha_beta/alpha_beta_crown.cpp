@@ -1,4 +1,11 @@
-// Dual ascent: the bound of a batch of rows, its gradient, and steps along it.
+// AlphaBetaCrown: the bound of a batch of rows, its gradient, and steps along it.
+//
+// An iteration has three parts. choose_lines() sets the lines of all neurons by the raw alphas;
+// reverse() walks the rows' coefficients back to the inputs, with betas added where a literal's
+// operand is passed; forward() runs the minimiser through the same lines. ascend() then moves
+// alphas and betas by Adam (Kingma and Ba 2015) and weights by multiplicative steps, at a rate that
+// decays. The best parameters so far are kept, since single steps may lose. Tasks that are closed
+// leave the batch.
 
 #include "search/bounds/alpha_beta/alpha_beta_crown.h"
 
@@ -52,97 +59,11 @@ AlphaBetaCrown::AlphaBetaCrown(const NeuronGraph& graph, Limit limit)
   }
 }
 
+// In chunks that fit into the buffers.
 void AlphaBetaCrown::run(std::span<const BoundTask> tasks, const AlphaBetaOptions& options, std::span<BoundResult> results) {
   for (std::size_t first = 0; first < tasks.size(); first += capacity_) {
     const std::size_t count = std::min(capacity_, tasks.size() - first);
     run_chunk(tasks.subspan(first, count), options, results.subspan(first, count));
-  }
-}
-
-void AlphaBetaCrown::load(std::size_t b, const BoundTask& task) {
-  Row& row = rows_[b];
-  row.fresh = true;
-  row.final = false;
-  row.extra = 0;
-  row.checkpoint = -std::numeric_limits<double>::infinity();
-  row.best = -std::numeric_limits<double>::infinity();
-  row.best_x.assign(n_, 0);
-  row.beta.assign(task.literals.size(), {});
-  row.weights.assign(task.rows != nullptr ? task.rows->size() : 0, {});
-  const AlphaBeta* start = task.start;
-  for (std::size_t k = 0; start != nullptr && k < std::min(row.beta.size(), start->beta.size()); ++k) {
-    row.beta[k].value = row.beta[k].best = static_cast<double>(start->beta[k]);
-  }
-  if (start != nullptr && start->beta.size() + 1 == row.beta.size()) {
-    row.beta.back().value = row.beta.back().best = static_cast<double>(task.last_beta);
-  }
-  for (std::size_t k = 0; k < row.weights.size(); ++k) {
-    const bool known = start != nullptr && start->weights.size() == row.weights.size();
-    const double scale = (*task.rows)[k].scale;
-    row.weights[k].value = known ? static_cast<double>(start->weights[k]) : 1 / (scale * static_cast<double>(row.weights.size()));
-    row.weights[k].best = row.weights[k].value;
-  }
-  const NeuronBoxes& boxes = *task.boxes;
-  std::fill_n(neurons(moment_, b), r_, 0.0);
-  std::fill_n(neurons(square_, b), r_, 0.0);
-  std::fill_n(neurons(low_icpt_, b), r_, 0.0);
-  relu_lines(r_, boxes.lo.data(), boxes.hi.data(), neurons(low_slope_, b), neurons(up_slope_, b), neurons(up_icpt_, b),
-             neurons(trainable_, b));
-  double* raw_alpha = neurons(raw_alpha_, b);
-  if (start != nullptr && start->lower.size() == r_) {
-    for (std::size_t j = 0; j < r_; ++j) raw_alpha[j] = static_cast<double>(start->lower[j]);
-  } else {
-    for (std::size_t j = 0; j < r_; ++j) raw_alpha[j] = boxes.hi[j] > -boxes.lo[j] ? 1 : 0;
-  }
-  std::copy_n(raw_alpha, r_, neurons(best_, b));
-  if (graph_.relu_only()) return;
-  std::fill_n(neurons(up_moment_, b), r_, 0.0);
-  std::fill_n(neurons(up_square_, b), r_, 0.0);
-  const bool known = start != nullptr && start->upper.size() == r_;
-  for (const NeuronGraph::Activation& activation : graph_.activations()) {
-    if (activation.step->op == Op::relu) continue;
-    if (activation.is_softmax()) rows_[b].prepared = false;
-    if (activation.is_product()) {
-      constexpr double kMiddle = 0.5;
-      for (std::size_t j = activation.first_neuron; j < activation.first_neuron + activation.step->size; ++j) {
-        neurons(trainable_, b)[j] = 1;
-        if (!known) raw_alpha[j] = kMiddle;
-        neurons(up_raw_alpha_, b)[j] = known ? static_cast<double>(start->upper[j]) : kMiddle;
-      }
-      continue;
-    }
-    for (std::size_t j = activation.first_neuron; j < activation.first_neuron + activation.neurons(); ++j) {
-      const double l = boxes.lo[j], u = boxes.hi[j];
-      neurons(trainable_, b)[j] = l < u ? 1 : 0;
-      if (activation.step->function != nullptr) {
-        if (known) neurons(up_raw_alpha_, b)[j] = static_cast<double>(start->upper[j]);
-        rows_[b].prepared = false;
-        continue;
-      }
-      // A child of a split at 0 knows slopes for both sides; on one of them the function is linear.
-      const bool other = known && !(l < 0 && u > 0) && (activation.step->op == Op::leaky_relu || activation.step->op == Op::abs);
-      if (!known || other) raw_alpha[j] = first_slope_below(*activation.step, l, u);
-      neurons(up_raw_alpha_, b)[j] = known && !other ? static_cast<double>(start->upper[j]) : first_slope_above(*activation.step, l, u);
-    }
-  }
-  std::copy_n(raw_alpha, r_, neurons(best_, b));
-  std::copy_n(neurons(up_raw_alpha_, b), r_, neurons(up_best_, b));
-}
-
-void AlphaBetaCrown::choose_lines(std::size_t b, bool quantize) {
-  for (std::size_t k = 0; k < last_activation_; ++k) {
-    const NeuronGraph::Activation& activation = graph_.activations()[k];
-    const std::size_t at = activation.first_neuron;
-    if (activation.step->op == Op::relu) {
-      round_slopes(activation.step->size, quantize, neurons(raw_alpha_, b) + at, neurons(trainable_, b) + at, neurons(low_slope_, b) + at);
-    } else if (activation.is_product()) {
-      // Mixes take the place of slopes.
-      round_slopes(activation.step->size, quantize, neurons(raw_alpha_, b) + at, neurons(trainable_, b) + at, neurons(low_slope_, b) + at);
-      round_slopes(activation.step->size, quantize, neurons(up_raw_alpha_, b) + at, neurons(trainable_, b) + at,
-                   neurons(up_slope_, b) + at);
-    } else if (activation.is_elementwise()) {
-      choose_curved_lines(b, k);
-    }
   }
 }
 
@@ -179,6 +100,8 @@ void AlphaBetaCrown::seed() {
   }
 }
 
+// Back-substitution, as the kernel's walk: coefficients of every node's result become those of its
+// operands, by lines where it bends.
 bool AlphaBetaCrown::reverse() {
   const std::vector<Step>& steps = network_.steps();
   std::size_t activation = last_activation_;
@@ -233,6 +156,7 @@ bool AlphaBetaCrown::reverse() {
   return true;
 }
 
+// The least value of each form over the box, and the point x* where it is attained.
 void AlphaBetaCrown::concretize() {
   for (std::size_t b = 0; b < active_; ++b) {
     const NeuronBoxes& boxes = *rows_[b].task->boxes;
@@ -264,6 +188,8 @@ double AlphaBetaCrown::ball_gain(std::size_t b) {
   return least->value - before;
 }
 
+// x* through the lines that reverse() took: what each relaxed neuron is at the minimiser, from
+// which all gradients follow.
 bool AlphaBetaCrown::forward() {
   std::size_t activation = 0;
   for (const Step& step : std::span(network_.steps()).first(last_step_)) {
@@ -328,6 +254,8 @@ void AlphaBetaCrown::move_slope(std::size_t b, std::size_t activation, std::size
   square = m.square;
 }
 
+// Alphas by where lines touch, betas by how far the literals are violated, weights by which rows
+// are worst at x*.
 void AlphaBetaCrown::ascend(std::size_t b, const AlphaBetaOptions& options, double rate) {
   Row& row = rows_[b];
   const Graph& graph = network_.problem()->graph();
@@ -387,35 +315,7 @@ void AlphaBetaCrown::ascend(std::size_t b, const AlphaBetaOptions& options, doub
   for (Multiplier& weight : row.weights) weight.value /= total;
 }
 
-void AlphaBetaCrown::save_best(std::size_t b) {
-  Row& row = rows_[b];
-  if (!(row.bound > row.best + kLeastGain) && std::isfinite(row.best)) return;
-  row.best = row.bound;
-  std::copy_n(neurons(low_slope_, b), r_, neurons(best_, b));
-  if (!graph_.relu_only()) std::copy_n(neurons(up_slope_, b), r_, neurons(up_best_, b));
-  for (Multiplier& m : row.beta) m.best = m.value;
-  for (Multiplier& m : row.weights) m.best = m.value;
-  std::copy_n(x_.data() + b * n_, n_, row.best_x.data());
-}
-
-void AlphaBetaCrown::restore_best(std::size_t b) {
-  Row& row = rows_[b];
-  std::copy_n(neurons(best_, b), r_, neurons(raw_alpha_, b));
-  if (!graph_.relu_only()) std::copy_n(neurons(up_best_, b), r_, neurons(up_raw_alpha_, b));
-  for (Multiplier& m : row.beta) m.value = m.best;
-  for (Multiplier& m : row.weights) m.value = m.best;
-  row.final = true;
-}
-
-void AlphaBetaCrown::move_row(std::size_t from, std::size_t to) {
-  if (from == to) return;
-  for (auto* array : {&low_slope_, &low_icpt_, &up_slope_, &up_icpt_, &trainable_, &raw_alpha_, &moment_, &square_, &best_, &low_point_,
-                      &up_point_, &up_raw_alpha_, &up_moment_, &up_square_, &up_best_}) {
-    if (!array->empty()) std::copy_n(neurons(*array, from), r_, neurons(*array, to));
-  }
-  std::swap(rows_[from], rows_[to]);
-}
-
+// A task's result: the best parameters and, where asked for, what they say about splits.
 void AlphaBetaCrown::finish(std::size_t b) {
   Row& row = rows_[b];
   AlphaBeta& parameters = row.result->parameters;
@@ -447,6 +347,8 @@ bool AlphaBetaCrown::iterate(bool quantize, bool with_forward) try {
   return false;
 }
 
+// Iterations of a batch. Closed tasks take a few extra steps, where asked for, and leave; open ones
+// share what is left of the loops.
 void AlphaBetaCrown::run_chunk(std::span<const BoundTask> tasks, const AlphaBetaOptions& options, std::span<BoundResult> results) {
   constexpr int kCheckEvery = 6;    // iterations between looks at the progress
   constexpr double kHopeless = 12;  // given up when this many further periods like the last would not do

@@ -1,5 +1,6 @@
-// Dual ascent: lower bounds of linear functionals by back-substitution with optimised lines (alpha), multipliers of
-// literals (beta) and multipliers of a case's rows (weights). Non-rigorous doubles; the parameters are the kernel's hints.
+// AlphaBetaCrown: lower bounds of linear functionals by back-substitution with optimised lines
+// (alpha), multipliers of literals (beta) and multipliers of a case's rows (weights). Non-rigorous
+// doubles; the parameters are the kernel's hints.
 //
 // For any parameters, min over the box of the back-substituted form bounds
 //     sum_r w_r (terms_r - bound_r)
@@ -28,7 +29,8 @@ namespace assay::search {
 
 struct NeuronBoxes;
 
-// The elements of all elementwise non-linear steps and of products of two operands, of matrices too, numbered in order: "neurons". Softmax has none.
+// The elements of all elementwise non-linear steps and of products of two operands, of matrices
+// too, numbered in order: "neurons". Softmax has none.
 class NeuronGraph {
  public:
   struct Activation {
@@ -44,7 +46,8 @@ class NeuronGraph {
     // The nodes whose boxes its planes need: a product's operands; softmax's operand, and itself.
     [[nodiscard]] std::vector<NodeId> whole_boxes() const;
   };
-  // Element j of a product, its k-th pair of step->extent: the factors' elements, and how wide their boxes are.
+  // Element j of a product, its k-th pair of step->extent: the factors' elements, and how wide
+  // their boxes are.
   struct Factors {
     std::size_t p, q;
     double p_width, q_width;
@@ -62,14 +65,16 @@ class NeuronGraph {
   // ... or beside products and softmax some that are linear on either side of 0.
   [[nodiscard]] bool can_split() const { return supported_ || (has_planes_ && has_kinks_); }
   [[nodiscard]] bool relu_only() const { return relu_only_; }
-  // Splits at 0 or at jumps make every line exact, or nearly so (the sigmoidal functions); those of other functions only narrow their boxes.
+  // Splits at 0 or at jumps make every line exact, or nearly so (the sigmoidal functions); those of
+  // other functions only narrow their boxes.
   [[nodiscard]] bool splits_are_exact() const { return supported_ && splits_are_exact_; }
   [[nodiscard]] const Network& network() const { return *network_; }
   [[nodiscard]] const std::vector<Activation>& activations() const { return activations_; }
   [[nodiscard]] std::size_t neuron_count() const { return neuron_count_; }
   [[nodiscard]] const Activation& activation_of(std::uint32_t neuron) const { return activations_[activation_of_neuron_[neuron]]; }
-  // Where to split the neuron's operand, which lies in [lo, hi]: at 0 what is linear on either side or turns there, at a jump what jumps, else in the
-  // middle, also where a jump is an end, since both halves of a split have it. None where a split does not help.
+  // Where to split the neuron's operand, which lies in [lo, hi]: at 0 what is linear on either side
+  // or turns there, at a jump what jumps, else in the middle, also where a jump is an end, since
+  // both halves of a split have it. None where a split does not help.
   [[nodiscard]] std::optional<double> split_point(std::uint32_t neuron, double lo, double hi) const;
   // The neurons whose operand is this element.
   [[nodiscard]] std::vector<std::uint32_t> neurons_of(NodeId operand, std::uint32_t element) const;
@@ -105,7 +110,8 @@ class NeuronGraph {
   bool has_planes_ = true, supported_ = true, relu_only_ = true, splits_are_exact_ = true, has_kinks_ = false;
 };
 
-// Pre-activation bounds by neuron (of no use where that is a product), those of factors and softmax, and the input box.
+// Pre-activation bounds by neuron (of no use where that is a product), those of factors and
+// softmax, and the input box.
 struct NeuronBoxes {
   std::vector<double> lo, hi, x_lo, x_hi;
   std::vector<double> factor_lo, factor_hi;
@@ -150,7 +156,8 @@ struct BoundTask {
   NeuronEnd target = {};
 };
 
-// A split of a first-layer relu at 0, with the gain of its two sides when all other parameters stay.
+// A split of a first-layer relu at 0, with the gain of its two sides when all other parameters
+// stay.
 struct Probe {
   static constexpr std::uint32_t kNone = 0xffffffff;
   std::uint32_t neuron = kNone;
@@ -169,12 +176,13 @@ struct BoundResult {
   std::vector<float> scores;     // by neuron, when asked for: how much an exact neuron would help; then by input
   Probe probe;                   // the best split of a first-layer neuron, when scores were asked for
   std::vector<float> influence;  // by neuron, when no probe gains or none is asked for: how much the undecided neurons depend on it
-  // When asked for, with scores, of a task that stays open: the coefficients of the neurons' results; and of the concretised form, by input, with its
-  // constant.
+  // When asked for, with scores, of a task that stays open: the coefficients of the neurons'
+  // results; and of the concretised form, by input, with its constant.
   std::vector<double> coefficients, form;
   double constant = 0;
-  // By literal, for a closed task when asked for: true where the bound would not stay positive without the literal (only
-  // first-layer neurons can be told; the others count as needed iff their multiplier is not 0).
+  // By literal, for a closed task when asked for: true where the bound would not stay positive
+  // without the literal (only first-layer neurons can be told; the others count as needed iff their
+  // multiplier is not 0).
   std::vector<bool> needed;
 };
 
@@ -202,8 +210,9 @@ class AlphaBetaCrown {
   void run(std::span<const BoundTask> tasks, const AlphaBetaOptions& options, std::span<BoundResult> results);
   // run() of tasks that all have targets at this node; steps behind it have no part in them.
   void bound_ranges(NodeId node, std::span<const BoundTask> tasks, const AlphaBetaOptions& options, std::span<BoundResult> results);
-  // Slopes for all these elements of a node together: the sum of their ranges' widths is made small, a sample of the ends at each step.
-  // `start` as in BoundTask. Every neuron before the node has finite bounds. Slopes of later neurons stay. Nothing once the limit is reached.
+  // Slopes for all these elements of a node together: the sum of their ranges' widths is made
+  // small, a sample of the ends at each step. `start` as in BoundTask. Every neuron before the node
+  // has finite bounds. Slopes of later neurons stay. Nothing once the limit is reached.
   [[nodiscard]] std::optional<AlphaBeta> share_alphas(NodeId node, std::span<const std::uint32_t> elements, const NeuronBoxes& boxes,
                                                       const AlphaBeta* start, const SharedAlphaOptions& options);
 

@@ -1,4 +1,8 @@
-// Private to alpha_beta_crown.cpp, scores.cpp and shared_alphas.cpp: steps of the ascent, and what a batch row carries besides its neurons.
+// Private to alpha_beta_crown.cpp, scores.cpp and shared_alphas.cpp: steps of the ascent, and what
+// a batch row carries besides its neurons.
+//
+// A batch row is one task: a case on one subdomain, or one end of one neuron's range. Rows share
+// the network's maps and nothing else, so that a batch is as many independent ascents.
 #pragma once
 
 #include <algorithm>

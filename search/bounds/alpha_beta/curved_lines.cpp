@@ -1,4 +1,9 @@
-// The lines that dual ascent uses for functions that are no relu.
+// Lines of functions that are no relu, by slopes that ascend as alphas do.
+//
+// A slope decides a line: it touches the curve where the derivative has that value
+// (function_lines.h), or goes through an end of the box. Sources: tangents that are optimised for
+// sigmoid and tanh, as CROWN (Zhang et al. 2018) chooses and alpha-CROWN (Xu et al. 2021) optimises
+// them. This version takes any function that the semantics has a record of.
 #include <algorithm>
 
 #include "search/bounds/alpha_beta/alpha_beta_crown.h"

@@ -1,8 +1,10 @@
-// Products of two operands in dual ascent, of matrices too: McCormick's planes, the mix of the two below and the mix of the two above being what is
-// optimised. All pairs of factors that one element adds up share its mixes, as in the kernel's hints. And softmax, whose planes take no hints.
+// Products of two operands in dual ascent, of matrices too: McCormick's planes, the mix of the two
+// below and the mix of the two above being what is optimised. All pairs of factors that one element
+// adds up share its mixes, as in the kernel's hints. And softmax, whose planes take no hints.
 //
-// On the factors' boxes p q >= m (q_lo p + p_lo q - p_lo q_lo) + (1 - m) (q_hi p + p_hi q - p_hi q_hi), and dually above; the bound is linear in m
-// for fixed relaxed values, so that its gradient is the difference of the two planes there.
+// On the factors' boxes p q >= m (q_lo p + p_lo q - p_lo q_lo) + (1 - m) (q_hi p + p_hi q - p_hi
+// q_hi), and dually above; the bound is linear in m for fixed relaxed values, so that its gradient
+// is the difference of the two planes there.
 #include <algorithm>
 #include <cmath>
 
@@ -80,7 +82,8 @@ float AlphaBetaCrown::score_of_product(std::size_t b, const NeuronGraph::Activat
   return static_cast<float>(std::max(0.0, a * (value - row_of(z_, b, step.node)[j])) + kMeanShare * std::fabs(a) * mean);
 }
 
-// Boxes that a literal changed are few: the planes of the row before, or of the task before, serve where these are the same.
+// Boxes that a literal changed are few: the planes of the row before, or of the task before, serve
+// where these are the same.
 void AlphaBetaCrown::prepare_softmax(std::size_t b, std::size_t which) {
   const NeuronGraph::Activation& activation = graph_.activations()[which];
   const NeuronBoxes& boxes = *rows_[b].task->boxes;

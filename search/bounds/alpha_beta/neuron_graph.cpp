@@ -1,4 +1,9 @@
-// The parts of alpha_beta_crown.h that hold no optimisation: neurons, boxes, hints.
+// NeuronGraph, NeuronBoxes and hints: what alpha_beta_crown.h holds beside the optimisation.
+//
+// Neurons are numbered through all steps in graph order. A first-layer neuron's operand is a row
+// over the inputs, which is kept: splits of such a neuron are probed without a pass over the network
+// (scores.cpp), and linear programs take these rows (lp/).
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -53,6 +58,8 @@ std::vector<NodeId> NeuronGraph::Activation::whole_boxes() const {
   return is_softmax() ? std::vector<NodeId>{operand, step->node} : std::vector<NodeId>{};
 }
 
+// Which operands are affine in the inputs alone, by walking the maps of affine steps up to the
+// first neuron.
 void NeuronGraph::find_input_rows() {
   if (!input_rows_.empty()) return;
   for (const Activation& activation : activations_) {
@@ -92,6 +99,7 @@ void NeuronGraph::add_input_rows(const Activation& activation) {
   }
 }
 
+// Both halves of a split are closed, so that a jump belongs to both.
 std::optional<double> NeuronGraph::split_point(std::uint32_t neuron, double lo, double hi) const {
   constexpr double kLeastWidth = 0x1p-20;  // relative to 1 + the middle's magnitude
   if (!activation_of(neuron).is_elementwise()) return std::nullopt;
@@ -124,6 +132,7 @@ std::vector<std::uint32_t> NeuronGraph::neurons_of(NodeId operand, std::uint32_t
   return neurons;
 }
 
+// A copy of the scope's boxes in the order of neurons, so that loops run over arrays.
 NeuronBoxes NeuronBoxes::of(const NeuronGraph& graph, const kernel::Scope& scope) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   NeuronBoxes boxes;
@@ -161,6 +170,7 @@ NeuronBoxes NeuronBoxes::of(const NeuronGraph& graph, const kernel::Scope& scope
   return boxes;
 }
 
+// What the literal says of inputs, of the neurons that read the element, and of factors.
 void NeuronBoxes::meet(const NeuronGraph& graph, const kernel::Literal& literal) {
   const kernel::Problem& problem = *graph.network().problem();
   const auto meet_one = [&](double& lower, double& upper) {
@@ -193,6 +203,8 @@ bool NeuronBoxes::is_empty() const {
   return false;
 }
 
+// Parameters as a certificate names them: by node, with what the kernel would choose by itself left
+// out.
 kernel::Hints to_hints(const NeuronGraph& graph, const AlphaBeta& parameters, NodeId from) {
   kernel::Hints hints;
   for (const NeuronGraph::Activation& activation : graph.activations()) {

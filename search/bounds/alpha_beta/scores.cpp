@@ -1,4 +1,11 @@
-// What an ascent leaves behind for the branching: scores, probes, influence, needed literals.
+// What an ascent leaves behind for branching: scores, probes, influence, needed literals.
+//
+// A score is the loss of a neuron's line at the minimiser: what the bound would gain, to first
+// order, if the neuron were exact. Source: BaBSR (Bunel et al. 2020) scores by the intercept of the
+// line; here the minimiser of the optimised bound takes the place of the intercept. A probe is the
+// exact gain of a split of a first-layer neuron while all other parameters stay, a one-dimensional
+// maximisation over its beta. Influence says how much the undecided neurons depend on one, where no
+// split gains.
 #include <algorithm>
 #include <cmath>
 
@@ -9,8 +16,8 @@
 
 namespace assay::search {
 
-// How much the bound loses at x* because a neuron's line is not the function; for upper lines also a share of the loss at
-// the kink, the worst point. An input's score is the width of its term.
+// How much the bound loses at x* because a neuron's line is not the function; for upper lines also
+// a share of the loss at the kink, the worst point. An input's score is the width of its term.
 void AlphaBetaCrown::score(std::size_t b, BoundResult& result) const {
   constexpr double kAreaShare = 0.2;
   const NeuronBoxes& boxes = *rows_[b].task->boxes;
@@ -44,7 +51,8 @@ void AlphaBetaCrown::show_form(std::size_t b, BoundResult& result) const {
   result.constant = constant_[b];
 }
 
-// The same where a split helps: the loss at x*, and a share of the mean of those at the ends and in the middle.
+// The same where a split helps: the loss at x*, and a share of the mean of those at the ends and in
+// the middle.
 float AlphaBetaCrown::score_of(const NeuronGraph::Activation& activation, std::size_t b, std::size_t j) const {
   constexpr double kMeanShare = 0.2;
   const Step& step = *activation.step;
@@ -62,6 +70,8 @@ float AlphaBetaCrown::score_of(const NeuronGraph::Activation& activation, std::s
   return static_cast<float>(loss(std::clamp(z_[activation.operand][b * step.size + j], l, u)) + kMeanShare * mean + 1e-30);
 }
 
+// A product, since a split is worth as much as its worse half: strong branching's product rule
+// (Achterberg, Koch, Martin 2005).
 double split_value(double parent, double at_most, double at_least) {
   constexpr double kLeastNeeded = 1e-3;  // of a row's scale: gains far below it are rounding
   const double needed = std::max(-parent, kLeastNeeded);
@@ -69,9 +79,10 @@ double split_value(double parent, double at_most, double at_least) {
   return gain(at_most) * gain(at_least);
 }
 
-// With the form f on the inputs, neuron j's share of it is k = A_j * slope. On the side z >= 0 the share may be any
-// c <= A_j, on z <= 0 any c >= 0 (the rest is beta); both maximise the same concave function of c, whose derivative is z_j
-// at the minimiser. Neurons with A_j > 0 gain nothing: their lower line already ranges over both.
+// With the form f on the inputs, neuron j's share of it is k = A_j * slope. On the side z >= 0 the
+// share may be any c <= A_j, on z <= 0 any c >= 0 (the rest is beta); both maximise the same
+// concave function of c, whose derivative is z_j at the minimiser. Neurons with A_j > 0 gain
+// nothing: their lower line already ranges over both.
 void AlphaBetaCrown::probe(std::size_t b, BoundResult& result) const {
   constexpr int kSearchSteps = 12;
   const NeuronBoxes& boxes = *rows_[b].task->boxes;
@@ -120,8 +131,8 @@ void AlphaBetaCrown::probe(std::size_t b, BoundResult& result) const {
   }
 }
 
-// Without its literal a first-layer relu gets back its line on the box that the other literals leave, and the share of the
-// input form that came from it is replaced; all other parameters stay.
+// Without its literal a first-layer relu gets back its line on the box that the other literals
+// leave, and the share of the input form that came from it is replaced; all other parameters stay.
 void AlphaBetaCrown::find_needed(std::size_t b, BoundResult& result) const {
   const Row& row = rows_[b];
   const NeuronBoxes& boxes = *row.task->boxes;
@@ -155,9 +166,10 @@ void AlphaBetaCrown::find_needed(std::size_t b, BoundResult& result) const {
   }
 }
 
-// For splits without a first-order gain. Coordinates that the form ignores are free; over their corners, taken as equally
-// likely, a neuron's influence is the sum of its covariances with the other neurons, each weighted by its coefficient and the
-// chance that it is active. A decision that many undecided neurons depend on comes early.
+// For splits without a first-order gain. Coordinates that the form ignores are free; over their
+// corners, taken as equally likely, a neuron's influence is the sum of its covariances with the
+// other neurons, each weighted by its coefficient and the chance that it is active. A decision that
+// many undecided neurons depend on comes early.
 void AlphaBetaCrown::find_influence(std::size_t b, BoundResult& result) const {
   const NeuronBoxes& boxes = *rows_[b].task->boxes;
   const double* form = form_.data() + b * n_;

@@ -40,8 +40,8 @@ class Watch : public ClpEventHandler {
 
 }  // namespace
 
-// Columns: x, y, p, t. Rows: y - p - form = constant of every undecided or active neuron and the chords of the undecided ones,
-// in pairs; then the case's rows.
+// Columns: x, y, p, t. Rows: y - p - form = constant of every undecided or active neuron and the
+// chords of the undecided ones, in pairs; then the case's rows.
 class RelaxationLp::Solver {
  public:
   Solver(const RelaxationRows& shared, const std::vector<RowView>& rows, Deadline deadline, const std::stop_token& stop)
@@ -76,7 +76,8 @@ class RelaxationLp::Solver {
     return result;
   }
 
-  // In random directions over the inputs that were the same at all points so far, both ways, until none gets away.
+  // In random directions over the inputs that were the same at all points so far, both ways, until
+  // none gets away.
   OptimalFace sample_face(const NeuronBoxes& boxes) {
     constexpr int kRounds = 4;
     const std::vector<unsigned char> basis(model_.statusArray(), model_.statusArray() + model_.numberRows() + model_.numberColumns());
@@ -168,7 +169,8 @@ class RelaxationLp::Solver {
     add_row(columns, values, -COIN_DBL_MAX, right / row.scale);
   }
 
-  // With t at its finite lower bound the basis of slacks is dual feasible, and every other node's basis is for this one.
+  // With t at its finite lower bound the basis of slacks is dual feasible, and every other node's
+  // basis is for this one.
   void load() {
     const std::size_t columns = t() + 1;
     std::vector<double> column_lo(columns, 0.0), column_hi(columns, 0.0), cost(columns, 0.0);
@@ -271,6 +273,8 @@ RelaxationLp::RelaxationLp(const RelaxationRows& shared, const std::vector<RowVi
 
 RelaxationLp::~RelaxationLp() = default;
 
+// Bounds of variables are those of the node; the basis is that of the program before, from which
+// few pivots lead on.
 LpResult RelaxationLp::solve(const NeuronBoxes& boxes, std::span<const kernel::Literal> literals) {
   return solver_->solve(boxes, literals);
 }

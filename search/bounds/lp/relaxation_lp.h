@@ -1,13 +1,21 @@
-// RelaxationLp: the linear program of the triangle relaxation of a relu network, solved by a simplex library.
+// RelaxationLp: the linear program of the triangle relaxation of a relu network, solved by a
+// simplex library.
 //
-// Variables: the inputs x in their box, per undecided neuron z = y - p with y, p >= 0 (the positive and the negative part)
-// and y / u + p / -l <= 1, and t. Minimise t subject to (terms_r - bound_r) / scale_r <= t for every row r of a case. A literal
-// z >= 0 fixes p, z <= 0 fixes y, an input's literal moves its bound, so that a node is another node's program with other
-// bounds of variables and starts from its basis.
+// Variables: the inputs x in their box, per undecided neuron z = y - p with y, p >= 0 (the positive
+// and the negative part) and y / u + p / -l <= 1, and t. Minimise t subject to (terms_r - bound_r)
+// / scale_r <= t for every row r of a case. A literal z >= 0 fixes p, z <= 0 fixes y, an input's
+// literal moves its bound, so that a node is another node's program with other bounds of variables
+// and starts from its basis.
 //
-// With mu the dual variable of z = y - p and A the coefficient that the rows and the layers above have on y, the dual solution
-// is a back-substitution: lower slope mu / A where A > 0, multiplier A - mu of a literal z >= 0, mu of z <= 0, and the rows'
-// duals as weights. Non-rigorous: AlphaBetaCrown computes the bound of the parameters, the kernel decides.
+// With mu the dual variable of z = y - p and A the coefficient that the rows and the layers above
+// have on y, the dual solution is a back-substitution: lower slope mu / A where A > 0, multiplier A
+// - mu of a literal z >= 0, mu of z <= 0, and the rows' duals as weights. Non-rigorous:
+// AlphaBetaCrown computes the bound of the parameters, the kernel decides.
+//
+// Source: the triangle relaxation of Planet (Ehlers 2017). How this version differs: it is kept for
+// relus that all read the inputs, where a program has one row for each neuron, and where it decides
+// what ascent leaves open for long (record 0008); its optimum is only a start for bounds that the
+// kernel repeats.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +41,8 @@ class RelaxationRows {
     double constant = 0;
   };
 
-  // Relu networks whose neurons all have finite boxes, up to a size that a program is worth solving for.
+  // Relu networks whose neurons all have finite boxes, up to a size that a program is worth solving
+  // for.
   static bool supports(const NeuronGraph& graph, const NeuronBoxes& root);
   RelaxationRows(const NeuronGraph& graph, const NeuronBoxes& root);
 

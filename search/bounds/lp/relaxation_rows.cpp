@@ -1,4 +1,5 @@
-// The part of relaxation_lp.h that knows no solver: linear forms of pre-activations and outputs over the program's variables.
+// The part of relaxation_lp.h that knows no solver: linear forms of pre-activations and outputs
+// over the program's variables.
 #include <algorithm>
 #include <cmath>
 

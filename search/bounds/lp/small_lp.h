@@ -1,4 +1,9 @@
-// strongest_combination(): which non-negative combination of a few linear forms is largest at its smallest point.
+// strongest_combination(): which non-negative combination of a few linear forms is largest at its
+// smallest point.
+//
+// At most a handful of forms: the largest value of min over the box of sum of w_r form_r, w >= 0
+// and summing to 1. The dual is a program with one column for each form, solved by a dense tableau
+// with Bland's rule against cycles where it stalls.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +23,9 @@ struct Combination {
   std::vector<double> point;    // of the box, where the largest form is smallest
 };
 
-// max over weights w >= 0, sum w_i scale_i = 1, of min over the box of sum w_i form_i: a matrix game, solved by the primal
-// simplex method on its dual form (n + 1 rows for n inputs), which starts feasible. Non-rigorous.
+// max over weights w >= 0, sum w_i scale_i = 1, of min over the box of sum w_i form_i: a matrix
+// game, solved by the primal simplex method on its dual form (n + 1 rows for n inputs), which
+// starts feasible. Non-rigorous.
 [[nodiscard]] Combination strongest_combination(const std::vector<LinearForm>& forms, const std::vector<double>& lo,
                                                 const std::vector<double>& hi);
 

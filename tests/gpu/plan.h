@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tests/gpu/plan_of_choices.h"
+#include "tests/ops/functions.h"
 
 namespace assay::test {
 
@@ -50,37 +51,11 @@ inline std::vector<Probe> elementwise_probes(const Draws& draw) {
   std::vector<Probe> probes;
   std::vector<std::pair<Op, Attributes>> unary = {{Op::neg, NoAttributes{}},
                                                   {Op::scale, ScaleAttributes{-0.75}},
-                                                  {Op::abs, NoAttributes{}},
-                                                  {Op::relu, NoAttributes{}},
-                                                  {Op::leaky_relu, LeakyReluAttributes{0.01}},
-                                                  {Op::clip, ClipAttributes{-0.5, 1}},
-                                                  {Op::step, NoAttributes{}},
-                                                  {Op::reciprocal, NoAttributes{}},
-                                                  {Op::exp, NoAttributes{}},
-                                                  {Op::tanh, NoAttributes{}},
-                                                  {Op::erf, NoAttributes{}},
-                                                  {Op::sigmoid, NoAttributes{}},
-                                                  {Op::gelu, GeluAttributes{false}},
-                                                  {Op::gelu, GeluAttributes{true}},
-                                                  {Op::silu, ActivationAttributes{1, 0}},
-                                                  {Op::sqrt, NoAttributes{}},
-                                                  {Op::sin, NoAttributes{}},
-                                                  {Op::cos, NoAttributes{}},
-                                                  {Op::acos, NoAttributes{}},
-                                                  {Op::log, NoAttributes{}},
-                                                  {Op::elu, ActivationAttributes{0.75, 0}},
-                                                  {Op::selu, ActivationAttributes{1.5, 1.25}},
-                                                  {Op::celu, ActivationAttributes{0.5, 0}},
-                                                  {Op::hard_sigmoid, ActivationAttributes{0.25, 0.5}},
-                                                  {Op::thresholded_relu, ActivationAttributes{0.5, 0}},
-                                                  {Op::shrink, ActivationAttributes{0.75, 0.5}},
                                                   {Op::pow, PowAttributes{Rational(0)}},
                                                   {Op::pow, PowAttributes{Rational(2)}},
                                                   {Op::pow, PowAttributes{Rational(3)}},
                                                   {Op::pow, PowAttributes{Rational(-1, 3)}}};
-  for (const Op op : {Op::sign, Op::floor, Op::ceil, Op::round, Op::tan, Op::asin, Op::atan, Op::sinh, Op::cosh, Op::asinh, Op::acosh,
-                      Op::atanh, Op::softplus, Op::softsign, Op::mish, Op::hard_swish})
-    unary.emplace_back(op, NoAttributes{});
+  for (const FunctionCase& one : functions()) unary.emplace_back(one.op, one.attributes);
   for (const auto& [op, attributes] : unary) {
     for (const Shape& shape : {Shape{131}, Shape{0, 3}, Shape{}}) probes.push_back({op, attributes, {draw(shape)}});
   }

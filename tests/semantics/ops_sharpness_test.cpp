@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "tests/catch.h"
+#include "tests/ops/functions.h"
 #include "tests/semantics/ops_catalogue.h"
 
 using namespace assay;
@@ -10,50 +11,14 @@ using namespace assay::test;
 
 namespace {
 
-struct Unary {
-  std::string name;
-  Op op;
-  Attributes attributes = NoAttributes{};
-  double least = -50, most = 50;  // where it is tried
-};
-
-std::vector<Unary> unary_ops() {
-  return {
-      {"erf", Op::erf},
-      {"tan", Op::tan, NoAttributes{}, -1.5, 1.5},
-      {"asin", Op::asin, NoAttributes{}, -1, 1},
-      {"acos", Op::acos, NoAttributes{}, -1, 1},
-      {"atan", Op::atan},
-      {"sinh", Op::sinh},
-      {"cosh", Op::cosh},
-      {"asinh", Op::asinh},
-      {"acosh", Op::acosh, NoAttributes{}, 1, 50},
-      {"atanh", Op::atanh, NoAttributes{}, -0.999, 0.999},
-      {"reciprocal", Op::reciprocal, NoAttributes{}, 0.001, 50},
-      {"reciprocal below 0", Op::reciprocal, NoAttributes{}, -50, -0.001},
-      {"softplus", Op::softplus},
-      {"softsign", Op::softsign},
-      {"elu", Op::elu, ActivationAttributes{0.7, 0}},
-      {"elu, falling", Op::elu, ActivationAttributes{-0.7, 0}},
-      {"selu", Op::selu, ActivationAttributes{1.67326319217681884765625, 1.05070102214813232421875}},
-      {"celu", Op::celu, ActivationAttributes{0.3, 0}},
-      {"gelu", Op::gelu, GeluAttributes{false}},
-      {"gelu, tanh form", Op::gelu, GeluAttributes{true}},
-      {"silu", Op::silu, ActivationAttributes{1, 0}},
-      {"silu, alpha -1.7", Op::silu, ActivationAttributes{-1.7, 0}},
-      {"mish", Op::mish},
-      {"hard_sigmoid", Op::hard_sigmoid, ActivationAttributes{0.2, 0.5}},
-      {"hard_sigmoid, falling", Op::hard_sigmoid, ActivationAttributes{-0.2, 0.5}},
-      {"hard_swish", Op::hard_swish},
-      {"thresholded_relu", Op::thresholded_relu, ActivationAttributes{1.25, 0}},
-      {"shrink", Op::shrink, ActivationAttributes{0.5, 0.25}},
-      {"floor", Op::floor},
-      {"ceil", Op::ceil},
-      {"round", Op::round},
-  };
+// Step is a set at 0, not a number.
+std::vector<FunctionCase> numbers() {
+  std::vector<FunctionCase> all = functions();
+  std::erase_if(all, [](const FunctionCase& one) { return one.op == Op::step; });
+  return all;
 }
 
-Node node_of(const Unary& one) {
+Node node_of(const FunctionCase& one) {
   Graph graph;
   const NodeId x = graph.append_input(DType::float64, {1}, "x");
   return graph.node(graph.append(one.op, {x}, one.attributes, one.name).value());
@@ -76,7 +41,7 @@ double ulps(const Interval& x) {
 
 TEST_CASE("elementwise ops: a point gives at most 4 ulp, and the formula in double arithmetic lies near", "[ops][sharpness]") {
   std::mt19937_64 random(7);
-  for (const Unary& one : unary_ops()) {
+  for (const FunctionCase& one : numbers()) {
     const Node node = node_of(one);
     for (int i = 0; i < 60; ++i) {
       const double t = static_cast<double>(random() % 100001) / 100000;
@@ -97,7 +62,7 @@ TEST_CASE("elementwise ops: a point gives at most 4 ulp, and the formula in doub
 TEST_CASE("elementwise ops: the image of a box is the sampled range, up to the sampling", "[ops][sharpness]") {
   std::mt19937_64 random(8);
   constexpr int kSamples = 200;
-  for (const Unary& one : unary_ops()) {
+  for (const FunctionCase& one : numbers()) {
     const Node node = node_of(one);
     for (int i = 0; i < 6; ++i) {
       const double spread = i % 2 == 0 ? 1 : 0.06;  // around 0, where minima and kinks are

@@ -1,14 +1,9 @@
-// SHA-256 (FIPS 180-4), the only hash of the trusted layers: as written there, and by the processor's instructions for it.
+// SHA-256 (FIPS 180-4), the only hash of the trusted layers, as written there.
 #include <array>
 #include <bit>
 #include <cstring>
 
 #include "semantics/statement/statement.h"
-
-#if defined(__x86_64__)
-#include <cpuid.h>
-#include <immintrin.h>
-#endif
 
 namespace assay::kernel {
 
@@ -51,44 +46,9 @@ void absorb(State& hash, const std::byte* block) {
   for (std::size_t i = 0; i < 8; ++i) hash[i] += round[i];
 }
 
-#if defined(__x86_64__)
-bool has_instructions() {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & bit_SHA) != 0 && __builtin_cpu_supports("sse4.1") != 0;
-}
-
-// The same. An instruction takes two rounds, on registers that hold the letters as (f, e, b, a) and (h, g, d, c).
-[[gnu::target("sha,sse4.1")]] void absorb_by_instructions(State& hash, const std::byte* block) {
-  const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
-  const auto load = [](const void* from) { return _mm_loadu_si128(static_cast<const __m128i*>(from)); };
-  const __m128i badc = _mm_shuffle_epi32(load(&hash[0]), 0xb1), hgfe = _mm_shuffle_epi32(load(&hash[4]), 0x1b);
-  const __m128i before[2] = {_mm_alignr_epi8(badc, hgfe, 8), _mm_blend_epi16(hgfe, badc, 0xf0)};
-  __m128i feba = before[0], hgdc = before[1], w[4];
-  for (std::size_t t = 0; t < 16; ++t) {  // of four rounds each
-    __m128i& now = w[t % 4];
-    const __m128i last = w[(t + 3) % 4];
-    now = t < 4 ? _mm_shuffle_epi8(load(block + 16 * t), big_endian)
-                : _mm_sha256msg2_epu32(_mm_add_epi32(_mm_sha256msg1_epu32(now, w[(t + 1) % 4]), _mm_alignr_epi8(last, w[(t + 2) % 4], 4)),
-                                       last);
-    const __m128i terms = _mm_add_epi32(now, load(&kRound[4 * t]));
-    hgdc = _mm_sha256rnds2_epu32(hgdc, feba, terms);
-    feba = _mm_sha256rnds2_epu32(feba, hgdc, _mm_shuffle_epi32(terms, 0x0e));
-  }
-  const __m128i abef = _mm_shuffle_epi32(_mm_add_epi32(feba, before[0]), 0x1b),
-                dchg = _mm_shuffle_epi32(_mm_add_epi32(hgdc, before[1]), 0xb1);
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(&hash[0]), _mm_blend_epi16(abef, dchg, 0xf0));
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(&hash[4]), _mm_alignr_epi8(dchg, abef, 8));
-}
-#else
-bool has_instructions() { return false; }
-constexpr auto absorb_by_instructions = absorb;
-#endif
-
 }  // namespace
 
-Digest sha256(std::span<const std::byte> bytes, bool by_instructions) {
-  static const bool has_some = has_instructions();
-  const auto absorb = by_instructions && has_some ? absorb_by_instructions : kernel::absorb;
+Digest sha256(std::span<const std::byte> bytes) {
   // FIPS 180-4, 5.3.3: the first 32 bits of the fractional parts of the square roots of the first 8 primes.
   State hash = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
   const std::size_t whole = bytes.size() / kBlock * kBlock;

@@ -80,8 +80,7 @@ struct Statement {
 [[nodiscard]] Digest statement_digest(const Statement& statement);
 [[nodiscard]] Digest statement_digest(const Digest& graph, const Property& property, const ExecutionModel& semantics);
 [[nodiscard]] Digest graph_digest(const Graph& graph);
-// By the processor's instructions for it, where there are some and they are wanted.
-[[nodiscard]] Digest sha256(std::span<const std::byte> bytes, bool by_instructions = true);
+[[nodiscard]] Digest sha256(std::span<const std::byte> bytes);
 [[nodiscard]] std::string to_hex(const Digest& digest);
 
 // The whole statement in canonical bytes, from which both digests follow (docs/canonical-graph.md, "Statement file"): what

@@ -68,7 +68,7 @@ INTERNAL = ["semantics/numbers/mpfr_functions.h", "semantics/numbers/rational_ac
 
 # Folder -> angle-bracket headers beyond the C++ standard library; those in CPP_ONLY stay out of headers.
 PACKAGES = {
-    "semantics": ["boost/multiprecision/", "boost/numeric/interval", "mpfr.h", "gmp.h", "cpuid.h", "immintrin.h", "xmmintrin.h"],
+    "semantics": ["boost/multiprecision/", "boost/numeric/interval", "mpfr.h", "gmp.h", "xmmintrin.h"],
     "kernel": ["immintrin.h", "xmmintrin.h"],
     "frontends": ["zlib.h", "sys/stat.h"],
     "formats": ["zlib.h", "nlohmann/"],

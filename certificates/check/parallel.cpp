@@ -167,7 +167,6 @@ class Threads {
 
   // Replays a task, and then what it lets go on.
   void go(Task* task) try {
-    if (task->left != nullptr) task->part.session.separate();
     while (task != nullptr && !has_failed_) {
       if (task->at < task->end) {
         task = advance(*task);

@@ -261,11 +261,6 @@ Outcome<Session> Session::right_branch(std::size_t depth) const {
   return right;
 }
 
-void Session::separate() {
-  kernel::Scope::Copies copies;
-  for (Level& level : levels_) level.scope.separate(copies);
-}
-
 Session Session::twin() const {
   Session other(*this, *work_);
   other.levels_ = levels_;

@@ -53,7 +53,6 @@ class Session {
   // what this one may still take. It ends where that branch does; what it found and took is then given back, in the place of next() and of
   // what stands before done().
   Outcome<Session> right_branch(std::size_t depth) const;
-  void separate();  // in that thread: what it shares with this one gets memory of its own
   struct Found {
     std::optional<kernel::Refutation> closed;
     double work = 0;

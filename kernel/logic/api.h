@@ -304,10 +304,6 @@ class Scope {
   // Linear bounds that were derived so far, but for those that the other scope has as well, are derived again where they are needed.
   void forget_linear_bounds(const Scope& but);
 
-  // The same facts in memory that no other scope has, but for those that share `copies`: for another thread.
-  using Copies = std::map<std::shared_ptr<const void>, std::shared_ptr<const void>>;
-  void separate(Copies& copies);
-
   // Steps on this scope and its copies are declined (code "kernel.stopped"), within milliseconds of work, while `stop` says true.
   void stop_when(std::function<bool()> stop) { stop_ = std::move(stop); }
 

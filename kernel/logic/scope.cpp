@@ -127,25 +127,6 @@ Outcome<Done> Scope::meet(const Scope& other) {
   return Done{};
 }
 
-// A fact is what it was, wherever it lies. What is copied stays alive beside its copy, so that no other fact comes to have its address. Linear
-// bounds are used where they were derived on the very boxes of the scope, and so get the copies of these.
-void Scope::separate(Copies& copies) {
-  const auto separate = [&]<class Fact>(const auto& self, std::shared_ptr<const Fact>& fact) -> void {
-    if (fact == nullptr) return;
-    auto& copy = copies[fact];
-    if (copy == nullptr) {
-      const auto own = std::make_shared<Fact>(*fact);
-      if constexpr (std::is_same_v<Fact, LinearBounds>)
-        for (auto& box : own->operands) self(self, box);
-      copy = own;
-    }
-    fact = std::static_pointer_cast<const Fact>(copy);
-  };
-  for (auto& box : boxes_) separate(separate, box);
-  for (auto& rounding : rounding_) separate(separate, rounding);
-  for (auto& lines : linear_bounds_) separate(separate, lines);
-}
-
 void Scope::forget_linear_bounds(const Scope& but) {
   for (std::size_t i = 0; i < linear_bounds_.size(); ++i)
     if (linear_bounds_[i] != but.linear_bounds_[i]) linear_bounds_[i] = nullptr;

@@ -101,8 +101,6 @@ MUTANTS = [
     # Rule meet.
     ("if (other.context_ != context_)", "if (false)", "meet S1: facts of a scope with the same context*"),
     ("if (boxes_[node] && other.boxes_[node] && boxes_[node] != other.boxes_[node])", "if (other.boxes_[node])", "meet S1: facts of a scope with the same context*"),
-    ("auto& copy = copies[fact];", "std::shared_ptr<const void> copy;", "separate: the same facts in memory of their own*"),
-    ("for (auto& box : boxes_) separate(separate, box);", "", "separate: the same facts in memory of their own*"),
     # Rule empty.
     ("contradiction_ |= box.lo[i] > box.hi[i];", "contradiction_ |= box.lo[i] >= box.hi[i];", "catalogue CONSTIN*"),
     ("contradiction_ = contradiction_ || box.lo[literal.element] > box.hi[literal.element];", "contradiction_ = contradiction_ || box.lo[literal.element] >= box.hi[literal.element];", "empty S1: some box has lo > hi*"),

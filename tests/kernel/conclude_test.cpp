@@ -109,41 +109,6 @@ TEST_CASE("meet S1: facts of a scope with the same context hold here, those of a
   CHECK_FALSE(bare.has_box(problem->graph().node(node).operands[0]));
 }
 
-TEST_CASE("separate: the same facts in memory of their own, shared by scopes that share copies", "[kernel][separate]") {
-  const bool floating = GENERATE(false, true);
-  Chain net(2, DType::float32);
-  const NodeId z = net.gemm(2, {1, 1, 1, -1}, {0, 0}), relu = net.then(Op::relu);
-  net.gemm(2, {1, 1, 1, -1}, {0, 0});
-  Statement about = statement(net.output(), {{box_of(rationals(kLow), rationals(kHigh)), {at_least(output(0), Rational(5))}}});
-  if (floating) about.semantics = model_named("float32");
-  const auto problem = open(std::move(about));
-  const NodeId y = problem->graph().outputs[0];
-  const Scope parent = boxed_root(problem);
-  Scope child = parent;
-  REQUIRE(child.assume({z, 0, false, 0.25}).ok());
-  derive_all(child, *problem);                                     // but the input's, which both share
-  REQUIRE(child.tighten(y, {Selection::Kind::all, {}}, {}).ok());  // and linear bounds of relu, on its operand's box
-  Scope own_parent = parent, own = child;
-  Scope::Copies copies;
-  own_parent.separate(copies);
-  own.separate(copies);
-  for (const NodeId node : problem->active_nodes()) {
-    CHECK(own.box(node).lo == child.box(node).lo);
-    CHECK(own.box(node).hi == child.box(node).hi);
-    CHECK(&own.box(node) != &child.box(node));
-    CHECK(&own_parent.box(node) != &parent.box(node));
-    CHECK((&own.box(node) == &own_parent.box(node)) == (&child.box(node) == &parent.box(node)));
-  }
-  CHECK(&own.box(problem->graph().inputs[0]) == &own_parent.box(problem->graph().inputs[0]));
-  CHECK(own.box(relu).hi != own_parent.box(relu).hi);
-  // What is derived from them is the same, and the contexts are the same ones.
-  CHECK(child.cut({{y, 0, 1}}, {}).ok());
-  CHECK(own.cut({{y, 0, 1}}, {}).ok());
-  CHECK(child.cuts()[0]->bound == own.cuts()[0]->bound);
-  CHECK(child.meet(own).ok());
-  CHECK(merge(refuted(child), refuted(own)).ok());
-}
-
 TEST_CASE("hull S1 to S3: what both halves of one split of this scope have", "[kernel][hull]") {
   Chain net(1);  // y = relu(x) + relu(-x) = |x|
   net.gemm(2, {1, -1}, {0, 0});

@@ -1,4 +1,5 @@
 #include "api/check/cost.h"
+#include "kernel/inspect/inspect.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -103,9 +104,9 @@ certificate::ReplayLimits replay_limits(const Loaded& loaded, const Limits& limi
   }
   const kernel::Problem& problem = *loaded.problem;
   double sweep = 0;
-  for (const NodeId node : problem.pre_activations()) sweep += 2 * static_cast<double>(problem.graph().size(node)) * problem.row_work(node);
+  for (const NodeId node : inspect::pre_activations(problem)) sweep += 2 * static_cast<double>(problem.graph().size(node)) * inspect::row_work(problem, node);
   const auto files = static_cast<double>(loaded.stored);
-  const double row = std::min(problem.row_work(static_cast<NodeId>(problem.graph().nodes.size() - 1)), kRowPerByte * files);
+  const double row = std::min(inspect::row_work(problem, static_cast<NodeId>(problem.graph().nodes.size() - 1)), kRowPerByte * files);
   result.work = std::min(kMostWork, kWork + std::min(kSweeps * sweep, files * row));
   result.work_per_byte = std::min({kRowsPerByte * row, kSweepsPerByte * sweep + kLeastRowsPerByte * row, kWorkPerBytes * files});
   result.most_work = kMostWork;

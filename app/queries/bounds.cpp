@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "api/check/load.h"
+#include "kernel/inspect/inspect.h"
 #include "search/strategy/deadline.h"
 
 namespace assay::queries {
@@ -41,7 +42,7 @@ class Tightening {
   Outcome<Done> operator()(NodeId node, kernel::Selection::Kind kind) {
     now_until_ = deadline_;
     constexpr std::size_t kChunk = 512;
-    const std::vector<std::uint32_t> elements = scope_.selected(node, {kind, {}});
+    const std::vector<std::uint32_t> elements = inspect::selected(scope_, node, {kind, {}});
     for (std::size_t first = 0; first < elements.size(); first += kChunk) {
       kernel::Selection chunk{kernel::Selection::Kind::mask, std::vector<bool>(problem_.graph().size(node), false)};
       for (std::size_t k = first; k < std::min(first + kChunk, elements.size()); ++k) chunk.mask[elements[k]] = true;
@@ -74,11 +75,11 @@ Outcome<Done> bound_group(const kernel::Problem& problem, kernel::Scope& scope, 
   for (NodeId node = 0; node < graph.nodes.size(); ++node) {
     if (problem.is_constant(node) || graph.node(node).op == Op::input) continue;
     if (request.stop && request.stop()) break;
-    if (crown && !std::ranges::binary_search(problem.active_nodes(), node)) continue;
+    if (crown && !std::ranges::binary_search(inspect::active_nodes(problem), node)) continue;
     auto boxed = tighten.propagate_box(node);
     if (!boxed) return boxed.rejection();
     if (!boxed.value()) break;
-    if (!crown || !std::ranges::binary_search(problem.pre_activations(), node)) continue;
+    if (!crown || !std::ranges::binary_search(inspect::pre_activations(problem), node)) continue;
     if (auto done = tighten(node, kernel::Selection::Kind::unstable); !done) return done;
   }
   tighten.until(end);

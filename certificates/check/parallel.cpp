@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "certificates/check/part.h"
+#include "kernel/inspect/inspect.h"
 
 namespace assay::certificate {
 namespace {
@@ -28,7 +29,7 @@ constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();  // n
 class Threads {
  public:
   explicit Threads(Replay& replay)
-      : replay_(replay), row_work_(replay.problem->row_work(static_cast<NodeId>(replay.problem->graph().nodes.size() - 1))) {}
+      : replay_(replay), row_work_(inspect::row_work(*replay.problem, static_cast<NodeId>(replay.problem->graph().nodes.size() - 1))) {}
 
   Outcome<Done> run() {
     ahead_ = read(replay_.limits.shared_bytes / kFirstBatch);

@@ -1,8 +1,10 @@
 // Session: the stack of scopes and refutations, and what its limits count.
 
 #include "certificates/check/session.h"
+#include "kernel/inspect/inspect.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -24,6 +26,13 @@ Rejection structure(const char* required, std::string found) {
   return {Rejection::Kind::malformed, "session.structure", "", required, std::move(found), "see the grammar in certificates/FORMAT.md"};
 }
 
+// A step of so much work, where so much is left.
+Rejection beyond_work(double work, double left) {
+  char found[80];
+  std::snprintf(found, sizeof found, "a step of %.3g, and %.3g are left", work, left);
+  return {Rejection::Kind::declined, "kernel.work", "", "multiply-adds within the budget", found, "allow more with --budget"};
+}
+
 Rejection still_open(std::string found) {
   return {Rejection::Kind::rejected,
           "session.open",
@@ -35,20 +44,20 @@ Rejection still_open(std::string found) {
 
 // Rows over the node come to what its box says: it is affine in one input, and no ball cuts that input's box.
 bool has_best_box(const kernel::Problem& problem, const kernel::Scope& scope, NodeId node) {
-  const kernel::AffineForm* form = problem.affine(node);
+  const kernel::AffineForm* form = inspect::affine(problem, node);
   const auto is_input = [&](const kernel::AffineForm::Part& part) { return problem.graph().node(part.operand).op == Op::input; };
-  return form != nullptr && form->parts.size() == 1 && is_input(form->parts[0]) && problem.group_balls(scope.group()).empty();
+  return form != nullptr && form->parts.size() == 1 && is_input(form->parts[0]) && inspect::group_balls(problem, scope.group()).empty();
 }
 
 template <class Tighten>
 Outcome<Done> sweep_with(const kernel::Problem& problem, kernel::Scope& scope, NodeId first, Tighten tighten) {
   const Graph& graph = problem.graph();
   for (NodeId node = first; node < graph.nodes.size(); ++node) {
-    const bool on_the_way = std::ranges::binary_search(problem.active_nodes(), node);
+    const bool on_the_way = std::ranges::binary_search(inspect::active_nodes(problem), node);
     if (problem.is_constant(node) || graph.node(node).op == Op::input || !(on_the_way || scope.has_box(node))) continue;
     if (auto boxed = scope.propagate_box(node); !boxed) return boxed;
     if constexpr (!std::is_null_pointer_v<Tighten>) {
-      if (!std::ranges::binary_search(problem.pre_activations(), node) || has_best_box(problem, scope, node)) continue;
+      if (!std::ranges::binary_search(inspect::pre_activations(problem), node) || has_best_box(problem, scope, node)) continue;
       if (auto tightened = tighten(node); !tightened) return tightened;
     }
   }
@@ -133,7 +142,7 @@ Session::Session(const Session& of, double work)
       group_(of.group_) {}
 
 Outcome<Done> Session::spend(double work) {
-  if (!(work <= *work_)) return kernel::beyond_work(work, *work_);
+  if (!(work <= *work_)) return beyond_work(work, *work_);
   *work_ -= work;
   return Done{};
 }
@@ -376,8 +385,8 @@ Outcome<Done> Session::cut(const std::vector<kernel::Cut::Term>& terms, std::spa
 Outcome<Done> Session::tighten_in_parts(NodeId node, const kernel::Selection& selection, const kernel::Hints& hints, bool round_to_float) {
   kernel::Scope& scope = levels_.back().scope;
   const std::size_t idle = team_ && node < problem_->graph().nodes.size() ? team_->idle() : 0;
-  auto elements = idle > 0 ? scope.selected(node, selection) : std::vector<std::uint32_t>{};
-  const double work = 2 * static_cast<double>(elements.size()) * (elements.empty() ? 0 : problem_->row_work(node));
+  auto elements = idle > 0 ? inspect::selected(scope, node, selection) : std::vector<std::uint32_t>{};
+  const double work = 2 * static_cast<double>(elements.size()) * (elements.empty() ? 0 : inspect::row_work(*problem_, node));
   const std::size_t count = work < kWorthAThread ? 1 : std::min(idle + 1, elements.size() / kElementsOfThread);
   if (count < 2) return scope.tighten(node, selection, hints, nullptr, round_to_float);
   struct Slice {
@@ -387,8 +396,8 @@ Outcome<Done> Session::tighten_in_parts(NodeId node, const kernel::Selection& se
     Outcome<Done> outcome = Done{};
     void tighten(NodeId at, const kernel::Hints& by, bool rounded) { outcome = scope.tighten(at, selection, by, nullptr, rounded); }
   };
-  const std::size_t tile = problem_->together(node);
-  elements = problem_->ordered(node, std::move(elements));
+  const std::size_t tile = inspect::together(*problem_, node);
+  elements = inspect::ordered(*problem_, node, std::move(elements));
   const double before = *work_;
   const auto part_of = [&](const kernel::Scope& beginning, std::size_t from, std::size_t to) {
     Slice part{beginning,

@@ -22,7 +22,7 @@
 #include <cmath>
 #include <functional>
 
-#include "kernel/logic/scope_parts.h"
+#include "kernel/logic/state.h"
 #include "policy/policy.h"
 #include "semantics/interrupt.h"
 #include "semantics/numbers/directed.h"
@@ -69,14 +69,8 @@ void add_ball(Rows& rows, std::size_t count, const Ball& ball, const Box& box) {
 
 }  // namespace
 
-std::optional<LeastPoint> least_point(const Ball& ball, std::span<const double> a, std::span<const double> lo, std::span<const double> hi) {
-  policy::Tangents found = policy::tangents(a, ball.of_squares, ball.q, ball.p, ball.bound, lo, hi);
-  if (!(found.multiplier > 0)) return std::nullopt;
-  return LeastPoint{found.least, std::move(found.place)};
-}
-
 // What a step's hints weigh. Products of floats are exact in double.
-struct Scope::Weighted {
+struct Scope::State::Weighted {
   struct Term {
     NodeId node;
     std::uint32_t element;
@@ -89,7 +83,7 @@ struct Scope::Weighted {
   double work = 0;                // of one row: the terms, and every element of their nodes
 };
 
-Scope::Weighted Scope::weighted(const Hints& hints) const {
+Scope::State::Weighted Scope::State::weighted(const Hints& hints) const {
   Weighted result;
   if (!hints.beta.empty()) result.literals = literals();
   result.literals.resize(std::min(result.literals.size(), hints.beta.size()));
@@ -115,8 +109,8 @@ Scope::Weighted Scope::weighted(const Hints& hints) const {
 // The blocks of all nodes from `start` down are consumed one by one, with linear bounds that are derived where they are met first. False: a premise
 // is missing.
 template <class Rows>
-bool Scope::walk(Rows& rows, std::size_t count, NodeId start, const Hints& hints, const Weighted& weighted,
-                 LinesByNode& bounds_by_node) const {
+bool Scope::State::walk(Rows& rows, std::size_t count, NodeId start, const Hints& hints, const Weighted& weighted,
+                        LinesByNode& bounds_by_node) const {
   const std::vector<Literal>& context = weighted.literals;
   for (std::size_t row = 0; row < count; ++row)
     for (const double constant : weighted.constants) rows.add_constant(row, constant);
@@ -167,7 +161,7 @@ bool Scope::walk(Rows& rows, std::size_t count, NodeId start, const Hints& hints
 }
 
 // The linear bounds of one node: the policy's from the cache where its boxes are unchanged, else derived. Null: stop at the box.
-std::shared_ptr<const LinearBounds> Scope::linear_bounds(NodeId node, const Hints& hints) const {
+std::shared_ptr<const LinearBounds> Scope::State::linear_bounds(NodeId node, const Hints& hints) const {
   const Node& n = problem_->graph().node(node);
   const policy::Policy choices({proposed(hints.lower, node), proposed(hints.upper, node)});
   const auto unchanged = [this](NodeId operand, const std::shared_ptr<const Box>& box) { return boxes_[operand] == box; };
@@ -198,8 +192,8 @@ std::shared_ptr<const LinearBounds> Scope::linear_bounds(NodeId node, const Hint
 }
 
 // `derived`: the linear bounds that the rows went through, by node.
-Outcome<std::vector<Scope::Bound>> Scope::back_substitute(const Targets& targets, const Hints& hints, Diagnosis* diagnosis,
-                                                          LinesByNode* derived) const {
+Outcome<std::vector<RowBound>> Scope::State::back_substitute(const Targets& targets, const Hints& hints, Diagnosis* diagnosis,
+                                                             LinesByNode* derived) const {
   const Graph& graph = problem_->graph();
   for (const Slopes* side : {&hints.lower, &hints.upper}) {
     for (const auto& [node, slopes] : *side) {
@@ -227,7 +221,7 @@ Outcome<std::vector<Scope::Bound>> Scope::back_substitute(const Targets& targets
     if (node <= start) widest = std::max(widest, graph.size(node));
   }
   const std::size_t tile = windows ? 2 * kElementsTogether : std::clamp<std::size_t>(kMaxTileBytes / (widest * sizeof(double)), 8, 256);
-  std::vector<Bound> bounds;
+  std::vector<RowBound> bounds;
   auto entry = targets.entries.begin();
   double touched = 0;  // of the last tile
   const auto run = [&]<class Rows>(Rows rows, std::size_t first, std::size_t count) {
@@ -263,8 +257,8 @@ Outcome<std::vector<Scope::Bound>> Scope::back_substitute(const Targets& targets
 
 // A lower bound of one row after the filter's did not do: where `required` lies in the band that the error bound leaves open, from
 // integers, within the budget.
-double Scope::settled(const Targets& targets, std::size_t row, const Hints& hints, const Bound& bound, double required,
-                      std::uint64_t& budget) const {
+double Scope::State::settled(const Targets& targets, std::size_t row, const Hints& hints, const RowBound& bound, double required,
+                             std::uint64_t& budget) const {
   if (!(bound.error_bound > 0 && add_up(bound.estimate, bound.error_bound) >= required)) return bound.lower;
   const Weighted weighted = this->weighted(hints);
   const NodeId start = std::max(targets.start, weighted.highest);

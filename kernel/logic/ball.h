@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -19,15 +18,6 @@ struct Ball {
   std::vector<double> q, p;  // by element: 0, or within 2^-52 of the exact number, relatively, and from 2^-300 to 2^300
   double bound = 0;          // b, likewise
 };
-
-// Nearly the least value of the form of coefficients a on the ball and a box, and where it is; nothing where the ball does not matter. Not rigorous:
-// for searches.
-struct LeastPoint {
-  double value = 0;
-  std::vector<double> x;
-};
-[[nodiscard]] std::optional<LeastPoint> least_point(const Ball& ball, std::span<const double> a, std::span<const double> lo,
-                                                    std::span<const double> hi);
 
 // The balls of some cases, which share an input box. The statement is validated.
 [[nodiscard]] std::vector<Ball> shared_balls(const Statement& statement, std::span<const std::uint32_t> cases);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "kernel/logic/scope_parts.h"
+#include "kernel/logic/state.h"
 #include "semantics/interrupt.h"
 #include "semantics/numbers/directed.h"
 
@@ -11,14 +11,14 @@ namespace assay::kernel {
 
 constexpr double kTermWork = 1000;  // multiply-adds that adding one exact term of a row takes as long as, where its digits are many
 
-// Rule conclude. S1: the case exists, with one multiplier per row. S2: multipliers are finite and >= 0.
+// Rule conclude: for each listed case, the sum of multipliers times rows is contradicted by back-substitution; of all of them or none. S1: the case exists, with one multiplier per row. S2: multipliers are finite and >= 0.
 // S3: the sum of multipliers times rows is bounded below, by the boxes or by back-substitution, by more than the sum of the right-hand sides (at
 // least it where a strict row takes part), so not all rows can hold. S4: in a floating semantics, every node on the way to an output has a box, so that all
 // values are finite.
-Outcome<Refutation> Scope::conclude(std::span<const CaseMultipliers> cases, const Hints& hints, Diagnosis* diagnosis) const try {
+Outcome<Refutation> Scope::State::conclude(std::span<const CaseMultipliers> cases, const Hints& hints, Diagnosis* diagnosis) const try {
   const StopScope watch(stop_);
   if (const auto standard = check_environment(); !standard) return standard.rejection();
-  const auto& group = problem_->group_cases(context_->group);
+  const auto& group = problem_->groups_[context_->group];
   if (diagnosis != nullptr) *diagnosis = {};
   if (contradiction_) return empty();
   for (const NodeId node : problem_->active_nodes()) {
@@ -38,7 +38,7 @@ Outcome<Refutation> Scope::conclude(std::span<const CaseMultipliers> cases, cons
   for (const CaseMultipliers& c : cases) {
     if (!(c.position < group.size()))
       return reject("conclude.S1", "case " + std::to_string(c.position), "a case of the group", "none such");
-    const std::vector<Row>& rows = problem_->statement().property.cases[group[c.position]].rows;
+    const std::vector<Row>& rows = problem_->statement_.property.cases[group[c.position]].rows;
     const bool single = c.rows.empty() && rows.size() == 1;
     if (!single && c.rows.size() != rows.size())
       return reject("conclude.S1", "case " + std::to_string(c.position), std::to_string(rows.size()) + " multipliers",
@@ -81,7 +81,7 @@ Outcome<Refutation> Scope::conclude(std::span<const CaseMultipliers> cases, cons
   }
   std::uint64_t budget = problem_->options().exact_budget;
   for (std::size_t k = 0; k < open.size(); ++k) {
-    const Bound& b = bounds.value()[k];
+    const RowBound& b = bounds.value()[k];
     if (open[k].proved(b.lower) || open[k].proved(settled(targets, k, hints, b, open[k].required.double_down(), budget))) continue;
     return reject("conclude.S3",
                   "case " + std::to_string(open[k].position) + " of group " + std::to_string(context_->group) + ", depth " +
@@ -89,25 +89,21 @@ Outcome<Refutation> Scope::conclude(std::span<const CaseMultipliers> cases, cons
                   "sum of the rows " + std::string(open[k].strict ? ">= " : "> ") + open[k].required.to_string(),
                   "a lower bound of " + exact(b.lower));
   }
-  Refutation refutation;
-  refutation.context_ = context_;
-  refutation.cases_.assign(group.size(), false);
-  for (const CaseMultipliers& c : cases) refutation.cases_[c.position] = true;
-  return refutation;
+  std::vector<bool> refuted(group.size(), false);
+  for (const CaseMultipliers& c : cases) refuted[c.position] = true;
+  return Refutation(std::make_shared<Refutation::Content>(Refutation::Content{context_, std::move(refuted), false}));
 } catch (const Stopped&) {
   return stopped("group " + std::to_string(context_->group) + ", depth " + std::to_string(context_->depth));
 }
 
 // Rule empty. S1: some box of the scope has lo > hi (or the statement's own box has: then it is vacuous).
-Outcome<Refutation> Scope::empty() const {
+Outcome<Refutation> Scope::State::empty() const {
   if (!contradiction_)
     return reject("empty.S1", "group " + std::to_string(context_->group) + ", depth " + std::to_string(context_->depth),
                   "a box with lo > hi", "none");
-  Refutation refutation;
-  refutation.context_ = context_;
-  refutation.cases_.assign(problem_->group_cases(context_->group).size(), true);
-  refutation.vacuous_ = problem_->group_is_empty(context_->group);
-  return refutation;
+  std::vector<bool> all(problem_->groups_[context_->group].size(), true);
+  const bool vacuous = problem_->group_is_empty_[context_->group];
+  return Refutation(std::make_shared<Refutation::Content>(Refutation::Content{context_, std::move(all), vacuous}));
 }
 
 }  // namespace assay::kernel

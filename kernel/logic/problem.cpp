@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "kernel/floats/theorems/execution.h"
-#include "kernel/logic/scope_parts.h"
+#include "kernel/logic/state.h"
 #include "semantics/demand.h"
 #include "semantics/functions/unary_function.h"
 #include "semantics/graph/family.h"
@@ -140,7 +140,7 @@ Outcome<Done> check_environment() {
                   "a library changed the floating-point mode; start the checker without it");
 }
 
-bool Problem::is_empty(const InputBox& box) const {
+bool Problem::State::is_empty(const InputBox& box) const {
   std::size_t i = 0;
   for (const NodeId id : graph().inputs) {
     for (const std::size_t end = i + graph().size(id); i < end; ++i) {
@@ -154,7 +154,7 @@ bool Problem::is_empty(const InputBox& box) const {
 
 // y = x + bias, where x itself is affine, is one step: the sum of the two biases is exact up to bias_error, and executions lose what they lose in
 // either (step_rounding). A floating semantics keeps an x that something else reads: what is lost there is paid once. It folds two steps, not more.
-void Network::set_form(NodeId id, AffineForm form) {
+void Network::State::set_form(NodeId id, AffineForm form) {
   const NodeId x = form.parts.size() == 1 ? form.parts[0].operand : id;
   const bool folds = !floating() || (readers_[x] == 1 && !own_forms_[x] && op_row(graph().node(id).op).op_class != OpClass::layout);
   auto shorter = affine_[x] && folds ? folded(form, *affine_[x]) : std::nullopt;
@@ -162,7 +162,7 @@ void Network::set_form(NodeId id, AffineForm form) {
   affine_[id] = shorter ? *std::move(shorter) : std::move(form);
 }
 
-NodeId Problem::node_of(const Variable& variable) const {
+NodeId Problem::State::node_of(const Variable& variable) const {
   return variable.side == Variable::Side::input ? graph().inputs[variable.tensor] : graph().outputs[variable.tensor];
 }
 
@@ -171,7 +171,7 @@ Outcome<std::shared_ptr<const Network>> Network::open(Graph owned, ExecutionMode
   if (const auto problems = validate_graph(owned); !problems.empty()) return problems.front();
   if (const auto why = execution_obstacle(owned, semantics)) return *why;
 
-  const std::shared_ptr<Network> network(new Network);
+  const auto network = std::make_shared<State>();
   network->graph_ = std::move(owned);
   network->semantics_ = std::move(semantics);
   network->options_ = options;
@@ -211,7 +211,9 @@ Outcome<std::shared_ptr<const Network>> Network::open(Graph owned, ExecutionMode
     network->row_work_[id] += std::exchange(network->idle_work_[id], 0.0);
   }
   std::partial_sum(network->row_work_.begin(), network->row_work_.end(), network->row_work_.begin());
-  return std::shared_ptr<const Network>(network);
+  const std::shared_ptr<Network> opened(new Network);
+  opened->state_ = network;
+  return std::shared_ptr<const Network>(opened);
 }
 
 Outcome<std::shared_ptr<const Problem>> Problem::open(Statement statement, KernelOptions options) {
@@ -223,13 +225,15 @@ Outcome<std::shared_ptr<const Problem>> Problem::open(Statement statement, Kerne
 Outcome<std::shared_ptr<const Problem>> Problem::open(std::shared_ptr<const Network> network, Property property,
                                                       std::vector<Source> sources) {
   if (const auto standard = check_environment(); !standard) return standard.rejection();
-  const Graph& graph = network->graph_;
+  const Network::State& of = network->state();
+  const Graph& graph = of.graph_;
   if (const auto problems = validate_property(graph, property); !problems.empty()) return problems.front();
 
-  const std::shared_ptr<Problem> problem(new Problem);
-  problem->digest_ = statement_digest(network->digest_, property, network->semantics_);
-  problem->statement_ = {graph, std::move(property), network->semantics_, std::move(sources)};
-  problem->network_ = network;
+  const auto problem = std::make_shared<State>();
+  problem->digest_ = statement_digest(of.digest_, property, of.semantics_);
+  problem->statement_ = {graph, std::move(property), of.semantics_, std::move(sources)};
+  problem->keeps_ = network;
+  problem->network_ = &of;
   std::map<const InputBox*, std::size_t> group_of_box;
   const auto& cases = problem->statement_.property.cases;
   for (std::uint32_t index = 0; index < cases.size(); ++index) {
@@ -245,7 +249,7 @@ Outcome<std::shared_ptr<const Problem>> Problem::open(std::shared_ptr<const Netw
   for (const auto& group : problem->groups_)
     problem->group_balls_.push_back(problem->floating() || !problem->options().balls ? std::vector<Ball>()
                                                                                      : shared_balls(problem->statement_, group));
-  problem->row_work_ = network->row_work_;
+  problem->row_work_ = of.row_work_;
   std::map<NodeId, double> most;  // elements of the balls that one group has over an input
   for (const auto& balls : problem->group_balls_) {
     std::map<NodeId, double> own;
@@ -254,28 +258,27 @@ Outcome<std::shared_ptr<const Problem>> Problem::open(std::shared_ptr<const Netw
   }
   for (const auto& [node, elements] : most)
     for (double& work : std::span(problem->row_work_).subspan(node)) work += kBallWork * elements;
-  return std::shared_ptr<const Problem>(problem);
+  const std::shared_ptr<Problem> opened(new Problem);
+  opened->state_ = problem;
+  return std::shared_ptr<const Problem>(opened);
 }
 
-// Of a feature map, [1, channels, ...]; 1: of anything else, and where rows are exact.
-static std::size_t positions(const Problem& problem, NodeId node) {
-  const Shape& shape = problem.graph().node(node).shape;
-  return shape.size() >= 4 && shape[0] == 1 && !problem.options().exact ? element_count({shape.begin() + 2, shape.end()}) : 1;
+std::size_t Problem::State::positions(NodeId node) const {
+  const Shape& shape = graph().node(node).shape;
+  return shape.size() >= 4 && shape[0] == 1 && !options().exact ? element_count({shape.begin() + 2, shape.end()}) : 1;
 }
 
-std::vector<std::uint32_t> Problem::ordered(NodeId node, std::vector<std::uint32_t> elements) const {
-  const std::size_t count = positions(*this, node);
+std::vector<std::uint32_t> Problem::State::ordered(NodeId node, std::vector<std::uint32_t> elements) const {
+  const std::size_t count = positions(node);
   if (count > 1) std::ranges::stable_sort(elements, {}, [&](std::uint32_t element) { return element % count; });
   return elements;
 }
-
-std::size_t Problem::together(NodeId node) const { return positions(*this, node) > 1 ? kElementsTogether : 1; }
 
 std::vector<std::string> Problem::assumptions() const {
   std::vector<std::string> result{"the compiler and processor compute IEEE 754 double operations and integers as written"};
   if (!floating()) result.emplace_back("real arithmetic is meant: a float execution of the network may differ by its rounding errors");
   if (floating()) result.emplace_back("executions compute the graph node by node as the execution model says");
-  if (floating() && !statement_.semantics.math_table.empty())
+  if (floating() && !statement().semantics.math_table.empty())
     result.emplace_back("the mathematics library keeps the error table that the execution model names");
   // Constants count too: their values were computed the same way.
   if (std::ranges::any_of(graph().nodes, [](const Node& node) { return rests_on_mpfr(node.op); }))
@@ -284,7 +287,7 @@ std::vector<std::string> Problem::assumptions() const {
 }
 
 // Rule root: the group's box, whose integer elements end in integers, in doubles, rounded outward; constants as they are.
-Boxes Problem::root_boxes(std::size_t group) const {
+Boxes Problem::State::root_boxes(std::size_t group) const {
   const InputBox& exact = *group_boxes_[group];
   Boxes boxes(graph().nodes.size());
   std::size_t at = 0;

@@ -1,18 +1,16 @@
 // The rules that close contexts and make the unsat theorem: merge, join, unsatisfiable.
 
-#include "kernel/logic/scope_parts.h"
+#include "kernel/logic/state.h"
 
 namespace assay::kernel {
 
-bool Refutation::complete() const { return std::ranges::find(cases_, false) == cases_.end(); }
-
 // Rule merge. S1: both refutations are of the same context (identity, not equality).
 Outcome<Refutation> merge(const Refutation& a, const Refutation& b) {
-  if (a.context_ != b.context_) return reject("merge.S1", "", "two refutations of one context", "different contexts");
-  Refutation result = a;
-  for (std::size_t i = 0; i < result.cases_.size(); ++i) result.cases_[i] = a.cases_[i] || b.cases_[i];
-  result.vacuous_ = a.vacuous_ || b.vacuous_;
-  return result;
+  if (a.content_->context != b.content_->context) return reject("merge.S1", "", "two refutations of one context", "different contexts");
+  Refutation::Content both = *a.content_;
+  for (std::size_t i = 0; i < both.cases.size(); ++i) both.cases[i] = a.cases()[i] || b.cases()[i];
+  both.vacuous = a.vacuous() || b.vacuous();
+  return Refutation(std::make_shared<Refutation::Content>(std::move(both)));
 }
 
 Outcome<Done> check_halves(const std::string& rule, const Context* parent, const Context& at_most, const Context& at_least) {
@@ -33,24 +31,21 @@ Outcome<Done> check_halves(const std::string& rule, const Context* parent, const
 //
 // S1 to S3: of check_halves. Reason: every real z_e satisfies one of the two literals.
 Outcome<Refutation> join(const Refutation& at_most, const Refutation& at_least) {
-  const std::shared_ptr<const Context> parent = at_most.context_->parent;
-  if (auto halves = check_halves("join", parent.get(), *at_most.context_, *at_least.context_); !halves) return halves.rejection();
-  Refutation result;
-  result.context_ = parent;
-  result.cases_ = at_most.cases_;
-  for (std::size_t i = 0; i < result.cases_.size(); ++i) result.cases_[i] = at_most.cases_[i] && at_least.cases_[i];
-  result.vacuous_ = at_most.vacuous_ && at_least.vacuous_;
-  return result;
+  const std::shared_ptr<const Context> parent = at_most.content_->context->parent;
+  if (auto halves = check_halves("join", parent.get(), *at_most.content_->context, *at_least.content_->context); !halves)
+    return halves.rejection();
+  Refutation::Content both{parent, at_most.cases(), at_most.vacuous() && at_least.vacuous()};
+  for (std::size_t i = 0; i < both.cases.size(); ++i) both.cases[i] = at_most.cases()[i] && at_least.cases()[i];
+  return Refutation(std::make_shared<Refutation::Content>(std::move(both)));
 }
 
 // Rule unsatisfiable. S1: exactly one refutation per group, of that group's root context in this problem.
 // S2: each is complete.
 Outcome<Theorem> unsatisfiable(const std::shared_ptr<const Problem>& problem, std::span<const Refutation> refutations) {
   std::vector<bool> seen(problem->group_count(), false);
-  Theorem theorem;
-  theorem.vacuous_ = true;
+  Theorem::Content theorem{Theorem::Kind::unsatisfiable, true, problem, problem->assumptions(), {}, {}};
   for (const Refutation& r : refutations) {
-    const Context& context = *r.context_;
+    const Context& context = *r.content_->context;
     if (context.problem != problem || context.parent)
       return reject("unsatisfiable.S1", "", "root contexts of this problem", "another context");
     if (seen[context.group])
@@ -58,15 +53,12 @@ Outcome<Theorem> unsatisfiable(const std::shared_ptr<const Problem>& problem, st
     if (!r.complete())
       return reject("unsatisfiable.S2", "", "all cases of group " + std::to_string(context.group) + " refuted", "an open case");
     seen[context.group] = true;
-    theorem.vacuous_ = theorem.vacuous_ && r.vacuous();
+    theorem.vacuous = theorem.vacuous && r.vacuous();
   }
   for (std::size_t group = 0; group < seen.size(); ++group) {
     if (!seen[group]) return reject("unsatisfiable.S1", "", "one refutation per group", "none for group " + std::to_string(group));
   }
-  theorem.kind_ = Theorem::Kind::unsatisfiable;
-  theorem.problem_ = problem;
-  theorem.assumptions_ = problem->assumptions();
-  return theorem;
+  return Theorem(std::make_shared<Theorem::Content>(std::move(theorem)));
 }
 
 }  // namespace assay::kernel

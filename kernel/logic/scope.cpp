@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernel/logic/scope_parts.h"
+#include "kernel/logic/state.h"
 #include "semantics/graph/family.h"
 #include "semantics/interrupt.h"
 #include "semantics/numbers/directed.h"
@@ -16,52 +16,53 @@ constexpr double kIntervalWork = 8;       // multiply-adds that an operation on 
 
 // Whether the element takes integers only, so that its boxes end in integers: x <= 1.5 is x <= 1. Of floats over the reals alone, where a node's
 // values are those of its op.
-bool is_whole(const Problem& problem, NodeId id) {
+bool is_whole(const Problem::State& problem, NodeId id) {
   const Node& node = problem.graph().node(id);
   return gives_integers(node.op, node.dtype) && !(problem.floating() && is_float(node.dtype));
 }
 
-}  // namespace
-
-Outcome<Scope> Scope::root(std::shared_ptr<const Problem> problem, std::size_t group) {
-  if (const auto standard = check_environment(); !standard) return standard.rejection();
-  if (group >= problem->group_count())
-    return reject("root.S1", "root", "group < " + std::to_string(problem->group_count()), std::to_string(group));
-  Scope scope;
-  scope.boxes_ = problem->root_boxes(group);
-  scope.error_bounds_.resize(problem->graph().nodes.size());
-  scope.linear_bounds_.resize(problem->graph().nodes.size());
-  scope.rounding_.resize(problem->graph().nodes.size());
-  scope.rounding_size_.resize(problem->graph().nodes.size());
-  scope.context_ = std::make_shared<Context>(Context{problem, group, nullptr, {}, 0});
-  scope.contradiction_ = problem->group_is_empty(group);
-  scope.problem_ = problem.get();
-  return scope;
-}
-
-std::size_t Scope::group() const { return context_->group; }
-
-Outcome<Done> Scope::spend(double work) const {
-  if (work_ != nullptr && !(work <= *work_)) return beyond_work(work, *work_);
-  if (work_ != nullptr) *work_ -= work;
-  return Done{};
-}
-
+// A step of so much work, where so much is left.
 Rejection beyond_work(double work, double left) {
   char found[80];
   std::snprintf(found, sizeof found, "a step of %.3g, and %.3g are left", work, left);
   return declined("kernel.work", "", "multiply-adds within the budget", found, "allow more with --budget");
 }
 
-std::vector<Literal> Scope::literals() const {
+}  // namespace
+
+Outcome<std::unique_ptr<Scope::State>> Scope::State::root(const std::shared_ptr<const Problem>& problem, std::size_t group) {
+  if (const auto standard = check_environment(); !standard) return standard.rejection();
+  if (group >= problem->group_count())
+    return reject("root.S1", "root", "group < " + std::to_string(problem->group_count()), std::to_string(group));
+  std::unique_ptr<State> scope(new State);
+  const std::size_t nodes = problem->graph().nodes.size();
+  scope->boxes_ = problem->state().root_boxes(group);
+  scope->error_bounds_.resize(nodes);
+  scope->linear_bounds_.resize(nodes);
+  scope->rounding_.resize(nodes);
+  scope->rounding_size_.resize(nodes);
+  scope->context_ = std::make_shared<Context>(Context{problem, group, nullptr, {}, 0});
+  scope->contradiction_ = problem->group_is_empty(group);
+  scope->problem_ = &problem->state();
+  return scope;
+}
+
+Outcome<Done> Scope::State::spend(double work) const {
+  if (work_ != nullptr && !(work <= *work_)) return beyond_work(work, *work_);
+  if (work_ != nullptr) *work_ -= work;
+  return Done{};
+}
+
+std::vector<Literal> Scope::State::literals() const {
   std::vector<Literal> result;
   for (const Context* c = context_.get(); c->parent; c = c->parent.get()) result.push_back(c->literal);
   std::reverse(result.begin(), result.end());
   return result;
 }
 
-// Rule assume. S1: the node is active and the element exists. S2: the threshold is finite. S3: bounded depth.
-Outcome<Done> Scope::assume(const Literal& literal) {
+// Rule assume: one half of a split, the child context, with the literal met into the node's box if it has one. Boxes of nodes that depend on it
+// stay valid: they are supersets. S1: the node is active and the element exists. S2: the threshold is finite. S3: bounded depth.
+Outcome<Done> Scope::State::assume(const Literal& literal) {
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   const Graph& graph = problem_->graph();
   if (!(literal.node < graph.nodes.size()) || problem_->is_constant(literal.node) || !(literal.element < graph.size(literal.node))) {
@@ -86,12 +87,12 @@ Outcome<Done> Scope::assume(const Literal& literal) {
   return Done{};
 }
 
-Rejection Scope::not_boxed(const char* code, NodeId node) const {
+Rejection Scope::State::not_boxed(const char* code, NodeId node) const {
   return reject(code, at(problem_->graph(), node, 0), "a box of every node on the way", "none derived yet");
 }
 
 // The literals of the scope also bound nodes whose box was not there when they were assumed.
-void Scope::meet(NodeId node, Box box) {
+void Scope::State::meet(NodeId node, Box box) {
   for (const Context* c = context_.get(); c->parent && c->highest >= node; c = c->parent.get()) {
     const Literal& literal = c->literal;
     if (literal.node != node) continue;
@@ -115,8 +116,8 @@ void Scope::meet(NodeId node, Box box) {
   boxes_[node] = std::make_shared<Box>(std::move(box));
 }
 
-// Rule meet. S1: one context. Both scopes' boxes then hold on the same points, and so does their intersection, and all cuts of both.
-Outcome<Done> Scope::meet(const Scope& other) {
+// Rule meet: the facts of a scope with the same context, such as a copy that another thread tightened; nodes without a box here keep none. S1: one context. Both scopes' boxes then hold on the same points, and so does their intersection, and all cuts of both.
+Outcome<Done> Scope::State::meet(const State& other) {
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   if (other.context_ != context_) return reject("meet.S1", "scope", "the same context", "another one");
   for (NodeId node = 0; node < boxes_.size(); ++node) {
@@ -127,26 +128,22 @@ Outcome<Done> Scope::meet(const Scope& other) {
   return Done{};
 }
 
-void Scope::forget_linear_bounds(const Scope& but) {
-  for (std::size_t i = 0; i < linear_bounds_.size(); ++i)
-    if (linear_bounds_[i] != but.linear_bounds_[i]) linear_bounds_[i] = nullptr;
-}
-
-void Scope::append(std::span<const std::shared_ptr<const Cut>> more) {
+void Scope::State::append(std::span<const std::shared_ptr<const Cut>> more) {
   if (more.empty()) return;
   Cuts all = cuts();
   all.insert(all.end(), more.begin(), more.end());
   cuts_ = std::make_shared<const Cuts>(std::move(all));
 }
 
-// Rule hull. S1 to S3: as in join, under this very context. Each of its points lies in one of the halves, where every value lies in that half's
+// Rule hull: what holds in both halves of a split of this scope; nodes without a box in one of them keep theirs. Of a cut that both derived, of the
+// same terms, the lesser bound. S1 to S3: as in join, under this very context. Each of its points lies in one of the halves, where every value lies in that half's
 // box, and so in the hull of both, and one of two bounds of the same sum holds; a half that contradicts itself has no point.
-Outcome<Done> Scope::hull(const Scope& at_most, const Scope& at_least) {
+Outcome<Done> Scope::State::hull(const State& at_most, const State& at_least) {
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   if (auto halves = check_halves("hull", context_.get(), *at_most.context_, *at_least.context_); !halves) return halves;
   contradiction_ = contradiction_ || (at_most.contradiction_ && at_least.contradiction_);
-  const Scope& a = at_most.contradiction_ ? at_least : at_most;
-  const Scope& b = at_least.contradiction_ ? at_most : at_least;
+  const State& a = at_most.contradiction_ ? at_least : at_most;
+  const State& b = at_least.contradiction_ ? at_most : at_least;
   for (NodeId node = 0; node < boxes_.size() && !contradiction_; ++node) {
     if (!a.boxes_[node] || !b.boxes_[node] || a.boxes_[node] == boxes_[node] || b.boxes_[node] == boxes_[node]) continue;
     Box box = *a.boxes_[node];
@@ -168,9 +165,10 @@ Outcome<Done> Scope::hull(const Scope& at_most, const Scope& at_least) {
   return Done{};
 }
 
-// Rule cut. S1: each term's node exists and is no constant, and its element exists. S2: coefficients are finite. S3: the sum has a finite lower
+// Rule cut, by back_substitution: a lower bound of the sum, to which later steps may give a multiplier. In a scope without points nothing is
+// derived. S1: each term's node exists and is no constant, and its element exists. S2: coefficients are finite. S3: the sum has a finite lower
 // bound: what back-substitution derives, rounded down.
-Outcome<Done> Scope::cut(std::vector<Cut::Term> terms, const Hints& hints) try {
+Outcome<Done> Scope::State::cut(std::vector<Cut::Term> terms, const Hints& hints) try {
   const StopScope watch(stop_);
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   const Graph& graph = problem_->graph();
@@ -200,9 +198,9 @@ Outcome<Done> Scope::cut(std::vector<Cut::Term> terms, const Hints& hints) try {
   return stopped("cut " + std::to_string(cuts().size()));
 }
 
-// Rule propagate_box. S1: the node exists. S2: every operand has a box. S3: the op's result is defined on them. S4: in a floating semantics,
+// Rule propagate_box (IBP): the interval denotation of the operands' boxes, met with the box that the node has. S1: the node exists. S2: every operand has a box. S3: the op's result is defined on them. S4: in a floating semantics,
 // every execution's result is finite; it is within the node's rounding of the image.
-Outcome<Done> Scope::propagate_box(NodeId node) try {
+Outcome<Done> Scope::State::propagate_box(NodeId node) try {
   const StopScope watch(stop_);
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   const Graph& graph = problem_->graph();
@@ -252,9 +250,9 @@ Outcome<Done> Scope::propagate_box(NodeId node) try {
   return stopped(at(problem_->graph(), node, 0));
 }
 
-std::vector<std::uint32_t> Scope::selected(NodeId node, const Selection& selection) const {
+std::vector<std::uint32_t> Scope::State::selected(NodeId node, const Selection& selection) const {
   std::vector<std::uint32_t> result;
-  if (!has_box(node)) return result;
+  if (boxes_[node] == nullptr) return result;
   const Box& box = *boxes_[node];
   const bool kink_at_zero = problem_->kink_at_zero(node);
   for (std::uint32_t i = 0; i < box.lo.size(); ++i) {
@@ -266,9 +264,10 @@ std::vector<std::uint32_t> Scope::selected(NodeId node, const Selection& selecti
   return result;
 }
 
-// Rule tighten. S1: the node exists and is no constant. S2: the mask and the claims have one entry per element they speak of.
+// Rule tighten, by back_substitution: bounds on the selected elements, met with the node's box. With claims: accepted iff the derived bounds imply
+// them, which are then stored; without: the derived bounds, rounded outward to float32 if `to_float`. S1: the node exists and is no constant. S2: the mask and the claims have one entry per element they speak of.
 // S3: each claimed bound is implied by the derived one.
-Outcome<Done> Scope::tighten(NodeId node, const Selection& selection, const Hints& hints, const Claims* claims, bool round_to_float) try {
+Outcome<Done> Scope::State::tighten(NodeId node, const Selection& selection, const Hints& hints, const Claims* claims, bool to_float) try {
   const StopScope watch(stop_);
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   const Graph& graph = problem_->graph();
@@ -285,7 +284,7 @@ Outcome<Done> Scope::tighten(NodeId node, const Selection& selection, const Hint
     return reject("tighten.S2", at(graph, node, 0), std::to_string(elements.size()) + " claims", std::to_string(claims->lo.size()));
   }
   if (elements.empty()) return Done{};
-  Targets targets{node, 0, {}, problem_->together(node) > 1};
+  Targets targets{node, 0, {}, problem_->positions(node) > 1};
   targets.entries.reserve(2 * elements.size());
   std::vector<std::size_t> first_row(graph.size(node));
   for (const std::uint32_t element : problem_->ordered(node, elements)) {
@@ -302,7 +301,7 @@ Outcome<Done> Scope::tighten(NodeId node, const Selection& selection, const Hint
   std::uint64_t budget = problem_->options().exact_budget;
   // The box already derived may imply a claim as well.
   const auto implied = [&](std::size_t row, double known, double claim) {
-    const Bound& b = bounds.value()[row];
+    const RowBound& b = bounds.value()[row];
     return std::max(b.lower, known) >= claim || settled(targets, row, hints, b, claim, budget) >= claim;
   };
   for (std::size_t k = 0; k < elements.size(); ++k) {
@@ -315,7 +314,7 @@ Outcome<Done> Scope::tighten(NodeId node, const Selection& selection, const Hint
         return reject("tighten.S3", at(graph, node, elements[k]), "upper bound <= " + exact(claims->hi[k]), exact(hi));
       lo = claims->lo[k];
       hi = claims->hi[k];
-    } else if (round_to_float) {
+    } else if (to_float) {
       lo = float_down(lo);
       hi = float_up(hi);
     }

@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-#include "kernel/logic/scope_parts.h"
+#include "kernel/logic/state.h"
 #include "semantics/interrupt.h"
 #include "semantics/numbers/exact_work.h"
 #include "semantics/numbers/wide_interval.h"
@@ -75,7 +75,7 @@ template <class S>
 Truth attempt(const Problem& problem, const Witness& witness, std::size_t& open_row) {
   constexpr double kWordsPerTerm = 1000;  // word operations that one multiply-add of the network may take
   const double work = std::max(static_cast<double>(problem.options().exact_budget),
-                               kWordsPerTerm * problem.row_work(static_cast<NodeId>(problem.graph().nodes.size() - 1)));
+                               kWordsPerTerm * problem.state().row_work(static_cast<NodeId>(problem.graph().nodes.size() - 1)));
   Truth truth = Truth::open;
   const bool finished = within_exact_work(work, [&] {
     const auto result = run<S>(problem.graph(), witness.inputs);
@@ -107,16 +107,13 @@ Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>& problem, cons
                     (whole ? "an integer in [" : "in [") + box.lo[i].to_string() + ", " + box.hi[i].to_string() + "]", x.to_string());
     }
   }
-  Theorem theorem;
-  theorem.kind_ = Theorem::Kind::satisfiable;
-  theorem.problem_ = problem;
-  theorem.assumptions_ = problem->assumptions();
-  theorem.witness_ = witness;
+  Theorem::Content theorem{Theorem::Kind::satisfiable, false, problem, problem->assumptions(), witness, {}};
+  const auto holds = [&] { return Theorem(std::make_shared<Theorem::Content>(std::move(theorem))); };
   if (problem->floating()) {
-    auto outputs = Scope::outputs_of_executions(problem, witness);
+    auto outputs = Scope::State::outputs_of_executions(problem, witness);
     if (!outputs) return outputs.rejection();
-    theorem.outputs_ = std::move(outputs).value();
-    return theorem;
+    theorem.outputs = std::move(outputs).value();
+    return holds();
   }
   const auto coarse = run<Interval>(problem->graph(), witness.inputs);
   if (!coarse) return coarse.rejection();
@@ -131,9 +128,9 @@ Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>& problem, cons
                     "open at 256 bits, and in exact fractions of a length that the network's size allows");
   for (const NodeId id : problem->graph().outputs) {
     const auto& values = coarse.value().values[id].values;
-    theorem.outputs_.insert(theorem.outputs_.end(), values.begin(), values.end());
+    theorem.outputs.insert(theorem.outputs.end(), values.begin(), values.end());
   }
-  return theorem;
+  return holds();
 } catch (const Stopped&) {
   return stopped("case " + std::to_string(witness.case_index));
 }

@@ -8,15 +8,11 @@
 #include <span>
 #include <vector>
 
+#include "kernel/relax/box.h"
 #include "semantics/graph/graph.h"
 #include "semantics/numbers/interval.h"
 
 namespace assay::kernel {
-
-// Bounds of one node: lo[i] <= z_i <= hi[i] for every point of the scope. Never NaN; lo <= hi unless the scope is empty.
-struct Box {
-  std::vector<double> lo, hi;
-};
 
 // For every result element j and every point of the box:
 //   sum over its terms k of lower[k] * x[index[k]] + lower_intercept[j] <= y_j <= sum of upper[k] * x[index[k]] + upper_intercept[j].

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernel/logic/scope_parts.h"
+#include "kernel/logic/state.h"
 #include "kernel/rows/lanes.h"
 #include "semantics/numbers/directed.h"
 

@@ -214,7 +214,7 @@ void FilterRows::hold_all(NodeId node) {
   if (blocks_[node].elements) blocks_[node] = spread(rows_, blocks_[node], nullptr, graph_.size(node));
 }
 
-// A block takes all elements first: looking up each of many literals in its list would cost more than Scope::spend asks for.
+// A block takes all elements first: looking up each of many literals in its list would cost more than a step asks for.
 void FilterRows::literal(NodeId node, std::uint32_t element, bool at_least, double threshold, double beta) {
   hold_all(node);
   for (std::size_t row = 0; row < rows_; ++row) {

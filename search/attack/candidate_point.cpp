@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernel/inspect/inspect.h"
 #include "semantics/interrupt.h"
 #include "semantics/numbers/directed.h"
 
@@ -48,7 +49,7 @@ CandidateBox::CandidateBox(const Network& network, std::size_t group) {
       hi_.push_back(lo_.back());
     }
   }
-  for (const kernel::Ball& ball : problem.group_balls(group)) {
+  for (const kernel::Ball& ball : inspect::group_balls(problem, group)) {
     Middle middle{ball.of_squares, ball.bound};
     for (std::size_t i = 0; i < ball.q.size(); ++i) {
       const double weight = ball.q[i];

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "kernel/inspect/inspect.h"
 #include "search/attack/attack.h"
 #include "search/bab/activation_bab.h"
 
@@ -130,8 +131,9 @@ bool ActivationBounder::close_cases(Treated& treated) {
       const kernel::Hints hints = to_hints(root_.graph, result.parameters);
       if (scope != nullptr) {
         const bool floating = root_.graph.network().problem()->floating();
-        kernel::Diagnosis diagnosis;
-        Outcome<kernel::Refutation> refutation = scope->conclude(multipliers, hints, floating ? &diagnosis : nullptr);
+        inspect::Diagnosis diagnosis;
+        Outcome<kernel::Refutation> refutation =
+            floating ? inspect::conclude(*scope, multipliers, hints, diagnosis) : scope->conclude(multipliers, hints);
         if (refutation.ok()) {
           // Where the checker's own slopes do, it has their lines already.
           const kernel::Hints fewer{{}, {}, hints.beta, hints.cuts};

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "certificates/check/session.h"
+#include "kernel/inspect/inspect.h"
 #include "search/attack/candidate_point.h"
 #include "search/bab/bab.h"
 #include "search/bab/engine.h"
@@ -179,8 +180,8 @@ class InputWorker final : public BabWorker {
       steps.empty();
       return closed(steps, std::move(nothing_left).value());
     }
-    kernel::Diagnosis diagnosis;
-    const auto refutation = scope.conclude(bab_.cases.single_rows(), {}, &diagnosis);
+    inspect::Diagnosis diagnosis;
+    const auto refutation = inspect::conclude(scope, bab_.cases.single_rows(), {}, diagnosis);
     if (diagnosis.margins.size() != bab_.cases.single_rows().size()) return over(refutation.rejection());  // stopped
     std::vector<CaseBound> bounds = bab_.cases.best_rows(scope, diagnosis);
     std::optional<RegionForms> region;
@@ -224,9 +225,9 @@ class InputWorker final : public BabWorker {
       steps.empty();
       return empty;
     }
-    kernel::Diagnosis diagnosis;
-    static_cast<void>(scope.conclude(bab_.cases.single_rows(), {}, &diagnosis));    // margins, of which some row's may do
-    if (diagnosis.margins.size() != bab_.cases.single_rows().size()) return empty;  // stopped
+    inspect::Diagnosis diagnosis;
+    static_cast<void>(inspect::conclude(scope, bab_.cases.single_rows(), {}, diagnosis));  // margins, of which some row's may do
+    if (diagnosis.margins.size() != bab_.cases.single_rows().size()) return empty;         // stopped
     std::vector<CaseBound> bounds = bab_.cases.best_rows(scope, diagnosis);
     return all_closed(bounds) ? conclude(bab_.problem, scope, bounds, steps) : empty;
   }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <optional>
 
+#include "kernel/inspect/inspect.h"
 #include "search/bounds/lp/small_lp.h"
 #include "search/bounds/named_choices.h"
 
@@ -99,18 +100,18 @@ CaseBounds::CaseBounds(const Network& network, std::size_t group, std::span<cons
 
 // Over the reals what the filter loses is little, and is settled exactly; what executions lose
 // stays lost.
-double CaseBounds::proved(const kernel::Diagnosis& diagnosis, std::size_t k) const {
+double CaseBounds::proved(const inspect::Diagnosis& diagnosis, std::size_t k) const {
   constexpr double kSettled = 1e-100;  // the filter's own provision for underflow
   const double loss = problem_.floating() ? diagnosis.losses[k] : 0;
   return diagnosis.margins[k] - (loss > kSettled ? loss : 0);
 }
 
-double CaseBounds::open_to(const kernel::Diagnosis& diagnosis, std::size_t k) const {
+double CaseBounds::open_to(const inspect::Diagnosis& diagnosis, std::size_t k) const {
   return problem_.floating() ? 0 : diagnosis.losses[k];
 }
 
 // Of each case the row with the largest margin, by the kernel's own figures.
-std::vector<CaseBound> CaseBounds::best_rows(const kernel::Scope& scope, const kernel::Diagnosis& diagnosis) const {
+std::vector<CaseBound> CaseBounds::best_rows(const kernel::Scope& scope, const inspect::Diagnosis& diagnosis) const {
   std::vector<CaseBound> bounds;
   for (std::size_t k = 0; k < single_rows_.size(); ++k) {
     const bool same_case = !bounds.empty() && bounds.back().multipliers.position == single_rows_[k].position;
@@ -182,7 +183,7 @@ CaseBounds::FreeInputs CaseBounds::free_inputs(const kernel::Scope& scope) const
   return free;
 }
 
-void CaseBounds::combine(const kernel::Scope& scope, const kernel::Diagnosis& diagnosis, std::vector<CaseBound>& bounds,
+void CaseBounds::combine(const kernel::Scope& scope, const inspect::Diagnosis& diagnosis, std::vector<CaseBound>& bounds,
                          const RegionForms* region) const {
   const FreeInputs free = free_inputs(scope);
   if (free.index.size() > kMostInputs) return;
@@ -202,7 +203,7 @@ void CaseBounds::combine(const kernel::Scope& scope, const kernel::Diagnosis& di
   }
 }
 
-void CaseBounds::combine(const kernel::Scope& scope, const kernel::Diagnosis& diagnosis, const FreeInputs& free,
+void CaseBounds::combine(const kernel::Scope& scope, const inspect::Diagnosis& diagnosis, const FreeInputs& free,
                          const std::vector<std::size_t>& literal_of, const std::vector<LinearForm>& literal_forms, CaseBound& bound) const {
   std::vector<LinearForm> forms;
   for (std::size_t r = 0; r < bound.count; ++r) {
@@ -223,8 +224,8 @@ void CaseBounds::combine(const kernel::Scope& scope, const kernel::Diagnosis& di
   kernel::Hints hints;
   if (!literal_of.empty()) hints.beta.assign(literal_of.back() + 1, 0.0F);
   for (std::size_t k = 0; k < literal_of.size(); ++k) hints.beta[literal_of[k]] = static_cast<float>(best.weights[bound.count + k]);
-  kernel::Diagnosis combined;
-  (void)scope.conclude(std::span(&weighted, 1), hints, &combined);
+  inspect::Diagnosis combined;
+  (void)inspect::conclude(scope, std::span(&weighted, 1), hints, combined);
   // Compare in the units of the box-wide bound: what matters is the sign, then the branching form.
   if (combined.margins.empty() || !(proved(combined, 0) > 0 || bound.count > 1)) return;
   bound.multipliers = std::move(weighted);
@@ -250,8 +251,8 @@ void CaseBounds::mix(const kernel::Scope& scope, CaseBound& bound) const {
     std::vector<float>& mixes = (lower ? hints.lower : hints.upper)[node];
     mixes.resize(graph.size(node), 0.5F);
     std::fill(mixes.begin() + static_cast<std::ptrdiff_t>(first), mixes.begin() + static_cast<std::ptrdiff_t>(last), value);
-    kernel::Diagnosis diagnosis;
-    (void)scope.conclude(std::span(&bound.multipliers, 1), hints, &diagnosis);
+    inspect::Diagnosis diagnosis;
+    (void)inspect::conclude(scope, std::span(&bound.multipliers, 1), hints, diagnosis);
     if (diagnosis.margins.empty() || ++tries >= kMostMixes) return false;
     if (proved(diagnosis, 0) > bound.margin) {
       bound.hints = std::move(hints);
@@ -260,9 +261,9 @@ void CaseBounds::mix(const kernel::Scope& scope, CaseBound& bound) const {
     }
     return !(bound.margin > 0);
   };
-  const std::vector<NodeId>& active = problem_.active_nodes();
+  const std::vector<NodeId>& active = inspect::active_nodes(problem_);
   for (auto node = active.rbegin(); node != active.rend(); ++node) {
-    if (problem_.affine(*node) != nullptr || !has_mix(graph.node(*node))) continue;
+    if (inspect::affine(problem_, *node) != nullptr || !has_mix(graph.node(*node))) continue;
     const std::size_t size = graph.size(*node), step = size <= kFewElements ? 1 : size;
     for (const bool lower : {true, false}) {
       for (std::size_t first = 0; first < size; first += step) {
@@ -277,7 +278,7 @@ void CaseBounds::mix(const kernel::Scope& scope, CaseBound& bound) const {
 // For branching: how much of its shortfall each row, and the combination, can gain by a coordinate.
 // The combined rows' forms must not cancel, since the best combination is flat exactly where it
 // should be split.
-std::vector<double> CaseBounds::spread(const kernel::Diagnosis& diagnosis, const CaseBound& bound,
+std::vector<double> CaseBounds::spread(const inspect::Diagnosis& diagnosis, const CaseBound& bound,
                                        const std::vector<double>& weights) const {
   std::vector<double> result(coordinates_.size(), 0.0);
   for (std::size_t r = 0; r < bound.count; ++r) {

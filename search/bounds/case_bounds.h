@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "certificates/format/writer.h"
+#include "kernel/inspect/inspect.h"
 #include "kernel/logic/api.h"
 #include "search/relax/network.h"
 #include "search/relax/region.h"
@@ -44,26 +45,26 @@ class CaseBounds {
   [[nodiscard]] const std::vector<std::pair<NodeId, std::uint32_t>>& coordinates() const { return coordinates_; }
 
   // By case; `diagnosis` of conclude(single_rows()) on the scope.
-  [[nodiscard]] std::vector<CaseBound> best_rows(const kernel::Scope& scope, const kernel::Diagnosis& diagnosis) const;
+  [[nodiscard]] std::vector<CaseBound> best_rows(const kernel::Scope& scope, const inspect::Diagnosis& diagnosis) const;
   // Open cases of which two rows contradict each other whatever the network does: closed by these.
   void contradict(const kernel::Scope& scope, std::vector<CaseBound>& bounds) const;
   // Open cases with several rows, or below relu splits (`region`, or null): the strongest
   // combination.
-  void combine(const kernel::Scope& scope, const kernel::Diagnosis& diagnosis, std::vector<CaseBound>& bounds,
+  void combine(const kernel::Scope& scope, const inspect::Diagnosis& diagnosis, std::vector<CaseBound>& bounds,
                const RegionForms* region) const;
   // Open cases: the mixes of McCormick's planes, one product after the other at either end, kept
   // where they raise the margin.
   void mix(const kernel::Scope& scope, std::vector<CaseBound>& bounds) const;
 
  private:
-  [[nodiscard]] double proved(const kernel::Diagnosis& diagnosis, std::size_t k) const;   // the margin of the k-th combination
-  [[nodiscard]] double open_to(const kernel::Diagnosis& diagnosis, std::size_t k) const;  // and what roundings leave open of it
+  [[nodiscard]] double proved(const inspect::Diagnosis& diagnosis, std::size_t k) const;   // the margin of the k-th combination
+  [[nodiscard]] double open_to(const inspect::Diagnosis& diagnosis, std::size_t k) const;  // and what roundings leave open of it
   struct FreeInputs;
   void mix(const kernel::Scope& scope, CaseBound& bound) const;
   [[nodiscard]] FreeInputs free_inputs(const kernel::Scope& scope) const;
-  void combine(const kernel::Scope& scope, const kernel::Diagnosis& diagnosis, const FreeInputs& free,
+  void combine(const kernel::Scope& scope, const inspect::Diagnosis& diagnosis, const FreeInputs& free,
                const std::vector<std::size_t>& literal_of, const std::vector<struct LinearForm>& literal_forms, CaseBound& bound) const;
-  [[nodiscard]] std::vector<double> spread(const kernel::Diagnosis& diagnosis, const CaseBound& bound,
+  [[nodiscard]] std::vector<double> spread(const inspect::Diagnosis& diagnosis, const CaseBound& bound,
                                            const std::vector<double>& weights) const;
   const kernel::Problem& problem_;
   std::vector<kernel::CaseMultipliers> single_rows_;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "kernel/inspect/inspect.h"
 #include "search/bounds/case_bounds.h"
 #include "search/bounds/named_choices.h"
 
@@ -23,8 +24,8 @@ Outcome<std::optional<CrownCases>> close_at_root(const Network& network, Interme
     return result;
   }
   const CaseBounds cases(network, scope.group(), open);
-  kernel::Diagnosis diagnosis;
-  auto concluded = scope.conclude(cases.single_rows(), {}, &diagnosis);
+  inspect::Diagnosis diagnosis;
+  auto concluded = inspect::conclude(scope, cases.single_rows(), {}, diagnosis);
   if (diagnosis.margins.size() != cases.single_rows().size()) return result;
   std::vector<kernel::CaseMultipliers> refuted;
   std::vector<std::uint32_t> left;

@@ -9,6 +9,8 @@
 #include <map>
 #include <optional>
 
+#include "kernel/inspect/inspect.h"
+
 namespace assay::search {
 namespace {
 
@@ -18,7 +20,7 @@ Outcome<bool> refine_once(IntermediateBounds& root, const NeuronGraph& graph, Al
   std::optional<NodeId> last;
   for (const NeuronGraph::Activation& activation : graph.activations()) {
     const NodeId node = activation.operand;
-    const std::vector<std::uint32_t> elements = root.scope().selected(node, {});
+    const std::vector<std::uint32_t> elements = inspect::selected(root.scope(), node, {});
     if (activation.first_neuron == 0 || last == node || elements.empty()) continue;
     const NeuronBoxes boxes = NeuronBoxes::of(graph, root.scope());
     const auto own = slopes.find(node);

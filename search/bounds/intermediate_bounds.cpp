@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "certificates/check/session.h"
+#include "kernel/inspect/inspect.h"
 #include "search/bounds/needed_neurons.h"
 #include "search/relax/function_lines.h"
 #include "semantics/numbers/directed.h"
@@ -43,10 +44,10 @@ bool is_wanted(double node_work, double all_work, double rate, double until_shar
 
 IntermediateBounds::IntermediateBounds(const kernel::Problem& problem, kernel::Scope scope, int threads)
     : problem_(problem), threads_(static_cast<std::size_t>(std::max(1, threads))), team_(threads_), scope_(std::move(scope)) {
-  const auto& refined = problem.pre_activations();
+  const auto& refined = inspect::pre_activations(problem);
   double work = 0;
-  for (const NodeId id : problem.active_nodes()) {
-    if (const auto* form = problem.affine(id)) {
+  for (const NodeId id : inspect::active_nodes(problem)) {
+    if (const auto* form = inspect::affine(problem, id)) {
       for (const auto& part : form->parts) work += static_cast<double>(part.map->cost());
     }
     nodes_.push_back({id, std::find(refined.begin(), refined.end(), id) != refined.end(), work});
@@ -76,7 +77,8 @@ double IntermediateBounds::rate() const { return is_measured() ? work_done_ / se
 
 bool IntermediateBounds::is_meant(const ActiveNode& node, const IntermediatePlan& plan) const {
   if (!node.refined || plan.refine == IntermediatePlan::Refine::all) return node.refined;
-  return (plan.refine == IntermediatePlan::Refine::kinks && problem_.kink_at_zero(node.id)) || std::ranges::count(plan.also, node.id) > 0;
+  return (plan.refine == IntermediatePlan::Refine::kinks && inspect::kink_at_zero(problem_, node.id)) ||
+         std::ranges::count(plan.also, node.id) > 0;
 }
 
 // Work of the plan's rows against the work of rows for everything, before anything is derived.
@@ -94,7 +96,7 @@ double IntermediateBounds::share(const IntermediatePlan& plan) const {
 double IntermediateBounds::seconds_for_all() const {
   double work = 0;
   for (std::size_t k = 0; k < nodes_.size(); ++k) {
-    if (nodes_[k].refined) work += work_of(scope_.selected(nodes_[k].id, {}).size(), k);
+    if (nodes_[k].refined) work += work_of(inspect::selected(scope_, nodes_[k].id, {}).size(), k);
   }
   return work / rate();
 }
@@ -198,7 +200,7 @@ Outcome<Done> IntermediateBounds::refine_node() {
 // The open elements of a node as the kernel takes them: those of a feature map whose windows
 // overlap one after the other. Without those that no case depends on, where these are worth a mask.
 void IntermediateBounds::list_elements(NodeId node) {
-  elements_ = scope_.selected(node, {});
+  elements_ = inspect::selected(scope_, node, {});
   opened_ = {};
   if (needed_.empty()) needed_ = needed_neurons(problem_, scope_.group());
   const auto is_needless = [&](std::uint32_t element) { return !needed_[node][element]; };
@@ -207,13 +209,13 @@ void IntermediateBounds::list_elements(NodeId node) {
     std::erase_if(elements_, is_needless);
     opened_ = selection_of(node, elements_);
   }
-  elements_ = problem_.ordered(node, std::move(elements_));
+  elements_ = inspect::ordered(problem_, node, std::move(elements_));
 }
 
 // One batch for every thread, or one in all where threads are not worth their start.
 std::vector<IntermediateBounds::NeuronBatch> IntermediateBounds::next_batches() const {
   const double rate = is_measured() ? this->rate() : kFirstRate;
-  const std::size_t tile = problem_.together(nodes_[at_].id);
+  const std::size_t tile = inspect::together(problem_, nodes_[at_].id);
   const std::size_t parts =
       fits(work_of(elements_.size(), at_), rate, kWorthThreads) ? 1 : std::clamp<std::size_t>(elements_.size() / tile, 1, threads_);
   const std::size_t taken = std::min(elements_.size(), parts * kBatch);
@@ -223,7 +225,7 @@ std::vector<IntermediateBounds::NeuronBatch> IntermediateBounds::next_batches() 
     NeuronBatch& batch = batches[part];
     batch.elements.assign(elements_.begin() + static_cast<std::ptrdiff_t>(end_of(part)),
                           elements_.begin() + static_cast<std::ptrdiff_t>(end_of(part + 1)));
-    if (batch.elements.size() == elements_.size() && elements_.size() == scope_.selected(nodes_[at_].id, {}).size()) continue;
+    if (batch.elements.size() == elements_.size() && elements_.size() == inspect::selected(scope_, nodes_[at_].id, {}).size()) continue;
     batch = batch_of(batch.elements);
   }
   return batches;
@@ -340,14 +342,15 @@ Outcome<Done> IntermediateBounds::refine_batches(std::vector<NeuronBatch> batche
 // Behind the first activation; of products' factors and the like shared slopes narrow next to
 // nothing.
 bool IntermediateBounds::is_for_groups(const ActiveNode& node, const NeuronGraph& graph) const {
-  return node.refined && node.id >= graph.activations().front().step->node && (graph.supported() || problem_.kink_at_zero(node.id));
+  return node.refined && node.id >= graph.activations().front().step->node &&
+         (graph.supported() || inspect::kink_at_zero(problem_, node.id));
 }
 
 double IntermediateBounds::seconds_to_refine_groups(const NeuronGraph& graph) const {
   double work = 0;
   for (std::size_t k = 0; k < nodes_.size(); ++k) {
     if (!is_for_groups(nodes_[k], graph)) continue;
-    work += 2 * kIterations * work_of(scope_.selected(nodes_[k].id, {}).size(), k);
+    work += 2 * kIterations * work_of(inspect::selected(scope_, nodes_[k].id, {}).size(), k);
   }
   return work / (kFirstRate * static_cast<double>(threads_));
 }
@@ -363,7 +366,7 @@ Outcome<Done> IntermediateBounds::refine_groups(const NeuronGraph& graph, const 
   for (at_ = 0; at_ < nodes_.size() && !paused_; ++at_) {
     const NodeId node = nodes_[at_].id;
     if (!is_for_groups(nodes_[at_], graph)) continue;
-    elements_ = scope_.selected(node, {});
+    elements_ = inspect::selected(scope_, node, {});
     const NeuronBoxes boxes = NeuronBoxes::of(graph, scope_);
     const auto find_slopes = [&](std::size_t part, NeuronBatch& batch) {
       const auto slopes = ascents[part]->share_alphas(node, batch.elements, boxes, nullptr, options);

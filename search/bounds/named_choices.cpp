@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernel/inspect/inspect.h"
 #include "semantics/ops/element_lists.h"
 #include "semantics/ops/indexing.h"
 
@@ -83,11 +84,11 @@ float named(const kernel::Scope& scope, const std::vector<Candidate>& candidates
 
 kernel::Hints with_named_choices(const kernel::Problem& problem, const kernel::Scope& scope, kernel::Hints hints) {
   const Graph& graph = problem.graph();
-  for (const NodeId id : problem.active_nodes()) {
+  for (const NodeId id : inspect::active_nodes(problem)) {
     const Node& node = graph.node(id);
     const bool least = node.op == Op::min || node.op == Op::reduce_min;
     kernel::Slopes& side = least ? hints.upper : hints.lower;
-    if (problem.is_constant(id) || problem.affine(id) != nullptr || !scope.has_box(id) || side.contains(id)) continue;
+    if (problem.is_constant(id) || inspect::affine(problem, id) != nullptr || !scope.has_box(id) || side.contains(id)) continue;
     const auto candidates = candidates_of(graph, node);
     std::vector<float> names(candidates.size(), kNone);
     for (std::size_t j = 0; j < candidates.size(); ++j)

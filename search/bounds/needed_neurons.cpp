@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "kernel/inspect/inspect.h"
 #include "semantics/graph/op.h"
 
 namespace assay::search {
@@ -31,7 +32,7 @@ std::vector<std::vector<bool>> needed_neurons(const kernel::Problem& problem, st
       result[node][i] = rows[node][i] != 0;
       if (result[node][i]) rows[node][i] = coefficients(random);
     }
-    if (const kernel::AffineForm* form = problem.affine(node)) {
+    if (const kernel::AffineForm* form = inspect::affine(problem, node)) {
       for (const kernel::AffineForm::Part& part : form->parts) {
         part.map->transpose(1, rows[node].data(), row_of(part.operand).data());
         if (part.error) part.error->transpose(1, rows[node].data(), row_of(part.operand).data());

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <set>
 
+#include "kernel/inspect/inspect.h"
+
 namespace assay::search {
 namespace {
 
@@ -15,7 +17,7 @@ constexpr double kLeastGain = 0.01;  // of what a case loses in all
 // By how much rows narrow the node's box, in the mean: 0 not at all, 1 to a point. 0 where a root
 // has no rows for it, or has them already.
 double narrowing(const kernel::Problem& problem, kernel::Scope scope, NodeId node) {
-  if (problem.kink_at_zero(node) || std::ranges::count(problem.pre_activations(), node) == 0) return 0;
+  if (inspect::kink_at_zero(problem, node) || std::ranges::count(inspect::pre_activations(problem), node) == 0) return 0;
   const std::size_t size = problem.graph().size(node), stride = std::max<std::size_t>(1, size / kSample);
   kernel::Selection sample{kernel::Selection::Kind::mask, std::vector<bool>(size, false)};
   for (std::size_t i = stride / 2; i < size; i += stride) sample.mask[i] = true;

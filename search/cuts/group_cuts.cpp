@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "certificates/check/refutations.h"
+#include "kernel/inspect/inspect.h"
 
 namespace assay::search {
 namespace {
@@ -352,7 +353,7 @@ void close_by_cuts(IntermediateBounds& root, const NeuronGraph& graph, std::vect
                    std::optional<kernel::Refutation>& refutation, const Limit& limit) {
   const std::size_t group = root.scope().group();
   const kernel::Problem& problem = *graph.network().problem();
-  const bool is_simple = root.complete() && root.scope().literals().empty() && problem.group_balls(group).empty();
+  const bool is_simple = root.complete() && root.scope().literals().empty() && inspect::group_balls(problem, group).empty();
   if (!is_simple || !graph.relu_only() || graph.activations().size() != 1) return;
   const Limit share{std::min(limit.deadline, Deadline::in(kShare * limit.planned())), limit.stop};
   const NeuronBoxes boxes = NeuronBoxes::of(graph, root.scope());

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernel/inspect/inspect.h"
 #include "search/strategy/constants.h"
 #include "semantics/graph/family.h"
 
@@ -49,7 +50,7 @@ std::optional<Split> best_half(const kernel::Problem& problem, const kernel::Sco
 }
 
 std::optional<Split> open_integer(const kernel::Problem& problem, const kernel::Scope& scope) {
-  for (const NodeId id : problem.active_nodes()) {
+  for (const NodeId id : inspect::active_nodes(problem)) {
     const Node& node = problem.graph().node(id);
     if (!gives_integers(node.op, node.dtype) || node.op == Op::input || !scope.has_box(id)) continue;
     const kernel::Box& box = scope.box(id);

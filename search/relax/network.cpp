@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 
+#include "kernel/inspect/inspect.h"
 #include "search/relax/elementwise.h"
 #include "search/relax/lines.h"
 #include "semantics/interrupt.h"
@@ -131,7 +132,7 @@ void Network::make_constants() {
   std::vector<bool> wanted(graph.nodes.size(), false);
   for (const NodeId id : graph.outputs) wanted[id] = true;
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-    if (problem_->is_constant(id) || problem_->affine(id) != nullptr) continue;
+    if (problem_->is_constant(id) || inspect::affine(*problem_, id) != nullptr) continue;
     for (const NodeId operand : graph.node(id).operands) wanted[operand] = true;
   }
   std::vector<bool> kept = wanted;
@@ -168,7 +169,7 @@ Step Network::make_step(NodeId id) const {
     step.kind = Step::Kind::input;
   } else if (problem_->is_constant(id)) {
     step.kind = Step::Kind::constant;
-  } else if (const kernel::AffineForm* form = problem_->affine(id)) {
+  } else if (const kernel::AffineForm* form = inspect::affine(*problem_, id)) {
     step.kind = Step::Kind::affine;
     for (const auto& part : form->parts) step.parts.push_back({part.operand, std::make_shared<const FastMap>(part.map)});
     step.bias = form->bias;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "kernel/inspect/inspect.h"
+
 namespace assay::search {
 namespace {
 
@@ -17,7 +19,7 @@ bool is_small_and_real(const NeuronGraph& graph) {
   std::size_t elements = 0;
   for (const Step& step : graph.network().steps()) elements += step.size;
   const auto is_real = [&](NodeId id) { return is_float(problem.graph().node(id).dtype); };
-  return elements <= kMostElements && std::ranges::all_of(problem.active_nodes(), is_real);
+  return elements <= kMostElements && std::ranges::all_of(inspect::active_nodes(problem), is_real);
 }
 
 }  // namespace
@@ -28,7 +30,7 @@ std::optional<ScalarGraph> ScalarGraph::of(const NeuronGraph& graph, std::size_t
   const auto is_scalar = [&](const NeuronGraph::Activation& one) { return one.is_elementwise() || is_product(one); };
   if (!graph.has_planes() || std::ranges::none_of(graph.activations(), is_product) ||
       !std::ranges::all_of(graph.activations(), is_scalar) || !is_small_and_real(graph) ||
-      !graph.network().problem()->group_balls(group).empty())
+      !inspect::group_balls(*graph.network().problem(), group).empty())
     return std::nullopt;
   ScalarGraph result(graph.network());
   if (!result.add_neurons(graph) || !result.add_rows()) return std::nullopt;

@@ -45,7 +45,7 @@ GroupSearch::GroupSearch(SearchState& search, const kernel::Scope& scope, std::v
       root_(*search.problem, scope, search.options.threads),
       refinement_(search.graph, search.options.threads),
       proved_{scope.group(), {}, {}},
-      box_work_(search.problem->row_work(static_cast<NodeId>(search.problem->graph().nodes.size() - 1)) *
+      box_work_(inspect::row_work(*search.problem, static_cast<NodeId>(search.problem->graph().nodes.size() - 1)) *
                 static_cast<double>(1 + open_.size())),
       kinks_share_(root_.share(plan_of(IntermediatePlan::Refine::kinks))),
       case_without_rows_(has_case_without_rows(*search.problem, scope.group()) && !search.problem->group_is_empty(scope.group())),

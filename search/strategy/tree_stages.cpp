@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "certificates/check/refutations.h"
+#include "kernel/inspect/inspect.h"
 #include "search/bab/bab.h"
 #include "search/strategy/group_search.h"
 
@@ -116,7 +117,8 @@ Outcome<GroupResult> GroupSearch::try_both(std::uint32_t position) {
     return !branched || branched.value().refutation || branched.value().witness || until_->has_passed() || search_.limit().reached();
   };
   const kernel::Problem& problem = *search_.problem;
-  const bool care_is_likelier = std::ranges::none_of(problem.pre_activations(), [&](NodeId node) { return problem.together(node) > 1; });
+  const bool care_is_likelier =
+      std::ranges::none_of(inspect::pre_activations(problem), [&](NodeId node) { return inspect::together(problem, node) > 1; });
   kfsb_ = !care_is_likelier;
   auto first = grow_over_activations({position}, std::min(*until_, Deadline::in(seconds)));
   if (is_over(first)) {

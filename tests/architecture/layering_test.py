@@ -23,6 +23,7 @@ MAY_INCLUDE = {
     "kernel/rows": ["semantics/", "kernel/logic/", "kernel/relax/", "kernel/exact/"],
     "kernel/exact": ["semantics/", "kernel/logic/", "kernel/relax/", "kernel/rows/"],
     "kernel/logic": ["semantics/", "kernel/relax/", "kernel/rows/", "kernel/exact/", "kernel/floats/", "policy/policy.h"],  # hands the policy to the rules
+    "kernel/inspect": ["semantics/", "kernel/logic/", "kernel/rows/", "kernel/relax/", "policy/policy.h"],  # reads states, makes none
     "policy": ["semantics/", "kernel/relax/choices.h"],  # knows no rule, and no fact
     "kernel/gradients": ["semantics/"],
     "kernel/contracts": ["semantics/", "kernel/floats/"],
@@ -42,7 +43,7 @@ MAY_INCLUDE = {
     "training/reference": ["semantics/"],  # the reference semantics for training steps; knows no runtime
     "probes": ["semantics/", "kernel/", "runtime/"],
     "api": ["api/check/", "api/reports/", "certificates/check/", "semantics/", "kernel/", "formats/", "runtime/", "gpu/cuda/", "gpu/cuda_emulation.h", "probes/", "explain/"],
-    "api/check": ["api/assay/check.h", "kernel/logic/", "kernel/floats/", "semantics/", "frontends/", "certificates/check/", "certificates/format/"],  # decides for assay-check
+    "api/check": ["api/assay/check.h", "kernel/logic/", "kernel/inspect/", "kernel/floats/", "semantics/", "frontends/", "certificates/check/", "certificates/format/"],  # decides for assay-check
     "api/reports": ["kernel/", "semantics/", "explain/"],  # for `assay` and assay::testing
     "app": [],  # words.h
     "app/files": ["kernel/", "semantics/", "certificates/format/"],  # that take their place when they are complete
@@ -62,7 +63,7 @@ CONTRACTS = [f"kernel/contracts/{stem}.h" for stem in ("arithmetic", "contract",
 EXECUTIONS = [f"kernel/floats/{stem}.h" for stem in ("format", "math_tables", "named_models")]
 PUBLIC = {"kernel": ["kernel/gradients/adjointness/adjointness.h", "kernel/gradients/adjointness/cases.h", "kernel/gradients/derivatives/differentiate.h",
                      "kernel/audit/audit.h", "kernel/audit/dead.h", "kernel/audit/gradients.h", "kernel/audit/tangents.h", "kernel/audit/work.h", *CONTRACTS, *EXECUTIONS,
-                     "kernel/logic/api.h", "kernel/rows/linear_map.h", "kernel/relax/choices.h", "kernel/logic/theorem_text.h"]}
+                     "kernel/logic/api.h", "kernel/logic/step.h", "kernel/logic/theorem_text.h", "kernel/inspect/inspect.h", "kernel/rows/linear_map.h", "kernel/relax/box.h", "kernel/relax/choices.h"]}
 # Headers that show a package which headers must not show; only .cpp files of the same layer include them.
 INTERNAL = ["semantics/numbers/mpfr_functions.h", "semantics/numbers/rational_access.h"]
 
@@ -195,6 +196,10 @@ FORBIDDEN = [
     ("kernel/relax/a.cpp", '"../../../policy/policy.h"'),
     ("kernel/relax/a.cpp", '"kernel/logic/api.h"'),
     ("kernel/rows/a.cpp", '"policy/policy.h"'),
+    ("kernel/relax/a.cpp", '"kernel/inspect/inspect.h"'),
+    ("kernel/logic/a.cpp", '"kernel/inspect/inspect.h"'),
+    ("search/a.cpp", '"kernel/logic/state.h"'),
+    ("certificates/check/a.cpp", '"kernel/logic/state.h"'),
     ("policy/a.cpp", '"kernel/relax/relaxation.h"'),
     ("policy/a.cpp", '"kernel/logic/api.h"'),
     ("kernel/gradients/a.cpp", '"kernel/logic/api.h"'),

@@ -13,7 +13,7 @@ import tempfile
 
 import house
 
-PARTS = ["CMakeLists.txt", "CMakePresets.json", "tools/cmake", "semantics", "kernel/CMakeLists.txt", "kernel/exact", "kernel/floats", "kernel/logic", "kernel/relax", "kernel/rows", "policy",
+PARTS = ["CMakeLists.txt", "CMakePresets.json", "tools/cmake", "semantics", "kernel/CMakeLists.txt", "kernel/exact", "kernel/floats", "kernel/inspect", "kernel/logic", "kernel/relax", "kernel/rows", "policy",
          "frontends", "formats", "certificates/CMakeLists.txt", "certificates/check", "certificates/format", "api/CMakeLists.txt", "api/assay/check.h", "api/check", "cli"]
 LEFT_OUT = {"__pycache__", "assay"}  # a folder of that name inside one of them: cli/assay is the search's command line
 # Folders of foreign headers; single files directly below an include root (mpfr.h, gmp.h, zlib.h, the C library) are listed apart.

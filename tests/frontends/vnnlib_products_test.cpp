@@ -2,7 +2,7 @@
 #include <functional>
 #include <random>
 
-#include "kernel/logic/api.h"
+#include "kernel/inspect/inspect.h"
 #include "semantics/ops/denote.h"
 #include "semantics/statement/statement_text.h"
 #include "tests/catch.h"

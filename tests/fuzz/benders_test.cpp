@@ -10,6 +10,7 @@
 #include <map>
 
 #include "certificates/check/session.h"
+#include "kernel/inspect/inspect.h"
 #include "tests/fuzz/records.h"
 #include "tests/fuzz/subjects.h"
 #include "tests/search/graphs.h"
@@ -291,7 +292,7 @@ TEST_CASE("rows that contradict cost the same by any number of threads", "[fuzz]
   const auto row = search_test::output_row({{0, Rational(1)}}, Rational(-10000000));
   const auto problem =
       search_test::open(search_test::random_network({4, 256, 256, 1}, 3), {search_test::make_case(4, Rational(-1), Rational(1), {row})});
-  const NodeId node = problem->pre_activations().back();
+  const NodeId node = inspect::pre_activations(*problem).back();
   const auto upper_end = [&](auto derive) {
     certificate::Session session(problem);
     REQUIRE(session.begin_group(0).ok());

@@ -3,6 +3,7 @@
 #include <numeric>
 #include <random>
 
+#include "kernel/inspect/inspect.h"
 #include "tests/kernel/kernel_problems.h"
 
 namespace assay::test {
@@ -62,7 +63,7 @@ TEST_CASE("a ball gives the dual norm of a linear form", "[kernel][ball]") {
   const NodeId y = net.last;
   const auto problem = open(with_products(net.output()), {-10, -10}, {10, 10},
                             {ball({1, 2}, {1, 1}, Rational(4)), at_least(output(0), Rational(50))}, options);
-  REQUIRE(problem->group_balls(0).size() == 1);
+  REQUIRE(inspect::group_balls(*problem, 0).size() == 1);
   Scope scope = boxed_root(problem);
   CHECK(scope.box(y).hi[0] > 70);
   REQUIRE(scope.tighten(y, {Selection::Kind::all, {}}, {}).ok());
@@ -82,8 +83,8 @@ TEST_CASE("a ball of magnitudes gives the dual norm of a linear form, with the b
   const auto bounds = [&](std::vector<double> low, std::vector<double> high, std::vector<double> weights, const Rational& bound) {
     const auto problem = open(with_products(Chain(net).output(), {1, 2}), std::move(low), std::move(high),
                               {octahedron(weights, bound), at_least(output(0), Rational(-100))}, options);
-    REQUIRE(problem->group_balls(0).size() == 1);
-    CHECK(std::ranges::count(problem->pre_activations(), problem->graph().node(problem->graph().outputs[3]).operands[0]) == 0);
+    REQUIRE(inspect::group_balls(*problem, 0).size() == 1);
+    CHECK(std::ranges::count(inspect::pre_activations(*problem), problem->graph().node(problem->graph().outputs[3]).operands[0]) == 0);
     Scope scope = boxed_root(problem);
     REQUIRE(scope.tighten(y, {Selection::Kind::all, {}}, {}).ok());
     return std::pair(scope.box(y).lo[0], scope.box(y).hi[0]);
@@ -135,7 +136,7 @@ TEST_CASE("only rows that all cases share, of squares with one sign, are balls",
   const auto balls = [&](std::vector<std::vector<Row>> cases) {
     std::vector<kernel::Case> all;
     for (auto& rows : cases) all.push_back({box, std::move(rows)});
-    return open(statement(graph(), std::move(all)))->group_balls(0).size();
+    return inspect::group_balls(*open(statement(graph(), std::move(all))), 0).size();
   };
   CHECK(balls({{unit, far}, {far, unit}}) == 1);
   CHECK(balls({{unit, wide, far}, {wide, unit}}) == 2);
@@ -158,7 +159,7 @@ TEST_CASE("only rows that all cases share, of squares with one sign, are balls",
   Row turned = unit;
   std::ranges::reverse(turned.terms);
   CHECK(balls({{unit, far}, {far, turned}}) == 1);
-  CHECK(open(statement(graph(), {{box, {unit, far}}}), {.balls = false})->group_balls(0).empty());
+  CHECK(inspect::group_balls(*open(statement(graph(), {{box, {unit, far}}}), {.balls = false}), 0).empty());
   // What only one of two cases says does not hold for the other.
   const auto problem = open(statement(graph(), {{box, {unit, far}}, {box, {far}}}));
   Scope scope = boxed_root(problem);
@@ -197,7 +198,7 @@ TEST_CASE("bounds on a ball hold at its points, in both arithmetics", "[kernel][
   const auto problem =
       open(with_products(net.output(), middle), low, high,
            {of_squares ? ball(middle, weights, radius) : octahedron(weights, radius), at_least(output(0), Rational(0))}, {exact});
-  REQUIRE(problem->group_balls(0).size() == 1);
+  REQUIRE(inspect::group_balls(*problem, 0).size() == 1);
   Scope scope = boxed_root(problem);
   for (const NodeId node : {before, last}) REQUIRE(scope.tighten(node, {Selection::Kind::all, {}}, {}).ok());
   double tightest = kInfinity;

@@ -1,5 +1,6 @@
 // What the steps of a session may take, and layout ops on integers and booleans, whose boxes and rows pass through them exactly.
 #include "certificates/check/session.h"
+#include "kernel/inspect/inspect.h"
 #include "tests/kernel/kernel_problems.h"
 
 using namespace assay;
@@ -60,7 +61,7 @@ TEST_CASE("a session declines the step that its multiply-adds do not pay", "[bud
 
   // 16 rows through 64 multiply-adds and what is before them: not for 1000.
   const ProblemPointer problem = wide_relu({});
-  const NodeId pre_activation = problem->pre_activations().front();
+  const NodeId pre_activation = inspect::pre_activations(*problem).front();
   certificate::Session poor(problem, {1000});
   REQUIRE(poor.begin_group(0).ok());
   const auto box_and_rows = [&] {
@@ -116,12 +117,12 @@ TEST_CASE("a branch that derives a box again without effect shares its parent's"
 TEST_CASE("a branch whose lines were forgotten concludes as before", "[budget]") {
   const ProblemPointer problem = wide_relu({});
   Scope scope = boxed_root(problem);
-  REQUIRE(scope.tighten(problem->pre_activations()[0], {Selection::Kind::all, {}}, {}).ok());
-  kernel::Diagnosis before, after;
+  REQUIRE(scope.tighten(inspect::pre_activations(*problem)[0], {Selection::Kind::all, {}}, {}).ok());
+  inspect::Diagnosis before, after;
   const std::vector<CaseMultipliers> cases{{0, {}}};
-  CHECK(scope.conclude(cases, {}, &before).ok());
+  CHECK(inspect::conclude(scope, cases, {}, before).ok());
   scope.forget_linear_bounds(boxed_root(problem));
-  CHECK(scope.conclude(cases, {}, &after).ok());
+  CHECK(inspect::conclude(scope, cases, {}, after).ok());
   CHECK(before.margins == after.margins);
 }
 

@@ -1,4 +1,5 @@
 // The rules that close contexts: conclude, merge, join, unsatisfiable, satisfiable.
+#include "kernel/inspect/inspect.h"
 #include "tests/kernel/executions.h"
 #include "tests/kernel/kernel_problems.h"
 
@@ -61,8 +62,8 @@ TEST_CASE("conclude: a case that the boxes refute needs no row, and a strict row
   CHECK(with(2, sum(-1)) == "accepted");
   // A diagnosis wants each row's way.
   const auto problem = open(net.output(), {0}, {1}, {at_least(output(0), Rational(3))});
-  kernel::Diagnosis diagnosis;
-  REQUIRE(boxed_root(problem).conclude(std::vector<CaseMultipliers>{{0, {}}}, {}, &diagnosis).ok());
+  inspect::Diagnosis diagnosis;
+  REQUIRE(inspect::conclude(boxed_root(problem), std::vector<CaseMultipliers>{{0, {}}}, {}, diagnosis).ok());
   CHECK(diagnosis.margins.size() == 1);
 }
 

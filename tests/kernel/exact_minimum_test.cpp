@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <random>
 
+#include "kernel/inspect/inspect.h"
 #include "tests/kernel/kernel_problems.h"
 
 namespace assay::test {
@@ -178,7 +179,7 @@ ReluNet relu_net(Draws& draws, std::size_t layers, std::size_t width) {
 // Bisection of the input down to `depth`, refined and concluded at the leaves: a refutation of the root, or none.
 std::optional<Refutation> search(const ProblemPointer& problem, const Scope& scope, double lo, double hi, int depth) {
   Scope refined = scope;
-  for (const NodeId node : problem->active_nodes()) {
+  for (const NodeId node : inspect::active_nodes(*problem)) {
     REQUIRE(refined.propagate_box(node).ok());
     REQUIRE(refined.tighten(node, {}, {}).ok());
   }
@@ -210,10 +211,10 @@ TEST_CASE("linear networks of wild exponents: the exact minimum is never passed"
     const Row reached = row({{c[0], output(0)}, {c[1], output(1)}}, least);
     for (const bool exact : {false, true}) {
       const auto problem = open(net.graph, net.lo, net.hi, {reached}, mode(exact));
-      kernel::Diagnosis diagnosis;
+      inspect::Diagnosis diagnosis;
       const std::vector<CaseMultipliers> cases{{0, {}}};
       Scope scope = boxed_root(problem);
-      CHECK(code_of(scope.conclude(cases, {}, &diagnosis)) == "conclude.S3");
+      CHECK(code_of(inspect::conclude(scope, cases, {}, diagnosis)) == "conclude.S3");
       for (NodeId node = 0; node < net.graph.nodes.size(); ++node) {  // extremes of both outputs lie in the boxes
         if (node != net.graph.outputs[0]) continue;
         REQUIRE(scope.tighten(node, {Selection::Kind::all, {}}, {}).ok());

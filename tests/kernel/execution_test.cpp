@@ -1,5 +1,6 @@
 // Float executions: what each node pays, compared with the formulas of docs/float32.md written out here in exact fractions, and what follows for
 // boxes, rows, witnesses and statements.
+#include "kernel/inspect/inspect.h"
 #include "tests/kernel/executions.h"
 
 namespace assay::test {
@@ -56,8 +57,8 @@ TEST_CASE("executions: a product and the bias that alone reads it are one step, 
       options.exact = in_integers;
       const std::vector<double> x{1, 1, 1, 1};
       const ProblemPointer problem = open_under(plain(), net.output(), x, x, {at_least(output(0), Rational(0))}, options);
-      CHECK(std::ranges::binary_search(problem->active_nodes(), product) == shared);
-      CHECK(std::ranges::binary_search(problem->active_nodes(), shared ? sum : problem->graph().outputs[0]));
+      CHECK(std::ranges::binary_search(inspect::active_nodes(*problem), product) == shared);
+      CHECK(std::ranges::binary_search(inspect::active_nodes(*problem), shared ? sum : problem->graph().outputs[0]));
       const NodeId y = problem->graph().outputs[0];
       Scope scope = boxed_root(problem);
       if (!shared) check_radius(exactly(scope.box(y).hi[0]) - Rational(1028), of_product + of_sum);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernel/floats/named_models.h"
+#include "kernel/inspect/inspect.h"
 #include "tests/kernel/kernel_problems.h"
 
 namespace assay::test {
@@ -44,7 +45,7 @@ inline void check_radius(const Rational& found, const Rational& expected) {
 // Of the boxes of all nodes, one after the other: the first refusal's code, "ok" where there is none.
 inline std::string code_of_boxes(const ProblemPointer& problem) {
   Scope scope = take(Scope::root(problem, 0));
-  for (const NodeId node : problem->active_nodes()) {
+  for (const NodeId node : inspect::active_nodes(*problem)) {
     if (const auto done = scope.propagate_box(node); !done) return done.rejection().code;
   }
   return "ok";

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernel/logic/api.h"
+#include "kernel/inspect/inspect.h"
 #include "tests/catch.h"
 
 namespace assay::test {

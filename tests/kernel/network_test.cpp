@@ -1,5 +1,6 @@
 // Problems that share a network: each is what it would be alone, and a refutation of one is none of another.
 
+#include "kernel/inspect/inspect.h"
 #include "tests/catch.h"
 #include "tests/kernel/kernel_problems.h"
 
@@ -39,11 +40,11 @@ TEST_CASE("problems about one network have the digests, facts and theorems of pr
         CHECK(shared->digest() == kernel::statement_digest(shared->statement()));
         CHECK(shared->floating() == own->floating());
         CHECK(shared->options().exact == exact_only);
-        CHECK(shared->active_nodes() == own->active_nodes());
-        CHECK(shared->pre_activations() == own->pre_activations());
+        CHECK(inspect::active_nodes(*shared) == inspect::active_nodes(*own));
+        CHECK(inspect::pre_activations(*shared) == inspect::pre_activations(*own));
         const Scope scope = boxed_root(shared), other = boxed_root(own);
         for (NodeId node = 0; node < graph.nodes.size(); ++node) {
-          CHECK(shared->row_work(node) == own->row_work(node));
+          CHECK(inspect::row_work(*shared, node) == inspect::row_work(*own, node));
           if (!scope.has_box(node)) continue;
           CHECK(scope.box(node).lo == other.box(node).lo);
           CHECK(scope.box(node).hi == other.box(node).hi);

@@ -1,6 +1,7 @@
 // Soundness at sampled points: for random graphs, boxes, hints and literals, every value of every node lies in every box,
 // and nothing that a point reaches is ever refuted; filter and exact path agree.
 #include "tests/kernel/random_graph.h"
+#include "kernel/inspect/inspect.h"
 
 namespace assay::test {
 namespace {
@@ -84,7 +85,7 @@ std::string broken_cut(const Scope& scope, const std::vector<Sample>& points) {
 
 // A literal near the value of a random element at a random sample.
 Literal random_literal(const Problem& problem, const std::vector<Sample>& points, RandomGraph& random) {
-  const auto& nodes = problem.active_nodes();
+  const auto& nodes = inspect::active_nodes(problem);
   NodeId node = 0;
   do node = nodes[static_cast<std::size_t>(random.pick(static_cast<std::int64_t>(nodes.size())))];
   while (problem.graph().size(node) == 0);
@@ -181,7 +182,8 @@ void run_one(std::uint64_t seed, bool algebraic, Tally& tally) {
 
   // What is derived of a case with balls holds where its rows do.
   std::vector<Sample> alive = points;
-  if (!problem->group_balls(0).empty()) std::erase_if(alive, [&](const Sample& at) { return !(value_at(*problem, r, at) <= least); });
+  if (!inspect::group_balls(*problem, 0).empty())
+    std::erase_if(alive, [&](const Sample& at) { return !(value_at(*problem, r, at) <= least); });
   Scope scope = root(problem), exact_scope = root(exact_problem);
   derive_and_refine(scope, *problem, random);
   derive_and_refine(exact_scope, *exact_problem, random);
@@ -251,9 +253,9 @@ TEST_CASE("random graphs: filter and exact path agree, and never exceed a sample
     if (scope.empty().ok()) continue;
     const Hints hints = random_hints(*problem, 1, random, false);
     const std::vector<CaseMultipliers> cases{{0, {}}};
-    kernel::Diagnosis filtered, exact;
-    static_cast<void>(scope.conclude(cases, hints, &filtered));
-    static_cast<void>(exact_scope.conclude(cases, hints, &exact));
+    inspect::Diagnosis filtered, exact;
+    static_cast<void>(inspect::conclude(scope, cases, hints, filtered));
+    static_cast<void>(inspect::conclude(exact_scope, cases, hints, exact));
     REQUIRE(filtered.margins.size() == 1);
     REQUIRE(exact.margins.size() == 1);
     const double f = filtered.margins[0], e = exact.margins[0];

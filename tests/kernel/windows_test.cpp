@@ -1,5 +1,6 @@
 // Rows that hold a window of each feature map only: their bounds are those of rows that hold every element, whatever stands between a
 // feature map and the input, the exact path agrees, and no sampled value escapes.
+#include "kernel/inspect/inspect.h"
 #include "semantics/numbers/directed.h"
 #include "tests/kernel/random_graph.h"
 
@@ -152,7 +153,9 @@ TEST_CASE("windows: bounds of feature maps are those of rows over every element"
     Hints hints;
     if (random.pick(2) == 0) {  // a literal on the way
       NodeId node = 0;
-      do node = problem->active_nodes()[static_cast<std::size_t>(random.pick(static_cast<std::int64_t>(problem->active_nodes().size())))];
+      do
+        node = inspect::active_nodes(
+            *problem)[static_cast<std::size_t>(random.pick(static_cast<std::int64_t>(inspect::active_nodes(*problem).size())))];
       while (net.graph.node(node).op == Op::input);
       const auto element = static_cast<std::uint32_t>(random.pick(static_cast<std::int64_t>(net.graph.size(node))));
       const Literal literal{node, element, random.pick(2) == 0, points[8].values[node].values[element].to_interval().midpoint()};
@@ -164,8 +167,8 @@ TEST_CASE("windows: bounds of feature maps are those of rows over every element"
     const Box before = scope.box(y);
     std::vector<CaseMultipliers> all;
     for (std::size_t k = 0; k < cases.size(); ++k) all.push_back({static_cast<std::uint32_t>(k), {}});
-    kernel::Diagnosis whole;
-    static_cast<void>(scope.conclude(all, hints, &whole));
+    inspect::Diagnosis whole;
+    static_cast<void>(inspect::conclude(scope, all, hints, whole));
     REQUIRE(whole.margins.size() == cases.size());
 
     Selection selection{Selection::Kind::all, {}};
@@ -189,7 +192,7 @@ TEST_CASE("windows: bounds of feature maps are those of rows over every element"
       CHECK(near(after.hi[e], exact.hi[e]));
     }
     // Every point of the scope stays inside, and what one of them reaches cannot be claimed away.
-    std::vector<std::uint32_t> chosen = scope.selected(y, selection);
+    std::vector<std::uint32_t> chosen = inspect::selected(scope, y, selection);
     Claims claims;
     for (const std::uint32_t e : chosen) {
       claims.lo.push_back(float_down(after.lo[e] - 1e-9 * (1 + std::fabs(after.lo[e]))));
@@ -239,7 +242,7 @@ TEST_CASE("windows: rows pay for what they touch", "[kernel][windows]") {
   const std::size_t size = graph.size(x), positions = kSide * kSide;
   const auto problem = open(statement(graph, {{box_of(std::vector<Rational>(size, Rational(-1)), std::vector<Rational>(size, Rational(1))),
                                                {row({{Rational(1), output(0)}}, Rational(0))}}}));
-  const std::size_t together = problem->together(x);
+  const std::size_t together = inspect::together(*problem, x);
   REQUIRE(together > 1);
   const Scope scope = boxed_root(problem);
   const auto work_of = [&](const std::vector<std::uint32_t>& elements, const Literal* literal = nullptr) {
@@ -267,7 +270,7 @@ TEST_CASE("windows: rows pay for what they touch", "[kernel][windows]") {
   constexpr double kTap = kChannels * kChannels * 9;
   const auto rows = static_cast<double>(2 * together);
   const std::size_t middle = kSide * kSide / 2 + kSide / 2, tile = together / kChannels;
-  const double one = work_of(at(middle, tile)), whole_row = problem->row_work(x);
+  const double one = work_of(at(middle, tile)), whole_row = inspect::row_work(*problem, x);
   // Four positions side by side reach 3 * 6 of the map before them, and 5 * 8 of the one before that.
   CHECK(one >= whole_row + rows * (4 + 18 + 40) * kTap);
   CHECK(one <= whole_row + 1.5 * rows * (4 + 18 + 40) * kTap);
@@ -278,8 +281,8 @@ TEST_CASE("windows: rows pay for what they touch", "[kernel][windows]") {
   for (std::uint32_t k = 0; k < together; ++k) apart.push_back(3 * kSide + k / 4 * 7 * kSide + 3 + k % 4 * 7);
   CHECK(work_of(apart) >= 3 * one);
   // A literal on the way makes rows whole from there.
-  const Literal literal{problem->active_nodes()[1], 0, false, 0};
-  CHECK(work_of(at(middle, tile), &literal) >= rows * (problem->row_work(literal.node)));
+  const Literal literal{inspect::active_nodes(*problem)[1], 0, false, 0};
+  CHECK(work_of(at(middle, tile), &literal) >= rows * (inspect::row_work(*problem, literal.node)));
   // A step that its elements' windows do not pay is declined, one of few elements is not.
   Scope poor = scope;
   poor.spend_from(std::make_shared<double>(2.5 * one));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "certificates/check/session.h"
+#include "kernel/inspect/inspect.h"
 #include "kernel/relax/relaxation.h"
 #include "policy/policy.h"
 #include "search/relax/elementwise.h"
@@ -149,9 +150,9 @@ TEST_CASE("slopes of functions with a record are optimised, and the kernel deriv
       const BoundResult result = setup.run(60, {});
       CHECK(result.bound <= setup.sampled_minimum({}, seed) + 1e-9);
       const std::vector<kernel::CaseMultipliers> cases{{0, result.parameters.weights}};
-      kernel::Diagnosis own, optimised;
-      static_cast<void>(setup.scope.conclude(cases, {}, &own));
-      static_cast<void>(setup.scope.conclude(cases, to_hints(setup.graph, result.parameters), &optimised));
+      inspect::Diagnosis own, optimised;
+      static_cast<void>(inspect::conclude(setup.scope, cases, {}, own));
+      static_cast<void>(inspect::conclude(setup.scope, cases, to_hints(setup.graph, result.parameters), optimised));
       CHECK(optimised.margins[0] == Approx(result.bound).margin(1e-4).epsilon(1e-4));
       gained += optimised.margins[0] - own.margins[0];
     }

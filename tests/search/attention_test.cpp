@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernel/floats/named_models.h"
+#include "kernel/inspect/inspect.h"
 #include "kernel/relax/relaxation.h"
 #include "policy/policy.h"
 #include "search/bounds/intermediate_bounds.h"
@@ -182,8 +183,8 @@ TEST_CASE("attention has planes with mixes that are optimised, and the kernel de
     CHECK(last.bound <= setup.sampled_minimum({}, seed) + 1e-9);
     for (const BoundResult* result : {&first, &last}) {
       const std::vector<kernel::CaseMultipliers> cases{{0, result->parameters.weights}};
-      kernel::Diagnosis derived;
-      static_cast<void>(setup.scope.conclude(cases, to_hints(setup.graph, result->parameters), &derived));
+      inspect::Diagnosis derived;
+      static_cast<void>(inspect::conclude(setup.scope, cases, to_hints(setup.graph, result->parameters), derived));
       CHECK(derived.margins[0] == Approx(result->bound).margin(1e-5));
     }
     gained += last.bound - first.bound;
@@ -203,7 +204,7 @@ TEST_CASE("slopes and mixes that relus behind attention share narrow their box, 
     };
     before += width();
     const NeuronBoxes boxes = NeuronBoxes::of(setup.graph, setup.scope);
-    for (const std::uint32_t element : setup.scope.selected(node, {})) {
+    for (const std::uint32_t element : inspect::selected(setup.scope, node, {})) {
       const auto slopes = AlphaBetaCrown(setup.graph).share_alphas(node, {&element, 1}, boxes, nullptr, {});
       REQUIRE(slopes.has_value());
       kernel::Selection alone{kernel::Selection::Kind::mask, std::vector<bool>(8, false)};
@@ -226,12 +227,12 @@ TEST_CASE("operands of relus are bounded before those of products, where that is
   plan.refine = IntermediatePlan::Refine::kinks;
   REQUIRE(kinks.advance(plan).ok());
   CHECK((kinks.share(plan) > 0 && kinks.share(plan) < 1));
-  plan.also = {problem->pre_activations().front()};
+  plan.also = {inspect::pre_activations(*problem).front()};
   CHECK(kinks.share(plan) > kinks.share({.refine = IntermediatePlan::Refine::kinks}));
   CHECK_FALSE(kinks.complete());
   CHECK((kinks.seconds_for_all() > 0 && kinks.seconds_for_all() < 1));
-  for (const NodeId node : problem->pre_activations())
-    CHECK((kinks.scope().box(node).hi != boxes.scope().box(node).hi) == problem->kink_at_zero(node));
+  for (const NodeId node : inspect::pre_activations(*problem))
+    CHECK((kinks.scope().box(node).hi != boxes.scope().box(node).hi) == inspect::kink_at_zero(*problem, node));
   REQUIRE(kinks.advance({}).ok());
   CHECK(kinks.complete());
 }
@@ -259,7 +260,7 @@ TEST_CASE("of each product the operand is bounded that its rows narrow, where a 
   const std::vector<NodeId> chosen = product_operands(dual, root.scope(), by_product, {});
   REQUIRE(chosen.size() == 1);
   CHECK(problem->graph().size(chosen[0]) == 4);
-  CHECK(problem->affine(chosen[0]) != nullptr);
+  CHECK(inspect::affine(*problem, chosen[0]) != nullptr);
   CHECK(root.scope().box(chosen[0]).hi[0] > 3);  // p; each element of q is affine in the inputs, whose box rows do not narrow
   CHECK(product_operands(dual, root.scope(), by_other, {}).empty());
 }

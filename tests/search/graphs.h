@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernel/logic/api.h"
+#include "kernel/inspect/inspect.h"
 #include "semantics/graph/graph.h"
 #include "tests/catch.h"
 

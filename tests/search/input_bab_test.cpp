@@ -7,6 +7,7 @@
 
 #include "certificates/check/replay.h"
 #include "certificates/check/session.h"
+#include "kernel/inspect/inspect.h"
 #include "search/heuristics/smart_branching.h"
 #include "search/search.h"
 #include "tests/catch.h"
@@ -185,8 +186,8 @@ TEST_CASE("an input whose coefficient cancels still carries the loss of its relu
   auto scope = kernel::Scope::root(problem, 0);
   REQUIRE(scope.ok());
   REQUIRE(certificate::sweep(*problem, scope.value(), 0, false).ok());
-  kernel::Diagnosis diagnosis;
-  (void)scope.value().conclude(std::vector<kernel::CaseMultipliers>{{0, {}}}, {}, &diagnosis);
+  inspect::Diagnosis diagnosis;
+  (void)inspect::conclude(scope.value(), std::vector<kernel::CaseMultipliers>{{0, {}}}, {}, diagnosis);
   REQUIRE(diagnosis.input_coefficients.size() == 1);
   CHECK(std::fabs(diagnosis.input_coefficients[0][1]) < 1e-9);
   SmartBranching losses(dual);

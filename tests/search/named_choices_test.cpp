@@ -7,6 +7,7 @@
 
 #include "certificates/check/replay.h"
 #include "certificates/format/writer.h"
+#include "kernel/inspect/inspect.h"
 #include "search/bounds/named_choices.h"
 #include "search/search.h"
 #include "tests/catch.h"
@@ -45,7 +46,7 @@ TEST_CASE("a choice between candidates of the same height is named, any other is
     const auto problem = search_test::open(std::move(graph), {one});
     auto scope = kernel::Scope::root(problem, 0);
     REQUIRE(scope.ok());
-    for (const NodeId node : problem->active_nodes()) REQUIRE(scope.value().propagate_box(node).ok());
+    for (const NodeId node : inspect::active_nodes(*problem)) REQUIRE(scope.value().propagate_box(node).ok());
     const kernel::Hints hints = with_named_choices(*problem, scope.value(), {});
     const kernel::Slopes& named = op == Op::max ? hints.lower : hints.upper;
     REQUIRE(named.contains(y));

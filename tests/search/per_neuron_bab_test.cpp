@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "certificates/check/replay.h"
+#include "kernel/inspect/inspect.h"
 #include "search/bounds/per_neuron_bab.h"
 #include "tests/catch.h"
 #include "tests/search/ascent.h"
@@ -23,9 +24,10 @@ double width(const kernel::Scope& scope, NodeId node) {
 }
 
 double margin(const kernel::Scope& scope, const Setup& setup) {
-  kernel::Diagnosis diagnosis;
+  inspect::Diagnosis diagnosis;
   const BoundResult best = setup.run(40, {});
-  static_cast<void>(scope.conclude(std::vector<kernel::CaseMultipliers>{{0, {}}}, to_hints(setup.graph, best.parameters), &diagnosis));
+  static_cast<void>(
+      inspect::conclude(scope, std::vector<kernel::CaseMultipliers>{{0, {}}}, to_hints(setup.graph, best.parameters), diagnosis));
   return diagnosis.margins[0];
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "certificates/check/session.h"
+#include "kernel/inspect/inspect.h"
 #include "tests/catch.h"
 #include "tests/search/ascent.h"
 #include "tests/search/graphs.h"
@@ -125,9 +126,9 @@ TEST_CASE("the kernel's margin with the program's dual solution is the program's
     if (lp.status == LpResult::Status::contradiction) continue;
     kernel::Scope scope = setup.scope;
     for (const kernel::Literal& literal : literals) REQUIRE(scope.assume(literal).ok());
-    kernel::Diagnosis diagnosis;
+    inspect::Diagnosis diagnosis;
     const std::vector<kernel::CaseMultipliers> cases{{0, lp.parameters.weights}};
-    const bool refuted = scope.conclude(cases, to_hints(setup.graph, lp.parameters), &diagnosis).ok();
+    const bool refuted = inspect::conclude(scope, cases, to_hints(setup.graph, lp.parameters), diagnosis).ok();
     REQUIRE(diagnosis.margins.size() == 1);
     CHECK(diagnosis.margins[0] == Approx(lp.bound).margin(1e-6));
     CHECK(refuted == (diagnosis.margins[0] > 0));

@@ -3,6 +3,7 @@
 #include <random>
 #include <vector>
 
+#include "kernel/inspect/inspect.h"
 #include "search/bounds/alpha_beta/alpha_beta_crown.h"
 #include "tests/catch.h"
 #include "tests/search/ascent.h"
@@ -40,9 +41,9 @@ TEST_CASE("mixes of products are optimised, and the kernel derives the bound tha
     const BoundResult first = setup.run(1, {}), last = setup.run(60, {});
     CHECK(last.bound <= setup.sampled_minimum({}, seed) + 1e-9);
     const std::vector<kernel::CaseMultipliers> cases{{0, last.parameters.weights}};
-    kernel::Diagnosis own, optimised;
-    static_cast<void>(setup.scope.conclude(cases, {}, &own));
-    static_cast<void>(setup.scope.conclude(cases, to_hints(setup.graph, last.parameters), &optimised));
+    inspect::Diagnosis own, optimised;
+    static_cast<void>(inspect::conclude(setup.scope, cases, {}, own));
+    static_cast<void>(inspect::conclude(setup.scope, cases, to_hints(setup.graph, last.parameters), optimised));
     CHECK(own.margins[0] == Approx(first.bound).margin(1e-6));
     CHECK(optimised.margins[0] == Approx(last.bound).margin(1e-6));
     gained += last.bound - first.bound;
@@ -64,7 +65,7 @@ TEST_CASE("slopes that a layer shares narrow its box, and every value stays insi
       };
       const double wide = width();
       const NeuronBoxes boxes = NeuronBoxes::of(setup.graph, setup.scope);
-      const std::vector<std::uint32_t> elements = setup.scope.selected(node, {});
+      const std::vector<std::uint32_t> elements = inspect::selected(setup.scope, node, {});
       REQUIRE(!elements.empty());
       const auto slopes = AlphaBetaCrown(setup.graph).share_alphas(node, elements, boxes, nullptr, {});
       REQUIRE(slopes.has_value());

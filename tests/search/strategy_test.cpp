@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "certificates/check/replay.h"
+#include "kernel/inspect/inspect.h"
 #include "search/attack/attack.h"
 #include "search/bounds/intermediate_bounds.h"
 #include "search/bounds/needed_neurons.h"
@@ -132,7 +133,7 @@ TEST_CASE("a root whose nodes do not fit has boxes everywhere, and goes on later
   REQUIRE(late.advance(none).ok());
   CHECK(late.has_all_boxes());
   CHECK_FALSE(late.complete());  // the first chunks measured the rate, the rest was left
-  const NodeId last = problem->pre_activations().back();
+  const NodeId last = inspect::pre_activations(*problem).back();
   CHECK(late.scope().box(last).hi != whole.scope().box(last).hi);
   REQUIRE(late.advance({}).ok());
   CHECK(late.complete());
@@ -158,14 +159,14 @@ TEST_CASE("pauses lose nothing, and threads find the same bounds", "[search][str
   // What the certificate says: one step for each node. (Weights of 0 leave no case to some elements: too few for a mask.)
   kernel::Scope replayed = scope_of(problem);
   certificate::Fragment steps;
-  for (const NodeId node : problem->active_nodes()) {
+  for (const NodeId node : inspect::active_nodes(*problem)) {
     REQUIRE(replayed.propagate_box(node).ok());
     steps.box(node);
-    if (std::ranges::count(problem->pre_activations(), node) == 0 || replayed.selected(node, {}).empty()) continue;
+    if (std::ranges::count(inspect::pre_activations(*problem), node) == 0 || inspect::selected(replayed, node, {}).empty()) continue;
     REQUIRE(replayed.tighten(node, {}, {}, nullptr, true).ok());
     steps.tighten(node, {}, {}, nullptr, true);
   }
-  for (const NodeId node : problem->active_nodes()) {
+  for (const NodeId node : inspect::active_nodes(*problem)) {
     for (const IntermediateBounds* root : {&paused, &whole}) {
       CHECK(root->scope().box(node).lo == replayed.box(node).lo);
       CHECK(root->scope().box(node).hi == replayed.box(node).hi);
@@ -178,13 +179,13 @@ TEST_CASE("pauses lose nothing, and threads find the same bounds", "[search][str
 TEST_CASE("what no case depends on is not refined", "[search][strategy]") {
   const std::uint64_t row = 9, column = 11;
   const auto problem = map_problem(2 * kWidth * kWidth + row * kWidth + column, 1);
-  const auto& refined = problem->pre_activations();
+  const auto& refined = inspect::pre_activations(*problem);
   REQUIRE(refined.size() == 3);
   IntermediateBounds all(*problem, scope_of(problem), 1);
   REQUIRE(all.advance({}).ok());
   CHECK(all.complete());
   kernel::Scope boxes = scope_of(problem), replayed = scope_of(problem);
-  for (const NodeId node : problem->active_nodes()) {
+  for (const NodeId node : inspect::active_nodes(*problem)) {
     REQUIRE(boxes.propagate_box(node).ok());
     REQUIRE(replayed.propagate_box(node).ok());
     if (std::ranges::count(refined, node) > 0) REQUIRE(replayed.tighten(node, {}, {}, nullptr, true).ok());

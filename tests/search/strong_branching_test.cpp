@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "certificates/check/session.h"
+#include "kernel/inspect/inspect.h"
 #include "search/bounds/batch_boxes.h"
 #include "search/heuristics/strong_branching.h"
 #include "tests/catch.h"
@@ -100,8 +101,9 @@ TEST_CASE("the kernel derives the bounds of the lanes from their mixes and weigh
       }
       REQUIRE(certificate::sweep(*setup.problem, scope, 0, false).ok());
       const kernel::CaseMultipliers multipliers = to_multipliers(*setup.scalars, 0, 0, results[l].parameters);
-      kernel::Diagnosis diagnosis;
-      const auto concluded = scope.conclude(std::span(&multipliers, 1), to_hints(*setup.scalars, results[l].parameters), &diagnosis);
+      inspect::Diagnosis diagnosis;
+      const auto concluded =
+          inspect::conclude(scope, std::span(&multipliers, 1), to_hints(*setup.scalars, results[l].parameters), diagnosis);
       REQUIRE(diagnosis.margins.size() == 1);
       CHECK(diagnosis.margins[0] == Catch::Approx(results[l].bound).margin(2e-6));
       if (results[l].bound > 1e-5) CHECK(concluded.ok());

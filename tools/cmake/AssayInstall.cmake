@@ -6,7 +6,7 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(ASSAY_CORE_LAYERS semantics floats relax policy logic)
-set(ASSAY_CHECK_LAYERS frontends certificate_format certificate_check check)
+set(ASSAY_CHECK_LAYERS frontends kernel_inspect certificate_format certificate_check check)
 set(ASSAY_TRACE_LAYERS formats trace)
 set(ASSAY_TESTING_LAYERS gradients audit runtime probes explain reports emulation cuda_emulation testing)
 set(ASSAY_TESTING_NEEDS trace)  # another component

@@ -12,6 +12,7 @@
 
 #include "certificates/edit/steps.h"
 #include "certificates/edit/trim/influence.h"
+#include "kernel/inspect/inspect.h"
 
 namespace assay::certificate {
 namespace {
@@ -73,8 +74,8 @@ void collect(const kernel::Problem& problem, const ProofBranch& branch, std::siz
 
 void weigh(const kernel::Problem& problem, const search::NeuronGraph& graph, const Conclusion& conclusion, Influence& influence) {
   const Record& record = *conclusion.record;
-  kernel::Diagnosis diagnosis;
-  (void)conclusion.scope.conclude(record.cases, record.hints, &diagnosis);
+  inspect::Diagnosis diagnosis;
+  (void)inspect::conclude(conclusion.scope, record.cases, record.hints, diagnosis);
   if (diagnosis.margins.size() != record.cases.size()) return;
   const search::NeuronBoxes boxes = search::NeuronBoxes::of(graph, conclusion.scope);
   for (std::size_t i = 0; i < record.cases.size(); ++i) {
@@ -127,7 +128,7 @@ void RootTrimmer::join_chunks(const kernel::Scope& scope) {
   std::set<std::uint32_t> elements;
   std::size_t end = count_;
   for (; is_chunk(end); ++end) {
-    const std::vector<std::uint32_t> more = scope.selected(record.node, steps_[end].record.selection);
+    const std::vector<std::uint32_t> more = inspect::selected(scope, record.node, steps_[end].record.selection);
     elements.insert(more.begin(), more.end());
   }
   steps_[count_] = refinement_of(*problem_, record, std::vector<std::uint32_t>(elements.begin(), elements.end()));
@@ -146,7 +147,7 @@ bool RootTrimmer::closes_without(const Needless& needless, kernel::Scope scope) 
       continue;
     }
     ++left_out;
-    if (is_refinement(record)) elements += scope.selected(record.node, record.selection).size();
+    if (is_refinement(record)) elements += inspect::selected(scope, record.node, record.selection).size();
   }
   if (left_out == 0) return false;
   const double start = spent();
@@ -163,7 +164,7 @@ bool RootTrimmer::closes_without(const Needless& needless, kernel::Scope scope) 
 Outcome<Done> RootTrimmer::derive() {
   const std::array<Needless, 2> fewer = {
       [](const Record& record) { return record.type == RecordType::tighten; },
-      [this](const Record& record) { return is_refinement(record) && !problem_->kink_at_zero(record.node); }};
+      [this](const Record& record) { return is_refinement(record) && !inspect::kink_at_zero(*problem_, record.node); }};
   kernel::Scope scope = before_[0];
   std::optional<kernel::Refutation> closed;
   std::size_t answered = fewer.size();  // the first question that was: what is left out then makes those behind it needless
@@ -181,7 +182,7 @@ Outcome<Done> RootTrimmer::derive() {
     const double start = spent();
     if (is_refinement(record)) {
       Node& node = nodes_[count_];
-      node.elements = scope.selected(record.node, record.selection);
+      node.elements = inspect::selected(scope, record.node, record.selection);
       node.bytes = steps_[count_].bytes.size();
       refined_ += node.elements.size();
     }

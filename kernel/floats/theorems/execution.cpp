@@ -24,7 +24,7 @@
 #include "kernel/floats/rounding.h"
 #include "kernel/floats/sums.h"
 #include "kernel/floats/theorems/execution.h"
-#include "kernel/logic/scope_parts.h"
+#include "kernel/logic/state.h"
 #include "semantics/numbers/directed.h"
 
 namespace assay::kernel {
@@ -171,9 +171,9 @@ bool is_square(const Node& node) {
 }
 
 // Of an affine node; without one, `image` encloses its denotation. The operands have boxes.
-std::vector<double> Network::rounding_as_written(NodeId id, const Boxes& boxes,
-                                                 std::span<const std::shared_ptr<const std::vector<double>>> known,
-                                                 const Array<Interval>* image, KeptSizes kept) const {
+std::vector<double> Network::State::rounding_as_written(NodeId id, const Boxes& boxes,
+                                                        std::span<const std::shared_ptr<const std::vector<double>>> known,
+                                                        const Array<Interval>* image, KeptSizes kept) const {
   const ExecutionModel& model = semantics_;
   const Node& node = graph().node(id);
   if (executions::computes_exactly(node, model)) return {};
@@ -284,7 +284,7 @@ bool has_number(const ExecutionModel& model, const Rational& lo, const Rational&
 }
 
 bool Problem::is_number(const Rational& x) const {
-  return x.is_double() && executions::number_above(executions::stored_precision(statement_.semantics), x.double_up()) == x.double_up();
+  return x.is_double() && executions::number_above(executions::stored_precision(statement().semantics), x.double_up()) == x.double_up();
 }
 
 // What a floating semantics cannot speak about.

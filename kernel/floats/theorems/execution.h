@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernel/logic/api.h"
+#include "kernel/logic/state.h"
 #include "semantics/ops/denote.h"
 
 namespace assay::kernel {
@@ -40,6 +40,7 @@ struct ReadOperands {
   }
 };
 // Of a node where some execution may leave the finite numbers: the cause, in words (execution_words.cpp).
-[[nodiscard]] std::string why_unbounded(const Problem& problem, const Node& node, const AffineForm* form, const ReadOperands& operands);
+[[nodiscard]] std::string why_unbounded(const Problem::State& problem, const Node& node, const AffineForm* form,
+                                        const ReadOperands& operands);
 
 }  // namespace assay::kernel

@@ -3,14 +3,14 @@
 #include <cmath>
 
 #include "kernel/floats/theorems/execution.h"
-#include "kernel/logic/scope_parts.h"
+#include "kernel/logic/state.h"
 #include "semantics/numbers/directed.h"
 
 namespace assay::kernel {
 
 // What executions lose at a node whose operands have boxes; again where these are a good deal smaller than when it was found, both
 // bounds being valid here. Declined where some execution may leave the finite numbers.
-Outcome<Done> Scope::find_rounding(NodeId node, const Array<Interval>* image, std::shared_ptr<const Sizes>* sizes) {
+Outcome<Done> Scope::State::find_rounding(NodeId node, const Array<Interval>* image, std::shared_ptr<const Sizes>* sizes) {
   constexpr double kSmaller = 0.25;
   if (!problem_->floating()) return Done{};
   double size = 0;
@@ -46,12 +46,12 @@ Outcome<Done> Scope::find_rounding(NodeId node, const Array<Interval>* image, st
 }
 
 // The node whose step the form of this one takes as well.
-std::optional<NodeId> Network::folded_into(NodeId node) const {
+std::optional<NodeId> Network::State::folded_into(NodeId node) const {
   return own_forms_[node] ? std::optional(own_forms_[node]->parts[0].operand) : std::nullopt;
 }
 
 // The box of a sum whose product has one.
-Box Scope::shifted_box(NodeId node, NodeId inner) const {
+Box Scope::State::shifted_box(NodeId node, NodeId inner) const {
   const AffineForm& form = *problem_->network_->own_form(node);
   Box box = *boxes_[inner];
   for (std::size_t i = 0; i < box.lo.size(); ++i) {
@@ -64,7 +64,7 @@ Box Scope::shifted_box(NodeId node, NodeId inner) const {
 }
 
 // What executions lose in all the steps that the node's form takes at once.
-std::vector<double> Scope::step_rounding(NodeId node) const {
+std::vector<double> Scope::State::step_rounding(NodeId node) const {
   std::vector<double> sum;
   for (auto step = std::optional(node); step; step = problem_->network_->folded_into(*step)) {
     const bool rounds = rounding_[*step] && !rounding_[*step]->empty();

@@ -3,15 +3,16 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernel/logic/scope_parts.h"
+#include "kernel/logic/state.h"
 #include "semantics/numbers/directed.h"
 
 namespace assay::kernel {
 
-Outcome<Scope> Scope::at_point(const std::shared_ptr<const Problem>& problem, std::size_t group, const std::vector<Rational>& inputs) {
-  auto root = Scope::root(problem, group);
+Outcome<std::unique_ptr<Scope::State>> Scope::State::at_point(const std::shared_ptr<const Problem>& problem, std::size_t group,
+                                                              const std::vector<Rational>& inputs) {
+  auto root = State::root(problem, group);
   if (!root) return root;
-  Scope& scope = root.value();
+  State& scope = *root.value();
   std::size_t at = 0;
   for (const NodeId id : problem->graph().inputs) {
     Box box;
@@ -21,18 +22,18 @@ Outcome<Scope> Scope::at_point(const std::shared_ptr<const Problem>& problem, st
     }
     scope.boxes_[id] = std::make_shared<Box>(std::move(box));
   }
-  const auto& refined = problem->pre_activations();
-  for (const NodeId id : problem->active_nodes()) {
+  const auto& refined = scope.problem_->pre_activations();
+  for (const NodeId id : scope.problem_->active_nodes()) {
     if (problem->graph().node(id).op == Op::input) continue;
     if (auto done = scope.propagate_box(id); !done) return done.rejection();
     if (!std::ranges::binary_search(refined, id)) continue;
-    if (auto done = scope.tighten(id, {}, {}); !done) return done.rejection();
+    if (auto done = scope.tighten(id, {}, {}, nullptr, false); !done) return done.rejection();
   }
   return root;
 }
 
 // Of the sum of the row's terms, or of its negative.
-Outcome<double> Scope::lower_bound(const Row& row, bool negated) const {
+Outcome<double> Scope::State::lower_bound(const Row& row, bool negated) const {
   Targets targets{0, 1, {}};
   for (const Term& term : row.terms) {
     const Rational coefficient = negated ? -term.coefficient : term.coefficient;
@@ -53,14 +54,14 @@ Outcome<double> Scope::lower_bound(const Row& row, bool negated) const {
 }
 
 // What every execution gives at the witness, if it satisfies the rows of the case.
-Outcome<std::vector<Interval>> Scope::outputs_of_executions(const std::shared_ptr<const Problem>& problem, const Witness& witness) {
+Outcome<std::vector<Interval>> Scope::State::outputs_of_executions(const std::shared_ptr<const Problem>& problem, const Witness& witness) {
   const auto scope = at_point(problem, problem->group_of_case(witness.case_index), witness.inputs);
   if (!scope) return scope.rejection();
   const std::vector<Row>& rows = problem->statement().property.cases[witness.case_index].rows;
   for (std::size_t r = 0; r < rows.size(); ++r) {
     const Row& row = rows[r];
     const std::string here = "case " + std::to_string(witness.case_index) + ", row " + std::to_string(r);
-    const auto negative = scope.value().lower_bound(row, true), positive = scope.value().lower_bound(row, false);
+    const auto negative = scope.value()->lower_bound(row, true), positive = scope.value()->lower_bound(row, false);
     if (!negative || !positive) return negative ? positive.rejection() : negative.rejection();
     const auto most = Rational::from_double(negative.value()), least = Rational::from_double(positive.value());
     if (least && (row.strict ? *least >= row.bound : *least > row.bound))
@@ -72,7 +73,7 @@ Outcome<std::vector<Interval>> Scope::outputs_of_executions(const std::shared_pt
   }
   std::vector<Interval> outputs;
   for (const NodeId id : problem->graph().outputs) {
-    const Box& box = scope.value().box(id);
+    const Box& box = *scope.value()->boxes_[id];
     for (std::size_t k = 0; k < box.lo.size(); ++k) outputs.emplace_back(box.lo[k], box.hi[k]);
   }
   return outputs;

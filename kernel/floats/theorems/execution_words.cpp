@@ -16,8 +16,8 @@ namespace {
 std::string number(double value) { return executions::shown(Interval(value)); }
 
 // Of a sum without a finite bound: what is too large in it.
-std::string why_unbounded_sum(const Problem& problem, const Node& node, const AffineForm& form, const ReadOperands& operands) {
-  const ExecutionModel& model = problem.statement().semantics;
+std::string why_unbounded_sum(const Problem::State& problem, const Node& node, const AffineForm& form, const ReadOperands& operands) {
+  const ExecutionModel& model = problem.statement_.semantics;
   const executions::Format format = executions::format_of(node.dtype);
   const double most = executions::has_factors(node.op) ? executions::factor_rounding(model).most : executions::kInfinity;
   double most_terms = 1;
@@ -42,8 +42,8 @@ std::string why_unbounded_sum(const Problem& problem, const Node& node, const Af
 
 }  // namespace
 
-std::string why_unbounded(const Problem& problem, const Node& node, const AffineForm* form, const ReadOperands& operands) {
-  const ExecutionModel& model = problem.statement().semantics;
+std::string why_unbounded(const Problem::State& problem, const Node& node, const AffineForm* form, const ReadOperands& operands) {
+  const ExecutionModel& model = problem.statement_.semantics;
   std::vector<const Array<Interval>*> pointers;
   std::string text, names;
   for (std::size_t k = 0; k < operands.ids.size(); ++k) {

@@ -48,7 +48,7 @@ std::optional<executions::Formula> scaled(const Graph& graph, const std::vector<
 }  // namespace
 
 // A constant's values, or a box.
-Array<Interval> Network::values_at(NodeId node, const Boxes& boxes) const {
+Array<Interval> Network::State::values_at(NodeId node, const Boxes& boxes) const {
   if (is_constant_[node]) return constants_.values[node];
   NodeId source = node;  // a copy has no box where nothing else reads it
   while (!boxes[source] && op_row(graph().node(source).op).op_class == OpClass::layout) source = own_form(source)->parts[0].operand;
@@ -58,7 +58,7 @@ Array<Interval> Network::values_at(NodeId node, const Boxes& boxes) const {
 
 // Counts readers, and marks the steps inside of formulas: of those that a formula reads, the ones that nothing else reads. What is exact
 // joins a formula only between steps.
-void Network::mark_rewritten() {
+void Network::State::mark_rewritten() {
   readers_.assign(graph().nodes.size(), 0);
   for (const Node& node : graph().nodes) {
     for (const NodeId operand : node.operands) ++readers_[operand];
@@ -79,7 +79,7 @@ void Network::mark_rewritten() {
 }
 
 // nullopt: no bound.
-std::optional<executions::Formula> Network::formula_of(NodeId id, const Boxes& boxes, bool is_root) const {
+std::optional<executions::Formula> Network::State::formula_of(NodeId id, const Boxes& boxes, bool is_root) const {
   const Node& node = graph().node(id);
   const bool accumulates = executions::has_factors(node.op);
   if (!is_root && !rewritten_[id]) return executions::leaf(values_at(id, boxes));
@@ -113,7 +113,7 @@ std::optional<executions::Formula> Network::formula_of(NodeId id, const Boxes& b
 }
 
 // Of a mean of squares of differences to a mean over the same axes; empty for other nodes.
-std::vector<double> Network::one_pass_rounding(NodeId id, const Boxes& boxes, Roundings known) const {
+std::vector<double> Network::State::one_pass_rounding(NodeId id, const Boxes& boxes, Roundings known) const {
   const Node& node = graph().node(id);
   const bool admits =
       semantics_.moments == ExecutionModel::Moments::one_pass || semantics_.moments == ExecutionModel::Moments::one_or_two_pass;
@@ -144,7 +144,8 @@ std::vector<double> Network::one_pass_rounding(NodeId id, const Boxes& boxes, Ro
   return executions::one_pass_errors(node, semantics_, values_at(x, boxes), *of_mean, *of_difference);
 }
 
-std::vector<double> Network::rounding(NodeId id, const Boxes& boxes, Roundings known, const Array<Interval>* image, KeptSizes kept) const {
+std::vector<double> Network::State::rounding(NodeId id, const Boxes& boxes, Roundings known, const Array<Interval>* image,
+                                             KeptSizes kept) const {
   const ExecutionModel& model = semantics_;
   const Node& node = graph().node(id);
   std::vector<double> errors = rounding_as_written(id, boxes, known, image, kept);

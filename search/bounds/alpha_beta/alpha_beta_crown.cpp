@@ -14,6 +14,7 @@
 #include <limits>
 #include <utility>
 
+#include "kernel/inspect/inspect.h"
 #include "search/bounds/alpha_beta/alpha_beta_loops.h"
 #include "search/bounds/alpha_beta/batch_row.h"
 #include "search/relax/lines.h"
@@ -180,7 +181,7 @@ double AlphaBetaCrown::ball_gain(std::size_t b) {
   const std::span<double> x(x_.data() + first, size);
   const std::size_t at = first - b * n_;
   const auto least =
-      kernel::least_point(*boxes.ball, form, std::span(boxes.x_lo).subspan(at, size), std::span(boxes.x_hi).subspan(at, size));
+      inspect::least_point(*boxes.ball, form, std::span(boxes.x_lo).subspan(at, size), std::span(boxes.x_hi).subspan(at, size));
   if (!least) return 0;
   double before = 0;
   for (std::size_t i = 0; i < size; ++i) before += form[i] * x[i];

@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernel/logic/api.h"
+#include "kernel/inspect/inspect.h"
 #include "search/relax/network.h"
 
 namespace assay::search {

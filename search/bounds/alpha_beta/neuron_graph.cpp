@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernel/inspect/inspect.h"
 #include "search/bounds/alpha_beta/alpha_beta_crown.h"
 #include "search/relax/function_lines.h"
 
@@ -25,7 +26,7 @@ NeuronGraph::NeuronGraph(const Network& network, InputRows rows) : network_(&net
         has_planes_ = has_planes_ && (has_closed_lines(step.op) || step.function != nullptr);
         relu_only_ = relu_only_ && step.op == Op::relu;
         splits_are_exact_ = splits_are_exact_ && (has_closed_lines(step.op) || jumps(*step.function));
-        has_kinks_ = has_kinks_ || network.problem()->kink_at_zero(step.operands[0]);
+        has_kinks_ = has_kinks_ || inspect::kink_at_zero(*network.problem(), step.operands[0]);
         add(step);
         break;
       case Step::Kind::binary:
@@ -165,7 +166,7 @@ NeuronBoxes NeuronBoxes::of(const NeuronGraph& graph, const kernel::Scope& scope
     boxes.x_lo.insert(boxes.x_lo.end(), box.lo.begin(), box.lo.end());
     boxes.x_hi.insert(boxes.x_hi.end(), box.hi.begin(), box.hi.end());
   }
-  const std::vector<kernel::Ball>& balls = graph.network().problem()->group_balls(scope.group());
+  const std::vector<kernel::Ball>& balls = inspect::group_balls(*graph.network().problem(), scope.group());
   if (!balls.empty()) boxes.ball = balls.data();
   return boxes;
 }

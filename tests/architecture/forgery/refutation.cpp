@@ -15,7 +15,7 @@ k::Refutation forged;
 k::Refutation forge() { return {}; }
 #endif
 #ifdef FORGE_FIELD
-void forge(k::Refutation& given) { given.cases_ = {true}; }
+void forge(k::Refutation& given) { given.content_ = nullptr; }
 #endif
 #ifdef FORGE_DERIVED
 struct Forged : k::Refutation {
@@ -24,5 +24,8 @@ struct Forged : k::Refutation {
 Forged forged;
 #endif
 #ifdef FORGE_AGGREGATE
-k::Refutation forged{.vacuous_ = true};
+k::Refutation forged{.content_ = nullptr};
+#endif
+#ifdef FORGE_CONTENT
+k::Refutation forge() { return k::Refutation(std::shared_ptr<const k::Refutation::Content>()); }
 #endif

@@ -17,7 +17,7 @@ k::Theorem forged;
 k::Theorem forge() { return {}; }
 #endif
 #ifdef FORGE_FIELD
-void forge(k::Theorem& given) { given.kind_ = k::Theorem::Kind::unsatisfiable; }
+void forge(k::Theorem& given) { given.content_ = nullptr; }
 #endif
 #ifdef FORGE_DERIVED
 struct Forged : k::Theorem {

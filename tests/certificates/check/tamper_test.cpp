@@ -5,6 +5,7 @@
 #include <random>
 
 #include "certificates/check/session.h"
+#include "kernel/inspect/inspect.h"
 #include "semantics/numbers/directed.h"
 #include "semantics/ops/denote.h"
 #include "tests/certificates/format/problems.h"
@@ -171,7 +172,7 @@ Evidence evidence_of(const Net& net, const std::shared_ptr<const Problem>& probl
   for (const NodeId node : net.refined) {
     Hints hints;
     for (NodeId id = 0; id < net.graph.nodes.size(); ++id) {
-      if (!takes_hints(net.graph, id) || problem->is_constant(id) || problem->affine(id) != nullptr) continue;
+      if (!takes_hints(net.graph, id) || problem->is_constant(id) || inspect::affine(*problem, id) != nullptr) continue;
       const Op op = net.graph.node(id).op;
       for (std::size_t i = 0; i < net.graph.size(id); ++i) {
         const auto share = static_cast<float>(random() % 129) / 128.0F;
@@ -188,8 +189,8 @@ Evidence evidence_of(const Net& net, const std::shared_ptr<const Problem>& probl
     evidence.hints.push_back(std::move(hints));
     evidence.claims.push_back(std::move(claims));
   }
-  kernel::Diagnosis diagnosis;
-  (void)scope.conclude(std::span(&evidence.cases, 1), evidence.hints.back(), &diagnosis);
+  inspect::Diagnosis diagnosis;
+  (void)inspect::conclude(scope, std::span(&evidence.cases, 1), evidence.hints.back(), diagnosis);
   evidence.proved = diagnosis.margins.at(0);
   evidence.slopes = diagnosis.input_coefficients.at(0);
   return evidence;

@@ -5,6 +5,7 @@
 
 #include "certificates/check/session.h"
 #include "certificates/format/decoder.h"
+#include "kernel/inspect/inspect.h"
 #include "search/search.h"
 #include "tests/certificates/format/proof.h"
 #include "tests/search/graphs.h"
@@ -75,7 +76,7 @@ TEST_CASE("several threads answer and count the same") {
 // Bounds of each element of the second relu's operand in both halves of a split, then a conclusion. `odd` changes the step of element 30, or all from it on.
 enum class Odd : std::uint8_t { none, own_node, unstable, constant, length };
 void write_cases(const std::string& path, const std::shared_ptr<const kernel::Problem>& problem, Odd odd) {
-  const NodeId first = problem->pre_activations()[0], second = problem->pre_activations()[1];
+  const NodeId first = inspect::pre_activations(*problem)[0], second = inspect::pre_activations(*problem)[1];
   certificate::Fragment root;
   root.boxes(0);
   for (std::uint32_t element = 0; element < 64; ++element) {

@@ -17,7 +17,7 @@
 #include "certificates/check/replay.h"
 #include "certificates/format/format.h"
 #include "certificates/format/writer.h"
-#include "kernel/logic/api.h"
+#include "kernel/inspect/inspect.h"
 #include "tests/catch.h"
 
 namespace assay::test {

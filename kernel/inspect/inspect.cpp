@@ -1,0 +1,48 @@
+// Reads the state that stands behind the kernel's interface, through const references alone.
+
+#include "kernel/inspect/inspect.h"
+
+#include <utility>
+
+#include "kernel/logic/state.h"
+#include "policy/policy.h"
+
+namespace assay::inspect {
+
+const kernel::AffineForm* affine(const kernel::Problem& problem, NodeId node) { return problem.state().affine(node); }
+const std::vector<NodeId>& pre_activations(const kernel::Problem& problem) { return problem.state().pre_activations(); }
+const std::vector<NodeId>& active_nodes(const kernel::Problem& problem) { return problem.state().active_nodes(); }
+bool kink_at_zero(const kernel::Problem& problem, NodeId node) { return problem.state().kink_at_zero(node); }
+const std::vector<kernel::Ball>& group_balls(const kernel::Problem& problem, std::size_t group) {
+  return problem.state().group_balls(group);
+}
+double row_work(const kernel::Problem& problem, NodeId node) { return problem.state().row_work(node); }
+
+std::vector<std::uint32_t> ordered(const kernel::Problem& problem, NodeId node, std::vector<std::uint32_t> elements) {
+  return problem.state().ordered(node, std::move(elements));
+}
+
+std::size_t together(const kernel::Problem& problem, NodeId node) {
+  return problem.state().positions(node) > 1 ? kernel::kElementsTogether : 1;
+}
+
+std::vector<std::uint32_t> selected(const kernel::Scope& scope, NodeId node, const kernel::Selection& selection) {
+  return scope.state().selected(node, selection);
+}
+
+Outcome<kernel::Refutation> conclude(const kernel::Scope& scope, std::span<const kernel::CaseMultipliers> cases, const kernel::Hints& hints,
+                                     Diagnosis& diagnosis) {
+  kernel::Diagnosis found;
+  auto refutation = scope.state().conclude(cases, hints, &found);
+  diagnosis = {std::move(found.margins), std::move(found.losses), std::move(found.input_coefficients)};
+  return refutation;
+}
+
+std::optional<LeastPoint> least_point(const kernel::Ball& ball, std::span<const double> a, std::span<const double> lo,
+                                      std::span<const double> hi) {
+  policy::Tangents found = policy::tangents(a, ball.of_squares, ball.q, ball.p, ball.bound, lo, hi);
+  if (!(found.multiplier > 0)) return std::nullopt;
+  return LeastPoint{found.least, std::move(found.place)};
+}
+
+}  // namespace assay::inspect

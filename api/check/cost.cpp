@@ -1,8 +1,10 @@
 #include "api/check/cost.h"
-#include "kernel/inspect/inspect.h"
 
 #include <algorithm>
 #include <cstdio>
+
+#include "certificates/check/meter.h"
+#include "kernel/inspect/inspect.h"
 
 namespace assay::check {
 namespace {
@@ -103,10 +105,11 @@ certificate::ReplayLimits replay_limits(const Loaded& loaded, const Limits& limi
     return result;
   }
   const kernel::Problem& problem = *loaded.problem;
+  const certificate::Costs costs(problem);
   double sweep = 0;
-  for (const NodeId node : inspect::pre_activations(problem)) sweep += 2 * static_cast<double>(problem.graph().size(node)) * inspect::row_work(problem, node);
+  for (const NodeId node : inspect::pre_activations(problem)) sweep += 2 * static_cast<double>(problem.graph().size(node)) * costs.row_work(node);
   const auto files = static_cast<double>(loaded.stored);
-  const double row = std::min(inspect::row_work(problem, static_cast<NodeId>(problem.graph().nodes.size() - 1)), kRowPerByte * files);
+  const double row = std::min(costs.whole_row(), kRowPerByte * files);
   result.work = std::min(kMostWork, kWork + std::min(kSweeps * sweep, files * row));
   result.work_per_byte = std::min({kRowsPerByte * row, kSweepsPerByte * sweep + kLeastRowsPerByte * row, kWorkPerBytes * files});
   result.most_work = kMostWork;

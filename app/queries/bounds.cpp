@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "api/check/load.h"
+#include "certificates/check/meter.h"
 #include "kernel/inspect/inspect.h"
 #include "search/strategy/deadline.h"
 
@@ -124,6 +125,7 @@ Outcome<Done> derive_bounds(const std::shared_ptr<const kernel::Problem>& proble
     const double wall = wall_seconds(), cpu = check::thread_cpu_seconds();
     auto scope = kernel::Scope::root(problem, group);
     if (!scope) return scope.rejection();
+    scope.value().pay(certificate::meter_of(*problem));
     const auto share = (request.seconds - (wall - begin)) / static_cast<double>(problem->group_count() - group);
     bool stopped = false;
     const double seconds = request.seconds > 0 ? std::max(share, kLeastSeconds) : 0;

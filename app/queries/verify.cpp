@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "api/check/vacuity.h"
+#include "certificates/check/meter.h"
 
 namespace assay::queries {
 
@@ -26,7 +27,7 @@ Outcome<search::Result> verify(const std::shared_ptr<const kernel::Problem>& pro
 search::Result violated_at(const std::shared_ptr<const kernel::Problem>& problem, const kernel::Witness& witness,
                            certificate::Writer* writer) {
   search::Result result;
-  auto theorem = kernel::satisfiable(problem, witness);
+  auto theorem = kernel::satisfiable(problem, witness, certificate::exact_work_of(certificate::Costs(*problem)));
   if (!theorem) return result;
   result.answer = Answer::satisfiable;
   result.theorem = std::move(theorem).value();

@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "certificates/check/part.h"
-#include "kernel/inspect/inspect.h"
 
 namespace assay::certificate {
 namespace {
@@ -28,8 +27,7 @@ constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();  // n
 
 class Threads {
  public:
-  explicit Threads(Replay& replay)
-      : replay_(replay), row_work_(inspect::row_work(*replay.problem, static_cast<NodeId>(replay.problem->graph().nodes.size() - 1))) {}
+  explicit Threads(Replay& replay) : replay_(replay), row_work_(replay.all.session.costs().whole_row()) {}
 
   Outcome<Done> run() {
     ahead_ = read(replay_.limits.shared_bytes / kFirstBatch);

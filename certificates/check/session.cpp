@@ -1,13 +1,13 @@
 // Session: the stack of scopes and refutations, and what its limits count.
 
 #include "certificates/check/session.h"
-#include "kernel/inspect/inspect.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <string>
 #include <type_traits>
 #include <utility>
+
+#include "kernel/inspect/inspect.h"
 
 namespace assay::certificate {
 namespace {
@@ -24,13 +24,6 @@ constexpr std::size_t kWorkOfCopy = 100;  // of a pointer to a cut, times three:
 
 Rejection structure(const char* required, std::string found) {
   return {Rejection::Kind::malformed, "session.structure", "", required, std::move(found), "see the grammar in certificates/FORMAT.md"};
-}
-
-// A step of so much work, where so much is left.
-Rejection beyond_work(double work, double left) {
-  char found[80];
-  std::snprintf(found, sizeof found, "a step of %.3g, and %.3g are left", work, left);
-  return {Rejection::Kind::declined, "kernel.work", "", "multiply-adds within the budget", found, "allow more with --budget"};
 }
 
 Rejection still_open(std::string found) {
@@ -122,6 +115,7 @@ Session::Session(std::shared_ptr<const kernel::Problem> problem, SessionLimits l
     : problem_(std::move(problem)),
       limits_(limits),
       team_(std::move(team)),
+      costs_(std::make_shared<const Costs>(*problem_)),
       work_(std::make_shared<double>(limits.work)),
       groups_(problem_->group_count()) {
   for (NodeId node = 0; node < problem_->graph().nodes.size(); ++node) {
@@ -135,17 +129,12 @@ Session::Session(const Session& of, double work)
     : problem_(of.problem_),
       limits_(of.limits_),
       team_(of.team_),
+      costs_(of.costs_),
       work_(std::make_shared<double>(work)),
       given_(work),
       elements_(of.elements_),
       branch_bytes_(of.branch_bytes_),
       group_(of.group_) {}
-
-Outcome<Done> Session::spend(double work) {
-  if (!(work <= *work_)) return beyond_work(work, *work_);
-  *work_ -= work;
-  return Done{};
-}
 
 // What a step costs whatever it does: it looks at every node, every literal of its branch and every case of the group.
 Outcome<Done> Session::spend_step() {
@@ -176,7 +165,7 @@ Outcome<Done> Session::begin_group(std::size_t group) {
   auto root = kernel::Scope::root(problem_, group);
   if (!root) return root.rejection();
   group_ = group;
-  root.value().spend_from(work_);
+  root.value().pay(std::make_shared<Meter>(costs_, work_));
   levels_.push_back({std::move(root).value(), std::nullopt, {}, std::nullopt});
   return Done{};
 }
@@ -266,14 +255,15 @@ Outcome<Session> Session::right_branch(std::size_t depth) const {
   if (level > 1) right.levels_.push_back({levels_[level - 1].scope, std::nullopt, {}, std::nullopt, levels_[level - 1].held});
   right.levels_.push_back({std::move(child).value(), std::nullopt, levels_[level].at_most, std::nullopt});
   right.left_out_ = depth + 1 - right.levels_.size();
-  for (Level& one : right.levels_) one.scope.spend_from(right.work_);
+  const auto meter = std::make_shared<Meter>(costs_, right.work_);
+  for (Level& one : right.levels_) one.scope.pay(meter);
   return right;
 }
 
 Session Session::twin() const {
   Session other(*this, *work_);
   other.levels_ = levels_;
-  other.levels_[0].scope.spend_from(other.work_);
+  other.levels_[0].scope.pay(std::make_shared<Meter>(costs_, other.work_));
   return other;
 }
 
@@ -386,7 +376,7 @@ Outcome<Done> Session::tighten_in_parts(NodeId node, const kernel::Selection& se
   kernel::Scope& scope = levels_.back().scope;
   const std::size_t idle = team_ && node < problem_->graph().nodes.size() ? team_->idle() : 0;
   auto elements = idle > 0 ? inspect::selected(scope, node, selection) : std::vector<std::uint32_t>{};
-  const double work = 2 * static_cast<double>(elements.size()) * (elements.empty() ? 0 : inspect::row_work(*problem_, node));
+  const double work = 2 * static_cast<double>(elements.size()) * (elements.empty() ? 0 : costs_->row_work(node));
   const std::size_t count = work < kWorthAThread ? 1 : std::min(idle + 1, elements.size() / kElementsOfThread);
   if (count < 2) return scope.tighten(node, selection, hints, nullptr, round_to_float);
   struct Slice {
@@ -403,7 +393,7 @@ Outcome<Done> Session::tighten_in_parts(NodeId node, const kernel::Selection& se
     Slice part{beginning,
                {kernel::Selection::Kind::mask, std::vector<bool>(problem_->graph().size(node), false)},
                std::make_shared<double>(before)};
-    part.scope.spend_from(part.work);
+    part.scope.pay(std::make_shared<Meter>(costs_, part.work));
     for (const std::uint32_t element : std::span(elements).subspan(from, to - from)) part.selection.mask[element] = true;
     return part;
   };
@@ -429,7 +419,7 @@ Outcome<Done> Session::tighten_in_parts(NodeId node, const kernel::Selection& se
     if (auto spent = spend(work_of_parts); !spent) return spent;
   }
   scope = std::move(first.scope);
-  scope.spend_from(work_);
+  scope.pay(std::make_shared<Meter>(costs_, work_));
   return Done{};
 }
 
@@ -457,7 +447,7 @@ Outcome<kernel::Theorem> Session::theorem() const {
 
 Outcome<kernel::Theorem> Session::witness(const kernel::Witness& point) const {
   if (in_group()) return structure("a witness stands outside the groups", "group " + std::to_string(group_) + " is open");
-  return kernel::satisfiable(problem_, point);
+  return kernel::satisfiable(problem_, point, exact_work_of(*costs_));
 }
 
 }  // namespace assay::certificate

@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "certificates/check/meter.h"
 #include "certificates/check/team.h"
 #include "certificates/format/case_step.h"
 #include "kernel/logic/api.h"
@@ -85,10 +86,11 @@ class Session {
   [[nodiscard]] Outcome<kernel::Theorem> witness(const kernel::Witness& point) const;
 
   // Declined (code "kernel.work") where fewer multiply-adds are left: for what the reader of a step computes.
-  Outcome<Done> spend(double work);
+  Outcome<Done> spend(double work) { return certificate::spend(work, *work_); }
   // The steps from now on may take this many multiply-adds more.
   void allow(double work) { *work_ += work; }
   [[nodiscard]] double work_left() const { return *work_; }
+  [[nodiscard]] const Costs& costs() const { return *costs_; }
   [[nodiscard]] std::uint64_t most_memory() const { return most_memory_; }  // that the boxes of the open branches could have come to so far
 
   [[nodiscard]] const kernel::Problem& problem() const { return *problem_; }
@@ -122,6 +124,7 @@ class Session {
   std::shared_ptr<const kernel::Problem> problem_;
   SessionLimits limits_;
   std::shared_ptr<Team> team_;
+  std::shared_ptr<const Costs> costs_;
   std::shared_ptr<double> work_;                      // multiply-adds that are left
   double given_ = 0;                                  // multiply-adds that a right branch was given
   double elements_ = 0;                               // of the graph

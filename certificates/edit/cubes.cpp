@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "certificates/check/meter.h"
 #include "certificates/edit/steps.h"
 
 namespace assay::certificate {
@@ -31,7 +32,7 @@ class Steps : public StepsAlike<Steps> {
     auto root = kernel::Scope::root(problem_, record.group);
     if (!root) return root.rejection();
     scope_ = std::move(root).value();
-    scope_->spend_from(work_);
+    scope_->pay(certificate::meter_of(*problem_, work_));
     refuted_.assign(problem_->group_cases(record.group).size(), false);
     return Done{};
   }
@@ -57,9 +58,10 @@ class Steps : public StepsAlike<Steps> {
     if (split_) {
       if (auto assumed = scope_->assume(*split_); !assumed) return assumed.rejection();
     }
-    scope_->spend_from(nullptr);
+    const std::shared_ptr<Meter> free = meter_of(*problem_);
+    scope_->pay(free);
     if (!above_) above_ = scope_;
-    above_->spend_from(nullptr);
+    above_->pay(free);
     search::Beginning beginning{*std::move(scope_), *std::move(above_), {}};
     for (std::uint32_t k = 0; k < refuted_.size(); ++k)
       if (!refuted_[k]) beginning.open.push_back(k);

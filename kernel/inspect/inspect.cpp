@@ -1,22 +1,20 @@
 // Reads the state that stands behind the kernel's interface, through const references alone.
 
-#include "kernel/inspect/inspect.h"
-
 #include <utility>
 
+#include "kernel/inspect/inspect.h"
 #include "kernel/logic/state.h"
 #include "policy/policy.h"
 
 namespace assay::inspect {
 
 const kernel::AffineForm* affine(const kernel::Problem& problem, NodeId node) { return problem.state().affine(node); }
-const std::vector<NodeId>& pre_activations(const kernel::Problem& problem) { return problem.state().pre_activations(); }
-const std::vector<NodeId>& active_nodes(const kernel::Problem& problem) { return problem.state().active_nodes(); }
-bool kink_at_zero(const kernel::Problem& problem, NodeId node) { return problem.state().kink_at_zero(node); }
+const std::vector<NodeId>& pre_activations(const kernel::Problem& problem) { return problem.state().network_->pre_activations_; }
+const std::vector<NodeId>& active_nodes(const kernel::Problem& problem) { return problem.state().network_->active_nodes_; }
+bool kink_at_zero(const kernel::Problem& problem, NodeId node) { return problem.state().network_->kink_at_zero_[node]; }
 const std::vector<kernel::Ball>& group_balls(const kernel::Problem& problem, std::size_t group) {
-  return problem.state().group_balls(group);
+  return problem.state().group_balls_[group];
 }
-double row_work(const kernel::Problem& problem, NodeId node) { return problem.state().row_work(node); }
 
 std::vector<std::uint32_t> ordered(const kernel::Problem& problem, NodeId node, std::vector<std::uint32_t> elements) {
   return problem.state().ordered(node, std::move(elements));

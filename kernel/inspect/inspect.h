@@ -24,8 +24,6 @@ namespace assay::inspect {
 [[nodiscard]] bool kink_at_zero(const kernel::Problem& problem, NodeId node);
 // Over the reals: what all cases of the group say about an input beyond its box. Facts of the group's scopes hold where these do.
 [[nodiscard]] const std::vector<kernel::Ball>& group_balls(const kernel::Problem& problem, std::size_t group);
-// Multiply-adds of one row on its way from the node to the inputs, roughly.
-[[nodiscard]] double row_work(const kernel::Problem& problem, NodeId node);
 
 // Elements in the order in which a step has their rows: of a feature map those at one position side by side, since they touch the same windows.
 [[nodiscard]] std::vector<std::uint32_t> ordered(const kernel::Problem& problem, NodeId node, std::vector<std::uint32_t> elements);

@@ -8,6 +8,7 @@ const Statement& Problem::statement() const { return state_->statement_; }
 const Graph& Problem::graph() const { return state_->graph(); }
 const KernelOptions& Problem::options() const { return state_->options(); }
 const Digest& Problem::digest() const { return state_->digest_; }
+const Digest& Problem::graph_digest() const { return state_->network_->digest_; }
 bool Problem::floating() const { return state_->floating(); }
 bool Problem::is_constant(NodeId node) const { return state_->is_constant(node); }
 NodeId Problem::node_of(const Variable& variable) const { return state_->node_of(variable); }
@@ -23,23 +24,19 @@ bool Refutation::vacuous() const { return content_->vacuous; }
 
 Outcome<Scope> Scope::root(std::shared_ptr<const Problem> problem, std::size_t group) {
   auto state = State::root(problem, group);
-  if (!state) return state.rejection();
-  return Scope(std::move(state).value());
+  return state ? Outcome<Scope>(Scope(std::move(state).value())) : state.rejection();
 }
 Scope::Scope(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Scope::Scope(const Scope& other) : state_(new State(*other.state_)) {}
 Scope::Scope(Scope&&) noexcept = default;
-Scope& Scope::operator=(const Scope& other) {
-  if (this != &other) *this = Scope(other);
-  return *this;
-}
+Scope& Scope::operator=(const Scope& other) { return *this = Scope(other); }
 Scope& Scope::operator=(Scope&&) noexcept = default;
 Scope::~Scope() = default;
 std::size_t Scope::group() const { return state_->context_->group; }
 std::vector<Literal> Scope::literals() const { return state_->literals(); }
 bool Scope::has_box(NodeId node) const { return state_->boxes_[node] != nullptr; }
 const Box& Scope::box(NodeId node) const { return *state_->boxes_[node]; }
-const Scope::Cuts& Scope::cuts() const { return state_->cuts(); }
+const Cuts& Scope::cuts() const { return state_->cuts(); }
 Outcome<Done> Scope::assume(const Literal& literal) { return state_->assume(literal); }
 Outcome<Done> Scope::propagate_box(NodeId node) { return state_->propagate_box(node); }
 Outcome<Done> Scope::tighten(NodeId node, const Selection& selection, const Hints& hints, const Claims* claims, bool to_float) {
@@ -52,7 +49,7 @@ Outcome<Refutation> Scope::conclude(std::span<const CaseMultipliers> cases, cons
   return state_->conclude(cases, hints, nullptr);
 }
 Outcome<Refutation> Scope::empty() const { return state_->empty(); }
-void Scope::spend_from(std::shared_ptr<double> work) { state_->work_ = std::move(work); }
+void Scope::pay(std::shared_ptr<Meter> meter) { state_->meter_ = std::move(meter); }
 void Scope::stop_when(std::function<bool()> stop) { state_->stop_ = std::move(stop); }
 void Scope::forget_linear_bounds(const Scope& but) {
   auto& own = state_->linear_bounds_;

@@ -22,10 +22,10 @@
 namespace assay {
 class Interval;
 }
-
 namespace assay::kernel {
 
-struct Box;  // kernel/relax/box.h
+struct Box;   // kernel/relax/box.h
+class Meter;  // meter.h
 class Theorem;
 
 // What all problems about one graph share, whatever their properties are: its linear maps, and what depends on no input.
@@ -36,7 +36,7 @@ class Network {
   [[nodiscard]] const State& state() const { return *state_; }
 
  private:
-  Network() = default;
+  explicit Network(std::shared_ptr<const State> state) : state_(std::move(state)) {}
   std::shared_ptr<const State> state_;
 };
 
@@ -50,6 +50,7 @@ class Problem {
   [[nodiscard]] const Graph& graph() const;
   [[nodiscard]] const KernelOptions& options() const;
   [[nodiscard]] const Digest& digest() const;
+  [[nodiscard]] const Digest& graph_digest() const;
   [[nodiscard]] bool floating() const;                           // about float executions, not about real arithmetic
   [[nodiscard]] bool is_number(const Rational& x) const;         // of the format in which these executions keep their values
   [[nodiscard]] bool is_constant(NodeId node) const;             // depends on no input
@@ -64,7 +65,7 @@ class Problem {
   [[nodiscard]] const State& state() const { return *state_; }
 
  private:
-  Problem() = default;
+  explicit Problem(std::shared_ptr<const State> state) : state_(std::move(state)) {}
   std::shared_ptr<const State> state_;
 };
 
@@ -96,7 +97,6 @@ class Scope {
   [[nodiscard]] std::vector<Literal> literals() const;  // outermost first
   [[nodiscard]] bool has_box(NodeId node) const;
   [[nodiscard]] const Box& box(NodeId node) const;
-  using Cuts = std::vector<std::shared_ptr<const Cut>>;
   [[nodiscard]] const Cuts& cuts() const;
 
   // The rules; scope.cpp and conclude.cpp have their premises. Claims are stored iff the derived bounds imply them.
@@ -109,8 +109,8 @@ class Scope {
   Outcome<Refutation> conclude(std::span<const CaseMultipliers> cases, const Hints& hints) const;
   Outcome<Refutation> empty() const;
 
-  // Steps on this scope and its copies are declined where `work` has too few multiply-adds left (kernel.work), or `stop` says true (kernel.stopped).
-  void spend_from(std::shared_ptr<double> work);
+  // Steps on this scope and its copies are declined where the meter declines them, or `stop` says true (kernel.stopped). Null: no meter.
+  void pay(std::shared_ptr<Meter> meter);
   void stop_when(std::function<bool()> stop);
   void forget_linear_bounds(const Scope& but);  // but for those of another scope, to free memory: they are derived again where needed
   struct State;
@@ -136,7 +136,7 @@ class Theorem {
   explicit Theorem(std::shared_ptr<const Content> content) : content_(std::move(content)) {}
   std::shared_ptr<const Content> content_;
   friend Outcome<Theorem> unsatisfiable(const std::shared_ptr<const Problem>&, std::span<const Refutation>);
-  friend Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>&, const Witness&);
+  friend Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>&, const Witness&, double);
 };
 
 Outcome<Refutation> merge(const Refutation& a, const Refutation& b);  // of one context: the cases of either
@@ -144,7 +144,7 @@ Outcome<Refutation> join(const Refutation& at_most,
                          const Refutation& at_least);  // of both halves of a split: its parent's, the cases of both
 // One complete refutation of the root context of every group.
 Outcome<Theorem> unsatisfiable(const std::shared_ptr<const Problem>& problem, std::span<const Refutation> refutations);
-// Inside the box exactly, and every row holds, decided at rising precision.
-Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>& problem, const Witness& witness);
+// Inside the box exactly, and every row holds, decided at rising precision; open where exact fractions take more word operations.
+Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>& problem, const Witness& witness, double exact_work = 2e9);
 
 }  // namespace assay::kernel

@@ -32,7 +32,6 @@ namespace {
 
 constexpr std::size_t kMaxTileBytes = 8 << 20;  // of one node's block of rows
 constexpr std::size_t kBallPoll = 100;          // multiply-adds of a ball's element, between looks at the clock
-constexpr double kExactWork = 10;               // multiply-adds in doubles that one in integers takes as long as
 
 // Rule ball, of each row. Multiplier and tangents are the policy's, nearly those with which the row is least on the ball and the box.
 // With u = 2^-53, the numbers of a ball are within 2 u: that and three roundings make 5 u of a slope's two parts, and at most (n + 8) u of a
@@ -71,16 +70,10 @@ void add_ball(Rows& rows, std::size_t count, const Ball& ball, const Box& box) {
 
 // What a step's hints weigh. Products of floats are exact in double.
 struct Scope::State::Weighted {
-  struct Term {
-    NodeId node;
-    std::uint32_t element;
-    double coefficient;
-  };
   std::vector<Literal> literals;  // as many of the context's as have a multiplier
-  std::vector<Term> terms;        // of the cuts that have one, times it, by falling node
+  std::vector<Entry> terms;       // of the cuts that have one, times it, by falling node
   std::vector<double> constants;  // the same of their bounds
   NodeId highest = 0;             // that a weighted literal or cut speaks of
-  double work = 0;                // of one row: the terms, and every element of their nodes
 };
 
 Scope::State::Weighted Scope::State::weighted(const Hints& hints) const {
@@ -93,15 +86,10 @@ Scope::State::Weighted Scope::State::weighted(const Hints& hints) const {
     const double m = hints.cuts[k];
     if (!(m > 0)) continue;
     for (const Cut::Term& term : cuts()[k]->terms)
-      result.terms.push_back({term.node, term.element, m * static_cast<double>(term.coefficient)});
+      result.terms.push_back({0, term.node, term.element, m * static_cast<double>(term.coefficient)});
     result.constants.push_back(m * static_cast<double>(cuts()[k]->bound));
   }
-  std::ranges::stable_sort(result.terms, std::greater(), &Weighted::Term::node);
-  for (std::size_t k = 0; k < result.terms.size(); ++k) {
-    const NodeId node = result.terms[k].node;
-    const bool is_new = k == 0 || node != result.terms[k - 1].node;
-    result.work += 1 + (is_new ? static_cast<double>(problem_->graph().size(node)) + problem_->network_->idle_work_[node] : 0);
-  }
+  std::ranges::stable_sort(result.terms, std::greater(), &Entry::node);
   if (!result.terms.empty()) result.highest = std::max(result.highest, result.terms.front().node);
   return result;
 }
@@ -136,7 +124,7 @@ bool Scope::State::walk(Rows& rows, std::size_t count, NodeId start, const Hints
       rows.literal(node, context[i].element, context[i].at_least, context[i].threshold, hints.beta[i]);
     }
     if (!rows.has(node)) continue;
-    for (const Ball& ball : problem_->group_balls(context_->group)) {
+    for (const Ball& ball : problem_->group_balls_[context_->group]) {
       if (ball.node == node) add_ball(rows, count, ball, *boxes_[node]);
     }
     const AffineForm* form = problem_->affine(node);
@@ -191,6 +179,18 @@ std::shared_ptr<const LinearBounds> Scope::State::linear_bounds(NodeId node, con
   return result;
 }
 
+Work Scope::State::work_of(const Targets& targets, const Hints& hints, const Weighted& weighted) const {
+  return {Work::Kind::rows,
+          std::max(targets.start, weighted.highest),
+          targets.rows,
+          0,
+          targets.windows,
+          targets.entries,
+          weighted.terms,
+          weighted.literals,
+          &hints};
+}
+
 // `derived`: the linear bounds that the rows went through, by node.
 Outcome<std::vector<RowBound>> Scope::State::back_substitute(const Targets& targets, const Hints& hints, Diagnosis* diagnosis,
                                                              LinesByNode* derived) const {
@@ -205,25 +205,19 @@ Outcome<std::vector<RowBound>> Scope::State::back_substitute(const Targets& targ
   if (!usable(hints.cuts)) return reject("hints.cuts", "multipliers of cuts", "finite and >= 0", "a negative or non-finite one");
   const Weighted weighted = this->weighted(hints);
   const NodeId start = std::max(targets.start, weighted.highest);
-  // The linear bounds on the way cost about as much as a row.
-  double extra = static_cast<double>(hints.beta.size()) * start + static_cast<double>(hints.cuts.size()) + weighted.work,
-         owed = 0;  // of one row beside its way; of all rows where they start
-  for (const Literal& literal : weighted.literals) extra += problem_->network_->idle_work_[literal.node];
-  for (const Targets::Entry& e : targets.entries) owed += problem_->network_->idle_work_[e.node];
-  const double row_work = problem_->row_work(start) + extra;
-  const bool windows = targets.windows;  // rows that pay for what they touched, tile by tile, and for one row more in each
-  if (!windows) owed += static_cast<double>(targets.rows + 1) * row_work;
-  if (auto spent = spend(owed); !spent) return spent.rejection();
+  Work work = work_of(targets, hints, weighted);
+  const bool windows = targets.windows;  // rows that pay tile by tile
+  if (auto paid = pay(work); !paid) return paid.rejection();
   LinesByNode own, &bounds_by_node = derived != nullptr ? *derived : own;
   bounds_by_node.resize(start + 1);
   std::size_t widest = 1;
-  for (const NodeId node : problem_->active_nodes()) {
+  for (const NodeId node : problem_->network_->active_nodes_) {
     if (node <= start) widest = std::max(widest, graph.size(node));
   }
   const std::size_t tile = windows ? 2 * kElementsTogether : std::clamp<std::size_t>(kMaxTileBytes / (widest * sizeof(double)), 8, 256);
   std::vector<RowBound> bounds;
   auto entry = targets.entries.begin();
-  double touched = 0;  // of the last tile
+  std::size_t touched = 0;  // multiply-adds of the last tile
   const auto run = [&]<class Rows>(Rows rows, std::size_t first, std::size_t count) {
     if constexpr (std::is_same_v<Rows, FilterRows>) {
       Places at(windows ? graph.size(targets.start) : 0);
@@ -234,7 +228,7 @@ Outcome<std::vector<RowBound>> Scope::State::back_substitute(const Targets& targ
       rows.add(entry->row - first, entry->node, entry->element, entry->coefficient, entry->error);
     }
     if (!walk(rows, count, start, hints, weighted, bounds_by_node)) return false;
-    if constexpr (std::is_same_v<Rows, FilterRows>) touched = static_cast<double>(rows.work()) + static_cast<double>(count) * extra;
+    if constexpr (std::is_same_v<Rows, FilterRows>) touched = rows.work();
     for (std::size_t row = 0; row < count; ++row) {
       if (diagnosis != nullptr) diagnosis->input_coefficients.push_back(rows.input_coefficients(row));
       if constexpr (std::is_same_v<Rows, FilterRows>)
@@ -250,23 +244,28 @@ Outcome<std::vector<RowBound>> Scope::State::back_substitute(const Targets& targ
     const bool done = problem_->options().exact ? run(ExactRows(graph, boxes_, count), first, count)
                                                 : run(FilterRows(graph, boxes_, count, diagnosis != nullptr), first, count);
     if (!done) return not_boxed("back_substitution.S1", start);
-    if (auto spent = spend(windows ? touched + row_work : 0); !spent) return spent.rejection();
+    work.kind = Work::Kind::tile;
+    work.count = count;
+    work.multiply_adds = touched;
+    if (auto paid = windows ? pay(work) : Done{}; !paid) return paid.rejection();
   }
   return bounds;
 }
 
 // A lower bound of one row after the filter's did not do: where `required` lies in the band that the error bound leaves open, from
-// integers, within the budget.
+// integers, where the meter lets it.
 double Scope::State::settled(const Targets& targets, std::size_t row, const Hints& hints, const RowBound& bound, double required,
-                             std::uint64_t& budget) const {
+                             std::size_t& tried) const {
   if (!(bound.error_bound > 0 && add_up(bound.estimate, bound.error_bound) >= required)) return bound.lower;
   const Weighted weighted = this->weighted(hints);
   const NodeId start = std::max(targets.start, weighted.highest);
-  const double cost = problem_->row_work(start) + weighted.work;
-  if (!(cost <= static_cast<double>(budget)) || !spend(kExactWork * cost)) return bound.lower;
-  budget -= static_cast<std::uint64_t>(cost);
+  Work work = work_of(targets, hints, weighted);
+  work.kind = Work::Kind::exact_row;
+  work.count = tried;
+  if (!pay(work)) return bound.lower;
+  ++tried;
   ExactRows rows(problem_->graph(), boxes_, 1);
-  for (const Targets::Entry& e : targets.entries) {
+  for (const Entry& e : targets.entries) {
     if (e.row == row) rows.add(0, e.node, e.element, e.coefficient, e.error);
   }
   LinesByNode bounds_by_node(start + 1);

@@ -9,8 +9,6 @@
 
 namespace assay::kernel {
 
-constexpr double kTermWork = 1000;  // multiply-adds that adding one exact term of a row takes as long as, where its digits are many
-
 // Rule conclude: for each listed case, the sum of multipliers times rows is contradicted by back-substitution; of all of them or none. S1: the case exists, with one multiplier per row. S2: multipliers are finite and >= 0.
 // S3: the sum of multipliers times rows is bounded below, by the boxes or by back-substitution, by more than the sum of the right-hand sides (at
 // least it where a strict row takes part), so not all rows can hold. S4: in a floating semantics, every node on the way to an output has a box, so that all
@@ -21,7 +19,7 @@ Outcome<Refutation> Scope::State::conclude(std::span<const CaseMultipliers> case
   const auto& group = problem_->groups_[context_->group];
   if (diagnosis != nullptr) *diagnosis = {};
   if (contradiction_) return empty();
-  for (const NodeId node : problem_->active_nodes()) {
+  for (const NodeId node : problem_->network_->active_nodes_) {
     if (problem_->floating() && !boxes_[node]) return not_boxed("conclude.S4", node);
   }
   Targets targets;
@@ -48,7 +46,7 @@ Outcome<Refutation> Scope::State::conclude(std::span<const CaseMultipliers> case
     std::map<std::pair<NodeId, std::uint64_t>, Rational> sum;
     Open asked{c.position, {}, false};
     for (std::size_t r = 0; r < rows.size(); ++r) {
-      if (auto spent = spend(kTermWork * static_cast<double>(rows[r].terms.size() + 1)); !spent) return spent.rejection();
+      if (auto paid = pay({.kind = Work::Kind::terms, .count = rows[r].terms.size() + 1}); !paid) return paid.rejection();
       const Rational m = single ? Rational(1) : *Rational::from_double(c.rows[r]);
       if (m.sign() == 0) continue;
       asked.required += m * rows[r].bound;
@@ -79,10 +77,10 @@ Outcome<Refutation> Scope::State::conclude(std::span<const CaseMultipliers> case
     diagnosis->margins.push_back(bounds.value()[k].estimate - open[k].required.double_up());
     diagnosis->losses.push_back(bounds.value()[k].error_bound);
   }
-  std::uint64_t budget = problem_->options().exact_budget;
+  std::size_t tried = 0;  // in integers
   for (std::size_t k = 0; k < open.size(); ++k) {
     const RowBound& b = bounds.value()[k];
-    if (open[k].proved(b.lower) || open[k].proved(settled(targets, k, hints, b, open[k].required.double_down(), budget))) continue;
+    if (open[k].proved(b.lower) || open[k].proved(settled(targets, k, hints, b, open[k].required.double_down(), tried))) continue;
     return reject("conclude.S3",
                   "case " + std::to_string(open[k].position) + " of group " + std::to_string(context_->group) + ", depth " +
                       std::to_string(context_->depth),

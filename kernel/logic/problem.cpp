@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <utility>
 
 #include "kernel/floats/theorems/execution.h"
@@ -99,18 +98,6 @@ AffineForm without_copies(AffineForm form, const std::vector<std::optional<Affin
   return form;
 }
 
-constexpr double kBallWork = 100;  // multiply-adds of one row at an element of a ball
-
-// Multiply-adds of one row at a node that is not affine, roughly: its elements, or each with those along an axis. An estimate.
-double nonlinear_work(const Graph& graph, const Node& node) {
-  double size = static_cast<double>(element_count(node.shape)), longest = 1;
-  for (const NodeId operand : node.operands) {
-    size += static_cast<double>(graph.size(operand));
-    for (const std::int64_t extent : graph.node(operand).shape) longest = std::max(longest, static_cast<double>(extent));
-  }
-  return op_row(node.op).op_class == OpClass::elementwise ? size : size * longest;
-}
-
 // Inputs, outputs and what lies between them on the affine forms' own edges, in order; constants excluded.
 std::vector<NodeId> nodes_on_the_way(const Graph& graph, const std::vector<std::optional<AffineForm>>& affine,
                                      const std::vector<bool>& is_constant) {
@@ -162,10 +149,6 @@ void Network::State::set_form(NodeId id, AffineForm form) {
   affine_[id] = shorter ? *std::move(shorter) : std::move(form);
 }
 
-NodeId Problem::State::node_of(const Variable& variable) const {
-  return variable.side == Variable::Side::input ? graph().inputs[variable.tensor] : graph().outputs[variable.tensor];
-}
-
 Outcome<std::shared_ptr<const Network>> Network::open(Graph owned, ExecutionModel semantics, KernelOptions options) {
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   if (const auto problems = validate_graph(owned); !problems.empty()) return problems.front();
@@ -198,22 +181,10 @@ Outcome<std::shared_ptr<const Network>> Network::open(Graph owned, ExecutionMode
   const std::vector<bool> copies = copies_of_inputs(graph);
   NonlinearUse nonlinear = nonlinear_use(graph, network->affine_, network->is_constant_);
   network->kink_at_zero_ = std::move(nonlinear.kink_at_zero);
-  network->row_work_.assign(graph.nodes.size(), 1.0);
-  for (NodeId id = 0; id < graph.nodes.size(); ++id)  // where no row of the outputs passes, too: certificates may ask for others
-    if (!network->affine_[id] && !network->is_constant_[id]) network->row_work_[id] += nonlinear_work(graph, graph.node(id));
-  network->idle_work_.assign(graph.nodes.size(), 0.0);
-  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-    for (std::size_t part = 0; network->affine_[id] && part < network->affine_[id]->parts.size(); ++part)
-      network->idle_work_[id] += static_cast<double>(network->affine_[id]->parts[part].map->cost());
-  }
   for (const NodeId id : network->active_nodes_) {
     if (nonlinear.any[id] && !copies[id]) network->pre_activations_.push_back(id);
-    network->row_work_[id] += std::exchange(network->idle_work_[id], 0.0);
   }
-  std::partial_sum(network->row_work_.begin(), network->row_work_.end(), network->row_work_.begin());
-  const std::shared_ptr<Network> opened(new Network);
-  opened->state_ = network;
-  return std::shared_ptr<const Network>(opened);
+  return std::shared_ptr<const Network>(new Network(network));
 }
 
 Outcome<std::shared_ptr<const Problem>> Problem::open(Statement statement, KernelOptions options) {
@@ -249,18 +220,7 @@ Outcome<std::shared_ptr<const Problem>> Problem::open(std::shared_ptr<const Netw
   for (const auto& group : problem->groups_)
     problem->group_balls_.push_back(problem->floating() || !problem->options().balls ? std::vector<Ball>()
                                                                                      : shared_balls(problem->statement_, group));
-  problem->row_work_ = of.row_work_;
-  std::map<NodeId, double> most;  // elements of the balls that one group has over an input
-  for (const auto& balls : problem->group_balls_) {
-    std::map<NodeId, double> own;
-    for (const Ball& ball : balls) own[ball.node] += static_cast<double>(ball.q.size());
-    for (const auto& [node, elements] : own) most[node] = std::max(most[node], elements);
-  }
-  for (const auto& [node, elements] : most)
-    for (double& work : std::span(problem->row_work_).subspan(node)) work += kBallWork * elements;
-  const std::shared_ptr<Problem> opened(new Problem);
-  opened->state_ = problem;
-  return std::shared_ptr<const Problem>(opened);
+  return std::shared_ptr<const Problem>(new Problem(problem));
 }
 
 std::size_t Problem::State::positions(NodeId node) const {

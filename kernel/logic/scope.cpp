@@ -12,20 +12,12 @@ namespace assay::kernel {
 namespace {
 
 constexpr std::size_t kMaxDepth = 10000;  // literals of one scope
-constexpr double kIntervalWork = 8;       // multiply-adds that an operation on intervals takes as long as
 
 // Whether the element takes integers only, so that its boxes end in integers: x <= 1.5 is x <= 1. Of floats over the reals alone, where a node's
 // values are those of its op.
 bool is_whole(const Problem::State& problem, NodeId id) {
   const Node& node = problem.graph().node(id);
   return gives_integers(node.op, node.dtype) && !(problem.floating() && is_float(node.dtype));
-}
-
-// A step of so much work, where so much is left.
-Rejection beyond_work(double work, double left) {
-  char found[80];
-  std::snprintf(found, sizeof found, "a step of %.3g, and %.3g are left", work, left);
-  return declined("kernel.work", "", "multiply-adds within the budget", found, "allow more with --budget");
 }
 
 }  // namespace
@@ -45,12 +37,6 @@ Outcome<std::unique_ptr<Scope::State>> Scope::State::root(const std::shared_ptr<
   scope->contradiction_ = problem->group_is_empty(group);
   scope->problem_ = &problem->state();
   return scope;
-}
-
-Outcome<Done> Scope::State::spend(double work) const {
-  if (work_ != nullptr && !(work <= *work_)) return beyond_work(work, *work_);
-  if (work_ != nullptr) *work_ -= work;
-  return Done{};
 }
 
 std::vector<Literal> Scope::State::literals() const {
@@ -147,7 +133,7 @@ Outcome<Done> Scope::State::hull(const State& at_most, const State& at_least) {
   for (NodeId node = 0; node < boxes_.size() && !contradiction_; ++node) {
     if (!a.boxes_[node] || !b.boxes_[node] || a.boxes_[node] == boxes_[node] || b.boxes_[node] == boxes_[node]) continue;
     Box box = *a.boxes_[node];
-    if (auto spent = spend(static_cast<double>(box.lo.size())); !spent) return spent;
+    if (auto paid = pay({.count = box.lo.size()}); !paid) return paid;
     for (std::size_t i = 0; i < box.lo.size(); ++i) {
       box.lo[i] = std::min(box.lo[i], b.boxes_[node]->lo[i]);
       box.hi[i] = std::max(box.hi[i], b.boxes_[node]->hi[i]);
@@ -157,7 +143,7 @@ Outcome<Done> Scope::State::hull(const State& at_most, const State& at_least) {
   Cuts both;
   for (std::size_t k = cuts().size(); k < std::min(a.cuts().size(), b.cuts().size()) && !contradiction_; ++k) {
     const Cut &left = *a.cuts()[k], &right = *b.cuts()[k];
-    if (auto spent = spend(static_cast<double>(left.terms.size())); !spent) return spent;
+    if (auto paid = pay({.count = left.terms.size()}); !paid) return paid;
     if (left.terms != right.terms) break;
     both.push_back(left.bound <= right.bound ? a.cuts()[k] : b.cuts()[k]);
   }
@@ -173,7 +159,6 @@ Outcome<Done> Scope::State::cut(std::vector<Cut::Term> terms, const Hints& hints
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   const Graph& graph = problem_->graph();
   Targets targets{0, 1, {}};
-  double work = 0;
   for (const Cut::Term& term : terms) {
     if (!(term.node < graph.nodes.size()) || problem_->is_constant(term.node) || !(term.element < graph.size(term.node)))
       return reject("cut.S1", at(graph, term.node, term.element), "an element of a non-constant node", "none such");
@@ -182,11 +167,9 @@ Outcome<Done> Scope::State::cut(std::vector<Cut::Term> terms, const Hints& hints
     if (!contradiction_ && !boxes_[term.node]) return not_boxed("back_substitution.S1", term.node);
     targets.entries.push_back({0, term.node, term.element, term.coefficient, 0.0});
     targets.start = std::max(targets.start, term.node);
-    work +=
-        problem_->options().exact ? static_cast<double>(graph.size(term.node)) : 1;  // integers: each term goes through the node's block
   }
   if (contradiction_) return Done{};
-  if (auto spent = spend(work); !spent) return spent;
+  if (auto paid = pay({.kind = Work::Kind::cut, .entries = targets.entries}); !paid) return paid;
   const auto bounds = back_substitute(targets, hints);
   if (!bounds) return bounds.rejection();
   const float bound = float_down(bounds.value()[0].lower);
@@ -207,8 +190,7 @@ Outcome<Done> Scope::State::propagate_box(NodeId node) try {
   if (!(node < graph.nodes.size())) return reject("propagate_box.S1", at(graph, node, 0), "a node of the graph", "none such");
   if (contradiction_ || problem_->is_constant(node) || graph.node(node).op == Op::input) return Done{};
   const AffineForm* form = problem_->affine(node);
-  const double work = problem_->row_work(node) - (node > 0 ? problem_->row_work(node - 1) : 0);
-  if (auto spent = spend(form != nullptr ? work : kIntervalWork * work); !spent) return spent;
+  if (auto paid = pay({.kind = Work::Kind::box, .node = node}); !paid) return paid;
   if (form != nullptr) {
     const std::optional<NodeId> inner = problem_->network_->folded_into(node);
     if (auto done = inner ? propagate_box(*inner) : Done{}; !done || contradiction_) return done;
@@ -254,7 +236,7 @@ std::vector<std::uint32_t> Scope::State::selected(NodeId node, const Selection& 
   std::vector<std::uint32_t> result;
   if (boxes_[node] == nullptr) return result;
   const Box& box = *boxes_[node];
-  const bool kink_at_zero = problem_->kink_at_zero(node);
+  const bool kink_at_zero = problem_->network_->kink_at_zero_[node];
   for (std::uint32_t i = 0; i < box.lo.size(); ++i) {
     const bool unstable = kink_at_zero ? box.lo[i] < 0 && box.hi[i] > 0 : box.lo[i] < box.hi[i];
     const bool take = selection.kind == Selection::Kind::all || (selection.kind == Selection::Kind::unstable && unstable) ||
@@ -298,11 +280,11 @@ Outcome<Done> Scope::State::tighten(NodeId node, const Selection& selection, con
     if (derived[i] && *derived[i] && proposed(hints.lower, i).empty() && proposed(hints.upper, i).empty()) linear_bounds_[i] = *derived[i];
   }
   Box box = *boxes_[node];
-  std::uint64_t budget = problem_->options().exact_budget;
+  std::size_t tried = 0;  // in integers
   // The box already derived may imply a claim as well.
   const auto implied = [&](std::size_t row, double known, double claim) {
     const RowBound& b = bounds.value()[row];
-    return std::max(b.lower, known) >= claim || settled(targets, row, hints, b, claim, budget) >= claim;
+    return std::max(b.lower, known) >= claim || settled(targets, row, hints, b, claim, tried) >= claim;
   };
   for (std::size_t k = 0; k < elements.size(); ++k) {
     const std::size_t row = first_row[elements[k]];

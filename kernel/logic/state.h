@@ -9,6 +9,7 @@
 
 #include "kernel/logic/api.h"
 #include "kernel/logic/ball.h"
+#include "kernel/logic/meter.h"
 #include "kernel/rows/rows.h"
 #include "semantics/numbers/directed.h"
 #include "semantics/numbers/interval.h"
@@ -24,14 +25,13 @@ struct Network::State {
   Graph graph_;
   ExecutionModel semantics_;
   KernelOptions options_;
-  Digest digest_{};  // of the graph
-  std::vector<bool> is_constant_, kink_at_zero_;
+  Digest digest_{};                               // of the graph
+  std::vector<bool> is_constant_, kink_at_zero_;  // kink: every non-linear op that the node enters is exactly linear on either side of 0
   std::vector<std::optional<AffineForm>> affine_;
   std::vector<std::optional<AffineForm>> own_forms_;  // in a floating semantics, where affine_ takes more steps than the node's own
   std::vector<std::optional<GridForm>> grids_;        // of the affine forms, in exact mode
-  std::vector<NodeId> pre_activations_, active_nodes_;
-  std::vector<double> row_work_;   // by node: of the node and all before it, without balls
-  std::vector<double> idle_work_;  // by node: of an affine one that is not active, in which a row may start all the same; else 0
+  std::vector<NodeId> pre_activations_;  // whose elements enter a non-linear op and are not inputs or constants, in order: worth refining
+  std::vector<NodeId> active_nodes_;     // inputs, outputs and what lies between them once affine chains are folded, in order; no constants
   ConstantValues constants_;
   std::vector<std::size_t> readers_;  // by node: how many nodes and outputs read it
   std::vector<bool> rewritten_;       // by node: a step of a formula that executions may rewrite, which nothing else reads (rewrites.cpp)
@@ -62,8 +62,7 @@ struct Problem::State {
   std::vector<std::uint32_t> group_of_case_;
   std::vector<std::shared_ptr<const InputBox>> group_boxes_;
   std::vector<bool> group_is_empty_;
-  std::vector<std::vector<Ball>> group_balls_;
-  std::vector<double> row_work_;  // by node: of the node and all before it, balls included
+  std::vector<std::vector<Ball>> group_balls_;  // over the reals: what all cases of a group say about an input beyond its box
   [[nodiscard]] const Graph& graph() const { return network_->graph_; }
   [[nodiscard]] const KernelOptions& options() const { return network_->options_; }
   [[nodiscard]] bool floating() const { return network_->floating(); }
@@ -71,21 +70,13 @@ struct Problem::State {
   // Set for every linear or layout node that is not constant, with affine nodes before it folded in: all of them over the reals, one that
   // nothing else reads in a floating semantics.
   [[nodiscard]] const AffineForm* affine(NodeId node) const { return network_->affine(node); }
-  // Nodes whose elements enter a non-linear op and are not inputs or constants, in order: worth refining.
-  [[nodiscard]] const std::vector<NodeId>& pre_activations() const { return network_->pre_activations_; }
-  // Inputs, outputs and what lies between them once affine chains are folded, in order; constants excluded.
-  [[nodiscard]] const std::vector<NodeId>& active_nodes() const { return network_->active_nodes_; }
-  // Every non-linear op that the node enters is exactly linear on either side of 0.
-  [[nodiscard]] bool kink_at_zero(NodeId node) const { return network_->kink_at_zero_[node]; }
-  // Over the reals: what all cases of the group say about an input beyond its box. Facts of the group's scopes hold where these do.
-  [[nodiscard]] const std::vector<Ball>& group_balls(std::size_t group) const { return group_balls_[group]; }
-  // Multiply-adds of one row on its way from the node to the inputs, roughly.
-  [[nodiscard]] double row_work(NodeId node) const { return row_work_[node]; }
   // Of a feature map, [1, channels, ...], the positions, whose rows touch windows of the maps before it; 1: of anything else, and where rows are exact.
   [[nodiscard]] std::size_t positions(NodeId node) const;
   // In the order in which a step has their rows: elements at one position one after the other, since they touch the same windows.
   [[nodiscard]] std::vector<std::uint32_t> ordered(NodeId node, std::vector<std::uint32_t> elements) const;
-  [[nodiscard]] NodeId node_of(const Variable& variable) const;
+  [[nodiscard]] NodeId node_of(const Variable& v) const {
+    return (v.side == Variable::Side::input ? graph().inputs : graph().outputs)[v.tensor];
+  }
   [[nodiscard]] Boxes root_boxes(std::size_t group) const;
   [[nodiscard]] bool is_empty(const InputBox& box) const;
 };
@@ -116,12 +107,6 @@ struct Theorem::Content {
 
 // Linear forms to bound from below; all entries of a row lie at nodes <= start.
 struct Targets {
-  struct Entry {
-    std::size_t row;
-    NodeId node;
-    std::uint32_t element;
-    double coefficient, error;
-  };
   NodeId start = 0;
   std::size_t rows = 0;
   std::vector<Entry> entries;  // by ascending row
@@ -151,7 +136,7 @@ class Scope::State {
 
  private:
   friend class Scope;
-  friend Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>&, const Witness&);
+  friend Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>&, const Witness&, double);
   State() = default;
   State(const State&) = default;
   static Outcome<std::unique_ptr<State>> root(const std::shared_ptr<const Problem>& problem, std::size_t group);
@@ -180,8 +165,9 @@ class Scope::State {
   [[nodiscard]] Outcome<std::vector<RowBound>> back_substitute(const Targets& targets, const Hints& hints, Diagnosis* diagnosis = nullptr,
                                                                LinesByNode* derived = nullptr) const;
   [[nodiscard]] double settled(const Targets& targets, std::size_t row, const Hints& hints, const RowBound& bound, double required,
-                               std::uint64_t& budget) const;
-  [[nodiscard]] Outcome<Done> spend(double work) const;
+                               std::size_t& tried) const;
+  [[nodiscard]] Work work_of(const Targets& targets, const Hints& hints, const Weighted& weighted) const;
+  [[nodiscard]] Outcome<Done> pay(const Work& work) const { return meter_ ? meter_->before(work) : Done{}; }
   void meet(NodeId node, Box box);
   void append(std::span<const std::shared_ptr<const Cut>> more);  // to the cuts
   Outcome<Done> find_rounding(NodeId node, const Array<Interval>* image, std::shared_ptr<const Sizes>* sizes);
@@ -203,7 +189,7 @@ class Scope::State {
   std::shared_ptr<const Cuts> cuts_ = std::make_shared<const Cuts>();
   bool contradiction_ = false;  // some box has lo > hi
   std::function<bool()> stop_;
-  std::shared_ptr<double> work_;  // multiply-adds that are left; null: any number
+  std::shared_ptr<Meter> meter_;
 };
 
 // Declined (code "kernel.environment") where this thread does not compute as the kernel assumes; checked at every entry

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <span>
 
 #include "semantics/graph/graph.h"
@@ -28,6 +29,7 @@ struct Cut {
   std::vector<Term> terms;
   float bound = 0;
 };
+using Cuts = std::vector<std::shared_ptr<const Cut>>;
 
 // By node, then element.
 using Slopes = std::map<NodeId, std::vector<float>>;
@@ -47,9 +49,8 @@ struct Hints {
 };
 
 struct KernelOptions {
-  bool exact = false;                          // back-substitution in integers only, no double filter
-  std::uint64_t exact_budget = 2'000'000'000;  // multiply-adds of one step where the filter falls back to the exact path
-  bool balls = true;                           // facts hold where the rows do that all cases of a group share; false: in its whole box
+  bool exact = false;  // back-substitution in integers only, no double filter
+  bool balls = true;   // facts hold where the rows do that all cases of a group share; false: in its whole box
 };
 
 // Which elements of a node a tighten step bounds.

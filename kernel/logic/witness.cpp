@@ -70,12 +70,9 @@ Outcome<Run<S>> run(const Graph& graph, const std::vector<Rational>& point) {
   return Run<S>{std::move(values).value()};
 }
 
-// Numbers may double their length at each product: what they take is bounded by the size of the network, and open beyond.
+// Numbers may double their length at each product: what they take is bounded by the caller, and open beyond.
 template <class S>
-Truth attempt(const Problem& problem, const Witness& witness, std::size_t& open_row) {
-  constexpr double kWordsPerTerm = 1000;  // word operations that one multiply-add of the network may take
-  const double work = std::max(static_cast<double>(problem.options().exact_budget),
-                               kWordsPerTerm * problem.state().row_work(static_cast<NodeId>(problem.graph().nodes.size() - 1)));
+Truth attempt(const Problem& problem, const Witness& witness, double work, std::size_t& open_row) {
   Truth truth = Truth::open;
   const bool finished = within_exact_work(work, [&] {
     const auto result = run<S>(problem.graph(), witness.inputs);
@@ -86,7 +83,7 @@ Truth attempt(const Problem& problem, const Witness& witness, std::size_t& open_
 
 }  // namespace
 
-Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>& problem, const Witness& witness) try {
+Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>& problem, const Witness& witness, double exact_work) try {
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   const auto& cases = problem->statement().property.cases;
   const std::string place = "case " + std::to_string(witness.case_index);
@@ -119,8 +116,8 @@ Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>& problem, cons
   if (!coarse) return coarse.rejection();
   std::size_t row = 0;
   Truth truth = coarse.value().decide(*problem, cases[witness.case_index].rows, row);
-  if (truth == Truth::open) truth = attempt<WideInterval>(*problem, witness, row);
-  if (truth == Truth::open) truth = attempt<Rational>(*problem, witness, row);
+  if (truth == Truth::open) truth = attempt<WideInterval>(*problem, witness, exact_work, row);
+  if (truth == Truth::open) truth = attempt<Rational>(*problem, witness, exact_work, row);
   if (truth == Truth::fails)
     return reject("satisfiable.S3", place + ", row " + std::to_string(row), "every row of the case holds", "this one does not");
   if (truth == Truth::open)

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "certificates/check/meter.h"
 #include "kernel/inspect/inspect.h"
 #include "semantics/interrupt.h"
 #include "semantics/numbers/directed.h"
@@ -123,7 +124,8 @@ std::vector<Rational> CandidateBox::exact(std::span<const double> snapped) const
 std::optional<kernel::Theorem> check_witness(const Network& network, const kernel::Witness& witness, const Limit& limit) {
   const std::function<bool()> question = limit.question();
   const StopScope watch(question);
-  Outcome<kernel::Theorem> theorem = kernel::satisfiable(network.problem(), witness);
+  Outcome<kernel::Theorem> theorem =
+      kernel::satisfiable(network.problem(), witness, certificate::exact_work_of(certificate::Costs(*network.problem())));
   if (!theorem.ok() && theorem.rejection().code == "satisfiable.S4" && theorem.rejection().kind == Rejection::Kind::declined)
     network.saw(witness, std::numeric_limits<double>::infinity());
   if (!theorem.ok()) return std::nullopt;

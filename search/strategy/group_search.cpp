@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "certificates/check/meter.h"
 #include "certificates/check/refutations.h"
 #include "search/attack/attack.h"
 #include "search/bounds/crown_cases.h"
@@ -45,8 +46,7 @@ GroupSearch::GroupSearch(SearchState& search, const kernel::Scope& scope, std::v
       root_(*search.problem, scope, search.options.threads),
       refinement_(search.graph, search.options.threads),
       proved_{scope.group(), {}, {}},
-      box_work_(inspect::row_work(*search.problem, static_cast<NodeId>(search.problem->graph().nodes.size() - 1)) *
-                static_cast<double>(1 + open_.size())),
+      box_work_(certificate::Costs(*search.problem).whole_row() * static_cast<double>(1 + open_.size())),
       kinks_share_(root_.share(plan_of(IntermediatePlan::Refine::kinks))),
       case_without_rows_(has_case_without_rows(*search.problem, scope.group()) && !search.problem->group_is_empty(scope.group())),
       branching_pays_(search.graph.can_split() || free_inputs(*search.problem, scope) <= kFewInputs) {}

@@ -8,6 +8,7 @@
 #include <ctime>
 #include <numeric>
 
+#include "certificates/check/meter.h"
 #include "search/attack/attack.h"
 #include "search/strategy/constants.h"
 #include "search/strategy/group_search.h"
@@ -110,6 +111,7 @@ class Search {
   Outcome<GroupResult> decide_group(std::size_t group) {
     auto scope = kernel::Scope::root(state_.problem, group);
     if (!scope) return scope.rejection();
+    scope.value().pay(certificate::meter_of(*state_.problem));
     std::vector<std::uint32_t> all(state_.problem->group_cases(group).size());
     std::iota(all.begin(), all.end(), 0U);
     auto outcome = GroupSearch(state_, scope.value(), std::move(all)).run();

@@ -63,7 +63,7 @@ CONTRACTS = [f"kernel/contracts/{stem}.h" for stem in ("arithmetic", "contract",
 EXECUTIONS = [f"kernel/floats/{stem}.h" for stem in ("format", "math_tables", "named_models")]
 PUBLIC = {"kernel": ["kernel/gradients/adjointness/adjointness.h", "kernel/gradients/adjointness/cases.h", "kernel/gradients/derivatives/differentiate.h",
                      "kernel/audit/audit.h", "kernel/audit/dead.h", "kernel/audit/gradients.h", "kernel/audit/tangents.h", "kernel/audit/work.h", *CONTRACTS, *EXECUTIONS,
-                     "kernel/logic/api.h", "kernel/logic/step.h", "kernel/logic/theorem_text.h", "kernel/inspect/inspect.h", "kernel/rows/linear_map.h", "kernel/relax/box.h", "kernel/relax/choices.h"]}
+                     "kernel/logic/api.h", "kernel/logic/meter.h", "kernel/logic/step.h", "kernel/logic/theorem_text.h", "kernel/inspect/inspect.h", "kernel/rows/linear_map.h", "kernel/relax/box.h", "kernel/relax/choices.h"]}
 # Headers that show a package which headers must not show; only .cpp files of the same layer include them.
 INTERNAL = ["semantics/numbers/mpfr_functions.h", "semantics/numbers/rational_access.h"]
 

@@ -150,9 +150,9 @@ MUTANTS = [
     ("off.empty() ? 0.0 : std::ranges::max(off)", "0.0", "integer entries of extreme weights"),
     # Rule refine.
     ("return std::max(b.lower, known) >= claim ||", "return !(std::max(b.lower, known) < claim) ||", "tighten S3: a claim is implied*"),
-    ("settled(targets, row, hints, b, claim, budget) >= claim;", "add_up(b.estimate, b.error_bound) >= claim;", "tighten S3: a claim between*"),
+    ("settled(targets, row, hints, b, claim, tried) >= claim;", "add_up(b.estimate, b.error_bound) >= claim;", "tighten S3: a claim between*"),
     ("if (!implied(row + 1, -box.hi[elements[k]], -claims->hi[k]))", "if (!implied(row + 1, -box.hi[elements[k]], -claims->hi[k] - 1e-6))", "tighten S3*"),
-    ("if (!(cost <= static_cast<double>(budget)) || !spend(kExactWork * cost)) return bound.lower;", "if (!spend(kExactWork * cost)) return bound.lower;", "tighten S3: a claim between*"),
+    ("if (exact && !(", "if (false && !(", "tighten S3: a claim between*"),
     ("lo = float_down(lo);", "lo = static_cast<float>(lo);", "random graphs: no sampled point*"),
     ("hi = float_up(hi);", "hi = static_cast<float>(hi);", "tighten: derived bounds rounded to float go outward,random graphs: no sampled point*"),
     ("selection.mask.size() != graph.size(node)", "selection.mask.size() < graph.size(node)", "tighten: node*"),
@@ -240,11 +240,11 @@ MUTANTS = [
     ("both.push_back(left.bound <= right.bound ? a.cuts()[k] : b.cuts()[k]);", "both.push_back(left.bound >= right.bound ? a.cuts()[k] : b.cuts()[k]);", "cut: of both halves*"),
     ("if (left.terms != right.terms) break;", "", "cut: of both halves*"),
     ("const auto own = std::ranges::mismatch(cuts(), other.cuts()).in2;", "const auto own = other.cuts().begin();", "cut: a scope meets*"),
-    ("static_cast<double>(hints.cuts.size()) + weighted.work", "static_cast<double>(hints.cuts.size())", "cut: terms and cuts*"),
-    ("owed += problem_->network_->idle_work_[e.node];", "owed += 0 * e.coefficient;", "cut: rows that start in a folded node*"),
+    ("static_cast<double>(rows.hints->cuts.size()) + of_terms(rows)", "static_cast<double>(rows.hints->cuts.size())", "cut: terms and cuts*"),
+    ("sum += idle_work_[e.node];", "sum += 0 * e.coefficient;", "cut: rows that start in a folded node*"),
     # Rows of feature maps pay for what they touched, and for a whole row in each tile.
-    ("spend(windows ? touched + row_work : 0)", "spend(windows ? touched : 0)", "windows: rows pay for what they touch"),
-    ("spend(windows ? touched + row_work : 0)", "spend(windows ? row_work : 0)", "windows: rows pay for what they touch"),
+    ("beside(work) + row_work_[work.node];", "beside(work);", "windows: rows pay for what they touch"),
+    ("return static_cast<double>(work.multiply_adds) +", "return", "windows: rows pay for what they touch"),
     ("return order->size() * fan_in_ + out.elements->size();", "return out.elements->size();", "windows: rows pay for what they touch"),
     ("const std::size_t tile = windows ? 2 * kElementsTogether", "const std::size_t tile = windows ? 3 * kElementsTogether", "windows: rows pay for what they touch"),
     # product_plane: which elements meet, the least corner, and what rounding takes.

@@ -1,6 +1,7 @@
 // Rule cut: sums of elements that are at least some number, derived by back-substitution and by cases, and used with multipliers.
 #include <algorithm>
 
+#include "certificates/check/meter.h"
 #include "certificates/check/session.h"
 #include "tests/kernel/kernel_problems.h"
 
@@ -203,7 +204,7 @@ TEST_CASE("cut: terms and cuts are paid for", "[kernel][cut]") {
   const auto work_of = [&](const auto& step) {
     const auto left = std::make_shared<double>(1e12);
     Scope copy = scope;
-    copy.spend_from(left);
+    copy.pay(certificate::meter_of(*net.problem, left));
     REQUIRE(step(copy).ok());
     return 1e12 - *left;
   };
@@ -222,11 +223,11 @@ TEST_CASE("cut: terms and cuts are paid for", "[kernel][cut]") {
   const TwoRelus in_integers(Rational(5, 2), exact);
   Scope whole = boxed_root(in_integers.problem);
   const auto left = std::make_shared<double>(1e12);
-  whole.spend_from(left);
+  whole.pay(certificate::meter_of(*in_integers.problem, left));
   REQUIRE(whole.cut(std::vector<Cut::Term>(200000, {in_integers.h, 1, -1e-6F}), {}).ok());
   CHECK(whole.cuts()[0]->bound > -0.41F);
   CHECK(1e12 - *left >= 400000);
-  scope.spend_from(std::make_shared<double>(1));
+  scope.pay(certificate::meter_of(*net.problem, std::make_shared<double>(1)));
   CHECK(code_of(with_cut(scope)) == "kernel.work");
 }
 
@@ -242,7 +243,7 @@ TEST_CASE("cut: rows that start in a folded node are paid for", "[kernel][cut]")
   const auto work_of = [&](NodeId node) {
     const auto left = std::make_shared<double>(1e12);
     Scope scope = boxed_root(problem);
-    scope.spend_from(left);
+    scope.pay(certificate::meter_of(*problem, left));
     REQUIRE(scope.tighten(node, {Selection::Kind::all, {}}, {}).ok());
     REQUIRE(scope.cut({{node, 0, 1}}, {}).ok());
     return 1e12 - *left;

@@ -1,5 +1,6 @@
 // Problems that share a network: each is what it would be alone, and a refutation of one is none of another.
 
+#include "certificates/check/meter.h"
 #include "kernel/inspect/inspect.h"
 #include "tests/catch.h"
 #include "tests/kernel/kernel_problems.h"
@@ -44,7 +45,7 @@ TEST_CASE("problems about one network have the digests, facts and theorems of pr
         CHECK(inspect::pre_activations(*shared) == inspect::pre_activations(*own));
         const Scope scope = boxed_root(shared), other = boxed_root(own);
         for (NodeId node = 0; node < graph.nodes.size(); ++node) {
-          CHECK(inspect::row_work(*shared, node) == inspect::row_work(*own, node));
+          CHECK(certificate::Costs(*shared).row_work(node) == certificate::Costs(*own).row_work(node));
           if (!scope.has_box(node)) continue;
           CHECK(scope.box(node).lo == other.box(node).lo);
           CHECK(scope.box(node).hi == other.box(node).hi);

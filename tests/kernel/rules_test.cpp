@@ -2,6 +2,7 @@
 // code of the rejection; and next to it the twin that just holds.
 #include <climits>
 
+#include "certificates/check/meter.h"
 #include "tests/kernel/kernel_problems.h"
 
 namespace assay::test {
@@ -239,12 +240,13 @@ TEST_CASE("tighten S3: a claim between bound and error bound is decided in integ
   const bool exact = GENERATE(false, true), with_budget = GENERATE(true, false);
   KernelOptions options;
   options.exact = exact;
-  if (!with_budget) options.exact_budget = 0;
   const auto claimed = [&](double c, float lo, float hi) {
     Chain net(2);
     net.gemm(1, {3, 1}, {c});
     const auto problem = open(net.output(), {-1, -1}, {1, 1}, {at_least(output(0), Rational(99))}, options);
     Scope scope = boxed_root(problem);
+    const auto costs = std::make_shared<const certificate::Costs>(*problem);
+    if (!with_budget) scope.pay(std::make_shared<certificate::Meter>(costs, nullptr, 0));
     const Claims claims{{lo}, {hi}};
     return code_of(scope.tighten(problem->graph().outputs[0], {Selection::Kind::all, {}}, {}, &claims));
   };

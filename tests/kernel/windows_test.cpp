@@ -1,5 +1,6 @@
 // Rows that hold a window of each feature map only: their bounds are those of rows that hold every element, whatever stands between a
 // feature map and the input, the exact path agrees, and no sampled value escapes.
+#include "certificates/check/meter.h"
 #include "kernel/inspect/inspect.h"
 #include "semantics/numbers/directed.h"
 #include "tests/kernel/random_graph.h"
@@ -253,7 +254,7 @@ TEST_CASE("windows: rows pay for what they touch", "[kernel][windows]") {
       REQUIRE(copy.assume(*literal).ok());
       hints.beta = {1};
     }
-    copy.spend_from(left);
+    copy.pay(certificate::meter_of(*problem, left));
     Selection selection{Selection::Kind::mask, std::vector<bool>(size, false)};
     for (const std::uint32_t element : elements) selection.mask[element] = true;
     REQUIRE(code_of(copy.tighten(x, selection, hints)) == "accepted");
@@ -270,7 +271,7 @@ TEST_CASE("windows: rows pay for what they touch", "[kernel][windows]") {
   constexpr double kTap = kChannels * kChannels * 9;
   const auto rows = static_cast<double>(2 * together);
   const std::size_t middle = kSide * kSide / 2 + kSide / 2, tile = together / kChannels;
-  const double one = work_of(at(middle, tile)), whole_row = inspect::row_work(*problem, x);
+  const double one = work_of(at(middle, tile)), whole_row = certificate::Costs(*problem).row_work(x);
   // Four positions side by side reach 3 * 6 of the map before them, and 5 * 8 of the one before that.
   CHECK(one >= whole_row + rows * (4 + 18 + 40) * kTap);
   CHECK(one <= whole_row + 1.5 * rows * (4 + 18 + 40) * kTap);
@@ -282,10 +283,10 @@ TEST_CASE("windows: rows pay for what they touch", "[kernel][windows]") {
   CHECK(work_of(apart) >= 3 * one);
   // A literal on the way makes rows whole from there.
   const Literal literal{inspect::active_nodes(*problem)[1], 0, false, 0};
-  CHECK(work_of(at(middle, tile), &literal) >= rows * (inspect::row_work(*problem, literal.node)));
+  CHECK(work_of(at(middle, tile), &literal) >= rows * (certificate::Costs(*problem).row_work(literal.node)));
   // A step that its elements' windows do not pay is declined, one of few elements is not.
   Scope poor = scope;
-  poor.spend_from(std::make_shared<double>(2.5 * one));
+  poor.pay(certificate::meter_of(*problem, std::make_shared<double>(2.5 * one)));
   Selection all{Selection::Kind::all, {}};
   CHECK(code_of(Scope(poor).tighten(x, all, {})) == "kernel.work");
 }

@@ -10,6 +10,7 @@
 #include <span>
 #include <utility>
 
+#include "certificates/check/meter.h"
 #include "certificates/edit/steps.h"
 #include "certificates/edit/trim/influence.h"
 #include "kernel/inspect/inspect.h"
@@ -105,7 +106,7 @@ RootTrimmer::RootTrimmer(std::shared_ptr<const kernel::Problem> problem, ProofGr
       is_over_(is_over),
       purse_(std::make_shared<double>(kPurse)),
       before_({root}) {
-  before_[0].spend_from(purse_);
+  before_[0].pay(meter_of(*problem_, purse_));
 }
 
 double RootTrimmer::spent() const { return kPurse - *purse_; }

@@ -8,6 +8,7 @@
 #include <ranges>
 #include <utility>
 
+#include "certificates/check/meter.h"
 #include "certificates/edit/steps.h"
 #include "certificates/edit/trim/root.h"
 #include "search/relax/network.h"
@@ -222,6 +223,7 @@ Outcome<TrimStatistics> trim(const std::shared_ptr<const kernel::Problem>& probl
   for (ProofGroup& group : groups) {
     auto root = kernel::Scope::root(problem, group.group);
     if (!root) return root.rejection();
+    root.value().pay(meter_of(*problem));
     root.value().stop_when(is_over);
     const std::size_t bytes = bytes_of(group.root);
     RootTrimmer trimmer(problem, group, root.value(), is_over);

@@ -22,8 +22,8 @@ Outcome<std::unique_ptr<Scope::State>> Scope::State::at_point(const std::shared_
     }
     scope.boxes_[id] = std::make_shared<Box>(std::move(box));
   }
-  const auto& refined = scope.problem_->pre_activations();
-  for (const NodeId id : scope.problem_->active_nodes()) {
+  const auto& refined = scope.problem_->network_->pre_activations_;
+  for (const NodeId id : scope.problem_->network_->active_nodes_) {
     if (problem->graph().node(id).op == Op::input) continue;
     if (auto done = scope.propagate_box(id); !done) return done.rejection();
     if (!std::ranges::binary_search(refined, id)) continue;
@@ -45,7 +45,7 @@ Outcome<double> Scope::State::lower_bound(const Row& row, bool negated) const {
   auto bounds = back_substitute(targets, {});
   if (!bounds) return bounds.rejection();
   double by_boxes = 0;
-  for (const Targets::Entry& e : targets.entries) {
+  for (const Entry& e : targets.entries) {
     const Box& box = *boxes_[e.node];
     const Interval term = Interval(e.coefficient, add_up(e.coefficient, e.error)) * Interval(box.lo[e.element], box.hi[e.element]);
     by_boxes = add_down(by_boxes, term.lo());

@@ -190,7 +190,7 @@ Facts statement_facts(const InspectRequest& options, const kernel::Problem& prob
               {"boxes", std::to_string(problem.group_count())}};
   for (const kernel::Source& source : problem.statement().sources)
     facts.emplace_back("sha256", kernel::to_hex(source.sha256) + "  " + source.role + " " + printable(source.name));
-  facts.emplace_back("graph digest", kernel::to_hex(kernel::graph_digest(problem.graph())));
+  facts.emplace_back("graph digest", kernel::to_hex(problem.graph_digest()));
   facts.emplace_back("digest", kernel::to_hex(problem.digest()));
   return facts;
 }

@@ -73,7 +73,7 @@ Json double_json(double value) {
 Json statement_json(const kernel::Problem& problem) {
   Json json;
   json["digest"] = kernel::to_hex(problem.digest());
-  json["graph_digest"] = kernel::to_hex(kernel::graph_digest(problem.graph()));
+  json["graph_digest"] = kernel::to_hex(problem.graph_digest());
   json["graph"] = summary(problem.graph());
   json["semantics"] = to_string(problem.statement().semantics);
   json["cases"] = problem.statement().property.cases.size();

@@ -41,7 +41,8 @@ bool write_json(const JsonTarget& target, const std::string& text) {
 }
 
 bool write_statement(const StatementChoice& choice, const kernel::Problem& problem) {
-  return !is_file(choice) || write_file(choice, kernel::statement_text(problem.statement(), problem.digest(), true));
+  return !is_file(choice) ||
+         write_file(choice, kernel::statement_text(problem.statement(), problem.graph_digest(), problem.digest(), true));
 }
 
 void prepare_last_words(const std::string& verb, const std::function<JsonTarget()>& target) {

@@ -64,7 +64,7 @@ void add_verdict(pages::Page& page, const ReportOptions& options, const CheckRep
   Facts facts{{"model", options.model}, {"property", options.property}};
   for (const kernel::Source& source : problem.statement().sources)
     facts.emplace_back("sha256", kernel::to_hex(source.sha256) + "  " + source.role + " " + source.name);
-  facts.emplace_back("graph digest", kernel::to_hex(kernel::graph_digest(problem.graph())));
+  facts.emplace_back("graph digest", kernel::to_hex(problem.graph_digest()));
   facts.emplace_back("statement", kernel::to_hex(problem.digest()));
   for (const std::string& note : report->notes) facts.emplace_back("note", note);
   facts.emplace_back("replay", counted(report->statistics.steps, "step") + ", " + pages::shown(report->statistics.work) +

@@ -23,7 +23,7 @@ std::string statement_json(const kernel::Problem& problem, const StatementOption
   json["file"] = options.out;
   json["bytes"] = bytes;
   json["digest"] = kernel::to_hex(problem.digest());
-  json["graph"] = kernel::to_hex(kernel::graph_digest(problem.graph()));
+  json["graph"] = kernel::to_hex(problem.graph_digest());
   return json_text(json);
 }
 

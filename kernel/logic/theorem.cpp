@@ -13,7 +13,7 @@ std::string theorem_text(const Theorem& theorem, bool full) {
     text += "unsat (vacuous): no case has a point, because the input box is empty\n";
   else
     text += "unsat: no point of any case's input box satisfies its rows\n";
-  text += statement_text(theorem.problem()->statement(), theorem.problem()->digest(), full);
+  text += statement_text(theorem.problem()->statement(), theorem.problem()->graph_digest(), theorem.problem()->digest(), full);
   for (const std::string& assumption : theorem.assumptions()) text += "assumption: " + assumption + "\n";
   return text;
 }

@@ -76,12 +76,12 @@ nb::list side(const Graph& graph, const std::vector<NodeId>& nodes, const std::v
 
 void add_problem(nb::dict& dict, const kernel::Problem& problem) {
   const kernel::Statement& statement = problem.statement();
-  dict["statement"] = kernel::statement_text(problem.statement(), problem.digest(), true);
+  dict["statement"] = kernel::statement_text(problem.statement(), problem.graph_digest(), problem.digest(), true);
   dict["semantics"] = to_string(statement.semantics);
   nb::dict digests;
   for (const kernel::Source& source : statement.sources)
     digests[nb::str((source.role + " " + source.name).c_str())] = kernel::to_hex(source.sha256);
-  digests["graph"] = kernel::to_hex(kernel::graph_digest(problem.graph()));
+  digests["graph"] = kernel::to_hex(problem.graph_digest());
   digests["statement"] = kernel::to_hex(problem.digest());
   dict["digests"] = digests;
   dict["inputs"] = side(problem.graph(), problem.graph().inputs, problem.graph().input_names);

@@ -126,7 +126,7 @@ std::string box_text(const Graph& graph, const InputBox& box, std::size_t most) 
 
 }  // namespace
 
-std::string statement_text(const Statement& s, const Digest& digest, bool full) {
+std::string statement_text(const Statement& s, const Digest& graph_digest, const Digest& digest, bool full) {
   const Graph& graph = s.graph;
   const Shown most = full ? kEverything : Shown{};
   std::string text = "semantics: " + to_string(s.semantics) + "\n";
@@ -151,7 +151,7 @@ std::string statement_text(const Statement& s, const Digest& digest, bool full) 
   if (s.property.cases.size() > most.cases) text += "  ... and " + std::to_string(s.property.cases.size() - most.cases) + " more cases\n";
   for (const Source& source : s.sources)
     text += "sha256 of " + source.role + " '" + printable(source.name, SIZE_MAX) + "': " + to_hex(source.sha256) + "\n";
-  text += "sha256 of the canonical graph: " + to_hex(graph_digest(graph)) + "\n";
+  text += "sha256 of the canonical graph: " + to_hex(graph_digest) + "\n";
   return text + "sha256 of the statement: " + to_hex(digest) + "\n";
 }
 

@@ -6,6 +6,7 @@
 
 #include "api/check/vacuity.h"
 #include "kernel/logic/theorem_text.h"
+#include "semantics/numbers/interval.h"
 
 namespace assay::queries {
 namespace {

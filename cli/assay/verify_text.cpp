@@ -8,6 +8,7 @@
 #include "api/check/vacuity.h"
 #include "app/queries/verify.h"
 #include "kernel/logic/theorem_text.h"
+#include "semantics/numbers/interval.h"
 #include "semantics/statement/statement_text.h"
 
 namespace assay::cli {

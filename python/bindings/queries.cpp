@@ -20,6 +20,7 @@
 #include "kernel/floats/named_models.h"
 #include "kernel/logic/theorem_text.h"
 #include "python/bindings/native.h"
+#include "semantics/numbers/interval.h"
 #include "semantics/statement/statement_text.h"
 
 namespace assay::python {

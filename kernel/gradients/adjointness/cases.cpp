@@ -2,9 +2,7 @@
 
 #include "kernel/gradients/adjointness/cases.h"
 
-#include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <string>
 #include <utility>
 
@@ -154,27 +152,20 @@ std::vector<double> kinks_of(const AdjointCase& one) {
 
 // A function everywhere, with the attributes that ops.def tries it with. Formulas that are smooth are long: few elements.
 Cases sampled_cases(Op op) {
-  struct Sample {
-    Op op;
-    const char* what;
-    Attributes attributes;
-  };
-  static const std::vector<Sample> kSamples = {
-#define ASSAY_SAMPLE(op, what, ...) {Op::op, what, __VA_ARGS__},
+  std::vector<std::pair<const char*, Attributes>> samples;  // one by one: a list of all takes compilers minutes and 12 GB
+#define ASSAY_SAMPLE(name, what, ...) \
+  if (op == Op::name) samples.emplace_back(what, Attributes(__VA_ARGS__));
 #include "semantics/graph/ops.def"
-  };
-  std::vector<Sample> samples;
-  std::ranges::copy_if(kSamples, std::back_inserter(samples), [&](const Sample& each) { return each.op == op; });
   const bool is_plain = op_row(op).attributes == Attributes(NoAttributes{}).index();
-  if (samples.empty() && is_plain) samples.push_back({op, "", NoAttributes{}});
+  if (samples.empty() && is_plain) samples.emplace_back("", NoAttributes{});
   demand(!samples.empty(), "adjoint_cases: a function with attributes has samples in ops.def");
   const Smoothness smoothness = op_row(op).smoothness;
   const Shape shape = is_plain                           ? Shape{2, 3}
                       : smoothness == Smoothness::smooth ? Shape{3}
                                                          : Shape{2, smoothness == Smoothness::jump ? 4 : 2};
   Cases cases;
-  for (const Sample& each : samples) {
-    cases.push_back(one(op, each.what, {{shape}}, each.attributes));
+  for (const auto& [what, attributes] : samples) {
+    cases.push_back(one(op, what, {{shape}}, attributes));
     cases.back().kinks = kinks_of(cases.back());
   }
   return cases;

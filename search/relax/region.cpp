@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "kernel/relax/box.h"
+
 namespace assay::search {
 
 bool RegionForms::supports(const Network& network) {

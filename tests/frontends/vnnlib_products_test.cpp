@@ -134,7 +134,7 @@ TEST_CASE("vnnlib: each product is computed once, and squares from one factor", 
   CHECK(file.property.cases[0].rows[0].terms[1].coefficient == Rational(-2));
 
   const kernel::Statement statement{graph, file.property, ExecutionModel{}, {}};
-  const std::string text = statement_text(statement, graph_digest(statement.graph), statement_digest(statement), false);
+  const std::string text = statement_text(statement, kernel::graph_digest(statement.graph), statement_digest(statement), false);
   INFO(text);
   CHECK(text.find("case 0: -w_1 * w_1 - 2 x_0 * x_0 * y_1 + x_0 * x_0 * x_0 * x_0 <= 0\n") != std::string::npos);
 }
@@ -152,7 +152,7 @@ TEST_CASE("vnnlib: names of products end, whatever the graph says", "[vnnlib]") 
   property.cases.push_back({std::make_shared<kernel::InputBox>(kernel::InputBox{{Rational(0)}, {Rational(1)}}),
                             {{{{Rational(1), {kernel::Variable::Side::output, 199, 0}}}, Rational(0), false}}});
   const kernel::Statement statement{graph, property, ExecutionModel{}, {}};
-  CHECK(statement_text(statement, graph_digest(statement.graph), statement_digest(statement), true).size() < 4000);
+  CHECK(statement_text(statement, kernel::graph_digest(statement.graph), statement_digest(statement), true).size() < 4000);
 }
 
 TEST_CASE("vnnlib: what cannot be multiplied is refused with its place", "[vnnlib]") {

@@ -4,6 +4,7 @@
 
 #include "api/check/cost.h"
 #include "certificates/check/session.h"
+#include "frontends/onnx/import.h"
 #include "tests/frontends/onnx_builder.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -54,6 +54,24 @@ UNKNOWN = {
     "the size of what they select": lambda x: len((x > 3).nonzero()) == 12, "the size of what they select ": lambda x: len(x.unique()) < 12}
 
 
+# Integers that a backward makes of numbers. The given inputs lie within the first step.
+FAR_STEPS = {"round": lambda x: torch.round(x / 1000), "floor": lambda x: torch.floor(x.abs() / 64), "trunc": lambda x: torch.trunc(x / 99),
+             "int32": lambda x: (x / 128).to(torch.int32), "long": lambda x: (x / 128).long()}
+
+
+@pytest.mark.parametrize("name", FAR_STEPS)
+def test_steps_that_no_input_reached_are_named_or_found(name: str) -> None:
+    wrong = of_square(lambda g, x: 2 * x * g + g * FAR_STEPS[name](x))
+    with pytest.raises(GradcheckError, match="no input lay where the Function takes another branch"):
+        gradcheck(wrong, torch.linspace(-2, 2, 12).reshape(4, 3).requires_grad_())
+    with pytest.raises(GradcheckError, match="failed"):
+        gradcheck(wrong, [(4, 3)])
+
+
+def test_steps_on_both_sides_pass() -> None:
+    assert gradcheck(of_square(lambda g, x: 2 * x * g + 0 * g * torch.round(8 * x)), torch.linspace(-2, 2, 12).reshape(4, 3).requires_grad_())
+
+
 @pytest.mark.parametrize("name", FOUND)
 def test_a_decision_by_a_number_of_an_input_is_driven(name: str) -> None:
     with pytest.raises(GradcheckError) as found:

@@ -55,7 +55,16 @@ def between(x: Any, at: Any) -> list[Crossing]:
     return [(x, one) for one in at.tolist()[:MOST_STEPS]] if at.dim() == 1 else []
 
 
+def first_step(x: Any, *_: Any, **__: Any) -> list[Crossing]:
+    return [(x.abs(), 1.0)]
+
+
+def to_integers(x: Any, *, dtype: Any = None, **_: Any) -> list[Crossing]:
+    return first_step(x) if dtype is not None and not (dtype.is_floating_point or dtype.is_complex or dtype is torch.bool) else []
+
+
 MOST_STEPS = 16  # thresholds of one operation
+STEPS = ("floor", "ceil", "trunc", "round", "_to_copy")  # to integers: noted in a Function's backward, if all are 0
 SIGNS = ("sign", "sgn")  # which a Function's backward may decide by
 OF_COTANGENTS = ("abs", "sign", "sgn", "nonzero")  # what has pieces, and is noted of cotangents alone
 TIES = ("eq", "ne", "nonzero")  # which ask whether two numbers are equal
@@ -69,6 +78,7 @@ CROSSINGS: dict[str, Callable[..., list[Crossing]]] = {
     **dict.fromkeys(("hardshrink", "softshrink"), lambda x, lambd=0.5: clipped(x, -lambd, lambd)),
     "heaviside": lambda x, _: [(x, 0.0)], "bucketize": lambda x, at, **_: between(x, at), "searchsorted": lambda at, x, **_: between(x, at),
     "huber_loss": far_apart, "smooth_l1_loss": far_apart,
+    **dict.fromkeys(("floor", "ceil", "trunc"), first_step), "round": lambda x, **_: [(x.abs(), 0.5)], "_to_copy": to_integers,
     **dict.fromkeys(OF_COTANGENTS, lambda x, *_, **__: [(x, 0.0)]),
     **dict.fromkeys(("gt", "lt", "ge", "le", "eq", "ne", "maximum", "minimum", "fmax", "fmin"), lambda x, y: [(x, y)]),
 }
@@ -103,6 +113,8 @@ class Branching(Outside):
             return []
         is_backward = self.in_backward()
         is_bar, place = is_backward and any(v in self.bars for v in values), ""
+        if op in STEPS and (is_bar or not is_backward):
+            return []
         if not is_bar and (op in OF_COTANGENTS and not (is_backward and op in SIGNS) or not (self.decided if is_backward else self.depending).intersection(v for v in values if v is not None)):
             return []
         if is_bar:
@@ -121,7 +133,7 @@ class Branching(Outside):
                 at = None if isinstance(threshold, torch.Tensor) and threshold.numel() != 1 else float(threshold)
                 away = x - threshold
                 sides = {side for side, hit in ((BELOW, away < 0), (ABOVE, away > 0), (EQUAL, away == 0)) if bool(hit.any())}
-                wanted: tuple[str, ...] = (EQUAL,) if op in TIES else (BELOW, ABOVE)
+                wanted: tuple[str, ...] = (EQUAL,) if op in TIES else (ABOVE,) if op in STEPS else (BELOW, ABOVE)
                 if is_bar:
                     sides, wanted = sides_of_cotangent(op, x, away, at), (EQUAL, UNEQUAL) if op in TIES else wanted
                 if at is None or abs(at) < (0.999999 * torch.finfo(x.dtype).max if is_bar else float("inf")):

@@ -18,7 +18,7 @@ from torch.utils._pytree import tree_map
 
 from .branches import ABOVE, BELOW, EQUAL, FALSE, TRUE, Branch
 from .cotangents import FINITE, READ, Deciding, by_program, is_of_finite
-from .outside import APPLY, WAYS_OUT, program_frame, written_numbers
+from .outside import WAYS_OUT, program_frame, written_numbers
 
 MOST_READ = 2**16  # numbers of one tensor that are followed
 READS = WAYS_OUT | {getattr(torch.Tensor, f"__{name}__"): name for name in ("bool", "int", "index", "reduce_ex", "deepcopy")}

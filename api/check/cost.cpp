@@ -107,7 +107,8 @@ certificate::ReplayLimits replay_limits(const Loaded& loaded, const Limits& limi
   const kernel::Problem& problem = *loaded.problem;
   const certificate::Costs costs(problem);
   double sweep = 0;
-  for (const NodeId node : inspect::pre_activations(problem)) sweep += 2 * static_cast<double>(problem.graph().size(node)) * costs.row_work(node);
+  for (const NodeId node : inspect::pre_activations(problem))
+    sweep += 2 * static_cast<double>(problem.graph().size(node)) * costs.row_work(node);
   const auto files = static_cast<double>(loaded.stored);
   const double row = std::min(costs.whole_row(), kRowPerByte * files);
   result.work = std::min(kMostWork, kWork + std::min(kSweeps * sweep, files * row));

@@ -87,7 +87,8 @@ void print_summary(const VerifyReport& report, const VerifyOptions& options) {
   if (result.theorem)
     std::fputs(kernel::theorem_text(*result.theorem, full).c_str(), stderr);
   else if (!options.statement.empty())
-    std::fputs(kernel::statement_text(report.problem->statement(), report.problem->graph_digest(), report.problem->digest(), full).c_str(), stderr);
+    std::fputs(kernel::statement_text(report.problem->statement(), report.problem->graph_digest(), report.problem->digest(), full).c_str(),
+               stderr);
   print_notes(stderr, report.notes);
   for (const std::string& line : result.nearest ? lines_of(decision.orders) : std::vector<std::string>())
     std::fprintf(stderr, "  %s\n", line.c_str());

@@ -45,7 +45,7 @@ Image image_of_activation(const Call& call) {
   Image result{combined(call, [&](std::span<const FloatSet> x) { return image(call, x[0]); })};
   for (std::size_t i = 0; i < result.values.size(); ++i) {
     const FloatSet& x = call.operand(0).values[i];
-    const double terms = executions::size_of_terms(call.node, x.has_finite() ? x.lo : 0, x.magnitude());
+    const double terms = executions::size_of_terms<double>(call.node, x.has_finite() ? x.lo : 0, x.magnitude());
     result.scales.push_back(std::fmax(result.values[i].magnitude(), terms));
   }
   return result;

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <vector>
 
-#include "kernel/floats/forms.h"
 #include "kernel/floats/rounding.h"
 #include "semantics/numbers/directed.h"
 #include "semantics/numbers/dual.h"
@@ -381,27 +380,6 @@ Computed ErrorArithmetic::over_one_plus_exp(const Computed* x, const Computed& z
 Computed ErrorArithmetic::with_nearest(const Computed& y, Function f, const Computed& x) const {
   const double e = x.error(), moved = e > 0 ? mul_up(lipschitz(f, x.computed()), e) : 0, u = unit_roundoff(format_);
   return hull(y, {apply(f, x.exact), u, add_up(mul_up(moved, grown(u)), smallest_number(format_))});
-}
-
-double size_of_terms(const Node& node, double least, double size) {
-  switch (node.op) {
-    case Op::gelu:
-    case Op::mish:  // x times a logarithm of 1 + exp
-      return size;
-    case Op::softplus:
-      return 1;
-    case Op::elu:
-    case Op::celu:
-      return least < 0 ? std::fabs(std::get<ActivationAttributes>(node.attributes).alpha) : 0;
-    case Op::selu: {
-      const auto& [alpha, beta] = std::get<ActivationAttributes>(node.attributes);
-      return least < 0 ? std::fabs(alpha * beta) : 0;
-    }
-    case Op::hard_swish:
-      return least < 0 && least > -6 ? -least * (1 - least / 6) / 2 : 0;
-    default:
-      return 0;
-  }
 }
 
 }  // namespace assay::executions

@@ -68,7 +68,27 @@ inline constexpr double kFormThreshold = 20;  // exp(20) is far from overflow, a
 
 // The size of the terms that a form adds where they cancel: x/2 (1 + erf), alpha (exp - 1), x (x/6 + 1/2). `least`: of the operand, `size`: the
 // greatest |x|.
-[[nodiscard]] double size_of_terms(const Node& node, double least, double size);
+template <class Number>  // double: a template, so that the trusted files that ask for it compile it
+[[nodiscard]] Number size_of_terms(const Node& node, Number least, Number size) {
+  switch (node.op) {
+    case Op::gelu:
+    case Op::mish:  // x times a logarithm of 1 + exp
+      return size;
+    case Op::softplus:
+      return 1;
+    case Op::elu:
+    case Op::celu:
+      return least < 0 ? std::fabs(std::get<ActivationAttributes>(node.attributes).alpha) : 0;
+    case Op::selu: {
+      const auto& [alpha, beta] = std::get<ActivationAttributes>(node.attributes);
+      return least < 0 ? std::fabs(alpha * beta) : 0;
+    }
+    case Op::hard_swish:
+      return least < 0 && least > -6 ? -least * (1 - least / 6) / 2 : 0;
+    default:
+      return 0;
+  }
+}
 
 template <class A>
 class Forms {

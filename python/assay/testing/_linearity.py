@@ -224,6 +224,8 @@ class Linearity:
             found = judged(run, "gradcheck", *dict.fromkeys([*self.trials.options, *(["--allow-dead"] if how.has_zeros else [])]))
         except (UsageError, Refused):
             return False
+        if found.failed and how.given is not None and all(one.rule.startswith("contract.") for one in found.findings if one.kind == "fail"):
+            return False  # an operation of PyTorch's that is wrong in this layout alone, as median is of expanded tensors
         is_right = how.has_zeros and not found.passed and is_of_other_points(found) and self.is_limit(point, how)
         self.trials.note(run, None if found.failed and not is_right else found, is_right)
         if found.failed and not is_right:

@@ -67,7 +67,7 @@ class Consumer:
         tree = self.folder / "tree"
         shutil.rmtree(tree, ignore_errors=True)
         tree.mkdir(parents=True)
-        for name in ["CMakeLists.txt", "tools", "semantics", "kernel", "policy", "frontends", "formats", "certificates", "runtime", "gpu", "probes", "explain", "assay", "tests/consumer"]:
+        for name in ["CMakeLists.txt", "tools", "semantics", "kernel", "policy", "frontends", "formats", "certificates", "runtime", "gpu", "probes", "explain", "api", "tests/consumer"]:
             (shutil.copytree if (self.root / name).is_dir() else shutil.copyfile)(self.root / name, tree / name)
         os.environ.update(CCACHE_BASEDIR=str(tree), CCACHE_NOHASHDIR="1")
         where = tree / "build/consumer"

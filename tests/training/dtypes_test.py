@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Every number type, backend and device of programs that train: each combination runs to the expected losses, or is refused with status and reason.
 
-    python3 tests/training/dtypes_test.py BIN
+    python3 tests/training/dtypes_test.py BIN [--gallery]
 
+--gallery takes programs in examples/gallery that look at values between their ops, in the place of those of examples/training.
 least_squares has only ops with exact values; train_mlp has a softplus and a square root; phase_retrieval is complex.
 """
 import itertools
@@ -88,12 +89,6 @@ def others(binary):
         run(binary, "least_squares", "--dtype", dtype, "--record", "never", status=2, reason="a trace holds the floats of a run")
         run(binary, "least_squares", "--dtype", dtype, "--checkpoint", "never", status=2, reason="a checkpoint holds floats")
     run(binary, "train_mlp", "--dtype", "float8", status=2)
-    run(binary, "gan", "--backend", "compiled", status=2, reason="looks at values between its ops")
-    run(binary, "gan", "--dtype", "interval")
-    for program in ("digits_vqvae", "dqn_grid", "ppo_grid"):  # arg_min and take, which look at values, on a device
-        here, there = (losses(run(binary, program, "--device", device)) for device in ("cpu", "emulated"))
-        if len(there) != STEPS or any(abs(float(a) - float(b)) > ALIKE["emulated"] * abs(float(a)) for a, b in zip(here, there)):
-            FAULTS.append(f"{program}: {here} on the CPU, {there} on the emulated device")
     done = run(binary, "phase_retrieval")
     if "complex64 as pairs of float32" not in done.stdout:
         fault(["phase_retrieval"], done, "the banner does not say what runs")
@@ -102,11 +97,23 @@ def others(binary):
         fault(["phase_retrieval"], done, "the banner does not say what runs")
 
 
+def values_between_ops(binary):
+    run(binary, "gan", "--backend", "compiled", status=2, reason="looks at values between its ops")
+    run(binary, "gan", "--dtype", "interval")
+    for program in ("digits_vqvae", "dqn_grid", "ppo_grid"):  # arg_min and take, which look at values, on a device
+        here, there = (losses(run(binary, program, "--device", device)) for device in ("cpu", "emulated"))
+        if len(there) != STEPS or any(abs(float(a) - float(b)) > ALIKE["emulated"] * abs(float(a)) for a, b in zip(here, there)):
+            FAULTS.append(f"{program}: {here} on the CPU, {there} on the emulated device")
+
+
 def main():
     binary = pathlib.Path(sys.argv[1])
-    for program in ("least_squares", "train_mlp", "phase_retrieval"):
-        matrix(binary, program)
-    others(binary)
+    if "--gallery" in sys.argv[2:]:
+        values_between_ops(binary)
+    else:
+        for program in ("least_squares", "train_mlp", "phase_retrieval"):
+            matrix(binary, program)
+        others(binary)
     for one in FAULTS:
         print(f"FAILED {one}")
     sys.exit(1 if FAULTS else 0)

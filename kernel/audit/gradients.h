@@ -22,7 +22,7 @@
 namespace assay::kernel {
 
 // What a cotangent has to be at a kink: any row of the Clarke derivative, or PyTorch's. That is what a product's `convention` gives. Where a trace
-// declares none, it is what some operation of PyTorch gives that means a region's one op (docs/kinks.md): relu and abs 0, leaky_relu its slope,
+// declares none, it is what some operation of PyTorch gives that means a region's one op (docs/explanation/kinks.md): relu and abs 0, leaky_relu its slope,
 // clip 0 or 1 at its ends (hardtanh, clamp), min, max and reductions equal shares or all to the first of those that tie, max_pool the latter.
 enum class KinkConvention : std::uint8_t { any, pytorch };
 

@@ -66,7 +66,7 @@ Outcome<ExecutionModel> semantics_named(std::string_view text) {
                    "--semantics",
                    "real, float32, float64, bfloat16, float16 or float32:MODEL, MODEL being one of " + names + " or the fields of a model",
                    "'" + std::string(text) + "'",
-                   "docs/float32.md says what each of them means"};
+                   "docs/explanation/float32.md says what each of them means"};
 }
 
 std::string semantics_name(const ExecutionModel& model) {

@@ -8,7 +8,7 @@
 //   |computed - exact| <= ((1 + a)(1 + w) - 1) size + absolute
 // with a the share of sum_errors and w = gamma of `operations`: each term is its product times as many factors 1 + d, |d| <= u, wherever
 // its constants were rounded. What underflows loses less than a number of the format times the other factors of a term.
-// Source. Higham 2002, section 3.1; derived in docs/float32.md.
+// Source. Higham 2002, section 3.1; derived in docs/explanation/float32.md.
 #pragma once
 
 #include <optional>

@@ -2,7 +2,7 @@
 //
 // Exact, whatever the model: index maps, choices, comparisons, positions, integers and truth values, |x|, -x, floor, ceil, round and sign: the
 // result is a value of the denotation at the operands that the execution holds. (Operands that flush are operands of arithmetic only.)
-// Source. derived in docs/float32.md.
+// Source. derived in docs/explanation/float32.md.
 
 #include "kernel/floats/rounding.h"
 

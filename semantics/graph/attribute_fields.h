@@ -1,4 +1,4 @@
-// The fields of attributes by name, for text forms of nodes (formats/trace, docs/trace-format.md).
+// The fields of attributes by name, for text forms of nodes (formats/trace, docs/reference/trace-format.md).
 #pragma once
 
 #include <type_traits>

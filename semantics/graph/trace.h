@@ -1,4 +1,4 @@
-// Trace: what a run of a program recorded, as regions over tensors. docs/trace-format.md describes the file.
+// Trace: what a run of a program recorded, as regions over tensors. docs/reference/trace-format.md describes the file.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ namespace {
 // The order of the terms of a row has no meaning: by side (inputs first), tensor, element.
 std::tuple<bool, std::uint32_t, std::uint64_t> key(const Variable& v) { return {v.side == Variable::Side::output, v.tensor, v.element}; }
 
-// ---- canonical bytes (docs/canonical-graph.md) ----
+// ---- canonical bytes (docs/reference/canonical-graph.md) ----
 
 void put(std::vector<std::byte>& out, std::uint64_t value) {
   for (int shift = 0; shift < 64; shift += 8) out.push_back(static_cast<std::byte>(value >> shift & 0xff));

@@ -75,7 +75,7 @@ struct Statement {
 // The box fits the graph.
 [[nodiscard]] std::shared_ptr<const InputBox> values_in(const Graph& graph, const std::shared_ptr<const InputBox>& box);
 
-// SHA-256 over the canonical bytes of graph, property and semantics (docs/canonical-graph.md): the digest that
+// SHA-256 over the canonical bytes of graph, property and semantics (docs/reference/canonical-graph.md): the digest that
 // a certificate names. Independent of file names and of the sources' formatting.
 [[nodiscard]] Digest statement_digest(const Statement& statement);
 [[nodiscard]] Digest statement_digest(const Digest& graph, const Property& property, const ExecutionModel& semantics);
@@ -83,7 +83,7 @@ struct Statement {
 [[nodiscard]] Digest sha256(std::span<const std::byte> bytes);
 [[nodiscard]] std::string to_hex(const Digest& digest);
 
-// The whole statement in canonical bytes, from which both digests follow (docs/canonical-graph.md, "Statement file"): what
+// The whole statement in canonical bytes, from which both digests follow (docs/reference/canonical-graph.md, "Statement file"): what
 // `assay statement` writes. The statement is validated.
 inline constexpr std::string_view kStatementMagic = "assay statement file 1";
 [[nodiscard]] std::vector<std::byte> statement_bytes(const Statement& statement);

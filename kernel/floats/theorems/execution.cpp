@@ -14,7 +14,7 @@
 // Rewrites. rewrites.cpp.
 // Monotone. Errors bounded on a box hold on every part of it: children keep those of their parents until their boxes are a good deal smaller.
 // Real semantics. Every number is admitted and rounding(n) >= 0, so what is refuted here is refuted over the reals.
-// Source: derived in docs/float32.md.
+// Source: derived in docs/explanation/float32.md.
 
 #include <algorithm>
 #include <cmath>

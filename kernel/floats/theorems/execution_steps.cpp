@@ -38,7 +38,7 @@ Outcome<Done> Scope::State::find_rounding(NodeId node, const Array<Interval>* im
           "propagate_box.S4", at(problem_->graph(), node, i),
           "a finite result of " + std::string(op_row(problem_->graph().node(node).op).name) + " in every execution of the model",
           why_unbounded(*problem_, problem_->graph().node(node), problem_->network_->own_form(node), operands()),
-          "narrow the input box, or state another execution model (docs/float32.md)");
+          "narrow the input box, or state another execution model (docs/explanation/float32.md)");
   }
   rounding_[node] = std::make_shared<const std::vector<double>>(std::move(errors));
   rounding_size_[node] = size;

@@ -11,7 +11,7 @@
 // to hold the exact product; else it holds the one as written, from which the exact one is as many roundings away as it has operations, so that
 // they count twice.
 // A variance in one pass, of squares that nothing else reads, in the same way: the squares are exact.
-// Source: derived in docs/float32.md.
+// Source: derived in docs/explanation/float32.md.
 
 #include "kernel/floats/rewrites.h"
 

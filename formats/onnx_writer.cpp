@@ -29,7 +29,7 @@ Rejection no_form(const Graph& graph, NodeId id, std::string found) {
   return {Rejection::Kind::unsupported,
           "onnx.op",
           "node " + std::to_string(id) + " (" + std::string(op_row(graph.node(id).op).name) + ")",
-          "an op with an ONNX operator in docs/training.md",
+          "an op with an ONNX operator in docs/reference/training.md",
           std::move(found),
           "write the model in ops that have one"};
 }

@@ -1,4 +1,4 @@
-// Trace files: a trace <-> safetensors. docs/trace-format.md describes the layout for writers in other languages.
+// Trace files: a trace <-> safetensors. docs/reference/trace-format.md describes the layout for writers in other languages.
 #pragma once
 
 #include <functional>

@@ -227,8 +227,8 @@ Outcome<Done> append_node(Graph& graph, const Json& json, const std::string& pla
 }  // namespace
 
 Rejection trace_malformed(const char* code, std::string place, std::string required, std::string found) {
-  return {Rejection::Kind::malformed, std::string("trace.") + code, std::move(place), std::move(required),
-          std::move(found),           "docs/trace-format.md"};
+  return {Rejection::Kind::malformed, std::string("trace.") + code,    std::move(place), std::move(required),
+          std::move(found),           "docs/reference/trace-format.md"};
 }
 
 std::string shown(const Json& json) {

@@ -52,8 +52,9 @@ void begin_block(std::size_t block) {
 }
 
 Rejection refusal(const char* code, std::string place, std::string required, std::string found) {
-  return {
-      Rejection::Kind::rejected, code, std::move(place), std::move(required), std::move(found), "docs/cuda-testing.md lists the faults"};
+  return {Rejection::Kind::rejected, code,
+          std::move(place),          std::move(required),
+          std::move(found),          "docs/how-to/cuda-testing.md lists the faults"};
 }
 
 std::string text_of(Extent extent) {

@@ -82,7 +82,7 @@ Outcome<Done> Machine::run() {
     run_block(block);
     if (fault_)
       return Rejection{Rejection::Kind::rejected, code_,   place_,
-                       "a kernel without faults", *fault_, "docs/cuda-testing.md lists the faults"};
+                       "a kernel without faults", *fault_, "docs/how-to/cuda-testing.md lists the faults"};
   }
   return Done{};
 }

@@ -1,4 +1,4 @@
-// Recorder: what a session runs, as a trace for the audit (docs/trace-format.md). Each op is a region of its own, as it ran; so is each
+// Recorder: what a session runs, as a trace for the audit (docs/reference/trace-format.md). Each op is a region of its own, as it ran; so is each
 // step of a compiled function, fused or not.
 #pragma once
 

@@ -33,7 +33,7 @@ class Trainer {
   // The optimiser holds model.parameters().
   Trainer(Model& model, Optimiser& optimiser, Loss loss, TrainerOptions options);
 
-  // One step; the loss before it. Clears the session first. `trace`, if given, gets what ran (docs/trace-format.md). In a session with a
+  // One step; the loss before it. Clears the session first. `trace`, if given, gets what ran (docs/reference/trace-format.md). In a session with a
   // Reference the step is captured and taken over its numbers (reference_steps.h); rejection "training.reference" for what reads floats on
   // the way: clipping by norms, traces, the range test.
   Outcome<double> step(std::span<const Array> batch, Trace* trace = nullptr);

@@ -7,7 +7,7 @@
 //   });
 //   REQUIRE(report.passed());       // report.text says why not; report.write_junit(path), write_sarif, write_trace
 //
-// A launcher gives nothing, a cudaError_t, or an Outcome<Done>, by which it declines what its kernel is not for (docs/cuda-testing.md).
+// A launcher gives nothing, a cudaError_t, or an Outcome<Done>, by which it declines what its kernel is not for (docs/how-to/cuda-testing.md).
 #pragma once
 
 #if __has_include(<cuda_runtime.h>)
@@ -36,7 +36,7 @@ namespace cuda {
 
 inline Outcome<Done> checked(cudaError_t error, const char* place) {
   if (error == cudaSuccess) return Done{};
-  return Rejection{Rejection::Kind::rejected, "gpu.launch", place, "cudaSuccess", cudaGetErrorString(error), "docs/cuda-testing.md"};
+  return Rejection{Rejection::Kind::rejected, "gpu.launch", place, "cudaSuccess", cudaGetErrorString(error), "docs/how-to/cuda-testing.md"};
 }
 
 // The first device, or the emulation of one.
@@ -155,7 +155,7 @@ template <class Launcher>
   cuda::Device device;
   return audit_kernel_on(device, op, attributes, cuda::wrapped(launcher), plan);
 }
-// Those of a composite region: "attention", "attention backward", "layer norm", ... (docs/probes.md).
+// Those of a composite region: "attention", "attention backward", "layer norm", ... (docs/reference/probes.md).
 template <class Launcher>
 [[nodiscard]] KernelReport audit_kernel(const std::string& region, const Launcher& launcher, const KernelPlan& plan = {}) {
   cuda::Device device;

@@ -43,7 +43,7 @@ class KernelDevice {
   virtual void give(const void* memory, std::size_t first, std::size_t bytes, const std::string& what, bool is_operand) = 0;
   // From here on a launch has to be in this stream.
   virtual void begin(void* stream) = 0;
-  // Waits for the stream. A rejection is the kernel's fault, by the codes of docs/cuda-testing.md.
+  // Waits for the stream. A rejection is the kernel's fault, by the codes of docs/how-to/cuda-testing.md.
   [[nodiscard]] virtual Outcome<Done> end(void* stream) = 0;
   [[nodiscard]] virtual bool is_lost() const { return false; }  // after a fault that no later launch survives
 };

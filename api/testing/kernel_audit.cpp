@@ -41,7 +41,7 @@ const std::map<std::string, std::string>& words_of_codes() {
 }
 
 Rejection found(const char* code, std::string place, std::string required, std::string what) {
-  return {Rejection::Kind::rejected, code, std::move(place), std::move(required), std::move(what), "docs/cuda-testing.md"};
+  return {Rejection::Kind::rejected, code, std::move(place), std::move(required), std::move(what), "docs/how-to/cuda-testing.md"};
 }
 
 bool is_fault(const Rejection& why) { return why.kind == Rejection::Kind::rejected; }

@@ -85,12 +85,12 @@ Outcome<std::vector<CertificateQuery>> read_certificate_list(const std::string& 
                        path + " line " + std::to_string(number),
                        "MODEL,PROPERTY,CERTIFICATE, and perhaps sat or unsat",
                        line,
-                       "docs/gates.md"};
+                       "docs/reference/gates.md"};
     const auto located = [&](const std::string& name) { return name.starts_with('/') ? name : folder + name; };
     queries.push_back({located(fields[0]), located(fields[1]), located(fields[2]), answer});
   }
   if (queries.empty())
-    return Rejection{Rejection::Kind::malformed, "check.list", path, "at least one certificate", "none", "docs/gates.md"};
+    return Rejection{Rejection::Kind::malformed, "check.list", path, "at least one certificate", "none", "docs/reference/gates.md"};
   return queries;
 }
 

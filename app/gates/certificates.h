@@ -1,4 +1,4 @@
-// Certificates as cases of a gate, and lists of them: one line MODEL,PROPERTY,CERTIFICATE[,ANSWER] each (docs/gates.md).
+// Certificates as cases of a gate, and lists of them: one line MODEL,PROPERTY,CERTIFICATE[,ANSWER] each (docs/reference/gates.md).
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Waivers and the baseline, as they act on a report (docs/gates.md).
+// Waivers and the baseline, as they act on a report (docs/reference/gates.md).
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -20,7 +20,7 @@ constexpr double kRatchet = 1.25;    // growth of head-room that a baseline bear
 constexpr double kLeastRoom = 0.05;  // below this share of the allowance growth says nothing
 
 Rejection malformed(const char* code, const std::string& path, std::string required, std::string found) {
-  return {Rejection::Kind::malformed, code, path, std::move(required), std::move(found), "docs/gates.md"};
+  return {Rejection::Kind::malformed, code, path, std::move(required), std::move(found), "docs/reference/gates.md"};
 }
 
 Outcome<Json> read_json(const char* code, const std::string& path) {

@@ -4,7 +4,7 @@
 
 Each line is one call in a process that has called gradcheck before: PyTorch loads parts of itself at the first Function. Beside the seconds that
 passed stand those of all processors together, of Python and the program, which say more on a machine that others use as well, and the most memory
-that both held at a time: without the recordings that are handed over in memory, whose size docs/trace-format.md gives.
+that both held at a time: without the recordings that are handed over in memory, whose size docs/reference/trace-format.md gives.
 """
 from __future__ import annotations
 

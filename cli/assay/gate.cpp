@@ -74,7 +74,7 @@ void add_gate_files(CLI::App* verb, GateOptions& gate) {
   verb->add_option("--sarif", gate.sarif, "write SARIF 2.1.0")->type_name("FILE");
   verb->add_option("--markdown", gate.markdown, "write a summary in Markdown")->type_name("FILE");
   CLI::Option* waivers =
-      verb->add_option("--waivers", gate.waivers, "findings that are accepted for a while (docs/gates.md)")->type_name("FILE");
+      verb->add_option("--waivers", gate.waivers, "findings that are accepted for a while (docs/reference/gates.md)")->type_name("FILE");
   verb->add_option("--today", gate.today, "the day with which expiry is compared, instead of the date")
       ->type_name("YYYY-MM-DD")
       ->needs(waivers);

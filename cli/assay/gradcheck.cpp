@@ -53,7 +53,7 @@ int check_gradients(const GradcheckOptions& options) {
   if (trace.gradients.empty() && trace.tangents.empty()) {
     return refuse(kGradcheckSchema, options.gate.json,
                   {Rejection::Kind::malformed, "gradcheck.gradients", options.trace, "\"gradients\" of an output, or \"tangents\"", "none",
-                   "docs/trace-format.md"});
+                   "docs/reference/trace-format.md"});
   }
   const auto convention = options.kinks == "pytorch" ? kernel::KinkConvention::pytorch : kernel::KinkConvention::any;
   const double start = wall_seconds();

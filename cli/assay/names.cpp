@@ -40,7 +40,7 @@ std::string unknown_op(const std::string& name) {
   for (const Op op : computing_ops()) candidates.emplace_back(op_row(op).name);
   for (const onnx::OperatorSupport& support : onnx::supported_operators()) {
     if (folded(support.op) == folded(name))
-      return "the ONNX operator " + support.op + " becomes several ops, depending on its attributes; docs/onnx.md says which";
+      return "the ONNX operator " + support.op + " becomes several ops, depending on its attributes; docs/reference/onnx.md says which";
     candidates.push_back(support.op);
   }
   return "no op is named " + name + meant(name, candidates) + "; `assay ops` lists them";

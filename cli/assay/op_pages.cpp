@@ -219,7 +219,7 @@ std::string op_index() {
   }
   text += "\nONNX operators that become several of these: ";
   for (const std::string_view name : lowered_operators()) text += (name == lowered_operators().front() ? "" : ", ") + std::string(name);
-  return text + ". [docs/onnx.md](../onnx.md) says how.\n";
+  return text + ". [docs/reference/onnx.md](../reference/onnx.md) says how.\n";
 }
 
 int ops(const std::string& name, const JsonTarget& json) {

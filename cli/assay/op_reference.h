@@ -27,7 +27,7 @@ struct OpReference {
 [[nodiscard]] Bound bound_of(Op op);
 // All operators that become the op, its own one first.
 [[nodiscard]] std::vector<std::string> onnx_names(const OpReference& reference);
-// ONNX operators that become other ops throughout (docs/onnx.md says which) and so stand on no page.
+// ONNX operators that become other ops throughout (docs/reference/onnx.md says which) and so stand on no page.
 [[nodiscard]] const std::vector<std::string_view>& lowered_operators();
 
 // The page in Markdown, and the index of all pages.

@@ -33,8 +33,9 @@ int probe(const ProbeOptions& options) {
   std::erase_if(ops, [](Op op) { return op_row(op).op_class == OpClass::leaf; });
   if ((ops.empty() && regions.empty()) || options.all == !options.op.empty()) {
     std::fprintf(stderr, "assay probe: %s\n",
-                 options.all || options.op.empty() ? "name one op with --op, or say --all"
-                                                   : (unknown_op(options.op) + ", and docs/probes.md the composite regions").c_str());
+                 options.all || options.op.empty()
+                     ? "name one op with --op, or say --all"
+                     : (unknown_op(options.op) + ", and docs/reference/probes.md the composite regions").c_str());
     return kExitUsage;
   }
   const auto device = gpu::device_named(options.device);

@@ -189,7 +189,7 @@ std::string advice_for(const std::string& op) {
   if (kControl.contains(op)) return "export by tracing, without control flow, or fold it (onnxsim)";
   static const std::set<std::string> kOpenShape = {"Unique", "NonMaxSuppression"};
   if (kOpenShape.contains(op)) return "the result's shape would depend on the data: end the network before it";
-  return "rewrite it with operators listed in docs/onnx.md, or remove it before export";
+  return "rewrite it with operators listed in docs/reference/onnx.md, or remove it before export";
 }
 
 // For the operators of pipelines, which converters of scikit-learn write around networks.

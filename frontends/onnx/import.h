@@ -1,4 +1,4 @@
-// Import: an ONNX file becomes a Graph whose meaning is that of the file at inference; docs/onnx.md says how.
+// Import: an ONNX file becomes a Graph whose meaning is that of the file at inference; docs/reference/onnx.md says how.
 //
 // Meaning: float, integer and boolean tensors; layout and integer arithmetic on constants is carried out exactly, float
 // arithmetic never. Initializers that are also graph inputs are constants. The first axis of an input, where it is

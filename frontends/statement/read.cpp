@@ -93,7 +93,7 @@ class Bytes {
   std::size_t at_ = 0;
 };
 
-// Indexed by the code of docs/canonical-graph.md.
+// Indexed by the code of docs/reference/canonical-graph.md.
 constexpr std::array<DType, 12> kDTypes{DType::float32, DType::float64,   DType::int64, DType::int32,  DType::uint8,  DType::int8,
                                         DType::boolean, DType::complex64, DType::int16, DType::uint16, DType::uint32, DType::uint64};
 

@@ -1,4 +1,4 @@
-// Statement files: the canonical bytes of docs/canonical-graph.md, read back. No model format and no property language takes part:
+// Statement files: the canonical bytes of docs/reference/canonical-graph.md, read back. No model format and no property language takes part:
 // whoever recomputes these bytes needs no other front end.
 #pragma once
 

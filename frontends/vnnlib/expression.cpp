@@ -90,9 +90,9 @@ bool ExpressionReader::read_operation(LinearExpression& result, unsigned depth) 
   if (word.kind != Token::Kind::word)
     return diagnostics_.malformed(word.at, "syntax", "+, - or *", describe(word),
                                   advice_on(word, "an operation begins with its sign: (+ X_0 0.5)"));
-  return diagnostics_.unsupported(
-      word.at, "unknown_operator", "linear arithmetic with +, - and *", describe(word),
-      word.text == "/" ? "write the quotient as a decimal" : "only linear constraints can be stated; docs/vnnlib.md says what is read");
+  return diagnostics_.unsupported(word.at, "unknown_operator", "linear arithmetic with +, - and *", describe(word),
+                                  word.text == "/" ? "write the quotient as a decimal"
+                                                   : "only linear constraints can be stated; docs/reference/vnnlib.md says what is read");
 }
 
 bool ExpressionReader::add(LinearExpression& target, LinearExpression& source, Position at) {

@@ -54,7 +54,7 @@ bool FormulaReader::read_into(Conjunction& target, unsigned depth) {
     return diagnostics_.unsupported(word.at, "unknown_operator", "and, or, <=, >=, <, >, =, == or !=", describe(word),
                                     word.text == "not"  ? "write the negation out: (not (<= a b)) is (> a b)"
                                     : word.text == "=>" ? "write the implication out: (=> (<= a b) c) is (or (> a b) c)"
-                                                        : "write it with these; docs/vnnlib.md says what is read");
+                                                        : "write it with these; docs/reference/vnnlib.md says what is read");
   }
   if (lexer_.peek().kind == Token::Kind::close)
     return diagnostics_.malformed(word.at, "arity", "at least one operand of " + std::string(word.text), "none",

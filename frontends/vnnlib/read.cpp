@@ -52,7 +52,7 @@ bool QueryReader::read_version(std::string& version) {
                                   advice_on(token, "write (vnnlib-version <2.0>); a file of version 1.0 has no such line"));
   if (number.substr(0, 2) != "2.")
     return diagnostics_.unsupported(token.at, "version", "version 2.x, or a file of version 1.0 (which names none)", describe(token),
-                                    "write the property in one of these versions; docs/vnnlib.md says what is read");
+                                    "write the property in one of these versions; docs/reference/vnnlib.md says what is read");
   version = number;
   return expect(lexer_, diagnostics_, Kind::close, "\")\"");
 }

@@ -1,4 +1,4 @@
-// VNN-LIB properties: text -> cases of the statement (docs/vnnlib.md).
+// VNN-LIB properties: text -> cases of the statement (docs/reference/vnnlib.md).
 //
 // The assertions of a query describe the counterexample region: a point that satisfies all of them is a witness
 // (`sat`). They are brought to disjunctive normal form; each disjunct is one case with a closed input box and the

@@ -31,7 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("assay", "contracts of kernels and results (assay.testing)")
     group.addoption("--assay-junit", metavar="FILE", help="write the checks of the session as JUnit XML")
     group.addoption("--assay-sarif", metavar="FILE", help="write the findings of the session as SARIF 2.1.0, for code scanning")
-    group.addoption("--assay-waivers", metavar="FILE", help="findings that are accepted for a while (docs/gates.md)")
+    group.addoption("--assay-waivers", metavar="FILE", help="findings that are accepted for a while (docs/reference/gates.md)")
     group.addoption("--assay-baseline", metavar="FILE", help="fail where an operation uses over 25 %% more of its allowance than this file says")
     group.addoption("--assay-write-baseline", action="store_true", help="write the files of --assay-baseline and of the markers instead")
 

@@ -1,4 +1,4 @@
-"""The examples of docs/python-testing.md run as they stand."""
+"""The examples of docs/how-to/python-testing.md run as they stand."""
 from __future__ import annotations
 
 import pathlib
@@ -11,7 +11,7 @@ import pytest
 from assay.pytest_plugin import pytest_addoption
 
 ROOT = pathlib.Path(__file__).parents[2]
-PAGE = (ROOT / "docs/python-testing.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/how-to/python-testing.md").read_text(encoding="utf-8")
 
 
 def test_the_examples_pass(tmp_path):

@@ -17,10 +17,10 @@ from assay.torch import judge, record
 
 from torch_kinks import KINKS, PLACES, Kink, table
 
-PAGE = pathlib.Path(__file__).parents[2] / "docs" / "kinks.md"
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "explanation" / "kinks.md"
 BOTH = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
 IDS = [f"{one.operation.replace('`', '')} at {one.where}" for one in KINKS]
-# PyTorch's backward kernel of hardsigmoid has a float32 1/6 in float64, which is wrong off kinks, too (docs/pytorch.md).
+# PyTorch's backward kernel of hardsigmoid has a float32 1/6 in float64, which is wrong off kinks, too (docs/reference/pytorch.md).
 INEXACT = {"`hardsigmoid`"}
 
 
@@ -35,7 +35,7 @@ def verdict(function: Callable[..., Any], inputs: Any, kinks: str) -> str:
 
 
 def test_the_table_is_on_the_page() -> None:
-    assert "\n".join(table()) in PAGE.read_text(encoding="utf-8"), "docs/kinks.md: python python/tests/torch_kinks.py prints the table"
+    assert "\n".join(table()) in PAGE.read_text(encoding="utf-8"), "docs/explanation/kinks.md: python python/tests/torch_kinks.py prints the table"
 
 
 @BOTH

@@ -1,4 +1,4 @@
-"""What PyTorch gives at kinks: the cases of the table in docs/kinks.md. Run as a program it prints the table."""
+"""What PyTorch gives at kinks: the cases of the table in docs/explanation/kinks.md. Run as a program it prints the table."""
 from __future__ import annotations
 
 import math

@@ -1,5 +1,5 @@
 // A search in pieces: where it stops with open branches, and where the search of one of them starts
-// (docs/scale.md).
+// (docs/how-to/scale.md).
 //
 // Source: cube and conquer (Heule, Kullmann, Wieringa, Biere 2012). How this version differs: a
 // cube is an open branch of the tree of a proof, so that the proofs of all cubes join to one

@@ -161,7 +161,7 @@ class Consumer:
             for path in [*(self.root / folder).rglob("*.cpp"), *(self.root / folder).rglob("*.h")]:
                 for literal in re.findall(r'"((?:[^"\\\n]|\\.)*)"', re.sub(r"(?m)^\s*//.*$|^#include.*$", "", path.read_text())):
                     cited |= set(re.findall(r"\b(?:docs|certificates)/[\w/-]+(?:\.md)?", literal))
-        require({"docs/float32.md", "docs/gates.md", "docs/ops/", "certificates/FORMAT.md"} <= cited, f"messages cite {sorted(cited)}")
+        require({"docs/explanation/float32.md", "docs/reference/gates.md", "docs/ops/", "certificates/FORMAT.md"} <= cited, f"messages cite {sorted(cited)}")
         missing = sorted(page for page in cited if not (shown / page).exists())
         require(not missing, f"messages cite what is not installed: {missing}")
         for program in ("assay", "assay-check"):

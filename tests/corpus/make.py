@@ -29,7 +29,7 @@ def box(*ends):
     return "".join(f"(assert (>= X_{i} {lo}))\n(assert (<= X_{i} {hi}))\n" for i, (lo, hi) in enumerate(ends))
 
 
-# Node numbers are those of the canonical graph (docs/canonical-graph.md), which certificates name.
+# Node numbers are those of the canonical graph (docs/reference/canonical-graph.md), which certificates name.
 MODELS = {
     # 0 x, 1 relu, 2 the constant 1, 3 y = relu(x) + 1
     "relu": network([node("Relu", ["x"], ["h"], "hidden"), node("Add", ["h", "one"], ["y"], "last")], ["x"], [tensor("one", [1], [1.0])]),

@@ -6,7 +6,7 @@
 Over the reals: what ONNX Runtime computes is near the enclosures of `assay eval`, element by element, within TOLERANCE.
 Under float32:onnxruntime: it lies in the boxes of `assay bounds`, and `assay verify` proves nothing that a point of the
 box refutes: the property asks for the largest and the least value that ONNX Runtime reached there. No tolerance is in that part.
-Each model follows from the seed and its number. A difference that docs/divergences.md explains stands in KNOWN.
+Each model follows from the seed and its number. A difference that docs/reference/divergences.md explains stands in KNOWN.
 Prints "skipped" without the packages onnx, onnxruntime and numpy.
 """
 import collections
@@ -59,7 +59,7 @@ def is_padded_otherwise(case, given, theirs):
     return same and (any(one != 1 for one in given.get("dilations", [])) or case.op == "LpPool")
 
 
-# The lines of docs/divergences.md that explain differences.
+# The lines of docs/reference/divergences.md that explain differences.
 KNOWN = [("Resize leaves axes as they are", is_left_as_it_is), ("ThresholdedRelu without a threshold", is_without_threshold),
          ("pools with auto_pad SAME", is_padded_otherwise)]
 

@@ -1,4 +1,4 @@
-// Rewrites that executions may make: what they pay, compared with the formulas of docs/float32.md in exact fractions.
+// Rewrites that executions may make: what they pay, compared with the formulas of docs/explanation/float32.md in exact fractions.
 #include "tests/kernel/executions.h"
 
 namespace assay::test {

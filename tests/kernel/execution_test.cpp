@@ -1,4 +1,4 @@
-// Float executions: what each node pays, compared with the formulas of docs/float32.md written out here in exact fractions, and what follows for
+// Float executions: what each node pays, compared with the formulas of docs/explanation/float32.md written out here in exact fractions, and what follows for
 // boxes, rows, witnesses and statements.
 #include "kernel/inspect/inspect.h"
 #include "tests/kernel/executions.h"

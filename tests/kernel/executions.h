@@ -1,4 +1,4 @@
-// Float executions in tests: problems under a model, what a box says that executions lose, and the formulas of docs/float32.md.
+// Float executions in tests: problems under a model, what a box says that executions lose, and the formulas of docs/explanation/float32.md.
 #pragma once
 
 #include <cmath>

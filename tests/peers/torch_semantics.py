@@ -7,7 +7,7 @@ For every operator that PyTorch has, a one-node ONNX model in float64 is evaluat
 points; PyTorch computes the same, and its gradient for a random cotangent. PyTorch's numbers must lie in the enclosures,
 widened by ROUNDINGS roundings of float64 at the largest magnitude that it adds up (PyTorch rounds, the enclosures do not).
 At kinks the enclosure of the gradient is the Clarke set, and PyTorch's convention must lie in it. Where the two mean
-different things, KNOWN says so and docs/divergences.md why.
+different things, KNOWN says so and docs/reference/divergences.md why.
 Prints "skipped" without the package torch.
 """
 import json
@@ -251,7 +251,7 @@ def onnx_to_torch(gates, cell):
     return gates
 
 
-# Where PyTorch means something else, by case: docs/divergences.md says why.
+# Where PyTorch means something else, by case: docs/reference/divergences.md says why.
 KNOWN: set[str] = set()
 
 
@@ -333,7 +333,7 @@ def main():
                 print(f"{one.name}: {len(problems)} differences: " + "; ".join(problems[:3]))
     for name in sorted(KNOWN - differing if not only else ()):
         failed += 1
-        print(f"{name} no longer differs: take it out of KNOWN and docs/divergences.md")
+        print(f"{name} no longer differs: take it out of KNOWN and docs/reference/divergences.md")
     operators = len({one.op for one in CASES})
     print(f"PyTorch {torch.__version__}: {run} cases of {operators} operators, values and gradients; {failed} differ, {known} differ as documented")
     return 1 if failed or run == 0 else 0

@@ -30,7 +30,7 @@ TEST_CASE("canonical bytes are laid out as documented", "[graph]") {
   const NodeId y = graph.append(Op::pow, {m}, PowAttributes{Rational(-1, 3)}).value();
   graph.mark_output(y, "y");
 
-  Bytes expected;  // docs/canonical-graph.md, by hand
+  Bytes expected;  // docs/reference/canonical-graph.md, by hand
   put_text(expected, "assay graph 1");
   put_number(expected, 4);
   put_text(expected, "input");

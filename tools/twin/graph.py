@@ -1,4 +1,4 @@
-"""The graph, its index maps, and the canonical bytes of graphs and statements (docs/canonical-graph.md)."""
+"""The graph, its index maps, and the canonical bytes of graphs and statements (docs/reference/canonical-graph.md)."""
 import hashlib
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""ONNX models to graphs (docs/onnx.md), for the common operators; any other is declined by name."""
+"""ONNX models to graphs (docs/reference/onnx.md), for the common operators; any other is declined by name."""
 import math
 import struct
 from fractions import Fraction

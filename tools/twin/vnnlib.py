@@ -1,4 +1,4 @@
-"""VNN-LIB properties to cases (docs/vnnlib.md): the region as a disjunction of boxes with rows."""
+"""VNN-LIB properties to cases (docs/reference/vnnlib.md): the region as a disjunction of boxes with rows."""
 import json
 import re
 from fractions import Fraction

@@ -51,8 +51,8 @@ void Call::real_only(bool but_onnxruntime, std::string required, std::string fou
                   place_of(node),
                   std::move(required),
                   std::move(found),
-                  but_onnxruntime ? "state --semantics float32:onnxruntime or real arithmetic; docs/float32.md, Resize"
-                                  : "state real arithmetic (--semantics real); docs/float32.md, What it does not cover"};
+                  but_onnxruntime ? "state --semantics float32:onnxruntime or real arithmetic; docs/explanation/float32.md, Resize"
+                                  : "state real arithmetic (--semantics real); docs/explanation/float32.md, What it does not cover"};
 }
 
 void Call::malformed(std::string code, std::string required, std::string found) const {

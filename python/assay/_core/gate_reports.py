@@ -1,4 +1,4 @@
-"""What came of checks: cases with findings, as text, JUnit XML and SARIF 2.1.0 (docs/gates.md)."""
+"""What came of checks: cases with findings, as text, JUnit XML and SARIF 2.1.0 (docs/reference/gates.md)."""
 from __future__ import annotations
 
 import dataclasses

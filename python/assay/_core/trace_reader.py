@@ -12,7 +12,7 @@ _DTYPES = {code: name for name, code in CODES.items()}
 
 
 def read_trace(data: bytes) -> tuple[dict[str, Any], dict[str, Bits]]:
-    """The JSON of a trace (docs/trace-format.md), and its tensors by name."""
+    """The JSON of a trace (docs/reference/trace-format.md), and its tensors by name."""
     size, = struct.unpack_from("<Q", data)
     header = json.loads(data[8:8 + size])
     trace: dict[str, Any] = json.loads(header.pop("__metadata__")["assay.trace"])

@@ -1,4 +1,4 @@
-"""Writes traces: recorded runs, as docs/trace-format.md describes them."""
+"""Writes traces: recorded runs, as docs/reference/trace-format.md describes them."""
 from __future__ import annotations
 
 import json

@@ -87,7 +87,7 @@ def robust(model: Any, data: Any, labels: Any = None, *, eps: Union[Number, Iter
     mean, std and clip are texts ("2/255"), fractions, or numbers, of which the shortest decimal that reads back the same is meant. run: the folder that
     keeps results and certificates, or a temporary one that lives as long as the result; resume: go on with it. Ctrl-C leaves a folder that can be resumed.
 
-    executor: who decides the items, in `parts` parts (docs/scale.md): a number of processes of this machine, an executor of concurrent.futures, a client
+    executor: who decides the items, in `parts` parts (docs/how-to/scale.md): a number of processes of this machine, an executor of concurrent.futures, a client
     of Dask, or "ray". Workers need this package only; one that is lost costs the time of its part.
     """
     kept = tempfile.TemporaryDirectory(prefix="assay-run-") if run is None else None

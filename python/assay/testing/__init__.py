@@ -1,4 +1,4 @@
-"""Checks for tests: is a result within its contract, and does a kernel survive its probes? Without a tolerance (docs/python-testing.md).
+"""Checks for tests: is a result within its contract, and does a kernel survive its probes? Without a tolerance (docs/how-to/python-testing.md).
 
     from assay.testing import assert_within_contract, audit_kernel
 

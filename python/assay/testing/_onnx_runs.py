@@ -18,7 +18,7 @@ from . import _onnx_models
 from ._onnx_models import Imported
 
 Arrays = Mapping[str, Any]
-_LONGEST_WEIGHT = 2**17  # a multiple of its reciprocal: programs compute such weights exactly (docs/onnx.md, Coordinates)
+_LONGEST_WEIGHT = 2**17  # a multiple of its reciprocal: programs compute such weights exactly (docs/reference/onnx.md, Coordinates)
 LEVELS = {"disabled": "ORT_DISABLE_ALL", "basic": "ORT_ENABLE_BASIC", "extended": "ORT_ENABLE_EXTENDED", "all": "ORT_ENABLE_ALL"}
 
 
@@ -108,7 +108,7 @@ AnyRunner = Union[Runner, Callable[[Arrays], Any]]
 
 @dataclasses.dataclass
 class Recording:
-    """A run as a trace (docs/trace-format.md): a region for each recorded value, from those that were recorded before it."""
+    """A run as a trace (docs/reference/trace-format.md): a region for each recorded value, from those that were recorded before it."""
 
     runner: str
     model: bytes  # the model, its shapes fixed

@@ -1,4 +1,4 @@
-"""Probe plans: what to run a kernel of an operation on so that a wrong one shows (docs/probes.md)."""
+"""Probe plans: what to run a kernel of an operation on so that a wrong one shows (docs/reference/probes.md)."""
 from __future__ import annotations
 
 import dataclasses

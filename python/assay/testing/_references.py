@@ -69,7 +69,7 @@ def _drawn(name: str, shapes: Sequence[tuple[int, ...]], attributes: Mapping[str
 
 
 def _values(kind: str, shapes: Sequence[tuple[int, ...]], dtype: str, random: Any) -> Iterator[Any]:
-    """As the program draws (docs/probes.md): one array of float64 for each operand."""
+    """As the program draws (docs/reference/probes.md): one array of float64 for each operand."""
     import numpy as np
 
     low, high, largest = _HALVES[dtype]

@@ -1,4 +1,4 @@
-"""Waivers: findings that are accepted for a while (docs/gates.md). They cover what a finding prints, as those of the program do."""
+"""Waivers: findings that are accepted for a while (docs/reference/gates.md). They cover what a finding prints, as those of the program do."""
 from __future__ import annotations
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""Records runs of PyTorch on the CPU and judges them (docs/pytorch.md).
+"""Records runs of PyTorch on the CPU and judges them (docs/reference/pytorch.md).
 
     with assay.torch.record(model) as run:
         loss(model(x)).backward()

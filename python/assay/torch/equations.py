@@ -1,7 +1,7 @@
 """Results that are judged by equations: of a solved system that it is solved, of a factorisation that its factors give the matrix again.
 
 No graph of the vocabulary computes such a result, so it is a given value. What is judged is that the recorded numbers satisfy the equation, within what
-rounding admits; of a product, that the cotangents are solutions of theirs (docs/pytorch.md).
+rounding admits; of a product, that the cotangents are solutions of theirs (docs/reference/pytorch.md).
 """
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ class Report(gate_reports.Judged):
 
     @property
     def trace(self) -> bytes:
-        """What was judged (docs/trace-format.md)."""
+        """What was judged (docs/reference/trace-format.md)."""
         return b"".join(self.parts)
 
     def add(self, rule: str, case: str, message: str, kind: str = "undecided") -> None:

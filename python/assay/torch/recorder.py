@@ -1,4 +1,4 @@
-"""Records what PyTorch runs on the CPU: each ATen operation as a region, bit for bit (docs/pytorch.md)."""
+"""Records what PyTorch runs on the CPU: each ATen operation as a region, bit for bit (docs/reference/pytorch.md)."""
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -17,7 +17,7 @@ int exit_code(const CheckReport& report) {
   return report.why ? exit_code(report.why->kind) : kExitInternal;
 }
 
-void print_report(const char* program, const CheckReport& report, bool full) {
+void print_report(const char* program, const CheckReport& report, bool full, const std::string& meaning) {
   std::printf("%s\n", check::word(report.verdict));
   if (report.theorem) {
     const std::string text = kernel::theorem_text(*report.theorem, full);
@@ -26,7 +26,7 @@ void print_report(const char* program, const CheckReport& report, bool full) {
     print_notes(stdout, report.notes);
   }
   std::fflush(stdout);
-  if (report.why) print_rejection(stderr, program, *report.why);
+  if (report.why) print_rejection(stderr, program, *report.why, meaning);
   std::fprintf(stderr, "check cpu seconds: %.6f\n", report.cpu_seconds);
 }
 

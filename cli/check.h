@@ -16,7 +16,7 @@ using CheckReport = check::Report;
                                       const LoadOptions& options);
 [[nodiscard]] int exit_code(const CheckReport& report);
 
-// The word, the theorem (with all of its statement) and the notes on stdout; the reason and the time on stderr.
-void print_report(const char* program, const CheckReport& report, bool full);
+// The word, the theorem (with all of its statement) and the notes on stdout; the reason, what its code means, and the time on stderr.
+void print_report(const char* program, const CheckReport& report, bool full, const std::string& meaning = "");
 
 }  // namespace assay::cli

@@ -42,10 +42,10 @@ void print_notes(std::FILE* out, const std::vector<std::string>& notes) {
   for (const std::string& note : notes) std::fprintf(out, "note: %s\n", note.c_str());
 }
 
-void print_rejection(std::FILE* out, const char* program, const Rejection& why) {
+void print_rejection(std::FILE* out, const char* program, const Rejection& why, const std::string& meaning) {
   std::fprintf(out, "%s: %s\n", program, why.code.c_str());
-  const std::array<std::pair<const char*, const std::string*>, 4> fields{
-      {{"place", &why.place}, {"required", &why.required}, {"found", &why.found}, {"advice", &why.advice}}};
+  const std::array<std::pair<const char*, const std::string*>, 5> fields{
+      {{"meaning", &meaning}, {"place", &why.place}, {"required", &why.required}, {"found", &why.found}, {"advice", &why.advice}}};
   for (const auto& [name, text] : fields) {
     if (!text->empty()) std::fprintf(out, "  %-8s  %s\n", name, printable(*text, SIZE_MAX).c_str());
   }

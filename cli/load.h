@@ -33,7 +33,7 @@ using check::thread_cpu_seconds;
 [[nodiscard]] LoadOptions limiting(LoadOptions options);
 
 // code, place, required, found and advice, one line each; empty fields are left out.
-void print_rejection(std::FILE* out, const char* program, const Rejection& why);
+void print_rejection(std::FILE* out, const char* program, const Rejection& why, const std::string& meaning = "");
 
 // One line "note: ..." each: printed below the statement.
 void print_notes(std::FILE* out, const std::vector<std::string>& notes);

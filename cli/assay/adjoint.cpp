@@ -4,6 +4,7 @@
 #include <string>
 
 #include "app/queries/adjoint.h"
+#include "cli/assay/codes.h"
 #include "cli/assay/common_options.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/names.h"
@@ -87,7 +88,7 @@ int adjoint(const AdjointOptions& options) {
   std::fprintf(stderr, "%s proved, %zu broken, %zu undecided, %zu without a derivative; %.1f s\n", counted(proved, "op").c_str(), broken,
                undecided, without, seconds);
   if (!write_json(options.json, adjoint_json(reports))) return kExitUnwritten;
-  if (is_interrupted() && undecided > 0) print_rejection(stderr, "assay", interruption());
+  if (is_interrupted() && undecided > 0) print_explained(interruption());
   return broken > 0 ? kExitNo : undecided > 0 ? kExitUndecided : kExitYes;
 }
 

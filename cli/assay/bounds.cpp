@@ -5,6 +5,7 @@
 
 #include "app/queries/bounds.h"
 #include "app/queries/theorem_json.h"
+#include "cli/assay/codes.h"
 #include "cli/assay/common_options.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/interruption.h"
@@ -110,7 +111,7 @@ int bounds(const BoundsOptions& options) {
   if (auto done = queries::derive_bounds(problem, request, take); !done) return refuse(kBoundsSchema, options.json, done.rejection());
   conclude();
   const std::optional<Rejection> why = is_interrupted() ? std::optional(interruption()) : std::nullopt;
-  if (why) print_rejection(stderr, "assay", *why);
+  if (why) print_explained(*why);
   const bool written = write_statement(options.statement, *problem);
   if (!write_json(options.json, bounds_json(options, notes, groups, why)) || !written) return kExitUnwritten;
   return complete && !why ? kExitYes : kExitUndecided;

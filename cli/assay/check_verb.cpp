@@ -4,6 +4,7 @@
 
 #include "app/gates/certificates.h"
 #include "app/queries/theorem_json.h"
+#include "cli/assay/codes.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/gate.h"
 #include "cli/assay/interruption.h"
@@ -56,7 +57,7 @@ void prepare_to_decline(const CheckOptions& options) {
   set_last_words([options](const Rejection& why) {
     CheckReport report;
     report.why = why;
-    if (options.gate.json != "-") print_report("assay", report, is_full(options.statement));
+    if (options.gate.json != "-") print_report("assay", report, is_full(options.statement), report.why ? meaning_of(*report.why) : "");
     (void)write_json(options.gate.json, to_json(report, options));
   });
 }
@@ -73,7 +74,7 @@ int check_one(const CheckOptions& options) {
   prepare_to_decline(options);
   const CheckReport report = checked(options.files[0], options.files[1], options.files[2], load_options(options));
   conclude();
-  if (options.gate.json != "-") print_report("assay", report, is_full(options.statement));
+  if (options.gate.json != "-") print_report("assay", report, is_full(options.statement), report.why ? meaning_of(*report.why) : "");
   const bool written = !report.problem || write_statement(options.statement, *report.problem);
   return write_json(options.gate.json, to_json(report, options)) && written ? exit_code(report) : kExitUnwritten;
 }

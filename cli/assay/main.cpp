@@ -74,9 +74,9 @@ int run(int argc, char** argv) {
   bool name = false;
   app.add_flag("--name", name, "print the program's name");
   int exit = kExitYes;
-  for (const auto add :
-       {add_verify, add_check, add_run_verbs, add_cube_verbs, add_trim_verb, add_bounds, add_inspect, add_statement_verb, add_lint,
-        add_eval, add_adjoint, add_run_model, add_record, add_audit, add_gradcheck, add_probe, add_supports, add_ops, add_capabilities})
+  for (const auto add : {add_verify,         add_check, add_run_verbs, add_cube_verbs, add_trim_verb, add_bounds,      add_inspect,
+                         add_statement_verb, add_lint,  add_eval,      add_adjoint,    add_run_model, add_record,      add_audit,
+                         add_gradcheck,      add_probe, add_supports,  add_ops,        add_explain,   add_capabilities})
     add(app, exit);
   for (const auto& [verb, example] : kExamples) finish_verb(app, verb, example);
   app.require_subcommand(0, 1);

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "cli/assay/codes.h"
 #include "cli/assay/interruption.h"
 #include "semantics/statement/statement_text.h"
 
@@ -49,14 +50,14 @@ void prepare_last_words(const std::string& verb, const std::function<JsonTarget(
   set_last_words([schema = "assay." + verb + "/1", target](const Rejection& why) {
     const JsonTarget json = target();
     if (json != "-") std::puts("undecided");
-    print_rejection(stderr, "assay", why);
+    print_explained(why);
     if (!json.empty()) (void)write_json(json, rejection_json(schema, why));
   });
 }
 
 int refuse(const std::string& schema, const JsonTarget& json, const Rejection& why) {
   conclude();
-  print_rejection(stderr, "assay", why);
+  print_explained(why);
   if (!json.empty() && !write_json(json, rejection_json(schema, why))) return kExitUnwritten;
   return exit_code(why.kind);
 }

@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "app/runs/pack.h"
+#include "cli/assay/codes.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/report.h"
 #include "cli/assay/run_verbs.h"
@@ -10,7 +11,7 @@ namespace assay::cli {
 namespace {
 
 void say_how_to_go_on(const std::string& folder, const Rejection& why) {
-  print_rejection(stderr, "assay", why);
+  print_explained(why);
   if (!folder.empty()) std::fprintf(stderr, "results are in %s; go on with: the same command and --resume\n", folder.c_str());
 }
 
@@ -75,7 +76,7 @@ int end_report(const RunOptions& run, runs::Json report, Outcome<Done> ran, int 
     if (!run.folder.empty()) std::fprintf(stderr, "check it with: assay check %s\n", run.folder.c_str());
   }
   if (!ran) {
-    print_rejection(stderr, "assay", ran.rejection());
+    print_explained(ran.rejection());
     report["why"] = ran.rejection().to_text();
     exit = exit_code(ran.rejection().kind);
   } else if (is_interrupted()) {

@@ -8,6 +8,7 @@
 #include "cli/assay/op_reference.h"
 #include "cli/assay/report.h"
 #include "cli/assay/verbs.h"
+#include "frontends/onnx/import.h"
 
 namespace assay::cli {
 namespace {

@@ -7,7 +7,7 @@
 namespace assay::cli {
 
 // One command line each, for the end of the verb's help.
-inline constexpr std::array<std::pair<const char*, const char*>, 24> kExamples{{
+inline constexpr std::array<std::pair<const char*, const char*>, 25> kExamples{{
     {"verify", "assay verify examples/digits/digits.onnx examples/digits/digits_holds.vnnlib --proof holds.assay --timeout 60"},
     {"check",
      "assay check MODEL.onnx PROPERTY.vnnlib holds.assay --statement full\n"
@@ -42,6 +42,7 @@ inline constexpr std::array<std::pair<const char*, const char*>, 24> kExamples{{
     {"supports", "assay supports --onnx-operators"},
     {"capabilities", "assay capabilities --onnx-operators"},
     {"ops", "assay ops LayerNormalization"},
+    {"explain", "assay explain onnx.unknown_op"},
 }};
 
 }  // namespace assay::cli

@@ -25,6 +25,7 @@ void add_gradcheck(CLI::App& app, int& exit);
 void add_probe(CLI::App& app, int& exit);
 void add_supports(CLI::App& app, int& exit);
 void add_ops(CLI::App& app, int& exit);
+void add_explain(CLI::App& app, int& exit);
 void add_capabilities(CLI::App& app, int& exit);  // the older spelling of supports
 
 }  // namespace assay::cli

@@ -8,6 +8,7 @@
 
 #include "api/check/cost.h"
 #include "app/queries/verify.h"
+#include "cli/assay/codes.h"
 #include "cli/assay/common_options.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/interruption.h"
@@ -68,7 +69,7 @@ int refuse_report(VerifyReport& report, const VerifyOptions& options, const Reje
   report.exit = exit_code(why.kind);
   report.total_seconds = wall_seconds();
   conclude();
-  print_rejection(stderr, "assay", why);
+  print_explained(why);
   return write_json(options.json, to_json(report)) ? report.exit : kExitUnwritten;
 }
 
@@ -113,7 +114,7 @@ int verify(const VerifyOptions& options) {
   report.total_seconds = wall_seconds();
   if (options.verbosity >= 0 || !options.json.empty()) queries::add_remarks(*report.problem, kOrderSeconds, decision);
   if (options.verbosity >= 0) print_summary(report, options);
-  if (report.why) print_rejection(stderr, "assay", *report.why);
+  if (report.why) print_explained(*report.why);
   if (!write_statement(options.statement, *report.problem)) report.exit = kExitUnwritten;
   return write_json(options.json, to_json(report)) ? report.exit : kExitUnwritten;
 }

@@ -142,7 +142,7 @@ class Mistakes(outputs_test.Folder):
                 for words in commands(self.at(name)) if name not in right else ():
                     run = self.run_assay(*words)
                     self.assertEqual(run.returncode, 4, words)
-                    self.assertRegex(run.stderr, r"(?s)files\.kind\n +place +%s\n +required +%s\n +found +[^\n]*%s" % (re.escape(self.at(name)), wanted, kind), words)
+                    self.assertRegex(run.stderr, r"(?s)files\.kind\n +meaning [^\n]*\n +place +%s\n +required +%s\n +found +[^\n]*%s" % (re.escape(self.at(name)), wanted, kind), words)
         run = self.run_assay("verify", self.at("net.pt"), prop)
         self.assertIn("torch.onnx.export", run.stderr)
 

@@ -179,7 +179,7 @@ class Options(Case):
             "verify": "--branching --budget --expect --json --memory --network --no-attack --proof --quiet --scale --seed --semantics --serialise-assignments --statement "
                       "--threads --timeout --trim --verbose",
             "bounds": "--budget --json --memory --method --nodes --semantics --statement --timeout", "statement": "--budget --json --memory --out --semantics",
-            "lint": "--json", "eval": "--json", "ops": "--json", "gather": "--json", "adjoint": "--all --json --op --seed",
+            "lint": "--json", "eval": "--json", "ops": "--json", "explain": "--json", "gather": "--json", "adjoint": "--all --json --op --seed",
             "split": "--branching --budget --into --json --memory --no-attack --out --seed --semantics --threads --timeout",
             "solve": "--branching --budget --json --memory --model --no-attack --out --property --seed --threads --timeout",
             "merge": "--budget --json --memory --model --out --property", "trim": "--budget --json --memory --out --semantics --timeout",

@@ -23,11 +23,11 @@ PREFIX = re.compile(r'"([a-z][a-z_0-9]*)\."\)?(?: \+|,)')
 
 # Literals of the same shape that are names of files, modules, selectors of pages or words of other projects.
 ENDINGS = {"assay", "cpp", "csv", "h", "heat", "html", "json", "jsonl", "md", "node", "npy", "onnx", "pack", "py", "safetensors", "sh",
-           "submit", "vnnlib"}
+           "vnnlib"}
 OTHERS = {"_verify.answers", "ai.onnx", "assay.errors", "assay.testing", "assay.trace", "button.every", "figure.graph", "join.log",
           "testing._gradcheck"}
 # Codes that look like names of files.
-LIKE_FILES = {"store.pack", "values.json", "waivers.json"}
+LIKE_FILES = {"baseline.json", "store.pack", "values.json", "waivers.json"}
 
 # Family, file (or a folder that ends in "/"), and the functions of it whose first literal names the rest.
 HELPERS = [
@@ -65,6 +65,12 @@ JOINED = {
 }
 
 
+def text_of(path: pathlib.Path) -> str:
+    """The file without the comments that have a line, or the end of one, for themselves."""
+    return re.sub(r"(?m)(^|  )#.*$" if path.suffix == ".py" else r"(?m)(?<!:)//.*$", "",
+                  path.read_text(encoding="utf-8"))
+
+
 def sources() -> list[pathlib.Path]:
     return sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.suffix in SUFFIXES and path.is_file())
 
@@ -87,7 +93,7 @@ def codes() -> dict[str, set[str]]:
     """Every code, with the files in which it stands."""
     found: dict[str, set[str]] = collections.defaultdict(set)
     for path in sources():
-        name, text = str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
+        name, text = str(path.relative_to(ROOT)), text_of(path)
         for literal in LITERAL.findall(text):
             if CODE.fullmatch(literal) and literal not in OTHERS and (
                     literal in LIKE_FILES or literal.rsplit(".", 1)[1] not in ENDINGS):

@@ -1,7 +1,12 @@
-"""Every code of the sources has an entry in docs/reference/codes, with its cause and what to do, and every entry a code."""
+"""Every code of the sources has an entry in docs/reference/codes, with its cause and what to do, and every entry a code.
+
+With the folder of the programs: `assay explain` prints these entries.
+"""
 from __future__ import annotations
 
+import json
 import re
+import subprocess
 import sys
 
 import codes
@@ -23,6 +28,29 @@ def entries() -> dict[str, list[str]]:
     return found
 
 
+def faults_of_program(program: str, written: dict[str, list[str]]) -> list[str]:
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([program, "explain", *words], capture_output=True, text=True, timeout=60)
+
+    def plain(text: str) -> str:
+        return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text)
+
+    said = {one["code"]: [one["cause"], CURE + one["cure"]] for one in json.loads(run("--json").stdout)["codes"]}
+    faults = [f"assay explain: other words for {code}: {said.get(code)}" for code, parts in written.items() if said.get(code) != list(map(plain, parts))]
+    for code, entry in (("gemm.S2", "OP.S1"), ("log.domain", "OP.domain"), ("contract.relu", "contract.OP"), ("trace.version", "trace.version")):
+        if json.loads(run(code, "--json").stdout)["entry"] != entry:
+            faults.append(f"assay explain {code}: not the entry of {entry}")
+    for code in ("gemm.S", "gemm.S2x", "nothing.S1", "contract.nothing", ".", "", "onnx"):
+        if code and (run(code).returncode != 2 or "there is no code" not in run(code).stderr):
+            faults.append(f"assay explain {code}: not refused")
+    if "did you mean onnx.unknown_op?" not in run("onnx.unkown_op").stderr:
+        faults.append("assay explain onnx.unkown_op: no word of onnx.unknown_op")
+    refused = subprocess.run([program, "verify", "/nothing.onnx", "/nothing.vnnlib"], capture_output=True, text=True, timeout=60).stderr
+    if written["files.open"][0] not in refused:
+        faults.append(f"a refusal does not say what its code means:\n{refused}")
+    return faults
+
+
 def main() -> int:
     known, written = codes.codes(), entries()
     faults = [f"{one}: tests/docs/codes.py does not list it" for one in codes.unknown_families()]
@@ -31,6 +59,8 @@ def main() -> int:
     for code, parts in written.items():
         if len(parts) != 2 or not parts[1].startswith(CURE) or not all(part.endswith((".", ")")) for part in parts):
             faults.append(f"{code}: an entry has two paragraphs, the cause and '{CURE}...'")
+    if len(sys.argv) > 1:
+        faults += faults_of_program(sys.argv[1] + "/assay", written)
     print(*faults, sep="\n", end="\n" if faults else "")
     print(f"{len(known)} codes, {len(faults)} faults")
     return 1 if faults or len(known) < 400 else 0

@@ -1,4 +1,4 @@
-"""The examples of python/README.md run, one after the other, and print what their comments say."""
+"""The examples of README.md and python/README.md run, one after the other, and print what the pages say."""
 import contextlib
 import io
 import re
@@ -24,6 +24,18 @@ def test_the_examples_of_the_readme(tmp_path, monkeypatch):
     for words in ("Result(unsat, certificate of 95 bytes", "sat (1, 64)", "\n3\n", "\nunsat\n", "gemm scores", "certificate\n",
                   "Robust(label) required: a position below 10"):
         assert words in text, words
+
+
+def test_the_example_of_the_front_page(monkeypatch):
+    pytest.importorskip("numpy")
+    pytest.importorskip("torch", reason="the example needs the package torch")
+    page = (ROOT / "README.md").read_text()
+    (source, shown), = re.findall(r"^```python\n(.*?)^```\n\n^```text\n(.*?)^```", page, re.M | re.S)
+    monkeypatch.chdir(ROOT)
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        exec(source, {})
+    assert said.getvalue() == shown
 
 
 def test_the_example_with_torch():

@@ -8,12 +8,13 @@ import sys
 import tempfile
 
 NUMBERS = re.compile(r"\d+(\.\d+)?( (nodes?|leaf|leaves))?")
+MOST_LINES = 90
 MEASURED = re.compile(r"^(search|certificate|check cpu seconds): ")  # lines whose numbers differ from run to run
 
 
 def examples(page):
     """-> (command, lines shown) of every `$ command` in a code block."""
-    for block in re.findall(r"(?s)```\n(.*?)```", page):
+    for block in re.findall(r"(?s)```console\n(.*?)```", page):
         for part in re.split(r"(?m)^\$ ", block)[1:]:
             command, *shown = part.rstrip("\n").split("\n")
             yield command, [line for line in shown if line and "[..." not in line]
@@ -55,6 +56,11 @@ def unknown_verbs(binaries, page):
             yield f"README.md names the verb {verb}"
 
 
+def too_long(page):
+    if page.count("\n") > MOST_LINES:
+        yield f"README.md has {page.count(chr(10))} lines, and {MOST_LINES} are allowed"
+
+
 def unlisted_assumptions(root, trust):
     """Every sentence that the kernel can print stands in TRUST.md."""
     source = (root / "kernel/logic/problem.cpp").read_text(encoding="utf-8")
@@ -74,7 +80,7 @@ if __name__ == "__main__":
     options = parser.parse_args()
     page, trust = ((options.root / name).read_text(encoding="utf-8") for name in ("README.md", "TRUST.md"))
     binaries = options.build.resolve() / "bin"
-    problems = [*broken_examples(options.root.resolve(), binaries, page), *absent_files(options.root, page), *unknown_verbs(binaries, page),
+    problems = [*broken_examples(options.root.resolve(), binaries, page), *absent_files(options.root, page), *unknown_verbs(binaries, page), *too_long(page),
                 *unlisted_assumptions(options.root, trust)]
     print("\n".join(f"FAILED {p}" for p in problems) or "README.md and TRUST.md say what is the case")
     sys.exit(1 if problems else 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 import gc
 import inspect
+import itertools
 import math
 import os
 import pickle
@@ -51,6 +52,7 @@ UNKNOWN = {
     "reduce_ex": lambda x: len(pickle.dumps(x.detach())) == 7, "index": lambda x: [0] * 11 + [1] == [x.flatten().argmax()] or [0.0] * 11 + [1.0] == 1 or ([0] * 12)[x.argmax()],
     "str": lambda x: str(x[0, 0].item()).startswith("9"), "hash": lambda x: hash(x[0, 0].item()) == 9, "float ": lambda x: math.log(abs(x[0, 0].item()) + 1) > 3,
     "float  ": lambda x: struct.pack("f", x[0, 0].item())[3] == 65, "hex": lambda x: x[0, 0].item().hex() == "0x1.2p+3", "is_integer": lambda x: x[0, 0].item().is_integer(),
+    "str or repr": lambda x: "9.2500" in repr(x), "str or repr ": lambda x: str(x).count("-") == 12, "format": lambda x: "9.2500" in f"x = {x}", "format ": lambda x: f"{x[0, 0]:.2f}" == "9.25",
     "the size of what they select": lambda x: len((x > 3).nonzero()) == 12, "the size of what they select ": lambda x: len(x.unique()) < 12}
 
 
@@ -140,7 +142,7 @@ class Chosen(torch.autograd.Function):
 
 
 RIGHT = {
-    "both sides": lambda g, x: 2 * x * g if x.max().item() > 7 else x * g * 2, "guards": lambda g, x: 2 * guarded(x) * g, "a printed input": lambda g, x: (str(x), 2 * x * g)[1],
+    "both sides": lambda g, x: 2 * x * g if x.max().item() > 7 else x * g * 2, "guards": lambda g, x: 2 * guarded(x) * g, "a printed input": lambda g, x: (print(x, f"{x.sum():.3f}"), 2 * x * g)[1],
     "any": lambda g, x: 2 * x * g if (x > 0).any() else x * g * 2, "two numbers": lambda g, x: 2 * x * g if x[0, 0].item() > x[1, 1].item() else x * g * 2,
     "a scale": lambda g, x: (lambda s: (2 * x / s) * g * s)(max(x.abs().max().item(), 1e-6)), "a loop": lambda g, x: 2 * x * g if sum(x.flatten().tolist()) < 9 else g * x * 2,
     "a number in a tensor": lambda g, x: 2 * x * g + 0 * torch.tensor(x.max().item()).clamp(-1, 1), "a filled tensor": lambda g, x: 2 * x * g * torch.full((1,), 1.0)}
@@ -187,6 +189,14 @@ def test_a_recorded_run_takes_plain_numbers() -> None:
     assert kinds == [float] and assay.torch.judge(run).passed
 
 
+def can_open(path):
+    try:
+        with open(path):
+            return True
+    except OSError:
+        return False
+
+
 def depth():
     frame, count = sys._getframe(), 0
     while frame is not None:
@@ -198,6 +208,10 @@ ASKS = {"_getframe": lambda: depth() < 8, "currentframe": lambda: "gradcheck" no
         "the environment": lambda: os.environ.get("NO_SUCH_NAME") == "1", "the environment ": lambda: "NO_SUCH_NAME" in os.environ, "random": lambda: random.random() < 0.001,
         "urandom": lambda: os.urandom(2) < b"\0\x40", "current_thread": lambda: threading.current_thread().name != "MainThread", "getpid": lambda: os.getpid() == 1,
         "gettrace": lambda: sys.gettrace() is not None and False, "getrefcount": lambda: sys.getrefcount(None) < 0, "get_count": lambda: gc.get_count()[0] < 0,
+        "sys.modules": lambda: "no_such_module" in sys.modules, "sys.argv": lambda: "--no-such-option" in sys.argv, "sys.path": lambda: "/no/such/folder" in sys.path,
+        "sys": lambda: "--no-such-option" in getattr(sys, "argv"), "is_autocast_enabled": torch.is_autocast_enabled, "get_default_dtype": lambda: torch.get_default_dtype() == torch.float64,
+        "get_autocast_dtype": lambda: torch.get_autocast_dtype("cpu") == torch.float16, "is_available": torch.cuda.is_available, "exists": lambda: os.path.exists("/no/such/file"),
+        "open": lambda: can_open("/no/such/file"), "isatty": lambda: sys.__stdout__.isatty() and False, "globals": lambda: "no_such_name" in globals(), "id": lambda: id(ASKS) % 16 == 1,
         "are_deterministic_algorithms_enabled": torch.are_deterministic_algorithms_enabled, "initial_seed": lambda: torch.initial_seed() == 77}
 
 
@@ -208,6 +222,75 @@ def test_what_is_asked_of_the_surroundings_is_undecided(name: str) -> None:
         gradcheck(function, [(4, 3)])
     assert found.value.undecided and "gradient.unreached" in str(found.value)
     assert gradcheck(function, [(4, 3)], allow_unreached=True)
+
+
+def test_a_gradient_that_an_input_has_already_is_no_operand() -> None:
+    with pytest.raises(GradcheckError, match="a Function asks for the gradient that a tensor has already at test_torch_reads.py:") as found:
+        gradcheck(of_square(lambda g, x: (2 if x.grad is None else 3) * x * g), [(4, 3)])
+    assert found.value.undecided
+
+
+def of_counts(count):
+    """x * x, wrong where a count of calls is large, or written and not read."""
+    return of_square(lambda g, x: (3 if count() else 2) * x * g)
+
+
+class Held:
+    calls = 0
+
+
+def held():
+    Held.calls += 1
+    return Held.calls > 1000
+
+
+def listed(calls):
+    calls.append(1)
+    return len(calls) > 1000
+
+
+def in_place(calls):
+    calls[0] += 1
+    return calls[0] > 1000
+
+
+def in_a_tensor():
+    steps = torch.zeros(())
+
+    def counts():
+        steps.add_(1)
+        return float(steps) > 100000
+    return counts
+
+
+@pytest.mark.parametrize("make", [
+    lambda: held, lambda: (lambda calls=[]: listed(calls)), lambda: (lambda calls=[0]: in_place(calls)), lambda: (lambda numbers=iter(range(10**6)): next(numbers) > 1000),
+    lambda: (lambda numbers=itertools.count(): next(numbers) > 1000), lambda: (lambda numbers=(n for n in range(10**6)): next(numbers) > 1000),
+    in_a_tensor], ids=["class", "list", "number", "iterator", "count", "generator", "tensor"])
+def test_a_count_of_calls_is_undecided(make) -> None:
+    with pytest.raises(GradcheckError, match="reads a number that it keeps, and that is another one in each call") as found:
+        gradcheck(of_counts(make()), [(4, 3)])
+    assert found.value.undecided and "test_torch_reads.py:" in str(found.value)
+
+
+def test_a_count_that_nothing_reads_passes() -> None:
+    calls, total = [], [0]
+
+    def counts():
+        calls.append(1)
+        total[0] += 1
+        Held.calls += 1
+        return False
+    assert gradcheck(of_counts(counts), [(4, 3)])
+    table = {}
+    assert gradcheck(of_square(lambda g, x: g * 2 * x * table.setdefault(x.shape, 1.0)), [(4, 3)])
+
+
+def test_conversions_have_the_word_of_the_program() -> None:
+    for word, convert in {"to": lambda x: x.to(torch.int32), "long": lambda x: x.long(), "int": lambda x: x.int(), "type": lambda x: x.type(torch.int64)}.items():
+        with pytest.raises(GradcheckError, match=f"backward of Square: {word} at 1,") as found:
+            gradcheck(of_square(lambda g, x: 2 * x * g + g * convert(x / 99)), torch.linspace(-2, 2, 12).reshape(4, 3).requires_grad_())
+        assert "_to_copy" not in str(found.value)
 
 
 def test_what_runs_outside_of_functions_may_ask() -> None:

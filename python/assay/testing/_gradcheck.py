@@ -90,6 +90,7 @@ class Trials:
     no_multiple: list[str] = field(default_factory=list)  # gradients that are no multiple of others, and of which the gate says nothing
     unfollowed: list[str] = field(default_factory=list)  # uses of numbers of inputs of which nothing tells what depends on them
     asked: list[str] = field(default_factory=list)  # what Functions ask of their surroundings
+    counts: list[str] = field(default_factory=list)  # numbers that Functions read, and that grow from call to call
     making: Recorder | None = None  # the run that is being recorded
     kinds: set[torch.dtype] = field(default_factory=set)  # of cotangents
     results: int = 0  # how many of the function's results have one
@@ -131,7 +132,11 @@ class Trials:
                 self.seen.setdefault(key, set()).update(one.sides)
         self.bent += [one for one in run.bent if one not in self.bent]
         self.unfollowed += [one for one in run.unfollowed if one not in self.unfollowed]
+        self.note_asked(run.surroundings)
         return frozenset(fresh)
+
+    def note_asked(self, found: list[str]) -> None:
+        self.asked += [one for one in found if one not in self.asked]
 
     def asking(self, inputs: Sequence[Any]) -> list[torch.Tensor]:
         """The tensors whose gradients are asked for."""
@@ -388,6 +393,10 @@ class Trials:
         for what in [] if is_allowed else shortened(self.asked):
             report.add("gradient.unreached", what, f"a Function asks for {what}, and nothing tells what it does where the answer is another one: a gradient depends on "
                        "operands alone; allow_unreached=True accepts it")
+        report.tell("unreached", self.counts)
+        for what in [] if is_allowed else shortened(self.counts):
+            report.add("gradient.unreached", what, f"a Function reads a number that it keeps, and that is another one in each call ({what}): nothing tells what it does "
+                       "in later calls. A gradient depends on operands alone; allow_unreached=True accepts it")
         for what in [] if is_allowed else shortened(decided):
             report.add("gradient.unreached", what, f"nothing tells whether the backward is linear in its cotangent: {what}. A product needs no decision "
                        "by it; allow_unreached=True accepts it")

@@ -16,7 +16,7 @@ from assay._core.vocabulary import ROWS
 
 from .branches import FALSE, TRUE, Branch, Branching
 from .nodes import REDUCTIONS
-from .outside import HERE, TORCH, WAYS_OUT, caller
+from .outside import HERE, TORCH, caller
 from .values import Region
 
 MOVES = {"reshape", "permute", "slice", "concat", "pad", "gather", "expand", "place", "neg", "abs", "take"}  # finite where their operand is
@@ -143,10 +143,10 @@ class Deciding(Branching):
         if value in self.bars:
             self.note_outcome(self.label(op.strip("_")), place, [found] if isinstance(found, bool) else [bool(found)] if op == "__bool__" else None)
 
-    def note_taken(self, function: Any, args: Any) -> None:
+    def note_taken(self, how: str, args: Any) -> None:
         """The program asks for a tensor's numbers in a way that runs no operation."""
-        if WAYS_OUT[function] not in ("item", "float", "complex") and args:
-            self.note_read(WAYS_OUT[function], args[0], None)
+        if how not in ("item", "float", "complex") and args:
+            self.note_read(how, args[0], None)
 
 
 def is_of_finite(op: str, args: Any) -> bool:

@@ -16,7 +16,7 @@ from torch.utils._pytree import tree_leaves
 from .memory import Refused
 from .nodes import operand
 from .outside import arriving
-from .reads import READS, SIZES, numbers_of
+from .reads import ASKED, CASTS, READS, SIZES, numbers_of
 from .recorder import Tape
 
 STOPS = (torch.Tensor.detach, torch.detach, torch.Tensor.data.__get__)  # type: ignore[attr-defined]  # what they give has no tangent
@@ -43,9 +43,12 @@ class Watch(TorchFunctionMode):
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if function in READS:
             return self.run.read(function, args, kwargs or {})
+        if function in ASKED:
+            self.run.note_asked(ASKED[function])
         if function in SIZES and args:
             self.run.note_size(args[0])
         self.run.arriving.append(arriving(args, kwargs) if self.run.live else "")
+        self.run.cast = CASTS.get(function, "")
         if self.run.hands_out:
             args, kwargs = numbers_of(args), numbers_of(kwargs or {})
         try:
@@ -54,7 +57,7 @@ class Watch(TorchFunctionMode):
             return self.run.called(function, args, kwargs or {})
         finally:
             self.run.arriving.pop()
-
+            self.run.cast = ""
 
 
 class Moving(Tape):

@@ -21,7 +21,10 @@ from .cotangents import FINITE, READ, Deciding, by_program, is_of_finite
 from .outside import WAYS_OUT, program_frame, written_numbers
 
 MOST_READ = 2**16  # numbers of one tensor that are followed
-READS = WAYS_OUT | {getattr(torch.Tensor, f"__{name}__"): name for name in ("bool", "int", "index", "reduce_ex", "deepcopy")}
+TEXTS = {torch.Tensor.__repr__: "str or repr", torch.Tensor.__format__: "format"}
+ASKED = {torch._C.TensorBase.grad.__get__: "the gradient that a tensor has already"}  # type: ignore[union-attr]  # what is no number of an operand's
+CASTS = {getattr(torch.Tensor, name): name for name in ("to", "type", "type_as", "int", "long", "short", "char", "byte", "bool", "half", "bfloat16", "float", "double", "cfloat", "cdouble")}
+READS = WAYS_OUT | TEXTS | {getattr(torch.Tensor, f"__{name}__"): name for name in ("bool", "int", "index", "reduce_ex", "deepcopy")}
 FOLLOWED = ("item", "tolist")
 SIZES = {torch.Tensor.shape.__get__, torch.Tensor.__len__, torch.Tensor.size, torch.Tensor.numel, torch.numel}  # type: ignore[attr-defined]
 COUNTS = ("nonzero", "masked_select", "_unique", "_unique2", "unique_dim", "unique_consecutive")  # whose results are as many as numbers decide
@@ -113,7 +116,8 @@ class Reading(Deciding):
         self.unfollowed: list[str] = []  # uses of numbers of inputs of which nothing tells what depends on them
         self.plainly: set[int] = set()  # values that are finite where the inputs are
         self.counted: set[int] = set()  # values as large as inputs decide
-        self.reading = 0
+        self.reading = self.showing = 0  # how many reads run, and how many of these make a text
+        self.surroundings: list[str] = []  # what Functions ask of what is no operand
         super().__init__(model)
 
     def in_function(self) -> str:
@@ -126,15 +130,18 @@ class Reading(Deciding):
         """The program asks for a tensor's numbers, or for whether one is 0."""
         if self.bars and function is torch.Tensor.__bool__:
             return self.truth(function, args)
-        if self.bars and function in WAYS_OUT:
-            self.note_taken(function, args)
+        shows = function in TEXTS and is_shown()
+        if self.bars and (function in WAYS_OUT or function in TEXTS and not shows):
+            self.note_taken(READS[function], args)
         left = self.asked(function, args) if function in WAYS_OUT else None
-        place = self.in_function() if args and self.is_decided(args[0]) else ""
+        place = self.in_function() if args and not shows and self.is_decided(args[0]) else ""
         self.reading += 1
+        self.showing += function in TEXTS
         try:
             found = function(*args, **kwargs)
         finally:
             self.reading -= 1
+            self.showing -= function in TEXTS
         why = "" if left is None else str(left)
         if place:
             return self.followed(READS[function], args[0], found, why)
@@ -182,6 +189,8 @@ class Reading(Deciding):
 
     def told(self, op: str, tensors: list[torch.Tensor], found: Any) -> Any:
         """What an operation told Python, of itself."""
+        if self.showing:
+            return found
         if op in READ and not self.reading and not isinstance(found, torch.Tensor) and any(self.is_decided(one) for one in tensors) and self.in_function():
             if isinstance(found, bool):
                 self.note_truth(found)
@@ -216,6 +225,10 @@ class Reading(Deciding):
         if self.counted and isinstance(tensor, torch.Tensor) and self.memory.marked(tensor, self.history(tensor)) in self.counted:
             self.note_unfollowed("the size of what they select")
 
+    def note_asked(self, what: str) -> None:
+        if (place := self.in_function()) and f"{what} at {place}" not in self.surroundings:
+            self.surroundings.append(f"{what} at {place}")
+
     def note_unfollowed(self, how: str) -> None:
         if (place := self.in_function()) and f"{how.strip('_')} at {place}" not in self.unfollowed:
             self.unfollowed.append(f"{how.strip('_')} at {place}")
@@ -246,6 +259,17 @@ class Reading(Deciding):
         else:
             known.sides.add(side)
             known.lowest, known.highest = min(known.lowest, found), max(known.highest, found)
+
+
+SHOWS = {"print", "debug", "info", "warn", "warning", "error", "exception", "critical", "log"}
+
+
+def is_shown() -> bool:
+    """Whether the program's line prints or logs something, or raises it, and compares nothing: then no text decides."""
+    frame, _ = program_frame(inside=False)
+    line = [one for one in instructions(frame.f_code)[0] if one.positions and one.positions.lineno == frame.f_lineno] if frame is not None else []
+    shows = any(one.opname == "RAISE_VARARGS" or one.opname.startswith("LOAD_") and one.argval in SHOWS for one in line)
+    return shows and not any(one.opname in ("COMPARE_OP", "CONTAINS_OP") or one.opname.startswith("STORE_") for one in line)
 
 
 BETWEEN = {"PRECALL", "CALL", "CACHE", "COMPARE_OP", "LOAD_CONST", "UNARY_NOT", "EXTENDED_ARG", "TO_BOOL"}  # what may stand between a read and the jump that it decides
@@ -282,4 +306,4 @@ def raises(steps: list[Any], start: int) -> bool:
     return False
 
 
-__all__ = ["MOST_READ", "READS", "Read", "Reading", "numbers_of"]
+__all__ = ["ASKED", "CASTS", "MOST_READ", "READS", "Read", "Reading", "numbers_of"]

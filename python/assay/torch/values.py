@@ -100,6 +100,7 @@ class Values(TorchDispatchMode):
         self.own_ends: dict[tuple[int, int], torch.Tensor] = {}
         self.copies: dict[int, int] = {}  # the node of a copy, if it has one -> the value
         self.hooks = 0
+        self.cast = ""  # the program's word for the conversion that runs: to, int, long
         self.modules: list[str] = []
         self.trained: dict[str, torch.Tensor] = {}
         is_module = isinstance(model, torch.nn.Module)
@@ -300,6 +301,7 @@ class Values(TorchDispatchMode):
     # Regions.
 
     def label(self, op: str) -> str:
+        op = (self.cast or "to") if op == "_to_copy" else op
         node = torch._C._current_autograd_node()
         if node is None:
             return ".".join([one for one in self.modules[-1:] if one] + [op])

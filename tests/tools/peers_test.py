@@ -93,6 +93,13 @@ class Peers(unittest.TestCase):
         self.assertEqual(left, [])
         self.assertIn("| small | 1 | 1 |", table)
 
+    def test_on_a_busy_machine_limits_are_cpu_seconds(self):
+        _, report = self.compare(HANGS, "--match", "holds", "--timeout-cap", "1", "--busy", "60")
+        one = report["instances"][0]
+        self.assertEqual((one["timeout"], one["cpu_limit"]), (60, 1))
+        self.assertEqual(one["programs"]["Marabou"]["answer"], "undecided")
+        self.assertLess(one["programs"]["Marabou"]["cpu_seconds"], 5)
+
 
 if __name__ == "__main__":
     if len(sys.argv) < 2:

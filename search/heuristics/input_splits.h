@@ -1,7 +1,7 @@
 // Whether inputs or neurons are split, which inputs are left, and where an input is cut.
 //
 // Source: the choice by the number of free inputs is this project's own, measured on halves of the
-// development set (benchmarks/README.md); alpha-beta-CROWN leaves it to a configuration file for
+// development set (benchmarks/notes); alpha-beta-CROWN leaves it to a configuration file for
 // each benchmark. Inputs are halved, since the score of an input says how much, and not where, a
 // cut gains. Integers are cut between two values.
 #pragma once

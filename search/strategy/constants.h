@@ -1,5 +1,5 @@
 // The constants of the strategy, each with how it was chosen: by a measurement that a decision
-// record or benchmarks/README.md tells of, or by judgement, where no measurement is on record.
+// record or a note of benchmarks/notes tells of, or by judgement, where no measurement is on record.
 // `benchmarks/limits` compares two programs on the development set.
 #pragma once
 
@@ -51,7 +51,7 @@ constexpr double kOnlyAttack = 1;
 constexpr double kOpeningShare = 0.1;
 
 // Branch and bound. Free inputs up to which splitting them is the better tree: any number from 6 to
-// 16 does as well, on either half of the set (benchmarks/README.md, "A choice made on half of the
+// 16 does as well, on either half of the set (benchmarks/notes, "A choice made on half of the
 // set").
 constexpr std::size_t kFewInputs = 12;
 // Nodes of a tree before the root's bounds are refined, where these are bounds of curves (record

@@ -38,9 +38,10 @@ def test_the_example_of_the_front_page(monkeypatch):
     assert said.getvalue() == shown
 
 
-def test_the_example_with_torch():
+@pytest.mark.parametrize("page, language", [("python/README.md", "py"), ("docs/reference/pytorch.md", "python")])
+def test_the_examples_with_torch(page, language):
     pytest.importorskip("torch", reason="the example needs the package torch")
-    block, = re.findall(r"^```py\n(.*?)^```", (ROOT / "python" / "README.md").read_text(), re.M | re.S)
+    block, = re.findall(rf"^```{language}\n(.*?)^```", (ROOT / page).read_text(), re.M | re.S)
     exec(block, {})
 
 

@@ -15,8 +15,8 @@ class Error(Exception):
 
     def __init__(self, what: str, *, where: str = "", why: str = "", advice: str = "", code: str = "") -> None:
         self.what, self.where, self.why, self.advice, self.code = what, where, why, advice, code
-        parts = [what + (f" at {where}" if where else ""), why, advice]
-        super().__init__("; ".join(part for part in parts if part) + (f" [{code}]" if code else ""))
+        text = what + (f" at {where}" if where else "") + (f": {why}" if why else "")
+        super().__init__(text + (f"; {advice}" if advice else "") + (f" [{code}]" if code else ""))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (type(self), self.__dict__.copy())
@@ -56,7 +56,7 @@ def from_rejection(why: Mapping[str, str]) -> Error:
     kind, what = _KINDS.get(why["kind"], (InternalError, "internal error"))
     if why["code"].startswith("python.") and kind is MalformedInput:
         kind, what = UsageError, "wrong argument"
-    reason = ", ".join(part for part in (why["required"] and f"required: {why['required']}", why["found"] and f"found: {why['found']}") if part)
+    reason = ", ".join(part for part in (why["required"] and f"expected {why['required']}", why["found"] and f"got {why['found']}") if part)
     return kind(what, where=why["place"], why=reason, advice=why["advice"], code=why["code"])
 
 
@@ -86,7 +86,7 @@ def wrong(where: str, required: str, found: object, advice: str = "") -> UsageEr
     except Exception:  # a stranger's __repr__
         shown = f"an object of type {type(found).__name__}"
     shown = shown if len(shown) <= 120 else shown[:120] + "..."
-    return UsageError("wrong argument", where=where, why=f"required: {required}, found: {shown}", advice=advice, code="python.argument")
+    return UsageError("wrong argument", where=where, why=f"expected {required}, got {shown}", advice=advice, code="python.argument")
 
 
 def _restored(kind: type[Error], state: dict[str, Any]) -> Error:

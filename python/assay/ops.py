@@ -59,11 +59,11 @@ class Value(expressions.Value):
     __hash__ = None  # type: ignore[assignment]
 
     def __bool__(self) -> bool:
-        raise TypeError("a value of an expression is neither true nor false: assay.ops.where chooses")
+        raise TypeError("a value of an expression has no truth value; choose by assay.ops.where(condition, a, b)")
 
     def __iter__(self) -> Iterator[Value]:
         if not self.shape:
-            raise TypeError("a scalar has no elements to go through")
+            raise TypeError("cannot iterate over a scalar of an expression; it has no axis")
         return iter([self[i] for i in range(self.shape[0])])
 
     @property
@@ -88,10 +88,10 @@ def apply(op: str, *operands: Any, **attributes: Any) -> Value:
     row_of(op)
     known = [one for one in operands if isinstance(one, Value)]
     if not known:
-        raise UsageError(f"assay.ops.{op}: no operand is a value of an expression; these functions are called inside the function that is handed to a check")
+        raise UsageError(f"assay.ops.{op}: no operand is a value of an expression; call it inside of the function that you give to a check")
     expression = known[0].expression
     if any(one.expression is not expression for one in known):
-        raise UsageError(f"assay.ops.{op}: operands of two expressions")
+        raise UsageError(f"assay.ops.{op}: the operands belong to two expressions; use values of one function only")
     candidates = [one.dtype for i, one in enumerate(operands) if isinstance(one, Value) and not (op in ("where", "take", "masked_softmax") and i == 0)]
     dtype = candidates[0] if candidates else known[0].dtype
     values = [one if isinstance(one, Value) else _literal(expression, one, dtype) for one in operands]
@@ -106,7 +106,7 @@ def _literal(expression: expressions.Expression, value: Any, dtype: str) -> Valu
     if isinstance(value, (Fraction, Decimal)):
         number = np.asarray(float(value), dtype)
         if Fraction(number.item()) != value:
-            raise UsageError("wrong argument", where="a constant", why=f"required: a number of {dtype}, found: {value}", code="python.argument",
+            raise UsageError("wrong argument", where="a constant", why=f"expected a number of {dtype}, got {value}", code="python.argument",
                              advice="give the nearest such number, which is the one that a kernel multiplies by")
         value = number.item()
     if isinstance(value, (bool, int, float)):
@@ -203,7 +203,7 @@ def stack(values: Sequence[Value], axis: int = 0) -> Value:
 def _indexed(x: Value, key: Any) -> Value:
     keys = list(key) if isinstance(key, tuple) else [key]
     if any(isinstance(one, Value) for one in keys):
-        raise TypeError("an index that is computed: assay.ops.take picks by values")
+        raise TypeError("cannot index by a computed value; use assay.ops.take")
     given = _count(one is not None and one is not Ellipsis for one in keys)
     if _count(one is Ellipsis for one in keys) == 0:
         keys.append(Ellipsis)
@@ -235,7 +235,7 @@ def _indexed(x: Value, key: Any) -> Value:
     if shape != list(result.shape):
         result = reshape(result, shape)
     if len(picked) > 1:
-        raise IndexError("lists of places along more than one axis")
+        raise IndexError("cannot index by lists along more than one axis; index one axis after the other")
     return _gathered(result, picked[0][1], picked[0][0]) if picked else result
 
 
@@ -245,7 +245,7 @@ def _gathered(x: Value, places: Any, axis: int) -> Value:
 
     array = np.asarray(places)
     if array.dtype.kind not in "iu":
-        raise TypeError(f"places of type {array.dtype}; integers, slices, None and ... index")
+        raise TypeError(f"cannot index by an array of {array.dtype}; use integers, slices, None or ...")
     extent = x.shape[axis]
     return apply("gather", x, axis=axis, indices=[range(extent)[int(one)] for one in array.ravel()], index_shape=list(array.shape))
 

@@ -23,7 +23,7 @@ def bounds(found: Bounds | Sequence[NodeBounds], *, ax: Any = None) -> Any:
 
     nodes = [node for node in (found.nodes if hasattr(found, "nodes") else found) if math.prod(node.shape)]
     if not nodes:
-        raise UsageError("there are no bounds to draw")
+        raise UsageError("nothing to draw: there are no bounds")
     axes = _axes(ax, max(5.0, 0.5 * len(nodes)), 3.4)
     for place, node in enumerate(nodes):
         lo, hi = np.asarray(node.lo, float).ravel(), np.asarray(node.hi, float).ravel()
@@ -48,7 +48,7 @@ def head_room(report: Report, *, ax: Any = None) -> Any:
     """The share of its allowance that each region used, those that used most if there are many; failed regions reach to the end."""
     cases = [case for case in report.cases if case.judged]
     if not cases:
-        raise UsageError("the report has no region that was judged")
+        raise UsageError("nothing to draw: the report has no region that was judged")
     shown = sorted(cases, key=lambda case: (case.failed > 0, case.head_room_used), reverse=True)[:_MOST_BARS] if len(cases) > _MOST_BARS else cases
     axes = _axes(ax, 6.0, max(1.6, 0.26 * len(shown) + 0.8))
     for place, case in enumerate(shown):
@@ -69,10 +69,10 @@ def failures(found: Report | Finding, shape: Sequence[int], *, ax: Any = None) -
 
     finding = found if isinstance(found, Finding) else next((one for one in found.failures if one.failed_at), None)
     if finding is None or not finding.failed_at:
-        raise UsageError("no element of the report's results failed")
+        raise UsageError("nothing to draw: no element of the report failed")
     size = math.prod(shape)
     if max(finding.failed_at) >= size:
-        raise UsageError(f"the finding has an element {max(finding.failed_at)}, and the shape {list(shape)} has {size}")
+        raise UsageError(f"the shape {list(shape)} has {size} elements, but the finding names element {max(finding.failed_at)}; give the shape of the result")
     wrong = np.zeros(size, bool)
     wrong[list(finding.failed_at)] = True
     picture = wrong.reshape(-1, shape[-1] if shape else 1)
@@ -95,7 +95,7 @@ def _axes(ax: Any, width: float, height: float) -> Any:
     try:
         from matplotlib import pyplot
     except ImportError:
-        raise UsageError("the package matplotlib draws pictures", advice="pip install matplotlib") from None
+        raise UsageError("drawing needs the package matplotlib", advice="pip install matplotlib") from None
     return pyplot.subplots(figsize=(width, height), constrained_layout=True)[1]
 
 

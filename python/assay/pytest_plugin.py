@@ -101,7 +101,7 @@ class Gate:
         if wrong:
             kind = ContractViolation if any(report.verdict == "failed" for report in wrong) else NotDecided
             text = "\n".join(getattr(report, "faults", None) and report.text or explanation(report) for report in wrong)
-            raise kind(f"{len(wrong)} of {len(self.reports)} checks are no pass\n{text}", merged(wrong, "assay"))
+            raise kind(f"{len(wrong)} of {len(self.reports)} checks did not pass\n{text}", merged(wrong, "assay"))
 
 
 _GATE = pytest.StashKey[Gate]()
@@ -197,15 +197,15 @@ class Session:
         checks = _judgeable([entry for entry in self.entries if entry.test == item.nodeid])
         path = os.path.join(item.path.parent, file)
         if not checks:
-            raise pytest.UsageError(f"{item.nodeid}: marked with assay_baseline, and nothing was checked")
+            raise pytest.UsageError(f"{item.nodeid}: the test is marked with assay_baseline, but checked nothing")
         if self.option("write_baseline"):
             judge(checks, "--write-baseline", path)
             return
         if not os.path.exists(path):
-            raise pytest.UsageError(f"{item.nodeid}: there is no baseline {path}; --assay-write-baseline writes it")
+            raise pytest.UsageError(f"{item.nodeid}: the baseline {path} does not exist; write it with --assay-write-baseline")
         report = judge(checks, "--baseline", path)
         if report.troubles:
-            raise ContractViolation("\n".join([f"more of the allowance than {file} says:", *report.troubles]), report)
+            raise ContractViolation("\n".join([f"the test uses more of its allowance than {file} admits:", *report.troubles]), report)
 
     # At the end.
 

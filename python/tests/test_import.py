@@ -71,4 +71,4 @@ def test_a_package_without_its_programs_does_not_start_itself(tmp_path):
     environment = {**os.environ, "PATH": f"{commands}{os.pathsep}/usr/bin", "PYTHONPATH": str(tmp_path)}
     environment.pop("ASSAY_PROGRAMS", None)
     done = subprocess.run([script, "--version"], capture_output=True, text=True, env=environment, timeout=60)
-    assert done.returncode == 1 and "the program 'assay' is not there" in done.stderr, done
+    assert done.returncode == 1 and "the program 'assay' was not found" in done.stderr, done

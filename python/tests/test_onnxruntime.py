@@ -126,9 +126,9 @@ def test_a_model_as_reference():
 
 
 def test_wrong_use():
-    with pytest.raises(Error, match="no optimisation level"):
+    with pytest.raises(Error, match="unknown optimisation level"):
         record(block(), INPUTS, optimization_level="most")
-    with pytest.raises(Misfit, match="has the shape"):
+    with pytest.raises(Misfit, match="has shape"):
         record(block(), {"x": floats(3, 9), "i": INPUTS["i"]})
     with pytest.raises(Misfit, match="2 inputs"):
         within_contract(block(), [INPUTS["x"]], floats(3, 2))
@@ -136,7 +136,7 @@ def test_wrong_use():
         record(3, INPUTS)
     with pytest.raises(Error, match="a runner is"):
         recorded(3, block(), INPUTS)
-    with pytest.raises(Error, match="gives no y"):
+    with pytest.raises(Error, match="does not give y"):
         recorded(lambda inputs: {"z": inputs["x"]}, block(), INPUTS)
     unknown = model([h.make_node("NonMaxSuppression", ["x", "s"], ["y"])], [("x", FLOAT, [1, 2, 4]), ("s", FLOAT, [1, 1, 2])], [("y", INT64, None)])
     with pytest.raises(Refused, match="NonMaxSuppression"):

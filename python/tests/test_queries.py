@@ -33,7 +33,7 @@ def test_bounds_of_several_boxes():
     text += "(assert (or (and (>= X_0 0) (<= X_0 1) (>= X_1 0) (<= X_1 1) (>= Y_0 9)) (and (>= X_0 2) (<= X_0 3) (>= X_1 0) (<= X_1 1) (>= Y_0 9))))\n"
     found = assay.bounds(model, text)
     assert len(found.groups) == 2
-    with pytest.raises(assay.UsageError, match="one input box, found: 2"):
+    with pytest.raises(assay.UsageError, match="one input box, got 2"):
         found.nodes
 
 

@@ -22,7 +22,7 @@ def test_the_examples_of_the_readme(tmp_path, monkeypatch):
             exec(block, names)
     text = said.getvalue()
     for words in ("Result(unsat, certificate of 95 bytes", "sat (1, 64)", "\n3\n", "\nunsat\n", "gemm scores", "certificate\n",
-                  "Robust(label) required: a position below 10"):
+                  "Robust(label) expected a position below 10"):
         assert words in text, words
 
 

@@ -225,6 +225,6 @@ def test_operations_and_types_by_the_names_that_users_have():
     assert [row_named(one) for one in ("Softmax", "ReduceSum", "softmax", "layer norm", "Nothing")] == ["softmax", "reduce_sum", "softmax", "layer norm", "Nothing"]
     assert type_named(np.float16) == type_named(np.dtype("float16")) == type_named("float16") == "float16"
     for wrong in ("fp16", np.int8, 3, None):
-        with pytest.raises(ValueError, match="wrong argument at dtype; required: one of float32"):
+        with pytest.raises(ValueError, match="wrong argument at dtype: expected one of float32"):
             audit_kernel("relu", lambda x: x, dtype=wrong)
     assert audit_kernel("Relu", lambda x: np.maximum(x, np.float16(0)), dtype=np.float16, blocks=False, strided=False, raises=False).probes

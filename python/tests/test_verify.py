@@ -47,7 +47,7 @@ def test_an_answer_that_is_expected(digits, hard):
     """expect= is --expect: the other answer and a vacuous one are rejected, no answer is undecided; both have the result."""
     holds = DIGITS / "digits_holds.vnnlib"
     assert assay.verify(digits, holds, expect="unsat").answer == "unsat"
-    with pytest.raises(assay.Rejected, match="sat was expected at verify; the answer is unsat") as other:
+    with pytest.raises(assay.Rejected, match="sat was expected at verify: the answer is unsat") as other:
         assay.verify(digits, holds, expect="sat")
     assert other.value.result.certificate.startswith(b"ASSAY") and other.value.code == "verify.expect"
     empty = holds.read_text() + "(assert (<= X_0 -9))"

@@ -73,7 +73,7 @@ def test_any_arguments_at_all() -> None:
 
 
 def test_what_is_said() -> None:
-    for wrong, words in [(lambda: assay.compare(str(DIGITS / "digits.onnx"), [1]), "inputs.*arrays by name"), (lambda: assay.onnxruntime.record(b"junk", {}), "no ONNX model"),
+    for wrong, words in [(lambda: assay.compare(str(DIGITS / "digits.onnx"), [1]), "inputs.*names to arrays"), (lambda: assay.onnxruntime.record(b"junk", {}), "the ONNX model"),
                          (lambda: assay.compare(str(DIGITS / "digits.onnx"), {}, runners=3), "runners"), (lambda: assay.testing.probes(3), "op.*a text"),
                          (lambda: assay.testing.audit_kernel("relu", 3), "kernel.*a function")]:
         with pytest.raises(assay.Error, match=words):

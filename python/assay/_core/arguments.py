@@ -15,7 +15,7 @@ MOST_DEPTH = 32  # nested lists
 
 def text(where: str, value: object) -> str:
     if not isinstance(value, str) or "\0" in value or any("\ud800" <= one <= "\udfff" for one in value):
-        raise wrong(where, "a text without NUL or half a character", value)
+        raise wrong(where, "a text without NUL characters or unpaired surrogates", value)
     return value
 
 
@@ -31,7 +31,7 @@ def path(where: str, value: object) -> str:
 
 def arrays(where: str, value: object) -> Mapping[str, Any]:
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
-        raise wrong(where, "arrays by name: a mapping", value)
+        raise wrong(where, "a mapping from names to arrays", value)
     return value
 
 

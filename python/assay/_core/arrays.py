@@ -62,7 +62,7 @@ def bits_of(value: Any, what: str = "the array") -> Bits:
     array = np.asarray(value)
     name = _NAMES.get(array.dtype.name, array.dtype.name)
     if name not in _TYPES:
-        raise UnsupportedArray(f"{what} has elements of type {array.dtype}; {', '.join(_TYPES)} are read")
+        raise UnsupportedArray(f"{what} has elements of type {array.dtype}; supported are {', '.join(_TYPES)}")
     if array.dtype.byteorder == ">":
         array = array.astype(array.dtype.newbyteorder("<"))
     return Bits(name, array.shape, array.tobytes())
@@ -88,7 +88,7 @@ def _imported(value: Any, what: str) -> Any:
         except Exception as error:  # whatever the library raises: arrays of JAX that are being traced, or were deleted
             raise UnsupportedArray(f"{what} cannot be read: {type(error).__name__}: {str(error).partition(chr(10))[0]}") from error
     if hasattr(value, "__cuda_array_interface__"):
-        raise UnsupportedArray(f"{what} lies on a GPU and its type {type(value).__name__} has no DLPack: hand over a torch or CuPy array of it")
+        raise UnsupportedArray(f"{what} lies on a GPU, and its type {type(value).__name__} has no DLPack; give a torch or CuPy array of it")
     raise UnsupportedArray(f"{what} is no array: {type(value).__module__}.{type(value).__qualname__} has neither DLPack nor an array interface")
 
 
@@ -96,10 +96,10 @@ def _bits_of_torch(tensor: Any, what: str) -> Bits:
     import torch
 
     if tensor.layout != torch.strided or tensor.is_quantized:
-        raise UnsupportedArray(f"{what} is a torch tensor of layout {tensor.layout}{', quantised' if tensor.is_quantized else ''}; dense ones are read")
+        raise UnsupportedArray(f"{what} is a torch tensor of layout {tensor.layout}{', quantised' if tensor.is_quantized else ''}; give a dense one")
     name = str(tensor.dtype).removeprefix("torch.")
     if name not in _TYPES:
-        raise UnsupportedArray(f"{what} has elements of type {tensor.dtype}; {', '.join(_TYPES)} are read")
+        raise UnsupportedArray(f"{what} has elements of type {tensor.dtype}; supported are {', '.join(_TYPES)}")
     if tensor.device.type == "meta":
         raise UnsupportedArray(f"{what} is a torch tensor on the device 'meta', which has no elements")
     dense = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous()

@@ -34,7 +34,7 @@ def spelling(model: str | None, *, wide: bool = False) -> str:
 
 def _named(name: str, fields: str) -> str:
     if name not in NAMED:
-        raise UsageError(f"no execution model is called '{name}': {', '.join(NAMED)}, or a spelling that begins with binary32 or binary64")
+        raise UsageError(f"unknown execution model '{name}'; take one of {', '.join(NAMED)}, or a text that begins with binary32 or binary64")
     parts = dict(part.partition("=")[::2] for part in NAMED[name].split()[1:])
     parts.update(part.partition("=")[::2] for part in fields.split())
     if parts.get("accumulator") != "tree":

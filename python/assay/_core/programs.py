@@ -25,7 +25,7 @@ def program(name: str = "assay") -> str:
     for folder in os.get_exec_path():
         if (found := shutil.which(name, path=folder)) and not is_script(found):
             return found
-    raise FileNotFoundError(f"the program '{name}' is not there: it comes with the wheel; of a build, set ASSAY_PROGRAMS to its folder bin")
+    raise FileNotFoundError(f"the program '{name}' was not found; install the wheel, or set ASSAY_PROGRAMS to the folder bin of a build")
 
 
 def is_script(path: str) -> bool:

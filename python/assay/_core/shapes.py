@@ -82,35 +82,35 @@ def _elementwise(shapes: list[Shape], _: Mapping[str, Any]) -> Shape:
 def _reshape(shapes: list[Shape], attributes: Mapping[str, Any]) -> Shape:
     target = tuple(attributes["shape"])
     if math.prod(target) != math.prod(shapes[0]):
-        raise Misfit(f"the shape {text(target)} has another number of elements")
+        raise Misfit(f"the shape {text(target)} has another number of elements than the operand")
     return target
 
 
 def _permute(shapes: list[Shape], attributes: Mapping[str, Any]) -> Shape:
     axes = attributes["axes"]
     if sorted(axes) != list(range(len(shapes[0]))):
-        raise Misfit(f"{axes} is no permutation of the axes")
+        raise Misfit(f"{axes} is no permutation of the operand's axes")
     return tuple(shapes[0][axis] for axis in axes)
 
 
 def _slice(shapes: list[Shape], attributes: Mapping[str, Any]) -> Shape:
     starts, steps, extents = attributes["starts"], attributes["steps"], attributes["extents"]
     if not len(starts) == len(steps) == len(extents) == len(shapes[0]):
-        raise Misfit("one start, step and extent per axis")
+        raise Misfit("expected one start, step and extent per axis")
     return tuple(extents)
 
 
 def _concat(shapes: list[Shape], attributes: Mapping[str, Any]) -> Shape:
     axis = attributes["axis"]
     if len({(len(shape), shape[:axis], shape[axis + 1:]) for shape in shapes}) > 1:
-        raise Misfit("other axes have to agree")
+        raise Misfit("all axes but the one along which it joins have to agree")
     return (*shapes[0][:axis], sum(shape[axis] for shape in shapes), *shapes[0][axis + 1:])
 
 
 def _pad(shapes: list[Shape], attributes: Mapping[str, Any]) -> Shape:
     before, after = attributes["before"], attributes["after"]
     if not len(before) == len(after) == len(shapes[0]):
-        raise Misfit("one entry before and after per axis")
+        raise Misfit("expected one entry before and one after per axis")
     return tuple(b + n + a for b, n, a in zip(before, shapes[0], after))
 
 
@@ -126,17 +126,17 @@ def _gemm(shapes: list[Shape], attributes: Mapping[str, Any]) -> Shape:
     if attributes.get("transpose_b"):
         k_b, n = n, k_b
     if k != k_b or (len(shapes) == 3 and broadcast(shapes[2], (m, n)) != (m, n)):
-        raise Misfit("inner extents agree, and c broadcasts to the result")
+        raise Misfit("the inner extents have to agree, and c has to broadcast to the result")
     return (m, n)
 
 
 def _matmul(shapes: list[Shape], _: Mapping[str, Any]) -> Shape:
     a, b = shapes
     if not a or not b:
-        raise Misfit("at least one axis each")
+        raise Misfit("each operand needs at least one axis")
     wide_a, wide_b = ((1, *a) if len(a) == 1 else a), ((*b, 1) if len(b) == 1 else b)
     if wide_a[-1] != wide_b[-2]:
-        raise Misfit(f"inner extents {wide_a[-1]} and {wide_b[-2]}")
+        raise Misfit(f"the inner extents differ: {wide_a[-1]} and {wide_b[-2]}")
     return (*broadcast(wide_a[:-2], wide_b[:-2]), *(wide_a[-2:-1] if len(a) > 1 else ()), *(wide_b[-1:] if len(b) > 1 else ()))
 
 
@@ -146,7 +146,7 @@ def _windows(shape: Shape, channels: int, attributes: Mapping[str, Any], *, tran
                                                                           ("output_padding", 0))]
     kernel = attributes["kernel"]
     if rank < 1 or any(len(one) != rank for one in (kernel, *lists)):
-        raise Misfit("[N, C, spatial...], with one entry of every attribute per spatial axis")
+        raise Misfit("expected [N, C, spatial...], with one entry of every attribute per spatial axis")
     result = [shape[0], channels]
     for extent, k, stride, dilation, begin, end, more in zip(shape[2:], kernel, *lists):
         covered = dilation * (k - 1) + 1
@@ -159,7 +159,7 @@ def _windows(shape: Shape, channels: int, attributes: Mapping[str, Any], *, tran
         else:
             count = room // stride + 1
         if room < 0 and not transposed or count < 1:
-            raise Misfit("a window that does not fit")
+            raise Misfit("the window does not fit into the padded operand")
         result.append(count)
     return tuple(result)
 
@@ -167,14 +167,14 @@ def _windows(shape: Shape, channels: int, attributes: Mapping[str, Any], *, tran
 def _conv(shapes: list[Shape], attributes: Mapping[str, Any]) -> Shape:
     x, w, groups = shapes[0], shapes[1], attributes.get("groups", 1)
     if len(w) != len(x) or x[1] != w[1] * groups or w[0] % groups or (len(shapes) == 3 and shapes[2] != w[:1]):
-        raise Misfit(f"a weight [M, C / groups, kernel...] and a bias [M], groups {groups}")
+        raise Misfit(f"expected a weight [M, C / groups, kernel...] and a bias [M], groups {groups}")
     return _windows(x, w[0], attributes)
 
 
 def _conv_transpose(shapes: list[Shape], attributes: Mapping[str, Any]) -> Shape:
     x, w, groups = shapes[0], shapes[1], attributes.get("groups", 1)
     if len(w) != len(x) or x[1] != w[0] or x[1] % groups or (len(shapes) == 3 and shapes[2] != (w[1] * groups,)):
-        raise Misfit(f"a weight [C, M / groups, kernel...] and a bias [M], groups {groups}")
+        raise Misfit(f"expected a weight [C, M / groups, kernel...] and a bias [M], groups {groups}")
     return _windows(x, w[1] * groups, attributes, transposed=True)
 
 
@@ -184,7 +184,7 @@ def _pool(shapes: list[Shape], attributes: Mapping[str, Any]) -> Shape:
 
 def _reduced(shapes: list[Shape], axes: Sequence[int], keep: bool) -> Shape:
     if len(set(axes)) != len(axes) or any(not 0 <= axis < len(shapes[0]) for axis in axes):
-        raise Misfit(f"distinct axes of the operand, not {list(axes)}")
+        raise Misfit(f"expected distinct axes of the operand, got {list(axes)}")
     return tuple(1 if i in axes else n for i, n in enumerate(shapes[0]) if keep or i not in axes)
 
 
@@ -199,7 +199,7 @@ def _position(shapes: list[Shape], attributes: Mapping[str, Any]) -> Shape:
 def _sort(shapes: list[Shape], attributes: Mapping[str, Any]) -> Shape:
     axis, count = attributes.get("axis", 0), attributes["count"]
     if not 0 <= count <= shapes[0][axis]:
-        raise Misfit(f"a count from 0 to {shapes[0][axis]}, not {count}")
+        raise Misfit(f"expected a count from 0 to {shapes[0][axis]}, got {count}")
     return (*shapes[0][:axis], count, *shapes[0][axis + 1:])
 
 

@@ -47,7 +47,7 @@ class Trace:
     def add(self, name: str, dtype: str, shape: Iterable[int], data: bytes | memoryview) -> str:
         """A tensor; `dtype` is a key of CODES. What `data` shows of other memory is read by `to_bytes`."""
         if name in self._tensors:
-            raise ValueError(f"there is a tensor '{name}' already")
+            raise ValueError(f"a second tensor has the name '{name}'; give each tensor a name of its own")
         self._tensors[name] = (CODES[dtype], tuple(int(n) for n in shape), data)
         return name
 

@@ -81,7 +81,7 @@ def row_of(name: str) -> Row:
     if name in ROWS:
         return ROWS[name]
     near = difflib.get_close_matches(name, ROWS, 3, 0.5)
-    raise UnknownOperation(f"no operation is called '{name}'" + (f"; near it: {', '.join(near)}" if near else "") + " (assay ops lists all)")
+    raise UnknownOperation(f"unknown operation '{name}'" + (f"; near it: {', '.join(near)}" if near else "") + " (assay ops lists all)")
 
 
 def leading(name: str, operands: int) -> int:
@@ -128,21 +128,21 @@ def is_default(name: str, word: str, value: Any) -> bool:
 def _real(value: Any, what: str) -> Any:
     """A number that a float64 holds: a text or a fraction is one exactly, or none."""
     if isinstance(value, (bool, list)):
-        raise WrongAttributes(f"{what} is {value!r}; a number is meant")
+        raise WrongAttributes(f"{what} has to be a number, but is {value!r}")
     if not isinstance(value, str) or value in ("inf", "-inf"):
         return value
     try:
         exact = Fraction(value)
     except (ValueError, ZeroDivisionError):
-        raise WrongAttributes(f"{what} is '{value}'; a number is meant") from None
+        raise WrongAttributes(f"{what} has to be a number, but is '{value}'") from None
     if Fraction(float(exact)) != exact:
-        raise WrongAttributes(f"{what} is a float64, and none is {value}: give the float64 that the kernel has, such as {float(exact)!r}")
+        raise WrongAttributes(f"{what} has to be a float64, and {value} is none; give the float64 that the kernel has, such as {float(exact)!r}")
     return float(exact)
 
 
 def _axis(axis: Any, rank: int, name: str) -> int:
     if not isinstance(axis, int) or isinstance(axis, bool) or not -rank <= axis < rank:
-        raise WrongAttributes(f"{name}: an axis of {axis!r}; the operand has {rank} axes")
+        raise WrongAttributes(f"{name}: axis {axis!r} is out of range; the operand has {rank} axes")
     return axis % rank
 
 
@@ -168,4 +168,4 @@ def _plain(value: Any, what: str) -> Any:
     if isinstance(value, type) or hasattr(value, "name") or str(value).startswith("torch."):  # element types
         name = getattr(value, "name", None) or getattr(value, "__name__", str(value))
         return str(name).removeprefix("torch.").rstrip("_")
-    raise WrongAttributes(f"{what} is of {type(value).__name__}; numbers, words and lists of these are attributes")
+    raise WrongAttributes(f"{what} is a {type(value).__name__}; attributes are numbers, words and lists of these")

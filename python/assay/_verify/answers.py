@@ -231,7 +231,7 @@ class Bounds:
     def nodes(self) -> list[NodeBounds]:
         """Those of the only box."""
         if len(self.groups) != 1:
-            raise errors.UsageError("wrong use", where="Bounds.nodes", why=f"required: one input box, found: {len(self.groups)}",
+            raise errors.UsageError("wrong use", where="Bounds.nodes", why=f"expected one input box, got {len(self.groups)}",
                                     advice="use Bounds.groups", code="python.argument")
         return self.groups[0]
 

@@ -449,7 +449,7 @@ class _Round:
             return
         self.tell("the cluster has no worker: waiting for one", "no worker")
         if now - self.alone_since > WAIT_FOR_WORKERS:
-            raise errors.Undecided("no part could be done", where="executor", why=f"the cluster has had no worker for {now - self.alone_since:.0f} s",
+            raise errors.Undecided("no part could be done", where="executor", why=f"the cluster had no worker for {now - self.alone_since:.0f} s",
                                    advice="start workers, and go on with resume=True where the run has a folder", code="python.executor")
 
 

@@ -22,7 +22,7 @@ class Box:
     def __init__(self, center: Any = None, radius: Any = None, *, lo: Any = None, hi: Any = None, clip: Optional[tuple[Any, Any]] = None,
                  input: Optional[str] = None) -> None:
         if (center is None) != (radius is None) or (lo is None) != (hi is None) or (center is None) == (lo is None):
-            raise UsageError("wrong argument", where="Box", why="required: center and radius, or lo and hi", code="python.argument")
+            raise UsageError("wrong argument", where="Box", why="expected center and radius, or lo and hi", code="python.argument")
         if center is not None:
             middle, shape = arguments.flat("Box(center)", center)
             half, half_shape = arguments.flat("Box(radius)", radius)
@@ -78,7 +78,7 @@ class Linear:
         width = shape[-1]
         self.rows = [elements[i:i + width] for i in range(0, len(elements), width)]
         if at_most is None and at_least is None:
-            raise UsageError("wrong argument", where="Linear", why="required: at_most, at_least or both", code="python.argument")
+            raise UsageError("wrong argument", where="Linear", why="expected at_most, at_least or both", code="python.argument")
         self.bounds: list[tuple[str, list[fractions.Fraction]]] = []
         for word, name, bound in ((">", "at_most", at_most), ("<", "at_least", at_least)):
             if bound is None:
@@ -116,7 +116,7 @@ def vnnlib(parts: Iterable[Part], inputs: Tensors, outputs: Tensors) -> str:
     boxes = [part for part in parts if isinstance(part, Box)]
     meant = [part for part in parts if not isinstance(part, Box)]
     if not meant:
-        raise UsageError("wrong argument", where="property", why="required: what is to hold, a Robust or a Linear; found: boxes only",
+        raise UsageError("wrong argument", where="property", why="expected a Robust or a Linear beside the boxes, got boxes alone",
                          code="python.argument")
     lines = [f"(declare-const X_{i} Real)" for i in range(sum(math.prod(shape) for _, _, shape in inputs))]
     width = sum(math.prod(shape) for _, _, shape in outputs)
@@ -130,7 +130,7 @@ def vnnlib(parts: Iterable[Part], inputs: Tensors, outputs: Tensors) -> str:
             at += 1
     unsafe = [f"(and {one})" for part in meant for one in part.unsafe(width)]
     if not unsafe:
-        raise wrong("property", "something that can fail", "one output alone, which is always the largest")
+        raise wrong("property", "a property that can fail", "a class of a model with one output, which is always the largest")
     return "\n".join([*lines, f"(assert (or {' '.join(unsafe)}))"]) + "\n"
 
 
@@ -144,7 +144,7 @@ def _box_of(boxes: list[Box], name: str, inputs: int) -> Box:
     found = [box for box in boxes if box.input == name or (box.input is None and inputs == 1)]
     if len(found) != 1 or len(boxes) != inputs:
         raise UsageError("wrong argument", where="property", code="python.argument",
-                         why=f"required: one Box for input '{name}' and none besides the model's inputs, found: {len(found)} of {len(boxes)}",
+                         why=f"expected one Box for input '{name}' and none beside the model's inputs, got {len(found)} of {len(boxes)}",
                          advice=f"say Box(..., input='{name}')" if inputs > 1 else "")
     return found[0]
 

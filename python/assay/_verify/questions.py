@@ -35,7 +35,7 @@ def model_file(model: Any, example_inputs: Any = None) -> File:
 
 def _exported(torch: Any, model: Any, example_inputs: Any) -> bytes:
     if example_inputs is None:
-        raise errors.UsageError("wrong argument", where="example_inputs", why="required: inputs with which the torch.nn.Module is exported",
+        raise errors.UsageError("wrong argument", where="example_inputs", why="expected inputs with which the torch.nn.Module is exported",
                                 advice="example_inputs=(torch.zeros(1, 3, 32, 32),)", code="python.argument")
     inputs = tuple(example_inputs) if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
     training = {module: module.training for module in model.modules()}
@@ -51,7 +51,7 @@ def _exported(torch: Any, model: Any, example_inputs: Any) -> bytes:
             with open(path, "rb") as file:
                 content = file.read()
             if b"Resize" in content and any(isinstance(module, torch.jit.ScriptModule) for module in training):
-                raise errors.Unsupported("a scripted module that interpolates", where="model", why="its scales and coordinates cannot be asked",
+                raise errors.Unsupported("a scripted module that interpolates", where="model", why="its scales and coordinates cannot be read from the script",
                                          advice="pass the module that it was scripted from, or a file that you export", code="python.export")
             return content
     except errors.Error:

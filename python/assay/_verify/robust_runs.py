@@ -117,7 +117,7 @@ def robust(model: Any, data: Any, labels: Any = None, *, eps: Union[Number, Iter
 
 def _elsewhere(words: list[str], folder: str, executor: Any, parts: Optional[int], resume: bool) -> None:
     if os.path.exists(os.path.join(folder, "run.json")) and not resume:
-        raise errors.MalformedInput("a run is there already", where=folder, why="go on with it by resume=True, or name another folder", code="store.exists")
+        raise errors.MalformedInput("the folder holds a run already", where=folder, advice="pass resume=True to go on with it, or name another folder", code="store.exists")
     if not all(os.path.exists(word) or executors.file_of(word) for word in words[1:3]):
         return  # the program says what is missing
     workers = executors.Workers(executor)

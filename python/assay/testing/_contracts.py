@@ -39,11 +39,11 @@ def check(reference: Any, inputs: Any, output: Any, *, attributes: Mapping[str, 
     operands = [bits_of(one, f"input {i}") for i, one in enumerate(_several(inputs))]
     results = [bits_of(one, f"output {i}") for i, one in enumerate(_several(output))]
     if attributes is not None and not isinstance(attributes, Mapping):
-        raise wrong("attributes", "values by name: a mapping", attributes)
+        raise wrong("attributes", "a mapping from names to values", attributes)
     if isinstance(reference, str) and not _is_onnx(reference):
         return _of_operation(reference, operands, results, dict(attributes or {}), model, name or reference)
     if attributes:
-        raise UsageError("attributes belong to an operation by name; a reference states its own")
+        raise UsageError("attributes= goes with the name of an operation; a reference function states its own attributes")
     if callable(reference) and not hasattr(reference, "SerializeToString"):
         return _of_function(reference, operands, results, model, name or str(getattr(reference, "__name__", "expression")))
     from . import _onnx_models
@@ -119,16 +119,16 @@ def _of_operation(op: str, operands: list[Bits], results: list[Bits], attributes
     if plain:
         node["attributes"] = plain
     if len(results) != 1:
-        raise shapes.Misfit(f"{op} has one result, not {len(results)}")
+        raise shapes.Misfit(f"{op} has one result, but {len(results)} were given")
     return Check(name, [node], operands, results, spelled(model, operands))
 
 
 def _of_function(function: Callable[..., Any], operands: list[Bits], results: list[Bits], model: str | None, name: str) -> Check:
     expression, values = ops.traced(function, [(one.widened().dtype, one.shape) for one in operands])
     if len(values) != len(results):
-        raise shapes.Misfit(f"{name} gives {len(values)} results, and {len(results)} outputs were handed over")
+        raise shapes.Misfit(f"{name} gives {len(values)} results, but {len(results)} were given")
     if not expression.nodes:
-        raise UnsupportedArray(f"{name} computes nothing: it hands an operand on")
+        raise UnsupportedArray(f"{name} computes nothing: it returns an operand as it is")
     nodes, outputs = expression.region(values)
     everything = [*operands, *expression.captured]
     return Check(name, nodes, everything, results, spelled(model, everything), outputs)

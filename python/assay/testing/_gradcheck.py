@@ -200,7 +200,7 @@ class Trials:
         if not self.second:
             return list(found), []
         if not slopes:
-            raise UsageError("nothing to check", where="check_grad_grad", why="the backward pass of the function cannot be differentiated")
+            raise UsageError("nothing to check", where="check_grad_grad", why="the backward pass of the function cannot be differentiated", advice="leave check_grad_grad out")
         again = total_of([(real_of(g) * how.second(torch.randn(real_of(g).shape, dtype=real_of(g).dtype))).sum() for g in slopes])
         return list(found), list(torch.autograd.grad(again, wanted, allow_unused=True))
 
@@ -387,18 +387,18 @@ class Trials:
         report.tell("unreached", decided := unjudged(self))
         report.tell("unreached", self.unfollowed)
         for what in [] if is_allowed else shortened(self.unfollowed):
-            report.add("gradient.unreached", what, f"a Function takes numbers of its inputs by {what}, and nothing tells what it decides by them. Compare tensors, or "
+            report.add("gradient.unreached", what, f"a Function reads numbers of its inputs by {what}, and the check cannot follow what it decides by them. Compare tensors, or "
                        "compare what item() or tolist() give; allow_unreached=True accepts it")
         report.tell("unreached", self.asked)
         for what in [] if is_allowed else shortened(self.asked):
-            report.add("gradient.unreached", what, f"a Function asks for {what}, and nothing tells what it does where the answer is another one: a gradient depends on "
+            report.add("gradient.unreached", what, f"a Function asks for {what}, and the check cannot tell what it does after another answer: a gradient should depend on "
                        "operands alone; allow_unreached=True accepts it")
         report.tell("unreached", self.counts)
         for what in [] if is_allowed else shortened(self.counts):
             report.add("gradient.unreached", what, f"a Function reads a number that it keeps, and that is another one in each call ({what}): nothing tells what it does "
                        "in later calls. A gradient depends on operands alone; allow_unreached=True accepts it")
         for what in [] if is_allowed else shortened(decided):
-            report.add("gradient.unreached", what, f"nothing tells whether the backward is linear in its cotangent: {what}. A product needs no decision "
+            report.add("gradient.unreached", what, f"the check cannot tell whether the backward is linear in its cotangent: {what}. A backward needs no decision "
                        "by it; allow_unreached=True accepts it")
         for what in [] if is_allowed else shortened(unsure):
             report.add("gradient.unreached", what, f"no input lay where the Function takes another branch ({what}), so its backward was not judged there; "
@@ -432,7 +432,7 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, params: Mapping[str, tor
     """
     arguments.function("func", func)
     if unknown := sorted(set(differences) - OF_DIFFERENCES):
-        raise UsageError(f"no option is named '{unknown[0]}'", where="gradcheck", advice="see help(assay.gradcheck)")
+        raise UsageError(f"unknown option '{unknown[0]}'", where="gradcheck", advice="see help(assay.gradcheck)")
     if kinks not in ("any", "pytorch"):
         raise wrong("kinks", "'any' or 'pytorch'", kinks)
     if params is None and not any(isinstance(one, torch.Tensor) or is_shape(one) for one in listed(inputs)):

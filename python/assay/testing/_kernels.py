@@ -96,7 +96,7 @@ def audit_kernel(op: str | Callable[..., Any], kernel: Callable[..., Any], *, at
     call = _Call(kernel, frozenset(attributes or ()), out)
     if callable(op):
         if plan is None and like is None:
-            raise UsageError("an expression borrows its probes", where="like", advice="like='softmax', or a list of shapes, one for each operand")
+            raise UsageError("missing argument", where="like", why="a reference function has no probes of its own", advice="give like='softmax', or a list of shapes, one for each operand")
         wanted = list(plan) if plan is not None else probes_of(op, like, attributes, dtype, seed, blocks, strided)
         op = str(getattr(op, "__name__", "expression"))
     else:
@@ -105,7 +105,7 @@ def audit_kernel(op: str | Callable[..., Any], kernel: Callable[..., Any], *, at
     call.constant = _constant(wanted) if plan is not None else frozenset()
     library: Library = Torch(device) if arrays == "torch" else NumPy(arrays if callable(arrays) else None)
     if out and callable(arrays):
-        raise UsageError("out=True needs arrays that share memory: numpy or torch")
+        raise UsageError("out=True needs arrays that share memory; use arrays='numpy' or arrays='torch'")
 
     def run(probe: Probe) -> _Outcome:
         with np.errstate(all="ignore"):  # probes overflow on purpose
@@ -169,7 +169,7 @@ class _Call:
             try:
                 self.signature.bind(*operands, **given)
             except TypeError as why:
-                raise Declined(f"{len(operands)} operands: {why}") from None
+                raise Declined(f"the kernel does not take {len(operands)} operands: {why}") from None
         return self.kernel(*operands, **given)
 
 

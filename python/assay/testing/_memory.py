@@ -70,7 +70,7 @@ def _bfloat16() -> Any:
     try:
         import ml_dtypes
     except ImportError:
-        raise UsageError("NumPy has no bfloat16", where="dtype", advice="arrays='torch', or pip install ml_dtypes") from None
+        raise UsageError("bfloat16 is no type of NumPy", where="dtype", advice="pass arrays='torch', or pip install ml_dtypes") from None
     return ml_dtypes.bfloat16
 
 

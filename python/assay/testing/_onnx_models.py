@@ -69,7 +69,7 @@ def model_bytes(model: Any, shapes: Mapping[str, Sequence[int]] | None = None) -
         shape = proto_shape(value)
         wanted = list((shapes or {}).get(value.name, shape))
         if len(wanted) != len(shape) or any(have not in (-1, want) for have, want in zip(shape, wanted)):
-            raise Misfit(f"input '{value.name}' of the model has the shape {shape} (-1: open), not {wanted}")
+            raise Misfit(f"input '{value.name}' of the model has shape {shape} (-1: open), but {wanted} was given")
         if -1 in shape:
             for dim, extent in zip(value.type.tensor_type.shape.dim, wanted):
                 dim.dim_value = int(extent)
@@ -82,7 +82,7 @@ def proto_of(model: Any) -> Any:
     try:
         import onnx
     except ImportError:
-        raise UsageError("the package onnx reads ONNX models", advice="pip install onnx") from None
+        raise UsageError("reading ONNX models needs the package onnx", advice="pip install onnx") from None
     try:
         if isinstance(model, (str, os.PathLike)):
             return onnx.load(os.fspath(model))
@@ -90,7 +90,7 @@ def proto_of(model: Any) -> Any:
             return onnx.load_from_string(bytes(model))
     except Exception as error:  # of files, or of protobuf
         where = "the model" if isinstance(model, (bytes, bytearray)) else os.fspath(model)
-        raise MalformedInput("no ONNX model can be read", where=where, why=f"{type(error).__name__}: {error}") from None
+        raise MalformedInput("the ONNX model cannot be read", where=where, why=f"{type(error).__name__}: {error}") from None
     if not hasattr(model, "SerializeToString"):
         raise UsageError(f"an ONNX model is a path, bytes or an onnx.ModelProto, not {type(model).__name__}")
     copy = onnx.ModelProto()
@@ -177,11 +177,11 @@ def check(model: Any, operands: Sequence[Bits], results: Sequence[Bits], spellin
     proto = proto_of(model)
     names = [value.name for value in real_inputs(proto)]
     if len(names) != len(operands):
-        raise Misfit(f"the model has {len(names)} inputs ({', '.join(names)}), not {len(operands)}")
+        raise Misfit(f"the model has {len(names)} inputs ({', '.join(names)}), but {len(operands)} were given")
     given = dict(zip(names, operands))
     found = imported(proto, given)
     if len(found.outputs) != len(results):
-        raise Misfit(f"the model has {len(found.outputs)} outputs, not {len(results)}")
+        raise Misfit(f"the model has {len(found.outputs)} outputs, but {len(results)} were given")
     places, nodes, outputs = found.region([found.values[one] for one in found.outputs], [])
     tensors = [given[one] if one in given else found.given[one] for one in places]
     return Check(name or proto.graph.name or "model", nodes, tensors, results, spelling, outputs)

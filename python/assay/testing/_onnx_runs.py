@@ -55,9 +55,9 @@ class OnnxRuntime:
         try:
             import onnxruntime
         except ImportError:
-            raise UsageError("the package onnxruntime runs models", advice="pip install onnxruntime") from None
+            raise UsageError("running models needs the package onnxruntime", advice="pip install onnxruntime") from None
         if self.optimization_level not in LEVELS:
-            raise UsageError(f"no optimisation level is called '{self.optimization_level}': {', '.join(LEVELS)}")
+            raise UsageError(f"unknown optimisation level '{self.optimization_level}'; take one of {', '.join(LEVELS)}")
         options = onnxruntime.SessionOptions()
         options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, LEVELS[self.optimization_level])
         options.log_severity_level = 3
@@ -169,7 +169,7 @@ def _recording(runner: Runner, model: bytes, found: Imported, inputs: Mapping[st
     outputs = runner.run(model, list(found.values), {name: bits.numpy() for name, bits in inputs.items()})
     missing = [name for name in found.outputs if name not in outputs]
     if missing:
-        raise UsageError(f"{runner.name} gives no {', '.join(missing)}; the model's outputs are {', '.join(found.outputs)}")
+        raise UsageError(f"{runner.name} does not give {', '.join(missing)}; the model's outputs are {', '.join(found.outputs)}")
     values = {name: bits_of(outputs[name], f"{runner.name}: value '{name}'") for name in found.values if name in outputs}
     made = {step.result: i for i, step in enumerate(found.steps)}
     taken: dict[str, str] = {}  # name of a step's result -> the model's name

@@ -76,7 +76,7 @@ def probes(op: str, *, attributes: Mapping[str, Any] | None = None, dtype: Any =
     op, dtype = row_named(arguments.text("op", op)), type_named(dtype)
     arguments.whole("seed", seed, 0, 2**64 - 1)
     if attributes is not None and not isinstance(attributes, Mapping):
-        raise wrong("attributes", "values by name: a mapping", attributes)
+        raise wrong("attributes", "a mapping from names to values", attributes)
     return planned(op, attributes, frozenset(), dtype, seed, blocks, strided, dtypes)
 
 

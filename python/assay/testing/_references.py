@@ -34,7 +34,7 @@ def probes_of(reference: Callable[..., Any], like: Any, attributes: Mapping[str,
         except (Misfit, UnsupportedArray, IndexError, TypeError) as reason:
             why = why or f"{probe.name}: {reason}"
     if not found:
-        raise UsageError("no probe fits the reference", where=name, why=why, advice="like= another operation, or a list of shapes, one for each operand")
+        raise UsageError("no probe fits the reference function", where=name, why=why, advice="give like= another operation, or a list of shapes, one for each operand")
     return found
 
 
@@ -49,7 +49,7 @@ def _with_expression(probe: Probe, reference: Callable[..., Any], name: str) -> 
     words = {key: value for key, value in probe.arguments().items() if key in taken}
     expression, values = ops.traced(lambda *operands: reference(*operands, **words), [(one.widened().dtype, one.shape) for one in probe.operands])
     if not expression.nodes:
-        raise UnsupportedArray(f"{name} computes nothing: it hands an operand on")
+        raise UnsupportedArray(f"{name} computes nothing: it returns an operand as it is")
     nodes, outputs = expression.region(values)
     half = next((one.dtype for one in probe.operands if one.dtype in ("float16", "bfloat16")), "float32")
     results = [(half if one.dtype == "float32" else one.dtype, one.shape) for one in values]

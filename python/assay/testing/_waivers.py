@@ -68,7 +68,7 @@ def read(path: str) -> list[Waiver]:
         raise MalformedInput("waivers cannot be read", where=path, why=str(why), code="waivers.json") from None
     entries = found.get("waivers") if isinstance(found, dict) else None
     if not isinstance(entries, list):
-        raise MalformedInput("waivers cannot be read", where=path, why='required: "waivers", a list, found: none', code="waivers.json")
+        raise MalformedInput("waivers cannot be read", where=path, why='expected a list "waivers", got none', code="waivers.json")
     return [_waiver(one, path) for one in entries]
 
 
@@ -85,7 +85,7 @@ def _waiver(entry: Any, path: str) -> Waiver:
     if not complete:
         raise MalformedInput(
             "a waiver is incomplete", where=path, code="waivers.field",
-            why=f"required: id, rule, reason, owner, expires as YYYY-MM-DD, and perhaps op, tensor, most_elements, found: {json.dumps(entry)}")
+            why=f"expected id, rule, reason, owner, expires as YYYY-MM-DD, and perhaps op, tensor, most_elements, got {json.dumps(entry)}")
     return Waiver(**texts, most_elements=most)
 
 

@@ -85,7 +85,7 @@ class Recorder(Conventions):
     def run_backward(self, outputs: Any, seeds: Any, keep_graph: Any, create_graph: Any, inputs: Any, *rest: Any, **kwargs: Any) -> Any:
         if self.in_backward():  # a formula of a node's, which is computed in this way: its operations are what counts
             if not inputs:
-                raise Refused("a backward pass inside of a backward pass, which adds to the gradients of parameters: of a checkpoint, use use_reentrant=False")
+                raise Refused("a backward pass ran inside of a backward pass and added to gradients of parameters, which is not recorded; for a checkpoint pass use_reentrant=False")
             return self.engine(outputs, seeds, keep_graph, create_graph, inputs, *rest, **kwargs)
         with self.aside():
             fresh = tuple(None if one is None else one.clone() for one in seeds)
@@ -340,9 +340,9 @@ class Recorder(Conventions):
                  is_judged: bool = False) -> Any:
         one = self.passes[-1]
         if one.creates and any(g is not None and g.requires_grad for g in out):  # it would go on without its history
-            raise Refused(f"a second derivative through {node.name()}, whose product is opaque")
+            raise Refused(f"a second derivative goes through {node.name()}, whose backward formula is not known here")
         if region is not None and any(y not in region.results for y, _ in flows):
-            raise Refused(f"{node.name()}: a cotangent of something that its forward operation did not give")
+            raise Refused(f"{node.name()} was given a cotangent of something that its forward operation did not give")
         for y, y_bar in flows:
             if y is not None:
                 one.of[y] = y_bar
@@ -354,7 +354,7 @@ class Recorder(Conventions):
             if g is None or not g.numel():
                 continue
             if v is None:
-                raise Refused(f"{node.name()}: a cotangent of something that was not recorded")
+                raise Refused(f"{node.name()} was given a cotangent of something that was not recorded")
             fresh[i] = g.clone()
             values.append(self.memory.add(fresh[i], None, f"given by {node.name()}"))
             one.broken.append((v, values[-1]))
@@ -407,7 +407,7 @@ class Recorder(Conventions):
     def merged(self, region: Region, statistics: Region) -> Region:
         """A normalisation and its statistics as one region of several results."""
         if any(one.of in (region, statistics) for one in self.products):
-            raise Refused(f"a second derivative of {region.name}, after a pass that was not to be differentiated")
+            raise Refused(f"a second derivative of {region.name} was taken after a pass without create_graph=True")
         start, known = self.regions.index(statistics), len(self.regions)
         kept, self.inside = self.inside, set(self.inside)
         found = self.fused(region.name.rpartition(".")[2], start, self.regions.index(region) + 1, region.operands[:1])

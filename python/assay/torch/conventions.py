@@ -99,7 +99,7 @@ class Conventions(Joins):
         """A tensor that holds a value."""
         known = self.memory.values[value]
         if known.kind in HALVES:
-            raise TypeError("numbers in 16 bits")
+            raise TypeError("PyTorch's own gradient is not asked for numbers in 16 bits")
         with self.aside():
             tensor = known.tensor.clone().requires_grad_(history == LEAF)
             self.memory.bind(tensor, history, value)

@@ -103,7 +103,7 @@ class Moving(Tape):
     def called(self, function: Any, args: Any, kwargs: Any) -> Any:
         """A function of the program's, and the tangents of what goes in and comes out."""
         if not self.moves:
-            raise Refused("a dual level that was opened before the recording began")
+            raise Refused("a level of forward mode was opened before the recording began; open it inside")
         given = [one for one in tree_leaves((args, kwargs)) if isinstance(one, torch.Tensor)]
         if function is torch._VF._make_dual:  # type: ignore[attr-defined]
             return self.begin(function, args, kwargs)
@@ -120,7 +120,7 @@ class Moving(Tape):
     def begin(self, function: Any, args: Any, kwargs: Any) -> Any:
         x, x_dot = self.plain(args[0]), self.plain(args[1] if len(args) > 1 else kwargs["tangent"])
         if x is None or x_dot is None:
-            raise Refused("forward mode inside of forward mode, or of torch.func.vmap (jacfwd)")
+            raise Refused("forward mode ran inside of forward mode or of torch.func.vmap (jacfwd), which is not recorded")
         with self.alone():
             now, value = self.moves[-1], self.value(x)
             if value in now.start or value in now.found:

@@ -66,7 +66,7 @@ class Joins(Moving):
         if region.whole is None and any(one.of is region for one in self.products):
             return None  # one after the other
         if region.whole is not None and set(ys) != set(region.real):
-            raise Refused(f"{node.name()}: cotangents of other results than in a pass before")
+            raise Refused(f"{node.name()} was given cotangents of other results than in a pass before, which is not recorded")
         with self.aside():
             whole = self.whole_of(region, [y for y in ys if y is not None])
         parts = self.parts_of(region)
@@ -225,7 +225,7 @@ class Joins(Moving):
         if len(ends) == 1:
             return ends[0]
         if len({self.memory.values[v].tensor.dtype for v, _ in ends}) > 1:
-            raise Refused("a backward pass from tensors of several types, or with opaque products of several types")
+            raise Refused("a backward pass from tensors of several types, or with unknown formulas of several types, is not recorded")
         flat = [torch.cat([self.memory.values[e[k]].tensor.flatten() for e in ends]) for k in (0, 1)]
         z, z_bar = self.memory.loose(flat[0], "all ends"), self.loose(flat[1], "their cotangents")
         is_double = flat[0].dtype == torch.float64

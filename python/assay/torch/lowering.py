@@ -122,7 +122,7 @@ def decomposed(decomposition: Any, nodes: Nodes, args: Any, kwargs: Any) -> list
         if not isinstance(ref, Ref):
             return ref
         if ref.tensor is None:
-            raise Unknown("a decomposition of a value that nobody holds")
+            raise Unknown("a decomposition of a value whose values were not recorded")
         alias = ref.tensor.detach()
         refs[id(alias)] = ref
         held.append(alias)

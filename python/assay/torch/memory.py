@@ -51,7 +51,7 @@ def address(tensor: torch.Tensor) -> int:
     try:
         return int(tensor.untyped_storage()._cdata)
     except (NotImplementedError, RuntimeError):
-        raise Refused("a tensor without memory: one of torch.func's (grad, vjp, vmap), or of a subclass; see docs/reference/pytorch.md for what is recorded") from None
+        raise Refused("a tensor has no memory: it belongs to torch.func (grad, vjp, vmap) or to a subclass, which are not recorded; see docs/reference/pytorch.md") from None
 
 
 def plain(tensor: torch.Tensor) -> Any:
@@ -119,7 +119,7 @@ class Memory:
     def loose(self, tensor: torch.Tensor, name: str) -> int:
         """A value that lies nowhere in the program's memory."""
         if tensor.dtype not in RECORDED or tensor.layout != torch.strided or tensor.device.type != "cpu":
-            raise Refused(f"'{name}': a tensor of type {tensor.dtype}, {tensor.layout}, on {tensor.device}; see docs/reference/pytorch.md for what is recorded")
+            raise Refused(f"'{name}' is a tensor of {tensor.dtype}, {tensor.layout}, on {tensor.device}, which is not recorded; see docs/reference/pytorch.md")
         copy = parts(tensor.detach()).clone(memory_format=torch.contiguous_format)
         self.values.append(Value(copy, self.fresh(name), stored=tensor.dtype))
         return len(self.values) - 1

@@ -477,7 +477,7 @@ class Tape(Solving):
         block = self.memory.block(target)
         self.confirm(block, *where)
         if where[0][3] != target.dtype:
-            raise Refused("a tensor is written in place as another type than its memory's")
+            raise Refused("a tensor is written in place as another type than its memory has, which is not recorded")
         at = positions(where[0], place(target), block)
         if bool((at < 0).any()) or at.numel() == self.memory.values[where[1]].tensor.numel() and not tracked and where[0] == place(target):
             return None

@@ -171,7 +171,7 @@ def one_greatest(table: torch.Tensor, p: float) -> None:
 
 def numbers_of(x: Ref) -> torch.Tensor:
     if x.tensor is None:
-        raise Unknown("rows that nobody holds")
+        raise Unknown("rows whose values were not recorded")
     return x.tensor
 
 

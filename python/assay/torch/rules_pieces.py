@@ -68,14 +68,14 @@ def scatter_reduce(n: Nodes, x: Ref, axis: int, index: Ref, source: Ref, reduce:
 
 def masked_select(n: Nodes, x: Ref, mask: Ref) -> Ref:
     if not is_fixed(mask):
-        raise Unknown("a mask that nobody holds")
+        raise Unknown("a mask whose values were not recorded")
     found: Ref = moved(lambda t, m: torch.ops.aten.masked_select.default(t, m))(n, x, mask.tensor)
     return found
 
 
 def masked_scatter(n: Nodes, x: Ref, mask: Ref, source: Ref) -> Ref:
     if not is_fixed(mask) or x.shape != n.shape:
-        raise Unknown("a mask that nobody holds, or that makes the tensor larger")
+        raise Unknown("a mask whose values were not recorded, or that makes the tensor larger")
     assert mask.tensor is not None
     places = torch.nonzero(mask.tensor.expand(x.shape).flatten()).flatten()
     return put_at(n, x, places, n.gather(source, torch.arange(places.numel()), [places.numel()]), False)

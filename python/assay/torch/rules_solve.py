@@ -80,7 +80,7 @@ class Factors:
     def __init__(self, n: Nodes, a: Ref, lu: Ref, pivots: torch.Tensor) -> None:
         self.n, size = n, rows_of(lu)
         if a.tensor is None or lu.tensor is None or a.shape != lu.shape:
-            raise Unknown("factors of a matrix that nobody holds, or of another shape")
+            raise Unknown("factors of a matrix whose values were not recorded, or of another shape")
         low = triangle(size, False, True)
         self.lower = loosened(n, masked(n, lu, low, torch.eye(size)))
         self.upper = loosened(n, masked(n, lu, ~low))
@@ -130,7 +130,7 @@ def sign_of(pivots: torch.Tensor) -> torch.Tensor:
 
 def integers(ref: Ref | None) -> torch.Tensor:
     if ref is None or ref.tensor is None:
-        raise Unknown("pivots that nobody holds")
+        raise Unknown("pivots whose values were not recorded")
     return ref.tensor
 
 
@@ -222,7 +222,7 @@ def lu_factor(n: Nodes, outs: list[Ref], a: Ref, *, pivot: bool = True, check_er
 def witness(n: Nodes, a: Ref, x: Ref) -> Factors:
     """Factors that are computed again, where an operation does not give them: of the matrix, or of its transpose if those explain x better."""
     if a.tensor is None or x.tensor is None:
-        raise Unknown("a matrix that nobody holds")
+        raise Unknown("a matrix whose values were not recorded")
     found, left = list[tuple[float, torch.Tensor, torch.Tensor]](), (a.tensor.double() @ x.tensor.double() - torch.eye(rows_of(a))).abs()
     for one in (a.tensor, a.tensor.mT):
         lu, pivots, info = torch.linalg.lu_factor_ex(one)
@@ -310,7 +310,7 @@ def solved_unit(n: Nodes, lu: Ref, pivots: Ref, x: Ref, a: Ref, factor: Ref) -> 
 def symmetric(a: Ref, is_positive: bool) -> None:
     """Kernels read one triangle, but autograd takes both to be the same numbers: of other matrices its gradient is not the derivative."""
     if a.tensor is None:
-        raise Unknown("a matrix that nobody holds")
+        raise Unknown("a matrix whose values were not recorded")
     exact = a.tensor.double()
     size = exact.diagonal(0, -2, -1).abs().sqrt() if is_positive else exact.abs().amax((-2, -1)).sqrt().unsqueeze(-1)
     if bool(((exact - exact.mT).abs() > size.unsqueeze(-1) * size.unsqueeze(-2) / 4096).any()):

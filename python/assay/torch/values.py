@@ -121,7 +121,7 @@ class Values(TorchDispatchMode):
         """Names a tensor that the run is given."""
         with self.aside():
             if tensor.grad_fn is not None:
-                raise Refused(f"'{name}' was computed before the recording began")
+                raise Refused(f"'{name}' was computed before the recording began; compute it inside of the recording")
             if tensor.requires_grad:
                 self.trained[name] = tensor
             if self.memory.marked(tensor, self.history(tensor)) is None:
@@ -179,7 +179,7 @@ class Values(TorchDispatchMode):
             if self.keeps_ends and isinstance(node, BackwardCFunction) and not self.in_backward():
                 self.own_ends[(history, tensor.output_nr)] = tensor
         if not alike(self.memory.values[found].tensor, tensor):
-            raise Refused(f"'{self.memory.values[found].name}' was written where the recorder did not see it")
+            raise Refused(f"'{self.memory.values[found].name}' was written outside of PyTorch's operations, where it is not recorded")
         return found
 
     def located(self, tensor: torch.Tensor, history: Any) -> int:
@@ -254,11 +254,11 @@ class Values(TorchDispatchMode):
         """The elements of a larger value that lie where the tensor does."""
         where = base or block.whole
         if where is None or where[0][3] != tensor.dtype or where[0][4:] != place(tensor)[4:]:
-            raise Refused(f"a tensor of shape {list(tensor.shape)} shares memory in a way that the recorder did not see")
+            raise Refused(f"a tensor of shape {list(tensor.shape)} shares memory in a way that was not recorded")
         self.confirm(block, *where)
         at = positions(where[0], place(tensor), block)
         if bool((at < 0).any()):
-            raise Refused(f"a tensor of shape {list(tensor.shape)} lies partly outside of what was recorded of its memory")
+            raise Refused(f"a tensor of shape {list(tensor.shape)} lies partly outside of its recorded memory")
         source = self.memory.values[where[1]].tensor
         nodes, ref = Nodes([tensor]), Ref(source.shape, source.dtype, source, is_complex=tensor.is_complex())
         output = taken(nodes, ref, at)
@@ -274,7 +274,7 @@ class Values(TorchDispatchMode):
     def confirm(self, block: Block, where: tuple[Any, ...], value: int) -> None:
         """The memory still holds a value."""
         if not alike(held(block, where), self.memory.values[value].tensor):
-            raise Refused(f"'{self.memory.values[value].name}' was written where the recorder did not see it")
+            raise Refused(f"'{self.memory.values[value].name}' was written outside of PyTorch's operations, where it is not recorded")
 
     def detached(self, tensor: torch.Tensor, source: int) -> int:
         """The same bits without their history."""

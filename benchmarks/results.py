@@ -96,9 +96,8 @@ def write(path, result):
 
 def solved_times(result, program):
     """The times of a program's answers, in order."""
-    limit = result["limit_seconds"]
-    times = (one["programs"][program] for one in result["instances"])
-    return sorted(one["cpu_seconds"] for one in times if one["answer"] in ("sat", "unsat") and one["cpu_seconds"] <= limit)
+    runs = (one["programs"][program] for one in result["instances"])
+    return sorted(run["seconds"] for run in runs if run["answer"] != "undecided")
 
 
 def peers_tables(result):
@@ -106,9 +105,9 @@ def peers_tables(result):
     rows = []
     for program, what in result["programs"].items():
         times, runs = solved_times(result, program), [one["programs"][program] for one in result["instances"]]
-        refused = sum(one["answer"] == "undecided" and bool(one["message"]) for one in runs) if program != "assay" else 0
+        refused = sum(one["answer"] == "undecided" and bool(one["error"]) for one in runs)
         rows.append([what["name"], what["version"], f"{len(times)} of {len(runs)}", f"{times[len(times) // 2]:.2f}" if times else "-", str(refused), what["lacks"]])
-    header = ["Program", "Version", "Solved", "Median CPU seconds of solved ones", "Ended with an error", "What it lacked"]
+    header = ["Program", "Version", "Solved", f"Median {result['seconds']} of solved ones", "Ended with an error", "What it lacked"]
     return [{"title": "Solved within the limit", "header": header, "rows": rows, "left": (0, 1, 5)}]
 
 
@@ -171,13 +170,13 @@ def page(results):
 # ---- the drawing -----------------------------------------------------------------------------------------------------
 
 STYLE = """text{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;fill:#24292f}.panel{fill:#fff}.grid{stroke:#d8dee4;fill:none}.axis{stroke:#57606a;fill:none}
-.small{font-size:10.5px}.c0{--c:#0b6e4f}.c1{--c:#b3261e}.c2{--c:#1f5fbf}.c3{--c:#8a5a00}path.line{fill:none;stroke:var(--c);stroke-width:2}text.name{fill:var(--c);font-weight:600}
+.small{font-size:10px}.c0{--c:#0b6e4f}.c1{--c:#b3261e}.c2{--c:#1f5fbf}.c3{--c:#8a5a00}path.line{fill:none;stroke:var(--c);stroke-width:2}text.name{fill:var(--c);font-weight:600;font-size:11px}
 @media (prefers-color-scheme:dark){text{fill:#e6edf3}.panel{fill:#161b22}.grid{stroke:#30363d}.axis{stroke:#8b949e}.c0{--c:#4cc38a}.c1{--c:#ff8c82}.c2{--c:#79b8ff}.c3{--c:#e3b341}}"""
 
 
 def drawing(result):
-    """SVG: how many properties each program has solved after so many CPU seconds (a cactus plot), for 400 pixels and more."""
-    wide, high, left, top, least, limit = 250, 190, 34, 14, 0.01, result["limit_seconds"]
+    """SVG: how many properties each program has solved after so many seconds (a cactus plot), for 400 pixels and more."""
+    wide, high, left, top, least, limit = 226, 190, 32, 22, 0.01, result["limit_seconds"]
     count = len(result["instances"])
     across = lambda time: left + wide * (math.log10(max(time, least)) - math.log10(least)) / (math.log10(limit) - math.log10(least))
     up = lambda solved: top + high * (1 - solved / count)
@@ -186,6 +185,7 @@ def drawing(result):
         parts.append(f'<path class="grid" d="M{left} {up(solved):.1f}h{wide}"/><text x="{left - 5}" y="{up(solved) + 4:.1f}" text-anchor="end">{solved}</text>')
     for time in [one for one in (0.01, 0.1, 1, 10, 100) if one <= limit]:
         parts.append(f'<text x="{across(time):.1f}" y="{top + high + 16}" text-anchor="middle">{time:g} s</text>')
+    parts.append(f'<text class="small" x="{left - 26}" y="13">Properties solved, of {count}, within so many {result["seconds"]}</text>')
     parts.append(f'<path class="axis" d="M{left} {top}V{top + high}H{left + wide}"/>')
     names, places = list(result["programs"]), []
     for number, program in enumerate(names):
@@ -201,7 +201,7 @@ def drawing(result):
         low = max(y, places[one - 1][0] + 15 if one else top + 4)
         places[one][0] = low
         parts.append(f'<g class="c{number}"><text class="name" x="{left + wide + 6}" y="{low + 4:.1f}">{html.escape(words)}</text></g>')
-    lines = [f'<text class="small" x="{left - 26}" y="{top + high + 36 + 14 * i}">{html.escape(line)}</text>' for i, line in enumerate(wrapped(result["caption"], 74))]
+    lines = [f'<text class="small" x="{left - 26}" y="{top + high + 36 + 14 * i}">{html.escape(line)}</text>' for i, line in enumerate(wrapped(result["caption"], 66))]
     size = top + high + 34 + 14 * len(lines)
     return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 400 {size}" role="img" aria-labelledby="title">', f'<title id="title">{html.escape(result["title"])}</title>',
                       f"<style>{STYLE}</style>", f'<rect class="panel" width="400" height="{size}" rx="6"/>', *filter(None, parts), *lines, "</svg>\n"])

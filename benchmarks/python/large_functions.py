@@ -1,6 +1,6 @@
 """Times `assay.gradcheck` of right custom Functions of four million elements, and of wrong twins of theirs, which must fail.
 
-    PYTHONPATH=python ASSAY_PROGRAMS=build/release/bin python3 benchmarks/python/large_functions.py [--elements 4194304] [--only NAME] [--faults ""] [--md FILE]
+    PYTHONPATH=python ASSAY_PROGRAMS=build/release/bin python3 benchmarks/python/large_functions.py [--elements 4194304] [--only NAME] [--faults ""] [--json FILE]
 
 Each line is one call in a process that has called gradcheck before: PyTorch loads parts of itself at the first Function. Beside the seconds that
 passed stand those of all processors together, of Python and the program, which say more on a machine that others use as well, and the most memory
@@ -12,6 +12,7 @@ import argparse
 import contextlib
 import os
 import pathlib
+import sys
 import threading
 import time
 import warnings
@@ -20,6 +21,9 @@ from typing import Any, Callable
 import torch
 
 import assay
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import results  # noqa: E402
 
 
 class Base(torch.autograd.Function):
@@ -191,11 +195,11 @@ def main() -> None:
     parser.add_argument("--elements", type=int, default=1 << 22)
     parser.add_argument("--only", default="")
     parser.add_argument("--faults", default="none,term,row,element")
-    parser.add_argument("--md")
+    parser.add_argument("--json")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     assay.gradcheck(LayerNorm.apply, [(4, 8), (8,), (8,)])
-    lines = ["| Function | Shapes | Fault | Verdict | Seconds | of processors | MB |", "| --- | --- | --- | --- | ---: | ---: | ---: |"]
+    rows = []
     for name, (function, shapes) in cases(options.elements).items():
         for fault in options.faults.split(",") if options.only in name else ():
             Base.fault, start, before, memory = fault, time.perf_counter(), sum(os.times()[:4]), Memory()
@@ -208,10 +212,11 @@ def main() -> None:
             memory.over.set()
             verdict = verdict if verdict.startswith("passed" if fault == "none" else "failed") else f"**{verdict}**"
             print(f"{name} {shapes} {fault}: {verdict}, {spent:.1f} s, {busy:.1f} s of processors, {memory.most} MB, load {os.getloadavg()[0]:.1f}", flush=True)
-            lines.append(f"| {name} | {', '.join(' x '.join(map(str, one)) for one in shapes)} | {fault} | {verdict} | {spent:.1f} | {busy:.1f} | {memory.most} |")
-    if options.md:
-        with open(options.md, "w", encoding="utf-8") as out:
-            out.write("\n".join(lines) + "\n")
+            rows.append([name, ", ".join(" x ".join(map(str, one)) for one in shapes), fault, verdict, f"{spent:.1f} s", f"{busy:.1f} s", str(memory.most)])
+    if options.json:
+        table = {"title": "Each call", "header": ["Function", "Shapes", "Fault", "Verdict", "Time", "Time of processors", "MB"], "left": [0, 1, 2, 3], "rows": rows}
+        results.write(options.json, results.begin("Large custom Functions", "Gradients", f"PyTorch {torch.__version__}; functions of {options.elements:,} elements.",
+                                                  {f"{row[0]}, {row[2]}": (row[4], f"{row[0]}, {row[1]}, fault: {row[2]}") for row in rows}, tables=[table]))
 
 
 if __name__ == "__main__":

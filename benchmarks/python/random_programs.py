@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Random programs over differentiable operations, right and with one product bent, by `assay.gradcheck` and by `torch.autograd.gradcheck`.
 
-    PYTHONPATH=python ASSAY_PROGRAMS=build/release/bin python3 benchmarks/python/random_programs.py [--count 300] [--first 0] [--write]
+    PYTHONPATH=python ASSAY_PROGRAMS=build/release/bin python3 benchmarks/python/random_programs.py [--count 300] [--first 0] [--json FILE]
 
-PyTorch's gets the same programs in double precision. With --write the table goes to random_programs.md beside this file.
+PyTorch's gets the same programs in double precision. With --json the figures go to a result file.
 """
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ import time
 import warnings
 from typing import Any
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python" / "tests"))
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[2] / folder) for folder in ("python/tests", "benchmarks")]
+import results  # noqa: E402
 import torch  # noqa: E402
 from random_programs import Program, bent, program  # noqa: E402
 
@@ -51,7 +52,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--count", type=int, default=300)
     options.add_argument("--first", type=int, default=0)
-    options.add_argument("--write", action="store_true")
+    options.add_argument("--json")
     given = options.parse_args()
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
@@ -74,23 +75,23 @@ def main() -> None:
                     counts[kind, "allowed"][allowed[0]] += 1
                     word, why = allowed if word == "undecided" and allowed[0] != ("failed" if kind == "bent" else "passed") else (word, why)
                 if who == "assay" and word != ("failed" if kind == "bent" else "passed"):
-                    odd.append(f"| {seed} | {kind} | {word} | {why.replace('|', chr(92) + '|')} |")
+                    odd.append(f"{seed}, {kind}: {word}: {why}")
                     print(odd[-1], flush=True)
     words = ("passed", "failed", "undecided")
-    lines = [f"{given.count} random programs from seed {given.first} on; PyTorch {torch.__version__}, one thread.", "",
-             "| Programs | Gate | " + " | ".join(words) + " |", "| --- | --- | ---: | ---: | ---: |"]
-    for kind in KINDS:
-        for who, name in (("assay", "`assay.gradcheck`, as they are"), ("allowed", "`assay.gradcheck`, `allow_unreached=True`"), ("torch", "`torch.autograd.gradcheck`, float64")):
-            lines.append(f"| {kind} | {name} | " + " | ".join(str(counts[kind, who][word]) for word in words) + " |")
-            if extra := set(counts[kind, who]) - set(words):
-                lines.append(f"| {kind} | {name}, else | {', '.join(sorted(extra))} | | |")
-    lines += ["", f"Seconds in all: {seconds['assay']:.0f} and {seconds['torch']:.0f}."]
-    print("\n".join(lines))
-    if given.write:
-        text = ["# Random programs", "", "By [random_programs.py](random_programs.py): each program as it is, with one operation as a `torch.autograd.Function`, and with that one's",
-                "product bent. The given tensors decide which branches of that Function are met: without `allow_unreached=True` a branch that",
-                "none of their elements takes leaves the Function undecided, by its name.", "", f"    python3 benchmarks/python/random_programs.py {' '.join(sys.argv[1:])}", "", *lines, "", "Programs that `assay.gradcheck` did not decide, or decided wrongly:", "", "| Seed | Program | Verdict | Reason |", "| ---: | --- | --- | --- |", *odd, ""]
-        pathlib.Path(__file__).with_suffix(".md").write_text("\n".join(text), encoding="utf-8")
+    gates = {"assay": "`assay.gradcheck`, as they are", "allowed": "`assay.gradcheck`, `allow_unreached=True`", "torch": "`torch.autograd.gradcheck`, float64"}
+    table = {"title": "Verdicts", "header": ["Programs", "Gate", *words], "left": [0, 1],
+             "rows": [[kind, gate, *(str(counts[kind, who][word]) for word in words)] for kind in KINDS for who, gate in gates.items()]}
+    right, all_right = counts["right", "assay"], sum((counts[kind, "assay"] for kind in KINDS[:2]), collections.Counter())
+    found = {"bent": (f"{counts['bent', 'assay']['failed']} of {counts['bent', 'assay'].total()}", "programs with one product bent that the gate finds"),
+             "accused": (f"{all_right['failed']} of {all_right.total()}", "right programs, alone and in a Function, that the gate accuses"),
+             "undecided": (right["undecided"], "right programs that the gate leaves undecided"),
+             "torch": (counts["right", "torch"]["failed"], "right programs that `torch.autograd.gradcheck` accuses"),
+             "seconds": (f"{seconds['assay']:.0f} s", "time of the gate for all"), "torch_seconds": (f"{seconds['torch']:.0f} s", "time of `torch.autograd.gradcheck` for all")}
+    print("\n".join([*results.table_lines(table), *(f"{what}: {value}" for value, what in found.values())]))
+    if given.json:
+        results.write(given.json, results.begin(
+            f"{given.count} random PyTorch programs", "Gradients", f"Seeds from {given.first} on; PyTorch {torch.__version__}, one thread. Each program runs as it is, "
+            "with one operation as a Function, and with the product of that Function bent.", found, tables=[table], details={"not_as_expected": odd}))
 
 
 if __name__ == "__main__":

@@ -3,20 +3,19 @@
 
     PYTHONPATH=python ASSAY_PROGRAMS=build/release/bin python3 benchmarks/python/torch_campaign.py [--part NAME ...] [--json FILE]
 
-Right programs must not fail, wrong Functions must. What is undecided is listed with its reason. With --json the figures go to a file.
+Right programs must not fail, wrong Functions must. What is undecided is listed with its reason. With --json the figures go to a result file.
 """
 from __future__ import annotations
 
 import argparse
-import json
 import pathlib
-import shlex
 import sys
 import time
 import warnings
 from typing import Any, Callable, Iterator
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python" / "tests"))
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[2] / folder) for folder in ("python/tests", "benchmarks")]
+import results  # noqa: E402
 import torch  # noqa: E402
 import wrong_backwards  # noqa: E402
 import wrong_forward  # noqa: E402
@@ -104,14 +103,19 @@ def main() -> None:
     given = options.parse_args()
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    found: dict[str, Any] = {"command": shlex.join(["python3", "benchmarks/python/torch_campaign.py", *sys.argv[1:]]), "torch": torch.__version__, "seed": SEED,
-                             "wrong_modules": sorted(WRONG), "parts": {}}
+    parts: dict[str, dict[str, Any]] = {}
     for part in given.part or PARTS:
-        found["parts"][part] = one = figures(part)
+        parts[part] = one = figures(part)
         print(f"{part}: {one['programs']} programs, {one['passed']} passed, {one['failed']} failed, {one['undecided']} undecided, "
               f"{100 * one['undecided_share']:.3f} % of {one['elements']} elements undecided, {one['seconds']} s", flush=True)
     if given.json:
-        pathlib.Path(given.json).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        header = ["programs", "passed", "failed", "undecided", "elements", "seconds"]
+        said = {part: (f"{one['failed' if part.startswith('wrong') else 'passed']} of {one['programs']}", f"{part} that {'fail' if part.startswith('wrong') else 'pass'}")
+                for part, one in parts.items()}
+        results.write(given.json, results.begin(
+            "Modules, models, users' programs and wrong Functions of PyTorch", "Gradients", f"The gate has to pass right programs and to fail wrong ones. PyTorch {torch.__version__}, one thread.", said,
+            tables=[{"title": "By part", "header": ["part", *header], "rows": [[part, *(f"{one[name]:,}" for name in header)] for part, one in parts.items()]}],
+            details={"torch": torch.__version__, "seed": SEED, "wrong_modules": sorted(WRONG), "parts": parts}))
 
 
 if __name__ == "__main__":

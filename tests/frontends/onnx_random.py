@@ -28,6 +28,9 @@ except ImportError as missing:
 
 from onnx_random_more import GENERATORS, Draw
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "benchmarks"))
+import results  # noqa: E402
+
 TOLERANCE = 5e-5  # of 1 + the largest output: float32 rounding of one operator
 FRACTIONAL = ("Resize", "Upsample", "GridSample")  # more of these: coordinates are where programs differ
 DECLINED, UNSUPPORTED = 3, 4
@@ -212,7 +215,11 @@ def main():
             report[part] = {"models": models, "counts": dict(counts), "differences": shown, "operators": {op: dict(by_op[op]) for op in sorted(by_op)}}
             failed = failed or counts["differ"] + counts["crash"] > 0 or counts["agree"] == 0 and models > 0
     if option("--json", ""):
-        pathlib.Path(option("--json", "")).write_text(json.dumps(report, indent=1) + "\n")
+        words = {"agree": "agree", "known": "differ as the page of divergences says", "differ": "differ", "refused": "are refused", "unrunnable": "ONNX Runtime does not run"}
+        counts = report["real"]["counts"]
+        results.write(option("--json", ""), results.begin(
+            "Random models in ONNX Runtime", "ONNX", f"One operator each, with random attributes, versions, sizes and values; ONNX Runtime {ort.__version__}.",
+            {kind: (f"{counts.get(kind, 0):,} of {report['real']['models']:,}", f"models over the reals that {said}") for kind, said in words.items()}, details=report))
     sys.exit(1 if failed else 0)
 
 

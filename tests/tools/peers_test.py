@@ -14,7 +14,9 @@ import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/cli"))
+sys.path.insert(0, str(ROOT / "benchmarks"))
 import onnx_files
+import results
 
 BIN = "."
 PROPERTY = "".join("(declare-const %s Real)\n" % v for v in ("X_0", "X_1", "Y_0")) + """
@@ -58,7 +60,8 @@ class Peers(unittest.TestCase):
         program.write_text(script)
         program.chmod(0o755)
         done = subprocess.run([sys.executable, "-B", str(ROOT / "benchmarks/peers"), "--marabou", str(program), "--data", str(self.folder), "--bin", BIN,
-                               "--keep-proofs", str(self.folder / "proofs"), "--out", str(self.folder / "out.json"), "--svg", str(self.folder / "c.svg"), *words],
+                               "--keep-proofs", str(self.folder / "proofs"), "--out", str(self.folder / "out.json"), "--svg", str(self.folder / "c.svg"),
+                               "--result", str(self.folder / "result.json"), "--words", "Marabou", "2.0", "nothing", *words],
                               capture_output=True, text=True, timeout=100, check=False)
         self.assertEqual(done.returncode, 0, done.stderr[-300:])
         return done.stdout, json.loads((self.folder / "out.json").read_text())
@@ -75,7 +78,13 @@ class Peers(unittest.TestCase):
         done = subprocess.run([os.path.join(BIN, words[0]), *words[1:]], capture_output=True, text=True, timeout=60, check=False)
         self.assertTrue(done.stdout.startswith("accepted"), done.stderr[:300])
         drawing = xml.etree.ElementTree.parse(self.folder / "c.svg").getroot()
-        self.assertEqual(len(drawing.findall("{http://www.w3.org/2000/svg}polyline")), 2)
+        lines = [path for path in drawing.iter("{http://www.w3.org/2000/svg}path") if path.get("class") == "line"]
+        self.assertEqual(len(lines), 2)
+        result = json.loads((self.folder / "result.json").read_text())
+        self.assertEqual({key: result["figures"][key]["value"] for key in ("assay", "Marabou", "accepted", "refuted")},
+                         {"assay": "2 of 2", "Marabou": "2 of 2", "accepted": "2", "refuted": "1"})
+        self.assertEqual(result["programs"]["Marabou"], {"name": "Marabou", "version": "2.0", "lacks": "nothing"})
+        self.assertEqual(list(results.problems_of(result["date"] + "-peers.json", result)), [])
 
     def test_right_answers_are_not(self):
         table, _ = self.compare(ANSWERS % "unsat", "--match", "holds")

@@ -46,7 +46,7 @@ def problems_of(page, text, files, allowed=()):
             return match[1]
         if name not in files:
             found.append((match.start(), f"links the result file {name}, which does not exist"))
-        elif match[1] not in values_of(files[name]):
+        elif " ".join(match[1].split()) not in values_of(files[name]):
             found.append((match.start(), f"quotes {match[1]!r}, which is no value in {name}"))
         return " " * len(match[1])
 

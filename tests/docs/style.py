@@ -87,8 +87,9 @@ def sentences(text):
 
 def of_sentence(text, kind="text"):
     words = re.findall(r"[\w`][\w`'’.,/+%°^-]*", text)
-    if len(words) > MOST_WORDS:
-        yield f"more than {MOST_WORDS} words", f"{len(words)}: {' '.join(words[:8])} ..."
+    count = sum(bool(re.search(r"[^\W\d_]{2}|^[aA]$", word)) for word in words)  # letters and signs of formulas are no words
+    if count > MOST_WORDS:
+        yield f"more than {MOST_WORDS} words", f"{count}: {' '.join(words[:8])} ..."
     label = not text.endswith(".") and (kind == "cell" or len(words) < 5) or re.match(r"What [a-z ]{1,24}:", text)
     for name, pattern in OPENINGS.items():
         if re.match(pattern, text) and not label:
@@ -129,11 +130,13 @@ def of_headings(text):
 
 
 def of_lines(text):
-    fence = False
+    fence, indented, before = False, False, ""
     for number, line in enumerate(text.split("\n"), 1):
+        indented = line.startswith("    ") and (indented or not before.strip())
+        before = line
         if re.match(r" *(```|~~~)", line):
             fence = not fence
-        elif not fence and len(line) > MOST_COLUMNS and not line.lstrip().startswith("|") and " " in line.strip()[:MOST_COLUMNS] and not re.match(r"\s*\[\w+\]:", line):
+        elif not fence and not indented and len(line) > MOST_COLUMNS and not line.lstrip().startswith("|") and " " in line.strip()[:MOST_COLUMNS] and not re.match(r"\s*\[\w+\]:", line):
             yield number, f"more than {MOST_COLUMNS} columns", f"{len(line)}: {line.strip()[:50]} ..."
 
 

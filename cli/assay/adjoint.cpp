@@ -63,7 +63,7 @@ int adjoint_usage(const std::string& text) {
 }  // namespace
 
 int adjoint(const AdjointOptions& options) {
-  if (options.all != options.op.empty()) return adjoint_usage("either --op NAME or --all");
+  if (options.all != options.op.empty()) return adjoint_usage("give --op NAME or --all, not both");
   const std::vector<Op> ops = options.all ? computing_ops() : ops_named(options.op);
   if (ops.empty()) return adjoint_usage(unknown_op(options.op));
   std::vector<queries::OpAdjointness> reports;

@@ -58,10 +58,9 @@ void add_audit(CLI::App& app, int& exit) {
   CLI::Option* shrink =
       verb->add_option("--shrink", options.shrink, "write the worst element of the first failing region, with what it reads, as a trace")
           ->type_name("FILE");
-  verb->add_option("--jobs", options.jobs, "regions at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
+  verb->add_option("--jobs", options.jobs, "regions to judge at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
   CLI::Option* sample =
-      verb->add_option("--sample", options.sample, "judge so many elements of each result of long sums of products, not all")
-          ->type_name("N");
+      verb->add_option("--sample", options.sample, "judge N elements of each result of long sums of products, not all")->type_name("N");
   verb->add_option("--seed", options.seed, "seed of the sample")->capture_default_str()->needs(sample);
   verb->add_option("--rerun", options.rerun,
                    "with --shrink: run the region again in this runtime and set to 0 what the failure does not need")

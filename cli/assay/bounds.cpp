@@ -122,7 +122,7 @@ void add_bounds(CLI::App& app, int& exit) {
   CLI::App* verb = app.add_subcommand("bounds", "Proved bounds of every node on each input box of a property");
   verb->add_option("MODEL", options.model)->required();
   verb->add_option("PROPERTY", options.property)->required();
-  verb->add_option("--method", options.method, "interval propagation, or backward linear bounds")
+  verb->add_option("--method", options.method, "interval propagation (ibp), or backward linear bounds (crown)")
       ->check(CLI::IsMember({"ibp", "crown"}))
       ->capture_default_str();
   verb->add_option("--nodes", options.nodes)->check(CLI::IsMember({"all", "outputs"}))->capture_default_str();
@@ -130,7 +130,7 @@ void add_bounds(CLI::App& app, int& exit) {
       ->type_name("TIME")
       ->transform([](const std::string& text) {
         double seconds = 0;
-        if (!parse_seconds(text, seconds)) throw CLI::ValidationError("--timeout", "no time such as 60, 90s or 5m: " + text);
+        if (!parse_seconds(text, seconds)) throw CLI::ValidationError("--timeout", "expected a time such as 60, 90s or 5m, got " + text);
         std::array<char, 32> number{};
         (void)std::snprintf(number.data(), number.size(), "%.17g", seconds);
         return std::string(number.data());

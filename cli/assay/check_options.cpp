@@ -18,21 +18,21 @@ void add_check(CLI::App& app, int& exit) {
       ->type_name("FILE");
   verb->add_option("--expect", options.expect, "the answer that each certificate has to prove")->check(CLI::IsMember({"sat", "unsat"}));
   add_allow_vacuous(verb, options.allow_vacuous);
-  verb->add_flag("--exact", options.exact, "decide every step in exact arithmetic");
+  verb->add_flag("--exact", options.exact, "compute every step in exact arithmetic");
   add_semantics(verb, options.semantics);
-  verb->add_option("--threads", options.limits.threads, "how many threads replay each certificate")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+  verb->add_option("--threads", options.limits.threads, "threads for each certificate")->check(CLI::Range(1, 1024))->capture_default_str();
   add_limits(verb, options.limits);
   add_statement(verb, options.statement);
   add_gate_files(verb, options.gate);
-  verb->add_option("--model", options.model, "of a run: the model, where it is not where the run says")->type_name("FILE");
+  verb->add_option("--model", options.model, "of a run: the model, if it has moved since")->type_name("FILE");
   verb->add_option("--data", options.data, "of a run: the data set")->type_name("FILE");
   verb->add_option("--labels", options.labels, "of a run: the labels")->type_name("FILE");
   verb->add_option("--properties", options.properties,
                    "of a run: write the property of each certificate, of l1 its statement, to this folder, for assay-check")
       ->type_name("FOLDER");
-  verb->add_option("--jobs", options.jobs, "of a run: certificates at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
+  verb->add_option("--jobs", options.jobs, "of a run: certificates to check at the same time")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
   verb->callback([&exit, verb] {
     if (refuse_unread_by_check(*verb, options)) {
       exit = check_run_verb(options);

@@ -51,7 +51,8 @@ void add_named_semantics(CLI::App* verb, std::string& semantics, const std::stri
 
 void add_memory(CLI::App* verb, Limits& limits, const std::string& description) {
   const auto memory = [&limits](const std::string& text) {
-    if (!parse_bytes(text, limits.memory.emplace())) throw CLI::ValidationError("--memory", "no size, such as 512MiB or 4G: " + text);
+    if (!parse_bytes(text, limits.memory.emplace()))
+      throw CLI::ValidationError("--memory", "expected a size such as 512MiB or 4G, got " + text);
   };
   verb->add_option_function<std::string>("--memory", memory, description)->type_name("SIZE");
 }
@@ -64,18 +65,18 @@ void add_memory_of_model(CLI::App* verb, Limits& limits) {
 
 void add_budget(CLI::App* verb, Limits& limits, const std::string& description) {
   const auto work = [&limits](const std::string& text) {
-    if (!parse_work(text, limits.work.emplace())) throw CLI::ValidationError("--budget", "no number above 0, such as 1e12: " + text);
+    if (!parse_work(text, limits.work.emplace()))
+      throw CLI::ValidationError("--budget", "expected a number above 0 such as 1e12, got " + text);
   };
   verb->add_option_function<std::string>("--budget", work, description)->type_name("NUMBER");
 }
 
 void add_trace_budget(CLI::App* verb, Limits& limits) {
-  add_budget(verb, limits,
-             "terms and elements that all regions of a trace may have, e.g. 1e12; without the option as many as its\nlength allows");
+  add_budget(verb, limits, "most terms and elements of all regions of a trace, e.g. 1e12; without the option what its\nlength allows");
 }
 
 void add_recorded_model(CLI::App* verb, std::string& model) {
-  verb->add_option("--model", model, "decide too whether the trace is a run of this model")->type_name("MODEL.onnx");
+  verb->add_option("--model", model, "decide also whether the trace is a run of this model")->type_name("MODEL.onnx");
 }
 
 void add_limits(CLI::App* verb, Limits& limits) {
@@ -96,16 +97,17 @@ void add_timeout(CLI::App* verb, std::string& timeout, const std::string& descri
 
 CLI::Option* add_allow_vacuous(CLI::App* verb, bool& allowed) {
   return verb->add_flag("--allow-vacuous", allowed,
-                        "let an expected unsat pass that says nothing about the network: its property is contradictory");
+                        "accept an expected unsat that says nothing about the network, since its property is contradictory");
 }
 
 void add_branching(CLI::App* verb, std::string& branching) {
-  verb->add_option("--branching", branching, "what is split")->check(CLI::IsMember({"auto", "input", "relu"}))->capture_default_str();
+  verb->add_option("--branching", branching, "split inputs (input) or activations of any kind (relu); auto chooses")
+      ->check(CLI::IsMember({"auto", "input", "relu"}))
+      ->capture_default_str();
 }
 
 void add_statement(CLI::App* verb, StatementChoice& statement) {
-  verb->add_option("--statement", statement,
-                   "print every case, row and input of the statement, only the first ones, or write all to a file")
+  verb->add_option("--statement", statement, "print all cases, rows and inputs of the statement, only the first ones, or write all to FILE")
       ->type_name("full|short|FILE");
 }
 

@@ -106,8 +106,8 @@ int merge(const CubeOptions& options) {
 }
 
 void add_files(CLI::App* verb, CubeOptions& options) {
-  verb->add_option("--model", options.model, "where it is not where split.json says")->type_name("FILE");
-  verb->add_option("--property", options.property, "where it is not where split.json says")->type_name("FILE");
+  verb->add_option("--model", options.model, "if it has moved since the split")->type_name("FILE");
+  verb->add_option("--property", options.property, "if it has moved since the split")->type_name("FILE");
 }
 
 void add_search(CLI::App* verb, CubeOptions& options) {
@@ -126,10 +126,10 @@ void add_cube_verbs(CLI::App& app, int& exit) {
   static CubeOptions split_options, solve_options, merge_options;
   CLI::App* verb = app.add_subcommand("split", "Split the proof of a property into cubes, each of which any machine may close");
   verb->add_option("FILES", split_options.files, "MODEL.onnx PROPERTY.vnnlib[.gz]")->required()->expected(2);
-  verb->add_option("--into", split_options.into, "so many cubes, or a few more; the hardest branches are split first")
+  verb->add_option("--into", split_options.into, "number of cubes, or a few more; the hardest branches are split first")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
-  verb->add_option("-o,--out", split_options.out, "a new folder for the cubes")->required()->type_name("FOLDER");
+  verb->add_option("-o,--out", split_options.out, "new folder for the cubes")->required()->type_name("FOLDER");
   add_named_semantics(verb, split_options.semantics);
   add_search(verb, split_options);
   verb->callback([&exit] { exit = split(split_options); });

@@ -27,7 +27,7 @@ int within_memory(const std::string& schema, const JsonTarget& json, const std::
 int conclude_gate(GateReport& report, const GateOptions& options) {
   const std::string schema = report.schema_name(), today = options.today.empty() ? gates::date_of_today() : options.today;
   if (!gates::is_date(today)) {
-    std::fprintf(stderr, "assay %s: --today: a day as YYYY-MM-DD\n", report.verb.c_str());
+    std::fprintf(stderr, "assay %s: --today: expected a day as YYYY-MM-DD\n", report.verb.c_str());
     return kExitUsage;
   }
   if (!options.waivers.empty()) {
@@ -74,11 +74,10 @@ void add_gate_files(CLI::App* verb, GateOptions& gate) {
   verb->add_option("--sarif", gate.sarif, "write SARIF 2.1.0")->type_name("FILE");
   verb->add_option("--markdown", gate.markdown, "write a summary in Markdown")->type_name("FILE");
   CLI::Option* waivers =
-      verb->add_option("--waivers", gate.waivers, "findings that are accepted for a while (docs/reference/gates.md)")->type_name("FILE");
-  verb->add_option("--today", gate.today, "the day with which expiry is compared, instead of the date")
-      ->type_name("YYYY-MM-DD")
-      ->needs(waivers);
-  verb->add_option("--most-undecided", gate.most_undecided, "share of elements (or certificates) that may be vacuous or unsupported")
+      verb->add_option("--waivers", gate.waivers, "a file of findings to accept for a while (docs/reference/gates.md)")->type_name("FILE");
+  verb->add_option("--today", gate.today, "judge expiry as of this day, instead of today")->type_name("YYYY-MM-DD")->needs(waivers);
+  verb->add_option("--most-undecided", gate.most_undecided,
+                   "largest share of elements (or certificates) that may be vacuous or unsupported")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   add_json(verb, gate.json);

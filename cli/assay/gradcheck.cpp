@@ -107,9 +107,8 @@ void add_gradcheck(CLI::App& app, int& exit) {
   verb->add_option("--kinks", options.kinks, "at kinks: any row of the Clarke derivative, or the one that PyTorch gives")
       ->check(CLI::IsMember({"any", "pytorch"}))
       ->capture_default_str();
-  verb->add_flag("--allow-dead", options.allow_dead,
-                 "products that read or gave zeros only are reported but do not make the verdict undecided");
-  verb->add_option("--jobs", options.jobs, "regions at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
+  verb->add_flag("--allow-dead", options.allow_dead, "report products that read or gave zeros only, but do not count them as undecided");
+  verb->add_option("--jobs", options.jobs, "regions to judge at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
   add_trace_budget(verb, options.run.limits);
   add_gate(verb, options.gate);
   verb->callback([&exit, verb] {

@@ -13,7 +13,7 @@ void add_inspect(CLI::App& app, int& exit) {
   CLI::Option* file = verb->add_option(
       "FILE", options.file, "a model, a property, a statement, a certificate, a trace, safetensors, NPZ, NPY, or a CSV log of training");
   verb->add_option("--network", options.network, "the model that a property speaks about")->type_name("FILE");
-  verb->add_flag("--summary", options.summary_only, "leave the single records, nodes or regions out");
+  verb->add_flag("--summary", options.summary_only, "leave out single records, nodes and regions");
   verb->add_option("--show", options.show, "print these tables, or all")->delimiter(',')->type_name("TABLE,...");
   verb->add_option("-o,--out", options.out, "write a page of HTML that needs nothing else")->type_name("FILE");
   verb->add_option("--model-explorer", options.model_explorer, "write the graph as JSON for Model Explorer")->type_name("FILE");
@@ -33,7 +33,7 @@ void add_inspect(CLI::App& app, int& exit) {
   verb->add_option("--items", options.items, "of the data set at most")->type_name("N")->capture_default_str();
   verb->add_option("--tensor", options.tensor, "list the elements of this tensor, with their bits")->type_name("NAME");
   verb->add_option("--elements", options.elements, "of it at most")->type_name("N")->capture_default_str();
-  CLI::Option* numbers = verb->add_option("--number", options.numbers, "instead of a file: what float32 makes of these numbers")
+  CLI::Option* numbers = verb->add_option("--number", options.numbers, "instead of a file: show how float32 rounds these numbers")
                              ->delimiter(',')
                              ->type_name("NUMBER,...");
   add_limits(verb, options.limits);

@@ -63,7 +63,7 @@ struct BoundsOptions {
 };
 
 struct InspectOptions : inspect::InspectRequest {
-  bool summary_only = false;         // leave the single records, nodes or regions out
+  bool summary_only = false;         // leave out single records, nodes and regions
   std::vector<std::string> show;     // tables by name; empty: the first one
   std::vector<std::string> numbers;  // instead of a file
   std::string out, model_explorer;   // files to write

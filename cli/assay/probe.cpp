@@ -25,7 +25,7 @@ Rejection beyond_device(const ProbeOptions& options) {
 
 int probe(const ProbeOptions& options) {
   if (options.all && !options.trace.empty()) {
-    std::fprintf(stderr, "assay probe: --trace does not go with --all: each op would write it again\n");
+    std::fprintf(stderr, "assay probe: --trace does not go with --all, since each op would overwrite the file; give one op with --op\n");
     return kExitUsage;
   }
   const std::vector<std::string> regions = gates::asked_regions(options);
@@ -34,7 +34,7 @@ int probe(const ProbeOptions& options) {
   if ((ops.empty() && regions.empty()) || options.all == !options.op.empty()) {
     std::fprintf(stderr, "assay probe: %s\n",
                  options.all || options.op.empty()
-                     ? "name one op with --op, or say --all"
+                     ? "give one op with --op, or --all"
                      : (unknown_op(options.op) + ", and docs/reference/probes.md the composite regions").c_str());
     return kExitUsage;
   }
@@ -76,12 +76,12 @@ void add_probe(CLI::App& app, int& exit) {
   verb->add_option("--backend", options.backend)->check(CLI::IsMember({"eager", "compiled"}))->capture_default_str();
   add_device(verb, options.device);
   const CLI::IsMember types({"float32", "float64", "float16", "bfloat16"});
-  verb->add_option("--dtype", options.dtype, "of reals; those of 16 bits forward only")->check(types)->capture_default_str();
-  verb->add_flag("--small", options.small, "small shapes alone");
+  verb->add_option("--dtype", options.dtype, "type of real elements; 16 bits forward only")->check(types)->capture_default_str();
+  verb->add_flag("--small", options.small, "small shapes only");
   verb->add_flag("--forward-only", options.forward_only, "no gradients");
-  verb->add_option("--trace", options.trace, "write what ran forward, for `assay audit`")->type_name("FILE");
+  verb->add_option("--trace", options.trace, "write the forward runs, for `assay audit`")->type_name("FILE");
   verb->add_option("--seed", options.seed, "seed of operands and points")->capture_default_str();
-  verb->add_option("--jobs", options.jobs, "regions at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
+  verb->add_option("--jobs", options.jobs, "regions to judge at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
   options.gate.most_undecided = 0.25;  // of each kind of ordinary probes (probes/plan.h, share_of)
   add_gate(verb, options.gate);
   verb->callback([&exit] { exit = probe(options); });

@@ -81,7 +81,7 @@ void add_report(CLI::App& app, int& exit) {
   CLI::App* verb =
       app.add_subcommand("report", "Check a run, a trace or a certificate and show it as one page of HTML that needs nothing else");
   verb->add_option("INPUT", options.input, "the folder of a run, a trace, or a certificate")->required();
-  verb->add_option("-o,--out", options.out, "where to")->type_name("FILE")->capture_default_str();
+  verb->add_option("-o,--out", options.out, "the page to write")->type_name("FILE")->capture_default_str();
   verb->add_option("--model", options.model,
                    "of a certificate: the model; of a trace: whether it is a run of it; of a run: where it is not where the run says")
       ->type_name("FILE");
@@ -93,11 +93,12 @@ void add_report(CLI::App& app, int& exit) {
   verb->add_option("--images", options.images, "of a run: show so many items with their witnesses")->type_name("N")->capture_default_str();
   verb->add_option("--data", options.data, "of a run: where it is not where the run says")->type_name("FILE");
   verb->add_option("--labels", options.labels, "of a run: where they are not where the run says")->type_name("FILE");
-  verb->add_option("--perfetto", options.perfetto, "write what took how long as Chrome trace events, which ui.perfetto.dev opens")
-      ->type_name("FILE");
+  verb->add_option("--perfetto", options.perfetto, "write timings as Chrome trace events, for ui.perfetto.dev")->type_name("FILE");
   verb->add_option("--model-explorer", options.model_explorer, "of a trace or a certificate: write the graph as JSON for Model Explorer")
       ->type_name("FILE");
-  verb->add_option("--jobs", options.jobs, "certificates or regions at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
+  verb->add_option("--jobs", options.jobs, "certificates or regions to judge at the same time")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
   add_memory(verb, options.limits, "memory that the run may take, e.g. 512MiB; without the option 8GiB");
   add_json(verb, options.json);
   verb->callback([&exit, verb] {

@@ -18,31 +18,29 @@ void add_run(CLI::App* verb, RunOptions& run) {
     if (!runs::parse_part(text, one, all)) throw CLI::ValidationError("--part", "takes a part such as 2/8, not " + text);
     run.part = text;
   };
-  verb->add_option_function<std::string>("--part", part, "do one of several parts, here and others elsewhere; then `assay gather`")
-      ->type_name("I/N");
-  CLI::Option* resume = verb->add_flag("--resume", run.resume, "go on with the run that the folder holds, after a check of it");
-  verb->add_flag("--retry-undecided", run.retry, "with --resume: decide again what is undecided, for example with more --timeout")
-      ->needs(resume);
+  verb->add_option_function<std::string>("--part", part, "do part I of N; `assay gather` joins the parts")->type_name("I/N");
+  CLI::Option* resume = verb->add_flag("--resume", run.resume, "check the run in the folder, and go on with it");
+  verb->add_flag("--retry-undecided", run.retry, "decide undecided items again, for example with more --timeout")->needs(resume);
   verb->add_option("--items", run.items, "only these items or instances, counted from 0, e.g. 3,7,10-20")->type_name("N,M-K,...");
   verb->add_option("--properties", run.properties,
-                   "write what stays undecided to this folder, for other tools: VNN-LIB properties of items, and instances.csv")
+                   "write undecided items to this folder for other tools: VNN-LIB properties, and instances.csv")
       ->type_name("FOLDER");
-  verb->add_flag("--pack", run.pack, "at the end move all certificates into one file of the folder");
-  verb->add_option("--slurm", run.slurm, "submit so many parts as an array job of Slurm, and a job that joins them in FOLDER")
+  verb->add_flag("--pack", run.pack, "move all certificates into one file of the folder at the end");
+  verb->add_option("--slurm", run.slurm, "submit N parts as an array job of Slurm, and a job that joins them in FOLDER")
       ->check(CLI::Range(1, 1'000'000))
       ->type_name("N");
-  verb->add_option("--sbatch", run.slurm_options, "a word for sbatch, e.g. --sbatch=--time=1:00:00; may stand several times")
+  verb->add_option("--sbatch", run.slurm_options, "an argument for sbatch, e.g. --sbatch=--time=1:00:00; may be repeated")
       ->take_all()
       ->expected(1)
       ->allow_extra_args(false)
       ->type_name("WORD");
-  verb->add_option("--jobs", run.jobs, "instances at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
+  verb->add_option("--jobs", run.jobs, "instances to decide at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
   verb->add_option("--timeout", run.timeout, "wall-clock limit of one instance, e.g. 60, 90s, 5m")
       ->type_name("TIME")
       ->capture_default_str();
   verb->add_option("--seed", run.seed, "seed of the attack")->capture_default_str();
   add_memory(verb, run.limits, "memory that all instances together may take, e.g. 4G; without the option 8GiB");
-  verb->add_flag("--stream", run.stream, "each result on stdout as soon as it is known, one line of JSON");
+  verb->add_flag("--stream", run.stream, "print each result as a line of JSON as soon as it is known");
   verb->add_flag("-q,--quiet", run.quiet, "no progress on stderr");
   add_json(verb, run.json);
 }
@@ -65,28 +63,27 @@ void add_robust(CLI::App& app, RobustOptions& options, int& exit) {
       ->required()
       ->delimiter(',')
       ->type_name("EPS,...");
-  verb->add_option("--norm", options.norm, "of the ball, in units of the scaled data")
+  verb->add_option("--norm", options.norm, "norm of the ball, in units of the scaled data")
       ->check(CLI::IsMember({"linf", "l2", "l1"}))
       ->capture_default_str();
   verb->add_option("--labels", options.labels,
-                   "labels where DATA has none: a file, FILE:NAME, or numbers 3,1,4; without any, the model's own")
+                   "labels, if DATA has none: a file, FILE:NAME, or numbers 3,1,4; without labels, the model's own classes")
       ->type_name("FILE");
   verb->add_option("--scale", options.scale, "of the data's numbers; without it 1/255 for uint8, 1/65535 for uint16, else 1")
       ->type_name("NUMBER");
-  verb->add_option("--mean", options.mean, "taken off the scaled data, one number or one per channel")
+  verb->add_option("--mean", options.mean, "mean, subtracted from the scaled data: one number, or one for each channel")
       ->delimiter(',')
       ->type_name("NUMBER,...");
-  verb->add_option("--std", options.std, "by which the rest is divided")->delimiter(',')->type_name("NUMBER,...");
-  verb->add_option("--clip", options.clip, "where the scaled data's numbers end, e.g. 0,1")
+  verb->add_option("--std", options.std, "standard deviation, by which the difference is divided: one number, or one for each channel")
       ->delimiter(',')
-      ->expected(2)
-      ->type_name("LO,HI");
-  verb->add_option("--first", options.first, "only so many items")->type_name("N");
-  verb->add_option("--every", options.every, "only each so-manieth item")->check(CLI::Range(1, 1'000'000'000))->type_name("K");
+      ->type_name("NUMBER,...");
+  verb->add_option("--clip", options.clip, "range of the scaled data, e.g. 0,1")->delimiter(',')->expected(2)->type_name("LO,HI");
+  verb->add_option("--first", options.first, "only the first N items")->type_name("N");
+  verb->add_option("--every", options.every, "only every K-th item")->check(CLI::Range(1, 1'000'000'000))->type_name("K");
   verb->add_option("--largest", options.largest,
                    "for each item the largest certified multiple of STEP up to the largest radius, by bisection")
       ->type_name("STEP");
-  verb->add_flag("--each", options.each, "a certificate of its own for every radius; else smaller balls follow from larger ones");
+  verb->add_flag("--each", options.each, "prove every radius by itself; otherwise smaller balls follow from larger ones");
   verb->add_option("--require", options.require,
                    "exit 1 where less than this share of the items can be certified at some radius, 3 where it\nis open")
       ->check(CLI::Range(0.0, 1.0))
@@ -104,11 +101,12 @@ void add_robust(CLI::App& app, RobustOptions& options, int& exit) {
 void add_batch(CLI::App& app, BatchOptions& options, int& exit) {
   CLI::App* verb = app.add_subcommand("batch", "Decide the properties of lists, such as VNN-COMP's instances.csv");
   verb->add_option("LISTS", options.lists, "files with lines MODEL,PROPERTY[,TIMEOUT], paths relative to them")->required();
-  CLI::Option* expected = verb->add_option("--expected", options.expected,
-                                           "a file with lines MODEL,PROPERTY,sat|unsat; exit 1 where an answer is the other one")
-                              ->type_name("FILE");
+  CLI::Option* expected =
+      verb->add_option("--expected", options.expected, "a file with lines MODEL,PROPERTY,sat|unsat; exit 1 if an answer is the other one")
+          ->type_name("FILE");
   add_allow_vacuous(verb, options.allow_vacuous)->needs(expected);
-  verb->add_option("--most", options.most, "limit of each instance where its list allows more, e.g. 60, 90s, 5m")->type_name("TIME");
+  verb->add_option("--most", options.most, "largest limit of an instance, even if its list allows more, e.g. 60, 90s, 5m")
+      ->type_name("TIME");
   add_named_semantics(verb, options.semantics, "as for verify; without it what each property says");
   add_run(verb, options.run);
   verb->callback([&options, &exit, verb] {

@@ -18,7 +18,8 @@ void add_device(CLI::App* verb, std::string& device) {
 
 void add_run(CLI::App* verb, RecordOptions& options) {
   add_memory_of_model(verb, options.limits);
-  verb->add_option("--values", options.values, "JSON as for eval, numbers only; else normal random numbers")->type_name("FILE");
+  verb->add_option("--values", options.values, "JSON as for eval, numbers only; without the option normal random numbers")
+      ->type_name("FILE");
   verb->add_option("--backend", options.backend, "op by op, or as a program with fused steps")
       ->check(CLI::IsMember({"eager", "compiled"}))
       ->capture_default_str();
@@ -27,8 +28,7 @@ void add_run(CLI::App* verb, RecordOptions& options) {
 
 void add_draws(CLI::App* verb, RecordOptions& options) {
   verb->add_option("--range", options.range, "random inputs are uniform between these numbers")->type_name("LO HI")->expected(2);
-  verb->add_option("--draws", options.draws,
-                   "random inputs are drawn again, at other scales, up to so often in all, until no cotangent is 0 everywhere")
+  verb->add_option("--draws", options.draws, "draw random inputs up to this often, at other scales, until no cotangent is 0 everywhere")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   verb->add_option("--output", options.output, "the output that is differentiated")->type_name("NAME");

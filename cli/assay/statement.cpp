@@ -56,7 +56,7 @@ void add_statement_verb(CLI::App& app, int& exit) {
   CLI::App* verb = app.add_subcommand("statement", "Write what a model and a property claim, as the bytes that certificates name");
   verb->add_option("MODEL", options.model)->required();
   verb->add_option("PROPERTY", options.property)->required();
-  verb->add_option("--out", options.out, "where to; without it to stdout")->type_name("FILE");
+  verb->add_option("--out", options.out, "file to write; without the option stdout")->type_name("FILE");
   add_semantics(verb, options.semantics);
   add_limits(verb, options.limits);
   add_json(verb, options.json);

@@ -80,7 +80,7 @@ void add_trim_verb(CLI::App& app, int& exit) {
   verb->add_option("MODEL", options.model)->required();
   verb->add_option("PROPERTY", options.property)->required();
   verb->add_option("CERTIFICATE", options.proof, "a certificate that assay-check accepts")->required();
-  verb->add_option("-o,--out", options.out, "the trimmed certificate; a copy where nothing is gained")->required()->type_name("FILE");
+  verb->add_option("-o,--out", options.out, "the trimmed certificate; a copy if nothing can be left out")->required()->type_name("FILE");
   add_timeout(verb, options.timeout, "wall-clock limit for the whole run, e.g. 60, 90s, 5m; what was found until then counts");
   add_semantics(verb, options.semantics);
   add_limits(verb, options.limits);

@@ -41,11 +41,11 @@ bool is_same_file(const std::string& a, const std::string& b) {
 
 std::string mistake(const VerifyOptions& options, VerifyReport& report, LoadOptions& load_options, VerifySeconds& seconds) {
   if (!options.timeout.empty() && !(parse_seconds(options.timeout, seconds.timeout) && seconds.timeout > 0))
-    return "--timeout is no time above 0, such as 60, 90s or 5m: " + options.timeout;
+    return "--timeout: expected a time above 0 such as 60, 90s or 5m, got " + options.timeout;
   if (!options.scale.empty() && !(parse_seconds(options.scale, seconds.scale) && seconds.scale > 0))
-    return "--scale is no time above 0, such as 10, 90s or 5m: " + options.scale;
+    return "--scale: expected a time above 0 such as 10, 90s or 5m, got " + options.scale;
   if (!options.trim.empty() && options.trim != "auto" && !(parse_seconds(options.trim, seconds.trim) && seconds.trim >= 0))
-    return "--trim is no time such as 0, 10, 90s or 5m: " + options.trim;
+    return "--trim: expected a time such as 0, 10, 90s or 5m, got " + options.trim;
   if (std::string problem = find_files(options, report, load_options); !problem.empty()) return problem;
   for (const std::string& output :
        {options.proof, options.json, options.statement, queries::scaled_proof(options.proof), queries::scaled_statement(options.proof)}) {
@@ -85,20 +85,20 @@ void add_verify(CLI::App& app, int& exit) {
       ->allow_extra_args(false);
   CLI::Option* proof = verb->add_option("--proof", options.proof, "write a certificate for assay-check")->type_name("FILE");
   verb->add_flag("--trim{auto}", options.trim,
-                 "leave out of a proof of unsat what its conclusions do not need, behind the answer: for as long as the CPU\n"
-                 "time of the search, or with --trim=TIME for so long, and within --timeout")
+                 "after the answer, shrink a certificate of unsat: for as long as the CPU\n"
+                 "time of the search, or for TIME with --trim=TIME; always within --timeout")
       ->needs(proof);
   verb->add_option("--timeout", options.timeout, "wall-clock limit for the whole run, e.g. 60, 90s, 5m")->type_name("TIME");
   verb->add_option("--scale", options.scale,
-                   "where the property stays undecided: for so long, beyond --timeout, look for the largest share of its\n"
-                   "boxes that is proved; with --proof to FILE.scaled, a statement to FILE.scaled.statement")
+                   "if the property stays undecided, search for this time beyond --timeout for the largest share of its\n"
+                   "boxes that can be proved; with --proof, write it to FILE.scaled and its statement to FILE.scaled.statement")
       ->type_name("TIME");
   verb->add_option("--threads", options.threads, "search threads")->check(CLI::Range(1, 1024))->capture_default_str();
   add_limits(verb, options.limits);
   verb->add_option("--seed", options.seed, "seed of the attack")->capture_default_str();
   add_branching(verb, options.branching);
-  verb->add_flag("--no-attack", options.no_attack, "do not look for a counterexample first");
-  verb->add_option("--expect", options.expect, "exit 1 on the other answer, 3 when undecided")->check(CLI::IsMember({"sat", "unsat"}));
+  verb->add_flag("--no-attack", options.no_attack, "do not look for a counterexample");
+  verb->add_option("--expect", options.expect, "exit 1 if the other answer is found, 3 if none is")->check(CLI::IsMember({"sat", "unsat"}));
   add_allow_vacuous(verb, options.allow_vacuous)->needs("--expect");
   verb->add_option("--serialise-assignments", options.serialise_directory, "not supported; refused with exit 4")->type_name("DIR");
   add_semantics(verb, options.semantics);

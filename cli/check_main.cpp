@@ -33,11 +33,11 @@ constexpr const char* kHelp =
     "  --memory SIZE      memory that the run may take, e.g. 512MiB. Beyond: declined. Without the option 256MiB and 256 times\n"
     "                     the bytes of the three files, at most 8GiB\n"
     "  --budget NUMBER    multiply-adds that the steps of the certificate, or one pass through the network, may take, e.g. 1e12.\n"
-    "                     Beyond: declined. Without the option, for F bytes of model and property, C bytes of certificate,\n"
-    "                     P = multiply-adds of one row through the network, at most 10 F, S = those of one complete sweep:\n"
-    "                     steps 1e8 + min(10 S, F P) + C min(500 P, S/2 + 20 P, 200 F), at most 1e12;\n"
-    "                     one pass 1e8 + 1000 times the bytes of the model\n"
-    "  --threads N        how many threads replay the certificate, 1 to 1024; 1 without the option. Each may hold the boxes of as many\n"
+    "                     Beyond: declined. Without the option the limit follows from F bytes of model and property and C bytes of\n"
+    "                     certificate. P is the multiply-adds of one row through the network, at most 10 F. S is those of one\n"
+    "                     complete sweep. The steps may take 1e8 + min(10 S, F P) + C min(500 P, S/2 + 20 P, 200 F), at most 1e12.\n"
+    "                     One pass may take 1e8 + 1000 times the bytes of the model\n"
+    "  --threads N        threads that replay the certificate, 1 to 1024; 1 without the option. Each may hold the boxes of as many\n"
     "                     branches as --memory leaves one\n"
     "  --name, --version  print the program's name; its version, commit, compiler, libraries and instruction sets\n";
 

@@ -380,7 +380,7 @@ Outcome<Trace> read_trace(std::span<const std::byte> file) {
   if (text == content.value().metadata.end())
     return trace_malformed("json", "__metadata__", std::string("\"") + kKey + "\"", "none: no trace of a run");
   const Json json = parse_json<Json>(text->second);
-  if (!json.is_object()) return trace_malformed("json", "__metadata__", "a JSON object", json.is_discarded() ? kNoJson : "something else");
+  if (!json.is_object()) return trace_malformed("json", "__metadata__", "a JSON object", json.is_discarded() ? kNoJson : json.type_name());
   if (!json.contains("version") || json["version"] != kVersion)
     return trace_malformed("version", "trace", std::to_string(kVersion), json.contains("version") ? shown(json["version"]) : "none");
   return Reader(json).read(content.value());

@@ -90,7 +90,7 @@ Outcome<std::vector<std::byte>> expand(const std::string& path, std::span<const 
     const std::size_t got = kChunk - z.avail_out;
     const auto* from = reinterpret_cast<const std::byte*>(window.data());
     if (bytes.size() + got > limit) {
-      return problem("files.size", path, "at most " + std::to_string(limit) + " bytes after expansion", "more",
+      return problem("files.size", path, "at most " + std::to_string(limit) + " bytes after expansion", "a file that expands to more",
                      "check the file; expand it by hand", Rejection::Kind::declined);
     }
     bytes.insert(bytes.end(), from, from + got);

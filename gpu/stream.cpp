@@ -9,7 +9,7 @@ Rejection out_of_memory(const std::string& name, std::size_t bytes, const char* 
           "gpu.memory",
           name,
           std::to_string(bytes) + " bytes of " + what,
-          "less",
+          "a device with less left",
           "use smaller tensors or batches, or clear the session; it goes on as it is"};
 }
 

@@ -143,7 +143,11 @@ class ProductTrace {
       fits = results[i].dtype() == node.dtype && results[i].shape() == node.shape;
     }
     if (fits) return Done{};
-    return Rejection{Rejection::Kind::malformed,        "probe.product", one.name, "a cotangent of the type of each real operand", "others",
+    return Rejection{Rejection::Kind::malformed,
+                     "probe.product",
+                     one.name,
+                     "a cotangent of the type of each real operand",
+                     "cotangents of other types or of another number",
                      "probes/launch.h, ProductLauncher"};
   }
   TraceTensorId add_tensor(Tensor value, Trace::Origin origin) {

@@ -25,7 +25,7 @@ float nearest_bfloat16(float x) {
 }
 
 Rejection not_a_parameter(const char* what) {
-  return misuse("parameter", what, "a parameter of this session", "another value", "make it with parameter()");
+  return misuse("parameter", what, "a parameter of this session", "a value that is none", "make it with parameter()");
 }
 
 }  // namespace

@@ -61,7 +61,8 @@ class Device final : public KernelDevice {
     if (error == cudaSuccess) return static_cast<void*>(memory);
     (void)cudaGetLastError();
     if (error == cudaErrorMemoryAllocation)
-      return Rejection{Rejection::Kind::declined, "gpu.memory", "a buffer", std::to_string(bytes) + " bytes of device memory", "less", ""};
+      return Rejection{Rejection::Kind::declined, "gpu.memory",        "a buffer", std::to_string(bytes) + " bytes of device memory",
+                       "a device with less left", "use smaller shapes"};
     is_lost_ = true;
     return Rejection{Rejection::Kind::unsupported,
                      "gpu.device",

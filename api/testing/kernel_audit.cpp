@@ -120,7 +120,7 @@ class Runner {
       if (auto done = once(launch, again); !done) return done;
       for (std::size_t i = 0; plan_.deterministic && i < again.size(); ++i)
         if (!std::ranges::equal(launch.results[i], again[i]))
-          return found("probe.unsteady", "repeated runs", "the same result from the same operands", "two results");
+          return found("probe.unsteady", "repeated runs", "the same result from the same operands", "two different results");
     }
     return Done{};
   }
@@ -164,7 +164,8 @@ class Runner {
       }
     }
     for (const auto& operand : operands)
-      if (operand->is_changed()) return found("probe.operand", operand->what(), "operands that stay as they are", "it was written");
+      if (operand->is_changed())
+        return found("probe.operand", operand->what(), "operands that stay as they are", "an operand that the kernel wrote to");
     for (std::size_t k = 0; k < outputs.size(); ++k) std::ranges::copy(outputs[k]->content(), results[k].begin());
     return Done{};
   }
@@ -401,7 +402,8 @@ Outcome<Done> write(const std::string& path, const std::function<void(std::ofstr
   fill(file);
   file.close();
   if (file) return Done{};
-  return Rejection{Rejection::Kind::declined, "testing.file", path, "a file that can be written", "it cannot", ""};
+  return Rejection{Rejection::Kind::declined,    "testing.file",           path,
+                   "a file that can be written", "an error while writing", "check the path, its permissions and the free space"};
 }
 
 }  // namespace

@@ -170,7 +170,8 @@ Checked check_gradient(const Function& f, const std::vector<Tensor>& inputs, std
   Checked checked;
   const runtime::Value y = f(session, values);
   if (!y.ok()) {
-    const Rejection none{Rejection::Kind::malformed, "testing.function", "the function", "a value", "none", ""};
+    const Rejection none{Rejection::Kind::malformed,        "testing.function", "the function", "a value", "none: the session says why",
+                         "look at failure() of the session"};
     note(checked, session.check() ? none : session.check().rejection());
     return concluded(std::move(checked));
   }
@@ -222,7 +223,8 @@ std::optional<Rejection> add_backward(const Graph& graph, const ExecutionModel& 
 std::optional<Rejection> problem_of(const Graph& graph) {
   if (const auto problems = validate(graph); !problems.empty()) return problems.front();
   if (graph.outputs.size() == 1 && is_float(graph.node(graph.outputs[0]).dtype)) return std::nullopt;
-  return Rejection{Rejection::Kind::malformed, "testing.backward", "the graph", "one float result", "another graph", "api/assay/testing.h"};
+  return Rejection{Rejection::Kind::malformed, "testing.backward",           "the graph",
+                   "one float result",         "a graph with other results", "api/assay/testing.h"};
 }
 
 }  // namespace

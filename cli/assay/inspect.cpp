@@ -56,9 +56,10 @@ int show(const InspectOptions& options, const Outcome<inspect::Sheet>& outcome) 
                      "--show all shows them"});
   }
   if (!options.model_explorer.empty() && !sheet.drawing)
-    return refuse(kInspectSchema, options.json,
-                  {Rejection::Kind::unsupported, "inspect.graph", options.file,
-                   "a file with a graph: a model, a property, a statement or a trace", "another one", "leave --model-explorer out"});
+    return refuse(
+        kInspectSchema, options.json,
+        {Rejection::Kind::unsupported, "inspect.graph", options.file, "a file with a graph: a model, a property, a statement or a trace",
+         "a file without a graph", "leave --model-explorer out"});
   conclude();
   if (options.json != "-") print(options, sheet);
   const bool written = write_page(options, sheet) && write_exchange(options, sheet);

@@ -65,7 +65,8 @@ Outcome<std::vector<DataArray>> read_csv(std::string_view text, const std::strin
     return read.rejection().code == "csv.quote" ? malformed_data("csv", place + ", " + read.rejection().place, read.rejection().required,
                                                                  read.rejection().found, read.rejection().advice)
                                                 : read.rejection();
-  if (items.shape[0] == 0) return malformed_data("csv", place, "lines of numbers, or NPY, NPZ, safetensors, IDX or PNG", "neither");
+  if (items.shape[0] == 0)
+    return malformed_data("csv", place, "lines of numbers, or NPY, NPZ, safetensors, IDX or PNG", "a file of none of these formats");
   items.shape[1] = static_cast<std::int64_t>(width - (label == kNoColumn ? 0 : 1));
   labels.shape[0] = items.shape[0];
   if (items.shape[1] == 1 && label == kNoColumn) items.shape.pop_back();  // a column of numbers

@@ -101,8 +101,9 @@ Outcome<Done> for_each_row(std::string_view text, std::optional<char> separator,
     }
     const std::size_t number = rows.number();
     if (!rows.read_row(separator ? *separator : separator_of(line)))
-      return Rejection{Rejection::Kind::malformed,    "csv.quote", "line " + std::to_string(number),
-                       "quotes around a whole field", "others",    "double a quote that is part of a field"};
+      return Rejection{Rejection::Kind::malformed,       "csv.quote",
+                       "line " + std::to_string(number), "quotes around a whole field",
+                       "a quote inside of a field",      "double a quote that is part of a field"};
     if (auto taken = take(number, rows.fields()); !taken) return taken.rejection();
   }
   return Done{};

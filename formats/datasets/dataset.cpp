@@ -81,7 +81,8 @@ Outcome<std::vector<std::byte>> inflated(Bytes packed, Packing packing, std::uin
     if (state == Z_BUF_ERROR && stream.avail_out == 0) state = Z_OK;
   }
   inflateEnd(&stream);
-  if (made > most) return malformed_data("size", place, "at most " + std::to_string(most) + " bytes when unpacked", "more");
+  if (made > most)
+    return malformed_data("size", place, "at most " + std::to_string(most) + " bytes when unpacked", "data that unpacks to more");
   if (state != Z_STREAM_END) return malformed_data("deflate", place, "compressed data that can be unpacked", "broken or cut off");
   result.resize(made);
   return result;
@@ -322,14 +323,17 @@ Outcome<Dataset> read_folder(const std::string& path) {
       set.items.shape.insert(set.items.shape.end(), one.shape.begin(), one.shape.end());
     }
     if (one.type != set.items.type || one.shape != set.items.item_shape())
-      return malformed_data("folder", file, "an image of the size, depth and colours of the first, " + files[0], "another");
+      return malformed_data("folder", file, "an image of the size, depth and colours of the first, " + files[0],
+                            "an image of another size, depth or number of colours");
     ++set.items.shape[0];
     set.items.bytes.insert(set.items.bytes.end(), one.bytes.begin(), one.bytes.end());
     set.names.push_back(std::filesystem::relative(file, path).string());
     if (classes.empty()) continue;
     const std::string parent = std::filesystem::path(file).parent_path().filename().string();
     const auto place = std::ranges::find(classes, parent);
-    if (place == classes.end()) return malformed_data("folder", file, "images either all in folders, one per class, or none", "both");
+    if (place == classes.end())
+      return malformed_data("folder", file, "images either all in folders, one per class, or none",
+                            "images beside folders, and images in them");
     set.labels.push_back(numbered ? spelled_labels(parent)->front() : place - classes.begin());
   }
   return set;

@@ -197,7 +197,7 @@ Outcome<std::vector<std::byte>> zip_content(Bytes file, const ZipEntry& entry, c
   if (!content) return content;
   const auto* const bytes = reinterpret_cast<const Bytef*>(content.value().data());
   if (content.value().size() != entry.size || crc32_z(0, bytes, content.value().size()) != entry.sum)
-    return malformed_data("zip", place, "the bytes that the archive says", "others");
+    return malformed_data("zip", place, "content of the size and checksum that the archive says", "content of another size or checksum");
   return content;
 }
 
@@ -212,7 +212,7 @@ Outcome<DataArray> read_npy(Bytes file, const std::string& place) {
       {"i2", ElementType::int16},   {"u4", ElementType::uint32},  {"i4", ElementType::int32},   {"u8", ElementType::uint64},
       {"i8", ElementType::int64},   {"f2", ElementType::float16}, {"f4", ElementType::float32}, {"f8", ElementType::float64}};
   const std::size_t width = file.size() > 6 && file[6] == std::byte{1} ? 2 : 4;
-  if (!is_npy(file) || file.size() < 8 + width) return malformed_data("npy", place, "a header of NumPy", "another beginning");
+  if (!is_npy(file) || file.size() < 8 + width) return malformed_data("npy", place, "a header of NumPy", "a file that begins otherwise");
   const std::uint64_t length = number_at(file, 8, width), start = 8 + width + length;
   if (start > file.size()) return malformed_data("npy", place, "a header inside the file", "its end is beyond");
   const std::string_view text(reinterpret_cast<const char*>(file.data()) + 8 + width, length);
@@ -248,7 +248,8 @@ Outcome<std::vector<DataArray>> read_npz(Bytes file, const std::string& place) {
   for (const ZipEntry& entry : entries.value()) {
     const std::string where = place + ", entry '" + entry.name.substr(0, 80) + "'";
     if (entry.size > left)
-      return unsupported_data("size", where, "at most " + std::to_string(kMostBytes) + " bytes in all entries, none of them twice", "more");
+      return unsupported_data("size", where, "at most " + std::to_string(kMostBytes) + " bytes in all entries, none of them twice",
+                              "an archive that asks for more");
     left -= entry.size;
     const std::string name = entry.name.ends_with(".npy") ? entry.name.substr(0, entry.name.size() - 4) : entry.name;
     if (!names.insert(name).second)

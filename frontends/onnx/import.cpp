@@ -125,7 +125,8 @@ void Importer::import_input(const ValueInfo& input) {
   if (!input.is_tensor || !has_values(input.element_type, dtype)) {
     refuse_unsupported("onnx.input_type", "input " + in_quotes(input.name),
                        "a dense tensor of float, double, an integer type of 8 to 64 bits, or bool",
-                       input.is_tensor ? element_type_name(input.element_type) : "another type", "export the model with float32 inputs");
+                       input.is_tensor ? element_type_name(input.element_type) : "a sequence, a map or an optional value",
+                       "export the model with float32 inputs");
   }
   const Shape shape = input_shape(input);
   std::size_t count = 0;

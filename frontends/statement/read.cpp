@@ -136,7 +136,7 @@ Node read_node(Bytes& bytes, std::size_t id) {
 }
 
 Graph read_graph(Bytes& bytes) {
-  if (bytes.text() != "assay graph 1") bytes.fail("the text \"assay graph 1\"", "another");
+  if (bytes.text() != "assay graph 1") bytes.fail("the text \"assay graph 1\"", "another text");
   Graph graph;
   const std::size_t count = bytes.count(33);  // the shortest node
   graph.nodes.reserve(count);

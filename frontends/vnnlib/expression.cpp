@@ -49,7 +49,7 @@ bool ExpressionReader::charge(std::size_t terms, std::uint32_t digits, Position 
   }
   if (work_ > kMaxWork) {
     return diagnostics_.unsupported(at, "expression_too_large",
-                                    "arithmetic of at most " + std::to_string(kMaxWork) + " operations per file", "more",
+                                    "arithmetic of at most " + std::to_string(kMaxWork) + " operations per file", "one more",
                                     "multiply the nested sums out");
   }
   return true;
@@ -82,7 +82,7 @@ bool ExpressionReader::read_number(LinearExpression& result) {
 bool ExpressionReader::read_operation(LinearExpression& result, unsigned depth) {
   const Position at = lexer_.take().at;
   if (depth >= kMaxNesting)
-    return diagnostics_.unsupported(at, "nesting", "at most " + std::to_string(kMaxNesting) + " nested parentheses", "more",
+    return diagnostics_.unsupported(at, "nesting", "at most " + std::to_string(kMaxNesting) + " nested parentheses", "one more level",
                                     "flatten the sums: (+ a b c) takes any number of terms");
   const Token word = lexer_.take();
   if (word.kind == Token::Kind::word && (word.text == "+" || word.text == "-")) return read_sum(result, word.at, word.text == "-", depth);

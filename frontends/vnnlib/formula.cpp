@@ -43,7 +43,7 @@ bool FormulaReader::read_into(Conjunction& target, unsigned depth) {
   const Position at = lexer_.peek().at;
   if (!expect(lexer_, diagnostics_, Token::Kind::open, "a formula: (and ...), (or ...) or a comparison")) return false;
   if (depth >= kMaxNesting)
-    return diagnostics_.unsupported(at, "nesting", "at most " + std::to_string(kMaxNesting) + " nested parentheses", "more",
+    return diagnostics_.unsupported(at, "nesting", "at most " + std::to_string(kMaxNesting) + " nested parentheses", "one more level",
                                     "flatten the formula: (and a b c) and (or a b c) take any number of formulas");
   const Token word = lexer_.take();
   if (word.kind != Token::Kind::word)
@@ -136,7 +136,7 @@ bool FormulaReader::read_comparison(Conjunction& target, const Token& op) {
   const std::uint64_t digits = std::uint64_t{left_.digits} * (left_.terms.size() + 1);
   if (!room_.take(digits, kBytesPerDigit, op.at, "digits of the numbers")) return false;
   if (literals_.size() > kMaxLiterals)
-    return diagnostics_.unsupported(op.at, "file_too_large", "fewer than 2^30 comparisons", "more",
+    return diagnostics_.unsupported(op.at, "file_too_large", "fewer than 2^30 comparisons", "one more",
                                     "split the property into several files");
   const bool strict = op.text == "<" || op.text == ">" || op.text == "!=";
   const bool is_equality = op.text == "=" || op.text == "==";

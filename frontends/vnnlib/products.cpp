@@ -66,7 +66,7 @@ bool Products::multiply(Scalar a, Scalar b, Position at, Scalar& product) {
     return diagnostics_.unsupported(at, "polynomial_degree", "products of at most " + std::to_string(kMaxDegree) + " variables",
                                     std::to_string(all.size()), "state the property with lower powers");
   if (products_.size() > kMaxProducts - kMaxDegree)
-    return diagnostics_.unsupported(at, "file_too_large", "at most " + std::to_string(kMaxProducts) + " products of variables", "more",
+    return diagnostics_.unsupported(at, "file_too_large", "at most " + std::to_string(kMaxProducts) + " products of variables", "one more",
                                     "split the property into several files");
   if (!known_.contains(all) &&
       !(check(all, at) && room_.take(all.size() - 1, 2 * all.size() * sizeof(Scalar) + kBytesPerProduct, at, "products of variables")))

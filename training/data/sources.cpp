@@ -58,7 +58,7 @@ Outcome<Samples> read_samples(const std::vector<std::string>& paths) {
                        "dataset.items",
                        path,
                        "items of the type and shape, with labels and classes, of the first path",
-                       "others",
+                       "items of another kind",
                        "read them one by one"};
     labels.insert(labels.end(), set.labels.begin(), set.labels.end());
     if (first) {

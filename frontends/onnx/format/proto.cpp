@@ -16,7 +16,7 @@ constexpr std::size_t kMostParts = 65'536;  // inputs, outputs, attributes of on
 template <class T>
 T& grow(std::vector<T>& list, std::size_t limit, const char* what, std::size_t offset) {
   if (list.size() >= limit) {
-    refuse_malformed("onnx.limit", "byte " + std::to_string(offset), "at most " + std::to_string(limit) + " " + what, "more",
+    refuse_malformed("onnx.limit", "byte " + std::to_string(offset), "at most " + std::to_string(limit) + " " + what, "one more",
                      "the file is damaged");
   }
   return list.emplace_back();

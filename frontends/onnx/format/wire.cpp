@@ -39,7 +39,7 @@ std::uint64_t Message::varint(Slice slice, std::size_t& position) const {
     value |= (byte & 0x7f) << (7 * i);
     if ((byte & 0x80) == 0) return value;
   }
-  fail(slice.offset + start, "a varint below 2^64 in at most ten bytes", "a longer one");
+  fail(slice.offset + start, "a varint below 2^64 in at most ten bytes", "one of more bytes, or of 2^64 and more");
 }
 
 std::uint64_t Message::little_endian(Slice slice, std::size_t& position, std::size_t width) const {

@@ -344,7 +344,7 @@ Rational bound_of_range(const Call& call, std::size_t i) {
     }
   } else {
     value = Rational::from_double(call.real(i, "a bound of the range"));
-    if (!value) call.malformed("onnx.input", "finite bounds", "another one");
+    if (!value) call.malformed("onnx.input", "finite bounds", "NaN or an infinity");
   }
   return *value;
 }

@@ -164,7 +164,7 @@ Results lower_stft(Call& call) {
   if (x->shape.size() != 3 || x->shape[2] < 1 || x->shape[2] > 2)
     call.malformed("onnx.shape", "a signal [batch, length, 1 or 2]", to_string(x->shape));
   const std::int64_t step = one_number(call, 1, "frame step");
-  if (!call.has(2) && !call.has(3)) call.malformed("onnx.input", "a window or a frame length", "neither");
+  if (!call.has(2) && !call.has(3)) call.malformed("onnx.input", "a window or a frame length", "none of the two");
   const std::int64_t n = call.has(3) ? one_number(call, 3, "frame length") : static_cast<std::int64_t>(element_count(call.shape(2)));
   const bool onesided = call.attribute("onesided", std::int64_t{1}) != 0;
   if (n < 1 || n > x->shape[1] || (call.has(2) && call.shape(2) != Shape{n}) || (onesided && x->shape[2] == 2))

@@ -14,12 +14,13 @@ from assay.errors import UsageError, wrong
 from .backward import Recorder
 from .branches import Branch
 from .equations import opaque_of
-from .memory import Value, plain
+from .memory import Refused, Value, plain
 from .nodes import HALVES
 from .outside import cut_off, cuts_of, downstream, marked_of
 from .values import Region
 
 _TAKEN = re.compile(r"left the graph: '(.+)' by (\w+)\(\) at (.+)' has no meaning here")  # what an opaque product is called
+MOST_HEADER = 100_000_000  # bytes, as safetensors files have it
 MOST_NAMES = 20  # that the text of a report lists
 FLOATS = "accumulator=any_order moments=one_or_two_pass"
 FLUSHES = "flush_operands=yes flush_results=yes"
@@ -248,6 +249,9 @@ def judging(run: Recorder, verb: str = "gradcheck", *options: str, detached: boo
     if not run.regions and not run.opaque:
         raise UsageError("nothing to judge", where="run", why="no operation was recorded", advice="run the model inside of `with assay.torch.record(...)`")
     parts = trace_of(run).parts()
+    if len(parts[1]) > MOST_HEADER:
+        raise Refused("the recording is too long to be judged", where="run", why=f"its header has {len(parts[1]):,} bytes, of at most {MOST_HEADER:,}: an operation moves "
+                      "many elements one by one, and each place is written down", advice="give smaller shapes, or move whole rows, columns or blocks")
     cut, marked = ([name for name in names if detached is False or detached is not True and name not in detached]
                    for names in (cut_off(run), [run.memory.values[v].name for v in marked_of(run)]))
     verb = "audit" if verb == "gradcheck" and not run.claims and not any(one.found for one in run.moves) else verb

@@ -5,6 +5,7 @@ import math
 from fractions import Fraction
 from typing import Any, Callable, Sequence, Union
 
+import numpy
 import torch
 
 from .numbers import NOISE, Computed, Known, meant, rounded_alike
@@ -60,6 +61,31 @@ def operand(tensor: torch.Tensor) -> Ref:
 def counted(extents: Sequence[int]) -> int:
     """How many elements a tensor of these extents has."""
     return math.prod(extents)
+
+
+MANY = 2**12  # elements whose places are no list: a trace has a line for each
+
+
+def block_of(places: torch.Tensor, shape: Sequence[int], count: int) -> tuple[list[int], list[int]] | None:
+    """The first element and the extents of the block of this shape that the places are, in their order; nothing of few elements."""
+    if count <= MANY or not places.numel():
+        return None
+    flat = places.flatten()
+    first, last = (numpy.unravel_index(int(flat[at]), tuple(shape)) for at in (0, -1))
+    starts, extents = [int(a) for a in first], [int(b - a) + 1 for a, b in zip(first, last)]
+    if min(extents) < 1 or counted(extents) != flat.numel():
+        return None
+    inside = torch.arange(counted(shape)).reshape(list(shape))[tuple(slice(a, a + extent) for a, extent in zip(starts, extents))]
+    return (starts, extents) if torch.equal(inside.flatten(), flat) else None
+
+
+def width_of(places: torch.Tensor, count: int) -> int:
+    """How long the rows are that the places are made of, where a value is cut into rows of one length; 1 for few places."""
+    flat = places.flatten()
+    if flat.numel() <= MANY:
+        return 1
+    begins = torch.cat([torch.zeros(1, dtype=torch.long), torch.nonzero(flat[1:] != flat[:-1] + 1).flatten() + 1])
+    return int(numpy.gcd.reduce([count, flat.numel(), *(numpy.gcd.reduce(one.numpy()) for one in (begins, flat[begins]))]))
 
 
 def broadcast(*shapes: Sequence[int]) -> list[int]:
@@ -298,12 +324,45 @@ class Nodes:
 
     def gather(self, x: Ref, places: torch.Tensor, shape: Sequence[int]) -> Ref:
         """The elements of x, in row-major order, at these places."""
-        flat = self.reshape(x, [counted(x.shape)])
-        return self.reshape(self("gather", flat, axis=0, indices=places.flatten().tolist(), index_shape=[places.numel()]), shape)
+        if (block := block_of(places, x.shape, places.numel())) is not None:
+            return self.reshape(self("slice", x, starts=block[0], steps=[1] * x.rank, extents=block[1]), shape)
+        return self.rows_of(x, places, shape, width_of(places, counted(x.shape)))
+
+    def rows_of(self, x: Ref, places: torch.Tensor, shape: Sequence[int], width: int) -> Ref:
+        """The same, of rows of so many elements: a list of the rows is shorter than one of the elements."""
+        rows = self.reshape(x, [counted(x.shape)] if width == 1 else [counted(x.shape) // width, width])
+        numbers = places.flatten()[::width] // width
+        return self.reshape(self("gather", rows, axis=0, indices=numbers.tolist(), index_shape=[numbers.numel()]), shape)
 
     def place(self, x: Ref, places: torch.Tensor, shape: Sequence[int]) -> Ref:
         """Zeros of this shape, to which the elements of x are added at these places."""
+        if (block := block_of(places, shape, places.numel())) is not None:
+            after = [whole - start - extent for whole, start, extent in zip(shape, *block)]
+            return self("pad", self.reshape(x, block[1]), before=block[0], after=after, value=0)
         return self("place", self.reshape(x, [counted(x.shape)]), indices=places.flatten().tolist(), shape=list(shape))
+
+    def replaced(self, x: Ref, places: torch.Tensor, source: Ref) -> Ref:
+        """x with the elements of the source at these places, which differ."""
+        count, size = counted(x.shape), places.numel()
+        if (block := block_of(places, x.shape, count)) is not None:
+            return self.written(x, self.reshape(source, block[1]), *block)
+        take = torch.arange(count)
+        take[places.flatten()] = count + torch.arange(size)
+        width = math.gcd(width_of(take, count + size), size)
+        both = [self.reshape(one, [counted(one.shape) // width, width] if width > 1 else [counted(one.shape)]) for one in (x, source)]
+        return self.rows_of(self("concat", *both, axis=0), take, x.shape, width)
+
+    def written(self, x: Ref, source: Ref, starts: list[int], extents: list[int], axis: int = 0) -> Ref:
+        """x with the source in a block of it: what lies before and behind the block on each axis stays."""
+        if axis == x.rank:
+            return source
+        start, end = starts[axis], starts[axis] + extents[axis]
+        def part(first: int, last: int) -> Ref:
+            begin, size = ([new if i == axis else old for i, old in enumerate(given)] for given, new in (([0] * x.rank, first), (x.shape, last - first)))
+            return x if size == x.shape else self("slice", x, starts=begin, steps=[1] * x.rank, extents=size)
+        parts = [part(0, start), self.written(part(start, end), source, starts, extents, axis + 1), part(end, x.shape[axis])]
+        kept = [one for one in parts if one.shape[axis]]
+        return kept[0] if len(kept) == 1 else self("concat", *kept, axis=axis)
 
     # Kernels multiply and add in orders of their own. What is written by these may have been computed in any.
 

@@ -14,7 +14,6 @@ from .lowering import listed, meaning, short_name, written
 from .memory import PENDING, Refused, address, alike, bits, held, place, positions
 from .nodes import HALVES, Nodes, Ref, Unknown, complexly, finished, operand
 from .outside import BORN
-from .rules_layout import replaced
 from .stored_steps import MOST_STEPS, row_sum, row_sums
 from .values import Region, taken
 
@@ -491,7 +490,7 @@ class Tape(Solving):
         nodes = Nodes([call.target])
         if whole.is_complex:
             at = torch.stack([2 * at, 2 * at + 1], -1)
-        output = replaced(nodes, whole, at, nodes.reshape(found, list(at.shape)))
+        output = nodes.replaced(whole, at, nodes.reshape(found, list(at.shape)))
         block = self.memory.overwrite(call.target)
         value = self.memory.add(held(block, where), PENDING if call.number is not None else None, self.label(call.op))
         region = self.append(call.op, call.operands + extra, [complexly(output) if whole.is_complex else output], [value])

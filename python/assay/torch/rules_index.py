@@ -10,7 +10,7 @@ from typing import Any, Callable, Sequence
 import torch
 
 from .nodes import Meaningless, Nodes, Ref, Unknown, Value, complexly, counted
-from .rules_layout import moved, numbered, replaced
+from .rules_layout import moved, numbered
 
 Rule = Callable[..., Any]
 
@@ -113,8 +113,8 @@ def put_at(n: Nodes, x: Ref, places: torch.Tensor, values: Ref, accumulate: bool
         last = torch.full([counted(x.shape)], -1)
         last[places.flatten()] = torch.arange(places.numel())
         kept = last[last >= 0]
-        return replaced(n, x, torch.nonzero(last >= 0).flatten(), n.gather(values, kept, [kept.numel()]))
-    return replaced(n, x, places, values)
+        return n.replaced(x, torch.nonzero(last >= 0).flatten(), n.gather(values, kept, [kept.numel()]))
+    return n.replaced(x, places, values)
 
 
 def scatter(accumulate: bool) -> Rule:

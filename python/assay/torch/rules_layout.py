@@ -132,7 +132,7 @@ def moved(function: Any) -> Rule:
             return n.gather(x, places, places.shape)
         flat = n("concat", n.reshape(x, [counted(shape)]), n.expand(n.cast(0, x.dtype), [1]), axis=0)
         places = torch.where(places < 0, counted(shape), places)
-        return n.reshape(n("gather", flat, axis=0, indices=places.flatten().tolist(), index_shape=[places.numel()]), places.shape)
+        return n.gather(flat, places, places.shape)
     return rule
 
 
@@ -146,7 +146,7 @@ def moved_back(function: Any, shape_of: Callable[..., tuple[list[int], list[Any]
         inside = torch.nonzero(places >= 0).flatten()
         flat = n.reshape(g, [counted(g.shape)])
         if inside.numel() < places.numel():
-            flat = n("gather", flat, axis=0, indices=inside.tolist(), index_shape=[inside.numel()])
+            flat = n.gather(flat, inside, [inside.numel()])
         return n.place(flat, places[inside], shape)
     return rule
 
@@ -173,17 +173,8 @@ def scattered(function: Any) -> Rule:
     """x with a part of it replaced: select_scatter, slice_scatter and their kin."""
     def rule(n: Nodes, x: Ref, source: Ref, *args: Any, **kwargs: Any) -> Ref:
         places = function(numbered(x.shape), *args, **kwargs).long().flatten() - 1
-        return replaced(n, x, places, source)
+        return n.replaced(x, places, source)
     return rule
-
-
-def replaced(n: Nodes, x: Ref, places: torch.Tensor, source: Ref) -> Ref:
-    """x with the elements of the source at these places, which differ."""
-    count = counted(x.shape)
-    take = torch.arange(count)
-    take[places.flatten()] = count + torch.arange(places.numel())
-    flat = n("concat", n.reshape(x, [count]), n.reshape(source, [places.numel()]), axis=0)
-    return n.reshape(n("gather", flat, axis=0, indices=take.tolist(), index_shape=[count]), x.shape)
 
 
 ATEN = torch.ops.aten

@@ -190,16 +190,6 @@ def test_numbers_that_are_computed_of_others(name: str, c: float, dtype: Any) ->
         assert fails(own(forward, lambda g, x: backward(g, x, 1 + off)), inputs), off
 
 
-@pytest.mark.parametrize("c", [math.sqrt(2), math.pi, DRAWN])
-def test_the_order_of_numbers_accuses_nobody(c: float) -> None:
-    """Of what was computed first, Assay learns too late; a root of a number that is no square decides nothing."""
-    inputs = [drawn((4, 3))[0].detach().double().requires_grad_()]
-    try:
-        assert gradcheck(own(lambda x: x * (c * c), lambda g, x: g * c * c), inputs)
-    except GradcheckError as error:
-        assert error.undecided and c == DRAWN
-
-
 def test_numbers_are_computed_of_known_ones_alone() -> None:
     known = Known()
     assert known.of(DRAWN) is None and known.of(OTHER) is None and known.of(0.5) is None

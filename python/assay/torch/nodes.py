@@ -8,7 +8,8 @@ from typing import Any, Callable, Sequence, Union
 import numpy
 import torch
 
-from .numbers import NOISE, Computed, Known, meant, rounded_alike
+from .composed import Composed, Formula, Polynomial, slack_of
+from .numbers import NOISE, Known, meant, rounded_alike
 
 NAMES = {torch.float32: "float32", torch.float64: "float64", torch.int64: "int64", torch.int32: "int32", torch.bool: "bool",
          torch.uint8: "uint8", torch.int8: "int8", torch.int16: "int16"}
@@ -160,9 +161,9 @@ def is_real(value: Any) -> bool:
 class Nodes:
     """Writes nodes. `results` are the tensors that the operation gave."""
 
-    def __init__(self, results: list[torch.Tensor | None], known: Known | None = None) -> None:
+    def __init__(self, results: list[torch.Tensor | None], known: Known | Composed | None = None) -> None:
         self.results = results
-        self.known = Known() if known is None else known  # the numbers of the run
+        self.known: Known | Composed = Known() if known is None else known  # the numbers of the run
         self.given: list[Ref] = []  # operands that are no tensors of the program's: infinities
         self.late: Callable[[Ref, Ref], Ref] | None = None  # the first result from the second and third, where these are regions of their own
         self.partial: list[tuple[torch.Tensor, Ref]] = []  # what the kernel stored on the way: results that nobody reads
@@ -213,9 +214,25 @@ class Nodes:
         """A factor, divisor or exponent of a formula: the real number that the program means by a double (numbers.py), as the type has it."""
         if isinstance(value, Ref) or isinstance(value, (bool, int)) or not dtype.is_floating_point or not math.isfinite(value):
             return self.cast(value, dtype)
+        return self.read(self.one_reading(value, dtype), value)
+
+    def summand(self, value: Value) -> Value:
+        """A number of a sum: as the type has it, and in another reading the number that the program means."""
+        value = self.as_stored(value)
+        is_number = isinstance(value, float) and math.isfinite(value) and self.dtype in (torch.float32, torch.float64)
+        return self.read(self.constant(value, self.dtype), value) if is_number and isinstance(value, float) else value
+
+    def read(self, found: Ref, value: float) -> Ref:
+        """The node of a number, which says what double it is of: all numbers of a run may be read again, when all are known (composed.py)."""
+        if isinstance(self.known, Known) and self.known.meets(value) and found.node is not None:
+            found.node["reads"] = value, found.dtype
+        return found
+
+    def one_reading(self, value: float, dtype: torch.dtype) -> Ref:
+        """What a double means beside those that the run met before it."""
         found, made = meant(value, dtype), self.known.of(value)
         if made is not None and (found is None or found.is_drawn):
-            return self.computed(made, dtype)
+            return self.product(self.computed(made, dtype), slack=slack_of(made, value, dtype)) if isinstance(self.known, Composed) else self.computed(made, dtype)
         if found is None:
             return self.constant(value, dtype)
         if found.is_log:
@@ -231,15 +248,25 @@ class Nodes:
             return self("div", factor, one) if found.is_over else one if found.ratio == 1 else self("mul", factor, one)
         return self.ratio(found.ratio, value, dtype)
 
-    def computed(self, made: Computed, dtype: torch.dtype) -> Ref:
+    def computed(self, made: Formula, dtype: torch.dtype) -> Ref:
         """What the program computed of other numbers, in double, and rounded once."""
         of = [self.number(one, dtype) for one in made.of]
+        if isinstance(made, Polynomial):
+            return self.polynomial(made, of, dtype)
         if made.op:
             return self.product(self(made.op, *of))
         one = self.constant(1.0, dtype)
         factors = [factor if power > 0 else self("div", one, factor) for factor, power in zip(of, made.powers) for _ in range(abs(power))]
         above, below = (self.constant(float(part), dtype) for part in made.ratio.as_integer_ratio())
         return self.product(*factors, above, self("div", one, below), slack=made.roundings + 3)
+
+    def polynomial(self, made: Polynomial, of: list[Ref], dtype: torch.dtype) -> Ref:
+        one = self.constant(1.0, dtype)
+        def power(powers: Sequence[int]) -> list[Ref]:
+            return [x for x, n in zip(of, powers) for _ in range(n)]
+        total = self.total(*[self.product(self.constant(float(k), dtype), *power(powers)) for k, powers in made.terms])
+        below = self.product(self.constant(float(made.divisor), dtype), *power(made.below))
+        return self("div", one, self("div", total, below)) if made.is_inverse else self("div", total, below)
 
     def ratio(self, ratio: Fraction, value: float, dtype: torch.dtype) -> Ref:
         """A fraction, in the type's number for the double that the program computed."""
@@ -441,3 +468,32 @@ def finished(operands: list[Ref], outputs: list[Ref]) -> tuple[list[Ref], list[d
             number[id(ref.node)] = len(used) + len(nodes)
             nodes.append(ref.node | ({"operands": [number[id(v.node or v)] for v in ref.node["operands"]]} if "operands" in ref.node else {}))
     return used, nodes, [number[id(one.node or one)] for one in outputs]
+
+
+def read_again(nodes: list[dict[str, Any]], outputs: list[int], count: int, known: Composed) -> tuple[list[dict[str, Any]], list[int]]:
+    """The nodes of a region with `count` operands, and its outputs, where numbers mean what they were computed of in the whole run."""
+    wanted = set(outputs)
+    for at, node in reversed(list(enumerate(nodes, count))):
+        if "name" in node or at in wanted:
+            wanted.update([at, *(node.get("operands", []) if "reads" not in node else [])])
+    number, found = list(range(count)), list[dict[str, Any]]()
+    for at, node in enumerate(nodes, count):
+        base = count + len(found)
+        number.append(base)
+        if "reads" in node and at in wanted:
+            value, dtype = node["reads"]
+            _, more, (end,) = finished([], [Nodes([torch.zeros((), dtype=dtype)], known).one_reading(value, dtype)])
+            found += [one | ({"operands": [base + i for i in one["operands"]]} if "operands" in one else {}) for one in more]
+            number[-1] += end
+        elif at in wanted:
+            found.append(node | ({"operands": [number[i] for i in node["operands"]]} if "operands" in node else {}))
+    return found, [number[i] for i in outputs]
+
+
+def constant_of(tensor: torch.Tensor, known: Composed) -> tuple[list[dict[str, Any]], list[int]]:
+    """The nodes of a tensor that the program makes of its numbers, and its output: one number means what a number of the run with these digits means."""
+    n = Nodes([tensor])
+    value = next((one for one in known.met if rounded_alike(one, float(tensor), tensor.dtype)), None) if tensor.numel() == 1 else None
+    found = n.constant(tensor, tensor.dtype) if value is None else n.expand(Nodes([tensor], known).one_reading(value, tensor.dtype), n.shape)
+    _, nodes, outputs = finished([], [found])
+    return nodes, outputs

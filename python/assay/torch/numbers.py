@@ -140,15 +140,26 @@ class Computed:
         return sum(abs(one) for one in self.powers) + (self.ratio != 1)
 
 
+def digits_of(value: float) -> int:
+    return abs(Fraction(value).numerator).bit_length()
+
+
 class Known:
     """The doubles that a run has met, and of which others each was computed."""
 
     def __init__(self) -> None:
         self.computed: dict[float, Computed | None] = dict.fromkeys(EXACT)
+        self.met: dict[float, None] = {}  # in this order, those of sums, too
+
+    def meets(self, value: float) -> bool:
+        """Keeps a number of which others may be computed. Whether it may mean another one: numbers of few digits are as they are."""
+        if digits_of(value) > 8 and len(self.met) < MOST_KNOWN:
+            self.met[value] = None
+        return value in self.met and digits_of(value) > 24
 
     def of(self, value: float) -> Computed | None:
         """None: of no other one. Numbers of few digits are as they are."""
-        if value not in self.computed and abs(Fraction(value).numerator).bit_length() > 24 and len(self.computed) < MOST_KNOWN:
+        if value not in self.computed and digits_of(value) > 24 and len(self.computed) < MOST_KNOWN:
             self.computed[value] = computed(value, tuple(self.computed))
         return self.computed.get(value)
 

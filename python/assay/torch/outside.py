@@ -121,6 +121,7 @@ class Outside(Values):
         self.shown: set[int] = set()  # where memory lies that left
         self.known: set[float] = set(COMMON)  # constants that were there before a number left
         self.born: dict[int, tuple[Any, bool]] = {}  # storages of tensors made of numbers, and whether some had left
+        self.constants: set[int] = set()  # values of such, of few elements
         self.arriving: list[str] = []
         self.unseen_constants: list[int] = []
         self.zeros: set[int] = set()  # gradients of what has none
@@ -133,6 +134,7 @@ class Outside(Values):
             self.decided.add(value)
         elif tensor.is_floating_point() or tensor.is_complex():
             self.unseen_constants.append(value)
+            self.constants.update([value] if address_of(tensor) in self.born and tensor.numel() <= MOST_NUMBERS else [])
         return value
 
     def append(self, op: str, operands: Any, outputs: Any, results: list[int]) -> Region:

@@ -44,7 +44,7 @@ def arithmetic(op: str) -> Rule:
         if alpha != 1:
             b = alpha * b if not isinstance(b, Ref) else multiplied(n, b, n.as_stored(alpha))
             b = n.stored_step(b) if isinstance(b, Ref) and n.is_half else b  # where elements are not computed in whole vectors
-        return combined(n, op, n.as_stored(a), n.as_stored(b))
+        return combined(n, op, n.summand(a), n.summand(b))
     return rule
 
 

@@ -16,6 +16,7 @@ from .memory import LEAF, PENDING, Block, Memory, Refused, address, alike, held,
 from .nodes import Nodes, Ref, Unknown, complexly, finished, operand
 from .numbers import Known
 
+MOST_TWINS = 64  # results of a Function among which one is looked for that lies in the same place
 PLAIN_VIEW = torch._C._autograd.CreationMeta.DEFAULT  # type: ignore[attr-defined]
 
 
@@ -98,6 +99,7 @@ class Values(TorchDispatchMode):
         self.last_plain: int | None = None  # the last node before the newest region without gradients
         self.keeps_ends = False  # whether results of torch.autograd.Functions are kept
         self.own_ends: dict[tuple[int, int], torch.Tensor] = {}
+        self.twins: dict[tuple[int, int], int] = {}  # ends of Functions that lie where others do
         self.copies: dict[int, int] = {}  # the node of a copy, if it has one -> the value
         self.hooks = 0
         self.cast = ""  # the program's word for the conversion that runs: to, int, long
@@ -175,6 +177,7 @@ class Values(TorchDispatchMode):
             self.memory.mark(tensor, history, found)
         node = tensor.grad_fn
         if node is not None and not (self.in_backward() and (history, tensor.output_nr) in self.edges):
+            found = self.twin(tensor, history, found)
             self.edges[(history, tensor.output_nr)] = found
             if self.keeps_ends and isinstance(node, BackwardCFunction) and not self.in_backward():
                 self.own_ends[(history, tensor.output_nr)] = tensor
@@ -182,8 +185,23 @@ class Values(TorchDispatchMode):
             raise Refused(f"'{self.memory.values[found].name}' was written outside of PyTorch's operations, where it is not recorded")
         return found
 
+    def twin(self, tensor: torch.Tensor, history: int, found: int) -> int:
+        """The value of a Function's result that lies where another result does, as a view of it: one of its own, since it has a cotangent of its own."""
+        end, region = (history, tensor.output_nr), self.made.get(history)
+        if end in self.edges or region is None or found not in region.results or not isinstance(tensor.grad_fn, BackwardCFunction):
+            return found
+        if not any(self.edges.get((history, i)) == found for i in range(MOST_TWINS)):
+            return found
+        self.twins[end] = value = self.memory.loose(tensor, self.memory.values[found].name)
+        region.results.append(value)
+        region.outputs.append(region.outputs[region.results.index(found)])
+        self.memory.mark(tensor, history, value)
+        return value
+
     def located(self, tensor: torch.Tensor, history: Any) -> int:
         """By its place and the node that made it."""
+        if tensor.grad_fn is not None and (history, tensor.output_nr) in self.twins:
+            return self.twins[(history, tensor.output_nr)]
         block, node = self.memory.block(tensor), tensor.grad_fn
         if not block.places:
             return self.given(tensor, self.labels.get(block.storage._cdata, "constant")) if node is None else self.unseen(tensor, history, node.name())

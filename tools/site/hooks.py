@@ -23,9 +23,13 @@ SECTIONS = ("tutorials", "how-to", "reference", "explanation")
 LANGUAGES = {".h": "cpp", ".cpp": "cpp", ".cu": "cpp", ".def": "cpp", ".py": "python", ".yml": "yaml", ".yaml": "yaml", ".json": "json"}
 LINK = re.compile(r"(?<!\\)\]\(<?([^)\s>]+)>?\)")
 MOST_BYTES = 200_000
-# Module -> what its page shows, where that is not its __all__.
-MODULES = {"testing": ["assay.testing"], "torch": ["assay.torch"],
-           "modules": ["assay.ops", "assay.onnxruntime", "assay.pytest_plugin", "assay.plots"]}
+STYLE = """.md-typeset table:not([class]) thead:not(:has(th:not(:empty))) { display: none; }  /* tables without a head */
+.md-typeset h1, .md-typeset h2 { font-weight: 500; color: var(--md-default-fg-color); }
+"""
+# Page -> its title, and the objects that it shows; a class behind a minus without its members, which serve the package itself.
+MODULES = {"testing": ("`assay.testing`", ["assay.testing"]),
+           "torch": ("`assay.torch`", ["-assay.torch.Recorder", "assay.torch.judge", "assay.torch.step", "assay.torch.trace_of", "-assay.torch.Report", "assay.torch.Refused"]),
+           "modules": ("other modules", ["assay.ops", "assay.onnxruntime", "assay.pytest_plugin.Gate", "assay.plots"])}
 
 site_of = {}  # repository path -> site path
 repository_of = {}  # site path -> repository path
@@ -57,9 +61,9 @@ def python_pages():
     made = ["# Python: `assay`\n\n[The package](../../how-to/python.md) says how to install and use it.\n"]
     made += [f"::: assay.{home}.{name}\n    options:\n      heading: assay.{name}\n      toc_label: {name}\n" for name, home in assay._HOMES.items()]
     yield "reference/python/assay.md", "\n".join(made)
-    for page, modules in MODULES.items():
-        title = f"`{modules[0]}`" if len(modules) == 1 else "other modules"
-        yield f"reference/python/{page}.md", f"# Python: {title}\n\n" + "\n".join(f"::: {module}\n" for module in modules)
+    for page, (title, objects) in MODULES.items():
+        shown = [f"::: {one.lstrip('-')}\n" + ("    options:\n      members: false\n" if one.startswith("-") else "") for one in objects]
+        yield f"reference/python/{page}.md", f"# Python: {title}\n\n" + "\n".join(shown)
 
 
 def notebook(text):
@@ -122,8 +126,11 @@ def named_in(nav):
 
 
 def complete_nav(nav, files):
-    """Adds the pages of each section that nav does not name."""
+    """Adds the pages of each section that nav does not name, and those of the operations."""
     named = set(named_in(nav))
+    reference = next(entry["Reference"] for entry in nav if "Reference" in entry)
+    operations = next(entry for entry in reference if isinstance(entry, dict) and "Operations" in entry)
+    operations["Operations"] += sorted(file.src_uri for file in files.documentation_pages() if re.fullmatch(r"ops/[a-z]\w*\.md", file.src_uri))
     for entry in nav:
         for title, inner in entry.items():
             section = title.lower()
@@ -155,6 +162,7 @@ def on_files(files, config):
     follow(texts, add)
     for where, text in [*python_pages(), *((f"reference/cpp/{name}.md", headers.page(ROOT, name)) for name in headers.PAGES)]:
         files.append(File.generated(config, where, content=text))
+    files.append(File.generated(config, "site.css", content=STYLE))
     complete_nav(config.nav, files)
     return files
 

@@ -32,14 +32,32 @@ def verify(model: Model, property: Property, *, timeout: Optional[float] = None,
            allow_vacuous: bool = False) -> answers.Result:
     """Decides a property: `unsat` with a certificate, `sat` with an exact witness, or neither.
 
-    model: a path, bytes, an onnx.ModelProto (or what else has SerializeToString), or a torch.nn.Module, which is exported by torch.onnx with
-    `example_inputs`. property: a path, VNN-LIB text, or a list of one Box per input and what is to hold there, Robust and Linear.
-    timeout: seconds for all of it. threads: of the search; all cores unless told. semantics: "real", "float32", "float32:onnxruntime", ...;
-    unless told, what the property's element types say. proof: the file that gets the certificate; False: none is made. memory: bytes.
-    progress: called with a dict about ten times a second (seconds, phase, closed, open, worst_bound); unless told, a line on terminals and in
-    notebooks; False: nothing. Ctrl-C ends the search with KeyboardInterrupt.
-    expect: "sat" or "unsat", as --expect. The other answer raises Rejected, and so does an unsat that is vacuous, unless allow_vacuous; no
-    answer raises Undecided. Both have the result as `result`.
+    Ctrl-C ends the search with KeyboardInterrupt.
+
+    Args:
+        model: A path, bytes, an onnx.ModelProto, or a torch.nn.Module, which torch.onnx exports.
+        property: A path, VNN-LIB text, or a list: one Box for each input, and the claims about the outputs, Robust and Linear.
+        timeout: Seconds for the whole call.
+        threads: Threads of the search; without it, all cores.
+        semantics: "real", "float32", "float32:onnxruntime" and the like; without it, the element types of the property decide.
+        proof: The file that gets the certificate. False makes none.
+        seed: The seed of the attack.
+        memory: Bytes that the run may hold.
+        budget: Multiply-adds that the run may take.
+        branching: "auto", "input" or "relu": the variables that the search splits.
+        attack: Whether the search looks for a counterexample first.
+        progress: A function that is called about ten times a second with a dict (seconds, phase, closed, open, worst_bound).
+            Without it, terminals and notebooks show a line; False shows nothing.
+        example_inputs: The inputs with which torch.onnx exports a torch.nn.Module.
+        expect: "sat" or "unsat". Another answer raises an exception, which has the result as `result`.
+        allow_vacuous: Whether an expected `unsat` may say nothing about the network.
+
+    Returns:
+        The answer, with the certificate or the witness.
+
+    Raises:
+        Rejected: The answer is not the expected one, or it is vacuous.
+        Undecided: An answer was expected, and the search found none.
     """
     if expect not in (None, "sat", "unsat"):
         raise errors.wrong("expect", "'sat', 'unsat' or nothing", expect)
@@ -102,9 +120,20 @@ def _write(path: str, content: bytes) -> None:
 def check(model: Model, property: Optional[Property], certificate: Union[str, os.PathLike[str], bytes], *, exact: bool = False,
           semantics: Optional[str] = None, memory: Optional[int] = None, budget: Optional[float] = None,
           example_inputs: Any = None) -> answers.Check:
-    """Decides a certificate with the kernel, as assay-check does: a path or bytes. exact repeats every step in integers.
+    """Decides a certificate with the kernel, as `assay-check` does.
 
-    With property None, model is a statement (a path or the bytes of `statement`): nothing else is read.
+    Args:
+        model: The model as for `verify`; or a statement (a path or its bytes) where property is None.
+        property: The property as for `verify`, or None: then no file besides the statement is read.
+        certificate: A path or bytes.
+        exact: Whether every step is repeated in integers.
+        semantics: As for `verify`.
+        memory: Bytes that the check may hold.
+        budget: Multiply-adds that the check may take.
+        example_inputs: As for `verify`.
+
+    Returns:
+        The verdict with the theorem, or with the reason why there is none.
     """
     arguments.flag("exact", exact)
     if isinstance(certificate, (bytes, bytearray, memoryview)):
@@ -125,7 +154,22 @@ def check(model: Model, property: Optional[Property], certificate: Union[str, os
 def bounds(model: Model, property: Property, *, method: str = "crown", timeout: Optional[float] = 60.0, outputs_only: bool = False,
            semantics: Optional[str] = None, memory: Optional[int] = None, budget: Optional[float] = None,
            example_inputs: Any = None) -> answers.Bounds:
-    """Proved bounds of every node over the property's input boxes: method "interval", or "crown" with back-substitution for `timeout` seconds."""
+    """Proves bounds of every node over the input boxes of a property.
+
+    Args:
+        model: As for `verify`.
+        property: As for `verify`.
+        method: "interval", or "crown" for back-substitution.
+        timeout: Seconds of back-substitution.
+        outputs_only: Whether only the outputs are bounded.
+        semantics: As for `verify`.
+        memory: Bytes that the run may hold.
+        budget: Multiply-adds that the run may take.
+        example_inputs: As for `verify`.
+
+    Returns:
+        The bounds of each node, for each input box.
+    """
     options = {"method": arguments.text("method", method), "timeout": arguments.seconds("timeout", timeout),
                "outputs_only": arguments.flag("outputs_only", outputs_only)}
     found = questions.Question(model, property, semantics, example_inputs, memory, budget).ask(_native.bounds, **options)
@@ -136,7 +180,16 @@ def bounds(model: Model, property: Property, *, method: str = "crown", timeout: 
 
 
 def lint(model: Model, *, memory: Optional[int] = None, example_inputs: Any = None) -> list[answers.Finding]:
-    """Everything in the model that cannot be verified, in one pass; empty if there is nothing. memory: bytes."""
+    """Lists every part of a model that cannot be verified, in one pass.
+
+    Args:
+        model: As for `verify`.
+        memory: Bytes that the run may hold.
+        example_inputs: As for `verify`.
+
+    Returns:
+        A finding for each part; an empty list if the whole model can be verified.
+    """
     most = questions.bytes_of(memory)
     found = questions.on_files(lambda path: _native.lint(path, memory=most), model=questions.model_file(model, example_inputs))
     return [answers.Finding(why["code"], why["place"], why["required"], why["found"], why["advice"], why["kind"]) for why in found]
@@ -144,17 +197,36 @@ def lint(model: Model, *, memory: Optional[int] = None, example_inputs: Any = No
 
 def statement(model: Model, property: Property, *, semantics: Optional[str] = None, memory: Optional[int] = None,
               budget: Optional[float] = None, example_inputs: Any = None) -> answers.Statement:
-    """What model and property claim, in words and as canonical bytes that `check` takes in place of both."""
+    """States the claim of a model and a property in words and as canonical bytes, which `check` takes in place of both.
+
+    Args:
+        model: As for `verify`.
+        property: As for `verify`.
+        semantics: As for `verify`.
+        memory: Bytes that the run may hold.
+        budget: Multiply-adds that the run may take.
+        example_inputs: As for `verify`.
+
+    Returns:
+        The statement, with the digests of its sources.
+    """
     found = questions.Question(model, property, semantics, example_inputs, memory, budget).ask(_native.statement)
     return answers.Statement(found["statement"], found["bytes"], found["semantics"], found["digests"], found["notes"])
 
 
 def evaluate(model: Model, inputs: Any, *, gradients: Any = None, memory: Optional[int] = None,
              example_inputs: Any = None) -> answers.Enclosures:
-    """What the reference semantics says of the model at a point or on a box: enclosures of the outputs and of a gradient.
+    """Encloses the outputs of a model, and a gradient, at a point or on a box, by the reference semantics.
 
-    inputs: of each input by name an array, a pair (lo, hi) of arrays, or a Box; for a model with one input also without the name. gradients:
-    the name of an output, whose sum is differentiated, or {output: cotangent}; True for the only output. memory: bytes.
+    Args:
+        model: As for `verify`.
+        inputs: For each input by its name an array, a pair (lo, hi) of arrays, or a Box. A model with one input takes it without the name.
+        gradients: The name of an output, whose sum is differentiated; {output: cotangent}; or True for the only output.
+        memory: Bytes that the run may hold.
+        example_inputs: As for `verify`.
+
+    Returns:
+        The sets of the outputs by name, and of the gradients by input.
     """
     most = questions.bytes_of(memory)
     file = questions.model_file(model, example_inputs)
@@ -219,7 +291,16 @@ def _ends(where: str, value: Any, shape: tuple[int, ...], exact: bool = False) -
 
 def inspect(file: Union[str, os.PathLike[str], bytes], *, network: Optional[Union[str, os.PathLike[str]]] = None,
             memory: Optional[int] = None) -> dict[str, Any]:
-    """What a file holds, recognised by its content: a certificate, a model, a trace, a statement, or with its network a property."""
+    """Describes the contents of a file, which are recognised by their form.
+
+    Args:
+        file: A certificate, a model, a trace, a statement, or with network a property: a path or bytes.
+        network: The model of a property.
+        memory: Bytes that the run may hold.
+
+    Returns:
+        The facts and tables of `assay inspect --json`.
+    """
     most = questions.bytes_of(memory)
     content = bytes(file) if isinstance(file, (bytes, bytearray, memoryview)) else arguments.path("file", file)
     options = [] if network is None else ["--network", arguments.path("network", network)]

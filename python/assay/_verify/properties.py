@@ -14,9 +14,16 @@ Tensors = Sequence[tuple[str, str, tuple[int, ...]]]  # name, dtype, shape
 class Box:
     """The points between `lo` and `hi`, or within `radius` of `center` in every coordinate.
 
-    Numbers are exact: a float is the binary number that it is, a text such as "0.1" or "2/255" the number that it spells; fractions and decimals
-    are numbers, too. `radius`, `lo` and `hi` are
-    arrays or single numbers. `clip` cuts the box off, for example at (0, 1). `input` names the model's input where it has several.
+    Numbers are exact. A float is the binary number that it is; a text such as "0.1" or "2/255" is the number that it spells. Fractions and
+    decimals are numbers, too.
+
+    Args:
+        center: An array.
+        radius: An array or a number.
+        lo: An array or a number.
+        hi: An array or a number.
+        clip: Two numbers between which the box is cut off, for example (0, 1).
+        input: The name of the model's input, where the model has several.
     """
 
     def __init__(self, center: Any = None, radius: Any = None, *, lo: Any = None, hi: Any = None, clip: Optional[tuple[Any, Any]] = None,
@@ -50,7 +57,11 @@ class Box:
 
 
 class Robust:
-    """The output with this position stays the largest: every other one is smaller."""
+    """The claim that one output stays the largest: every other output is smaller.
+
+    Args:
+        label: The position of the output.
+    """
 
     def __init__(self, label: int) -> None:
         self.label = arguments.whole("Robust(label)", label, 0, 2**62)
@@ -65,10 +76,12 @@ class Robust:
 
 
 class Linear:
-    """Each row of `rows` times the outputs is at most `at_most`, and at least `at_least`.
+    """The claim that each row of `rows` times the outputs is at most `at_most`, and at least `at_least`.
 
-    `rows` is a matrix with a column per output, or one row: an array, a list of arrays, lists of numbers as those of `Box`; the bounds are numbers, or
-    one per row.
+    Args:
+        rows: A matrix with a column for each output, or one row: an array, a list of arrays, or lists of numbers as those of `Box`.
+        at_most: A number, or one for each row.
+        at_least: A number, or one for each row.
     """
 
     def __init__(self, rows: Any, *, at_most: Any = None, at_least: Any = None) -> None:

@@ -80,15 +80,38 @@ def robust(model: Any, data: Any, labels: Any = None, *, eps: Union[Number, Iter
            std: Union[Number, Iterable[Number], None] = None, first: int = 0, every: int = 1, largest: Optional[Number] = None, each: bool = False,
            norm: str = "linf", semantics: str = "real", timeout: float = 60.0, jobs: Optional[int] = None, seed: int = 1, resume: bool = False,
            example_inputs: Any = None, executor: Any = None, parts: Optional[int] = None) -> Run:
-    """Decides for every item and radius whether the class can change within the ball (norm: "linf", "l2" or "l1"), each answer with a certificate.
+    """Certifies a data set: decides for every item and radius whether the class can change within the ball.
 
-    model: as for `verify`. data: an array whose first axis counts the items, or a path that `assay robust` takes (NPY, NPZ, safetensors, IDX, CSV,
-    CIFAR-10, a folder of PNG files); labels: whole numbers, or a path; without any those of the data's file, else the model's own classes. Radii, scale,
-    mean, std and clip are texts ("2/255"), fractions, or numbers, of which the shortest decimal that reads back the same is meant. run: the folder that
-    keeps results and certificates, or a temporary one that lives as long as the result; resume: go on with it. Ctrl-C leaves a folder that can be resumed.
+    Every answer has a certificate or a witness. Radii, scale, mean, std and clip are texts ("2/255"), fractions, or numbers; a number stands
+    for the shortest decimal that reads back as the same number. Ctrl-C leaves a folder with which `resume` goes on.
 
-    executor: who decides the items, in `parts` parts (docs/how-to/scale.md): a number of processes of this machine, an executor of concurrent.futures, a client
-    of Dask, or "ray". Workers need this package only; one that is lost costs the time of its part.
+    Args:
+        model: As for `verify`.
+        data: An array whose first axis counts the items, or a path to NPY, NPZ, safetensors, IDX, CSV, CIFAR-10 or a folder of PNG files.
+        labels: Whole numbers, or a path. Without it, the labels of the data's file, else the classes that the model gives.
+        eps: The radius, or several.
+        run: The folder that keeps results and certificates. Without it, a temporary one that lives as long as the result.
+        clip: Two numbers between which the ball is cut off.
+        scale: A number by which the data are multiplied: 1/255 for uint8 and 1/65535 for uint16, else 1, unless given.
+        mean: Numbers that are subtracted, one or one for each channel.
+        std: Numbers by which the difference is divided.
+        first: So many items, from the first one on; 0 takes all.
+        every: Each so many-th item.
+        largest: The step to which the largest certified radius of each item is searched.
+        each: Whether every radius is proved by itself, even where another one decides it.
+        norm: "linf", "l2" or "l1".
+        semantics: As for `verify`.
+        timeout: Seconds for each item and radius.
+        jobs: Items that are decided at the same time.
+        seed: The seed of the attack.
+        resume: Whether an earlier run in the folder is completed.
+        example_inputs: As for `verify`.
+        executor: A number of processes of this machine, an executor of concurrent.futures, a client of Dask, or "ray"
+            (docs/how-to/scale.md). Workers need this package only; a worker that is lost costs the time of its part.
+        parts: The number of parts that the executor gets.
+
+    Returns:
+        The run.
     """
     kept = tempfile.TemporaryDirectory(prefix="assay-run-") if run is None else None
     with contextlib.ExitStack() as undone:

@@ -62,15 +62,21 @@ def within_contract(reference: Any, inputs: Any, output: Any, *, attributes: Map
 
 def assert_within_contract(reference: Any, inputs: Any, output: Any, *, attributes: Mapping[str, Any] | None = None, model: str | None = None,
                            allow_vacuous: bool = False, name: str | None = None) -> None:
-    """Asserts that every element of the output is one that the reference's contract admits on these inputs. There is no tolerance.
+    """Asserts that every element of an output is one that the contract of the reference admits on these inputs. There is no tolerance.
 
-    `reference` is the name of an operation with its `attributes`, a function in the words of `assay.ops`, or an ONNX model (path, bytes,
-    `onnx.ModelProto`). `inputs` and `output` are arrays of NumPy, torch, JAX, CuPy or anything with DLPack, one or a list. `model` is what the code
-    under test promises (docs/contracts/execution-models.md): "any-order", the default, "pytorch-cpu", "cuda", "tf32", "onnxruntime", perhaps with
-    fields behind it ("any-order moments=welford"), or a whole spelling.
+    Args:
+        reference: The name of an operation, a function in the words of `assay.ops`, or an ONNX model (path, bytes, `onnx.ModelProto`).
+        inputs: Arrays of NumPy, torch, JAX, CuPy or anything with DLPack: one or a list.
+        output: The result of the code under test: one array or a list.
+        attributes: The attributes of an operation.
+        model: The promise of the code under test (docs/contracts/execution-models.md): "any-order", "pytorch-cpu", "cuda", "tf32",
+            "onnxruntime", perhaps with fields behind it ("any-order moments=welford"), or a whole spelling.
+        allow_vacuous: Whether elements whose sets are too wide to tell anything may pass.
+        name: The name of the check in reports.
 
-    Raises ContractViolation with the explanation that `assay audit` prints; NotDecided where more than 1 % of the elements are vacuous (unless
-    `allow_vacuous`), or where there is no contract.
+    Raises:
+        ContractViolation: An element is outside; the text is the explanation of `assay audit`.
+        NotDecided: More than 1 % of the elements are vacuous, or there is no contract.
     """
     __tracebackhide__ = True
     demand(within_contract(reference, inputs, output, attributes=attributes, model=model, name=name), allow_vacuous=allow_vacuous)

@@ -416,19 +416,28 @@ def is_dead(report: Report) -> bool:
 def gradcheck(func: Callable[..., Any], inputs: Any, *, params: Mapping[str, torch.Tensor] | Iterable[torch.Tensor] | None = None,
               raise_exception: bool = True, seed: int | None = 0, check_grad_grad: bool = False, check_forward_ad: bool = False, kinks: str = "any",
               allow_dead: bool = False, allow_unreached: bool = False, most_undecided: float | None = None, **differences: Any) -> bool:
-    """Whether the gradients of `func` at `inputs` are its derivatives; as `torch.autograd.gradcheck`, but in float32 and without a step size.
+    """Decides whether the gradients of a function are its derivatives, in float32 as it runs, without finite differences.
 
-    `inputs` are tensors, taken as they are, or shapes, which are drawn: again, at several scales, until no cotangent is 0 everywhere, and so that
-    operands lie on both sides of the thresholds that the function compares them with. Where a side stays without elements a GradcheckWarning
-    says so. A custom Function's makes the report undecided, of given tensors too, unless `allow_unreached` accepts it (the warning stays).
-    `params` are tensors that the function reads besides, as those of a module. What `torch.autograd.gradcheck` takes for its differences
-    (`eps`, `atol`, `rtol`, `fast_mode`, ...) is accepted and means nothing. A result that is undecided is not right: it raises, too.
-    `kinks`, `allow_dead` and `most_undecided` are the options of `assay gradcheck`.
+    It is called like `torch.autograd.gradcheck`. The function runs several times: at inputs that are moved a little, too, which shows
+    numbers that leave the graph and come back.
 
-    With `check_grad_grad` the gradients are differentiated once more, as `torch.autograd.gradgradcheck` does, and both passes are judged.
-    With `check_forward_ad` the function is also run in forward mode, along random tangents of its inputs (parameters stay where they are),
-    and the tangents that it gives are judged.
-    The function is run several times: at inputs that are moved a little, too, which shows numbers that leave the graph and come back.
+    Args:
+        func: The function.
+        inputs: Tensors, taken as they are, or shapes, which are drawn: at several scales, until no cotangent is 0 everywhere, and on both
+            sides of the thresholds that the function compares them with. A GradcheckWarning names each side without elements.
+        params: Tensors that the function reads besides, such as those of a module.
+        raise_exception: Whether a gradient that is wrong or undecided raises GradcheckError.
+        seed: The seed of the draws.
+        check_grad_grad: Whether the gradients are differentiated once more, and both passes are judged.
+        check_forward_ad: Whether the tangents of forward mode are judged, along random tangents of the inputs.
+        kinks: "any", or "pytorch" for the number that PyTorch gives at kinks.
+        allow_dead: Whether cotangents that are 0 everywhere may pass.
+        allow_unreached: Whether sides without elements in a custom Function may pass; the warning stays.
+        most_undecided: The share of elements that may be vacuous.
+        **differences: Arguments of `torch.autograd.gradcheck` for its differences, such as `eps` and `atol`. They mean nothing here.
+
+    Returns:
+        True if every gradient is right. An undecided gradient is not right.
     """
     arguments.function("func", func)
     if unknown := sorted(set(differences) - OF_DIFFERENCES):

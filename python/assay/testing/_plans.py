@@ -67,11 +67,19 @@ def row_named(op: str) -> str:
 
 def probes(op: str, *, attributes: Mapping[str, Any] | None = None, dtype: Any = "float32", seed: int = 1, blocks: bool = True, strided: bool = True,
            dtypes: Sequence[str] | None = None) -> list[Probe]:
-    """The probe plan of an operation, or of a composite region such as "attention" or "layer norm backward".
+    """Makes the probe plan of an operation, or of a composite region such as "attention" or "layer norm backward".
 
-    `attributes` pins some: numbers and axes are set (an axis may be negative), others select. `blocks` are lines of 8,193 elements and more, where kernels
-    that go block by block break; `strided` adds operands that are not dense in memory. Operations on several element types are probed in `dtype` alone
-    ("float32", "float64", "float16", "bfloat16"), unless `dtypes` names more ("int64", "uint8", "bool", ...).
+    Args:
+        op: The name of the operation or region.
+        attributes: Attributes that are pinned: numbers and axes are set (an axis may be negative), others select.
+        dtype: The element type of operations on several types: "float32", "float64", "float16" or "bfloat16".
+        seed: The seed of the draws.
+        blocks: Whether the plan has lines of 8,193 elements and more, where kernels that go block by block break.
+        strided: Whether the plan has operands that are not dense in memory.
+        dtypes: Further element types: "int64", "uint8", "bool" and others.
+
+    Returns:
+        The probes.
     """
     op, dtype = row_named(arguments.text("op", op)), type_named(dtype)
     arguments.whole("seed", seed, 0, 2**64 - 1)

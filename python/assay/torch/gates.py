@@ -221,10 +221,20 @@ def _function_named(case: str) -> Any:
 
 
 def judge(run: Recorder, verb: str = "gradcheck", *options: str, detached: bool | Collection[str] = ()) -> Report:
-    """Runs a gate on what was recorded: `gradcheck`, or `audit` where nothing was differentiated.
+    """Runs a gate on a recording: `gradcheck`, or `audit` where nothing was differentiated.
 
-    A tensor that has no gradient, since `detach` or `no_grad` cuts all its ways to the output, makes the report undecided, unless `detached` names it, or is True.
-    A trace that the program does not read, or a mistake of the program itself, is no verdict: it raises an `assay.Error` that says why.
+    Args:
+        run: The recording.
+        verb: "gradcheck" or "audit".
+        *options: Options of the program, such as "--kinks", "pytorch".
+        detached: Names of tensors that may have no gradient, since `detach` or `no_grad` cuts all their ways to the output; True for all.
+            Other tensors without a gradient make the report undecided.
+
+    Returns:
+        The report.
+
+    Raises:
+        assay.Error: The program cannot read the trace, or made a mistake. This is no verdict.
     """
     report = judged(run, verb, *options, detached=detached)
     report.tell("unreached", unreached_of(run))
@@ -315,7 +325,7 @@ def report_of(run: Recorder, found: Report, cut: list[str], marked: list[str]) -
 
 def step(model: torch.nn.Module | Mapping[str, torch.Tensor], loss: Callable[[], torch.Tensor], optimizer: torch.optim.Optimizer | None = None,
          *options: str, detached: bool | Collection[str] = ()) -> Report:
-    """Records one training step, `loss().backward()` and the optimizer's step, and judges it."""
+    """Records one training step, `loss().backward()` and the step of the optimizer, and judges it."""
     with Recorder(model) as run:
         loss().backward()
         if optimizer is not None:

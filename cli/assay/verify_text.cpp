@@ -7,6 +7,7 @@
 
 #include "api/check/vacuity.h"
 #include "app/queries/verify.h"
+#include "cli/assay/next_steps.h"
 #include "kernel/logic/theorem_text.h"
 #include "semantics/numbers/interval.h"
 #include "semantics/statement/statement_text.h"
@@ -82,6 +83,7 @@ void print_summary(const VerifyReport& report, const VerifyOptions& options) {
   const search::Result& result = decision.result;
   std::fprintf(stderr, "%s\n", queries::sentence(result).c_str());
   if (result.unfinished) std::fprintf(stderr, "%s\n", left_text(*result.unfinished).c_str());
+  if (!result.theorem && report.problem) std::fputs(undecided_text(report, options).c_str(), stderr);
   if (decision.scaled) std::fputs(scaled_text(*decision.scaled, report.proof).c_str(), stderr);
   const bool full = is_full(options.statement);
   if (result.theorem)

@@ -175,6 +175,11 @@ class Interruption(Folder):
         self.assertTrue(all(one["bound"]["value"] <= 0 for one in left["cases"]), left)
         self.assertRegex(run.stderr, r"\nclosed: \S+ % of the tree(, at the latest pace about \S+ s more)?; open: case \d \(bound -")
         self.assertEqual(left["seconds_left"] is not None, "at the latest pace" in run.stderr)
+        self.assertRegex(run.stderr, r"\nnot excluded: case \d, -?[\w. +]+ [<>]=? [\w. +-]+\ntried: \d+ steps? of attack, \d+ nodes? of branch and bound")
+        commands = re.findall(r"^  (assay (?:verify|split) .*)   \(", run.stderr, re.M)
+        self.assertEqual([word.split()[1] for word in commands], ["verify", "verify", "split"], run.stderr)
+        split = self.run_assay(*commands[2].split()[1:-1], self.at("next_cubes"), "--timeout", "1")  # as printed, into a folder of this test
+        self.assertIn(split.returncode, (0, 3), split.stderr)
         if left["seconds_left"] is not None:
             self.assertTrue(0 < left["seconds_left"] <= 10 * report["statistics"]["wall_seconds"], report)
         self.assertNotIn("progress", json.loads(self.run_assay("verify", self.at("net.onnx"), self.at("holds.vnnlib"), "--json").stdout))

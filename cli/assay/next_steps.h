@@ -1,0 +1,13 @@
+// What to make of an answer that decides nothing: the open cases in the words of the property, what was tried, and three commands to try next.
+#pragma once
+
+#include <string>
+
+#include "cli/assay/verify_text.h"
+
+namespace assay::cli {
+
+// Lines for stderr, each with its end. The report has a problem and no theorem.
+[[nodiscard]] std::string undecided_text(const VerifyReport& report, const VerifyOptions& options);
+
+}  // namespace assay::cli

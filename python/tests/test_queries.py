@@ -77,6 +77,15 @@ def test_inspect(digits):
     assert assay.inspect(DIGITS / "digits_holds.vnnlib", network=digits)["kind"] == "property"
 
 
+def test_explain_says_what_a_code_means(tmp_path):
+    with pytest.raises(assay.MalformedInput) as refused:
+        assay.lint(tmp_path / "nothing.onnx")
+    assert "cannot be opened" in assay.explain(refused.value) and assay.explain("gemm.S2").startswith("gemm.S2\n\nA side condition")
+    for wrong in ("", "nothing", "-x", "--json", 3, None, assay.UsageError("without a code")):
+        with pytest.raises(assay.UsageError, match="wrong argument at code"):
+            assay.explain(wrong)
+
+
 def test_intervals_are_rounded_outward():
     from fractions import Fraction
 

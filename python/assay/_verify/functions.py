@@ -320,3 +320,20 @@ def inspect(file: Union[str, os.PathLike[str], bytes], *, network: Optional[Unio
         return found
 
     return questions.on_files(work, statement=content)
+
+
+def explain(code: Union[str, errors.Error]) -> str:
+    """Says what the code of a refusal or finding means, and what to do.
+
+    Args:
+        code: A code such as "onnx.unknown_op", or an exception of this package that carries one.
+
+    Returns:
+        The code, its cause and its cure, as `assay explain` prints them.
+    """
+    name = code.code if isinstance(code, errors.Error) else arguments.text("code", code)
+    done = subprocess.run([programs.program(), "explain", "--json=-", "--", name or "."], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise errors.wrong("code", "the code of a refusal or finding, such as 'onnx.unknown_op'", name)
+    found = json.loads(done.stdout)
+    return f"{found['code']}\n\n{found['cause']}\n\nWhat to do: {found['cure']}"

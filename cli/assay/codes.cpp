@@ -101,7 +101,9 @@ std::string meaning_of(const Rejection& why) {
 void print_explained(const Rejection& why) {
   const std::optional<CodeEntry> entry = entry_of(why.code);
   Rejection told = why;
-  if (entry && told.advice.empty()) told.advice = entry->cure;
+  // Where the rejection names a page or a header alone, what to do comes first.
+  if (entry && told.advice.find(' ') == std::string::npos)
+    told.advice = entry->cure + (told.advice.empty() ? "" : " See " + told.advice + ".");
   print_rejection(stderr, "assay", told, meaning_of(why));
 }
 

@@ -93,8 +93,8 @@ TEST_CASE("broken bytes are malformed, with the offset", "[onnx][wire]") {
   const std::vector<Row> rows = {
       {"\x08", "byte 1", "the end of the message"},                                  // tag without value
       {"\x08\x80", "byte 1", "the end of the message"},                              // unfinished varint
-      {"\x08" + long_varint, "byte 1", "a longer one"},                              // eleven bytes
-      {"\x08" + std::string(9, '\xff') + "\x02", "byte 1", "a longer one"},          // bit 65
+      {"\x08" + long_varint, "byte 1", "one of more bytes, or of 2^64 and more"},                              // eleven bytes
+      {"\x08" + std::string(9, '\xff') + "\x02", "byte 1", "one of more bytes, or of 2^64 and more"},          // bit 65
       {std::string("\x00\x01", 2), "byte 0", "0"},                                   // field number 0
       {"\xff\xff\xff\xff\x7f\x01", "byte 0", "4294967295"},                          // field number 2^32 - 1
       {"\x0b", "byte 0", "3"},                                                       // start of a group

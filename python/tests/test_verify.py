@@ -286,3 +286,11 @@ def test_errors_can_be_pickled(digits):
         assay.verify("/no/such/file.onnx", DIGITS / "digits_holds.vnnlib")
     again = pickle.loads(pickle.dumps(caught.value))
     assert type(again) is assay.MalformedInput and str(again) == str(caught.value) and again.code == "files.open"
+
+
+def test_the_text_of_a_property_of_objects(digits, tmp_path):
+    """A certificate of a question in Python is checked elsewhere from its files."""
+    result = assay.verify(digits, [assay.Box([0.5] * 64, 0), assay.Linear([1] * 10, at_most=10**6)], proof=tmp_path / "p.assay")
+    (tmp_path / "p.vnnlib").write_text(result.vnnlib)
+    assert assay.check(digits, tmp_path / "p.vnnlib", tmp_path / "p.assay")
+    assert assay.verify(digits, tmp_path / "p.vnnlib").vnnlib is None

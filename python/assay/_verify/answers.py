@@ -88,11 +88,13 @@ class Result:
 
     `answer` is unsat (the property holds), sat (it does not: see `witness`), unknown or timed-out (see `reason`). Of these, `closed_share` is
     the share of the search's tree that is closed, `seconds_left` what the rest takes if it closes at the pace of the last part, and
-    `open_cases` has the smallest bound of each case that is open. `vacuous`: an unsat that says nothing about the network, since its input box is
+    `open_cases` has the smallest bound of each case that is open. `vnnlib` is the property as text, of objects too: whoever checks the
+    certificate elsewhere needs it as a file; None where a file was given. `vacuous`: an unsat that says nothing about the network, since its input box is
     empty or its assertions contradict each other; `vacuous_since` says which.
     """
 
-    def __init__(self, found: Mapping[str, Any], certificate: Optional[bytes], decide: Callable[..., Check]) -> None:
+    def __init__(self, found: Mapping[str, Any], certificate: Optional[bytes], decide: Callable[..., Check], vnnlib: Optional[str] = None) -> None:
+        self.vnnlib = vnnlib
         self.answer: str = found["answer"]
         self.reason: str = found["reason"]
         self.sentence: str = found["sentence"]

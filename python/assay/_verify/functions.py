@@ -87,7 +87,8 @@ def verify(model: Model, property: Property, *, timeout: Optional[float] = None,
                 certificate = file.read()
     if target is not None and certificate is not None:
         _write(target, certificate)
-    result = answers.Result(found, certificate, question.check)
+    text = None if isinstance(question.property, str) else question.property.decode(errors="replace")
+    result = answers.Result(found, certificate, question.check, text)
     if expect is not None and (result.answer != expect or result.vacuous and not allow_vacuous):
         raise _unexpected(result, expect)
     return result

@@ -173,7 +173,8 @@ class Session:
             from assay.testing import _waivers
 
             _waivers.apply(report, self.waivers)
-        self.entries.append(_Entry(item.nodeid if item else "", list(checks), report))
+        is_compared = self.option("baseline") or (item and item.get_closest_marker("assay_baseline"))  # checks hold the arrays of a test
+        self.entries.append(_Entry(item.nodeid if item else "", list(checks) if is_compared else [], report))
 
     def note(self, item: pytest.Item, why: Any) -> None:
         """A check that was refused, so that it came to no verdict: it belongs into the files, too."""
@@ -232,7 +233,8 @@ class Session:
 
         checks = _judgeable(self.entries)
         if not self.entries or (self.option("baseline") and not checks):
-            self.troubles.append("--assay-waivers and --assay-baseline, and nothing was checked")
+            given = " and ".join(f"--assay-{name}" for name in ("waivers", "baseline") if self.option(name))
+            self.troubles.append(f"{given}: nothing was checked in this session, so there is nothing to compare")
             return
         if self.option("waivers"):
             self.troubles += _waivers.troubles(self.waivers, [entry.report for entry in self.entries])
@@ -260,7 +262,8 @@ class Session:
         terminalreporter.section("assay")
         words = [(word, sum(getattr(entry.report, word) for entry in self.entries)) for word in ("failed", "undecided")]
         counts = "".join(f", {count} {word}" for word, count in words if count)
-        terminalreporter.line(f"{len(self.entries)} checks{counts}, {elements} elements within their contracts, at most {100 * used:.3g} % of the allowance")
+        checks = f"{len(self.entries)} check{'' if len(self.entries) == 1 else 's'}"
+        terminalreporter.line(f"{checks}{counts}, {elements} elements within their contracts, at most {100 * used:.3g} % of the allowance")
         for line in dict.fromkeys(self._waived()):
             terminalreporter.line(line, yellow=True)
         for trouble in self.troubles:

@@ -272,6 +272,19 @@ def test_baselines_of_a_session(run, pytester):
     result.stdout.fnmatch_lines(["*softmax*allowance*"])
 
 
+def test_baselines_of_a_kernel(run):
+    """Probes that pass count: a suite that has kernels alone can have a baseline."""
+    kernel = "from assay.testing import audit_kernel\ndef test_kernel(): audit_kernel('exp', lambda x: {}, attributes={{}})\n"
+    assert run(kernel.format("np.exp(x)"), "--assay-baseline=b.json", "--assay-write-baseline").ret == 0
+    assert run(kernel.format("np.exp(x)"), "--assay-baseline=b.json").ret == 0
+    result = run(kernel.format("np.nextafter(np.exp(x), np.float32(0))"), "--assay-baseline=b.json")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*exp*allowance*"])
+    result = run("def test_nothing(): pass\n", "--assay-baseline=b.json")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["--assay-baseline: nothing was checked in this session*"])
+
+
 def test_baselines_of_a_test(run, pytester):
     marked = "@pytest.mark.assay_baseline('softmax.json')\n"
     loose = "def test_right(): assert_within_contract('softmax', [x], np.nextafter(np.nextafter(softmax(x), 2), 2), attributes={'axis': 1})\n"
@@ -335,7 +348,7 @@ def test_the_workflow_runs_options_that_exist():
     yaml = pytest.importorskip("yaml")
     from assay import pytest_plugin
 
-    workflow = yaml.safe_load((ROOT / "examples/ci/assay.yml").read_text())
+    workflow = yaml.safe_load((ROOT / "examples/ci/kernels.yml").read_text())
     steps = workflow["jobs"]["contracts"]["steps"]
     command = next(step["run"] for step in steps if "pytest --" in step.get("run", ""))
     added = []

@@ -113,11 +113,10 @@ def audit_kernel(op: str | Callable[..., Any], kernel: Callable[..., Any], *, at
 
     outcomes = [run(probe) for probe in wanted]
     report = _judged(outcomes, op, run)
-    failing = {case.name for case in report.cases if _fails(case)}
     place = places.place_of(kernel)
     for case in report.cases:
         case.file, case.line = place
-    announce([one.check for one in outcomes if one.check is not None and one.probe.name in failing], report)
+    announce([one.check for one in outcomes if one.check is not None], report)
     if raises and not report.passed:
         raise (ContractViolation if report.failed else NotDecided)(report.text, report)
     return report

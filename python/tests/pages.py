@@ -7,10 +7,12 @@
     ```sh                           commands for another machine, such as `pip install`: only their syntax is checked
 
 In what is shown, a line "[...]" stands for any lines and "[...]" within a line for any text. Times, digests, versions and the
-name of the folder may differ, and all numbers below a comment `<!-- numbers vary -->`.
+name of the folder may differ, and all numbers below a comment `<!-- numbers vary -->`. A block below `<!-- needs MODULE -->` is
+left out where that module is not installed.
 """
 from __future__ import annotations
 
+import importlib.util
 import os
 import pathlib
 import re
@@ -21,11 +23,12 @@ from typing import Iterator, NamedTuple, Optional
 
 from assay._core import programs
 
-FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)(?: +title=\"(?P<title>[^\"]+)\")?[^\n]*\n(?P<text>.*?)^(?P=indent)```$", re.M | re.S)
+FENCE = re.compile(r"^(?P<marks>(?: *<!-- [^\n]* -->\n)*)(?P<indent> *)```(?P<language>\w*)(?: +title=\"(?P<title>[^\"]+)\")?[^\n]*\n(?P<text>.*?)^(?P=indent)```$", re.M | re.S)
 VARYING = [(re.compile(r"\b[0-9a-f]{32,64}\b"), "DIGEST"), (re.compile(r"\b\d+(\.\d+)?(e-\d+)?( ?m?s\b| seconds)"), "TIME"),
-           (re.compile(r"(cpu seconds: )[\d.e-]+"), r"\1TIME"), (re.compile(r"=+( [^=]* )=+"), r"=\1="), (re.compile(r"\b\d+\.\d+\.\d+\b"), "VERSION")]
+           (re.compile(r"(cpu seconds: )[\d.e-]+"), r"\1TIME"), (re.compile(r"=+( [^=]* )=+"), r"=\1="), (re.compile(r"\b\d+\.\d+\.\d+\b"), "VERSION"),
+           (re.compile(r" \(\d+:\d\d:\d\d\)"), "")]
 DOTS = "[...]"
-LOOSE, NUMBER = "<!-- numbers vary -->\n", re.compile(r"-?\b\d+(\.\d*)?(e[-+]?\d+)?")
+NUMBER = re.compile(r"-?\b\d+(\.\d*)?(e[-+]?\d+)?")
 MOST_SECONDS = 300
 # Runs the files that are named on its input, with names in common, and ends what each prints with a line of its own.
 SESSION = """import sys
@@ -42,6 +45,7 @@ class Block(NamedTuple):
     text: str
     line: int
     loose: bool
+    needs: list[str]
 
 
 def blocks(page: str) -> list[Block]:
@@ -49,8 +53,8 @@ def blocks(page: str) -> list[Block]:
     for match in FENCE.finditer(page):
         indent = len(match["indent"])
         text = "".join(line[indent:] if line.strip() else "\n" for line in match["text"].splitlines(keepends=True))
-        found.append(Block(match["language"], match["title"], text, page.count("\n", 0, match.start()) + 1,
-                           page.endswith(LOOSE, 0, match.start())))
+        found.append(Block(match["language"], match["title"], text, page.count("\n", 0, match.start("indent")) + 1,
+                           "<!-- numbers vary -->" in match["marks"], re.findall(r"<!-- needs (\w+) -->", match["marks"])))
     return found
 
 
@@ -101,6 +105,8 @@ class Runner:
         """What is wrong with a page."""
         problems, printed = [], None
         for block in blocks(page):
+            if any(importlib.util.find_spec(module) is None for module in block.needs):
+                continue
             where = f"line {block.line}: "
             if block.language == "text" and not block.title:
                 why = "no block of Python stands before it" if printed is None else differs(block.text, printed, block.loose)

@@ -31,7 +31,7 @@ Outcome<ExecutionModel> declared_semantics(const vnnlib::PropertyFile& property,
                    path,
                    "one element type for all variables: real, float32, float64, bfloat16, float16, an integer type or bool",
                    property.declared_type,
-                   "state what is meant: --semantics real, or --semantics float32"};
+                   "state one: --semantics real, or --semantics float32"};
 }
 
 Outcome<std::shared_ptr<const kernel::Problem>> opened(kernel::Statement statement, const LoadOptions& options) {

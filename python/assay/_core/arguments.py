@@ -113,7 +113,7 @@ def _flat(where: str, value: object, depth: int) -> tuple[list[fractions.Fractio
     if not isinstance(value, (list, tuple)):
         return [exact(where, value)], ()
     if depth == 0:
-        raise wrong(where, f"at most {MOST_DEPTH} nested lists", "more")
+        raise wrong(where, f"at most {MOST_DEPTH} nested lists", "lists that are nested deeper")
     elements: list[fractions.Fraction] = []
     inner: set[tuple[int, ...]] = set()
     for one in value:

@@ -232,7 +232,7 @@ def _npy(where: str, array: Any) -> bytes:
         raise errors.wrong(where, "an array whose first axis counts the items, or a path", array)
     values = [float(one) for one in elements]
     if any(value != one for value, one in zip(values, elements)):
-        raise errors.wrong(where, "numbers that are floats", "others")
+        raise errors.wrong(where, "numbers that a float64 holds exactly", "a number that none does")
     return _header("<f8", shape) + struct.pack(f"<{len(values)}d", *values)
 
 

@@ -142,7 +142,7 @@ class Trials:
         """The tensors whose gradients are asked for."""
         found = [one for one in [*inputs, *self.params.values()] if isinstance(one, torch.Tensor) and one.requires_grad]
         if not found:
-            raise UsageError("nothing to check", where="inputs", why="no input and no parameter requires a gradient", advice="call requires_grad_() on those that are meant")
+            raise UsageError("nothing to check", where="inputs", why="no input and no parameter requires a gradient", advice="call requires_grad_() on the tensors whose gradients are asked for")
         return found
 
     @contextlib.contextmanager

@@ -23,6 +23,7 @@ SECTIONS = ("tutorials", "how-to", "reference", "explanation")
 LANGUAGES = {".h": "cpp", ".cpp": "cpp", ".cu": "cpp", ".def": "cpp", ".py": "python", ".yml": "yaml", ".yaml": "yaml", ".json": "json"}
 LINK = re.compile(r"(?<!\\)\]\(<?([^)\s>]+)>?\)")
 MOST_BYTES = 200_000
+BOOSTS = {"tutorials/": 3, "how-to/": 2, "decisions/": 0.2, "reference/bugs-found": 0.2, "sources/": 0.2}  # of hits of the search
 STYLE = """.md-typeset table:not([class]) thead:not(:has(th:not(:empty))) { display: none; }  /* tables without a head */
 .md-typeset h1, .md-typeset h2 { font-weight: 500; color: var(--md-default-fg-color); }
 """
@@ -198,6 +199,9 @@ def on_page_markdown(markdown, page, config, files):
         anchor = match[1].partition("#")[2]
         return "](" + link + ("#" + anchor if anchor else "") + ")"
 
+    boost = next((factor for folder, factor in BOOSTS.items() if here.startswith(folder)), None)
+    if boost:
+        page.meta.setdefault("search", {"boost": boost})
     text = "".join(part if code else LINK.sub(rewritten, part) for code, part in code_mask(markdown))
     if here in {f"{section}/README.md" for section in SECTIONS}:
         text = text.rstrip("\n") + "\n\n" + contents(os.path.dirname(here), files)

@@ -177,13 +177,14 @@ def summary(text):
     return title[1] if title else "", sentence.rstrip(":")
 
 
-def contents(section, files):
-    """The list of a section's pages, for its first page."""
+def contents(section, text, files):
+    """The list of a section's pages that its first page does not link."""
     rows = []
     for file in files.documentation_pages():
-        if re.fullmatch(section + r"/[\w-]+\.md", file.src_uri) and not file.src_uri.endswith("README.md"):
+        name = os.path.basename(file.src_uri)
+        if re.fullmatch(section + r"/[\w-]+\.md", file.src_uri) and name != "README.md" and f"]({name})" not in text:
             title, sentence = summary(file.content_string)
-            rows.append(f"- [{title}]({os.path.basename(file.src_uri)}): {sentence}" if sentence else f"- [{title}]({os.path.basename(file.src_uri)})")
+            rows.append(f"- [{title}]({name})" + (f": {sentence}" if sentence else ""))
     return "\n".join(sorted(rows)) + "\n"
 
 
@@ -204,5 +205,5 @@ def on_page_markdown(markdown, page, config, files):
         page.meta.setdefault("search", {"boost": boost})
     text = "".join(part if code else LINK.sub(rewritten, part) for code, part in code_mask(markdown))
     if here in {f"{section}/README.md" for section in SECTIONS}:
-        text = text.rstrip("\n") + "\n\n" + contents(os.path.dirname(here), files)
+        text = text.rstrip("\n") + "\n\n" + contents(os.path.dirname(here), text, files)
     return text

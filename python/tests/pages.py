@@ -127,9 +127,16 @@ class Runner:
         if block.language == "console":
             return "\n".join(why for command, shown in commands(block.text) if (why := self.command(command, shown, block.loose))), None
         if block.language == "sh":
-            done = subprocess.run(["bash", "-n"], input=block.text, capture_output=True, text=True, check=False)
-            return done.stderr, None
+            return self.elsewhere(block.text), None
         return f"a block of '{block.language}' without a title: nothing runs it", None
+
+    def elsewhere(self, text: str) -> str:
+        """What is wrong with commands that are not run: their syntax, or an option that a program does not have."""
+        problems = subprocess.run(["bash", "-n"], input=text, capture_output=True, text=True, check=False).stderr
+        for program, verb, words in re.findall(r"\b(assay-check|assay (\w+))((?:\\\n|[^\n;|&])*)", text):
+            shown = subprocess.run([*program.split(), "--help"], env=self.environment, capture_output=True, text=True, check=False).stdout
+            problems += "".join(f"{program} has no {option}\n" for option in re.findall(r" (--[a-z][a-z-]*)", words) if option not in shown)
+        return problems
 
     def python(self, text: str) -> tuple[str, Optional[str]]:
         if self.session is None:

@@ -49,3 +49,10 @@ def test_outputs_are_compared():
     assert not pages.differs("a [...] c\n[...]\nlast 3.5 s", "a b c\nx\ny\nlast 12 s\n")
     assert pages.differs("a\n[...]\nlast", "a\nb\nlost\n")
     assert pages.differs("a\nb", "a\nx\nb")
+
+
+def test_options_of_commands_that_are_not_run(tmp_path):
+    with pages.Runner(tmp_path) as runner:
+        assert not runner.elsewhere("assay verify m.onnx p.vnnlib \\\n    --timeout 5; pip install x --upgrade\nassay-check m p c --exact\n")
+        assert runner.elsewhere("assay verify m.onnx p.vnnlib \\\n    --patience 5\n") == "assay verify has no --patience\n"
+        assert runner.elsewhere("for x in 1; do\n")

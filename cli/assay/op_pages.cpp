@@ -141,15 +141,16 @@ std::string_view contract_text(Op op) {
     case Family::product:
       return "relative error gamma_(n-1), in any order";
     case Family::sum:
-      return "error gamma_k S + underflow in any order, k for the non-zero terms; equal bits where no order rounds (sums.md)";
+      return "error gamma_k S + underflow in any order, k for the non-zero terms; equal bits where no order rounds "
+             "([sums](../contracts/sums.md))";
     case Family::activation:
     case Family::batch_norm:
     case Family::local_response:
       return "its usual forms, step by step, each step with its own contract (defined-ops.md)";
     case Family::softmax:
-      return "its algorithm class, step by step (softmax.md)";
+      return "its algorithm class, step by step ([softmax](../contracts/softmax.md))";
     case Family::normalise:
-      return "its algorithm class, step by step (normalise.md)";
+      return "its algorithm class, step by step ([normalise](../contracts/normalise.md))";
   }
   return "";
 }

@@ -199,7 +199,7 @@ def test_numbers_are_computed_of_known_ones_alone() -> None:
     assert not any(known.of(one) for one in torch.randn(60, dtype=torch.float64, generator=generator).tolist())
 
 
-BASES = [2.1, 3.3, 10.0, 0.7, 1.01]
+BASES = [2.1, 3.3, 10.0, 0.7, 1.01, math.e, math.pi, math.sqrt(2)]
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
@@ -214,12 +214,27 @@ def test_powers_of_and_by_numbers_in_16_bits(dtype: Any) -> None:
         assert fails(f, inputs, op, lambda y: y * 1.05)
 
 
-@pytest.mark.parametrize("f", [F.hardsigmoid, lambda x: F.celu(x, 0.7)])
-def test_kernels_of_float64_that_hold_a_float32_are_named(f: Any) -> None:
-    (x,) = drawn((4, 3))
-    assert gradcheck(f, [x])
-    with pytest.raises(GradcheckError, match="undecided: 'aten.[a-z]*_backward.default' has no meaning here"):
-        gradcheck(f, [x.detach().double().requires_grad_()])
+@pytest.mark.parametrize("op, f", [("hardsigmoid_backward", F.hardsigmoid), *(("elu_backward", functools.partial(F.celu, alpha=alpha)) for alpha in (0.7, 1.3, 2.0))])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_kernels_that_hold_a_float32_of_a_number(op: str, f: Any, dtype: Any) -> None:
+    inputs = [drawn((4, 3))[0].detach().to(dtype).requires_grad_()]
+    assert gradcheck(f, inputs)
+    assert fails(f, inputs, op, lambda y: y * (1 + (2.0**-20 if dtype == torch.float32 else 2.0**-40)))
+
+
+def test_own_backwards_hold_no_float32() -> None:
+    inputs = [drawn((4, 3))[0].detach().double().requires_grad_()]
+    assert gradcheck(own(F.hardsigmoid, lambda g, x: torch.where(x.abs() < 3, g / 6, 0 * g)), inputs, allow_unreached=True)
+    assert fails(own(F.hardsigmoid, lambda g, x: torch.where(x.abs() < 3, g * torch.tensor(1 / 6).double(), 0 * g)), inputs)
+
+
+@pytest.mark.parametrize("width", [1, 2])
+@pytest.mark.parametrize("epsilon", [1e-5, 1e-6, 0.3])
+def test_rows_of_few_elements_are_decided(width: int, epsilon: float) -> None:
+    inputs = drawn((4, width))
+    assert gradcheck(lambda x: F.layer_norm(x, (width,), eps=epsilon), inputs, allow_dead=True)
+    assert fails(lambda x: F.layer_norm(x, (width,), eps=epsilon), inputs, "native_layer_norm_backward",
+                 lambda found: (found[0] + 2.0**20, *found[1:]))
 
 
 @pytest.mark.parametrize("f", [torch.erf, torch.special.ndtr, torch.asinh, torch.square, lambda x: x**2])

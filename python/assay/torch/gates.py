@@ -22,7 +22,6 @@ from .values import Region
 
 _TAKEN = re.compile(r"left the graph: '(.+)' by (\w+)\(\) at (.+)' has no meaning here")  # what an opaque product is called
 MOST_HEADER = 100_000_000  # bytes, as safetensors files have it
-READ_AGAIN = ("gradient.product", "gradient.value")  # findings that another reading of the program's numbers may not have
 MOST_NAMES = 20  # that the text of a report lists
 FLOATS = "accumulator=any_order moments=one_or_two_pass"
 FLUSHES = "flush_operands=yes flush_results=yes"
@@ -264,6 +263,11 @@ def parts_of(run: Recorder, known: Composed | None = None) -> Sequence[bytes | m
     return parts
 
 
+def is_of_products(report: Report) -> bool:
+    """Whether it has findings that another reading of the program's numbers may not have."""
+    return any(one.rule in ("gradient.product", "gradient.value") for one in report.findings)
+
+
 @contextmanager
 def judging(run: Recorder, verb: str = "gradcheck", *options: str, detached: bool | Collection[str] = ()) -> Iterator[Callable[[], Report]]:
     """A gate that runs beside the caller, who waits for its report, or leaves and so ends it."""
@@ -285,12 +289,12 @@ def judging(run: Recorder, verb: str = "gradcheck", *options: str, detached: boo
 
     def second(first: Report) -> Report:
         """What the same run is, where its numbers are read again."""
-        if not (run.doubles.met or run.constants) or not any(one.rule in READ_AGAIN for one in first.findings):
+        if not (run.doubles.met or run.constants) or not is_of_products(first):
             return first
         read = parts_of(run, Composed(run.doubles))
         with programs.started(verb, read, *options) as wait:
             report = found(read, wait)
-        return report if report.passed else first
+        return report if report.passed or not report.failed and not is_of_products(report) else first
     with programs.started(verb, parts, *options) as wait:
         yield lambda: found(parts, wait)
 

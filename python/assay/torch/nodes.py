@@ -303,6 +303,9 @@ class Nodes:
     def root_of_2_pi(self, dtype: torch.dtype) -> Ref:
         return self("sqrt", self("mul", self.half_turn(dtype), 2.0))
 
+    def base_of_log(self, dtype: torch.dtype) -> Ref:
+        return self.product(self("exp", self.constant(1.0, dtype)))
+
     def log_of_2(self, dtype: torch.dtype) -> Ref:
         return self("log", self.constant(2.0, dtype))
 

@@ -17,7 +17,7 @@ import torch
 DIGITS, PI = Context(prec=40), Decimal("3.141592653589793238462643383279502884197")
 IRRATIONAL = {name: Fraction(one) for name, one in {
     "half_turn": PI, "root_of_2": DIGITS.sqrt(Decimal(2)), "root_of_pi": DIGITS.sqrt(PI), "root_of_2_pi": DIGITS.sqrt(DIGITS.add(PI, PI)),
-    "log_of_2": DIGITS.ln(Decimal(2)), "log_of_10": DIGITS.ln(Decimal(10))}.items()}
+    "base_of_log": DIGITS.exp(Decimal(1)), "log_of_2": DIGITS.ln(Decimal(2)), "log_of_10": DIGITS.ln(Decimal(10))}.items()}
 NOISE = 4  # units in the last place of a double: a few steps
 
 

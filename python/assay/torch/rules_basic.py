@@ -179,10 +179,14 @@ def power(n: Nodes, x: Value, exponent: Value) -> Ref:
     if isinstance(x, Ref) and x.is_complex:
         raise Unknown("a power of complex numbers")
     if isinstance(exponent, Ref):
-        if isinstance(x, float) and x > 0 and multiple(x, n.dtype) is not None:  # by its logarithm, as its derivative has it
-            return n("exp", n("mul", n.cast(exponent, n.dtype), n.number(math.log(x), n.dtype)))
         if x == math.e and not n.is_half:
             return n("exp", n.cast(exponent, n.dtype))
+        found = multiple(x, n.dtype) if isinstance(x, float) and x > 0 else None
+        if found is not None and isinstance(x, float) and (found.name != "base_of_log" or x == math.e):  # by its logarithm, as its derivative has it
+            stored, slope = n.as_stored(x), n.number(math.log(x), n.dtype)
+            if isinstance(stored, Ref):  # the kernel takes the logarithm of the stored number, which means the same
+                slope = n("mul", slope, n("div", n("log", stored), n("log", n.number(x, n.dtype))))
+            return n("exp", n("mul", n.cast(exponent, n.dtype), slope))
         base = n.as_stored(x)
         return n("power", base if isinstance(base, Ref) else n.number(base, n.dtype), n.cast(exponent, n.dtype))
     if not isinstance(x, Ref):

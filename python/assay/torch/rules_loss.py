@@ -126,15 +126,18 @@ def elu(n: Nodes, x: Ref, alpha: float = 1, scale: float = 1, input_scale: float
     return n("where", positive(n, x), n("mul", x, n.number(scale, n.dtype)), below)
 
 
+def in_float32(n: Nodes, number: Ref) -> Ref:
+    """A number that a backward kernel of float64 holds as a float32: it means the same, and is rounded to that."""
+    return n.cast(n.cast(number, torch.float32), n.dtype)
+
+
 def elu_backward(n: Nodes, g: Ref, alpha: float, scale: float, input_scale: float, is_result: bool, x: Ref) -> Ref:
     number = n.constant if input_scale == 1 else n.number  # as elu has them
     above = n("mul", g, number(scale, n.dtype))
     size = n("mul", number(alpha, n.dtype), number(scale, n.dtype))
     turn = number(input_scale, n.dtype)
-    if n.dtype == torch.float32 and abs(input_scale * alpha - 1) < 2.0**-22:  # celu's: 1 over the float32
-        turn = n("div", 1.0, number(alpha, n.dtype))
-    elif n.dtype == torch.float64 and 2.0**-50 < abs(input_scale * alpha - 1) < 2.0**-22:
-        raise Meaningless("a backward kernel of float64 that holds 1 over celu's factor as a float32")
+    if abs(input_scale * alpha - 1) < 2.0**-22 and input_scale != 1:  # celu's: 1 over the float32
+        turn = n("div", n.constant(1.0, n.dtype), in_float32(n, number(alpha, n.dtype)))
     inner = x if input_scale == 1 else n("mul", x, turn)
     factors = [g, n("add", x, size)] if is_result else [g, size, n("exp", inner)]  # multiplied in an order of the kernel's own
     below = n.product(*factors, *([] if input_scale == 1 else [turn]))
@@ -217,9 +220,7 @@ def inside(lo: float, hi: float) -> Rule:
 
 
 def hardsigmoid_backward(n: Nodes, g: Ref, x: Ref) -> Ref:
-    if n.dtype == torch.float64:
-        raise Meaningless("a backward kernel of float64 that holds 1/6 as a float32")
-    found: Ref = inside(-3.0, 3.0)(n, g, x, n("div", n.constant(1.0, n.dtype), 6.0))
+    found: Ref = inside(-3.0, 3.0)(n, g, x, in_float32(n, n("div", n.constant(1.0, n.dtype), 6.0)))
     return found
 
 

@@ -16,7 +16,7 @@ Rule = Callable[..., Any]
 
 def root(n: Nodes, variance: Ref, epsilon: float, times: int = 6) -> Ref:
     """1 / sqrt(variance + epsilon). A variance that is merged from parts has so many roundings more than one of two passes."""
-    return n("reciprocal", n("sqrt", n("add", rounded_often(n, variance, times), n.rounded(epsilon))))
+    return n("reciprocal", n("sqrt", n("add", rounded_often(n, variance, times), n.read(n.constant(epsilon, n.dtype), float(epsilon)))))
 
 
 def rounded_often(n: Nodes, x: Ref, times: int) -> Ref:

@@ -80,7 +80,8 @@ std::string undecided_text(const VerifyReport& report, const VerifyOptions& opti
   if (options.scale.empty())
     text += "  " + command(report, options, "verify", " --timeout 60 --scale 30" + proof) +
             "   (the largest share of the box that can be proved)\n";
-  return text + "  " + command(report, options, "split", " --into 8 -o cubes") + "   (one proof on several machines)\ndocs/how-to/unknown.md has more ways\n";
+  return text + "  " + command(report, options, "split", " --into 8 -o cubes") +
+         "   (one proof on several machines)\ndocs/how-to/unknown.md has more ways\n";
 }
 
 }  // namespace assay::cli

@@ -141,8 +141,7 @@ std::string_view contract_text(Op op) {
     case Family::product:
       return "relative error gamma_(n-1), in any order";
     case Family::sum:
-      return "error gamma_k S + underflow in any order, k for the non-zero terms; equal bits where no order rounds "
-             "([sums](../contracts/sums.md))";
+      return "error gamma_k S + underflow in any order, k for the terms not 0; equal bits where none rounds ([sums](../contracts/sums.md))";
     case Family::activation:
     case Family::batch_norm:
     case Family::local_response:

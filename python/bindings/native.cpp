@@ -57,7 +57,8 @@ NB_MODULE(_native, module) {
         } catch (const assay::python::Refused& refused) {
           raise(refused.why);
         } catch (const std::bad_alloc&) {
-          raise({assay::Rejection::Kind::declined, "python.memory", "", "memory for the result", "a machine with too little left", "use smaller inputs"});
+          raise({assay::Rejection::Kind::declined, "python.memory", "", "memory for the result", "a machine with too little left",
+                 "use smaller inputs"});
         }
       },
       nullptr);

@@ -91,23 +91,23 @@ TEST_CASE("broken bytes are malformed, with the offset", "[onnx][wire]") {
   };
   const std::string long_varint(11, '\xff');
   const std::vector<Row> rows = {
-      {"\x08", "byte 1", "the end of the message"},                                  // tag without value
-      {"\x08\x80", "byte 1", "the end of the message"},                              // unfinished varint
-      {"\x08" + long_varint, "byte 1", "one of more bytes, or of 2^64 and more"},                              // eleven bytes
-      {"\x08" + std::string(9, '\xff') + "\x02", "byte 1", "one of more bytes, or of 2^64 and more"},          // bit 65
-      {std::string("\x00\x01", 2), "byte 0", "0"},                                   // field number 0
-      {"\xff\xff\xff\xff\x7f\x01", "byte 0", "4294967295"},                          // field number 2^32 - 1
-      {"\x0b", "byte 0", "3"},                                                       // start of a group
-      {"\x0f", "byte 0", "7"},                                                       // no such wire type
-      {"\x3a\x05\x0a", "byte 0", "5"},                                               // five bytes announced, one there
-      {"\x3a" + Wire::varint(~std::uint64_t{0}), "byte 0", "18446744073709551615"},  // absurd length
-      {"\x0d\x01\x02\x03", "byte 1", "the end of the message"},                      // three of four bytes
-      {"\x09\x01\x02\x03\x04\x05\x06\x07", "byte 1", "the end of the message"},      // seven of eight bytes
-      {"\x0a\x01x", "byte 0", "a length-delimited value"},                           // ir_version as text
-      {"\x38\x01", "byte 0", "a varint"},                                            // graph as a number
-      {"\x08\x01\x08\x02", "byte 2", "a second one"},                                // ir_version twice
-      {std::string("\x3a\x00\x3a\x00", 4), "byte 2", "a second one"},                // graph twice
-      {"\x3a\x04\x0a\x02\x0a\x05", "byte 4", "5"},                                   // a node's input longer than the node
+      {"\x08", "byte 1", "the end of the message"},                                                    // tag without value
+      {"\x08\x80", "byte 1", "the end of the message"},                                                // unfinished varint
+      {"\x08" + long_varint, "byte 1", "one of more bytes, or of 2^64 and more"},                      // eleven bytes
+      {"\x08" + std::string(9, '\xff') + "\x02", "byte 1", "one of more bytes, or of 2^64 and more"},  // bit 65
+      {std::string("\x00\x01", 2), "byte 0", "0"},                                                     // field number 0
+      {"\xff\xff\xff\xff\x7f\x01", "byte 0", "4294967295"},                                            // field number 2^32 - 1
+      {"\x0b", "byte 0", "3"},                                                                         // start of a group
+      {"\x0f", "byte 0", "7"},                                                                         // no such wire type
+      {"\x3a\x05\x0a", "byte 0", "5"},                                                                 // five bytes announced, one there
+      {"\x3a" + Wire::varint(~std::uint64_t{0}), "byte 0", "18446744073709551615"},                    // absurd length
+      {"\x0d\x01\x02\x03", "byte 1", "the end of the message"},                                        // three of four bytes
+      {"\x09\x01\x02\x03\x04\x05\x06\x07", "byte 1", "the end of the message"},                        // seven of eight bytes
+      {"\x0a\x01x", "byte 0", "a length-delimited value"},                                             // ir_version as text
+      {"\x38\x01", "byte 0", "a varint"},                                                              // graph as a number
+      {"\x08\x01\x08\x02", "byte 2", "a second one"},                                                  // ir_version twice
+      {std::string("\x3a\x00\x3a\x00", 4), "byte 2", "a second one"},                                  // graph twice
+      {"\x3a\x04\x0a\x02\x0a\x05", "byte 4", "5"},  // a node's input longer than the node
   };
   for (const Row& row : rows) {
     const Rejection why = decode_rejection(row.bytes);

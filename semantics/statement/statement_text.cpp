@@ -96,18 +96,6 @@ std::string variable_text(const Graph& graph, const Variable& v) {
   return variable_text(graph, v, most);
 }
 
-std::string row_text(const Graph& graph, const Row& row) {
-  std::string text;
-  for (const Term& term : row.terms) {
-    const bool negative = term.coefficient.sign() < 0;
-    const Rational magnitude = negative ? -term.coefficient : term.coefficient;
-    text += text.empty() ? (negative ? "-" : "") : (negative ? " - " : " + ");
-    if (!(magnitude == Rational(1))) text += magnitude.to_decimal() + " ";
-    text += variable_text(graph, term.variable);
-  }
-  return (text.empty() ? "0" : text) + (row.strict ? " < " : " <= ") + row.bound.to_decimal();
-}
-
 std::string box_text(const Graph& graph, const InputBox& box, std::size_t most) {
   std::string text;
   std::size_t fixed = 0, at = 0;
@@ -125,6 +113,22 @@ std::string box_text(const Graph& graph, const InputBox& box, std::size_t most) 
 }
 
 }  // namespace
+
+// Terms with coefficients below 0 stand on the other side, with the opposite coefficients; a row of none but these is turned round.
+std::string row_text(const Graph& graph, const Row& row) {
+  std::string left, right;
+  for (const Term& term : row.terms) {
+    std::string& text = term.coefficient.sign() < 0 ? right : left;
+    const Rational magnitude = term.coefficient.sign() < 0 ? -term.coefficient : term.coefficient;
+    text += text.empty() ? "" : " + ";
+    if (!(magnitude == Rational(1))) text += magnitude.to_decimal() + " ";
+    text += variable_text(graph, term.variable);
+  }
+  if (left.empty() && !right.empty()) return right + (row.strict ? " > " : " >= ") + (-row.bound).to_decimal();
+  if (right.empty()) return (left.empty() ? "0" : left) + (row.strict ? " < " : " <= ") + row.bound.to_decimal();
+  if (row.bound.sign() != 0) right += row.bound.sign() < 0 ? " - " + (-row.bound).to_decimal() : " + " + row.bound.to_decimal();
+  return left + (row.strict ? " < " : " <= ") + right;
+}
 
 std::string statement_text(const Statement& s, const Digest& graph_digest, const Digest& digest, bool full) {
   const Graph& graph = s.graph;

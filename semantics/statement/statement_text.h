@@ -11,4 +11,7 @@ namespace assay::kernel {
 // The statement is validated, and the digests are its graph's and its own.
 [[nodiscard]] std::string statement_text(const Statement& statement, const Digest& graph, const Digest& digest, bool full);
 
+// One row: "Y_0 <= Y_1", "2 X_3 + Y_0 < Y_1 + 0.5", "Y_0 >= 2".
+[[nodiscard]] std::string row_text(const Graph& graph, const Row& row);
+
 }  // namespace assay::kernel

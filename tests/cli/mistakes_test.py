@@ -178,7 +178,7 @@ class Mistakes(outputs_test.Folder):
         def whole(shown):
             self.assertNotRegex(shown, r"and \d+ more")
             for k in range(20):
-                self.assertIn(f"  case {k}: -Y_0 <= -{k + 1}\n", shown)
+                self.assertIn(f"  case {k}: Y_0 >= {k + 1}\n", shown)
             self.assertIn("    X_10 in [-1, 1]\n", shown)
             self.assertRegex(shown, r"(?m)^ +case 20: .*X_0 \+ Y_0 <= 50 .*X_10 \+ Y_0 <= 60$")
 

@@ -136,7 +136,27 @@ TEST_CASE("vnnlib: each product is computed once, and squares from one factor", 
   const kernel::Statement statement{graph, file.property, ExecutionModel{}, {}};
   const std::string text = statement_text(statement, kernel::graph_digest(statement.graph), statement_digest(statement), false);
   INFO(text);
-  CHECK(text.find("case 0: -w_1 * w_1 - 2 x_0 * x_0 * y_1 + x_0 * x_0 * x_0 * x_0 <= 0\n") != std::string::npos);
+  CHECK(text.find("case 0: x_0 * x_0 * x_0 * x_0 <= w_1 * w_1 + 2 x_0 * x_0 * y_1\n") != std::string::npos);
+}
+
+TEST_CASE("vnnlib: rows are printed without terms below 0, whatever their bounds", "[vnnlib]") {
+  Graph graph;
+  const NodeId x = graph.append_input(DType::float32, {1, 3}, "x");
+  graph.mark_output(x, "y");
+  const auto text = [&](std::vector<int> coefficients, const char* bound, bool strict) {
+    kernel::Row row{{}, *Rational::parse(bound), strict};
+    for (std::size_t i = 0; i < coefficients.size(); ++i)
+      if (coefficients[i] != 0) row.terms.push_back({Rational(coefficients[i]), {kernel::Variable::Side::output, 0, i}});
+    return kernel::row_text(graph, row);
+  };
+  CHECK(text({1, -1, 0}, "0", false) == "Y_0 <= Y_1");
+  CHECK(text({-1, 2, -3}, "0", true) == "2 Y_1 < Y_0 + 3 Y_2");
+  CHECK(text({1, -1, 0}, "0.5", false) == "Y_0 <= Y_1 + 0.5");
+  CHECK(text({1, -1, 0}, "-0.5", false) == "Y_0 <= Y_1 - 0.5");
+  CHECK(text({1, 1, 0}, "-0.5", true) == "Y_0 + Y_1 < -0.5");
+  CHECK(text({-1, 0, 0}, "-2.5", false) == "Y_0 >= 2.5");
+  CHECK(text({-1, 0, -1}, "3", true) == "Y_0 + Y_2 > -3");
+  CHECK(text({}, "-1", false) == "0 <= -1");
 }
 
 TEST_CASE("vnnlib: names of products end, whatever the graph says", "[vnnlib]") {

@@ -100,7 +100,7 @@ def test_modules_are_not_looked_at() -> None:
 
 def test_many_thresholds_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that nothing reaches are told; the search for them has a bound."""
-    monkeypatch.setattr("assay.testing._gradcheck.MOST_TRIED", 40)
+    monkeypatch.setattr("assay.testing._reaching.MOST_TRIED", 40)
     calls = 0
 
     class Stairs(torch.autograd.Function):

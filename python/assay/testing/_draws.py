@@ -12,6 +12,7 @@ from assay.torch.branches import ABOVE, BELOW, EQUAL, Branch
 
 DRAWS = 24  # of inputs that are given as shapes
 MOVES = (2.0**-10, 2.0**-16)  # by which shares inputs are moved, to see which constants depend on them
+MIXES = 6  # rounds of draws that are to meet several conditions at once
 TRIES = 6  # of inputs that are to reach one side of a branch
 
 
@@ -112,6 +113,14 @@ def special(inputs: Any, given: Sequence[Any], branch: Branch) -> Iterator[list[
         yield replaced(inputs, given, change)
 
 
+def mixed(inputs: Any, newest: Callable[[], Sequence[Any]], thresholds: Sequence[float]) -> Iterator[list[Any]]:
+    """The newest of the draws that were right, a few of whose elements lie on either side of thresholds now: so one condition after another is met at once."""
+    places = [one for t in thresholds for one in (t, t + 1, t - 1, 1.25 * t + 0.125, 0.75 * t - 0.125, 2 * t, -t)]
+    pool = torch.tensor([*places, 4.0, -4.0, 0.25, -0.25], dtype=torch.float64)
+    for share in (0.5, 0.25, 0.1, 1.0) * MIXES:
+        yield replaced(inputs, newest(), lambda x: torch.where(torch.rand(x.shape) < share, pool[torch.randint(len(pool), x.shape)].to(x.dtype), x))
+
+
 def at_thresholds(inputs: Any, given: Sequence[Any], branches: Sequence[Branch]) -> Iterator[list[Any]]:
     """Elements between thresholds, and at those of equality, as what lies on one side of each alone may be in no draw."""
     known = sorted({one.threshold for one in branches if one.threshold is not None and abs(one.threshold) < 2.0**60})
@@ -140,4 +149,4 @@ def scaled(inputs: Any, given: Sequence[Any], factor: float, is_half: bool, by_r
     return fresh
 
 
-__all__ = ["ABOVE", "BELOW", "DRAWS", "MOVES", "States", "factors", "at_thresholds", "is_shape", "listed", "moved", "reaching", "special", "tensors_of", "wide"]
+__all__ = ["ABOVE", "BELOW", "DRAWS", "MOVES", "States", "factors", "at_thresholds", "is_shape", "listed", "mixed", "moved", "reaching", "special", "tensors_of", "wide"]

@@ -1,9 +1,8 @@
 """Decides whether gradients of PyTorch functions are right, in float32 as they run, without finite differences."""
 from __future__ import annotations
 
+import collections
 import contextlib
-import itertools
-import time
 import warnings
 from dataclasses import dataclass, field
 from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,10 +16,13 @@ from assay.torch import Recorder, Refused, Report, record
 from assay.torch.branches import Branch
 from assay.torch.gates import announce, judged, judging
 from assay.torch.outside import moved_between
+from assay.torch.sizes import Compared
 from assay.torch.values import Results
 from ._cotangents import Cotangents
-from ._draws import DRAWS, MOVES, States, at_thresholds, is_shape, listed, moved, reaching, special, tensors_of, wide
-from ._linearity import Linearity, locate, unjudged
+from ._draws import DRAWS, MOVES, States, is_shape, listed, moved, tensors_of
+from ._elsewhere import Elsewhere
+from ._linearity import Linearity, locate
+from ._reaching import explored, tell_unreached
 from ._repeats import Repeats
 
 
@@ -49,9 +51,6 @@ class GradcheckWarning(UserWarning):
 
 
 __tracebackhide__ = True  # pytest shows the caller's line
-MOST_JUDGED = 8  # draws whose gradients are judged beside the first, to reach branches
-MOST_TRIED, SECONDS, MANY = 256, 60.0, 8  # runs, and time, to find them; branches from which on wide draws come first
-MOST_TOLD = 20  # sides that have a finding of their own
 # What torch.autograd.gradcheck and gradgradcheck take for their differences; it means nothing here.
 OF_DIFFERENCES = {"eps", "atol", "rtol", "nondet_tol", "check_undefined_grad", "check_grad_dtypes", "check_batched_grad", "check_batched_forward_grad",
                   "check_backward_ad", "fast_mode", "masked", "gen_non_contig_grad_outputs", "check_fwd_over_rev", "check_rev_over_rev"}
@@ -84,12 +83,15 @@ class Trials:
     kinks: str = "any"
     seen: dict[tuple[int, str], set[str]] = field(default_factory=dict)  # sides of branches, in draws whose gradients are right
     last: Recorder | None = None
+    known: dict[tuple[int, str], tuple[Branch, list[Any]]] = field(default_factory=dict)  # branches of Functions, of all draws that are right, and the first of these
     points: list[list[Any]] = field(default_factory=list)  # the draws whose gradients are right
     decisions: dict[tuple[int, str], Branch] = field(default_factory=dict)  # by cotangents, of all runs
     bent: list[str] = field(default_factory=list)  # such without a threshold that is known
     no_multiple: list[str] = field(default_factory=list)  # gradients that are no multiple of others, and of which the gate says nothing
     unfollowed: list[str] = field(default_factory=list)  # uses of numbers of inputs of which nothing tells what depends on them
     asked: list[str] = field(default_factory=list)  # what Functions ask of their surroundings
+    kinds_compared: list[str] = field(default_factory=list)  # comparisons of types and devices of tensors by Functions
+    sizes: dict[str, Compared] = field(default_factory=dict)  # comparisons of sizes by Functions
     counts: list[str] = field(default_factory=list)  # numbers that Functions read, and that grow from call to call
     making: Recorder | None = None  # the run that is being recorded
     kinds: set[torch.dtype] = field(default_factory=set)  # of cotangents
@@ -119,6 +121,9 @@ class Trials:
         self.note(run, report)
         if report.passed:
             self.points.append(list(inputs))
+            for key, one in self.keyed(run):
+                if one.spot and not one.is_of_cotangent:
+                    self.known.setdefault(key, (one, list(inputs)))
         return report
 
     def note(self, run: Recorder, report: Report | None, is_right: bool = False) -> frozenset[Any]:
@@ -133,6 +138,9 @@ class Trials:
         self.bent += [one for one in run.bent if one not in self.bent]
         self.unfollowed += [one for one in run.unfollowed if one not in self.unfollowed]
         self.note_asked(run.surroundings)
+        self.kinds_compared += [one for one in run.kinds_compared if one not in self.kinds_compared]
+        for what, size in run.sizes.items():
+            self.sizes.setdefault(what, size).outcomes.update(size.outcomes)
         return frozenset(fresh)
 
     def note_asked(self, found: list[str]) -> None:
@@ -320,93 +328,25 @@ class Trials:
 
     @staticmethod
     def keyed(run: Recorder) -> Iterator[tuple[tuple[int, str], Branch]]:
-        """Branches by what they are in all runs."""
-        number = 0
+        """Branches by what they are in all runs: those of Functions by the instruction that decides, and how often it ran before, others by their order."""
+        number, times = 0, collections.Counter[str]()
         for one in run.branches:
-            is_placed = one.is_of_cotangent or one.place != ""  # what Python compares is known by its line
-            yield (-1 if one.is_of_cotangent else -2, f"{one.name} {one.place}") if is_placed else (number, one.name), one
-            number += not is_placed
+            if one.is_of_cotangent:
+                yield (-1, f"{one.name} {one.place}"), one
+            elif one.spot:
+                key = f"{one.name} {one.spot}"
+                yield (-2 - times[key], key), one
+                times[key] += 1
+            else:
+                yield (number, one.name), one
+                number += 1
 
     def open_branches(self) -> list[tuple[tuple[int, str], Branch]]:
-        """Branches of the last run, one side of which was not reached by a draw that passed."""
-        return [(key, one) for key, one in self.keyed(self.last) if not one.is_of_cotangent and not set(one.wanted) <= self.seen.get(key, set())] if self.last is not None else []
-
-    def explore(self, inputs: Any, given: Sequence[Any], report: Report) -> Report:
-        """Draws again for each side of a branch that was not reached: the first report that fails, else one that passes. It ends after so many runs
-        and so much time: what is left is told."""
-        base = self.last
-        for tried, fresh in enumerate(self.fresh(inputs, given)):
-            with contextlib.suppress(UsageError, Refused):
-                found = self.judged(fresh)
-                if found.failed:
-                    return found
-                if found.passed and not report.passed:
-                    report, base = found, self.last
-            self.last = base
-            if tried + 1 == MOST_JUDGED:
-                break
-        return report
-
-    def fresh(self, inputs: Any, given: Sequence[Any]) -> Iterator[list[Any]]:
-        """Inputs that lie on sides of branches on which none lay. Each is judged before the next one is looked for."""
-        left, end = MOST_TRIED, time.monotonic() + SECONDS
-
-        def sides(one: Sequence[Any], whole: bool) -> dict[tuple[int, str], Branch]:
-            nonlocal left
-            left -= 1
-            if left < 0 or time.monotonic() > end:
-                return {}
-            try:
-                return dict(self.keyed(self.recorded(one, {}) if whole else self.alone(one)))
-            except Exception:  # of the function's own: it may not take such inputs
-                return {}
-        known = self.open_branches()
-        assert self.last is not None
-        yield from at_thresholds(inputs, given, [one for one in self.last.branches if one.threshold is not None and self.last.in_own(one)])
-        for one in wide(inputs, given) if len(known) > MANY else []:  # first what reaches many at once
-            at = sides(one, any(branch.is_backward for _, branch in known))
-            if any(key in at and (at[key].sides & set(branch.wanted)) - self.seen.get(key, set()) for key, branch in known):
-                yield one
-        for key, branch in known:
-            def is_at(one: Sequence[Any], key: tuple[int, str] = key, whole: bool = branch.is_backward) -> Branch | None:
-                return sides(one, whole).get(key)
-            is_special = branch.threshold is None or branch.place != ""
-            hits = (one for one in special(inputs, given, branch) if is_special and (lies := is_at(one)) is not None and not set(branch.missing) <= set(lies.missing))
-            for one in itertools.chain(hits, reaching(inputs, given, branch, is_at)) if not set(branch.wanted) <= self.seen.get(key, set()) else []:
-                yield one
-                if set(branch.wanted) <= self.seen.get(key, set()):
-                    break
-
-    def tell_unreached(self, report: Report, is_drawn: bool, is_allowed: bool) -> None:
-        """Which sides, and which equalities, no input reached. Of a Function's own nothing tells what its backward does there: that is undecided,
-        unless it is allowed."""
-        assert self.last is not None
-        left = [(one, side) for key, one in self.open_branches() for side in one.wanted if side not in self.seen.get(key, set())]
-        unsure = [one.at(side) for one, side in left if self.last.in_own(one)]
-        report.tell("unreached", [one.at(side) for one, side in left] if is_drawn else unsure)
-        report.tell("unreached", decided := unjudged(self))
-        report.tell("unreached", self.unfollowed)
-        for what in [] if is_allowed else shortened(self.unfollowed):
-            report.add("gradient.unreached", what, f"a Function reads numbers of its inputs by {what}, and the check cannot follow what it decides by them. Compare tensors, or "
-                       "compare what item() or tolist() give; allow_unreached=True accepts it")
-        report.tell("unreached", self.asked)
-        for what in [] if is_allowed else shortened(self.asked):
-            report.add("gradient.unreached", what, f"a Function asks for {what}, and the check cannot tell what it does after another answer: a gradient should depend on "
-                       "operands alone; allow_unreached=True accepts it")
-        report.tell("unreached", self.counts)
-        for what in [] if is_allowed else shortened(self.counts):
-            report.add("gradient.unreached", what, f"a Function reads a number that it keeps, and that is another one in each call ({what}): nothing tells what it does "
-                       "in later calls. A gradient depends on operands alone; allow_unreached=True accepts it")
-        for what in [] if is_allowed else shortened(decided):
-            report.add("gradient.unreached", what, f"the check cannot tell whether the backward is linear in its cotangent: {what}. A backward needs no decision "
-                       "by it; allow_unreached=True accepts it")
-        for what in [] if is_allowed else shortened(unsure):
-            report.add("gradient.unreached", what, f"no input lay where the Function takes another branch ({what}), so its backward was not judged there; "
-                       f"give {'shapes of more elements' if is_drawn else 'shapes, which are drawn on both sides'}, or inputs that lie there; allow_unreached=True accepts it")
-
-
-def shortened(names: list[str]) -> list[str]:
-    return names if len(names) <= MOST_TOLD else [*names[:MOST_TOLD], f"and {len(names) - MOST_TOLD} more"]
+        """Branches of the last run, and of Functions in any right run, one side of which was not reached by a draw that passed."""
+        if self.last is None:
+            return []
+        every = {key: one for key, one in self.keyed(self.last) if not one.is_of_cotangent} | {key: one for key, (one, _) in self.known.items()}
+        return [(key, one) for key, one in every.items() if not set(one.wanted) <= self.seen.get(key, set())]
 
 
 def is_dead(report: Report) -> bool:
@@ -483,17 +423,19 @@ def tried(trials: Trials, inputs: Any, allow_dead: bool, allow_unreached: bool) 
         if is_first := report.passed:
             report = repeats.checked(report)
         if is_drawn and (report.passed or not report.failed and is_dead(report)):
-            report = trials.explore(inputs, given, report)
+            report = explored(trials, inputs, given, report)
         if report.passed and not is_first:
             report = Repeats(trials, inputs).checked(report)
         if report.passed and trials.points:
             report = Linearity(trials, report).checked()
         if report.passed:
             report = repeats.ended(report)
+    if report.passed:
+        report = Elsewhere(trials, inputs, report).checked(allow_unreached)
     if report.failed:
         locate(report, trials.last)
     if report.passed:
-        trials.tell_unreached(report, is_drawn, allow_unreached)
+        tell_unreached(trials, report, is_drawn, allow_unreached)
     return report
 
 

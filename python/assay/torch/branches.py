@@ -27,7 +27,8 @@ class Branch:
     is_backward: bool = False  # of a torch.autograd.Function's backward
     place: str = ""  # the program's line, of a decision by a cotangent
     is_of_cotangent: bool = False
-    is_own: bool = False  # of numbers that a torch.autograd.Function reads
+    is_own: bool = False  # of numbers that a torch.autograd.Function reads, or of its masks
+    spot: str = ""  # which instruction of a torch.autograd.Function's passes decides
 
     @property
     def missing(self) -> list[str]:
@@ -139,8 +140,14 @@ class Branching(Outside):
                 if at is None or abs(at) < (0.999999 * torch.finfo(x.dtype).max if is_bar else float("inf")):
                     name = f"{self.label(op)} at {'another tensor' if at is None or is_bar and isinstance(threshold, torch.Tensor) else f'{at:.6g}'}"
                     found.append(Branch(name, at, float(x.min()), float(x.max()), sides, wanted, None, is_backward, place, is_bar))
+        for one in found if found and not is_bar else []:
+            one.spot = self.spot()
         self.branches += found
         return found
+
+    def spot(self) -> str:
+        """The instruction that runs in a Function's forward or backward pass; empty elsewhere."""
+        raise NotImplementedError
 
     def is_watched(self) -> bool:
         """Whether what runs in a backward pass is the program's."""

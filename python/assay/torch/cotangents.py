@@ -112,6 +112,8 @@ class Deciding(Branching):
                 self.note_outcome(name, place, [one] if isinstance(one, bool) else None)
         elif op in COUNTED and (masks := [one for one in tree_leaves(args) if isinstance(one, torch.Tensor) and one.dtype == torch.bool]):
             with self.aside():  # how many there are is seen by Python
+                if self.value(masks[-1]) not in self.bars:
+                    return
                 self.note_outcome(name, place, [bool(masks[-1].any())] if bool(masks[-1].all()) or not bool(masks[-1].any()) else [])
         elif self.is_crossed:
             return

@@ -13,7 +13,7 @@ from torch.autograd import forward_ad
 from torch.utils._pytree import tree_flatten
 
 from .nodes import Nodes, Ref, Unknown, operand
-from .reads import Reading
+from .masks import Masking
 from .rules_distance import DISTANCES, DISTANCE_PRODUCTS
 from .rules_factors import FACTORS, FACTOR_PRODUCTS
 from .rules_solve import SOLVED, SOLVED_PRODUCTS
@@ -36,7 +36,7 @@ class Solved:
     results: list[tuple[Ref | None, int | None]]
 
 
-class Solving(Reading):
+class Solving(Masking):
     """Writes equations down."""
 
     def __init__(self, model: Any = None) -> None:

@@ -16,8 +16,8 @@ from torch.utils._pytree import tree_leaves
 from .memory import Refused
 from .nodes import operand
 from .outside import arriving
-from .reads import ASKED, CASTS, READS, SIZES, numbers_of
-from .recorder import Tape
+from .reads import ASKED, CASTS, KINDS, READS, SIZES, numbers_of
+from .selections import Selecting
 
 STOPS = (torch.Tensor.detach, torch.detach, torch.Tensor.data.__get__)  # type: ignore[attr-defined]  # what they give has no tangent
 ZEROS = torch.ops.aten._efficientzerotensor.default
@@ -47,6 +47,9 @@ class Watch(TorchFunctionMode):
             self.run.note_asked(ASKED[function])
         if function in SIZES and args:
             self.run.note_size(args[0])
+            return self.run.sized(function(*args, **(kwargs or {})))
+        if function in KINDS:
+            self.run.note_kind(KINDS[function])
         self.run.arriving.append(arriving(args, kwargs) if self.run.live else "")
         self.run.cast = CASTS.get(function, "")
         if self.run.hands_out:
@@ -60,7 +63,7 @@ class Watch(TorchFunctionMode):
             self.run.cast = ""
 
 
-class Moving(Tape):
+class Moving(Selecting):
     """Writes down tangents beside the tensors that carry them."""
 
     def __init__(self, model: Any = None) -> None:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import dis
 import functools
+import itertools
 import math
 import operator
+from dataclasses import dataclass
 from typing import Any, Callable
 
 import numpy
@@ -19,10 +21,12 @@ from torch.utils._pytree import tree_map
 from .branches import ABOVE, BELOW, EQUAL, FALSE, TRUE, Branch
 from .cotangents import FINITE, READ, Deciding, by_program, is_of_finite
 from .outside import WAYS_OUT, program_frame, written_numbers
+from .sizes import Compared, sized
 
 MOST_READ = 2**16  # numbers of one tensor that are followed
 TEXTS = {torch.Tensor.__repr__: "str or repr", torch.Tensor.__format__: "format"}
 ASKED = {torch._C.TensorBase.grad.__get__: "the gradient that a tensor has already"}  # type: ignore[union-attr]  # what is no number of an operand's
+KINDS = {getattr(torch._C.TensorBase, name).__get__: what for name, what in (("dtype", "type"), ("device", "device"), ("is_cuda", ""))}  # of which another one decides
 CASTS = {getattr(torch.Tensor, name): name for name in ("to", "type", "type_as", "int", "long", "short", "char", "byte", "bool", "half", "bfloat16", "float", "double", "cfloat", "cdouble")}
 READS = WAYS_OUT | TEXTS | {getattr(torch.Tensor, f"__{name}__"): name for name in ("bool", "int", "index", "reduce_ex", "deepcopy")}
 FOLLOWED = ("item", "tolist")
@@ -117,6 +121,8 @@ class Reading(Deciding):
         self.plainly: set[int] = set()  # values that are finite where the inputs are
         self.counted: set[int] = set()  # values as large as inputs decide
         self.reading = self.showing = 0  # how many reads run, and how many of these make a text
+        self.kinds_compared: list[str] = []  # comparisons of types and devices of tensors by Functions
+        self.sizes: dict[str, Compared] = {}  # which comparisons of sizes Functions make
         self.surroundings: list[str] = []  # what Functions ask of what is no operand
         super().__init__(model)
 
@@ -125,6 +131,12 @@ class Reading(Deciding):
         if self.in_backward():
             return by_program() if isinstance(torch._C._current_autograd_node(), BackwardCFunction) else ""
         return "" if torch.is_grad_enabled() else program_frame()[1]
+
+    def spot(self) -> str:
+        if not self.in_function():
+            return ""
+        frame = program_frame(inside=not self.in_backward())[0]
+        return f"{frame.f_code.co_filename}:{frame.f_code.co_firstlineno}:{frame.f_lasti}" if frame is not None else ""
 
     def read(self, function: Any, args: Any, kwargs: Any) -> Any:
         """The program asks for a tensor's numbers, or for whether one is 0."""
@@ -225,6 +237,25 @@ class Reading(Deciding):
         if self.counted and isinstance(tensor, torch.Tensor) and self.memory.marked(tensor, self.history(tensor)) in self.counted:
             self.note_unfollowed("the size of what they select")
 
+    def sized(self, found: Any) -> Any:
+        """A size that a Function reads."""
+        if not self.follows or not self.in_function():
+            return found
+        if type(found) is int and (after := compared_after()) is not None:  # of len(), which gives a plain integer
+            self.note_size_compared(f"size {after.argval} {after.number}", found, frozenset({after.number}), bool(SIGNS[after.argval](found, after.number)))
+        return sized(found, self.note_size_compared)
+
+    def note_kind(self, what: str) -> None:
+        """A Function compares the type of a tensor, or where it is."""
+        if self.in_function() and (not what or is_compared()) and not is_guard(BETWEEN | LOADS):
+            one = f"{f'a comparison of the {what}' if what else 'is_cuda'} of a tensor at {self.in_function()}"
+            self.kinds_compared += [one] if one not in self.kinds_compared else []
+
+    def note_size_compared(self, what: str, size: int, numbers: frozenset[int], outcome: bool) -> None:
+        """Python compares a size. What ends in an exception is no decision."""
+        if (place := self.in_function()) and not is_guard():
+            self.sizes.setdefault(f"{what} at {place}", Compared(size, set(numbers))).outcomes.add(outcome)
+
     def note_asked(self, what: str) -> None:
         if (place := self.in_function()) and f"{what} at {place}" not in self.surroundings:
             self.surroundings.append(f"{what} at {place}")
@@ -237,10 +268,10 @@ class Reading(Deciding):
         """Python decides by what inputs decide. Where one side ends in an exception nothing is to be judged there."""
         if is_guard():
             return
-        place, name = self.in_function(), self.label("truth value")
-        known = next((one for one in self.branches if one.place == place and one.name == name and not one.is_of_cotangent), None)
+        place, spot, name = self.in_function(), self.spot(), self.label("truth value")
+        known = next((one for one in self.branches if one.spot == spot and one.name == name and not one.is_of_cotangent), None)
         if known is None:
-            known = Branch(name, None, 0.0, 0.0, set(), (TRUE, FALSE), is_backward=self.in_backward(), place=place, is_own=True)
+            known = Branch(name, None, 0.0, 0.0, set(), (TRUE, FALSE), is_backward=self.in_backward(), place=place, is_own=True, spot=spot)
             self.branches.append(known)
         known.sides.add(TRUE if found else FALSE)
 
@@ -252,10 +283,11 @@ class Reading(Deciding):
         is_written = other in written_numbers()
         side = BELOW if found < other else ABOVE if found > other else EQUAL
         name = f"{how.strip('_')} of a number that was read, at {f'{other:.6g}' if is_written else 'another number'}"
-        known = next((one for one in self.branches if one.place == place and one.name == name and not one.is_of_cotangent), None)
+        spot = self.spot()
+        known = next((one for one in self.branches if one.spot == spot and one.name == name and not one.is_of_cotangent), None)
         if known is None:
             wanted: tuple[str, ...] = (EQUAL,) if how in ("__eq__", "__ne__") else (BELOW, ABOVE)
-            self.branches.append(Branch(name, other if is_written else None, found, found, {side}, wanted, is_backward=self.in_backward(), place=place, is_own=True))
+            self.branches.append(Branch(name, other if is_written else None, found, found, {side}, wanted, is_backward=self.in_backward(), place=place, is_own=True, spot=spot))
         else:
             known.sides.add(side)
             known.lowest, known.highest = min(known.lowest, found), max(known.highest, found)
@@ -272,7 +304,39 @@ def is_shown() -> bool:
     return shows and not any(one.opname in ("COMPARE_OP", "CONTAINS_OP") or one.opname.startswith("STORE_") for one in line)
 
 
-BETWEEN = {"PRECALL", "CALL", "CACHE", "COMPARE_OP", "LOAD_CONST", "UNARY_NOT", "EXTENDED_ARG", "TO_BOOL"}  # what may stand between a read and the jump that it decides
+SIGNS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne}
+LOADS = {"PRECALL", "CALL", "CACHE", "EXTENDED_ARG", "LOAD_CONST", "LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD", "LOAD_FAST", "LOAD_DEREF", "LOAD_NAME", "BUILD_TUPLE"}  # up to a comparison
+
+
+def steps_after() -> list[Any]:
+    """The instructions behind the one of the program's that runs."""
+    frame, _ = program_frame(inside=False)
+    steps, places = instructions(frame.f_code) if frame is not None else ([], {})
+    at = places.get(frame.f_lasti, len(steps)) if frame is not None else 0
+    return steps[at + 1:at + 12]
+
+
+def is_compared() -> bool:
+    """Whether the program's line compares at once what it reads now, or decides by it."""
+    rest = [one for one in itertools.dropwhile(lambda one: one.opname in LOADS, steps_after())]
+    return bool(rest) and (rest[0].opname in ("COMPARE_OP", "IS_OP", "CONTAINS_OP", "UNARY_NOT") or "JUMP" in rest[0].opname and "IF" in rest[0].opname)
+
+
+@dataclass
+class After:
+    """A comparison with a written number that follows at once."""
+
+    argval: str
+    number: int
+
+
+def compared_after() -> After | None:
+    rest = [one for one in steps_after() if one.opname not in ("CACHE", "EXTENDED_ARG")][:2]
+    is_written = len(rest) == 2 and rest[0].opname == "LOAD_CONST" and type(rest[0].argval) is int and rest[1].opname == "COMPARE_OP"
+    return After(rest[1].argval, rest[0].argval) if is_written else None
+
+
+BETWEEN = {"PRECALL", "CALL", "CACHE", "COMPARE_OP", "IS_OP", "CONTAINS_OP", "LOAD_CONST", "UNARY_NOT", "EXTENDED_ARG", "TO_BOOL"}  # what may stand between a read and the jump that it decides
 ENDS = 60  # instructions in which an exception is raised
 
 
@@ -282,7 +346,7 @@ def instructions(code: Any) -> tuple[list[Any], dict[int, int]]:
     return found, {one.offset: i for i, one in enumerate(found)}
 
 
-def is_guard() -> bool:
+def is_guard(between: set[str] = BETWEEN) -> bool:
     """Whether the program's line decides now between going on and an exception."""
     frame, _ = program_frame(inside=False)
     if frame is None:
@@ -292,7 +356,7 @@ def is_guard() -> bool:
     for i in range(at, min(at + 12, len(steps))):
         if "JUMP" in steps[i].opname and "IF" in steps[i].opname:
             return raises(steps, i + 1) or raises(steps, places.get(steps[i].argval, len(steps)))
-        if steps[i].opname not in BETWEEN:
+        if steps[i].opname not in between:
             return str(steps[i].argval).startswith("@py_assert")  # pytest writes assertions anew
     return False
 
@@ -306,4 +370,4 @@ def raises(steps: list[Any], start: int) -> bool:
     return False
 
 
-__all__ = ["ASKED", "CASTS", "MOST_READ", "READS", "Read", "Reading", "numbers_of"]
+__all__ = ["ASKED", "CASTS", "KINDS", "MOST_READ", "READS", "Read", "Reading", "numbers_of"]

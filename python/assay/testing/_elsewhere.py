@@ -1,0 +1,172 @@
+"""Functions whose gradients are right in float32 and at the shapes that were asked for, in float64 and at other shapes: what is wrong there alone is undecided.
+
+The gate judges what ran. A backward may decide by sizes and types, or be right but for rounding that is as large as the gradient: neither shows in it.
+"""
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from typing import Any, Iterator, Sequence
+
+import torch
+
+from assay.errors import UsageError
+from assay.torch import Refused, Report
+from assay.torch.gates import judged
+from ._cotangents import Change, Cotangents, differs
+from ._draws import States, is_shape, listed, tensors_of
+
+WIDER = {torch.float32: torch.float64, torch.complex64: torch.complex128}
+FAR = 2.0**-6  # a difference that is no rounding of a gradient, as a share of it
+MOST_ELEMENTS, MOST_SHAPES, MOST_SIZE, SECONDS, SEED = 2**18, 8, 2**12, 20.0, 11
+ELSEWHERE = "gradient.elsewhere"
+
+
+class Elsewhere:
+    """The trials of one function with a torch.autograd.Function, whose report passed."""
+
+    def __init__(self, trials: Any, inputs: Any, report: Report) -> None:
+        self.trials, self.inputs, self.report = trials, listed(inputs), report
+        self.end = time.monotonic() + SECONDS
+
+    def checked(self, is_allowed: bool) -> Report:
+        before, last = States(), self.trials.last
+        if last.own and not is_allowed:
+            try:
+                _ = self.precision() and self.shapes()
+            finally:
+                self.trials.last = last
+                before.restore()
+        return self.report
+
+    # Types.
+
+    def precision(self) -> bool:
+        """Gradients in float64 at the same numbers. Those of random functions, and of functions that do not take it, are not compared."""
+        for point in self.trials.points[:2]:
+            if sum(one.numel() for one in point if isinstance(one, torch.Tensor)) > MOST_ELEMENTS or not any(kind_of(one) in WIDER for one in point):
+                continue
+            found = self.gradients(point, False, 1), self.gradients(point, False, 2), self.gradients(point, True, 1)
+            if None in found or differs(found[0], found[1], [1.0] * len(found[0] or [])):  # type: ignore[arg-type]
+                continue
+            far = next((share for a, b in zip(found[0] or [], found[2] or []) if (share := apart(a, b)) > FAR), 0.0)
+            if far:
+                self.report.add(ELSEWHERE, "float64", f"gradients in float64 are others than in float32, by {far:.2g} of their size, and those in float32 were judged: either "
+                                "rounding is as large as the gradient, or the backward does something else for another type; allow_unreached=True accepts it")
+                return False
+        return True
+
+    def gradients(self, point: Sequence[Any], widens: bool, seed: int) -> list[Any] | None:
+        """From cotangents that are the same numbers in each type."""
+        given = [widened(one) if widens else one for one in point]
+        torch.manual_seed(seed)
+        try:
+            with widened_params(self.trials.params if widens else {}):
+                first, second = self.trials.unrecorded(given, Cotangents(change=same_numbers(), second=same_numbers()))
+                return [*first, *second]
+        except Exception:  # of the function's own
+            return None
+
+    # Shapes.
+
+    def shapes(self) -> bool:
+        """Gradients at other shapes, if shapes are drawn: beyond comparisons of sizes, and one size larger."""
+        drawn = [tuple(one) for one in self.inputs if is_shape(one)]
+        if drawn:
+            for changed in self.other_shapes(drawn):
+                shapes = iter(changed)
+                point = tensors_of([next(shapes) if is_shape(one) else one for one in self.inputs], 0)
+                if (wrong := self.wrong_at(point)) != "":
+                    self.report.add(ELSEWHERE, f"inputs of shapes {named(changed)}", f"gradients are right for inputs of the shapes {named(drawn)}, and wrong for {named(changed)}: "
+                                    f"{wrong}. Is the function meant for one shape alone, allow_unreached=True accepts it")
+                    return False
+        left = [f"a {what}, which was {'true' if True in one.outcomes else 'false'} for the sizes of the inputs" for what, one in self.trials.sizes.items() if len(one.outcomes) == 1]
+        self.report.tell("unreached", left + [f"{one}, with another one" for one in self.trials.kinds_compared])
+        return True
+
+    def wrong_at(self, point: Sequence[Any]) -> str:
+        """What is wrong there; nothing, where the function does not take it."""
+        if time.monotonic() > self.end or sum(one.numel() for one in point if isinstance(one, torch.Tensor)) > MOST_ELEMENTS:
+            return ""
+        try:
+            run = self.trials.recorded(point, {})
+            found = judged(run, "gradcheck", *dict.fromkeys([*self.trials.options, "--allow-dead"]))
+        except (UsageError, Refused, Exception):  # of the function's own: it may not take such inputs
+            return ""
+        if found.passed:
+            self.trials.note(run, None)
+        return next((one.headline for one in found.findings if one.kind == "fail" and one.rule.startswith("gradient.")), "")
+
+    def other_shapes(self, drawn: Sequence[tuple[int, ...]]) -> Iterator[list[tuple[int, ...]]]:
+        """Equal sizes stay equal. Those of tensors that are given stay as they are."""
+        fixed = {n for one in [*self.inputs, *self.trials.params.values()] if isinstance(one, torch.Tensor) for n in one.shape}
+        free = sorted({n for one in drawn for n in one} - fixed, reverse=True)
+        seen = [{n: n for n in free}]
+        if free:
+            seen.append({n: n + 1 for n in free})
+            yield changed_by(drawn, seen[-1])
+        tried: set[str] = set()
+        while len(seen) < MOST_SHAPES and (left := [(what, one) for what, one in self.trials.sizes.items() if len(one.outcomes) == 1 and what not in tried and free]):
+            what, one = left[0]
+            tried.add(what)
+            for number in sorted(one.numbers | {math.prod(n + 1 for n in one.numbers), math.prod(one.numbers)}, reverse=True):
+                for size in (number, number + 1, number - 1):
+                    change = {n: n for n in free} | ({one.size: size} if one.size in free else {free[0]: -(-size * free[0] // max(one.size, 1))})
+                    if all(0 < n <= MOST_SIZE for n in change.values()) and change not in seen and len(one.outcomes) == 1 and len(seen) < MOST_SHAPES:
+                        seen.append(change)
+                        yield changed_by(drawn, change)
+        if len(tried) == 0 or free:
+            yield [(2, *one) for one in drawn]
+
+
+def changed_by(shapes: Sequence[tuple[int, ...]], change: dict[int, int]) -> list[tuple[int, ...]]:
+    return [tuple(change.get(n, n) for n in one) for one in shapes]
+
+
+def named(shapes: Sequence[tuple[int, ...]]) -> str:
+    return ", ".join(str(one) for one in shapes)
+
+
+def kind_of(one: Any) -> Any:
+    return one.dtype if isinstance(one, torch.Tensor) and one.requires_grad else None
+
+
+def widened(one: Any) -> Any:
+    if not isinstance(one, torch.Tensor) or one.dtype not in WIDER:
+        return one
+    return one.detach().to(WIDER[one.dtype]).requires_grad_(one.requires_grad)
+
+
+@contextlib.contextmanager
+def widened_params(params: Any) -> Iterator[None]:
+    """Parameters hold the same numbers in float64 for a while."""
+    known = {name: one.data for name, one in params.items() if one.dtype in WIDER}
+    try:
+        for name, data in known.items():
+            params[name].data = data.to(WIDER[data.dtype])
+        yield
+    finally:
+        for name, data in known.items():
+            params[name].data = data
+
+
+def same_numbers() -> Change:
+    generator = torch.Generator().manual_seed(SEED)
+    return lambda g: torch.randn(g.shape, generator=generator).to(g.dtype)
+
+
+def apart(a: Any, b: Any) -> float:
+    """By which share gradients differ most, of numbers that are not small beside the others."""
+    if a is None or b is None:
+        return 0.0 if a is b else 1.0
+    if a.shape != b.shape or not a.numel():
+        return 0.0
+    a, b = ((torch.view_as_real(one) if one.is_complex() else one).detach().double() for one in (a, b))
+    is_sure = torch.isfinite(a) & torch.isfinite(b)
+    size = torch.where(is_sure, b.abs(), 0.0)
+    least = torch.clamp(torch.maximum(size, FAR * size.max()), min=2.0**-100)
+    return float(torch.where(is_sure, (a - b).abs() / least, 0.0).max())
+
+
+__all__ = ["Elsewhere"]

@@ -272,6 +272,12 @@ def test_baselines_of_a_session(run, pytester):
     result.stdout.fnmatch_lines(["*softmax*allowance*"])
 
 
+def test_waivers_that_cannot_be_read(run, pytester):
+    run(RIGHT, "--assay-waivers=none.json").stderr.fnmatch_lines(["*waivers cannot be read at none.json: No such file or directory; check the path*"])
+    (pytester.path / "w.json").write_text("{")
+    run(RIGHT, "--assay-waivers=w.json").stderr.fnmatch_lines(["*waivers cannot be read at w.json: it is no JSON, Expecting property name*"])
+
+
 def test_baselines_of_a_kernel(run):
     """Probes that pass count: a suite that has kernels alone can have a baseline."""
     kernel = "from assay.testing import audit_kernel\ndef test_kernel(): audit_kernel('exp', lambda x: {}, attributes={{}})\n"

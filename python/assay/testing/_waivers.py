@@ -65,7 +65,9 @@ def read(path: str) -> list[Waiver]:
         with open(path, encoding="utf-8") as file:
             found = json.load(file)
     except (OSError, ValueError) as why:
-        raise MalformedInput("waivers cannot be read", where=path, why=str(why), code="waivers.json") from None
+        reason = why.strerror if isinstance(why, OSError) else f"it is no JSON, {why}"
+        raise MalformedInput("waivers cannot be read", where=path, why=str(reason), advice="check the path and the text of the file",
+                             code="waivers.json") from None
     entries = found.get("waivers") if isinstance(found, dict) else None
     if not isinstance(entries, list):
         raise MalformedInput("waivers cannot be read", where=path, why='expected a list "waivers", got none', code="waivers.json")

@@ -28,6 +28,7 @@ RUNNERS = {"README.md": ["python/tests/test_readme.py", "tests/tools/readme_test
            "docs/how-to/python-testing.md": ["python/tests/test_testing_docs.py"], "docs/reference/pytorch.md": ["python/tests/test_readme.py"]}
 # A first line -> why its block of commands is not run here.
 ELSEWHERE = {"pip install .": "the tests `python: wheel` and tools/clean_room build and install wheels",
+             "pip install assay-*.whl": "the same", "tools/setup": "the same",
              "cmake --preset release": "the test `consumer` installs, and makes the package"}
 PROJECTS = ["tests/consumer/CMakeLists.txt", "examples/cuda_kernels/CMakeLists.txt"]
 # The examples of help texts, and the commands that make the files which an example names, by its first words.

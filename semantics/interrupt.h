@@ -31,7 +31,7 @@ extern thread_local constinit std::int64_t left;  // nanoseconds of work until t
 void ask();
 }  // namespace interrupt
 
-// So much work follows or was done; a rough estimate will do.
+// Says that work of about so many nanoseconds follows or was done.
 inline void poll(std::size_t nanoseconds) {
   interrupt::left -= static_cast<std::int64_t>(nanoseconds);
   if (interrupt::left < 0) [[unlikely]] {

@@ -7,7 +7,7 @@
 
 namespace assay::kernel {
 
-// What is shown, the statement (semantics/statement/statement_text.h), the assumptions.
+// The theorem, its statement (semantics/statement/statement_text.h), and its assumptions.
 [[nodiscard]] std::string theorem_text(const Theorem& theorem, bool full);
 
 }  // namespace assay::kernel

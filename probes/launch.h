@@ -1,4 +1,4 @@
-// Launchers: kernels that run a probe plan, and what comes of it as a trace for kernel/audit.
+// Launchers run a probe plan through any kernel and give the results as a trace for kernel/audit.
 //
 //   const auto plan = probe_plan(Op::softmax);
 //   const PlanRun run = run_plan(plan, my_launcher, my_model);           // then audit run.trace, or formats::write_trace it
@@ -87,8 +87,8 @@ void append_region(Trace& trace, std::string name, Graph graph, ExecutionModel m
 // The reals of a run in float32 as a kernel over 16 bits would leave them: each result rounded once. The plan was drawn in that format.
 void store(Trace& trace, ExecutionModel::Storage storage);
 
-// What to run a vector-Jacobian product of an application on: its operands, the cotangent last. Whole numbers, full precision, a cotangent
-// of 0, and elements at kinks.
+// The probes of a vector-Jacobian product of an application: its operands, the cotangent last. They hold whole numbers, full precision, a
+// cotangent of 0, and elements at kinks.
 [[nodiscard]] std::vector<std::vector<Tensor>> product_probes(const kernel::AdjointCase& one, std::uint64_t seed);
 
 // A kernel of a product: from the operands and, last, the cotangent of the result, one cotangent for each real operand.

@@ -40,7 +40,7 @@ struct Report {
 // Memory that cannot be had is a reason to decline. Stopped (semantics/interrupt.h) passes through.
 [[nodiscard]] Report check_certificate(const std::string& model, const std::string& property, const std::string& certificate,
                                        const LoadOptions& options = {});
-// The same from a statement file (`assay statement`), by which neither a model nor a property is read.
+// Decides a certificate of a statement file (`assay statement`); neither a model nor a property is read.
 [[nodiscard]] Report check_statement(const std::string& statement, const std::string& certificate, const LoadOptions& options = {});
 
 }  // namespace assay::check

@@ -1,5 +1,5 @@
-// A kernel in CUDA under test, in any framework: on a device where the file is compiled by nvcc or linked to its runtime, and on the emulation
-// where there is neither (assay_emulate_cuda in CMake). The same test, the same kernels, as they are.
+// Tests of unmodified CUDA kernels, in any framework. The test runs on a device where nvcc compiles the file or its runtime is linked, and on the
+// emulation where there is neither (assay_emulate_cuda in CMake).
 //
 //   const auto report = assay::testing::audit_kernel(assay::Op::softmax, assay::SoftmaxAttributes{-1}, [](const assay::testing::CudaLaunch& launch) {
 //     const auto& x = launch.operands[0];
@@ -7,7 +7,7 @@
 //   });
 //   REQUIRE(report.passed());       // report.text says why not; report.write_junit(path), write_sarif, write_trace
 //
-// A launcher gives nothing, a cudaError_t, or an Outcome<Done>, by which it declines what its kernel is not for (docs/how-to/cuda-testing.md).
+// A launcher gives nothing, a cudaError_t, or an Outcome<Done>, by which it declines probes that its kernel is not for (docs/how-to/cuda-testing.md).
 #pragma once
 
 #if __has_include(<cuda_runtime.h>)
@@ -150,13 +150,13 @@ KernelLauncher wrapped(Launcher launcher) {
 
 }  // namespace cuda
 
-// The probes of an op: with these attributes (axes from the end where negative), or with NoAttributes all of them.
+// Audits a kernel of an op, with these attributes (negative axes count from the end), or with NoAttributes on all probes.
 template <class Launcher>
 [[nodiscard]] KernelReport audit_kernel(Op op, const Attributes& attributes, const Launcher& launcher, const KernelPlan& plan = {}) {
   cuda::Device device;
   return audit_kernel_on(device, op, attributes, cuda::wrapped(launcher), plan);
 }
-// Those of a composite region: "attention", "attention backward", "layer norm", ... (docs/reference/probes.md).
+// Audits a kernel of a composite region: "attention", "attention backward", "layer norm", ... (docs/reference/probes.md).
 template <class Launcher>
 [[nodiscard]] KernelReport audit_kernel(const std::string& region, const Launcher& launcher, const KernelPlan& plan = {}) {
   cuda::Device device;

@@ -1,6 +1,6 @@
-// Kernels of other people under test: the probe plan of an op through a launcher on a device, judged by contract, faults by name.
+// Tests of kernels on any device: a launcher runs the probe plan of an op, contracts judge the results, and faults have names.
 //
-// Kernels in CUDA: include "api/assay/cuda_testing.h", which knows their device and the emulation. This header is what any device needs.
+// For kernels in CUDA include "assay/cuda_testing.h", which knows their device and the emulation.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@
 
 namespace assay::testing {
 
-// What a device does for an audit. Memory that is handed out is aligned to 256 bytes.
+// A device on which kernels are audited. Memory that it hands out is aligned to 256 bytes.
 class KernelDevice {
  public:
   virtual ~KernelDevice() = default;
@@ -65,7 +65,7 @@ struct DeviceTensor {
   }
 };
 
-// What a launcher is asked for. It starts its kernels in the given stream and need not wait for them.
+// The request to a launcher. It starts its kernels in the given stream and need not wait for them.
 class KernelLaunch {
  public:
   KernelLaunch(const Graph& graph, std::vector<DeviceTensor> inputs, std::vector<DeviceTensor> outputs, unsigned threads, void* stream)
@@ -140,10 +140,10 @@ struct KernelReport {
   double most_vacuous = 0.25;
 };
 
-// The probes of an op. `attributes`: those that the kernel is for, axes counted from the end where they are negative; NoAttributes: all.
+// Audits a kernel of an op. `attributes` are those that the kernel is for, and negative axes count from the end; NoAttributes takes all probes.
 [[nodiscard]] KernelReport audit_kernel_on(KernelDevice& device, Op op, const Attributes& attributes, const KernelLauncher& launcher,
                                            const KernelPlan& plan = {});
-// Those of a composite region (probes/composites.h): "attention", "attention backward", "layer norm", ...
+// Audits a kernel of a composite region (probes/composites.h): "attention", "attention backward", "layer norm", ...
 [[nodiscard]] KernelReport audit_kernel_on(KernelDevice& device, const std::string& region, const KernelLauncher& launcher,
                                            const KernelPlan& plan = {});
 

@@ -1,5 +1,5 @@
-// What other people's tests include: is a result within its contract, is a gradient right, does a kernel survive its probes? For Catch2
-// (2 or 3) as matchers, for GoogleTest as assertion results, for any other framework as functions; include the framework's header first.
+// Tests of other projects check results, gradients and kernels with this header, without a tolerance. Catch2 (2 or 3) gets matchers, GoogleTest
+// assertion results, and every other framework functions. Include the header of the framework first.
 //
 //   REQUIRE_THAT(y, assay::testing::WithinContract(assay::Op::softmax, assay::SoftmaxAttributes{1}, {x}, model));
 //   CHECK_THAT(f, assay::testing::HasRightGradient({x, w}));
@@ -20,7 +20,7 @@
 
 namespace assay::testing {
 
-// What came of a check. Elements whose sets are too wide to mean anything are vacuous: nothing is known of them, which is no failure.
+// The result of a check. Elements whose sets are too wide to mean anything are vacuous: nothing is known of them, which is no failure.
 struct Checked {
   enum class Kind : std::uint8_t {
     passed,
@@ -34,36 +34,36 @@ struct Checked {
 inline constexpr double kMostVacuous = 0.01;
 inline constexpr std::size_t kShareOfOne = 20;
 
-// One op's result on these operands.
+// Checks the result of one op on these operands.
 [[nodiscard]] Checked check_contract(Op op, const Attributes& attributes, const ExecutionModel& model, const std::vector<Tensor>& operands,
                                      const Tensor& received);
-// What ran as one: a graph of several ops, with all its results. `stored` says which of them are kept in 16 bits; none: all are what was computed.
+// Checks all results of a graph of several ops that ran as one. `stored` says which of them are kept in 16 bits; without it none is.
 [[nodiscard]] Checked check_region(const Graph& graph, const ExecutionModel& model, const std::vector<Tensor>& operands,
                                    const std::vector<Tensor>& received, const std::vector<ExecutionModel::Storage>& stored = {});
 
 // A function of float values that gives a float value of the same session; its gradient is that of the sum of its elements.
 using Function = std::function<runtime::Value(runtime::Session&, const std::vector<runtime::Value>&)>;
-// The gradients of f with respect to all its inputs at these values: f runs forward and backward and is recorded, each recorded value
-// has to lie within its contract, each product has to be the adjoint of the derivative (kernel/audit). In the type of the inputs,
-// float32 as well as float64; no step size, no tolerance.
+// Checks the gradients of f with respect to all its inputs at these values. f runs forward and backward and is recorded. Each recorded value
+// has to lie within its contract, and each product has to be the adjoint of the derivative (kernel/audit). The check runs in the type of the
+// inputs, float32 as well as float64, without a step size.
 [[nodiscard]] Checked check_gradient(const Function& f, const std::vector<Tensor>& inputs, std::uint64_t seed = 1);
 
 // A backward pass that somebody wrote: from the operands and the cotangent of the graph's one result, a cotangent for each float operand.
 using Backward = std::function<std::vector<Tensor>(const std::vector<Tensor>& operands, const Tensor& cotangent)>;
-// What it gave, by the contract of the derivative of the graph's meaning.
+// Checks its results by the contract of the derivative of the graph's meaning.
 [[nodiscard]] Checked check_backward(const Graph& graph, const ExecutionModel& model, const std::vector<Tensor>& operands,
                                      const Tensor& cotangent, const std::vector<Tensor>& received);
-// The same where mistakes show: whole numbers, full precision, a cotangent of 0, and points at the kinks that are named. Operands are drawn
-// from their domains, or from -4 to 4.
+// Runs the backward pass where mistakes show: at whole numbers, in full precision, with a cotangent of 0, and at the named kinks. Operands are
+// drawn from their domains, or from -4 to 4.
 [[nodiscard]] Checked check_backward(const Graph& graph, const ExecutionModel& model, const Backward& backward,
                                      std::vector<kernel::Domain> domains = {}, std::vector<double> kinks = {}, std::uint64_t seed = 1);
 
-// What came of running a plan (probes/launch.h), for callers who run it themselves.
+// Checks the results of a plan (probes/launch.h) that the caller ran.
 [[nodiscard]] Checked check_run(Op op, const probes::PlanRun& run);
 
-// A kernel, by the probe plan of its op (probes/plan.h): every result within its contract, every element written, no operand written, the
-// same result twice. Probes that the launcher declines do not count; if it declines all, nothing is decided. The text names the faults of
-// the bank (probes/faults.h) that give what a failed probe received.
+// Checks a kernel on the probe plan of its op (probes/plan.h). Every result has to lie within its contract, every element has to be written, no
+// operand may be, and a second run has to give the same result. Probes that the launcher declines do not count; if it declines all, nothing
+// is decided. The text names the faults of the bank (probes/faults.h) that give the received values of a failed probe.
 [[nodiscard]] Checked check_kernel(Op op, const probes::Launcher& kernel, const ExecutionModel& model,
                                    const probes::PlanOptions& options = {});
 
@@ -76,7 +76,7 @@ template <class T>
 using MatcherOf = Catch::MatcherBase<T>;
 #endif
 
-// Of a Checked: it passed. or_vacuous() lets a vacuous one through.
+// Matches a Checked that passed. or_vacuous() lets a vacuous one through.
 class Passes : public MatcherOf<Checked> {
  public:
   [[nodiscard]] Passes or_vacuous() const {

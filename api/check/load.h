@@ -14,7 +14,7 @@
 
 namespace assay::check {
 
-// What a run may take; beyond, it is undecided. What is not said follows from the files (cost.h).
+// The limits of a run; beyond them it is undecided. Limits that are left out follow from the files (cost.h).
 struct Limits {
   std::optional<std::uint64_t> memory;  // bytes
   std::optional<double> work;           // multiply-adds
@@ -23,7 +23,7 @@ struct Limits {
 
 struct LoadOptions {
   std::string network_name;  // the name that the property declares for the model; empty: any
-  // What the statement is about; nothing: what the element types of the property say (VNN-LIB 1 means real numbers).
+  // The semantics of the statement; without it, the element types of the property decide (VNN-LIB 1 means real numbers).
   std::optional<ExecutionModel> semantics;
   bool exact = false;  // KernelOptions::exact
   vnnlib::Polynomials polynomials = vnnlib::Polynomials::state;
@@ -42,15 +42,15 @@ struct Loaded {
 };
 
 [[nodiscard]] Outcome<Loaded> load_problem(const std::string& model_path, const std::string& property_path, const LoadOptions& options);
-// The same from a statement file, by which neither a model nor a property is read.
+// Loads a statement file; neither a model nor a property is read.
 [[nodiscard]] Outcome<Loaded> load_statement(const std::string& path, const LoadOptions& options);
 // Where a file does not exist but the same with .gz behind it does, that one is read, and a note says so.
 [[nodiscard]] std::string existing(const std::string& path);
 
-// On disk, without the holes of a large file; 0 for what is no file there.
+// The size on disk, without the holes of a large file; 0 if there is no such file.
 [[nodiscard]] std::uint64_t file_bytes(const std::string& path);
 
-// The rejection with the file in its place, if it is not there yet.
+// Puts the file into the place of the rejection, unless it stands there already.
 [[nodiscard]] Rejection in_file(Rejection why, const std::string& path);
 
 // CPU seconds of the calling thread.

@@ -4,6 +4,9 @@ import sys
 
 import style
 
+sys.path.insert(0, str(style.ROOT / "tools" / "site"))
+import headers  # noqa: E402
+
 LIST = pathlib.Path(__file__).with_name("style_exceptions.txt")
 OUTSIDE = ["README.md", "TRUST.md", "CONTRIBUTING.md", "certificates/FORMAT.md", "python/README.md",
            *(f"{folder}/README.md" for folder in (
@@ -58,6 +61,10 @@ def main():
     pages = [*OUTSIDE, *(page for page in pages if not page.startswith(LEFT_OUT))]
     excepted = [line for line in LIST.read_text().splitlines() if line and not line.startswith("#")]
     found = {page: style.findings(style.ROOT, page) for page in pages}
+    for name in headers.PAGES:  # the comments of public headers
+        found[f"reference/cpp/{name}"] = [f"the page of assay::{name}, from its headers: {rule}: {words}" for kind, _, part in style.blocks(headers.page(style.ROOT, name))
+                                          if not kind.startswith("heading") for one in style.sentences(part) for rule, words in style.of_sentence(one, kind)]
+    pages += [name for name in found if name not in pages]
     problems = [str(one) for page in pages if page not in excepted for one in found[page]]
     problems += [f"{LIST.name}: {page} is no page" for page in excepted if page not in found]
     problems += [f"{LIST.name}: {page} keeps the rules now; take it off the list" for page in excepted if found.get(page) == []]

@@ -1,4 +1,4 @@
-// What a code of a refusal or finding means: the entries of docs/reference/codes, which are part of the program.
+// The entries of docs/reference/codes, which are part of the program: what the code of a refusal or finding means, and what to do.
 #pragma once
 
 #include <optional>

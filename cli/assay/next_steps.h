@@ -1,4 +1,4 @@
-// What to make of an answer that decides nothing: the open cases in the words of the property, what was tried, and three commands to try next.
+// Words about an answer that decides nothing: the open cases as the property states them, what was tried, and three commands to try next.
 #pragma once
 
 #include <string>

@@ -110,12 +110,12 @@ void measure(const Model& model, bool compiled, int rounds) {
   };
   std::size_t failed = 0, open = 0, elements = 0, unsampled = 0;
   std::map<std::string, double> by_op, all_by_op;
-  const auto audit = [&](const kernel::Sampling& sampling) {
+  const auto audit = [&](const audit::Sampling& sampling) {
     failed = open = elements = unsampled = 0;
-    if (!kernel::check_continuity(trace)) std::abort();
+    if (!audit::check_continuity(trace)) std::abort();
     for (std::size_t r = 0; r < trace.regions.size(); ++r) {
       by_op[trace.regions[r].name] += seconds_of([&] {
-        const auto counts = kernel::audit_region(trace, r, sampling).value().total();
+        const auto counts = audit::audit_region(trace, r, sampling).value().total();
         unsampled += counts.unsampled;
         failed += counts.failed;
         open += counts.vacuous + counts.unsupported;

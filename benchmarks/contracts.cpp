@@ -83,7 +83,7 @@ void print_ulps(std::uint32_t stride) {
       at = x;
     }
     double row_bound = -1;
-    for (const executions::MathRow& row : executions::find_math_table("glibc-2.36")->rows) {
+    for (const floats::MathRow& row : floats::find_math_table("glibc-2.36")->rows) {
       if (row.function == one.name && row.format == contracts::Format::binary32) row_bound = row.bound;
     }
     std::printf("%-8s %8.0f %8lld %16a %11.3f%%\n", one.name, row_bound, static_cast<long long>(worst), static_cast<double>(at),

@@ -89,15 +89,15 @@ void write_gradients(const char* path) {
     trace.regions.push_back(std::move(region));
   };
   for (int k = 0; k < kOpCount; ++k) {
-    for (const kernel::AdjointCase& one : kernel::adjoint_cases(static_cast<Op>(k))) {
-      const auto vjp = kernel::reverse_of(one.graph);
+    for (const gradients::AdjointCase& one : gradients::adjoint_cases(static_cast<Op>(k))) {
+      const auto vjp = gradients::reverse_of(one.graph);
       if (!vjp || one.name == "conv, large") continue;
       std::string domains;
-      for (const kernel::Domain& domain : one.domains) domains += " " + std::to_string(domain.lo) + " " + std::to_string(domain.hi);
+      for (const gradients::Domain& domain : one.domains) domains += " " + std::to_string(domain.lo) + " " + std::to_string(domain.hi);
       add_region("case|" + one.name + "|" + domains, one.graph);
       add_region("vjp|" + one.name, vjp.value());
       for (const probes::Mutant& mutant : probes::mutants_of_product(vjp.value())) {
-        const auto verdict = kernel::check_adjointness(one, mutant.graph, 11);
+        const auto verdict = gradients::check_adjointness(one, mutant.graph, 11);
         add_region(std::string("mutant|") + (verdict.ok() ? "same" : "caught") + "|" + mutant.name, mutant.graph);
       }
     }
@@ -112,7 +112,7 @@ double seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 std::vector<probes::Probe> suite() {
   std::vector<probes::Probe> list;
   for (int k = 0; k < kOpCount; ++k) {
-    if (kernel::adjoint_cases(static_cast<Op>(k)).empty()) continue;
+    if (gradients::adjoint_cases(static_cast<Op>(k)).empty()) continue;
     std::optional<probes::Probe> best;
     std::size_t most = 0;
     for (probes::Probe& probe : probes::probe_plan(static_cast<Op>(k))) {
@@ -140,12 +140,12 @@ bool is_right(const probes::Probe& probe) {
   const runtime::Value y = session.apply(probe.op, values, probe.attributes);
   if (!y.ok() || !recorder.gradients(runtime::sum(y * session.input(session.normal(y.shape()))), real)) return false;
   const Trace trace = recorder.take();
-  if (!kernel::check_continuity(trace)) return false;
+  if (!audit::check_continuity(trace)) return false;
   for (std::size_t r = 0; r < trace.regions.size(); ++r) {
-    const auto audit = kernel::audit_region(trace, r);
+    const auto audit = audit::audit_region(trace, r);
     if (!audit || audit.value().total().failed > 0) return false;
   }
-  return std::ranges::none_of(kernel::check_gradient(trace, 0, 1), [](const auto& step) { return step.failure.has_value(); });
+  return std::ranges::none_of(audit::check_gradient(trace, 0, 1), [](const auto& step) { return step.failure.has_value(); });
 }
 
 void write_suite(const char* path) {

@@ -20,7 +20,7 @@ int exit_code(const CheckReport& report) {
 void print_report(const char* program, const CheckReport& report, bool full, const std::string& meaning) {
   std::printf("%s\n", check::word(report.verdict));
   if (report.theorem) {
-    const std::string text = kernel::theorem_text(*report.theorem, full);
+    const std::string text = logic::theorem_text(*report.theorem, full);
     if (const std::string why = check::vacuity(*report.theorem); !why.empty()) std::printf("vacuous: %s\n", why.c_str());
     std::printf("%s%s", text.c_str(), text.ends_with('\n') ? "" : "\n");
     print_notes(stdout, report.notes);

@@ -13,7 +13,7 @@ namespace {
 // "float32:cuda" for a bare "cuda", too.
 std::string meant_semantics(const std::string& text) {
   std::vector<std::string> whole{"real", "float32", "float64", "bfloat16", "float16"}, names;
-  for (const executions::NamedModel& one : executions::named_models()) {
+  for (const floats::NamedModel& one : floats::named_models()) {
     whole.push_back("float32:" + std::string(one.name));
     names.emplace_back(one.name);
   }
@@ -25,17 +25,17 @@ std::string meant_semantics(const std::string& text) {
 }  // namespace
 
 Outcome<ExecutionModel> parse_semantics(const std::string& text) {
-  auto named = executions::semantics_named(text);
+  auto named = floats::semantics_named(text);
   if (!named) {
     Rejection why = named.rejection();
     if (why.code == "semantics.name") why.found += meant_semantics(text);
     return why;
   }
   const std::string& table = named.value().math_table;
-  if (table.empty() || executions::find_math_table(table) != nullptr) return named;
+  if (table.empty() || floats::find_math_table(table) != nullptr) return named;
   std::vector<std::string> tables;
   std::string list;
-  for (const executions::MathTable& one : executions::math_tables()) {
+  for (const floats::MathTable& one : floats::math_tables()) {
     tables.emplace_back(one.name);
     list += (list.empty() ? "" : ", ") + tables.back();
   }

@@ -36,7 +36,7 @@ std::string exact_text(const View& view) {
   return ", exact value " + decimal(view.exact_value()) + (half_width > 0 ? " (within " + rough(half_width) + ")" : "");
 }
 
-std::string distance_text(const kernel::Violation& violation, const View& view) {
+std::string distance_text(const audit::Violation& violation, const View& view) {
   if (!is_float(view.sets.sets.dtype)) return "";
   if (!std::isfinite(violation.steps)) return std::isfinite(view.received) ? "" : "no finite number was received";
   const char* format = view.format() == contracts::Format::binary32 ? contracts::name_of(view.sets.storage) : "float64";
@@ -47,8 +47,8 @@ std::string distance_text(const kernel::Violation& violation, const View& view) 
 
 // The greatest number of the format whose magnitude is not above that of x.
 double cut_off(contracts::Storage storage, double x) {
-  const auto format = executions::precision_of(storage);
-  return std::copysign(executions::number_below(format, std::fabs(x)), x);
+  const auto format = floats::precision_of(storage);
+  return std::copysign(floats::number_below(format, std::fabs(x)), x);
 }
 
 // Of a result that is stored in 16 bits.
@@ -99,7 +99,7 @@ Lines moved_lines(const Trace& trace, const Region& region, const View& view) {
           (places.size() > 1 ? " and elsewhere" : "")};
 }
 
-Lines element_lines(const Trace& trace, std::size_t r, const kernel::Violation& violation, const std::string& word) {
+Lines element_lines(const Trace& trace, std::size_t r, const audit::Violation& violation, const std::string& word) {
   const Region& region = trace.regions[r];
   const Tensor& received = trace.tensors[region.results[violation.result]].value;
   Lines lines;
@@ -118,9 +118,9 @@ Lines element_lines(const Trace& trace, std::size_t r, const kernel::Violation& 
 
 }  // namespace
 
-Lines failure_lines(const Trace& trace, std::size_t region, const kernel::RegionAudit& audit, std::size_t result) {
+Lines failure_lines(const Trace& trace, std::size_t region, const audit::RegionAudit& audit, std::size_t result) {
   Lines lines;
-  const auto is_here = [&](const std::optional<kernel::Violation>& one) { return one && one->result == result; };
+  const auto is_here = [&](const std::optional<audit::Violation>& one) { return one && one->result == result; };
   const bool same = is_here(audit.first) && is_here(audit.worst) && audit.first->element == audit.worst->element;
   if (is_here(audit.worst)) append(lines, element_lines(trace, region, *audit.worst, same ? "first and worst" : "worst"), "");
   if (is_here(audit.first) && !same) append(lines, element_lines(trace, region, *audit.first, "first"), "");

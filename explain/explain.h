@@ -1,7 +1,7 @@
 // What a failed audit means to a reader: numbers, formulas, the largest terms, where failures lie, and a smaller trace that fails too.
 //
 // Nothing here decides anything. The kernel has judged; what is written here is computed again from the trace, in double where that
-// is good enough for words, and a smaller trace is only handed out once kernel::audit_region has refused it as well.
+// is good enough for words, and a smaller trace is only handed out once audit::audit_region has refused it as well.
 #pragma once
 
 #include <cstddef>
@@ -20,12 +20,12 @@ namespace assay::explain {
 
 // Lines on the failed elements of one result of an audited region: the first and the worst, the formula of their contract with its
 // numbers, the terms that count most, and where on the result failures lie.
-[[nodiscard]] std::vector<std::string> failure_lines(const Trace& trace, std::size_t region, const kernel::RegionAudit& audit,
+[[nodiscard]] std::vector<std::string> failure_lines(const Trace& trace, std::size_t region, const audit::RegionAudit& audit,
                                                      std::size_t result);
 
 // Lines on a failed step of a gradient (an entry of Trace::gradients): the recorded cotangent beside the one that the region's meaning gives,
 // and what pattern fits: twice, half, minus, zero, transposed, not summed over broadcast axes, a term that is left out or counted twice.
-[[nodiscard]] std::vector<std::string> gradient_lines(const Trace& trace, std::size_t gradient, const kernel::GradientStep& step);
+[[nodiscard]] std::vector<std::string> gradient_lines(const Trace& trace, std::size_t gradient, const audit::GradientStep& step);
 
 // Of an element in row-major order.
 [[nodiscard]] Shape index_of(const Shape& shape, std::size_t element);

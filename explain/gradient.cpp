@@ -189,7 +189,7 @@ class Product {
     std::vector<std::size_t> real;
     for (std::size_t k = 0; k < graph.inputs.size(); ++k)
       if (is_float(graph.node(graph.inputs[k]).dtype)) real.push_back(k);
-    const auto reverse = differentiate(graph, vjp_.result, real);
+    const auto reverse = gradients::differentiate(graph, vjp_.result, real);
     if (!reverse) return {};
     arguments.push_back({trace_.tensors[vjp_.cotangent].value.shape(), values_of(trace_, vjp_.cotangent)});
     const auto nodes = evaluate<double>(reverse.value(), arguments);
@@ -357,7 +357,7 @@ Lines sum_lines(const Trace& trace, const Trace::Gradient& gradient, TraceTensor
 }
 
 // A delivered gradient that is NaN or infinite.
-Lines finite_lines(const Trace& trace, const Trace::Gradient& asked, const kernel::GradientStep& step) {
+Lines finite_lines(const Trace& trace, const Trace::Gradient& asked, const audit::GradientStep& step) {
   const bool is_wrong = step.failure->kind == Rejection::Kind::rejected;
   for (const auto& [tensor, total] : asked.of) {
     if (!step.place.starts_with("gradient of " + quoted(trace, tensor))) continue;
@@ -373,7 +373,7 @@ constexpr const char* kStepWords =
     "rounding decided a step of the product (a comparison, an integer, a sign, a floor), or may have: by exact numbers the product is the "
     "derivative, by those of the run it need not be";
 
-std::vector<std::string> gradient_lines(const Trace& trace, std::size_t gradient, const kernel::GradientStep& step) {
+std::vector<std::string> gradient_lines(const Trace& trace, std::size_t gradient, const audit::GradientStep& step) {
   constexpr std::size_t kMostElements = 1 << 18;  // what words may cost
   if (!step.failure || step.is_surrogate || step.failure->code == "gradient.convention") return {};
   const Trace::Gradient& asked = trace.gradients[gradient];

@@ -96,8 +96,8 @@ std::string shapes_text(const Trace& trace, const Region& region) {
 }
 
 bool fails(const Trace& trace) {
-  const auto audit = kernel::audit_region(trace, 0);
-  return kernel::check_continuity(trace) && audit && audit.value().total().failed > 0;
+  const auto audit = audit::audit_region(trace, 0);
+  return audit::check_continuity(trace) && audit && audit.value().total().failed > 0;
 }
 
 // Everything that the region reads and gives.
@@ -111,7 +111,7 @@ Part all_of(const Trace& trace, std::size_t index, std::size_t result, std::size
 
 // The worst element of a region that fails, and what it reads, in the smallest form that still fails.
 std::optional<Trace> cut(const Trace& trace, std::size_t region) {
-  const auto audit = kernel::audit_region(trace, region);
+  const auto audit = audit::audit_region(trace, region);
   if (!audit || !audit.value().worst) return std::nullopt;
   const auto [result, element] = std::pair(audit.value().worst->result, audit.value().worst->element);
   const Part part = part_of(trace, region, result, element);

@@ -20,7 +20,7 @@ std::optional<std::vector<double>> coefficients(const Node& node, const Attribut
   const auto y = graph.append(node.op, inputs, attributes);
   if (!y) return std::nullopt;
   graph.mark_output(y.value(), "y");
-  const auto reverse = differentiate(graph, 0, std::span(&k, 1));
+  const auto reverse = gradients::differentiate(graph, 0, std::span(&k, 1));
   if (!reverse) return std::nullopt;
   std::vector<Array<double>> arguments = operands;
   arguments.push_back({graph.node(y.value()).shape, std::vector<double>(graph.size(y.value()))});

@@ -32,7 +32,7 @@ struct FileLimits {
 struct FileContents {
   std::vector<std::byte> bytes;  // expanded
   std::uint64_t stored = 0;      // bytes on disk
-  kernel::Digest sha256{};       // of the stored file, as `sha256sum FILE` prints it
+  statement::Digest sha256{};    // of the stored file, as `sha256sum FILE` prints it
   bool compressed = false;
 };
 

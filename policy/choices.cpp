@@ -7,12 +7,12 @@ namespace assay::policy {
 
 constexpr double kMix = 0.5;
 
-kernel::ChosenSides Policy::mixes(std::size_t j) const { return {proposed(true, j, kMix), proposed(false, j, kMix)}; }
+relax::ChosenSides Policy::mixes(std::size_t j) const { return {proposed(true, j, kMix), proposed(false, j, kMix)}; }
 
-kernel::ExponentialWeights Policy::weights(std::span<const Interval> ranges) const {
+relax::ExponentialWeights Policy::weights(std::span<const Interval> ranges) const {
   double greatest = -INFINITY;
   for (const Interval& range : ranges) greatest = std::max(greatest, range.midpoint());
-  kernel::ExponentialWeights result{std::isfinite(greatest) ? greatest : 0.0, {}};
+  relax::ExponentialWeights result{std::isfinite(greatest) ? greatest : 0.0, {}};
   for (const Interval& range : ranges) result.weights.push_back(std::exp(range.midpoint() - result.common));
   return result;
 }
@@ -28,7 +28,7 @@ double Policy::chord(const Interval& x0, const Interval& y0, const Interval& x1,
 
 // With u_p >= u_q the greatest upper ends: a_p = (u_p - u_q) / (u_p - l_p), the chord of max(x_p, u_q). That of x_q + relu(x_p - x_q) is (u_p + u_q) / 2
 // high at the centre, too: given both, rounding would choose, and exact mode another one than the filter.
-std::vector<kernel::Weighted> Policy::weighted(std::span<const Interval> x, std::span<const std::size_t> left) const {
+std::vector<relax::Weighted> Policy::weighted(std::span<const Interval> x, std::span<const std::size_t> left) const {
   if (left.empty()) return {};
   const std::size_t p = left[0], q = left[left.size() > 1 ? 1 : 0];
   const double u_p = x[p].hi(), l_p = x[p].lo(), u_q = x[q].hi();

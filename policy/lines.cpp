@@ -62,8 +62,8 @@ Slope own_slope(const UnaryFunction& f, std::span<const Piece> pieces, bool lowe
 }
 
 // The line of that slope.
-kernel::ChosenLine line_of(const UnaryFunction& f, std::span<const Piece> pieces, bool lower, const Slope& slope) {
-  kernel::ChosenLine line{slope.value, {}};
+relax::ChosenLine line_of(const UnaryFunction& f, std::span<const Piece> pieces, bool lower, const Slope& slope) {
+  relax::ChosenLine line{slope.value, {}};
   if (!std::isfinite(slope.value)) return line;
   const auto off = [&](double p) { return (lower ? 1 : -1) * (f.derivative(p) - slope.value); };  // f' rises on a convex piece
   for (std::size_t k = 0; k < std::min(pieces.size(), line.touch.size()); ++k) {
@@ -75,15 +75,15 @@ kernel::ChosenLine line_of(const UnaryFunction& f, std::span<const Piece> pieces
 
 }  // namespace
 
-kernel::ChosenSides Policy::relu_slopes(std::size_t j, double l, double u) const {
+relax::ChosenSides Policy::relu_slopes(std::size_t j, double l, double u) const {
   return {proposed(true, j, u > -l ? 1.0 : 0.0), proposed(false, j, u / (u - l))};
 }
 
-kernel::ChosenLine Policy::line(std::size_t j, const UnaryFunction& f, std::span<const Piece> pieces, bool lower) const {
+relax::ChosenLine Policy::line(std::size_t j, const UnaryFunction& f, std::span<const Piece> pieces, bool lower) const {
   return insists(lower) ? line_of(f, pieces, lower, {proposed(lower, j, 0)}) : line_of_step(f, pieces, lower);
 }
 
-kernel::ChosenLine Policy::line_of_step(const UnaryFunction& f, std::span<const Piece> pieces, bool lower) const {
+relax::ChosenLine Policy::line_of_step(const UnaryFunction& f, std::span<const Piece> pieces, bool lower) const {
   return line_of(f, pieces, lower, own_slope(f, pieces, lower));
 }
 

@@ -19,22 +19,22 @@ struct SlopeHints {
   std::span<const float> lower, upper;
 };
 
-class Policy final : public kernel::Choices {
+class Policy final : public relax::Choices {
  public:
   explicit Policy(const SlopeHints& hints) : hints_(hints) {}
 
   [[nodiscard]] bool insists(bool lower) const override { return !proposed(lower).empty(); }
   // The slope below of least area, and the chord above.
-  [[nodiscard]] kernel::ChosenSides relu_slopes(std::size_t j, double l, double u) const override;
-  [[nodiscard]] kernel::ChosenLine line(std::size_t j, const UnaryFunction& f, std::span<const Piece> pieces, bool lower) const override;
-  [[nodiscard]] kernel::ChosenLine line_of_step(const UnaryFunction& f, std::span<const Piece> pieces, bool lower) const override;
-  [[nodiscard]] kernel::ChosenSides mixes(std::size_t j) const override;
+  [[nodiscard]] relax::ChosenSides relu_slopes(std::size_t j, double l, double u) const override;
+  [[nodiscard]] relax::ChosenLine line(std::size_t j, const UnaryFunction& f, std::span<const Piece> pieces, bool lower) const override;
+  [[nodiscard]] relax::ChosenLine line_of_step(const UnaryFunction& f, std::span<const Piece> pieces, bool lower) const override;
+  [[nodiscard]] relax::ChosenSides mixes(std::size_t j) const override;
   // exp(middle - common).
-  [[nodiscard]] kernel::ExponentialWeights weights(std::span<const Interval> ranges) const override;
+  [[nodiscard]] relax::ExponentialWeights weights(std::span<const Interval> ranges) const override;
   [[nodiscard]] double shift(double common, const Interval& low, const Interval& high) const override;
   // 0 if it is not finite.
   [[nodiscard]] double chord(const Interval& x0, const Interval& y0, const Interval& x1, const Interval& y1) const override;
-  [[nodiscard]] std::vector<kernel::Weighted> weighted(std::span<const Interval> x, std::span<const std::size_t> left) const override;
+  [[nodiscard]] std::vector<relax::Weighted> weighted(std::span<const Interval> x, std::span<const std::size_t> left) const override;
   // The proposed one, else the one with the greatest middle if that reaches the bound.
   [[nodiscard]] std::optional<std::size_t> candidate(std::size_t j, std::span<const Interval> x, std::span<const std::size_t> left,
                                                      double bound, bool lower) const override;

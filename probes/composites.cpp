@@ -15,8 +15,8 @@
 namespace assay::probes {
 namespace {
 
-using derivatives::Builder;
-using derivatives::Value;
+using gradients::derivatives::Builder;
+using gradients::derivatives::Value;
 
 struct Application {
   std::string region, name;
@@ -69,7 +69,7 @@ Graph softmax_of(std::int64_t rows, std::int64_t n, Op op) {
 }
 
 Graph backward(const Graph& graph) {
-  auto product = kernel::reverse_of(graph);
+  auto product = gradients::reverse_of(graph);
   demand(product.ok(), "composites: a derivative");
   return std::move(product).value();
 }

@@ -118,7 +118,7 @@ bool admits(const Graph& graph, const ExecutionModel& model, const std::vector<T
   Trace other;
   append_region(other, "", graph, model, operands, received.value);
   other.tensors[other.regions[0].results[0]].storage = received.storage;
-  const auto audit = kernel::audit_region(other, 0);
+  const auto audit = audit::audit_region(other, 0);
   if (!audit) return false;
   const auto counts = audit.value().total();
   return counts.failed == 0 && counts.unsupported == 0 && counts.passed > 0 && counts.vacuous * 10 < counts.passed;

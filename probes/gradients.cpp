@@ -13,7 +13,7 @@
 namespace assay::probes {
 namespace {
 
-using kernel::AdjointCase;
+using gradients::AdjointCase;
 using runtime::Array;
 
 // Of the operands and the cotangent: whole numbers, on which much is exact; full precision; a cotangent of 0, for which every gradient
@@ -34,7 +34,7 @@ std::vector<Point> many_points_of(const AdjointCase& one) {
   return points;
 }
 
-double drawn(std::mt19937_64& random, const kernel::Domain& domain, Point point, const std::vector<double>& kinks) {
+double drawn(std::mt19937_64& random, const gradients::Domain& domain, Point point, const std::vector<double>& kinks) {
   const double inside = std::uniform_real_distribution<double>(domain.lo, domain.hi)(random), whole = std::round(inside);
   if (point == Point::kinks && random() % 2 == 0) {
     const double kink = kinks[random() % kinks.size()];
@@ -82,7 +82,7 @@ Given given(const AdjointCase& one, Point point, std::mt19937_64& random) {
 template <class F>
 Outcome<Done> for_each_point(Op op, std::uint64_t seed, const F& f) {
   std::mt19937_64 random(seed);
-  for (const AdjointCase& one : kernel::adjoint_cases(op)) {
+  for (const AdjointCase& one : gradients::adjoint_cases(op)) {
     for (const Point point : points_of(one)) {
       if (auto done = f(one, given(one, point, random)); !done) return done;
     }
@@ -270,7 +270,7 @@ Outcome<Trace> compiled_gradients(Op op, std::uint64_t seed, const std::shared_p
 
 Outcome<Trace> run_products(const AdjointCase& one, const ProductLauncher& launcher, const ExecutionModel& model, std::uint64_t seed,
                             const std::optional<Graph>& surrogate) {
-  const auto product = kernel::reverse_of(surrogate ? *surrogate : one.graph);
+  const auto product = gradients::reverse_of(surrogate ? *surrogate : one.graph);
   if (!product) return product.rejection();
   ProductTrace trace(model);
   std::mt19937_64 random(seed);

@@ -89,18 +89,18 @@ void store(Trace& trace, ExecutionModel::Storage storage);
 
 // The probes of a vector-Jacobian product of an application: its operands, the cotangent last. They hold whole numbers, full precision, a
 // cotangent of 0, and elements at kinks.
-[[nodiscard]] std::vector<std::vector<Tensor>> product_probes(const kernel::AdjointCase& one, std::uint64_t seed);
+[[nodiscard]] std::vector<std::vector<Tensor>> product_probes(const gradients::AdjointCase& one, std::uint64_t seed);
 
 // A kernel of a product: from the operands and, last, the cotangent of the result, one cotangent for each real operand.
 struct ProductLaunch {
-  const kernel::AdjointCase& application;
+  const gradients::AdjointCase& application;
   std::span<const Tensor> operands;
 };
 using ProductLauncher = std::function<Outcome<std::vector<Tensor>>(const ProductLaunch&)>;
 // The runs of a product's kernel on its probes, as a trace for kernel/audit: a region of the application and one of the product that is
 // declared, with what the kernel gave, per probe. Audit the regions (the values) and check the gradients: that decides what values alone
 // do not, at ties the sum of the shares. A kernel of a surrogate declares the function whose product it is meant to be.
-[[nodiscard]] Outcome<Trace> run_products(const kernel::AdjointCase& one, const ProductLauncher& launcher, const ExecutionModel& model,
+[[nodiscard]] Outcome<Trace> run_products(const gradients::AdjointCase& one, const ProductLauncher& launcher, const ExecutionModel& model,
                                           std::uint64_t seed, const std::optional<Graph>& surrogate = std::nullopt);
 
 // Gradients of every application of kernel/gradients/adjointness/cases.h, as traces with products and gradients for kernel/audit: eager, op by op

@@ -30,8 +30,8 @@ inline constexpr std::array<const char*, 5> kAnswerWords{"unsat", "sat", "unknow
 }
 
 // What a theorem answers.
-[[nodiscard]] inline Answer answer_of(const kernel::Theorem& theorem) {
-  return theorem.kind() == kernel::Theorem::Kind::satisfiable ? Answer::satisfiable : Answer::unsatisfiable;
+[[nodiscard]] inline Answer answer_of(const logic::Theorem& theorem) {
+  return theorem.kind() == logic::Theorem::Kind::satisfiable ? Answer::satisfiable : Answer::unsatisfiable;
 }
 
 }  // namespace assay::search

@@ -63,12 +63,12 @@ struct Statistics {
 struct Result {
   using Answer = search::Answer;
   Answer answer = Answer::unknown;
-  std::optional<kernel::Theorem> theorem;  // set for the first two; a cube that is closed is no theorem
-  std::string reason;                      // for unknown and timed_out: what ran out, and how far the search came
-  std::optional<Unfinished> unfinished;    // for these two, once some bound of a case is known
+  std::optional<logic::Theorem> theorem;  // set for the first two; a cube that is closed is no theorem
+  std::string reason;                     // for unknown and timed_out: what ran out, and how far the search came
+  std::optional<Unfinished> unfinished;   // for these two, once some bound of a case is known
   // In a floating semantics, for these two: the point nearest to the unsafe set, and whether some
   // executions may violate there.
-  std::optional<kernel::Witness> nearest;
+  std::optional<logic::Witness> nearest;
   bool disputed = false;
   Statistics statistics;
   std::vector<OpenBranch> open;        // for split, in the order of the certificate
@@ -78,7 +78,6 @@ struct Result {
 // With a writer: on unsatisfiable (satisfiable) the log of accepted steps (the witness) is written
 // and finished; of a cube with the splits that lead to it and nothing else beside them. On split
 // the steps so far, with the open branches left empty.
-Outcome<Result> search(const std::shared_ptr<const kernel::Problem>& problem, const Options& options,
-                       certificate::Writer* writer = nullptr);
+Outcome<Result> search(const std::shared_ptr<const logic::Problem>& problem, const Options& options, certificate::Writer* writer = nullptr);
 
 }  // namespace assay::search

@@ -2,7 +2,7 @@
 // is this function and a command line.
 //
 //   const auto report = assay::check::check_certificate("model.onnx", "property.vnnlib", "holds.assay");
-//   if (report.theorem) std::puts(assay::kernel::theorem_text(*report.theorem, true).c_str());  // kernel/logic/theorem_text.h
+//   if (report.theorem) std::puts(assay::logic::theorem_text(*report.theorem, true).c_str());  // kernel/logic/theorem_text.h
 //
 // The theorem is the answer: what it says, and which files it speaks about, stands in its text and not in the file names.
 #pragma once
@@ -27,10 +27,10 @@ enum class Verdict : std::uint8_t {
 
 struct Report {
   Verdict verdict = Verdict::declined;
-  std::shared_ptr<const kernel::Problem> problem;  // null where model or property was refused
-  std::optional<kernel::Theorem> theorem;          // if and only if accepted
-  std::vector<std::string> notes;                  // what reading the files decided
-  std::optional<Rejection> why;                    // if and only if not accepted
+  std::shared_ptr<const logic::Problem> problem;  // null where model or property was refused
+  std::optional<logic::Theorem> theorem;          // if and only if accepted
+  std::vector<std::string> notes;                 // what reading the files decided
+  std::optional<Rejection> why;                   // if and only if not accepted
   certificate::ReplayStatistics statistics;
   std::uint64_t certificate_bytes = 0;
   double cpu_seconds = 0;   // of the replay, on all threads, without reading model and property

@@ -56,7 +56,7 @@ using Backward = std::function<std::vector<Tensor>(const std::vector<Tensor>& op
 // Runs the backward pass where mistakes show: at whole numbers, in full precision, with a cotangent of 0, and at the named kinks. Operands are
 // drawn from their domains, or from -4 to 4.
 [[nodiscard]] Checked check_backward(const Graph& graph, const ExecutionModel& model, const Backward& backward,
-                                     std::vector<kernel::Domain> domains = {}, std::vector<double> kinks = {}, std::uint64_t seed = 1);
+                                     std::vector<gradients::Domain> domains = {}, std::vector<double> kinks = {}, std::uint64_t seed = 1);
 
 // Checks the results of a plan (probes/launch.h) that the caller ran.
 [[nodiscard]] Checked check_run(Op op, const probes::PlanRun& run);

@@ -104,7 +104,7 @@ certificate::ReplayLimits replay_limits(const Loaded& loaded, const Limits& limi
     result.work = result.most_work = *limits.work;
     return result;
   }
-  const kernel::Problem& problem = *loaded.problem;
+  const logic::Problem& problem = *loaded.problem;
   const certificate::Costs costs(problem);
   double sweep = 0;
   for (const NodeId node : inspect::pre_activations(problem))

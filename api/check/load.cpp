@@ -25,7 +25,7 @@ Outcome<ExecutionModel> declared_semantics(const vnnlib::PropertyFile& property,
     format = format.empty() || format == one.type ? one.type : "several";
   }
   const bool real = std::ranges::any_of(property.declarations, [](const auto& one) { return one.type == "real" || one.type == "Real"; });
-  if (auto named = executions::semantics_named(format); named && !real) return named;
+  if (auto named = floats::semantics_named(format); named && !real) return named;
   return Rejection{Rejection::Kind::unsupported,
                    "semantics.declared_type",
                    path,
@@ -34,11 +34,11 @@ Outcome<ExecutionModel> declared_semantics(const vnnlib::PropertyFile& property,
                    "state one: --semantics real, or --semantics float32"};
 }
 
-Outcome<std::shared_ptr<const kernel::Problem>> opened(kernel::Statement statement, const LoadOptions& options) {
-  kernel::KernelOptions kernel_options;
+Outcome<std::shared_ptr<const logic::Problem>> opened(statement::Statement statement, const LoadOptions& options) {
+  logic::KernelOptions kernel_options;
   kernel_options.exact = options.exact;
   kernel_options.balls = options.polynomials == vnnlib::Polynomials::state;  // bounds are those of whole boxes
-  return kernel::Problem::open(std::move(statement), kernel_options);
+  return logic::Problem::open(std::move(statement), kernel_options);
 }
 
 // What a reader decided, and which file it read in place of the one that was named.

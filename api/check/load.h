@@ -34,7 +34,7 @@ struct LoadOptions {
 };
 
 struct Loaded {
-  std::shared_ptr<const kernel::Problem> problem;
+  std::shared_ptr<const logic::Problem> problem;
   vnnlib::PropertyHeader property;  // of a property; nothing of a statement file
   std::vector<std::string> notes;   // what the two readers decided and a reader of the statement should know, the model's first
   std::uint64_t stored = 0;         // bytes of the files on disk

@@ -10,16 +10,16 @@
 namespace assay::check {
 namespace {
 
-using kernel::InputBox;
-using kernel::Row;
-using kernel::Variable;
+using statement::InputBox;
+using statement::Row;
+using statement::Variable;
 
 bool excludes(const Rational& least, const Row& row) { return least > row.bound || (row.strict && least == row.bound); }
 
 // The least value of the row's sum over the box; nothing where it has outputs.
 std::optional<Rational> least(const Row& row, const InputBox& box, const std::vector<std::size_t>& first) {
   Rational sum(0);
-  for (const kernel::Term& term : row.terms) {
+  for (const statement::Term& term : row.terms) {
     if (term.variable.side == Variable::Side::output) return std::nullopt;
     const std::size_t at = first[term.variable.tensor] + term.variable.element;
     sum = sum + term.coefficient * (term.coefficient.sign() > 0 ? box.lo[at] : box.hi[at]);
@@ -33,7 +33,7 @@ class Bounds {
   // Whether an earlier row about the negative sum excludes this one.
   bool add(const Row& row) {
     Key sum;
-    for (const kernel::Term& term : row.terms)
+    for (const statement::Term& term : row.terms)
       sum.emplace_back(term.variable.side, term.variable.tensor, term.variable.element, term.coefficient);
     std::ranges::sort(sum);
     const Rational first = std::get<Rational>(sum.front()), scale = first.sign() < 0 ? -first : first;
@@ -65,9 +65,9 @@ bool contradict(const std::vector<Row>& rows, const InputBox& box, const std::ve
 
 }  // namespace
 
-std::string vacuity(const kernel::Theorem& theorem) {
-  if (theorem.kind() == kernel::Theorem::Kind::satisfiable) return "";
-  const kernel::Problem& problem = *theorem.problem();
+std::string vacuity(const logic::Theorem& theorem) {
+  if (theorem.kind() == logic::Theorem::Kind::satisfiable) return "";
+  const logic::Problem& problem = *theorem.problem();
   std::vector<std::size_t> first{0};  // element of each input, in the boxes
   for (const NodeId input : problem.graph().inputs) first.push_back(first.back() + element_count(problem.graph().node(input).shape));
   std::size_t empty = 0;

@@ -10,6 +10,6 @@ namespace assay::check {
 // Why an unsat holds whatever the network computes, as the end of a sentence; empty where it speaks about the network, and of sat. Found from the
 // statement alone: every case has an empty box (in the values of its types), or a row that no point of its box satisfies for any outputs, or two
 // rows about the same sum that exclude each other. Assertions that contradict each other otherwise are not found.
-[[nodiscard]] std::string vacuity(const kernel::Theorem& theorem);
+[[nodiscard]] std::string vacuity(const logic::Theorem& theorem);
 
 }  // namespace assay::check

@@ -31,7 +31,7 @@ class Joined {
   std::string text_;
 };
 
-void add_violations(const Trace& trace, std::size_t index, const kernel::RegionAudit& audit, const Judging& judging, GateCase& one) {
+void add_violations(const Trace& trace, std::size_t index, const audit::RegionAudit& audit, const Judging& judging, GateCase& one) {
   const auto& known_faults = judging.known_faults;
   const Region& region = trace.regions[index];
   for (std::size_t i = 0; i < audit.results.size(); ++i) {
@@ -56,9 +56,9 @@ void add_violations(const Trace& trace, std::size_t index, const kernel::RegionA
 }
 
 // Result by result: one of whose elements more than half are vacuous was not judged.
-void add_vacuous(const Trace& trace, const Region& region, const kernel::RegionAudit& audit, GateCase& one) {
+void add_vacuous(const Trace& trace, const Region& region, const audit::RegionAudit& audit, GateCase& one) {
   for (std::size_t i = 0; i < audit.results.size(); ++i) {
-    const kernel::RegionAudit::Counts& counts = audit.results[i];
+    const audit::RegionAudit::Counts& counts = audit.results[i];
     if (counts.vacuous == 0) continue;
     const std::size_t judged = counts.passed + counts.failed + counts.vacuous;
     const auto kind = counts.vacuous > judged / 2 ? Finding::Kind::undecided : Finding::Kind::vacuous;
@@ -115,13 +115,13 @@ GateCase judged_region(const Trace& trace, std::size_t index, const Judging& jud
   GateCase one = case_of(trace, index);
   const Region& region = trace.regions[index];
   const double start = judging.seconds ? judging.seconds() : 0;
-  const auto audit = kernel::audit_region(trace, index, judging.sampling);
+  const auto audit = audit::audit_region(trace, index, judging.sampling);
   one.seconds = (judging.seconds ? judging.seconds() : 0) - start;
   if (!audit) {
     one.findings.push_back({Finding::Kind::undecided, audit.rejection().code, one.name, audit.rejection().to_text(), {}, 1, {}});
     return one;
   }
-  const kernel::RegionAudit::Counts counts = audit.value().total();
+  const audit::RegionAudit::Counts counts = audit.value().total();
   std::tie(one.passed, one.failed, one.vacuous, one.unsupported) =
       std::tie(counts.passed, counts.failed, counts.vacuous, counts.unsupported);
   one.unsampled = counts.unsampled;

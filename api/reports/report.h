@@ -24,7 +24,7 @@ struct Finding {
   struct Place {
     std::string name;  // "first", "worst"
     Shape index;
-    kernel::Violation violation;
+    audit::Violation violation;
   };
   std::vector<Place> places = {};
   std::size_t opening = 0;                  // so many of the details, the first ones, say in a reader's words what the message says exactly
@@ -89,7 +89,7 @@ struct GateReport {
 
 // What a caller lends to the judgement of a region.
 struct Judging {
-  kernel::Sampling sampling = {};
+  audit::Sampling sampling = {};
   std::function<std::vector<std::string>(const Trace&, const Region&)> known_faults = {};  // of the bank (probes/faults.h); none: not asked
   std::function<double()> seconds = {};                                                    // of the processor; none: not measured
   std::function<GateCase(GateCase)> too_large =

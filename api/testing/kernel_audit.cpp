@@ -240,7 +240,7 @@ class Judge {
       if (!is_fault(one.why) && one.why.code != "kernel.declined") add_undecided(op, one);
     }
     report_.trace = std::move(run.trace);
-    const auto whole = kernel::check_continuity(report_.trace);
+    const auto whole = audit::check_continuity(report_.trace);
     if (!whole) add_undecided(op, {"continuity", whole.rejection()});
     const std::size_t regions = whole ? report_.trace.regions.size() : 0;
     std::size_t judged = 0;

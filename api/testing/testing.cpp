@@ -79,7 +79,7 @@ void add_region(const Trace& trace, std::size_t r, const reports::GateCase& one,
 }
 
 void add_trace(const Trace& trace, Checked& checked) {
-  if (const auto whole = kernel::check_continuity(trace); !whole) return note(checked, whole.rejection());
+  if (const auto whole = audit::check_continuity(trace); !whole) return note(checked, whole.rejection());
   // To try the bank takes longer than to judge: only while there is room for the words.
   const auto known_faults = [&checked](const Trace& run, const Region& region) {
     return is_full(checked.text) ? std::vector<std::string>() : probes::explanations(run, region);
@@ -133,7 +133,7 @@ std::vector<std::string> pattern_of(const Graph& graph, const ExecutionModel& mo
         add_tensor(trace, std::string("cotangent ").append(std::to_string(real[i])), Trace::Origin::input, received[i]));
   trace.vjps = {vjp};
   trace.gradients = {{trace.regions[0].results[0], vjp.cotangent, {}}};
-  kernel::GradientStep step;
+  audit::GradientStep step;
   step.failure = Rejection{Rejection::Kind::rejected, "gradient.product", "", "", "", ""};
   return explain::gradient_lines(trace, 0, step);
 }
@@ -183,7 +183,7 @@ Checked check_gradient(const Function& f, const std::vector<Tensor>& inputs, std
   const Trace trace = recorder.take();
   add_trace(trace, checked);
   if (checked.kind == Checked::Kind::failed) return concluded(std::move(checked));
-  for (const kernel::GradientStep& step : kernel::check_gradient(trace, 0, seed)) {
+  for (const audit::GradientStep& step : audit::check_gradient(trace, 0, seed)) {
     if (!step.failure) continue;
     for (const std::string& line : explain::gradient_lines(trace, 0, step)) add_line(checked.text, line);
     note(checked, *step.failure);
@@ -197,7 +197,7 @@ namespace {
 std::optional<Rejection> add_backward(const Graph& graph, const ExecutionModel& model, const std::vector<Tensor>& operands,
                                       const Tensor& cotangent, const std::vector<Tensor>& received, Checked& checked) {
   const std::vector<std::size_t> real = real_inputs(graph);
-  const auto reverse = differentiate(graph, 0, real);
+  const auto reverse = gradients::differentiate(graph, 0, real);
   if (!reverse) return reverse.rejection();
   if (received.size() != real.size())
     return Rejection{Rejection::Kind::rejected,
@@ -238,12 +238,12 @@ Checked check_backward(const Graph& graph, const ExecutionModel& model, const st
   return concluded(std::move(checked));
 }
 
-Checked check_backward(const Graph& graph, const ExecutionModel& model, const Backward& backward, std::vector<kernel::Domain> domains,
+Checked check_backward(const Graph& graph, const ExecutionModel& model, const Backward& backward, std::vector<gradients::Domain> domains,
                        std::vector<double> kinks, std::uint64_t seed) {
   Checked checked;
   auto problem = problem_of(graph);
   domains.resize(graph.inputs.size());
-  const kernel::AdjointCase one{"the backward pass", graph, std::move(domains), std::move(kinks)};
+  const gradients::AdjointCase one{"the backward pass", graph, std::move(domains), std::move(kinks)};
   if (problem) note(checked, *problem);
   for (std::vector<Tensor>& point : problem ? std::vector<std::vector<Tensor>>() : probes::product_probes(one, seed)) {
     const Tensor cotangent = point.back();

@@ -15,7 +15,7 @@ Rejection unwritten_certificate(const std::string& proof, const std::string& fou
           "check the path, permissions and free space"};
 }
 
-Outcome<std::unique_ptr<Certificate>> Certificate::open(const std::string& path, const kernel::Problem& problem) {
+Outcome<std::unique_ptr<Certificate>> Certificate::open(const std::string& path, const logic::Problem& problem) {
   std::unique_ptr<Certificate> certificate;
   if (path.empty()) return certificate;
   certificate.reset(new Certificate(path));

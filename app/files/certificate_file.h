@@ -17,7 +17,7 @@ namespace assay::files {
 class Certificate {
  public:
   // Null where no file is named.
-  [[nodiscard]] static Outcome<std::unique_ptr<Certificate>> open(const std::string& path, const kernel::Problem& problem);
+  [[nodiscard]] static Outcome<std::unique_ptr<Certificate>> open(const std::string& path, const logic::Problem& problem);
   [[nodiscard]] certificate::Writer& writer() { return *writer_; }
   // The bytes of the finished certificate.
   [[nodiscard]] Outcome<std::uint64_t> take_place();

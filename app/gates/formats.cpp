@@ -42,7 +42,7 @@ std::string percent(double share) {
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf"); }
 
 Json place_json(const Finding::Place& place) {
-  const kernel::Violation& one = place.violation;
+  const audit::Violation& one = place.violation;
   Json admitted = Json::object();
   if (one.admitted.has_finite()) admitted = {{"lo", number(one.admitted.lo)}, {"hi", number(one.admitted.hi)}};
   admitted["minus_infinity"] = one.admitted.minus_infinity;

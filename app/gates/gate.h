@@ -46,17 +46,17 @@ void note_if_nothing(const Trace& trace, GateReport& report);
 [[nodiscard]] std::vector<GateCase> opaque_cases(const Trace& trace);
 // The products and sums of its gradients; the report gets a fact about kinks.
 [[nodiscard]] std::vector<GateCase> gradient_cases(const Trace& trace, std::uint64_t seed, const Stop& stop,
-                                                   kernel::KinkConvention convention = kernel::KinkConvention::any,
+                                                   audit::KinkConvention convention = audit::KinkConvention::any,
                                                    GateReport* report = nullptr);
 // Forward mode: a case per tensor that the claims say moves.
 [[nodiscard]] std::vector<GateCase> tangent_cases(const Trace& trace, std::uint64_t seed, bool allow_dead, const Stop& stop);
 // A case per product that read or gave zeros only. One that does so for every input is right for every input, and not undecided.
 // `draws`: of random inputs, each of which left something dead.
-[[nodiscard]] std::vector<GateCase> dead_cases(const Trace& trace, const kernel::Liveness& life, std::size_t draws, bool allowed);
+[[nodiscard]] std::vector<GateCase> dead_cases(const Trace& trace, const audit::Liveness& life, std::size_t draws, bool allowed);
 // Every tensor that a run was given, with any finite float32 as its elements.
-[[nodiscard]] kernel::TraceDomain any_inputs(const Trace& trace);
+[[nodiscard]] audit::TraceDomain any_inputs(const Trace& trace);
 // "2 of 12 products", and whether every input of the domain gives that.
-[[nodiscard]] std::string dead_text(const kernel::Liveness& life);
+[[nodiscard]] std::string dead_text(const audit::Liveness& life);
 // The first failing region of the run, cut down, and run again by "eager" or "compiled" ("": not). Nothing: none fails.
 struct Shrunk {
   Trace trace;

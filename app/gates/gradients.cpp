@@ -35,14 +35,14 @@ std::string message_of(const Rejection& why) {
 }
 
 // What stands for a whole gradient, and no region, in the list of cases.
-bool is_of_gradient(const kernel::GradientStep& step) {
+bool is_of_gradient(const audit::GradientStep& step) {
   if (!step.failure) return false;
   return step.failure->code == "gradient.nothing" || step.failure->code == "gradient.detached" || step.failure->code == "gradient.finite";
 }
 
 bool is_of_kinks(const std::string& code) { return code == "gradient.kink" || code == "gradient.convention"; }
 
-GateCase case_of(const Trace& trace, std::size_t gradient, const kernel::GradientStep& step) {
+GateCase case_of(const Trace& trace, std::size_t gradient, const audit::GradientStep& step) {
   GateCase one;
   one.name = step.place;
   const Region none, &region = step.region < trace.regions.size() ? trace.regions[step.region] : none;
@@ -87,7 +87,7 @@ GateCase case_of(const Trace& trace, std::size_t gradient, const kernel::Gradien
 // How many recorded cotangents sat on kinks, by what was judged there and how.
 class Kinks {
  public:
-  void note(const Trace& trace, const kernel::GradientStep& step) {
+  void note(const Trace& trace, const audit::GradientStep& step) {
     if (step.kinks == 0 && step.corners == 0) return;
     const Graph& graph = trace.regions[step.region].graph;
     const std::string ops = ops_of(graph);
@@ -96,7 +96,7 @@ class Kinks {
     if (step.kinks > 0 && step.weights)
       counts_[ops + " in [" + rounded(step.weights->lo()) + ", " + rounded(step.weights->hi()) + "]"] += step.kinks;
   }
-  [[nodiscard]] std::string text(kernel::KinkConvention convention) const {
+  [[nodiscard]] std::string text(audit::KinkConvention convention) const {
     std::string words;
     std::size_t all = 0;
     for (const auto& [how, count] : counts_) {
@@ -104,9 +104,9 @@ class Kinks {
       all += count;
     }
     return counted(all, "recorded cotangent") + " at kinks" + words +
-           (all == 0                                        ? ""
-            : convention == kernel::KinkConvention::pytorch ? " and by PyTorch's convention"
-                                                            : "");
+           (all == 0                                       ? ""
+            : convention == audit::KinkConvention::pytorch ? " and by PyTorch's convention"
+                                                           : "");
   }
 
  private:
@@ -115,15 +115,15 @@ class Kinks {
 
 }  // namespace
 
-std::vector<GateCase> gradient_cases(const Trace& trace, std::uint64_t seed, const Stop& stop, kernel::KinkConvention convention,
+std::vector<GateCase> gradient_cases(const Trace& trace, std::uint64_t seed, const Stop& stop, audit::KinkConvention convention,
                                      GateReport* report) {
   std::vector<GateCase> cases;
   Kinks kinks;
   std::vector<bool> judged(trace.vjps.size(), false);
-  const auto append = [&](const std::string& name, std::size_t g, const std::function<std::vector<kernel::GradientStep>()>& steps) {
+  const auto append = [&](const std::string& name, std::size_t g, const std::function<std::vector<audit::GradientStep>()>& steps) {
     if (stop()) return;
     try {
-      for (const kernel::GradientStep& step : steps()) {
+      for (const audit::GradientStep& step : steps()) {
         kinks.note(trace, step);
         cases.push_back(case_of(trace, g, step));
       }
@@ -136,16 +136,16 @@ std::vector<GateCase> gradient_cases(const Trace& trace, std::uint64_t seed, con
   };
   for (std::size_t g = 0; g < trace.gradients.size(); ++g)
     append("gradient of '" + trace.tensors[trace.gradients[g].output].name + "'", g,
-           [&] { return kernel::check_gradient(trace, g, seed, convention, &judged); });
+           [&] { return audit::check_gradient(trace, g, seed, convention, &judged); });
   if (!trace.gradients.empty())
-    append("products that no gradient needs", 0, [&] { return kernel::check_other_products(trace, judged, seed, convention); });
+    append("products that no gradient needs", 0, [&] { return audit::check_other_products(trace, judged, seed, convention); });
   if (report != nullptr) report->facts.emplace_back("kinks", kinks.text(convention));
   return cases;
 }
 
 namespace {
 
-GateCase case_of(const Trace& trace, const kernel::TangentStep& step) {
+GateCase case_of(const Trace& trace, const audit::TangentStep& step) {
   const Region& region = trace.regions[step.region];
   GateCase one;
   one.name = step.place;
@@ -170,7 +170,7 @@ GateCase case_of(const Trace& trace, const kernel::TangentStep& step) {
   return one;
 }
 
-GateCase dead_case(const Trace& trace, const kernel::TangentStep& step, bool allowed) {
+GateCase dead_case(const Trace& trace, const audit::TangentStep& step, bool allowed) {
   const Trace::Entry& tangent = trace.tensors[step.tangent];
   GateCase one;
   one.name = step.place;
@@ -195,7 +195,7 @@ std::vector<GateCase> tangent_cases(const Trace& trace, std::uint64_t seed, bool
     if (trace.tangents[k].to.empty())
       cases.push_back(nothing_case("tangents " + std::to_string(k), "the tangents of no tensor were asked for"));
     try {
-      for (const kernel::TangentStep& step : kernel::check_tangents(trace, k, seed)) {
+      for (const audit::TangentStep& step : audit::check_tangents(trace, k, seed)) {
         cases.push_back(case_of(trace, step));
         if (step.is_dead) cases.push_back(dead_case(trace, step, allow_dead));
       }
@@ -209,9 +209,9 @@ std::vector<GateCase> tangent_cases(const Trace& trace, std::uint64_t seed, bool
   return cases;
 }
 
-kernel::TraceDomain any_inputs(const Trace& trace) {
+audit::TraceDomain any_inputs(const Trace& trace) {
   constexpr double kMost = std::numeric_limits<float>::max();
-  kernel::TraceDomain domain;
+  audit::TraceDomain domain;
   for (TraceTensorId id = 0; id < trace.tensors.size(); ++id) {
     const Trace::Entry& entry = trace.tensors[id];
     if (entry.origin != Trace::Origin::result && is_float(entry.value.dtype())) domain.emplace_back(id, Interval(-kMost, kMost));
@@ -219,9 +219,9 @@ kernel::TraceDomain any_inputs(const Trace& trace) {
   return domain;
 }
 
-std::vector<GateCase> dead_cases(const Trace& trace, const kernel::Liveness& life, std::size_t draws, bool allowed) {
+std::vector<GateCase> dead_cases(const Trace& trace, const audit::Liveness& life, std::size_t draws, bool allowed) {
   std::vector<GateCase> cases;
-  for (const kernel::DeadProduct& dead : life.dead) {
+  for (const audit::DeadProduct& dead : life.dead) {
     const Region& region = trace.regions[dead.region];
     GateCase one;
     one.name = "region " + std::to_string(dead.region) + (region.name.empty() ? "" : " (" + region.name + ")");
@@ -246,7 +246,7 @@ std::vector<GateCase> dead_cases(const Trace& trace, const kernel::Liveness& lif
   return cases;
 }
 
-std::string dead_text(const kernel::Liveness& life) {
+std::string dead_text(const audit::Liveness& life) {
   const auto always = static_cast<std::size_t>(std::ranges::count_if(life.dead, [](const auto& one) { return one.is_always; }));
   return std::to_string(life.dead.size()) + " of " + counted(life.products, "product") +
          (always == 0 ? "" : ", " + std::to_string(always) + " of them for every input of the domain");

@@ -38,8 +38,8 @@ Outcome<Done> check_cost(const Trace& trace, const std::string& path, std::uint6
                        "about " + rounded(found) + " up to here",
                        std::string("allow more with ") + option};
     };
-    const double elements = kernel::elements_of(trace.regions[r].graph);
-    work += kernel::work_of_region(trace.regions[r].graph);
+    const double elements = audit::elements_of(trace.regions[r].graph);
+    work += audit::work_of_region(trace.regions[r].graph);
     if (!(elements <= most_elements))
       return refuse_region("gate.memory", "elements inside of a region", most_elements, elements, "--memory");
     if (!(work <= most_work)) return refuse_region("gate.work", "terms and elements in all regions", most_work, work, "--budget");
@@ -57,7 +57,7 @@ Outcome<Trace> open_trace(const std::string& path, const check::Limits& limits, 
   if (!trace) return queries::recognised(check::in_file(trace.rejection(), path), path, queries::FileKind::trace);
   if (auto fits = check_cost(trace.value(), path, file.value().bytes.size(), limits); !fits) return fits.rejection();
   report.file = path;
-  report.facts = {{"sha256", kernel::to_hex(file.value().sha256)}};
+  report.facts = {{"sha256", statement::to_hex(file.value().sha256)}};
   add_facts(trace.value(), report);
   return trace;
 }
@@ -75,7 +75,7 @@ void add_facts(const Trace& trace, GateReport& report) {
 }
 
 bool is_continuous(const Trace& trace, GateReport& report) {
-  const auto whole = kernel::check_continuity(trace);
+  const auto whole = audit::check_continuity(trace);
   if (whole) return true;
   GateCase one;
   one.name = "continuity";
@@ -94,7 +94,7 @@ Outcome<Done> add_model(const Trace& trace, const std::string& path, const check
   one.name = "model " + path;
   one.op = "model";
   const double start = check::thread_cpu_seconds();
-  const auto run = kernel::check_model(trace, model.value().graph);
+  const auto run = audit::check_model(trace, model.value().graph);
   one.seconds = check::thread_cpu_seconds() - start;
   if (run) {
     one.passed = run.value().nodes;
@@ -102,7 +102,7 @@ Outcome<Done> add_model(const Trace& trace, const std::string& path, const check
     const Graph& graph = model.value().graph;
     for (std::size_t i = 0; i < run.value().outputs.size(); ++i)
       names += (i == 0 ? "" : ", ") + graph.output_names[i] + " is '" + trace.tensors[run.value().outputs[i]].name + "'";
-    report.facts.emplace_back("model", path + ", sha256 " + kernel::to_hex(file.value().sha256) + ": this is a run of it; " + names);
+    report.facts.emplace_back("model", path + ", sha256 " + statement::to_hex(file.value().sha256) + ": this is a run of it; " + names);
   } else {
     one.findings.push_back({Finding::Kind::undecided, run.rejection().code, path, run.rejection().to_text(), {}, 1, {}});
   }

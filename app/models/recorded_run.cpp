@@ -202,10 +202,10 @@ class Run {
 };
 
 // Which inputs of the run may be anything else in their range: those of the model that are drawn, and cotangents.
-kernel::TraceDomain domain_of(const Trace& trace, const Graph& graph, const ModelRunRequest& options,
-                              const queries::EvaluationRequest& request) {
+audit::TraceDomain domain_of(const Trace& trace, const Graph& graph, const ModelRunRequest& options,
+                             const queries::EvaluationRequest& request) {
   constexpr double kMost = std::numeric_limits<float>::max();
-  kernel::TraceDomain domain;
+  audit::TraceDomain domain;
   for (TraceTensorId id = 0; id < trace.tensors.size(); ++id) {
     const Trace::Entry& entry = trace.tensors[id];
     if (entry.origin == Trace::Origin::result || !is_float(entry.value.dtype())) continue;
@@ -231,12 +231,12 @@ Outcome<ModelTrace> run_alive(const Graph& graph, const ModelRunRequest& options
     auto trace = Run(graph, options, draw, device.value()).record(request);
     if (!trace && !best) return trace.rejection();
     if (!trace) continue;
-    auto life = kernel::liveness(trace.value());
+    auto life = audit::liveness(trace.value());
     if (best && best->life.dead.size() <= life.dead.size()) continue;
     best = ModelTrace{std::move(trace).value(), std::move(life), is_random ? draw.text() : "given", 0};
   }
   best->draws = is_random ? tried : 0;
-  if (is_random && !best->life.dead.empty()) best->life = kernel::liveness(best->trace, domain_of(best->trace, graph, options, request));
+  if (is_random && !best->life.dead.empty()) best->life = audit::liveness(best->trace, domain_of(best->trace, graph, options, request));
   return std::move(*best);
 }
 

@@ -32,7 +32,7 @@ struct ModelRunRequest {
 // A run of the model, on the inputs that leave the fewest products dead.
 struct ModelTrace {
   Trace trace;
-  kernel::Liveness life;
+  audit::Liveness life;
   std::string inputs;     // in words: where they come from
   std::size_t draws = 0;  // of random inputs that were tried
 };

@@ -13,25 +13,25 @@ namespace assay::queries {
 
 OpAdjointness check_op(Op op, std::uint64_t seed, const std::function<std::optional<Rejection>()>& interruption) {
   OpAdjointness report{std::string(op_row(op).name), {}};
-  for (const kernel::AdjointCase& one : kernel::adjoint_cases(op)) {
+  for (const gradients::AdjointCase& one : gradients::adjoint_cases(op)) {
     if (const auto why = interruption()) {
       report.cases.push_back({one.name, *why, 0});
       break;
     }
     const double start = check::thread_cpu_seconds();
-    Outcome<kernel::Adjointness> outcome = kernel::check_adjointness(one, seed);
+    Outcome<gradients::Adjointness> outcome = gradients::check_adjointness(one, seed);
     report.cases.push_back({one.name, std::move(outcome), check::thread_cpu_seconds() - start});
   }
   return report;
 }
 
-const char* method_words(kernel::AdjointMethod method) {
+const char* method_words(gradients::AdjointMethod method) {
   switch (method) {
-    case kernel::AdjointMethod::probed:
+    case gradients::AdjointMethod::probed:
       return "probed";
-    case kernel::AdjointMethod::exact:
+    case gradients::AdjointMethod::exact:
       return "exact";
-    case kernel::AdjointMethod::opaque:
+    case gradients::AdjointMethod::opaque:
       return "probed relative to the derivative table";
   }
   return "";
@@ -40,7 +40,7 @@ const char* method_words(kernel::AdjointMethod method) {
 std::string methods(const OpAdjointness& report) {
   std::string text;
   std::size_t kinks = 0, directions = 0;
-  for (const auto method : {kernel::AdjointMethod::probed, kernel::AdjointMethod::exact, kernel::AdjointMethod::opaque}) {
+  for (const auto method : {gradients::AdjointMethod::probed, gradients::AdjointMethod::exact, gradients::AdjointMethod::opaque}) {
     std::size_t points = 0;
     double miss = 0;  // of any case: the sum over cases
     for (const CaseAdjointness& each : report.cases) {
@@ -53,7 +53,7 @@ std::string methods(const OpAdjointness& report) {
     if (points == 0) continue;
     if (!text.empty()) text += ", ";
     text += method_words(method) + (" at " + counted(points, "point"));
-    if (method == kernel::AdjointMethod::probed)
+    if (method == gradients::AdjointMethod::probed)
       text += " (miss below 2^" + std::to_string(static_cast<int>(std::ceil(std::log2(miss)))) + ")";
   }
   if (kinks > 0) text += "; sets at " + counted(kinks, "kink") + " in " + counted(directions, "direction");

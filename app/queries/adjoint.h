@@ -14,7 +14,7 @@ namespace assay::queries {
 
 struct CaseAdjointness {
   std::string name;
-  Outcome<kernel::Adjointness> outcome;
+  Outcome<gradients::Adjointness> outcome;
   double cpu_seconds = 0;
 };
 
@@ -37,7 +37,7 @@ struct OpAdjointness {
 // Until `interruption` has a reason to end, which the next case then gets.
 [[nodiscard]] OpAdjointness check_op(Op op, std::uint64_t seed, const std::function<std::optional<Rejection>()>& interruption);
 
-[[nodiscard]] const char* method_words(kernel::AdjointMethod method);
+[[nodiscard]] const char* method_words(gradients::AdjointMethod method);
 // "exact at 8 points", "probed at 4 points (miss below 2^-80)", "probed at 3 points relative to the derivative table"
 [[nodiscard]] std::string methods(const OpAdjointness& report);
 

@@ -20,7 +20,7 @@ double wall_seconds() { return std::chrono::duration<double>(std::chrono::steady
 // Boxes and back-substitution, each under a time limit.
 class Tightening {
  public:
-  Tightening(kernel::Scope& scope, const kernel::Problem& problem, search::Deadline limit, const std::function<bool()>& stop)
+  Tightening(logic::Scope& scope, const logic::Problem& problem, search::Deadline limit, const std::function<bool()>& stop)
       : scope_(scope), problem_(problem), limit_(limit) {
     scope_.stop_when([this, stop] { return now_until_.has_passed() || (stop && stop()); });
   }
@@ -40,12 +40,12 @@ class Tightening {
   }
 
   // By chunks of the node's elements, so that a stop loses one chunk only.
-  Outcome<Done> operator()(NodeId node, kernel::Selection::Kind kind) {
+  Outcome<Done> operator()(NodeId node, logic::Selection::Kind kind) {
     now_until_ = deadline_;
     constexpr std::size_t kChunk = 512;
     const std::vector<std::uint32_t> elements = inspect::selected(scope_, node, {kind, {}});
     for (std::size_t first = 0; first < elements.size(); first += kChunk) {
-      kernel::Selection chunk{kernel::Selection::Kind::mask, std::vector<bool>(problem_.graph().size(node), false)};
+      logic::Selection chunk{logic::Selection::Kind::mask, std::vector<bool>(problem_.graph().size(node), false)};
       for (std::size_t k = first; k < std::min(first + kChunk, elements.size()); ++k) chunk.mask[elements[k]] = true;
       auto tightened = scope_.tighten(node, chunk, {});
       if (tightened) continue;
@@ -57,15 +57,14 @@ class Tightening {
   }
 
  private:
-  kernel::Scope& scope_;
-  const kernel::Problem& problem_;
+  logic::Scope& scope_;
+  const logic::Problem& problem_;
   search::Deadline limit_, deadline_, now_until_;
   bool stopped_ = false;
 };
 
 // Boxes of all nodes that time allows; with back-substitution for `seconds`, a fifth of which is kept for the outputs (0: without a limit).
-Outcome<Done> bound_group(const kernel::Problem& problem, kernel::Scope& scope, const BoundsRequest& request, double seconds,
-                          bool& stopped) {
+Outcome<Done> bound_group(const logic::Problem& problem, logic::Scope& scope, const BoundsRequest& request, double seconds, bool& stopped) {
   const bool crown = request.crown;
   constexpr double kHiddenShare = 0.8;
   const Graph& graph = problem.graph();
@@ -81,18 +80,18 @@ Outcome<Done> bound_group(const kernel::Problem& problem, kernel::Scope& scope, 
     if (!boxed) return boxed.rejection();
     if (!boxed.value()) break;
     if (!crown || !std::ranges::binary_search(inspect::pre_activations(problem), node)) continue;
-    if (auto done = tighten(node, kernel::Selection::Kind::unstable); !done) return done;
+    if (auto done = tighten(node, logic::Selection::Kind::unstable); !done) return done;
   }
   tighten.until(end);
   for (const NodeId output : graph.outputs) {
     if (!crown || problem.is_constant(output) || graph.node(output).op == Op::input || !scope.has_box(output)) continue;
-    if (auto done = tighten(output, kernel::Selection::Kind::all); !done) return done;
+    if (auto done = tighten(output, logic::Selection::Kind::all); !done) return done;
   }
   stopped = tighten.stopped();
   return Done{};
 }
 
-GroupBounds collect(const kernel::Problem& problem, const kernel::Scope& scope, std::size_t group, bool outputs_only) {
+GroupBounds collect(const logic::Problem& problem, const logic::Scope& scope, std::size_t group, bool outputs_only) {
   const Graph& graph = problem.graph();
   GroupBounds bounds;
   bounds.group = group;
@@ -109,7 +108,7 @@ GroupBounds collect(const kernel::Problem& problem, const kernel::Scope& scope, 
 
 }  // namespace
 
-Outcome<Done> derive_bounds(const std::shared_ptr<const kernel::Problem>& problem, const BoundsRequest& request,
+Outcome<Done> derive_bounds(const std::shared_ptr<const logic::Problem>& problem, const BoundsRequest& request,
                             const std::function<void(GroupBounds)>& take) {
   const double begin = wall_seconds();
   for (std::size_t group = 0; group < problem->group_count() && !(request.stop && request.stop()); ++group) {
@@ -123,7 +122,7 @@ Outcome<Done> derive_bounds(const std::shared_ptr<const kernel::Problem>& proble
       continue;
     }
     const double wall = wall_seconds(), cpu = check::thread_cpu_seconds();
-    auto scope = kernel::Scope::root(problem, group);
+    auto scope = logic::Scope::root(problem, group);
     if (!scope) return scope.rejection();
     scope.value().pay(certificate::meter_of(*problem));
     const auto share = (request.seconds - (wall - begin)) / static_cast<double>(problem->group_count() - group);

@@ -39,7 +39,7 @@ struct BoundsRequest {
 };
 
 // One after the other, handed over as they are done; until `stop` says so.
-[[nodiscard]] Outcome<Done> derive_bounds(const std::shared_ptr<const kernel::Problem>& problem, const BoundsRequest& request,
+[[nodiscard]] Outcome<Done> derive_bounds(const std::shared_ptr<const logic::Problem>& problem, const BoundsRequest& request,
                                           const std::function<void(GroupBounds)>& take);
 
 }  // namespace assay::queries

@@ -35,11 +35,11 @@ void explain_end(search::Clock::time_point start, Decision& decision) {
 }
 
 // The largest scale, with its certificate and its statement where there is a `proof`.
-Outcome<Scaled> scale_down(const std::shared_ptr<const kernel::Problem>& problem, const search::Options& options, double seconds,
+Outcome<Scaled> scale_down(const std::shared_ptr<const logic::Problem>& problem, const search::Options& options, double seconds,
                            const std::string& proof) {
   std::unique_ptr<Certificate> tried, best;  // what is not kept removes itself
   ScaleRequest request{.seconds = seconds, .search = options, .open = {}, .keep = [&] { best = std::move(tried); }};
-  request.open = [&](const kernel::Problem& part) -> Outcome<certificate::Writer*> {
+  request.open = [&](const logic::Problem& part) -> Outcome<certificate::Writer*> {
     auto opened = Certificate::open(proof.empty() ? "" : scaled_proof(proof), part);
     if (!opened) return opened.rejection();
     tried = std::move(opened).value();
@@ -47,7 +47,7 @@ Outcome<Scaled> scale_down(const std::shared_ptr<const kernel::Problem>& problem
   };
   auto scaled = largest_scale(problem, request);
   if (!scaled || !best) return scaled;
-  const auto bytes = kernel::statement_bytes(scaled.value().problem->statement());
+  const auto bytes = statement::statement_bytes(scaled.value().problem->statement());
   if (auto failed = files::write_file(scaled_statement(proof), [&](const files::Sink& sink) { sink(bytes); }))
     return files::unwritten_certificate(scaled_statement(proof), "no place for the statement that it proves: " + *failed);
   auto kept = best->take_place();
@@ -57,7 +57,7 @@ Outcome<Scaled> scale_down(const std::shared_ptr<const kernel::Problem>& problem
 }
 
 // Of a property that stayed undecided: the largest scale, or the answer after all, where a try met a point that violates.
-Outcome<Done> search_scale(const std::shared_ptr<const kernel::Problem>& problem, const DecisionRequest& request, Decision& decision) {
+Outcome<Done> search_scale(const std::shared_ptr<const logic::Problem>& problem, const DecisionRequest& request, Decision& decision) {
   search::Options options = request.search;
   options.on_progress = request.on_scale;
   auto scaled = scale_down(problem, options, request.scale, request.proof);
@@ -82,7 +82,7 @@ Outcome<Done> search_scale(const std::shared_ptr<const kernel::Problem>& problem
 
 }  // namespace
 
-Outcome<Decision> decide(const std::shared_ptr<const kernel::Problem>& problem, const DecisionRequest& request, const LastProgress& last) {
+Outcome<Decision> decide(const std::shared_ptr<const logic::Problem>& problem, const DecisionRequest& request, const LastProgress& last) {
   auto certificate = Certificate::open(request.proof, *problem);
   if (!certificate) return certificate.rejection();
   auto found = verify(problem, request.search, files::writer_of(certificate.value()));
@@ -102,7 +102,7 @@ Outcome<Decision> decide(const std::shared_ptr<const kernel::Problem>& problem, 
   return decision;
 }
 
-void add_remarks(const kernel::Problem& problem, double order_seconds, Decision& decision) {
+void add_remarks(const logic::Problem& problem, double order_seconds, Decision& decision) {
   search::Result& result = decision.result;
   if (result.answer == Answer::satisfiable) decision.float_run = run_in_float32(*result.theorem);
   if (result.nearest) decision.orders = run_in_orders(problem, *result.nearest, order_seconds);

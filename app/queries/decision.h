@@ -57,12 +57,12 @@ struct Decision {
 };
 
 // Rejections are those of the search, and of a certificate for which there is no place.
-[[nodiscard]] Outcome<Decision> decide(const std::shared_ptr<const kernel::Problem>& problem, const DecisionRequest& request,
+[[nodiscard]] Outcome<Decision> decide(const std::shared_ptr<const logic::Problem>& problem, const DecisionRequest& request,
                                        const LastProgress& last);
 
 // What executions do at the points that were found: in float32 at a witness; in other orders, for so many seconds, at the nearest point, which is kept only where
 // some of them violate.
-void add_remarks(const kernel::Problem& problem, double order_seconds, Decision& decision);
+void add_remarks(const logic::Problem& problem, double order_seconds, Decision& decision);
 
 // "relu splitting, 12 closed, 3 open, worst bound -0.01": for the reason of an undecided run, whatever ended it.
 [[nodiscard]] std::string progress_text(const search::Progress& progress);

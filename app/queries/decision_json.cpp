@@ -24,7 +24,7 @@ Json order_json(const OrderRun& run) {
 }
 
 // The point at which executions differ, and two of them.
-Json disputed_json(const kernel::Witness& point, const OrderRuns& runs) {
+Json disputed_json(const logic::Witness& point, const OrderRuns& runs) {
   Json json{{"case", point.case_index}, {"inputs", Json::array()}, {"orders_tried", runs.tried}};
   for (const Rational& x : point.inputs) json["inputs"].push_back(x.to_string());
   if (runs.violating) json["violating"] = order_json(*runs.violating);
@@ -48,7 +48,7 @@ Json unfinished_json(const search::Unfinished& unfinished) {
 
 Json scaled_json(const Scaled& scaled, const std::string& proof) {
   Json json{{"scale", scaled.scale.to_decimal()}, {"tries", scaled.tries}, {"seconds", scaled.seconds}, {"proof", nullptr}};
-  json["digest"] = scaled.problem ? Json(kernel::to_hex(scaled.problem->digest())) : Json(nullptr);
+  json["digest"] = scaled.problem ? Json(statement::to_hex(scaled.problem->digest())) : Json(nullptr);
   if (scaled.bytes > 0) json["proof"] = {{"statement", scaled_statement(proof)}, {"file", scaled_proof(proof)}, {"bytes", scaled.bytes}};
   return json;
 }

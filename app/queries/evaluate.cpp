@@ -65,7 +65,7 @@ Outcome<std::vector<NamedSet>> gradients_of(const Graph& graph, std::size_t outp
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     if (is_float(graph.node(graph.inputs[i]).dtype)) wanted.push_back(i);
   }
-  const Outcome<Graph> backward = differentiate(graph, output, wanted);
+  const Outcome<Graph> backward = gradients::differentiate(graph, output, wanted);
   if (!backward) return backward.rejection();
   inputs.push_back(cotangent);
   auto sets = results(backward.value(), inputs);

@@ -8,7 +8,7 @@ namespace assay::queries {
 namespace {
 
 // How the inputs that the network is run on differ from the witness.
-void compare(const std::vector<Array<float>>& inputs, const kernel::Witness& witness, const kernel::InputBox& box, FloatRun& run) {
+void compare(const std::vector<Array<float>>& inputs, const logic::Witness& witness, const statement::InputBox& box, FloatRun& run) {
   std::size_t at = 0;
   run.inside = true;
   for (const Array<float>& input : inputs) {
@@ -23,16 +23,16 @@ void compare(const std::vector<Array<float>>& inputs, const kernel::Witness& wit
 
 }  // namespace
 
-FloatRun run_in_float32(const kernel::Theorem& satisfiable) {
+FloatRun run_in_float32(const logic::Theorem& satisfiable) {
   FloatRun run;
-  const kernel::Problem& problem = *satisfiable.problem();
+  const logic::Problem& problem = *satisfiable.problem();
   const Graph& graph = problem.graph();
   if (std::ranges::any_of(graph.nodes, [](const Node& node) { return node.dtype == DType::float64; })) {
     run.not_run = "the model computes in float64";
     return run;
   }
-  const std::vector<kernel::Case>& cases = problem.statement().property.cases;
-  const kernel::Witness& witness = satisfiable.witness();
+  const std::vector<statement::Case>& cases = problem.statement().property.cases;
+  const logic::Witness& witness = satisfiable.witness();
   const std::vector<Array<float>> inputs = inputs_at<float>(graph, witness);
   compare(inputs, witness, *cases[witness.case_index].box, run);
   const auto values = evaluate<float>(graph, inputs);
@@ -42,11 +42,11 @@ FloatRun run_in_float32(const kernel::Theorem& satisfiable) {
   }
   for (const NodeId id : graph.outputs)
     run.outputs.insert(run.outputs.end(), values.value()[id].values.begin(), values.value()[id].values.end());
-  const auto value_of = [&](const kernel::Variable& variable) {
+  const auto value_of = [&](const statement::Variable& variable) {
     return static_cast<double>(values.value()[problem.node_of(variable)].values[variable.element]);
   };
   for (const std::uint32_t index : problem.group_cases(problem.group_of_case(witness.case_index))) {
-    run.violates = std::ranges::all_of(cases[index].rows, [&](const kernel::Row& row) { return holds(row, value_of); });
+    run.violates = std::ranges::all_of(cases[index].rows, [&](const statement::Row& row) { return holds(row, value_of); });
     run.case_index = index;
     if (run.violates) break;
   }

@@ -20,7 +20,7 @@ struct FloatRun {
   std::vector<float> outputs;
 };
 
-[[nodiscard]] FloatRun run_in_float32(const kernel::Theorem& satisfiable);
+[[nodiscard]] FloatRun run_in_float32(const logic::Theorem& satisfiable);
 // One sentence for the report.
 [[nodiscard]] std::string to_text(const FloatRun& run);
 

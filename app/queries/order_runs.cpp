@@ -88,20 +88,20 @@ std::optional<Reordered> reordered(const Graph& graph, std::uint32_t run) {
 }
 
 template <class T>
-std::optional<OrderRun> run_once(const kernel::Problem& problem, const kernel::Witness& point, std::uint32_t run, bool& violates) {
+std::optional<OrderRun> run_once(const logic::Problem& problem, const logic::Witness& point, std::uint32_t run, bool& violates) {
   const Graph& graph = problem.graph();
   const auto moved = reordered(graph, run);
   if (!moved) return std::nullopt;
   const auto values = evaluate<T>(moved->graph, inputs_at<T>(graph, point));
   if (!values) return std::nullopt;
-  const auto value_of = [&](const kernel::Variable& variable) {
+  const auto value_of = [&](const statement::Variable& variable) {
     return static_cast<double>(values.value()[moved->place[problem.node_of(variable)]].values[variable.element]);
   };
-  const auto holds_here = [&](const kernel::Row& row) { return holds(row, value_of); };
+  const auto holds_here = [&](const statement::Row& row) { return holds(row, value_of); };
   OrderRun result{name_of(run), 0, {}};
   for (const NodeId id : graph.outputs)
     for (const T value : values.value()[moved->place[id]].values) result.outputs.push_back(value);
-  const std::vector<kernel::Case>& cases = problem.statement().property.cases;
+  const std::vector<statement::Case>& cases = problem.statement().property.cases;
   violates = false;
   for (const std::uint32_t index : problem.group_cases(problem.group_of_case(point.case_index))) {
     violates = violates || std::ranges::all_of(cases[index].rows, holds_here);
@@ -113,7 +113,7 @@ std::optional<OrderRun> run_once(const kernel::Problem& problem, const kernel::W
 
 }  // namespace
 
-OrderRuns run_in_orders(const kernel::Problem& problem, const kernel::Witness& point, double seconds) {
+OrderRuns run_in_orders(const logic::Problem& problem, const logic::Witness& point, double seconds) {
   OrderRuns runs;
   const ExecutionModel& model = problem.statement().semantics;
   if (model.kind != ExecutionModel::Kind::floating || model.storage != ExecutionModel::Storage::same ||

@@ -24,7 +24,7 @@ struct OrderRuns {
 
 // Runs the graph in the format of the statement's model, every operation rounded to nearest, products and sums apart. No runs where the model
 // stores values in a shorter format, rounds factors, or fixes the order. Ends after `seconds`, or when both are found.
-[[nodiscard]] OrderRuns run_in_orders(const kernel::Problem& problem, const kernel::Witness& point, double seconds);
+[[nodiscard]] OrderRuns run_in_orders(const logic::Problem& problem, const logic::Witness& point, double seconds);
 // One line for each that was found; empty if neither.
 [[nodiscard]] std::vector<std::string> lines_of(const OrderRuns& runs);
 

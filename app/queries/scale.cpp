@@ -11,7 +11,7 @@ namespace {
 constexpr std::int64_t kSteps = 1000;  // of which scales are multiples: short decimals
 
 // A box over integers may shrink to one that holds none, of which everything is true.
-bool lost_a_group(const kernel::Problem& whole, const kernel::Problem& part) {
+bool lost_a_group(const logic::Problem& whole, const logic::Problem& part) {
   for (std::size_t g = 0; g < part.group_count(); ++g) {
     if (part.group_is_empty(g) && !whole.group_is_empty(g)) return true;
   }
@@ -20,13 +20,13 @@ bool lost_a_group(const kernel::Problem& whole, const kernel::Problem& part) {
 
 }  // namespace
 
-kernel::Statement scaled(const kernel::Statement& statement, const Rational& scale) {
-  kernel::Statement part = statement;
-  std::map<const kernel::InputBox*, std::shared_ptr<const kernel::InputBox>> boxes;  // cases that share one still do
-  for (kernel::Case& one : part.property.cases) {
+statement::Statement scaled(const statement::Statement& statement, const Rational& scale) {
+  statement::Statement part = statement;
+  std::map<const statement::InputBox*, std::shared_ptr<const statement::InputBox>> boxes;  // cases that share one still do
+  for (statement::Case& one : part.property.cases) {
     auto& box = boxes[one.box.get()];
     if (!box) {
-      auto shrunk = std::make_shared<kernel::InputBox>(*one.box);
+      auto shrunk = std::make_shared<statement::InputBox>(*one.box);
       for (std::size_t i = 0; i < shrunk->lo.size(); ++i) {
         const Rational off = (shrunk->hi[i] - shrunk->lo[i]) * (Rational(1) - scale) / Rational(2);
         shrunk->lo[i] += off;
@@ -39,7 +39,7 @@ kernel::Statement scaled(const kernel::Statement& statement, const Rational& sca
   return part;
 }
 
-Outcome<Scaled> largest_scale(const std::shared_ptr<const kernel::Problem>& problem, const ScaleRequest& request) {
+Outcome<Scaled> largest_scale(const std::shared_ptr<const logic::Problem>& problem, const ScaleRequest& request) {
   const auto start = search::Clock::now();
   Scaled best;
   Bisection scales(kSteps - 1);
@@ -47,7 +47,7 @@ Outcome<Scaled> largest_scale(const std::shared_ptr<const kernel::Problem>& prob
     const double left = request.seconds - search::seconds_since(start);
     if (left <= 0) break;
     const Rational scale(static_cast<std::int64_t>(*index + 1), kSteps);
-    auto part = kernel::Problem::open(scaled(problem->statement(), scale), problem->options());
+    auto part = logic::Problem::open(scaled(problem->statement(), scale), problem->options());
     if (!part || lost_a_group(*problem, *part.value())) {
       scales.set(*index, false);
       continue;

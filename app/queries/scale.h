@@ -35,26 +35,26 @@ class Bisection {
 };
 
 // The statement with each side of every box shrunk to that share of its length, towards its middle, in exact fractions; all else stays.
-[[nodiscard]] kernel::Statement scaled(const kernel::Statement& statement, const Rational& scale);
+[[nodiscard]] statement::Statement scaled(const statement::Statement& statement, const Rational& scale);
 
 struct ScaleRequest {
   double seconds = 0;  // for all tries; each has what is left, divided by the number of those that may follow
   search::Options search;
   // Where the certificate of a try goes: null where none is wanted. And that the last one is of the largest scale so far.
-  std::function<Outcome<certificate::Writer*>(const kernel::Problem&)> open;
+  std::function<Outcome<certificate::Writer*>(const logic::Problem&)> open;
   std::function<void()> keep;
 };
 
 struct Scaled {
-  Rational scale;                                  // a multiple of 1/1000 below 1; 0: none was proved
-  std::shared_ptr<const kernel::Problem> problem;  // what is proved there; null: none was
-  std::optional<kernel::Witness> violated;  // a try found a point, at which the whole property is violated, too: the end of the tries
+  Rational scale;                                 // a multiple of 1/1000 below 1; 0: none was proved
+  std::shared_ptr<const logic::Problem> problem;  // what is proved there; null: none was
+  std::optional<logic::Witness> violated;         // a try found a point, at which the whole property is violated, too: the end of the tries
   std::size_t tries = 0;
   double seconds = 0;
   std::uint64_t bytes = 0;  // of the certificate of `problem`, once it has taken its place
 };
 
 // Rejections are those of certificates that cannot be written.
-[[nodiscard]] Outcome<Scaled> largest_scale(const std::shared_ptr<const kernel::Problem>& problem, const ScaleRequest& request);
+[[nodiscard]] Outcome<Scaled> largest_scale(const std::shared_ptr<const logic::Problem>& problem, const ScaleRequest& request);
 
 }  // namespace assay::queries

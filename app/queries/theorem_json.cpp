@@ -23,10 +23,10 @@ Json tensors(const Graph& graph, const std::vector<NodeId>& ids, const std::vect
   return list;
 }
 
-Json row_json(const kernel::Row& row) {
+Json row_json(const statement::Row& row) {
   Json terms = Json::array();
-  for (const kernel::Term& term : row.terms)
-    terms.push_back({{"side", term.variable.side == kernel::Variable::Side::input ? "input" : "output"},
+  for (const statement::Term& term : row.terms)
+    terms.push_back({{"side", term.variable.side == statement::Variable::Side::input ? "input" : "output"},
                      {"tensor", term.variable.tensor},
                      {"element", term.variable.element},
                      {"coefficient", term.coefficient.to_decimal()}});
@@ -34,12 +34,12 @@ Json row_json(const kernel::Row& row) {
 }
 
 // All that another program needs to replay the witness: the point and its box, the tensors, and every case over the box.
-Json witness_json(const kernel::Theorem& theorem) {
-  const kernel::Problem& problem = *theorem.problem();
+Json witness_json(const logic::Theorem& theorem) {
+  const logic::Problem& problem = *theorem.problem();
   const Graph& graph = problem.graph();
-  const kernel::Witness& witness = theorem.witness();
-  const std::vector<kernel::Case>& cases = problem.statement().property.cases;
-  const kernel::InputBox& box = *cases[witness.case_index].box;
+  const logic::Witness& witness = theorem.witness();
+  const std::vector<statement::Case>& cases = problem.statement().property.cases;
+  const statement::InputBox& box = *cases[witness.case_index].box;
   Json json{{"case", witness.case_index}, {"inputs", Json::array()}, {"outputs", Json::array()}};
   for (std::size_t i = 0; i < witness.inputs.size(); ++i) {
     const Rational& input = witness.inputs[i];
@@ -56,7 +56,7 @@ Json witness_json(const kernel::Theorem& theorem) {
   json["cases"] = Json::array();
   for (const std::uint32_t index : problem.group_cases(problem.group_of_case(witness.case_index))) {
     Json rows = Json::array();
-    for (const kernel::Row& row : cases[index].rows) rows.push_back(row_json(row));
+    for (const statement::Row& row : cases[index].rows) rows.push_back(row_json(row));
     json["cases"].push_back({{"case", index}, {"rows", std::move(rows)}});
   }
   return json;
@@ -71,55 +71,55 @@ Json double_json(double value) {
   return object;
 }
 
-Json statement_json(const kernel::Problem& problem) {
+Json statement_json(const logic::Problem& problem) {
   Json json;
-  json["digest"] = kernel::to_hex(problem.digest());
-  json["graph_digest"] = kernel::to_hex(problem.graph_digest());
+  json["digest"] = statement::to_hex(problem.digest());
+  json["graph_digest"] = statement::to_hex(problem.graph_digest());
   json["graph"] = summary(problem.graph());
   json["semantics"] = to_string(problem.statement().semantics);
   json["cases"] = problem.statement().property.cases.size();
   json["groups"] = problem.group_count();
-  for (const kernel::Source& source : problem.statement().sources)
-    json["sources"].push_back({{"role", source.role}, {"name", source.name}, {"sha256", kernel::to_hex(source.sha256)}});
+  for (const statement::Source& source : problem.statement().sources)
+    json["sources"].push_back({{"role", source.role}, {"name", source.name}, {"sha256", statement::to_hex(source.sha256)}});
   return json;
 }
 
-Json claims_json(const kernel::Problem& problem, bool all) {
+Json claims_json(const logic::Problem& problem, bool all) {
   constexpr std::size_t kMostNumbers = 1 << 16;
-  const std::vector<kernel::Case>& cases = problem.statement().property.cases;
+  const std::vector<statement::Case>& cases = problem.statement().property.cases;
   std::size_t numbers = 0;
   for (std::size_t g = 0; g < problem.group_count(); ++g) numbers += 2 * cases[problem.group_cases(g)[0]].box->lo.size();
-  for (const kernel::Case& one : cases)
-    for (const kernel::Row& row : one.rows) numbers += row.terms.size() + 1;
+  for (const statement::Case& one : cases)
+    for (const statement::Row& row : one.rows) numbers += row.terms.size() + 1;
   if (numbers > kMostNumbers && !all) return {{"left_out", std::to_string(numbers) + " numbers; --statement full writes them"}};
   Json json{{"input_tensors", tensors(problem.graph(), problem.graph().inputs, problem.graph().input_names)},
             {"output_tensors", tensors(problem.graph(), problem.graph().outputs, problem.graph().output_names)},
             {"boxes", Json::array()},
             {"cases", Json::array()}};
   for (std::size_t g = 0; g < problem.group_count(); ++g) {
-    const kernel::InputBox& box = *cases[problem.group_cases(g)[0]].box;
+    const statement::InputBox& box = *cases[problem.group_cases(g)[0]].box;
     Json bounds = Json::array();
     for (std::size_t i = 0; i < box.lo.size(); ++i) bounds.push_back({{"lo", box.lo[i].to_decimal()}, {"hi", box.hi[i].to_decimal()}});
     json["boxes"].push_back(std::move(bounds));
   }
   for (std::size_t index = 0; index < cases.size(); ++index) {
     Json rows = Json::array();
-    for (const kernel::Row& row : cases[index].rows) rows.push_back(row_json(row));
+    for (const statement::Row& row : cases[index].rows) rows.push_back(row_json(row));
     json["cases"].push_back(
         {{"case", index}, {"box", problem.group_of_case(static_cast<std::uint32_t>(index))}, {"rows", std::move(rows)}});
   }
   return json;
 }
 
-Json theorem_json(const kernel::Theorem& theorem, bool full) {
+Json theorem_json(const logic::Theorem& theorem, bool full) {
   Json json;
-  const bool sat = theorem.kind() == kernel::Theorem::Kind::satisfiable;
+  const bool sat = theorem.kind() == logic::Theorem::Kind::satisfiable;
   json["kind"] = sat ? "satisfiable" : "unsatisfiable";
   const std::string why = check::vacuity(theorem);
   json["vacuous"] = !why.empty();
   if (!why.empty()) json["vacuous_since"] = why;
   json["assumptions"] = theorem.assumptions();
-  json["text"] = kernel::theorem_text(theorem, full);
+  json["text"] = logic::theorem_text(theorem, full);
   if (sat) json["witness"] = witness_json(theorem);
   return json;
 }

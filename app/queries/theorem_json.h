@@ -12,11 +12,11 @@ using Json = nlohmann::ordered_json;
 // {"value", "hex"}: the value is null where it is infinite or NaN.
 [[nodiscard]] Json double_json(double value);
 // The digests, the graph, the semantics and the sources.
-[[nodiscard]] Json statement_json(const kernel::Problem& problem);
+[[nodiscard]] Json statement_json(const logic::Problem& problem);
 // What every case claims, in full: for each box the exact bounds of all inputs, one tensor after the other, and for each case the rows of its
 // unsafe set. Left out where there are more numbers than 65,536, unless all was asked for.
-[[nodiscard]] Json claims_json(const kernel::Problem& problem, bool all);
+[[nodiscard]] Json claims_json(const logic::Problem& problem, bool all);
 // With the witness, which is all that another program needs to replay it.
-[[nodiscard]] Json theorem_json(const kernel::Theorem& theorem, bool full);
+[[nodiscard]] Json theorem_json(const logic::Theorem& theorem, bool full);
 
 }  // namespace assay::queries

@@ -17,7 +17,7 @@ namespace assay::queries {
 namespace {
 
 struct Checked {
-  kernel::Theorem theorem;
+  logic::Theorem theorem;
   double work = 0;
   std::uint64_t bytes = 0;
 };

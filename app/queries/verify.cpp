@@ -10,7 +10,7 @@ namespace assay::queries {
 
 using search::Answer;
 
-Outcome<search::Result> verify(const std::shared_ptr<const kernel::Problem>& problem, const search::Options& options,
+Outcome<search::Result> verify(const std::shared_ptr<const logic::Problem>& problem, const search::Options& options,
                                certificate::Writer* writer) {
   search::Result unknown;
   try {
@@ -24,10 +24,10 @@ Outcome<search::Result> verify(const std::shared_ptr<const kernel::Problem>& pro
   return unknown;
 }
 
-search::Result violated_at(const std::shared_ptr<const kernel::Problem>& problem, const kernel::Witness& witness,
+search::Result violated_at(const std::shared_ptr<const logic::Problem>& problem, const logic::Witness& witness,
                            certificate::Writer* writer) {
   search::Result result;
-  auto theorem = kernel::satisfiable(problem, witness, certificate::exact_work_of(certificate::Costs(*problem)));
+  auto theorem = logic::satisfiable(problem, witness, certificate::exact_work_of(certificate::Costs(*problem)));
   if (!theorem) return result;
   result.answer = Answer::satisfiable;
   result.theorem = std::move(theorem).value();

@@ -14,11 +14,11 @@
 namespace assay::queries {
 
 // search::search. Memory that runs out and networks without a value somewhere in the box are the answer unknown, with the reason.
-[[nodiscard]] Outcome<search::Result> verify(const std::shared_ptr<const kernel::Problem>& problem, const search::Options& options,
+[[nodiscard]] Outcome<search::Result> verify(const std::shared_ptr<const logic::Problem>& problem, const search::Options& options,
                                              certificate::Writer* writer = nullptr);
 
 // The answer sat by this point, or unknown where the kernel does not accept it.
-[[nodiscard]] search::Result violated_at(const std::shared_ptr<const kernel::Problem>& problem, const kernel::Witness& witness,
+[[nodiscard]] search::Result violated_at(const std::shared_ptr<const logic::Problem>& problem, const logic::Witness& witness,
                                          certificate::Writer* writer = nullptr);
 
 // Of an undecided search: how long its branching goes on if the rest of the tree closes at the pace of the last part. Nothing where nothing is, and

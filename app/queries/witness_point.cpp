@@ -7,7 +7,7 @@
 namespace assay::queries {
 
 template <class T>
-std::vector<Array<T>> inputs_at(const Graph& graph, const kernel::Witness& witness) {
+std::vector<Array<T>> inputs_at(const Graph& graph, const logic::Witness& witness) {
   std::vector<Array<T>> inputs;
   std::size_t at = 0;
   for (const NodeId id : graph.inputs) {
@@ -18,9 +18,9 @@ std::vector<Array<T>> inputs_at(const Graph& graph, const kernel::Witness& witne
   return inputs;
 }
 
-bool holds(const kernel::Row& row, const std::function<double(const kernel::Variable&)>& value_of) {
+bool holds(const statement::Row& row, const std::function<double(const statement::Variable&)>& value_of) {
   Rational sum;
-  for (const kernel::Term& term : row.terms) {
+  for (const statement::Term& term : row.terms) {
     const auto value = Rational::from_double(value_of(term.variable));
     if (!value) return false;
     sum += term.coefficient * *value;
@@ -28,7 +28,7 @@ bool holds(const kernel::Row& row, const std::function<double(const kernel::Vari
   return row.strict ? sum < row.bound : sum <= row.bound;
 }
 
-template std::vector<Array<float>> inputs_at(const Graph&, const kernel::Witness&);
-template std::vector<Array<double>> inputs_at(const Graph&, const kernel::Witness&);
+template std::vector<Array<float>> inputs_at(const Graph&, const logic::Witness&);
+template std::vector<Array<double>> inputs_at(const Graph&, const logic::Witness&);
 
 }  // namespace assay::queries

@@ -11,10 +11,10 @@ namespace assay::queries {
 
 // One array by input of the graph, each value the nearest of its format. For float and double.
 template <class T>
-[[nodiscard]] std::vector<Array<T>> inputs_at(const Graph& graph, const kernel::Witness& witness);
+[[nodiscard]] std::vector<Array<T>> inputs_at(const Graph& graph, const logic::Witness& witness);
 
 // The sum of the row's terms against its bound, taken exactly; `value_of` gives the number that was computed for a variable. False where that is
 // no number.
-[[nodiscard]] bool holds(const kernel::Row& row, const std::function<double(const kernel::Variable&)>& value_of);
+[[nodiscard]] bool holds(const statement::Row& row, const std::function<double(const statement::Variable&)>& value_of);
 
 }  // namespace assay::queries

@@ -50,7 +50,7 @@ std::string files_digest(const std::string& path) {
   if (files.size() == 1 && !std::filesystem::is_directory(path)) return file_digest(files[0]);
   std::string all;  // as `sha256sum` lists them
   for (const std::string& file : files) all += file_digest(file) + "  " + std::filesystem::relative(file, path).string() + "\n";
-  return kernel::to_hex(kernel::sha256(std::as_bytes(std::span(all))));
+  return statement::to_hex(statement::sha256(std::as_bytes(std::span(all))));
 }
 
 // Numbers of an option, one or one per channel.
@@ -132,11 +132,11 @@ Outcome<Balls> Balls::load(const BallSetting& setting, const check::LoadOptions&
   if (auto fits = balls.fit(); !fits) return fits.rejection();
   if (auto numbers = balls.read_numbers(setting); !numbers) return numbers.rejection();
   balls.kernel_options_.exact = options.exact;
-  balls.network_ = kernel::Network::open(balls.graph_, balls.semantics_, balls.kernel_options_);
-  balls.digests_["model"] = kernel::to_hex(balls.sources_.front().sha256);
+  balls.network_ = logic::Network::open(balls.graph_, balls.semantics_, balls.kernel_options_);
+  balls.digests_["model"] = statement::to_hex(balls.sources_.front().sha256);
   for (std::size_t i = 1; i < balls.sources_.size(); ++i)
-    balls.digests_["external data"].push_back(kernel::to_hex(balls.sources_[i].sha256));
-  balls.digests_["graph"] = kernel::to_hex(kernel::graph_digest(balls.graph_));
+    balls.digests_["external data"].push_back(statement::to_hex(balls.sources_[i].sha256));
+  balls.digests_["graph"] = statement::to_hex(statement::graph_digest(balls.graph_));
   balls.digests_["data"] = files_digest(setting.data);
   std::error_code error;
   const std::vector<std::string> label_files = setting.labels.empty() ? std::vector<std::string>() : formats::dataset_files(setting.labels);
@@ -303,7 +303,7 @@ std::vector<std::string> Balls::write_property(const Instance& instance, std::in
                                                const std::string& name) const {
   const bool whole = instance.norm == "l1";
   const std::string path = (std::filesystem::path(folder) / (name + (whole ? ".statement" : ".vnnlib"))).string();
-  const std::vector<std::byte> bytes = whole ? kernel::statement_bytes(instance.problem->statement()) : std::vector<std::byte>();
+  const std::vector<std::byte> bytes = whole ? statement::statement_bytes(instance.problem->statement()) : std::vector<std::byte>();
   (void)std::remove(path.c_str());  // instead of what a link of this name leads to
   errno = 0;
   std::ofstream file(path, std::ios::binary);
@@ -320,33 +320,33 @@ std::vector<std::string> Balls::write_undecided(std::size_t item, std::int64_t l
 }
 
 // What the reader makes of the text of an instance that is its box, without the text.
-kernel::Property Balls::box_property(const Instance& instance, std::int64_t label) const {
-  const auto box = std::make_shared<kernel::InputBox>();
+statement::Property Balls::box_property(const Instance& instance, std::int64_t label) const {
+  const auto box = std::make_shared<statement::InputBox>();
   for (const Rational& end : instance.lo) box->lo.push_back(outward(end, false));
   for (const Rational& end : instance.hi) box->hi.push_back(outward(end, true));
-  kernel::Property property;
+  statement::Property property;
   for (std::size_t k = 0; k < classes_; ++k) {
     if (static_cast<std::int64_t>(k) == label) continue;
-    const auto score = [](std::size_t one) { return kernel::Variable{kernel::Variable::Side::output, 0, one}; };
-    const kernel::Row ahead{{{-1, score(k)}, {1, score(static_cast<std::size_t>(label))}}, 0, false};
+    const auto score = [](std::size_t one) { return statement::Variable{statement::Variable::Side::output, 0, one}; };
+    const statement::Row ahead{{{-1, score(k)}, {1, score(static_cast<std::size_t>(label))}}, 0, false};
     property.cases.push_back({box, {ahead}});
   }
   return property;
 }
 
 // The row of an l1 ball, about a further output |x - middle|. Middles are rounded to the input's type, and the radius takes what that moves.
-Outcome<Done> Balls::add_ball(const Instance& instance, Graph& graph, kernel::Property& property) {
+Outcome<Done> Balls::add_ball(const Instance& instance, Graph& graph, statement::Property& property) {
   const NodeId x = graph.inputs[0];
   const auto [type, shape] = std::pair(graph.node(x).dtype, graph.node(x).shape);
   std::vector<double> middles;
-  kernel::Row row{{}, instance.radius};
+  statement::Row row{{}, instance.radius};
   for (std::size_t i = 0; i < instance.centre.size(); ++i) {
     const double nearest = Interval(instance.centre[i]).midpoint();
     middles.push_back(type == DType::float32 ? static_cast<double>(static_cast<float>(nearest)) : nearest);
     const auto middle = Rational::from_double(middles.back());
     if (!middle) return wrong_option("number", "--mean, --std", "inputs that the model's type holds", std::to_string(nearest));
     row.bound += instance.scale[i] * abs(instance.centre[i] - *middle);
-    row.terms.push_back({instance.scale[i], {kernel::Variable::Side::output, static_cast<std::uint32_t>(graph.outputs.size()), i}});
+    row.terms.push_back({instance.scale[i], {statement::Variable::Side::output, static_cast<std::uint32_t>(graph.outputs.size()), i}});
   }
   const std::vector<float> floats(middles.begin(), middles.end());
   const NodeId constant =
@@ -355,8 +355,8 @@ Outcome<Done> Balls::add_ball(const Instance& instance, Graph& graph, kernel::Pr
   if (!off) return off.rejection();
   auto size = graph.append(Op::abs, {off.value()});
   if (!size) return size.rejection();
-  graph.mark_output(size.value(), std::string(kernel::kProductsName) + "magnitudes");
-  for (kernel::Case& one : property.cases) one.rows.insert(one.rows.begin(), row);
+  graph.mark_output(size.value(), std::string(statement::kProductsName) + "magnitudes");
+  for (statement::Case& one : property.cases) one.rows.insert(one.rows.begin(), row);
   return Done{};
 }
 
@@ -383,12 +383,12 @@ Outcome<Instance> Balls::instance(std::size_t item, std::int64_t label, const Ra
   }
   if (norm_ == "linf") {
     if (!*network_) return network_->rejection();
-    auto problem = kernel::Problem::open(network_->value(), box_property(result, label), sources_);
+    auto problem = logic::Problem::open(network_->value(), box_property(result, label), sources_);
     if (!problem) return problem.rejection();
     result.problem = std::move(problem).value();
     return result;
   }
-  kernel::Statement statement{graph_, {}, semantics_, sources_};
+  statement::Statement statement{graph_, {}, semantics_, sources_};
   if (norm_ == "l1") {
     statement.property = box_property(result, label);
     if (auto added = add_ball(result, statement.graph, statement.property); !added) return added.rejection();
@@ -401,7 +401,7 @@ Outcome<Instance> Balls::instance(std::size_t item, std::int64_t label, const Ra
     statement.property = std::move(read.value().property);
     statement.sources.push_back(read.value().source);
   }
-  auto problem = kernel::Problem::open(std::move(statement), kernel_options_);
+  auto problem = logic::Problem::open(std::move(statement), kernel_options_);
   if (!problem) return problem.rejection();
   result.problem = std::move(problem).value();
   return result;

@@ -36,7 +36,7 @@ struct BallSetting {
 [[nodiscard]] BallSetting setting_of(const Json& claim);
 
 struct Instance {
-  std::shared_ptr<const kernel::Problem> problem;
+  std::shared_ptr<const logic::Problem> problem;
   std::vector<Rational> lo, hi, mid;  // the ball's own box, exactly; what the item itself is
   // Of l2: sum of (scale (x - centre))^2 <= radius^2; of l1: sum of |scale (x - centre)| <= radius.
   std::string norm;
@@ -88,14 +88,14 @@ class Balls {
   [[nodiscard]] Rational normalised(const Rational& pixel, std::size_t coordinate) const;
 
   [[nodiscard]] static std::string ball_text(const Instance& instance);
-  [[nodiscard]] static Outcome<Done> add_ball(const Instance& instance, Graph& graph, kernel::Property& property);
-  [[nodiscard]] kernel::Property box_property(const Instance& instance, std::int64_t label) const;
+  [[nodiscard]] static Outcome<Done> add_ball(const Instance& instance, Graph& graph, statement::Property& property);
+  [[nodiscard]] statement::Property box_property(const Instance& instance, std::int64_t label) const;
 
   Graph graph_;
-  std::optional<Outcome<std::shared_ptr<const kernel::Network>>> network_;  // of the graph
-  kernel::KernelOptions kernel_options_;
+  std::optional<Outcome<std::shared_ptr<const logic::Network>>> network_;  // of the graph
+  logic::KernelOptions kernel_options_;
   std::string norm_;
-  std::vector<kernel::Source> sources_;
+  std::vector<statement::Source> sources_;
   ExecutionModel semantics_;
   formats::Dataset data_;
   Json digests_;

@@ -80,8 +80,8 @@ class BatchWork {
     if (!loaded)
       return end(result, loaded.rejection().kind == Rejection::Kind::declined ? kUnknown : kErrorWord, loaded.rejection().to_text());
     const auto& problem = loaded.value().problem;
-    result["sha256"] = {{"model", kernel::to_hex(problem->statement().sources.front().sha256)},
-                        {"property", kernel::to_hex(problem->statement().sources.back().sha256)}};
+    result["sha256"] = {{"model", statement::to_hex(problem->statement().sources.front().sha256)},
+                        {"property", statement::to_hex(problem->statement().sources.back().sha256)}};
     auto file = ProofFile::open(store_, *problem);
     if (!file) return file.rejection();
     auto verified = queries::verify(problem, request_.search.options(deadline, stop_), file.value().writer());

@@ -54,7 +54,7 @@ Outcome<Done> make_folder(const std::string& folder) {
 
 Json json_of(const search::OpenBranch& branch, std::size_t number, const fs::path& folder) {
   Json literals = Json::array();
-  for (const kernel::Literal& one : branch.literals)
+  for (const logic::Literal& one : branch.literals)
     literals.push_back({{"node", one.node}, {"element", one.element}, {"side", one.at_least ? ">=" : "<="}, {"threshold", one.threshold}});
   const std::string name = cube_name(number);
   return {{"file", name},          {"sha256", file_digest((folder / name).string())},
@@ -67,7 +67,7 @@ Json json_of(const search::Statistics& statistics) {
   return {{"wall", statistics.wall_seconds}, {"cpu", statistics.cpu_seconds}, {"nodes", statistics.nodes}, {"leaves", statistics.leaves}};
 }
 
-bool read_digest(const std::string& text, kernel::Digest& digest) {
+bool read_digest(const std::string& text, statement::Digest& digest) {
   if (text.size() != 2 * digest.size()) return false;
   for (std::size_t i = 0; i < digest.size(); ++i) {
     const char* const at = text.data() + 2 * i;
@@ -78,14 +78,14 @@ bool read_digest(const std::string& text, kernel::Digest& digest) {
 }
 
 // The statement that the digest names, or why the files are others.
-Outcome<check::Loaded> load(const StatementFiles& files, const check::LoadOptions& options, const kernel::Digest* digest) {
+Outcome<check::Loaded> load(const StatementFiles& files, const check::LoadOptions& options, const statement::Digest* digest) {
   auto loaded = check::load_problem(files.model, files.property, options);
   if (!loaded || digest == nullptr || loaded.value().problem->digest() == *digest) return loaded;
   return Rejection{Rejection::Kind::malformed,
                    "cubes.statement",
                    files.model + " " + files.property,
-                   "statement " + kernel::to_hex(*digest),
-                   "statement " + kernel::to_hex(loaded.value().problem->digest()),
+                   "statement " + statement::to_hex(*digest),
+                   "statement " + statement::to_hex(loaded.value().problem->digest()),
                    "use the model and property that were split"};
 }
 
@@ -109,7 +109,7 @@ Outcome<Json> split(const StatementFiles& files, const std::string& folder, std:
                     search::Options options) {
   auto loaded = check::load_problem(files.model, files.property, load);
   if (!loaded) return loaded.rejection();
-  const std::shared_ptr<const kernel::Problem>& problem = loaded.value().problem;
+  const std::shared_ptr<const logic::Problem>& problem = loaded.value().problem;
   if (auto made = make_folder(folder); !made) return made.rejection();
   const fs::path path(folder);
   options.split.into = into;
@@ -126,7 +126,7 @@ Outcome<Json> split(const StatementFiles& files, const std::string& folder, std:
               {"model", files.model},
               {"property", files.property},
               {"semantics", files.semantics},
-              {"statement", kernel::to_hex(problem->digest())},
+              {"statement", statement::to_hex(problem->digest())},
               {"answer", search::word_of(found.answer)},
               {"root", kRoot},
               {"cubes", std::move(cubes)},
@@ -150,7 +150,7 @@ Outcome<Json> read_split(const std::string& folder) {
   std::ostringstream text;
   text << file.rdbuf();
   Json split = formats::parse_json(text.str());
-  kernel::Digest digest{};
+  statement::Digest digest{};
   if (split.is_discarded() || text_of(split, "schema") != kSchema) return unreadable(path, "no JSON of the schema " + std::string(kSchema));
   if (!read_digest(text_of(split, "statement"), digest) || !member_of(split, "cubes").is_array())
     return unreadable(path, "no digest of a statement, or no list of cubes");
@@ -202,13 +202,13 @@ Outcome<Json> solve(const std::string& cube, const StatementFiles& files, const 
   if (!reader) return check::in_file(reader.rejection(), cube);
   auto loaded = load(files, load_options, &reader.value()->header().digest);
   if (!loaded) return loaded.rejection();
-  const std::shared_ptr<const kernel::Problem>& problem = loaded.value().problem;
+  const std::shared_ptr<const logic::Problem>& problem = loaded.value().problem;
   const std::uint64_t bytes = check::file_bytes(cube);
   const certificate::ReplayLimits limits = check::replay_limits(loaded.value(), load_options.limits, bytes);
   auto beginning = certificate::read_beginning(*reader.value(), problem,
                                                std::min(limits.work + limits.work_per_byte * static_cast<double>(bytes), limits.most_work));
   if (!beginning) return check::in_file(beginning.rejection(), cube);
-  kernel::Digest digest{};
+  statement::Digest digest{};
   const std::string name = file_digest(cube);
   if (!read_digest(name, digest)) return unreadable(cube, "a file that changes");
   auto writer = certificate::Writer::open(part, *problem, &digest);
@@ -222,7 +222,7 @@ Outcome<Json> solve(const std::string& cube, const StatementFiles& files, const 
   Json report{{"schema", "assay.solve/1"},
               {"cube", cube},
               {"sha256", name},
-              {"statement", kernel::to_hex(problem->digest())},
+              {"statement", statement::to_hex(problem->digest())},
               {"answer", is_closed ? kClosed : search::word_of(found.answer)},
               {"bytes", 0},
               {"seconds", json_of(found.statistics)}};
@@ -237,11 +237,11 @@ Outcome<Json> merge(const std::string& folder, const std::vector<std::string>& p
   if (!split) return split.rejection();
   auto cubes = cubes_of(split.value(), folder);
   if (!cubes) return cubes.rejection();
-  kernel::Digest digest{};
+  statement::Digest digest{};
   (void)read_digest(text_of(split.value(), "statement"), digest);
   auto loaded = load(files, load_options, &digest);
   if (!loaded) return loaded.rejection();
-  const std::shared_ptr<const kernel::Problem>& problem = loaded.value().problem;
+  const std::shared_ptr<const logic::Problem>& problem = loaded.value().problem;
   auto writer = certificate::Writer::open(out, *problem);
   if (!writer) return unwritten(out, writer.rejection().found);
   const std::string root = (fs::path(folder) / kRoot).string();
@@ -263,7 +263,7 @@ Outcome<Json> merge(const std::string& folder, const std::vector<std::string>& p
   }
   return Json{{"schema", "assay.merge/1"},
               {"answer", search::word_of(search::answer_of(theorem.value()))},
-              {"statement", kernel::to_hex(problem->digest())},
+              {"statement", statement::to_hex(problem->digest())},
               {"parts", joined.value().size()},
               {"steps", statistics.steps},
               {"bytes", bytes}};

@@ -115,9 +115,9 @@ class Index {
   [[nodiscard]] Entry at(std::uint64_t number) const {
     const std::string bytes = file_.read(first_ + number * kEntryBytes, kEntryBytes);
     if (bytes.size() != kEntryBytes) return {};
-    kernel::Digest digest{};
+    statement::Digest digest{};
     std::memcpy(digest.data(), bytes.data(), digest.size());
-    return {kernel::to_hex(digest), u64_at(bytes, 32), u64_at(bytes, 40)};
+    return {statement::to_hex(digest), u64_at(bytes, 32), u64_at(bytes, 40)};
   }
   [[nodiscard]] std::optional<Entry> find(const std::string& digest) const {
     std::uint64_t low = 0, high = count_;
@@ -146,7 +146,7 @@ bool is_certificate(const fs::path& path) {
   return path.extension() == ".assay" && name.size() == 64 && name.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
-std::string digest_of(const std::string& content) { return kernel::to_hex(kernel::sha256(std::as_bytes(std::span(content)))); }
+std::string digest_of(const std::string& content) { return statement::to_hex(statement::sha256(std::as_bytes(std::span(content)))); }
 
 Rejection damaged(const std::string& path) {
   return {Rejection::Kind::malformed, "store.pack", path, "a pack with an index", "one that is damaged", "move the file away"};

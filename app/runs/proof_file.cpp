@@ -17,7 +17,7 @@ search::Options SearchRequest::options(search::Deadline deadline, const std::sto
   return options;
 }
 
-Outcome<ProofFile> ProofFile::open(Store* store, const kernel::Problem& problem) {
+Outcome<ProofFile> ProofFile::open(Store* store, const logic::Problem& problem) {
   ProofFile file;
   if (store == nullptr) return file;
   file.store_ = store;
@@ -33,13 +33,13 @@ Rejection ProofFile::unwritten(const Rejection& why) const {
           "a certificate can be written", why.found,     "what was written before is kept; make room, then go on with --resume"};
 }
 
-Outcome<Done> ProofFile::keep(const kernel::Problem& problem, Json& result) {
+Outcome<Done> ProofFile::keep(const logic::Problem& problem, Json& result) {
   if (store_ == nullptr) return Done{};
   auto kept = store_->keep(path_);
   if (!kept) return kept.rejection();
   result["certificate"] = kept.value();
   result["bytes"] = writer_->bytes_written();
-  result["statement"] = kernel::to_hex(problem.digest());
+  result["statement"] = statement::to_hex(problem.digest());
   return Done{};
 }
 

@@ -23,12 +23,12 @@ struct SearchRequest {
 class ProofFile {
  public:
   // Without a store nothing is written. Code store.write.
-  [[nodiscard]] static Outcome<ProofFile> open(Store* store, const kernel::Problem& problem);
+  [[nodiscard]] static Outcome<ProofFile> open(Store* store, const logic::Problem& problem);
   [[nodiscard]] certificate::Writer* writer() { return writer_.get(); }  // null without a store
   // The failure of a run whose certificate could not be written.
   [[nodiscard]] Rejection unwritten(const Rejection& why) const;
   // Gives the finished certificate to the store, and the result its "certificate", "bytes" and "statement".
-  [[nodiscard]] Outcome<Done> keep(const kernel::Problem& problem, Json& result);
+  [[nodiscard]] Outcome<Done> keep(const logic::Problem& problem, Json& result);
 
  private:
   Store* store_ = nullptr;

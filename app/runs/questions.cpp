@@ -97,7 +97,7 @@ class BallQuestions : public Questions {
     const auto limits = check::replay_limits(loaded, request_.load.limits, check::file_bytes(path));
     auto theorem = certificate::replay(*reader.value(), loaded.problem, &report.statistics, limits);
     if (!theorem) return check::in_file(theorem.rejection(), path);
-    const bool holds = theorem.value().kind() == kernel::Theorem::Kind::unsatisfiable;
+    const bool holds = theorem.value().kind() == logic::Theorem::Kind::unsatisfiable;
     if (line.named != search::answer_of(theorem.value()))
       return not_shown("a proof of " + line.answer, holds ? "a proof that it is certified" : "a witness that falsifies it");
     if (!holds && !instance.value().contains(theorem.value().witness().inputs)) return not_shown("a witness in the ball", "one outside");
@@ -252,7 +252,7 @@ class ListQuestions : public Questions {
     }
     check::Report report = check::check_certificate(model, property, line.file, request_.load);
     if (report.why) return *report.why;
-    const bool holds = report.theorem->kind() == kernel::Theorem::Kind::unsatisfiable;
+    const bool holds = report.theorem->kind() == logic::Theorem::Kind::unsatisfiable;
     if (line.named != search::answer_of(*report.theorem))
       return not_shown("a proof of " + line.answer, holds ? "a proof of unsat" : "a witness of sat");
     report.notes.clear();

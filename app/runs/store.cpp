@@ -345,8 +345,8 @@ std::string file_digest(const std::string& path) {
   // Looked at where it lies, since somebody else may have written it: no more memory for a long one.
   void* const bytes = is_file && size > 0 ? ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0) : MAP_FAILED;
   if (file >= 0) (void)::close(file);
-  if (bytes == MAP_FAILED) return is_file && size == 0 ? kernel::to_hex(kernel::sha256({})) : "";
-  std::string digest = kernel::to_hex(kernel::sha256({static_cast<const std::byte*>(bytes), size}));
+  if (bytes == MAP_FAILED) return is_file && size == 0 ? statement::to_hex(statement::sha256({})) : "";
+  std::string digest = statement::to_hex(statement::sha256({static_cast<const std::byte*>(bytes), size}));
   (void)::munmap(bytes, size);
   return digest;
 }

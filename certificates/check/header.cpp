@@ -12,18 +12,18 @@ namespace {
 
 // A certificate about executions speaks about every point of the box, and steps that bound errors as well bound without them: its steps may be
 // replayed over the reals. Its digest is then that of the same graph and property under its own semantics, which may have several names.
-bool is_same_under(const std::string& semantics, const Header& header, const kernel::Problem& problem) {
+bool is_same_under(const std::string& semantics, const Header& header, const logic::Problem& problem) {
   if (problem.floating()) return header.digest == problem.digest();
-  auto model = semantics.starts_with("binary") ? parse_execution_model(semantics) : executions::semantics_named(semantics);
+  auto model = semantics.starts_with("binary") ? parse_execution_model(semantics) : floats::semantics_named(semantics);
   if (!model || model.value().kind == ExecutionModel::Kind::real) return false;
-  kernel::Statement statement = problem.statement();
+  statement::Statement statement = problem.statement();
   statement.semantics = std::move(model).value();
-  return header.digest == kernel::statement_digest(statement);
+  return header.digest == statement::statement_digest(statement);
 }
 
 }  // namespace
 
-Outcome<Done> check_header(const Header& header, const kernel::Problem& problem) {
+Outcome<Done> check_header(const Header& header, const logic::Problem& problem) {
   const std::string semantics = name_of(problem.statement().semantics);
   if (header.semantics != semantics && is_same_under(header.semantics, header, problem)) return Done{};
   if (header.semantics != semantics)
@@ -34,8 +34,8 @@ Outcome<Done> check_header(const Header& header, const kernel::Problem& problem)
     return Rejection{Rejection::Kind::rejected,
                      "certificate.digest",
                      "header",
-                     "statement " + kernel::to_hex(problem.digest()),
-                     "statement " + kernel::to_hex(header.digest),
+                     "statement " + statement::to_hex(problem.digest()),
+                     "statement " + statement::to_hex(header.digest),
                      "use the model and property that the certificate was made for"};
   return Done{};
 }

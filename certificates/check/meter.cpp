@@ -32,11 +32,11 @@ double nonlinear_work(const Graph& graph, const Node& node) {
 
 }  // namespace
 
-Costs::Costs(const kernel::Problem& problem)
+Costs::Costs(const logic::Problem& problem)
     : problem_(problem), row_work_(problem.graph().nodes.size(), 1.0), idle_work_(problem.graph().nodes.size(), 0.0) {
   const Graph& graph = problem.graph();
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {  // where no row of the outputs passes, too: certificates may ask for others
-    if (const kernel::AffineForm* form = inspect::affine(problem, id)) {
+    if (const rows::AffineForm* form = inspect::affine(problem, id)) {
       for (const auto& part : form->parts) idle_work_[id] += static_cast<double>(part.map->cost());
     } else if (!problem.is_constant(id)) {
       row_work_[id] += nonlinear_work(graph, graph.node(id));
@@ -47,7 +47,7 @@ Costs::Costs(const kernel::Problem& problem)
   std::map<NodeId, double> most;  // elements of the balls that one group has over an input
   for (std::size_t group = 0; group < problem.group_count(); ++group) {
     std::map<NodeId, double> own;
-    for (const kernel::Ball& ball : inspect::group_balls(problem, group)) own[ball.node] += static_cast<double>(ball.q.size());
+    for (const logic::Ball& ball : inspect::group_balls(problem, group)) own[ball.node] += static_cast<double>(ball.q.size());
     for (const auto& [node, elements] : own) most[node] = std::max(most[node], elements);
   }
   for (const auto& [node, elements] : most)
@@ -55,7 +55,7 @@ Costs::Costs(const kernel::Problem& problem)
 }
 
 // The terms of cuts, and every element of their nodes.
-double Costs::of_terms(const kernel::Work& rows) const {
+double Costs::of_terms(const logic::Work& rows) const {
   double work = 0;
   for (std::size_t k = 0; k < rows.terms.size(); ++k) {
     const NodeId node = rows.terms[k].node;
@@ -65,39 +65,39 @@ double Costs::of_terms(const kernel::Work& rows) const {
   return work;
 }
 
-double Costs::beside(const kernel::Work& rows) const {
+double Costs::beside(const logic::Work& rows) const {
   double work = static_cast<double>(rows.hints->beta.size()) * rows.node + static_cast<double>(rows.hints->cuts.size()) + of_terms(rows);
-  for (const kernel::Literal& literal : rows.literals) work += idle_work_[literal.node];
+  for (const logic::Literal& literal : rows.literals) work += idle_work_[literal.node];
   return work;
 }
 
-double Costs::of(const kernel::Work& work) const {
+double Costs::of(const logic::Work& work) const {
   const auto count = static_cast<double>(work.count);
   double sum = 0;
   switch (work.kind) {
-    case kernel::Work::Kind::box:
+    case logic::Work::Kind::box:
       sum = row_work_[work.node] - (work.node > 0 ? row_work_[work.node - 1] : 0);
       return inspect::affine(problem_, work.node) != nullptr ? sum : kIntervalWork * sum;
-    case kernel::Work::Kind::elements:
+    case logic::Work::Kind::elements:
       return count;
-    case kernel::Work::Kind::terms:
+    case logic::Work::Kind::terms:
       return kTermWork * count;
-    case kernel::Work::Kind::cut:  // in integers each term goes through the node's block
-      for (const kernel::Entry& e : work.entries) sum += problem_.options().exact ? static_cast<double>(problem_.graph().size(e.node)) : 1;
+    case logic::Work::Kind::cut:  // in integers each term goes through the node's block
+      for (const logic::Entry& e : work.entries) sum += problem_.options().exact ? static_cast<double>(problem_.graph().size(e.node)) : 1;
       return sum;
-    case kernel::Work::Kind::rows:  // the linear bounds on the way cost about as much as a row
-      for (const kernel::Entry& e : work.entries) sum += idle_work_[e.node];
+    case logic::Work::Kind::rows:  // the linear bounds on the way cost about as much as a row
+      for (const logic::Entry& e : work.entries) sum += idle_work_[e.node];
       return sum + (work.windows ? 0 : (count + 1) * (row_work_[work.node] + beside(work)));
-    case kernel::Work::Kind::tile:  // what it touched, and one row more
+    case logic::Work::Kind::tile:  // what it touched, and one row more
       return static_cast<double>(work.multiply_adds) + (count + 1) * beside(work) + row_work_[work.node];
-    case kernel::Work::Kind::exact_row:
+    case logic::Work::Kind::exact_row:
       return kExactWork * (row_work_[work.node] + of_terms(work));
   }
   return sum;
 }
 
-Outcome<Done> Meter::before(const kernel::Work& work) {
-  const bool exact = work.kind == kernel::Work::Kind::exact_row;
+Outcome<Done> Meter::before(const logic::Work& work) {
+  const bool exact = work.kind == logic::Work::Kind::exact_row;
   if (left_ == nullptr && !exact) return Done{};
   const double cost = costs_->of(work);
   if (exact && !(static_cast<double>(work.count + 1) * (cost / kExactWork) <= exact_budget_))
@@ -105,7 +105,7 @@ Outcome<Done> Meter::before(const kernel::Work& work) {
   return left_ == nullptr ? Done{} : spend(cost, *left_);
 }
 
-std::shared_ptr<Meter> meter_of(const kernel::Problem& problem, std::shared_ptr<double> left) {
+std::shared_ptr<Meter> meter_of(const logic::Problem& problem, std::shared_ptr<double> left) {
   return std::make_shared<Meter>(std::make_shared<const Costs>(problem), std::move(left));
 }
 

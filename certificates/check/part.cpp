@@ -9,7 +9,7 @@
 
 namespace assay::certificate {
 
-Replay::Replay(Reader& from, std::shared_ptr<const kernel::Problem> of, const ReplayLimits& within)
+Replay::Replay(Reader& from, std::shared_ptr<const logic::Problem> of, const ReplayLimits& within)
     : reader(from),
       problem(std::move(of)),
       limits(within),

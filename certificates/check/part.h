@@ -15,13 +15,13 @@ namespace assay::certificate {
 struct Part {
   Session session;
   ReplayStatistics statistics;
-  std::optional<kernel::Theorem> witness;
+  std::optional<logic::Theorem> witness;
   Decoder decoder;  // with a team
 };
 
 // One replay of one certificate.
 struct Replay {
-  Replay(Reader& from, std::shared_ptr<const kernel::Problem> of, const ReplayLimits& within);
+  Replay(Reader& from, std::shared_ptr<const logic::Problem> of, const ReplayLimits& within);
 
   // Multiply-adds that the steps may take in all, once so many bytes of the certificate were read.
   [[nodiscard]] double allowed_after(std::uint64_t bytes) const;
@@ -29,7 +29,7 @@ struct Replay {
   [[nodiscard]] ReplayStatistics statistics() const;
 
   Reader& reader;
-  std::shared_ptr<const kernel::Problem> problem;
+  std::shared_ptr<const logic::Problem> problem;
   const ReplayLimits limits;
   double allowed;              // multiply-adds so far, those that were taken included
   std::shared_ptr<Team> team;  // null on one thread
@@ -37,7 +37,7 @@ struct Replay {
 };
 
 // Whether the certificate is about the statement of the problem.
-[[nodiscard]] Outcome<Done> check_header(const Header& header, const kernel::Problem& problem);
+[[nodiscard]] Outcome<Done> check_header(const Header& header, const logic::Problem& problem);
 // The session's codes as the certificate's; with the step in front of the place.
 [[nodiscard]] Rejection renamed(Rejection why);
 [[nodiscard]] Rejection located(const Record& record, const Part& part, const Rejection& inner);

@@ -9,8 +9,8 @@
 namespace assay::certificate {
 
 // What `all` refutes is joined by what `more` refutes; a rejection leaves it as it is.
-[[nodiscard]] inline Outcome<Done> merge_into(std::optional<kernel::Refutation>& all, Outcome<kernel::Refutation> more) {
-  if (more && all) more = kernel::merge(*all, more.value());
+[[nodiscard]] inline Outcome<Done> merge_into(std::optional<logic::Refutation>& all, Outcome<logic::Refutation> more) {
+  if (more && all) more = logic::merge(*all, more.value());
   if (!more) return more.rejection();
   all = std::move(more).value();
   return Done{};

@@ -48,7 +48,7 @@ struct ReplayLimits {
   double shared_work = 2e4;
 };
 
-[[nodiscard]] Outcome<kernel::Theorem> replay(Reader& reader, std::shared_ptr<const kernel::Problem> problem,
-                                              ReplayStatistics* statistics = nullptr, const ReplayLimits& limits = {});
+[[nodiscard]] Outcome<logic::Theorem> replay(Reader& reader, std::shared_ptr<const logic::Problem> problem,
+                                             ReplayStatistics* statistics = nullptr, const ReplayLimits& limits = {});
 
 }  // namespace assay::certificate

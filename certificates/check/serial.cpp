@@ -80,7 +80,7 @@ Outcome<Done> replay_in_turn(Replay& replay) {
   }
 }
 
-Outcome<kernel::Theorem> run(Replay& replay) {
+Outcome<logic::Theorem> run(Replay& replay) {
   if (auto fits = check_header(replay.reader.header(), *replay.problem); !fits) return fits.rejection();
   if (auto accepted = replay.team ? replay_by_team(replay) : replay_in_turn(replay); !accepted) return accepted.rejection();
   replay.allow(replay.allowed_after(replay.reader.bytes_read()));
@@ -99,8 +99,8 @@ Outcome<Done> step(const Record& record, Part& part) {
   return Done{};
 }
 
-Outcome<kernel::Theorem> replay(Reader& reader, std::shared_ptr<const kernel::Problem> problem, ReplayStatistics* statistics,
-                                const ReplayLimits& limits) {
+Outcome<logic::Theorem> replay(Reader& reader, std::shared_ptr<const logic::Problem> problem, ReplayStatistics* statistics,
+                               const ReplayLimits& limits) {
   Replay one(reader, std::move(problem), limits);
   auto theorem = run(one);
   if (statistics != nullptr) *statistics = one.statistics();

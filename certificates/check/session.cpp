@@ -15,7 +15,7 @@ namespace {
 // Of a branch: pointers to the box, penalty and line of a node; two ends and a penalty of an element; a pointer to each cut.
 constexpr std::uint64_t kBytesPerNode = 64, kBytesPerElement = 3 * sizeof(double), kBytesPerCut = 16;
 
-std::uint64_t bytes_of(std::size_t terms) { return 64 + sizeof(kernel::Cut::Term) * terms; }  // of a cut
+std::uint64_t bytes_of(std::size_t terms) { return 64 + sizeof(logic::Cut::Term) * terms; }  // of a cut
 // Bounds are worth another thread where they take so many multiply-adds, and each thread has so many elements: rows that go through the network
 // together share what they read.
 constexpr double kWorthAThread = 1e7;
@@ -36,14 +36,14 @@ Rejection still_open(std::string found) {
 }
 
 // Rows over the node come to what its box says: it is affine in one input, and no ball cuts that input's box.
-bool has_best_box(const kernel::Problem& problem, const kernel::Scope& scope, NodeId node) {
-  const kernel::AffineForm* form = inspect::affine(problem, node);
-  const auto is_input = [&](const kernel::AffineForm::Part& part) { return problem.graph().node(part.operand).op == Op::input; };
+bool has_best_box(const logic::Problem& problem, const logic::Scope& scope, NodeId node) {
+  const rows::AffineForm* form = inspect::affine(problem, node);
+  const auto is_input = [&](const rows::AffineForm::Part& part) { return problem.graph().node(part.operand).op == Op::input; };
   return form != nullptr && form->parts.size() == 1 && is_input(form->parts[0]) && inspect::group_balls(problem, scope.group()).empty();
 }
 
 template <class Tighten>
-Outcome<Done> sweep_with(const kernel::Problem& problem, kernel::Scope& scope, NodeId first, Tighten tighten) {
+Outcome<Done> sweep_with(const logic::Problem& problem, logic::Scope& scope, NodeId first, Tighten tighten) {
   const Graph& graph = problem.graph();
   for (NodeId node = first; node < graph.nodes.size(); ++node) {
     const bool on_the_way = std::ranges::binary_search(inspect::active_nodes(problem), node);
@@ -59,14 +59,14 @@ Outcome<Done> sweep_with(const kernel::Problem& problem, kernel::Scope& scope, N
 
 // Runs the step in each leaf, and takes to the scope what both halves of each split have.
 template <class Step>
-Outcome<Done> by_cases(kernel::Scope& scope, std::span<const CaseStep> tree, const Step& step) {
+Outcome<Done> by_cases(logic::Scope& scope, std::span<const CaseStep> tree, const Step& step) {
   struct Open {
-    kernel::Scope whole;
-    kernel::Literal split;              // its half that is next
-    std::optional<kernel::Scope> left;  // once that has ended
+    logic::Scope whole;
+    logic::Literal split;              // its half that is next
+    std::optional<logic::Scope> left;  // once that has ended
   };
   std::vector<Open> open;
-  kernel::Scope here = scope;
+  logic::Scope here = scope;
   for (std::size_t k = 0; k < tree.size(); ++k) {
     if (tree[k].split) {
       open.push_back({here, *tree[k].split, std::nullopt});
@@ -92,26 +92,26 @@ Outcome<Done> by_cases(kernel::Scope& scope, std::span<const CaseStep> tree, con
 
 }  // namespace
 
-Outcome<Done> sweep(const kernel::Problem& problem, kernel::Scope& scope, NodeId first, bool round_to_float) {
+Outcome<Done> sweep(const logic::Problem& problem, logic::Scope& scope, NodeId first, bool round_to_float) {
   return sweep_with(problem, scope, first, [&](NodeId node) { return scope.tighten(node, {}, {}, nullptr, round_to_float); });
 }
 
-Outcome<Done> propagate_boxes(const kernel::Problem& problem, kernel::Scope& scope, NodeId first) {
+Outcome<Done> propagate_boxes(const logic::Problem& problem, logic::Scope& scope, NodeId first) {
   return sweep_with(problem, scope, first, nullptr);
 }
 
-Outcome<Done> tighten_by_cases(kernel::Scope& scope, NodeId node, const kernel::Selection& selection, std::span<const CaseStep> tree,
+Outcome<Done> tighten_by_cases(logic::Scope& scope, NodeId node, const logic::Selection& selection, std::span<const CaseStep> tree,
                                bool round_to_float) {
-  return by_cases(scope, tree, [&](kernel::Scope& leaf, const kernel::Hints& hints) {
+  return by_cases(scope, tree, [&](logic::Scope& leaf, const logic::Hints& hints) {
     return leaf.tighten(node, selection, hints, nullptr, round_to_float);
   });
 }
 
-Outcome<Done> cut_by_cases(kernel::Scope& scope, const std::vector<kernel::Cut::Term>& terms, std::span<const CaseStep> tree) {
-  return by_cases(scope, tree, [&](kernel::Scope& leaf, const kernel::Hints& hints) { return leaf.cut(terms, hints); });
+Outcome<Done> cut_by_cases(logic::Scope& scope, const std::vector<logic::Cut::Term>& terms, std::span<const CaseStep> tree) {
+  return by_cases(scope, tree, [&](logic::Scope& leaf, const logic::Hints& hints) { return leaf.cut(terms, hints); });
 }
 
-Session::Session(std::shared_ptr<const kernel::Problem> problem, SessionLimits limits, std::shared_ptr<Team> team)
+Session::Session(std::shared_ptr<const logic::Problem> problem, SessionLimits limits, std::shared_ptr<Team> team)
     : problem_(std::move(problem)),
       limits_(limits),
       team_(std::move(team)),
@@ -144,7 +144,7 @@ Outcome<Done> Session::spend_step() {
 // Of the innermost branch: pointers for each node and cut, and the boxes and cuts that it does not share with its parent.
 std::uint64_t Session::own_bytes() const {
   std::uint64_t bytes = 0;
-  const kernel::Scope* parent = levels_.size() > 1 ? &levels_[levels_.size() - 2].scope : nullptr;
+  const logic::Scope* parent = levels_.size() > 1 ? &levels_[levels_.size() - 2].scope : nullptr;
   for (NodeId node = 0; node < problem_->graph().nodes.size(); ++node) {
     bytes += kBytesPerNode;
     const bool shared = parent != nullptr && parent->has_box(node) && scope().has_box(node) && &parent->box(node) == &scope().box(node);
@@ -162,7 +162,7 @@ Outcome<Done> Session::begin_group(std::size_t group) {
     return structure("group < number of groups", std::to_string(group) + " of " + std::to_string(groups_.size()));
   if (groups_[group]) return structure("each group occurs once", "group " + std::to_string(group) + " again");
   if (auto spent = spend(elements_); !spent) return spent;
-  auto root = kernel::Scope::root(problem_, group);
+  auto root = logic::Scope::root(problem_, group);
   if (!root) return root.rejection();
   group_ = group;
   root.value().pay(std::make_shared<Meter>(costs_, work_));
@@ -199,8 +199,8 @@ Outcome<Done> Session::split(NodeId node, std::uint32_t element, double threshol
   if (auto spent = spend_split(node); !spent) return spent;
   const std::uint64_t open = held() + own_bytes();
   if (auto fits = hold(open, 1); !fits) return fits;
-  const kernel::Literal at_most{node, element, false, threshold};
-  kernel::Scope child = scope();
+  const logic::Literal at_most{node, element, false, threshold};
+  logic::Scope child = scope();
   if (auto assumed = child.assume(at_most); !assumed) return assumed;
   if (depth() > 0) levels_.back().scope.forget_linear_bounds(levels_[0].scope);
   levels_.back().held = open;
@@ -224,12 +224,12 @@ Outcome<Done> Session::hold(std::uint64_t bytes, std::size_t more) {
 }
 
 // Where the right branch of the split begins whose left one is `level`.
-Outcome<kernel::Scope> Session::opposite(std::size_t level) const {
+Outcome<logic::Scope> Session::opposite(std::size_t level) const {
   if (levels_.size() < 2) return structure("next closes the left branch of a split", "no split is open");
   if (levels_[level].left) return structure("one next per split", "the right branch is already open");
-  kernel::Literal at_least = levels_[level].at_most;
+  logic::Literal at_least = levels_[level].at_most;
   at_least.at_least = true;
-  kernel::Scope child = levels_[level - 1].scope;
+  logic::Scope child = levels_[level - 1].scope;
   if (auto assumed = child.assume(at_least); !assumed) return assumed.rejection();
   return child;
 }
@@ -293,16 +293,16 @@ Outcome<Done> Session::done() {
   if (!level.left) return structure("done follows the right branch", "the split has no next");
   if (!level.closed) return still_open("the right branch refutes no case");
   if (auto spent = spend_step(); !spent) return spent;
-  auto joined = kernel::join(*level.left, *level.closed);
+  auto joined = logic::join(*level.left, *level.closed);
   levels_.pop_back();
   return close(std::move(joined));
 }
 
-Outcome<Done> Session::close(Outcome<kernel::Refutation> refutation) {
+Outcome<Done> Session::close(Outcome<logic::Refutation> refutation) {
   if (!refutation) return refutation.rejection();
-  std::optional<kernel::Refutation>& closed = levels_.back().closed;
+  std::optional<logic::Refutation>& closed = levels_.back().closed;
   if (closed) {
-    refutation = kernel::merge(*closed, refutation.value());
+    refutation = logic::merge(*closed, refutation.value());
     if (!refutation) return refutation.rejection();
   }
   closed = std::move(refutation).value();
@@ -330,7 +330,7 @@ Outcome<Done> Session::propagate_box(NodeId node) {
   return levels_.back().scope.propagate_box(node);
 }
 
-Outcome<Done> Session::tighten(NodeId node, const kernel::Selection& selection, const kernel::Hints& hints, const kernel::Claims* claims,
+Outcome<Done> Session::tighten(NodeId node, const logic::Selection& selection, const logic::Hints& hints, const logic::Claims* claims,
                                bool round_to_float) {
   if (auto allowed = in_branch(); !allowed) return allowed;
   if (auto spent = spend_step(); !spent) return spent;
@@ -354,7 +354,7 @@ Outcome<Done> Session::spend_tree(std::span<const CaseStep> tree, double leaf, s
   return hold(held() + own_bytes() + bytes * (2 * deepest + 1), 2 * deepest + 1);
 }
 
-Outcome<Done> Session::tighten_by_cases(NodeId node, const kernel::Selection& selection, std::span<const CaseStep> tree,
+Outcome<Done> Session::tighten_by_cases(NodeId node, const logic::Selection& selection, std::span<const CaseStep> tree,
                                         bool round_to_float) {
   if (auto allowed = in_branch(); !allowed) return allowed;
   const std::size_t nodes = problem_->graph().nodes.size(), size = node < nodes ? problem_->graph().size(node) : 0;
@@ -362,7 +362,7 @@ Outcome<Done> Session::tighten_by_cases(NodeId node, const kernel::Selection& se
   return certificate::tighten_by_cases(levels_.back().scope, node, selection, tree, round_to_float);
 }
 
-Outcome<Done> Session::cut(const std::vector<kernel::Cut::Term>& terms, std::span<const CaseStep> tree) {
+Outcome<Done> Session::cut(const std::vector<logic::Cut::Term>& terms, std::span<const CaseStep> tree) {
   if (auto allowed = in_branch(); !allowed) return allowed;
   const std::size_t touched = problem_->graph().nodes.size() + kWorkOfCopy * scope().cuts().size() + terms.size();
   const std::uint64_t bytes = bytes_of(terms.size()) + kBytesPerCut * (scope().cuts().size() + 1);
@@ -372,26 +372,26 @@ Outcome<Done> Session::cut(const std::vector<kernel::Cut::Term>& terms, std::spa
 
 // The same facts as of one step, for the same multiply-adds: a step takes those of its rows, two an element, and of one row more; on a feature map,
 // those of its tiles of elements. One element or tile goes first: what its rows need of other nodes all parts share then.
-Outcome<Done> Session::tighten_in_parts(NodeId node, const kernel::Selection& selection, const kernel::Hints& hints, bool round_to_float) {
-  kernel::Scope& scope = levels_.back().scope;
+Outcome<Done> Session::tighten_in_parts(NodeId node, const logic::Selection& selection, const logic::Hints& hints, bool round_to_float) {
+  logic::Scope& scope = levels_.back().scope;
   const std::size_t idle = team_ && node < problem_->graph().nodes.size() ? team_->idle() : 0;
   auto elements = idle > 0 ? inspect::selected(scope, node, selection) : std::vector<std::uint32_t>{};
   const double work = 2 * static_cast<double>(elements.size()) * (elements.empty() ? 0 : costs_->row_work(node));
   const std::size_t count = work < kWorthAThread ? 1 : std::min(idle + 1, elements.size() / kElementsOfThread);
   if (count < 2) return scope.tighten(node, selection, hints, nullptr, round_to_float);
   struct Slice {
-    kernel::Scope scope;
-    kernel::Selection selection;
+    logic::Scope scope;
+    logic::Selection selection;
     std::shared_ptr<double> work;
     Outcome<Done> outcome = Done{};
-    void tighten(NodeId at, const kernel::Hints& by, bool rounded) { outcome = scope.tighten(at, selection, by, nullptr, rounded); }
+    void tighten(NodeId at, const logic::Hints& by, bool rounded) { outcome = scope.tighten(at, selection, by, nullptr, rounded); }
   };
   const std::size_t tile = inspect::together(*problem_, node);
   elements = inspect::ordered(*problem_, node, std::move(elements));
   const double before = *work_;
-  const auto part_of = [&](const kernel::Scope& beginning, std::size_t from, std::size_t to) {
+  const auto part_of = [&](const logic::Scope& beginning, std::size_t from, std::size_t to) {
     Slice part{beginning,
-               {kernel::Selection::Kind::mask, std::vector<bool>(problem_->graph().size(node), false)},
+               {logic::Selection::Kind::mask, std::vector<bool>(problem_->graph().size(node), false)},
                std::make_shared<double>(before)};
     part.scope.pay(std::make_shared<Meter>(costs_, part.work));
     for (const std::uint32_t element : std::span(elements).subspan(from, to - from)) part.selection.mask[element] = true;
@@ -423,7 +423,7 @@ Outcome<Done> Session::tighten_in_parts(NodeId node, const kernel::Selection& se
   return Done{};
 }
 
-Outcome<Done> Session::conclude(std::span<const kernel::CaseMultipliers> cases, const kernel::Hints& hints) {
+Outcome<Done> Session::conclude(std::span<const logic::CaseMultipliers> cases, const logic::Hints& hints) {
   if (auto allowed = in_branch(); !allowed) return allowed;
   if (auto spent = spend_step(); !spent) return spent;
   return close(scope().conclude(cases, hints));
@@ -435,19 +435,19 @@ Outcome<Done> Session::empty() {
   return close(scope().empty());
 }
 
-Outcome<kernel::Theorem> Session::theorem() const {
+Outcome<logic::Theorem> Session::theorem() const {
   if (in_group()) return structure("the last group has ended", "group " + std::to_string(group_) + " is still open");
-  std::vector<kernel::Refutation> refutations;
+  std::vector<logic::Refutation> refutations;
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     if (!groups_[group]) return still_open("no proof for group " + std::to_string(group));
     refutations.push_back(*groups_[group]);
   }
-  return kernel::unsatisfiable(problem_, refutations);
+  return logic::unsatisfiable(problem_, refutations);
 }
 
-Outcome<kernel::Theorem> Session::witness(const kernel::Witness& point) const {
+Outcome<logic::Theorem> Session::witness(const logic::Witness& point) const {
   if (in_group()) return structure("a witness stands outside the groups", "group " + std::to_string(group_) + " is open");
-  return kernel::satisfiable(problem_, point, exact_work_of(*costs_));
+  return logic::satisfiable(problem_, point, exact_work_of(*costs_));
 }
 
 }  // namespace assay::certificate

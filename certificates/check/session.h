@@ -24,15 +24,15 @@ namespace assay::certificate {
 
 // propagate_box, in order, for every node >= first that is neither constant nor an input and that is active or has a box; each
 // pre-activation among them is then refined at its unstable elements by the kernel's own policy.
-[[nodiscard]] Outcome<Done> sweep(const kernel::Problem& problem, kernel::Scope& scope, NodeId first, bool round_to_float);
-[[nodiscard]] Outcome<Done> propagate_boxes(const kernel::Problem& problem, kernel::Scope& scope, NodeId first);  // without that
+[[nodiscard]] Outcome<Done> sweep(const logic::Problem& problem, logic::Scope& scope, NodeId first, bool round_to_float);
+[[nodiscard]] Outcome<Done> propagate_boxes(const logic::Problem& problem, logic::Scope& scope, NodeId first);  // without that
 
 // Bounds of the selected elements in each leaf of the tree, and of these what both halves of each split have.
-[[nodiscard]] Outcome<Done> tighten_by_cases(kernel::Scope& scope, NodeId node, const kernel::Selection& selection,
+[[nodiscard]] Outcome<Done> tighten_by_cases(logic::Scope& scope, NodeId node, const logic::Selection& selection,
                                              std::span<const CaseStep> tree, bool round_to_float);
 
 // A lower bound of the sum in each leaf of the tree, and the least of them as one cut.
-[[nodiscard]] Outcome<Done> cut_by_cases(kernel::Scope& scope, const std::vector<kernel::Cut::Term>& terms, std::span<const CaseStep> tree);
+[[nodiscard]] Outcome<Done> cut_by_cases(logic::Scope& scope, const std::vector<logic::Cut::Term>& terms, std::span<const CaseStep> tree);
 
 // What the steps and splits of one session may take; what goes beyond is declined before it runs.
 struct SessionLimits {
@@ -43,7 +43,7 @@ struct SessionLimits {
 class Session {
  public:
   // Bounds of many elements are derived by the threads of the team that are idle, if there is one.
-  explicit Session(std::shared_ptr<const kernel::Problem> problem, SessionLimits limits = {}, std::shared_ptr<Team> team = nullptr);
+  explicit Session(std::shared_ptr<const logic::Problem> problem, SessionLimits limits = {}, std::shared_ptr<Team> team = nullptr);
 
   Outcome<Done> begin_group(std::size_t group);
   Outcome<Done> end_group();
@@ -55,7 +55,7 @@ class Session {
   // what stands before done().
   Outcome<Session> right_branch(std::size_t depth) const;
   struct Found {
-    std::optional<kernel::Refutation> closed;
+    std::optional<logic::Refutation> closed;
     double work = 0;
     std::uint64_t memory = 0;
   };
@@ -73,17 +73,17 @@ class Session {
   Outcome<Done> sweep(NodeId first, bool round_to_float);
   Outcome<Done> propagate_boxes(NodeId first);
   Outcome<Done> propagate_box(NodeId node);
-  Outcome<Done> tighten(NodeId node, const kernel::Selection& selection, const kernel::Hints& hints, const kernel::Claims* claims = nullptr,
+  Outcome<Done> tighten(NodeId node, const logic::Selection& selection, const logic::Hints& hints, const logic::Claims* claims = nullptr,
                         bool round_to_float = false);
-  Outcome<Done> tighten_by_cases(NodeId node, const kernel::Selection& selection, std::span<const CaseStep> tree, bool round_to_float);
-  Outcome<Done> cut(const std::vector<kernel::Cut::Term>& terms, std::span<const CaseStep> tree);
-  Outcome<Done> conclude(std::span<const kernel::CaseMultipliers> cases, const kernel::Hints& hints);
+  Outcome<Done> tighten_by_cases(NodeId node, const logic::Selection& selection, std::span<const CaseStep> tree, bool round_to_float);
+  Outcome<Done> cut(const std::vector<logic::Cut::Term>& terms, std::span<const CaseStep> tree);
+  Outcome<Done> conclude(std::span<const logic::CaseMultipliers> cases, const logic::Hints& hints);
   Outcome<Done> empty();
 
   // "unsat" once every group has ended.
-  [[nodiscard]] Outcome<kernel::Theorem> theorem() const;
+  [[nodiscard]] Outcome<logic::Theorem> theorem() const;
   // "sat", outside any group; what was refuted so far does not matter.
-  [[nodiscard]] Outcome<kernel::Theorem> witness(const kernel::Witness& point) const;
+  [[nodiscard]] Outcome<logic::Theorem> witness(const logic::Witness& point) const;
 
   // Declined (code "kernel.work") where fewer multiply-adds are left: for what the reader of a step computes.
   Outcome<Done> spend(double work) { return certificate::spend(work, *work_); }
@@ -93,20 +93,20 @@ class Session {
   [[nodiscard]] const Costs& costs() const { return *costs_; }
   [[nodiscard]] std::uint64_t most_memory() const { return most_memory_; }  // that the boxes of the open branches could have come to so far
 
-  [[nodiscard]] const kernel::Problem& problem() const { return *problem_; }
+  [[nodiscard]] const logic::Problem& problem() const { return *problem_; }
   // Rejected (session.structure) where no step may stand.
   [[nodiscard]] Outcome<Done> in_branch() const;
   [[nodiscard]] bool in_group() const { return !levels_.empty(); }
   [[nodiscard]] std::size_t depth() const { return levels_.empty() ? 0 : left_out_ + levels_.size() - 1; }  // open splits
   [[nodiscard]] std::size_t group() const { return group_; }                                                // the open or last one
-  [[nodiscard]] const kernel::Scope& scope() const { return levels_.back().scope; }                         // in a group only
+  [[nodiscard]] const logic::Scope& scope() const { return levels_.back().scope; }                          // in a group only
 
  private:
   struct Level {
-    kernel::Scope scope;
-    std::optional<kernel::Refutation> closed;  // by the steps and splits of this branch so far
-    kernel::Literal at_most;                   // the split that opened it; unused at the root
-    std::optional<kernel::Refutation> left;    // set in the right branch
+    logic::Scope scope;
+    std::optional<logic::Refutation> closed;  // by the steps and splits of this branch so far
+    logic::Literal at_most;                   // the split that opened it; unused at the root
+    std::optional<logic::Refutation> left;    // set in the right branch
     std::uint64_t held = 0;  // once it was split: bytes of this branch and those above it, each without what its parent has
   };
   Session(const Session& of, double work);
@@ -114,14 +114,14 @@ class Session {
   Outcome<Done> spend_sweep();
   Outcome<Done> spend_split(NodeId node);
   Outcome<Done> spend_tree(std::span<const CaseStep> tree, double leaf, std::uint64_t bytes);
-  [[nodiscard]] Outcome<kernel::Scope> opposite(std::size_t level) const;
-  Outcome<Done> tighten_in_parts(NodeId node, const kernel::Selection& selection, const kernel::Hints& hints, bool round_to_float);
+  [[nodiscard]] Outcome<logic::Scope> opposite(std::size_t level) const;
+  Outcome<Done> tighten_in_parts(NodeId node, const logic::Selection& selection, const logic::Hints& hints, bool round_to_float);
   [[nodiscard]] std::uint64_t own_bytes() const;
   Outcome<Done> hold(std::uint64_t bytes, std::size_t more);
   [[nodiscard]] std::uint64_t held() const { return levels_.size() < 2 ? 0 : levels_[levels_.size() - 2].held; }
-  Outcome<Done> close(Outcome<kernel::Refutation> refutation);
+  Outcome<Done> close(Outcome<logic::Refutation> refutation);
 
-  std::shared_ptr<const kernel::Problem> problem_;
+  std::shared_ptr<const logic::Problem> problem_;
   SessionLimits limits_;
   std::shared_ptr<Team> team_;
   std::shared_ptr<const Costs> costs_;
@@ -131,7 +131,7 @@ class Session {
   std::uint64_t branch_bytes_ = 0, most_memory_ = 0;  // the most that the boxes of one branch can hold; of all branches
   std::size_t left_out_ = 0;                          // by a right branch: levels between the root and its parent
   std::vector<Level> levels_;
-  std::vector<std::optional<kernel::Refutation>> groups_;
+  std::vector<std::optional<logic::Refutation>> groups_;
   std::size_t group_ = 0;
 };
 

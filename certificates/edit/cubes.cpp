@@ -14,7 +14,7 @@ namespace {
 
 class Steps : public StepsAlike<Steps> {
  public:
-  Steps(const std::shared_ptr<const kernel::Problem>& problem, double work) : problem_(problem), work_(std::make_shared<double>(work)) {}
+  Steps(const std::shared_ptr<const logic::Problem>& problem, double work) : problem_(problem), work_(std::make_shared<double>(work)) {}
 
   Outcome<Done> take(const Record& record) {
     if ((record.type == RecordType::begin_group) == scope_.has_value()) return structure(record);
@@ -29,7 +29,7 @@ class Steps : public StepsAlike<Steps> {
 
   Outcome<Done> begin_group(const Record& record) {
     if (!(record.group < problem_->group_count())) return structure(record);
-    auto root = kernel::Scope::root(problem_, record.group);
+    auto root = logic::Scope::root(problem_, record.group);
     if (!root) return root.rejection();
     scope_ = std::move(root).value();
     scope_->pay(certificate::meter_of(*problem_, work_));
@@ -46,7 +46,7 @@ class Steps : public StepsAlike<Steps> {
   static Outcome<Done> done(const Record& record) { return structure(record); }
   static Outcome<Done> witness(const Record& record) { return structure(record); }
   Outcome<Done> step(const Record& record) {
-    std::optional<kernel::Refutation> closed;
+    std::optional<logic::Refutation> closed;
     if (auto taken = take_step(*problem_, record, *scope_, closed); !taken) return taken;
     for (std::size_t k = 0; closed && k < refuted_.size(); ++k)
       if (closed->cases()[k]) refuted_[k] = true;
@@ -77,16 +77,16 @@ class Steps : public StepsAlike<Steps> {
   static Rejection missing_group() { return malformed("", "no group"); }
   static Rejection structure(const Record& record) { return malformed("record " + std::to_string(record.number), to_string(record.type)); }
 
-  const std::shared_ptr<const kernel::Problem> problem_;
+  const std::shared_ptr<const logic::Problem> problem_;
   const std::shared_ptr<double> work_;
-  std::optional<kernel::Scope> scope_, above_;
-  std::optional<kernel::Literal> split_;  // read, while the next record says on which side the cube is
-  std::vector<bool> refuted_;             // by position in the group
+  std::optional<logic::Scope> scope_, above_;
+  std::optional<logic::Literal> split_;  // read, while the next record says on which side the cube is
+  std::vector<bool> refuted_;            // by position in the group
 };
 
 }  // namespace
 
-Outcome<search::Beginning> read_beginning(Reader& reader, const std::shared_ptr<const kernel::Problem>& problem, double work) {
+Outcome<search::Beginning> read_beginning(Reader& reader, const std::shared_ptr<const logic::Problem>& problem, double work) {
   Steps steps(problem, work);
   while (true) {
     const auto next = reader.next(&problem->graph());

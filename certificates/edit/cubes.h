@@ -16,6 +16,6 @@ namespace assay::certificate {
 
 // The steps of a cube, each accepted by the kernel; they may take `work` multiply-adds. Malformed (code "cube.structure") where the records are
 // not the beginning of one group.
-[[nodiscard]] Outcome<search::Beginning> read_beginning(Reader& reader, const std::shared_ptr<const kernel::Problem>& problem, double work);
+[[nodiscard]] Outcome<search::Beginning> read_beginning(Reader& reader, const std::shared_ptr<const logic::Problem>& problem, double work);
 
 }  // namespace assay::certificate

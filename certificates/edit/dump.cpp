@@ -18,7 +18,7 @@ std::string number(double value) {
   return text;
 }
 
-std::string side_text(const char* name, const kernel::Slopes& side) {
+std::string side_text(const char* name, const logic::Slopes& side) {
   std::string text;
   for (const auto& [node, slopes] : side) {
     if (!slopes.empty()) text += std::string(", ") + name + " of node " + std::to_string(node) + " (" + std::to_string(slopes.size()) + ")";
@@ -26,7 +26,7 @@ std::string side_text(const char* name, const kernel::Slopes& side) {
   return text;
 }
 
-std::string hints_text(const kernel::Hints& hints) {
+std::string hints_text(const logic::Hints& hints) {
   std::string text = side_text("lower", hints.lower) + side_text("upper", hints.upper);
   if (!hints.beta.empty()) text += ", " + plural(hints.beta.size(), "beta");
   if (!hints.cuts.empty()) text += ", multipliers of " + plural(hints.cuts.size(), "cut");
@@ -51,13 +51,13 @@ std::string cases_text(const Record& record) {
 std::string tighten_text(const Record& record) {
   std::string text = std::string(to_string(record.type)) + " node " + std::to_string(record.node);
   switch (record.selection.kind) {
-    case kernel::Selection::Kind::unstable:
+    case logic::Selection::Kind::unstable:
       text += " unstable";
       break;
-    case kernel::Selection::Kind::all:
+    case logic::Selection::Kind::all:
       text += " all";
       break;
-    case kernel::Selection::Kind::mask:
+    case logic::Selection::Kind::mask:
       text += " mask of " + std::to_string(std::ranges::count(record.selection.mask, true)) + "/" +
               std::to_string(record.selection.mask.size());
   }
@@ -122,7 +122,7 @@ struct Indent : StepsAlike<Indent> {
 std::string header_text(const Header& header) {
   std::string name;
   for (const char c : header.semantics) name += c >= 32 && c < 127 ? c : '?';
-  return "certificate version " + std::to_string(header.version) + ", " + name + ", statement " + kernel::to_hex(header.digest);
+  return "certificate version " + std::to_string(header.version) + ", " + name + ", statement " + statement::to_hex(header.digest);
 }
 
 std::string record_text(const Record& record) { return visit(record, Words{}); }

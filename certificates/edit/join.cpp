@@ -29,7 +29,7 @@ Rejection in(const std::string& path, Rejection why) {
 struct Place {
   std::uint64_t group = 0;
   bool in_group = false;
-  std::vector<kernel::Literal> literals;
+  std::vector<logic::Literal> literals;
   friend bool operator==(const Place&, const Place&) = default;
 
   // In the branch itself, or in one below it.
@@ -88,7 +88,7 @@ Outcome<std::unique_ptr<Reader>> open(const std::string& path) {
 
 class Join {
  public:
-  Join(const std::vector<Cube>& cubes, const kernel::Problem& problem, Writer& writer)
+  Join(const std::vector<Cube>& cubes, const logic::Problem& problem, Writer& writer)
       : cubes_(cubes), problem_(problem), writer_(writer), part_of_(cubes.size()) {}
 
   // Which cube each part is of; every part is read to its end.
@@ -98,7 +98,8 @@ class Join {
       if (!reader) return reader.rejection();
       const auto cube = std::ranges::find(cubes_, reader.value()->header().digest, &Cube::digest);
       if (cube == cubes_.end())
-        return fault("join.foreign", path, "a part of one of these cubes", "one of cube " + kernel::to_hex(reader.value()->header().digest),
+        return fault("join.foreign", path, "a part of one of these cubes",
+                     "one of cube " + statement::to_hex(reader.value()->header().digest),
                      "leave the file out, or name the folder of its own cubes");
       std::optional<std::string>& taken = part_of_[static_cast<std::size_t>(cube - cubes_.begin())];
       if (taken)
@@ -178,17 +179,17 @@ class Join {
   }
 
   const std::vector<Cube>& cubes_;
-  const kernel::Problem& problem_;
+  const logic::Problem& problem_;
   Writer& writer_;
   std::vector<std::optional<std::string>> part_of_;  // by cube
-  std::optional<std::pair<std::string, kernel::Witness>> witness_;
+  std::optional<std::pair<std::string, logic::Witness>> witness_;
   std::vector<JoinedPart> joined_;
 };
 
 }  // namespace
 
 Outcome<std::vector<JoinedPart>> join_parts(const std::string& root, const std::vector<Cube>& cubes, const std::vector<std::string>& parts,
-                                            const kernel::Problem& problem, Writer& writer) {
+                                            const logic::Problem& problem, Writer& writer) {
   Join join(cubes, problem, writer);
   if (auto sorted = join.sort(parts); !sorted) return sorted.rejection();
   if (auto written = join.write(root); !written) return written.rejection();

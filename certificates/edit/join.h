@@ -16,9 +16,9 @@ namespace assay::certificate {
 
 // A branch of `root` without steps that refute all of its cases.
 struct Cube {
-  std::string name;         // for messages
-  kernel::Digest digest{};  // of the cube's file; the header of its part carries it
-  std::uint64_t after = 0;  // records of the root that stand before the part's
+  std::string name;            // for messages
+  statement::Digest digest{};  // of the cube's file; the header of its part carries it
+  std::uint64_t after = 0;     // records of the root that stand before the part's
 };
 
 struct JoinedPart {
@@ -29,7 +29,7 @@ struct JoinedPart {
 // Writes and finishes. `cubes` in ascending order of `after`. A witness in any part is the whole certificate, whatever else is missing. Codes join.*;
 // those of the reader with the part in their place.
 [[nodiscard]] Outcome<std::vector<JoinedPart>> join_parts(const std::string& root, const std::vector<Cube>& cubes,
-                                                          const std::vector<std::string>& parts, const kernel::Problem& problem,
+                                                          const std::vector<std::string>& parts, const logic::Problem& problem,
                                                           Writer& writer);
 
 }  // namespace assay::certificate

@@ -10,7 +10,7 @@ namespace {
 
 class OneStep : public StructureAlike<OneStep> {
  public:
-  OneStep(const kernel::Problem& problem, kernel::Scope& scope, std::optional<kernel::Refutation>& closed)
+  OneStep(const logic::Problem& problem, logic::Scope& scope, std::optional<logic::Refutation>& closed)
       : problem_(problem), scope_(scope), closed_(closed) {}
 
   Outcome<Done> sweep(const Record& record) { return certificate::sweep(problem_, scope_, record.node, record.round_to_float); }
@@ -30,15 +30,15 @@ class OneStep : public StructureAlike<OneStep> {
   Outcome<Done> structure(const Record&) { demand_failed("take_step: a record that is no step"); }
 
  private:
-  const kernel::Problem& problem_;
-  kernel::Scope& scope_;
-  std::optional<kernel::Refutation>& closed_;
+  const logic::Problem& problem_;
+  logic::Scope& scope_;
+  std::optional<logic::Refutation>& closed_;
 };
 
 }  // namespace
 
-Outcome<Done> take_step(const kernel::Problem& problem, const Record& record, kernel::Scope& scope,
-                        std::optional<kernel::Refutation>& closed) {
+Outcome<Done> take_step(const logic::Problem& problem, const Record& record, logic::Scope& scope,
+                        std::optional<logic::Refutation>& closed) {
   return visit(record, OneStep(problem, scope, closed));
 }
 

@@ -10,7 +10,7 @@
 namespace assay::certificate {
 
 // What it concludes is merged into `closed`. Rejections are the kernel's.
-[[nodiscard]] Outcome<Done> take_step(const kernel::Problem& problem, const Record& record, kernel::Scope& scope,
-                                      std::optional<kernel::Refutation>& closed);
+[[nodiscard]] Outcome<Done> take_step(const logic::Problem& problem, const Record& record, logic::Scope& scope,
+                                      std::optional<logic::Refutation>& closed);
 
 }  // namespace assay::certificate

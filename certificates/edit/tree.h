@@ -29,7 +29,7 @@ struct ProofTree {
   std::vector<std::uint64_t> leaves_at;  // by depth
   std::uint64_t leaves = 0, splits = 0;
   bool has_witness = false;
-  kernel::Witness witness;
+  logic::Witness witness;
 };
 
 // Rejections are those of the reader.

@@ -9,8 +9,8 @@ namespace assay::certificate {
 
 // A split (its <= half) has both halves behind it, that one first; else a leaf has the hints for its bounds.
 struct CaseStep {
-  std::optional<kernel::Literal> split;
-  kernel::Hints hints;
+  std::optional<logic::Literal> split;
+  logic::Hints hints;
 };
 
 }  // namespace assay::certificate

@@ -61,7 +61,7 @@ class Decoder {
   struct Definition {
     std::uint32_t id;
     std::size_t depth;  // open splits where it was defined
-    std::shared_ptr<const kernel::Hints> hints;
+    std::shared_ptr<const logic::Hints> hints;
     std::uint64_t values;  // in its arrays
   };
 
@@ -127,14 +127,14 @@ class Decoder {
 
   void split() {
     ++depth_;
-    const kernel::Literal at_most = literal(record_.type);
+    const logic::Literal at_most = literal(record_.type);
     record_.node = at_most.node;
     record_.element = at_most.element;
     record_.threshold = at_most.threshold;
   }
 
-  kernel::Literal literal(RecordType type) {
-    kernel::Literal at_most{node(), 0, false, 0};
+  logic::Literal literal(RecordType type) {
+    logic::Literal at_most{node(), 0, false, 0};
     at_most.element = element(at_most.node);
     if (type == RecordType::split_f32) at_most.threshold = static_cast<double>(cursor.f32());
     if (type == RecordType::split_f64) at_most.threshold = cursor.f64();
@@ -164,11 +164,11 @@ class Decoder {
   }
 
   void cut() {
-    constexpr std::uint64_t kLeastTerm = 6, kValuesPerTerm = sizeof(kernel::Cut::Term) / sizeof(float);  // bytes; and of four bytes each
+    constexpr std::uint64_t kLeastTerm = 6, kValuesPerTerm = sizeof(logic::Cut::Term) / sizeof(float);  // bytes; and of four bytes each
     const std::uint64_t count = cursor.count(kLeastTerm);
     if (!has_room_for(kValuesPerTerm * count)) return;
     for (std::uint64_t left = count; left > 0 && !cursor.fault(); --left) {
-      kernel::Cut::Term term{node(), 0, 0};
+      logic::Cut::Term term{node(), 0, 0};
       term.element = element(term.node);
       term.coefficient = cursor.f32();
       if (!std::isfinite(term.coefficient)) cursor.fail("certificate.value", "a finite coefficient", "NaN or an infinity");
@@ -184,11 +184,11 @@ class Decoder {
     const std::uint8_t flags = cursor.byte();
     if (by_cases && (flags & (kHintFlags | kHasClaims)) != 0)
       return cursor.fail("certificate.value", "only known flags", std::to_string(flags));
-    record_.selection.kind = static_cast<kernel::Selection::Kind>(flags >> kSelectionShift & 3);
+    record_.selection.kind = static_cast<logic::Selection::Kind>(flags >> kSelectionShift & 3);
     record_.claimed = (flags & kHasClaims) != 0;
     record_.round_to_float = (flags & kRoundToFloat) != 0;
-    if (record_.selection.kind > kernel::Selection::Kind::mask) return cursor.fail("certificate.value", "a known selection (0..2)", "3");
-    if (record_.selection.kind == kernel::Selection::Kind::mask) {
+    if (record_.selection.kind > logic::Selection::Kind::mask) return cursor.fail("certificate.value", "a known selection (0..2)", "3");
+    if (record_.selection.kind == logic::Selection::Kind::mask) {
       for (const float value : node_array(record_.node, no_base)) record_.selection.mask.push_back(value != 0.0f);
     }
     hints(flags & ~(3 << kSelectionShift | kHasClaims | kRoundToFloat));
@@ -203,7 +203,7 @@ class Decoder {
     const std::uint64_t head = cursor.varint(), count = head >> 1;
     if (!(count <= kMaxCases)) return cursor.fail("certificate.length", "at most 2^20 cases", std::to_string(count));
     for (std::uint32_t i = 0; i < count && !cursor.fault(); ++i) {
-      kernel::CaseMultipliers entry{i, {}};
+      logic::CaseMultipliers entry{i, {}};
       if ((head & 1) == 0) {
         const std::uint64_t code = cursor.varint();
         if (code >> 33 != 0) return cursor.fail("certificate.value", "a case position below 2^32", std::to_string(code >> 1));
@@ -217,10 +217,10 @@ class Decoder {
 
   void hints(int flags) {
     if ((flags & ~kHintFlags) != 0) return cursor.fail("certificate.value", "only known flags", std::to_string(flags));
-    if ((flags & kHasLower) != 0) slopes(&kernel::Hints::lower);
-    if ((flags & kHasUpper) != 0) slopes(&kernel::Hints::upper);
+    if ((flags & kHasLower) != 0) slopes(&logic::Hints::lower);
+    if ((flags & kHasUpper) != 0) slopes(&logic::Hints::upper);
     if ((flags & kHasBeta) != 0) record_.hints.beta = beta();
-    if ((flags & kHasCuts) != 0) record_.hints.cuts = array(cuts_.size(), [](const kernel::Hints& base) { return std::span(base.cuts); });
+    if ((flags & kHasCuts) != 0) record_.hints.cuts = array(cuts_.size(), [](const logic::Hints& base) { return std::span(base.cuts); });
   }
 
   void define() {
@@ -229,7 +229,7 @@ class Decoder {
     if (!definitions_.empty() && !(definitions_.back().id < record_.hints_id))
       return cursor.fail("certificate.hint", "an id above those in force", std::to_string(record_.hints_id));
     held_ += record_.values;
-    definitions_.push_back({record_.hints_id, depth_, std::make_shared<const kernel::Hints>(record_.hints), record_.values});
+    definitions_.push_back({record_.hints_id, depth_, std::make_shared<const logic::Hints>(record_.hints), record_.values});
   }
 
   void defined() {
@@ -242,17 +242,17 @@ class Decoder {
   }
 
   std::vector<float> beta() {
-    return array(depth_ + literals_, [](const kernel::Hints& base) { return std::span(base.beta); });
+    return array(depth_ + literals_, [](const logic::Hints& base) { return std::span(base.beta); });
   }
 
-  void slopes(kernel::Slopes kernel::Hints::*side) {
+  void slopes(logic::Slopes logic::Hints::*side) {
     for (std::uint64_t left = cursor.count(2); left > 0 && !cursor.fault(); --left) {
       const NodeId id = node();
       auto& arrays = record_.hints.*side;
       if (!arrays.empty() && id <= arrays.rbegin()->first)
         cursor.fail("certificate.hint", "node numbers in ascending order", std::to_string(id));
       if (cursor.fault() || !has_room_for(kValuesPerNode)) return;
-      arrays[id] = node_array(id, [&](const kernel::Hints& base) { return kernel::proposed(base.*side, id); });
+      arrays[id] = node_array(id, [&](const logic::Hints& base) { return logic::proposed(base.*side, id); });
     }
   }
 
@@ -274,7 +274,7 @@ class Decoder {
   }
 
   // For an array that no defined hints have.
-  static std::span<const float> no_base(const kernel::Hints&) { return {}; }
+  static std::span<const float> no_base(const logic::Hints&) { return {}; }
 
   // An array of at most `limit` elements; base_of(hints) is the same array of defined hints, or empty.
   std::vector<float> array(std::uint64_t limit, auto&& base_of) {

@@ -82,7 +82,7 @@ inline constexpr std::size_t kFrameTarget = std::size_t{1} << 16;  // the writer
 inline constexpr std::size_t kMaxNameBytes = 255;                  // semantics name
 // How a header names the semantics; the digest covers all of it.
 [[nodiscard]] inline std::string name_of(const ExecutionModel& model) {
-  return model.kind == ExecutionModel::Kind::real ? to_string(model) : executions::semantics_name(model).substr(0, kMaxNameBytes);
+  return model.kind == ExecutionModel::Kind::real ? to_string(model) : floats::semantics_name(model).substr(0, kMaxNameBytes);
 }
 inline constexpr std::uint64_t kMaxCases = std::uint64_t{1} << 20;        // in one record, and rows of one case
 inline constexpr std::uint64_t kMaxNodes = std::uint64_t{1} << 20;        // of a graph that is not known (dump)

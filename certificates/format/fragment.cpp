@@ -14,10 +14,10 @@
 namespace assay::certificate {
 namespace {
 
-using kernel::CaseMultipliers;
-using kernel::Claims;
-using kernel::Hints;
-using kernel::Selection;
+using logic::CaseMultipliers;
+using logic::Claims;
+using logic::Hints;
+using logic::Selection;
 
 constexpr std::size_t kImpossible = std::numeric_limits<std::size_t>::max();
 // How many of the newest definitions are tried as the base of a difference.
@@ -54,7 +54,7 @@ struct Slot {
 std::span<const float> find_slot(const Hints& hints, const Slot& slot) {
   if (slot.side == Slot::Side::beta) return hints.beta;
   if (slot.side == Slot::Side::cuts) return hints.cuts;
-  return kernel::proposed(slot.side == Slot::Side::lower ? hints.lower : hints.upper, slot.node);
+  return logic::proposed(slot.side == Slot::Side::lower ? hints.lower : hints.upper, slot.node);
 }
 
 // The entries of `values` that differ from `base` (all zero if empty), and what listing them costs.
@@ -128,7 +128,7 @@ class HintEncoder {
   }
 
   [[nodiscard]] static std::uint64_t flags(const Hints& hints) {
-    const auto any = [](const kernel::Slopes& side) {
+    const auto any = [](const logic::Slopes& side) {
       return std::ranges::any_of(side, [](const auto& one) { return !one.second.empty(); });
     };
     const std::uint64_t lower = any(hints.lower) ? kHasLower : 0, upper = any(hints.upper) ? kHasUpper : 0;
@@ -183,7 +183,7 @@ class HintEncoder {
     return best;
   }
 
-  void put_side(const kernel::Slopes& slopes, Slot::Side side) {
+  void put_side(const logic::Slopes& slopes, Slot::Side side) {
     const auto present = static_cast<std::uint64_t>(std::ranges::count_if(slopes, [](const auto& one) { return !one.second.empty(); }));
     if (present == 0) return;
     put_varint(out_, present);
@@ -284,10 +284,10 @@ void Fragment::tighten_by_cases(NodeId node, const Selection& selection, std::sp
   put_tree(tree);
 }
 
-void Fragment::cut(std::span<const kernel::Cut::Term> terms, std::span<const certificate::CaseStep> tree) {
+void Fragment::cut(std::span<const logic::Cut::Term> terms, std::span<const certificate::CaseStep> tree) {
   begin(RecordType::cut);
   put_varint(bytes_, terms.size());
-  for (const kernel::Cut::Term& term : terms) {
+  for (const logic::Cut::Term& term : terms) {
     put_varint(bytes_, term.node);
     put_varint(bytes_, term.element);
     put_f32(bytes_, term.coefficient);

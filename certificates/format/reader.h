@@ -16,7 +16,7 @@ namespace assay::certificate {
 
 struct Header {
   std::uint8_t version = 0;
-  kernel::Digest digest{};
+  statement::Digest digest{};
   std::string semantics;
 };
 

@@ -18,26 +18,26 @@ namespace assay::certificate {
 // The members that a record's type does not use are empty.
 struct Record {
   RecordType type = RecordType::empty;
-  std::uint64_t number = 0;                    // from 1
-  std::uint64_t offset = 0, bytes = 0;         // in the file
-  std::uint64_t values = 0;                    // of all arrays: a few bytes may stand for many
-  std::uint64_t group = 0;                     // begin_group
-  NodeId node = 0;                             // sweep and boxes (first), box, both kinds of tighten, splits
-  std::uint32_t element = 0;                   // splits
-  double threshold = 0;                        // splits; finite
-  bool round_to_float = false;                 // sweep, both kinds of tighten
-  bool claimed = false;                        // tighten
-  kernel::Selection selection;                 // both kinds of tighten
-  kernel::Claims claims;                       // tighten
-  std::uint32_t hints_id = 0;                  // define_hints, conclude_with
-  kernel::Hints hints;                         // tighten, conclude, define_hints; conclude_with: the defined ones with their own beta
-  std::vector<CaseStep> tree;                  // tighten_by_cases, cut
-  std::vector<kernel::Cut::Term> terms;        // cut
-  std::vector<kernel::CaseMultipliers> cases;  // conclude, conclude_with
-  kernel::Witness witness;
+  std::uint64_t number = 0;                   // from 1
+  std::uint64_t offset = 0, bytes = 0;        // in the file
+  std::uint64_t values = 0;                   // of all arrays: a few bytes may stand for many
+  std::uint64_t group = 0;                    // begin_group
+  NodeId node = 0;                            // sweep and boxes (first), box, both kinds of tighten, splits
+  std::uint32_t element = 0;                  // splits
+  double threshold = 0;                       // splits; finite
+  bool round_to_float = false;                // sweep, both kinds of tighten
+  bool claimed = false;                       // tighten
+  logic::Selection selection;                 // both kinds of tighten
+  logic::Claims claims;                       // tighten
+  std::uint32_t hints_id = 0;                 // define_hints, conclude_with
+  logic::Hints hints;                         // tighten, conclude, define_hints; conclude_with: the defined ones with their own beta
+  std::vector<CaseStep> tree;                 // tighten_by_cases, cut
+  std::vector<logic::Cut::Term> terms;        // cut
+  std::vector<logic::CaseMultipliers> cases;  // conclude, conclude_with
+  logic::Witness witness;
 
   // Of a split: its left half.
-  [[nodiscard]] kernel::Literal at_most() const { return {node, element, false, threshold}; }
+  [[nodiscard]] logic::Literal at_most() const { return {node, element, false, threshold}; }
 };
 
 #define ASSAY_VISITS(number, name, member) visitor.member(record);

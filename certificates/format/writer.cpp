@@ -86,7 +86,7 @@ struct Writer::State {
 
 Writer::Writer(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
-Outcome<std::unique_ptr<Writer>> Writer::open(const std::string& path, const kernel::Problem& problem, const kernel::Digest* cube) {
+Outcome<std::unique_ptr<Writer>> Writer::open(const std::string& path, const logic::Problem& problem, const statement::Digest* cube) {
   auto state = std::make_unique<State>();
   state->path = path;
   state->file = std::fopen(path.c_str(), "wb");
@@ -158,7 +158,7 @@ void Writer::end_group() {
   state_->ended_record();
 }
 
-void Writer::witness(const kernel::Witness& witness) {
+void Writer::witness(const logic::Witness& witness) {
   demand(!state_->in_group, "witness inside a group");
   std::string& out = state_->records;
   state_->put_record(RecordType::witness);

@@ -28,18 +28,17 @@ class Fragment {
   void boxes(NodeId first);  // ... without the second
   void box(NodeId node);
   // Claims, if any, are one pair per selected element.
-  void tighten(NodeId node, const kernel::Selection& selection, const kernel::Hints& hints, const kernel::Claims* claims,
-               bool round_to_float);
-  void tighten_by_cases(NodeId node, const kernel::Selection& selection, std::span<const certificate::CaseStep> tree, bool round_to_float);
-  void cut(std::span<const kernel::Cut::Term> terms, std::span<const certificate::CaseStep> tree);
-  void conclude(std::span<const kernel::CaseMultipliers> cases, const kernel::Hints& hints);
+  void tighten(NodeId node, const logic::Selection& selection, const logic::Hints& hints, const logic::Claims* claims, bool round_to_float);
+  void tighten_by_cases(NodeId node, const logic::Selection& selection, std::span<const certificate::CaseStep> tree, bool round_to_float);
+  void cut(std::span<const logic::Cut::Term> terms, std::span<const certificate::CaseStep> tree);
+  void conclude(std::span<const logic::CaseMultipliers> cases, const logic::Hints& hints);
   void empty();
   // Hints that later conclude and tighten steps of this branch and its descendants refer to by id, to keep leaves small.
   // Ids are given in order by the caller, scoped to the branch that defines them.
-  void define_hints(std::uint32_t id, const kernel::Hints& hints);
-  void conclude_with(std::span<const kernel::CaseMultipliers> cases, std::uint32_t hints_id, std::span<const float> beta);
+  void define_hints(std::uint32_t id, const logic::Hints& hints);
+  void conclude_with(std::span<const logic::CaseMultipliers> cases, std::uint32_t hints_id, std::span<const float> beta);
   // Says that an enclosing branch defines these hints: arrays of this fragment may then be written as differences.
-  void refer_to(std::uint32_t id, std::shared_ptr<const kernel::Hints> hints);
+  void refer_to(std::uint32_t id, std::shared_ptr<const logic::Hints> hints);
   // A record of another certificate about the same graph, as it is; hints that it refers to are in force wherever this fragment goes.
   void copy(std::string_view record);
   // Steps that refer to no hints by id, behind these.
@@ -53,12 +52,12 @@ class Fragment {
  private:
   struct Definition {
     std::uint32_t id;
-    std::shared_ptr<const kernel::Hints> hints;
+    std::shared_ptr<const logic::Hints> hints;
     std::shared_ptr<const Definition> previous;
   };
   void may_end_frame();
   void begin(RecordType type);
-  void put_selection(const kernel::Selection& selection);
+  void put_selection(const logic::Selection& selection);
   void put_tree(std::span<const certificate::CaseStep> tree);
   std::string bytes_;
   std::vector<std::size_t> frame_ends_;
@@ -72,8 +71,8 @@ class Fragment {
 class Writer {
  public:
   // Evidence for a part of a proof names its cube (certificates/FORMAT.md, section 7) where others name the statement.
-  static Outcome<std::unique_ptr<Writer>> open(const std::string& path, const kernel::Problem& problem,
-                                               const kernel::Digest* cube = nullptr);
+  static Outcome<std::unique_ptr<Writer>> open(const std::string& path, const logic::Problem& problem,
+                                               const statement::Digest* cube = nullptr);
   ~Writer();
   void begin_group(std::size_t group);
   void append(const Fragment& steps);
@@ -81,7 +80,7 @@ class Writer {
   void next();                                                       // ... closes it, opens element >= threshold
   void done();                                                       // ... closes that
   void end_group();
-  void witness(const kernel::Witness& witness);
+  void witness(const logic::Witness& witness);
   Outcome<std::uint64_t> finish();  // bytes written; fails on I/O errors
   // The same wherever the records end: a cube is the beginning of a proof, up to a branch that is open.
   Outcome<std::uint64_t> finish_open();

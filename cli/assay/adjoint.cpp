@@ -38,13 +38,13 @@ std::string adjoint_json(const std::vector<queries::OpAdjointness>& reports) {
     for (const queries::CaseAdjointness& each : report.cases) {
       Json one{{"name", each.name}, {"cpu_seconds", each.cpu_seconds}};
       if (each.outcome) {
-        const kernel::Adjointness& found = each.outcome.value();
+        const gradients::Adjointness& found = each.outcome.value();
         one["method"] = queries::method_words(found.method);
         one["points"] = found.points;
         one["entries"] = found.entries;
         one["kinks"] = found.kinks;
         one["directions"] = found.directions;
-        if (found.method == kernel::AdjointMethod::probed) one["miss_log2"] = found.miss_log2;
+        if (found.method == gradients::AdjointMethod::probed) one["miss_log2"] = found.miss_log2;
       } else {
         one["rejection"] = rejection(each.outcome.rejection());
       }

@@ -86,8 +86,9 @@ int bounds(const BoundsOptions& options) {
   const auto& problem = loaded.value().problem;
   const std::vector<std::string> notes = loaded.value().notes;
   if (options.json != "-" && !options.statement.empty() && !is_file(options.statement))
-    std::fputs(kernel::statement_text(problem->statement(), problem->graph_digest(), problem->digest(), is_full(options.statement)).c_str(),
-               stdout);
+    std::fputs(
+        statement::statement_text(problem->statement(), problem->graph_digest(), problem->digest(), is_full(options.statement)).c_str(),
+        stdout);
   if (options.json != "-") print_notes(stdout, notes);
   std::vector<GroupBounds> groups;
   bool complete = true;  // every output has bounds

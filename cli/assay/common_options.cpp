@@ -23,7 +23,7 @@ namespace {
 
 std::string semantics_description() {
   std::string names;
-  for (const auto& one : executions::named_models()) names += (names.empty() ? "" : ", ") + std::string(one.name);
+  for (const auto& one : floats::named_models()) names += (names.empty() ? "" : ", ") + std::string(one.name);
   return "what the answer is about: real arithmetic, or every float32 execution of a model (" + names +
          "), e.g. float32 or float32:cuda. Without the option the property's element types decide";
 }

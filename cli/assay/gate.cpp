@@ -49,7 +49,7 @@ int conclude_gate(GateReport& report, const GateOptions& options) {
   return verdict == "undecided" ? kExitUndecided : written ? kExitYes : kExitUnwritten;
 }
 
-std::vector<GateCase> audit_regions(const Trace& trace, unsigned jobs, const kernel::Sampling& sampling) {
+std::vector<GateCase> audit_regions(const Trace& trace, unsigned jobs, const audit::Sampling& sampling) {
   reports::Judging judging{.sampling = sampling, .seconds = thread_cpu_seconds, .too_large = gates::too_large};
   judging.known_faults = [](const Trace& run, const Region& region) {
     const LiftedLimit lifted;  // the runtime tries them, on operands of a bounded size

@@ -34,7 +34,7 @@ using gates::open_trace;
 int conclude_gate(GateReport& report, const GateOptions& options);
 
 // The regions of a continuous trace, judged on that many threads until the verb is interrupted.
-[[nodiscard]] std::vector<GateCase> audit_regions(const Trace& trace, unsigned jobs, const kernel::Sampling& sampling = {});
+[[nodiscard]] std::vector<GateCase> audit_regions(const Trace& trace, unsigned jobs, const audit::Sampling& sampling = {});
 // False after a message on stderr.
 [[nodiscard]] bool write_trace_file(const Trace& trace, const std::string& path);
 

@@ -55,7 +55,7 @@ int check_gradients(const GradcheckOptions& options) {
                   {Rejection::Kind::malformed, "gradcheck.gradients", options.trace, "\"gradients\" of an output, or \"tangents\"", "none",
                    "docs/reference/trace-format.md"});
   }
-  const auto convention = options.kinks == "pytorch" ? kernel::KinkConvention::pytorch : kernel::KinkConvention::any;
+  const auto convention = options.kinks == "pytorch" ? audit::KinkConvention::pytorch : audit::KinkConvention::any;
   const double start = wall_seconds();
   if (is_continuous(trace, report)) {
     report.cases = audit_regions(trace, options.jobs);
@@ -64,7 +64,7 @@ int check_gradients(const GradcheckOptions& options) {
       report.cases.push_back(std::move(one));
     for (GateCase& one : gates::tangent_cases(trace, options.seed, options.allow_dead, is_interrupted))
       report.cases.push_back(std::move(one));
-    const kernel::Liveness life = is_model(options) ? run.value().life : kernel::liveness(trace, gates::any_inputs(trace));
+    const audit::Liveness life = is_model(options) ? run.value().life : audit::liveness(trace, gates::any_inputs(trace));
     report.facts.emplace_back("dead cotangents", gates::dead_text(life));
     for (GateCase& one : gates::dead_cases(trace, life, run.value().draws, options.allow_dead)) report.cases.push_back(std::move(one));
     const auto surrogates =

@@ -1,5 +1,5 @@
 // `assay inspect`: what a file holds, as text, as JSON and as a page.
-#include "app/inspect/sheet.h"
+#include "app/views/sheet.h"
 
 #include <cstdio>
 #include <utility>
@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kInspectSchema = "assay.inspect/1";
 
 // The tables that are named, beside the first one; the others by name.
-void print(const InspectOptions& options, const inspect::Sheet& sheet) {
+void print(const InspectOptions& options, const views::Sheet& sheet) {
   for (const auto& [name, value] : sheet.facts) std::printf("%-12s %s\n", name.c_str(), printable(value, SIZE_MAX).c_str());
   std::vector<std::string> others;
   for (std::size_t k = 0; k < sheet.tables.size() && !options.summary_only; ++k) {
@@ -34,19 +34,19 @@ void print(const InspectOptions& options, const inspect::Sheet& sheet) {
   if (!others.empty()) std::printf("further tables, by --show: %s\n", listed(others).c_str());
 }
 
-bool write_page(const InspectOptions& options, const inspect::Sheet& sheet) {
-  return options.out.empty() || write_file(options.out, inspect::page_of(sheet, kInspectSchema).html());
+bool write_page(const InspectOptions& options, const views::Sheet& sheet) {
+  return options.out.empty() || write_file(options.out, views::page_of(sheet, kInspectSchema).html());
 }
 
-bool write_exchange(const InspectOptions& options, const inspect::Sheet& sheet) {
+bool write_exchange(const InspectOptions& options, const views::Sheet& sheet) {
   if (options.model_explorer.empty()) return true;
   const pages::Json json = pages::model_explorer(sheet.title, *sheet.drawing, sheet.tables.front());
   return write_file(options.model_explorer, json.dump(1, ' ', false, pages::Json::error_handler_t::replace) + "\n");
 }
 
-int show(const InspectOptions& options, const Outcome<inspect::Sheet>& outcome) {
+int show(const InspectOptions& options, const Outcome<views::Sheet>& outcome) {
   if (!outcome) return refuse(kInspectSchema, options.json, outcome.rejection());
-  const inspect::Sheet& sheet = outcome.value();
+  const views::Sheet& sheet = outcome.value();
   for (const std::string& name : options.show) {
     std::vector<std::string> known{"all"};
     for (const pages::Table& table : sheet.tables) known.push_back(table.name);
@@ -75,7 +75,7 @@ std::string certificate_json(const std::string& file, const certificate::Header&
   json["kind"] = "certificate";
   json["format"] = header.version;
   json["semantics"] = header.semantics;
-  json["statement_digest"] = kernel::to_hex(header.digest);
+  json["statement_digest"] = statement::to_hex(header.digest);
   json["records"] = Json::object();
   for (std::size_t type = 1; type <= certificate::kRecordTypes; ++type) {
     if (summary.records[type] == 0) continue;
@@ -96,7 +96,7 @@ int inspect_certificate(const InspectOptions& options) {
   if (!reader)
     return refuse(kInspectSchema, options.json, recognised(in_file(reader.rejection(), options.file), options.file, FileKind::certificate));
   if (!options.out.empty()) {
-    const Outcome<inspect::Sheet> sheet = inspect::sheet_of_certificate(options.file);
+    const Outcome<views::Sheet> sheet = views::sheet_of_certificate(options.file);
     if (!sheet) return refuse(kInspectSchema, options.json, sheet.rejection());
     if (!write_page(options, sheet.value())) return kExitUnwritten;
   }
@@ -116,22 +116,21 @@ int inspect_certificate(const InspectOptions& options) {
 // By what the file holds; by its name where that says nothing.
 int inspect(const InspectOptions& named) {
   InspectOptions options = named;
-  if (!options.numbers.empty()) return show(options, inspect::sheet_of_numbers(options.numbers));
+  if (!options.numbers.empty()) return show(options, views::sheet_of_numbers(options.numbers));
   options.file = existing(named.file);
   options.program = this_program();
   limit_memory(check::memory_rule(options.limits).most);
   const std::string& file = options.file;
   const FileKind kind = kind_of_file(file);
   if (kind == FileKind::certificate) return inspect_certificate(options);
-  if (kind == FileKind::statement) return show(options, inspect::sheet_of_statement(options));
-  if (kind == FileKind::trace) return show(options, inspect::sheet_of_trace(options));
+  if (kind == FileKind::statement) return show(options, views::sheet_of_statement(options));
+  if (kind == FileKind::trace) return show(options, views::sheet_of_trace(options));
   if (kind == FileKind::safetensors || kind == FileKind::npz || kind == FileKind::npy)
-    return show(options, inspect::sheet_of_arrays(options));
-  if (kind == FileKind::onnx || file.ends_with(".onnx") || file.ends_with(".onnx.gz"))
-    return show(options, inspect::sheet_of_model(options));
+    return show(options, views::sheet_of_arrays(options));
+  if (kind == FileKind::onnx || file.ends_with(".onnx") || file.ends_with(".onnx.gz")) return show(options, views::sheet_of_model(options));
   if (kind == FileKind::vnnlib || file.ends_with(".vnnlib") || file.ends_with(".vnnlib.gz"))
-    return show(options, inspect::sheet_of_property(options));
-  if (file.ends_with(".csv")) return show(options, inspect::sheet_of_log(options));
+    return show(options, views::sheet_of_property(options));
+  if (file.ends_with(".csv")) return show(options, views::sheet_of_log(options));
   return inspect_certificate(options);
 }
 

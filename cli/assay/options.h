@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "app/gates/probing.h"
-#include "app/inspect/sheet.h"
+#include "app/views/sheet.h"
 #include "app/models/outputs.h"
 #include "app/words.h"
 #include "cli/load.h"
@@ -25,7 +25,7 @@ using StatementChoice = std::string;
 [[nodiscard]] inline bool is_full(const StatementChoice& choice) { return choice == "full"; }
 [[nodiscard]] inline bool is_file(const StatementChoice& choice) { return !choice.empty() && choice != "full" && choice != "short"; }
 // False, after a message on stderr, where there is such a file and it could not be written.
-[[nodiscard]] bool write_statement(const StatementChoice& choice, const kernel::Problem& problem);
+[[nodiscard]] bool write_statement(const StatementChoice& choice, const logic::Problem& problem);
 
 // Of the verbs that search: verify, split, solve.
 struct SearchOptions {
@@ -62,7 +62,7 @@ struct BoundsOptions {
   JsonTarget json;
 };
 
-struct InspectOptions : inspect::InspectRequest {
+struct InspectOptions : views::InspectRequest {
   bool summary_only = false;         // leave out single records, nodes and regions
   std::vector<std::string> show;     // tables by name; empty: the first one
   std::vector<std::string> numbers;  // instead of a file

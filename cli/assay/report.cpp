@@ -41,9 +41,9 @@ bool write_json(const JsonTarget& target, const std::string& text) {
   return write_file(target, text + "\n");
 }
 
-bool write_statement(const StatementChoice& choice, const kernel::Problem& problem) {
+bool write_statement(const StatementChoice& choice, const logic::Problem& problem) {
   return !is_file(choice) ||
-         write_file(choice, kernel::statement_text(problem.statement(), problem.graph_digest(), problem.digest(), true));
+         write_file(choice, statement::statement_text(problem.statement(), problem.graph_digest(), problem.digest(), true));
 }
 
 void prepare_last_words(const std::string& verb, const std::function<JsonTarget()>& target) {

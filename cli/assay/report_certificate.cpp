@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "api/check/vacuity.h"
-#include "app/inspect/proof_tree.h"
+#include "app/views/proof_tree.h"
 #include "app/pages/chart.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/report_pages.h"
@@ -43,7 +43,7 @@ void add_verdict(pages::Page& page, const ReportOptions& options, const CheckRep
   std::string text = "<p><span class=\"verdict " + verdict + "\">" + verdict + "</span>: ";
   if (report->theorem) {
     const std::string vacuous = check::vacuity(*report->theorem);
-    const bool holds = report->theorem->kind() == kernel::Theorem::Kind::unsatisfiable;
+    const bool holds = report->theorem->kind() == logic::Theorem::Kind::unsatisfiable;
     text += std::string("the kernel has replayed the certificate when this page was made; the property ") +
             (!holds            ? "is violated at the witness"
              : vacuous.empty() ? "holds for every input of its boxes"
@@ -55,17 +55,17 @@ void add_verdict(pages::Page& page, const ReportOptions& options, const CheckRep
   page.add(text);
   if (!report->theorem) return;
   page.section("theorem", "Statement");
-  page.add("<pre>" + pages::html_text(kernel::theorem_text(*report->theorem, false)) + "</pre>\n");
+  page.add("<pre>" + pages::html_text(logic::theorem_text(*report->theorem, false)) + "</pre>\n");
   page.section("assumptions", "What this rests on");
   std::string list = "<ul>\n";
   for (const std::string& one : report->theorem->assumptions()) list += "<li>" + pages::html_text(one) + "</li>\n";
   page.add(list + "</ul>\n");
-  const kernel::Problem& problem = *report->problem;
+  const logic::Problem& problem = *report->problem;
   Facts facts{{"model", options.model}, {"property", options.property}};
-  for (const kernel::Source& source : problem.statement().sources)
-    facts.emplace_back("sha256", kernel::to_hex(source.sha256) + "  " + source.role + " " + source.name);
-  facts.emplace_back("graph digest", kernel::to_hex(problem.graph_digest()));
-  facts.emplace_back("statement", kernel::to_hex(problem.digest()));
+  for (const statement::Source& source : problem.statement().sources)
+    facts.emplace_back("sha256", statement::to_hex(source.sha256) + "  " + source.role + " " + source.name);
+  facts.emplace_back("graph digest", statement::to_hex(problem.graph_digest()));
+  facts.emplace_back("statement", statement::to_hex(problem.digest()));
   for (const std::string& note : report->notes) facts.emplace_back("note", note);
   facts.emplace_back("replay", counted(report->statistics.steps, "step") + ", " + pages::shown(report->statistics.work) +
                                    " multiply-adds, " + pages::shown(report->cpu_seconds, "%.3f") + " s of processor time");
@@ -76,7 +76,7 @@ void add_verdict(pages::Page& page, const ReportOptions& options, const CheckRep
 }  // namespace
 
 Outcome<ReportPage> page_of_certificate(const ReportOptions& options) {
-  const auto tree = inspect::read_proof_tree(options.input);
+  const auto tree = views::read_proof_tree(options.input);
   if (!tree) return tree.rejection();
   std::optional<CheckReport> report;
   if (!options.property.empty()) {
@@ -88,31 +88,31 @@ Outcome<ReportPage> page_of_certificate(const ReportOptions& options) {
   }
   pages::Page page("assay.report/1", "certificate", "Certificate " + options.input);
   add_verdict(page, options, report ? &*report : nullptr);
-  const inspect::Sheet sheet = inspect::sheet_of(tree.value(), options.input);
+  const views::Sheet sheet = views::sheet_of(tree.value(), options.input);
   page.section("tree", "Proof");
   page.facts(sheet.facts);
   for (const std::string& markup : sheet.charts) page.add(markup);
   ReportPage result;
   if (report && report->problem) {
     const Graph& graph = report->problem->graph();
-    inspect::Sheet bounds;
-    bounds.tables.push_back(inspect::node_table(graph));
+    views::Sheet bounds;
+    bounds.tables.push_back(views::node_table(graph));
     bounds.tables[0].title = "Bounds of the nodes";
     bounds.drawing = pages::drawing_of(graph);
     bounds.heats = {"parameters"};
     bounds.sums = {"parameters"};
-    inspect::InspectRequest how;
+    views::InspectRequest how;
     how.program = this_program();
     how.samples = options.samples;
     how.timeout = options.timeout;
-    if (auto done = inspect::add_ranges(report->problem, how, bounds); !done) return done.rejection();
+    if (auto done = views::add_ranges(report->problem, how, bounds); !done) return done.rejection();
     page.section("tightness", "Bounds beside sampled values");
     page.facts(bounds.facts);
     page.add(width_chart(bounds.tables[0]));
-    inspect::add_tables(page, bounds);
+    views::add_tables(page, bounds);
     result.model_explorer = pages::model_explorer(options.input, *bounds.drawing, bounds.tables[0]);
   }
-  inspect::add_tables(page, sheet);
+  views::add_tables(page, sheet);
   result.html = page.html();
   result.summary = {
       {"verdict", report ? check::word(report->verdict) : "not checked"}, {"splits", tree.value().splits}, {"leaves", tree.value().leaves}};

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "app/inspect/report_page.h"
+#include "app/views/report_page.h"
 #include "cli/assay/libraries.h"
 #include "cli/assay/run_verbs.h"
 #include "cli/version.h"
@@ -12,7 +12,7 @@
 
 namespace assay::cli {
 
-using inspect::ReportPage;
+using views::ReportPage;
 
 [[nodiscard]] Outcome<ReportPage> page_of_run(const ReportOptions& options);
 [[nodiscard]] Outcome<ReportPage> page_of_trace(const ReportOptions& options);

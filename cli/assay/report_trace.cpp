@@ -8,7 +8,7 @@
 namespace assay::cli {
 
 Outcome<ReportPage> page_of_trace(const ReportOptions& options) {
-  inspect::AuditedTrace audited{options.input, {}, {}, {}, {}, version_text("assay", libraries())};
+  views::AuditedTrace audited{options.input, {}, {}, {}, {}, version_text("assay", libraries())};
   GateReport& report = audited.report;
   report.verb = "audit";
   auto opened = open_trace(options.input, options.limits, report);
@@ -24,7 +24,7 @@ Outcome<ReportPage> page_of_trace(const ReportOptions& options) {
       if (auto done = add_model(trace, options.model, options.limits, report); !done) return done.rejection();
   }
   note_if_nothing(trace, report);
-  return inspect::page_of_audit(audited);
+  return views::page_of_audit(audited);
 }
 
 }  // namespace assay::cli

@@ -16,14 +16,14 @@ namespace {
 
 constexpr const char* kStatementSchema = "assay.statement/1";
 
-std::string statement_json(const kernel::Problem& problem, const StatementOptions& options, std::uint64_t bytes) {
+std::string statement_json(const logic::Problem& problem, const StatementOptions& options, std::uint64_t bytes) {
   Json json = opened("assay.statement/1");
   json["model"] = options.model;
   json["property"] = options.property;
   json["file"] = options.out;
   json["bytes"] = bytes;
-  json["digest"] = kernel::to_hex(problem.digest());
-  json["graph"] = kernel::to_hex(problem.graph_digest());
+  json["digest"] = statement::to_hex(problem.digest());
+  json["graph"] = statement::to_hex(problem.graph_digest());
   return json_text(json);
 }
 
@@ -35,8 +35,8 @@ int statement(const StatementOptions& options) {
   load_options.limits = options.limits;
   const auto loaded = load_files(options.model, options.property, load_options);
   if (!loaded) return refuse(kStatementSchema, options.json, loaded.rejection());
-  const kernel::Problem& problem = *loaded.value().problem;
-  const std::vector<std::byte> bytes = kernel::statement_bytes(problem.statement());
+  const logic::Problem& problem = *loaded.value().problem;
+  const std::vector<std::byte> bytes = statement::statement_bytes(problem.statement());
   if (options.out.empty() && (options.json == "-" || isatty(STDOUT_FILENO) != 0))
     return refuse(kStatementSchema, {},
                   {Rejection::Kind::malformed, "statement.out", "standard output", "a place for bytes",
@@ -47,7 +47,7 @@ int statement(const StatementOptions& options) {
   else if (!write_file(options.out, [&](const files::Sink& sink) { sink(bytes); }))
     return kExitUnwritten;
   print_notes(stderr, loaded.value().notes);
-  std::fprintf(stderr, "sha256 of the statement: %s\n", kernel::to_hex(problem.digest()).c_str());
+  std::fprintf(stderr, "sha256 of the statement: %s\n", statement::to_hex(problem.digest()).c_str());
   return write_json(options.json, statement_json(problem, options, bytes.size())) ? kExitYes : kExitUnwritten;
 }
 

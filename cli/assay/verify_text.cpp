@@ -15,7 +15,7 @@
 namespace assay::cli {
 namespace {
 
-std::string assignment(const kernel::Theorem& theorem, const vnnlib::PropertyHeader& property) {
+std::string assignment(const logic::Theorem& theorem, const vnnlib::PropertyHeader& property) {
   std::vector<double> outputs;
   for (const Interval& output : std::span(theorem.outputs()).first(property.network_outputs)) outputs.push_back(output.midpoint());
   const std::vector<Rational>& inputs = theorem.witness().inputs;
@@ -87,10 +87,11 @@ void print_summary(const VerifyReport& report, const VerifyOptions& options) {
   if (decision.scaled) std::fputs(scaled_text(*decision.scaled, report.proof).c_str(), stderr);
   const bool full = is_full(options.statement);
   if (result.theorem)
-    std::fputs(kernel::theorem_text(*result.theorem, full).c_str(), stderr);
+    std::fputs(logic::theorem_text(*result.theorem, full).c_str(), stderr);
   else if (!options.statement.empty())
-    std::fputs(kernel::statement_text(report.problem->statement(), report.problem->graph_digest(), report.problem->digest(), full).c_str(),
-               stderr);
+    std::fputs(
+        statement::statement_text(report.problem->statement(), report.problem->graph_digest(), report.problem->digest(), full).c_str(),
+        stderr);
   print_notes(stderr, report.notes);
   for (const std::string& line : result.nearest ? lines_of(decision.orders) : std::vector<std::string>())
     std::fprintf(stderr, "  %s\n", line.c_str());

@@ -17,10 +17,10 @@ struct VerifyReport {
   bool is_refused = false;  // the input: there is no answer
   int exit = kExitInternal;
   std::string model, property, proof;
-  double load_seconds = 0, total_seconds = 0;      // wall
-  std::shared_ptr<const kernel::Problem> problem;  // null when the input was refused
-  std::vector<std::string> notes;                  // what reading the files decided
-  std::optional<Rejection> why;                    // the input was refused, or a file of the answer could not be written
+  double load_seconds = 0, total_seconds = 0;     // wall
+  std::shared_ptr<const logic::Problem> problem;  // null when the input was refused
+  std::vector<std::string> notes;                 // what reading the files decided
+  std::optional<Rejection> why;                   // the input was refused, or a file of the answer could not be written
   const VerifyOptions* options = nullptr;
 };
 

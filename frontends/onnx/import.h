@@ -20,8 +20,8 @@
 namespace assay::onnx {
 
 struct Model {
-  Graph graph;                          // validated
-  std::vector<kernel::Source> sources;  // the file as stored, then each file of external data
+  Graph graph;                             // validated
+  std::vector<statement::Source> sources;  // the file as stored, then each file of external data
   std::int64_t ir_version = 0;
   std::vector<std::pair<std::string, std::int64_t>> opsets;
   std::string producer;

@@ -58,7 +58,7 @@ class Importer {
   std::vector<bool> needed_nodes() const;
 
   std::int64_t opset_ = 0;
-  kernel::Digest sha256_{};
+  statement::Digest sha256_{};
   std::set<std::string> outputs_;  // names so far
 };
 

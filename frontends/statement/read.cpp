@@ -148,11 +148,11 @@ Graph read_graph(Bytes& bytes) {
   return graph;
 }
 
-kernel::Row read_row(Bytes& bytes) {
-  kernel::Row row;
+statement::Row read_row(Bytes& bytes) {
+  statement::Row row;
   row.terms.resize(bytes.count(32));
-  for (kernel::Term& term : row.terms) {
-    term.variable.side = bytes.below(2, "a side") == 1 ? kernel::Variable::Side::output : kernel::Variable::Side::input;
+  for (statement::Term& term : row.terms) {
+    term.variable.side = bytes.below(2, "a side") == 1 ? statement::Variable::Side::output : statement::Variable::Side::input;
     term.variable.tensor = static_cast<std::uint32_t>(bytes.below(std::uint64_t{1} << 32, "the number of a tensor"));
     term.variable.element = bytes.number();
     term.coefficient = bytes.rational();
@@ -162,20 +162,20 @@ kernel::Row read_row(Bytes& bytes) {
   return row;
 }
 
-kernel::Property read_property(Bytes& bytes) {
-  std::vector<std::shared_ptr<const kernel::InputBox>> boxes(bytes.count(16));
+statement::Property read_property(Bytes& bytes) {
+  std::vector<std::shared_ptr<const statement::InputBox>> boxes(bytes.count(16));
   for (auto& box : boxes) {
-    kernel::InputBox ends;
+    statement::InputBox ends;
     ends.lo = bytes.rationals();
     ends.hi = bytes.rationals();
-    box = std::make_shared<const kernel::InputBox>(std::move(ends));
+    box = std::make_shared<const statement::InputBox>(std::move(ends));
   }
-  kernel::Property property;
+  statement::Property property;
   property.cases.resize(bytes.count(16));
-  for (kernel::Case& one : property.cases) {
+  for (statement::Case& one : property.cases) {
     one.box = boxes[bytes.below(boxes.size(), "the number of a box")];
     one.rows.resize(bytes.count(17));
-    for (kernel::Row& row : one.rows) row = read_row(bytes);
+    for (statement::Row& row : one.rows) row = read_row(bytes);
   }
   return property;
 }
@@ -206,7 +206,7 @@ Rejection malformed(const std::string& path, const char* code, std::string place
 
 }  // namespace
 
-Outcome<kernel::Statement> read(const std::string& path) {
+Outcome<statement::Statement> read(const std::string& path) {
   auto contents = read_file(path);
   if (!contents) return contents.rejection();
   auto statement = parse(contents.value().bytes, path);
@@ -214,17 +214,17 @@ Outcome<kernel::Statement> read(const std::string& path) {
   return statement;
 }
 
-Outcome<kernel::Statement> parse(std::span<const std::byte> file, const std::string& path) {
+Outcome<statement::Statement> parse(std::span<const std::byte> file, const std::string& path) {
   Bytes bytes(file);
   try {
-    if (bytes.text() != kernel::kStatementMagic) bytes.fail("a statement file of version 1", "another text");
-    kernel::Statement statement;
+    if (bytes.text() != statement::kStatementMagic) bytes.fail("a statement file of version 1", "another text");
+    statement::Statement statement;
     statement.graph = read_graph(bytes);
     statement.property = read_property(bytes);
     statement.semantics = read_model(bytes);
     if (bytes.left() != 0) bytes.fail("the end of the file", std::to_string(bytes.left()) + " more bytes");
     // One statement has one spelling: a file that says it otherwise is none of ours, whatever its writer meant.
-    if (!std::ranges::equal(kernel::statement_bytes(statement), file))
+    if (!std::ranges::equal(statement::statement_bytes(statement), file))
       return malformed(path, "statement_file.canonical", "", "canonical bytes: fractions in lowest terms, terms in order, each box once",
                        "another spelling");
     return statement;

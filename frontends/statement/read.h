@@ -13,8 +13,8 @@ namespace assay::statement_file {
 
 // Codes statement_file.bytes (malformed: the first field that cannot be, with its byte), statement_file.canonical (malformed: other bytes
 // mean the same), those of files.h and of validate(graph).
-[[nodiscard]] Outcome<kernel::Statement> read(const std::string& path);
+[[nodiscard]] Outcome<statement::Statement> read(const std::string& path);
 // The same from the bytes of a file; `name` is for messages.
-[[nodiscard]] Outcome<kernel::Statement> parse(std::span<const std::byte> bytes, const std::string& name);
+[[nodiscard]] Outcome<statement::Statement> parse(std::span<const std::byte> bytes, const std::string& name);
 
 }  // namespace assay::statement_file

@@ -43,7 +43,7 @@ std::string write_assignment_v1(std::span<const Rational> inputs, std::span<cons
 }
 
 std::string write_assignment_v2(const PropertyHeader& header, std::span<const Rational> inputs, std::span<const double> outputs) {
-  using Side = kernel::Variable::Side;
+  using Side = statement::Variable::Side;
   std::string text;
   for (const TensorDeclaration& declared : header.declarations) {
     std::size_t first = 0;

@@ -17,7 +17,7 @@ constexpr std::size_t kMaxNotes = 8;           // about single boxes
 
 // Bounds gathered so far; tightened one by one.
 struct OpenBox {
-  kernel::InputBox box;
+  statement::InputBox box;
   std::vector<bool> has_lo, has_hi;
   std::uint64_t hash = 0;   // sum over the bounds, so that tightening can exchange one summand
   std::uint64_t bytes = 0;  // of the digits of long numbers, those that were tightened included
@@ -53,18 +53,18 @@ class CaseBuilder {
         common_(signature.input_count()),
         hashes_(2 * std::size_t{signature.input_count()}) {}
 
-  bool build(const Conjunction& formula, kernel::Property& property);
+  bool build(const Conjunction& formula, statement::Property& property);
 
  private:
   void gather_common(const std::vector<LiteralId>& common);
-  bool build_case(std::span<const LiteralId> own, kernel::Case& result);
-  bool add_row(const kernel::Row& row, std::uint64_t bytes, kernel::Case& result);
-  bool build_contradiction(kernel::Property& property);
-  bool find_box(std::span<const LiteralId> own, kernel::Case& result);
+  bool build_case(std::span<const LiteralId> own, statement::Case& result);
+  bool add_row(const statement::Row& row, std::uint64_t bytes, statement::Case& result);
+  bool build_contradiction(statement::Property& property);
+  bool find_box(std::span<const LiteralId> own, statement::Case& result);
   void tighten(OpenBox& open, const Literals::Bound& bound);
   bool check_bounded(const OpenBox& open);
-  std::shared_ptr<const kernel::InputBox> share(OpenBox open);  // null where there is no room for it
-  void note_if_empty(const std::shared_ptr<const kernel::InputBox>& box);
+  std::shared_ptr<const statement::InputBox> share(OpenBox open);  // null where there is no room for it
+  void note_if_empty(const std::shared_ptr<const statement::InputBox>& box);
 
   const Literals& literals_;
   const Signature& signature_;
@@ -73,12 +73,12 @@ class CaseBuilder {
   std::vector<std::string>& notes_;
   // What holds in every case.
   OpenBox common_;
-  std::shared_ptr<const kernel::InputBox> common_box_;  // once a case has needed it
+  std::shared_ptr<const statement::InputBox> common_box_;  // once a case has needed it
   std::vector<LiteralId> common_rows_;
   // By place (2 * input + is_lower): hash of the current value. `touched_` undoes a case's changes to the common box's.
   std::vector<std::uint64_t> hashes_;
   std::vector<std::pair<std::size_t, std::uint64_t>> touched_;
-  std::unordered_multimap<std::uint64_t, std::shared_ptr<const kernel::InputBox>> known_;
+  std::unordered_multimap<std::uint64_t, std::shared_ptr<const statement::InputBox>> known_;
   std::size_t empty_boxes_ = 0;
 };
 
@@ -109,8 +109,8 @@ bool CaseBuilder::check_bounded(const OpenBox& open) {
   return true;
 }
 
-void CaseBuilder::note_if_empty(const std::shared_ptr<const kernel::InputBox>& box) {
-  const std::shared_ptr<const kernel::InputBox> inside = values_in(signature_.graph(), box);
+void CaseBuilder::note_if_empty(const std::shared_ptr<const statement::InputBox>& box) {
+  const std::shared_ptr<const statement::InputBox> inside = values_in(signature_.graph(), box);
   for (Scalar input = 0; input < box->lo.size(); ++input) {
     if (inside->lo[input] > inside->hi[input]) {
       if (++empty_boxes_ <= kMaxNotes) {
@@ -122,12 +122,12 @@ void CaseBuilder::note_if_empty(const std::shared_ptr<const kernel::InputBox>& b
   }
 }
 
-std::shared_ptr<const kernel::InputBox> CaseBuilder::share(OpenBox open) {
+std::shared_ptr<const statement::InputBox> CaseBuilder::share(OpenBox open) {
   const auto [from, to] = known_.equal_range(open.hash);
   for (auto it = from; it != to; ++it)
     if (it->second->lo == open.box.lo && it->second->hi == open.box.hi) return it->second;
   if (!room_.take(kBytesPerNumber * 2 * open.box.lo.size() + open.bytes, 1, std::nullopt, "distinct input boxes")) return nullptr;
-  auto shared = std::make_shared<const kernel::InputBox>(std::move(open.box));
+  auto shared = std::make_shared<const statement::InputBox>(std::move(open.box));
   note_if_empty(shared);
   known_.emplace(open.hash, shared);
   return shared;
@@ -141,14 +141,14 @@ void CaseBuilder::gather_common(const std::vector<LiteralId>& common) {
       tighten(common_, literals_.bound(id));
 }
 
-bool CaseBuilder::add_row(const kernel::Row& row, std::uint64_t bytes, kernel::Case& result) {
+bool CaseBuilder::add_row(const statement::Row& row, std::uint64_t bytes, statement::Case& result) {
   if (!room_.take(kBytesPerTerm * (row.terms.size() + 1) + bytes, 1, std::nullopt, "the rows of all cases")) return false;
   result.rows.push_back(row);
   return true;
 }
 
 // The common box, tightened by the case's own bounds.
-bool CaseBuilder::find_box(std::span<const LiteralId> own, kernel::Case& result) {
+bool CaseBuilder::find_box(std::span<const LiteralId> own, statement::Case& result) {
   if (std::all_of(own.begin(), own.end(), Literals::is_row)) {
     if (!common_box_ && check_bounded(common_)) common_box_ = share(common_);
     result.box = common_box_;
@@ -165,7 +165,7 @@ bool CaseBuilder::find_box(std::span<const LiteralId> own, kernel::Case& result)
   return result.box != nullptr;
 }
 
-bool CaseBuilder::build_case(std::span<const LiteralId> own, kernel::Case& result) {
+bool CaseBuilder::build_case(std::span<const LiteralId> own, statement::Case& result) {
   for (const LiteralId id : common_rows_)
     if (!add_row(literals_.row(id), literals_.row_bytes(id), result)) return false;
   for (const LiteralId id : own)
@@ -174,13 +174,13 @@ bool CaseBuilder::build_case(std::span<const LiteralId> own, kernel::Case& resul
 }
 
 // No disjunct is left. One case with the row 0 <= -1 says so in the statement itself, over the box that was asserted.
-bool CaseBuilder::build_contradiction(kernel::Property& property) {
+bool CaseBuilder::build_contradiction(statement::Property& property) {
   notes_.push_back("the assertions contradict each other, whatever the input: one case with the row 0 <= -1 stands for them");
-  kernel::Case& only = property.cases.emplace_back();
+  statement::Case& only = property.cases.emplace_back();
   return find_box({}, only) && add_row({{}, Rational(-1), false}, 0, only);
 }
 
-bool CaseBuilder::build(const Conjunction& formula, kernel::Property& property) {
+bool CaseBuilder::build(const Conjunction& formula, statement::Property& property) {
   const Dnf& rest = formula.rest;
   gather_common(formula.common);
   property.cases.resize(rest.size());
@@ -195,7 +195,7 @@ bool CaseBuilder::build(const Conjunction& formula, kernel::Property& property) 
 }  // namespace
 
 bool build_cases(const Conjunction& formula, const Literals& literals, const Signature& signature, Diagnostics& diagnostics, Room& room,
-                 kernel::Property& property, std::vector<std::string>& notes) {
+                 statement::Property& property, std::vector<std::string>& notes) {
   return CaseBuilder(literals, signature, diagnostics, room, notes).build(formula, property);
 }
 

@@ -13,6 +13,6 @@ namespace assay::vnnlib {
 // are rows. Equal boxes are one object. Complains about an input without bounds, and about too many numbers.
 // `notes` receives a sentence for each empty box, and one if no disjunct is left (a case that no point satisfies stands for them).
 bool build_cases(const Conjunction& formula, const Literals& literals, const Signature& signature, Diagnostics& diagnostics, Room& room,
-                 kernel::Property& property, std::vector<std::string>& notes);
+                 statement::Property& property, std::vector<std::string>& notes);
 
 }  // namespace assay::vnnlib

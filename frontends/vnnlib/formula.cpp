@@ -27,7 +27,7 @@ LiteralId Literals::add(Bound bound) {
   return static_cast<LiteralId>((bounds_.size() - 1) << 1);
 }
 
-LiteralId Literals::add(kernel::Row row, std::uint64_t bytes) {
+LiteralId Literals::add(statement::Row row, std::uint64_t bytes) {
   rows_.push_back(std::move(row));
   row_bytes_.push_back(bytes);
   return static_cast<LiteralId>((rows_.size() - 1) << 1 | 1);
@@ -171,7 +171,7 @@ void FormulaReader::add_at_most_zero(const LinearExpression& difference, bool st
     result.push_back(literals_.add(Literals::Bound{first.scalar, first.coefficient.sign() < 0, std::move(value), hash, bytes}));
   }
   if (is_bound && !strict) return;
-  kernel::Row row;
+  statement::Row row;
   for (const LinearExpression::Term& term : difference.terms) row.terms.push_back({term.coefficient, products_.variable(term.scalar)});
   row.bound = limit;
   row.strict = strict;

@@ -25,16 +25,16 @@ class Literals {
     std::uint64_t bytes = 0;  // of the value's digits, where they take more than two words
   };
   LiteralId add(Bound bound);
-  LiteralId add(kernel::Row row, std::uint64_t bytes);  // of all its numbers' digits
+  LiteralId add(statement::Row row, std::uint64_t bytes);  // of all its numbers' digits
   [[nodiscard]] static bool is_row(LiteralId id) { return (id & 1) != 0; }
   [[nodiscard]] const Bound& bound(LiteralId id) const { return bounds_[id >> 1]; }
-  [[nodiscard]] const kernel::Row& row(LiteralId id) const { return rows_[id >> 1]; }
+  [[nodiscard]] const statement::Row& row(LiteralId id) const { return rows_[id >> 1]; }
   [[nodiscard]] std::uint64_t row_bytes(LiteralId id) const { return row_bytes_[id >> 1]; }
   [[nodiscard]] std::size_t size() const { return bounds_.size() + rows_.size(); }
 
  private:
   std::vector<Bound> bounds_;
-  std::vector<kernel::Row> rows_;
+  std::vector<statement::Row> rows_;
   std::vector<std::uint64_t> row_bytes_;
 };
 

@@ -20,9 +20,9 @@ class Builder {
   explicit Builder(Graph& graph) : graph_(graph) {}
 
   // These elements, as a vector.
-  NodeId gathered(const std::vector<kernel::Variable>& variables) {
+  NodeId gathered(const std::vector<statement::Variable>& variables) {
     std::map<NodeId, std::int64_t> starts;
-    for (const kernel::Variable& one : variables) starts.emplace(node_of(one), 0);
+    for (const statement::Variable& one : variables) starts.emplace(node_of(one), 0);
     std::vector<NodeId> flat;
     std::int64_t next = 0;
     for (auto& [node, start] : starts) {
@@ -31,7 +31,8 @@ class Builder {
       flat.push_back(append(Op::reshape, {node}, ShapeAttributes{{size}}));
     }
     GatherAttributes chosen;
-    for (const kernel::Variable& one : variables) chosen.indices.push_back(starts[node_of(one)] + static_cast<std::int64_t>(one.element));
+    for (const statement::Variable& one : variables)
+      chosen.indices.push_back(starts[node_of(one)] + static_cast<std::int64_t>(one.element));
     chosen.index_shape = {static_cast<std::int64_t>(variables.size())};
     return append(Op::gather, {flat.size() == 1 ? flat.front() : append(Op::concat, flat, ConcatAttributes{0})}, chosen);
   }
@@ -45,8 +46,8 @@ class Builder {
   [[nodiscard]] const std::optional<Rejection>& problem() const { return problem_; }
 
  private:
-  [[nodiscard]] NodeId node_of(const kernel::Variable& one) const {
-    return one.side == kernel::Variable::Side::input ? graph_.inputs[one.tensor] : graph_.outputs[one.tensor];
+  [[nodiscard]] NodeId node_of(const statement::Variable& one) const {
+    return one.side == statement::Variable::Side::input ? graph_.inputs[one.tensor] : graph_.outputs[one.tensor];
   }
   Graph& graph_;
   std::optional<Rejection> problem_;
@@ -77,9 +78,9 @@ bool Products::multiply(Scalar a, Scalar b, Position at, Scalar& product) {
 
 bool Products::check(const Factors& factors, Position at) {
   const auto type = [&](Scalar scalar) {
-    const kernel::Variable where = signature_.variable(scalar);
+    const statement::Variable where = signature_.variable(scalar);
     const Graph& graph = signature_.graph();
-    return graph.node(where.side == kernel::Variable::Side::input ? graph.inputs[where.tensor] : graph.outputs[where.tensor]).dtype;
+    return graph.node(where.side == statement::Variable::Side::input ? graph.inputs[where.tensor] : graph.outputs[where.tensor]).dtype;
   };
   const DType wanted = type(products_.empty() ? factors.front() : products_.front().factors.front());
   for (const Scalar scalar : factors) {
@@ -104,7 +105,7 @@ Scalar Products::scalar_of(const Factors& factors) {
 }
 
 // What is a square is computed as one: its enclosures and lines are those of one variable. Other products take one variable at a time.
-kernel::Variable Products::variable(Scalar scalar) {
+statement::Variable Products::variable(Scalar scalar) {
   if (scalar < first()) return signature_.variable(scalar);
   if (const auto& place = products_[scalar - first()].place) return *place;
   const Factors factors = factors_of(scalar);
@@ -112,7 +113,7 @@ kernel::Variable Products::variable(Scalar scalar) {
   for (std::size_t i = 0; is_square && i < factors.size(); i += 2) is_square = factors[i] == factors[i + 1];
   Factors rest;
   for (std::size_t i = 0; i < factors.size() - 1; i += is_square ? 2 : 1) rest.push_back(factors[i]);
-  const kernel::Variable left = variable(scalar_of(rest)), right = is_square ? left : signature_.variable(factors.back());
+  const statement::Variable left = variable(scalar_of(rest)), right = is_square ? left : signature_.variable(factors.back());
   const auto same = [&](const Group& one) { return one.degree == factors.size() && one.of_squares == is_square; };
   auto group = std::ranges::find_if(groups_, same);
   if (group == groups_.end()) group = groups_.insert(groups_.end(), {factors.size(), is_square, {}, {}});
@@ -120,7 +121,7 @@ kernel::Variable Products::variable(Scalar scalar) {
   group->left.push_back(left);
   group->right.push_back(right);
   return *(
-      products_[scalar - first()].place = {kernel::Variable::Side::output, static_cast<std::uint32_t>(tensor), group->left.size() - 1});
+      products_[scalar - first()].place = {statement::Variable::Side::output, static_cast<std::uint32_t>(tensor), group->left.size() - 1});
 }
 
 // A group is computed from groups of lower degree, which come first; outputs are in the order of the groups.
@@ -138,7 +139,7 @@ Outcome<Graph> Products::graph() const {
   }
   if (builder.problem()) return *builder.problem();
   for (const Group& group : groups_)
-    graph.output_names.push_back(std::string(kernel::kProductsName) + (group.of_squares ? "squares" : "products") + " of degree " +
+    graph.output_names.push_back(std::string(statement::kProductsName) + (group.of_squares ? "squares" : "products") + " of degree " +
                                  std::to_string(group.degree));
   return graph;
 }

@@ -27,7 +27,7 @@ class Products {
   // By degree, then by variables: the order in which a comparison asks for them.
   [[nodiscard]] bool comes_before(Scalar a, Scalar b) const;
   // A product that is asked for becomes an element of the graph.
-  kernel::Variable variable(Scalar scalar);
+  statement::Variable variable(Scalar scalar);
   [[nodiscard]] bool empty() const { return groups_.empty(); }
   // The network's, with an output of products for each degree, and one of squares.
   [[nodiscard]] Outcome<Graph> graph() const;
@@ -38,11 +38,11 @@ class Products {
   struct Group {
     std::size_t degree = 0;
     bool of_squares = false;
-    std::vector<kernel::Variable> left, right;
+    std::vector<statement::Variable> left, right;
   };
   struct Product {
     Factors factors;
-    std::optional<kernel::Variable> place;
+    std::optional<statement::Variable> place;
   };
   [[nodiscard]] Scalar first() const { return signature_.scalar_count(); }
   [[nodiscard]] Factors factors_of(Scalar scalar) const;

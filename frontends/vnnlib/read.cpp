@@ -113,8 +113,9 @@ bool QueryReader::read(PropertyFile& file) {
   return build_cases(region_, formulas_.literals(), signature_, diagnostics_, room_, file.property, file.notes);
 }
 
-Outcome<PropertyFile> read_with_digest(std::string_view text, const std::string& name, const kernel::Digest& sha256, std::uint64_t stored,
-                                       std::span<const NetworkShape> networks, Polynomials polynomials, const MemoryRule& memory) {
+Outcome<PropertyFile> read_with_digest(std::string_view text, const std::string& name, const statement::Digest& sha256,
+                                       std::uint64_t stored, std::span<const NetworkShape> networks, Polynomials polynomials,
+                                       const MemoryRule& memory) {
   constexpr std::size_t kShownName = 400;  // characters
   Diagnostics diagnostics(printable(name, kShownName));
   PropertyFile file;
@@ -146,7 +147,7 @@ Outcome<PropertyFile> read_property(const std::string& path, std::span<const Net
 
 Outcome<PropertyFile> read_property_text(std::string_view text, const std::string& file, std::span<const NetworkShape> networks,
                                          Polynomials polynomials, const MemoryRule& memory) {
-  return read_with_digest(text, file, kernel::sha256(std::as_bytes(std::span(text))), text.size(), networks, polynomials, memory);
+  return read_with_digest(text, file, statement::sha256(std::as_bytes(std::span(text))), text.size(), networks, polynomials, memory);
 }
 
 }  // namespace assay::vnnlib

@@ -28,7 +28,7 @@ struct NetworkShape {
 
 // One declared tensor. Version 1.0 declares scalars; its X_i and Y_i count as one tensor "X" and one tensor "Y".
 struct TensorDeclaration {
-  kernel::Variable::Side side = kernel::Variable::Side::input;
+  statement::Variable::Side side = statement::Variable::Side::input;
   std::uint32_t tensor = 0;  // position among the network's inputs (outputs)
   std::string name;
   std::string type;  // as written: "Real", "float32", ...
@@ -37,7 +37,7 @@ struct TensorDeclaration {
 
 // What the file declares, beside what it asks.
 struct PropertyHeader {
-  kernel::Source source;
+  statement::Source source;
   std::vector<std::string> notes;                      // what a reader should know: boxes that are empty, contradictory assertions
   std::string version;                                 // "1.0", "2.0", ...
   bool declared_real = false;                          // every element type is real, or one of exact integers or truth values
@@ -48,7 +48,7 @@ struct PropertyHeader {
 };
 
 struct PropertyFile : PropertyHeader {
-  kernel::Property property;
+  statement::Property property;
   std::optional<Graph> graph;  // the network with products of variables as further outputs, where rows name such
   std::uint64_t stored = 0;    // bytes on disk
 };
@@ -74,7 +74,7 @@ Outcome<PropertyFile> read_property_text(std::string_view text, const std::strin
 std::string write_assignment_v1(std::span<const Rational> inputs, std::span<const double> outputs);
 
 // A witness in the form of VNN-LIB 2.0: for each declared tensor a line "name type [shape]" (no space inside the shape), then one value per
-// line, row-major. `inputs` and `outputs` are concatenated in the network's order, as in kernel::Witness.
+// line, row-major. `inputs` and `outputs` are concatenated in the network's order, as in logic::Witness.
 std::string write_assignment_v2(const PropertyHeader& header, std::span<const Rational> inputs, std::span<const double> outputs);
 
 }  // namespace assay::vnnlib

@@ -37,7 +37,7 @@ std::string quoted(const std::vector<std::string>& names) {
   return text + (names.size() > kMost ? ", ..." : "");
 }
 
-const char* side_word(kernel::Variable::Side side) { return side == kernel::Variable::Side::input ? "input" : "output"; }
+const char* side_word(statement::Variable::Side side) { return side == statement::Variable::Side::input ? "input" : "output"; }
 
 }  // namespace
 
@@ -68,7 +68,7 @@ std::uint32_t Signature::first_scalar(Side side, std::uint32_t tensor) const {
   return side == Side::input ? input_first_[tensor] : output_first_[tensor];
 }
 
-kernel::Variable Signature::variable(Scalar scalar) const {
+statement::Variable Signature::variable(Scalar scalar) const {
   const Side side = is_input(scalar) ? Side::input : Side::output;
   const std::vector<std::uint32_t>& first = side == Side::input ? input_first_ : output_first_;
   const auto after = std::upper_bound(first.begin(), first.end(), scalar);
@@ -78,7 +78,7 @@ kernel::Variable Signature::variable(Scalar scalar) const {
 
 std::string Signature::name(Scalar scalar) const {
   if (version_1_) return is_input(scalar) ? "X_" + std::to_string(scalar) : "Y_" + std::to_string(scalar - input_count_);
-  const kernel::Variable where = variable(scalar);
+  const statement::Variable where = variable(scalar);
   const auto found =
       std::find_if(declared_.begin(), declared_.end(), [&](const Declared& d) { return d.side == where.side && d.tensor == where.tensor; });
   if (found == declared_.end()) return std::string(side_word(where.side)) + " element " + std::to_string(where.element);

@@ -24,7 +24,7 @@ class Signature {
   [[nodiscard]] std::uint32_t input_count() const { return input_count_; }
   [[nodiscard]] std::uint32_t scalar_count() const { return input_count_ + output_count_; }
   [[nodiscard]] bool is_input(Scalar scalar) const { return scalar < input_count_; }
-  [[nodiscard]] kernel::Variable variable(Scalar scalar) const;
+  [[nodiscard]] statement::Variable variable(Scalar scalar) const;
   // "X_3" or "X[0,3]": as the query writes it.
   [[nodiscard]] std::string name(Scalar scalar) const;
 
@@ -43,7 +43,7 @@ class Signature {
   void describe_to(PropertyFile& file) const;
 
  private:
-  using Side = kernel::Variable::Side;
+  using Side = statement::Variable::Side;
   struct Declared : TensorDeclaration {
     std::string node_name;  // the ONNX name, if written
     Position at;

@@ -15,7 +15,7 @@
 #include "semantics/graph/trace.h"
 #include "semantics/outcome.h"
 
-namespace assay::kernel {
+namespace assay::audit {
 
 // The trace is one run. Rejections, each naming region and tensor:
 //   audit.operand   an operand that is no input or parameter and that no earlier region gave
@@ -76,4 +76,4 @@ struct Sampling {
 // A region without a contract is not rejected: its elements count as unsupported.
 [[nodiscard]] Outcome<RegionAudit> audit_region(const Trace& trace, std::size_t region, const Sampling& sampling = {});
 
-}  // namespace assay::kernel
+}  // namespace assay::audit

@@ -5,7 +5,7 @@
 
 #include "kernel/audit/audit.h"
 
-namespace assay::kernel {
+namespace assay::audit {
 
 namespace {
 
@@ -218,4 +218,4 @@ class Continuity {
 
 Outcome<Done> check_continuity(const Trace& trace) { return Continuity(trace).check(); }
 
-}  // namespace assay::kernel
+}  // namespace assay::audit

@@ -19,7 +19,7 @@
 #include "kernel/gradients/numbers/opaque.h"
 #include "semantics/ops/indexing.h"
 
-namespace assay::kernel {
+namespace assay::audit {
 
 namespace {
 
@@ -171,7 +171,7 @@ std::optional<Interval> Corners::judged(const std::vector<double>& numbers, std:
   for (std::size_t j = 0; j < numbers.size(); ++j)
     moves.push_back(part(k).is_read[reference_.inputs[j]] && is_float(reference_.node(reference_.inputs[j]).dtype));
   const auto moving = std::ranges::count(moves, true);
-  adjointness::Random random{1};
+  gradients::adjointness::Random random{1};
   std::optional<Interval> hull_of_all;
   bool is_one = true;
   for (std::size_t direction = 0; direction < (moving == 1 ? 2 : kDirections); ++direction) {
@@ -192,4 +192,4 @@ std::optional<Interval> Corners::judged(const std::vector<double>& numbers, std:
   return hull_of_all;
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::audit

@@ -10,7 +10,7 @@
 #include "semantics/numbers/interval.h"
 #include "semantics/ops/denote.h"
 
-namespace assay::kernel {
+namespace assay::audit {
 
 // Of the element of `to`, in a tensor of shape `from` that is broadcast to it.
 [[nodiscard]] std::size_t place_in(const Shape& from, const Shape& to, std::size_t element);
@@ -46,4 +46,4 @@ class Corners {
   std::map<std::pair<std::size_t, std::vector<double>>, std::optional<Interval>> known_;  // by output and operands
 };
 
-}  // namespace assay::kernel
+}  // namespace assay::audit

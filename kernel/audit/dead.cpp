@@ -10,7 +10,7 @@
 #include "kernel/audit/work.h"
 #include "semantics/ops/denote.h"
 
-namespace assay::kernel {
+namespace assay::audit {
 
 namespace {
 
@@ -78,4 +78,4 @@ Liveness liveness(const Trace& recorded, const TraceDomain& domain) {
   return life;
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::audit

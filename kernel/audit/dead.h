@@ -11,7 +11,7 @@
 #include "semantics/graph/trace.h"
 #include "semantics/numbers/interval.h"
 
-namespace assay::kernel {
+namespace assay::audit {
 
 struct DeadProduct {
   std::uint32_t region = 0;  // whose product it is
@@ -35,4 +35,4 @@ using TraceDomain = std::vector<std::pair<TraceTensorId, Interval>>;
 inline constexpr double kMostDeadWork = 0x1p26;
 [[nodiscard]] Liveness liveness(const Trace& trace, const TraceDomain& domain = {});
 
-}  // namespace assay::kernel
+}  // namespace assay::audit

@@ -25,7 +25,7 @@
 #include "semantics/numbers/dual.h"
 #include "semantics/ops/denote.h"
 
-namespace assay::kernel {
+namespace assay::audit {
 
 namespace {
 
@@ -112,4 +112,4 @@ std::optional<Rejection> check_finite(const Trace& trace, const Trace::Gradient&
   return open("the derivative there does not exist, is infinite, or could not be enclosed");
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::audit

@@ -15,7 +15,7 @@
 #include "kernel/gradients/numbers/modular.h"
 #include "semantics/ops/denote.h"
 
-namespace assay::kernel {
+namespace assay::audit {
 
 namespace {
 
@@ -227,7 +227,7 @@ class GradientCheck {
     auto node = slice.node_of(total);
     const auto is_a_number = [](const Node& one) { return one.op != Op::constant || !is_float(one.dtype) || is_finite(one.value); };
     if (!node || !slice.is_closed() || !std::ranges::all_of(slice.graph().nodes, is_a_number)) return false;
-    adjointness::Random random{seed_};
+    gradients::adjointness::Random random{seed_};
     std::vector<Array<Modular>> inputs;
     for (const TraceTensorId id : different) {
       inputs.push_back({trace_.tensors[id].value.shape(), {}});
@@ -323,4 +323,4 @@ GradientStep check_recorded_kinks(const Trace& trace, std::size_t index, KinkCon
   return step;
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::audit

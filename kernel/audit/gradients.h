@@ -19,7 +19,7 @@
 #include "semantics/numbers/interval.h"
 #include "semantics/outcome.h"
 
-namespace assay::kernel {
+namespace assay::audit {
 
 // What a cotangent has to be at a kink: any row of the Clarke derivative, or PyTorch's. That is what a product's `convention` gives. Where a trace
 // declares none, it is what some operation of PyTorch gives that means a region's one op (docs/explanation/kinks.md): relu and abs 0, leaky_relu its slope,
@@ -28,11 +28,11 @@ enum class KinkConvention : std::uint8_t { any, pytorch };
 
 // What one recorded gradient (an entry of Trace::gradients) needs to be right, in reverse order of the run. The trace is continuous.
 struct GradientStep {
-  std::string place;                 // region, or the tensor whose cotangents are summed
-  std::uint32_t region = 0;          // whose product it is; for sums, the region that gave the tensor
-  std::uint32_t result = 0;          // position among that region's results
-  std::optional<Adjointness> proof;  // of a product; none for a sum and for kinks
-  std::size_t kinks = 0;             // recorded cotangents at kinks that were judged
+  std::string place;                            // region, or the tensor whose cotangents are summed
+  std::uint32_t region = 0;                     // whose product it is; for sums, the region that gave the tensor
+  std::uint32_t result = 0;                     // position among that region's results
+  std::optional<gradients::Adjointness> proof;  // of a product; none for a sum and for kinks
+  std::size_t kinks = 0;                        // recorded cotangents at kinks that were judged
   std::optional<Rejection> failure;
   bool is_surrogate = false;                        // the product is judged as that of a declared surrogate, not of the region's meaning
   std::optional<std::uint32_t> vjp = std::nullopt;  // of a product: its index in Trace::vjps
@@ -64,4 +64,4 @@ struct GradientStep {
 // product, for kernels that are seen from outside.
 [[nodiscard]] GradientStep check_recorded_kinks(const Trace& trace, std::size_t vjp, KinkConvention convention = KinkConvention::any);
 
-}  // namespace assay::kernel
+}  // namespace assay::audit

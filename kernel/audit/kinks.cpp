@@ -36,7 +36,7 @@
 #include "semantics/numbers/directed.h"
 #include "semantics/ops/denote.h"
 
-namespace assay::kernel {
+namespace assay::audit {
 
 namespace {
 
@@ -116,7 +116,7 @@ class KinkCheck {
   bool differentiated() {
     std::vector<std::size_t> positions;
     for (const auto& [operand, id] : vjp_.cotangents) positions.push_back(operand);
-    auto reverse = differentiate(region_.graph, 0, positions);
+    auto reverse = gradients::differentiate(region_.graph, 0, positions);
     if (!reverse || positions.empty()) return false;
     reverse_ = std::move(reverse).value();
     return true;
@@ -260,7 +260,7 @@ class KinkCheck {
     if (!nodes) return std::nullopt;
     const std::vector<bool> counts = counted();
     const auto format = contracts::format_of(y_bar().dtype());
-    const executions::Precision precision = executions::precision_of(shortest());
+    const floats::Precision precision = floats::precision_of(shortest());
     const double u = std::fmax(contracts::unit_roundoff(format), format == contracts::Format::binary32 ? precision.unit : 0);
     const double least = std::fmax(contracts::smallest_number(format), format == contracts::Format::binary32 ? precision.smallest : 0);
     const double gamma = div_up(kRoundings * u, sub_down(1, kRoundings * u));
@@ -368,4 +368,4 @@ KinkOutcome check_kinks(const Trace& trace, const Trace::Vjp& vjp, KinkConventio
   return KinkCheck(trace, vjp, convention, place).run();
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::audit

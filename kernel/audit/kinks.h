@@ -8,7 +8,7 @@
 #include "semantics/numbers/interval.h"
 #include "semantics/outcome.h"
 
-namespace assay::kernel {
+namespace assay::audit {
 
 struct KinkOutcome {
   std::size_t judged = 0;           // recorded cotangents at kinks
@@ -22,4 +22,4 @@ struct KinkOutcome {
 // Of a continuous trace's product; `place` names its region. Regions that are not judged have no kinks here.
 [[nodiscard]] KinkOutcome check_kinks(const Trace& trace, const Trace::Vjp& vjp, KinkConvention convention, const std::string& place);
 
-}  // namespace assay::kernel
+}  // namespace assay::audit

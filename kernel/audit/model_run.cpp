@@ -15,7 +15,7 @@
 #include "kernel/audit/slice.h"
 #include "semantics/demand.h"
 
-namespace assay::kernel {
+namespace assay::audit {
 
 namespace {
 
@@ -143,4 +143,4 @@ class Binding {
 
 Outcome<ModelRun> check_model(const Trace& trace, const Graph& model) { return Binding(trace, model).check(); }
 
-}  // namespace assay::kernel
+}  // namespace assay::audit

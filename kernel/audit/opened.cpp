@@ -10,7 +10,7 @@
 #include "semantics/demand.h"
 #include "semantics/ops/denote.h"
 
-namespace assay::kernel {
+namespace assay::audit {
 
 namespace {
 
@@ -169,4 +169,4 @@ class Opening {
 
 Opened opened(const Trace& trace) { return Opening(trace).run(); }
 
-}  // namespace assay::kernel
+}  // namespace assay::audit

@@ -8,7 +8,7 @@
 
 #include "semantics/graph/trace.h"
 
-namespace assay::kernel {
+namespace assay::audit {
 
 // Says of the gradients what the trace says: its regions compute the same functions of the same tensors. Values that were not recorded are
 // computed, to have a range; they come after the recorded tensors.
@@ -20,4 +20,4 @@ struct Opened {
 };
 [[nodiscard]] Opened opened(const Trace& trace);
 
-}  // namespace assay::kernel
+}  // namespace assay::audit

@@ -40,7 +40,7 @@
 #include "kernel/gradients/adjointness/adjointness.h"
 #include "semantics/graph/family.h"
 
-namespace assay::kernel {
+namespace assay::audit {
 
 namespace {
 
@@ -118,7 +118,7 @@ class PointCheck {
     if (product_.standing == RecordedProduct::Standing::proved && !product_.with_steps &&
         (product_.is_analytic_here || (is_analytic(product_.forward) && is_analytic(product_.backward))) && all_finite())
       return std::nullopt;
-    auto reference = product_.reference ? product_.reference() : reverse_of(product_.forward);
+    auto reference = product_.reference ? product_.reference() : gradients::reverse_of(product_.forward);
     if (!reference && product_.reference) return declined("a graph of the derivative", reference.rejection().to_text());
     if (!reference) return std::nullopt;  // the random points had a derivative to compare with: there is a rule
     reference_ = without_dead_nodes(reference.value());
@@ -346,7 +346,7 @@ std::string about(double value) {
   return {words.data(), static_cast<std::size_t>(length)};
 }
 
-Domain recorded_range(const Tensor& tensor) {
+gradients::Domain recorded_range(const Tensor& tensor) {
   double lo = std::numeric_limits<double>::infinity(), hi = -lo;
   const bool real = is_float(tensor.dtype());
   for (std::size_t i = 0; i < tensor.size(); ++i) {
@@ -372,4 +372,4 @@ std::optional<Rejection> check_point(const RecordedProduct& product, const std::
   return why;
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::audit

@@ -16,7 +16,7 @@
 #include "semantics/ops/denote.h"
 #include "semantics/outcome.h"
 
-namespace assay::kernel {
+namespace assay::audit {
 
 struct RecordedProduct {
   // One operand's cotangent: an output of `backward`.
@@ -75,6 +75,6 @@ template <class S>
 [[nodiscard]] std::string about(double value);  // in words: six digits
 
 // Where elements like the recorded ones are drawn.
-[[nodiscard]] Domain recorded_range(const Tensor& tensor);
+[[nodiscard]] gradients::Domain recorded_range(const Tensor& tensor);
 
-}  // namespace assay::kernel
+}  // namespace assay::audit

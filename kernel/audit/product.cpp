@@ -13,7 +13,7 @@
 #include "kernel/audit/work.h"
 #include "kernel/gradients/derivatives/differentiate.h"
 
-namespace assay::kernel {
+namespace assay::audit {
 
 struct ProductCheck::Reverse {
   Graph graph;
@@ -25,7 +25,7 @@ struct ProductCheck::Reverse {
 };
 
 struct ProductCheck::Case {
-  AdjointCase one;
+  gradients::AdjointCase one;
   Tensors operands;  // the inputs of all graphs
   Reverse backward;
   std::optional<Graph> convention = std::nullopt;  // what the trace says that its framework gives, where that is asked
@@ -66,7 +66,7 @@ Outcome<NodeId> surrogate_of(const Region& region, const Trace::Vjp& vjp, Slice&
 // An operand whose cotangent nobody recorded and nobody needs: the reference's.
 Outcome<NodeId> own(const Graph& graph, TraceTensorId id, const std::vector<TraceTensorId>& operands, NodeId y_bar, Slice& backward) {
   const auto position = static_cast<std::size_t>(std::ranges::lower_bound(operands, id) - operands.begin());
-  const auto reverse = differentiate(graph, 0, std::span(&position, 1));
+  const auto reverse = gradients::differentiate(graph, 0, std::span(&position, 1));
   if (!reverse) return reverse.rejection();
   std::vector<NodeId> inputs = backward.graph().inputs;
   inputs.back() = y_bar;
@@ -79,7 +79,7 @@ Outcome<NodeId> own(const Graph& graph, TraceTensorId id, const std::vector<Trac
 bool is_analytic_around(const OneRow& row, const std::vector<Tensor>& recorded) {
   std::vector<Interval> box;
   for (const Tensor& tensor : recorded) {
-    const Domain range = recorded_range(tensor);
+    const gradients::Domain range = recorded_range(tensor);
     for (std::size_t i = 0; is_float(tensor.dtype()) && i < tensor.size(); ++i) {
       if (!std::isfinite(tensor.as_double(i))) return false;
     }
@@ -118,11 +118,11 @@ ProductCheck::ProductCheck(const Trace& recorded, const Opened& opened, const Pr
       stores_short_(
           std::ranges::any_of(trace_.tensors, [](const Trace::Entry& entry) { return entry.storage != ExecutionModel::Storage::same; })) {}
 
-Outcome<Adjointness> ProductCheck::judge(std::uint32_t r, std::uint32_t k, const Trace::Vjp* vjp, const std::string& place) {
+Outcome<gradients::Adjointness> ProductCheck::judge(std::uint32_t r, std::uint32_t k, const Trace::Vjp* vjp, const std::string& place) {
   corners_ = 0;
   const Region& region = trace_.regions[r];
   const Tensors operands = different(region.operands);
-  const auto judged = [&](const Tensors& from) -> Outcome<Adjointness> {
+  const auto judged = [&](const Tensors& from) -> Outcome<gradients::Adjointness> {
     const auto one = case_of(r, k, vjp, from, place);
     if (!one) return one.rejection();
     return outcome_of(one.value(), r, vjp);
@@ -210,7 +210,7 @@ Rejection ProductCheck::of_closed(const Case& one, Rejection why) {
   return why;
 }
 
-Outcome<Adjointness> ProductCheck::outcome_of(const Case& one, std::uint32_t r, const Trace::Vjp* vjp) {
+Outcome<gradients::Adjointness> ProductCheck::outcome_of(const Case& one, std::uint32_t r, const Trace::Vjp* vjp) {
   // What is large is judged by one row of it; where it has no rows, the recorded point may refute it at less cost.
   const bool is_large = elements_of(one.one.graph) + elements_of(one.backward.graph) > kManyElements;
   const std::optional<OneRow> row = is_large ? one_row(one.one.graph, one.backward.graph) : std::nullopt;
@@ -219,7 +219,7 @@ Outcome<Adjointness> ProductCheck::outcome_of(const Case& one, std::uint32_t r, 
     auto why = at_the_point(one, r, *vjp, Standing::refused);
     if (why && why->kind == Rejection::Kind::rejected) return of_closed(one, *std::move(why));
   }
-  AdjointCase of_row{one.one.name, row ? row->forward : Graph{}, one.one.domains, {}};
+  gradients::AdjointCase of_row{one.one.name, row ? row->forward : Graph{}, one.one.domains, {}};
   if (row) of_row.name += ", one of " + std::to_string(row->count) + " rows";
   auto outcome = row ? check_adjointness(of_row, row->backward, seed_) : check_adjointness(one.one, one.backward.graph, seed_);
   if (vjp == nullptr) return outcome;
@@ -235,7 +235,8 @@ Outcome<Adjointness> ProductCheck::outcome_of(const Case& one, std::uint32_t r, 
 
 // The cotangent is also a value of the forward pass: a seed that the forward pass reads. Where the product reads that tensor, it may mean
 // either. If some choice makes the product right for all operands and all cotangents, it is right for the recorded ones, which are equal.
-Outcome<Adjointness> ProductCheck::with_reads(const Case& one, std::uint32_t r, const Trace::Vjp& vjp, Outcome<Adjointness> outcome) {
+Outcome<gradients::Adjointness> ProductCheck::with_reads(const Case& one, std::uint32_t r, const Trace::Vjp& vjp,
+                                                         Outcome<gradients::Adjointness> outcome) {
   constexpr std::size_t kMostReads = 6;
   Case chosen = one;
   const NodeId y_bar = one.backward.y_bar, as_value = *one.backward.as_value;
@@ -346,4 +347,4 @@ Outcome<NodeId> ProductCheck::claimed(const Region& region, const Pairs& pairs, 
   return *sum;
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::audit

@@ -19,7 +19,7 @@
 #include "semantics/ops/denote.h"
 #include "semantics/outcome.h"
 
-namespace assay::kernel {
+namespace assay::audit {
 
 class ProductCheck {
  public:
@@ -29,7 +29,7 @@ class ProductCheck {
 
   // Of result k of region r: the product that was recorded, or none. Every cotangent that it gives is judged, whoever needs it. A rejection
   // with the code gradient.value or gradient.convention is of the recorded point, any other one of random points.
-  [[nodiscard]] Outcome<Adjointness> judge(std::uint32_t r, std::uint32_t k, const Trace::Vjp* vjp, const std::string& place);
+  [[nodiscard]] Outcome<gradients::Adjointness> judge(std::uint32_t r, std::uint32_t k, const Trace::Vjp* vjp, const std::string& place);
   // Elements of the last one that were judged where a choice is open.
   [[nodiscard]] std::size_t corners() const { return corners_; }
 
@@ -47,9 +47,10 @@ class ProductCheck {
   [[nodiscard]] Outcome<Reverse> reverse_of(const Case& of, const Region& region, TraceTensorId result, const Trace::Vjp* vjp,
                                             const Pairs& pairs, bool is_value) const;
   [[nodiscard]] Origin recorded_origin(const Origin& of) const;
-  [[nodiscard]] Outcome<Adjointness> outcome_of(const Case& one, std::uint32_t r, const Trace::Vjp* vjp);
+  [[nodiscard]] Outcome<gradients::Adjointness> outcome_of(const Case& one, std::uint32_t r, const Trace::Vjp* vjp);
   [[nodiscard]] static Rejection of_closed(const Case& one, Rejection why);
-  [[nodiscard]] Outcome<Adjointness> with_reads(const Case& one, std::uint32_t r, const Trace::Vjp& vjp, Outcome<Adjointness> outcome);
+  [[nodiscard]] Outcome<gradients::Adjointness> with_reads(const Case& one, std::uint32_t r, const Trace::Vjp& vjp,
+                                                           Outcome<gradients::Adjointness> outcome);
   [[nodiscard]] std::optional<Rejection> at_the_point(const Case& one, std::uint32_t r, const Trace::Vjp& vjp,
                                                       RecordedProduct::Standing standing, const OneRow* row = nullptr);
   [[nodiscard]] Array<Interval> value_of(TraceTensorId id);
@@ -73,4 +74,4 @@ class ProductCheck {
   std::array<Inside, 2> inside_;
 };
 
-}  // namespace assay::kernel
+}  // namespace assay::audit

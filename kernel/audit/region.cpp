@@ -13,7 +13,7 @@
 #include "semantics/numbers/directed.h"
 #include "semantics/ops/denote.h"
 
-namespace assay::kernel {
+namespace assay::audit {
 
 namespace {
 
@@ -69,7 +69,7 @@ std::vector<std::size_t> sample_of(const Tensor& result, const Sampling& samplin
   if (sampling.elements == 0 || sampling.elements >= result.size()) return {};
   const std::size_t last = result.size() - 1, row = result.shape().empty() ? 1 : static_cast<std::size_t>(result.shape().back());
   std::vector<std::size_t> sample = {0, row - 1, last + 1 - row, last};
-  adjointness::Random random{sampling.seed};
+  gradients::adjointness::Random random{sampling.seed};
   while (sample.size() < sampling.elements) sample.push_back(static_cast<std::size_t>(random.below(result.size())));
   std::ranges::sort(sample);
   sample.erase(std::unique(sample.begin(), sample.end()), sample.end());
@@ -301,4 +301,4 @@ Outcome<RegionAudit> audit_region(const Trace& trace, std::size_t index, const S
   return audited(recorded, own);
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::audit

@@ -13,7 +13,7 @@
 
 #include "semantics/graph/family.h"
 
-namespace assay::kernel {
+namespace assay::audit {
 
 namespace {
 
@@ -397,4 +397,4 @@ std::optional<OneRow> one_row(const Graph& forward, const Graph& backward) {
   return found;
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::audit

@@ -18,7 +18,7 @@
 
 #include "semantics/graph/graph.h"
 
-namespace assay::kernel {
+namespace assay::audit {
 
 struct OneRow {
   Graph forward, backward;  // of one row; inputs and outputs as they were
@@ -29,4 +29,4 @@ struct OneRow {
 // long as there are some. Nothing where no axis has rows.
 [[nodiscard]] std::optional<OneRow> one_row(const Graph& forward, const Graph& backward);
 
-}  // namespace assay::kernel
+}  // namespace assay::audit

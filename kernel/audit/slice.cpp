@@ -8,7 +8,7 @@
 
 #include "semantics/demand.h"
 
-namespace assay::kernel {
+namespace assay::audit {
 
 namespace {
 
@@ -156,4 +156,4 @@ Outcome<NodeId> Slice::node_of(TraceTensorId wanted) {
   return known_.at(wanted);
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::audit

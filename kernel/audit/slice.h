@@ -10,7 +10,7 @@
 #include "semantics/graph/trace.h"
 #include "semantics/outcome.h"
 
-namespace assay::kernel {
+namespace assay::audit {
 
 // Which region gave each tensor; kNone for inputs and parameters.
 class Producers {
@@ -68,4 +68,4 @@ class Slice {
 [[nodiscard]] std::string node_key(const Tensor& constant);
 void append_number(std::string& key, std::uint64_t value);
 
-}  // namespace assay::kernel
+}  // namespace assay::audit

@@ -8,7 +8,7 @@
 #include "kernel/audit/point.h"
 #include "kernel/contracts/contract.h"
 
-namespace assay::kernel {
+namespace assay::audit {
 
 namespace {
 
@@ -202,4 +202,4 @@ std::optional<Values> TakenSteps::outputs(const Values& point) {
   return found;
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::audit

@@ -19,7 +19,7 @@
 #include "semantics/graph/trace.h"
 #include "semantics/ops/denote.h"
 
-namespace assay::kernel {
+namespace assay::audit {
 
 // Of a node of a composed graph: the region that it is of, and the node there.
 using Origin = std::pair<std::uint32_t, NodeId>;
@@ -44,4 +44,4 @@ class TakenSteps {
   std::map<Origin, Array<Interval>> held_;  // by the run, at steps and operands of jumps
 };
 
-}  // namespace assay::kernel
+}  // namespace assay::audit

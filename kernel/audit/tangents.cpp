@@ -21,7 +21,7 @@
 #include "kernel/gradients/adjointness/tangent.h"
 #include "kernel/gradients/derivatives/differentiate.h"
 
-namespace assay::kernel {
+namespace assay::audit {
 
 namespace {
 
@@ -36,7 +36,7 @@ bool is_zero_everywhere(const Tensor& tensor) {
 
 // y and y_dot as graphs of the same inputs.
 struct Composed {
-  TangentCase one;
+  gradients::TangentCase one;
   std::vector<TraceTensorId> inputs;  // of the rule: those of y, then tangents
   Origins origins = {};               // of the rule's nodes
   bool reads_opaque = false;
@@ -155,7 +155,8 @@ class TangentCheck {
     return made;
   }
 
-  [[nodiscard]] Outcome<Adjointness> judged(TraceTensorId tensor, TraceTensorId tangent, const Known& known, TangentStep& step) const {
+  [[nodiscard]] Outcome<gradients::Adjointness> judged(TraceTensorId tensor, TraceTensorId tangent, const Known& known,
+                                                       TangentStep& step) const {
     const auto made = composed(tensor, tangent, known);
     if (!made) return undecided(made.rejection());
     const auto outcome = check_tangent(made.value().one, seed_);
@@ -209,7 +210,7 @@ class TangentCheck {
       moving.push_back(k);
       read.push_back(inputs[graph.inputs.size() + *made.one.tangent_of[k]]);
     }
-    const auto derivative = jvp(graph, 0, moving);
+    const auto derivative = gradients::jvp(graph, 0, moving);
     if (!derivative) return derivative.rejection();
     const auto outputs = append_graph(result, derivative.value(), read);
     if (!outputs) return outputs.rejection();
@@ -231,4 +232,4 @@ std::vector<TangentStep> check_tangents(const Trace& trace, std::size_t claim, s
   return TangentCheck(trace, trace.tangents[claim], seed).run();
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::audit

@@ -15,13 +15,13 @@
 #include "semantics/graph/trace.h"
 #include "semantics/outcome.h"
 
-namespace assay::kernel {
+namespace assay::audit {
 
 struct TangentStep {
   std::string place;         // the tensor whose tangent it is
   std::uint32_t region = 0;  // that gave the tensor
   TraceTensorId tangent = 0;
-  std::optional<Adjointness> proof;
+  std::optional<gradients::Adjointness> proof;
   std::optional<Rejection> failure;
   bool is_dead = false;  // it was recorded as 0 everywhere, and the derivative is not 0: no evidence for what computed it
 };
@@ -32,4 +32,4 @@ struct TangentStep {
 //   gradient.step    declined: one with a step that rounding decided, or may have decided
 [[nodiscard]] std::vector<TangentStep> check_tangents(const Trace& trace, std::size_t claim, std::uint64_t seed);
 
-}  // namespace assay::kernel
+}  // namespace assay::audit

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <variant>
 
-namespace assay::kernel {
+namespace assay::audit {
 
 namespace {
 
@@ -62,4 +62,4 @@ double elements_of(const Graph& graph) {
   return elements;
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::audit

@@ -4,7 +4,7 @@
 
 #include "semantics/graph/graph.h"
 
-namespace assay::kernel {
+namespace assay::audit {
 
 // Terms of sums and products, pairs of elements that are compared, and elements, of all nodes together.
 [[nodiscard]] double work_of(const Graph& graph);
@@ -13,4 +13,4 @@ namespace assay::kernel {
 // Elements of all nodes that are no inputs.
 [[nodiscard]] double elements_of(const Graph& graph);
 
-}  // namespace assay::kernel
+}  // namespace assay::audit

@@ -42,7 +42,7 @@ std::optional<Rejection> obstacle(const Node& node, const ExecutionModel& model)
                        "'" + model.math_table + "' has none");
   };
   if (contracts::family_of(node.op) == Family::function && !arithmetic.has_rows(own)) return missing(own);
-  for (const std::string_view name : executions::functions_of(node, model)) {
+  for (const std::string_view name : floats::functions_of(node, model)) {
     if (!arithmetic.has_rows(name) && !arithmetic.has_rows(own)) return missing(name);
   }
   return std::nullopt;
@@ -100,7 +100,7 @@ bool adds_up(Op op) {
 std::optional<Sets> exact_products(const Graph& graph, NodeId id, const std::vector<Sets>& values, const Arithmetic& a) {
   const std::optional<Product> product = product_at(graph, id, values, a);
   if (!product) return std::nullopt;
-  const Arithmetic reals(a.model(), Format::real);
+  const Arithmetic reals(a.model(), floats::Format::real);
   const Call both{graph.node(id), a, {product->left, &second(*product)}};
   Sets exact{graph.node(id).dtype, graph.node(id).shape, combined(both, [&](std::span<const FloatSet> x) {
                const FloatSet value = reals.mul(a.operand(x[0]), a.operand(x[1]));
@@ -113,9 +113,9 @@ std::optional<Sets> exact_products(const Graph& graph, NodeId id, const std::vec
 // An execution of a defined op that is more accurate than its usual forms is no failure: the numbers nearest to exact values belong to its
 // sets.
 void include_nearest(const Call& call, Image& image) {
-  const Arithmetic reals(call.arithmetic.model(), Format::real);
+  const Arithmetic reals(call.arithmetic.model(), floats::Format::real);
   const std::optional<Image> exact = image_of(Call{call.node, reals, call.operands});
-  const Format format = call.arithmetic.format();
+  const floats::Format format = call.arithmetic.format();
   for (std::size_t i = 0; exact && i < image.values.size(); ++i) {
     const FloatSet& value = exact->values[i];
     image.exact.push_back(enclosure(value));
@@ -152,7 +152,7 @@ std::optional<Image> executed(const Graph& graph, const Node& node, const Arithm
 
 // What is stored of a computed value; where results may be flushed, a conversion may flush as well.
 FloatSet stored_by(const ExecutionModel& model, Storage storage, const FloatSet& computed) {
-  return stored(storage, model.flush_results ? flushed(Format::binary32, computed) : computed);
+  return stored(storage, model.flush_results ? flushed(floats::Format::binary32, computed) : computed);
 }
 
 // What a step inside of a region may hold for later steps: what it computes, or, where the model says so, that stored.
@@ -167,8 +167,11 @@ Sets read_again(const Recording& recording, const Sets& computed) {
   for (std::size_t i = 0; recording.storage != Storage::same && i < sets.values.size(); ++i) {
     FloatSet& value = sets.values[i];
     if (value.nan || !value.is_single()) continue;
-    const FloatSet same = stored_as(recording.storage, value.has_finite() ? value.lo : value.plus_infinity ? kInfinity : -kInfinity);
-    value.include(part_of(computed.values[i], same.minus_infinity ? -kInfinity : same.lo, same.plus_infinity ? kInfinity : same.hi));
+    const FloatSet same = stored_as(recording.storage, value.has_finite()    ? value.lo
+                                                       : value.plus_infinity ? floats::kInfinity
+                                                                             : -floats::kInfinity);
+    value.include(
+        part_of(computed.values[i], same.minus_infinity ? -floats::kInfinity : same.lo, same.plus_infinity ? floats::kInfinity : same.hi));
   }
   return sets;
 }
@@ -198,7 +201,7 @@ Outcome<std::vector<Image>> executed(const Graph& graph, const ExecutionModel& m
       const bool is_softmax = contracts::family_of(node.op) == Family::softmax;
       ExecutionModel here = model;
       if (says_where && !(is_softmax && model.softmax == ExecutionModel::Softmax::online)) here.storage = Storage::same;
-      const Arithmetic arithmetic(here, over_reals && is_number_type(node.dtype) ? Format::real : format_of(node.dtype));
+      const Arithmetic arithmetic(here, over_reals && is_number_type(node.dtype) ? floats::Format::real : format_of(node.dtype));
       std::optional<Image> image = executed(graph, node, arithmetic, values, scales);
       if (!image) return unsupported(node, "op", "an op with a contract", std::string(op_row(node.op).name));
       demand(image->values.size() == element_count(node.shape), "executed: one set per element");
@@ -274,7 +277,7 @@ FloatSet as_output(const ExecutionModel& model, Storage storage, const FloatSet&
   FloatSet set = stored_by(model, storage, kept(model, computed));
   if (exact.is_undefined()) return set;
   FloatSet reals;
-  reals.include(Format::real, exact.lo(), exact.hi());
+  reals.include(floats::Format::real, exact.lo(), exact.hi());
   set.include(stored(storage, reals));
   return set;
 }

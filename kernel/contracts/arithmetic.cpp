@@ -23,29 +23,29 @@ Ends same(double value) { return {value, value}; }
 float single(double x) { return static_cast<float>(x); }
 double wide(float x) { return static_cast<double>(x); }
 
-Ends ends_of_sum(Format format, double a, double b) {
-  if (format == Format::binary32) return same(wide(single(a) + single(b)));
-  return format == Format::binary64 ? same(a + b) : Ends{add_down(a, b), add_up(a, b)};
+Ends ends_of_sum(floats::Format format, double a, double b) {
+  if (format == floats::Format::binary32) return same(wide(single(a) + single(b)));
+  return format == floats::Format::binary64 ? same(a + b) : Ends{add_down(a, b), add_up(a, b)};
 }
-Ends ends_of_product(Format format, double a, double b) {
-  if (format == Format::binary32) return same(wide(single(a) * single(b)));
-  return format == Format::binary64 ? same(a * b) : Ends{mul_down(a, b), mul_up(a, b)};
+Ends ends_of_product(floats::Format format, double a, double b) {
+  if (format == floats::Format::binary32) return same(wide(single(a) * single(b)));
+  return format == floats::Format::binary64 ? same(a * b) : Ends{mul_down(a, b), mul_up(a, b)};
 }
-Ends ends_of_quotient(Format format, double a, double b) {
-  if (format == Format::binary32) return same(wide(single(a) / single(b)));
-  return format == Format::binary64 ? same(a / b) : Ends{div_down(a, b), div_up(a, b)};
+Ends ends_of_quotient(floats::Format format, double a, double b) {
+  if (format == floats::Format::binary32) return same(wide(single(a) / single(b)));
+  return format == floats::Format::binary64 ? same(a / b) : Ends{div_down(a, b), div_up(a, b)};
 }
-Ends ends_of_root(Format format, double x) {
-  if (format == Format::binary32) return same(wide(std::sqrt(single(x))));
-  return format == Format::binary64 ? same(std::sqrt(x)) : Ends{sqrt_down(x), sqrt_up(x)};
+Ends ends_of_root(floats::Format format, double x) {
+  if (format == floats::Format::binary32) return same(wide(std::sqrt(single(x))));
+  return format == floats::Format::binary64 ? same(std::sqrt(x)) : Ends{sqrt_down(x), sqrt_up(x)};
 }
-double fused_of(Format format, double a, double b, double c) {
-  return format == Format::binary32 ? wide(std::fma(single(a), single(b), single(c))) : std::fma(a, b, c);
+double fused_of(floats::Format format, double a, double b, double c) {
+  return format == floats::Format::binary32 ? wide(std::fma(single(a), single(b), single(c))) : std::fma(a, b, c);
 }
 
 // Adds the hull of the values at corners of the operands' ends.
-void include_corners(FloatSet& set, Format format, std::span<const Ends> corners) {
-  double lo = kInfinity, hi = -kInfinity;
+void include_corners(FloatSet& set, floats::Format format, std::span<const Ends> corners) {
+  double lo = floats::kInfinity, hi = -floats::kInfinity;
   for (const Ends& corner : corners) {
     if (std::isnan(corner.down) || std::isnan(corner.up)) {
       set.nan = true;
@@ -78,7 +78,7 @@ FloatSet signed_part(const FloatSet& x, bool negative) {
 
 FloatSet Arithmetic::number(const Rational& value) const {
   const Interval enclosing(value);
-  const bool narrow = format_ == Format::binary32;
+  const bool narrow = format_ == floats::Format::binary32;
   FloatSet set;
   set.include(format_, narrow ? wide(float_down(enclosing.lo())) : enclosing.lo(),
               narrow ? wide(float_up(enclosing.hi())) : enclosing.hi());
@@ -195,8 +195,8 @@ FloatSet Arithmetic::abs(const FloatSet& x) const {
 }
 
 FloatSet Arithmetic::max(const FloatSet& a, const FloatSet& b) const {
-  const auto low = [](const FloatSet& x) { return x.minus_infinity ? -kInfinity : x.has_finite() ? x.lo : kInfinity; };
-  const auto high = [](const FloatSet& x) { return x.plus_infinity ? kInfinity : x.has_finite() ? x.hi : -kInfinity; };
+  const auto low = [](const FloatSet& x) { return x.minus_infinity ? -floats::kInfinity : x.has_finite() ? x.lo : floats::kInfinity; };
+  const auto high = [](const FloatSet& x) { return x.plus_infinity ? floats::kInfinity : x.has_finite() ? x.hi : -floats::kInfinity; };
   const auto is_number = [&](const FloatSet& x) { return x.has_finite() || x.minus_infinity || x.plus_infinity; };
   FloatSet y;
   if (is_number(a) && is_number(b))
@@ -234,8 +234,8 @@ FloatSet Arithmetic::reciprocal_sqrt(const FloatSet& x) const {
 
 FloatSet Arithmetic::product_of(std::span<const FloatSet> factors) const {
   if (factors.empty()) return point(1);
-  const Arithmetic reals(*model_, Format::real);
-  FloatSet exact = contracts::point(Format::real, 1);
+  const Arithmetic reals(*model_, floats::Format::real);
+  FloatSet exact = contracts::point(floats::Format::real, 1);
   double greatest = 1, least = 1;  // bounds of |every product of some of the factors|
   for (const FloatSet& x : factors) {
     const FloatSet factor = operand(x);

@@ -18,9 +18,9 @@
 
 namespace assay::contracts {
 
-using executions::find_math_table;
-using executions::MathRow;
-using executions::MathTable;
+using floats::find_math_table;
+using floats::MathRow;
+using floats::MathTable;
 
 // What is known of a sum (or a sum of products): the exact value, and what bounds its rounding errors.
 struct SumFacts {
@@ -30,7 +30,7 @@ struct SumFacts {
   bool products = false;      // the terms are products, rounded or fused
   int further_roundings = 0;  // on the way of every term, besides those of the products and additions
   bool all_exact = false;     // the exact tier holds: every partial sum in every order is a number of the format
-  double later = 1;           // executions::SumForm
+  double later = 1;           // floats::SumForm
   double before_scaling = 1;  // what is summed may be that much larger: a mean divides afterwards, gemm multiplies with alpha
   double beside = 0;          // a further error, of weights that are not the exact ones
 };
@@ -38,17 +38,17 @@ struct SumFacts {
 // The largest e such that the non-zero number is a multiple of 2^e.
 [[nodiscard]] int lowest_bit(double value);
 // The exact tier for terms that are multiples of 2^q with this sum of magnitudes.
-[[nodiscard]] bool fits_exactly(const ExecutionModel& model, Format format, int q, double magnitude);
+[[nodiscard]] bool fits_exactly(const ExecutionModel& model, floats::Format format, int q, double magnitude);
 
 class Arithmetic {
  public:
   using Value = FloatSet;
-  Arithmetic(const ExecutionModel& model, Format format)
-      : model_(&model), format_(format), table_(format == Format::real ? nullptr : find_math_table(model.math_table)) {}
+  Arithmetic(const ExecutionModel& model, floats::Format format)
+      : model_(&model), format_(format), table_(format == floats::Format::real ? nullptr : find_math_table(model.math_table)) {}
 
-  [[nodiscard]] Format format() const { return format_; }
+  [[nodiscard]] floats::Format format() const { return format_; }
   [[nodiscard]] const ExecutionModel& model() const { return *model_; }
-  [[nodiscard]] bool is_real() const { return format_ == Format::real; }
+  [[nodiscard]] bool is_real() const { return format_ == floats::Format::real; }
 
   // A number of the program: itself where the format has it, else either neighbour.
   [[nodiscard]] FloatSet number(const Rational& value) const;
@@ -92,7 +92,7 @@ class Arithmetic {
   template <class Below>
   [[nodiscard]] FloatSet joined(const FloatSet& x, FloatSet above, const Below& below) const {
     above.nan = above.nan || x.nan;
-    const FloatSet under = part_of(x, -kInfinity, 0);
+    const FloatSet under = part_of(x, -floats::kInfinity, 0);
     if (!is_empty(under)) above.include(below(under));
     return above;
   }
@@ -122,7 +122,7 @@ class Arithmetic {
   // The operand as an arithmetic operation reads it.
   // A step of a formula as later ones read it: what was computed, or, where the model says so, that stored.
   [[nodiscard]] FloatSet kept(const FloatSet& x) const {
-    return format_ == Format::binary32 && model_->storage != Storage::same ? hull(x, stored(model_->storage, x)) : x;
+    return format_ == floats::Format::binary32 && model_->storage != Storage::same ? hull(x, stored(model_->storage, x)) : x;
   }
   [[nodiscard]] FloatSet operand(const FloatSet& x) const { return model_->flush_operands ? flushed(format_, x) : x; }
 
@@ -130,8 +130,8 @@ class Arithmetic {
   [[nodiscard]] FloatSet result(const FloatSet& x) const { return kept(model_->flush_results ? flushed(format_, x) : x); }
 
   const ExecutionModel* model_;
-  Format format_;
-  const MathTable* table_;
+  floats::Format format_;
+  const floats::MathTable* table_;
 };
 
 }  // namespace assay::contracts

@@ -34,9 +34,9 @@ Family family_of(Op op) {
     case OpKind::step:
       return Family::elementwise;
     case OpKind::function:
-      return executions::has_formula(op) ? Family::activation : Family::function;
+      return floats::has_formula(op) ? Family::activation : Family::function;
     case OpKind::activation:
-      return executions::has_formula(op) ? Family::activation : Family::elementwise;
+      return floats::has_formula(op) ? Family::activation : Family::elementwise;
     case OpKind::logic:
     case OpKind::bitwise:
       return Family::integers;

@@ -16,9 +16,9 @@ namespace {
 template <class F>
 FloatSet monotone(const FloatSet& x, const F& f) {
   FloatSet y;
-  if (x.has_finite()) y.include(Format::real, f(x.lo), f(x.hi));
-  if (x.plus_infinity) y.include(Format::real, f(kInfinity), f(kInfinity));
-  if (x.minus_infinity) y.include(Format::real, f(-kInfinity), f(-kInfinity));
+  if (x.has_finite()) y.include(floats::Format::real, f(x.lo), f(x.hi));
+  if (x.plus_infinity) y.include(floats::Format::real, f(floats::kInfinity), f(floats::kInfinity));
+  if (x.minus_infinity) y.include(floats::Format::real, f(-floats::kInfinity), f(-floats::kInfinity));
   y.nan = x.nan;
   return with_both_zeros(y);
 }
@@ -26,14 +26,14 @@ FloatSet monotone(const FloatSet& x, const F& f) {
 FloatSet remainder(const Call& call, const FloatSet& x, const FloatSet& y) {
   if (!x.is_point() || !y.is_point() || y.lo == 0 || call.arithmetic.is_real()) return anything(call.arithmetic.format());
   const double rest = std::fmod(x.lo, y.lo);  // exact
-  const Format format = call.arithmetic.format();
+  const floats::Format format = call.arithmetic.format();
   if (call.get<ModAttributes>().truncated || rest == 0 || (rest < 0) == (y.lo < 0)) return with_both_zeros(point(format, rest));
   return call.arithmetic.add(point(format, rest), y);
 }
 
 FloatSet image(const Call& call, std::span<const FloatSet> x) {
   const Arithmetic& a = call.arithmetic;
-  if (const auto y = executions::Forms<Arithmetic>(a).elementwise(call.node, x)) return *y;
+  if (const auto y = floats::Forms<Arithmetic>(a).elementwise(call.node, x)) return *y;
   switch (call.node.op) {
     case Op::neg:
       return a.neg(x[0]);

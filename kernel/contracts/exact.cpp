@@ -15,13 +15,13 @@ namespace assay::contracts {
 
 namespace {
 
-double low(const FloatSet& x) { return x.minus_infinity ? -kInfinity : x.has_finite() ? x.lo : kInfinity; }
-double high(const FloatSet& x) { return x.plus_infinity ? kInfinity : x.has_finite() ? x.hi : -kInfinity; }
+double low(const FloatSet& x) { return x.minus_infinity ? -floats::kInfinity : x.has_finite() ? x.lo : floats::kInfinity; }
+double high(const FloatSet& x) { return x.plus_infinity ? floats::kInfinity : x.has_finite() ? x.hi : -floats::kInfinity; }
 
 FloatSet truth(bool may_hold, bool may_fail) {
   FloatSet set;
-  if (may_fail) set.include(Format::binary64, 0, 0);
-  if (may_hold) set.include(Format::binary64, 1, 1);
+  if (may_fail) set.include(floats::Format::binary64, 0, 0);
+  if (may_hold) set.include(floats::Format::binary64, 1, 1);
   return set;
 }
 
@@ -39,7 +39,7 @@ void put_anything(const Call& call, const std::vector<std::vector<bool>>& undefi
 // [[node]] over enclosures of finite sets; anything where an operand element is not finite, or the result undefined.
 Image by_denotation(const Call& call) {
   const std::size_t count = element_count(call.node.shape);
-  const Format format = call.arithmetic.format();
+  const floats::Format format = call.arithmetic.format();
   Image image{std::vector<FloatSet>(count, anything(format))};
   const OpKind kind = kind_of(call.node.op);
   const bool is_elementwise = kind == OpKind::arithmetic || kind == OpKind::logic || kind == OpKind::bitwise ||
@@ -80,7 +80,7 @@ bool may_fail(Op op, const FloatSet& a, const FloatSet& b) {
 
 FloatSet converted(const FloatSet& x, DType to, const Interval& range) {
   if (is_float(to)) {
-    const Format format = format_of(to);
+    const floats::Format format = format_of(to);
     FloatSet y;
     y.nan = x.nan;
     if (x.has_finite()) y.include(format, nearest(format, x.lo), nearest(format, x.hi));
@@ -89,10 +89,10 @@ FloatSet converted(const FloatSet& x, DType to, const Interval& range) {
     return y;
   }
   if (to == DType::boolean) return truth(x.nan || low(x) < 0 || high(x) > 0, x.contains_zero());
-  if (!x.is_finite()) return anything(Format::binary64);
+  if (!x.is_finite()) return anything(floats::Format::binary64);
   FloatSet y;
-  y.include(Format::binary64, std::trunc(x.lo) + 0.0, std::trunc(x.hi) + 0.0);
-  return y.lo >= range.lo() && y.hi <= range.hi() ? y : anything(Format::binary64);  // out of range: no value is asked for
+  y.include(floats::Format::binary64, std::trunc(x.lo) + 0.0, std::trunc(x.hi) + 0.0);
+  return y.lo >= range.lo() && y.hi <= range.hi() ? y : anything(floats::Format::binary64);  // out of range: no value is asked for
 }
 
 // The integers of the type, as far as doubles hold them.
@@ -112,7 +112,7 @@ Image image_of_sort(const Call& call) {
     upper.values.push_back(high(set));
     ordered = ordered && !set.nan;
   }
-  const Format format = call.arithmetic.format();
+  const floats::Format format = call.arithmetic.format();
   Image image{std::vector<FloatSet>(element_count(call.node.shape), ordered ? FloatSet() : anything(format))};
   if (!ordered) return image;
   const std::array<const Array<double>*, 1> lower_operand = {&lower}, upper_operand = {&upper};
@@ -187,7 +187,7 @@ std::vector<std::vector<std::size_t>> groups_of(const Shape& shape, const std::v
 Image image_of_layout(const Call& call) {
   Node on_positions = call.node;
   on_positions.dtype = DType::float64;
-  FloatSet fill = point(Format::real, 0);
+  FloatSet fill = point(floats::Format::real, 0);
   if (auto* pad = std::get_if<PadAttributes>(&on_positions.attributes)) {
     fill = call.arithmetic.number(pad->value);
     pad->value = -1;

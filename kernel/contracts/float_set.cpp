@@ -19,8 +19,8 @@ double lesser(double a, double b) { return before(b, a) ? b : a; }
 double greater(double a, double b) { return before(a, b) ? b : a; }
 
 // Position on the line of the format's numbers: consecutive numbers have consecutive positions; -0 is -1, +0 is 0.
-std::int64_t position(Format format, double value) {
-  if (format == Format::binary32) {
+std::int64_t position(floats::Format format, double value) {
+  if (format == floats::Format::binary32) {
     const auto bits = std::bit_cast<std::int32_t>(static_cast<float>(value));
     return bits < 0 ? std::int64_t{std::numeric_limits<std::int32_t>::min()} - bits - 1 : bits;
   }
@@ -28,8 +28,8 @@ std::int64_t position(Format format, double value) {
   return bits < 0 ? std::numeric_limits<std::int64_t>::min() - bits - 1 : bits;
 }
 
-double number_at(Format format, std::int64_t position) {
-  if (format == Format::binary32) {
+double number_at(floats::Format format, std::int64_t position) {
+  if (format == floats::Format::binary32) {
     const std::int64_t bits = position < 0 ? std::int64_t{std::numeric_limits<std::int32_t>::min()} - position - 1 : position;
     return static_cast<double>(std::bit_cast<float>(static_cast<std::int32_t>(bits)));
   }
@@ -37,10 +37,10 @@ double number_at(Format format, std::int64_t position) {
 }
 
 // Saturates at the infinities.
-double moved(Format format, double value, std::int64_t steps) {
-  const std::int64_t end = position(format, kInfinity), at = position(format, value);
-  if (steps > 0) return at > end - steps ? kInfinity : number_at(format, at + steps);
-  return at < -1 - end - steps ? -kInfinity : number_at(format, at + steps);
+double moved(floats::Format format, double value, std::int64_t steps) {
+  const std::int64_t end = position(format, floats::kInfinity), at = position(format, value);
+  if (steps > 0) return at > end - steps ? floats::kInfinity : number_at(format, at + steps);
+  return at < -1 - end - steps ? -floats::kInfinity : number_at(format, at + steps);
 }
 
 }  // namespace
@@ -62,14 +62,14 @@ bool FloatSet::contains(double value) const {
 
 double FloatSet::magnitude() const { return has_finite() ? std::fmax(std::fabs(lo), std::fabs(hi)) : 0; }
 
-void FloatSet::include(Format format, double a, double b) {
+void FloatSet::include(floats::Format format, double a, double b) {
   if (std::isnan(a) || std::isnan(b)) nan = true;
   if (std::isnan(a)) a = b;
   if (std::isnan(b)) b = a;
   if (std::isnan(a) || before(b, a)) return;
-  minus_infinity = minus_infinity || a == -kInfinity;
-  plus_infinity = plus_infinity || b == kInfinity;
-  if (a == kInfinity || b == -kInfinity) return;
+  minus_infinity = minus_infinity || a == -floats::kInfinity;
+  plus_infinity = plus_infinity || b == floats::kInfinity;
+  if (a == floats::kInfinity || b == -floats::kInfinity) return;
   a = std::fmax(a, -largest(format));
   b = std::fmin(b, largest(format));
   const bool had_finite = has_finite();
@@ -78,20 +78,20 @@ void FloatSet::include(Format format, double a, double b) {
 }
 
 void FloatSet::include(const FloatSet& other) {
-  if (other.has_finite()) include(Format::real, other.lo, other.hi);
+  if (other.has_finite()) include(floats::Format::real, other.lo, other.hi);
   minus_infinity = minus_infinity || other.minus_infinity;
   plus_infinity = plus_infinity || other.plus_infinity;
   nan = nan || other.nan;
 }
 
-FloatSet point(Format format, double value) {
+FloatSet point(floats::Format format, double value) {
   FloatSet set;
   set.include(format, value, value);
   return set;
 }
-FloatSet anything(Format format) {
+FloatSet anything(floats::Format format) {
   FloatSet set = only_nan();
-  set.include(format, -kInfinity, kInfinity);
+  set.include(format, -floats::kInfinity, floats::kInfinity);
   return set;
 }
 FloatSet only_nan() {
@@ -112,33 +112,33 @@ FloatSet with_both_zeros(FloatSet set) {
 FloatSet part_of(const FloatSet& set, double lo, double hi) {
   FloatSet part;
   if (set.has_finite() && !(set.hi < lo) && !(set.lo > hi))
-    part.include(Format::real, set.lo < lo ? lo : set.lo, set.hi > hi ? hi : set.hi);
-  part.plus_infinity = set.plus_infinity && hi == kInfinity;
-  part.minus_infinity = set.minus_infinity && lo == -kInfinity;
+    part.include(floats::Format::real, set.lo < lo ? lo : set.lo, set.hi > hi ? hi : set.hi);
+  part.plus_infinity = set.plus_infinity && hi == floats::kInfinity;
+  part.minus_infinity = set.minus_infinity && lo == -floats::kInfinity;
   return part;
 }
 
-FloatSet widened(Format format, const FloatSet& set, std::int64_t steps) {
+FloatSet widened(floats::Format format, const FloatSet& set, std::int64_t steps) {
   if (!set.has_finite() && !set.minus_infinity && !set.plus_infinity) return set;
   FloatSet result;
   result.nan = set.nan;
   if (set.has_finite()) result.include(format, moved(format, set.lo, -steps), moved(format, set.hi, steps));
-  if (set.minus_infinity) result.include(format, -kInfinity, moved(format, -kInfinity, steps));
-  if (set.plus_infinity) result.include(format, moved(format, kInfinity, -steps), kInfinity);
+  if (set.minus_infinity) result.include(format, -floats::kInfinity, moved(format, -floats::kInfinity, steps));
+  if (set.plus_infinity) result.include(format, moved(format, floats::kInfinity, -steps), floats::kInfinity);
   return result;
 }
 
-FloatSet numbers_in(Format format, const Interval& reals) {
+FloatSet numbers_in(floats::Format format, const Interval& reals) {
   FloatSet set;
   if (reals.is_undefined()) return only_nan();
-  const bool single = format == Format::binary32;
+  const bool single = format == floats::Format::binary32;
   set.include(format, single ? static_cast<double>(float_up(reals.lo())) : reals.lo(),
               single ? static_cast<double>(float_down(reals.hi())) : reals.hi());
   return with_both_zeros(set);
 }
 
-FloatSet flushed(Format format, FloatSet set) {
-  if (format == Format::real || !set.has_finite()) return set;
+FloatSet flushed(floats::Format format, FloatSet set) {
+  if (format == floats::Format::real || !set.has_finite()) return set;
   const double normal = smallest_normal(format);
   if (set.lo > 0 && set.lo < normal) set.lo = 0.0;
   if (set.hi < 0 && set.hi > -normal) set.hi = -0.0;
@@ -164,7 +164,7 @@ Sets recorded(const Tensor& tensor) {
   demand(tensor.dtype() != DType::complex64, "recorded: complex elements are no sets");
   Sets sets{tensor.dtype(), tensor.shape(), {}};
   sets.values.reserve(tensor.size());
-  const Format format = format_of(tensor.dtype());
+  const floats::Format format = format_of(tensor.dtype());
   for (std::size_t i = 0; i < tensor.size(); ++i) {
     const std::optional<double> value = recorded_value(tensor, i);
     sets.values.push_back(value ? point(format, *value) : anything(format));

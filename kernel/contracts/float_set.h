@@ -17,14 +17,14 @@
 
 namespace assay::contracts {
 
-using executions::Format;
-using executions::format_of;
-using executions::kInfinity;
-using executions::largest;
-using executions::nearest;
-using executions::smallest_normal;
-using executions::smallest_number;
-using executions::unit_roundoff;
+using floats::Format;
+using floats::format_of;
+using floats::kInfinity;
+using floats::largest;
+using floats::nearest;
+using floats::smallest_normal;
+using floats::smallest_number;
+using floats::unit_roundoff;
 
 // a comes strictly before b: -inf < ... < -0 < +0 < ... < +inf. False for NaN.
 [[nodiscard]] bool before(double a, double b);
@@ -43,13 +43,13 @@ struct FloatSet {
 
   // Adds the numbers from a to b, which may be infinite: a finite number next to an infinity stands for all beyond it.
   // NaN as either end adds NaN.
-  void include(Format format, double a, double b);
+  void include(floats::Format format, double a, double b);
   void include(const FloatSet& other);
   friend bool operator==(const FloatSet&, const FloatSet&) = default;
 };
 
-[[nodiscard]] FloatSet point(Format format, double value);
-[[nodiscard]] FloatSet anything(Format format);  // every value of the format
+[[nodiscard]] FloatSet point(floats::Format format, double value);
+[[nodiscard]] FloatSet anything(floats::Format format);  // every value of the format
 [[nodiscard]] FloatSet only_nan();
 [[nodiscard]] FloatSet hull(FloatSet a, const FloatSet& b);
 // An end that is a zero of one sign takes in the other.
@@ -58,11 +58,11 @@ struct FloatSet {
 // The numbers from lo to hi, which may be infinite; no NaN.
 [[nodiscard]] FloatSet part_of(const FloatSet& set, double lo, double hi);
 // Ends moved outward by that many numbers of the format; beyond the largest one comes the infinity.
-[[nodiscard]] FloatSet widened(Format format, const FloatSet& set, std::int64_t steps);
+[[nodiscard]] FloatSet widened(floats::Format format, const FloatSet& set, std::int64_t steps);
 // The finite numbers of the format that lie in the interval; an undefined one gives NaN alone.
-[[nodiscard]] FloatSet numbers_in(Format format, const Interval& reals);
+[[nodiscard]] FloatSet numbers_in(floats::Format format, const Interval& reals);
 // The subnormal numbers of the set may also be zeros.
-[[nodiscard]] FloatSet flushed(Format format, FloatSet set);
+[[nodiscard]] FloatSet flushed(floats::Format format, FloatSet set);
 // The finite part as an enclosure; undefined() unless the set is_finite().
 [[nodiscard]] Interval enclosure(const FloatSet& set);
 

@@ -15,24 +15,24 @@ namespace {
 
 // Where f is defined. At an end that is open f tends to the infinity `limit`.
 struct Domain {
-  double lo = -kInfinity, hi = kInfinity;
+  double lo = -floats::kInfinity, hi = floats::kInfinity;
   double limit_lo = 0, limit_hi = 0;
 };
 Domain domain_of(Function f) {
-  if (f == Function::log) return {0, kInfinity, -kInfinity, 0};
-  if (f == Function::log1p) return {-1, kInfinity, -kInfinity, 0};
+  if (f == Function::log) return {0, floats::kInfinity, -floats::kInfinity, 0};
+  if (f == Function::log1p) return {-1, floats::kInfinity, -floats::kInfinity, 0};
   if (f == Function::asin || f == Function::acos) return {-1, 1};
-  if (f == Function::acosh) return {1, kInfinity};
-  if (f == Function::atanh) return {-1, 1, -kInfinity, kInfinity};
+  if (f == Function::acosh) return {1, floats::kInfinity};
+  if (f == Function::atanh) return {-1, 1, -floats::kInfinity, floats::kInfinity};
   return {};
 }
 
-double ulp_of(Format format, double magnitude) {
-  const int precision = format == Format::binary32 ? 24 : 53, least = format == Format::binary32 ? -126 : -1022;
+double ulp_of(floats::Format format, double magnitude) {
+  const int precision = format == floats::Format::binary32 ? 24 : 53, least = format == floats::Format::binary32 ? -126 : -1022;
   return std::ldexp(1.0, std::max(magnitude > 0 ? std::ilogb(magnitude) : least, least) - precision + 1);
 }
 
-double steps_of_row(const MathRow& row, double argument) {
+double steps_of_row(const floats::MathRow& row, double argument) {
   return row.slope == 0 ? row.bound : row.bound + std::floor(mul_up(row.slope, argument));
 }
 
@@ -41,29 +41,29 @@ FloatSet sign_kept(FloatSet set, const Interval& exact) {
   if (exact.is_undefined() || !set.has_finite()) return set;
   if (exact.lo() >= 0 && set.lo < 0) set.lo = -0.0;
   if (exact.hi() <= 0 && set.hi > 0) set.hi = 0.0;
-  return set.lo <= set.hi ? set : with_both_zeros(point(Format::real, 0));
+  return set.lo <= set.hi ? set : with_both_zeros(point(floats::Format::real, 0));
 }
 
-FloatSet by_row(const MathRow& row, Format format, double argument, const Interval& exact, const FloatSet& rounded) {
+FloatSet by_row(const floats::MathRow& row, floats::Format format, double argument, const Interval& exact, const FloatSet& rounded) {
   constexpr double kMostSteps = 0x1p31;  // beyond, a row says nothing
   FloatSet set;
-  if (row.unit == MathRow::Unit::steps) {
+  if (row.unit == floats::MathRow::Unit::steps) {
     const double steps = steps_of_row(row, argument);
     set = steps < kMostSteps ? widened(format, rounded, static_cast<std::int64_t>(steps)) : anything(format);
   } else {
-    const double magnitude = exact.is_undefined() ? kInfinity : exact.magnitude();
+    const double magnitude = exact.is_undefined() ? floats::kInfinity : exact.magnitude();
     if (!(magnitude < largest(format) / 2)) return anything(format);
-    const double distance = row.unit == MathRow::Unit::ulps ? mul_up(row.bound, ulp_of(format, magnitude)) : row.bound;
+    const double distance = row.unit == floats::MathRow::Unit::ulps ? mul_up(row.bound, ulp_of(format, magnitude)) : row.bound;
     set = numbers_in(format, exact + Interval(-distance, distance));
   }
   if (row.or_zero) set.include(format, -0.0, 0.0);
   return sign_kept(set, exact);
 }
 
-FloatSet nearest_values(Function f, Format format, const FloatSet& x, const Interval& exact) {
+FloatSet nearest_values(Function f, floats::Format format, const FloatSet& x, const Interval& exact) {
   const bool decided = nearest(format, exact.lo()) == nearest(format, exact.hi()) && exact.lo() != 0;
   if (x.is_point() && !decided) {
-    return point(format, format == Format::binary32 ? static_cast<double>(apply(f, static_cast<float>(x.lo))) : apply(f, x.lo));
+    return point(format, format == floats::Format::binary32 ? static_cast<double>(apply(f, static_cast<float>(x.lo))) : apply(f, x.lo));
   }
   FloatSet set;
   set.include(format, nearest(format, exact.lo()), nearest(format, exact.hi()));
@@ -74,15 +74,15 @@ FloatSet nearest_values(Function f, Format format, const FloatSet& x, const Inte
 
 bool Arithmetic::has_rows(std::string_view name) const {
   return table_ != nullptr && std::any_of(table_->rows.begin(), table_->rows.end(),
-                                          [&](const MathRow& row) { return row.function == name && row.format == format_; });
+                                          [&](const floats::MathRow& row) { return row.function == name && row.format == format_; });
 }
 
 double Arithmetic::steps_of(std::string_view name, double magnitude) const {
-  double most = has_rows(name) ? 0 : kInfinity;
-  for (const MathRow& row : table_ == nullptr ? std::span<const MathRow>() : table_->rows) {
+  double most = has_rows(name) ? 0 : floats::kInfinity;
+  for (const floats::MathRow& row : table_ == nullptr ? std::span<const floats::MathRow>() : table_->rows) {
     if (row.function != name || row.format != format_) continue;
     // Within B units of the last place: no farther from the exact value than B + 1/2 steps from the nearest number.
-    const double steps = row.unit == MathRow::Unit::absolute ? kInfinity : steps_of_row(row, magnitude);
+    const double steps = row.unit == floats::MathRow::Unit::absolute ? floats::kInfinity : steps_of_row(row, magnitude);
     most = std::fmax(most, steps);
   }
   return most;
@@ -91,7 +91,7 @@ double Arithmetic::steps_of(std::string_view name, double magnitude) const {
 FloatSet Arithmetic::by_table(std::string_view name, const FloatSet& x, const Interval& exact, const FloatSet& rounded) const {
   if (table_ == nullptr || !x.has_finite()) return rounded;
   FloatSet set;
-  for (const MathRow& row : table_->rows) {
+  for (const floats::MathRow& row : table_->rows) {
     if (row.function != name || row.format != format_ || row.hi < x.lo || row.lo > x.hi) continue;
     set.include(by_row(row, format_, x.magnitude(), exact, rounded));
     set.nan = set.nan || rounded.nan;
@@ -103,12 +103,12 @@ FloatSet Arithmetic::by_table(std::string_view name, const FloatSet& x, const In
 Interval Arithmetic::exact(Function f, const FloatSet& x) const { return apply(f, Interval(x.lo, x.hi)); }
 
 FloatSet Arithmetic::function(Function f, const FloatSet& argument) const {
-  const std::string_view name = executions::name_of(f);
+  const std::string_view name = floats::name_of(f);
   const Domain domain = domain_of(f);
   FloatSet x = operand(argument), y;
   y.nan = x.nan;
   if (!is_real() && !has_rows(name)) return anything(format_);
-  for (const double end : {-kInfinity, kInfinity}) {
+  for (const double end : {-floats::kInfinity, floats::kInfinity}) {
     if (!x.contains(end)) continue;
     const double value = apply(f, end);  // the limit, rounded; C's Annex F asks for integers and infinities exactly
     const Interval around = std::isfinite(value) ? Interval(value) + Interval(-0x1p-52, 0x1p-52) : Interval::undefined();
@@ -124,7 +124,7 @@ FloatSet Arithmetic::function(Function f, const FloatSet& argument) const {
   const bool touches_lo = domain.limit_lo != 0 && x.lo == domain.lo, touches_hi = domain.limit_hi != 0 && x.hi == domain.hi;
   if (touches_lo || touches_hi) {  // the limit alone, or everything on the way to it
     const double limit = touches_lo ? domain.limit_lo : domain.limit_hi;
-    y.include(format_, x.is_point() ? limit : -kInfinity, x.is_point() ? limit : kInfinity);
+    y.include(format_, x.is_point() ? limit : -floats::kInfinity, x.is_point() ? limit : floats::kInfinity);
     return y;
   }
   const Interval exact = this->exact(f, x);

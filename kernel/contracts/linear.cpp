@@ -32,11 +32,11 @@ namespace {
 
 using Doubles = std::vector<Array<double>>;
 
-using executions::divisor_of;
-using executions::has_factors;
-using executions::has_weights;
-using executions::is_mean;
-using executions::roundings_of_factors;
+using floats::divisor_of;
+using floats::has_factors;
+using floats::has_weights;
+using floats::is_mean;
+using floats::roundings_of_factors;
 
 double divisor_of(const Call& call) { return divisor_of(call.node, call.operand(0).shape); }
 
@@ -79,10 +79,10 @@ FloatSet rounded_to_tf32(const FloatSet& x) {
   constexpr int kBits = 11, kLeastExponent = -126;
   if (!x.has_finite()) return x;
   const auto both = [&](double value, FloatSet& y) {
-    if (value == 0) return y.include(Format::real, value, value);
+    if (value == 0) return y.include(floats::Format::real, value, value);
     const double unit = std::ldexp(1.0, std::max(std::ilogb(value), kLeastExponent) - kBits + 1);
     const double near = std::nearbyint(value / unit) * unit, inner = std::trunc(value / unit) * unit;
-    y.include(Format::real, std::fmin(near, inner), std::fmax(near, inner));
+    y.include(floats::Format::real, std::fmin(near, inner), std::fmax(near, inner));
   };
   FloatSet y = x;
   y.lo = 1;
@@ -95,7 +95,7 @@ FloatSet rounded_to_tf32(const FloatSet& x) {
 }  // namespace
 
 FloatSet as_factor(const ExecutionModel& model, const FloatSet& x) {
-  if (!(x.magnitude() < executions::factor_rounding(model).most)) return anything(Format::binary32);  // it may round to an infinity
+  if (!(x.magnitude() < floats::factor_rounding(model).most)) return anything(floats::Format::binary32);  // it may round to an infinity
   switch (model.input_rounding) {
     case ExecutionModel::InputRounding::none:
       return x;
@@ -186,7 +186,7 @@ void add_errors_of_weights(const Call& call, const std::vector<Sets>& operands, 
   const auto* gather = std::get_if<WeightedGatherAttributes>(&call.node.attributes);
   if (gather == nullptr || !has_weights(call.node) || call.arithmetic.is_real()) return;
   const double extent = static_cast<double>(call.operand(0).shape[static_cast<std::size_t>(gather->axis)]);
-  const double error = executions::error_of_weights(call.arithmetic.model().math_table, call.arithmetic.format(), extent);
+  const double error = floats::error_of_weights(call.arithmetic.model().math_table, call.arithmetic.format(), extent);
   if (error == 0) return;
   const auto sizes = mapped<double>(operands, [](const FloatSet& set) { return set.magnitude(); });
   for (const double size : denoted(with_factors(call.node, [](double) { return 1.0; }), sizes).values)
@@ -206,10 +206,10 @@ void find_point_facts(const Call& call, const std::vector<Sets>& operands, Facts
   const Doubles sizes = mapped<double>(operands, [](const FloatSet& set) { return std::fabs(set.lo); });
   const Array<double> s = denoted(call.node, values), size = denoted(with_factors(call.node, [](double f) { return std::fabs(f); }), sizes);
   const std::vector<int> q = common_grids(call, operands);
-  const Format format = call.arithmetic.format();
+  const floats::Format format = call.arithmetic.format();
   const double divisor = is_mean(call.node.op) ? mul_up(divisor_of(call), 1 + 0x1p-40) : 1;
   std::vector<Interval> wide;
-  if (format == Format::binary64) {
+  if (format == floats::Format::binary64) {
     const auto points = mapped<WideInterval>(operands, [](const FloatSet& set) { return WideInterval(set.lo); });
     for (const WideInterval& value : denoted(call.node, points).values) wide.push_back(value.to_interval());
   }
@@ -231,7 +231,7 @@ void find_set_facts(const Call& call, const std::vector<Sets>& operands, Facts& 
   const auto sizes = mapped<Interval>(operands, [](const FloatSet& set) { return Interval(set.magnitude()); });
   for (const Interval& size : denoted(with_factors(call.node, [](double f) { return std::fabs(f); }), sizes).values)
     facts.magnitude.push_back(size.hi());
-  if (call.arithmetic.format() == Format::binary64) {
+  if (call.arithmetic.format() == floats::Format::binary64) {
     const auto values = mapped<WideInterval>(operands, [](const FloatSet& set) { return WideInterval(set.lo, set.hi); });
     for (const WideInterval& value : denoted(call.node, values).values) facts.exact.push_back(value.to_interval());
   } else {
@@ -268,7 +268,7 @@ FloatSet mean_of_exact_sum(const Arithmetic& a, const Interval& mean) {
 
 FloatSet element(const Call& call, const Facts& facts, std::size_t i) {
   const Arithmetic& a = call.arithmetic;
-  const executions::SumForm form = *executions::sum_form(call.node, call.operand(0).shape, a.model(), a.format());
+  const floats::SumForm form = *floats::sum_form(call.node, call.operand(0).shape, a.model(), a.format());
   SumFacts one{facts.exact[i],         facts.magnitude[i], facts.terms[i], call.products || form.products,
                form.further_roundings, facts.all_exact[i], form.later,     form.before_scaling};
   if (!facts.beside.empty()) one.beside = facts.beside[i];
@@ -299,7 +299,7 @@ void put_specials(const Call& call, const std::vector<Sets>& operands, std::vect
   const auto sign_of = [](double v) { return v > 0 ? 1.0 : v < 0 ? -1.0 : 0.0; };
   const Doubles signs = mapped<double>(operands, [&](const FloatSet& set) {
     if (set.is_finite()) return recorded ? sign_of(set.lo) : 1.0;
-    return !recorded || set.nan ? kNaN : set.plus_infinity ? kInfinity : -kInfinity;
+    return !recorded || set.nan ? kNaN : set.plus_infinity ? floats::kInfinity : -floats::kInfinity;
   });
   const Array<double> reached = denoted(with_factors(call.node, sign_of), signs);
   const std::vector<double> padded = call.node.op == Op::conv ? reached_with_padding(call, signs) : reached.values;
@@ -325,9 +325,9 @@ bool leaves_one_execution(const Call& call) {
 
 std::vector<FloatSet> one_execution(const Call& call, const std::vector<Sets>& operands) {
   std::vector<FloatSet> results;
-  const Format format = call.arithmetic.format();
+  const floats::Format format = call.arithmetic.format();
   const Doubles values = mapped<double>(operands, [](const FloatSet& set) { return set.lo; });
-  if (format == Format::binary64) {
+  if (format == floats::Format::binary64) {
     for (const double value : denoted(call.node, values).values) results.push_back(with_both_zeros(point(format, value)));
     return results;
   }

@@ -279,7 +279,7 @@ Image image_of_normalise(const Call& call) {
 
 Image image_of_batch_norm(const Call& call) {
   const Arithmetic& a = call.arithmetic;
-  const executions::Forms<Arithmetic> forms(a);
+  const floats::Forms<Arithmetic> forms(a);
   const Sets& x = call.operand(0);
   const FloatSet epsilon = a.number(call.get<BatchNormAttributes>().epsilon);
   const auto channels = static_cast<std::size_t>(call.node.shape[1]);
@@ -315,7 +315,7 @@ FloatSet carried(const Arithmetic& a, const Group& window, const Group& passed, 
 
 Image image_of_local_response(const Call& call) {
   const Arithmetic& a = call.arithmetic;
-  const executions::Forms<Arithmetic> forms(a);
+  const floats::Forms<Arithmetic> forms(a);
   const auto& attributes = call.get<LocalResponseAttributes>();
   const Sets& x = call.operand(0);
   const std::int64_t before_it = (attributes.size - 1) / 2, after_it = attributes.size - 1 - before_it, channels = x.shape[1];

@@ -32,7 +32,7 @@ struct Line {
 
 // A difference to the greatest element is not above 0.
 FloatSet not_above_zero(FloatSet d) {
-  if (d.has_finite() && d.lo > 0) return with_both_zeros(point(Format::real, 0));
+  if (d.has_finite() && d.lo > 0) return with_both_zeros(point(floats::Format::real, 0));
   if (d.has_finite() && d.hi > 0) d.hi = 0.0;
   d.plus_infinity = false;
   return d;
@@ -45,7 +45,7 @@ FloatSet inflated_power(const Arithmetic& a, const FloatSet& d, double merges, S
   const double u = unit_roundoff(a.format()), steps = a.steps_of("exp", d.magnitude());
   const double per_merge = mul_up(u, add_up(mul_up(2, add_up(steps, 1)), 2));
   const bool stores = numerators != Storage::same;
-  const executions::Precision kept = executions::precision_of(numerators);
+  const floats::Precision kept = floats::precision_of(numerators);
   const double of_merges = add_up(mul_up(add_up(merges, 1), per_merge), mul_up(mul_up(4, u), d.magnitude()));
   const double t = stores ? add_up(of_merges, mul_up(2, kept.unit)) : of_merges;
   if (!(t <= 0.25)) return anything(a.format());

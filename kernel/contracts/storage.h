@@ -25,10 +25,10 @@ using Storage = ExecutionModel::Storage;
 [[nodiscard]] const char* name_of(Storage storage);  // "float32" for `same`, else as traces name the type
 
 // The ends moved outward to the next number of the format, or to an infinity.
-[[nodiscard]] FloatSet beyond(Storage storage, Format format, const FloatSet& set);
+[[nodiscard]] FloatSet beyond(Storage storage, floats::Format format, const FloatSet& set);
 // Numbers of the format from a to b, a before or equal to b; at most 2^53.
-[[nodiscard]] double steps_between(Storage storage, Format format, double a, double b);
+[[nodiscard]] double steps_between(Storage storage, floats::Format format, double a, double b);
 // The width from which on a set says nothing (kVacuousShare).
-[[nodiscard]] double vacuous_width(Storage storage, Format format, double scale);
+[[nodiscard]] double vacuous_width(Storage storage, floats::Format format, double scale);
 
 }  // namespace assay::contracts

@@ -19,8 +19,8 @@ namespace assay::contracts {
 
 namespace {
 
-Interval total(std::span<const FloatSet> terms, Format format) {
-  if (format == Format::binary64) {
+Interval total(std::span<const FloatSet> terms, floats::Format format) {
+  if (format == floats::Format::binary64) {
     WideInterval sum;
     for (const FloatSet& term : terms) sum += WideInterval(term.lo, term.hi);
     return sum.to_interval();
@@ -39,13 +39,13 @@ int lowest_bit(double value) {
   return exponent - 53 + __builtin_ctzll(static_cast<unsigned long long>(integer));
 }
 
-bool fits_exactly(const ExecutionModel& model, Format format, int q, double magnitude) {
-  const int precision = format == Format::binary32 ? 24 : 53;
+bool fits_exactly(const ExecutionModel& model, floats::Format format, int q, double magnitude) {
+  const int precision = format == floats::Format::binary32 ? 24 : 53;
   const bool flushes = model.flush_operands || model.flush_results;
-  const int least = format == Format::binary32 ? (flushes ? -126 : -149) : (flushes ? -1022 : -1074);
-  const int most = format == Format::binary32 ? 127 : 1023;
+  const int least = format == floats::Format::binary32 ? (flushes ? -126 : -149) : (flushes ? -1022 : -1074);
+  const int most = format == floats::Format::binary32 ? 127 : 1023;
   return q >= least && q + precision <= most &&
-         (format == Format::binary32 ? magnitude <= std::ldexp(1.0, q + precision) : magnitude < std::ldexp(1.0, q + precision));
+         (format == floats::Format::binary32 ? magnitude <= std::ldexp(1.0, q + precision) : magnitude < std::ldexp(1.0, q + precision));
 }
 
 namespace {
@@ -90,7 +90,7 @@ FloatSet Arithmetic::sum(std::span<const FloatSet> terms) const {
 }
 
 FloatSet Arithmetic::sum_of_products(std::span<const FloatSet> a, std::span<const FloatSet> b) const {
-  const Arithmetic reals(*model_, Format::real);
+  const Arithmetic reals(*model_, floats::Format::real);
   std::vector<FloatSet> products;
   for (std::size_t i = 0; i < a.size(); ++i) {
     products.push_back(reals.mul(operand(a[i]), operand(b[i])));
@@ -108,7 +108,7 @@ FloatSet Arithmetic::sum(const SumFacts& facts) const {
   }
   if (facts.all_exact && facts.exact.is_point() && facts.beside == 0) return with_both_zeros(point(facts.exact.lo()));
   if (facts.terms == 0) return with_both_zeros(point(0));
-  const executions::SumForm form{facts.products, facts.further_roundings, facts.before_scaling, facts.later};
+  const floats::SumForm form{facts.products, facts.further_roundings, facts.before_scaling, facts.later};
   const bool to_nearest = model_->accumulator_rounding == ExecutionModel::AccumulatorRounding::nearest_even;
   const bool flushes = model_->flush_results || model_->flush_operands;
   if (facts.terms <= 1 && !flushes && to_nearest && facts.further_roundings == 0 &&
@@ -116,7 +116,7 @@ FloatSet Arithmetic::sum(const SumFacts& facts) const {
     y.include(format_, nearest(format_, facts.exact.lo()), nearest(format_, facts.exact.hi()));
     return with_both_zeros(y);
   }
-  const std::optional<executions::SumErrors> errors = executions::sum_errors(*model_, format_, facts.terms, form);
+  const std::optional<floats::SumErrors> errors = floats::sum_errors(*model_, format_, facts.terms, form);
   if (!errors || !(facts.magnitude <= std::numeric_limits<double>::max()) || facts.exact.is_undefined()) return anything(format_);
   const double of_terms = mul_up(errors->to_terms, facts.magnitude), of_sum = mul_up(errors->to_sum, facts.exact.magnitude());
   const double beside = mul_up(errors->growth, facts.beside);
@@ -124,7 +124,7 @@ FloatSet Arithmetic::sum(const SumFacts& facts) const {
   const double positive = mul_up(errors->growth, add_up(facts.magnitude, facts.exact.hi()) / 2),
                negative = mul_up(errors->growth, sub_up(facts.magnitude, facts.exact.lo()) / 2);
   y = numbers_in(format_, facts.exact + Interval(-error, error));
-  const auto overflows = [&](double sum) { return mul_up(sum, facts.before_scaling) >= executions::overflow_threshold(format_); };
+  const auto overflows = [&](double sum) { return mul_up(sum, facts.before_scaling) >= floats::overflow_threshold(format_); };
   y.plus_infinity = y.plus_infinity || overflows(positive);
   y.minus_infinity = y.minus_infinity || overflows(negative);
   y.nan = y.nan || (y.plus_infinity && y.minus_infinity);

@@ -8,12 +8,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernel/rows/rows.h"
+#include "kernel/exact/exact_rows.h"
 #include "semantics/demand.h"
 #include "semantics/interrupt.h"
 #include "semantics/numbers/directed.h"
 
-namespace assay::kernel {
+namespace assay::exact {
 namespace {
 
 constexpr std::size_t kChunk = 1 << 14;
@@ -22,30 +22,30 @@ constexpr double kInflate = 1 + 0x1p-26;
 
 // Bits of some numbers: `all` for questions about low bits, `longest` with the largest bit_length of them.
 struct Bits {
-  Int128 all = 0, longest = 0;
-  void meet(Int128 v) {
+  rows::Int128 all = 0, longest = 0;
+  void meet(rows::Int128 v) {
     all |= v;
     longest |= v ^ (v >> 127);
   }
   [[nodiscard]] int length() const { return bit_length(longest); }
-  [[nodiscard]] bool below(int places) const { return places > 0 && (all & ((Int128{1} << std::min(places, 126)) - 1)) != 0; }
+  [[nodiscard]] bool below(int places) const { return places > 0 && (all & ((rows::Int128{1} << std::min(places, 126)) - 1)) != 0; }
 };
 
-Int128 product(std::int64_t a, std::int64_t b) { return static_cast<Int128>(a) * b; }
+rows::Int128 product(std::int64_t a, std::int64_t b) { return static_cast<rows::Int128>(a) * b; }
 
 struct Scaled {
-  Int128 mantissa;
+  rows::Int128 mantissa;
   std::int32_t exponent;
 };
 Scaled scaled(double finite) {
   int exponent = 0;
   const double fraction = std::frexp(finite, &exponent);
-  return {static_cast<Int128>(std::ldexp(fraction, 53)), exponent - 53};
+  return {static_cast<rows::Int128>(std::ldexp(fraction, 53)), exponent - 53};
 }
 
 }  // namespace
 
-ExactRows::ExactRows(const Graph& graph, const Boxes& boxes, std::size_t rows)
+ExactRows::ExactRows(const Graph& graph, const rows::Boxes& boxes, std::size_t rows)
     : graph_(graph), boxes_(boxes), rows_(rows), blocks_(graph.nodes.size()), constant_(rows), failed_(rows, false) {}
 
 ExactRows::Block& ExactRows::open(NodeId node) {
@@ -55,7 +55,7 @@ ExactRows::Block& ExactRows::open(NodeId node) {
   block.exponents.assign(rows_, 0);
   block.used.assign(rows_, false);
   double width = 0;
-  const Box& box = *boxes_[node];
+  const relax::Box& box = *boxes_[node];
   for (std::size_t i = 0; i < box.lo.size(); ++i) width += std::max(std::fabs(box.lo[i]), std::fabs(box.hi[i]));
   block.finite = std::isfinite(width * kInflate);
   const Scaled sum = scaled(block.finite ? width * kInflate : 0.0);
@@ -65,9 +65,9 @@ ExactRows::Block& ExactRows::open(NodeId node) {
 }
 
 // block[row] += fresh 2^exponent, which is used up.
-void ExactRows::merge(Block& block, std::size_t row, std::span<Int128> fresh, std::int32_t exponent) {
+void ExactRows::merge(Block& block, std::size_t row, std::span<rows::Int128> fresh, std::int32_t exponent) {
   Bits bits;
-  for (const Int128 b : fresh) bits.meet(b);
+  for (const rows::Int128 b : fresh) bits.meet(b);
   if (bits.all == 0) return;
   demand(bits.length() <= 120, "exact_rows: a sum left its width");
   std::int64_t* a = block.mantissas.data() + row * fresh.size();
@@ -77,7 +77,7 @@ void ExactRows::merge(Block& block, std::size_t row, std::span<Int128> fresh, st
     const int apart = block.exponents[row] - exponent;
     const int left_new = apart < 0 ? std::min(-apart, 120 - bits.length()) : std::min(0, 120 - kBits - apart), left_old = apart + left_new;
     Bits old, sum;
-    const auto shifted = [](Int128 v, int left) { return left >= 0 ? v << left : v >> std::min(-left, 127); };
+    const auto shifted = [](rows::Int128 v, int left) { return left >= 0 ? v << left : v >> std::min(-left, 127); };
     for (std::size_t i = 0; i < fresh.size(); ++i) {
       old.meet(a[i]);
       fresh[i] = shifted(fresh[i], left_new) + shifted(a[i], left_old);
@@ -100,14 +100,14 @@ void ExactRows::merge(Block& block, std::size_t row, std::span<Int128> fresh, st
 }
 
 void ExactRows::add(std::size_t row, NodeId node, std::uint32_t element, double coefficient, double error) {
-  const Box& box = *boxes_[node];
+  const relax::Box& box = *boxes_[node];
   const double largest_loss = error > 0 ? mul_up(error, std::fmax(std::fabs(box.lo[element]), std::fabs(box.hi[element]))) : 0.0;
   if (!std::isfinite(coefficient) || !std::isfinite(largest_loss)) {
     failed_[row] = true;
     return;
   }
   poll(graph_.size(node));
-  std::vector<Int128> fresh(graph_.size(node), 0);
+  std::vector<rows::Int128> fresh(graph_.size(node), 0);
   const Scaled value = scaled(coefficient), lost = scaled(largest_loss);
   fresh[element] = value.mantissa;
   merge(open(node), row, fresh, value.exponent);
@@ -127,11 +127,11 @@ void ExactRows::add_row(std::size_t row, NodeId node, std::span<const double> co
   int exponent = 0;
   (void)std::frexp(finite ? largest : 0.0, &exponent);
   exponent -= kGridBits;
-  std::vector<Int128> fresh(coefficients.size(), 0);
-  const Box& box = *boxes_[node];
+  std::vector<rows::Int128> fresh(coefficients.size(), 0);
+  const relax::Box& box = *boxes_[node];
   for (std::size_t i = 0; finite && i < coefficients.size(); ++i) {
     const double steps = std::nearbyint(std::ldexp(coefficients[i], -exponent));
-    fresh[i] = static_cast<Int128>(steps);
+    fresh[i] = static_cast<rows::Int128>(steps);
     const double off = std::ldexp(steps, exponent) == coefficients[i] ? 0.0 : std::ldexp(1.0, exponent);
     lost = add_up(lost, mul_up(add_up(errors[i], off), std::fmax(std::fabs(box.lo[i]), std::fabs(box.hi[i]))));
   }
@@ -176,7 +176,7 @@ void ExactRows::collect(const Block& block, std::size_t row, const Grid& grid) {
   poll(2 * size);
   const std::int64_t* m = block.mantissas.data() + row * size;
   for (std::size_t first = 0; first < size; first += kChunk) {
-    Int128 sum = 0;
+    rows::Int128 sum = 0;
     for (std::size_t j = first; j < std::min(size, first + kChunk); ++j) sum += product(m[j], grid.mantissas[j + (m[j] > 0 ? 0 : size)]);
     constant_[row].add(sum, block.exponents[row] + grid.exponent);
   }
@@ -185,9 +185,9 @@ void ExactRows::collect(const Block& block, std::size_t row, const Grid& grid) {
   }
 }
 
-void ExactRows::through_affine(NodeId node, const LinearStep& step) {
+void ExactRows::through_affine(NodeId node, const rows::LinearStep& step) {
   const Block a = std::exchange(blocks_[node], {});
-  const AffineForm& form = *step.form;
+  const rows::AffineForm& form = *step.form;
   const GridForm own = step.grid ? GridForm{} : grid_form(form), &grid = step.grid ? *step.grid : own;
   const std::size_t size = form.bias.size();
   const Grid errors = form_errors(form, grid, operand_magnitudes(form.parts, boxes_), step.error_bound->rounding);
@@ -195,9 +195,9 @@ void ExactRows::through_affine(NodeId node, const LinearStep& step) {
     collect(a, row, grid.bias);
     collect(a, row, errors);
   }
-  std::vector<Int128> fresh;
+  std::vector<rows::Int128> fresh;
   for (std::size_t p = 0; p < form.parts.size(); ++p) {
-    const LinearMap& map = *form.parts[p].map;
+    const rows::LinearMap& map = *form.parts[p].map;
     const std::size_t columns = map.columns();
     Block& block = open(form.parts[p].operand);
     for (std::size_t first = 0; first < rows_; first += kTileRows) {
@@ -211,19 +211,20 @@ void ExactRows::through_affine(NodeId node, const LinearStep& step) {
   }
 }
 
-void ExactRows::through_relaxation(NodeId node, const LinearBounds& line) {
+void ExactRows::through_relaxation(NodeId node, const rows::LinearBounds& line) {
   const Block a = std::exchange(blocks_[node], {});
-  const Relaxation& r = line.relaxation;
-  const GridLine own = line.grid ? GridLine{} : grid_line(r, operand_magnitudes(r.parts, boxes_)), &grid = line.grid ? *line.grid : own;
+  const relax::Relaxation& r = line.relaxation;
+  const GridLine own = line.grid ? GridLine{} : grid_line(r, rows::operand_magnitudes(r.parts, boxes_)),
+                 &grid = line.grid ? *line.grid : own;
   const std::size_t size = r.lower_intercept.size();
   if (!grid.usable) std::fill(failed_.begin(), failed_.end(), true);
-  std::vector<Int128> fresh;
+  std::vector<rows::Int128> fresh;
   for (std::size_t row = 0; row < rows_; ++row) {
     const std::int64_t* m = a.mantissas.data() + row * size;
     collect(a, row, grid.intercept);
     collect(a, row, grid.error);
     for (std::size_t p = 0; p < r.parts.size(); ++p) {
-      const Relaxation::Part& part = r.parts[p];
+      const relax::Relaxation::Part& part = r.parts[p];
       const Grid& slopes = grid.slopes[p];
       Block& block = open(part.operand);
       if (failed_[row]) continue;
@@ -249,4 +250,4 @@ void ExactRows::concretize(NodeId node) {
 
 double ExactRows::lower(std::size_t row) const { return failed_[row] ? -INFINITY : constant_[row].double_down(); }
 
-}  // namespace assay::kernel
+}  // namespace assay::exact

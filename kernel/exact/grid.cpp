@@ -8,7 +8,7 @@
 
 #include "semantics/numbers/dyadic.h"
 
-namespace assay::kernel {
+namespace assay::exact {
 namespace {
 
 constexpr std::size_t kSharing = 1 << 9;  // products that may meet in one operand element of a line
@@ -58,13 +58,13 @@ void put(const std::vector<double>& values, Round round, Grid& grid, std::vector
 
 }  // namespace
 
-int bit_length(Int128 v) {
-  const auto magnitude = static_cast<UnsignedInt128>(v ^ (v >> 127));  // -v - 1 for v < 0
+int bit_length(rows::Int128 v) {
+  const auto magnitude = static_cast<rows::UnsignedInt128>(v ^ (v >> 127));  // -v - 1 for v < 0
   const auto high = static_cast<std::uint64_t>(magnitude >> 64), low = static_cast<std::uint64_t>(magnitude);
   return high != 0 ? 128 - __builtin_clzll(high) : low != 0 ? 64 - __builtin_clzll(low) : 0;
 }
 
-void LowerSum::add(Int128 mantissa, std::int32_t exponent) {
+void LowerSum::add(rows::Int128 mantissa, std::int32_t exponent) {
   if (mantissa == 0) return;
   while ((mantissa & 1) == 0) {  // odd, so that sums of short numbers stay exact
     const auto low = static_cast<std::uint64_t>(mantissa);
@@ -108,7 +108,7 @@ Grid nearest_grid(const std::vector<double>& positive, const std::vector<double>
   return grid;
 }
 
-IntegerEntries integer_grid(const std::vector<double>& values, int bits) {
+rows::IntegerEntries integer_grid(const std::vector<double>& values, int bits) {
   std::vector<double> off(values.size(), 0.0);
   Grid grid{{}, grid_exponent(values, {}, bits), {}};
   put(values, Round::nearest, grid, &off);
@@ -123,9 +123,9 @@ Grid error_grid(const std::vector<double>& positive, const std::vector<double>& 
   return outward_grid(minus, negative);
 }
 
-GridForm grid_form(const AffineForm& form) {
+GridForm grid_form(const rows::AffineForm& form) {
   GridForm result;
-  for (const AffineForm::Part& part : form.parts) {
+  for (const rows::AffineForm::Part& part : form.parts) {
     int chain = 0;
     while ((std::size_t{1} << chain) < part.map->fan_out()) ++chain;
     result.parts.push_back(part.map->integer_entries(std::min(kGridBits, 118 - kBits - chain)));
@@ -136,12 +136,12 @@ GridForm grid_form(const AffineForm& form) {
   return result;
 }
 
-Grid form_errors(const AffineForm& form, const GridForm& grid, const std::vector<std::vector<double>>& x,
+Grid form_errors(const rows::AffineForm& form, const GridForm& grid, const std::vector<std::vector<double>>& x,
                  const std::vector<double>& rounding) {
   std::vector<double> error = grid.error, product(error.size());
   for (std::size_t j = 0; j < rounding.size(); ++j) error[j] += rounding[j];
   for (std::size_t p = 0; p < form.parts.size(); ++p) {
-    const AffineForm::Part& part = form.parts[p];
+    const rows::AffineForm::Part& part = form.parts[p];
     const double half_step = grid.parts[p].half_step;
     if (half_step > 0) {
       std::fill(product.begin(), product.end(), 0.0);
@@ -158,13 +158,13 @@ Grid form_errors(const AffineForm& form, const GridForm& grid, const std::vector
   return error_grid(error, error);
 }
 
-GridLine grid_line(const Relaxation& relaxation, const std::vector<std::vector<double>>& x) {
+GridLine grid_line(const relax::Relaxation& relaxation, const std::vector<std::vector<double>>& x) {
   const std::size_t size = relaxation.lower_intercept.size();
   GridLine line;
   line.intercept = outward_grid(relaxation.lower_intercept, relaxation.upper_intercept);
   std::vector<double> lower(size, 0.0), upper(size, 0.0), off;  // errors
   for (std::size_t p = 0; p < relaxation.parts.size(); ++p) {
-    const Relaxation::Part& part = relaxation.parts[p];
+    const relax::Relaxation::Part& part = relaxation.parts[p];
     line.slopes.push_back(nearest_grid(part.lower, part.upper, off));
     std::vector<std::size_t> uses(part.index.empty() ? 0 : x[p].size(), 0);
     const std::size_t upper_off = part.lower.size();
@@ -181,4 +181,4 @@ GridLine grid_line(const Relaxation& relaxation, const std::vector<std::vector<d
   return line;
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::exact

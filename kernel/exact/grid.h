@@ -9,23 +9,23 @@
 #include "kernel/relax/relaxation.h"
 #include "kernel/rows/linear_map.h"
 
-namespace assay::kernel {
+namespace assay::exact {
 
 constexpr int kBits = 56;      // |mantissa of a coefficient| <= 2^kBits
 constexpr int kGridBits = 54;  // |mantissa of a grid| <= 2^kGridBits
 constexpr int kSumBits = 125;  // of a running sum and of what is added to it
 
 // v is in [-2^n, 2^n) for n = bit_length(v) and no smaller n >= 0.
-[[nodiscard]] int bit_length(Int128 v);
+[[nodiscard]] int bit_length(rows::Int128 v);
 
 // A sum of dyadic numbers, rounded down where it does not fit: never above the true one.
 class LowerSum {
  public:
-  void add(Int128 mantissa, std::int32_t exponent);  // mantissa * 2^exponent, bit_length(mantissa) <= kSumBits
+  void add(rows::Int128 mantissa, std::int32_t exponent);  // mantissa * 2^exponent, bit_length(mantissa) <= kSumBits
   [[nodiscard]] double double_down() const;
 
  private:
-  Int128 mantissa_ = 0;
+  rows::Int128 mantissa_ = 0;
   std::int32_t exponent_ = 0;
 };
 
@@ -43,17 +43,17 @@ struct Grid {
 [[nodiscard]] Grid error_grid(const std::vector<double>& positive, const std::vector<double>& negative);
 
 // Any values to nearest, |mantissa| <= 2^bits.
-[[nodiscard]] IntegerEntries integer_grid(const std::vector<double>& values, int bits);
+[[nodiscard]] rows::IntegerEntries integer_grid(const std::vector<double>& values, int bits);
 
 // An affine form. error: of the bias, per element.
 struct GridForm {
-  std::vector<IntegerEntries> parts;
+  std::vector<rows::IntegerEntries> parts;
   Grid bias;
   std::vector<double> error;
 };
-[[nodiscard]] GridForm grid_form(const AffineForm& form);
+[[nodiscard]] GridForm grid_form(const rows::AffineForm& form);
 // With the error of the entries, for operands of the given magnitudes (one vector per part), and what executions lose, if anything.
-[[nodiscard]] Grid form_errors(const AffineForm& form, const GridForm& grid, const std::vector<std::vector<double>>& x,
+[[nodiscard]] Grid form_errors(const rows::AffineForm& form, const GridForm& grid, const std::vector<std::vector<double>>& x,
                                const std::vector<double>& rounding);
 
 // A relaxation on operands of magnitudes x.
@@ -62,6 +62,6 @@ struct GridLine {
   std::vector<Grid> slopes;  // by part
   bool usable = true;        // few enough slopes meet in one operand element for their products to fit
 };
-[[nodiscard]] GridLine grid_line(const Relaxation& relaxation, const std::vector<std::vector<double>>& x);
+[[nodiscard]] GridLine grid_line(const relax::Relaxation& relaxation, const std::vector<std::vector<double>>& x);
 
-}  // namespace assay::kernel
+}  // namespace assay::exact

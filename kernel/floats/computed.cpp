@@ -12,7 +12,7 @@
 #include "semantics/numbers/directed.h"
 #include "semantics/numbers/dual.h"
 
-namespace assay::executions {
+namespace assay::floats {
 namespace {
 
 double grown(double by) { return add_up(1, by); }
@@ -382,4 +382,4 @@ Computed ErrorArithmetic::with_nearest(const Computed& y, Function f, const Comp
   return hull(y, {apply(f, x.exact), u, add_up(mul_up(moved, grown(u)), smallest_number(format_))});
 }
 
-}  // namespace assay::executions
+}  // namespace assay::floats

@@ -18,7 +18,7 @@
 #include "semantics/numbers/function.h"
 #include "semantics/numbers/interval.h"
 
-namespace assay::executions {
+namespace assay::floats {
 
 struct Computed {
   Interval exact;
@@ -118,4 +118,4 @@ class ErrorArithmetic {
   std::string* cause_;
 };
 
-}  // namespace assay::executions
+}  // namespace assay::floats

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace assay::executions {
+namespace assay::floats {
 
 double nearest(Format format, double value) { return format == Format::binary32 ? static_cast<double>(static_cast<float>(value)) : value; }
 double largest(Format format) {
@@ -35,4 +35,4 @@ double number_below(const Precision& format, double x) { return -number_above(fo
 
 Format format_of(DType dtype) { return dtype == DType::float32 ? Format::binary32 : Format::binary64; }
 
-}  // namespace assay::executions
+}  // namespace assay::floats

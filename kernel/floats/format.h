@@ -7,7 +7,7 @@
 #include "semantics/graph/execution_model.h"
 #include "semantics/graph/tensor.h"
 
-namespace assay::executions {
+namespace assay::floats {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -39,4 +39,4 @@ struct Precision {
 
 [[nodiscard]] Format format_of(DType dtype);  // binary64 for all but float32
 
-}  // namespace assay::executions
+}  // namespace assay::floats

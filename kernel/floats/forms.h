@@ -29,7 +29,7 @@
 #include "semantics/numbers/function.h"
 #include "semantics/numbers/wide_interval.h"
 
-namespace assay::executions {
+namespace assay::floats {
 
 inline constexpr double kFormThreshold = 20;  // exp(20) is far from overflow, and 1 + exp(-20) rounds to 1 in binary32
 
@@ -330,4 +330,4 @@ class Forms {
   const A& a;
 };
 
-}  // namespace assay::executions
+}  // namespace assay::floats

@@ -17,7 +17,7 @@
 #include "kernel/floats/tables/sleef.h"
 #include "semantics/numbers/directed.h"
 
-namespace assay::executions {
+namespace assay::floats {
 
 namespace {
 
@@ -64,4 +64,4 @@ double error_of_weights(std::string_view table, Format format, double extent) {
   return 0;
 }
 
-}  // namespace assay::executions
+}  // namespace assay::floats

@@ -11,7 +11,7 @@
 #include "kernel/floats/format.h"
 #include "semantics/numbers/function.h"
 
-namespace assay::executions {
+namespace assay::floats {
 
 struct MathRow {
   // What the bound counts. steps: numbers of the format away from the correctly rounded value; ulps: units in the last place of the
@@ -39,4 +39,4 @@ struct MathTable {
 [[nodiscard]] const MathTable* find_math_table(std::string_view name);  // nullptr if there is none
 // How far a library's weights of interpolation along an axis may be from the exact ones; 0 where its table has no row.
 [[nodiscard]] double error_of_weights(std::string_view table, Format format, double extent);
-}  // namespace assay::executions
+}  // namespace assay::floats

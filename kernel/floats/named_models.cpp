@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace assay::executions {
+namespace assay::floats {
 namespace {
 
 ExecutionModel any_order(std::string_view table) {
@@ -79,4 +79,4 @@ std::string semantics_name(const ExecutionModel& model) {
   return short_spelling(model);
 }
 
-}  // namespace assay::executions
+}  // namespace assay::floats

@@ -8,7 +8,7 @@
 #include "semantics/graph/execution_model.h"
 #include "semantics/outcome.h"
 
-namespace assay::executions {
+namespace assay::floats {
 
 struct NamedModel {
   std::string_view name;
@@ -25,4 +25,4 @@ struct NamedModel {
 // The shortest of these texts that semantics_named reads as this model.
 [[nodiscard]] std::string semantics_name(const ExecutionModel& model);
 
-}  // namespace assay::executions
+}  // namespace assay::floats

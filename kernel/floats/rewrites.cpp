@@ -9,7 +9,7 @@
 #include "kernel/floats/sums.h"
 #include "semantics/numbers/directed.h"
 
-namespace assay::executions {
+namespace assay::floats {
 namespace {
 
 // Roundings of (x - mean) (gamma / root(var + eps)) + beta on the way of a term, in any form: epsilon, var + eps, root, quotient or reciprocal
@@ -238,4 +238,4 @@ std::vector<double> one_pass_errors(const Node& node, const ExecutionModel& mode
   return errors;
 }
 
-}  // namespace assay::executions
+}  // namespace assay::floats

@@ -20,7 +20,7 @@
 #include "semantics/numbers/interval.h"
 #include "semantics/ops/denote.h"
 
-namespace assay::executions {
+namespace assay::floats {
 
 struct Formula {
   Array<Interval> size;    // by element: no smaller than the sum of the magnitudes of its terms
@@ -53,4 +53,4 @@ struct Held {
 [[nodiscard]] std::vector<double> one_pass_errors(const Node& node, const ExecutionModel& model, const Array<Interval>& x, const Held& mean,
                                                   const Held& differences);
 
-}  // namespace assay::executions
+}  // namespace assay::floats

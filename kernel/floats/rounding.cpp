@@ -17,7 +17,7 @@
 #include "semantics/ops/families.h"
 #include "semantics/ops/indexing.h"
 
-namespace assay::executions {
+namespace assay::floats {
 namespace {
 
 // Operands broadcast to the result, one element after the other.
@@ -247,4 +247,4 @@ FactorRounding factor_rounding(const ExecutionModel& model) {
   return {0, 0, 0};
 }
 
-}  // namespace assay::executions
+}  // namespace assay::floats

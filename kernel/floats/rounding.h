@@ -14,7 +14,7 @@
 #include "semantics/numbers/interval.h"
 #include "semantics/ops/denote.h"
 
-namespace assay::executions {
+namespace assay::floats {
 
 // Whatever the operands: the result is a value of the denotation at the operands that the execution holds. Where the model flushes, layout only.
 [[nodiscard]] bool computes_exactly(const Node& node, const ExecutionModel& model);
@@ -48,4 +48,4 @@ struct FactorRounding {
 };
 [[nodiscard]] FactorRounding factor_rounding(const ExecutionModel& model);
 
-}  // namespace assay::executions
+}  // namespace assay::floats

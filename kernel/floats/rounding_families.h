@@ -7,7 +7,7 @@
 #include "kernel/floats/computed.h"
 #include "semantics/ops/denote.h"
 
-namespace assay::executions {
+namespace assay::floats {
 
 using Values = std::vector<Computed>;
 
@@ -33,4 +33,4 @@ struct Call {
 [[nodiscard]] Values local_responses(const Call& call);  // local_response
 [[nodiscard]] Values products(const Call& call);         // reduce_prod, cumprod
 
-}  // namespace assay::executions
+}  // namespace assay::floats

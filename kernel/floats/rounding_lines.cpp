@@ -12,7 +12,7 @@
 #include "semantics/numbers/directed.h"
 #include "semantics/ops/indexing.h"
 
-namespace assay::executions {
+namespace assay::floats {
 
 // The elements that agree off the axes, as lists of positions.
 std::vector<std::vector<std::size_t>> lines_of(const Shape& shape, const std::vector<std::int64_t>& axes) {
@@ -263,4 +263,4 @@ Values products(const Call& call) {
   return y;
 }
 
-}  // namespace assay::executions
+}  // namespace assay::floats

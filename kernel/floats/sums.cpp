@@ -18,7 +18,7 @@
 
 #include "semantics/numbers/directed.h"
 
-namespace assay::executions {
+namespace assay::floats {
 
 double gamma_up(double k, double u) {
   const double ku = mul_up(k, u);
@@ -109,4 +109,4 @@ std::optional<SumErrors> sum_errors(const ExecutionModel& model, Format format, 
   return errors;
 }
 
-}  // namespace assay::executions
+}  // namespace assay::floats

@@ -7,7 +7,7 @@
 #include "semantics/graph/execution_model.h"
 #include "semantics/graph/graph.h"
 
-namespace assay::executions {
+namespace assay::floats {
 
 // How an op whose elements are sums computes one of them.
 struct SumForm {
@@ -40,4 +40,4 @@ struct SumErrors {
 // For at most `terms` non-zero terms. nullopt: so many that the errors are no longer small, k u > 1/4.
 [[nodiscard]] std::optional<SumErrors> sum_errors(const ExecutionModel& model, Format format, double terms, const SumForm& form);
 
-}  // namespace assay::executions
+}  // namespace assay::floats

@@ -8,35 +8,35 @@
 
 namespace assay::inspect {
 
-const kernel::AffineForm* affine(const kernel::Problem& problem, NodeId node) { return problem.state().affine(node); }
-const std::vector<NodeId>& pre_activations(const kernel::Problem& problem) { return problem.state().network_->pre_activations_; }
-const std::vector<NodeId>& active_nodes(const kernel::Problem& problem) { return problem.state().network_->active_nodes_; }
-bool kink_at_zero(const kernel::Problem& problem, NodeId node) { return problem.state().network_->kink_at_zero_[node]; }
-const std::vector<kernel::Ball>& group_balls(const kernel::Problem& problem, std::size_t group) {
+const rows::AffineForm* affine(const logic::Problem& problem, NodeId node) { return problem.state().affine(node); }
+const std::vector<NodeId>& pre_activations(const logic::Problem& problem) { return problem.state().network_->pre_activations_; }
+const std::vector<NodeId>& active_nodes(const logic::Problem& problem) { return problem.state().network_->active_nodes_; }
+bool kink_at_zero(const logic::Problem& problem, NodeId node) { return problem.state().network_->kink_at_zero_[node]; }
+const std::vector<logic::Ball>& group_balls(const logic::Problem& problem, std::size_t group) {
   return problem.state().group_balls_[group];
 }
 
-std::vector<std::uint32_t> ordered(const kernel::Problem& problem, NodeId node, std::vector<std::uint32_t> elements) {
+std::vector<std::uint32_t> ordered(const logic::Problem& problem, NodeId node, std::vector<std::uint32_t> elements) {
   return problem.state().ordered(node, std::move(elements));
 }
 
-std::size_t together(const kernel::Problem& problem, NodeId node) {
-  return problem.state().positions(node) > 1 ? kernel::kElementsTogether : 1;
+std::size_t together(const logic::Problem& problem, NodeId node) {
+  return problem.state().positions(node) > 1 ? logic::kElementsTogether : 1;
 }
 
-std::vector<std::uint32_t> selected(const kernel::Scope& scope, NodeId node, const kernel::Selection& selection) {
+std::vector<std::uint32_t> selected(const logic::Scope& scope, NodeId node, const logic::Selection& selection) {
   return scope.state().selected(node, selection);
 }
 
-Outcome<kernel::Refutation> conclude(const kernel::Scope& scope, std::span<const kernel::CaseMultipliers> cases, const kernel::Hints& hints,
-                                     Diagnosis& diagnosis) {
-  kernel::Diagnosis found;
+Outcome<logic::Refutation> conclude(const logic::Scope& scope, std::span<const logic::CaseMultipliers> cases, const logic::Hints& hints,
+                                    Diagnosis& diagnosis) {
+  logic::Diagnosis found;
   auto refutation = scope.state().conclude(cases, hints, &found);
   diagnosis = {std::move(found.margins), std::move(found.losses), std::move(found.input_coefficients)};
   return refutation;
 }
 
-std::optional<LeastPoint> least_point(const kernel::Ball& ball, std::span<const double> a, std::span<const double> lo,
+std::optional<LeastPoint> least_point(const logic::Ball& ball, std::span<const double> a, std::span<const double> lo,
                                       std::span<const double> hi) {
   policy::Tangents found = policy::tangents(a, ball.of_squares, ball.q, ball.p, ball.bound, lo, hi);
   if (!(found.multiplier > 0)) return std::nullopt;

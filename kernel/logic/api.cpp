@@ -2,20 +2,20 @@
 
 #include "kernel/logic/state.h"
 
-namespace assay::kernel {
+namespace assay::logic {
 
-const Statement& Problem::statement() const { return state_->statement_; }
+const statement::Statement& Problem::statement() const { return state_->statement_; }
 const Graph& Problem::graph() const { return state_->graph(); }
 const KernelOptions& Problem::options() const { return state_->options(); }
-const Digest& Problem::digest() const { return state_->digest_; }
-const Digest& Problem::graph_digest() const { return state_->network_->digest_; }
+const statement::Digest& Problem::digest() const { return state_->digest_; }
+const statement::Digest& Problem::graph_digest() const { return state_->network_->digest_; }
 bool Problem::floating() const { return state_->floating(); }
 bool Problem::is_constant(NodeId node) const { return state_->is_constant(node); }
-NodeId Problem::node_of(const Variable& variable) const { return state_->node_of(variable); }
+NodeId Problem::node_of(const statement::Variable& variable) const { return state_->node_of(variable); }
 std::size_t Problem::group_count() const { return state_->groups_.size(); }
 const std::vector<std::uint32_t>& Problem::group_cases(std::size_t group) const { return state_->groups_[group]; }
 std::uint32_t Problem::group_of_case(std::uint32_t case_index) const { return state_->group_of_case_[case_index]; }
-const InputBox& Problem::group_box(std::size_t group) const { return *state_->group_boxes_[group]; }
+const statement::InputBox& Problem::group_box(std::size_t group) const { return *state_->group_boxes_[group]; }
 bool Problem::group_is_empty(std::size_t group) const { return state_->group_is_empty_[group]; }
 
 const std::vector<bool>& Refutation::cases() const { return content_->cases; }
@@ -35,7 +35,7 @@ Scope::~Scope() = default;
 std::size_t Scope::group() const { return state_->context_->group; }
 std::vector<Literal> Scope::literals() const { return state_->literals(); }
 bool Scope::has_box(NodeId node) const { return state_->boxes_[node] != nullptr; }
-const Box& Scope::box(NodeId node) const { return *state_->boxes_[node]; }
+const relax::Box& Scope::box(NodeId node) const { return *state_->boxes_[node]; }
 const Cuts& Scope::cuts() const { return state_->cuts(); }
 Outcome<Done> Scope::assume(const Literal& literal) { return state_->assume(literal); }
 Outcome<Done> Scope::propagate_box(NodeId node) { return state_->propagate_box(node); }
@@ -64,4 +64,4 @@ const std::vector<std::string>& Theorem::assumptions() const { return content_->
 const Witness& Theorem::witness() const { return content_->witness; }
 const std::vector<Interval>& Theorem::outputs() const { return content_->outputs; }
 
-}  // namespace assay::kernel
+}  // namespace assay::logic

@@ -22,9 +22,11 @@
 namespace assay {
 class Interval;
 }
-namespace assay::kernel {
+namespace assay::relax {
+struct Box;  // kernel/relax/box.h
+}
+namespace assay::logic {
 
-struct Box;   // kernel/relax/box.h
 class Meter;  // meter.h
 class Theorem;
 
@@ -43,24 +45,24 @@ class Network {
 // A statement made ready. Cases that share an input box form a group, numbered from 0 in order of first occurrence.
 class Problem {
  public:
-  static Outcome<std::shared_ptr<const Problem>> open(Statement statement, KernelOptions options = {});
-  static Outcome<std::shared_ptr<const Problem>> open(std::shared_ptr<const Network> network, Property property,
-                                                      std::vector<Source> sources);
-  [[nodiscard]] const Statement& statement() const;
+  static Outcome<std::shared_ptr<const Problem>> open(statement::Statement statement, KernelOptions options = {});
+  static Outcome<std::shared_ptr<const Problem>> open(std::shared_ptr<const Network> network, statement::Property property,
+                                                      std::vector<statement::Source> sources);
+  [[nodiscard]] const statement::Statement& statement() const;
   [[nodiscard]] const Graph& graph() const;
   [[nodiscard]] const KernelOptions& options() const;
-  [[nodiscard]] const Digest& digest() const;
-  [[nodiscard]] const Digest& graph_digest() const;
-  [[nodiscard]] bool floating() const;                           // about float executions, not about real arithmetic
-  [[nodiscard]] bool is_number(const Rational& x) const;         // of the format in which these executions keep their values
-  [[nodiscard]] bool is_constant(NodeId node) const;             // depends on no input
-  [[nodiscard]] NodeId node_of(const Variable& variable) const;  // of the graph
-  [[nodiscard]] std::vector<std::string> assumptions() const;    // of a theorem about it, besides the code of the trusted folders
+  [[nodiscard]] const statement::Digest& digest() const;
+  [[nodiscard]] const statement::Digest& graph_digest() const;
+  [[nodiscard]] bool floating() const;                                      // about float executions, not about real arithmetic
+  [[nodiscard]] bool is_number(const Rational& x) const;                    // of the format in which these executions keep their values
+  [[nodiscard]] bool is_constant(NodeId node) const;                        // depends on no input
+  [[nodiscard]] NodeId node_of(const statement::Variable& variable) const;  // of the graph
+  [[nodiscard]] std::vector<std::string> assumptions() const;  // of a theorem about it, besides the code of the trusted folders
   [[nodiscard]] std::size_t group_count() const;
   [[nodiscard]] const std::vector<std::uint32_t>& group_cases(std::size_t group) const;
   [[nodiscard]] std::uint32_t group_of_case(std::uint32_t case_index) const;
-  [[nodiscard]] const InputBox& group_box(std::size_t group) const;  // the statement's, with the ends that values_in() gives
-  [[nodiscard]] bool group_is_empty(std::size_t group) const;        // lo > hi somewhere: it has no point, its refutation is `vacuous`
+  [[nodiscard]] const statement::InputBox& group_box(std::size_t group) const;  // the statement's, with the ends that values_in() gives
+  [[nodiscard]] bool group_is_empty(std::size_t group) const;  // lo > hi somewhere: it has no point, its refutation is `vacuous`
   struct State;
   [[nodiscard]] const State& state() const { return *state_; }
 
@@ -96,7 +98,7 @@ class Scope {
   [[nodiscard]] std::size_t group() const;
   [[nodiscard]] std::vector<Literal> literals() const;  // outermost first
   [[nodiscard]] bool has_box(NodeId node) const;
-  [[nodiscard]] const Box& box(NodeId node) const;
+  [[nodiscard]] const relax::Box& box(NodeId node) const;
   [[nodiscard]] const Cuts& cuts() const;
 
   // The rules; scope.cpp and conclude.cpp have their premises. Claims are stored iff the derived bounds imply them.
@@ -147,4 +149,4 @@ Outcome<Theorem> unsatisfiable(const std::shared_ptr<const Problem>& problem, st
 // Inside the box exactly, and every row holds, decided at rising precision; open where exact fractions take more word operations.
 Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>& problem, const Witness& witness, double exact_work = 2e9);
 
-}  // namespace assay::kernel
+}  // namespace assay::logic

@@ -22,12 +22,13 @@
 #include <cmath>
 #include <functional>
 
+#include "kernel/exact/exact_rows.h"
 #include "kernel/logic/state.h"
 #include "policy/policy.h"
 #include "semantics/interrupt.h"
 #include "semantics/numbers/directed.h"
 
-namespace assay::kernel {
+namespace assay::logic {
 namespace {
 
 constexpr std::size_t kMaxTileBytes = 8 << 20;  // of one node's block of rows
@@ -37,7 +38,7 @@ constexpr std::size_t kBallPoll = 100;          // multiply-adds of a ball's ele
 // With u = 2^-53, the numbers of a ball are within 2 u: that and three roundings make 5 u of a slope's two parts, and at most (n + 8) u of a
 // constant's n + 1. kSlopeRounding and (n + 16) u cover these and their own rounding, kUnderflow what is lost below the normal range.
 template <class Rows>
-void add_ball(Rows& rows, std::size_t count, const Ball& ball, const Box& box) {
+void add_ball(Rows& rows, std::size_t count, const Ball& ball, const relax::Box& box) {
   constexpr double kSlopeRounding = 16 * 0x1p-53, kUnderflow = 0x1p-900;
   const std::size_t n = ball.q.size();
   const double sum_rounding = static_cast<double>(n + 16) * 0x1p-53;
@@ -127,13 +128,13 @@ bool Scope::State::walk(Rows& rows, std::size_t count, NodeId start, const Hints
     for (const Ball& ball : problem_->group_balls_[context_->group]) {
       if (ball.node == node) add_ball(rows, count, ball, *boxes_[node]);
     }
-    const AffineForm* form = problem_->affine(node);
+    const rows::AffineForm* form = problem_->affine(node);
     if (form != nullptr) {
       if (!error_bounds_[node]) return false;
-      for (const AffineForm::Part& part : form->parts) {
+      for (const rows::AffineForm::Part& part : form->parts) {
         if (!boxes_[part.operand]) return false;
       }
-      const std::optional<GridForm>& grid = problem_->network_->grids_[node];
+      const std::optional<exact::GridForm>& grid = problem_->network_->grids_[node];
       rows.through_affine(node, {form, error_bounds_[node], grid ? &*grid : nullptr});
       continue;
     }
@@ -149,15 +150,15 @@ bool Scope::State::walk(Rows& rows, std::size_t count, NodeId start, const Hints
 }
 
 // The linear bounds of one node: the policy's from the cache where its boxes are unchanged, else derived. Null: stop at the box.
-std::shared_ptr<const LinearBounds> Scope::State::linear_bounds(NodeId node, const Hints& hints) const {
+std::shared_ptr<const rows::LinearBounds> Scope::State::linear_bounds(NodeId node, const Hints& hints) const {
   const Node& n = problem_->graph().node(node);
   const policy::Policy choices({proposed(hints.lower, node), proposed(hints.upper, node)});
-  const auto unchanged = [this](NodeId operand, const std::shared_ptr<const Box>& box) { return boxes_[operand] == box; };
+  const auto unchanged = [this](NodeId operand, const std::shared_ptr<const relax::Box>& box) { return boxes_[operand] == box; };
   if (!choices.insists(true) && !choices.insists(false) && linear_bounds_[node] &&
       std::ranges::equal(n.operands, linear_bounds_[node]->operands, unchanged))
     return linear_bounds_[node];
-  auto result = std::make_shared<LinearBounds>();
-  std::vector<const Box*> boxes;
+  auto result = std::make_shared<rows::LinearBounds>();
+  std::vector<const relax::Box*> boxes;
   for (const NodeId operand : n.operands) {
     if (!boxes_[operand]) return nullptr;
     boxes.push_back(result->operands.emplace_back(boxes_[operand]).get());
@@ -165,16 +166,16 @@ std::shared_ptr<const LinearBounds> Scope::State::linear_bounds(NodeId node, con
   if (problem_->floating() && !rounding_[node]) return nullptr;
   // The denotation lies within the rounding of the values held, and these within it of the denotation.
   const bool rounds = rounding_[node] && !rounding_[node]->empty();
-  Box wider;
+  relax::Box wider;
   if (rounds) widen(wider = *boxes_[node], *rounding_[node]);
-  auto relaxation = relax(problem_->graph(), n, boxes, rounds ? wider : *boxes_[node], choices);
+  auto relaxation = relax::relax(problem_->graph(), n, boxes, rounds ? wider : *boxes_[node], choices);
   if (!relaxation) return nullptr;
   for (std::size_t i = 0; rounds && i < wider.lo.size(); ++i) {
     relaxation->lower_intercept[i] = sub_down(relaxation->lower_intercept[i], (*rounding_[node])[i]);
     relaxation->upper_intercept[i] = add_up(relaxation->upper_intercept[i], (*rounding_[node])[i]);
   }
-  result->error_bound = line_error_bound(*relaxation, boxes_);
-  if (problem_->options().exact) result->grid = grid_line(*relaxation, operand_magnitudes(relaxation->parts, boxes_));
+  result->error_bound = rows::line_error_bound(*relaxation, boxes_);
+  if (problem_->options().exact) result->grid = exact::grid_line(*relaxation, rows::operand_magnitudes(relaxation->parts, boxes_));
   result->relaxation = *std::move(relaxation);
   return result;
 }
@@ -219,8 +220,8 @@ Outcome<std::vector<RowBound>> Scope::State::back_substitute(const Targets& targ
   auto entry = targets.entries.begin();
   std::size_t touched = 0;  // multiply-adds of the last tile
   const auto run = [&]<class Rows>(Rows rows, std::size_t first, std::size_t count) {
-    if constexpr (std::is_same_v<Rows, FilterRows>) {
-      Places at(windows ? graph.size(targets.start) : 0);
+    if constexpr (std::is_same_v<Rows, rows::FilterRows>) {
+      rows::Places at(windows ? graph.size(targets.start) : 0);
       for (auto e = entry; windows && e != targets.entries.end() && e->row < first + count; ++e) at.meet(e->element);
       if (windows) rows.open(targets.start, elements_of(at));  // whose rows hold all elements
     }
@@ -228,10 +229,10 @@ Outcome<std::vector<RowBound>> Scope::State::back_substitute(const Targets& targ
       rows.add(entry->row - first, entry->node, entry->element, entry->coefficient, entry->error);
     }
     if (!walk(rows, count, start, hints, weighted, bounds_by_node)) return false;
-    if constexpr (std::is_same_v<Rows, FilterRows>) touched = rows.work();
+    if constexpr (std::is_same_v<Rows, rows::FilterRows>) touched = rows.work();
     for (std::size_t row = 0; row < count; ++row) {
       if (diagnosis != nullptr) diagnosis->input_coefficients.push_back(rows.input_coefficients(row));
-      if constexpr (std::is_same_v<Rows, FilterRows>)
+      if constexpr (std::is_same_v<Rows, rows::FilterRows>)
         bounds.push_back({rows.lower(row), rows.estimate(row), rows.error_bound(row)});
       else
         bounds.push_back({rows.lower(row), rows.lower(row), 0});
@@ -241,8 +242,8 @@ Outcome<std::vector<RowBound>> Scope::State::back_substitute(const Targets& targ
   for (std::size_t first = 0; first < targets.rows; first += tile) {
     if (stop_ && stop_()) return stopped(at(graph, start, 0));
     const std::size_t count = std::min(tile, targets.rows - first);
-    const bool done = problem_->options().exact ? run(ExactRows(graph, boxes_, count), first, count)
-                                                : run(FilterRows(graph, boxes_, count, diagnosis != nullptr), first, count);
+    const bool done = problem_->options().exact ? run(exact::ExactRows(graph, boxes_, count), first, count)
+                                                : run(rows::FilterRows(graph, boxes_, count, diagnosis != nullptr), first, count);
     if (!done) return not_boxed("back_substitution.S1", start);
     work.kind = Work::Kind::tile;
     work.count = count;
@@ -264,7 +265,7 @@ double Scope::State::settled(const Targets& targets, std::size_t row, const Hint
   work.count = tried;
   if (!pay(work)) return bound.lower;
   ++tried;
-  ExactRows rows(problem_->graph(), boxes_, 1);
+  exact::ExactRows rows(problem_->graph(), boxes_, 1);
   for (const Entry& e : targets.entries) {
     if (e.row == row) rows.add(0, e.node, e.element, e.coefficient, e.error);
   }
@@ -272,4 +273,4 @@ double Scope::State::settled(const Targets& targets, std::size_t row, const Hint
   return walk(rows, 1, start, hints, weighted, bounds_by_node) ? rows.lower(0) : bound.lower;
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::logic

@@ -7,7 +7,7 @@
 #include "semantics/interrupt.h"
 #include "semantics/numbers/directed.h"
 
-namespace assay::kernel {
+namespace assay::logic {
 
 // Rule conclude: for each listed case, the sum of multipliers times rows is contradicted by back-substitution; of all of them or none. S1: the case exists, with one multiplier per row. S2: multipliers are finite and >= 0.
 // S3: the sum of multipliers times rows is bounded below, by the boxes or by back-substitution, by more than the sum of the right-hand sides (at
@@ -36,7 +36,7 @@ Outcome<Refutation> Scope::State::conclude(std::span<const CaseMultipliers> case
   for (const CaseMultipliers& c : cases) {
     if (!(c.position < group.size()))
       return reject("conclude.S1", "case " + std::to_string(c.position), "a case of the group", "none such");
-    const std::vector<Row>& rows = problem_->statement_.property.cases[group[c.position]].rows;
+    const std::vector<statement::Row>& rows = problem_->statement_.property.cases[group[c.position]].rows;
     const bool single = c.rows.empty() && rows.size() == 1;
     if (!single && c.rows.size() != rows.size())
       return reject("conclude.S1", "case " + std::to_string(c.position), std::to_string(rows.size()) + " multipliers",
@@ -51,7 +51,7 @@ Outcome<Refutation> Scope::State::conclude(std::span<const CaseMultipliers> case
       if (m.sign() == 0) continue;
       asked.required += m * rows[r].bound;
       asked.strict = asked.strict || rows[r].strict;
-      for (const Term& term : rows[r].terms) {
+      for (const statement::Term& term : rows[r].terms) {
         sum[{problem_->node_of(term.variable), term.variable.element}] += m * term.coefficient;
       }
     }
@@ -104,4 +104,4 @@ Outcome<Refutation> Scope::State::empty() const {
   return Refutation(std::make_shared<Refutation::Content>(Refutation::Content{context_, std::move(all), vacuous}));
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::logic

@@ -5,7 +5,7 @@
 
 #include "kernel/logic/step.h"
 
-namespace assay::kernel {
+namespace assay::logic {
 
 // An entry of a row: its coefficient at one element, which may differ from the true one by `error`.
 struct Entry {
@@ -40,4 +40,4 @@ class Meter {
   virtual Outcome<Done> before(const Work& work) = 0;
 };
 
-}  // namespace assay::kernel
+}  // namespace assay::logic

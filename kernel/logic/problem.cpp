@@ -12,14 +12,14 @@
 #include "semantics/graph/family.h"
 #include "semantics/numbers/directed.h"
 
-namespace assay::kernel {
+namespace assay::logic {
 namespace {
 
 // Values of the nodes that depend on no input, over intervals: exact where the arithmetic is.
 // In a floating semantics with what executions lose on the way.
-Outcome<ConstantValues> constant_values(const Graph& graph, const ExecutionModel& model) {
-  ConstantValues result{std::vector<bool>(graph.nodes.size(), false), std::vector<Array<Interval>>(graph.nodes.size()),
-                        std::vector<double>(graph.nodes.size(), 0.0)};
+Outcome<rows::ConstantValues> constant_values(const Graph& graph, const ExecutionModel& model) {
+  rows::ConstantValues result{std::vector<bool>(graph.nodes.size(), false), std::vector<Array<Interval>>(graph.nodes.size()),
+                              std::vector<double>(graph.nodes.size(), 0.0)};
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     const Node& node = graph.node(id);
     if (node.op == Op::input) continue;
@@ -35,7 +35,7 @@ Outcome<ConstantValues> constant_values(const Graph& graph, const ExecutionModel
       if (node.dtype == DType::complex64)
         return Rejection{Rejection::Kind::unsupported, "kernel.dtype", node.name, "real constants", "complex64", "remove the constant"};
       result.values[id] = lift<Interval>(node.value);
-      if (auto stored = round_weights(node, model, result.values[id]); !stored) return stored.rejection();
+      if (auto stored = floats::round_weights(node, model, result.values[id]); !stored) return stored.rejection();
       continue;
     }
     auto value = denote<Interval>(node, operands);
@@ -46,7 +46,7 @@ Outcome<ConstantValues> constant_values(const Graph& graph, const ExecutionModel
                         std::string(op_row(node.op).name) + " of constants is undefined");
     }
     result.values[id] = std::move(value).value();
-    if (auto rounded = round_constant(graph, id, model, operands, result); !rounded) return rounded.rejection();
+    if (auto rounded = floats::round_constant(graph, id, model, operands, result); !rounded) return rounded.rejection();
   }
   return result;
 }
@@ -55,7 +55,8 @@ Outcome<ConstantValues> constant_values(const Graph& graph, const ExecutionModel
 struct NonlinearUse {
   std::vector<bool> any, kink_at_zero;
 };
-NonlinearUse nonlinear_use(const Graph& graph, const std::vector<std::optional<AffineForm>>& affine, const std::vector<bool>& is_constant) {
+NonlinearUse nonlinear_use(const Graph& graph, const std::vector<std::optional<rows::AffineForm>>& affine,
+                           const std::vector<bool>& is_constant) {
   NonlinearUse result{std::vector<bool>(graph.nodes.size(), false), std::vector<bool>(graph.nodes.size(), true)};
   for (NodeId user = 0; user < graph.nodes.size(); ++user) {
     if (affine[user] || is_constant[user]) continue;
@@ -82,24 +83,25 @@ std::vector<bool> copies_of_inputs(const Graph& graph) {
   return result;
 }
 
-bool is_copy(const std::optional<AffineForm>& form) {
+bool is_copy(const std::optional<rows::AffineForm>& form) {
   return form && form->parts.size() == 1 && !form->parts[0].error && form->parts[0].map->is_identity() && form->bias_error.empty() &&
          std::ranges::all_of(form->bias, [](double b) { return b == 0; });
 }
 
 // Steps that do no arithmetic vanish: operands that are exact copies of other nodes.
-AffineForm without_copies(AffineForm form, const std::vector<std::optional<AffineForm>>& affine, const Graph& graph, bool floating) {
+rows::AffineForm without_copies(rows::AffineForm form, const std::vector<std::optional<rows::AffineForm>>& affine, const Graph& graph,
+                                bool floating) {
   const auto vanishes = [&](NodeId id) {
     return is_copy(affine[id]) && (!floating || op_row(graph.node(id).op).op_class == OpClass::layout);
   };
-  for (AffineForm::Part& part : form.parts) {
+  for (rows::AffineForm::Part& part : form.parts) {
     while (vanishes(part.operand)) part.operand = affine[part.operand]->parts[0].operand;
   }
   return form;
 }
 
 // Inputs, outputs and what lies between them on the affine forms' own edges, in order; constants excluded.
-std::vector<NodeId> nodes_on_the_way(const Graph& graph, const std::vector<std::optional<AffineForm>>& affine,
+std::vector<NodeId> nodes_on_the_way(const Graph& graph, const std::vector<std::optional<rows::AffineForm>>& affine,
                                      const std::vector<bool>& is_constant) {
   std::vector<bool> used(graph.nodes.size(), false);
   for (const NodeId id : graph.inputs) used[id] = true;
@@ -107,7 +109,7 @@ std::vector<NodeId> nodes_on_the_way(const Graph& graph, const std::vector<std::
   for (NodeId id = static_cast<NodeId>(graph.nodes.size()); id-- > 0;) {
     if (!used[id] || is_constant[id]) continue;
     if (affine[id]) {
-      for (const AffineForm::Part& part : affine[id]->parts) used[part.operand] = true;
+      for (const rows::AffineForm::Part& part : affine[id]->parts) used[part.operand] = true;
     } else {
       for (const NodeId operand : graph.node(id).operands) used[operand] = true;
     }
@@ -127,12 +129,12 @@ Outcome<Done> check_environment() {
                   "a library changed the floating-point mode; start the checker without it");
 }
 
-bool Problem::State::is_empty(const InputBox& box) const {
+bool Problem::State::is_empty(const statement::InputBox& box) const {
   std::size_t i = 0;
   for (const NodeId id : graph().inputs) {
     for (const std::size_t end = i + graph().size(id); i < end; ++i) {
       if (box.lo[i] > box.hi[i] ||
-          (floating() && is_float(graph().node(id).dtype) && !has_number(statement_.semantics, box.lo[i], box.hi[i])))
+          (floating() && is_float(graph().node(id).dtype) && !floats::has_number(statement_.semantics, box.lo[i], box.hi[i])))
         return true;
     }
   }
@@ -141,7 +143,7 @@ bool Problem::State::is_empty(const InputBox& box) const {
 
 // y = x + bias, where x itself is affine, is one step: the sum of the two biases is exact up to bias_error, and executions lose what they lose in
 // either (step_rounding). A floating semantics keeps an x that something else reads: what is lost there is paid once. It folds two steps, not more.
-void Network::State::set_form(NodeId id, AffineForm form) {
+void Network::State::set_form(NodeId id, rows::AffineForm form) {
   const NodeId x = form.parts.size() == 1 ? form.parts[0].operand : id;
   const bool folds = !floating() || (readers_[x] == 1 && !own_forms_[x] && op_row(graph().node(id).op).op_class != OpClass::layout);
   auto shorter = affine_[x] && folds ? folded(form, *affine_[x]) : std::nullopt;
@@ -151,15 +153,15 @@ void Network::State::set_form(NodeId id, AffineForm form) {
 
 Outcome<std::shared_ptr<const Network>> Network::open(Graph owned, ExecutionModel semantics, KernelOptions options) {
   if (const auto standard = check_environment(); !standard) return standard.rejection();
-  if (const auto problems = validate_graph(owned); !problems.empty()) return problems.front();
-  if (const auto why = execution_obstacle(owned, semantics)) return *why;
+  if (const auto problems = statement::validate_graph(owned); !problems.empty()) return problems.front();
+  if (const auto why = floats::execution_obstacle(owned, semantics)) return *why;
 
   const auto network = std::make_shared<State>();
   network->graph_ = std::move(owned);
   network->semantics_ = std::move(semantics);
   network->options_ = options;
   const Graph& graph = network->graph_;
-  network->digest_ = graph_digest(graph);
+  network->digest_ = statement::graph_digest(graph);
   auto constants = constant_values(graph, network->semantics_);
   if (!constants) return constants.rejection();
   network->constants_ = std::move(constants).value();
@@ -171,11 +173,11 @@ Outcome<std::shared_ptr<const Network>> Network::open(Graph owned, ExecutionMode
   network->grids_.resize(graph.nodes.size());
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     if (network->is_constant_[id] || graph.node(id).op == Op::input) continue;
-    if (network->floating() && sums_constants(graph.node(id), network->is_constant_)) continue;
+    if (network->floating() && floats::sums_constants(graph.node(id), network->is_constant_)) continue;
     auto form = affine_form(graph, id, network->constants_);
     if (!form && form.rejection().code != "linear_map.not_linear") return form.rejection();
     if (form) network->set_form(id, without_copies(std::move(form).value(), network->affine_, graph, network->floating()));
-    if (options.exact && network->affine_[id]) network->grids_[id] = grid_form(*network->affine_[id]);
+    if (options.exact && network->affine_[id]) network->grids_[id] = exact::grid_form(*network->affine_[id]);
   }
   network->active_nodes_ = nodes_on_the_way(graph, network->affine_, network->is_constant_);
   const std::vector<bool> copies = copies_of_inputs(graph);
@@ -187,14 +189,14 @@ Outcome<std::shared_ptr<const Network>> Network::open(Graph owned, ExecutionMode
   return std::shared_ptr<const Network>(new Network(network));
 }
 
-Outcome<std::shared_ptr<const Problem>> Problem::open(Statement statement, KernelOptions options) {
+Outcome<std::shared_ptr<const Problem>> Problem::open(statement::Statement statement, KernelOptions options) {
   auto network = Network::open(std::move(statement.graph), std::move(statement.semantics), options);
   if (!network) return network.rejection();
   return open(std::move(network).value(), std::move(statement.property), std::move(statement.sources));
 }
 
-Outcome<std::shared_ptr<const Problem>> Problem::open(std::shared_ptr<const Network> network, Property property,
-                                                      std::vector<Source> sources) {
+Outcome<std::shared_ptr<const Problem>> Problem::open(std::shared_ptr<const Network> network, statement::Property property,
+                                                      std::vector<statement::Source> sources) {
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   const Network::State& of = network->state();
   const Graph& graph = of.graph_;
@@ -205,7 +207,7 @@ Outcome<std::shared_ptr<const Problem>> Problem::open(std::shared_ptr<const Netw
   problem->statement_ = {graph, std::move(property), of.semantics_, std::move(sources)};
   problem->keeps_ = network;
   problem->network_ = &of;
-  std::map<const InputBox*, std::size_t> group_of_box;
+  std::map<const statement::InputBox*, std::size_t> group_of_box;
   const auto& cases = problem->statement_.property.cases;
   for (std::uint32_t index = 0; index < cases.size(); ++index) {
     const auto [at, is_new] = group_of_box.emplace(cases[index].box.get(), problem->groups_.size());
@@ -247,12 +249,12 @@ std::vector<std::string> Problem::assumptions() const {
 }
 
 // Rule root: the group's box, whose integer elements end in integers, in doubles, rounded outward; constants as they are.
-Boxes Problem::State::root_boxes(std::size_t group) const {
-  const InputBox& exact = *group_boxes_[group];
-  Boxes boxes(graph().nodes.size());
+rows::Boxes Problem::State::root_boxes(std::size_t group) const {
+  const statement::InputBox& exact = *group_boxes_[group];
+  rows::Boxes boxes(graph().nodes.size());
   std::size_t at = 0;
   for (const NodeId id : graph().inputs) {
-    auto box = std::make_shared<Box>();
+    auto box = std::make_shared<relax::Box>();
     for (std::size_t i = 0; i < graph().size(id); ++i, ++at) {
       box->lo.push_back(exact.lo[at].double_down());
       box->hi.push_back(exact.hi[at].double_up());
@@ -260,7 +262,7 @@ Boxes Problem::State::root_boxes(std::size_t group) const {
     boxes[id] = std::move(box);
   }
   const auto add_constant = [&](NodeId id) {
-    if (is_constant(id) && !boxes[id]) boxes[id] = std::make_shared<Box>(box_of(network_->constants_.values[id]));
+    if (is_constant(id) && !boxes[id]) boxes[id] = std::make_shared<relax::Box>(box_of(network_->constants_.values[id]));
   };
   for (NodeId id = 0; id < graph().nodes.size(); ++id) {
     if (is_constant(id) || affine(id) != nullptr) continue;
@@ -270,4 +272,4 @@ Boxes Problem::State::root_boxes(std::size_t group) const {
   return boxes;
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::logic

@@ -2,7 +2,7 @@
 
 #include "kernel/logic/state.h"
 
-namespace assay::kernel {
+namespace assay::logic {
 
 // Rule merge. S1: both refutations are of the same context (identity, not equality).
 Outcome<Refutation> merge(const Refutation& a, const Refutation& b) {
@@ -61,4 +61,4 @@ Outcome<Theorem> unsatisfiable(const std::shared_ptr<const Problem>& problem, st
   return Theorem(std::make_shared<Theorem::Content>(std::move(theorem)));
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::logic

@@ -8,7 +8,7 @@
 #include "semantics/interrupt.h"
 #include "semantics/numbers/directed.h"
 
-namespace assay::kernel {
+namespace assay::logic {
 namespace {
 
 constexpr std::size_t kMaxDepth = 10000;  // literals of one scope
@@ -64,12 +64,12 @@ Outcome<Done> Scope::State::assume(const Literal& literal) {
     inherited_ =
         std::make_shared<std::pair<decltype(own_error_bounds_), decltype(inherited_)>>(std::exchange(own_error_bounds_, {}), inherited_);
   if (!boxes_[literal.node]) return Done{};
-  Box box = *boxes_[literal.node];
+  relax::Box box = *boxes_[literal.node];
   double& end = literal.at_least ? box.lo[literal.element] : box.hi[literal.element];
   end = literal.at_least ? std::max(end, literal.threshold) : std::min(end, literal.threshold);
   if (is_whole(*problem_, literal.node)) end = literal.at_least ? std::ceil(end) : std::floor(end);
   contradiction_ = contradiction_ || box.lo[literal.element] > box.hi[literal.element];
-  boxes_[literal.node] = std::make_shared<Box>(std::move(box));
+  boxes_[literal.node] = std::make_shared<relax::Box>(std::move(box));
   return Done{};
 }
 
@@ -78,7 +78,7 @@ Rejection Scope::State::not_boxed(const char* code, NodeId node) const {
 }
 
 // The literals of the scope also bound nodes whose box was not there when they were assumed.
-void Scope::State::meet(NodeId node, Box box) {
+void Scope::State::meet(NodeId node, relax::Box box) {
   for (const Context* c = context_.get(); c->parent && c->highest >= node; c = c->parent.get()) {
     const Literal& literal = c->literal;
     if (literal.node != node) continue;
@@ -89,7 +89,7 @@ void Scope::State::meet(NodeId node, Box box) {
     box.lo[i] = std::ceil(box.lo[i]);
     box.hi[i] = std::floor(box.hi[i]);
   }
-  if (const Box* old = boxes_[node].get(); old != nullptr) {
+  if (const relax::Box* old = boxes_[node].get(); old != nullptr) {
     bool same = true;
     for (std::size_t i = 0; i < box.lo.size(); ++i) {
       box.lo[i] = std::max(box.lo[i], old->lo[i]);
@@ -99,7 +99,7 @@ void Scope::State::meet(NodeId node, Box box) {
     if (same) return;  // it stays shared with the parent's, and so do the linear bounds over it; what it contradicts is known
   }
   for (std::size_t i = 0; i < box.lo.size(); ++i) contradiction_ |= box.lo[i] > box.hi[i];
-  boxes_[node] = std::make_shared<Box>(std::move(box));
+  boxes_[node] = std::make_shared<relax::Box>(std::move(box));
 }
 
 // Rule meet: the facts of a scope with the same context, such as a copy that another thread tightened; nodes without a box here keep none. S1: one context. Both scopes' boxes then hold on the same points, and so does their intersection, and all cuts of both.
@@ -132,7 +132,7 @@ Outcome<Done> Scope::State::hull(const State& at_most, const State& at_least) {
   const State& b = at_least.contradiction_ ? at_most : at_least;
   for (NodeId node = 0; node < boxes_.size() && !contradiction_; ++node) {
     if (!a.boxes_[node] || !b.boxes_[node] || a.boxes_[node] == boxes_[node] || b.boxes_[node] == boxes_[node]) continue;
-    Box box = *a.boxes_[node];
+    relax::Box box = *a.boxes_[node];
     if (auto paid = pay({.count = box.lo.size()}); !paid) return paid;
     for (std::size_t i = 0; i < box.lo.size(); ++i) {
       box.lo[i] = std::min(box.lo[i], b.boxes_[node]->lo[i]);
@@ -189,26 +189,28 @@ Outcome<Done> Scope::State::propagate_box(NodeId node) try {
   const Graph& graph = problem_->graph();
   if (!(node < graph.nodes.size())) return reject("propagate_box.S1", at(graph, node, 0), "a node of the graph", "none such");
   if (contradiction_ || problem_->is_constant(node) || graph.node(node).op == Op::input) return Done{};
-  const AffineForm* form = problem_->affine(node);
+  const rows::AffineForm* form = problem_->affine(node);
   if (auto paid = pay({.kind = Work::Kind::box, .node = node}); !paid) return paid;
   if (form != nullptr) {
     const std::optional<NodeId> inner = problem_->network_->folded_into(node);
     if (auto done = inner ? propagate_box(*inner) : Done{}; !done || contradiction_) return done;
-    for (const AffineForm::Part& part : form->parts) {
+    for (const rows::AffineForm::Part& part : form->parts) {
       if (!boxes_[part.operand]) return not_boxed("propagate_box.S2", part.operand);
     }
-    std::shared_ptr<const Sizes> sizes = inner ? error_bounds_[*inner]->sizes : nullptr;  // the maps are the same
+    std::shared_ptr<const rows::Sizes> sizes = inner ? error_bounds_[*inner]->sizes : nullptr;  // the maps are the same
     if (auto found = find_rounding(node, nullptr, &sizes); !found) return found;
     std::vector<double> rounding = step_rounding(node);
     if (!error_bounds_[node] || error_bounds_[node]->rounding != rounding) {
       const auto x = operand_magnitudes(form->parts, boxes_);
-      if (!sizes) sizes = std::make_shared<Sizes>(affine_sizes(*form, x));
+      if (!sizes) sizes = std::make_shared<rows::Sizes>(affine_sizes(*form, x));
       own_error_bounds_.resize(error_bounds_.size());
-      own_error_bounds_[node] = std::make_shared<ErrorBound>(affine_error_bound(*form, x, std::move(sizes), std::move(rounding)));
+      own_error_bounds_[node] = std::make_shared<rows::ErrorBound>(affine_error_bound(*form, x, std::move(sizes), std::move(rounding)));
       error_bounds_[node] = own_error_bounds_[node].get();
     }
     const bool is_sum = is_float(graph.node(node).dtype);
-    meet(node, inner ? shifted_box(node, *inner) : is_sum ? affine_box(*form, boxes_, *error_bounds_[node]) : copied_box(*form, boxes_));
+    meet(node, inner    ? shifted_box(node, *inner)
+               : is_sum ? rows::affine_box(*form, boxes_, *error_bounds_[node])
+                        : rows::copied_box(*form, boxes_));
     return Done{};
   }
   std::vector<Array<Interval>> operands;
@@ -224,7 +226,7 @@ Outcome<Done> Scope::State::propagate_box(NodeId node) try {
                     "operands inside the domain of " + std::string(op_row(graph.node(node).op).name), "a box that reaches outside");
   }
   if (auto found = find_rounding(node, &result.value(), nullptr); !found) return found;
-  Box box = box_of(result.value());
+  relax::Box box = box_of(result.value());
   if (rounding_[node]) widen(box, *rounding_[node]);
   meet(node, std::move(box));
   return Done{};
@@ -235,7 +237,7 @@ Outcome<Done> Scope::State::propagate_box(NodeId node) try {
 std::vector<std::uint32_t> Scope::State::selected(NodeId node, const Selection& selection) const {
   std::vector<std::uint32_t> result;
   if (boxes_[node] == nullptr) return result;
-  const Box& box = *boxes_[node];
+  const relax::Box& box = *boxes_[node];
   const bool kink_at_zero = problem_->network_->kink_at_zero_[node];
   for (std::uint32_t i = 0; i < box.lo.size(); ++i) {
     const bool unstable = kink_at_zero ? box.lo[i] < 0 && box.hi[i] > 0 : box.lo[i] < box.hi[i];
@@ -279,7 +281,7 @@ Outcome<Done> Scope::State::tighten(NodeId node, const Selection& selection, con
   for (NodeId i = 0; i <= node; ++i) {
     if (derived[i] && *derived[i] && proposed(hints.lower, i).empty() && proposed(hints.upper, i).empty()) linear_bounds_[i] = *derived[i];
   }
-  Box box = *boxes_[node];
+  relax::Box box = *boxes_[node];
   std::size_t tried = 0;  // in integers
   // The box already derived may imply a claim as well.
   const auto implied = [&](std::size_t row, double known, double claim) {
@@ -309,4 +311,4 @@ Outcome<Done> Scope::State::tighten(NodeId node, const Selection& selection, con
   return stopped(at(problem_->graph(), node, 0));
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::logic

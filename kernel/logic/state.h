@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "kernel/exact/grid.h"
 #include "kernel/logic/api.h"
 #include "kernel/logic/ball.h"
 #include "kernel/logic/meter.h"
@@ -15,52 +16,52 @@
 #include "semantics/numbers/interval.h"
 #include "semantics/printable.h"
 
-namespace assay::executions {
+namespace assay::floats {
 struct Formula;
 }
 
-namespace assay::kernel {
+namespace assay::logic {
 
 struct Network::State {
   Graph graph_;
   ExecutionModel semantics_;
   KernelOptions options_;
-  Digest digest_{};                               // of the graph
+  statement::Digest digest_{};                    // of the graph
   std::vector<bool> is_constant_, kink_at_zero_;  // kink: every non-linear op that the node enters is exactly linear on either side of 0
-  std::vector<std::optional<AffineForm>> affine_;
-  std::vector<std::optional<AffineForm>> own_forms_;  // in a floating semantics, where affine_ takes more steps than the node's own
-  std::vector<std::optional<GridForm>> grids_;        // of the affine forms, in exact mode
+  std::vector<std::optional<rows::AffineForm>> affine_;
+  std::vector<std::optional<rows::AffineForm>> own_forms_;  // in a floating semantics, where affine_ takes more steps than the node's own
+  std::vector<std::optional<exact::GridForm>> grids_;       // of the affine forms, in exact mode
   std::vector<NodeId> pre_activations_;  // whose elements enter a non-linear op and are not inputs or constants, in order: worth refining
   std::vector<NodeId> active_nodes_;     // inputs, outputs and what lies between them once affine chains are folded, in order; no constants
-  ConstantValues constants_;
+  rows::ConstantValues constants_;
   std::vector<std::size_t> readers_;  // by node: how many nodes and outputs read it
   std::vector<bool> rewritten_;       // by node: a step of a formula that executions may rewrite, which nothing else reads (rewrites.cpp)
   using Roundings = std::span<const std::shared_ptr<const std::vector<double>>>;
-  using KeptSizes = std::shared_ptr<const Sizes>*;
+  using KeptSizes = std::shared_ptr<const rows::Sizes>*;
   [[nodiscard]] const Graph& graph() const { return graph_; }
-  [[nodiscard]] std::vector<double> rounding(NodeId node, const Boxes& boxes, Roundings known, const Array<Interval>* image,
+  [[nodiscard]] std::vector<double> rounding(NodeId node, const rows::Boxes& boxes, Roundings known, const Array<Interval>* image,
                                              KeptSizes kept) const;
-  [[nodiscard]] std::vector<double> rounding_as_written(NodeId node, const Boxes& boxes, Roundings known, const Array<Interval>* image,
-                                                        KeptSizes kept) const;
-  [[nodiscard]] Array<Interval> values_at(NodeId node, const Boxes& boxes) const;
-  [[nodiscard]] std::vector<double> one_pass_rounding(NodeId node, const Boxes& boxes, Roundings known) const;
+  [[nodiscard]] std::vector<double> rounding_as_written(NodeId node, const rows::Boxes& boxes, Roundings known,
+                                                        const Array<Interval>* image, KeptSizes kept) const;
+  [[nodiscard]] Array<Interval> values_at(NodeId node, const rows::Boxes& boxes) const;
+  [[nodiscard]] std::vector<double> one_pass_rounding(NodeId node, const rows::Boxes& boxes, Roundings known) const;
   void mark_rewritten();
-  void set_form(NodeId node, AffineForm form);
+  void set_form(NodeId node, rows::AffineForm form);
   [[nodiscard]] bool floating() const { return semantics_.kind == ExecutionModel::Kind::floating; }
-  [[nodiscard]] const AffineForm* affine(NodeId node) const { return affine_[node] ? &*affine_[node] : nullptr; }
-  [[nodiscard]] const AffineForm* own_form(NodeId node) const { return own_forms_[node] ? &*own_forms_[node] : affine(node); }
+  [[nodiscard]] const rows::AffineForm* affine(NodeId node) const { return affine_[node] ? &*affine_[node] : nullptr; }
+  [[nodiscard]] const rows::AffineForm* own_form(NodeId node) const { return own_forms_[node] ? &*own_forms_[node] : affine(node); }
   [[nodiscard]] std::optional<NodeId> folded_into(NodeId node) const;
-  [[nodiscard]] std::optional<executions::Formula> formula_of(NodeId node, const Boxes& boxes, bool is_root) const;
+  [[nodiscard]] std::optional<floats::Formula> formula_of(NodeId node, const rows::Boxes& boxes, bool is_root) const;
 };
 
 struct Problem::State {
   const Network::State* network_ = nullptr;
   std::shared_ptr<const Network> keeps_;  // the network
-  Statement statement_;                   // of the network's graph and semantics
-  Digest digest_{};
+  statement::Statement statement_;        // of the network's graph and semantics
+  statement::Digest digest_{};
   std::vector<std::vector<std::uint32_t>> groups_;
   std::vector<std::uint32_t> group_of_case_;
-  std::vector<std::shared_ptr<const InputBox>> group_boxes_;
+  std::vector<std::shared_ptr<const statement::InputBox>> group_boxes_;
   std::vector<bool> group_is_empty_;
   std::vector<std::vector<Ball>> group_balls_;  // over the reals: what all cases of a group say about an input beyond its box
   [[nodiscard]] const Graph& graph() const { return network_->graph_; }
@@ -69,16 +70,16 @@ struct Problem::State {
   [[nodiscard]] bool is_constant(NodeId node) const { return network_->is_constant_[node]; }
   // Set for every linear or layout node that is not constant, with affine nodes before it folded in: all of them over the reals, one that
   // nothing else reads in a floating semantics.
-  [[nodiscard]] const AffineForm* affine(NodeId node) const { return network_->affine(node); }
+  [[nodiscard]] const rows::AffineForm* affine(NodeId node) const { return network_->affine(node); }
   // Of a feature map, [1, channels, ...], the positions, whose rows touch windows of the maps before it; 1: of anything else, and where rows are exact.
   [[nodiscard]] std::size_t positions(NodeId node) const;
   // In the order in which a step has their rows: elements at one position one after the other, since they touch the same windows.
   [[nodiscard]] std::vector<std::uint32_t> ordered(NodeId node, std::vector<std::uint32_t> elements) const;
-  [[nodiscard]] NodeId node_of(const Variable& v) const {
-    return (v.side == Variable::Side::input ? graph().inputs : graph().outputs)[v.tensor];
+  [[nodiscard]] NodeId node_of(const statement::Variable& v) const {
+    return (v.side == statement::Variable::Side::input ? graph().inputs : graph().outputs)[v.tensor];
   }
-  [[nodiscard]] Boxes root_boxes(std::size_t group) const;
-  [[nodiscard]] bool is_empty(const InputBox& box) const;
+  [[nodiscard]] rows::Boxes root_boxes(std::size_t group) const;
+  [[nodiscard]] bool is_empty(const statement::InputBox& box) const;
 };
 
 struct Context {
@@ -153,12 +154,13 @@ class Scope::State {
   static Outcome<std::unique_ptr<State>> at_point(const std::shared_ptr<const Problem>& problem, std::size_t group,
                                                   const std::vector<Rational>& inputs);
   static Outcome<std::vector<Interval>> outputs_of_executions(const std::shared_ptr<const Problem>& problem, const Witness& witness);
-  [[nodiscard]] Outcome<double> lower_bound(const Row& row, bool negated) const;
+  [[nodiscard]] Outcome<double> lower_bound(const statement::Row& row, bool negated) const;
   struct Weighted;
   [[nodiscard]] Weighted weighted(const Hints& hints) const;
   [[nodiscard]] Rejection not_boxed(const char* code, NodeId node) const;
-  [[nodiscard]] std::shared_ptr<const LinearBounds> linear_bounds(NodeId node, const Hints& hints) const;
-  using LinesByNode = std::vector<std::optional<std::shared_ptr<const LinearBounds>>>;  // none: not asked for yet; null: stop at the box
+  [[nodiscard]] std::shared_ptr<const rows::LinearBounds> linear_bounds(NodeId node, const Hints& hints) const;
+  using LinesByNode =
+      std::vector<std::optional<std::shared_ptr<const rows::LinearBounds>>>;  // none: not asked for yet; null: stop at the box
   template <class Rows>
   [[nodiscard]] bool walk(Rows& rows, std::size_t count, NodeId start, const Hints& hints, const Weighted& weighted,
                           LinesByNode& bounds_by_node) const;
@@ -168,24 +170,24 @@ class Scope::State {
                                std::size_t& tried) const;
   [[nodiscard]] Work work_of(const Targets& targets, const Hints& hints, const Weighted& weighted) const;
   [[nodiscard]] Outcome<Done> pay(const Work& work) const { return meter_ ? meter_->before(work) : Done{}; }
-  void meet(NodeId node, Box box);
+  void meet(NodeId node, relax::Box box);
   void append(std::span<const std::shared_ptr<const Cut>> more);  // to the cuts
-  Outcome<Done> find_rounding(NodeId node, const Array<Interval>* image, std::shared_ptr<const Sizes>* sizes);
-  [[nodiscard]] Box shifted_box(NodeId node, NodeId inner) const;
+  Outcome<Done> find_rounding(NodeId node, const Array<Interval>* image, std::shared_ptr<const rows::Sizes>* sizes);
+  [[nodiscard]] relax::Box shifted_box(NodeId node, NodeId inner) const;
   [[nodiscard]] std::vector<double> step_rounding(NodeId node) const;
 
   const Problem::State* problem_ = nullptr;  // the root context keeps it
   std::shared_ptr<const Context> context_;
-  Boxes boxes_;  // by node; null = not derived
+  rows::Boxes boxes_;  // by node; null = not derived
   // By node; on this scope's boxes or an ancestor's: kept beside, so that a copy of a scope counts few pointers.
-  std::vector<const ErrorBound*> error_bounds_;
-  std::vector<std::shared_ptr<const ErrorBound>> own_error_bounds_;  // by node or none: those found since the last literal
-  std::shared_ptr<const void> inherited_;                            // keeps those found before it
+  std::vector<const rows::ErrorBound*> error_bounds_;
+  std::vector<std::shared_ptr<const rows::ErrorBound>> own_error_bounds_;  // by node or none: those found since the last literal
+  std::shared_ptr<const void> inherited_;                                  // keeps those found before it
   // By node, in a floating semantics: what executions lose there (execution.cpp), on this scope's boxes or an ancestor's; empty: nothing.
   std::vector<std::shared_ptr<const std::vector<double>>> rounding_;
   std::vector<double> rounding_size_;  // by node: the sum of its operands' magnitudes when that was found
   // By policy, derived so far; on this scope's boxes or an ancestor's: never taken from a child, whose own box is narrower.
-  std::vector<std::shared_ptr<const LinearBounds>> linear_bounds_;
+  std::vector<std::shared_ptr<const rows::LinearBounds>> linear_bounds_;
   std::shared_ptr<const Cuts> cuts_ = std::make_shared<const Cuts>();
   bool contradiction_ = false;  // some box has lo > hi
   std::function<bool()> stop_;
@@ -219,9 +221,9 @@ inline std::string at(const Graph& graph, NodeId node, std::size_t element) {
   return "node " + std::to_string(node) + name + ", element " + std::to_string(element);
 }
 
-inline Box box_of(const Array<Interval>& values) {
+inline relax::Box box_of(const Array<Interval>& values) {
   const std::size_t size = values.values.size();
-  Box box{std::vector<double>(size), std::vector<double>(size)};
+  relax::Box box{std::vector<double>(size), std::vector<double>(size)};
   for (std::size_t i = 0; i < size; ++i) {
     box.lo[i] = values.values[i].lo();
     box.hi[i] = values.values[i].hi();
@@ -230,7 +232,7 @@ inline Box box_of(const Array<Interval>& values) {
 }
 
 // By as much on either side, where there is anything to add.
-inline void widen(Box& box, const std::vector<double>& errors) {
+inline void widen(relax::Box& box, const std::vector<double>& errors) {
   for (std::size_t i = 0; i < errors.size(); ++i) {
     box.lo[i] = sub_down(box.lo[i], errors[i]);
     box.hi[i] = add_up(box.hi[i], errors[i]);
@@ -247,9 +249,4 @@ inline bool usable(const std::vector<float>& multipliers) {
 // of the element then satisfies one of the two literals.
 [[nodiscard]] Outcome<Done> check_halves(const std::string& rule, const Context* parent, const Context& at_most, const Context& at_least);
 
-// Rule box for an affine node: bias + sum of M x over the operands' boxes, every rounding covered by the error bound or outward.
-[[nodiscard]] Box affine_box(const AffineForm& form, const Boxes& boxes, const ErrorBound& error_bound);
-// The same for a node of integers or truth values, which an affine form only copies: exact, so that integers stay integers.
-[[nodiscard]] Box copied_box(const AffineForm& form, const Boxes& boxes);
-
-}  // namespace assay::kernel
+}  // namespace assay::logic

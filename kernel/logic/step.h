@@ -7,7 +7,7 @@
 
 #include "semantics/graph/graph.h"
 
-namespace assay::kernel {
+namespace assay::logic {
 
 // One coordinate of one node, element <= threshold or >= threshold. Both halves of a split are closed.
 struct Literal {
@@ -76,4 +76,4 @@ struct Witness {
   std::vector<Rational> inputs;  // all input tensors, concatenated
 };
 
-}  // namespace assay::kernel
+}  // namespace assay::logic

@@ -3,7 +3,7 @@
 #include "kernel/logic/theorem_text.h"
 #include "semantics/statement/statement_text.h"
 
-namespace assay::kernel {
+namespace assay::logic {
 
 std::string theorem_text(const Theorem& theorem, bool full) {
   std::string text = "theorem: ";
@@ -20,4 +20,4 @@ std::string theorem_text(const Theorem& theorem, bool full) {
 
 std::string Theorem::to_text() const { return theorem_text(*this, false); }
 
-}  // namespace assay::kernel
+}  // namespace assay::logic

@@ -5,9 +5,9 @@
 
 #include "kernel/logic/api.h"
 
-namespace assay::kernel {
+namespace assay::logic {
 
 // The theorem, its statement (semantics/statement/statement_text.h), and its assumptions.
 [[nodiscard]] std::string theorem_text(const Theorem& theorem, bool full);
 
-}  // namespace assay::kernel
+}  // namespace assay::logic

@@ -14,7 +14,7 @@
 #include "semantics/numbers/exact_work.h"
 #include "semantics/numbers/wide_interval.h"
 
-namespace assay::kernel {
+namespace assay::logic {
 namespace {
 
 enum class Truth : std::uint8_t { holds, fails, open };
@@ -31,9 +31,9 @@ template <class S>
 struct Run {
   std::vector<Array<S>> values;  // by node
 
-  Truth decide(const Problem& problem, const Row& row) const {
+  Truth decide(const Problem& problem, const statement::Row& row) const {
     Rational lower, upper;  // of the sum; exact fractions of the ends
-    for (const Term& term : row.terms) {
+    for (const statement::Term& term : row.terms) {
       const S& value = values[problem.node_of(term.variable)].values[term.variable.element];
       const auto lo = low(value), hi = high(value);
       if (!lo || !hi) return Truth::open;
@@ -46,7 +46,7 @@ struct Run {
     return Truth::open;
   }
   // `open_row` names the first undecided or failing row.
-  Truth decide(const Problem& problem, const std::vector<Row>& rows, std::size_t& open_row) const {
+  Truth decide(const Problem& problem, const std::vector<statement::Row>& rows, std::size_t& open_row) const {
     for (std::size_t r = 0; r < rows.size(); ++r) {
       open_row = r;
       const Truth truth = decide(problem, rows[r]);
@@ -88,7 +88,7 @@ Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>& problem, cons
   const auto& cases = problem->statement().property.cases;
   const std::string place = "case " + std::to_string(witness.case_index);
   if (!(witness.case_index < cases.size())) return reject("satisfiable.S1", place, "a case of the property", "none such");
-  const InputBox& box = problem->group_box(problem->group_of_case(witness.case_index));  // ends in values of the type
+  const statement::InputBox& box = problem->group_box(problem->group_of_case(witness.case_index));  // ends in values of the type
   if (witness.inputs.size() != box.lo.size())
     return reject("satisfiable.S1", place, std::to_string(box.lo.size()) + " input values", std::to_string(witness.inputs.size()));
   std::size_t i = 0;
@@ -132,4 +132,4 @@ Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>& problem, cons
   return stopped("case " + std::to_string(witness.case_index));
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::logic

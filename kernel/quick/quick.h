@@ -15,7 +15,7 @@
 
 #include "semantics/graph/trace.h"
 
-namespace assay::kernel::quick {
+namespace assay::quick {
 
 // A region of one element (or of few), whose contract is that of the element.
 struct Single {
@@ -110,4 +110,4 @@ struct Piece {
 // The graph of one op on inputs of these types, with its output.
 [[nodiscard]] Graph graph_of(Op op, const Attributes& attributes, std::span<const Tensor> operands);
 
-}  // namespace assay::kernel::quick
+}  // namespace assay::quick

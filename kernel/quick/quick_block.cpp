@@ -8,7 +8,7 @@
 
 #include "kernel/rows/lanes.h"
 
-namespace assay::kernel::quick {
+namespace assay::quick {
 
 namespace {
 
@@ -254,4 +254,4 @@ bool Dots::passes_in_double(const float* a, std::size_t j) const {
   return within(received, c, size, std::fmin(m, most_), q);
 }
 
-}  // namespace assay::kernel::quick
+}  // namespace assay::quick

@@ -8,7 +8,7 @@
 
 #include "kernel/quick/quick_sums.h"
 
-namespace assay::kernel::quick {
+namespace assay::quick {
 
 // What Q5 needs to know of the factors of a row or column. `grain` is a power of two, at least that of every number that is not 0: each is
 // an odd multiple of its own.
@@ -92,4 +92,4 @@ class Dots {
   std::vector<std::size_t> left_;
 };
 
-}  // namespace assay::kernel::quick
+}  // namespace assay::quick

@@ -12,7 +12,7 @@
 #include "kernel/quick/quick_sums.h"
 #include "semantics/demand.h"
 
-namespace assay::kernel::quick {
+namespace assay::quick {
 
 namespace {
 
@@ -191,4 +191,4 @@ std::optional<Judged> judge_chain(const Fused& fused) {
   return chain.judge();
 }
 
-}  // namespace assay::kernel::quick
+}  // namespace assay::quick

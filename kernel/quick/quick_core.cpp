@@ -5,7 +5,7 @@
 #include "kernel/quick/quick.h"
 #include "semantics/ops/denote.h"
 
-namespace assay::kernel::quick {
+namespace assay::quick {
 
 namespace {
 
@@ -77,4 +77,4 @@ std::optional<Core> core_of(const Fused& fused) {
   return core;
 }
 
-}  // namespace assay::kernel::quick
+}  // namespace assay::quick

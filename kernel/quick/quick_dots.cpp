@@ -6,7 +6,7 @@
 
 #include "kernel/quick/quick_block.h"
 
-namespace assay::kernel::quick {
+namespace assay::quick {
 
 namespace {
 
@@ -285,4 +285,4 @@ std::optional<Judged> judge_dots(const Problem& problem) {
   return matrices ? judge_matrices(problem) : judge_windows(problem);
 }
 
-}  // namespace assay::kernel::quick
+}  // namespace assay::quick

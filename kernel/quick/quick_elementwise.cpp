@@ -7,7 +7,7 @@
 #include "kernel/quick/quick.h"
 #include "semantics/demand.h"
 
-namespace assay::kernel::quick {
+namespace assay::quick {
 
 namespace {
 
@@ -180,4 +180,4 @@ std::optional<Judged> judge_layout(const Problem& problem) {
   return Judged{};
 }
 
-}  // namespace assay::kernel::quick
+}  // namespace assay::quick

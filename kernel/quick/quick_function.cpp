@@ -17,11 +17,11 @@
 #include "kernel/quick/quick_sums.h"
 #include "semantics/ops/families.h"
 
-namespace assay::kernel::quick {
+namespace assay::quick {
 
 namespace {
 
-using executions::MathRow;
+using floats::MathRow;
 constexpr double kMostSteps = 4;
 constexpr float kLeast = 0x1p-126F;
 constexpr double kLeastGelu = -2;
@@ -40,9 +40,9 @@ struct Candidates {
 class LibraryFunction {
  public:
   LibraryFunction(const ExecutionModel& model, Function f, std::string_view name) : f_(f) {
-    const executions::MathTable* table = executions::find_math_table(model.math_table);
+    const floats::MathTable* table = floats::find_math_table(model.math_table);
     if (table == nullptr) return;
-    for (const MathRow& row : table->rows) {
+    for (const floats::MathRow& row : table->rows) {
       if (row.function == name && row.format == contracts::Format::binary32) rows_.push_back(row);
     }
   }
@@ -50,7 +50,7 @@ class LibraryFunction {
 
   [[nodiscard]] Candidates at(float x) const {
     Candidates candidates;
-    const auto row = std::ranges::find_if(rows_, [x](const MathRow& one) { return one.lo <= x && x <= one.hi; });
+    const auto row = std::ranges::find_if(rows_, [x](const floats::MathRow& one) { return one.lo <= x && x <= one.hi; });
     if (row == rows_.end() || !std::isfinite(x) || !(row->bound <= kMostSteps) || row->slope != 0) return candidates;
     const Interval exact = apply(f_, Interval(static_cast<double>(x)));
     const auto nearest = static_cast<float>(exact.lo());
@@ -69,11 +69,11 @@ class LibraryFunction {
 
  private:
   // The value is `steps` from the nearest one.
-  static bool is_allowed(const MathRow& row, const Interval& exact, float value, int steps) {
+  static bool is_allowed(const floats::MathRow& row, const Interval& exact, float value, int steps) {
     const double at = value;
     if (!is_normal(value) || (at > 0) != (exact.lo() > 0)) return false;
-    if (row.unit == MathRow::Unit::steps) return steps <= row.bound;
-    if (row.unit != MathRow::Unit::ulps) return false;
+    if (row.unit == floats::MathRow::Unit::steps) return steps <= row.bound;
+    if (row.unit != floats::MathRow::Unit::ulps) return false;
     const double least = std::fmin(std::fabs(exact.lo()), std::fabs(exact.hi()));  // ulps are at least those of the least
     if (!(least >= static_cast<double>(kLeast))) return false;
     const Interval error = Interval(at) - exact;
@@ -81,7 +81,7 @@ class LibraryFunction {
   }
 
   Function f_;
-  std::vector<MathRow> rows_;
+  std::vector<floats::MathRow> rows_;
 };
 
 // Whether one of the candidates leads to y.
@@ -215,4 +215,4 @@ std::optional<Judged> judge_softmax(const Problem& problem) {
   return judged;
 }
 
-}  // namespace assay::kernel::quick
+}  // namespace assay::quick

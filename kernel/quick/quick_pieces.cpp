@@ -5,7 +5,7 @@
 #include "kernel/quick/quick.h"
 #include "semantics/demand.h"
 
-namespace assay::kernel::quick {
+namespace assay::quick {
 
 namespace {
 
@@ -89,4 +89,4 @@ std::vector<Piece> pieces_of(const Region& region, std::span<const Tensor> opera
   return Cutting(region, operands, results).run();
 }
 
-}  // namespace assay::kernel::quick
+}  // namespace assay::quick

@@ -6,7 +6,7 @@
 
 #include "kernel/quick/quick_sums.h"
 
-namespace assay::kernel::quick {
+namespace assay::quick {
 
 double power_of_two(int q) { return std::bit_cast<double>(static_cast<std::uint64_t>(q + 1023) << 52); }
 
@@ -155,4 +155,4 @@ std::optional<Judged> judge_reduction(const Problem& problem) {
   return judged;
 }
 
-}  // namespace assay::kernel::quick
+}  // namespace assay::quick

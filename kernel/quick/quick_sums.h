@@ -31,7 +31,7 @@
 
 #include "kernel/quick/quick.h"
 
-namespace assay::kernel::quick {
+namespace assay::quick {
 
 inline constexpr double kU = 0x1p-24, kShrunk = 1 - 0x1p-10, kTiny = 0x1p-100;
 inline constexpr double kShrunkInFloat = 1 - 0x1p-9, kLeastInFloat = 0x1p-80, kMostInFloat = 0x1p100;
@@ -58,4 +58,4 @@ struct Sum {
   void add(float term);
 };
 
-}  // namespace assay::kernel::quick
+}  // namespace assay::quick

@@ -25,7 +25,7 @@
 
 #include "semantics/interrupt.h"
 
-namespace assay::kernel {
+namespace assay::relax {
 namespace {
 
 using Kind = Steps::Kind;
@@ -296,4 +296,4 @@ std::shared_ptr<const Form> BoundedSteps::nearer(const std::shared_ptr<const For
   return lower ? within(range).below : within(range).above;
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::relax

@@ -11,7 +11,7 @@
 #include "kernel/relax/choices.h"
 #include "semantics/numbers/steps.h"
 
-namespace assay::kernel {
+namespace assay::relax {
 
 // f(z) >= (lower) or <= line.slope z + t over the pieces, and t is NaN where there is none: rule unary_line, for steps of formulas too.
 [[nodiscard]] double unary_intercept(const UnaryFunction& f, std::span<const Piece> pieces, bool lower, const ChosenLine& line);
@@ -80,4 +80,4 @@ class BoundedSteps {
   std::vector<std::uint8_t> has_slope_;
 };
 
-}  // namespace assay::kernel
+}  // namespace assay::relax

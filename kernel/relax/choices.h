@@ -11,7 +11,7 @@
 
 #include "semantics/functions/unary_function.h"
 
-namespace assay::kernel {
+namespace assay::relax {
 
 // Of the lines below and above a function, or the planes below and above a product.
 struct ChosenSides {
@@ -62,4 +62,4 @@ class Choices {
                                                              double bound, bool lower) const = 0;
 };
 
-}  // namespace assay::kernel
+}  // namespace assay::relax

@@ -17,7 +17,7 @@
 #include "semantics/interrupt.h"
 #include "semantics/ops/denote.h"
 
-namespace assay::kernel {
+namespace assay::relax {
 namespace {
 
 // About how many terms and products the formulas of all result elements have.
@@ -144,4 +144,4 @@ std::optional<Relaxation> denoted_plane(const Graph& graph, const Node& node, st
   return result;
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::relax

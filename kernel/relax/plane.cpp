@@ -6,7 +6,7 @@
 #include "semantics/functions/unary_function.h"
 #include "semantics/graph/family.h"
 
-namespace assay::kernel {
+namespace assay::relax {
 
 std::optional<Relaxation> relax(const Graph& graph, const Node& node, std::span<const Box* const> boxes, const Box& result,
                                 const Choices& choices) {
@@ -29,4 +29,4 @@ std::optional<Relaxation> relax(const Graph& graph, const Node& node, std::span<
   return std::nullopt;
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::relax

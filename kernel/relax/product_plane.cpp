@@ -28,7 +28,7 @@
 #include "semantics/numbers/directed.h"
 #include "semantics/ops/indexing.h"
 
-namespace assay::kernel {
+namespace assay::relax {
 namespace {
 
 constexpr double kUnit = 0x1p-53, kUnderflow = 0x1p-900;
@@ -152,4 +152,4 @@ std::optional<Relaxation> product_plane(const Graph& graph, const Node& node, st
   return result;
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::relax

@@ -12,7 +12,7 @@
 #include "semantics/graph/graph.h"
 #include "semantics/numbers/interval.h"
 
-namespace assay::kernel {
+namespace assay::relax {
 
 // For every result element j and every point of the box:
 //   sum over its terms k of lower[k] * x[index[k]] + lower_intercept[j] <= y_j <= sum of upper[k] * x[index[k]] + upper_intercept[j].
@@ -50,4 +50,4 @@ class Choices;  // choices.h: the slopes and all else that a rule is given
 [[nodiscard]] std::optional<Relaxation> denoted_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes,
                                                       const Box& result, const Choices& choices);
 
-}  // namespace assay::kernel
+}  // namespace assay::relax

@@ -18,7 +18,7 @@
 #include "kernel/relax/relaxation.h"
 #include "semantics/numbers/directed.h"
 
-namespace assay::kernel {
+namespace assay::relax {
 namespace {
 
 // With l < 0 < u.
@@ -55,4 +55,4 @@ Relaxation relu_line(const Node& node, const Box& x, const Choices& choices) {
   return result;
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::relax

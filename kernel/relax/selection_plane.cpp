@@ -26,7 +26,7 @@
 #include "semantics/ops/element_lists.h"
 #include "semantics/ops/indexing.h"
 
-namespace assay::kernel {
+namespace assay::relax {
 namespace {
 
 using Part = Relaxation::Part;
@@ -224,4 +224,4 @@ Relaxation selection_plane(const Graph& graph, const Node& node, std::span<const
   return result;
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::relax

@@ -24,7 +24,7 @@
 #include "kernel/relax/relaxation.h"
 #include "semantics/interrupt.h"
 
-namespace assay::kernel {
+namespace assay::relax {
 namespace {
 
 // f(z) - a z over one piece: an enclosure of a number below (above) all its values.
@@ -82,4 +82,4 @@ Relaxation unary_line(const Node& node, const Box& x, const Box& result_box, con
   return result;
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::relax

@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernel/logic/state.h"
 #include "kernel/rows/lanes.h"
+#include "kernel/rows/rows.h"
 #include "semantics/numbers/directed.h"
 
-namespace assay::kernel {
+namespace assay::rows {
 namespace {
 
 constexpr double kOut = 1 + 0x1p-50;  // more than two roundings of non-negative numbers
@@ -38,12 +38,12 @@ ASSAY_TARGETS void ends(std::size_t n, const double* error, double absolute, dou
 
 }  // namespace
 
-Box affine_box(const AffineForm& form, const Boxes& boxes, const ErrorBound& error_bound) {
+relax::Box affine_box(const AffineForm& form, const Boxes& boxes, const ErrorBound& error_bound) {
   const std::size_t size = form.bias.size();
-  Box box{form.bias, std::vector<double>(size, 0.0)};
+  relax::Box box{form.bias, std::vector<double>(size, 0.0)};
   thread_local std::vector<double> mid, half;
   for (const AffineForm::Part& part : form.parts) {
-    const Box& x = *boxes[part.operand];
+    const relax::Box& x = *boxes[part.operand];
     mid.resize(x.lo.size());
     half.resize(x.lo.size());
     middle(mid.size(), x.lo.data(), x.hi.data(), mid.data(), half.data());
@@ -56,8 +56,8 @@ Box affine_box(const AffineForm& form, const Boxes& boxes, const ErrorBound& err
 
 // Each row is one entry of coefficient 1 and bias 0, or a bias alone (affine_form: of integers and truth values only layout ops are
 // affine), so that both ends are exact sums with 0.
-Box copied_box(const AffineForm& form, const Boxes& boxes) {
-  Box box{form.bias, form.bias};
+relax::Box copied_box(const AffineForm& form, const Boxes& boxes) {
+  relax::Box box{form.bias, form.bias};
   for (std::size_t i = 0; i < form.bias_error.size(); ++i) {
     box.lo[i] = sub_down(box.lo[i], form.bias_error[i]);
     box.hi[i] = add_up(box.hi[i], form.bias_error[i]);
@@ -69,4 +69,4 @@ Box copied_box(const AffineForm& form, const Boxes& boxes) {
   return box;
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::rows

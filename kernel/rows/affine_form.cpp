@@ -10,7 +10,7 @@
 #include "semantics/numbers/directed.h"
 #include "semantics/numbers/symbolic.h"
 
-namespace assay::kernel {
+namespace assay::rows {
 namespace {
 
 // An interval as midpoint and half-width; the half-width is rounded up.
@@ -386,4 +386,4 @@ Outcome<AffineForm> affine_form(const Graph& graph, NodeId id, const ConstantVal
   return symbolic_form(graph, node, constants);
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::rows

@@ -2,7 +2,7 @@
 
 #include "kernel/rows/block.h"
 
-namespace assay::kernel {
+namespace assay::rows {
 
 Elements elements_of(const Places& places) { return std::make_shared<const std::vector<std::uint32_t>>(places.met()); }
 
@@ -29,4 +29,4 @@ Block spread(std::size_t rows, const Block& block, const Elements& elements, std
   return result;
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::rows

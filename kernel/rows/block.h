@@ -4,7 +4,7 @@
 #include "kernel/rows/linear_map.h"
 #include "semantics/interrupt.h"
 
-namespace assay::kernel {
+namespace assay::rows {
 
 [[nodiscard]] Elements elements_of(const Places& places);
 [[nodiscard]] bool same_order(const Elements& a, const Elements& b);
@@ -43,4 +43,4 @@ std::size_t carry(std::size_t rows, const Block& a, std::size_t size, const Map&
   return work + to_count;
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::rows

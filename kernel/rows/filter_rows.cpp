@@ -13,7 +13,7 @@
 #include "semantics/interrupt.h"
 #include "semantics/numbers/directed.h"
 
-namespace assay::kernel {
+namespace assay::rows {
 namespace {
 
 constexpr double kUnit = 0x1p-53;         // unit roundoff of double
@@ -22,7 +22,7 @@ constexpr double kUnderflow = 0x1p-900;   // more than any rounding error below 
 
 double terms(std::size_t n) { return static_cast<double>(n + 8) * kUnit; }
 
-double magnitude_at(const Box& box, std::size_t i) { return std::max(std::fabs(box.lo[i]), std::fabs(box.hi[i])); }
+double magnitude_at(const relax::Box& box, std::size_t i) { return std::max(std::fabs(box.lo[i]), std::fabs(box.hi[i])); }
 
 double sum_of(const std::vector<double>& x) {
   double sum = 0;
@@ -32,7 +32,7 @@ double sum_of(const std::vector<double>& x) {
 
 // A relaxation's part as carry() asks for it.
 struct Slopes {
-  const Relaxation::Part& part;
+  const relax::Relaxation::Part& part;
   const std::uint32_t* index = part.index.empty() ? nullptr : part.index.data();
   const double *lower = part.lower.data(), *upper = part.upper.data();
   [[nodiscard]] std::size_t first(std::size_t j) const { return part.first(j); }
@@ -59,7 +59,7 @@ class Picked {
 
 }  // namespace
 
-std::vector<double> magnitudes(const Box& box) {
+std::vector<double> magnitudes(const relax::Box& box) {
   std::vector<double> result(box.lo.size());
   for (std::size_t i = 0; i < result.size(); ++i) result[i] = magnitude_at(box, i);
   return result;
@@ -96,11 +96,11 @@ ErrorBound affine_error_bound(const AffineForm& form, const std::vector<std::vec
   return error_bound;
 }
 
-ErrorBound line_error_bound(const Relaxation& r, const Boxes& boxes) {
+ErrorBound line_error_bound(const relax::Relaxation& r, const Boxes& boxes) {
   const std::size_t size = r.lower_intercept.size();
   ErrorBound error_bound{std::vector<double>(size, 0.0), kUnderflow * static_cast<double>(size)};
   std::size_t products = 0;  // of one element
-  for (const Relaxation::Part& part : r.parts) {
+  for (const relax::Relaxation::Part& part : r.parts) {
     const std::vector<double> x = magnitudes(*boxes[part.operand]);
     std::vector<std::size_t> uses(part.index.empty() ? 0 : x.size(), 0);
     std::size_t most = 1;
@@ -188,7 +188,7 @@ void FilterRows::add(std::size_t row, NodeId node, std::uint32_t element, double
       place = static_cast<std::size_t>(found - block.elements->begin());
   }
   double& slot = block.values[row * block.count(size) + place];
-  const Box& box = *boxes_[node];
+  const relax::Box& box = *boxes_[node];
   const double rounding = error + (slot == 0 ? 0 : 2 * kUnit * std::fabs(slot + coefficient));  // a first entry is exact
   slot += coefficient;
   if (rounding > 0) error_bound_[row] += rounding * magnitude_at(box, element) * kInflate;
@@ -198,7 +198,7 @@ void FilterRows::add_row(std::size_t row, NodeId node, std::span<const double> c
   hold_all(node);
   Block& block = blocks_[node];
   double* slots = block.values.data() + row * coefficients.size();
-  const Box& box = *boxes_[node];
+  const relax::Box& box = *boxes_[node];
   double lost = 0;
   poll(coefficients.size());
   for (std::size_t i = 0; i < coefficients.size(); ++i) {
@@ -298,7 +298,7 @@ void FilterRows::through_affine(NodeId node, const LinearStep& step) {
 
 void FilterRows::through_relaxation(NodeId node, const LinearBounds& line) {
   Block a = consume(node);
-  const Relaxation& r = line.relaxation;
+  const relax::Relaxation& r = line.relaxation;
   const std::size_t size = a.count(r.lower_intercept.size());
   const Picked lower(a, r.lower_intercept), upper(a, r.upper_intercept), error(a, line.error_bound.per_element);
   if (r.parts.size() == 1 && r.parts[0].index.empty() && r.parts[0].start.empty()) {
@@ -313,7 +313,7 @@ void FilterRows::through_relaxation(NodeId node, const LinearBounds& line) {
   } else {
     pass_constants(rows_, size, a.values.data(), {lower.data(), upper.data()}, error.data(), sums_.data());
     collect(line.error_bound.absolute);
-    for (const Relaxation::Part& part : r.parts) {
+    for (const relax::Relaxation::Part& part : r.parts) {
       Block fresh = take();
       work_ += rows_ * carry(rows_, a, r.lower_intercept.size(), Slopes{part}, graph_.size(part.operand), fresh);
       merge(part.operand, std::move(fresh));
@@ -324,7 +324,7 @@ void FilterRows::through_relaxation(NodeId node, const LinearBounds& line) {
 
 void FilterRows::concretize(NodeId node) {
   Block a = consume(node);
-  const Box& box = *boxes_[node];
+  const relax::Box& box = *boxes_[node];
   const std::vector<double> magnitude = magnitudes(box);
   const std::size_t size = a.count(box.lo.size());
   const Picked lo(a, box.lo), hi(a, box.hi), largest(a, magnitude);
@@ -345,4 +345,4 @@ double FilterRows::lower(std::size_t row) const {
 
 double FilterRows::estimate(std::size_t row) const { return constant_[row]; }
 
-}  // namespace assay::kernel
+}  // namespace assay::rows

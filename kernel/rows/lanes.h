@@ -18,7 +18,7 @@
 #define ASSAY_INLINE __attribute__((always_inline))
 #define ASSAY_UNROLL _Pragma("GCC unroll 8")  // before a loop over registers: its array has to become registers at -O2 as well
 
-namespace assay::kernel {
+namespace assay::rows {
 
 constexpr std::size_t kLanes = 8;
 using Lanes = double __attribute__((vector_size(64)));
@@ -46,4 +46,4 @@ ASSAY_INLINE inline const LanesAnywhere& lanes(const double* address) { return *
 // True from lane `first` on.
 ASSAY_INLINE inline void from_lane(std::size_t first, Mask& mask) { mask = Mask{0, 1, 2, 3, 4, 5, 6, 7} >= static_cast<long long>(first); }
 
-}  // namespace assay::kernel
+}  // namespace assay::rows

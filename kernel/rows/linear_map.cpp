@@ -14,7 +14,7 @@
 #include "kernel/rows/row_pass.h"
 #include "semantics/interrupt.h"
 
-namespace assay::kernel {
+namespace assay::rows {
 namespace {
 
 // The places of the elements that are not 0, into `places`; returns how many.
@@ -65,7 +65,7 @@ class DenseMap final : public LinearMap {
   IntegerEntries integer_entries(int bits) const override {
     std::vector<double> entries;
     for (std::size_t i = 0; i < m_; ++i) entries.insert(entries.end(), w_.row(i), w_.row(i) + n_);
-    return integer_grid(entries, bits);
+    return exact::integer_grid(entries, bits);
   }
   void transpose(const IntegerEntries& entries, std::size_t batch, const std::int64_t* a, Int128* out) const override {
     by_slices(batch, a, out, m_, n_, [&](std::size_t rows, const std::int64_t* from, Int128* to) {
@@ -164,7 +164,7 @@ class ConvMap final : public LinearMap {
     std::vector<double> entries;
     for (std::size_t o = 0; o < s_.result_channels; ++o)
       entries.insert(entries.end(), transposed_.row(o), transposed_.row(o) + s_.kernel_positions * operand_group());
-    return integer_grid(entries, bits);
+    return exact::integer_grid(entries, bits);
   }
   void transpose(const IntegerEntries& entries, std::size_t batch, const std::int64_t* a, Int128* out) const override {
     backward(batch, a, entries.mantissas, out);
@@ -334,7 +334,7 @@ class SparseMap final : public LinearMap {
     std::vector<double> values;
     values.reserve(entries_.size());
     for (const SparseEntry& e : entries_) values.push_back(e.value);
-    return integer_grid(values, bits);
+    return exact::integer_grid(values, bits);
   }
   void transpose(const IntegerEntries& entries, std::size_t batch, const std::int64_t* a, Int128* out) const override {
     for (std::size_t b = 0; b < batch; ++b) {
@@ -376,4 +376,4 @@ std::shared_ptr<const LinearMap> sparse_map(std::size_t rows, std::size_t column
   return std::make_shared<SparseMap>(rows, columns, std::move(entries));
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::rows

@@ -16,7 +16,7 @@
 #include "semantics/ops/denote.h"
 #include "semantics/outcome.h"
 
-namespace assay::kernel {
+namespace assay::rows {
 
 // A map's entries as integers on one grid: entry = mantissa * 2^exponent, each off by at most `half_step` (a power of
 // two, 0 when all are exact).
@@ -147,4 +147,4 @@ struct ConstantValues {
 };
 [[nodiscard]] Outcome<AffineForm> affine_form(const Graph& graph, NodeId node, const ConstantValues& constants);
 
-}  // namespace assay::kernel
+}  // namespace assay::rows

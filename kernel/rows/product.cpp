@@ -8,7 +8,7 @@
 #include "kernel/rows/lanes.h"
 #include "semantics/interrupt.h"
 
-namespace assay::kernel {
+namespace assay::rows {
 namespace {
 
 constexpr std::size_t kTileRows = 8;
@@ -182,4 +182,4 @@ void accumulate_product(const BlockShape& s, const std::int64_t* a, const std::i
   }
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::rows

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-namespace assay::kernel {
+namespace assay::rows {
 
 __extension__ typedef __int128 Int128;
 __extension__ typedef unsigned __int128 UnsignedInt128;
@@ -52,4 +52,4 @@ void accumulate_product(const BlockShape& shape, const double* a, const PaddedMa
 void accumulate_product(const BlockShape& shape, const std::int64_t* a, const std::int64_t* w, std::size_t w_stride, const Run& run,
                         Int128* out);
 
-}  // namespace assay::kernel
+}  // namespace assay::rows

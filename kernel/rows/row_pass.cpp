@@ -8,7 +8,7 @@
 #include "kernel/rows/lanes.h"
 #include "semantics/interrupt.h"
 
-namespace assay::kernel {
+namespace assay::rows {
 namespace {
 
 // The sums of the lanes of a and of b, in a tree.
@@ -120,4 +120,4 @@ void accumulate_dots(std::size_t rows, std::size_t inner, std::size_t columns, c
   }
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::rows

@@ -5,7 +5,7 @@
 
 #include "kernel/rows/product.h"
 
-namespace assay::kernel {
+namespace assay::rows {
 
 // What one row collects at one node, and the bound on what rounding loses there.
 struct RowSums {
@@ -27,4 +27,4 @@ void pass_lines(std::size_t rows, std::size_t n, const double* a, Sides constant
 void accumulate_dots(std::size_t rows, std::size_t inner, std::size_t columns, const double* x, const PaddedMatrix& w, bool magnitudes,
                      double* out);
 
-}  // namespace assay::kernel
+}  // namespace assay::rows

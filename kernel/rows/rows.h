@@ -19,7 +19,7 @@
 #include "kernel/rows/linear_map.h"
 #include "kernel/rows/row_pass.h"
 
-namespace assay::kernel {
+namespace assay::rows {
 
 // By element of an affine form, for operands of magnitudes x: sum |M| x over its parts, and sum |E| x over what its weights miss.
 struct Sizes {
@@ -40,30 +40,35 @@ struct ErrorBound {
 struct LinearStep {
   const AffineForm* form = nullptr;
   const ErrorBound* error_bound = nullptr;
-  const GridForm* grid = nullptr;  // null: made where the exact path needs it
+  const exact::GridForm* grid = nullptr;  // null: made where the exact path needs it
 };
 
 // A relaxation on the operands' current boxes, with its error.
 struct LinearBounds {
-  Relaxation relaxation;
+  relax::Relaxation relaxation;
   ErrorBound error_bound;
-  std::vector<std::shared_ptr<const Box>> operands;  // the boxes it was derived on
-  std::optional<GridLine> grid;                      // absent: made where the exact path needs it
+  std::vector<std::shared_ptr<const relax::Box>> operands;  // the boxes it was derived on
+  std::optional<exact::GridLine> grid;                      // absent: made where the exact path needs it
 };
 
-[[nodiscard]] std::vector<double> magnitudes(const Box& box);  // max(|lo|, |hi|)
+[[nodiscard]] std::vector<double> magnitudes(const relax::Box& box);  // max(|lo|, |hi|)
 // The error bound of one affine form for operands of the given magnitudes (one vector per part), whose sizes are given; covers apply and transpose.
 [[nodiscard]] ErrorBound affine_error_bound(const AffineForm& form, const std::vector<std::vector<double>>& x,
                                             std::shared_ptr<const Sizes> sizes, std::vector<double> rounding);
 
-using Boxes = std::vector<std::shared_ptr<const Box>>;  // by node id; null = not derived
+using Boxes = std::vector<std::shared_ptr<const relax::Box>>;  // by node id; null = not derived
 // Those of the parts' operands.
 [[nodiscard]] std::vector<std::vector<double>> operand_magnitudes(const auto& parts, const Boxes& boxes) {
   std::vector<std::vector<double>> x;
   for (const auto& part : parts) x.push_back(magnitudes(*boxes[part.operand]));
   return x;
 }
-[[nodiscard]] ErrorBound line_error_bound(const Relaxation& relaxation, const Boxes& boxes);
+[[nodiscard]] ErrorBound line_error_bound(const relax::Relaxation& relaxation, const Boxes& boxes);
+
+// Rule box for an affine node: bias + sum of M x over the operands' boxes, every rounding covered by the error bound or outward.
+[[nodiscard]] relax::Box affine_box(const AffineForm& form, const Boxes& boxes, const ErrorBound& error_bound);
+// The same for a node of integers or truth values, which an affine form only copies: exact, so that integers stay integers.
+[[nodiscard]] relax::Box copied_box(const AffineForm& form, const Boxes& boxes);
 
 class FilterRows {
  public:
@@ -108,40 +113,4 @@ class FilterRows {
   std::vector<std::vector<double>> inputs_;  // by node, of all elements
 };
 
-class ExactRows {
- public:
-  ExactRows(const Graph& graph, const Boxes& boxes, std::size_t rows);
-  void add(std::size_t row, NodeId node, std::uint32_t element, double coefficient, double error);
-  void add_row(std::size_t row, NodeId node, std::span<const double> coefficients, std::span<const double> errors);
-  [[nodiscard]] bool has(NodeId node) const { return !blocks_[node].mantissas.empty(); }
-  void literal(NodeId node, std::uint32_t element, bool at_least, double threshold, double beta);
-  void add_constant(std::size_t row, double value);
-  [[nodiscard]] std::vector<double> coefficients(std::size_t row, NodeId node) const;  // nearly; of a block that is there
-  void through_affine(NodeId node, const LinearStep& step);
-  void through_relaxation(NodeId node, const LinearBounds& line);
-  void concretize(NodeId node);
-  [[nodiscard]] double lower(std::size_t row) const;
-  [[nodiscard]] std::vector<double> input_coefficients(std::size_t) const { return {}; }
-
- private:
-  // Row k of a block has the value mantissas[k, i] * 2^exponents[k]; a row that is not used is 0.
-  struct Block {
-    std::vector<std::int64_t> mantissas;
-    std::vector<std::int32_t> exponents;
-    std::vector<bool> used;
-    Int128 width = 0;  // * 2^width_exponent >= the sum of the node's magnitudes, if that is finite
-    std::int32_t width_exponent = 0;
-    bool finite = true;
-  };
-  Block& open(NodeId node);
-  void merge(Block& block, std::size_t row, std::span<Int128> fresh, std::int32_t exponent);
-  void collect(const Block& block, std::size_t row, const Grid& grid);
-  const Graph& graph_;
-  const Boxes& boxes_;
-  std::size_t rows_;
-  std::vector<Block> blocks_;
-  std::vector<LowerSum> constant_;
-  std::vector<bool> failed_;  // met an infinite bound: no lower bound
-};
-
-}  // namespace assay::kernel
+}  // namespace assay::rows

@@ -35,7 +35,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 check::LoadOptions load_options(const MaybeText& semantics, std::optional<std::uint64_t> memory, std::optional<double> budget) {
   check::LoadOptions options;
-  if (semantics) options.semantics = taken(executions::semantics_named(*semantics));
+  if (semantics) options.semantics = taken(floats::semantics_named(*semantics));
   options.limits.memory = memory;
   if (budget && !(*budget > 0)) refuse_argument("budget", "multiply-adds, a number above 0", std::to_string(*budget));
   options.limits.work = budget;
@@ -75,26 +75,26 @@ nb::list side(const Graph& graph, const std::vector<NodeId>& nodes, const std::v
   return list;
 }
 
-void add_problem(nb::dict& dict, const kernel::Problem& problem) {
-  const kernel::Statement& statement = problem.statement();
-  dict["statement"] = kernel::statement_text(problem.statement(), problem.graph_digest(), problem.digest(), true);
+void add_problem(nb::dict& dict, const logic::Problem& problem) {
+  const statement::Statement& statement = problem.statement();
+  dict["statement"] = statement::statement_text(problem.statement(), problem.graph_digest(), problem.digest(), true);
   dict["semantics"] = to_string(statement.semantics);
   nb::dict digests;
-  for (const kernel::Source& source : statement.sources)
-    digests[nb::str((source.role + " " + source.name).c_str())] = kernel::to_hex(source.sha256);
-  digests["graph"] = kernel::to_hex(problem.graph_digest());
-  digests["statement"] = kernel::to_hex(problem.digest());
+  for (const statement::Source& source : statement.sources)
+    digests[nb::str((source.role + " " + source.name).c_str())] = statement::to_hex(source.sha256);
+  digests["graph"] = statement::to_hex(problem.graph_digest());
+  digests["statement"] = statement::to_hex(problem.digest());
   dict["digests"] = digests;
   dict["inputs"] = side(problem.graph(), problem.graph().inputs, problem.graph().input_names);
   dict["outputs"] = side(problem.graph(), problem.graph().outputs, problem.graph().output_names);
 }
 
-void add_theorem(nb::dict& dict, const std::optional<kernel::Theorem>& theorem) {
-  dict["theorem"] = theorem ? kernel::theorem_text(*theorem, true) : "";
+void add_theorem(nb::dict& dict, const std::optional<logic::Theorem>& theorem) {
+  dict["theorem"] = theorem ? logic::theorem_text(*theorem, true) : "";
   dict["assumptions"] = theorem ? to_list(theorem->assumptions()) : nb::list();
   dict["proves"] = theorem ? search::word_of(search::answer_of(*theorem)) : "";
   dict["vacuous"] = theorem ? check::vacuity(*theorem) : "";
-  if (!theorem || theorem->kind() != kernel::Theorem::Kind::satisfiable) return;
+  if (!theorem || theorem->kind() != logic::Theorem::Kind::satisfiable) return;
   nb::list witness;
   for (const Rational& value : theorem->witness().inputs) witness.append(value.to_string());
   dict["witness"] = witness;
@@ -302,7 +302,7 @@ nb::dict statement(const Text& model, const Text& property, const MaybeText& sem
                    std::optional<double> budget) {
   const check::LoadOptions options = load_options(semantics, memory, budget);
   const auto read = on_a_thread<check::Loaded>([=](const std::stop_token&) { return loaded(model, property, options); });
-  const std::vector<std::byte> bytes = kernel::statement_bytes(read.problem->statement());
+  const std::vector<std::byte> bytes = statement::statement_bytes(read.problem->statement());
   nb::dict dict;
   dict["bytes"] = nb::bytes(bytes.data(), bytes.size());
   dict["notes"] = to_list(read.notes);

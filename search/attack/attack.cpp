@@ -50,9 +50,9 @@ class Attack {
 
   // A box of one point has been seen after a round.
   [[nodiscard]] bool can_run() const { return !box_.is_empty() && refusals_ < kMarginDoublings && (round_ == 0 || !free_.empty()); }
-  std::optional<kernel::Theorem> ascend();        // one batch of gradient ascent
-  std::optional<kernel::Theorem> walk_corners();  // one walk from the corner nearest to a good point
-  std::optional<kernel::Theorem> ask_point();     // of a box of one point: about each case, whatever doubles say of it
+  std::optional<logic::Theorem> ascend();        // one batch of gradient ascent
+  std::optional<logic::Theorem> walk_corners();  // one walk from the corner nearest to a good point
+  std::optional<logic::Theorem> ask_point();     // of a box of one point: about each case, whatever doubles say of it
   void stop_at(const Limit& limit) { workspace_.limit = limit; }
   // Where a walk can turn no more than a part of the coordinates, it gets no more evaluations than
   // ascents.
@@ -67,8 +67,8 @@ class Attack {
   // The gradient of the objective of row b's case at slack values: weights on outputs and inputs.
   void pull_case(std::size_t b, std::uint32_t one, bool sum_of_hinges, const std::vector<double>& x, const std::vector<double>& y);
   void step(std::size_t b, double size, bool by_sign);
-  std::optional<kernel::Theorem> ask(const double* x, std::uint32_t one, double value);
-  std::optional<kernel::Theorem> inspect(std::size_t batch, const std::vector<double>& x, const std::vector<double>& y);
+  std::optional<logic::Theorem> ask(const double* x, std::uint32_t one, double value);
+  std::optional<logic::Theorem> inspect(std::size_t batch, const std::vector<double>& x, const std::vector<double>& y);
   [[nodiscard]] double hinge(std::uint32_t one, const double* y, const double* x) const;
   [[nodiscard]] std::uint32_t case_of(std::size_t b) const { return cases_[(round_ * batch_ + b) % cases_.size()]; }
 
@@ -125,9 +125,9 @@ bool Attack::evaluate(std::size_t batch, std::vector<double>& x, std::vector<dou
 
 // The kernel's word on a point. A refusal raises the margin that later points need, since doubles
 // were wrong by more than it.
-std::optional<kernel::Theorem> Attack::ask(const double* x, std::uint32_t one, double value) {
+std::optional<logic::Theorem> Attack::ask(const double* x, std::uint32_t one, double value) {
   if (!(value >= margin_) || !can_run()) return std::nullopt;
-  kernel::Witness witness;
+  logic::Witness witness;
   witness.case_index = one;
   witness.inputs = box_.exact({x, n_});
   if (auto theorem = check_witness(network_, witness, check_limit_)) return theorem;
@@ -136,7 +136,7 @@ std::optional<kernel::Theorem> Attack::ask(const double* x, std::uint32_t one, d
   return std::nullopt;
 }
 
-std::optional<kernel::Theorem> Attack::ask_point() {
+std::optional<logic::Theorem> Attack::ask_point() {
   if (!free_.empty() || !can_run()) return std::nullopt;
   const std::vector<Rational> point = box_.exact(box_.lo());
   for (std::size_t k = 0; k < std::min<std::size_t>(cases_.size(), kMarginDoublings) && !check_limit_.reached(); ++k) {
@@ -148,7 +148,7 @@ std::optional<kernel::Theorem> Attack::ask_point() {
 // Looks at every row against its own case, and against all cases where that costs less than the
 // pass did. The kernel is asked about the case that is violated most: two scores that softmax
 // rounds to 0 hold each other by 0, which takes long to refuse.
-std::optional<kernel::Theorem> Attack::inspect(std::size_t batch, const std::vector<double>& x, const std::vector<double>& y) {
+std::optional<logic::Theorem> Attack::inspect(std::size_t batch, const std::vector<double>& x, const std::vector<double>& y) {
   constexpr std::size_t kFewCases = 32, kWorkOfCase = 100;
   const bool all = cases_.size() <= std::max(kFewCases, network_.work() / kWorkOfCase);
   nearest_.resize(batch);
@@ -210,7 +210,7 @@ void Attack::step(std::size_t b, double size, bool by_sign) {
 
 // A batch of projected gradient ascent: evaluate, ask about what looks like a witness, step. Steps
 // shrink geometrically.
-std::optional<kernel::Theorem> Attack::ascend() {
+std::optional<logic::Theorem> Attack::ascend() {
   start_points();
   std::vector<double> inputs_bar;
   for (int t = 0; t < kAscentSteps; ++t) {
@@ -244,7 +244,7 @@ double Attack::hinge(std::uint32_t one, const double* y, const double* x) const 
 
 // A walk in the style of WalkSAT: all single flips of coordinates that the gradient points at are
 // evaluated, the best one that is not tabu is taken, sometimes a random one.
-std::optional<kernel::Theorem> Attack::walk_corners() {
+std::optional<logic::Theorem> Attack::walk_corners() {
   constexpr std::size_t kTenure = 6;
   constexpr double kNoise = 0.04;
   std::uniform_real_distribution<double> uniform(0, 1);
@@ -306,8 +306,8 @@ std::optional<kernel::Theorem> Attack::walk_corners() {
 
 }  // namespace
 
-std::optional<kernel::Theorem> attack(const Network& network, std::size_t group, const AttackOptions& options, const std::stop_token& stop,
-                                      Statistics& statistics) {
+std::optional<logic::Theorem> attack(const Network& network, std::size_t group, const AttackOptions& options, const std::stop_token& stop,
+                                     Statistics& statistics) {
   const Limit limit{Deadline::in(options.seconds), stop};
   Attack search(network, group, options.seed, options.whole_ascent ? Limit{options.deadline, stop} : limit, options.deadline, statistics);
   if (auto theorem = search.ask_point()) return theorem;
@@ -322,8 +322,8 @@ std::optional<kernel::Theorem> attack(const Network& network, std::size_t group,
   return std::nullopt;
 }
 
-std::optional<kernel::Theorem> attack_all(const Network& network, const AttackOptions& options, const std::stop_token& stop,
-                                          Statistics& statistics) {
+std::optional<logic::Theorem> attack_all(const Network& network, const AttackOptions& options, const std::stop_token& stop,
+                                         Statistics& statistics) {
   const Deadline deadline = Deadline::in(options.seconds);
   const std::size_t groups = network.problem()->group_count();
   AttackOptions one = options;
@@ -341,8 +341,8 @@ std::optional<kernel::Theorem> attack_all(const Network& network, const AttackOp
   return std::nullopt;
 }
 
-std::optional<kernel::Theorem> attack_from(const Network& network, const CandidateBox& box, std::uint32_t case_index,
-                                           std::span<const double> x, int steps, Workspace& workspace) {
+std::optional<logic::Theorem> attack_from(const Network& network, const CandidateBox& box, std::uint32_t case_index,
+                                          std::span<const double> x, int steps, Workspace& workspace) {
   constexpr double kFirst = 0.1, kShrink = 0.8;  // of the box's width; per step
   const std::size_t n = network.input_size();
   const std::vector<RowView>& rows = network.rows(case_index);

@@ -32,14 +32,14 @@ struct AttackOptions {
 };
 
 // One group, or all groups in turn (the time is shared evenly, cheap rounds first).
-std::optional<kernel::Theorem> attack(const Network& network, std::size_t group, const AttackOptions& options, const std::stop_token& stop,
-                                      Statistics& statistics);
-std::optional<kernel::Theorem> attack_all(const Network& network, const AttackOptions& options, const std::stop_token& stop,
-                                          Statistics& statistics);
+std::optional<logic::Theorem> attack(const Network& network, std::size_t group, const AttackOptions& options, const std::stop_token& stop,
+                                     Statistics& statistics);
+std::optional<logic::Theorem> attack_all(const Network& network, const AttackOptions& options, const std::stop_token& stop,
+                                         Statistics& statistics);
 
 // A few gradient steps on one case from a point that a bound suggests; snapped, and the kernel is
 // asked as above.
-std::optional<kernel::Theorem> attack_from(const Network& network, const CandidateBox& box, std::uint32_t case_index,
-                                           std::span<const double> x, int steps, Workspace& workspace);
+std::optional<logic::Theorem> attack_from(const Network& network, const CandidateBox& box, std::uint32_t case_index,
+                                          std::span<const double> x, int steps, Workspace& workspace);
 
 }  // namespace assay::search

@@ -16,10 +16,10 @@ namespace assay::search {
 // For each coordinate the kind of number that a witness may have there, and the ends of the box
 // among these numbers.
 CandidateBox::CandidateBox(const Network& network, std::size_t group) {
-  const kernel::Problem& problem = *network.problem();
+  const logic::Problem& problem = *network.problem();
   box_ = &problem.group_box(group);
   is_empty_ = problem.group_is_empty(group);
-  format_ = executions::stored_precision(problem.statement().semantics);
+  format_ = floats::stored_precision(problem.statement().semantics);
   std::vector<bool> whole;
   for (const NodeId id : problem.graph().inputs)
     whole.resize(whole.size() + problem.graph().size(id), !is_float(problem.graph().node(id).dtype));
@@ -30,8 +30,8 @@ CandidateBox::CandidateBox(const Network& network, std::size_t group) {
     const double float_lo = float_up(lo), float_hi = float_down(hi);
     if (problem.floating() && !whole[i] && !is_empty_) {
       kinds_.push_back(Kind::number);
-      lo_.push_back(executions::number_above(format_, lo));
-      hi_.push_back(executions::number_below(format_, hi));
+      lo_.push_back(floats::number_above(format_, lo));
+      hi_.push_back(floats::number_below(format_, hi));
     } else if (whole[i] && lo <= hi) {  // the box ends in integers there, and so do these doubles
       kinds_.push_back(Kind::integer);
       lo_.push_back(lo);
@@ -50,7 +50,7 @@ CandidateBox::CandidateBox(const Network& network, std::size_t group) {
       hi_.push_back(lo_.back());
     }
   }
-  for (const kernel::Ball& ball : inspect::group_balls(problem, group)) {
+  for (const logic::Ball& ball : inspect::group_balls(problem, group)) {
     Middle middle{ball.of_squares, ball.bound};
     for (std::size_t i = 0; i < ball.q.size(); ++i) {
       const double weight = ball.q[i];
@@ -101,7 +101,7 @@ void CandidateBox::project(std::span<double> x) const {
 // To the nearest admissible number, inside of the box.
 double CandidateBox::snap(std::size_t i, double x) const {
   if (kinds_[i] == Kind::number) {
-    const double below = executions::number_below(format_, x), above = executions::number_above(format_, x);
+    const double below = floats::number_below(format_, x), above = floats::number_above(format_, x);
     return std::clamp(x - below < above - x ? below : above, lo_[i], hi_[i]);
   }
   const double value = kinds_[i] == Kind::integer   ? std::nearbyint(x)
@@ -121,11 +121,11 @@ std::vector<Rational> CandidateBox::exact(std::span<const double> snapped) const
 }
 
 // The kernel evaluates the network exactly, which may take long: the limit stops it.
-std::optional<kernel::Theorem> check_witness(const Network& network, const kernel::Witness& witness, const Limit& limit) {
+std::optional<logic::Theorem> check_witness(const Network& network, const logic::Witness& witness, const Limit& limit) {
   const std::function<bool()> question = limit.question();
   const StopScope watch(question);
-  Outcome<kernel::Theorem> theorem =
-      kernel::satisfiable(network.problem(), witness, certificate::exact_work_of(certificate::Costs(*network.problem())));
+  Outcome<logic::Theorem> theorem =
+      logic::satisfiable(network.problem(), witness, certificate::exact_work_of(certificate::Costs(*network.problem())));
   if (!theorem.ok() && theorem.rejection().code == "satisfiable.S4" && theorem.rejection().kind == Rejection::Kind::declined)
     network.saw(witness, std::numeric_limits<double>::infinity());
   if (!theorem.ok()) return std::nullopt;
@@ -141,15 +141,15 @@ double worst_slack(const std::vector<RowView>& rows, const double* outputs, cons
   return worst;
 }
 
-std::optional<kernel::Theorem> try_point(const Network& network, const CandidateBox& box, std::size_t group, std::span<const double> x,
-                                         Workspace& workspace, double margin) {
+std::optional<logic::Theorem> try_point(const Network& network, const CandidateBox& box, std::size_t group, std::span<const double> x,
+                                        Workspace& workspace, double margin) {
   if (box.is_empty()) return std::nullopt;
   std::vector<double> snapped(x.size()), y(network.output_size());
   for (std::size_t i = 0; i < x.size(); ++i) snapped[i] = box.snap(i, x[i]);
   if (!network.evaluate(1, snapped.data(), workspace)) return std::nullopt;
   network.outputs(1, workspace, y.data());
   double best = -std::numeric_limits<double>::infinity();
-  kernel::Witness witness;
+  logic::Witness witness;
   for (const std::uint32_t one : network.problem()->group_cases(group)) {
     const double value = worst_slack(network.rows(one), y.data(), snapped.data());
     if (!(value > best)) continue;
@@ -164,24 +164,24 @@ std::optional<kernel::Theorem> try_point(const Network& network, const Candidate
   return check_witness(network, witness, workspace.limit);
 }
 
-std::optional<kernel::Theorem> try_point(const Network& network, std::size_t group, std::span<const double> x) {
+std::optional<logic::Theorem> try_point(const Network& network, std::size_t group, std::span<const double> x) {
   Workspace workspace;
   return try_point(network, CandidateBox(network, group), group, x, workspace);
 }
 
-bool has_case_without_rows(const kernel::Problem& problem, std::size_t group) {
+bool has_case_without_rows(const logic::Problem& problem, std::size_t group) {
   return std::ranges::any_of(problem.group_cases(group),
                              [&](std::uint32_t one) { return problem.statement().property.cases[one].rows.empty(); });
 }
 
-static std::vector<double> middle_of(const kernel::InputBox& box) {
+static std::vector<double> middle_of(const statement::InputBox& box) {
   std::vector<double> middle;
   for (std::size_t i = 0; i < box.lo.size(); ++i) middle.push_back((box.lo[i].double_down() + box.hi[i].double_up()) / 2);
   return middle;
 }
 
-std::optional<kernel::Theorem> try_case_without_rows(const Network& network, std::size_t group, const Limit& limit) {
-  const kernel::Problem& problem = *network.problem();
+std::optional<logic::Theorem> try_case_without_rows(const Network& network, std::size_t group, const Limit& limit) {
+  const logic::Problem& problem = *network.problem();
   const CandidateBox box(network, group);
   if (box.is_empty()) return std::nullopt;
   const std::vector<double> middle = middle_of(problem.group_box(group));
@@ -200,7 +200,7 @@ std::optional<kernel::Theorem> try_case_without_rows(const Network& network, std
 // So that an undecided run has a nearest point to tell of.
 void try_middles(const Network& network) {
   constexpr std::size_t kMostGroups = 64;
-  const kernel::Problem& problem = *network.problem();
+  const logic::Problem& problem = *network.problem();
   for (std::size_t group = 0; group < std::min(problem.group_count(), kMostGroups); ++group) {
     if (problem.group_is_empty(group)) continue;
     (void)try_point(network, group, middle_of(problem.group_box(group)));

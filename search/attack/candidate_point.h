@@ -40,8 +40,8 @@ class CandidateBox {
 
  private:
   enum class Kind : std::uint8_t { integer, number, float32, float64, exact };  // number: of the format of a floating semantics
-  executions::Precision format_;
-  const kernel::InputBox* box_;
+  floats::Precision format_;
+  const statement::InputBox* box_;
   std::vector<Kind> kinds_;
   std::vector<double> lo_, hi_;
   struct Middle {  // of a ball: sum of weight (x - at)^2 or of weight |x - at| <= most, over some coordinates
@@ -58,19 +58,19 @@ class CandidateBox {
 
 // Snaps x, evaluates it in double arithmetic for every case of the group and asks the kernel about
 // the best case if its rows hold by at least `margin` times their scale.
-std::optional<kernel::Theorem> try_point(const Network& network, const CandidateBox& box, std::size_t group, std::span<const double> x,
-                                         Workspace& workspace, double margin = 0);
-std::optional<kernel::Theorem> try_point(const Network& network, std::size_t group, std::span<const double> x);
+std::optional<logic::Theorem> try_point(const Network& network, const CandidateBox& box, std::size_t group, std::span<const double> x,
+                                        Workspace& workspace, double margin = 0);
+std::optional<logic::Theorem> try_point(const Network& network, std::size_t group, std::span<const double> x);
 // A case without rows holds at every point of its box: the theorem of one, where `group` has such a
 // case.
-std::optional<kernel::Theorem> try_case_without_rows(const Network& network, std::size_t group, const Limit& limit);
-[[nodiscard]] bool has_case_without_rows(const kernel::Problem& problem, std::size_t group);
+std::optional<logic::Theorem> try_case_without_rows(const Network& network, std::size_t group, const Limit& limit);
+[[nodiscard]] bool has_case_without_rows(const logic::Problem& problem, std::size_t group);
 // One point of each group, for what the network remembers of them: boxes that are so small that
 // nothing was tried.
 void try_middles(const Network& network);
 
 // The kernel's word on a witness, unless the limit is reached first.
-std::optional<kernel::Theorem> check_witness(const Network& network, const kernel::Witness& witness, const Limit& limit);
+std::optional<logic::Theorem> check_witness(const Network& network, const logic::Witness& witness, const Limit& limit);
 
 // The smallest slack of the case's rows, each divided by its scale; -inf when a value is not a
 // number.

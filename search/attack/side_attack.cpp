@@ -59,7 +59,7 @@ void SideAttack::slice(const std::stop_token& stop) {
   if (theorem_) found_.request_stop();
 }
 
-std::optional<kernel::Theorem> SideAttack::finish(Statistics& statistics) {
+std::optional<logic::Theorem> SideAttack::finish(Statistics& statistics) {
   thread_.request_stop();
   if (thread_.joinable()) thread_.join();
   statistics.attack_seconds += statistics_.attack_seconds;

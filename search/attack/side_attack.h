@@ -33,7 +33,7 @@ class SideAttack {
   void fade() { fades_ = true; }
 
   // Ends the thread and hands over what it found.
-  std::optional<kernel::Theorem> finish(Statistics& statistics);
+  std::optional<logic::Theorem> finish(Statistics& statistics);
 
  private:
   void run(const std::stop_token& stop);
@@ -44,7 +44,7 @@ class SideAttack {
   const Clock::time_point start_ = Clock::now();
   std::atomic<bool> fades_ = false;
   Clock::time_point due_;
-  std::optional<kernel::Theorem> theorem_;
+  std::optional<logic::Theorem> theorem_;
   Statistics statistics_;
   std::jthread thread_;  // last: it uses the others
 };

@@ -19,7 +19,7 @@ constexpr std::uint64_t kNeuronBytes = 20,
 
 class ActivationBab final : public BabMethod {
  public:
-  ActivationBab(const NeuronGraph& graph, const kernel::Scope& scope, const BranchingOptions& options)
+  ActivationBab(const NeuronGraph& graph, const logic::Scope& scope, const BranchingOptions& options)
       : root_(graph, scope, options.above), conflicts_(root_), kfsb_(root_, options, conflicts_) {}
 
   [[nodiscard]] const char* phase() const override { return "relu splitting"; }
@@ -92,7 +92,7 @@ class ActivationBab final : public BabMethod {
 
 }  // namespace
 
-Outcome<GroupResult> branch_on_activations(const NeuronGraph& graph, const kernel::Scope& root, std::span<const std::uint32_t> positions,
+Outcome<GroupResult> branch_on_activations(const NeuronGraph& graph, const logic::Scope& root, std::span<const std::uint32_t> positions,
                                            const BranchingOptions& options, const std::stop_token& stop, Statistics& statistics) {
   if (!graph.can_split()) {
     return Rejection{Rejection::Kind::declined,

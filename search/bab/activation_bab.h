@@ -18,16 +18,16 @@ namespace assay::search {
 
 // The root of the tree, as doubles.
 struct ActivationRoot {
-  ActivationRoot(const NeuronGraph& graph, const kernel::Scope& scope, const kernel::Scope* above);
+  ActivationRoot(const NeuronGraph& graph, const logic::Scope& scope, const logic::Scope* above);
   [[nodiscard]] std::uint32_t case_of(std::uint32_t position) const { return graph.network().problem()->group_cases(group)[position]; }
   // The operand <= where it is split.
-  [[nodiscard]] kernel::Literal literal_at(const NeuronBoxes& in, std::uint32_t neuron) const;
+  [[nodiscard]] logic::Literal literal_at(const NeuronBoxes& in, std::uint32_t neuron) const;
 
   const NeuronGraph& graph;
   const std::size_t group;
   const CandidateBox candidates;
   const NeuronBoxes boxes;
-  const std::vector<kernel::Literal> literals;
+  const std::vector<logic::Literal> literals;
   const std::unique_ptr<const RelaxationRows> relaxation;  // null: subdomains are bounded by ascent alone
 };
 
@@ -35,13 +35,13 @@ struct ActivationRoot {
 struct Treated {
   Subdomain* node;
   NeuronBoxes boxes{};
-  std::vector<kernel::Literal> literals{};
+  std::vector<logic::Literal> literals{};
   std::vector<BoundResult> results{};  // by open case
   certificate::Fragment steps{};
-  std::vector<BoundResult> closed{};      // results of the cases that were closed here
-  std::size_t worst = 0;                  // the open case with the smallest bound
-  std::vector<kernel::Literal> splits{};  // candidates to evaluate (their `<=` side)
-  Probe probe{};                          // a candidate whose children's bounds are known
+  std::vector<BoundResult> closed{};     // results of the cases that were closed here
+  std::size_t worst = 0;                 // the open case with the smallest bound
+  std::vector<logic::Literal> splits{};  // candidates to evaluate (their `<=` side)
+  Probe probe{};                         // a candidate whose children's bounds are known
   double probe_value = 0;
 };
 

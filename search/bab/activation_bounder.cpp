@@ -22,7 +22,7 @@ void ExpectedLoss::note(double loss) {
   if (std::isfinite(loss)) loss_ = std::max(loss_, kMore * loss);
 }
 
-kernel::Literal ActivationRoot::literal_at(const NeuronBoxes& in, std::uint32_t neuron) const {
+logic::Literal ActivationRoot::literal_at(const NeuronBoxes& in, std::uint32_t neuron) const {
   const NeuronGraph::Activation& activation = graph.activation_of(neuron);
   return {activation.operand, neuron - activation.first_neuron, false, graph.split_point(neuron, in.lo[neuron], in.hi[neuron]).value_or(0)};
 }
@@ -92,9 +92,9 @@ void ActivationBounder::bound_by_ascent(std::span<const Target> targets, bool le
 // Literals that contradict each other leave no point: the kernel says so without a bound.
 bool ActivationBounder::close_empty(Treated& treated) {
   if (!treated.boxes.is_empty()) return false;
-  const std::shared_ptr<const kernel::Scope> scope = engine_.tree().scope_of(treated.node->record);
+  const std::shared_ptr<const logic::Scope> scope = engine_.tree().scope_of(treated.node->record);
   if (scope == nullptr) return false;
-  Outcome<kernel::Refutation> refutation = scope->empty();
+  Outcome<logic::Refutation> refutation = scope->empty();
   if (!refutation.ok()) return false;
   treated.steps.empty();
   treated.node->record->own = std::move(refutation).value();
@@ -126,22 +126,22 @@ bool ActivationBounder::close_cases(Treated& treated) {
     BoundResult& result = treated.results[k];
     one.bound = result.bound;
     if (result.bound > 0) {
-      const std::shared_ptr<const kernel::Scope> scope = engine_.tree().scope_of(treated.node->record);
-      const std::vector<kernel::CaseMultipliers> multipliers{{one.position, result.parameters.weights}};
-      const kernel::Hints hints = to_hints(root_.graph, result.parameters);
+      const std::shared_ptr<const logic::Scope> scope = engine_.tree().scope_of(treated.node->record);
+      const std::vector<logic::CaseMultipliers> multipliers{{one.position, result.parameters.weights}};
+      const logic::Hints hints = to_hints(root_.graph, result.parameters);
       if (scope != nullptr) {
         const bool floating = root_.graph.network().problem()->floating();
         inspect::Diagnosis diagnosis;
-        Outcome<kernel::Refutation> refutation =
+        Outcome<logic::Refutation> refutation =
             floating ? inspect::conclude(*scope, multipliers, hints, diagnosis) : scope->conclude(multipliers, hints);
         if (refutation.ok()) {
           // Where the checker's own slopes do, it has their lines already.
-          const kernel::Hints fewer{{}, {}, hints.beta, hints.cuts};
+          const logic::Hints fewer{{}, {}, hints.beta, hints.cuts};
           treated.steps.conclude(multipliers, scope->conclude(multipliers, fewer).ok() ? fewer : hints);
-          std::optional<kernel::Refutation>& own = treated.node->record->own;
+          std::optional<logic::Refutation>& own = treated.node->record->own;
           if (!own) {
             own = std::move(refutation).value();
-          } else if (Outcome<kernel::Refutation> both = kernel::merge(*own, refutation.value()); both.ok()) {
+          } else if (Outcome<logic::Refutation> both = logic::merge(*own, refutation.value()); both.ok()) {
             own = std::move(both).value();
           }
           treated.closed.push_back(std::move(result));

@@ -13,11 +13,11 @@ constexpr int kStepsAbove = 5;        // of ascent, to make up for missing liter
 // A program has rows for the neurons that are open at its root, and knows a literal as a bound of
 // such a row: those of the root itself are taken back. `above`: the scope without them; null: there
 // are none.
-NeuronBoxes without_literals(const NeuronGraph& graph, NeuronBoxes boxes, const std::vector<kernel::Literal>& literals,
-                             const kernel::Scope* above) {
+NeuronBoxes without_literals(const NeuronGraph& graph, NeuronBoxes boxes, const std::vector<logic::Literal>& literals,
+                             const logic::Scope* above) {
   if (above == nullptr) return boxes;
   const NeuronBoxes wide = NeuronBoxes::of(graph, *above);
-  for (const kernel::Literal& literal : literals) {
+  for (const logic::Literal& literal : literals) {
     for (const std::uint32_t neuron : graph.neurons_of(literal.node, literal.element)) {
       boxes.lo[neuron] = wide.lo[neuron];
       boxes.hi[neuron] = wide.hi[neuron];
@@ -33,7 +33,7 @@ std::unique_ptr<const RelaxationRows> make_relaxation(const NeuronGraph& graph, 
 
 }  // namespace
 
-ActivationRoot::ActivationRoot(const NeuronGraph& of, const kernel::Scope& scope, const kernel::Scope* above)
+ActivationRoot::ActivationRoot(const NeuronGraph& of, const logic::Scope& scope, const logic::Scope* above)
     : graph(of),
       group(scope.group()),
       candidates(of.network(), scope.group()),
@@ -136,7 +136,7 @@ void ActivationBounder::find_closing_split(const Target& target, const OptimalFa
   probe.by_program = true;
   for (const bool at_least : {false, true}) {
     NeuronBoxes boxes = target.treated->boxes;
-    std::vector<kernel::Literal> literals = target.treated->literals;
+    std::vector<logic::Literal> literals = target.treated->literals;
     literals.push_back(root_.literal_at(boxes, probe.neuron));
     literals.back().at_least = at_least;
     boxes.meet(root_.graph, literals.back());

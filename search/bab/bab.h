@@ -39,7 +39,7 @@ struct BranchingOptions {
   std::uint64_t most_nodes = 0;          // 0 = any number
   std::size_t open_leaves = 0;           // ends with so many, the hardest having been split first; 0 = goes on to the answer
   std::uint64_t memory_limit_bytes = 0;  // 0 = none; of the open nodes and the tree, estimated
-  const kernel::Scope* above = nullptr;  // where the root has literals: the scope without them
+  const logic::Scope* above = nullptr;   // where the root has literals: the scope without them
   bool root_is_refined = false;          // another sweep of the root would find nothing new
   bool kfsb = false;                     // tries more splits, with more steps of ascent: fewer nodes, each dearer
   int root_iterations = 60, node_iterations = 16;
@@ -71,8 +71,8 @@ struct OpenLeaf {
 };
 
 struct GroupResult {
-  std::optional<kernel::Refutation> refutation;  // of the cases asked for, in the root scope's context
-  std::optional<kernel::Theorem> witness;
+  std::optional<logic::Refutation> refutation;  // of the cases asked for, in the root scope's context
+  std::optional<logic::Theorem> witness;
   std::unique_ptr<ProofTree> tree;       // steps below the root scope; complete iff refutation is set
   std::string reason;                    // neither: what ran out
   std::optional<Unfinished> unfinished;  // neither: what is open
@@ -84,9 +84,9 @@ struct GroupResult {
 // `positions`: the cases of the root's group that are still open there, by position in the group.
 // Without a refutation or a witness, `reason` is set. Neurons: every pre-activation needs a box at
 // `root`. Declined (code "search.lines") when some op of the graph has no lines in NeuronGraph.
-Outcome<GroupResult> branch_on_activations(const NeuronGraph& graph, const kernel::Scope& root, std::span<const std::uint32_t> positions,
+Outcome<GroupResult> branch_on_activations(const NeuronGraph& graph, const logic::Scope& root, std::span<const std::uint32_t> positions,
                                            const BranchingOptions& options, const std::stop_token& stop, Statistics& statistics);
-GroupResult branch_on_inputs(const NeuronGraph& graph, const kernel::Scope& root, std::span<const std::uint32_t> positions,
+GroupResult branch_on_inputs(const NeuronGraph& graph, const logic::Scope& root, std::span<const std::uint32_t> positions,
                              const BranchingOptions& options, const std::stop_token& stop, Statistics& statistics);
 
 }  // namespace assay::search

@@ -7,22 +7,22 @@
 
 namespace assay::search {
 
-BranchTree::BranchTree(const kernel::Scope& root) : root_(std::make_shared<BranchRecord>()), proof_(std::make_unique<ProofTree>()) {
-  root_->scope_ = std::make_shared<const kernel::Scope>(root);
+BranchTree::BranchTree(const logic::Scope& root) : root_(std::make_shared<BranchRecord>()), proof_(std::make_unique<ProofTree>()) {
+  root_->scope_ = std::make_shared<const logic::Scope>(root);
 }
 
 // Scopes are made from the nearest ancestor that has one, literal by literal. Most nodes of a batch
 // are split without one.
-std::shared_ptr<const kernel::Scope> BranchTree::scope_of(const Record& record) {
+std::shared_ptr<const logic::Scope> BranchTree::scope_of(const Record& record) {
   const std::lock_guard lock(mutex_);
   std::vector<BranchRecord*> missing;
   BranchRecord* at = record.get();
   for (; at != nullptr && !at->scope_; at = at->parent.get()) missing.push_back(at);
   if (at == nullptr) return nullptr;
   for (; !missing.empty(); missing.pop_back()) {
-    kernel::Scope scope = *missing.back()->parent->scope_;
+    logic::Scope scope = *missing.back()->parent->scope_;
     if (!scope.assume(missing.back()->literal).ok()) return nullptr;
-    missing.back()->scope_ = std::make_shared<const kernel::Scope>(std::move(scope));
+    missing.back()->scope_ = std::make_shared<const logic::Scope>(std::move(scope));
   }
   return record->scope_;
 }
@@ -46,9 +46,9 @@ void BranchTree::append(const Record& record, const certificate::Fragment& steps
   if (steps.byte_size() > 0 && !is_void_locked(record.get())) proof_->append(record->tree_node, steps);
 }
 
-void BranchTree::set_scope(const Record& record, kernel::Scope scope) {
+void BranchTree::set_scope(const Record& record, logic::Scope scope) {
   const std::lock_guard lock(mutex_);
-  record->scope_ = std::make_shared<const kernel::Scope>(std::move(scope));
+  record->scope_ = std::make_shared<const logic::Scope>(std::move(scope));
 }
 
 bool BranchTree::hand_down(const Record& record, const std::array<Record, 2>& halves) {
@@ -59,7 +59,7 @@ bool BranchTree::hand_down(const Record& record, const std::array<Record, 2>& ha
   return true;
 }
 
-std::array<BranchTree::Record, 2> BranchTree::split(const Record& record, const kernel::Literal& at_most) {
+std::array<BranchTree::Record, 2> BranchTree::split(const Record& record, const logic::Literal& at_most) {
   const std::lock_guard lock(mutex_);
   const bool is_void = is_void_locked(record.get());
   const std::uint32_t first = is_void ? 0 : proof_->split(record->tree_node, {at_most.node, at_most.element, at_most.threshold});
@@ -78,7 +78,7 @@ std::array<BranchTree::Record, 2> BranchTree::split(const Record& record, const 
 
 // Upwards, as long as both halves of a split are refuted. What was concluded at an inner node
 // itself is merged on the way.
-BranchTree::Closed BranchTree::close(Record record, std::optional<kernel::Refutation> refutation, const certificate::Fragment& steps) {
+BranchTree::Closed BranchTree::close(Record record, std::optional<logic::Refutation> refutation, const certificate::Fragment& steps) {
   const std::lock_guard lock(mutex_);
   if (is_void_locked(record.get())) return Closed::below;
   if (record->is_split_) {
@@ -92,7 +92,7 @@ BranchTree::Closed BranchTree::close(Record record, std::optional<kernel::Refuta
   };
   while (true) {
     if (record->own && refutation) {
-      Outcome<kernel::Refutation> both = kernel::merge(*record->own, *refutation);
+      Outcome<logic::Refutation> both = logic::merge(*record->own, *refutation);
       if (!both.ok()) return refused(both.rejection());
       refutation = std::move(both).value();
     } else if (record->own) {
@@ -104,7 +104,7 @@ BranchTree::Closed BranchTree::close(Record record, std::optional<kernel::Refuta
     if (!parent) break;
     parent->child_[record->literal.at_least ? 1 : 0] = std::move(refutation);
     if (!parent->child_[0] || !parent->child_[1]) return Closed::below;
-    Outcome<kernel::Refutation> joined = kernel::join(*parent->child_[0], *parent->child_[1]);
+    Outcome<logic::Refutation> joined = logic::join(*parent->child_[0], *parent->child_[1]);
     if (!joined.ok()) return refused(joined.rejection());
     refutation = std::move(joined).value();
     parent->child_[0].reset();

@@ -28,15 +28,15 @@ struct OpenBranch {
   std::size_t group = 0;
   std::uint32_t tree_node = 0;
   std::uint64_t after = 0;  // records of the certificate that stand before its steps
-  std::vector<kernel::Literal> literals;
+  std::vector<logic::Literal> literals;
   double bound = 0;                  // of the margin by which its worst case misses being reached
   std::vector<std::uint32_t> cases;  // that are open
 };
 
 // Where a cube's search starts.
 struct Beginning {
-  kernel::Scope scope;
-  kernel::Scope above;              // the group's root, before the first split
+  logic::Scope scope;
+  logic::Scope above;               // the group's root, before the first split
   std::vector<std::uint32_t> open;  // cases of the group that its steps have not refuted, by position
 };
 

@@ -16,7 +16,7 @@ constexpr auto kBetweenReports = std::chrono::milliseconds(100);
 
 }  // namespace
 
-Engine::Engine(const Network& network, const kernel::Scope& root, const BranchingOptions& options, const std::stop_token& stop)
+Engine::Engine(const Network& network, const logic::Scope& root, const BranchingOptions& options, const std::stop_token& stop)
     : network_(network), options_(options), limit_{options.deadline, stop}, root_scope_(root), round_limit_(kFirstRound) {
   root_scope_.stop_when([this] { return halt_ || limit_.reached(); });
 }
@@ -38,7 +38,7 @@ void Engine::finish(std::string reason) {
   end(std::move(reason));
 }
 
-void Engine::found(kernel::Theorem witness) {
+void Engine::found(logic::Theorem witness) {
   const std::lock_guard lock(mutex_);
   if (!witness_) witness_ = std::move(witness);
   end("");
@@ -51,7 +51,7 @@ void Engine::restart_if_long() {
   end("");
 }
 
-void Engine::close(const BranchTree::Record& record, std::optional<kernel::Refutation> refutation, const certificate::Fragment& steps) {
+void Engine::close(const BranchTree::Record& record, std::optional<logic::Refutation> refutation, const certificate::Fragment& steps) {
   const BranchTree::Closed closed = tree_->close(record, std::move(refutation), steps);
   const std::lock_guard lock(mutex_);
   ++leaves_;

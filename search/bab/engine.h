@@ -55,7 +55,7 @@ class BabMethod {
 
 class Engine {
  public:
-  Engine(const Network& network, const kernel::Scope& root, const BranchingOptions& options, const std::stop_token& stop);
+  Engine(const Network& network, const logic::Scope& root, const BranchingOptions& options, const std::stop_token& stop);
 
   // `positions`: the cases that are open at the root, by position in its group.
   GroupResult run(BabMethod& method, std::span<const std::uint32_t> positions, Statistics& statistics);
@@ -69,8 +69,8 @@ class Engine {
   [[nodiscard]] bool is_root(const Subdomain& node) const { return node.record == tree_->root(); }
   // All cases of the record are refuted: by `refutation` (whose steps these are), by its own, or by
   // both together.
-  void close(const BranchTree::Record& record, std::optional<kernel::Refutation> refutation, const certificate::Fragment& steps);
-  void found(kernel::Theorem witness);
+  void close(const BranchTree::Record& record, std::optional<logic::Refutation> refutation, const certificate::Fragment& steps);
+  void found(logic::Theorem witness);
   void finish(std::string reason);  // the first reason counts
   // The tree begins anew, with what its method has learnt, once enough leaves were closed; twice as
   // many each time.
@@ -97,7 +97,7 @@ class Engine {
   const Network& network_;
   const BranchingOptions& options_;
   const Limit limit_;
-  kernel::Scope root_scope_;
+  logic::Scope root_scope_;
   std::atomic<bool> halt_ = false;  // of a round: ends what its workers have under way
   std::atomic<std::uint64_t> nodes_ = 0;
 
@@ -113,7 +113,7 @@ class Engine {
   bool left_open_ = false;  // as many leaves as were asked for
   std::uint64_t leaves_ = 0, round_leaves_ = 0, round_limit_;
   std::string reason_;
-  std::optional<kernel::Theorem> witness_;
+  std::optional<logic::Theorem> witness_;
   std::optional<bool> trial_failed_;  // none: not judged yet
   Pace pace_;
 };

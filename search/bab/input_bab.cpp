@@ -35,7 +35,7 @@ constexpr std::uint64_t kInputNodeBytes = 2000;
 
 // What all threads share.
 struct InputBab final : BabMethod {
-  InputBab(const NeuronGraph& of, const kernel::Scope& root, std::span<const std::uint32_t> open)
+  InputBab(const NeuronGraph& of, const logic::Scope& root, std::span<const std::uint32_t> open)
       : graph(of),
         network(of.network()),
         problem(*of.network().problem()),
@@ -52,7 +52,7 @@ struct InputBab final : BabMethod {
 
   const NeuronGraph& graph;
   const Network& network;
-  const kernel::Problem& problem;
+  const logic::Problem& problem;
   const std::size_t group;
   const CandidateBox box;
   const CaseBounds cases;
@@ -98,14 +98,14 @@ class InputWorker final : public BabWorker {
     return Next::over;
   }
 
-  Next closed(const certificate::Fragment& steps, kernel::Refutation refutation) {
+  Next closed(const certificate::Fragment& steps, logic::Refutation refutation) {
     engine_.close(node_->record, std::move(refutation), steps);
     node_->is_done = true;
     return Next::done;
   }
 
   Next split(const Split& where, bool in_region, StrongBranching::Choice* tried = nullptr) {
-    const kernel::Literal at_most{where.node, where.element, false, where.threshold};
+    const logic::Literal at_most{where.node, where.element, false, where.threshold};
     const auto records = tree_.split(node_->record, at_most);
     if (!tree_.hand_down(node_->record, records)) {
       gives_up("the kernel refused a split");
@@ -149,7 +149,7 @@ class InputWorker final : public BabWorker {
   Next conclude_tried() {
     const bool asks_all = depth() % kKernelTurn == kKernelTurn - 1;
     StrongBranching::Conclusion found;
-    kernel::Scope scope = *scope_;
+    logic::Scope scope = *scope_;
     if (auto done = strong_->conclude(scope, sweeps(), asks_all, *node_->tried, found); !done) return over(done.rejection());
     bab_.asked += found.asked;
     bab_.refused += found.refused;
@@ -170,7 +170,7 @@ class InputWorker final : public BabWorker {
     if (!is_root()) {
       if (const Next next = close_on_boxes(); next != Next::on) return next;
     }
-    kernel::Scope scope = *scope_;
+    logic::Scope scope = *scope_;
     certificate::Fragment steps;
     if (sweeps()) {
       if (auto done = certificate::sweep(bab_.problem, scope, 0, false); !done) return over(done.rejection());
@@ -206,20 +206,20 @@ class InputWorker final : public BabWorker {
     constexpr double kOften = 0.02, kFew = 2;
     if (static_cast<double>(bab_.gained_on_boxes) + kFew < kOften * static_cast<double>(bab_.asked_on_boxes)) return Next::on;
     ++bab_.asked_on_boxes;
-    kernel::Scope scope = *scope_;
+    logic::Scope scope = *scope_;
     certificate::Fragment steps, unused;
     if (!certificate::propagate_boxes(bab_.problem, scope, 0)) return Next::on;
     steps.boxes(0);
     auto refutation = conclude_on(scope, steps);
     if (!refutation) return Next::on;
-    kernel::Scope swept = *scope_;
+    logic::Scope swept = *scope_;
     const bool closes_swept = certificate::sweep(bab_.problem, swept, 0, false).ok() && conclude_on(swept, unused).ok();
     bab_.gained_on_boxes += closes_swept ? 0 : 1;
     return closed(steps, std::move(refutation).value());
   }
 
   // By single rows, or since a box is empty.
-  Outcome<kernel::Refutation> conclude_on(const kernel::Scope& scope, certificate::Fragment& steps) const {
+  Outcome<logic::Refutation> conclude_on(const logic::Scope& scope, certificate::Fragment& steps) const {
     auto empty = scope.empty();
     if (empty) {
       steps.empty();
@@ -244,7 +244,7 @@ class InputWorker final : public BabWorker {
 
   // Better slopes, mixes and weights for the open cases, from those of the branch above. What each
   // input loses.
-  std::vector<double> ascend(const kernel::Scope& scope, std::vector<CaseBound>& bounds) {
+  std::vector<double> ascend(const logic::Scope& scope, std::vector<CaseBound>& bounds) {
     constexpr int kRootIterations = 60, kIterations = 10;
     const NeuronBoxes boxes = NeuronBoxes::of(bab_.graph, scope);
     std::vector<BoundTask> tasks;
@@ -289,7 +289,7 @@ class InputWorker final : public BabWorker {
     return false;
   }
 
-  Next split_by(const kernel::Scope& scope, const std::vector<CaseBound>& bounds, const RegionForms* region,
+  Next split_by(const logic::Scope& scope, const std::vector<CaseBound>& bounds, const RegionForms* region,
                 const std::vector<double>& lost) {
     const auto is_open = [](const CaseBound& bound) { return !(bound.margin > 0); };
     const auto point = [](const CaseBound& bound) -> const auto& { return bound.point; };
@@ -308,7 +308,7 @@ class InputWorker final : public BabWorker {
   }
 
   // By coordinate, what a split of it may gain for the open bounds.
-  std::vector<double> scores(const kernel::Scope& scope, const std::vector<CaseBound>& bounds) {
+  std::vector<double> scores(const logic::Scope& scope, const std::vector<CaseBound>& bounds) {
     if (bab_.graph.relu_only()) {
       std::vector<std::uint32_t> open;
       for (const CaseBound& bound : bounds) {
@@ -324,7 +324,7 @@ class InputWorker final : public BabWorker {
       double largest = 0;
       for (const double c : bound.coefficients) largest = std::max(largest, std::fabs(c));
       for (std::size_t i = 0; i < result.size(); ++i) {
-        const kernel::Box& box = scope.box(coordinates[i].first);
+        const relax::Box& box = scope.box(coordinates[i].first);
         const double width = box.hi[coordinates[i].second] - box.lo[coordinates[i].second];
         result[i] += std::max(std::fabs(bound.coefficients[i]), kLeastCoefficient * largest) * width;
       }
@@ -340,14 +340,14 @@ class InputWorker final : public BabWorker {
   Workspace workspace_;
   Subdomain* node_ = nullptr;  // that is treated
   std::vector<Subdomain>* children_ = nullptr;
-  std::shared_ptr<const kernel::Scope> scope_;  // its context and inherited facts
+  std::shared_ptr<const logic::Scope> scope_;  // its context and inherited facts
 };
 
 std::unique_ptr<BabWorker> InputBab::worker(Engine& engine) { return std::make_unique<InputWorker>(*this, engine); }
 
 }  // namespace
 
-GroupResult branch_on_inputs(const NeuronGraph& graph, const kernel::Scope& root, std::span<const std::uint32_t> positions,
+GroupResult branch_on_inputs(const NeuronGraph& graph, const logic::Scope& root, std::span<const std::uint32_t> positions,
                              const BranchingOptions& options, const std::stop_token& stop, Statistics& statistics) {
   statistics.splits_inputs = true;
   statistics.free_inputs = std::max(statistics.free_inputs, free_inputs(*graph.network().problem(), root));

@@ -258,17 +258,17 @@ void BatchBounds::ascend(const std::vector<ScalarForm>& rows, double rate) {
     weights_[i] = sum[i % kLanes] > 0 ? weights_[i] / sum[i % kLanes] : 1 / static_cast<double>(rows.size());
 }
 
-kernel::CaseMultipliers to_multipliers(const ScalarGraph& graph, std::uint32_t position, std::uint32_t one,
-                                       const BoxParameters& parameters) {
-  kernel::CaseMultipliers result{position, {}};
+logic::CaseMultipliers to_multipliers(const ScalarGraph& graph, std::uint32_t position, std::uint32_t one,
+                                      const BoxParameters& parameters) {
+  logic::CaseMultipliers result{position, {}};
   const std::vector<RowView>& rows = graph.network().rows(one);
   for (std::size_t r = 0; rows.size() > 1 && r < rows.size(); ++r)
     result.rows.push_back(static_cast<float>(static_cast<double>(parameters.weights[r]) / rows[r].scale));
   return result;
 }
 
-kernel::Hints to_hints(const ScalarGraph& graph, const BoxParameters& parameters) {
-  kernel::Hints hints;
+logic::Hints to_hints(const ScalarGraph& graph, const BoxParameters& parameters) {
+  logic::Hints hints;
   const Graph& nodes = graph.network().problem()->graph();
   for (const ScalarGraph::Neuron& neuron : graph.neurons()) {
     if (neuron.product == ScalarGraph::kNone) continue;

@@ -81,8 +81,8 @@ class BatchBounds {
 };
 
 // What the kernel is given for a bound: multipliers of the case's rows, and the mixes.
-[[nodiscard]] kernel::CaseMultipliers to_multipliers(const ScalarGraph& graph, std::uint32_t position, std::uint32_t one,
-                                                     const BoxParameters& parameters);
-[[nodiscard]] kernel::Hints to_hints(const ScalarGraph& graph, const BoxParameters& parameters);
+[[nodiscard]] logic::CaseMultipliers to_multipliers(const ScalarGraph& graph, std::uint32_t position, std::uint32_t one,
+                                                    const BoxParameters& parameters);
+[[nodiscard]] logic::Hints to_hints(const ScalarGraph& graph, const BoxParameters& parameters);
 
 }  // namespace assay::search

@@ -14,7 +14,7 @@
 namespace assay::search {
 namespace {
 
-using kernel::CaseMultipliers;
+using logic::CaseMultipliers;
 
 constexpr std::size_t kMostInputs = 40;  // free inputs up to which the linear program over them is worth it
 constexpr std::size_t kFewElements = 8;  // of a product up to which each has a mix of its own
@@ -42,16 +42,16 @@ bool has_mix(const Node& node) {
 
 constexpr std::size_t kMostRows = 45;  // of a case, each of which is laid beside each other
 
-bool same(const kernel::Variable& a, const kernel::Variable& b) {
+bool same(const statement::Variable& a, const statement::Variable& b) {
   return a.side == b.side && a.tensor == b.tensor && a.element == b.element;
 }
 
 // The multiplier with which `a` cancels `b`, all variables of both.
-std::optional<Rational> cancelling(const kernel::Row& a, const kernel::Row& b) {
+std::optional<Rational> cancelling(const statement::Row& a, const statement::Row& b) {
   if (a.terms.empty() || a.terms.size() != b.terms.size()) return std::nullopt;
   std::optional<Rational> multiplier;
-  for (const kernel::Term& one : a.terms) {
-    const auto other = std::ranges::find_if(b.terms, [&](const kernel::Term& each) { return same(each.variable, one.variable); });
+  for (const statement::Term& one : a.terms) {
+    const auto other = std::ranges::find_if(b.terms, [&](const statement::Term& each) { return same(each.variable, one.variable); });
     if (other == b.terms.end()) return std::nullopt;
     const Rational needed = -other->coefficient / one.coefficient;
     if (needed.sign() < 0 || (multiplier && !(*multiplier == needed))) return std::nullopt;
@@ -62,7 +62,7 @@ std::optional<Rational> cancelling(const kernel::Row& a, const kernel::Row& b) {
 
 // Two rows that cannot both hold: y < 0 and y >= 0. Where the bounds of both tend to 0, no half of
 // the inputs closes the case.
-std::optional<CaseMultipliers> contradiction(std::uint32_t position, const std::vector<kernel::Row>& rows) {
+std::optional<CaseMultipliers> contradiction(std::uint32_t position, const std::vector<statement::Row>& rows) {
   if (rows.size() > kMostRows) return std::nullopt;
   for (std::size_t b = 0; b < rows.size(); ++b) {
     for (std::size_t a = 0; a < rows.size(); ++a) {
@@ -86,7 +86,7 @@ std::optional<CaseMultipliers> contradiction(std::uint32_t position, const std::
 
 CaseBounds::CaseBounds(const Network& network, std::size_t group, std::span<const std::uint32_t> positions) : problem_(*network.problem()) {
   for (const std::uint32_t position : positions) {
-    const std::vector<kernel::Row>& rows = problem_.statement().property.cases[problem_.group_cases(group)[position]].rows;
+    const std::vector<statement::Row>& rows = problem_.statement().property.cases[problem_.group_cases(group)[position]].rows;
     for (std::size_t r = 0; r < rows.size(); ++r) {
       CaseMultipliers one{position, std::vector<float>(rows.size(), 0.0F)};
       one.rows[r] = 1;
@@ -111,7 +111,7 @@ double CaseBounds::open_to(const inspect::Diagnosis& diagnosis, std::size_t k) c
 }
 
 // Of each case the row with the largest margin, by the kernel's own figures.
-std::vector<CaseBound> CaseBounds::best_rows(const kernel::Scope& scope, const inspect::Diagnosis& diagnosis) const {
+std::vector<CaseBound> CaseBounds::best_rows(const logic::Scope& scope, const inspect::Diagnosis& diagnosis) const {
   std::vector<CaseBound> bounds;
   for (std::size_t k = 0; k < single_rows_.size(); ++k) {
     const bool same_case = !bounds.empty() && bounds.back().multipliers.position == single_rows_[k].position;
@@ -120,7 +120,7 @@ std::vector<CaseBound> CaseBounds::best_rows(const kernel::Scope& scope, const i
     CaseBound& bound = bounds.back();
     ++bound.count;
     // A strict row goes before others that are about met with equality, which closes it alone.
-    const std::vector<kernel::Row>& rows =
+    const std::vector<statement::Row>& rows =
         problem_.statement().property.cases[problem_.group_cases(scope.group())[bound.multipliers.position]].rows;
     const bool is_strict = rows[k - bound.first].strict && !(bound.margin > 0) && proved(diagnosis, k) + open_to(diagnosis, k) >= 0;
     if (!(is_strict || proved(diagnosis, k) > bound.margin)) continue;
@@ -131,7 +131,7 @@ std::vector<CaseBound> CaseBounds::best_rows(const kernel::Scope& scope, const i
   }
   for (CaseBound& bound : bounds) {
     for (std::size_t i = 0; i < coordinates_.size(); ++i) {
-      const kernel::Box& box = scope.box(coordinates_[i].first);
+      const relax::Box& box = scope.box(coordinates_[i].first);
       bound.point.push_back(bound.coefficients[i] > 0 ? box.lo[coordinates_[i].second] : box.hi[coordinates_[i].second]);
     }
   }
@@ -139,7 +139,7 @@ std::vector<CaseBound> CaseBounds::best_rows(const kernel::Scope& scope, const i
 }
 
 // Such a case is closed whatever the network is, so that it costs no bound.
-void CaseBounds::contradict(const kernel::Scope& scope, std::vector<CaseBound>& bounds) const {
+void CaseBounds::contradict(const logic::Scope& scope, std::vector<CaseBound>& bounds) const {
   for (CaseBound& bound : bounds) {
     if (bound.margin > 0) continue;
     const std::uint32_t position = bound.multipliers.position;
@@ -169,10 +169,10 @@ struct CaseBounds::FreeInputs {
   }
 };
 
-CaseBounds::FreeInputs CaseBounds::free_inputs(const kernel::Scope& scope) const {
+CaseBounds::FreeInputs CaseBounds::free_inputs(const logic::Scope& scope) const {
   FreeInputs free;
   for (std::size_t i = 0; i < coordinates_.size(); ++i) {
-    const kernel::Box& box = scope.box(coordinates_[i].first);
+    const relax::Box& box = scope.box(coordinates_[i].first);
     const double l = box.lo[coordinates_[i].second], h = box.hi[coordinates_[i].second];
     free.fixed.push_back(l);
     if (!(l < h)) continue;
@@ -183,11 +183,11 @@ CaseBounds::FreeInputs CaseBounds::free_inputs(const kernel::Scope& scope) const
   return free;
 }
 
-void CaseBounds::combine(const kernel::Scope& scope, const inspect::Diagnosis& diagnosis, std::vector<CaseBound>& bounds,
+void CaseBounds::combine(const logic::Scope& scope, const inspect::Diagnosis& diagnosis, std::vector<CaseBound>& bounds,
                          const RegionForms* region) const {
   const FreeInputs free = free_inputs(scope);
   if (free.index.size() > kMostInputs) return;
-  const std::vector<kernel::Literal> literals = scope.literals();
+  const std::vector<logic::Literal> literals = scope.literals();
   std::vector<LinearForm> literal_forms;
   std::vector<std::size_t> literal_of;
   for (std::size_t k = 0; region != nullptr && k < literals.size(); ++k) {
@@ -203,14 +203,14 @@ void CaseBounds::combine(const kernel::Scope& scope, const inspect::Diagnosis& d
   }
 }
 
-void CaseBounds::combine(const kernel::Scope& scope, const inspect::Diagnosis& diagnosis, const FreeInputs& free,
+void CaseBounds::combine(const logic::Scope& scope, const inspect::Diagnosis& diagnosis, const FreeInputs& free,
                          const std::vector<std::size_t>& literal_of, const std::vector<LinearForm>& literal_forms, CaseBound& bound) const {
   std::vector<LinearForm> forms;
   for (std::size_t r = 0; r < bound.count; ++r) {
     const std::vector<double>& a = diagnosis.input_coefficients[bound.first + r];
     double constant = diagnosis.margins[bound.first + r];
     for (std::size_t i = 0; i < a.size(); ++i) {
-      const kernel::Box& box = scope.box(coordinates_[i].first);
+      const relax::Box& box = scope.box(coordinates_[i].first);
       constant -= a[i] * (a[i] > 0 ? box.lo[coordinates_[i].second] : box.hi[coordinates_[i].second]);
     }
     forms.push_back(free.restrict(a, constant, 1.0));
@@ -221,7 +221,7 @@ void CaseBounds::combine(const kernel::Scope& scope, const inspect::Diagnosis& d
   for (std::size_t i = 0; i < free.index.size(); ++i) bound.point[free.index[i]] = best.point[i];
   CaseMultipliers weighted{bound.multipliers.position, std::vector<float>(bound.count)};
   for (std::size_t r = 0; r < bound.count; ++r) weighted.rows[r] = static_cast<float>(best.weights[r]);
-  kernel::Hints hints;
+  logic::Hints hints;
   if (!literal_of.empty()) hints.beta.assign(literal_of.back() + 1, 0.0F);
   for (std::size_t k = 0; k < literal_of.size(); ++k) hints.beta[literal_of[k]] = static_cast<float>(best.weights[bound.count + k]);
   inspect::Diagnosis combined;
@@ -236,18 +236,18 @@ void CaseBounds::combine(const kernel::Scope& scope, const inspect::Diagnosis& d
 }
 
 // At the root alone: mixes are tried one by one, which takes a conclusion for each.
-void CaseBounds::mix(const kernel::Scope& scope, std::vector<CaseBound>& bounds) const {
+void CaseBounds::mix(const logic::Scope& scope, std::vector<CaseBound>& bounds) const {
   for (CaseBound& bound : bounds) {
     if (!(bound.margin > 0)) mix(scope, bound);
   }
 }
 
-void CaseBounds::mix(const kernel::Scope& scope, CaseBound& bound) const {
+void CaseBounds::mix(const logic::Scope& scope, CaseBound& bound) const {
   const Graph& graph = problem_.graph();
   int tries = 0;
   // False: no more tries.
   const auto improves = [&](NodeId node, bool lower, std::size_t first, std::size_t last, float value) {
-    kernel::Hints hints = bound.hints;
+    logic::Hints hints = bound.hints;
     std::vector<float>& mixes = (lower ? hints.lower : hints.upper)[node];
     mixes.resize(graph.size(node), 0.5F);
     std::fill(mixes.begin() + static_cast<std::ptrdiff_t>(first), mixes.begin() + static_cast<std::ptrdiff_t>(last), value);
@@ -293,10 +293,9 @@ bool all_closed(const std::vector<CaseBound>& bounds) {
   return std::all_of(bounds.begin(), bounds.end(), [](const CaseBound& bound) { return bound.may_be_closed(); });
 }
 
-static Outcome<kernel::Refutation> conclude(const kernel::Problem& problem, const kernel::Scope& scope,
-                                            std::span<const CaseMultipliers> cases, const kernel::Hints& hints,
-                                            certificate::Fragment& steps) {
-  const kernel::Hints named = with_named_choices(problem, scope, hints);
+static Outcome<logic::Refutation> conclude(const logic::Problem& problem, const logic::Scope& scope, std::span<const CaseMultipliers> cases,
+                                           const logic::Hints& hints, certificate::Fragment& steps) {
+  const logic::Hints named = with_named_choices(problem, scope, hints);
   if (named.lower.size() + named.upper.size() > hints.lower.size() + hints.upper.size()) {
     if (auto refutation = scope.conclude(cases, named)) {
       steps.conclude(cases, named);
@@ -308,14 +307,14 @@ static Outcome<kernel::Refutation> conclude(const kernel::Problem& problem, cons
   return refutation;
 }
 
-Outcome<kernel::Refutation> conclude(const kernel::Problem& problem, const kernel::Scope& scope, const std::vector<CaseBound>& bounds,
-                                     certificate::Fragment& steps) {
+Outcome<logic::Refutation> conclude(const logic::Problem& problem, const logic::Scope& scope, const std::vector<CaseBound>& bounds,
+                                    certificate::Fragment& steps) {
   std::vector<CaseMultipliers> plain;
-  std::optional<Outcome<kernel::Refutation>> all;
-  const auto add = [&](std::span<const CaseMultipliers> cases, const kernel::Hints& hints) {
+  std::optional<Outcome<logic::Refutation>> all;
+  const auto add = [&](std::span<const CaseMultipliers> cases, const logic::Hints& hints) {
     if (all && !*all) return;
     auto one = conclude(problem, scope, cases, hints, steps);
-    all = !all || !one ? std::move(one) : kernel::merge(all->value(), one.value());
+    all = !all || !one ? std::move(one) : logic::merge(all->value(), one.value());
   };
   for (const CaseBound& bound : bounds) {
     // Else the literals' multipliers are relative to the rows', and the mixes are this case's.

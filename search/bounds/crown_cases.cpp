@@ -14,8 +14,8 @@ namespace assay::search {
 
 // One conclusion for all cases that are closed, which costs the checker less than one for each.
 Outcome<std::optional<CrownCases>> close_at_root(const Network& network, IntermediateBounds& root, std::vector<std::uint32_t>& open,
-                                                 std::optional<kernel::Refutation>& refutation) {
-  const kernel::Scope& scope = root.scope();
+                                                 std::optional<logic::Refutation>& refutation) {
+  const logic::Scope& scope = root.scope();
   std::optional<CrownCases> result;
   if (auto nothing = scope.empty()) {
     root.steps().empty();
@@ -27,7 +27,7 @@ Outcome<std::optional<CrownCases>> close_at_root(const Network& network, Interme
   inspect::Diagnosis diagnosis;
   auto concluded = inspect::conclude(scope, cases.single_rows(), {}, diagnosis);
   if (diagnosis.margins.size() != cases.single_rows().size()) return result;
-  std::vector<kernel::CaseMultipliers> refuted;
+  std::vector<logic::CaseMultipliers> refuted;
   std::vector<std::uint32_t> left;
   double worst = INFINITY;
   Frontier frontier;
@@ -48,7 +48,7 @@ Outcome<std::optional<CrownCases>> close_at_root(const Network& network, Interme
   result = CrownCases{frontier.unfinished(), worst};
   if (refuted.empty()) return result;
   if (!concluded || refuted.size() != cases.single_rows().size()) concluded = scope.conclude(refuted, {});
-  kernel::Hints hints = with_named_choices(*network.problem(), scope, {});
+  logic::Hints hints = with_named_choices(*network.problem(), scope, {});
   if (!hints.lower.empty() || !hints.upper.empty()) {
     auto named = scope.conclude(refuted, hints);
     if (named)
@@ -56,7 +56,7 @@ Outcome<std::optional<CrownCases>> close_at_root(const Network& network, Interme
     else
       hints = {};
   }
-  if (concluded && refutation) concluded = kernel::merge(*refutation, concluded.value());
+  if (concluded && refutation) concluded = logic::merge(*refutation, concluded.value());
   if (!concluded) return result;  // margins within the kernel's slack
   root.steps().conclude(refuted, hints);
   refutation = std::move(concluded).value();

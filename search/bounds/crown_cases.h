@@ -27,6 +27,6 @@ struct CrownCases {
 // which refutes them all, or the kernel was stopped.
 [[nodiscard]] Outcome<std::optional<CrownCases>> close_at_root(const Network& network, IntermediateBounds& root,
                                                                std::vector<std::uint32_t>& open,
-                                                               std::optional<kernel::Refutation>& refutation);
+                                                               std::optional<logic::Refutation>& refutation);
 
 }  // namespace assay::search

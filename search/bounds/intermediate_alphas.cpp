@@ -27,7 +27,7 @@ Outcome<bool> refine_once(IntermediateBounds& root, const NeuronGraph& graph, Al
     const AlphaBeta* start = own != slopes.end() ? &own->second : last ? &slopes[*last] : nullptr;
     auto found = ascent.share_alphas(node, elements, boxes, start, options);
     if (!found) return false;
-    const kernel::Hints hints = to_hints(graph, *found, node);
+    const logic::Hints hints = to_hints(graph, *found, node);
     slopes[node] = *std::move(found);
     last = node;
     if (auto done = root.refine_again(node, hints); !done) return done.rejection();

@@ -42,7 +42,7 @@ bool is_wanted(double node_work, double all_work, double rate, double until_shar
   return fits(all_work, rate, kUsable * until_deadline) || fits(node_work, rate, until_share_end);
 }
 
-IntermediateBounds::IntermediateBounds(const kernel::Problem& problem, kernel::Scope scope, int threads)
+IntermediateBounds::IntermediateBounds(const logic::Problem& problem, logic::Scope scope, int threads)
     : problem_(problem), threads_(static_cast<std::size_t>(std::max(1, threads))), team_(threads_), scope_(std::move(scope)) {
   const auto& refined = inspect::pre_activations(problem);
   double work = 0;
@@ -130,7 +130,7 @@ Outcome<Done> IntermediateBounds::advance(const IntermediatePlan& plan) {
   return Done{};
 }
 
-Outcome<Done> IntermediateBounds::refine_again(NodeId node, const kernel::Hints& hints) {
+Outcome<Done> IntermediateBounds::refine_again(NodeId node, const logic::Hints& hints) {
   auto done = scope_.tighten(node, {}, hints, nullptr, true);
   if (done.ok()) steps_.tighten(node, {}, hints, nullptr, true);
   return done;
@@ -166,7 +166,7 @@ void IntermediateBounds::snap_ends(NodeId node) {
     double at;
   };
   std::vector<End> ends;
-  const kernel::Box& box = scope_.box(node);
+  const relax::Box& box = scope_.box(node);
   for (std::uint32_t i = 0; i < box.lo.size(); ++i) {
     for (const bool low : {true, false}) {
       const double end = low ? box.lo[i] : box.hi[i], at = std::nearbyint(2 * end) / 2;
@@ -176,10 +176,10 @@ void IntermediateBounds::snap_ends(NodeId node) {
   }
   if (ends.size() > 2 * kMost) return;
   for (const auto& [element, low, at] : ends) {
-    const kernel::Selection selection = selection_of(node, {&element, 1});
-    const kernel::Box& now = scope_.box(node);
-    kernel::Claims claims{{low ? static_cast<float>(at) : float_down(now.lo[element])},
-                          {low ? float_up(now.hi[element]) : static_cast<float>(at)}};
+    const logic::Selection selection = selection_of(node, {&element, 1});
+    const relax::Box& now = scope_.box(node);
+    logic::Claims claims{{low ? static_cast<float>(at) : float_down(now.lo[element])},
+                         {low ? float_up(now.hi[element]) : static_cast<float>(at)}};
     if (!scope_.tighten(node, selection, {}, &claims, false)) continue;
     steps_.tighten(node, selection, {}, &claims, false);
     only_boxes_ = false;
@@ -235,8 +235,8 @@ IntermediateBounds::NeuronBatch IntermediateBounds::batch_of(std::span<const std
   return {selection_of(nodes_[at_].id, elements), {elements.begin(), elements.end()}, {}};
 }
 
-kernel::Selection IntermediateBounds::selection_of(NodeId node, std::span<const std::uint32_t> elements) const {
-  kernel::Selection selection{kernel::Selection::Kind::mask, std::vector<bool>(problem_.graph().size(node), false)};
+logic::Selection IntermediateBounds::selection_of(NodeId node, std::span<const std::uint32_t> elements) const {
+  logic::Selection selection{logic::Selection::Kind::mask, std::vector<bool>(problem_.graph().size(node), false)};
   for (const std::uint32_t element : elements) selection.mask[element] = true;
   return selection;
 }
@@ -244,11 +244,11 @@ kernel::Selection IntermediateBounds::selection_of(NodeId node, std::span<const 
 // Each thread on a copy of the scope, every so many ranges. No row depends on the node's own box,
 // so that the steps may stand one after the other.
 Outcome<Done> IntermediateBounds::refine_by_cases(NodeId node, std::span<const ByCases> ranges) {
-  std::vector<kernel::Scope> copies(threads_, scope_);
+  std::vector<logic::Scope> copies(threads_, scope_);
   std::vector<Outcome<Done>> outcomes(ranges.size(), Done{});
   const auto refine = [&](std::size_t part) {
     for (std::size_t k = part; k < ranges.size(); k += threads_) {
-      const kernel::Selection selection = selection_of(node, {&ranges[k].element, 1});
+      const logic::Selection selection = selection_of(node, {&ranges[k].element, 1});
       try {
         outcomes[k] = certificate::tighten_by_cases(copies[part], node, selection, ranges[k].tree, true);
       } catch (const std::bad_alloc&) {
@@ -257,7 +257,7 @@ Outcome<Done> IntermediateBounds::refine_by_cases(NodeId node, std::span<const B
     }
   };
   team_.run(threads_, refine);
-  for (const kernel::Scope& copy : copies) {
+  for (const logic::Scope& copy : copies) {
     if (auto met = scope_.meet(copy); !met) return met;
   }
   for (std::size_t k = 0; k < ranges.size(); ++k) {
@@ -270,7 +270,7 @@ Outcome<Done> IntermediateBounds::refine_by_cases(NodeId node, std::span<const B
 // Each thread some that follow each other, on a copy of the scope, so that these come one after the
 // other when the scope meets the copies.
 Outcome<Done> IntermediateBounds::add_cuts(std::size_t count, const std::function<CutByCases(std::size_t)>& cut) {
-  std::vector<kernel::Scope> copies(threads_, scope_);
+  std::vector<logic::Scope> copies(threads_, scope_);
   std::vector<Outcome<Done>> outcomes(threads_, Done{});
   std::vector<certificate::Fragment> steps(threads_);
   const auto derive = [&](std::size_t part) {
@@ -285,7 +285,7 @@ Outcome<Done> IntermediateBounds::add_cuts(std::size_t count, const std::functio
     }
   };
   team_.run(threads_, derive);
-  kernel::Scope with_cuts = scope_;
+  logic::Scope with_cuts = scope_;
   for (std::size_t part = 0; part < threads_; ++part) {
     if (!outcomes[part]) return outcomes[part];
     if (auto met = with_cuts.meet(copies[part]); !met) return met;
@@ -300,10 +300,10 @@ Outcome<Done> IntermediateBounds::add_cuts(std::size_t count, const std::functio
 Outcome<Done> IntermediateBounds::refine_batches(std::vector<NeuronBatch> batches, const Prepare& prepare) {
   const Clock::time_point begin = Clock::now();
   const NodeId node = nodes_[at_].id;
-  std::vector<kernel::Scope> copies(batches.size() - 1, scope_);
+  std::vector<logic::Scope> copies(batches.size() - 1, scope_);
   std::vector<Outcome<Done>> outcomes(batches.size(), Done{});
   const auto refine = [&](std::size_t part) {
-    kernel::Scope& scope = part == 0 ? scope_ : copies[part - 1];
+    logic::Scope& scope = part == 0 ? scope_ : copies[part - 1];
     try {
       if (prepare && !prepare(part, batches[part])) {
         outcomes[part] = stopped();

@@ -5,7 +5,7 @@
 // elements that cases depend on, in batches that threads share: each refines its batch on a copy of
 // the scope, and the scope meets the copies. The certificate has one step for all batches of a
 // node, which gives the same bounds to the bit: no row depends on the node's own box, and rows that
-// touch the same windows stay together (kernel::Problem::together). Where it was read in between,
+// touch the same windows stay together (logic::Problem::together). Where it was read in between,
 // it has the batches one after the other.
 //
 // What all of this is going to take is estimated from the multiply-adds per second so far.
@@ -47,7 +47,7 @@ struct IntermediatePlan {
 
 class IntermediateBounds {
  public:
-  IntermediateBounds(const kernel::Problem& problem, kernel::Scope scope, int threads);
+  IntermediateBounds(const logic::Problem& problem, logic::Scope scope, int threads);
   IntermediateBounds(const IntermediateBounds&) = delete;
   IntermediateBounds& operator=(const IntermediateBounds&) = delete;
 
@@ -62,7 +62,7 @@ class IntermediateBounds {
 
   // Once everything is refined: the open elements of a node again, by these slopes. Declined once
   // the limit is reached.
-  Outcome<Done> refine_again(NodeId node, const kernel::Hints& hints);
+  Outcome<Done> refine_again(NodeId node, const logic::Hints& hints);
 
   // ... or elements of a node, each by a tree of splits, on all threads; those that the limit stops
   // stay as they were.
@@ -80,14 +80,14 @@ class IntermediateBounds {
   // ... or sums of elements, each by a tree of splits, on all threads. All of them, or declined.
   // Their trees may be large: each is asked for when it is its turn, on any thread.
   struct CutByCases {
-    std::vector<kernel::Cut::Term> terms;
+    std::vector<logic::Cut::Term> terms;
     std::vector<certificate::CaseStep> tree;
   };
   Outcome<Done> add_cuts(std::size_t count, const std::function<CutByCases(std::size_t)>& cut);
 
   // What stops steps on the scope and its copies between the calls.
   void stop_at(const Limit& limit) { limit_ = limit; }
-  [[nodiscard]] const kernel::Scope& scope() const { return scope_; }
+  [[nodiscard]] const logic::Scope& scope() const { return scope_; }
   // What the kernel accepted so far.
   [[nodiscard]] certificate::Fragment& steps() {
     before_batches_.reset();
@@ -102,9 +102,9 @@ class IntermediateBounds {
     double row_work = 0;   // multiply-adds of one row from here back to the inputs
   };
   struct NeuronBatch {
-    kernel::Selection selection;
+    logic::Selection selection;
     std::vector<std::uint32_t> elements;
-    kernel::Hints hints;
+    logic::Hints hints;
   };
   [[nodiscard]] bool is_meant(const ActiveNode& node, const IntermediatePlan& plan) const;
   [[nodiscard]] bool is_for_groups(const ActiveNode& node, const NeuronGraph& graph) const;
@@ -117,7 +117,7 @@ class IntermediateBounds {
   void list_elements(NodeId node);
   [[nodiscard]] std::vector<NeuronBatch> next_batches() const;
   [[nodiscard]] NeuronBatch batch_of(std::span<const std::uint32_t> elements) const;
-  [[nodiscard]] kernel::Selection selection_of(NodeId node, std::span<const std::uint32_t> elements) const;
+  [[nodiscard]] logic::Selection selection_of(NodeId node, std::span<const std::uint32_t> elements) const;
   Outcome<Done> open_node();
   void snap_ends(NodeId node);
   Outcome<Done> refine_node();
@@ -125,10 +125,10 @@ class IntermediateBounds {
       std::function<bool(std::size_t part, NeuronBatch& batch)>;  // what is to be done before, on the batch's thread; false: stopped
   Outcome<Done> refine_batches(std::vector<NeuronBatch> batches, const Prepare& prepare = {});
 
-  const kernel::Problem& problem_;
+  const logic::Problem& problem_;
   const std::size_t threads_;
   certificate::Team team_;
-  kernel::Scope scope_;
+  logic::Scope scope_;
   Limit limit_;
   certificate::Fragment steps_;
   std::optional<certificate::Fragment> before_batches_;  // of the open node; none: they have to stay
@@ -138,7 +138,7 @@ class IntermediateBounds {
   std::size_t at_ = 0, first_skipped_;     // in nodes_
   bool is_open_ = false, paused_ = false;  // the node at_ has its box, and elements_ are still to be refined
   std::vector<std::uint32_t> elements_;
-  kernel::Selection opened_;               // what these were at first
+  logic::Selection opened_;                // what these were at first
   std::vector<std::vector<bool>> needed_;  // by node and element: cases depend on it; empty: not known yet
   std::size_t sizes_ = 0, selected_ = 0;   // elements of the pre-activations so far, and how many of them were open
   double work_done_ = 0, seconds_ = 0;     // of the batches so far

@@ -52,7 +52,7 @@ std::vector<std::vector<Candidate>> candidates_of(const Graph& graph, const Node
 
 // The checker's own choice (policy/), by the same order and numbers, where another candidate or the
 // box's end is about as high.
-float named(const kernel::Scope& scope, const std::vector<Candidate>& candidates, double end, bool least) {
+float named(const logic::Scope& scope, const std::vector<Candidate>& candidates, double end, bool least) {
   std::vector<Interval> x;
   double floor = -INFINITY;
   for (const Candidate& one : candidates) {
@@ -82,12 +82,12 @@ float named(const kernel::Scope& scope, const std::vector<Candidate>& candidates
 
 }  // namespace
 
-kernel::Hints with_named_choices(const kernel::Problem& problem, const kernel::Scope& scope, kernel::Hints hints) {
+logic::Hints with_named_choices(const logic::Problem& problem, const logic::Scope& scope, logic::Hints hints) {
   const Graph& graph = problem.graph();
   for (const NodeId id : inspect::active_nodes(problem)) {
     const Node& node = graph.node(id);
     const bool least = node.op == Op::min || node.op == Op::reduce_min;
-    kernel::Slopes& side = least ? hints.upper : hints.lower;
+    logic::Slopes& side = least ? hints.upper : hints.lower;
     if (problem.is_constant(id) || inspect::affine(problem, id) != nullptr || !scope.has_box(id) || side.contains(id)) continue;
     const auto candidates = candidates_of(graph, node);
     std::vector<float> names(candidates.size(), kNone);

@@ -14,6 +14,6 @@ namespace assay::search {
 // `hints`, with a candidate for each element of max, min, max_pool, reduce_max and reduce_min of
 // whose candidates two are about as high at the middle of the scope's boxes; the others stay the
 // checker's choice. Nodes that `hints` speaks of stay as they are.
-[[nodiscard]] kernel::Hints with_named_choices(const kernel::Problem& problem, const kernel::Scope& scope, kernel::Hints hints);
+[[nodiscard]] logic::Hints with_named_choices(const logic::Problem& problem, const logic::Scope& scope, logic::Hints hints);
 
 }  // namespace assay::search

@@ -10,7 +10,7 @@
 
 namespace assay::search {
 
-std::vector<std::vector<bool>> needed_neurons(const kernel::Problem& problem, std::size_t group) {
+std::vector<std::vector<bool>> needed_neurons(const logic::Problem& problem, std::size_t group) {
   const Graph& graph = problem.graph();
   std::vector<std::vector<double>> rows(graph.nodes.size());
   const auto row_of = [&](NodeId node) -> std::vector<double>& {
@@ -18,8 +18,8 @@ std::vector<std::vector<bool>> needed_neurons(const kernel::Problem& problem, st
     return rows[node];
   };
   for (const std::uint32_t index : problem.group_cases(group)) {
-    for (const kernel::Row& row : problem.statement().property.cases[index].rows) {
-      for (const kernel::Term& term : row.terms) row_of(problem.node_of(term.variable))[term.variable.element] = 1;
+    for (const statement::Row& row : problem.statement().property.cases[index].rows) {
+      for (const statement::Term& term : row.terms) row_of(problem.node_of(term.variable))[term.variable.element] = 1;
     }
   }
   std::mt19937_64 random(1);
@@ -32,8 +32,8 @@ std::vector<std::vector<bool>> needed_neurons(const kernel::Problem& problem, st
       result[node][i] = rows[node][i] != 0;
       if (result[node][i]) rows[node][i] = coefficients(random);
     }
-    if (const kernel::AffineForm* form = inspect::affine(problem, node)) {
-      for (const kernel::AffineForm::Part& part : form->parts) {
+    if (const rows::AffineForm* form = inspect::affine(problem, node)) {
+      for (const rows::AffineForm::Part& part : form->parts) {
         part.map->transpose(1, rows[node].data(), row_of(part.operand).data());
         if (part.error) part.error->transpose(1, rows[node].data(), row_of(part.operand).data());
       }

@@ -15,6 +15,6 @@ namespace assay::search {
 
 // By node and element. Elements that no path joins to a row of a case are left out, all of a node
 // where an op's paths are not looked at.
-[[nodiscard]] std::vector<std::vector<bool>> needed_neurons(const kernel::Problem& problem, std::size_t group);
+[[nodiscard]] std::vector<std::vector<bool>> needed_neurons(const logic::Problem& problem, std::size_t group);
 
 }  // namespace assay::search

@@ -31,10 +31,10 @@ constexpr float kLeastScore = 1e-25F;  // of a split that helps
 // A node of an end's tree: a split with two children, or a leaf.
 struct TreeNode {
   NeuronBoxes boxes;
-  std::vector<kernel::Literal> literals;
+  std::vector<logic::Literal> literals;
   AlphaBeta parameters;
   double bound = 0;
-  std::optional<kernel::Literal> split;   // its <= half: the best one of a leaf, or that which was taken
+  std::optional<logic::Literal> split;    // its <= half: the best one of a leaf, or that which was taken
   std::array<std::size_t, 2> children{};  // 0: a leaf
 };
 
@@ -52,7 +52,7 @@ struct End {
 };
 
 // The relu whose line loses most, where the bound does not settle the sign anyway.
-std::optional<kernel::Literal> best_split(const NeuronGraph& graph, const BoundResult& result) {
+std::optional<logic::Literal> best_split(const NeuronGraph& graph, const BoundResult& result) {
   if (result.bound > 0 || result.scores.empty()) return std::nullopt;
   std::optional<std::uint32_t> best;
   for (std::uint32_t neuron = 0; neuron < graph.neuron_count(); ++neuron) {
@@ -61,7 +61,7 @@ std::optional<kernel::Literal> best_split(const NeuronGraph& graph, const BoundR
   }
   if (!best) return std::nullopt;
   const NeuronGraph::Activation& activation = graph.activation_of(*best);
-  return kernel::Literal{activation.operand, *best - activation.first_neuron, false, 0};
+  return logic::Literal{activation.operand, *best - activation.first_neuron, false, 0};
 }
 
 class Trees {
@@ -91,7 +91,7 @@ class Trees {
     for (const std::size_t half : {0U, 1U}) {
       TreeNode child = end.nodes[at];
       child.children = {};
-      kernel::Literal literal = *child.split;
+      logic::Literal literal = *child.split;
       literal.at_least = half == 1;
       child.literals.push_back(literal);
       child.boxes.meet(graph_, literal);

@@ -16,13 +16,13 @@ constexpr double kLeastGain = 0.01;  // of what a case loses in all
 
 // By how much rows narrow the node's box, in the mean: 0 not at all, 1 to a point. 0 where a root
 // has no rows for it, or has them already.
-double narrowing(const kernel::Problem& problem, kernel::Scope scope, NodeId node) {
+double narrowing(const logic::Problem& problem, logic::Scope scope, NodeId node) {
   if (inspect::kink_at_zero(problem, node) || std::ranges::count(inspect::pre_activations(problem), node) == 0) return 0;
   const std::size_t size = problem.graph().size(node), stride = std::max<std::size_t>(1, size / kSample);
-  kernel::Selection sample{kernel::Selection::Kind::mask, std::vector<bool>(size, false)};
+  logic::Selection sample{logic::Selection::Kind::mask, std::vector<bool>(size, false)};
   for (std::size_t i = stride / 2; i < size; i += stride) sample.mask[i] = true;
   const auto width = [&] {
-    const kernel::Box& box = scope.box(node);
+    const relax::Box& box = scope.box(node);
     double sum = 0;
     for (std::size_t i = 0; i < size; ++i) sum += sample.mask[i] ? box.hi[i] - box.lo[i] : 0;
     return sum;
@@ -34,10 +34,10 @@ double narrowing(const kernel::Problem& problem, kernel::Scope scope, NodeId nod
 
 }  // namespace
 
-std::vector<NodeId> product_operands(const NeuronGraph& graph, const kernel::Scope& scope, std::span<const std::uint32_t> cases,
+std::vector<NodeId> product_operands(const NeuronGraph& graph, const logic::Scope& scope, std::span<const std::uint32_t> cases,
                                      const Limit& limit) {
   if (!graph.has_planes()) return {};
-  const kernel::Problem& problem = *graph.network().problem();
+  const logic::Problem& problem = *graph.network().problem();
   const NeuronBoxes boxes = NeuronBoxes::of(graph, scope);
   std::vector<BoundTask> tasks(cases.size());
   for (std::size_t k = 0; k < cases.size(); ++k) {

@@ -18,7 +18,7 @@ namespace assay::search {
 // Pre-activations other than operands of relus, by what the bounds of these cases (indices into the
 // statement) lose at the products that read them, and by how much rows narrow a sample of their
 // elements. Every node has a box in the scope. Non-rigorous.
-[[nodiscard]] std::vector<NodeId> product_operands(const NeuronGraph& graph, const kernel::Scope& scope,
+[[nodiscard]] std::vector<NodeId> product_operands(const NeuronGraph& graph, const logic::Scope& scope,
                                                    std::span<const std::uint32_t> cases, const Limit& limit);
 
 }  // namespace assay::search

@@ -306,11 +306,11 @@ class Ascent {
     const GroupNode& node = group.nodes[at];
     if (node.children[0] != 0) {
       const auto [activation, element] = place_of(graph, group.relus[node.split]);
-      steps.push_back({kernel::Literal{activation->operand, element, false, 0}, {}});
+      steps.push_back({logic::Literal{activation->operand, element, false, 0}, {}});
       for (const std::size_t child : node.children) list(graph, group, child, steps);
       return;
     }
-    kernel::Hints hints;
+    logic::Hints hints;
     for (std::size_t i = 0; i < group.relus.size(); ++i) {
       if (node.sides[i] != Side::open || !(group.relus[i].a > 0)) continue;
       const auto [activation, element] = place_of(graph, group.relus[i]);
@@ -334,12 +334,12 @@ class Ascent {
 
 // The kernel derives the cuts, and refutes the case by them.
 bool close(IntermediateBounds& root, const NeuronGraph& graph, std::uint32_t position, AlphaBeta parameters, const GroupCuts& found,
-           std::optional<kernel::Refutation>& refutation) {
+           std::optional<logic::Refutation>& refutation) {
   const std::size_t before = root.scope().cuts().size();
   if (!root.add_cuts(found.count, found.cut)) return false;
   parameters.lower = found.lower;
-  const std::vector<kernel::CaseMultipliers> one{{position, parameters.weights}};
-  kernel::Hints hints = to_hints(graph, parameters);
+  const std::vector<logic::CaseMultipliers> one{{position, parameters.weights}};
+  logic::Hints hints = to_hints(graph, parameters);
   hints.cuts.assign(before, 0.0F);
   hints.cuts.resize(root.scope().cuts().size(), 1.0F);
   if (!certificate::merge_into(refutation, root.scope().conclude(one, hints))) return false;
@@ -350,9 +350,9 @@ bool close(IntermediateBounds& root, const NeuronGraph& graph, std::uint32_t pos
 }  // namespace
 
 void close_by_cuts(IntermediateBounds& root, const NeuronGraph& graph, std::vector<std::uint32_t>& open,
-                   std::optional<kernel::Refutation>& refutation, const Limit& limit) {
+                   std::optional<logic::Refutation>& refutation, const Limit& limit) {
   const std::size_t group = root.scope().group();
-  const kernel::Problem& problem = *graph.network().problem();
+  const logic::Problem& problem = *graph.network().problem();
   const bool is_simple = root.complete() && root.scope().literals().empty() && inspect::group_balls(problem, group).empty();
   if (!is_simple || !graph.relu_only() || graph.activations().size() != 1) return;
   const Limit share{std::min(limit.deadline, Deadline::in(kShare * limit.planned())), limit.stop};

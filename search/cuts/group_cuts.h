@@ -32,6 +32,6 @@ namespace assay::search {
 // without literals leave `open` (positions in the group of cases), and are merged into
 // `refutation`. Others cost up to a fifth of the time that the limit leaves, and nothing else.
 void close_by_cuts(IntermediateBounds& root, const NeuronGraph& graph, std::vector<std::uint32_t>& open,
-                   std::optional<kernel::Refutation>& refutation, const Limit& limit);
+                   std::optional<logic::Refutation>& refutation, const Limit& limit);
 
 }  // namespace assay::search

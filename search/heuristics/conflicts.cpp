@@ -45,7 +45,7 @@ bool Conflicts::refute_above(ActivationBounder& bounder, Engine& engine, const T
   BranchTree::Record record = treated.node->record;
   for (std::size_t k = 0; k < up; ++k) record = record->parent;
   AlphaBeta start = treated.closed[0].parameters;
-  std::vector<kernel::Literal> literals = treated.literals;
+  std::vector<logic::Literal> literals = treated.literals;
   literals.resize(literals.size() - up);
   start.beta.resize(std::min(start.beta.size(), literals.size()));
   NeuronBoxes boxes = root_.boxes;
@@ -57,11 +57,11 @@ bool Conflicts::refute_above(ActivationBounder& bounder, Engine& engine, const T
   task.start = &start;
   const BoundResult result = bounder.bound_above(task, position);
   if (!(result.bound > 0)) return false;
-  const std::shared_ptr<const kernel::Scope> scope = engine.tree().scope_of(record);
+  const std::shared_ptr<const logic::Scope> scope = engine.tree().scope_of(record);
   if (scope == nullptr) return false;
-  const std::vector<kernel::CaseMultipliers> multipliers{{position, result.parameters.weights}};
-  const kernel::Hints hints = to_hints(root_.graph, result.parameters);
-  Outcome<kernel::Refutation> refutation = scope->conclude(multipliers, hints);
+  const std::vector<logic::CaseMultipliers> multipliers{{position, result.parameters.weights}};
+  const logic::Hints hints = to_hints(root_.graph, result.parameters);
+  Outcome<logic::Refutation> refutation = scope->conclude(multipliers, hints);
   if (!refutation.ok()) return false;
   certificate::Fragment steps;
   steps.conclude(multipliers, hints);

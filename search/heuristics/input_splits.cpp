@@ -12,10 +12,10 @@
 namespace assay::search {
 
 // An input whose ends differ by rounding alone is no choice.
-std::size_t free_inputs(const kernel::Problem& problem, const kernel::Scope& scope) {
+std::size_t free_inputs(const logic::Problem& problem, const logic::Scope& scope) {
   std::size_t count = 0;
   for (const NodeId input : problem.graph().inputs) {
-    const kernel::Box& box = scope.box(input);
+    const relax::Box& box = scope.box(input);
     for (std::size_t i = 0; i < box.lo.size(); ++i) {
       const double rounding = 0x1p-50 * std::max(std::fabs(box.lo[i]), std::fabs(box.hi[i]));  // an input pinned to a decimal is no wider
       count += box.hi[i] - box.lo[i] > rounding ? 1 : 0;
@@ -24,14 +24,14 @@ std::size_t free_inputs(const kernel::Problem& problem, const kernel::Scope& sco
   return count;
 }
 
-bool splits_activations(const NeuronGraph& graph, const kernel::Scope& scope, Options::Branching branching) {
+bool splits_activations(const NeuronGraph& graph, const logic::Scope& scope, Options::Branching branching) {
   if (!graph.can_split()) return false;
   if (branching != Options::Branching::automatic) return branching == Options::Branching::relu;
   return free_inputs(*graph.network().problem(), scope) > kFewInputs || graph.every_neuron_has_input_row();
 }
 
 // Widths break ties, so that inputs without a score are split in turn.
-std::optional<Split> best_half(const kernel::Problem& problem, const kernel::Scope& scope,
+std::optional<Split> best_half(const logic::Problem& problem, const logic::Scope& scope,
                                std::span<const std::pair<NodeId, std::uint32_t>> inputs, std::span<const double> scores) {
   double best_score = 0;
   std::optional<Split> chosen;
@@ -49,11 +49,11 @@ std::optional<Split> best_half(const kernel::Problem& problem, const kernel::Sco
   return chosen;
 }
 
-std::optional<Split> open_integer(const kernel::Problem& problem, const kernel::Scope& scope) {
+std::optional<Split> open_integer(const logic::Problem& problem, const logic::Scope& scope) {
   for (const NodeId id : inspect::active_nodes(problem)) {
     const Node& node = problem.graph().node(id);
     if (!gives_integers(node.op, node.dtype) || node.op == Op::input || !scope.has_box(id)) continue;
-    const kernel::Box& box = scope.box(id);
+    const relax::Box& box = scope.box(id);
     for (std::uint32_t i = 0; i < box.lo.size(); ++i) {
       const double first = std::ceil(box.lo[i]), last = std::floor(box.hi[i]);
       if (first < last) return Split{id, i, std::floor(first / 2 + last / 2) + 0.5};

@@ -21,17 +21,17 @@
 namespace assay::search {
 
 // Inputs of which a split is left.
-[[nodiscard]] std::size_t free_inputs(const kernel::Problem& problem, const kernel::Scope& scope);
+[[nodiscard]] std::size_t free_inputs(const logic::Problem& problem, const logic::Scope& scope);
 
 // Instead of inputs; once the graph has its input rows.
-[[nodiscard]] bool splits_activations(const NeuronGraph& graph, const kernel::Scope& scope, Options::Branching branching);
+[[nodiscard]] bool splits_activations(const NeuronGraph& graph, const logic::Scope& scope, Options::Branching branching);
 
 // The middle of the input, by node and element, whose score is best. None: all of them are points.
-[[nodiscard]] std::optional<Split> best_half(const kernel::Problem& problem, const kernel::Scope& scope,
+[[nodiscard]] std::optional<Split> best_half(const logic::Problem& problem, const logic::Scope& scope,
                                              std::span<const std::pair<NodeId, std::uint32_t>> inputs, std::span<const double> scores);
 
 // Between two values that a computed integer may still take. Splitting inputs alone never tells the
 // sides of a jump apart, because both halves are closed.
-[[nodiscard]] std::optional<Split> open_integer(const kernel::Problem& problem, const kernel::Scope& scope);
+[[nodiscard]] std::optional<Split> open_integer(const logic::Problem& problem, const logic::Scope& scope);
 
 }  // namespace assay::search

@@ -29,7 +29,7 @@ bool needs_trial(const Treated& treated) {
 
 // A split, what is expected of its halves, and their parameters where it was tried.
 struct Kfsb::Choice {
-  kernel::Literal at_most;
+  logic::Literal at_most;
   double value = kNoBound;
   std::array<double, 2> expected{};
   std::array<BoundResult*, 2> seeds{};
@@ -122,16 +122,16 @@ void Kfsb::choose_and_split(AlphaBetaCrown& ascent, std::span<Treated> batch, Br
   std::size_t count = 0;
   for (const Treated& treated : batch) count += 2 * treated.splits.size();
   std::vector<NeuronBoxes> boxes;
-  std::vector<std::vector<kernel::Literal>> literals;
+  std::vector<std::vector<logic::Literal>> literals;
   boxes.reserve(count);
   literals.reserve(count);
   std::vector<BoundTask> tasks;
   for (const Treated& treated : batch) {
     if (!needs_trial(treated)) continue;
     const OpenCase& one = treated.node->cases[treated.worst];
-    for (const kernel::Literal& split : treated.splits) {
+    for (const logic::Literal& split : treated.splits) {
       for (const bool at_least : {false, true}) {
-        kernel::Literal literal = split;
+        logic::Literal literal = split;
         literal.at_least = at_least;
         boxes.push_back(treated.boxes);
         boxes.back().meet(root_.graph, literal);
@@ -183,7 +183,7 @@ Kfsb::Choice Kfsb::best_of(const Treated& treated, std::span<BoundResult> result
 }
 
 // As shares of what the case lacked.
-void Kfsb::learn(const kernel::Literal& split, double bound, double at_most, double at_least) {
+void Kfsb::learn(const logic::Literal& split, double bound, double at_most, double at_least) {
   constexpr double kLeast = 1e-9;
   if (!std::isfinite(bound)) return;
   const double lacked = std::max(-bound, kLeast);

@@ -45,7 +45,7 @@ class Kfsb {
   void split_an_input(Treated& treated, std::span<const float> scores) const;
   [[nodiscard]] Choice best_of(const Treated& treated, std::span<BoundResult> results);
   void split(const Treated& treated, const Choice& choice, BranchTree& tree, std::vector<Subdomain>& children) const;
-  void learn(const kernel::Literal& split, double bound, double at_most, double at_least);
+  void learn(const logic::Literal& split, double bound, double at_most, double at_least);
 
   const ActivationRoot& root_;
   const bool kfsb_;

@@ -105,7 +105,7 @@ std::vector<double> SmartBranching::ascend(const NeuronBoxes& boxes, std::span<c
   return losses;
 }
 
-std::vector<double> SmartBranching::operator()(const kernel::Scope& scope, std::span<const std::uint32_t> cases) {
+std::vector<double> SmartBranching::operator()(const logic::Scope& scope, std::span<const std::uint32_t> cases) {
   const NeuronBoxes boxes = NeuronBoxes::of(graph_, scope);
   std::vector<AlphaBeta> alone;  // one row of one case each
   std::vector<std::uint32_t> case_of;

@@ -29,7 +29,7 @@ class SmartBranching {
   // By element of the concatenated inputs: the sum over the rows of `cases` (indices into the
   // statement) of the part of the row's shortfall that is the input's. Rows that do not fall short
   // count nothing. Empty once the limit is reached, and where neurons times inputs are too many.
-  [[nodiscard]] std::vector<double> operator()(const kernel::Scope& scope, std::span<const std::uint32_t> cases);
+  [[nodiscard]] std::vector<double> operator()(const logic::Scope& scope, std::span<const std::uint32_t> cases);
   // Ascent on the tasks, all of them in `boxes`, whose scores are left in the results; and the sum
   // of the losses of those that stay below 0.
   [[nodiscard]] std::vector<double> ascend(const NeuronBoxes& boxes, std::span<const BoundTask> tasks, int iterations,

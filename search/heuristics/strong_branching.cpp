@@ -36,10 +36,10 @@ StrongBranching::StrongBranching(const ScalarGraph& graph, std::size_t group) : 
   for (std::size_t half = 0; half < 2 * graph.inputs(); half += kLanes) bounds_.emplace_back(graph);
 }
 
-TriedBox StrongBranching::root(const kernel::Scope& scope, std::span<const std::uint32_t> positions) {
+TriedBox StrongBranching::root(const logic::Scope& scope, std::span<const std::uint32_t> positions) {
   TriedBox result;
   for (const NodeId input : graph_.network().problem()->graph().inputs) {
-    const kernel::Box& box = scope.box(input);
+    const relax::Box& box = scope.box(input);
     result.box.lo.insert(result.box.lo.end(), box.lo.begin(), box.lo.end());
     result.box.hi.insert(result.box.hi.end(), box.hi.begin(), box.hi.end());
   }
@@ -52,7 +52,7 @@ TriedBox StrongBranching::root(const kernel::Scope& scope, std::span<const std::
   return result;
 }
 
-Outcome<Done> StrongBranching::conclude(kernel::Scope& scope, bool sweeps, bool asks_all, TriedBox& box, Conclusion& found) const {
+Outcome<Done> StrongBranching::conclude(logic::Scope& scope, bool sweeps, bool asks_all, TriedBox& box, Conclusion& found) const {
   const auto looks_closed = [](const TriedCase& one) { return one.bound.bound > 0; };
   if (!asks_all && std::ranges::none_of(box.cases, looks_closed)) return Done{};
   if (sweeps) {
@@ -66,8 +66,8 @@ Outcome<Done> StrongBranching::conclude(kernel::Scope& scope, bool sweeps, bool 
   }
   std::erase_if(box.cases, [&](const TriedCase& one) {
     if (!asks_all && !looks_closed(one)) return false;
-    const kernel::CaseMultipliers multipliers = to_multipliers(graph_, one.position, case_of(one.position), one.bound.parameters);
-    const kernel::Hints hints = to_hints(graph_, one.bound.parameters);
+    const logic::CaseMultipliers multipliers = to_multipliers(graph_, one.position, case_of(one.position), one.bound.parameters);
+    const logic::Hints hints = to_hints(graph_, one.bound.parameters);
     const bool concluded = certificate::merge_into(found.refutation, scope.conclude(std::span(&multipliers, 1), hints)).ok();
     found.asked += looks_closed(one) ? 1 : 0;
     found.refused += looks_closed(one) && !concluded ? 1 : 0;

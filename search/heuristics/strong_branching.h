@@ -35,17 +35,17 @@ class StrongBranching {
   StrongBranching(const ScalarGraph& graph, std::size_t group);
 
   // The scope's box of the inputs.
-  [[nodiscard]] TriedBox root(const kernel::Scope& scope, std::span<const std::uint32_t> positions);
+  [[nodiscard]] TriedBox root(const logic::Scope& scope, std::span<const std::uint32_t> positions);
 
   struct Conclusion {
-    std::optional<kernel::Refutation> refutation;
+    std::optional<logic::Refutation> refutation;
     certificate::Fragment steps;
     std::uint64_t asked = 0, refused = 0;  // of the cases that look closed
   };
   // Asks the kernel about the cases of the box that look closed, or about all: those that it
   // refutes leave the box. Nothing happens where it is asked about none. `scope` is the box's; with
   // `sweeps` its boxes are derived first.
-  [[nodiscard]] Outcome<Done> conclude(kernel::Scope& scope, bool sweeps, bool asks_all, TriedBox& box, Conclusion& found) const;
+  [[nodiscard]] Outcome<Done> conclude(logic::Scope& scope, bool sweeps, bool asks_all, TriedBox& box, Conclusion& found) const;
 
   struct Choice {
     std::size_t input = 0;  // of the concatenated ones

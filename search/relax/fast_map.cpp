@@ -92,7 +92,7 @@ void add_product(std::size_t batch, std::size_t lines, std::size_t columns, cons
 
 }  // namespace
 
-FastMap::FastMap(std::shared_ptr<const kernel::LinearMap> map) : work_(map->cost()), map_(std::move(map)) {
+FastMap::FastMap(std::shared_ptr<const rows::LinearMap> map) : work_(map->cost()), map_(std::move(map)) {
   if (rows() == 0 || columns() == 0 || rows() > kCopyLimit / columns()) return;
   // Structured maps (convolutions, index maps) do less work than a matrix product: they stay,
   // unless they are identities.
@@ -140,8 +140,8 @@ std::vector<double> FastMap::to_dense() const {
 }
 
 std::vector<std::pair<std::uint32_t, double>> FastMap::row(std::uint32_t i) const {
-  const kernel::Block unit{std::make_shared<const std::vector<std::uint32_t>>(1, i), {1.0}};
-  kernel::Block found;
+  const rows::Block unit{std::make_shared<const std::vector<std::uint32_t>>(1, i), {1.0}};
+  rows::Block found;
   map_->transpose_block(1, unit, found);
   std::vector<std::pair<std::uint32_t, double>> entries;
   for (std::size_t k = 0; k < found.count(columns()); ++k) {

@@ -1,4 +1,4 @@
-// FastMap: a fast, non-rigorous copy of a kernel::LinearMap for the search (fused multiply-adds,
+// FastMap: a fast, non-rigorous copy of a rows::LinearMap for the search (fused multiply-adds,
 // compressed rows).
 //
 // Dense copies in both orientations for small dense maps, compressed rows and columns for sparse
@@ -21,7 +21,7 @@ namespace assay::search {
 
 class FastMap {
  public:
-  explicit FastMap(std::shared_ptr<const kernel::LinearMap> map);
+  explicit FastMap(std::shared_ptr<const rows::LinearMap> map);
 
   [[nodiscard]] std::size_t rows() const { return map_->rows(); }
   [[nodiscard]] std::size_t columns() const { return map_->columns(); }
@@ -50,7 +50,7 @@ class FastMap {
 
   Kind kind_ = Kind::foreign;
   std::size_t work_ = 0;
-  std::shared_ptr<const kernel::LinearMap> map_;
+  std::shared_ptr<const rows::LinearMap> map_;
   std::vector<double> dense_, dense_transposed_;  // [rows, columns] and [columns, rows]
   FloatPanels rough_, rough_transposed_;          // the same; empty: small or not dense
   Compressed by_row_, by_column_;

@@ -101,7 +101,7 @@ double slack(const RowView& row, const double* outputs, const double* inputs) {
 }
 
 // Steps in graph order, then folded; rows of the property as sparse forms over outputs and inputs.
-Network::Network(std::shared_ptr<const kernel::Problem> problem) : problem_(std::move(problem)) {
+Network::Network(std::shared_ptr<const logic::Problem> problem) : problem_(std::move(problem)) {
   const Graph& graph = problem_->graph();
   input_offset_.assign(graph.nodes.size(), 0);
   for (const NodeId id : graph.inputs) {
@@ -169,7 +169,7 @@ Step Network::make_step(NodeId id) const {
     step.kind = Step::Kind::input;
   } else if (problem_->is_constant(id)) {
     step.kind = Step::Kind::constant;
-  } else if (const kernel::AffineForm* form = inspect::affine(*problem_, id)) {
+  } else if (const rows::AffineForm* form = inspect::affine(*problem_, id)) {
     step.kind = Step::Kind::affine;
     for (const auto& part : form->parts) step.parts.push_back({part.operand, std::make_shared<const FastMap>(part.map)});
     step.bias = form->bias;
@@ -267,15 +267,15 @@ void Network::make_rows() {
     output_offset.push_back(total);
     total += graph.size(id);
   }
-  for (const kernel::Case& one : problem_->statement().property.cases) {
+  for (const statement::Case& one : problem_->statement().property.cases) {
     std::vector<RowView>& views = rows_.emplace_back();
-    for (const kernel::Row& row : one.rows) {
+    for (const statement::Row& row : one.rows) {
       RowView view;
       view.bound = nearest_double(row.bound);
       view.strict = row.strict;
       double squares = 0;
-      for (const kernel::Term& term : row.terms) {
-        const bool input = term.variable.side == kernel::Variable::Side::input;
+      for (const statement::Term& term : row.terms) {
+        const bool input = term.variable.side == statement::Variable::Side::input;
         const std::uint64_t offset = (input ? input_offset : output_offset)[term.variable.tensor] + term.variable.element;
         const double coefficient = nearest_double(term.coefficient);
         (input ? view.inputs : view.outputs).emplace_back(static_cast<std::uint32_t>(offset), coefficient);
@@ -428,7 +428,7 @@ bool Network::vjp(std::size_t batch, Workspace& workspace, const double* y_bar, 
 }
 
 // Threads tell of the points that came nearest to the unsafe set; the nearest is kept.
-void Network::saw(const kernel::Witness& point, double slack) const {
+void Network::saw(const logic::Witness& point, double slack) const {
   const std::lock_guard lock(nearest_access_);
   if (!nearest_ || slack > nearest_->slack) nearest_ = NearestPoint{point, slack};
 }

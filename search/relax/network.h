@@ -1,4 +1,4 @@
-// Network: a fast, non-rigorous double view of a kernel::Problem for the search.
+// Network: a fast, non-rigorous double view of a logic::Problem for the search.
 //
 // Chains of affine nodes are folded where one of them is an identity map (reshape, bias additions,
 // residual sums), so the steps are fewer than the graph's nodes; every operand of a non-linear op
@@ -64,9 +64,9 @@ struct Workspace {
 
 class Network {
  public:
-  explicit Network(std::shared_ptr<const kernel::Problem> problem);
+  explicit Network(std::shared_ptr<const logic::Problem> problem);
 
-  [[nodiscard]] const std::shared_ptr<const kernel::Problem>& problem() const { return problem_; }
+  [[nodiscard]] const std::shared_ptr<const logic::Problem>& problem() const { return problem_; }
   [[nodiscard]] const std::vector<Step>& steps() const { return steps_; }  // in graph order, dead ones removed
   [[nodiscard]] const Step& step_of(NodeId node) const { return steps_[step_of_[node]]; }
   [[nodiscard]] bool has_step(NodeId node) const { return step_of_[node] != kNone; }
@@ -83,10 +83,10 @@ class Network {
   // set, by its least slack; above all others, one at which only some executions violate, or
   // perhaps only some.
   struct NearestPoint {
-    kernel::Witness point;
+    logic::Witness point;
     double slack = -std::numeric_limits<double>::infinity();  // +infinity: of some executions
   };
-  void saw(const kernel::Witness& point, double slack) const;
+  void saw(const logic::Witness& point, double slack) const;
   [[nodiscard]] std::optional<NearestPoint> nearest_point() const;
 
   // Values of every step at the points x, [batch, input_size]. False where the workspace's limit
@@ -107,7 +107,7 @@ class Network {
   void make_rows();
   bool evaluate_denotation(const Step& step, std::size_t batch, Workspace& workspace) const;
 
-  std::shared_ptr<const kernel::Problem> problem_;
+  std::shared_ptr<const logic::Problem> problem_;
   std::vector<Step> steps_;
   std::vector<std::uint32_t> step_of_;
   std::vector<std::size_t> input_offset_;

@@ -15,7 +15,7 @@ bool RegionForms::supports(const Network& network) {
   });
 }
 
-RegionForms::RegionForms(const Network& network, const kernel::Scope& scope)
+RegionForms::RegionForms(const Network& network, const logic::Scope& scope)
     : inputs_(network.input_size()), values_(network.problem()->graph().nodes.size()) {
   const std::size_t rows = inputs_ + 1;
   double widest = 0;
@@ -34,7 +34,7 @@ RegionForms::RegionForms(const Network& network, const kernel::Scope& scope)
       }
     } else {
       const NodeId operand = step.operands[0];
-      const kernel::Box& box = scope.box(operand);
+      const relax::Box& box = scope.box(operand);
       exact = !values_[operand].empty();
       const bool first = undecided_ == 0 || split_node_ == operand;
       for (std::uint32_t i = 0; i < step.size; ++i) {

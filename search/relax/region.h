@@ -23,7 +23,7 @@ class RegionForms {
 
   // All nodes up to the first one with an undecided relu; `scope` has a box for every operand of a
   // relu.
-  RegionForms(const Network& network, const kernel::Scope& scope);
+  RegionForms(const Network& network, const logic::Scope& scope);
 
   [[nodiscard]] std::size_t undecided() const { return undecided_; }
   // The undecided element of the first such node that is farthest from being decided.

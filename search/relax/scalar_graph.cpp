@@ -14,7 +14,7 @@ constexpr std::size_t kMostAtoms = 256, kMostEntries = 20'000;
 constexpr std::size_t kMostElements = 1024;  // of all steps
 
 bool is_small_and_real(const NeuronGraph& graph) {
-  const kernel::Problem& problem = *graph.network().problem();
+  const logic::Problem& problem = *graph.network().problem();
   if (graph.network().input_size() + graph.neuron_count() > kMostAtoms) return false;
   std::size_t elements = 0;
   for (const Step& step : graph.network().steps()) elements += step.size;

@@ -39,7 +39,7 @@ void count_root(Statistics& statistics) {
 
 }  // namespace
 
-GroupSearch::GroupSearch(SearchState& search, const kernel::Scope& scope, std::vector<std::uint32_t> open)
+GroupSearch::GroupSearch(SearchState& search, const logic::Scope& scope, std::vector<std::uint32_t> open)
     : search_(search),
       scope_(scope),
       open_(std::move(open)),
@@ -111,7 +111,7 @@ std::vector<std::uint32_t> GroupSearch::cases_at(const std::vector<std::uint32_t
 }
 
 // A witness, or no answer: some cases may be refuted, but that is not all of them.
-Outcome<Next> GroupSearch::ends_here(std::optional<kernel::Theorem> witness) {
+Outcome<Next> GroupSearch::ends_here(std::optional<logic::Theorem> witness) {
   result_.witness = std::move(witness);
   result_.refutation.reset();
   return Next::ended;

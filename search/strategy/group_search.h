@@ -22,7 +22,7 @@ namespace assay::search {
 class GroupSearch {
  public:
   // `open`: the cases that are to be refuted in the scope, by position in the group.
-  GroupSearch(SearchState& search, const kernel::Scope& scope, std::vector<std::uint32_t> open);
+  GroupSearch(SearchState& search, const logic::Scope& scope, std::vector<std::uint32_t> open);
 
   Outcome<GroupResult> run();
 
@@ -51,18 +51,18 @@ class GroupSearch {
   // A root that is bounded in part, from its beginning, so that a proof on it has no bounds that it
   // does not need.
   struct EarlyRoot {
-    EarlyRoot(const kernel::Problem& problem, const kernel::Scope& scope, int threads, std::vector<std::uint32_t> cases)
+    EarlyRoot(const logic::Problem& problem, const logic::Scope& scope, int threads, std::vector<std::uint32_t> cases)
         : bounds(problem, scope, threads), open(std::move(cases)) {}
     IntermediateBounds bounds;
     std::vector<std::uint32_t> open;
-    std::optional<kernel::Refutation> refutation;  // of the others
+    std::optional<logic::Refutation> refutation;  // of the others
     double seconds = 0;
   };
   [[nodiscard]] Features features() const;
   Outcome<Next> bound_early(IntermediatePlan plan, double seconds);
   Outcome<Next> end_early(std::unique_ptr<ProofTree> tree);
   Outcome<Done> advance(const IntermediatePlan& plan);
-  Outcome<Next> ends_here(std::optional<kernel::Theorem> witness);
+  Outcome<Next> ends_here(std::optional<logic::Theorem> witness);
   Outcome<Next> end_at_root();
   void begin_tree(double seconds);
   [[nodiscard]] BranchingOptions tree_options(Deadline until) const;
@@ -76,7 +76,7 @@ class GroupSearch {
   [[nodiscard]] std::vector<std::uint32_t> cases_at(const std::vector<std::uint32_t>& positions) const;
 
   SearchState& search_;
-  const kernel::Scope scope_;  // without bounds
+  const logic::Scope scope_;  // without bounds
   std::vector<std::uint32_t> open_;
   IntermediateBounds root_;
   IntermediateRefinement refinement_;

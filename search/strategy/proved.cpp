@@ -7,9 +7,9 @@
 namespace assay::search {
 
 // The literals of a cube come first as splits whose other halves are left to others.
-void Proved::write(std::span<const kernel::Literal> cube, std::vector<OpenBranch>& open, certificate::Writer& writer) const {
+void Proved::write(std::span<const logic::Literal> cube, std::vector<OpenBranch>& open, certificate::Writer& writer) const {
   writer.begin_group(group);
-  for (const kernel::Literal& literal : cube) {
+  for (const logic::Literal& literal : cube) {
     writer.split(literal.node, literal.element, literal.threshold);
     if (literal.at_least) writer.next();
   }

@@ -31,7 +31,7 @@ struct Proved {
 
   // The group, with the splits that lead to a cube around its steps. Branches that were left open
   // join `open`.
-  void write(std::span<const kernel::Literal> cube, std::vector<OpenBranch>& open, certificate::Writer& writer) const;
+  void write(std::span<const logic::Literal> cube, std::vector<OpenBranch>& open, certificate::Writer& writer) const;
   // The way to one of them, which learns its literals.
   Outcome<Done> write_cube(OpenBranch& branch, certificate::Writer& file) const;
 };

@@ -16,7 +16,7 @@
 
 namespace assay::search {
 
-SearchState::SearchState(const std::shared_ptr<const kernel::Problem>& of, const Options& asked)
+SearchState::SearchState(const std::shared_ptr<const logic::Problem>& of, const Options& asked)
     : start(Clock::now()),
       deadline(asked.deadline),
       problem(of),
@@ -25,7 +25,7 @@ SearchState::SearchState(const std::shared_ptr<const kernel::Problem>& of, const
       graph(network, NeuronGraph::InputRows::later),
       has_attacked(asked.cube != nullptr) {}  // whoever wrote a cube has done so
 
-std::optional<kernel::Theorem> SearchState::attack_once(double seconds) {
+std::optional<logic::Theorem> SearchState::attack_once(double seconds) {
   if (!options.attack || std::exchange(has_attacked, true)) return std::nullopt;
   const auto begin = Clock::now();
   AttackOptions attack;
@@ -48,7 +48,7 @@ double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC
 
 class Search {
  public:
-  Search(const std::shared_ptr<const kernel::Problem>& problem, const Options& options) : state_(problem, options) {}
+  Search(const std::shared_ptr<const logic::Problem>& problem, const Options& options) : state_(problem, options) {}
 
   Outcome<Result> run(certificate::Writer* writer) {
     const double cpu = cpu_seconds();
@@ -68,7 +68,7 @@ class Search {
   }
 
  private:
-  static Result satisfiable(kernel::Theorem theorem) {
+  static Result satisfiable(logic::Theorem theorem) {
     Result result;
     result.answer = Result::Answer::satisfiable;
     result.theorem = std::move(theorem);
@@ -109,7 +109,7 @@ class Search {
   }
 
   Outcome<GroupResult> decide_group(std::size_t group) {
-    auto scope = kernel::Scope::root(state_.problem, group);
+    auto scope = logic::Scope::root(state_.problem, group);
     if (!scope) return scope.rejection();
     scope.value().pay(certificate::meter_of(*state_.problem));
     std::vector<std::uint32_t> all(state_.problem->group_cases(group).size());
@@ -128,7 +128,7 @@ class Search {
     if (state_.options.cube != nullptr) return decide_cube();
     state_.cheap_end = Deadline::in(std::min(kCheapBounds, kOpeningShare * state_.planned()));
     const std::size_t groups = state_.problem->group_count();
-    std::vector<kernel::Refutation> refutations;
+    std::vector<logic::Refutation> refutations;
     for (std::size_t group = 0; group < groups; ++group) {
       if (state_.options.stop.stop_requested()) return undecided("asked to stop");
       auto outcome = decide_group(group);
@@ -142,7 +142,7 @@ class Search {
     Result result;
     result.answer = Result::Answer::split;
     if (refutations.size() < groups) return result;
-    auto theorem = kernel::unsatisfiable(state_.problem, refutations);
+    auto theorem = logic::unsatisfiable(state_.problem, refutations);
     if (!theorem) return theorem.rejection();
     result.answer = Result::Answer::unsatisfiable;
     result.theorem = std::move(theorem).value();
@@ -155,7 +155,7 @@ class Search {
     if (result.answer == Result::Answer::satisfiable) {
       writer.witness(result.theorem->witness());
     } else {
-      const auto literals = options.cube != nullptr ? options.cube->scope.literals() : std::vector<kernel::Literal>();
+      const auto literals = options.cube != nullptr ? options.cube->scope.literals() : std::vector<logic::Literal>();
       for (const Proved& one : state_.proved) one.write(literals, result.open, writer);
     }
     if (auto written = writer.finish(); !written) return written.rejection();
@@ -173,7 +173,7 @@ class Search {
 
 }  // namespace
 
-Outcome<Result> search(const std::shared_ptr<const kernel::Problem>& problem, const Options& options, certificate::Writer* writer) {
+Outcome<Result> search(const std::shared_ptr<const logic::Problem>& problem, const Options& options, certificate::Writer* writer) {
   return Search(problem, options).run(writer);
 }
 

@@ -19,19 +19,19 @@
 namespace assay::search {
 
 struct SearchState {
-  SearchState(const std::shared_ptr<const kernel::Problem>& problem, const Options& options);
+  SearchState(const std::shared_ptr<const logic::Problem>& problem, const Options& options);
 
   [[nodiscard]] double remaining() const { return deadline.seconds_left(); }
   [[nodiscard]] Limit limit() const { return {deadline, stop.get_token(), start}; }
   [[nodiscard]] double planned() const { return limit().planned(); }
 
   // Once, all groups together; nothing where that has been done.
-  std::optional<kernel::Theorem> attack_once(double seconds);
+  std::optional<logic::Theorem> attack_once(double seconds);
   void start_side_attack();
 
   const Clock::time_point start;  // first: what follows takes time, too
   const Deadline deadline;
-  const std::shared_ptr<const kernel::Problem> problem;
+  const std::shared_ptr<const logic::Problem> problem;
   const Options& options;
   Network network;
   NeuronGraph graph;

@@ -16,7 +16,7 @@ Outcome<Next> GroupSearch::grow_early_tree(double seconds) {
   BranchingOptions options = BranchingOptions::of(search_.options, std::min(search_.deadline, Deadline::in(seconds)));
   options.go_on_if_nearly_closed(search_.deadline);
   const auto begin = Clock::now();
-  const kernel::Scope& scope = early_->bounds.scope();
+  const logic::Scope& scope = early_->bounds.scope();
   auto grown = branch_on_activations(search_.graph, scope, early_->open, options, search_.limit().stop, search_.statistics);
   search_.statistics.branching_seconds += seconds_since(begin);
   if (!grown) return grown.rejection();
@@ -116,7 +116,7 @@ Outcome<GroupResult> GroupSearch::try_both(std::uint32_t position) {
   const auto is_over = [&](const Outcome<GroupResult>& branched) {
     return !branched || branched.value().refutation || branched.value().witness || until_->has_passed() || search_.limit().reached();
   };
-  const kernel::Problem& problem = *search_.problem;
+  const logic::Problem& problem = *search_.problem;
   const bool care_is_likelier =
       std::ranges::none_of(inspect::pre_activations(problem), [&](NodeId node) { return inspect::together(problem, node) > 1; });
   kfsb_ = !care_is_likelier;

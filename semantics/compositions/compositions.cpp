@@ -10,12 +10,12 @@ namespace assay::compositions {
 
 namespace {
 
-using derivatives::apply;
-using derivatives::expanded;
-using derivatives::permuted;
-using derivatives::reshaped;
-using derivatives::sigmoid;
-using derivatives::sum_over;
+using gradients::derivatives::apply;
+using gradients::derivatives::expanded;
+using gradients::derivatives::permuted;
+using gradients::derivatives::reshaped;
+using gradients::derivatives::sigmoid;
+using gradients::derivatives::sum_over;
 using Ints = std::vector<std::int64_t>;
 
 Value int_constant(Builder& builder, const Shape& shape, const Ints& values) { return builder.constant(Tensor::of_ints(shape, values)); }
@@ -119,7 +119,7 @@ Value attention(const Value& q, const Value& k, const Value& v, const std::optio
   const std::size_t rank = q.shape().size();
   if (rank < 2 || k.shape().size() < 2) return refused(q, "attention.S1", "q [..., S, d] and k [..., T, d]", to_string(q.shape()));
   const Value size = q.number(static_cast<double>(q.shape().back()));
-  const Value scores = matmul(q, turned(k)) / derivatives::sqrt(size);
+  const Value scores = matmul(q, turned(k)) / gradients::derivatives::sqrt(size);
   const auto axis = static_cast<std::int64_t>(scores.shape().size()) - 1;
   if (!open) return matmul(apply(Op::softmax, scores, SoftmaxAttributes{axis}), v);
   return matmul(q.builder().append(Op::masked_softmax, {scores, *open}, MaskedSoftmaxAttributes{axis, true}), v);
@@ -159,7 +159,7 @@ Value selective_scan(const Value& u, const Value& delta, const Value& a, const V
     const Value u_t = reshaped(part(u, 0, t, 1), {n, 1}), delta_t = reshaped(part(delta, 0, t, 1), {n, 1});
     const Value b_t = part(b, 0, t, 1), c_t = reshaped(part(c, 0, t, 1), {m, 1});
     const Value news = (delta_t * u_t) * b_t;
-    state = state ? derivatives::exp(delta_t * a) * *state + news : news;
+    state = state ? gradients::derivatives::exp(delta_t * a) * *state + news : news;
     results.push_back(reshaped(matmul(*state, c_t), {1, n}));
   }
   const Value y = u.builder().append(Op::concat, results, ConcatAttributes{0});
@@ -197,7 +197,7 @@ Value powers(const Value& values, std::int64_t n, std::int64_t rows, std::int64_
   for (std::int64_t j = 0; j < rows; ++j) {
     for (std::int64_t k = 0; k < columns; ++k) indices.push_back(j * k % n);
   }
-  return derivatives::picked(values, indices, {rows, columns});
+  return gradients::derivatives::picked(values, indices, {rows, columns});
 }
 
 }  // namespace
@@ -273,7 +273,7 @@ Value bernoulli(Builder& builder, std::uint64_t seed, std::uint64_t stream, doub
 Value normal(Builder& builder, std::uint64_t seed, std::uint64_t stream, const Shape& shape, DType dtype) {
   const Value u = uniform(builder, seed, stream, shape, dtype), v = uniform(builder, seed, ~stream, shape, dtype);
   const Value pi = 4.0 * apply(Op::atan, u.number(1));
-  return derivatives::sqrt(-2.0 * apply(Op::log, 1.0 - u)) * apply(Op::cos, 2.0 * (pi * v));
+  return gradients::derivatives::sqrt(-2.0 * apply(Op::log, 1.0 - u)) * apply(Op::cos, 2.0 * (pi * v));
 }
 
 Value dropout(const Value& x, const Value& mask, double p) {

@@ -11,8 +11,8 @@
 
 namespace assay::compositions {
 
-using derivatives::Builder;
-using derivatives::Value;
+using gradients::derivatives::Builder;
+using gradients::derivatives::Value;
 
 // log(max(x, floor)), floor > 0: finite everywhere, its derivative 0 below the floor.
 [[nodiscard]] Value safe_log(const Value& x, double floor);

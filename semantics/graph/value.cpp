@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace assay::derivatives {
+namespace assay::gradients::derivatives {
 
 Value Builder::node(NodeId id) { return {*this, id}; }
 
@@ -72,4 +72,4 @@ Shape with_kept_axes(const Shape& x, const std::vector<std::int64_t>& axes) {
   return result;
 }
 
-}  // namespace assay::derivatives
+}  // namespace assay::gradients::derivatives

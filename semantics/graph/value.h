@@ -10,7 +10,7 @@
 
 #include "semantics/graph/graph.h"
 
-namespace assay::derivatives {
+namespace assay::gradients::derivatives {
 
 class Value;
 
@@ -86,4 +86,4 @@ inline Value step(const Value& x) { return apply(Op::step, x); }
 // The shape of a reduction's result if the reduced axes are kept.
 [[nodiscard]] Shape with_kept_axes(const Shape& x, const std::vector<std::int64_t>& axes);
 
-}  // namespace assay::derivatives
+}  // namespace assay::gradients::derivatives

@@ -5,7 +5,7 @@
 
 #include "semantics/graph/graph.h"
 
-namespace assay::kernel {
+namespace assay::statement {
 
 struct Element {
   NodeId node = 0;
@@ -23,4 +23,4 @@ struct Shifted {
 // Likewise, where that is an element of a floating-point `sub` by a constant of as many elements, what that is a copy of, and the constant's.
 [[nodiscard]] Shifted shifted_from(const Graph& graph, Element e);
 
-}  // namespace assay::kernel
+}  // namespace assay::statement

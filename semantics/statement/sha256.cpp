@@ -5,7 +5,7 @@
 
 #include "semantics/statement/statement.h"
 
-namespace assay::kernel {
+namespace assay::statement {
 
 namespace {
 
@@ -79,4 +79,4 @@ std::string to_hex(const Digest& digest) {
   return text;
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::statement

@@ -10,7 +10,7 @@
 
 #include "semantics/ops/integer_range.h"
 
-namespace assay::kernel {
+namespace assay::statement {
 
 namespace {
 
@@ -231,4 +231,4 @@ std::vector<Rejection> validate(const Statement& statement) {
   return problems.empty() ? validate_property(statement.graph, statement.property) : problems;
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::statement

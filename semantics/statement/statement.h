@@ -13,7 +13,7 @@
 #include "semantics/graph/graph.h"
 #include "semantics/numbers/rational.h"
 
-namespace assay::kernel {
+namespace assay::statement {
 
 using Digest = std::array<std::uint8_t, 32>;  // SHA-256
 
@@ -94,4 +94,4 @@ inline constexpr std::string_view kStatementMagic = "assay statement file 1";
 [[nodiscard]] std::vector<Rejection> validate_property(const Graph& graph, const Property& property);
 [[nodiscard]] std::vector<Rejection> validate(const Statement& statement);
 
-}  // namespace assay::kernel
+}  // namespace assay::statement

@@ -10,7 +10,7 @@
 #include "semantics/printable.h"
 #include "semantics/statement/elements.h"
 
-namespace assay::kernel {
+namespace assay::statement {
 
 Element copied_from(const Graph& graph, Element e) {
   for (;;) {
@@ -159,4 +159,4 @@ std::string statement_text(const Statement& s, const Digest& graph_digest, const
   return text + "sha256 of the statement: " + to_hex(digest) + "\n";
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::statement

@@ -5,7 +5,7 @@
 
 #include "semantics/statement/statement.h"
 
-namespace assay::kernel {
+namespace assay::statement {
 
 // Semantics in words, graph summary, region, unsafe set, digests. Without `full` the beginning of region and set, and how much is left out.
 // The statement is validated, and the digests are its graph's and its own.
@@ -14,4 +14,4 @@ namespace assay::kernel {
 // One row: "Y_0 <= Y_1", "2 X_3 + Y_0 < Y_1 + 0.5", "Y_0 >= 2".
 [[nodiscard]] std::string row_text(const Graph& graph, const Row& row);
 
-}  // namespace assay::kernel
+}  // namespace assay::statement

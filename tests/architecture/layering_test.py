@@ -50,7 +50,7 @@ MAY_INCLUDE = {
     "app/queries": ["app/words.h", "app/files/", "api/assay/check.h", "api/check/", "kernel/", "semantics/", "frontends/", "certificates/", "search/", "formats/"],  # for `assay` and the Python package
     "app/models": ["app/program.h", "app/words.h", "app/queries/", "api/check/", "kernel/", "semantics/", "frontends/", "runtime/", "training/reference/numbers.h", "gpu/devices.h"],
     "app/gates": ["app/words.h", "app/queries/", "api/assay/check.h", "api/check/", "search/answer.h", "api/reports/", "kernel/", "semantics/", "frontends/", "formats/", "runtime/", "probes/", "explain/"],
-    "app/inspect": ["app/", "api/check/", "api/reports/", "kernel/", "semantics/", "frontends/", "formats/", "certificates/", "explain/"],  # what a file holds
+    "app/views": ["app/", "api/check/", "api/reports/", "kernel/", "semantics/", "frontends/", "formats/", "certificates/", "explain/"],  # what a file holds
     "app/pages": ["semantics/outcome.h", "semantics/printable.h", "semantics/graph/", "formats/datasets/dataset.h"],  # for reports and inspections
     "app/runs": ["api/assay/check.h", "api/check/", "app/files/", "app/queries/", "app/pages/", "kernel/", "semantics/", "frontends/", "certificates/", "formats/", "search/"],  # many questions at once
     "explain": ["semantics/", "kernel/"],  # words about what the kernel has judged

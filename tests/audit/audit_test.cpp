@@ -8,14 +8,14 @@ using namespace assay::test;
 
 namespace {
 
-kernel::RegionAudit audit_of(const Trace& trace, std::size_t region) {
-  auto audit = kernel::audit_region(trace, region);
+audit::RegionAudit audit_of(const Trace& trace, std::size_t region) {
+  auto audit = audit::audit_region(trace, region);
   if (!audit) FAIL(audit.rejection().to_text());
   return std::move(audit).value();
 }
 
 std::string continuity_code(const Trace& trace) {
-  const auto fine = kernel::check_continuity(trace);
+  const auto fine = audit::check_continuity(trace);
   return fine ? "" : fine.rejection().code;
 }
 
@@ -31,7 +31,7 @@ TEST_CASE("audit: a recorded step passes, every element of it", "[audit]") {
   REQUIRE(continuity_code(trace).empty());
   std::size_t elements = 0, passed = 0;
   for (std::size_t r = 0; r < trace.regions.size(); ++r) {
-    const kernel::RegionAudit audit = audit_of(trace, r);
+    const audit::RegionAudit audit = audit_of(trace, r);
     elements += trace.tensors[trace.regions[r].results[0]].value.size();
     passed += audit.total().passed;
     CHECK_FALSE(audit.first);
@@ -45,7 +45,7 @@ TEST_CASE("audit: where rounding is exact, one step off is a failure, with its p
   for (const auto& [id, element, steps] : {std::tuple{step.z, 4U, 1}, std::tuple{step.z, 0U, -1}, std::tuple{step.h_bar, 2U, 3}}) {
     const Tensor right = trace.tensors[id].value;
     trace.tensors[id].value = moved(right, element, steps);
-    const kernel::RegionAudit audit = audit_of(trace, region_of(trace, id));
+    const audit::RegionAudit audit = audit_of(trace, region_of(trace, id));
     CHECK(audit.total().failed == 1);
     REQUIRE(audit.first);
     CHECK(audit.first->element == element);
@@ -61,7 +61,7 @@ TEST_CASE("audit: a gemm of few terms fails a few steps off, and the worst eleme
   const TraceTensorId y = trace.regions[0].results[0];
   const Tensor right = trace.tensors[y].value;
   trace.tensors[y].value = moved(moved(right, 1, 40), 3, 4000);
-  const kernel::RegionAudit audit = audit_of(trace, 0);
+  const audit::RegionAudit audit = audit_of(trace, 0);
   CHECK(audit.total().failed == 2);
   REQUIRE((audit.first && audit.worst));
   CHECK(audit.first->element == 1);
@@ -75,7 +75,7 @@ TEST_CASE("audit: NaN and infinities that nothing explains fail", "[audit]") {
   Trace& trace = step.run.trace;
   for (const float wrong : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     trace.tensors[step.loss].value = Tensor::of_floats({}, std::vector<float>{wrong});
-    const kernel::RegionAudit audit = audit_of(trace, region_of(trace, step.loss));
+    const audit::RegionAudit audit = audit_of(trace, region_of(trace, step.loss));
     CHECK(audit.total().failed == 1);
     REQUIRE(audit.worst);
     CHECK(std::isinf(audit.worst->steps));
@@ -85,7 +85,7 @@ TEST_CASE("audit: NaN and infinities that nothing explains fail", "[audit]") {
 TEST_CASE("audit: an op without a contract is unsupported, never passed", "[audit]") {
   Trace trace = training_step().run.trace;
   trace.regions[0].model.format = ExecutionModel::Format::binary64;  // the tensors are float32
-  const kernel::RegionAudit audit = audit_of(trace, 0);
+  const audit::RegionAudit audit = audit_of(trace, 0);
   CHECK(audit.total().unsupported == 6);
   CHECK(audit.total().passed == 0);
   REQUIRE(audit.unsupported);

@@ -124,7 +124,7 @@ TEST_CASE("compiled recorder: training steps, forward and backward, keep their c
       CHECK(largest_region(one.trace) >= 3);  // what was fused is one region
       REQUIRE(one.trace.gradients.size() == 1);
       CHECK(one.trace.gradients[0].of.size() == one.results.size() - 1);
-      CHECK(kernel::check_gradient(one.trace, 0, 3).size() >= one.results.size());
+      CHECK(audit::check_gradient(one.trace, 0, 3).size() >= one.results.size());
     }
   }
 }
@@ -171,14 +171,14 @@ TEST_CASE("compiled recorder: a bent element of a fused region is found, and so 
       const std::size_t element = broken.tensors[id].value.size() / 2;
       if (broken.tensors[id].value.as_double(element) == 0) continue;
       broken.tensors[id].value = test::moved(broken.tensors[id].value, element, 3);
-      const auto audit = kernel::audit_region(broken, r);
+      const auto audit = audit::audit_region(broken, r);
       REQUIRE(audit.ok());
       CHECK(audit.value().total().failed > 0);
       ++bent;
     }
     Trace shorter = trace;
     shorter.regions.erase(shorter.regions.begin() + static_cast<std::ptrdiff_t>(r));
-    CHECK_FALSE(kernel::check_continuity(shorter).ok());
+    CHECK_FALSE(audit::check_continuity(shorter).ok());
   }
   CHECK(bent >= 2);
 }
@@ -204,7 +204,7 @@ namespace {
 
 std::size_t failures(const Trace& trace) {
   std::size_t count = 0;
-  for (const kernel::GradientStep& step : kernel::check_gradient(trace, 0, 5)) count += step.failure ? 1 : 0;
+  for (const audit::GradientStep& step : audit::check_gradient(trace, 0, 5)) count += step.failure ? 1 : 0;
   return count;
 }
 
@@ -241,16 +241,16 @@ TEST_CASE("compiled recorder: products that are left out or exchanged are found"
     CHECK(failures(fewer) > 0);
     Trace foreign = trace;
     foreign.vjps[v].cotangent = foreign.vjps[(v + 1) % trace.vjps.size()].cotangent;
-    if (kernel::check_continuity(foreign) && foreign.vjps[v].cotangent != trace.vjps[v].cotangent) CHECK(failures(foreign) > 0);
+    if (audit::check_continuity(foreign) && foreign.vjps[v].cotangent != trace.vjps[v].cotangent) CHECK(failures(foreign) > 0);
   }
 }
 
 TEST_CASE("compiled recorder: values inside regions have to be such", "[recorder][compiled]") {
   const Trace trace = perceptron_trace();
   REQUIRE_FALSE(trace.inner.empty());
-  REQUIRE(kernel::check_continuity(trace).ok());
+  REQUIRE(audit::check_continuity(trace).ok());
   const auto code = [](const Trace& changed) {
-    const auto whole = kernel::check_continuity(changed);
+    const auto whole = audit::check_continuity(changed);
     return whole ? std::string() : whole.rejection().code;
   };
   Trace no_node = trace, no_region = trace, given = trace, unknown = trace, of_input = trace, of_result = trace;

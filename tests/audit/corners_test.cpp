@@ -52,10 +52,10 @@ std::string verdict(const Case& one, float value, std::size_t* corners = nullptr
   trace.outputs = {1, 3};
   trace.vjps = {{0, 0, 2, {{0, 3}}}};
   trace.gradients = {{1, 2, {{0, 3}}}};
-  const auto whole = kernel::check_continuity(trace);
+  const auto whole = audit::check_continuity(trace);
   if (!whole) FAIL(whole.rejection().to_text());
   std::string code = "right";
-  for (const kernel::GradientStep& step : kernel::check_gradient(trace, 0, 7)) {
+  for (const audit::GradientStep& step : audit::check_gradient(trace, 0, 7)) {
     INFO((step.failure ? step.failure->to_text() : ""));
     if (corners != nullptr) *corners += step.corners;
     if (step.failure) code = step.failure->kind == Rejection::Kind::rejected ? step.failure->code : "(" + step.failure->code + ")";

@@ -48,15 +48,15 @@ TEST_CASE("dead cotangents: what reads or gives zeros only is found, and shown w
   for (const bool compiled : {false, true}) {
     CAPTURE(compiled);
     const Trace alive = gated(-3, compiled), dead = gated(-30, compiled);
-    CHECK(kernel::liveness(alive).products >= 4);
-    CHECK(kernel::liveness(alive).dead.empty());
-    const kernel::Liveness life = kernel::liveness(dead);
+    CHECK(audit::liveness(alive).products >= 4);
+    CHECK(audit::liveness(alive).dead.empty());
+    const audit::Liveness life = audit::liveness(dead);
     REQUIRE(life.dead.size() >= 2);  // relu gives zeros, what comes before it reads them
     CHECK(life.dead.size() < life.products);
-    for (const kernel::DeadProduct& one : life.dead) CHECK((one.elements == 3 && !one.is_always));
-    const auto on = [&](double lo, double hi) { return kernel::liveness(dead, {{id_of(dead, "b"), Interval(lo, hi)}}).dead; };
-    for (const kernel::DeadProduct& one : on(-30, -10)) CHECK(one.is_always);  // w * w is at most 9
-    for (const kernel::DeadProduct& one : on(-30, -8)) CHECK_FALSE(one.is_always);
+    for (const audit::DeadProduct& one : life.dead) CHECK((one.elements == 3 && !one.is_always));
+    const auto on = [&](double lo, double hi) { return audit::liveness(dead, {{id_of(dead, "b"), Interval(lo, hi)}}).dead; };
+    for (const audit::DeadProduct& one : on(-30, -10)) CHECK(one.is_always);  // w * w is at most 9
+    for (const audit::DeadProduct& one : on(-30, -8)) CHECK_FALSE(one.is_always);
   }
 }
 
@@ -67,8 +67,8 @@ TEST_CASE("dead cotangents: an empty cotangent is not dead, a negative zero is",
     const auto x = run.given("x", shape, std::vector<float>(values.size(), 2)), y = run.apply(Op::neg, {x});
     const auto y_bar = run.given("y_bar", shape, values), x_bar = run.apply(Op::neg, {y_bar});
     run.claim(y, y_bar, {{0, x_bar}});
-    CHECK(kernel::liveness(run.trace).products == 1);
-    CHECK(kernel::liveness(run.trace).dead.size() == (values == std::vector<float>{-0.0F} ? 1 : 0));
+    CHECK(audit::liveness(run.trace).products == 1);
+    CHECK(audit::liveness(run.trace).dead.size() == (values == std::vector<float>{-0.0F} ? 1 : 0));
   }
 }
 
@@ -77,11 +77,11 @@ TEST_CASE("dead cotangents: intervals of a run that costs too much are not compu
   const auto x = run.given("x", {1, 1}, {0});
   const auto y = run.apply(Op::neg, {x}), y_bar = run.given("y_bar", {1, 1}, {0}), x_bar = run.apply(Op::neg, {y_bar});
   run.claim(y, y_bar, {{0, x_bar}});
-  CHECK(kernel::liveness(run.trace, {{x, Interval(-1, 1)}}).dead[0].is_always);
+  CHECK(audit::liveness(run.trace, {{x, Interval(-1, 1)}}).dead[0].is_always);
   Trace& trace = run.trace;
   Region large;
   const NodeId a = large.graph.append_input(DType::float32, {4096, 512}, "a"), b = large.graph.append_input(DType::float32, {512, 64}, "b");
   large.graph.mark_output(large.graph.append(Op::matmul, {a, b}).value(), "y");
   trace.regions.push_back(large);  // never evaluated
-  CHECK_FALSE(kernel::liveness(trace, {{x, Interval(-1, 1)}}).dead[0].is_always);
+  CHECK_FALSE(audit::liveness(trace, {{x, Interval(-1, 1)}}).dead[0].is_always);
 }

@@ -14,15 +14,15 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNaN = std::
 
 // The steps of the only gradient that failed, in words.
 std::vector<std::string> verdicts(const Trace& trace) {
-  const auto whole = kernel::check_continuity(trace);
+  const auto whole = audit::check_continuity(trace);
   if (!whole) FAIL(whole.rejection().to_text());
   for (std::size_t r = 0; r < trace.regions.size(); ++r) {
-    const auto audit = kernel::audit_region(trace, r);
+    const auto audit = audit::audit_region(trace, r);
     if (!audit) FAIL(audit.rejection().to_text());
     CHECK(audit.value().total().failed == 0);
   }
   std::vector<std::string> found;
-  for (const kernel::GradientStep& step : kernel::check_gradient(trace, 0, 7)) {
+  for (const audit::GradientStep& step : audit::check_gradient(trace, 0, 7)) {
     if (!step.failure) continue;
     INFO(step.failure->to_text());
     found.push_back(step.failure->kind == Rejection::Kind::rejected ? step.failure->code : "(" + step.failure->code + ")");

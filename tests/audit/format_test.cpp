@@ -268,15 +268,15 @@ TEST_CASE("a tensor that is stored in 16 bits holds numbers of its format, and i
   };
   const auto storage = ExecutionModel::Storage::bfloat16;
   const float right = 0x1.56p-2F, full = 1.0F / 3;
-  CHECK(kernel::check_continuity(trace_with(right, storage)).ok());
-  CHECK(kernel::audit_region(trace_with(right, storage), 0).value().total().passed == 1);
-  CHECK(kernel::check_continuity(trace_with(full, storage)).rejection().code == "audit.storage");
-  CHECK(kernel::audit_region(trace_with(full, ExecutionModel::Storage::same), 0).value().total().passed == 1);
-  CHECK(kernel::audit_region(trace_with(right, ExecutionModel::Storage::same), 0).value().total().failed == 1);
-  const auto off = kernel::audit_region(trace_with(right - 0x1p-9F, storage), 0);
+  CHECK(audit::check_continuity(trace_with(right, storage)).ok());
+  CHECK(audit::audit_region(trace_with(right, storage), 0).value().total().passed == 1);
+  CHECK(audit::check_continuity(trace_with(full, storage)).rejection().code == "audit.storage");
+  CHECK(audit::audit_region(trace_with(full, ExecutionModel::Storage::same), 0).value().total().passed == 1);
+  CHECK(audit::audit_region(trace_with(right, ExecutionModel::Storage::same), 0).value().total().failed == 1);
+  const auto off = audit::audit_region(trace_with(right - 0x1p-9F, storage), 0);
   CHECK(off.value().total().failed == 1);
   CHECK(off.value().first->steps == 1);
   Trace integers = trace_with(right, storage);
   integers.tensors[0] = {"x", Trace::Origin::input, Tensor::of_ints({1}, std::vector<std::int64_t>{1}), storage};
-  CHECK(kernel::check_continuity(integers).rejection().code == "audit.storage");
+  CHECK(audit::check_continuity(integers).rejection().code == "audit.storage");
 }

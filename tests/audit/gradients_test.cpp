@@ -10,10 +10,10 @@ namespace {
 
 // Codes of the failures, in order.
 std::vector<std::string> failures(const Trace& trace) {
-  const auto whole = kernel::check_continuity(trace);
+  const auto whole = audit::check_continuity(trace);
   if (!whole) FAIL(whole.rejection().to_text());
   std::vector<std::string> codes;
-  for (const kernel::GradientStep& step : kernel::check_gradient(trace, 0, 7)) {
+  for (const audit::GradientStep& step : audit::check_gradient(trace, 0, 7)) {
     if (step.failure) codes.push_back(step.failure->code + " at " + step.place);
   }
   return codes;
@@ -30,7 +30,7 @@ TEST_CASE("gradients: a right backward pass is proved step by step", "[gradients
   const Trace trace = training_step().run.trace;
   CHECK(failures(trace).empty());
   std::size_t products = 0, sums = 0;
-  for (const kernel::GradientStep& step : kernel::check_gradient(trace, 0, 7)) ++(step.proof ? products : sums);
+  for (const audit::GradientStep& step : audit::check_gradient(trace, 0, 7)) ++(step.proof ? products : sums);
   CHECK(products == 6);
   CHECK(sums == 2);  // h has two consumers, z is two factors
 }
@@ -134,7 +134,7 @@ TEST_CASE("gradients: a straight-through gradient passes only where it is declar
   trace.vjps[2].surrogate = function(Op::input, {3});
   CHECK(failures(trace).empty());
   std::size_t declared = 0;
-  for (const kernel::GradientStep& step : kernel::check_gradient(trace, 0, 7)) declared += step.is_surrogate ? 1 : 0;
+  for (const audit::GradientStep& step : audit::check_gradient(trace, 0, 7)) declared += step.is_surrogate ? 1 : 0;
   CHECK(declared == 1);
   trace.vjps[2].surrogate = function(Op::scale, {3}, ScaleAttributes{2});  // what is declared has to be what was recorded
   CHECK(failures(trace) == std::vector<std::string>{"gradient.product at region 0 (round)"});
@@ -142,7 +142,7 @@ TEST_CASE("gradients: a straight-through gradient passes only where it is declar
   CHECK(failures(trace) == std::vector<std::string>{"gradient.product at region 0 (round)"});
   for (const Shape& shape : {Shape{2}, Shape{}}) {
     trace.vjps[2].surrogate = function(Op::input, shape);
-    const auto whole = kernel::check_continuity(trace);
+    const auto whole = audit::check_continuity(trace);
     REQUIRE_FALSE(whole);
     CHECK(whole.rejection().code == "audit.vjp");
   }
@@ -158,7 +158,7 @@ TEST_CASE("gradients: a clipped straight-through gradient is judged at the kinks
   run.trace.gradients[0].of[0].second = x_bar;
   // The mask came from elsewhere, so the composition stays undecided; the kink at -1 is judged on its own.
   std::size_t kinks = 0;
-  for (const kernel::GradientStep& step : kernel::check_gradient(run.trace, 0, 7)) {
+  for (const audit::GradientStep& step : audit::check_gradient(run.trace, 0, 7)) {
     kinks += step.kinks;
     if (step.kinks > 0) CHECK((!step.failure && step.is_surrogate));
   }
@@ -283,10 +283,10 @@ TEST_CASE("gradients: a recorded product is judged whoever needs it", "[gradient
     run.trace.outputs.push_back(unused);
     run.claim(unused, seed, {{0, x_bar}, {1, x_bar}});
     std::vector<bool> judged(run.trace.vjps.size(), false);
-    for (const kernel::GradientStep& step : kernel::check_gradient(run.trace, 0, 7, kernel::KinkConvention::any, &judged))
+    for (const audit::GradientStep& step : audit::check_gradient(run.trace, 0, 7, audit::KinkConvention::any, &judged))
       CHECK(step.failure.has_value() != right);
     CHECK(judged == std::vector<bool>{true, false});
-    const auto others = kernel::check_other_products(run.trace, judged, 7);
+    const auto others = audit::check_other_products(run.trace, judged, 7);
     REQUIRE(others.size() == 1);
     CHECK(others[0].failure.has_value() == right);  // seed x, or seed w, is half of what x x gives only where x is twice
   }

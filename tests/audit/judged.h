@@ -16,10 +16,10 @@ struct Judged {
 
 inline Judged judged(const Trace& trace) {
   Judged result;
-  const auto whole = kernel::check_continuity(trace);
+  const auto whole = audit::check_continuity(trace);
   if (!whole) FAIL(whole.rejection().to_text());
   for (std::size_t r = 0; r < trace.regions.size(); ++r) {
-    const auto audit = kernel::audit_region(trace, r);
+    const auto audit = audit::audit_region(trace, r);
     if (!audit) FAIL(audit.rejection().to_text());
     const auto counts = audit.value().total();
     result.passed += counts.passed;
@@ -29,7 +29,7 @@ inline Judged judged(const Trace& trace) {
     if (audit.value().unsupported) result.failures.push_back(trace.regions[r].name + ": " + audit.value().unsupported->to_text());
   }
   for (std::size_t g = 0; g < trace.gradients.size(); ++g) {
-    for (const kernel::GradientStep& step : kernel::check_gradient(trace, g, 5)) {
+    for (const audit::GradientStep& step : audit::check_gradient(trace, g, 5)) {
       if (step.failure) result.failures.push_back(step.failure->to_text());
     }
   }

@@ -6,7 +6,7 @@
 
 using namespace assay;
 using namespace assay::test;
-using kernel::KinkConvention;
+using audit::KinkConvention;
 
 namespace {
 
@@ -27,7 +27,7 @@ Trace recorded(const Case& one, const std::vector<std::vector<float>>& x_bar) {
   const auto seed = run.given("y_bar", run.trace.tensors[y].value.shape(), one.y_bar);
   std::vector<std::size_t> positions;
   for (std::size_t k = 0; k < x.size(); ++k) positions.push_back(k);
-  auto reverse = differentiate(run.trace.regions[0].graph, 0, positions);
+  auto reverse = gradients::differentiate(run.trace.regions[0].graph, 0, positions);
   REQUIRE(reverse);
   Region region{"product", std::move(reverse).value(), float_model(), x, {}};
   region.operands.push_back(seed);
@@ -52,10 +52,10 @@ struct Verdict {
 };
 
 Verdict verdict(const Trace& trace, KinkConvention convention = KinkConvention::any) {
-  const auto whole = kernel::check_continuity(trace);
+  const auto whole = audit::check_continuity(trace);
   if (!whole) FAIL(whole.rejection().to_text());
   Verdict found;
-  for (const kernel::GradientStep& step : kernel::check_gradient(trace, 0, 7, convention)) {
+  for (const audit::GradientStep& step : audit::check_gradient(trace, 0, 7, convention)) {
     found.judged += step.kinks;
     // What is no number there is refused by the product's own step as well.
     if (step.failure && found.code != "gradient.kink") found.code = step.failure->code;
@@ -173,7 +173,7 @@ std::string code_of(Build build, const std::vector<float>& x, const std::vector<
   graph.mark_output(build(graph, inputs), "y");
   trace.tensors[trace.regions[0].results[0]].value =
       Tensor::of_floats({1}, evaluate<float>(graph, values).value()[graph.outputs[0]].values);
-  trace.regions[1].graph = differentiate(graph, 0, positions).value();
+  trace.regions[1].graph = gradients::differentiate(graph, 0, positions).value();
   trace.regions[0].graph = std::move(graph);
   return verdict(trace).code;
 }
@@ -281,7 +281,7 @@ TEST_CASE("kinks: a convention that a trace declares is what the product has to 
   trace.regions[1].graph = masked(-0x1p-149F, 0);
   CHECK(verdict(trace).code.empty());
   trace.vjps[0].convention[0].first = 1;
-  CHECK(kernel::check_continuity(trace).rejection().code == "audit.vjp");
+  CHECK(audit::check_continuity(trace).rejection().code == "audit.vjp");
 }
 
 TEST_CASE("kinks: overlapping windows and broadcast operands are judged element by element", "[gradients]") {
@@ -303,7 +303,7 @@ TEST_CASE("kinks: a fused chain is judged where its values are read once", "[gra
   REQUIRE(relu);
   region.graph.outputs[0] = relu.value();
   const std::size_t both[] = {0, 1};
-  trace.regions[1].graph = differentiate(region.graph, 0, both).value();
+  trace.regions[1].graph = gradients::differentiate(region.graph, 0, both).value();
   trace.tensors[region.results[0]].value = Tensor::of_floats({3}, std::vector<float>{0, 3, 0});
   const Verdict fine = verdict(trace);
   CHECK(fine.code.empty());

@@ -34,8 +34,8 @@ Bound bound() {
 }
 
 std::string code_of(const Trace& trace, const Graph& model) {
-  REQUIRE(kernel::check_continuity(trace));
-  const auto found = kernel::check_model(trace, model);
+  REQUIRE(audit::check_continuity(trace));
+  const auto found = audit::check_model(trace, model);
   if (!found) CHECK(found.rejection().kind == Rejection::Kind::declined);
   return found ? "" : found.rejection().code + " at " + found.rejection().place;
 }
@@ -51,7 +51,7 @@ void put_float(Tensor& tensor, std::size_t element, float value) {
 
 TEST_CASE("model: a run of it is found, with its inputs and outputs", "[audit]") {
   const Bound one = bound();
-  const auto found = kernel::check_model(one.run.trace, one.model);
+  const auto found = audit::check_model(one.run.trace, one.model);
   REQUIRE(found);
   CHECK(found.value().nodes == 3);
   CHECK(found.value().inputs == std::vector<TraceTensorId>{0});

@@ -31,14 +31,14 @@ Trace recorded(const Product& one) {
 
 // The code of the first failure, of the audit or the gradients; with what was declined in brackets.
 std::string verdict(const Trace& trace) {
-  const auto whole = kernel::check_continuity(trace);
+  const auto whole = audit::check_continuity(trace);
   if (!whole) FAIL(whole.rejection().to_text());
   for (std::size_t r = 0; r < trace.regions.size(); ++r) {
-    const auto audit = kernel::audit_region(trace, r);
+    const auto audit = audit::audit_region(trace, r);
     if (!audit) FAIL(audit.rejection().to_text());
     if (audit.value().first) return "audit: " + audit.value().first->text;
   }
-  for (const kernel::GradientStep& step : kernel::check_gradient(trace, 0, 7)) {
+  for (const audit::GradientStep& step : audit::check_gradient(trace, 0, 7)) {
     INFO((step.failure ? step.failure->to_text() : ""));
     if (step.failure) return step.failure->kind == Rejection::Kind::rejected ? step.failure->code : "(" + step.failure->code + ")";
   }

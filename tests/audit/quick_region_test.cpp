@@ -130,14 +130,14 @@ TEST_CASE("quick judgements: fused regions are judged as their contract does", "
             received.size() > 1 ? std::span<const contracts::Recording>(received) : std::span<const contracts::Recording>());
         REQUIRE(sets.ok());
         trace.regions = {region};
-        const auto audit = kernel::audit_region(trace, 0);
+        const auto audit = audit::audit_region(trace, 0);
         REQUIRE(audit.ok());
         for (std::size_t k = 0; k < received.size(); ++k) {
           const auto full = contracts::judge(sets.value()[k], received[k].value);
           REQUIRE(full.ok());
           INFO(one.name << " kind " << kind << " moved by " << moved_by << " result " << k);
           // Moved sums keep their scale, the sum of the magnitudes of their terms: fewer are vacuous.
-          const kernel::RegionAudit::Counts& counts = audit.value().results[k];
+          const audit::RegionAudit::Counts& counts = audit.value().results[k];
           const bool keeps_scale = std::string_view(one.name) == "weight gradient";
           CHECK(counts.failed == full.value().failed);
           CHECK(counts.passed + counts.vacuous == full.value().passed + full.value().vacuous);
@@ -176,14 +176,14 @@ TEST_CASE("quick judgements: a large region is judged between its recorded value
     trace.tensors.push_back({"y" + std::to_string(output), Trace::Origin::result, Tensor::of_floats(array.shape, array.values)});
   }
   trace.regions = {region};
-  const auto right = kernel::audit_region(trace, 0);
+  const auto right = audit::audit_region(trace, 0);
   REQUIRE(right.ok());
   CHECK(right.value().total().passed == static_cast<std::size_t>(2 * n * n + 2 * n));
   for (const std::size_t result : {0U, 1U, 2U, 3U}) {
     Trace wrong = trace;
     Tensor& value = wrong.tensors[1 + result].value;
     value = moved(value, value.size() - 1, result == 1 ? 400 : 9);
-    const auto audit = kernel::audit_region(wrong, 0);
+    const auto audit = audit::audit_region(wrong, 0);
     REQUIRE(audit.ok());
     INFO(result);
     CHECK(audit.value().results[result].failed == 1);
@@ -209,7 +209,7 @@ TEST_CASE("quick judgements: a large region is cut at its values, however many s
   region.operands = {0};
   region.results = {1};
   trace.regions = {region};
-  const auto audit = kernel::audit_region(trace, 0);
+  const auto audit = audit::audit_region(trace, 0);
   REQUIRE(audit.ok());
   CHECK(audit.value().total().passed == static_cast<std::size_t>(n));
 }

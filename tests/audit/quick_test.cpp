@@ -159,9 +159,9 @@ TEST_CASE("quick judgements: nothing passes that the contract does not admit, an
         run.regions = {region};
         run.regions[0].results = {static_cast<TraceTensorId>(run.tensors.size())};
         run.tensors.push_back({"y", Trace::Origin::result, received});
-        const auto audit = kernel::audit_region(run, 0);
+        const auto audit = audit::audit_region(run, 0);
         if (!audit) FAIL(audit.rejection().to_text());
-        const kernel::RegionAudit::Counts counts = audit.value().total();
+        const audit::RegionAudit::Counts counts = audit.value().total();
         INFO(op_row(one.op).name << " " << to_string(one.operands[0]) << " data " << static_cast<int>(data) << " turn " << turn);
         const std::size_t free = one.op == Op::step ? full.value().vacuous : 0;  // a weight of a kink, which may be any of its set
         CHECK(counts.passed == full.value().passed + free);
@@ -199,7 +199,7 @@ TEST_CASE("quick judgements: a softmax of masked elements", "[audit][quick]") {
       region.graph.append_input(DType::float32, {8, 5}, "x");
       region.graph.mark_output(region.graph.append(Op::softmax, {0}, SoftmaxAttributes{1}).value(), "y");
       trace.regions = {region};
-      const auto audit = kernel::audit_region(trace, 0);
+      const auto audit = audit::audit_region(trace, 0);
       const auto full = contracts::judge(sets.value(), received);
       REQUIRE((audit.ok() && full.ok()));
       INFO(at_mask << " " << factor);
@@ -219,7 +219,7 @@ TEST_CASE("quick judgements: of thousands of wrong elements not all are judged, 
     for (std::size_t i = 0; i < wrong; ++i) values[90'000 - 1 - 7 * i] = 2;
     Trace trace = run.trace;
     trace.tensors[y].value = Tensor::of_floats({300, 300}, values);
-    const auto audit = kernel::audit_region(trace, 0);
+    const auto audit = audit::audit_region(trace, 0);
     REQUIRE(audit.ok());
     return audit.value();
   };

@@ -102,7 +102,7 @@ TEST_CASE("recorder: at kinks the runtime's shares are judged, and by PyTorch's 
     });
     CHECK(judged(trace).failures == std::vector<std::string>{});
     std::string code;
-    for (const kernel::GradientStep& step : kernel::check_gradient(trace, 0, 5, kernel::KinkConvention::pytorch)) {
+    for (const audit::GradientStep& step : audit::check_gradient(trace, 0, 5, audit::KinkConvention::pytorch)) {
       if (!step.failure) continue;
       code = step.failure->code;
       CHECK(step.failure->kind == one.kind);

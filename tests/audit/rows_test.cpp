@@ -9,7 +9,7 @@ using namespace assay::test;
 
 namespace {
 
-using kernel::AdjointCase;
+using gradients::AdjointCase;
 using Ids = std::vector<NodeId>;
 
 NodeId add(Graph& graph, Op op, Ids operands, const Attributes& attributes = NoAttributes{}) {
@@ -159,7 +159,7 @@ Graph doubled(Graph graph, std::size_t output) {
 
 bool is_right(AdjointCase one, const Graph& forward, const Graph& backward) {
   one.graph = forward;
-  const auto outcome = kernel::check_adjointness(one, backward, 3);
+  const auto outcome = gradients::check_adjointness(one, backward, 3);
   if (!outcome && outcome.rejection().kind != Rejection::Kind::rejected) FAIL(outcome.rejection().to_text());
   return outcome.ok();
 }
@@ -169,9 +169,9 @@ TEST_CASE("rows are found, and refused where they are not alike") {
   for (const Case& one : kCases) {
     CAPTURE(one.name);
     const AdjointCase all = whole(one);
-    const auto backward = kernel::reverse_of(all.graph);
+    const auto backward = gradients::reverse_of(all.graph);
     REQUIRE(backward.ok());
-    const auto row = kernel::one_row(all.graph, backward.value());
+    const auto row = audit::one_row(all.graph, backward.value());
     CHECK((row ? row->count : 1) == one.rows);
   }
 }
@@ -180,12 +180,12 @@ TEST_CASE("a row says of products what the whole says") {
   for (const Case& one : kCases) {
     CAPTURE(one.name);
     const AdjointCase all = whole(one);
-    const Graph backward = kernel::reverse_of(all.graph).value();
+    const Graph backward = gradients::reverse_of(all.graph).value();
     CHECK(is_right(all, all.graph, backward));
-    const auto row = kernel::one_row(all.graph, backward);
+    const auto row = audit::one_row(all.graph, backward);
     if (row) CHECK(is_right(all, row->forward, row->backward));
     for (std::size_t k = 0; row && k < backward.outputs.size(); ++k) {
-      const auto wrong = kernel::one_row(all.graph, doubled(backward, k));
+      const auto wrong = audit::one_row(all.graph, doubled(backward, k));
       REQUIRE(wrong.has_value());
       CHECK_FALSE(is_right(all, wrong->forward, wrong->backward));
     }
@@ -197,9 +197,9 @@ TEST_CASE("a mean in place of a sum of rows is wrong for one row, too") {
   const NodeId x = forward.append_input(DType::float32, {6, 5}, "x"), b = forward.append_input(DType::float32, {5}, "b");
   forward.mark_output(add(forward, Op::add, {add(forward, Op::tanh, {x}), b}), "y");
   for (const Op op : {Op::reduce_sum, Op::reduce_mean}) {
-    backward = kernel::reverse_of(forward).value();
+    backward = gradients::reverse_of(forward).value();
     backward.outputs[1] = add(backward, op, {backward.inputs[2]}, ReduceAttributes{{0}, false});
-    const auto row = kernel::one_row(forward, backward);
+    const auto row = audit::one_row(forward, backward);
     REQUIRE(row.has_value());
     CHECK(is_right({"sum", {}, {{}, {}}, {}}, row->forward, row->backward) == (op == Op::reduce_sum));
   }
@@ -209,12 +209,12 @@ TEST_CASE("a product that treats one row otherwise has no rows") {
   Graph forward;
   const NodeId x = forward.append_input(DType::float32, {6, 5}, "x");
   forward.mark_output(add(forward, Op::softmax, {x}, SoftmaxAttributes{1}), "y");
-  Graph backward = kernel::reverse_of(forward).value();
+  Graph backward = gradients::reverse_of(forward).value();
   const NodeId right = backward.outputs[0];
   const NodeId first = add(backward, Op::slice, {right}, SliceAttributes{{0, 0}, {1, 1}, {1, 5}});
   const NodeId others = add(backward, Op::slice, {right}, SliceAttributes{{1, 0}, {1, 1}, {5, 5}});
   backward.outputs[0] = add(backward, Op::concat, {add(backward, Op::scale, {first}, ScaleAttributes{2}), others}, ConcatAttributes{0});
-  CHECK_FALSE(kernel::one_row(forward, backward).has_value());
+  CHECK_FALSE(audit::one_row(forward, backward).has_value());
 }
 
 TEST_CASE("what all rows share is cut once, however often it is read, and not at any depth") {
@@ -228,7 +228,7 @@ TEST_CASE("what all rows share is cut once, however often it is read, and not at
     Graph backward;
     backward.append_input(DType::float32, {6, 5}, "x");
     backward.mark_output(backward.append_input(DType::float32, {6, 5}, "y_bar"), "x_bar");
-    const auto row = kernel::one_row(forward, backward);
+    const auto row = audit::one_row(forward, backward);
     CHECK(row.has_value() == doubles);
     CHECK((!row || row->count == 30));
   }

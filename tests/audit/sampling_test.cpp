@@ -8,7 +8,7 @@ using namespace assay::test;
 
 namespace {
 
-constexpr kernel::Sampling kSome{64, 5};
+constexpr audit::Sampling kSome{64, 5};
 
 // A product of 100 terms per element, and a sum, which is never sampled.
 Run long_sums() {
@@ -27,7 +27,7 @@ Run long_sums() {
 
 TEST_CASE("sampling: elements that nobody looked at are counted apart", "[audit][sampling]") {
   const Run run = long_sums();
-  const auto product = kernel::audit_region(run.trace, 0, kSome), sum = kernel::audit_region(run.trace, 1, kSome);
+  const auto product = audit::audit_region(run.trace, 0, kSome), sum = audit::audit_region(run.trace, 1, kSome);
   REQUIRE(product.ok());
   REQUIRE(sum.ok());
   const auto counts = product.value().total();
@@ -36,8 +36,8 @@ TEST_CASE("sampling: elements that nobody looked at are counted apart", "[audit]
   CHECK(counts.passed + counts.unsampled == 1200);
   CHECK(counts.failed + counts.vacuous + counts.unsupported == 0);
   CHECK(sum.value().total().passed == 1200);
-  CHECK(kernel::audit_region(run.trace, 0).value().total().passed == 1200);
-  CHECK(kernel::audit_region(run.trace, 0, {2000, 5}).value().total().passed == 1200);
+  CHECK(audit::audit_region(run.trace, 0).value().total().passed == 1200);
+  CHECK(audit::audit_region(run.trace, 0, {2000, 5}).value().total().passed == 1200);
 }
 
 TEST_CASE("sampling: the ends are always judged, and a seed draws the same", "[audit][sampling]") {
@@ -46,7 +46,7 @@ TEST_CASE("sampling: the ends are always judged, and a seed draws the same", "[a
   for (const std::size_t element : {0, 39, 1160, 1199}) {
     Trace wrong = run.trace;
     wrong.tensors[y].value = moved(wrong.tensors[y].value, element, 1 << 12);
-    const auto audit = kernel::audit_region(wrong, 0, kSome);
+    const auto audit = audit::audit_region(wrong, 0, kSome);
     REQUIRE(audit.ok());
     CHECK(audit.value().total().failed == 1);
     REQUIRE(audit.value().first);
@@ -56,9 +56,9 @@ TEST_CASE("sampling: the ends are always judged, and a seed draws the same", "[a
   for (std::size_t element = 0; element < 1200; ++element) {
     Trace wrong = run.trace;
     wrong.tensors[y].value = moved(wrong.tensors[y].value, element, 1 << 25);
-    const std::size_t failed = kernel::audit_region(wrong, 0, kSome).value().total().failed;
-    CHECK(failed == kernel::audit_region(wrong, 0, kSome).value().total().failed);
+    const std::size_t failed = audit::audit_region(wrong, 0, kSome).value().total().failed;
+    CHECK(failed == audit::audit_region(wrong, 0, kSome).value().total().failed);
     found += failed;
   }
-  CHECK(found == kernel::audit_region(run.trace, 0, kSome).value().total().passed);
+  CHECK(found == audit::audit_region(run.trace, 0, kSome).value().total().passed);
 }

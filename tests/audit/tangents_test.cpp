@@ -43,10 +43,10 @@ Moving moving() {
 
 // Codes and places of the failures, declined ones in brackets.
 std::vector<std::string> failures(const Trace& trace) {
-  const auto whole = kernel::check_continuity(trace);
+  const auto whole = audit::check_continuity(trace);
   if (!whole) FAIL(whole.rejection().to_text());
   std::vector<std::string> codes;
-  for (const kernel::TangentStep& step : kernel::check_tangents(trace, 0, 7)) {
+  for (const audit::TangentStep& step : audit::check_tangents(trace, 0, 7)) {
     if (!step.failure) continue;
     INFO(step.failure->to_text());
     const std::string code = step.failure->code + " at " + step.place;
@@ -66,18 +66,18 @@ std::string name(const Trace& trace, TraceTensorId id) { return "'" + trace.tens
 
 TEST_CASE("tangents: a right forward pass is proved tensor by tensor, in the order of the run", "[tangents]") {
   const Moving m = moving();
-  const auto steps = kernel::check_tangents(m.run.trace, 0, 7);
+  const auto steps = audit::check_tangents(m.run.trace, 0, 7);
   REQUIRE(steps.size() == 3);
-  for (const kernel::TangentStep& step : steps) {
+  for (const audit::TangentStep& step : steps) {
     REQUIRE(step.proof);
     CHECK(step.proof->entries > 0);
     CHECK_FALSE(step.is_dead);
   }
   CHECK(steps[0].tangent == m.z_dot);
-  CHECK(steps[0].proof->method == kernel::AdjointMethod::probed);
+  CHECK(steps[0].proof->method == gradients::AdjointMethod::probed);
   CHECK(steps[0].proof->miss_log2 < -60);
   CHECK(steps[1].tangent == m.h_dot);
-  CHECK(steps[1].proof->method == kernel::AdjointMethod::opaque);
+  CHECK(steps[1].proof->method == gradients::AdjointMethod::opaque);
   CHECK(steps[2].tangent == m.y_dot);
 }
 
@@ -193,7 +193,7 @@ TEST_CASE("tangents: zeros that the derivative does not give are dead", "[tangen
   const auto flat = run.apply(Op::sub, {x_dot, x_dot});
   run.trace.outputs = {y, y_dot, s, flat};
   run.trace.tangents = {{{{x, x_dot}}, {{y, y_dot}, {s, flat}}, {}}};
-  const auto steps = kernel::check_tangents(run.trace, 0, 7);
+  const auto steps = audit::check_tangents(run.trace, 0, 7);
   REQUIRE(steps.size() == 2);
   CHECK(steps[0].is_dead);
   CHECK_FALSE(steps[1].is_dead);  // the derivative of sign is 0
@@ -220,7 +220,7 @@ TEST_CASE("tangents: claims that do not fit the trace are refused", "[tangents]"
   const auto refused = [&](const Trace::Tangents& claim) {
     Trace trace = m.run.trace;
     trace.tangents = {claim};
-    const auto whole = kernel::check_continuity(trace);
+    const auto whole = audit::check_continuity(trace);
     return whole ? std::string("accepted") : whole.rejection().code;
   };
   const std::vector<std::pair<TraceTensorId, TraceTensorId>> from = {{m.x, m.x_dot}, {m.w, m.w_dot}}, to = {{m.y, m.y_dot}};
@@ -237,7 +237,7 @@ TEST_CASE("tangents: claims that do not fit the trace are refused", "[tangents]"
   const auto k = static_cast<TraceTensorId>(whole.tensors.size());
   whole.tensors.push_back({"k", Trace::Origin::input, Tensor(DType::int32, {2}, std::make_shared<std::vector<std::byte>>(8))});
   whole.tangents = {{{{k, k}}, to, {}}};
-  const auto integers = kernel::check_continuity(whole);
+  const auto integers = audit::check_continuity(whole);
   CHECK((integers ? std::string("accepted") : integers.rejection().code) == "audit.tangent");
 }
 

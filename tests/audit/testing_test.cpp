@@ -21,7 +21,7 @@ bool mentions(const Checked& checked, const std::string& text) {
   return checked.text.find(text) != std::string::npos;
 }
 
-Tensor floats(const Shape& shape, const std::vector<float>& values) { return Tensor::of_floats(shape, values); }
+Tensor float_tensor(const Shape& shape, const std::vector<float>& values) { return Tensor::of_floats(shape, values); }
 
 // y = tanh(x w).
 Graph layer() {
@@ -36,7 +36,7 @@ Graph layer() {
 }  // namespace
 
 TEST_CASE("testing: results within their contract match, others say where they are wrong", "[testing]") {
-  const Tensor x = floats({2, 2}, {1, 2, -3, 0.5F}), relu = floats({2, 2}, {1, 2, 0, 0.5F});
+  const Tensor x = float_tensor({2, 2}, {1, 2, -3, 0.5F}), relu = float_tensor({2, 2}, {1, 2, 0, 0.5F});
   const ExecutionModel model = test::float_model();
   CHECK_THAT(relu, WithinContract(Op::relu, NoAttributes{}, {x}, model));
   CHECK_THAT(x, !WithinContract(Op::relu, NoAttributes{}, {x}, model));
@@ -55,7 +55,7 @@ TEST_CASE("testing: results within their contract match, others say where they a
 
 TEST_CASE("testing: vacuous elements are a result of their own", "[testing]") {
   // From about 65,000 terms on a sum in any order may be anything.
-  const Tensor x = floats({1, 200000}, std::vector<float>(200000, 1.1F)), y = floats({1, 1}, {220000});
+  const Tensor x = float_tensor({1, 200000}, std::vector<float>(200000, 1.1F)), y = float_tensor({1, 1}, {220000});
   const ReduceAttributes over{{1}, true};
   ExecutionModel model = test::float_model();
   const Checked checked = assay::testing::check_contract(Op::reduce_sum, over, model, {x}, y);
@@ -66,14 +66,14 @@ TEST_CASE("testing: vacuous elements are a result of their own", "[testing]") {
   CHECK_THAT(checked, !Passes());
   CHECK_THAT(checked, Passes().or_vacuous());
   CHECK_THAT(y, WithinContract(Op::reduce_sum, over, {x}, model).or_vacuous());
-  CHECK_THAT(floats({1, 1}, {-220000}), !WithinContract(Op::reduce_sum, over, {x}, model).or_vacuous());
+  CHECK_THAT(float_tensor({1, 1}, {-220000}), !WithinContract(Op::reduce_sum, over, {x}, model).or_vacuous());
 }
 
 TEST_CASE("testing: a region of several ops, with its results", "[testing]") {
-  const Tensor x = floats({2, 3}, {1, 2, 3, -1, 0.5F, 2}), w = floats({3, 2}, {0.25F, -0.5F, 0.125F, 1, 0.5F, -0.25F});
+  const Tensor x = float_tensor({2, 3}, {1, 2, 3, -1, 0.5F, 2}), w = float_tensor({3, 2}, {0.25F, -0.5F, 0.125F, 1, 0.5F, -0.25F});
   const auto nodes = evaluate<float>(layer(), std::vector<Array<float>>{lift<float>(x), lift<float>(w)});
   REQUIRE(nodes);
-  const Tensor y = floats({2, 2}, nodes.value().back().values);
+  const Tensor y = float_tensor({2, 2}, nodes.value().back().values);
   CHECK_THAT(assay::testing::check_region(layer(), test::float_model(), {x, w}, {y}), Passes());
   const Checked wrong = assay::testing::check_region(layer(), test::float_model(), {x, w}, {test::moved(y, 3, 40)});
   CHECK(wrong.kind == Kind::failed);
@@ -94,7 +94,7 @@ TEST_CASE("testing: a backward pass that somebody wrote", "[testing]") {
         x_bar[i] = static_cast<float>(g[i] * bs[i % 4]) * (mistake == Mistake::half ? 0.5F : 1);
         if (mistake != Mistake::unsummed || i < 4) b_bar[i % 4] += static_cast<float>(g[i] * xs[i]);
       }
-      std::vector<Tensor> bars = {floats({3, 4}, x_bar), floats({4}, b_bar)};
+      std::vector<Tensor> bars = {float_tensor({3, 4}, x_bar), float_tensor({4}, b_bar)};
       if (mistake == Mistake::missing) bars.pop_back();
       return bars;
     };
@@ -105,8 +105,8 @@ TEST_CASE("testing: a backward pass that somebody wrote", "[testing]") {
   CHECK(mentions(told(Mistake::unsummed), "not summed over the broadcast axes"));
   CHECK(mentions(told(Mistake::missing), "2 cotangents, one per float operand"));
   CHECK(told(Mistake::half).kind == Kind::failed);
-  const Tensor at = floats({3, 4}, std::vector<float>(12, 2)), scale = floats({4}, {1, 2, 3, 4}),
-               ones = floats({3, 4}, std::vector<float>(12, 1));
+  const Tensor at = float_tensor({3, 4}, std::vector<float>(12, 2)), scale = float_tensor({4}, {1, 2, 3, 4}),
+               ones = float_tensor({3, 4}, std::vector<float>(12, 1));
   CHECK_THAT(assay::testing::check_backward(product, test::float_model(), {at, scale}, ones, backward(Mistake::none)({at, scale}, ones)),
              Passes());
 }
@@ -150,7 +150,7 @@ TEST_CASE("testing: a failed kernel is told the fault of the bank that gives the
   const Checked wrong = assay::testing::check_kernel(Op::round, rounds, test::float_model(), small);
   CHECK(wrong.kind == Kind::failed);
   CHECK(mentions(wrong, "the result equals the reference with halves away from 0, bit for bit"));
-  const Checked one = assay::testing::check_contract(Op::round, {}, test::float_model(), {floats({2}, {0.5F, 2.5F})}, floats({2}, {1, 3}));
+  const Checked one = assay::testing::check_contract(Op::round, {}, test::float_model(), {float_tensor({2}, {0.5F, 2.5F})}, float_tensor({2}, {1, 3}));
   CHECK(mentions(one, "the result equals the reference with halves away from 0, bit for bit"));
 }
 

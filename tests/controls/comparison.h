@@ -59,23 +59,23 @@ inline bool differ(const std::vector<S>& a, const std::vector<S>& b) {
 // Of the points of a case's domains and kinks.
 class Comparison {
  public:
-  Comparison(const kernel::AdjointCase& one, const Graph& vjp, int points = 12) : vjp_(vjp) {
+  Comparison(const gradients::AdjointCase& one, const Graph& vjp, int points = 12) : vjp_(vjp) {
     std::mt19937_64 random(977);
     for (int k = 0; k < points; ++k)
-      generic_.push_back(point<Opaque>(one, [&](const kernel::Domain& domain, bool real) {
+      generic_.push_back(point<Opaque>(one, [&](const gradients::Domain& domain, bool real) {
         if (!real)
           return Opaque(Rational(static_cast<std::int64_t>(domain.lo) +
                                  static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(domain.hi - domain.lo + 1))));
         return Opaque::drawn(between(domain.lo, domain.hi, random).double_down(), random());
       }));
     for (int k = 0; k < points && !one.kinks.empty(); ++k)
-      kinks_.push_back(point<Interval>(one, [&](const kernel::Domain& domain, bool real) {
+      kinks_.push_back(point<Interval>(one, [&](const gradients::Domain& domain, bool real) {
         if (!real) return Interval(domain.lo + static_cast<double>(random() % static_cast<std::uint64_t>(domain.hi - domain.lo + 1)));
         return random() % 4 == 0 ? Interval(between(domain.lo, domain.hi, random).double_down())
                                  : Interval(one.kinks[random() % one.kinks.size()]);
       }));
     for (int k = 0; k < points; ++k)
-      rational_.push_back(point<Rational>(one, [&](const kernel::Domain& domain, bool real) {
+      rational_.push_back(point<Rational>(one, [&](const gradients::Domain& domain, bool real) {
         if (!real)
           return Rational(static_cast<std::int64_t>(domain.lo) +
                           static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(domain.hi - domain.lo + 1)));
@@ -114,11 +114,11 @@ class Comparison {
 
  private:
   template <class S, class F>
-  Arrays<S> point(const kernel::AdjointCase& one, const F& draw) const {
+  Arrays<S> point(const gradients::AdjointCase& one, const F& draw) const {
     Arrays<S> x;
     for (std::size_t k = 0; k < vjp_.inputs.size(); ++k) {
       const Node& node = vjp_.node(vjp_.inputs[k]);
-      const kernel::Domain domain = k < one.domains.size() ? one.domains[k] : kernel::Domain{};
+      const gradients::Domain domain = k < one.domains.size() ? one.domains[k] : gradients::Domain{};
       x.push_back(filled<S>(node, [&] { return draw(domain, is_float(node.dtype)); }));
     }
     return x;

@@ -19,7 +19,7 @@ namespace {
 using probes::Draw;
 using probes::Trial;
 
-kernel::Domain domain_of(Draw draw) {
+gradients::Domain domain_of(Draw draw) {
   switch (draw) {
     case Draw::any:
     case Draw::whole:
@@ -71,7 +71,7 @@ class Equivalence {
   std::string name_;
   std::vector<DType> types_;
   Graph right_;
-  kernel::AdjointCase one_;
+  gradients::AdjointCase one_;
   std::optional<Comparison> comparison_;
 };
 
@@ -161,7 +161,7 @@ TEST_CASE("audits of faults count the failures that their contracts count", "[pr
     REQUIRE(judged.ok());
     Trace trace;
     probes::append_region(trace, probe.name(), trial.application_graph, model, probe.operands, wrong);
-    const auto audit = kernel::audit_region(trace, 0);
+    const auto audit = audit::audit_region(trace, 0);
     REQUIRE(audit.ok());
     ++compared;
     failed += judged.value().failed > 0 ? 1 : 0;

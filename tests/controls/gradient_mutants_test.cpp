@@ -19,12 +19,12 @@ struct Count {
   std::vector<std::string> survivors, flagged;
 };
 
-void count_case(const kernel::AdjointCase& one, Count& count) {
-  const Outcome<Graph> vjp = kernel::reverse_of(one.graph);
+void count_case(const gradients::AdjointCase& one, Count& count) {
+  const Outcome<Graph> vjp = gradients::reverse_of(one.graph);
   REQUIRE(vjp.ok());
   const Comparison comparison(one, vjp.value());
   for (const Mutant& mutant : mutants_of_product(vjp.value())) {
-    const auto verdict = kernel::check_adjointness(one, mutant.graph, 11);
+    const auto verdict = gradients::check_adjointness(one, mutant.graph, 11);
     const bool differs = comparison.differs(mutant.graph);
     ++count.mutants;
     if (verdict.ok()) {
@@ -46,7 +46,7 @@ void check_part(int first) {
   Count all;
   for (int k = first; k < kOpCount; k += 4) {
     Count count;
-    for (const kernel::AdjointCase& one : kernel::adjoint_cases(static_cast<Op>(k))) {
+    for (const gradients::AdjointCase& one : gradients::adjoint_cases(static_cast<Op>(k))) {
       if (one.name == "conv, large") continue;  // its mistakes are those of the small ones
       count_case(one, count);
     }

@@ -34,7 +34,7 @@ struct Declared {
   std::vector<std::vector<Tensor>> probes;
   std::vector<std::vector<contracts::Admissible>> sets;
 };
-Declared declared(const kernel::AdjointCase& one, const Graph& vjp) {
+Declared declared(const gradients::AdjointCase& one, const Graph& vjp) {
   Declared result{probes::product_probes(one, 5), {}};
   for (const std::vector<Tensor>& operands : result.probes) {
     auto sets = contracts::admissible(vjp, runtime::execution_model(DType::float32), operands);
@@ -57,14 +57,14 @@ bool is_admitted(const Declared& product, const Graph& graph) {
 }
 
 // At ties a contract admits every share of each element by itself; their sum is decided by the gradient gate, on a trace of what was given.
-bool is_admitted_at_ties(const kernel::AdjointCase& one, const Graph& graph) {
+bool is_admitted_at_ties(const gradients::AdjointCase& one, const Graph& graph) {
   const auto launcher = [&](const probes::ProductLaunch& launch) -> Outcome<std::vector<Tensor>> {
     return ran(graph, {launch.operands.begin(), launch.operands.end()});
   };
   const auto trace = probes::run_products(one, launcher, runtime::execution_model(DType::float32), 5);
   if (!trace) return false;
   for (std::size_t v = 0; v < trace.value().vjps.size(); ++v) {
-    if (kernel::check_recorded_kinks(trace.value(), v).failure) return false;
+    if (audit::check_recorded_kinks(trace.value(), v).failure) return false;
   }
   return true;
 }
@@ -78,8 +78,8 @@ void check_part(int first) {
   Count all;
   for (int k = first; k < kOpCount; k += 2) {
     std::string survivors;
-    for (const kernel::AdjointCase& one : kernel::adjoint_cases(static_cast<Op>(k))) {
-      const auto vjp = kernel::reverse_of(one.graph);
+    for (const gradients::AdjointCase& one : gradients::adjoint_cases(static_cast<Op>(k))) {
+      const auto vjp = gradients::reverse_of(one.graph);
       REQUIRE(vjp.ok());
       if (one.name == "conv, large" || one.graph.node(one.graph.outputs[0]).dtype != DType::float32) continue;
       const Declared product = declared(one, vjp.value());

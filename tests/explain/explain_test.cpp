@@ -28,8 +28,8 @@ void add_to(Trace& trace, TraceTensorId id, const std::vector<std::size_t>& elem
   put(trace, id, values);
 }
 
-kernel::RegionAudit audit_of(const Trace& trace, std::size_t region = 0) {
-  auto audit = kernel::audit_region(trace, region);
+audit::RegionAudit audit_of(const Trace& trace, std::size_t region = 0) {
+  auto audit = audit::audit_region(trace, region);
   if (!audit) FAIL(audit.rejection().to_text());
   return std::move(audit).value();
 }
@@ -112,13 +112,13 @@ TEST_CASE("explain: a shrunk trace fails by the same numbers, on the elements th
       const auto shrunk = explain::shrink(trace, 0);
       REQUIRE(shrunk);
       const Trace& small = shrunk.value().trace;
-      CHECK(kernel::check_continuity(small));
+      CHECK(audit::check_continuity(small));
       std::size_t read = 0;
       for (const TraceTensorId id : small.regions[0].operands) read += small.tensors[id].value.size();
       CHECK(read <= one.most);
       const auto before = audit_of(trace).worst, after = audit_of(small).worst;
       REQUIRE((before && after));
-      const auto numbers = [](const kernel::Violation& violation) { return violation.text.substr(violation.text.find(':')); };
+      const auto numbers = [](const audit::Violation& violation) { return violation.text.substr(violation.text.find(':')); };
       CHECK(numbers(*after) == numbers(*before));
       const Lines lines = lines_of(trace);
       CHECK(mentions(lines, "first and worst at"));
@@ -202,7 +202,7 @@ TEST_CASE("explain: the formula's allowance is the contract's", "[explain]") {
   Run run;
   const auto x = run.given("x", {1, 12}, noise(12, 3)), y = run.apply(Op::reduce_sum, {x}, ReduceAttributes{{1}, false});
   add_to(run.trace, y, {0}, 0.5F);
-  const kernel::RegionAudit audit = audit_of(run.trace);
+  const audit::RegionAudit audit = audit_of(run.trace);
   double s = 0;
   for (const float value : floats_of(run.trace, x)) s += std::fabs(static_cast<double>(value));
   const double g = 11 * 0x1p-24 / (1 - 11 * 0x1p-24), units = 0.5 / (g * s);
@@ -226,10 +226,10 @@ TEST_CASE("explain: where a model rounds factors, numbers are those of the round
     };
     double s = 0;
     for (std::size_t i = 0; i < 40; ++i) s += rounded(floats_of(run.trace, x)[i]) * rounded(floats_of(run.trace, w)[i]);
-    const kernel::RegionAudit audit = audit_of(run.trace);
+    const audit::RegionAudit audit = audit_of(run.trace);
     CAPTURE(word, audit.worst->text);
     REQUIRE(audit.total().failed == 1);
-    const kernel::Violation& worst = *audit.worst;
+    const audit::Violation& worst = *audit.worst;
     CHECK(std::fabs(worst.exact.lo() - s) < 1e-12);
     CHECK(worst.exact.lo() >= worst.admitted.lo);
     CHECK(worst.exact.hi() <= worst.admitted.hi);

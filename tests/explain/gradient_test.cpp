@@ -20,7 +20,7 @@ Lines lines_of_product(const F& bar) {
   run.trace.outputs = {w_bar};
   run.trace.gradients = {{loss, seed, {{w, w_bar}}}};
   Lines lines;
-  for (const kernel::GradientStep& step : kernel::check_gradient(run.trace, 0, 1))
+  for (const audit::GradientStep& step : audit::check_gradient(run.trace, 0, 1))
     for (std::string& line : explain::gradient_lines(run.trace, 0, step)) lines.push_back(std::move(line));
   return lines;
 }
@@ -75,7 +75,7 @@ TEST_CASE("explain: a transposed cotangent, and sums without a term or with one 
     run.trace.outputs = {w_bar};
     run.trace.gradients = {{loss, seed, {{w, w_bar}}}};
     Lines lines;
-    for (const kernel::GradientStep& step : kernel::check_gradient(run.trace, 0, 1))
+    for (const audit::GradientStep& step : audit::check_gradient(run.trace, 0, 1))
       for (std::string& line : explain::gradient_lines(run.trace, 0, step)) lines.push_back(std::move(line));
     return lines;
   };

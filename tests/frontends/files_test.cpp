@@ -37,7 +37,7 @@ TEST_CASE("plain files are read whole, with their digest", "[files]") {
   const Folder folder;
   const Outcome<FileContents> abc = read_file(folder.write("abc", "abc"));
   CHECK(text_of(abc) == "abc");
-  CHECK(kernel::to_hex(abc.value().sha256) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  CHECK(statement::to_hex(abc.value().sha256) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   CHECK_FALSE(abc.value().compressed);
   CHECK(text_of(read_file(folder.write("empty", ""), {.expanded = 0})).empty());
   const std::string large(3'000'000, 'z');

@@ -10,22 +10,22 @@ using namespace assay;
 
 namespace {
 
-kernel::Term term(std::int64_t coefficient, kernel::Variable::Side side, std::uint64_t element) {
+statement::Term term(std::int64_t coefficient, statement::Variable::Side side, std::uint64_t element) {
   return {Rational(coefficient), {side, 0, element}};
 }
 
 // Two cases over one box and a third over another; rows with terms out of order and a fraction.
-kernel::Statement statement_of(Graph graph) {
-  using Side = kernel::Variable::Side;
-  kernel::InputBox box;
+statement::Statement statement_of(Graph graph) {
+  using Side = statement::Variable::Side;
+  statement::InputBox box;
   for (const NodeId id : graph.inputs) {
     box.lo.insert(box.lo.end(), graph.size(id), Rational(-1, 3));
     box.hi.insert(box.hi.end(), graph.size(id), Rational(2));
   }
-  kernel::Statement statement;
+  statement::Statement statement;
   statement.property.cases.resize(3);
-  statement.property.cases[0].box = statement.property.cases[2].box = std::make_shared<const kernel::InputBox>(box);
-  statement.property.cases[1].box = std::make_shared<const kernel::InputBox>(box);
+  statement.property.cases[0].box = statement.property.cases[2].box = std::make_shared<const statement::InputBox>(box);
+  statement.property.cases[1].box = std::make_shared<const statement::InputBox>(box);
   statement.property.cases[0].rows = {{{term(-2, Side::output, 0), term(1, Side::input, 0)}, Rational(1, 7), true},
                                       {{}, Rational(-1), false}};
   statement.property.cases[1].rows = {{{term(1, Side::output, 0)}, Rational(0), false}};
@@ -34,8 +34,8 @@ kernel::Statement statement_of(Graph graph) {
 }
 
 // The catalogue's graphs whose outputs have an element.
-std::vector<kernel::Statement> catalogue_statements() {
-  std::vector<kernel::Statement> statements;
+std::vector<statement::Statement> catalogue_statements() {
+  std::vector<statement::Statement> statements;
   for (const probes::OpCase& one : probes::catalogue()) {
     Graph graph = probes::graph_of(one);
     if (graph.size(graph.outputs[0]) > 0 && !graph.inputs.empty() && graph.size(graph.inputs[0]) > 0)
@@ -44,7 +44,7 @@ std::vector<kernel::Statement> catalogue_statements() {
   return statements;
 }
 
-std::vector<std::byte> small_file() { return kernel::statement_bytes(catalogue_statements()[0]); }
+std::vector<std::byte> small_file() { return statement::statement_bytes(catalogue_statements()[0]); }
 
 std::string code_of(const std::vector<std::byte>& bytes) {
   const auto read = statement_file::parse(bytes, "S");
@@ -54,24 +54,24 @@ std::string code_of(const std::vector<std::byte>& bytes) {
 }  // namespace
 
 TEST_CASE("statement file: every op of the catalogue comes back with the same bytes and digests") {
-  const std::vector<kernel::Statement> statements = catalogue_statements();
+  const std::vector<statement::Statement> statements = catalogue_statements();
   CHECK(statements.size() > 150);
-  for (const kernel::Statement& statement : statements) {
+  for (const statement::Statement& statement : statements) {
     CAPTURE(summary(statement.graph));
-    const std::vector<std::byte> bytes = kernel::statement_bytes(statement);
+    const std::vector<std::byte> bytes = statement::statement_bytes(statement);
     const auto read = statement_file::parse(bytes, "S");
     REQUIRE(read);
-    CHECK(kernel::statement_bytes(read.value()) == bytes);
-    CHECK(kernel::graph_digest(read.value().graph) == kernel::graph_digest(statement.graph));
-    CHECK(kernel::statement_digest(read.value()) == kernel::statement_digest(statement));
-    CHECK(kernel::validate(read.value()).empty() == kernel::validate(statement).empty());
+    CHECK(statement::statement_bytes(read.value()) == bytes);
+    CHECK(statement::graph_digest(read.value().graph) == statement::graph_digest(statement.graph));
+    CHECK(statement::statement_digest(read.value()) == statement::statement_digest(statement));
+    CHECK(statement::validate(read.value()).empty() == statement::validate(statement).empty());
   }
 }
 
 TEST_CASE("statement file: cases that share a box share it when they are read") {
   const auto read = statement_file::parse(small_file(), "S");
   REQUIRE(read);
-  const std::vector<kernel::Case>& cases = read.value().property.cases;
+  const std::vector<statement::Case>& cases = read.value().property.cases;
   CHECK(cases[0].box == cases[2].box);
   CHECK(cases[0].box != cases[1].box);
   CHECK(cases[0].rows[0].strict);
@@ -90,12 +90,12 @@ TEST_CASE("statement file: what stops short or goes on is refused with its place
 }
 
 TEST_CASE("statement file: a bent byte is refused, or is another statement in its own one spelling") {
-  const std::vector<kernel::Statement> statements = catalogue_statements();
+  const std::vector<statement::Statement> statements = catalogue_statements();
   std::mt19937_64 random(11);
   std::size_t refused = 0, others = 0;
   for (int round = 0; round < 20'000; ++round) {
-    const kernel::Statement& statement = statements[random() % statements.size()];
-    const std::vector<std::byte> bytes = kernel::statement_bytes(statement);
+    const statement::Statement& statement = statements[random() % statements.size()];
+    const std::vector<std::byte> bytes = statement::statement_bytes(statement);
     std::vector<std::byte> bent = bytes;
     bent[random() % bent.size()] ^= static_cast<std::byte>(1 + random() % 255);
     CAPTURE(round, summary(statement.graph));
@@ -105,16 +105,17 @@ TEST_CASE("statement file: a bent byte is refused, or is another statement in it
       continue;
     }
     ++others;
-    REQUIRE(kernel::statement_bytes(read.value()) == bent);
-    if (kernel::validate(read.value()).empty()) REQUIRE(kernel::statement_digest(read.value()) != kernel::statement_digest(statement));
+    REQUIRE(statement::statement_bytes(read.value()) == bent);
+    if (statement::validate(read.value()).empty())
+      REQUIRE(statement::statement_digest(read.value()) != statement::statement_digest(statement));
   }
   CHECK(refused > 5'000);
   CHECK(others > 1'000);
 }
 
 TEST_CASE("statement file: one box twice, a fraction not in lowest terms and terms out of order are no spelling") {
-  kernel::Statement statement = catalogue_statements()[0];
-  const std::vector<std::byte> bytes = kernel::statement_bytes(statement);
+  statement::Statement statement = catalogue_statements()[0];
+  const std::vector<std::byte> bytes = statement::statement_bytes(statement);
   const auto replaced = [&](const std::string& from, const std::string& to) {
     std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     const std::size_t at = text.rfind(from);

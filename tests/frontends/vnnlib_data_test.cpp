@@ -110,8 +110,8 @@ TEST_CASE("vnnlib data: every file of version 1.0 reads, with the counts of a se
       const auto file = read(path, graph);
       INFO((file ? std::string() : file.rejection().to_text()));
       REQUIRE(file.ok());
-      std::set<const kernel::InputBox*> boxes;
-      for (const kernel::Case& c : file.value().property.cases) {
+      std::set<const statement::InputBox*> boxes;
+      for (const statement::Case& c : file.value().property.cases) {
         boxes.insert(c.box.get());
         count.rows += c.rows.size();
         REQUIRE(c.box->lo.size() == element_count(graph.node(graph.inputs[0]).shape));
@@ -132,7 +132,7 @@ TEST_CASE("vnnlib data: acasxu property 6 is two boxes with four cases each", "[
   const Graph graph = network({1, 1, 1, 5}, {1, 5});
   const auto file = read(folder / "acasxu" / "vnnlib" / "prop_6.vnnlib", graph);
   REQUIRE(file.ok());
-  const std::vector<kernel::Case>& cases = file.value().property.cases;
+  const std::vector<statement::Case>& cases = file.value().property.cases;
   REQUIRE(cases.size() == 8);
   for (std::size_t i = 0; i < 8; ++i) {
     CHECK(cases[i].box == cases[i / 4 * 4].box);
@@ -207,7 +207,7 @@ TEST_CASE("vnnlib data: the standard's own queries", "[vnnlib][data]") {
     CHECK(std::string(query.code).empty());
     CHECK(file.value().property.cases.size() == query.cases);
     std::size_t rows = 0;
-    for (const kernel::Case& c : file.value().property.cases) {
+    for (const statement::Case& c : file.value().property.cases) {
       rows += c.rows.size();
     }
     CHECK(rows == query.rows);

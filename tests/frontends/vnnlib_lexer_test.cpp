@@ -288,7 +288,7 @@ TEST_CASE("vnnlib: white space and comments change nothing of a property, in bot
     const auto read = read_text(text, graph);
     REQUIRE(read.ok());
     REQUIRE(read.value().property.cases.size() == 1);
-    const kernel::Case& only = read.value().property.cases[0];
+    const statement::Case& only = read.value().property.cases[0];
     CHECK(only.box->lo[0] == Rational(0));
     CHECK(only.box->hi[0] == Rational(1));
     REQUIRE(only.rows.size() == 1);

@@ -74,10 +74,10 @@ std::vector<Array<Rational>> values(const Graph& graph, const Point& at) {
 }
 
 // What the row says that its terms add up to, less its bound.
-Rational slack(const kernel::Row& row, const Graph& graph, const std::vector<Array<Rational>>& values) {
+Rational slack(const statement::Row& row, const Graph& graph, const std::vector<Array<Rational>>& values) {
   Rational sum = -row.bound;
-  for (const kernel::Term& term : row.terms) {
-    const auto& ids = term.variable.side == kernel::Variable::Side::input ? graph.inputs : graph.outputs;
+  for (const statement::Term& term : row.terms) {
+    const auto& ids = term.variable.side == statement::Variable::Side::input ? graph.inputs : graph.outputs;
     sum += term.coefficient * values[ids[term.variable.tensor]].values[term.variable.element];
   }
   return sum;
@@ -99,8 +99,8 @@ TEST_CASE("vnnlib: products of variables are outputs with the value that the tex
     CHECK(validate(graph).empty());
     with_products += file.graph ? 1 : 0;
     CHECK(file.network_outputs == 4);
-    CHECK(validate(kernel::Statement{graph, file.property, ExecutionModel{}, {}}).empty());
-    const kernel::Case& first = file.property.cases.front();
+    CHECK(validate(statement::Statement{graph, file.property, ExecutionModel{}, {}}).empty());
+    const statement::Case& first = file.property.cases.front();
     if (first.rows.size() != 1) continue;  // a constant comparison, or a bound of an input
     for (int k = 0; k < 4; ++k) {
       Point at;
@@ -133,8 +133,8 @@ TEST_CASE("vnnlib: each product is computed once, and squares from one factor", 
   CHECK(file.property.cases[0].rows[0].terms.size() == 3);
   CHECK(file.property.cases[0].rows[0].terms[1].coefficient == Rational(-2));
 
-  const kernel::Statement statement{graph, file.property, ExecutionModel{}, {}};
-  const std::string text = statement_text(statement, kernel::graph_digest(statement.graph), statement_digest(statement), false);
+  const statement::Statement statement{graph, file.property, ExecutionModel{}, {}};
+  const std::string text = statement_text(statement, statement::graph_digest(statement.graph), statement_digest(statement), false);
   INFO(text);
   CHECK(text.find("case 0: x_0 * x_0 * x_0 * x_0 <= w_1 * w_1 + 2 x_0 * x_0 * y_1\n") != std::string::npos);
 }
@@ -166,13 +166,13 @@ TEST_CASE("vnnlib: names of products end, whatever the graph says", "[vnnlib]") 
     auto square = graph.append(Op::mul, {x, x});
     REQUIRE(square.ok());
     x = square.value();
-    graph.mark_output(x, std::string(kernel::kProductsName) + "squares");
+    graph.mark_output(x, std::string(statement::kProductsName) + "squares");
   }
-  kernel::Property property;
-  property.cases.push_back({std::make_shared<kernel::InputBox>(kernel::InputBox{{Rational(0)}, {Rational(1)}}),
-                            {{{{Rational(1), {kernel::Variable::Side::output, 199, 0}}}, Rational(0), false}}});
-  const kernel::Statement statement{graph, property, ExecutionModel{}, {}};
-  CHECK(statement_text(statement, kernel::graph_digest(statement.graph), statement_digest(statement), true).size() < 4000);
+  statement::Property property;
+  property.cases.push_back({std::make_shared<statement::InputBox>(statement::InputBox{{Rational(0)}, {Rational(1)}}),
+                            {{{{Rational(1), {statement::Variable::Side::output, 199, 0}}}, Rational(0), false}}});
+  const statement::Statement statement{graph, property, ExecutionModel{}, {}};
+  CHECK(statement_text(statement, statement::graph_digest(statement.graph), statement_digest(statement), true).size() < 4000);
 }
 
 TEST_CASE("vnnlib: what cannot be multiplied is refused with its place", "[vnnlib]") {

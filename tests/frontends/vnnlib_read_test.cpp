@@ -6,14 +6,14 @@
 
 using namespace assay;
 using namespace assay::vnnlib_test;
-using kernel::Variable;
+using statement::Variable;
 
 namespace {
 
 const char* const kUnitBox = "(assert (>= X_0 -1))(assert (<= X_0 1))(assert (>= X_1 -2))(assert (<= X_1 2))";
 
 // A property with inputs X_0 in [-1, 1], X_1 in [-2, 2], outputs Y_0 .. Y_2 and these assertions.
-kernel::Property with_box(const std::string& assertions) {
+statement::Property with_box(const std::string& assertions) {
   const Graph graph = network({1, 2}, {1, 3});
   const Outcome<vnnlib::PropertyFile> read = read_text(constants(2, 3) + kUnitBox + assertions, graph);
   INFO((read ? std::string() : read.rejection().to_text()));
@@ -24,18 +24,18 @@ kernel::Property with_box(const std::string& assertions) {
 Rational number(const char* text) { return *Rational::parse(text); }
 
 // "2*X_0 -1*Y_1 <= 3": a row, for comparison in one piece.
-std::string show(const kernel::Row& row) {
+std::string show(const statement::Row& row) {
   std::string text;
-  for (const kernel::Term& term : row.terms) {
+  for (const statement::Term& term : row.terms) {
     text += term.coefficient.to_string() + (term.variable.side == Variable::Side::input ? "*X_" : "*Y_") +
             std::to_string(term.variable.element) + " ";
   }
   return text + (row.strict ? "< " : "<= ") + row.bound.to_string();
 }
 
-std::vector<std::string> show(const kernel::Case& c) {
+std::vector<std::string> show(const statement::Case& c) {
   std::vector<std::string> rows;
-  for (const kernel::Row& row : c.rows) {
+  for (const statement::Row& row : c.rows) {
     rows.push_back(show(row));
   }
   return rows;
@@ -53,7 +53,7 @@ TEST_CASE("vnnlib: bounds of single inputs make the box, exactly", "[vnnlib]") {
                               graph);
   REQUIRE(read.ok());
   REQUIRE(read.value().property.cases.size() == 1);
-  const kernel::Case& only = read.value().property.cases.front();
+  const statement::Case& only = read.value().property.cases.front();
   CHECK(only.box->lo == std::vector<Rational>{Rational(-129289109, 1000000000), Rational(-120)});
   CHECK(only.box->hi == std::vector<Rational>{Rational(700434925, 1000000000), Rational(1, 400)});
   CHECK(show(only) == Rows{"1*Y_0 <= 0"});
@@ -65,7 +65,7 @@ TEST_CASE("vnnlib: bounds of single inputs make the box, exactly", "[vnnlib]") {
 }
 
 TEST_CASE("vnnlib: the tightest of several bounds wins", "[vnnlib]") {
-  const kernel::Property p = with_box("(assert (<= X_0 0.5))(assert (<= X_0 0.75))(assert (>= X_1 -3))(assert (>= Y_0 0))");
+  const statement::Property p = with_box("(assert (<= X_0 0.5))(assert (<= X_0 0.75))(assert (>= X_1 -3))(assert (>= Y_0 0))");
   REQUIRE(p.cases.size() == 1);
   CHECK(p.cases[0].box->hi[0] == Rational(1, 2));
   CHECK(p.cases[0].box->lo[1] == Rational(-2));
@@ -87,7 +87,7 @@ TEST_CASE("vnnlib: rows are sum of terms <= bound", "[vnnlib]") {
 }
 
 TEST_CASE("vnnlib: scaled bounds of one input go to the box, rounded nowhere", "[vnnlib]") {
-  const kernel::Property p =
+  const statement::Property p =
       with_box("(assert (<= (* 3 X_0) 1))(assert (<= (* -7 X_1) 1))(assert (>= (- X_1 0.5) -0.6))(assert (<= Y_0 0))");
   CHECK(p.cases[0].box->hi[0] == Rational(1, 3));
   CHECK(p.cases[0].box->lo[1] == Rational(-1, 10));
@@ -95,20 +95,20 @@ TEST_CASE("vnnlib: scaled bounds of one input go to the box, rounded nowhere", "
 }
 
 TEST_CASE("vnnlib: a strict bound closes the box and stays a row", "[vnnlib]") {
-  const kernel::Property p = with_box("(assert (< X_0 0.5))(assert (> (* -2 X_1) 1))(assert (<= Y_0 0))");
+  const statement::Property p = with_box("(assert (< X_0 0.5))(assert (> (* -2 X_1) 1))(assert (<= Y_0 0))");
   CHECK(p.cases[0].box->hi == std::vector<Rational>{Rational(1, 2), Rational(-1, 2)});
   CHECK(show(p.cases[0]) == Rows{"1*X_0 < 1/2", "2*X_1 < -1", "1*Y_0 <= 0"});
 }
 
 TEST_CASE("vnnlib: an equality of one input pins it", "[vnnlib]") {
-  const kernel::Property p = with_box("(assert (= X_0 0.1))(assert (<= Y_0 0))");
+  const statement::Property p = with_box("(assert (= X_0 0.1))(assert (<= Y_0 0))");
   CHECK(p.cases[0].box->lo[0] == Rational(1, 10));
   CHECK(p.cases[0].box->hi[0] == Rational(1, 10));
   CHECK(p.cases[0].rows.size() == 1);
 }
 
 TEST_CASE("vnnlib: or gives cases that share the box", "[vnnlib]") {
-  const kernel::Property p = with_box("(assert (or (and (>= Y_0 Y_2)) (and (>= Y_1 Y_2) (<= Y_1 4))))");
+  const statement::Property p = with_box("(assert (or (and (>= Y_0 Y_2)) (and (>= Y_1 Y_2) (<= Y_1 4))))");
   REQUIRE(p.cases.size() == 2);
   CHECK(p.cases[0].box == p.cases[1].box);
   CHECK(show(p.cases[0]) == Rows{"-1*Y_0 1*Y_2 <= 0"});
@@ -116,14 +116,14 @@ TEST_CASE("vnnlib: or gives cases that share the box", "[vnnlib]") {
 }
 
 TEST_CASE("vnnlib: a later assertion is conjoined to every case", "[vnnlib]") {
-  const kernel::Property p = with_box("(assert (or (<= Y_0 -1e-06) (>= Y_2 3)))(assert (<= Y_1 1.3392))");
+  const statement::Property p = with_box("(assert (or (<= Y_0 -1e-06) (>= Y_2 3)))(assert (<= Y_1 1.3392))");
   REQUIRE(p.cases.size() == 2);
   CHECK(show(p.cases[0]) == Rows{"1*Y_1 <= 837/625", "1*Y_0 <= -1/1000000"});
   CHECK(show(p.cases[1]) == Rows{"1*Y_1 <= 837/625", "-1*Y_2 <= -3"});
 }
 
 TEST_CASE("vnnlib: two disjunctions multiply out", "[vnnlib]") {
-  const kernel::Property p = with_box(
+  const statement::Property p = with_box(
       "(assert (or (and (<= X_0 0) (<= X_1 0)) (and (>= X_0 0) (>= X_1 0))))"
       "(assert (or (<= Y_0 1) (<= Y_0 2) (<= Y_0 3)))");
   REQUIRE(p.cases.size() == 6);
@@ -137,7 +137,7 @@ TEST_CASE("vnnlib: two disjunctions multiply out", "[vnnlib]") {
 }
 
 TEST_CASE("vnnlib: nested and/or distribute", "[vnnlib]") {
-  const kernel::Property p =
+  const statement::Property p =
       with_box("(assert (or (and (or (<= Y_0 1) (<= Y_0 2)) (<= Y_1 7)) (or (<= Y_2 3) (and (<= Y_2 4) (<= Y_2 5)))))");
   REQUIRE(p.cases.size() == 4);
   CHECK(show(p.cases[0]) == Rows{"1*Y_1 <= 7", "1*Y_0 <= 1"});
@@ -147,7 +147,7 @@ TEST_CASE("vnnlib: nested and/or distribute", "[vnnlib]") {
 }
 
 TEST_CASE("vnnlib: equal boxes are one object, however they are written", "[vnnlib]") {
-  const kernel::Property p = with_box(
+  const statement::Property p = with_box(
       "(assert (or (and (<= X_0 0.5) (<= Y_0 1)) (and (<= X_0 5.00e-1) (<= X_1 2.0) (<= Y_0 2)) (<= Y_0 3) (and (<= X_0 1) (<= Y_0 4))))");
   REQUIRE(p.cases.size() == 4);
   CHECK(p.cases[0].box == p.cases[1].box);
@@ -156,7 +156,7 @@ TEST_CASE("vnnlib: equal boxes are one object, however they are written", "[vnnl
 }
 
 TEST_CASE("vnnlib: != is a disjunction of two strict rows", "[vnnlib]") {
-  const kernel::Property p = with_box("(assert (!= Y_0 Y_1))");
+  const statement::Property p = with_box("(assert (!= Y_0 Y_1))");
   REQUIRE(p.cases.size() == 2);
   CHECK(show(p.cases[0]) == Rows{"1*Y_0 -1*Y_1 < 0"});
   CHECK(show(p.cases[1]) == Rows{"-1*Y_0 1*Y_1 < 0"});
@@ -175,7 +175,7 @@ TEST_CASE("vnnlib: contradictory assertions are one case that no point satisfies
   const auto read = read_text(constants(1, 1) + "(assert (<= X_0 1))(assert (>= X_0 0))(assert (> 0 1))(assert (<= Y_0 0))", graph);
   REQUIRE(read.ok());
   REQUIRE(read.value().property.cases.size() == 1);
-  const kernel::Case& only = read.value().property.cases[0];
+  const statement::Case& only = read.value().property.cases[0];
   CHECK(show(only) == Rows{"<= -1"});
   CHECK(only.box->lo == std::vector<Rational>{0});
   CHECK(only.box->hi == std::vector<Rational>{1});
@@ -213,7 +213,7 @@ TEST_CASE("vnnlib: decimals survive exactly", "[vnnlib]") {
     INFO(text);
     const auto read = read_text(constants(1, 1) + "(assert (= X_0 " + text + "))(assert (<= Y_0 " + text + "))", graph);
     REQUIRE(read.ok());
-    const kernel::Case& only = read.value().property.cases.at(0);
+    const statement::Case& only = read.value().property.cases.at(0);
     CHECK(only.box->lo[0] == number(text));
     CHECK(only.rows.at(0).bound == number(text));
     const auto again = read_text(constants(1, 1) + "(assert (= X_0 " + only.box->lo[0].to_decimal() + "))(assert (<= Y_0 0))", graph);
@@ -242,7 +242,7 @@ TEST_CASE("vnnlib: several tensors are numbered through in version 1.0", "[vnnli
   }
   const auto read = read_text(text + "(assert (<= (+ X_1 X_2 X_4) Y_0))", graph);
   REQUIRE(read.ok());
-  const kernel::Row& row = read.value().property.cases.at(0).rows.at(0);
+  const statement::Row& row = read.value().property.cases.at(0).rows.at(0);
   REQUIRE(row.terms.size() == 4);
   CHECK(row.terms[0].variable.tensor == 0);
   CHECK(row.terms[0].variable.element == 1);

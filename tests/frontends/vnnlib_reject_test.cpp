@@ -238,7 +238,7 @@ TEST_CASE("vnnlib: left out, a polynomial comparison leaves the region of all th
     REQUIRE(larger.ok());
     CHECK_FALSE(larger.value().graph.has_value());
     REQUIRE(larger.value().property.cases.size() == 1);
-    const kernel::Case &one = larger.value().property.cases[0], &same = plain.value().property.cases[0];
+    const statement::Case &one = larger.value().property.cases[0], &same = plain.value().property.cases[0];
     CHECK(one.box->lo == same.box->lo);
     CHECK(one.box->hi == same.box->hi);
     REQUIRE(one.rows.size() == 1);

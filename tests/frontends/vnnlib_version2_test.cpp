@@ -6,7 +6,7 @@
 
 using namespace assay;
 using namespace assay::vnnlib_test;
-using kernel::Variable;
+using statement::Variable;
 
 namespace {
 
@@ -31,13 +31,13 @@ const char* const kAssertions =
     "(assert (and (>= A[0] 0) (<= A[0] 1) (>= A[1] 2) (<= A[1] 3) (>= B[0,0] 4) (<= B[0,0] 5) (>= B [ 0 , 1 ] 6) (<= B[0,1] 7)))"
     "(assert (<= (+ P (* 2 Q[2])) B[0,1]))";
 
-void check_cases(const kernel::Property& property) {
+void check_cases(const statement::Property& property) {
   REQUIRE(property.cases.size() == 1);
-  const kernel::Case& only = property.cases[0];
+  const statement::Case& only = property.cases[0];
   CHECK(only.box->lo == std::vector<Rational>{0, 2, 4, 6});
   CHECK(only.box->hi == std::vector<Rational>{1, 3, 5, 7});
   REQUIRE(only.rows.size() == 1);
-  const std::vector<kernel::Term>& terms = only.rows[0].terms;
+  const std::vector<statement::Term>& terms = only.rows[0].terms;
   REQUIRE(terms.size() == 3);
   CHECK((terms[0].variable.side == Variable::Side::input && terms[0].variable.tensor == 1 && terms[0].variable.element == 1));
   CHECK(terms[0].coefficient == Rational(-1));

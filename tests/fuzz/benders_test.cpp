@@ -57,7 +57,7 @@ void bend(std::vector<float>& values, Random& random) {
   if (below(random, 10) == 0) values.assign(values.size(), values[0]);
 }
 
-void bend(kernel::Hints& hints, Random& random) {
+void bend(logic::Hints& hints, Random& random) {
   for (auto* slopes : {&hints.lower, &hints.upper}) {
     if (!slopes->empty()) bend((*slopes)[below(random, slopes->size())], random);
   }
@@ -66,7 +66,7 @@ void bend(kernel::Hints& hints, Random& random) {
 }
 
 // Tighter claims are what a liar writes.
-void bend(kernel::Claims& claims, Random& random) {
+void bend(logic::Claims& claims, Random& random) {
   for (std::size_t i = 0; i < claims.lo.size(); ++i) {
     const float width = claims.hi[i] - claims.lo[i];
     const float part = static_cast<float>(below(random, 100)) / 200 * (below(random, 3) == 0 ? 1 : 0);
@@ -78,8 +78,8 @@ void bend(kernel::Claims& claims, Random& random) {
   if (!claims.lo.empty() && below(random, 3) == 0) claims.lo[below(random, claims.lo.size())] = 0;
 }
 
-void bend(std::vector<kernel::CaseMultipliers>& cases, Random& random) {
-  for (kernel::CaseMultipliers& one : cases) {
+void bend(std::vector<logic::CaseMultipliers>& cases, Random& random) {
+  for (logic::CaseMultipliers& one : cases) {
     if (below(random, 4) == 0) one.position ^= 1;
     if (below(random, 3) == 0) one.rows.resize(1 + below(random, 2), 1.0F);
     bend(one.rows, random);
@@ -100,7 +100,7 @@ void bend(Record& record, const Graph& graph, Random& random) {
   if (below(random, 2) == 0) bend(record.cases, random);
   if (record.type == RecordType::tighten && below(random, 6) == 0) {  // claims where there were none, of numbers made up
     record.claimed = true;
-    record.selection.kind = kernel::Selection::Kind::all;
+    record.selection.kind = logic::Selection::Kind::all;
     const double lo = bent_number(-1, random), hi = bent_number(1, random);
     record.claims.lo.assign(graph.size(record.node), static_cast<float>(std::min(lo, hi)));
     record.claims.hi.assign(graph.size(record.node), static_cast<float>(std::max(lo, hi)));
@@ -174,7 +174,7 @@ bool talk_around(std::vector<Record>& records, const Verdict& refusal, Random& r
     record.claimed = false;
   } else if (refusal.text == "conclude.S3" && named != std::string::npos) {
     const std::uint64_t position = std::strtoull(refusal.place.c_str() + named + 7, nullptr, 10);
-    const auto found = std::ranges::find(record.cases, position, &kernel::CaseMultipliers::position);
+    const auto found = std::ranges::find(record.cases, position, &logic::CaseMultipliers::position);
     if (found == record.cases.end()) return false;
     if (found->rows.size() > 1 && below(random, 2) == 0)
       found->rows[1] = found->rows[0] * (static_cast<float>(below(random, 5)) / 4 - 1);
@@ -189,7 +189,7 @@ bool talk_around(std::vector<Record>& records, const Verdict& refusal, Random& r
 }
 
 // What the reader makes of a certificate of `problem`.
-std::vector<Record> records_of(const std::string& bytes, const kernel::Problem& problem) {
+std::vector<Record> records_of(const std::string& bytes, const logic::Problem& problem) {
   const TemporaryFile file;
   file.put(bytes);
   auto reader = certificate::Reader::open(file.path());
@@ -206,7 +206,7 @@ std::vector<Record> records_of(const std::string& bytes, const kernel::Problem& 
 Record witness_near(const fuzz::Subject& subject, Random& random) {
   Record record;
   record.type = RecordType::witness;
-  const kernel::InputBox& box = *subject.holds->statement().property.cases[0].box;
+  const statement::InputBox& box = *subject.holds->statement().property.cases[0].box;
   for (std::size_t i = 0; i < box.lo.size(); ++i) {
     const Rational part(static_cast<std::int64_t>(below(random, 9)) - (below(random, 8) == 0 ? 1 : 0),
                         7 + static_cast<std::int64_t>(below(random, 2)));
@@ -317,7 +317,7 @@ TEST_CASE("rows that contradict cost the same by any number of threads", "[fuzz]
   Record split = record(RecordType::split_f64, node), conclude = record(RecordType::conclude), tighten = record(RecordType::tighten, node);
   split.threshold = (by_boxes + by_rows) / 2;  // beyond what rows allow
   conclude.cases = {{0, {}}};
-  tighten.selection.kind = kernel::Selection::Kind::all;
+  tighten.selection.kind = logic::Selection::Kind::all;
   for (int k = 0; k < 20; ++k) {
     for (const Record& one : {split, conclude, record(RecordType::next), tighten, record(RecordType::empty), record(RecordType::done)})
       records.push_back(one);

@@ -52,7 +52,7 @@ class Maker {
     for (const std::int64_t dim : dims) size *= static_cast<std::size_t>(dim);
     std::vector<float> values(size);
     for (float& one : values) one = static_cast<float>(fuzz::below(random_, 9)) / 4 - 1;
-    text_.initializers.push_back(floats(name, dims, values));
+    text_.initializers.push_back(onnx_test::floats(name, dims, values));
     return name;
   }
   // The last result becomes the operand of the next op.
@@ -137,11 +137,11 @@ std::string outcome_of(const std::string& path) {
   if (auto fits = check::check_size(model.value().graph, limits, model.value().stored); !fits) return fits.rejection().code;
   std::size_t inputs = 0;
   for (const NodeId id : model.value().graph.inputs) inputs += model.value().graph.size(id);
-  auto box = std::make_shared<kernel::InputBox>();
+  auto box = std::make_shared<statement::InputBox>();
   box->lo.assign(inputs, Rational(-1, 8));
   box->hi.assign(inputs, Rational(1, 8));
-  kernel::Statement statement{std::move(model.value().graph), {{{std::move(box), {{{}, Rational(-1), false}}}}}, ExecutionModel{}, {}};
-  auto problem = kernel::Problem::open(std::move(statement));
+  statement::Statement statement{std::move(model.value().graph), {{{std::move(box), {{{}, Rational(-1), false}}}}}, ExecutionModel{}, {}};
+  auto problem = logic::Problem::open(std::move(statement));
   if (!problem) return problem.rejection().code;
   certificate::Session session(problem.value(), {fuzz::kWork, fuzz::kMemory});
   if (auto begun = session.begin_group(0); !begun) return begun.rejection().code;

@@ -58,13 +58,13 @@ std::string outcome_of(const std::string& text, const Graph& graph) {
   const vnnlib::NetworkShape shape{"", &graph};
   auto read = vnnlib::read_property_text(text, "p.vnnlib", std::span(&shape, 1));
   if (!read) return read.rejection().code;
-  auto problem = kernel::Problem::open({graph, std::move(read.value().property), ExecutionModel{}, {}});
+  auto problem = logic::Problem::open({graph, std::move(read.value().property), ExecutionModel{}, {}});
   if (!problem) return problem.rejection().code;
   certificate::Session session(problem.value(), {fuzz::kWork, fuzz::kMemory});
   for (std::size_t group = 0; group < 1; ++group) {
     if (auto begun = session.begin_group(group); !begun) return begun.rejection().code;
     if (auto swept = session.sweep(0, false); !swept) return swept.rejection().code;
-    std::vector<kernel::CaseMultipliers> cases;
+    std::vector<logic::CaseMultipliers> cases;
     for (std::uint32_t k = 0; k < problem.value()->group_cases(group).size(); ++k) {
       const std::size_t rows = problem.value()->statement().property.cases[problem.value()->group_cases(group)[k]].rows.size();
       cases.push_back({k, std::vector<float>(rows, 1.0F)});

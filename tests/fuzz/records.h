@@ -46,7 +46,7 @@ struct Written {
   std::string boxes(const Record& record) { return steps.boxes(record.node), steps.bytes(); }
   std::string box(const Record& record) { return steps.box(record.node), steps.bytes(); }
   std::string tighten(const Record& record) {
-    const kernel::Claims* claims = record.claimed ? &record.claims : nullptr;
+    const logic::Claims* claims = record.claimed ? &record.claims : nullptr;
     return steps.tighten(record.node, record.selection, record.hints, claims, record.round_to_float), steps.bytes();
   }
   std::string tighten_by_cases(const Record& record) {
@@ -81,7 +81,7 @@ inline std::string frame(certificate::FrameType type, const std::string& payload
   return bytes + checksum(bytes);
 }
 // Header, one frame of records, end.
-inline std::string certificate_of(const kernel::Digest& digest, const std::string& semantics, const std::string& records) {
+inline std::string certificate_of(const statement::Digest& digest, const std::string& semantics, const std::string& records) {
   std::string header(certificate::kMagic);
   put_byte(header, certificate::kVersion);
   for (const auto byte : digest) put_byte(header, static_cast<std::uint8_t>(byte));
@@ -90,7 +90,7 @@ inline std::string certificate_of(const kernel::Digest& digest, const std::strin
 }
 
 // Digest, and checksums of the header and of every frame that ends inside the file.
-inline void repair(std::string& file, const kernel::Digest& digest) {
+inline void repair(std::string& file, const statement::Digest& digest) {
   constexpr std::size_t kDigestAt = 6, kLengthAt = 38;
   if (file.size() <= kLengthAt) return;
   const auto renew = [&file](std::size_t begin, std::size_t end) {

@@ -15,7 +15,7 @@
 namespace assay::fuzz {
 
 using namespace assay::test;
-using kernel::Problem;
+using logic::Problem;
 
 // A false statement, with a point that shows it and the header of a certificate for it.
 struct Refuted {
@@ -36,7 +36,7 @@ struct Subject {
 inline std::shared_ptr<const Problem> statement(const Graph& graph, double first, double second, double half = 1) {
   const Rational a = *Rational::from_double(first), b = *Rational::from_double(second), end = *Rational::from_double(half);
   const std::size_t inputs = graph.size(graph.inputs[0]);
-  std::vector<kernel::Case> cases{
+  std::vector<statement::Case> cases{
       search_test::make_case(inputs, -end, end, {search_test::output_row({{0, -1}}, -a)}),
       search_test::make_case(inputs, -end, end,
                              {search_test::output_row({{0, -1}}, -b), search_test::output_row({{0, -2}}, Rational(-2) * b + 1)})};
@@ -57,7 +57,7 @@ inline std::string file_of(const std::shared_ptr<const Problem>& problem, search
   options.attack = attack;
   auto result = search::search(problem, options, writer.value().get());
   REQUIRE(result.ok());
-  if (!result.value().theorem || result.value().theorem->kind() != kernel::Theorem::Kind::unsatisfiable) return {};
+  if (!result.value().theorem || result.value().theorem->kind() != logic::Theorem::Kind::unsatisfiable) return {};
   writer.value().reset();
   return file.bytes();
 }

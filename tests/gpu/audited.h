@@ -11,10 +11,10 @@ namespace assay::test {
 // `open`: the code of a gradient's step that may stay undecided; a step that is refused counts under every code.
 inline std::vector<std::string> failures_of(const Trace& trace, double most_vacuous, std::string_view open = {}) {
   std::vector<std::string> failures;
-  if (const auto whole = kernel::check_continuity(trace); !whole) failures.push_back(whole.rejection().to_text());
+  if (const auto whole = audit::check_continuity(trace); !whole) failures.push_back(whole.rejection().to_text());
   std::size_t passed = 0, vacuous = 0;
   for (std::size_t r = 0; r < trace.regions.size(); ++r) {
-    const auto audit = kernel::audit_region(trace, r);
+    const auto audit = audit::audit_region(trace, r);
     if (!audit) FAIL(audit.rejection().to_text());
     passed += audit.value().total().passed;
     vacuous += audit.value().total().vacuous;
@@ -22,7 +22,7 @@ inline std::vector<std::string> failures_of(const Trace& trace, double most_vacu
     if (audit.value().unsupported) failures.push_back(audit.value().unsupported->to_text());
   }
   for (std::size_t g = 0; g < trace.gradients.size(); ++g) {
-    for (const kernel::GradientStep& step : kernel::check_gradient(trace, g, 5)) {
+    for (const audit::GradientStep& step : audit::check_gradient(trace, g, 5)) {
       const bool is_open = step.failure && step.failure->kind == Rejection::Kind::declined && step.failure->code == open;
       if (step.failure && !is_open) failures.push_back(step.failure->to_text());
     }

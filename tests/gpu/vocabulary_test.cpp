@@ -86,7 +86,7 @@ TEST_CASE("gpu vocabulary: every op as a program whose launches are kept lies wi
 }
 
 // Operands inside the domains of a case, full precision.
-Tensor drawn(std::mt19937_64& random, const Node& node, const kernel::Domain& domain) {
+Tensor drawn(std::mt19937_64& random, const Node& node, const gradients::Domain& domain) {
   std::vector<double> values(element_count(node.shape));
   for (double& value : values) value = std::uniform_real_distribution<double>(domain.lo, domain.hi)(random);
   if (is_float(node.dtype)) return Tensor::of_floats(node.shape, std::vector<float>(values.begin(), values.end()));
@@ -102,7 +102,7 @@ TEST_CASE("gpu vocabulary: every gradient rule's ops run on the device, and its 
   std::mt19937_64 random(61);
   std::set<Op> ops;
   for (int i = 0; i < kOpCount; ++i) {
-    for (const kernel::AdjointCase& one : kernel::adjoint_cases(static_cast<Op>(i))) {
+    for (const gradients::AdjointCase& one : gradients::adjoint_cases(static_cast<Op>(i))) {
       CAPTURE(op_row(static_cast<Op>(i)).name, one.name);
       bool fits = true;  // the cases of float64 are not the device's
       for (const Node& node : one.graph.nodes) fits = fits && node.dtype != DType::float64 && node.dtype != DType::complex64;

@@ -10,10 +10,10 @@
 namespace assay::test {
 namespace {
 
-using kernel::AdjointCase;
-using kernel::AdjointMethod;
-using kernel::check_adjointness;
-using kernel::Domain;
+using gradients::AdjointCase;
+using gradients::AdjointMethod;
+using gradients::check_adjointness;
+using gradients::Domain;
 
 // A graph y(x0, ...) over small real tensors; f appends the nodes and gives y.
 template <class F>
@@ -50,14 +50,14 @@ ReduceAttributes over(std::int64_t axis, bool keep_dims = true) { return {{axis}
 
 using Ids = std::vector<NodeId>;
 
-std::string code(const Outcome<kernel::Adjointness>& outcome) { return outcome.ok() ? "proved" : outcome.rejection().code; }
+std::string code(const Outcome<gradients::Adjointness>& outcome) { return outcome.ok() ? "proved" : outcome.rejection().code; }
 
 }  // namespace
 
 TEST_CASE("adjointness: the rule of every op is proved on its representative set", "[adjointness]") {
   for (int k = 0; k < kOpCount; ++k) {
     CAPTURE(op_row(static_cast<Op>(k)).name);
-    for (const AdjointCase& one : kernel::adjoint_cases(static_cast<Op>(k))) {
+    for (const AdjointCase& one : gradients::adjoint_cases(static_cast<Op>(k))) {
       for (const std::uint64_t seed : {1U, 2U}) {
         const auto outcome = check_adjointness(one, seed);
         INFO(one.name << ", seed " << seed << ": " << (outcome.ok() ? "" : outcome.rejection().to_text()));
@@ -73,7 +73,7 @@ TEST_CASE("adjointness: the rule of every op is proved on its representative set
 TEST_CASE("adjointness: the only ops without cases have no real operand or no real result", "[adjointness]") {
   std::set<std::string> without;
   for (int k = 0; k < kOpCount; ++k) {
-    const std::vector<AdjointCase> cases = kernel::adjoint_cases(static_cast<Op>(k));
+    const std::vector<AdjointCase> cases = gradients::adjoint_cases(static_cast<Op>(k));
     if (cases.empty()) without.emplace(op_row(static_cast<Op>(k)).name);
     std::set<std::string> names;
     for (const AdjointCase& one : cases) {
@@ -88,7 +88,7 @@ TEST_CASE("adjointness: the only ops without cases have no real operand or no re
 }
 
 TEST_CASE("adjointness: the method follows from what the op is", "[adjointness]") {
-  const auto method = [](Op op) { return check_adjointness(kernel::adjoint_cases(op)[0], 1).value().method; };
+  const auto method = [](Op op) { return check_adjointness(gradients::adjoint_cases(op)[0], 1).value().method; };
   for (const Op op : {Op::conv, Op::matmul, Op::div, Op::reduce_prod, Op::permute, Op::avg_pool})
     CHECK(method(op) == AdjointMethod::probed);
   for (const Op op : {Op::relu, Op::max_pool, Op::where, Op::mod, Op::hard_swish, Op::floor}) CHECK(method(op) == AdjointMethod::exact);
@@ -126,7 +126,7 @@ TEST_CASE("adjointness: an operand used twice collects both cotangents", "[adjoi
 }
 
 TEST_CASE("adjointness: the product of all over one of them has no value at 0", "[adjointness]") {
-  const AdjointCase one = kernel::adjoint_cases(Op::reduce_prod)[2];  // everything
+  const AdjointCase one = gradients::adjoint_cases(Op::reduce_prod)[2];  // everything
   const Graph quotient = vjp_of(one, [](Graph& g, const Ids& x) {
     const NodeId y = put(g, Op::reduce_prod, {x[0]}, ReduceAttributes{{0, 1}, false});
     return Ids{put(g, Op::mul, {x[1], put(g, Op::div, {y, x[0]})})};
@@ -135,7 +135,7 @@ TEST_CASE("adjointness: the product of all over one of them has no value at 0", 
 }
 
 TEST_CASE("adjointness: a convention at a kink is outside the set", "[adjointness]") {
-  const AdjointCase one = kernel::adjoint_cases(Op::relu)[0];
+  const AdjointCase one = gradients::adjoint_cases(Op::relu)[0];
   for (const Op relation : {Op::less, Op::less_equal}) {
     const Graph convention = vjp_of(one, [relation](Graph& g, const Ids& x) {
       return Ids{put(g, Op::where, {put(g, relation, {number(g, 0), x[0]}), x[1], number(g, 0)})};
@@ -190,20 +190,20 @@ TEST_CASE("adjointness: statistics that are taken for constants", "[adjointness]
 }
 
 TEST_CASE("adjointness: another way to write a rule down is no fault", "[adjointness]") {
-  const AdjointCase softmax = kernel::adjoint_cases(Op::softmax)[0];
+  const AdjointCase softmax = gradients::adjoint_cases(Op::softmax)[0];
   const Graph by_exponentials = vjp_of(softmax, [](Graph& g, const Ids& x) {
     const NodeId e = put(g, Op::exp, {x[0]}), y = put(g, Op::div, {e, put(g, Op::reduce_sum, {e}, over(1))});
     const NodeId product = put(g, Op::mul, {x[1], y});
     return Ids{put(g, Op::sub, {product, put(g, Op::mul, {y, put(g, Op::reduce_sum, {product}, over(1))})})};
   });
   CHECK(code(check_adjointness(softmax, by_exponentials, 1)) == "proved");
-  const AdjointCase tanh = kernel::adjoint_cases(Op::tanh)[0];
+  const AdjointCase tanh = gradients::adjoint_cases(Op::tanh)[0];
   const Graph by_cosh = vjp_of(tanh, [](Graph& g, const Ids& x) {
     const NodeId c = put(g, Op::cosh, {x[0]});
     return Ids{put(g, Op::div, {x[1], put(g, Op::mul, {c, c})})};
   });
   CHECK(code(check_adjointness(tanh, by_cosh, 1)) == "proved");
-  const AdjointCase relu = kernel::adjoint_cases(Op::relu)[0];
+  const AdjointCase relu = gradients::adjoint_cases(Op::relu)[0];
   const Graph by_abs = vjp_of(relu, [](Graph& g, const Ids& x) {  // 1 - step(-x)
     return Ids{put(g, Op::mul, {put(g, Op::sub, {number(g, 1), put(g, Op::step, {put(g, Op::neg, {x[0]})})}), x[1]})};
   });
@@ -212,8 +212,8 @@ TEST_CASE("adjointness: another way to write a rule down is no fault", "[adjoint
 
 TEST_CASE("adjointness: a gradient is proved as an op of its own", "[adjointness]") {
   for (const Op op : {Op::softmax, Op::conv, Op::tanh, Op::normalise}) {
-    const AdjointCase one = kernel::adjoint_cases(op)[0];
-    const Graph vjp = kernel::reverse_of(one.graph).value();
+    const AdjointCase one = gradients::adjoint_cases(op)[0];
+    const Graph vjp = gradients::reverse_of(one.graph).value();
     std::vector<Domain> domains = one.domains;
     domains.emplace_back();
     AdjointCase second{one.name + ", second order", vjp, domains, {}};
@@ -280,13 +280,13 @@ TEST_CASE("adjointness: what it refuses", "[adjointness]") {
   const auto nowhere = check_adjointness(one, 1);
   CHECK(code(nowhere) == "adjointness.points");
   CHECK(nowhere.rejection().kind == Rejection::Kind::declined);
-  const AdjointCase relu = kernel::adjoint_cases(Op::relu)[0];
+  const AdjointCase relu = gradients::adjoint_cases(Op::relu)[0];
   CHECK(code(check_adjointness(relu, relu.graph, 1)) == "adjointness.graph");
   const Graph other_shape = vjp_of(relu, [](Graph& g, const Ids& x) { return Ids{put(g, Op::reduce_sum, {x[1]}, over(0))}; });
   CHECK(code(check_adjointness(relu, other_shape, 1)) == "adjointness.graph");
   AdjointCase no_domains = relu;
   no_domains.domains.clear();
-  CHECK(code(check_adjointness(no_domains, kernel::reverse_of(relu.graph).value(), 1)) == "adjointness.graph");
+  CHECK(code(check_adjointness(no_domains, gradients::reverse_of(relu.graph).value(), 1)) == "adjointness.graph");
 }
 
 }  // namespace assay::test

@@ -94,7 +94,7 @@ Array<S> zeros_like(const Array<S>& x) {
 template <class S>
 void check_reverse(const Graph& graph, const std::vector<Array<S>>& x, const Array<S>& y_bar) {
   const std::vector<std::size_t> inputs = real_inputs(graph);
-  const Outcome<Graph> reverse = differentiate(graph, 0, inputs);
+  const Outcome<Graph> reverse = gradients::differentiate(graph, 0, inputs);
   REQUIRE(reverse.ok());
   REQUIRE(validate(reverse.value()).empty());
   std::vector<Array<S>> arguments = x;
@@ -121,7 +121,7 @@ void check_reverse(const Graph& graph, const std::vector<Array<S>>& x, const Arr
 template <class S>
 void check_forward(const Graph& graph, const std::vector<Array<S>>& x, const std::vector<Array<S>>& x_dot) {
   const std::vector<std::size_t> inputs = real_inputs(graph);
-  const Outcome<Graph> forward = jvp(graph, 0, inputs);
+  const Outcome<Graph> forward = gradients::jvp(graph, 0, inputs);
   REQUIRE(forward.ok());
   REQUIRE(validate(forward.value()).empty());
   std::vector<Array<S>> arguments = x, tangents;
@@ -180,8 +180,8 @@ TEST_CASE("the derivative graphs of every op are its Jacobian, entry by entry", 
 
 TEST_CASE("a Hessian-vector product is the derivative of a derivative", "[derivatives]") {
   const std::vector<std::size_t> first{0};
-  const Graph gradient = differentiate(cubic(), 0, first).value();  // x, y_bar -> 3 x^2 y_bar
-  const Graph hessian = jvp(gradient, 0, first).value();            // x, y_bar, x_dot -> 6 x x_dot y_bar
+  const Graph gradient = gradients::differentiate(cubic(), 0, first).value();  // x, y_bar -> 3 x^2 y_bar
+  const Graph hessian = gradients::jvp(gradient, 0, first).value();            // x, y_bar, x_dot -> 6 x x_dot y_bar
   REQUIRE(hessian.input_names == std::vector<std::string>{"x", "y_bar", "x_dot"});
   const auto vector = [](std::vector<Rational> values) {
     return Array<Rational>{{static_cast<std::int64_t>(values.size())}, std::move(values)};
@@ -197,7 +197,7 @@ TEST_CASE("an operand that is used twice collects both cotangents, one that is n
   const NodeId x = graph.append_input(DType::float32, {2}, "x"), unused = graph.append_input(DType::float32, {3}, "unused");
   graph.mark_output(graph.append(Op::mul, {x, graph.append(Op::scale, {x}, ScaleAttributes{3}).value()}).value(), "y");
   const std::vector<std::size_t> both{0, 1};
-  const Graph reverse = differentiate(graph, 0, both).value();
+  const Graph reverse = gradients::differentiate(graph, 0, both).value();
   const std::vector<Array<Rational>> arguments{
       {{2}, {Rational(5), Rational(-1)}}, {{3}, {Rational(0), Rational(0), Rational(0)}}, {{2}, {Rational(1), Rational(2)}}};
   const auto nodes = evaluate<Rational>(reverse, arguments).value();
@@ -212,7 +212,7 @@ TEST_CASE("at a kink the derivative encloses the Clarke set", "[derivatives]") {
     const NodeId x = graph.append_input(DType::float32, {}, "x");
     graph.mark_output(graph.append(op, {x}).value(), "y");
     const std::vector<std::size_t> first{0};
-    const Graph reverse = differentiate(graph, 0, first).value();
+    const Graph reverse = gradients::differentiate(graph, 0, first).value();
     const auto slope = [&](double at) {
       const std::vector<Array<Interval>> arguments{{{}, {Interval(at)}}, {{}, {Interval(1.0)}}};
       const Interval result = evaluate<Interval>(reverse, arguments).value()[reverse.outputs[0]].values[0];
@@ -231,7 +231,7 @@ TEST_CASE("what cannot be differentiated is refused by name", "[derivatives]") {
   graph.mark_output(x, "y");
   graph.mark_output(k, "m");
   const auto code = [&](std::size_t output, std::vector<std::size_t> inputs) {
-    const Outcome<Graph> result = differentiate(graph, output, inputs);
+    const Outcome<Graph> result = gradients::differentiate(graph, output, inputs);
     return result.ok() ? std::string("differentiated") : result.rejection().code + ": " + result.rejection().found;
   };
   CHECK(code(0, {1}) == "differentiated");

@@ -6,7 +6,7 @@
 #include "tests/catch.h"
 
 using namespace assay;
-using namespace assay::kernel;
+using namespace assay::gradients;
 
 namespace {
 

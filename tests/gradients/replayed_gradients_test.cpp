@@ -30,7 +30,7 @@ struct Replay {
   std::function<NodeId(Building&, const std::vector<NodeId>& x)> forward;
   // The cotangents of all inputs, as the bug made them.
   std::function<std::vector<NodeId>(Building&, const std::vector<NodeId>& x, NodeId g)> wrong;
-  kernel::Domain domain = {-4, 4};
+  gradients::Domain domain = {-4, 4};
   std::vector<double> kinks = {};
 };
 
@@ -222,11 +222,11 @@ std::vector<Replay> replays() {
 TEST_CASE("replayed gradient bugs are caught, their right twins pass", "[adjointness][replay]") {
   for (const Replay& replay : replays()) {
     INFO(replay.report);
-    kernel::AdjointCase one{replay.report, graph_of(replay, false), std::vector<kernel::Domain>(replay.inputs.size(), replay.domain),
-                            replay.kinks};
-    const auto twin = kernel::check_adjointness(one, 3);
+    gradients::AdjointCase one{replay.report, graph_of(replay, false), std::vector<gradients::Domain>(replay.inputs.size(), replay.domain),
+                               replay.kinks};
+    const auto twin = gradients::check_adjointness(one, 3);
     if (!twin) FAIL(twin.rejection().to_text());
-    const auto wrong = kernel::check_adjointness(one, graph_of(replay, true), 3);
+    const auto wrong = gradients::check_adjointness(one, graph_of(replay, true), 3);
     REQUIRE_FALSE(wrong.ok());
     INFO(wrong.rejection().to_text());
     CHECK(wrong.rejection().kind == Rejection::Kind::rejected);

@@ -17,8 +17,8 @@ NodeId added(Graph& graph, Op op, std::vector<NodeId> operands) {
 
 // y = f(x), and a rule that reads x and x_dot.
 template <class F, class R>
-kernel::TangentCase made(const F& forward, const R& rule) {
-  kernel::TangentCase one;
+gradients::TangentCase made(const F& forward, const R& rule) {
+  gradients::TangentCase one;
   one.one.name = "case";
   one.one.domains = {{0.5, 4}};
   one.tangent_of = {0};
@@ -29,8 +29,8 @@ kernel::TangentCase made(const F& forward, const R& rule) {
   return one;
 }
 
-std::string code(const kernel::TangentCase& one) {
-  const auto outcome = kernel::check_tangent(one, 5);
+std::string code(const gradients::TangentCase& one) {
+  const auto outcome = gradients::check_tangent(one, 5);
   return outcome ? std::string("right") : outcome.rejection().code;
 }
 
@@ -44,7 +44,7 @@ TEST_CASE("tangent: polynomials are probed, functions judged by residues", "[gra
   const auto wrong = [](Graph& g, NodeId x, NodeId x_dot) { return added(g, Op::mul, {x, x_dot}); };
   CHECK(code(made(times_itself, right)) == "right");
   CHECK(code(made(times_itself, wrong)) == "tangent.entry");
-  const auto outcome = kernel::check_tangent(made(times_itself, right), 5);
+  const auto outcome = gradients::check_tangent(made(times_itself, right), 5);
   REQUIRE(outcome);
   CHECK(outcome.value().moves);
   CHECK(outcome.value().proof.miss_log2 < -60);
@@ -66,17 +66,17 @@ TEST_CASE("tangent: a rule without a value is wrong, and one that is not linear,
 }
 
 TEST_CASE("tangent: a tensor that does not move has the tangent 0", "[gradients]") {
-  kernel::TangentCase one = made(times_itself, [](Graph& g, NodeId, NodeId x_dot) { return added(g, Op::sub, {x_dot, x_dot}); });
+  gradients::TangentCase one = made(times_itself, [](Graph& g, NodeId, NodeId x_dot) { return added(g, Op::sub, {x_dot, x_dot}); });
   CHECK(code(one) == "tangent.entry");
   one.tangent_of = {std::nullopt};
-  const auto outcome = kernel::check_tangent(one, 5);
+  const auto outcome = gradients::check_tangent(one, 5);
   REQUIRE(outcome);
   CHECK_FALSE(outcome.value().moves);
 }
 
 TEST_CASE("tangent: graphs that do not fit together are refused", "[gradients]") {
   const auto rule = [](Graph& g, NodeId x, NodeId x_dot) { return added_twice(g, added(g, Op::mul, {x, x_dot})); };
-  kernel::TangentCase one = made(times_itself, rule);
+  gradients::TangentCase one = made(times_itself, rule);
   one.tangent_of = {1};  // there is one tangent
   CHECK(code(one) == "tangent.graph");
   one = made(times_itself, rule);

@@ -134,9 +134,9 @@ TEST_CASE("only rows that all cases share, of squares with one sign, are balls",
     return with_products(net.output());
   };
   const auto balls = [&](std::vector<std::vector<Row>> cases) {
-    std::vector<kernel::Case> all;
+    std::vector<statement::Case> all;
     for (auto& rows : cases) all.push_back({box, std::move(rows)});
-    return inspect::group_balls(*open(statement(graph(), std::move(all))), 0).size();
+    return inspect::group_balls(*open(stated(graph(), std::move(all))), 0).size();
   };
   CHECK(balls({{unit, far}, {far, unit}}) == 1);
   CHECK(balls({{unit, wide, far}, {wide, unit}}) == 2);
@@ -159,9 +159,9 @@ TEST_CASE("only rows that all cases share, of squares with one sign, are balls",
   Row turned = unit;
   std::ranges::reverse(turned.terms);
   CHECK(balls({{unit, far}, {far, turned}}) == 1);
-  CHECK(inspect::group_balls(*open(statement(graph(), {{box, {unit, far}}}), {.balls = false}), 0).empty());
+  CHECK(inspect::group_balls(*open(stated(graph(), {{box, {unit, far}}}), {.balls = false}), 0).empty());
   // What only one of two cases says does not hold for the other.
-  const auto problem = open(statement(graph(), {{box, {unit, far}}, {box, {far}}}));
+  const auto problem = open(stated(graph(), {{box, {unit, far}}, {box, {far}}}));
   Scope scope = boxed_root(problem);
   REQUIRE(scope.tighten(problem->graph().outputs[0], {Selection::Kind::all, {}}, {}).ok());
   CHECK(scope.box(problem->graph().outputs[0]).hi[0] >= 4);

@@ -9,8 +9,8 @@
 namespace assay::test {
 namespace {
 
-using kernel::BoundedSteps;
-using kernel::Form;
+using relax::BoundedSteps;
+using relax::Form;
 
 const policy::Policy kPolicy({});
 

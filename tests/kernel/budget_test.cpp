@@ -49,7 +49,7 @@ TEST_CASE("layout ops on integers and booleans behind an input are index maps", 
       const ProblemPointer at = open(graph, lo, hi, {at_least(output(0), most)}, options);
       CHECK_FALSE(conclude(boxed_root(at)).ok());  // the last is the greatest; all are small
       const std::vector<double> point = most == 3 ? std::vector<double>{0, 0, 0, 1} : std::vector<double>(4, 0);
-      CHECK(kernel::satisfiable(at, {0, rationals(point)}).ok());
+      CHECK(logic::satisfiable(at, {0, rationals(point)}).ok());
     }
   }
 }
@@ -130,14 +130,14 @@ TEST_CASE("a witness whose exact fractions would double in length forever is dec
   Chain chain(1);
   for (int i = 0; i < 40; ++i) chain.then(Op::mul, chain.last);
   const ProblemPointer problem = open(chain.output(), {-1}, {1}, {at_most(output(0), 0)});
-  CHECK(code_of(kernel::satisfiable(problem, {0, {Rational(1, 2)}})) == "satisfiable.S3");
-  CHECK(kernel::satisfiable(problem, {0, {Rational(0)}}).ok());
+  CHECK(code_of(logic::satisfiable(problem, {0, {Rational(1, 2)}})) == "satisfiable.S3");
+  CHECK(logic::satisfiable(problem, {0, {Rational(0)}}).ok());
   // What 256 bits leave open and short fractions decide: x^4 = 1/81.
   Chain small(1);
   small.then(Op::mul, small.last);
   small.then(Op::mul, small.last);
   const ProblemPointer tight = open(small.output(), {-1}, {1}, {at_most(output(0), Rational(1, 81)), at_least(output(0), Rational(1, 81))});
-  CHECK(kernel::satisfiable(tight, {0, {Rational(1, 3)}}).ok());
+  CHECK(logic::satisfiable(tight, {0, {Rational(1, 3)}}).ok());
 }
 
 // A statement file may hold nodes that no output needs.

@@ -17,7 +17,7 @@ void check_exact_value(const Graph& graph, const std::vector<double>& x, double 
       INFO((exact ? "exact: " : "filter: ") << r.terms[0].coefficient.to_string() << " y " << (r.strict ? "< " : "<= ")
                                             << r.bound.to_decimal());
       CHECK(code_of(conclude(boxed_root(problem))) == (reachable ? "conclude.S3" : "accepted"));
-      CHECK(kernel::satisfiable(problem, {0, rationals(x)}).ok() == reachable);
+      CHECK(logic::satisfiable(problem, {0, rationals(x)}).ok() == reachable);
     }
   };
   with(at_most(output(0), exactly(v)), true);
@@ -78,7 +78,7 @@ TEST_CASE("catalogue ZOMBORI: a switch of +-1e17 with bias 1e-3", "[kernel][cata
   net.gemm(1, {1000});
   const Graph graph = net.output();
   const auto backdoor = open(graph, {-1}, {1}, {at_least(output(0), Rational(1, 2))});
-  CHECK(kernel::satisfiable(backdoor, {0, {Rational(0)}}).ok());
+  CHECK(logic::satisfiable(backdoor, {0, {Rational(0)}}).ok());
   Hints hints;
   for (const float slope : {0.0F, 1.0F}) {
     hints.lower[relu] = {slope};
@@ -111,7 +111,7 @@ TEST_CASE("catalogue JR-INACTIVE: a bias one step on either side of the exact ma
       const Graph graph = neuron(w, {bias});
       const bool fires = most + exactly(bias) > Rational(0);
       const auto problem = open(graph, lo, hi, {at_least(output(0), Rational(0), true)});
-      CHECK(kernel::satisfiable(problem, {0, best}).ok() == fires);
+      CHECK(logic::satisfiable(problem, {0, best}).ok() == fires);
       CHECK(conclude(boxed_root(problem)).ok() == !fires);
       (fires ? active : inactive) += 1;
     }
@@ -138,7 +138,7 @@ TEST_CASE("catalogue SPLIT0: an optimum exactly on the split survives in both ha
       REQUIRE(half.tighten(z, {Selection::Kind::all, {}}, {}).ok());
       codes.push_back(code_of(conclude(half)));
     }
-    CHECK(kernel::satisfiable(problem, {0, {Rational(0)}}).ok() == !strict);
+    CHECK(logic::satisfiable(problem, {0, {Rational(0)}}).ok() == !strict);
     return codes;
   };
   CHECK(halves(false) == std::vector<std::string>{"conclude.S3", "conclude.S3"});
@@ -159,15 +159,15 @@ TEST_CASE("catalogue DECIMAL: bounds 0.1 and 1/255 are the decimals, not their d
   const Graph graph = net.output();
   for (const Rational& end : {Rational(1, 10), Rational(1, 2) + Rational(1, 255), Rational(1, 3)}) {
     const auto with = [&](const Rational& bound, bool strict) {
-      return open(statement(graph, {{box_of({Rational(0)}, {end}), {at_least(output(0), bound, strict)}}}));
+      return open(stated(graph, {{box_of({Rational(0)}, {end}), {at_least(output(0), bound, strict)}}}));
     };
     const Rational step = *Rational::parse("1e-30");
     CHECK(code_of(conclude(boxed_root(with(end, false)))) == "conclude.S3");
-    CHECK(kernel::satisfiable(with(end, false), {0, {end}}).ok());
-    CHECK(code_of(kernel::satisfiable(with(end, true), {0, {end}})) == "satisfiable.S3");
-    CHECK(code_of(kernel::satisfiable(with(end, false), {0, {end + step}})) == "satisfiable.S2");
-    CHECK(code_of(kernel::satisfiable(with(end, false), {0, {end - step}})) == "satisfiable.S3");
-    CHECK(code_of(kernel::satisfiable(with(end + step, false), {0, {end}})) == "satisfiable.S3");
+    CHECK(logic::satisfiable(with(end, false), {0, {end}}).ok());
+    CHECK(code_of(logic::satisfiable(with(end, true), {0, {end}})) == "satisfiable.S3");
+    CHECK(code_of(logic::satisfiable(with(end, false), {0, {end + step}})) == "satisfiable.S2");
+    CHECK(code_of(logic::satisfiable(with(end, false), {0, {end - step}})) == "satisfiable.S3");
+    CHECK(code_of(logic::satisfiable(with(end + step, false), {0, {end}})) == "satisfiable.S3");
     CHECK(conclude(boxed_root(with(end + Rational(1, std::int64_t{1} << 40), false))).ok());
   }
 }
@@ -182,10 +182,10 @@ TEST_CASE("catalogue HUGE: chains beyond double lose the bound and nothing else"
     // y grows from about 3e423 at x = 0 to 3e461 at x = 1.
     const Rational far = *Rational::parse("1e300"), beyond = *Rational::parse("1e500");
     const auto reached = open(graph, {0}, {1}, {at_least(output(0), far)}, options);
-    CHECK(kernel::satisfiable(reached, {0, {Rational(1)}}).ok());
+    CHECK(logic::satisfiable(reached, {0, {Rational(1)}}).ok());
     CHECK(code_of(conclude(boxed_root(reached))) == "conclude.S3");
     const auto unreached = open(graph, {0}, {1}, {at_least(output(0), beyond)}, options);
-    CHECK_FALSE(kernel::satisfiable(unreached, {0, {Rational(1)}}).ok());
+    CHECK_FALSE(logic::satisfiable(unreached, {0, {Rational(1)}}).ok());
     Scope scope = boxed_root(unreached);
     static_cast<void>(conclude(scope));  // either answer is right; none may crash
     CHECK(scope.box(graph.outputs[0]).hi[0] == kInfinity);
@@ -202,7 +202,7 @@ TEST_CASE("catalogue TINY: chains below double do not become 0", "[kernel][catal
     for (int layer = 0; layer < 12; ++layer) net.gemm(1, {1e-45});
     const Graph graph = net.output();
     const auto positive = open(graph, {0}, {1}, {at_least(output(0), Rational(0), true)}, options);
-    CHECK(kernel::satisfiable(positive, {0, {Rational(1)}}).ok());
+    CHECK(logic::satisfiable(positive, {0, {Rational(1)}}).ok());
     CHECK(code_of(conclude(boxed_root(positive))) == "conclude.S3");
     CHECK(boxed_root(positive).box(graph.outputs[0]).hi[0] > 0);
     const auto large = open(graph, {0}, {1}, {at_least(output(0), *Rational::parse("1e-100"))}, options);
@@ -214,7 +214,7 @@ TEST_CASE("catalogue TINY: chains below double do not become 0", "[kernel][catal
 
 TEST_CASE("catalogue NaN and infinity in the model are refused when it is opened", "[kernel][catalogue]") {
   for (const double bad : {kNaN, kInfinity, -kInfinity}) {
-    const Statement s = statement(neuron({1, bad}), {{box_of(rationals({0, 0}), rationals({1, 1})), {at_most(output(0), Rational(0))}}});
+    const Statement s = stated(neuron({1, bad}), {{box_of(rationals({0, 0}), rationals({1, 1})), {at_most(output(0), Rational(0))}}});
     CHECK(code_of(Problem::open(s)) == "graph.constant_value");
   }
 }
@@ -229,14 +229,14 @@ TEST_CASE("catalogue DUP and MISSING LEAF: a tree with a hole or a doubled leaf 
     return take(conclude(assumed(scope, {x, 0, at_least_side, t})));
   };
   const Refutation ll = leaf(left, false, 1), lr = leaf(left, true, 1), rl = leaf(right, false, 3), rr = leaf(right, true, 3);
-  const auto theorem = [&](const Refutation& r) { return code_of(kernel::unsatisfiable(problem, std::vector<Refutation>{r})); };
-  CHECK(theorem(take(kernel::join(take(kernel::join(ll, lr)), take(kernel::join(rl, rr))))) == "accepted");
-  CHECK(theorem(take(kernel::join(ll, lr))) == "unsatisfiable.S1");           // half of the tree
-  CHECK(code_of(kernel::join(take(kernel::join(ll, lr)), rr)) == "join.S1");  // a leaf in place of its parent
-  CHECK(code_of(kernel::join(take(kernel::join(ll, lr)), take(kernel::join(ll, lr)))) == "join.S3");
-  CHECK(code_of(kernel::join(ll, rr)) == "join.S1");  // the leaves between them are missing
-  CHECK(code_of(kernel::join(ll, rl)) == "join.S1");
-  CHECK(code_of(kernel::merge(ll, lr)) == "merge.S1");  // both halves are needed, not merged
+  const auto theorem = [&](const Refutation& r) { return code_of(logic::unsatisfiable(problem, std::vector<Refutation>{r})); };
+  CHECK(theorem(take(logic::join(take(logic::join(ll, lr)), take(logic::join(rl, rr))))) == "accepted");
+  CHECK(theorem(take(logic::join(ll, lr))) == "unsatisfiable.S1");          // half of the tree
+  CHECK(code_of(logic::join(take(logic::join(ll, lr)), rr)) == "join.S1");  // a leaf in place of its parent
+  CHECK(code_of(logic::join(take(logic::join(ll, lr)), take(logic::join(ll, lr)))) == "join.S3");
+  CHECK(code_of(logic::join(ll, rr)) == "join.S1");  // the leaves between them are missing
+  CHECK(code_of(logic::join(ll, rl)) == "join.S1");
+  CHECK(code_of(logic::merge(ll, lr)) == "merge.S1");  // both halves are needed, not merged
 }
 
 }  // namespace assay::test

@@ -5,25 +5,25 @@
 namespace assay::test {
 namespace {
 
-class Arbitrary final : public kernel::Choices {
+class Arbitrary final : public relax::Choices {
  public:
   explicit Arbitrary(std::mt19937_64& random) : random_(random) {}
   bool insists(bool) const override { return random_() % 2 == 0; }
-  kernel::ChosenSides relu_slopes(std::size_t, double, double) const override { return {number(), number()}; }
-  kernel::ChosenLine line(std::size_t, const UnaryFunction&, std::span<const Piece>, bool) const override { return any_line(); }
-  kernel::ChosenLine line_of_step(const UnaryFunction&, std::span<const Piece>, bool) const override { return any_line(); }
-  kernel::ChosenSides mixes(std::size_t) const override { return {number(), number()}; }
-  kernel::ExponentialWeights weights(std::span<const Interval> ranges) const override {
-    kernel::ExponentialWeights result{number(), {}};
+  relax::ChosenSides relu_slopes(std::size_t, double, double) const override { return {number(), number()}; }
+  relax::ChosenLine line(std::size_t, const UnaryFunction&, std::span<const Piece>, bool) const override { return any_line(); }
+  relax::ChosenLine line_of_step(const UnaryFunction&, std::span<const Piece>, bool) const override { return any_line(); }
+  relax::ChosenSides mixes(std::size_t) const override { return {number(), number()}; }
+  relax::ExponentialWeights weights(std::span<const Interval> ranges) const override {
+    relax::ExponentialWeights result{number(), {}};
     const std::size_t count = random_() % 4 == 0 ? random_() % (2 * ranges.size() + 1) : ranges.size();
     for (std::size_t k = 0; k < count; ++k) result.weights.push_back(number());
     return result;
   }
   double shift(double, const Interval&, const Interval&) const override { return number(); }
   double chord(const Interval&, const Interval&, const Interval&, const Interval&) const override { return number(); }
-  std::vector<kernel::Weighted> weighted(std::span<const Interval> x, std::span<const std::size_t>) const override {
-    std::vector<kernel::Weighted> result(random_() % 3);
-    for (kernel::Weighted& one : result) one = {position(x.size()), position(x.size()), number(), number()};
+  std::vector<relax::Weighted> weighted(std::span<const Interval> x, std::span<const std::size_t>) const override {
+    std::vector<relax::Weighted> result(random_() % 3);
+    for (relax::Weighted& one : result) one = {position(x.size()), position(x.size()), number(), number()};
     return result;
   }
   std::optional<std::size_t> candidate(std::size_t, std::span<const Interval> x, std::span<const std::size_t>, double,
@@ -38,7 +38,7 @@ class Arbitrary final : public kernel::Choices {
     return odd ? kOdd[random_() % kOdd.size()] : static_cast<double>(random_() >> 11) * 0x1p-51 - 1.5;
   }
   std::size_t position(std::size_t size) const { return random_() % 8 == 0 ? size << 40 : random_() % size; }
-  kernel::ChosenLine any_line() const { return {number(), {number(), number(), number()}}; }
+  relax::ChosenLine any_line() const { return {number(), {number(), number(), number()}}; }
   std::mt19937_64& random_;
 };
 
@@ -73,7 +73,7 @@ TEST_CASE("choices: whatever a rule is given, its lines and planes hold", "[kern
       const auto boxes = random_boxes(unit, trial % 5 == 0 ? kEnds : std::vector<double>{-2, -1.2, -0.3, 0.1, 0.7, 1.9}, trial, random);
       const auto range = range_of(a, boxes);
       if (!range) continue;
-      const auto r = kernel::relax(a.graph, a.graph.node(a.node), operand_boxes(a, boxes), *range, choices);
+      const auto r = relax::relax(a.graph, a.graph.node(a.node), operand_boxes(a, boxes), *range, choices);
       REQUIRE(r.has_value());
       with_slopes += without_slopes(*r) ? 0 : 1;
       check_inside(unit, a, boxes, *r, random, counts);

@@ -21,7 +21,7 @@ Refutation refuted(const Scope& scope, std::uint32_t position = 0) {
 // Two cases on one box, both unreachable: y0 >= 3 and y1 >= 3.
 ProblemPointer two_cases() {
   const auto box = box_of(rationals(kLow), rationals(kHigh));
-  return open(statement(sums(), {{box, {at_least(output(0), Rational(3))}}, {box, {at_least(output(1), Rational(3))}}}));
+  return open(stated(sums(), {{box, {at_least(output(0), Rational(3))}}, {box, {at_least(output(1), Rational(3))}}}));
 }
 
 }  // namespace
@@ -78,7 +78,7 @@ TEST_CASE("a stop request declines back-substitution on the scope and its copies
   CHECK(code_of(conclude(copy)) == "accepted");
   stop = true;
   CHECK(code_of(conclude(scope)) == "kernel.stopped");
-  CHECK(code_of(copy.tighten(problem->graph().outputs[0], {kernel::Selection::Kind::all, {}}, {})) == "kernel.stopped");
+  CHECK(code_of(copy.tighten(problem->graph().outputs[0], {logic::Selection::Kind::all, {}}, {})) == "kernel.stopped");
   CHECK(code_of(conclude(boxed_root(problem))) == "accepted");
 }
 
@@ -202,7 +202,7 @@ TEST_CASE("conclude S3: strictness decides at margin 0, one step decides beside 
     const auto problem = open(sums(bias), kLow, kHigh, {at_least(output(0), exactly(bound), strict)}, options);
     const auto outcome = conclude(boxed_root(problem));
     // Whatever is refuted has no witness, and here whatever is not refuted has one.
-    CHECK(kernel::satisfiable(problem, {0, rationals({1, 1})}).ok() == !outcome.ok());
+    CHECK(logic::satisfiable(problem, {0, rationals({1, 1})}).ok() == !outcome.ok());
     return code_of(outcome);
   };
   CHECK(code(top, false) == "conclude.S3");
@@ -233,7 +233,7 @@ TEST_CASE("conclude: rows over inputs and constants, and rows without terms", "[
   // A case without rows is reachable wherever the box has a point.
   const auto problem = open(sums(), kLow, kHigh, {});
   CHECK(code_of(conclude(boxed_root(problem))) == "conclude.S3");
-  CHECK(kernel::satisfiable(problem, {0, rationals({0, 0})}).ok());
+  CHECK(logic::satisfiable(problem, {0, rationals({0, 0})}).ok());
 }
 
 TEST_CASE("conclude: coefficients that are no doubles, or beyond all of them", "[kernel][conclude]") {
@@ -251,7 +251,7 @@ TEST_CASE("conclude: coefficients that are no doubles, or beyond all of them", "
   CHECK(code(huge, Rational(0)) == "conclude.S3");
   // 1e400 x at x = -1e-300 is -1e100; with the largest double in its place it would be about -2e8.
   const auto at_tiny =
-      open(statement(sums(), {{box_of({-*Rational::parse("1e-300"), Rational(0)}, {-*Rational::parse("1e-300"), Rational(0)}),
+      open(stated(sums(), {{box_of({-*Rational::parse("1e-300"), Rational(0)}, {-*Rational::parse("1e-300"), Rational(0)}),
                                {row({{huge, input(0)}}, -*Rational::parse("1e50"))}}}),
            options);
   CHECK(code_of(conclude(boxed_root(at_tiny))) == "conclude.S3");
@@ -271,7 +271,7 @@ TEST_CASE("conclude: exactly the listed cases are refuted", "[kernel][conclude]"
   CHECK(none.cases() == std::vector<bool>{false, false});
   // One that fails spoils the step.
   const auto box = box_of(rationals(kLow), rationals(kHigh));
-  const auto mixed = open(statement(sums(), {{box, {at_least(output(0), Rational(3))}}, {box, {at_least(output(1), Rational(1))}}}));
+  const auto mixed = open(stated(sums(), {{box, {at_least(output(0), Rational(3))}}, {box, {at_least(output(1), Rational(1))}}}));
   CHECK(code_of(boxed_root(mixed).conclude(std::vector<CaseMultipliers>{{0, {}}, {1, {}}}, {})) == "conclude.S3");
 }
 
@@ -303,15 +303,15 @@ TEST_CASE("conclude: a literal helps by its multiplier, on its own side", "[kern
 TEST_CASE("merge S1: both refutations are of one context", "[kernel][merge]") {
   const auto problem = two_cases();
   const Scope scope = boxed_root(problem);
-  const auto both = take(kernel::merge(refuted(scope, 0), refuted(scope, 1)));
+  const auto both = take(logic::merge(refuted(scope, 0), refuted(scope, 1)));
   CHECK(both.complete());
   // Another root of the same group, and the same literal assumed twice, are other contexts.
-  CHECK(code_of(kernel::merge(refuted(scope, 0), refuted(boxed_root(problem), 1))) == "merge.S1");
+  CHECK(code_of(logic::merge(refuted(scope, 0), refuted(boxed_root(problem), 1))) == "merge.S1");
   const Literal literal{problem->graph().outputs[0], 0, true, 0};
   const Scope one = assumed(scope, literal), other = assumed(scope, literal);
-  CHECK(code_of(kernel::merge(refuted(one, 0), refuted(other, 1))) == "merge.S1");
-  CHECK(kernel::merge(refuted(one, 0), refuted(one, 1)).ok());
-  CHECK(code_of(kernel::merge(refuted(one, 0), refuted(scope, 1))) == "merge.S1");
+  CHECK(code_of(logic::merge(refuted(one, 0), refuted(other, 1))) == "merge.S1");
+  CHECK(logic::merge(refuted(one, 0), refuted(one, 1)).ok());
+  CHECK(code_of(logic::merge(refuted(one, 0), refuted(scope, 1))) == "merge.S1");
 }
 
 TEST_CASE("join S1 to S3: two closed halves of one coordinate at one threshold", "[kernel][join]") {
@@ -322,23 +322,23 @@ TEST_CASE("join S1 to S3: two closed halves of one coordinate at one threshold",
     return refuted(assumed(parent, {node == UINT32_MAX ? y : node, element, at_least_side, t}), 0);
   };
   const Refutation left = child(false, 0.5), right = child(true, 0.5);
-  CHECK(kernel::join(left, right).ok());
-  CHECK(take(kernel::join(left, right)).cases() == std::vector<bool>{true, false});
-  CHECK(kernel::join(child(false, 0.0), child(true, -0.0)).ok());  // one real number
+  CHECK(logic::join(left, right).ok());
+  CHECK(take(logic::join(left, right)).cases() == std::vector<bool>{true, false});
+  CHECK(logic::join(child(false, 0.0), child(true, -0.0)).ok());  // one real number
   // S1
-  CHECK(code_of(kernel::join(refuted(parent, 0), right)) == "join.S1");
-  CHECK(code_of(kernel::join(left, refuted(parent, 0))) == "join.S1");
-  CHECK(code_of(kernel::join(left, refuted(assumed(boxed_root(problem), {y, 0, true, 0.5}), 0))) == "join.S1");
+  CHECK(code_of(logic::join(refuted(parent, 0), right)) == "join.S1");
+  CHECK(code_of(logic::join(left, refuted(parent, 0))) == "join.S1");
+  CHECK(code_of(logic::join(left, refuted(assumed(boxed_root(problem), {y, 0, true, 0.5}), 0))) == "join.S1");
   const Scope deeper = assumed(assumed(parent, {y, 1, true, 0}), {y, 0, true, 0.5});
-  CHECK(code_of(kernel::join(left, refuted(deeper, 0))) == "join.S1");
+  CHECK(code_of(logic::join(left, refuted(deeper, 0))) == "join.S1");
   // S2: a gap of one step between the halves is a lost leaf
-  CHECK(code_of(kernel::join(left, child(true, above(0.5)))) == "join.S2");
-  CHECK(code_of(kernel::join(left, child(true, 0.5, 1))) == "join.S2");
-  CHECK(code_of(kernel::join(left, child(true, 0.5, 0, problem->graph().inputs[0]))) == "join.S2");
+  CHECK(code_of(logic::join(left, child(true, above(0.5)))) == "join.S2");
+  CHECK(code_of(logic::join(left, child(true, 0.5, 1))) == "join.S2");
+  CHECK(code_of(logic::join(left, child(true, 0.5, 0, problem->graph().inputs[0]))) == "join.S2");
   // S3
-  CHECK(code_of(kernel::join(left, left)) == "join.S3");
-  CHECK(code_of(kernel::join(left, child(false, 0.5))) == "join.S3");
-  CHECK(code_of(kernel::join(right, left)) == "join.S3");
+  CHECK(code_of(logic::join(left, left)) == "join.S3");
+  CHECK(code_of(logic::join(left, child(false, 0.5))) == "join.S3");
+  CHECK(code_of(logic::join(right, left)) == "join.S3");
 }
 
 TEST_CASE("join: the cases of both sides only", "[kernel][join]") {
@@ -346,10 +346,10 @@ TEST_CASE("join: the cases of both sides only", "[kernel][join]") {
   const Scope parent = boxed_root(problem);
   const NodeId y = problem->graph().outputs[0];
   const Scope left = assumed(parent, {y, 0, false, 0}), right = assumed(parent, {y, 0, true, 0});
-  CHECK(take(kernel::join(refuted(left, 0), refuted(right, 1))).cases() == std::vector<bool>{false, false});
+  CHECK(take(logic::join(refuted(left, 0), refuted(right, 1))).cases() == std::vector<bool>{false, false});
   // A side that is empty refutes everything; it is not vacuous.
   const Scope nothing = assumed(parent, {y, 0, true, 100}), rest = assumed(parent, {y, 0, false, 100});
-  const auto joined = take(kernel::join(refuted(rest, 1), take(nothing.empty())));
+  const auto joined = take(logic::join(refuted(rest, 1), take(nothing.empty())));
   CHECK(joined.cases() == std::vector<bool>{false, true});
   CHECK_FALSE(joined.vacuous());
 }
@@ -357,15 +357,15 @@ TEST_CASE("join: the cases of both sides only", "[kernel][join]") {
 TEST_CASE("unsatisfiable S1, S2: one complete refutation of every group's root", "[kernel][unsatisfiable]") {
   const auto box = box_of(rationals(kLow), rationals(kHigh)), other = box_of(rationals({0, 0}), rationals({1, 1}));
   const std::vector<Row> rows{at_least(output(0), Rational(3))}, rows1{at_least(output(1), Rational(3))};
-  const auto problem = open(statement(sums(), {{box, rows}, {other, rows}, {box, rows1}}));
-  const auto same = open(statement(sums(), {{box, rows}, {other, rows}, {box, rows1}}));
+  const auto problem = open(stated(sums(), {{box, rows}, {other, rows}, {box, rows1}}));
+  const auto same = open(stated(sums(), {{box, rows}, {other, rows}, {box, rows1}}));
   const auto complete = [](const ProblemPointer& p, std::size_t group) {
     std::vector<CaseMultipliers> cases;
     for (std::uint32_t i = 0; i < p->group_cases(group).size(); ++i) cases.push_back({i, {}});
     return take(boxed_root(p, group).conclude(cases, {}));
   };
   const Refutation first = complete(problem, 0), second = complete(problem, 1);
-  const auto code = [&](std::vector<Refutation> refutations) { return code_of(kernel::unsatisfiable(problem, refutations)); };
+  const auto code = [&](std::vector<Refutation> refutations) { return code_of(logic::unsatisfiable(problem, refutations)); };
   CHECK(code({first, second}) == "accepted");
   CHECK(code({second, first}) == "accepted");
   CHECK(code({}) == "unsatisfiable.S1");
@@ -376,7 +376,7 @@ TEST_CASE("unsatisfiable S1, S2: one complete refutation of every group's root",
   const Scope child = assumed(boxed_root(problem, 1), {problem->graph().outputs[0], 0, true, 0});
   CHECK(code({first, refuted(child)}) == "unsatisfiable.S1");
   CHECK(code({refuted(boxed_root(problem, 0), 0), second}) == "unsatisfiable.S2");
-  const auto theorem = take(kernel::unsatisfiable(problem, std::vector<Refutation>{first, second}));
+  const auto theorem = take(logic::unsatisfiable(problem, std::vector<Refutation>{first, second}));
   CHECK(theorem.kind() == Theorem::Kind::unsatisfiable);
   CHECK_FALSE(theorem.vacuous());
   CHECK_FALSE(theorem.assumptions().empty());
@@ -384,9 +384,9 @@ TEST_CASE("unsatisfiable S1, S2: one complete refutation of every group's root",
 
 TEST_CASE("satisfiable S1 to S3: a point of the exact box at which every row holds exactly", "[kernel][satisfiable]") {
   const Rational tenth(1, 10);
-  const auto problem = open(statement(sums(), {{box_of({tenth, Rational(0)}, {Rational(1), Rational(1)}),
+  const auto problem = open(stated(sums(), {{box_of({tenth, Rational(0)}, {Rational(1), Rational(1)}),
                                                 {at_most(output(0), Rational(11, 10)), at_least(output(1), Rational(-9, 10))}}}));
-  const auto code = [&](std::uint32_t index, Rationals point) { return code_of(kernel::satisfiable(problem, {index, std::move(point)})); };
+  const auto code = [&](std::uint32_t index, Rationals point) { return code_of(logic::satisfiable(problem, {index, std::move(point)})); };
   CHECK(code(0, {tenth, Rational(1)}) == "accepted");  // both rows with equality
   CHECK(code(1, {tenth, Rational(1)}) == "satisfiable.S1");
   CHECK(code(0, {tenth}) == "satisfiable.S1");
@@ -398,9 +398,9 @@ TEST_CASE("satisfiable S1 to S3: a point of the exact box at which every row hol
   CHECK(code(0, {tenth + step, Rational(1)}) == "satisfiable.S3");  // the first row, missed by 10^-60
   CHECK(code(0, {tenth, Rational(0)}) == "accepted");
   const auto strict =
-      open(statement(sums(), {{box_of({tenth, Rational(0)}, {Rational(1), Rational(1)}), {at_most(output(0), Rational(11, 10), true)}}}));
-  CHECK(code_of(kernel::satisfiable(strict, {0, {tenth, Rational(1)}})) == "satisfiable.S3");
-  CHECK(kernel::satisfiable(strict, {0, {tenth, Rational(1) - step}}).ok());
+      open(stated(sums(), {{box_of({tenth, Rational(0)}, {Rational(1), Rational(1)}), {at_most(output(0), Rational(11, 10), true)}}}));
+  CHECK(code_of(logic::satisfiable(strict, {0, {tenth, Rational(1)}})) == "satisfiable.S3");
+  CHECK(logic::satisfiable(strict, {0, {tenth, Rational(1) - step}}).ok());
 }
 
 TEST_CASE("satisfiable: what no precision decides is declined", "[kernel][satisfiable]") {
@@ -409,7 +409,7 @@ TEST_CASE("satisfiable: what no precision decides is declined", "[kernel][satisf
   net.then(Op::mul, net.last);
   const auto decide = [&](bool strict, const Rational& bound) {
     Chain copy = net;
-    return kernel::satisfiable(open(copy.output(), {2}, {2}, {at_most(output(0), bound, strict)}), {0, {Rational(2)}});
+    return logic::satisfiable(open(copy.output(), {2}, {2}, {at_most(output(0), bound, strict)}), {0, {Rational(2)}});
   };
   const auto open_question = decide(false, Rational(2));  // sqrt(2)^2 <= 2: true, but not by enclosures
   CHECK(code_of(open_question) == "satisfiable.S3");
@@ -423,9 +423,9 @@ TEST_CASE("satisfiable: an undefined output decides nothing", "[kernel][satisfia
   Chain net(1);
   net.then(Op::log);
   const auto problem = open(net.output(), {-1}, {1}, {at_most(output(0), Rational(100))});
-  CHECK_FALSE(kernel::satisfiable(problem, {0, {Rational(-1)}}).ok());
-  CHECK_FALSE(kernel::satisfiable(problem, {0, {Rational(0)}}).ok());
-  CHECK(kernel::satisfiable(problem, {0, {Rational(1)}}).ok());
+  CHECK_FALSE(logic::satisfiable(problem, {0, {Rational(-1)}}).ok());
+  CHECK_FALSE(logic::satisfiable(problem, {0, {Rational(0)}}).ok());
+  CHECK(logic::satisfiable(problem, {0, {Rational(1)}}).ok());
 }
 
 }  // namespace assay::test

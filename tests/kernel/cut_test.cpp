@@ -9,7 +9,7 @@ namespace assay::test {
 namespace {
 
 using certificate::CaseStep;
-using kernel::Cut;
+using logic::Cut;
 
 // y = relu(x0 + x1) + relu(x0 - x1) on [-1, 1]^2: at most 2, and 3 by the lines of the two relus.
 struct TwoRelus {

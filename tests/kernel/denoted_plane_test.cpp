@@ -216,8 +216,8 @@ TEST_CASE("product planes: of two numbers those of the denotation to the bit, wh
     std::vector<float> below(range.lo.size(), 0.5), above(range.lo.size(), 0.5);
     for (std::size_t j = 0; j < below.size() && !whole; ++j) below[j] = above[j] = static_cast<float>(random() % 129) / 128;
     const policy::Policy policy({below, above});
-    const auto by_index = kernel::product_plane(a.graph, a.graph.node(a.node), operand_boxes(a, boxes), range, policy);
-    const auto denoted = kernel::denoted_plane(a.graph, a.graph.node(a.node), operand_boxes(a, boxes), range, policy);
+    const auto by_index = relax::product_plane(a.graph, a.graph.node(a.node), operand_boxes(a, boxes), range, policy);
+    const auto denoted = relax::denoted_plane(a.graph, a.graph.node(a.node), operand_boxes(a, boxes), range, policy);
     REQUIRE(by_index.has_value());
     REQUIRE(denoted.has_value());
     CHECK(by_index->lower_intercept == denoted->lower_intercept);
@@ -255,8 +255,8 @@ TEST_CASE("product planes: those of the denotation", "[kernel][relaxation]") {
     for (float& mix : below) mix = static_cast<float>(std::fabs(number()) / 2);
     for (float& mix : above) mix = static_cast<float>(std::fabs(number()) / 2);
     const policy::Policy policy({below, above});
-    const auto by_index = kernel::product_plane(a.graph, node, operand_boxes(a, boxes), range, policy);
-    const auto denoted = kernel::denoted_plane(a.graph, node, operand_boxes(a, boxes), range, policy);
+    const auto by_index = relax::product_plane(a.graph, node, operand_boxes(a, boxes), range, policy);
+    const auto denoted = relax::denoted_plane(a.graph, node, operand_boxes(a, boxes), range, policy);
     REQUIRE(by_index.has_value());
     REQUIRE(denoted.has_value());
     const auto ends = [&](const Relaxation& r, std::size_t j,
@@ -285,7 +285,7 @@ TEST_CASE("product planes: those of the denotation", "[kernel][relaxation]") {
   const Applied a = apply(square);
   const std::vector<Box> boxes{around({1, 2, 3, 4}, 0.5)};
   CHECK_FALSE(
-      kernel::product_plane(a.graph, a.graph.node(a.node), operand_boxes(a, boxes), *range_of(a, boxes), policy::Policy({})).has_value());
+      relax::product_plane(a.graph, a.graph.node(a.node), operand_boxes(a, boxes), *range_of(a, boxes), policy::Policy({})).has_value());
 }
 
 TEST_CASE("gemm planes: alpha times the product's, and beta times the third operand exactly", "[kernel][relaxation]") {

@@ -193,7 +193,7 @@ std::optional<Refutation> search(const ProblemPointer& problem, const Scope& sco
   const auto right = search(problem, other, middle, hi, depth - 1);
   if (!right) return std::nullopt;
   // Contexts are identities: the two children above are children of `refined`, whose context is that of `scope`.
-  return take(kernel::join(*left, *right));
+  return take(logic::join(*left, *right));
 }
 
 }  // namespace
@@ -248,14 +248,14 @@ TEST_CASE("relu networks: bisection proves what lies below the exact minimum and
       return open(net.graph, {-1}, {1}, {at_most(output(0), bound, strict)}, mode(exact));
     };
     const auto reached = with(net.least, false, trial % 2 == 0);
-    CHECK(take(kernel::satisfiable(reached, {0, {net.at}})).kind() == Theorem::Kind::satisfiable);
-    CHECK(code_of(kernel::satisfiable(with(net.least, true, false), {0, {net.at}})) == "satisfiable.S3");
+    CHECK(take(logic::satisfiable(reached, {0, {net.at}})).kind() == Theorem::Kind::satisfiable);
+    CHECK(code_of(logic::satisfiable(with(net.least, true, false), {0, {net.at}})) == "satisfiable.S3");
     CHECK_FALSE(search(reached, root(reached), -1, 1, 5).has_value());
     const auto missed = with(net.least - Rational(1, 1000), false, trial % 2 == 0);
     const auto refutation = search(missed, root(missed), -1, 1, 12);
     CHECK(refutation.has_value());
     if (!refutation) continue;
-    CHECK(kernel::unsatisfiable(missed, std::vector<Refutation>{*refutation}).ok());
+    CHECK(logic::unsatisfiable(missed, std::vector<Refutation>{*refutation}).ok());
     ++proved;
   }
   CHECK(proved >= 20);

@@ -230,7 +230,7 @@ TEST_CASE("executions: what is added to a product of constants may join its accu
       NodeId sum = product(net);
       if (scaled) sum = take(net.graph.append(Op::reduce_sum, {sum}, ReduceAttributes{{1}, true}, "r"));
       net.then(Op::add, take(net.graph.append(Op::add, {sum, number(net, scaled ? 1 : 0x1.8p127)}, NoAttributes{}, "b")));
-      Statement claim = statement(net.output(), {{box_of(rationals({0}), rationals({0})), {at_least(output(0), Rational(0))}}});
+      Statement claim = stated(net.output(), {{box_of(rationals({0}), rationals({0})), {at_least(output(0), Rational(0))}}});
       claim.semantics = model;
       const auto opened = Problem::open(std::move(claim));
       REQUIRE_FALSE(opened);
@@ -281,7 +281,7 @@ TEST_CASE("executions: a witness holds in every one of them", "[kernel][executio
   net.gemm(1, {0x1p24, 1, -0x1p24});
   const std::vector<double> x{1, 1, 1};
   const auto witness = [&](const Rational& bound) {
-    return kernel::satisfiable(open_under(model_named("float32"), net.output(), x, x, {at_most(output(0), bound)}), {0, rationals(x)});
+    return logic::satisfiable(open_under(model_named("float32"), net.output(), x, x, {at_most(output(0), bound)}), {0, rationals(x)});
   };
   CHECK(witness(Rational(1000)).ok());
   CHECK(code_of(witness(Rational(1, 2))) == "satisfiable.S4");
@@ -295,11 +295,11 @@ TEST_CASE("executions: a witness is a number of the format", "[kernel][execution
   net.then(Op::relu);
   const double point = 1 + 0x1p-30;
   const std::vector<Row> rows{at_least(output(0), Rational(0))};
-  CHECK(kernel::satisfiable(open(net.output(), {1}, {2}, rows), {0, rationals({point})}).ok());
-  CHECK(code_of(kernel::satisfiable(open_under(model_named("float32"), net.output(), {1}, {2}, rows), {0, rationals({point})})) ==
+  CHECK(logic::satisfiable(open(net.output(), {1}, {2}, rows), {0, rationals({point})}).ok());
+  CHECK(code_of(logic::satisfiable(open_under(model_named("float32"), net.output(), {1}, {2}, rows), {0, rationals({point})})) ==
         "satisfiable.S4");
-  CHECK(kernel::satisfiable(open_under(model_named("float32"), net.output(), {1}, {2}, rows), {0, rationals({1 + 0x1p-23})}).ok());
-  CHECK(code_of(kernel::satisfiable(open_under(model_named("bfloat16"), net.output(), {1}, {2}, rows), {0, rationals({1 + 0x1p-23})})) ==
+  CHECK(logic::satisfiable(open_under(model_named("float32"), net.output(), {1}, {2}, rows), {0, rationals({1 + 0x1p-23})}).ok());
+  CHECK(code_of(logic::satisfiable(open_under(model_named("bfloat16"), net.output(), {1}, {2}, rows), {0, rationals({1 + 0x1p-23})})) ==
         "satisfiable.S4");
 }
 
@@ -316,7 +316,7 @@ TEST_CASE("executions: a box without a number of the format is vacuous", "[kerne
 TEST_CASE("executions: values of another format, and unknown tables, are declined", "[kernel][execution]") {
   Chain doubles(1);
   doubles.then(Op::relu);
-  Statement s = statement(doubles.output(), {{box_of(rationals({0}), rationals({1})), {at_least(output(0), Rational(0))}}});
+  Statement s = stated(doubles.output(), {{box_of(rationals({0}), rationals({1})), {at_least(output(0), Rational(0))}}});
   s.semantics = model_named("float32");
   CHECK(code_of(Problem::open(s)) == "execution.format");
   s.semantics = model_named("float64");
@@ -326,16 +326,16 @@ TEST_CASE("executions: values of another format, and unknown tables, are decline
 }
 
 TEST_CASE("executions: every name of a semantics is one of the statement's", "[kernel][execution]") {
-  for (const executions::NamedModel& one : executions::named_models()) {
+  for (const floats::NamedModel& one : floats::named_models()) {
     CAPTURE(std::string(one.name));
     CHECK(take(parse_execution_model(to_string(one.model))) == one.model);
     CHECK(take(parse_execution_model(short_spelling(one.model))) == one.model);
-    CHECK(take(executions::semantics_named("float32:" + std::string(one.name))) == one.model);
+    CHECK(take(floats::semantics_named("float32:" + std::string(one.name))) == one.model);
   }
-  CHECK(take(executions::semantics_named("real")) == ExecutionModel{});
-  CHECK(code_of(executions::semantics_named("float33")) == "semantics.name");
-  CHECK(code_of(executions::semantics_named("float32:gpu")) == "semantics.name");
-  CHECK(code_of(executions::semantics_named("any-order")) == "semantics.name");
+  CHECK(take(floats::semantics_named("real")) == ExecutionModel{});
+  CHECK(code_of(floats::semantics_named("float33")) == "semantics.name");
+  CHECK(code_of(floats::semantics_named("float32:gpu")) == "semantics.name");
+  CHECK(code_of(floats::semantics_named("any-order")) == "semantics.name");
 }
 
 }  // namespace assay::test

@@ -11,7 +11,7 @@
 
 namespace assay::test {
 
-inline ExecutionModel model_named(const std::string& name) { return take(executions::semantics_named(name)); }
+inline ExecutionModel model_named(const std::string& name) { return take(floats::semantics_named(name)); }
 inline ExecutionModel plain() {
   ExecutionModel model = model_named("float32");
   model.bias_in_product = false;
@@ -20,7 +20,7 @@ inline ExecutionModel plain() {
 
 inline ProblemPointer open_under(const ExecutionModel& model, Graph graph, const std::vector<double>& lo, const std::vector<double>& hi,
                                  std::vector<Row> rows = {at_least(output(0), Rational(0))}, KernelOptions options = {}) {
-  Statement s = statement(std::move(graph), {{box_of(rationals(lo), rationals(hi)), std::move(rows)}});
+  Statement s = stated(std::move(graph), {{box_of(rationals(lo), rationals(hi)), std::move(rows)}});
   s.semantics = model;
   return open(std::move(s), options);
 }

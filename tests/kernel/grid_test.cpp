@@ -11,12 +11,12 @@
 namespace assay::test {
 namespace {
 
-using kernel::Grid;
-using kernel::Int128;
+using exact::Grid;
+using rows::Int128;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-Rational exact(double x) { return *Rational::from_double(x); }
+Rational exactly(double x) { return *Rational::from_double(x); }
 Rational value(std::int64_t mantissa, std::int32_t exponent) { return Dyadic(static_cast<Int128>(mantissa), exponent).to_rational(); }
 
 double wild(std::mt19937_64& random) {
@@ -49,17 +49,17 @@ std::vector<std::vector<double>> values_to_try() {
 TEST_CASE("grids: below for coefficients > 0, above for coefficients < 0", "[kernel][grid]") {
   for (const auto& values : values_to_try()) {
     const std::size_t n = values.size();
-    const Grid grid = kernel::outward_grid(values, values);
+    const Grid grid = exact::outward_grid(values, values);
     REQUIRE(grid.mantissas.size() == 2 * n);
     std::size_t finite = 0;
     for (std::size_t i = 0; i < 2 * n; ++i) {
       const double v = values[i % n];
-      CHECK(std::llabs(grid.mantissas[i]) <= (std::int64_t{1} << kernel::kGridBits));
+      CHECK(std::llabs(grid.mantissas[i]) <= (std::int64_t{1} << exact::kGridBits));
       CHECK(std::isfinite(v) == (grid.infinite.empty() || !grid.infinite[i]));
       if (!std::isfinite(v)) continue;
       ++finite;
       const Rational at = value(grid.mantissas[i], grid.exponent), step = value(1, grid.exponent);
-      CHECK((i < n ? at <= exact(v) && exact(v) < at + step : exact(v) <= at && at - step < exact(v)));
+      CHECK((i < n ? at <= exactly(v) && exactly(v) < at + step : exactly(v) <= at && at - step < exactly(v)));
     }
     CHECK((finite == 2 * n) == grid.infinite.empty());
   }
@@ -69,36 +69,36 @@ TEST_CASE("grids: to nearest, the distance is covered and nothing exact is charg
   for (const auto& values : values_to_try()) {
     const std::size_t n = values.size();
     std::vector<double> off;
-    const Grid grid = kernel::nearest_grid(values, values, off);
+    const Grid grid = exact::nearest_grid(values, values, off);
     REQUIRE(off.size() == 2 * n);
     for (std::size_t i = 0; i < 2 * n; ++i) {
       if (!std::isfinite(values[i % n])) continue;
-      const Rational distance = abs(value(grid.mantissas[i], grid.exponent) - exact(values[i % n]));
-      CHECK(distance <= exact(off[i]));
+      const Rational distance = abs(value(grid.mantissas[i], grid.exponent) - exactly(values[i % n]));
+      CHECK(distance <= exactly(off[i]));
       CHECK((distance == Rational(0)) == (off[i] == 0));
-      CHECK(exact(off[i]) <= value(1, grid.exponent));
+      CHECK(exactly(off[i]) <= value(1, grid.exponent));
     }
   }
 }
 
 TEST_CASE("grids: errors go against the sign of the coefficient", "[kernel][grid]") {
-  CHECK(kernel::error_grid({0, 0}, {0, 0}).mantissas.empty());
-  const Grid grid = kernel::error_grid({1, 0x1p-60}, {3, 0});
+  CHECK(exact::error_grid({0, 0}, {0, 0}).mantissas.empty());
+  const Grid grid = exact::error_grid({1, 0x1p-60}, {3, 0});
   REQUIRE(grid.mantissas.size() == 4);
   CHECK(value(grid.mantissas[0], grid.exponent) == Rational(-1));
-  CHECK(value(grid.mantissas[1], grid.exponent) <= -exact(0x1p-60));
+  CHECK(value(grid.mantissas[1], grid.exponent) <= -exactly(0x1p-60));
   CHECK(value(grid.mantissas[2], grid.exponent) == Rational(3));
   CHECK(grid.mantissas[3] == 0);
-  CHECK(kernel::error_grid({0, kInfinity}, {0, 0}).infinite == std::vector<bool>{false, true, false, false});
+  CHECK(exact::error_grid({0, kInfinity}, {0, 0}).infinite == std::vector<bool>{false, true, false, false});
 }
 
 TEST_CASE("bit_length is that of the two's complement without its sign", "[kernel][grid]") {
   const Int128 one = 1;
   for (int n = 0; n <= 126; ++n) {
-    CHECK(kernel::bit_length((one << n) - 1) == n);
-    CHECK(kernel::bit_length(-(one << n)) == n);
-    CHECK(kernel::bit_length(one << n) == n + 1);
-    CHECK(kernel::bit_length(-(one << n) - 1) == n + 1);
+    CHECK(exact::bit_length((one << n) - 1) == n);
+    CHECK(exact::bit_length(-(one << n)) == n);
+    CHECK(exact::bit_length(one << n) == n + 1);
+    CHECK(exact::bit_length(-(one << n) - 1) == n + 1);
   }
 }
 
@@ -113,7 +113,7 @@ TEST_CASE("lower sums are exact while they fit and never above the truth", "[ker
   };
   for (int trial = 0; trial < 3000; ++trial) {
     const bool narrow = trial % 2 == 0;
-    kernel::LowerSum sum;
+    exact::LowerSum sum;
     Dyadic truth;
     double most = 0;  // double_down() is within one double of the sum itself
     for (int i = 0; i < 8; ++i) {
@@ -129,7 +129,7 @@ TEST_CASE("lower sums are exact while they fit and never above the truth", "[ker
 }
 
 TEST_CASE("lower sums: a carry beyond 125 bits rounds down", "[kernel][grid]") {
-  kernel::LowerSum sum;
+  exact::LowerSum sum;
   sum.add((Int128{1} << 125) - 1, 0);
   sum.add(2, 0);  // 2^125 + 1
   sum.add(-1, 125);

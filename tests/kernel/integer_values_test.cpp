@@ -9,7 +9,7 @@
 
 using namespace assay;
 using namespace assay::test;
-using kernel::InputBox;
+using statement::InputBox;
 
 namespace {
 
@@ -26,7 +26,7 @@ Graph cast_of(DType dtype) {
   return graph;
 }
 ProblemPointer over(DType dtype, Rational lo, Rational hi, std::vector<Row> rows) {
-  return open(statement(cast_of(dtype), {{box_of({std::move(lo)}, {std::move(hi)}), std::move(rows)}}));
+  return open(stated(cast_of(dtype), {{box_of({std::move(lo)}, {std::move(hi)}), std::move(rows)}}));
 }
 
 }  // namespace
@@ -88,7 +88,7 @@ TEST_CASE("a node that takes integers alone has boxes that end in integers", "[i
                                       : add(graph, op, {x});
     graph.mark_output(is_float(graph.node(y).dtype) ? y : add(graph, Op::cast, {y}, to(DType::float64)), "y");
     const ProblemPointer problem =
-        open(statement(graph, {{box_of({Rational(-1, 5)}, {Rational(9, 5)}), {at_most(output(0), Rational(-9))}}}));
+        open(stated(graph, {{box_of({Rational(-1, 5)}, {Rational(9, 5)}), {at_most(output(0), Rational(-9))}}}));
     const Scope scope = boxed_root(problem);
     const double lo = scope.box(y).lo[0], hi = scope.box(y).hi[0];
     REQUIRE(hi - lo >= 1);
@@ -108,8 +108,8 @@ TEST_CASE("floats of an execution keep the ends that were derived", "[integers]"
   Graph graph;
   const NodeId x = graph.append_input(DType::float32, {1}, "x"), y = add(graph, Op::floor, {x});
   graph.mark_output(y, "y");
-  Statement floats = statement(graph, {{box_of({Rational(1, 5)}, {Rational(9, 5)}), {at_most(output(0), Rational(-9))}}});
-  floats.semantics = assay::test::take(executions::semantics_named("float32"));
+  Statement floats = stated(graph, {{box_of({Rational(1, 5)}, {Rational(9, 5)}), {at_most(output(0), Rational(-9))}}});
+  floats.semantics = assay::test::take(floats::semantics_named("float32"));
   CHECK(assumed(boxed_root(open(floats)), {y, 0, false, 0.5}).box(y).hi[0] == 0.5);
 }
 
@@ -256,6 +256,6 @@ TEST_CASE("bits of an integer beyond int64 are declined, not an abort", "[intege
   const std::vector<Array<Rational>> inputs{{{1}, {pow(Rational(2), 63)}}};
   CHECK(code_of(evaluate<Rational>(graph, inputs)) == "denote.scalar");
   const ProblemPointer problem =
-      open(statement(graph, {{box_of({Rational(0)}, {pow(Rational(2), 64)}), {at_least(output(0), pow(Rational(2), 63))}}}));
+      open(stated(graph, {{box_of({Rational(0)}, {pow(Rational(2), 64)}), {at_least(output(0), pow(Rational(2), 63))}}}));
   CHECK(code_of(satisfiable(problem, {0, {pow(Rational(2), 63)}})) == "satisfiable.S3");
 }

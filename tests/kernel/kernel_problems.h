@@ -14,22 +14,22 @@
 
 namespace assay::test {
 
-using kernel::Box;
-using kernel::CaseMultipliers;
-using kernel::Claims;
-using kernel::Hints;
-using kernel::KernelOptions;
-using kernel::Literal;
-using kernel::Problem;
-using kernel::Refutation;
-using kernel::Row;
-using kernel::Scope;
-using kernel::Selection;
-using kernel::Statement;
-using kernel::Term;
-using kernel::Theorem;
-using kernel::Variable;
-using kernel::Witness;
+using logic::CaseMultipliers;
+using logic::Claims;
+using logic::Hints;
+using logic::KernelOptions;
+using logic::Literal;
+using logic::Problem;
+using logic::Refutation;
+using logic::Scope;
+using logic::Selection;
+using logic::Theorem;
+using logic::Witness;
+using relax::Box;
+using statement::Row;
+using statement::Statement;
+using statement::Term;
+using statement::Variable;
 
 using ProblemPointer = std::shared_ptr<const Problem>;
 using Rationals = std::vector<Rational>;
@@ -86,8 +86,8 @@ inline Row row(std::vector<Term> terms, Rational bound, bool strict = false) { r
 inline Row at_most(Variable v, Rational bound, bool strict = false) { return row({{Rational(1), v}}, std::move(bound), strict); }
 inline Row at_least(Variable v, const Rational& bound, bool strict = false) { return row({{Rational(-1), v}}, -bound, strict); }
 
-inline std::shared_ptr<const kernel::InputBox> box_of(Rationals lo, Rationals hi) {
-  return std::make_shared<const kernel::InputBox>(kernel::InputBox{std::move(lo), std::move(hi)});
+inline std::shared_ptr<const statement::InputBox> box_of(Rationals lo, Rationals hi) {
+  return std::make_shared<const statement::InputBox>(statement::InputBox{std::move(lo), std::move(hi)});
 }
 inline Rationals rationals(const std::vector<double>& values) {
   Rationals result;
@@ -95,7 +95,7 @@ inline Rationals rationals(const std::vector<double>& values) {
   return result;
 }
 
-inline Statement statement(Graph graph, std::vector<kernel::Case> cases) {
+inline Statement stated(Graph graph, std::vector<statement::Case> cases) {
   Statement s;
   s.graph = std::move(graph);
   s.property.cases = std::move(cases);
@@ -118,7 +118,7 @@ inline ProblemPointer open(Statement s, KernelOptions options = {}) { return tak
 // One box, one case.
 inline ProblemPointer open(Graph graph, const std::vector<double>& lo, const std::vector<double>& hi, std::vector<Row> rows,
                            KernelOptions options = {}) {
-  return open(statement(std::move(graph), {{box_of(rationals(lo), rationals(hi)), std::move(rows)}}), options);
+  return open(stated(std::move(graph), {{box_of(rationals(lo), rationals(hi)), std::move(rows)}}), options);
 }
 inline Scope root(const ProblemPointer& problem, std::size_t group = 0) { return take(Scope::root(problem, group)); }
 

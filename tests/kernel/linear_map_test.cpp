@@ -14,13 +14,13 @@
 namespace assay::test {
 namespace {
 
-using kernel::AffineForm;
-using kernel::ConstantValues;
-using kernel::Int128;
-using kernel::IntegerEntries;
-using kernel::LinearMap;
+using rows::AffineForm;
+using rows::ConstantValues;
+using rows::Int128;
+using rows::IntegerEntries;
+using rows::LinearMap;
 
-Rational exact(double x) { return *Rational::from_double(x); }
+Rational exactly(double x) { return *Rational::from_double(x); }
 
 // The op applied to one input (operand `variable`) and constants; its node is the last one.
 struct Applied {
@@ -125,7 +125,7 @@ void check_blocks(const LinearMap& map, const std::vector<std::vector<double>>& 
         if (random() % share == 0) elements.push_back(i);
       }
       if (share > 1) std::shuffle(elements.begin(), elements.end(), random);
-      kernel::Block a{share > 1 ? std::make_shared<const std::vector<std::uint32_t>>(elements) : nullptr, {}}, out;
+      rows::Block a{share > 1 ? std::make_shared<const std::vector<std::uint32_t>>(elements) : nullptr, {}}, out;
       a.values = integers(random, batch * elements.size());
       out.values.assign(3, 7.0);  // whatever it holds
       map.transpose_block(batch, a, out);
@@ -181,13 +181,13 @@ void check_integer_entries(const LinearMap& map, const std::vector<std::vector<d
   for (std::size_t i = 0; i < batch; ++i) a[i * map.rows() + i] = static_cast<std::int64_t>(i % 3) - 1;
   std::vector<Int128> out(batch * map.columns(), 7);
   map.transpose(entries, batch, a.data(), out.data());
-  const Rational step = entries.exponent >= 0 ? Rational(std::int64_t{1} << entries.exponent) : exact(std::ldexp(1.0, entries.exponent));
+  const Rational step = entries.exponent >= 0 ? Rational(std::int64_t{1} << entries.exponent) : exactly(std::ldexp(1.0, entries.exponent));
   for (std::size_t i = 0; i < batch; ++i) {
     for (std::size_t j = 0; j < map.columns(); ++j) {
       const auto mantissa = static_cast<std::int64_t>(out[i * map.columns() + j] - 7);
       const Rational sign = Rational(static_cast<std::int64_t>(i % 3) - 1);
-      const Rational error = abs(Rational(mantissa) * step - sign * exact(m[i][j]));
-      CHECK(error <= exact(entries.half_step));
+      const Rational error = abs(Rational(mantissa) * step - sign * exactly(m[i][j]));
+      CHECK(error <= exactly(entries.half_step));
     }
   }
 }
@@ -215,7 +215,7 @@ TEST_CASE("affine forms: every entry and bias is the denotation's", "[kernel][li
     for (std::size_t variable = 0; variable < one.shapes.size(); ++variable) {
       INFO(one.name << ", operand " << variable);
       const Applied applied = apply_to_input(one, variable, random);
-      const auto form = kernel::affine_form(applied.graph, static_cast<NodeId>(applied.graph.nodes.size() - 1), applied.constants);
+      const auto form = rows::affine_form(applied.graph, static_cast<NodeId>(applied.graph.nodes.size() - 1), applied.constants);
       const bool linear = (one.op != Op::div || variable == 0) && (one.op != Op::batch_norm || variable != 4) &&
                           (!(one.op == Op::conv || one.op == Op::conv_transpose) || variable == 0);
       if (!linear) {
@@ -262,7 +262,7 @@ TEST_CASE("dense maps of every layout, across tiles and panels", "[kernel][linea
                        Size{1, 0, 3, 1}, Size{1, 3, 0, 1}, Size{0, 3, 2, 1}}) {
     INFO(s.outer << " x [" << s.rows << ", " << s.columns << "] x " << s.inner);
     const std::vector<double> w = integers(random, s.rows * s.columns);
-    const auto map = kernel::dense_map(s.outer, s.rows, s.columns, s.inner, w);
+    const auto map = rows::dense_map(s.outer, s.rows, s.columns, s.inner, w);
     REQUIRE(map->rows() == s.outer * s.rows * s.inner);
     REQUIRE(map->columns() == s.outer * s.columns * s.inner);
     const auto m = matrix(*map);
@@ -281,7 +281,7 @@ TEST_CASE("dense maps wider than one panel: the adjoint identity on integers", "
   std::mt19937_64 random(3);
   constexpr std::size_t kRows = 300, kColumns = 530, kBatch = 6;
   const std::vector<double> w = integers(random, kRows * kColumns);
-  const auto map = kernel::dense_map(1, kRows, kColumns, 1, w);
+  const auto map = rows::dense_map(1, kRows, kColumns, 1, w);
   const std::vector<double> x = integers(random, kBatch * kColumns), a = integers(random, kBatch * kRows);
   std::vector<double> y(kBatch * kRows, 0.0), back(kBatch * kColumns, 0.0);
   map->apply(kBatch, x.data(), y.data());
@@ -309,20 +309,20 @@ TEST_CASE("convolutions with any taps, over no channels and to none", "[kernel][
   std::mt19937_64 random(5);
   for (int k = 0; k < 120; ++k) {
     const std::size_t groups = 1 + random() % 2, in = random() % 4, out = random() % 5, kernels = 1 + random() % 4;
-    kernel::ConvShape s{1 + random() % 2, groups, groups * out, groups * in, 1 + random() % 5, 1 + random() % 6, kernels, {}};
+    rows::ConvShape s{1 + random() % 2, groups, groups * out, groups * in, 1 + random() % 5, 1 + random() % 6, kernels, {}};
     INFO(k << ": " << groups << " groups of " << in << " to " << out << " channels");
     const std::vector<double> w = integers(random, kernels * groups * in * out);
     for (std::size_t t = random() % 12; t > 0; --t) {  // in no order; some follow each other, some are there twice
-      const kernel::ConvTap tap{static_cast<std::uint32_t>(random() % s.result_positions),
-                                static_cast<std::uint32_t>(random() % s.operand_positions), static_cast<std::uint32_t>(random() % kernels)};
+      const rows::ConvTap tap{static_cast<std::uint32_t>(random() % s.result_positions),
+                              static_cast<std::uint32_t>(random() % s.operand_positions), static_cast<std::uint32_t>(random() % kernels)};
       s.taps.push_back(tap);
       if (tap.operand + 1 < s.operand_positions && tap.kernel + 1 < kernels)
         s.taps.push_back({tap.result, tap.operand + 1, tap.kernel + 1});
     }
-    const auto map = kernel::conv_map(s, w);
+    const auto map = rows::conv_map(s, w);
     std::vector<std::vector<double>> expected(map->rows(), std::vector<double>(map->columns(), 0.0));
     for (std::size_t b = 0; b < s.tensor_batch; ++b) {
-      for (const kernel::ConvTap& tap : s.taps) {
+      for (const rows::ConvTap& tap : s.taps) {
         for (std::size_t c = 0; c < groups * in * out; ++c) {
           const std::size_t g = c / (in * out), i = c / out % in, o = c % out;
           const std::size_t row = (b * groups * out + g * out + o) * s.result_positions + tap.result;
@@ -365,7 +365,7 @@ TEST_CASE("affine forms: products with weights that are mostly 0 go by their ent
       REQUIRE(graph.append(layout.op, operands, layout.attributes, "y").ok());
       applied.constants.is_constant = {false, true, false};
       applied.constants.values = {{}, lift<Interval>(graph.node(weights).value), {}};
-      const auto form = kernel::affine_form(graph, 2, applied.constants);
+      const auto form = rows::affine_form(graph, 2, applied.constants);
       REQUIRE(form.ok());
       const LinearMap& map = *form.value().parts.at(0).map;
       const bool is_single = layout.input != Shape{3, 48};
@@ -374,7 +374,7 @@ TEST_CASE("affine forms: products with weights that are mostly 0 go by their ent
       const auto m = matrix(map);
       for (std::size_t j = 0; j < map.columns(); ++j) {
         const std::vector<WideInterval> y = denote_at(applied, basis(map.columns(), j));
-        for (std::size_t i = 0; i < y.size(); ++i) CHECK((y[i].contains(exact(m[i][j])) && y[i].is_point()));
+        for (std::size_t i = 0; i < y.size(); ++i) CHECK((y[i].contains(exactly(m[i][j])) && y[i].is_point()));
       }
     }
   }
@@ -394,7 +394,7 @@ TEST_CASE("affine forms: a matrix with weights that are 0 but for their errors c
   REQUIRE(graph.append(Op::gemm, {x, weights}, attributes, "y").ok());
   applied.constants.is_constant = {false, true, false};
   applied.constants.values = {{}, lift<Interval>(graph.node(weights).value), {}};
-  const auto form = kernel::affine_form(graph, 2, applied.constants);
+  const auto form = rows::affine_form(graph, 2, applied.constants);
   REQUIRE(form.ok());
   CHECK(form.value().parts.at(0).map->fan_in() >= 64);
   std::vector<double> pattern(16, 0.0), error(16, 0.0);
@@ -407,7 +407,7 @@ TEST_CASE("affine forms: a matrix with weights that are 0 but for their errors c
 
 TEST_CASE("sparse maps add up repeated entries", "[kernel][linear_map]") {
   std::mt19937_64 random(4);
-  const auto map = kernel::sparse_map(3, 4, {{2, 1, 3.0}, {0, 0, 1.0}, {2, 1, -1.0}, {1, 3, 0.0}, {2, 0, 5.0}});
+  const auto map = rows::sparse_map(3, 4, {{2, 1, 3.0}, {0, 0, 1.0}, {2, 1, -1.0}, {1, 3, 0.0}, {2, 0, 5.0}});
   const auto m = matrix(*map);
   CHECK(m == std::vector<std::vector<double>>{{1, 0, 0, 0}, {0, 0, 0, 0}, {5, 2, 0, 0}});
   check_apply_and_transpose(*map, m, random);
@@ -426,12 +426,12 @@ TEST_CASE("integer entries of extreme weights", "[kernel][linear_map]") {
                                               {-0.0, 1},
                                               {0x1.fffffffffffffp0, 0x1.fffffffffffffp-54}};
   for (const auto& w : rows) {
-    const auto map = kernel::dense_map(1, 1, w.size(), 1, w);
+    const auto map = rows::dense_map(1, 1, w.size(), 1, w);
     for (const int bits : {54, 40, 2}) {
       const IntegerEntries entries = map->integer_entries(bits);
       for (std::size_t j = 0; j < w.size(); ++j) {
         const Dyadic value(static_cast<Int128>(entries.mantissas[j]), entries.exponent);
-        CHECK(abs(value.to_rational() - exact(w[j])) <= exact(entries.half_step));
+        CHECK(abs(value.to_rational() - exactly(w[j])) <= exactly(entries.half_step));
         CHECK(std::llabs(entries.mantissas[j]) <= (std::int64_t{1} << bits));
       }
     }

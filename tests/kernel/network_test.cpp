@@ -7,7 +7,7 @@
 
 using namespace assay;
 using namespace assay::test;
-using kernel::Network;
+using logic::Network;
 
 namespace {
 
@@ -20,7 +20,7 @@ Graph small_graph(DType dtype = DType::float64) {
   chain.then(Op::relu);
   return chain.output();
 }
-kernel::Property reaches(double bound, double half = kHalf) {
+statement::Property reaches(double bound, double half = kHalf) {
   return {{{box_of({0}, {exactly(half)}), {at_least(output(0), exactly(bound))}}}};
 }
 
@@ -35,10 +35,10 @@ TEST_CASE("problems about one network have the digests, facts and theorems of pr
       options.exact = exact_only;
       const auto network = take(Network::open(graph, semantics, options));
       for (const double half : {0.25, kHalf}) {
-        const kernel::Property property = reaches(0.9375, half);
+        const statement::Property property = reaches(0.9375, half);
         const auto shared = take(Problem::open(network, property, {})), own = open({graph, property, semantics, {}}, options);
         CHECK(shared->digest() == own->digest());
-        CHECK(shared->digest() == kernel::statement_digest(shared->statement()));
+        CHECK(shared->digest() == statement::statement_digest(shared->statement()));
         CHECK(shared->floating() == own->floating());
         CHECK(shared->options().exact == exact_only);
         CHECK(inspect::active_nodes(*shared) == inspect::active_nodes(*own));
@@ -51,9 +51,9 @@ TEST_CASE("problems about one network have the digests, facts and theorems of pr
           CHECK(scope.box(node).hi == other.box(node).hi);
         }
         const std::vector refutations{take(conclude(scope))};
-        CHECK(take(kernel::unsatisfiable(shared, refutations)).to_text() ==
-              take(kernel::unsatisfiable(own, std::vector{take(conclude(other))})).to_text());
-        CHECK(code_of(kernel::unsatisfiable(own, refutations)) != "accepted");  // the same statement, but not the same problem
+        CHECK(take(logic::unsatisfiable(shared, refutations)).to_text() ==
+              take(logic::unsatisfiable(own, std::vector{take(conclude(other))})).to_text());
+        CHECK(code_of(logic::unsatisfiable(own, refutations)) != "accepted");  // the same statement, but not the same problem
       }
     }
   }
@@ -64,19 +64,19 @@ TEST_CASE("a refutation of one problem of a network is none of another", "[kerne
   const auto holds = take(Problem::open(network, reaches(1), {})), fails = take(Problem::open(network, reaches(0.875), {}));
   CHECK(holds->digest() != fails->digest());
   const std::vector refutations{take(conclude(boxed_root(holds)))};
-  CHECK(kernel::unsatisfiable(holds, refutations).ok());
-  CHECK(code_of(kernel::unsatisfiable(fails, refutations)) != "accepted");
+  CHECK(logic::unsatisfiable(holds, refutations).ok());
+  CHECK(code_of(logic::unsatisfiable(fails, refutations)) != "accepted");
   CHECK(code_of(conclude(boxed_root(fails))) == "conclude.S3");
-  CHECK(kernel::satisfiable(fails, {0, {Rational(1, 2)}}).ok());
+  CHECK(logic::satisfiable(fails, {0, {Rational(1, 2)}}).ok());
 }
 
 TEST_CASE("each property is validated against the network's graph", "[kernel][network]") {
   const auto network = take(Network::open(small_graph()));
   CHECK(code_of(Problem::open(network, {}, {})) == "statement.no_case");
-  kernel::Property wide = reaches(1);
+  statement::Property wide = reaches(1);
   wide.cases[0].box = box_of({0, 0}, {1, 1});
   CHECK(code_of(Problem::open(network, wide, {})) == "statement.box_size");
-  kernel::Property beyond = reaches(1);
+  statement::Property beyond = reaches(1);
   beyond.cases[0].rows[0].terms[0].variable.element = 1;
   CHECK(code_of(Problem::open(network, beyond, {})) == "statement.variable");
   Graph broken = small_graph();

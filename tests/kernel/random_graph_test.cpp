@@ -59,8 +59,8 @@ Hints random_hints(const Problem& problem, std::size_t literals, RandomGraph& ra
 }
 
 // A sum over elements of some nodes.
-std::vector<kernel::Cut::Term> random_terms(const Problem& problem, RandomGraph& random) {
-  std::vector<kernel::Cut::Term> terms;
+std::vector<logic::Cut::Term> random_terms(const Problem& problem, RandomGraph& random) {
+  std::vector<logic::Cut::Term> terms;
   for (int i = 0; i < 4; ++i) {
     const auto node = static_cast<NodeId>(random.pick(problem.graph().nodes.size()));
     if (problem.is_constant(node) || problem.graph().size(node) == 0) continue;
@@ -72,7 +72,7 @@ std::vector<kernel::Cut::Term> random_terms(const Problem& problem, RandomGraph&
 // The first cut that a sample violates, in words; empty if there is none.
 std::string broken_cut(const Scope& scope, const std::vector<Sample>& points) {
   for (std::size_t k = 0; k < scope.cuts().size(); ++k) {
-    const kernel::Cut& cut = *scope.cuts()[k];
+    const logic::Cut& cut = *scope.cuts()[k];
     for (const Sample& point : points) {
       WideInterval sum;
       for (const auto& term : cut.terms)
@@ -145,7 +145,7 @@ void derive_and_refine(Scope& scope, const Problem& problem, RandomGraph& random
 // Facts by cases, one split inside another one: of both halves, each refined in its own way.
 void refine_by_cases(Scope& scope, const Problem& problem, const std::vector<Sample>& points, RandomGraph& random, int deep) {
   Literal literal = random_literal(problem, points, random);
-  const std::vector<kernel::Cut::Term> terms = random_terms(problem, random);
+  const std::vector<logic::Cut::Term> terms = random_terms(problem, random);
   std::vector<Scope> halves;
   for (const bool at_least : {false, true}) {
     literal.at_least = at_least;

@@ -14,8 +14,8 @@
 
 namespace assay::test {
 
-using kernel::Relaxation;
 using policy::SlopeHints;
+using relax::Relaxation;
 
 // What all relaxations of a run say, bit for bit: with ASSAY_DIGEST set, a run ends by printing it, for comparisons of two builds.
 class Digest {
@@ -51,7 +51,7 @@ class Digest {
 
 inline std::optional<Relaxation> relaxed(const Graph& graph, const Node& node, std::span<const Box* const> boxes, const Box& result,
                                          const SlopeHints& hints) {
-  auto relaxation = kernel::relax(graph, node, boxes, result, policy::Policy(hints));
+  auto relaxation = relax::relax(graph, node, boxes, result, policy::Policy(hints));
   Digest::of_run().add(relaxation);
   return relaxation;
 }

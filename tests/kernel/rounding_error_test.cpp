@@ -36,7 +36,7 @@ TEST_CASE("rounding: the sum of biases of one row", "[kernel][error_bound]") {
   const std::vector<double> bias = large_then_lost();
   net.gemm(kMany, std::vector<double>(kMany, 0.0), bias);
   const auto problem = open(net.output(), {0}, {0}, {total_at_least(sum_of(bias))});
-  CHECK(kernel::satisfiable(problem, {0, {Rational(0)}}).ok());
+  CHECK(logic::satisfiable(problem, {0, {Rational(0)}}).ok());
   CHECK(code_of(conclude(boxed_root(problem))) == "conclude.S3");
 }
 
@@ -46,7 +46,7 @@ TEST_CASE("rounding: the concretisation at the inputs", "[kernel][error_bound]")
   net.then(Op::neg);
   const std::vector<double> x = large_then_lost();
   const auto problem = open(net.output(), x, x, {total_at_least(sum_of(x))});
-  CHECK(kernel::satisfiable(problem, {0, rationals(x)}).ok());
+  CHECK(logic::satisfiable(problem, {0, rationals(x)}).ok());
   CHECK(code_of(conclude(boxed_root(problem))) == "conclude.S3");
 }
 
@@ -55,7 +55,7 @@ TEST_CASE("rounding: the sum of intercepts of one row", "[kernel][error_bound]")
   net.then(Op::relu);
   const std::vector<double> hi = large_then_lost(), lo(kMany, -1.0);
   const auto problem = open(net.output(), lo, hi, {total_at_least(sum_of(hi))});
-  CHECK(kernel::satisfiable(problem, {0, rationals(hi)}).ok());
+  CHECK(logic::satisfiable(problem, {0, rationals(hi)}).ok());
   Hints hints;  // upper slope 0: relu <= u
   hints.upper[1].assign(kMany, 0.0F);
   CHECK(code_of(conclude(boxed_root(problem), hints)) == "conclude.S3");
@@ -84,7 +84,7 @@ TEST_CASE("rounding: many paths that meet in one node", "[kernel][error_bound]")
   }
   const Rational most = Rational(1) + Rational(300) * exactly(kLost);
   const auto problem = open(graph, {0}, {1}, {row(terms, -most)});
-  CHECK(kernel::satisfiable(problem, {0, {Rational(1)}}).ok());
+  CHECK(logic::satisfiable(problem, {0, {Rational(1)}}).ok());
   CHECK(code_of(conclude(boxed_root(problem))) == "conclude.S3");
 }
 
@@ -100,7 +100,7 @@ TEST_CASE("rounding: the constant, over many nodes", "[kernel][error_bound]") {
     terms.push_back({Rational(-1), {Variable::Side::output, i, 0}});
   }
   const auto problem = open(graph, {0}, {0}, {row(terms, -(Rational(1) + Rational(300) * exactly(kLost)))});
-  CHECK(kernel::satisfiable(problem, {0, {Rational(0)}}).ok());
+  CHECK(logic::satisfiable(problem, {0, {Rational(0)}}).ok());
   CHECK(code_of(conclude(boxed_root(problem))) == "conclude.S3");
 }
 
@@ -109,7 +109,7 @@ TEST_CASE("rounding: many literals on one coefficient", "[kernel][error_bound]")
   Chain net(1);
   net.gemm(1, {1});
   const auto problem = open(net.output(), {1}, {1}, {at_most(input(0), Rational(1))});
-  CHECK(kernel::satisfiable(problem, {0, {Rational(1)}}).ok());
+  CHECK(logic::satisfiable(problem, {0, {Rational(1)}}).ok());
   Scope scope = boxed_root(problem);
   Hints hints;
   for (int i = 0; i < 400; ++i) {
@@ -144,7 +144,7 @@ TEST_CASE("rounding: a chain of lines", "[kernel][error_bound]") {
     hints.lower[node] = hints.upper[node] = {slopes[kDepth - 1 - i]};
   }
   const auto problem = open(net.output(), {1}, {1}, {at_least(output(0), Rational(1))});
-  CHECK(kernel::satisfiable(problem, {0, {Rational(1)}}).ok());
+  CHECK(logic::satisfiable(problem, {0, {Rational(1)}}).ok());
   CHECK(code_of(conclude(boxed_root(problem), hints)) == "conclude.S3");
 }
 
@@ -166,7 +166,7 @@ TEST_CASE("rounding: entries that are no doubles", "[kernel][error_bound]") {
           const Row r = row({{Rational(sign), {Variable::Side::output, tensor, 0}}}, -reached);
           const auto problem = open(graph, lo, hi, {r}, options);
           const Scope scope = boxed_root(problem);
-          CHECK(kernel::satisfiable(problem, {0, rationals(sign > 0 ? lo : hi)}).ok());
+          CHECK(logic::satisfiable(problem, {0, rationals(sign > 0 ? lo : hi)}).ok());
           CHECK(code_of(conclude(scope)) == "conclude.S3");
           const Box& box = scope.box(graph.outputs[tensor]);
           CHECK(Interval(box.lo[0], box.hi[0]).contains(reached));
@@ -193,7 +193,7 @@ TEST_CASE("rounding: constants that intervals enclose widely", "[kernel][error_b
       for (const Rational& bound : {reached, Rational(-1)}) {
         const auto problem = open(graph, {1}, {1}, {row({{Rational(1), {Variable::Side::output, tensor, 0}}}, bound)}, options);
         const Scope scope = boxed_root(problem);
-        CHECK(kernel::satisfiable(problem, {0, {Rational(1)}}).ok() == (bound == reached));
+        CHECK(logic::satisfiable(problem, {0, {Rational(1)}}).ok() == (bound == reached));
         CHECK(code_of(conclude(scope)) == (bound == reached ? "conclude.S3" : "accepted"));
         const Box& box = scope.box(graph.outputs[tensor]);
         CHECK(Interval(box.lo[0], box.hi[0]).contains(reached));
@@ -217,7 +217,7 @@ TEST_CASE("exact path: bits that are dropped are covered", "[kernel][error_bound
     for (const int sign : {1, -1}) {
       const auto problem = open(graph, {static_cast<double>(x)}, {static_cast<double>(x)},
                                 {row({{Rational(sign), output(0)}}, Rational(sign) * factor * Rational(x))}, options);
-      CHECK(kernel::satisfiable(problem, {0, {Rational(x)}}).ok());
+      CHECK(logic::satisfiable(problem, {0, {Rational(x)}}).ok());
       CHECK(code_of(conclude(boxed_root(problem))) == "conclude.S3");
     }
   }
@@ -239,7 +239,7 @@ TEST_CASE("exact path: slopes between grid points are covered", "[kernel][error_
     for (const int sign : {1, -1}) {
       const Row r = row({{Rational(sign), output(1)}}, Rational(sign) * exactly(0x1p-40));
       const auto problem = open(graph, x, x, {r}, options);
-      CHECK(kernel::satisfiable(problem, {0, rationals(x)}).ok());
+      CHECK(logic::satisfiable(problem, {0, rationals(x)}).ok());
       CHECK(code_of(conclude(boxed_root(problem), hints)) == "conclude.S3");
     }
   }
@@ -257,7 +257,7 @@ TEST_CASE("exact path: ends of boxes between grid points go outward", "[kernel][
     for (const int sign : {1, -1}) {
       const Row r = row({{Rational(sign), output(0)}, {Rational(sign), output(1)}}, Rational(sign) * (exactly(x[0]) + exactly(x[1])));
       const auto problem = open(graph, x, x, {r}, options);
-      CHECK(kernel::satisfiable(problem, {0, rationals(x)}).ok());
+      CHECK(logic::satisfiable(problem, {0, rationals(x)}).ok());
       CHECK(code_of(conclude(boxed_root(problem))) == "conclude.S3");
     }
   }
@@ -276,7 +276,7 @@ TEST_CASE("exact path: every rounded grid value is covered", "[kernel][error_bou
         const Rational sum = exactly(w[0]) + exactly(w[1]);
         const auto problem =
             open(net.output(), {1}, {1}, {row({{Rational(sign), output(0)}, {Rational(sign), output(1)}}, Rational(sign) * sum)}, options);
-        CHECK(kernel::satisfiable(problem, {0, {Rational(1)}}).ok());
+        CHECK(logic::satisfiable(problem, {0, {Rational(1)}}).ok());
         CHECK(code_of(conclude(boxed_root(problem))) == "conclude.S3");
       }
     }
@@ -294,7 +294,7 @@ TEST_CASE("exact path: a coefficient that vanishes on an unbounded element loses
   for (const double x : {-1e10, 1e10}) {
     const auto problem =
         open(net.output(), {0, x}, {0, x}, {x < 0 ? at_most(output(0), Rational(-1)) : at_least(output(0), Rational(1))}, options);
-    CHECK(kernel::satisfiable(problem, {0, rationals({0, x})}).ok());
+    CHECK(logic::satisfiable(problem, {0, rationals({0, x})}).ok());
     CHECK(code_of(conclude(boxed_root(problem))) == "conclude.S3");
   }
 }
@@ -317,7 +317,7 @@ TEST_CASE("exact path: what an alignment drops is covered", "[kernel][error_boun
       for (const int sign : {1, -1}) {
         const Row reached = row({{Rational(sign), output(0)}}, Rational(sign) * factor * Rational(at));
         const auto problem = open(graph, {static_cast<double>(at)}, {static_cast<double>(at)}, {reached}, options);
-        CHECK(kernel::satisfiable(problem, {0, {Rational(at)}}).ok());
+        CHECK(logic::satisfiable(problem, {0, {Rational(at)}}).ok());
         CHECK(code_of(conclude(boxed_root(problem))) == "conclude.S3");
       }
     }
@@ -331,7 +331,7 @@ TEST_CASE("a bound beyond all doubles bounds nothing", "[kernel][error_bound][ex
     Chain net(1);
     net.then(Op::exp);
     const auto problem = open(net.output(), {0}, {1000}, {at_least(output(0), exactly(1e300))}, options);
-    CHECK(kernel::satisfiable(problem, {0, {Rational(1000)}}).ok());
+    CHECK(logic::satisfiable(problem, {0, {Rational(1000)}}).ok());
     CHECK(code_of(conclude(boxed_root(problem))) == "conclude.S3");
   }
 }

@@ -34,7 +34,7 @@ TEST_CASE("box: many small terms on a large bias are not lost", "[kernel][box]")
 TEST_CASE("box: no false theorem from a large bias", "[kernel][box]") {
   const auto problem = open(large_bias(), ones(), ones(), {at_least(output(0), exactly(kLarge + 1000))});
   const NodeId y = problem->graph().outputs[0];
-  CHECK(take(kernel::satisfiable(problem, {0, rationals(ones())})).kind() == Theorem::Kind::satisfiable);
+  CHECK(take(logic::satisfiable(problem, {0, rationals(ones())})).kind() == Theorem::Kind::satisfiable);
   const Scope scope = boxed_root(problem);
   const Scope right = assumed(scope, {y, 0, true, kLarge + 500});
   CHECK(code_of(right.empty()) == "empty.S1");
@@ -71,7 +71,7 @@ TEST_CASE("back-substitution: errors that underflow are still spent", "[kernel][
   const Tiny tiny{s, x, c};
   // The largest value is reached, so nothing excludes it.
   const auto problem = open(tiny.graph(), {0}, {x}, {tiny.claim(tiny.sum())});
-  CHECK(take(kernel::satisfiable(problem, {0, {exactly(x)}})).kind() == Theorem::Kind::satisfiable);
+  CHECK(take(logic::satisfiable(problem, {0, {exactly(x)}})).kind() == Theorem::Kind::satisfiable);
   CHECK(code_of(conclude(boxed_root(problem))) == "conclude.S3");
 }
 
@@ -93,7 +93,7 @@ TEST_CASE("the floating-point environment is checked at every entry", "[kernel][
   const auto boxed = scope.propagate_box(y);
   const auto refined = scope.tighten(y, {Selection::Kind::all, {}}, {});
   const auto concluded = conclude(scope);
-  const auto witnessed = kernel::satisfiable(problem, {0, {Rational(1)}});
+  const auto witnessed = logic::satisfiable(problem, {0, {Rational(1)}});
   _mm_setcsr(saved);
   CHECK_FALSE(standard);
   CHECK(code_of(opened) == "kernel.environment");

@@ -36,7 +36,7 @@ TEST_CASE("root: groups are the input boxes that cases share", "[kernel][root]")
   const auto shared = box_of({Rational(0)}, {Rational(1)});
   const auto other = box_of({Rational(0)}, {Rational(1)});  // equal, but another box
   const Row r = at_least(output(0), Rational(2));
-  const auto problem = open(statement(small_graph(), {{shared, {r}}, {other, {r}}, {shared, {r}}}));
+  const auto problem = open(stated(small_graph(), {{shared, {r}}, {other, {r}}, {shared, {r}}}));
   REQUIRE(problem->group_count() == 2);
   CHECK(problem->group_cases(0) == std::vector<std::uint32_t>{0, 2});
   CHECK(problem->group_cases(1) == std::vector<std::uint32_t>{1});
@@ -47,7 +47,7 @@ TEST_CASE("root: groups are the input boxes that cases share", "[kernel][root]")
 
 TEST_CASE("root: decimal ends are rounded outward", "[kernel][root]") {
   const Rational tenth(1, 10), pixel(1, 255);
-  const auto problem = open(statement(small_graph(), {{box_of({pixel}, {tenth}), {at_least(output(0), Rational(2))}}}));
+  const auto problem = open(stated(small_graph(), {{box_of({pixel}, {tenth}), {at_least(output(0), Rational(2))}}}));
   const Scope scope = root(problem);
   const Box& x = scope.box(problem->graph().inputs[0]);
   CHECK(exactly(x.lo[0]) < pixel);
@@ -139,17 +139,17 @@ TEST_CASE("empty S1: some box has lo > hi, by one step", "[kernel][empty]") {
 TEST_CASE("empty: an empty box in the statement is vacuous, a point is not", "[kernel][empty]") {
   const std::vector<Row> rows{at_least(output(0), Rational(0))};  // holds everywhere
   const Rational third(1, 3);
-  const auto point = open(statement(small_graph(), {{box_of({third}, {third}), rows}}));
+  const auto point = open(stated(small_graph(), {{box_of({third}, {third}), rows}}));
   CHECK_FALSE(point->group_is_empty(0));
   CHECK(code_of(root(point).empty()) == "empty.S1");
   CHECK(code_of(conclude(boxed_root(point))) == "conclude.S3");
   // Empty by far less than a double can say: the outward rounded box is not empty, the exact one is.
   const Rational more = third + Rational(1, std::int64_t{1} << 60);
-  const auto nothing = open(statement(small_graph(), {{box_of({more}, {third}), rows}}));
+  const auto nothing = open(stated(small_graph(), {{box_of({more}, {third}), rows}}));
   CHECK(nothing->group_is_empty(0));
   const auto refutation = take(root(nothing).empty());
   CHECK(refutation.vacuous());
-  const auto theorem = take(kernel::unsatisfiable(nothing, std::vector<Refutation>{refutation}));
+  const auto theorem = take(logic::unsatisfiable(nothing, std::vector<Refutation>{refutation}));
   CHECK(theorem.vacuous());
   CHECK(theorem.to_text().find("vacuous") != std::string::npos);
 }

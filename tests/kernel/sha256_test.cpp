@@ -3,7 +3,7 @@
 #include "semantics/statement/statement.h"
 #include "tests/catch.h"
 
-using namespace assay::kernel;
+using namespace assay::statement;
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include "tests/semantics/graph_mutations.h"
 
 using namespace assay;
-using namespace assay::kernel;
+using namespace assay::statement;
 
 namespace {
 

@@ -144,11 +144,11 @@ TEST_CASE("windows: bounds of feature maps are those of rows over every element"
     std::vector<std::uint64_t> elements;
     for (int k = 0; k < 5; ++k) elements.push_back(static_cast<std::uint64_t>(random.pick(size)));
     const auto box = box_of(rationals(net.lo), rationals(net.hi));
-    std::vector<kernel::Case> cases;
+    std::vector<statement::Case> cases;
     for (const std::uint64_t e : elements) {
       for (const int sign : {1, -1}) cases.push_back({box, {row({{Rational(sign), output(e)}}, Rational(0))}});
     }
-    const auto problem = open(statement(net.graph, cases)), exact_problem = open(statement(net.graph, cases), exact_only);
+    const auto problem = open(stated(net.graph, cases)), exact_problem = open(stated(net.graph, cases), exact_only);
     const std::vector<Sample> points = samples(net.graph, net.lo, net.hi, random, 2);
     Scope scope = root(problem), exact_scope = root(exact_problem);
     Hints hints;
@@ -241,7 +241,7 @@ TEST_CASE("windows: rows pay for what they touch", "[kernel][windows]") {
   }
   graph.mark_output(x, "y");
   const std::size_t size = graph.size(x), positions = kSide * kSide;
-  const auto problem = open(statement(graph, {{box_of(std::vector<Rational>(size, Rational(-1)), std::vector<Rational>(size, Rational(1))),
+  const auto problem = open(stated(graph, {{box_of(std::vector<Rational>(size, Rational(-1)), std::vector<Rational>(size, Rational(1))),
                                                {row({{Rational(1), output(0)}}, Rational(0))}}}));
   const std::size_t together = inspect::together(*problem, x);
   REQUIRE(together > 1);

@@ -29,7 +29,7 @@ std::vector<std::string> told(Op op, const std::string& fault, ProbeKind kind) {
       const auto wrong = each.run(probe.operands);
       REQUIRE(wrong.ok());
       const Trace trace = trace_of(probe, graph.value(), wrong.value());
-      const auto audit = kernel::audit_region(trace, 0);
+      const auto audit = audit::audit_region(trace, 0);
       REQUIRE(audit.ok());
       if (audit.value().total().failed > 0) return explanations(trace, trace.regions[0]);
     }

@@ -19,12 +19,12 @@ namespace {
 
 const ExecutionModel kModel = runtime::execution_model(DType::float32);
 
-kernel::RegionAudit::Counts audited(const Trace& trace) {
-  const auto whole = kernel::check_continuity(trace);
+audit::RegionAudit::Counts audited(const Trace& trace) {
+  const auto whole = audit::check_continuity(trace);
   if (!whole) FAIL(whole.rejection().to_text());
-  kernel::RegionAudit::Counts counts;
+  audit::RegionAudit::Counts counts;
   for (std::size_t r = 0; r < trace.regions.size(); ++r) {
-    const auto audit = kernel::audit_region(trace, r);
+    const auto audit = audit::audit_region(trace, r);
     if (!audit) FAIL(trace.regions[r].name + ": " + audit.rejection().to_text());
     if (audit.value().first) UNSCOPED_INFO(trace.regions[r].name << ": " << audit.value().first->text);
     counts += audit.value().total();
@@ -124,7 +124,7 @@ TEST_CASE("strided and broadcast operands reach a kernel, and show which strides
     std::set<Layout> failed;
     const PlanRun run = run_plan(plan, relu_by(at), kModel);
     for (std::size_t r = 0; r < run.trace.regions.size(); ++r) {
-      if (kernel::audit_region(run.trace, r).value().total().failed > 0) failed.insert(plan[r].layout);
+      if (audit::audit_region(run.trace, r).value().total().failed > 0) failed.insert(plan[r].layout);
     }
     for (const auto& fault : run.faults) {  // what lies in the gaps differs from round to round
       for (const Probe& probe : plan) {
@@ -276,8 +276,8 @@ TEST_CASE("wrong attention and wrong products of normalisations are caught as re
         }) > 0);
 }
 
-const kernel::AdjointCase& application(const std::vector<kernel::AdjointCase>& cases, const std::string& name) {
-  const auto found = std::ranges::find_if(cases, [&](const kernel::AdjointCase& one) { return one.name == name; });
+const gradients::AdjointCase& application(const std::vector<gradients::AdjointCase>& cases, const std::string& name) {
+  const auto found = std::ranges::find_if(cases, [&](const gradients::AdjointCase& one) { return one.name == name; });
   REQUIRE(found != cases.end());
   return *found;
 }
@@ -286,7 +286,7 @@ std::set<std::string> codes(const Trace& trace) {
   std::set<std::string> found;
   if (audited(trace).failed > 0) found.insert("contract");
   for (std::size_t g = 0; g < trace.gradients.size(); ++g) {
-    for (const kernel::GradientStep& step : kernel::check_gradient(trace, g, 3)) {
+    for (const audit::GradientStep& step : audit::check_gradient(trace, g, 3)) {
       if (step.failure) found.insert(step.failure->code);
     }
   }
@@ -311,7 +311,7 @@ ProductLauncher product_of_max(bool divided) {
 }
 
 TEST_CASE("a black-box product of a maximum whose shares do not sum to 1 at ties is caught", "[probes]") {
-  kernel::AdjointCase one;
+  gradients::AdjointCase one;
   one.name = "reduce_max, rows";
   const NodeId x = one.graph.append_input(DType::float32, {3, 4}, "x");
   one.graph.mark_output(one.graph.append(Op::reduce_max, {x}, ReduceAttributes{{1}, false}).value(), "y");
@@ -327,7 +327,7 @@ TEST_CASE("a black-box product of a maximum whose shares do not sum to 1 at ties
 }
 
 TEST_CASE("a product's kernel may declare a surrogate, and is judged by it", "[probes]") {
-  kernel::AdjointCase one;
+  gradients::AdjointCase one;
   one.name = "round";
   const NodeId x = one.graph.append_input(DType::float32, {4}, "x");
   one.graph.mark_output(one.graph.append(Op::round, {x}).value(), "y");
@@ -341,7 +341,7 @@ TEST_CASE("a product's kernel may declare a surrogate, and is judged by it", "[p
   const auto declared = run_products(one, straight, kModel, 5, through);
   REQUIRE(declared.ok());
   CHECK(codes(declared.value()).empty());
-  for (const kernel::GradientStep& step : kernel::check_gradient(declared.value(), 0, 3)) CHECK(step.is_surrogate);
+  for (const audit::GradientStep& step : audit::check_gradient(declared.value(), 0, 3)) CHECK(step.is_surrogate);
   const auto other = run_products(one, straight, kModel, 5, tanh);
   REQUIRE(other.ok());
   CHECK(codes(other.value()).contains("contract"));

@@ -15,12 +15,12 @@ namespace {
 
 const ExecutionModel kModel = runtime::execution_model(DType::float32);
 
-kernel::RegionAudit::Counts audited(const Trace& trace) {
-  const auto whole = kernel::check_continuity(trace);
+audit::RegionAudit::Counts audited(const Trace& trace) {
+  const auto whole = audit::check_continuity(trace);
   if (!whole) FAIL(whole.rejection().to_text());
-  kernel::RegionAudit::Counts counts;
+  audit::RegionAudit::Counts counts;
   for (std::size_t r = 0; r < trace.regions.size(); ++r) {
-    const auto audit = kernel::audit_region(trace, r);
+    const auto audit = audit::audit_region(trace, r);
     if (!audit) FAIL(trace.regions[r].name + ": " + audit.rejection().to_text());
     if (audit.value().first) UNSCOPED_INFO(trace.regions[r].name << ": " << audit.value().first->text);
     counts += audit.value().total();
@@ -47,10 +47,10 @@ void check_backend(const Launcher& launcher, Outcome<Trace> (*gradients)(Op, std
     if (gradients == nullptr) continue;
     const auto trace = gradients(op, 5);
     REQUIRE(trace.ok());
-    CHECK(trace.value().gradients.empty() == kernel::adjoint_cases(op).empty());
+    CHECK(trace.value().gradients.empty() == gradients::adjoint_cases(op).empty());
     CHECK(audited(trace.value()).failed == 0);
     for (std::size_t g = 0; g < trace.value().gradients.size(); ++g) {
-      for (const kernel::GradientStep& step : kernel::check_gradient(trace.value(), g, 7)) {
+      for (const audit::GradientStep& step : audit::check_gradient(trace.value(), g, 7)) {
         if (step.failure) FAIL_CHECK(step.failure->to_text());
       }
     }

@@ -15,11 +15,11 @@
 namespace assay::test {
 namespace {
 
-using derivatives::Builder;
-using derivatives::Value;
-using kernel::AdjointCase;
-using kernel::check_adjointness;
-using kernel::Domain;
+using gradients::AdjointCase;
+using gradients::check_adjointness;
+using gradients::Domain;
+using gradients::derivatives::Builder;
+using gradients::derivatives::Value;
 
 std::vector<std::size_t> real_inputs(const Graph& graph) {
   std::vector<std::size_t> inputs;
@@ -145,7 +145,7 @@ Graph cubic() {
 
 TEST_CASE("autodiff: the runtime's rule of every op is proved on the kernel's representative set", "[autodiff]") {
   for (int k = 0; k < kOpCount; ++k) {
-    for (const AdjointCase& one : kernel::adjoint_cases(static_cast<Op>(k))) {
+    for (const AdjointCase& one : gradients::adjoint_cases(static_cast<Op>(k))) {
       INFO(one.name);
       const Outcome<Graph> vjp = own_vjp(one.graph);
       REQUIRE(vjp.ok());
@@ -185,7 +185,7 @@ TEST_CASE("autodiff: pools whose windows lie side by side, with a rest", "[autod
 
 TEST_CASE("autodiff: gradients are differentiated again", "[autodiff]") {
   for (const Op op : {Op::softmax, Op::conv, Op::tanh, Op::normalise, Op::max_pool, Op::avg_pool, Op::cumprod, Op::matmul}) {
-    const AdjointCase one = kernel::adjoint_cases(op)[0];
+    const AdjointCase one = gradients::adjoint_cases(op)[0];
     const Graph first = own_vjp(one.graph).value();
     AdjointCase second{one.name + ", second order", first, one.domains, {}};
     second.domains.emplace_back();

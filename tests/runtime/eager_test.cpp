@@ -14,8 +14,8 @@
 namespace assay::test {
 namespace {
 
-using kernel::AdjointCase;
-using kernel::Domain;
+using gradients::AdjointCase;
+using gradients::Domain;
 using runtime::RandomKey;
 
 // The same graph over double.
@@ -70,7 +70,7 @@ void check_case(const AdjointCase& one, const std::vector<double>& kinks, std::u
     if (is_float(node.dtype)) reals.push_back(k);
     points.push_back(point(node, one.domains[k], kinks, RandomKey(seed).split(k)));
   }
-  const Graph reference = differentiate(graph, 0, reals).value();
+  const Graph reference = gradients::differentiate(graph, 0, reals).value();
   points.push_back(point(graph.node(graph.outputs[0]), {-2, 2}, {}, RandomKey(seed).split(99)));
 
   runtime::Session session({.dtype = DType::float64});
@@ -110,7 +110,7 @@ void check_forward(const AdjointCase& one, std::uint64_t seed) {
   for (const std::size_t k : reals) points.push_back(point(graph.node(graph.inputs[k]), {-2, 2}, {}, RandomKey(seed).split(50 + k)));
   std::vector<Array<Interval>> sets;
   for (const Tensor& tensor : points) sets.push_back(interval_of(tensor));
-  const Graph reference = jvp(graph, 0, reals).value();
+  const Graph reference = gradients::jvp(graph, 0, reals).value();
   const auto values = evaluate<Interval>(reference, sets);
   REQUIRE(values.ok());
   const Array<Interval>& wanted = values.value()[reference.outputs[0]];
@@ -134,7 +134,7 @@ void check_forward(const AdjointCase& one, std::uint64_t seed) {
 TEST_CASE("eager: values and gradients of every op lie in the reference's sets, at kinks as well", "[eager]") {
   for (int k = 0; k < kOpCount; ++k) {
     if (static_cast<Op>(k) == Op::cast) continue;  // between float types, of which this test has one
-    for (const AdjointCase& one : kernel::adjoint_cases(static_cast<Op>(k))) {
+    for (const AdjointCase& one : gradients::adjoint_cases(static_cast<Op>(k))) {
       for (const std::uint64_t seed : {1U, 2U, 3U}) {
         INFO(one.name << ", seed " << seed);
         check_case(one, {}, seed);
@@ -147,7 +147,7 @@ TEST_CASE("eager: values and gradients of every op lie in the reference's sets, 
 TEST_CASE("eager: derivatives along tangents of every op lie in the reference's sets", "[eager]") {
   for (int k = 0; k < kOpCount; ++k) {
     if (static_cast<Op>(k) == Op::cast) continue;
-    for (const AdjointCase& one : kernel::adjoint_cases(static_cast<Op>(k))) {
+    for (const AdjointCase& one : gradients::adjoint_cases(static_cast<Op>(k))) {
       INFO(one.name);
       check_forward(one, 4);
     }

@@ -12,8 +12,8 @@
 namespace assay::test {
 namespace {
 
-using kernel::adjoint_cases;
-using kernel::AdjointCase;
+using gradients::adjoint_cases;
+using gradients::AdjointCase;
 
 double number(std::mt19937_64& random, Draw from) {
   std::normal_distribution<double> normal;

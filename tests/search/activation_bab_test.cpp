@@ -24,8 +24,8 @@ using search_test::replays;
 using search_test::Run;
 
 // A case that the network misses by `margin`, judged by samples: y_0 <= smallest sampled value - margin.
-std::shared_ptr<const kernel::Problem> threshold_problem(const Graph& graph, std::size_t inputs, double margin, int cases,
-                                                         const Rational& radius = 1) {
+std::shared_ptr<const logic::Problem> threshold_problem(const Graph& graph, std::size_t inputs, double margin, int cases,
+                                                        const Rational& radius = 1) {
   const auto any = open(graph, {make_case(inputs, -radius, radius, {output_row({{0, 1}}, 0)})});
   const Network network(any);
   Workspace workspace;
@@ -39,8 +39,8 @@ std::shared_ptr<const kernel::Problem> threshold_problem(const Graph& graph, std
     network.outputs(1, workspace, y.data());
     for (std::size_t i = 0; i < y.size(); ++i) smallest[i] = std::min(smallest[i], y[i]);
   }
-  std::vector<kernel::Case> list;
-  const kernel::Case first = make_case(inputs, -radius, radius, {});
+  std::vector<statement::Case> list;
+  const statement::Case first = make_case(inputs, -radius, radius, {});
   for (int k = 0; k < cases; ++k) {
     const auto element = static_cast<std::uint64_t>(k) % smallest.size();
     list.push_back({first.box, {output_row({{element, 1}}, *Rational::from_double(smallest[element] - margin))}});
@@ -50,7 +50,7 @@ std::shared_ptr<const kernel::Problem> threshold_problem(const Graph& graph, std
 
 // A property of a small network that a tree of some nodes refutes.
 struct Refutable {
-  std::shared_ptr<const kernel::Problem> problem = threshold_problem(random_network({4, 12, 10, 3}, 7), 4, 0.2, 3);
+  std::shared_ptr<const logic::Problem> problem = threshold_problem(random_network({4, 12, 10, 3}, 7), 4, 0.2, 3);
   Network network{problem};
   NeuronGraph graph{network};
 };
@@ -71,7 +71,7 @@ TEST_CASE("an unreachable threshold is refuted, and the written tree replays", "
     CHECK_FALSE(run.result.witness.has_value());
     CHECK(run.statistics.leaves > 1);  // the root bound does not do it alone
     CHECK(run.result.tree->size() >= 3);
-    const auto theorem = kernel::unsatisfiable(problem, std::vector<kernel::Refutation>{*run.result.refutation});
+    const auto theorem = logic::unsatisfiable(problem, std::vector<logic::Refutation>{*run.result.refutation});
     REQUIRE(theorem.ok());
     CHECK(replays(problem, run, "branching" + std::to_string(threads)));
   }
@@ -98,7 +98,7 @@ TEST_CASE("cases that were refuted in trees of their own are one group of a cert
   const auto problem = threshold_problem(random_network({4, 12, 10, 3}, 7), 4, 0.2, 3);
   const Network network(problem);
   const NeuronGraph graph(network);
-  auto scope = kernel::Scope::root(problem, 0);
+  auto scope = logic::Scope::root(problem, 0);
   REQUIRE(scope.ok());
   REQUIRE(certificate::sweep(*problem, scope.value(), 0, false).ok());
   certificate::Fragment root;
@@ -139,14 +139,14 @@ TEST_CASE("a reachable threshold ends with a witness or undecided, never refuted
   const Run run = branch(graph, options);
   CHECK_FALSE(run.result.refutation.has_value());
   REQUIRE(run.result.witness.has_value());
-  CHECK(run.result.witness->kind() == kernel::Theorem::Kind::satisfiable);
+  CHECK(run.result.witness->kind() == logic::Theorem::Kind::satisfiable);
 }
 
 TEST_CASE("only the cases asked for are refuted", "[search][branching]") {
   const auto problem = threshold_problem(random_network({4, 10, 3}, 9), 4, 0.2, 2);
   const Network network(problem);
   const NeuronGraph graph(network);
-  auto scope = kernel::Scope::root(problem, 0);
+  auto scope = logic::Scope::root(problem, 0);
   REQUIRE(scope.ok());
   REQUIRE(certificate::sweep(*problem, scope.value(), 0, false).ok());
   Statistics statistics;
@@ -263,7 +263,7 @@ TEST_CASE("a network with an op without lines is declined", "[search][branching]
   const Network network(problem);
   const NeuronGraph graph(network);
   CHECK_FALSE(graph.supported());
-  auto scope = kernel::Scope::root(problem, 0);
+  auto scope = logic::Scope::root(problem, 0);
   REQUIRE(scope.ok());
   Statistics statistics;
   const std::vector<std::uint32_t> positions{0};

@@ -23,7 +23,7 @@ using search_test::Run;
 
 using Clause = std::vector<int>;  // variable i as i + 1, negated as -(i + 1)
 
-std::shared_ptr<const kernel::Problem> problem_of(std::size_t variables, const std::vector<Clause>& clauses) {
+std::shared_ptr<const logic::Problem> problem_of(std::size_t variables, const std::vector<Clause>& clauses) {
   const std::size_t hidden = clauses.size() + 2 * variables;
   std::vector<float> weight(hidden * variables, 0.0F), bias(hidden, 0.0F), last(2 * hidden, 0.0F);
   for (std::size_t c = 0; c < clauses.size(); ++c) {
@@ -49,7 +49,7 @@ std::shared_ptr<const kernel::Problem> problem_of(std::size_t variables, const s
   return open(std::move(graph), {make_case(variables, 0, 1, {output_row({{0, -1}}, -1), output_row({{1, 1}}, 0)})});
 }
 
-Run run(const kernel::Problem& problem, const NeuronGraph& graph, int threads) {
+Run run(const logic::Problem& problem, const NeuronGraph& graph, int threads) {
   CHECK(graph.every_neuron_has_input_row());
   CHECK(problem.group_count() == 1);
   BranchingOptions options;
@@ -140,7 +140,7 @@ TEST_CASE("without one of its clauses a tree has a model, and branching finds it
     const Run result = run(*problem, graph, 1);
     CHECK_FALSE(result.result.refutation.has_value());
     REQUIRE(result.result.witness.has_value());
-    CHECK(result.result.witness->kind() == kernel::Theorem::Kind::satisfiable);
+    CHECK(result.result.witness->kind() == logic::Theorem::Kind::satisfiable);
   }
 }
 

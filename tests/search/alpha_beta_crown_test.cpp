@@ -29,8 +29,8 @@ using search_test::random_network;
 using Setup = search_test::AscentSetup;
 constexpr std::size_t kInputs = search_test::kAscentInputs;
 
-std::vector<kernel::Literal> some_literals(const Setup& setup, std::size_t count) {
-  std::vector<kernel::Literal> literals;
+std::vector<logic::Literal> some_literals(const Setup& setup, std::size_t count) {
+  std::vector<logic::Literal> literals;
   const NeuronBoxes boxes = NeuronBoxes::of(setup.graph, setup.scope);
   for (std::uint32_t neuron = 0; neuron < setup.graph.neuron_count() && literals.size() < count; ++neuron) {
     if (!(boxes.lo[neuron] < 0 && boxes.hi[neuron] > 0)) continue;
@@ -149,7 +149,7 @@ TEST_CASE("slopes of functions with a record are optimised, and the kernel deriv
       for (const Step& step : setup.network.steps()) CHECK(step.kind != Step::Kind::binary);
       const BoundResult result = setup.run(60, {});
       CHECK(result.bound <= setup.sampled_minimum({}, seed) + 1e-9);
-      const std::vector<kernel::CaseMultipliers> cases{{0, result.parameters.weights}};
+      const std::vector<logic::CaseMultipliers> cases{{0, result.parameters.weights}};
       inspect::Diagnosis own, optimised;
       static_cast<void>(inspect::conclude(setup.scope, cases, {}, own));
       static_cast<void>(inspect::conclude(setup.scope, cases, to_hints(setup.graph, result.parameters), optimised));
@@ -252,9 +252,9 @@ TEST_CASE("lines of the search are those that the kernel derives from the same s
         const std::vector<float> hint{static_cast<float>(slope)};
         const double s = static_cast<double>(hint[0]);
         const Line below = lines.below(0, s), above = lines.above(0, s);
-        const kernel::Box x{{l}, {u}}, whole{{-INFINITY}, {INFINITY}};
-        const std::vector<const kernel::Box*> operands(node->operands.size(), &x);
-        const auto derived = kernel::relax(model, *node, operands, whole, policy::Policy(policy::SlopeHints{hint, hint}));
+        const relax::Box x{{l}, {u}}, whole{{-INFINITY}, {INFINITY}};
+        const std::vector<const relax::Box*> operands(node->operands.size(), &x);
+        const auto derived = relax::relax(model, *node, operands, whole, policy::Policy(policy::SlopeHints{hint, hint}));
         REQUIRE(derived.has_value());
         const double rise = 1e-4 * (1 + std::fabs(s) + std::fabs(f.value(l)) + std::fabs(f.value(u)));
         CHECK(std::fabs(derived->lower_intercept[0] - below.intercept) <= rise);
@@ -268,7 +268,7 @@ TEST_CASE("ascent with literals: below all their points, and tighter than withou
   double gained = 0;
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
     const Setup setup(random_network({kInputs, 10, 10, 2}, seed), 0);
-    const std::vector<kernel::Literal> literals = some_literals(setup, 3);
+    const std::vector<logic::Literal> literals = some_literals(setup, 3);
     const BoundResult first = setup.run(1, literals), last = setup.run(80, literals);
     const double sampled = setup.sampled_minimum(literals, seed);
     if (std::isfinite(sampled)) CHECK(last.bound <= sampled + 1e-9);
@@ -283,15 +283,15 @@ TEST_CASE("the kernel concludes from the hints exactly what the search computed"
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
     const Graph model = random_network({kInputs, 8, 8, 2}, seed);
     const Setup probe(model, 0);
-    const std::vector<kernel::Literal> literals = some_literals(probe, 2);
+    const std::vector<logic::Literal> literals = some_literals(probe, 2);
     const double bound = probe.run(40, literals).bound * probe.network.rows(0)[0].scale;
     // A right-hand side just below (above) the computed bound is refuted (is not).
     for (const double margin : {1e-6, -1e-6}) {
       const Setup setup(model, *Rational::from_double(bound - margin));
       const BoundResult result = setup.run(40, literals);
-      kernel::Scope scope = setup.scope;
-      for (const kernel::Literal& literal : literals) REQUIRE(scope.assume(literal).ok());
-      const std::vector<kernel::CaseMultipliers> cases{{0, result.parameters.weights}};
+      logic::Scope scope = setup.scope;
+      for (const logic::Literal& literal : literals) REQUIRE(scope.assume(literal).ok());
+      const std::vector<logic::CaseMultipliers> cases{{0, result.parameters.weights}};
       CHECK(scope.conclude(cases, to_hints(setup.graph, result.parameters)).ok() == (margin > 0));
     }
   }
@@ -299,7 +299,7 @@ TEST_CASE("the kernel concludes from the hints exactly what the search computed"
 
 TEST_CASE("warm starts reproduce the bound", "[search][dual]") {
   const Setup setup(random_network({kInputs, 8, 8, 2}, 3), 0);
-  const std::vector<kernel::Literal> literals = some_literals(setup, 2);
+  const std::vector<logic::Literal> literals = some_literals(setup, 2);
   const BoundResult result = setup.run(30, literals);
   CHECK(setup.run(1, literals, &result.parameters).bound == Approx(result.bound).margin(1e-9));
 }
@@ -346,7 +346,7 @@ TEST_CASE("a probed split gives the bounds of its children", "[search][dual]") {
     if (parent.probe.neuron == Probe::kNone) continue;
     const NeuronGraph::Activation& activation = setup.graph.activation_of(parent.probe.neuron);
     for (const bool at_least : {false, true}) {
-      const kernel::Literal literal{activation.operand, parent.probe.neuron - activation.first_neuron, at_least, 0};
+      const logic::Literal literal{activation.operand, parent.probe.neuron - activation.first_neuron, at_least, 0};
       AlphaBeta start = parent.parameters;
       start.beta.push_back(at_least ? parent.probe.beta_at_least : parent.probe.beta_at_most);
       const double expected = at_least ? parent.probe.at_least : parent.probe.at_most;
@@ -367,7 +367,7 @@ TEST_CASE("rows of a case are weighted against each other", "[search][dual]") {
   const auto problem = open(graph, {make_case(1, -1, 1, {output_row({{0, 1}}, Rational(-1, 4)), output_row({{0, -1}}, Rational(-1, 4))})});
   const Network network(problem);
   const NeuronGraph dual(network);
-  auto scope = kernel::Scope::root(problem, 0);
+  auto scope = logic::Scope::root(problem, 0);
   REQUIRE(scope.ok());
   REQUIRE(certificate::sweep(*problem, scope.value(), 0, false).ok());
   const NeuronBoxes boxes = NeuronBoxes::of(dual, scope.value());
@@ -382,7 +382,7 @@ TEST_CASE("rows of a case are weighted against each other", "[search][dual]") {
   options.iterations = 200;
   AlphaBetaCrown(dual).run({&task, 1}, options, {&result, 1});
   REQUIRE(result.bound > 0);
-  const std::vector<kernel::CaseMultipliers> cases{{0, result.parameters.weights}};
+  const std::vector<logic::CaseMultipliers> cases{{0, result.parameters.weights}};
   CHECK(scope.value().conclude(cases, to_hints(dual, result.parameters)).ok());
 }
 

@@ -36,8 +36,8 @@ void for_samples(const Network& network, int count, std::uint64_t seed, Visit vi
   }
 }
 
-inline bool satisfies(const Workspace& workspace, const std::vector<kernel::Literal>& literals) {
-  return std::ranges::all_of(literals, [&](const kernel::Literal& literal) {
+inline bool satisfies(const Workspace& workspace, const std::vector<logic::Literal>& literals) {
+  return std::ranges::all_of(literals, [&](const logic::Literal& literal) {
     const double z = workspace.values[literal.node][literal.element];
     return literal.at_least ? z >= literal.threshold : z <= literal.threshold;
   });
@@ -45,13 +45,13 @@ inline bool satisfies(const Workspace& workspace, const std::vector<kernel::Lite
 
 // A statement with one case, swept, and what ascends on it.
 struct AscentSetup {
-  std::shared_ptr<const kernel::Problem> problem;
+  std::shared_ptr<const logic::Problem> problem;
   Network network;
   NeuronGraph graph;
-  kernel::Scope scope;
+  logic::Scope scope;
 
-  static kernel::Scope swept(const std::shared_ptr<const kernel::Problem>& problem) {
-    auto scope = kernel::Scope::root(problem, 0);
+  static logic::Scope swept(const std::shared_ptr<const logic::Problem>& problem) {
+    auto scope = logic::Scope::root(problem, 0);
     REQUIRE(scope.ok());
     REQUIRE(certificate::sweep(*problem, scope.value(), 0, false).ok());
     return std::move(scope).value();
@@ -63,9 +63,9 @@ struct AscentSetup {
         graph(network),
         scope(swept(problem)) {}
 
-  [[nodiscard]] BoundResult run(int iterations, const std::vector<kernel::Literal>& literals, const AlphaBeta* start = nullptr) const {
+  [[nodiscard]] BoundResult run(int iterations, const std::vector<logic::Literal>& literals, const AlphaBeta* start = nullptr) const {
     NeuronBoxes boxes = NeuronBoxes::of(graph, scope);
-    for (const kernel::Literal& literal : literals) boxes.meet(graph, literal);
+    for (const logic::Literal& literal : literals) boxes.meet(graph, literal);
     BoundTask task;
     task.rows = &network.rows(0);
     task.boxes = &boxes;
@@ -81,7 +81,7 @@ struct AscentSetup {
     return result;
   }
   // The smallest sampled value of (terms - bound) / scale, over points that satisfy the literals.
-  [[nodiscard]] double sampled_minimum(const std::vector<kernel::Literal>& literals, std::uint64_t seed) const {
+  [[nodiscard]] double sampled_minimum(const std::vector<logic::Literal>& literals, std::uint64_t seed) const {
     double smallest = INFINITY;
     for_samples(network, 20000, seed, [&](const std::vector<double>& x, const Workspace& workspace) {
       if (!satisfies(workspace, literals)) return;
@@ -93,7 +93,7 @@ struct AscentSetup {
   }
   // The scope's box of the node has its value at every sampled point.
   void check_box_at_samples(NodeId node, std::uint64_t seed) const {
-    const kernel::Box& box = scope.box(node);
+    const relax::Box& box = scope.box(node);
     for_samples(network, 500, seed, [&](const std::vector<double>&, const Workspace& workspace) {
       for (std::size_t j = 0; j < box.lo.size(); ++j) {
         const double z = workspace.values[node][j];

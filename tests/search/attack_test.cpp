@@ -17,8 +17,8 @@ using search_test::output_row;
 using search_test::random_network;
 using search_test::unary;
 
-std::optional<kernel::Theorem> run(const std::shared_ptr<const kernel::Problem>& problem, double seconds = 10, int restarts = 20,
-                                   bool corner_walk = true) {
+std::optional<logic::Theorem> run(const std::shared_ptr<const logic::Problem>& problem, double seconds = 10, int restarts = 20,
+                                  bool corner_walk = true) {
   const Network network(problem);
   AttackOptions options;
   options.seconds = seconds;
@@ -75,7 +75,7 @@ TEST_CASE("a reachable threshold gives a witness that the kernel accepts", "[sea
     const auto problem = open(graph, {make_case(3, -1, 1, {output_row({{0, 1}}, first), output_row({{1, 1}}, second)})});
     const auto theorem = run(problem);
     REQUIRE(theorem.has_value());
-    CHECK(theorem->kind() == kernel::Theorem::Kind::satisfiable);
+    CHECK(theorem->kind() == logic::Theorem::Kind::satisfiable);
     for (const Rational& value : theorem->witness().inputs) {
       CHECK(value >= Rational(-1));
       CHECK(value <= Rational(1));
@@ -111,8 +111,8 @@ TEST_CASE("the case that is nearest is attacked although there are more cases th
   const NodeId x = graph.append_input(DType::float32, {1, 2}, "x");
   const NodeId relu = unary(graph, Op::relu, dense(graph, x, 2, kHidden, below, std::vector<float>(kHidden, 1.0F)));
   graph.mark_output(dense(graph, relu, kHidden, kCases, above, std::vector<float>(kCases, 0.0F)), "y");
-  std::vector<kernel::Case> cases;  // y_k is x_0 + x_1 + 2 where it may be as small as at the corner, else its negative
-  kernel::Case one = make_case(2, -1, 1, {});
+  std::vector<statement::Case> cases;  // y_k is x_0 + x_1 + 2 where it may be as small as at the corner, else its negative
+  statement::Case one = make_case(2, -1, 1, {});
   for (std::uint64_t k = 0; k < kCases; ++k) {
     one.rows = {output_row({{k, 1}}, k == kReachable ? *Rational::from_double(0.0625) : Rational(-20))};
     cases.push_back(one);
@@ -160,8 +160,8 @@ TEST_CASE("the corner walk finds the one satisfying corner", "[search][attack]")
   Clause first{std::vector<float>(kVariables, 0.0F)};
   first.signs[0] = 1;
   clauses.push_back(first);
-  kernel::Row inputs = output_row({{1, 1}}, 0);  // sum x_i - sum relu(2 x_i - 1) <= 0
-  for (std::uint64_t i = 0; i < kVariables; ++i) inputs.terms.push_back({Rational(1), {kernel::Variable::Side::input, 0, i}});
+  statement::Row inputs = output_row({{1, 1}}, 0);  // sum x_i - sum relu(2 x_i - 1) <= 0
+  for (std::uint64_t i = 0; i < kVariables; ++i) inputs.terms.push_back({Rational(1), {statement::Variable::Side::input, 0, i}});
   const auto problem = open(formula(kVariables, clauses), {make_case(kVariables, 0, 1, {output_row({{0, 1}}, 0), inputs})});
   const auto theorem = run(problem, 30, 200);
   REQUIRE(theorem.has_value());

@@ -127,7 +127,7 @@ TEST_CASE("planes of softmax are those that the kernel derives", "[search][lines
   for (int trial = 0; trial < 60; ++trial) {
     INFO(trial);
     const double width = trial % 3 == 0 ? 0.1 : trial % 3 == 1 ? 1 : 8;
-    kernel::Box box, own{std::vector<double>(12, 0.0), std::vector<double>(12, 1.0)};
+    relax::Box box, own{std::vector<double>(12, 0.0), std::vector<double>(12, 1.0)};
     for (int i = 0; i < 12; ++i) {
       box.lo.push_back(uniform(random));
       box.hi.push_back(box.lo.back() + (i == 5 ? 0 : width * share(random)));
@@ -143,10 +143,10 @@ TEST_CASE("planes of softmax are those that the kernel derives", "[search][lines
       own.lo[j] = least + 0.2 * share(random) * (most - least);
       own.hi[j] = most - 0.2 * share(random) * (most - least);
     }
-    const std::vector<const kernel::Box*> operands{&box};
-    const auto derived = kernel::relax(graph, graph.node(y), operands, own, policy::Policy({}));
+    const std::vector<const relax::Box*> operands{&box};
+    const auto derived = relax::relax(graph, graph.node(y), operands, own, policy::Policy({}));
     REQUIRE(derived.has_value());
-    const kernel::Relaxation::Part& part = derived->parts[0];
+    const relax::Relaxation::Part& part = derived->parts[0];
     for (const double side : {1.0, -1.0}) {
       const std::vector<double> a(12, side);
       std::vector<double> z(12), found(12), back(12, 0.0);
@@ -182,7 +182,7 @@ TEST_CASE("attention has planes with mixes that are optimised, and the kernel de
     const BoundResult first = setup.run(1, {}), last = setup.run(60, {});
     CHECK(last.bound <= setup.sampled_minimum({}, seed) + 1e-9);
     for (const BoundResult* result : {&first, &last}) {
-      const std::vector<kernel::CaseMultipliers> cases{{0, result->parameters.weights}};
+      const std::vector<logic::CaseMultipliers> cases{{0, result->parameters.weights}};
       inspect::Diagnosis derived;
       static_cast<void>(inspect::conclude(setup.scope, cases, to_hints(setup.graph, result->parameters), derived));
       CHECK(derived.margins[0] == Approx(result->bound).margin(1e-5));
@@ -207,7 +207,7 @@ TEST_CASE("slopes and mixes that relus behind attention share narrow their box, 
     for (const std::uint32_t element : inspect::selected(setup.scope, node, {})) {
       const auto slopes = AlphaBetaCrown(setup.graph).share_alphas(node, {&element, 1}, boxes, nullptr, {});
       REQUIRE(slopes.has_value());
-      kernel::Selection alone{kernel::Selection::Kind::mask, std::vector<bool>(8, false)};
+      logic::Selection alone{logic::Selection::Kind::mask, std::vector<bool>(8, false)};
       alone.mask[element] = true;
       REQUIRE(setup.scope.tighten(node, alone, to_hints(setup.graph, *slopes, node)).ok());
     }
@@ -219,7 +219,7 @@ TEST_CASE("slopes and mixes that relus behind attention share narrow their box, 
 
 TEST_CASE("operands of relus are bounded before those of products, where that is asked for", "[search][root]") {
   const auto problem = Setup(attention(1), 0).problem;
-  const auto scope = [&] { return kernel::Scope::root(problem, 0).value(); };
+  const auto scope = [&] { return logic::Scope::root(problem, 0).value(); };
   IntermediateBounds boxes(*problem, scope(), 1), kinks(*problem, scope(), 1);
   IntermediatePlan plan;
   plan.refine = IntermediatePlan::Refine::nothing;
@@ -252,7 +252,7 @@ TEST_CASE("of each product the operand is bounded that its rows narrow, where a 
       open(graph, {make_case(kInputs, -1, 1, {output_row({{0, 1}, {1, 1}}, 0)}), make_case(kInputs, -1, 1, {output_row({{5, 1}}, 0)})});
   const Network network(problem);
   const NeuronGraph dual(network);
-  IntermediateBounds root(*problem, kernel::Scope::root(problem, 0).value(), 1);
+  IntermediateBounds root(*problem, logic::Scope::root(problem, 0).value(), 1);
   IntermediatePlan plan;
   plan.refine = IntermediatePlan::Refine::nothing;
   REQUIRE(root.advance(plan).ok());
@@ -277,7 +277,7 @@ TEST_CASE("a tree on the bounds of relus' operands alone proves what needs no ot
     options.deadline = Deadline::in(60);
     options.branching = Options::Branching::relu;
     SearchState search(setup.problem, options);
-    const auto result = GroupSearch(search, kernel::Scope::root(setup.problem, 0).value(), {0}).run();
+    const auto result = GroupSearch(search, logic::Scope::root(setup.problem, 0).value(), {0}).run();
     REQUIRE(result.ok());
     CHECK(result.value().refutation.has_value() == !search.proved.empty());
     const bool is_early =
@@ -338,17 +338,17 @@ TEST_CASE("attention with masks ends in an accepted certificate, over the reals 
         const NodeId logs = append(graph, Op::log_softmax, {append(graph, Op::matmul, {weights, v})}, SoftmaxAttributes{1});
         graph.mark_output(append(graph, Op::reshape, {weights}, ShapeAttributes{{1, 9}}), "weights");
         graph.mark_output(append(graph, Op::reshape, {logs}, ShapeAttributes{{1, 6}}), "logs");
-        kernel::Statement statement;
+        statement::Statement statement;
         statement.graph = std::move(graph);
-        if (floating) statement.semantics = executions::semantics_named("float32").value();
+        if (floating) statement.semantics = floats::semantics_named("float32").value();
         const Rational width = Rational(1, 10);
         statement.property.cases = {make_case(kInputs, -width, width, {output_row({{1, -1}}, Rational(-1, 100))}),
                                     make_case(kInputs, -width, width, {output_row({{5, -1}, {2, -1}}, Rational(-1, 100))})};
         statement.property.cases[1].box = statement.property.cases[0].box;
-        kernel::Row last = output_row({{0, 1}}, Rational(-1000));
+        statement::Row last = output_row({{0, 1}}, Rational(-1000));
         last.terms[0].variable.tensor = 1;
         statement.property.cases.push_back({statement.property.cases[0].box, {last}});
-        auto problem = kernel::Problem::open(std::move(statement));
+        auto problem = logic::Problem::open(std::move(statement));
         REQUIRE(problem.ok());
         INFO("mask " << mask << (floating ? ", float32" : "") << (decomposed ? ", written out" : ""));
         const auto path = std::filesystem::temp_directory_path() / "assay_search_masks.assay";

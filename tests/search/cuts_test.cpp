@@ -42,18 +42,18 @@ Graph network(std::uint64_t seed) {
 }
 
 // y_0 - y_1 <= bound is to be refuted on [-1/2, 1/2]^25.
-std::shared_ptr<const kernel::Problem> problem_of(const Graph& model, double bound) {
+std::shared_ptr<const logic::Problem> problem_of(const Graph& model, double bound) {
   auto row = search_test::output_row({{0, 1}, {1, -1}}, Rational::from_double(bound).value());
   return search_test::open(model, {search_test::make_case(kInputs, Rational(-1, 2), Rational(1, 2), {std::move(row)})});
 }
 
 struct Attempt {
-  explicit Attempt(const std::shared_ptr<const kernel::Problem>& problem, int threads = 1)
-      : network(problem), graph(network), root(*problem, take(kernel::Scope::root(problem, 0)), threads) {
+  explicit Attempt(const std::shared_ptr<const logic::Problem>& problem, int threads = 1)
+      : network(problem), graph(network), root(*problem, take(logic::Scope::root(problem, 0)), threads) {
     REQUIRE(root.advance({}).ok());
     close_by_cuts(root, graph, open, refutation, {});
   }
-  static kernel::Scope take(Outcome<kernel::Scope> scope) {
+  static logic::Scope take(Outcome<logic::Scope> scope) {
     REQUIRE(scope.ok());
     return std::move(scope).value();
   }
@@ -61,7 +61,7 @@ struct Attempt {
   NeuronGraph graph;
   IntermediateBounds root;
   std::vector<std::uint32_t> open{0};
-  std::optional<kernel::Refutation> refutation;
+  std::optional<logic::Refutation> refutation;
 };
 
 // The least y_0 - y_1 at sampled points, and the bound of an ascent of the lines.
@@ -74,7 +74,7 @@ std::pair<double, double> range(const Graph& model) {
     least = std::min(least, at.values[y][0] - at.values[y][1]);
   });
   const NeuronGraph graph(network);
-  auto scope = Attempt::take(kernel::Scope::root(problem, 0));
+  auto scope = Attempt::take(logic::Scope::root(problem, 0));
   REQUIRE(certificate::sweep(*problem, scope, 0, false).ok());
   const NeuronBoxes boxes = NeuronBoxes::of(graph, scope);
   BoundTask task;
@@ -150,11 +150,11 @@ TEST_CASE("a search by cuts has one node, and its certificate is accepted", "[se
 TEST_CASE("cuts are for one layer of relus in several groups", "[search][cuts]") {
   for (const std::vector<std::size_t>& widths : {std::vector<std::size_t>{4, 8, 2}, std::vector<std::size_t>{4, 8, 8, 2}}) {
     const search_test::AscentSetup setup(search_test::random_network(widths, 3), Rational(-1000));
-    IntermediateBounds root(*setup.problem, Attempt::take(kernel::Scope::root(setup.problem, 0)), 1);
+    IntermediateBounds root(*setup.problem, Attempt::take(logic::Scope::root(setup.problem, 0)), 1);
     REQUIRE(root.advance({}).ok());
     const std::size_t before = root.steps().byte_size();
     std::vector<std::uint32_t> open{0};
-    std::optional<kernel::Refutation> refutation;
+    std::optional<logic::Refutation> refutation;
     close_by_cuts(root, setup.graph, open, refutation, {});
     CHECK(open.size() == 1);
     CHECK(root.steps().byte_size() == before);

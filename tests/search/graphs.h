@@ -65,26 +65,26 @@ inline Graph product_of_functions() {
   return graph;
 }
 
-inline kernel::Row output_row(std::vector<std::pair<std::uint64_t, Rational>> terms, Rational bound, bool strict = false) {
-  kernel::Row row;
-  for (auto& [element, coefficient] : terms) row.terms.push_back({coefficient, {kernel::Variable::Side::output, 0, element}});
+inline statement::Row output_row(std::vector<std::pair<std::uint64_t, Rational>> terms, Rational bound, bool strict = false) {
+  statement::Row row;
+  for (auto& [element, coefficient] : terms) row.terms.push_back({coefficient, {statement::Variable::Side::output, 0, element}});
   row.bound = std::move(bound);
   row.strict = strict;
   return row;
 }
 
-inline kernel::Case make_case(std::size_t inputs, const Rational& lo, const Rational& hi, std::vector<kernel::Row> rows) {
-  auto box = std::make_shared<kernel::InputBox>();
+inline statement::Case make_case(std::size_t inputs, const Rational& lo, const Rational& hi, std::vector<statement::Row> rows) {
+  auto box = std::make_shared<statement::InputBox>();
   box->lo.assign(inputs, lo);
   box->hi.assign(inputs, hi);
   return {std::move(box), std::move(rows)};
 }
 
-inline std::shared_ptr<const kernel::Problem> open(Graph graph, std::vector<kernel::Case> cases) {
-  kernel::Statement statement;
+inline std::shared_ptr<const logic::Problem> open(Graph graph, std::vector<statement::Case> cases) {
+  statement::Statement statement;
   statement.graph = std::move(graph);
   statement.property.cases = std::move(cases);
-  auto problem = kernel::Problem::open(std::move(statement));
+  auto problem = logic::Problem::open(std::move(statement));
   if (!problem.ok()) FAIL(problem.rejection().to_text());
   return problem.value();
 }

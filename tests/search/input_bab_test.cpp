@@ -32,7 +32,7 @@ Options by_input() {
 }
 
 // Searches, writes, replays (`name` keeps tests that run side by side apart); nullopt unless "unsat" was proved both times.
-std::optional<Statistics> proves_unsat(const std::shared_ptr<const kernel::Problem>& problem, const std::string& name) {
+std::optional<Statistics> proves_unsat(const std::shared_ptr<const logic::Problem>& problem, const std::string& name) {
   const std::filesystem::path path = std::filesystem::temp_directory_path() / ("assay_input_" + name + ".assay");
   auto writer = certificate::Writer::open(path.string(), *problem);
   REQUIRE(writer.ok());
@@ -44,7 +44,7 @@ std::optional<Statistics> proves_unsat(const std::shared_ptr<const kernel::Probl
   const auto theorem = certificate::replay(*reader.value(), problem);
   std::filesystem::remove(path);
   REQUIRE(theorem.ok());
-  CHECK(theorem.value().kind() == kernel::Theorem::Kind::unsatisfiable);
+  CHECK(theorem.value().kind() == logic::Theorem::Kind::unsatisfiable);
   return result.value().statistics;
 }
 
@@ -111,7 +111,7 @@ TEST_CASE("two rows that contradict each other close a case at the root, where t
           "[search][input]") {
   // 2 y < 1 and -3 y <= -3/2: neither multiplier of 2/3 and 3/2 but the second is a float.
   const auto twice = [](bool strict) {
-    return std::vector<kernel::Row>{output_row({{0, -3}}, Rational(-3, 2)), output_row({{0, 2}}, 1, strict)};
+    return std::vector<statement::Row>{output_row({{0, -3}}, Rational(-3, 2)), output_row({{0, 2}}, 1, strict)};
   };
   const auto statistics = proves_unsat(open(folded_plane(), {make_case(2, -1, 1, twice(true))}), "contradiction");
   REQUIRE(statistics.has_value());
@@ -120,7 +120,7 @@ TEST_CASE("two rows that contradict each other close a case at the root, where t
   const auto met = search(open(folded_plane(), {make_case(2, -1, 1, twice(false))}), by_input());
   REQUIRE(met.ok());
   CHECK(met.value().answer != Result::Answer::unsatisfiable);
-  std::vector<kernel::Row> strip = twice(true);
+  std::vector<statement::Row> strip = twice(true);
   strip[1].bound = Rational(1001, 1000);
   const auto inside = search(open(folded_plane(), {make_case(2, -1, 1, strip)}), by_input());
   REQUIRE(inside.ok());
@@ -168,8 +168,8 @@ TEST_CASE("rows that exclude each other are combined", "[search][input]") {
   NodeId x = graph.append_input(DType::float32, {1, 2}, "x");
   NodeId h = unary(graph, Op::relu, dense(graph, x, 2, 6, {1, 0, -1, 0, 0, 1, 0, -1, 1, -1, -1, 1}, {0, 0, 0, 0, 0, 0}));
   graph.mark_output(dense(graph, h, 6, 2, {1, 1, 1, 1, -1.5F, -1.5F, 0, 0, 0, 0, 1, -1}, {0, 0}), "y");
-  const std::vector<kernel::Row> rows = {output_row({{0, 1}}, Rational(-1, 2)), output_row({{1, 1}}, Rational(1, 10)),
-                                         output_row({{1, -1}}, Rational(1, 10))};
+  const std::vector<statement::Row> rows = {output_row({{0, 1}}, Rational(-1, 2)), output_row({{1, 1}}, Rational(1, 10)),
+                                            output_row({{1, -1}}, Rational(1, 10))};
   const auto statistics = proves_unsat(open(graph, {make_case(2, -1, 1, rows)}), "rows");
   REQUIRE(statistics.has_value());
   CHECK(statistics->nodes < 1000);
@@ -183,11 +183,11 @@ TEST_CASE("an input whose coefficient cancels still carries the loss of its relu
   const auto problem = open(graph, {make_case(2, -1, 1, {output_row({{0, 1}}, -9)})});
   const Network network(problem);
   const NeuronGraph dual(network);
-  auto scope = kernel::Scope::root(problem, 0);
+  auto scope = logic::Scope::root(problem, 0);
   REQUIRE(scope.ok());
   REQUIRE(certificate::sweep(*problem, scope.value(), 0, false).ok());
   inspect::Diagnosis diagnosis;
-  (void)inspect::conclude(scope.value(), std::vector<kernel::CaseMultipliers>{{0, {}}}, {}, diagnosis);
+  (void)inspect::conclude(scope.value(), std::vector<logic::CaseMultipliers>{{0, {}}}, {}, diagnosis);
   REQUIRE(diagnosis.input_coefficients.size() == 1);
   CHECK(std::fabs(diagnosis.input_coefficients[0][1]) < 1e-9);
   SmartBranching losses(dual);

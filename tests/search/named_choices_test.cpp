@@ -39,16 +39,16 @@ TEST_CASE("a choice between candidates of the same height is named, any other is
     Graph graph;
     const NodeId x = graph.append_input(DType::float32, {1, 2}, "x"), y = append(graph, op, {append(graph, Op::mul, {x, x}), x});
     graph.mark_output(y, "y");
-    kernel::Case one = make_case(2, 0, 1, {output_row({{0, 1}}, Rational(-1))});
-    auto box = std::make_shared<kernel::InputBox>(*one.box);
+    statement::Case one = make_case(2, 0, 1, {output_row({{0, 1}}, Rational(-1))});
+    auto box = std::make_shared<statement::InputBox>(*one.box);
     box->lo[1] = Rational(1, 2);  // of the second element x^2 is in [1/4, 1]
     one.box = box;
     const auto problem = search_test::open(std::move(graph), {one});
-    auto scope = kernel::Scope::root(problem, 0);
+    auto scope = logic::Scope::root(problem, 0);
     REQUIRE(scope.ok());
     for (const NodeId node : inspect::active_nodes(*problem)) REQUIRE(scope.value().propagate_box(node).ok());
-    const kernel::Hints hints = with_named_choices(*problem, scope.value(), {});
-    const kernel::Slopes& named = op == Op::max ? hints.lower : hints.upper;
+    const logic::Hints hints = with_named_choices(*problem, scope.value(), {});
+    const logic::Slopes& named = op == Op::max ? hints.lower : hints.upper;
     REQUIRE(named.contains(y));
     CHECK(named.at(y)[0] >= 0);
     CHECK(named.at(y)[1] < 0);
@@ -61,12 +61,12 @@ TEST_CASE("proofs with maxima and minima are accepted in exact mode", "[search][
   int proved = 0;
   for (int round = 0; round < 60; ++round) {
     const Op op = round % 2 == 0 ? Op::max : Op::min;
-    kernel::Statement statement;
+    statement::Statement statement;
     statement.graph = twins(random, op);
     const Rational end(static_cast<std::int64_t>(1 + random() % 20), 10);
     statement.property.cases = {
         make_case(2, 0, end, {output_row({{0, op == Op::max ? 1 : -1}}, Rational(-1, 1 + static_cast<std::int64_t>(random() % 300)))})};
-    auto problem = kernel::Problem::open(statement);
+    auto problem = logic::Problem::open(statement);
     REQUIRE(problem.ok());
     const auto path = std::filesystem::temp_directory_path() / "assay_search_choices.assay";
     auto writer = certificate::Writer::open(path.string(), *problem.value());
@@ -78,9 +78,9 @@ TEST_CASE("proofs with maxima and minima are accepted in exact mode", "[search][
     if (result.value().answer == Result::Answer::unsatisfiable) {
       ++proved;
       for (const bool exact : {false, true}) {
-        kernel::KernelOptions kernel_options;
+        logic::KernelOptions kernel_options;
         kernel_options.exact = exact;
-        auto again = kernel::Problem::open(statement, kernel_options);
+        auto again = logic::Problem::open(statement, kernel_options);
         REQUIRE(again.ok());
         auto reader = certificate::Reader::open(path.string());
         REQUIRE(reader.ok());

@@ -117,8 +117,8 @@ TEST_CASE("bias additions and reshapes are folded into the products", "[search][
 }
 
 TEST_CASE("a row's slack reads outputs and inputs", "[search][network]") {
-  kernel::Row row = output_row({{1, Rational(2)}}, Rational(3));
-  row.terms.push_back({Rational(-1), {kernel::Variable::Side::input, 0, 0}});
+  statement::Row row = output_row({{1, Rational(2)}}, Rational(3));
+  row.terms.push_back({Rational(-1), {statement::Variable::Side::input, 0, 0}});
   const auto problem = open(random_network({2, 2}, 1), {make_case(2, 0, 1, {row})});
   const Network network(problem);
   const double y[] = {100, 0.5}, x[] = {4, 100};
@@ -129,7 +129,7 @@ TEST_CASE("a row's slack reads outputs and inputs", "[search][network]") {
 }
 
 TEST_CASE("snapped points are float32 where the box holds one, else exact", "[search][candidate]") {
-  auto box = std::make_shared<kernel::InputBox>();
+  auto box = std::make_shared<statement::InputBox>();
   const Rational tenth = *Rational::parse("0.1");
   box->lo = {Rational(0), tenth, *Rational::parse("0.1000000001")};
   box->hi = {Rational(1), tenth, *Rational::parse("0.1000000002")};
@@ -149,7 +149,7 @@ TEST_CASE("snapped points are float32 where the box holds one, else exact", "[se
   CHECK(exact[0] == *Rational::from_double(static_cast<double>(0.3F)));
   const auto theorem = try_point(network, 0, snapped);
   REQUIRE(theorem.has_value());
-  CHECK(theorem->kind() == kernel::Theorem::Kind::satisfiable);
+  CHECK(theorem->kind() == logic::Theorem::Kind::satisfiable);
   CHECK(theorem->witness().inputs[1] == tenth);
 }
 

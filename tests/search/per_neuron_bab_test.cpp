@@ -17,17 +17,17 @@ constexpr std::size_t kWidth = 10;
 
 Graph network(std::uint64_t seed) { return search_test::random_network({search_test::kAscentInputs, kWidth, kWidth, kWidth, 2}, seed); }
 
-double width(const kernel::Scope& scope, NodeId node) {
+double width(const logic::Scope& scope, NodeId node) {
   double sum = 0;
   for (std::size_t j = 0; j < kWidth; ++j) sum += scope.box(node).hi[j] - scope.box(node).lo[j];
   return sum;
 }
 
-double margin(const kernel::Scope& scope, const Setup& setup) {
+double margin(const logic::Scope& scope, const Setup& setup) {
   inspect::Diagnosis diagnosis;
   const BoundResult best = setup.run(40, {});
   static_cast<void>(
-      inspect::conclude(scope, std::vector<kernel::CaseMultipliers>{{0, {}}}, to_hints(setup.graph, best.parameters), diagnosis));
+      inspect::conclude(scope, std::vector<logic::CaseMultipliers>{{0, {}}}, to_hints(setup.graph, best.parameters), diagnosis));
   return diagnosis.margins[0];
 }
 
@@ -39,8 +39,8 @@ struct Root {
     REQUIRE(bounds.complete());
     for (int k = 0; k < passes; ++k) REQUIRE(splits.refine(bounds, limit).ok());
   }
-  static kernel::Scope first(const Setup& setup) {
-    auto scope = kernel::Scope::root(setup.problem, 0);
+  static logic::Scope first(const Setup& setup) {
+    auto scope = logic::Scope::root(setup.problem, 0);
     REQUIRE(scope.ok());
     return std::move(scope).value();
   }
@@ -82,7 +82,7 @@ TEST_CASE("what only trees of splits refute is refuted by the certificate with t
     auto writer = certificate::Writer::open(path.string(), *closed.problem);
     REQUIRE(writer.ok());
     writer.value()->begin_group(0);
-    steps.conclude(std::vector<kernel::CaseMultipliers>{{0, {}}}, to_hints(closed.graph, closed.run(40, {}).parameters));
+    steps.conclude(std::vector<logic::CaseMultipliers>{{0, {}}}, to_hints(closed.graph, closed.run(40, {}).parameters));
     writer.value()->append(steps);
     writer.value()->end_group();
     REQUIRE(writer.value()->finish().ok());

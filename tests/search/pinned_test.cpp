@@ -43,8 +43,8 @@ Graph random_graph(std::mt19937_64& random, bool whole) {
 }
 
 // `free` inputs of some width, the others pinned.
-std::shared_ptr<kernel::InputBox> random_box(std::mt19937_64& random, std::size_t free, bool whole) {
-  auto box = std::make_shared<kernel::InputBox>();
+std::shared_ptr<statement::InputBox> random_box(std::mt19937_64& random, std::size_t free, bool whole) {
+  auto box = std::make_shared<statement::InputBox>();
   for (std::size_t i = 0; i < kInputs; ++i) {
     const Rational at(static_cast<std::int64_t>(random() % 9) - 4, whole ? 1 : random() % 2 == 0 ? 10 : 4);
     box->lo.push_back(at);
@@ -53,14 +53,14 @@ std::shared_ptr<kernel::InputBox> random_box(std::mt19937_64& random, std::size_
   return box;
 }
 
-std::shared_ptr<const kernel::Problem> about(Graph graph, std::shared_ptr<const kernel::InputBox> box,
-                                             std::vector<std::vector<kernel::Row>> cases) {
-  std::vector<kernel::Case> all;
+std::shared_ptr<const logic::Problem> about(Graph graph, std::shared_ptr<const statement::InputBox> box,
+                                            std::vector<std::vector<statement::Row>> cases) {
+  std::vector<statement::Case> all;
   for (auto& rows : cases) all.push_back({box, std::move(rows)});
   return open(std::move(graph), std::move(all));
 }
 
-Result run(const std::shared_ptr<const kernel::Problem>& problem, Options options, double seconds) {
+Result run(const std::shared_ptr<const logic::Problem>& problem, Options options, double seconds) {
   options.deadline = Deadline::in(seconds);
   auto result = search(problem, options);
   if (!result.ok()) FAIL(result.rejection().to_text());
@@ -109,7 +109,7 @@ TEST_CASE("an evaluation of no points has no values, and no input of a pinned bo
   Graph graph;
   const NodeId x = graph.append_input(DType::float32, {1, 1}, "x"), power = append(graph, Op::exp, {x});
   graph.mark_output(append(graph, Op::mul, {power, x}), "y");
-  auto box = std::make_shared<kernel::InputBox>();
+  auto box = std::make_shared<statement::InputBox>();
   box->lo = box->hi = {Rational(1, 2)};
   const auto problem = about(std::move(graph), box, {{output_row({{0, -1}}, Rational(-9, 10))}});
   const Network network(problem);
@@ -121,11 +121,11 @@ TEST_CASE("an evaluation of no points has no values, and no input of a pinned bo
 TEST_CASE("a formula with a case without rows is sat wherever its box has a point", "[search][pinned]") {
   std::mt19937_64 random(2);
   for (int round = 0; round < 200; ++round) {
-    std::vector<std::vector<kernel::Row>> cases;
+    std::vector<std::vector<statement::Row>> cases;
     for (std::size_t k = 0; k < 1 + random() % 3; ++k)
       cases.push_back({output_row({{0, 1}}, Rational(-1 - static_cast<std::int64_t>(random() % 3)))});
-    cases.insert(cases.begin() + static_cast<std::ptrdiff_t>(random() % (cases.size() + 1)), std::vector<kernel::Row>());
-    auto box = std::make_shared<kernel::InputBox>();
+    cases.insert(cases.begin() + static_cast<std::ptrdiff_t>(random() % (cases.size() + 1)), std::vector<statement::Row>());
+    auto box = std::make_shared<statement::InputBox>();
     box->lo = {Rational(static_cast<std::int64_t>(random() % 5), 10)};
     box->hi = {box->lo[0] + Rational(static_cast<std::int64_t>(random() % 3), 10)};
     Options options;
@@ -136,14 +136,14 @@ TEST_CASE("a formula with a case without rows is sat wherever its box has a poin
 
 TEST_CASE("formulas in one variable are decided, with strict rows and rows met with equality", "[search][pinned]") {
   std::mt19937_64 random(3);
-  auto box = std::make_shared<kernel::InputBox>();
+  auto box = std::make_shared<statement::InputBox>();
   box->lo = {Rational(0)};
   box->hi = {Rational(1)};
   for (int round = 0; round < 300; ++round) {
-    std::vector<std::vector<kernel::Row>> cases;
+    std::vector<std::vector<statement::Row>> cases;
     bool is_sat = false;
     for (std::size_t k = 0; k < 1 + random() % 3; ++k) {
-      std::vector<kernel::Row> rows;
+      std::vector<statement::Row> rows;
       Rational lo(0), hi(1);
       bool lo_open = false, hi_open = false;
       for (std::size_t r = 0; r < 1 + random() % 2; ++r) {
@@ -158,7 +158,7 @@ TEST_CASE("formulas in one variable are decided, with strict rows and rows met w
     }
     std::string text;
     for (const auto& rows : cases)
-      for (const kernel::Row& row : rows)
+      for (const statement::Row& row : rows)
         text += row.terms[0].coefficient.to_string() + " y " + (row.strict ? "< " : "<= ") + row.bound.to_string() +
                 (&row == &rows.back() ? "; " : ", ");
     CAPTURE(round, is_sat, text);
@@ -172,7 +172,7 @@ TEST_CASE("where a network has no value at a point, others are tried", "[search]
   const NodeId x = graph.append_input(DType::float32, {1, 1}, "x"),
                one = graph.append_constant(Tensor::of_floats({1, 1}, std::vector<float>{1}));
   graph.mark_output(append(graph, Op::div, {one, x}), "y");
-  auto box = std::make_shared<kernel::InputBox>();
+  auto box = std::make_shared<statement::InputBox>();
   box->lo = {Rational(-1)};
   box->hi = {Rational(1)};
   for (const std::int64_t least : {5, 50}) {
@@ -188,7 +188,7 @@ TEST_CASE("at a pinned decimal the kernel is asked, whatever doubles say", "[sea
                ten = graph.append_constant(Tensor::of_doubles({1, 1}, std::vector<double>{10}));
   graph.mark_output(append(graph, Op::floor, {append(graph, Op::mul, {x, ten})}), "y");
   for (const std::int64_t tenths : {1, 2, 3, 6, 7, 9}) {
-    auto box = std::make_shared<kernel::InputBox>();
+    auto box = std::make_shared<statement::InputBox>();
     box->lo = box->hi = {Rational(tenths, 10)};
     const Result result = run(about(graph, box, {{output_row({{0, -1}}, Rational(-tenths))}}), {}, 10);
     CHECK(result.answer == Result::Answer::satisfiable);
@@ -202,7 +202,7 @@ TEST_CASE("where an argument meets the step of a function, what rounding adds be
       const NodeId x = graph.append_input(DType::float64, {1, 1}, "x"),
                    one = graph.append_constant(Tensor::of_doubles({1, 1}, std::vector<double>{1}));
       graph.mark_output(append(graph, op, {append(graph, Op::sub, {x, one})}), "y");
-      auto box = std::make_shared<kernel::InputBox>();
+      auto box = std::make_shared<statement::InputBox>();
       box->lo = {Rational(from)};
       box->hi = {Rational(1)};
       CHECK(run(about(graph, box, {{output_row({{0, -1}}, Rational(-1, 2))}}), {}, 10).answer == Result::Answer::unsatisfiable);

@@ -25,15 +25,15 @@ constexpr Deadline kNoDeadline;
 
 // y_0 - y_1 <= bound and y_1 - y_2 <= 1/4, to be refuted together.
 struct Setup {
-  std::shared_ptr<const kernel::Problem> problem;
+  std::shared_ptr<const logic::Problem> problem;
   Network network;
   NeuronGraph graph;
-  kernel::Scope scope;
+  logic::Scope scope;
   NeuronBoxes root;
   RelaxationRows shared;
 
-  static kernel::Scope swept(const std::shared_ptr<const kernel::Problem>& problem) {
-    auto scope = kernel::Scope::root(problem, 0);
+  static logic::Scope swept(const std::shared_ptr<const logic::Problem>& problem) {
+    auto scope = logic::Scope::root(problem, 0);
     REQUIRE(scope.ok());
     REQUIRE(certificate::sweep(*problem, scope.value(), 0, false).ok());
     return std::move(scope).value();
@@ -48,15 +48,15 @@ struct Setup {
         shared(graph, root) {}
 
   [[nodiscard]] const std::vector<RowView>& rows() const { return network.rows(0); }
-  [[nodiscard]] NeuronBoxes boxes(const std::vector<kernel::Literal>& literals) const {
+  [[nodiscard]] NeuronBoxes boxes(const std::vector<logic::Literal>& literals) const {
     NeuronBoxes result = root;
-    for (const kernel::Literal& literal : literals) result.meet(graph, literal);
+    for (const logic::Literal& literal : literals) result.meet(graph, literal);
     return result;
   }
-  [[nodiscard]] LpResult solve(const std::vector<kernel::Literal>& literals) const {
+  [[nodiscard]] LpResult solve(const std::vector<logic::Literal>& literals) const {
     return RelaxationLp(shared, rows(), kNoDeadline, {}).solve(boxes(literals), literals);
   }
-  [[nodiscard]] double ascent_bound(const std::vector<kernel::Literal>& literals, int iterations, const AlphaBeta* start) const {
+  [[nodiscard]] double ascent_bound(const std::vector<logic::Literal>& literals, int iterations, const AlphaBeta* start) const {
     const NeuronBoxes here = boxes(literals);
     BoundTask task;
     task.rows = &rows();
@@ -72,7 +72,7 @@ struct Setup {
     return result.bound;
   }
   // The smallest sampled value of the larger row, over points that satisfy the literals.
-  [[nodiscard]] double sampled_minimum(const std::vector<kernel::Literal>& literals, std::uint64_t seed) const {
+  [[nodiscard]] double sampled_minimum(const std::vector<logic::Literal>& literals, std::uint64_t seed) const {
     double smallest = INFINITY;
     search_test::for_samples(network, 20000, seed, [&](const std::vector<double>& x, const Workspace& workspace) {
       if (!search_test::satisfies(workspace, literals)) return;
@@ -86,8 +86,8 @@ struct Setup {
   }
 };
 
-std::vector<kernel::Literal> some_literals(const Setup& setup, std::size_t count) {
-  std::vector<kernel::Literal> literals;
+std::vector<logic::Literal> some_literals(const Setup& setup, std::size_t count) {
+  std::vector<logic::Literal> literals;
   for (std::uint32_t neuron = 0; neuron < setup.graph.neuron_count() && literals.size() < count; ++neuron) {
     if (!setup.root.is_undecided(neuron)) continue;
     const NeuronGraph::Activation& activation = setup.graph.activation_of(neuron);
@@ -104,7 +104,7 @@ TEST_CASE("one hidden layer: the program's bound is that of its dual solution, a
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     const Setup setup(random_network({kInputs, 14, 3}, seed), 0);
     REQUIRE(RelaxationRows::supports(setup.graph, setup.root));
-    const std::vector<kernel::Literal> literals = some_literals(setup, seed % 4);
+    const std::vector<logic::Literal> literals = some_literals(setup, seed % 4);
     const LpResult lp = setup.solve(literals);
     if (lp.status == LpResult::Status::contradiction) continue;
     REQUIRE(lp.status == LpResult::Status::solved);
@@ -121,13 +121,13 @@ TEST_CASE("the kernel's margin with the program's dual solution is the program's
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     const Graph model = random_network({kInputs, 12, 3}, seed);
     const Setup setup(model, 0);
-    const std::vector<kernel::Literal> literals = some_literals(setup, 2);
+    const std::vector<logic::Literal> literals = some_literals(setup, 2);
     const LpResult lp = setup.solve(literals);
     if (lp.status == LpResult::Status::contradiction) continue;
-    kernel::Scope scope = setup.scope;
-    for (const kernel::Literal& literal : literals) REQUIRE(scope.assume(literal).ok());
+    logic::Scope scope = setup.scope;
+    for (const logic::Literal& literal : literals) REQUIRE(scope.assume(literal).ok());
     inspect::Diagnosis diagnosis;
-    const std::vector<kernel::CaseMultipliers> cases{{0, lp.parameters.weights}};
+    const std::vector<logic::CaseMultipliers> cases{{0, lp.parameters.weights}};
     const bool refuted = inspect::conclude(scope, cases, to_hints(setup.graph, lp.parameters), diagnosis).ok();
     REQUIRE(diagnosis.margins.size() == 1);
     CHECK(diagnosis.margins[0] == Approx(lp.bound).margin(1e-6));
@@ -138,7 +138,7 @@ TEST_CASE("the kernel's margin with the program's dual solution is the program's
 TEST_CASE("deeper networks: below every point, and the dual solution proves no more than the program", "[search][lp]") {
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
     const Setup setup(random_network({kInputs, 9, 8, 3}, seed), 0);
-    const std::vector<kernel::Literal> literals = some_literals(setup, 2);
+    const std::vector<logic::Literal> literals = some_literals(setup, 2);
     const LpResult lp = setup.solve(literals);
     if (lp.status == LpResult::Status::contradiction) continue;
     REQUIRE(lp.status == LpResult::Status::solved);
@@ -151,11 +151,11 @@ TEST_CASE("deeper networks: below every point, and the dual solution proves no m
 TEST_CASE("programs in a row: each node's bound is that of a fresh program", "[search][lp]") {
   const Setup setup(random_network({kInputs, 14, 3}, 3), 0);
   RelaxationLp chained(setup.shared, setup.rows(), kNoDeadline, {});
-  std::vector<kernel::Literal> literals = some_literals(setup, 5);
+  std::vector<logic::Literal> literals = some_literals(setup, 5);
   std::mt19937_64 random(2);
   for (int k = 0; k < 40; ++k) {
-    std::vector<kernel::Literal> some;
-    for (kernel::Literal literal : literals) {
+    std::vector<logic::Literal> some;
+    for (logic::Literal literal : literals) {
       literal.at_least = random() % 2 == 0;
       if (random() % 2 == 0) some.push_back(literal);
     }
@@ -175,11 +175,11 @@ TEST_CASE("literals that the dual solution does without can go", "[search][lp]")
   int left_out = 0;
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     const Setup setup(random_network({kInputs, 14, 3}, seed), 0);
-    const std::vector<kernel::Literal> literals = some_literals(setup, 5);
+    const std::vector<logic::Literal> literals = some_literals(setup, 5);
     const LpResult all = setup.solve(literals);
     if (all.status != LpResult::Status::solved) continue;
     REQUIRE(all.needed.size() == literals.size());
-    std::vector<kernel::Literal> needed;
+    std::vector<logic::Literal> needed;
     for (std::size_t k = 0; k < literals.size(); ++k) {
       if (all.needed[k]) needed.push_back(literals[k]);
     }
@@ -196,14 +196,14 @@ TEST_CASE("literals that contradict each other are refuted without the case's ro
   const NodeId z = search_test::dense(model, x, kInputs, 2, {1, 1, 0, 0, 0, -1, -1, 0, 0, 0}, {-0.25, 0});
   model.mark_output(search_test::dense(model, search_test::unary(model, Op::relu, z), 2, 3, {1, 0, 0, 1, 1, 1}, {0, 0, 0}), "y");
   const Setup setup(model, 5);  // y_0 - y_1 <= 5 holds everywhere
-  const std::vector<kernel::Literal> literals{{z, 0, true, 0}, {z, 1, true, 0}};
+  const std::vector<logic::Literal> literals{{z, 0, true, 0}, {z, 1, true, 0}};
   const LpResult lp = setup.solve(literals);
   REQUIRE(lp.status == LpResult::Status::contradiction);
   CHECK(lp.needed == std::vector<bool>{true, true});
   CHECK(setup.ascent_bound(literals, 1, &lp.parameters) > 0);
-  kernel::Scope scope = setup.scope;
-  for (const kernel::Literal& literal : literals) REQUIRE(scope.assume(literal).ok());
-  const std::vector<kernel::CaseMultipliers> cases{{0, lp.parameters.weights}};
+  logic::Scope scope = setup.scope;
+  for (const logic::Literal& literal : literals) REQUIRE(scope.assume(literal).ok());
+  const std::vector<logic::CaseMultipliers> cases{{0, lp.parameters.weights}};
   CHECK(scope.conclude(cases, to_hints(setup.graph, lp.parameters)).ok());
 }
 

@@ -25,8 +25,8 @@ struct Run {
 };
 
 inline Run branch(const search::NeuronGraph& graph, const search::BranchingOptions& options, const std::stop_token& stop = {}) {
-  const std::shared_ptr<const kernel::Problem>& problem = graph.network().problem();
-  auto scope = kernel::Scope::root(problem, 0);
+  const std::shared_ptr<const logic::Problem>& problem = graph.network().problem();
+  auto scope = logic::Scope::root(problem, 0);
   REQUIRE(scope.ok());
   REQUIRE(certificate::sweep(*problem, scope.value(), 0, false).ok());
   std::vector<std::uint32_t> positions(problem->group_cases(0).size());
@@ -40,7 +40,7 @@ inline Run branch(const search::NeuronGraph& graph, const search::BranchingOptio
 }
 
 // Writes a certificate and replays it.
-inline bool replays(const std::shared_ptr<const kernel::Problem>& problem, const std::string& name,
+inline bool replays(const std::shared_ptr<const logic::Problem>& problem, const std::string& name,
                     const std::function<void(certificate::Writer&)>& write) {
   const std::filesystem::path path = std::filesystem::temp_directory_path() / ("assay_search_" + name + ".assay");
   auto writer = certificate::Writer::open(path.string(), *problem);
@@ -52,10 +52,10 @@ inline bool replays(const std::shared_ptr<const kernel::Problem>& problem, const
   const auto theorem = certificate::replay(*reader.value(), problem);
   std::filesystem::remove(path);
   if (!theorem.ok()) WARN(theorem.rejection().to_text());
-  return theorem.ok() && theorem.value().kind() == kernel::Theorem::Kind::unsatisfiable;
+  return theorem.ok() && theorem.value().kind() == logic::Theorem::Kind::unsatisfiable;
 }
 
-inline bool replays(const std::shared_ptr<const kernel::Problem>& problem, const Run& run, const std::string& name) {
+inline bool replays(const std::shared_ptr<const logic::Problem>& problem, const Run& run, const std::string& name) {
   return replays(problem, name, [&](certificate::Writer& writer) {
     writer.begin_group(0);
     writer.append(run.root_steps);
@@ -64,7 +64,7 @@ inline bool replays(const std::shared_ptr<const kernel::Problem>& problem, const
   });
 }
 
-inline bool replays(const std::shared_ptr<const kernel::Problem>& problem, const search::Proved& proved, const std::string& name) {
+inline bool replays(const std::shared_ptr<const logic::Problem>& problem, const search::Proved& proved, const std::string& name) {
   return replays(problem, name, [&](certificate::Writer& writer) {
     std::vector<search::OpenBranch> open;
     proved.write({}, open, writer);

@@ -40,7 +40,7 @@ TEST_CASE("mixes of products are optimised, and the kernel derives the bound tha
     CHECK(!setup.graph.supported());
     const BoundResult first = setup.run(1, {}), last = setup.run(60, {});
     CHECK(last.bound <= setup.sampled_minimum({}, seed) + 1e-9);
-    const std::vector<kernel::CaseMultipliers> cases{{0, last.parameters.weights}};
+    const std::vector<logic::CaseMultipliers> cases{{0, last.parameters.weights}};
     inspect::Diagnosis own, optimised;
     static_cast<void>(inspect::conclude(setup.scope, cases, {}, own));
     static_cast<void>(inspect::conclude(setup.scope, cases, to_hints(setup.graph, last.parameters), optimised));

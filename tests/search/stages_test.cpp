@@ -57,7 +57,7 @@ Features made_at_tree(void (*change)(Features&)) {
   return features;
 }
 
-std::vector<Row> rows() {
+std::vector<Row> stage_rows() {
   using F = Features&;
   constexpr double kInfinite = std::numeric_limits<double>::infinity();
   const auto later = [](F f) { f.round = 1; };
@@ -125,7 +125,7 @@ std::vector<Row> rows() {
 }  // namespace
 
 TEST_CASE("every row of the table of stages applies by its own conditions, and has its own budget", "[search][strategy]") {
-  const std::vector<Row> expected = rows();
+  const std::vector<Row> expected = stage_rows();
   REQUIRE(expected.size() == stages().size());
   for (std::size_t k = 0; k < expected.size(); ++k) {
     const Stage& stage = stages()[k];

@@ -31,7 +31,7 @@ constexpr std::int64_t kSide = 96;   // of the slow network's matrices
 constexpr std::int64_t kWidth = 24;  // of feature maps
 
 // A property that is far from violated.
-std::shared_ptr<const kernel::Problem> relu_problem(const std::vector<std::size_t>& hidden, const Rational& radius) {
+std::shared_ptr<const logic::Problem> relu_problem(const std::vector<std::size_t>& hidden, const Rational& radius) {
   std::vector<std::size_t> widths{kInputs};
   widths.insert(widths.end(), hidden.begin(), hidden.end());
   widths.push_back(1);
@@ -39,7 +39,7 @@ std::shared_ptr<const kernel::Problem> relu_problem(const std::vector<std::size_
 }
 
 // The same of convolutions whose maps have more elements than one chunk, about the outputs of each kind from `first` on.
-std::shared_ptr<const kernel::Problem> map_problem(std::uint64_t first, std::uint64_t outputs) {
+std::shared_ptr<const logic::Problem> map_problem(std::uint64_t first, std::uint64_t outputs) {
   std::mt19937_64 random(6);
   Graph graph;
   NodeId x = graph.append_input(DType::float32, {1, 1, kWidth, kWidth}, "x");
@@ -60,8 +60,8 @@ std::shared_ptr<const kernel::Problem> map_problem(std::uint64_t first, std::uin
   return open(graph, {make_case(kWidth * kWidth, Rational(-1, 10), Rational(1, 10), {output_row(terms, Rational(-1000000000))})});
 }
 
-kernel::Scope scope_of(const std::shared_ptr<const kernel::Problem>& problem) {
-  auto scope = kernel::Scope::root(problem, 0);
+logic::Scope scope_of(const std::shared_ptr<const logic::Problem>& problem) {
+  auto scope = logic::Scope::root(problem, 0);
   REQUIRE(scope.ok());
   return std::move(scope).value();
 }
@@ -157,7 +157,7 @@ TEST_CASE("pauses lose nothing, and threads find the same bounds", "[search][str
   }
   CHECK(pauses > 3);
   // What the certificate says: one step for each node. (Weights of 0 leave no case to some elements: too few for a mask.)
-  kernel::Scope replayed = scope_of(problem);
+  logic::Scope replayed = scope_of(problem);
   certificate::Fragment steps;
   for (const NodeId node : inspect::active_nodes(*problem)) {
     REQUIRE(replayed.propagate_box(node).ok());
@@ -184,13 +184,13 @@ TEST_CASE("what no case depends on is not refined", "[search][strategy]") {
   IntermediateBounds all(*problem, scope_of(problem), 1);
   REQUIRE(all.advance({}).ok());
   CHECK(all.complete());
-  kernel::Scope boxes = scope_of(problem), replayed = scope_of(problem);
+  logic::Scope boxes = scope_of(problem), replayed = scope_of(problem);
   for (const NodeId node : inspect::active_nodes(*problem)) {
     REQUIRE(boxes.propagate_box(node).ok());
     REQUIRE(replayed.propagate_box(node).ok());
     if (std::ranges::count(refined, node) > 0) REQUIRE(replayed.tighten(node, {}, {}, nullptr, true).ok());
   }
-  const kernel::Scope& scope = all.scope();
+  const logic::Scope& scope = all.scope();
   for (std::size_t layer = 0; layer < 3; ++layer) {
     const NodeId node = refined[layer];
     const std::uint64_t reach = 2 - layer;  // pixels, in each direction
@@ -282,7 +282,7 @@ TEST_CASE("a root shared by threads replays", "[search][strategy]") {
   const auto theorem = certificate::replay(*reader.value(), problem);
   std::filesystem::remove(path);
   REQUIRE(theorem.ok());
-  CHECK(theorem.value().kind() == kernel::Theorem::Kind::unsatisfiable);
+  CHECK(theorem.value().kind() == logic::Theorem::Kind::unsatisfiable);
 }
 
 TEST_CASE("an easy refutation spends nothing on the attack", "[search][strategy]") {
@@ -312,7 +312,7 @@ TEST_CASE("an attack ends within its seconds where one forward pass takes longer
 TEST_CASE("the check of a witness ends at the limit", "[search][strategy]") {
   const auto problem = open(slow_network(), {make_case(kSide * kSide, -1, 1, {output_row({{0, 1}}, Rational(1000))})});
   const Network network(problem);
-  const kernel::Witness witness{0, std::vector<Rational>(kSide * kSide, Rational(1, 3))};
+  const logic::Witness witness{0, std::vector<Rational>(kSide * kSide, Rational(1, 3))};
   const std::clock_t begin = std::clock();
   CHECK_FALSE(check_witness(network, witness, {Deadline::in(0.05), {}}).has_value());
   CHECK(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC < 0.3);

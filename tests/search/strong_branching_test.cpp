@@ -20,14 +20,14 @@ constexpr std::size_t kInputs = 3;
 // y <= -1 and x_1 <= 1/4, which the network of search_graphs.h reaches on some boxes.
 struct Setup {
   Setup() : problem(open_problem()), network(problem), dual(network), scalars(ScalarGraph::of(dual, 0)) { REQUIRE(scalars.has_value()); }
-  static std::shared_ptr<const kernel::Problem> open_problem() {
-    kernel::Row input;
-    input.terms.push_back({2, {kernel::Variable::Side::input, 0, 1}});
+  static std::shared_ptr<const logic::Problem> open_problem() {
+    statement::Row input;
+    input.terms.push_back({2, {statement::Variable::Side::input, 0, 1}});
     input.bound = Rational(1, 2);
     return search_test::open(search_test::product_of_functions(),
                              {search_test::make_case(kInputs, -1, 1, {search_test::output_row({{0, 3}}, -3), input})});
   }
-  std::shared_ptr<const kernel::Problem> problem;
+  std::shared_ptr<const logic::Problem> problem;
   Network network;
   NeuronGraph dual;
   std::optional<ScalarGraph> scalars;
@@ -91,16 +91,16 @@ TEST_CASE("the kernel derives the bounds of the lanes from their mixes and weigh
     for (std::size_t l = 0; l < kLanes; ++l) {
       CHECK(results[l].bound >= first[l].bound);
       gained += results[l].bound - first[l].bound;
-      auto root = kernel::Scope::root(setup.problem, 0);
+      auto root = logic::Scope::root(setup.problem, 0);
       REQUIRE(root.ok());
-      kernel::Scope& scope = root.value();
+      logic::Scope& scope = root.value();
       const NodeId input = setup.problem->graph().inputs[0];
       for (std::uint32_t i = 0; i < kInputs; ++i) {
         REQUIRE(scope.assume({input, i, true, boxes[l].lo[i]}).ok());
         REQUIRE(scope.assume({input, i, false, boxes[l].hi[i]}).ok());
       }
       REQUIRE(certificate::sweep(*setup.problem, scope, 0, false).ok());
-      const kernel::CaseMultipliers multipliers = to_multipliers(*setup.scalars, 0, 0, results[l].parameters);
+      const logic::CaseMultipliers multipliers = to_multipliers(*setup.scalars, 0, 0, results[l].parameters);
       inspect::Diagnosis diagnosis;
       const auto concluded =
           inspect::conclude(scope, std::span(&multipliers, 1), to_hints(*setup.scalars, results[l].parameters), diagnosis);
@@ -149,7 +149,7 @@ TEST_CASE("strong_branching halves the input whose halves gain most, and knows t
   const Setup setup;
   StrongBranching strong_branching(*setup.scalars, 0);
   const std::vector<std::uint32_t> positions{0};
-  const auto scope = kernel::Scope::root(setup.problem, 0);
+  const auto scope = logic::Scope::root(setup.problem, 0);
   REQUIRE(scope.ok());
   const TriedBox root = strong_branching.root(scope.value(), positions);
   REQUIRE(root.cases.size() == 1);

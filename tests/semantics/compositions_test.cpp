@@ -70,7 +70,7 @@ void check_gradient(const std::vector<Given>& given, const Maker& make) {
   for (std::size_t i = 0; i < given.size(); ++i) {
     if (is_float(given[i].dtype)) floats.push_back(i);
   }
-  const Outcome<Graph> backward = differentiate(graph, 0, floats);
+  const Outcome<Graph> backward = gradients::differentiate(graph, 0, floats);
   REQUIRE(backward.ok());
   std::vector<Array<Interval>> inputs = points<Interval>(given);
   const Shape result = graph.node(graph.outputs[0]).shape;

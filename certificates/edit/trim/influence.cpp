@@ -59,7 +59,7 @@ Influence::Neuron Influence::slot_of(const search::Step& step, double l, double 
   return {side(true), side(false)};
 }
 
-void Influence::add(const kernel::CaseMultipliers& entry, std::uint32_t case_index, const kernel::Hints& hints,
+void Influence::add(const logic::CaseMultipliers& entry, std::uint32_t case_index, const logic::Hints& hints,
                     const search::NeuronBoxes& boxes, double margin) {
   const search::Network& network = graph_.network();
   const Graph& graph = network.problem()->graph();
@@ -77,7 +77,7 @@ void Influence::add(const kernel::CaseMultipliers& entry, std::uint32_t case_ind
   std::vector<Neuron> slots = slots_;
   for (const search::NeuronGraph::Activation& activation : graph_.activations()) {
     const NodeId node = activation.step->node;
-    const std::span<const float> lower = kernel::proposed(hints.lower, node);
+    const std::span<const float> lower = logic::proposed(hints.lower, node);
     const float* hint = lower.empty() ? nullptr : lower.data();
     for (std::size_t j = 0; j < activation.step->size; ++j) {
       const std::size_t slot = activation.first_neuron + j;

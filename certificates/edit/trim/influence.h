@@ -23,7 +23,7 @@ class Influence {
   Influence(const search::NeuronGraph& graph, const search::NeuronBoxes& tight, search::NeuronBoxes loose);
 
   // A conclusion on a scope with these boxes, whose bound is `margin` > 0 above what is required.
-  void add(const kernel::CaseMultipliers& entry, std::uint32_t case_index, const kernel::Hints& hints, const search::NeuronBoxes& boxes,
+  void add(const logic::CaseMultipliers& entry, std::uint32_t case_index, const logic::Hints& hints, const search::NeuronBoxes& boxes,
            double margin);
   // Once all conclusions are in: the boxes that serve their rows, of the elements in `refined`, by slot.
   void descend(const std::vector<bool>& refined);

@@ -111,7 +111,7 @@ void write(const ProofBranch& branch, Writer& writer) {
 
 }  // namespace
 
-Outcome<std::vector<ProofGroup>> read_proof(const std::string& path, const kernel::Problem& problem) {
+Outcome<std::vector<ProofGroup>> read_proof(const std::string& path, const logic::Problem& problem) {
   std::error_code failed;
   const auto bytes = std::filesystem::file_size(path, failed);
   if (!failed && bytes > kMostBytes)
@@ -129,17 +129,17 @@ void write_proof(const std::vector<ProofGroup>& groups, Writer& writer) {
   }
 }
 
-Outcome<Halves> halves(const kernel::Scope& scope, const kernel::Literal& at_most) {
+Outcome<Halves> halves(const logic::Scope& scope, const logic::Literal& at_most) {
   Halves both{scope, scope};
-  kernel::Literal at_least = at_most;
+  logic::Literal at_least = at_most;
   at_least.at_least = true;
   if (auto assumed = both.left.assume(at_most); !assumed) return assumed.rejection();
   if (auto assumed = both.right.assume(at_least); !assumed) return assumed.rejection();
   return both;
 }
 
-Outcome<kernel::Refutation> replay_rest(const kernel::Problem& problem, const ProofBranch& branch, std::size_t steps, kernel::Scope scope) {
-  std::optional<kernel::Refutation> closed;
+Outcome<logic::Refutation> replay_rest(const logic::Problem& problem, const ProofBranch& branch, std::size_t steps, logic::Scope scope) {
+  std::optional<logic::Refutation> closed;
   for (; steps < branch.steps.size(); ++steps) {
     if (auto done = take_step(problem, branch.steps[steps].record, scope, closed); !done) return done.rejection();
   }
@@ -150,7 +150,7 @@ Outcome<kernel::Refutation> replay_rest(const kernel::Problem& problem, const Pr
     if (!left) return left;
     auto right = replay_branch(problem, branch.fork->right, std::move(both.value().right));
     if (!right) return right;
-    if (auto done = merge_into(closed, kernel::join(left.value(), right.value())); !done) return done.rejection();
+    if (auto done = merge_into(closed, logic::join(left.value(), right.value())); !done) return done.rejection();
     if (!branch.fork->rest.empty()) {
       if (auto done = merge_into(closed, replay_branch(problem, branch.fork->rest, std::move(scope))); !done) return done.rejection();
     }
@@ -159,7 +159,7 @@ Outcome<kernel::Refutation> replay_rest(const kernel::Problem& problem, const Pr
   return *std::move(closed);
 }
 
-Outcome<kernel::Refutation> replay_branch(const kernel::Problem& problem, const ProofBranch& branch, kernel::Scope scope) {
+Outcome<logic::Refutation> replay_branch(const logic::Problem& problem, const ProofBranch& branch, logic::Scope scope) {
   return replay_rest(problem, branch, 0, std::move(scope));
 }
 

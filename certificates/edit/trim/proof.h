@@ -27,7 +27,7 @@ struct ProofBranch {
 };
 
 struct ProofFork {
-  kernel::Literal at_most;
+  logic::Literal at_most;
   ProofBranch left, right;  // element <= threshold, element >= threshold
   ProofBranch rest;         // what stands behind the split, on the scope before it
 };
@@ -39,19 +39,19 @@ struct ProofGroup {
 
 // Declined (code "trim.shape") where the certificate holds a witness or is longer than can be held. Other
 // rejections are those of the reader.
-[[nodiscard]] Outcome<std::vector<ProofGroup>> read_proof(const std::string& path, const kernel::Problem& problem);
+[[nodiscard]] Outcome<std::vector<ProofGroup>> read_proof(const std::string& path, const logic::Problem& problem);
 void write_proof(const std::vector<ProofGroup>& groups, Writer& writer);
 
 // What the branch refutes, from its own steps and splits.
-[[nodiscard]] Outcome<kernel::Refutation> replay_branch(const kernel::Problem& problem, const ProofBranch& branch, kernel::Scope scope);
+[[nodiscard]] Outcome<logic::Refutation> replay_branch(const logic::Problem& problem, const ProofBranch& branch, logic::Scope scope);
 // What the steps and splits of `branch` refute on a scope that was reached by its first `steps` steps.
-[[nodiscard]] Outcome<kernel::Refutation> replay_rest(const kernel::Problem& problem, const ProofBranch& branch, std::size_t steps,
-                                                      kernel::Scope scope);
+[[nodiscard]] Outcome<logic::Refutation> replay_rest(const logic::Problem& problem, const ProofBranch& branch, std::size_t steps,
+                                                     logic::Scope scope);
 
 // Both halves of a split.
 struct Halves {
-  kernel::Scope left, right;
+  logic::Scope left, right;
 };
-[[nodiscard]] Outcome<Halves> halves(const kernel::Scope& scope, const kernel::Literal& at_most);
+[[nodiscard]] Outcome<Halves> halves(const logic::Scope& scope, const logic::Literal& at_most);
 
 }  // namespace assay::certificate

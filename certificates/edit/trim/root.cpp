@@ -28,7 +28,7 @@ constexpr double kPurse = 1e15;                // multiply-adds: more than any c
 
 // A step that the trimming may change: it has neither hints nor claims.
 bool is_refinement(const Record& record) {
-  const kernel::Hints& hints = record.hints;
+  const logic::Hints& hints = record.hints;
   return record.type == RecordType::tighten && !record.claimed && hints.lower.empty() && hints.upper.empty() && hints.beta.empty() &&
          hints.cuts.empty();
 }
@@ -51,13 +51,13 @@ struct Derives : StructureAlike<Derives> {
 bool derives(const Record& record) { return visit(record, Derives{}); }
 
 struct Conclusion {
-  kernel::Scope scope;
+  logic::Scope scope;
   const Record* record;
 };
 
-void collect(const kernel::Problem& problem, const ProofBranch& branch, std::size_t from, kernel::Scope scope,
+void collect(const logic::Problem& problem, const ProofBranch& branch, std::size_t from, logic::Scope scope,
              std::vector<Conclusion>& found) {
-  std::optional<kernel::Refutation> closed;
+  std::optional<logic::Refutation> closed;
   for (; from < branch.steps.size(); ++from) {
     const Record& record = branch.steps[from].record;
     if (record.type == RecordType::conclude || record.type == RecordType::conclude_with)
@@ -73,7 +73,7 @@ void collect(const kernel::Problem& problem, const ProofBranch& branch, std::siz
   collect(problem, branch.fork->rest, 0, std::move(scope), found);
 }
 
-void weigh(const kernel::Problem& problem, const search::NeuronGraph& graph, const Conclusion& conclusion, Influence& influence) {
+void weigh(const logic::Problem& problem, const search::NeuronGraph& graph, const Conclusion& conclusion, Influence& influence) {
   const Record& record = *conclusion.record;
   inspect::Diagnosis diagnosis;
   (void)inspect::conclude(conclusion.scope, record.cases, record.hints, diagnosis);
@@ -86,9 +86,9 @@ void weigh(const kernel::Problem& problem, const search::NeuronGraph& graph, con
 }
 
 // The elements as the mask of one step.
-ProofStep refinement_of(const kernel::Problem& problem, const Record& old, std::span<const std::uint32_t> elements) {
+ProofStep refinement_of(const logic::Problem& problem, const Record& old, std::span<const std::uint32_t> elements) {
   ProofStep step{old, {}};
-  step.record.selection = {kernel::Selection::Kind::mask, std::vector<bool>(problem.graph().size(old.node), false)};
+  step.record.selection = {logic::Selection::Kind::mask, std::vector<bool>(problem.graph().size(old.node), false)};
   for (const std::uint32_t element : elements) step.record.selection.mask[element] = true;
   Fragment fragment;
   fragment.tighten(old.node, step.record.selection, {}, nullptr, old.round_to_float);
@@ -98,7 +98,7 @@ ProofStep refinement_of(const kernel::Problem& problem, const Record& old, std::
 
 }  // namespace
 
-RootTrimmer::RootTrimmer(std::shared_ptr<const kernel::Problem> problem, ProofGroup& group, const kernel::Scope& root,
+RootTrimmer::RootTrimmer(std::shared_ptr<const logic::Problem> problem, ProofGroup& group, const logic::Scope& root,
                          const std::function<bool()>& is_over)
     : problem_(std::move(problem)),
       group_(group),
@@ -119,7 +119,7 @@ std::size_t RootTrimmer::kept() const {
 
 // Steps with the next one's node, one after the other, as a search writes where threads share a node: in one, which says the same, since no row
 // depends on the node's own box.
-void RootTrimmer::join_chunks(const kernel::Scope& scope) {
+void RootTrimmer::join_chunks(const logic::Scope& scope) {
   const auto is_chunk = [&](std::size_t step) {
     return step < steps_.size() && is_refinement(steps_[step].record) && steps_[step].record.node == steps_[count_].record.node &&
            steps_[step].record.round_to_float == steps_[count_].record.round_to_float;
@@ -138,8 +138,8 @@ void RootTrimmer::join_chunks(const kernel::Scope& scope) {
 }
 
 // Whether the group closes without these steps from here on. They are left out where it does.
-bool RootTrimmer::closes_without(const Needless& needless, kernel::Scope scope) {
-  std::optional<kernel::Refutation> closed;
+bool RootTrimmer::closes_without(const Needless& needless, logic::Scope scope) {
+  std::optional<logic::Refutation> closed;
   std::size_t elements = 0, left_out = 0, end = count_;
   for (; end < steps_.size() && derives(steps_[end].record); ++end) {
     const Record& record = steps_[end].record;
@@ -166,8 +166,8 @@ Outcome<Done> RootTrimmer::derive() {
   const std::array<Needless, 2> fewer = {
       [](const Record& record) { return record.type == RecordType::tighten; },
       [this](const Record& record) { return is_refinement(record) && !inspect::kink_at_zero(*problem_, record.node); }};
-  kernel::Scope scope = before_[0];
-  std::optional<kernel::Refutation> closed;
+  logic::Scope scope = before_[0];
+  std::optional<logic::Refutation> closed;
   std::size_t answered = fewer.size();  // the first question that was: what is left out then makes those behind it needless
   double questions = 0;
   for (; count_ < steps_.size() && derives(steps_[count_].record); ++count_) {
@@ -209,7 +209,7 @@ void RootTrimmer::order(const search::NeuronGraph& graph) {
   std::vector<bool> refined(graph.neuron_count(), false);
   for (const auto& [step, node] : nodes_) {
     const NodeId id = steps_[step].record.node;
-    const kernel::Box& box = before_[step].box(id);
+    const relax::Box& box = before_[step].box(id);
     for (const std::uint32_t element : node.elements) {
       for (const std::uint32_t slot : graph.neurons_of(id, element)) {
         refined[slot] = true;
@@ -243,8 +243,8 @@ ProofStep RootTrimmer::step_of(const Record& old, const Node& node, std::size_t 
 
 // From the step on; what stands before it is not derived again.
 bool RootTrimmer::is_proof_from(std::size_t from) const {
-  kernel::Scope scope = before_[from];
-  std::optional<kernel::Refutation> closed;
+  logic::Scope scope = before_[from];
+  std::optional<logic::Refutation> closed;
   for (std::size_t k = from; k < count_; ++k) {
     if (!steps_[k].bytes.empty() && !take_step(*problem_, steps_[k].record, scope, closed)) return false;
   }

@@ -18,14 +18,14 @@ namespace assay::certificate {
 class RootTrimmer {
  public:
   // `is_over` ends the trials; steps on `root` stop as it says itself.
-  RootTrimmer(std::shared_ptr<const kernel::Problem> problem, ProofGroup& group, const kernel::Scope& root,
+  RootTrimmer(std::shared_ptr<const logic::Problem> problem, ProofGroup& group, const logic::Scope& root,
               const std::function<bool()>& is_over);
 
   // Rejections are the kernel's, where it does not accept the group, or is stopped before that is known. The group is one that it accepts
   // all the same, if it was one.
   [[nodiscard]] Outcome<Done> derive();
   [[nodiscard]] std::size_t steps() const { return count_; }  // of the root that were derived
-  [[nodiscard]] const kernel::Scope& scope() const { return before_.back(); }
+  [[nodiscard]] const logic::Scope& scope() const { return before_.back(); }
 
   [[nodiscard]] bool is_worth_shortening() const;
   // From the last refined node to the first, as many elements as the kernel still accepts the whole group without are left out: of networks
@@ -47,15 +47,15 @@ class RootTrimmer {
   };
 
   using Needless = std::function<bool(const Record&)>;
-  [[nodiscard]] bool closes_without(const Needless& needless, kernel::Scope scope);
-  void join_chunks(const kernel::Scope& scope);
+  [[nodiscard]] bool closes_without(const Needless& needless, logic::Scope scope);
+  void join_chunks(const logic::Scope& scope);
   void order(const search::NeuronGraph& graph);
   [[nodiscard]] ProofStep step_of(const Record& old, const Node& node, std::size_t dropped) const;
   [[nodiscard]] bool is_proof_from(std::size_t from) const;
   void shorten(std::size_t at, Node& node);
   [[nodiscard]] double spent() const;
 
-  std::shared_ptr<const kernel::Problem> problem_;
+  std::shared_ptr<const logic::Problem> problem_;
   ProofGroup& group_;
   std::vector<ProofStep>& steps_;
   const std::function<bool()> is_over_;
@@ -63,7 +63,7 @@ class RootTrimmer {
   double derived_ = 0, rest_ = 0;  // multiply-adds of the steps, and of the branches behind them
   std::size_t spare_ = 0;
   std::size_t count_ = 0, refined_ = 0;
-  std::vector<kernel::Scope> before_;  // by step, and behind the last
+  std::vector<logic::Scope> before_;   // by step, and behind the last
   std::map<std::size_t, Node> nodes_;  // by step
 };
 

@@ -38,18 +38,18 @@ bool begins_with_sweep(const ProofBranch& branch) { return !branch.steps.empty()
 
 class BranchTrimmer {
  public:
-  BranchTrimmer(const kernel::Problem& problem, const std::function<bool()>& is_over, TrimStatistics& statistics)
+  BranchTrimmer(const logic::Problem& problem, const std::function<bool()>& is_over, TrimStatistics& statistics)
       : problem_(problem), is_over_(is_over), statistics_(statistics) {}
 
   // The branch of a group, on a scope that its first steps have reached.
-  void trim(ProofBranch& root, std::size_t steps, kernel::Scope scope) {
+  void trim(ProofBranch& root, std::size_t steps, logic::Scope scope) {
     for (std::size_t k = 0; k < steps; ++k) know(root.steps[k]);
     trim_from(root, steps, std::move(scope), 0);
   }
 
  private:
   // The branch on a scope with `depth` splits.
-  void trim(ProofBranch& branch, const kernel::Scope& scope, std::size_t depth) {
+  void trim(ProofBranch& branch, const logic::Scope& scope, std::size_t depth) {
     const std::size_t known = known_.size();
     trim_from(branch, 0, scope, depth);
     known_.resize(known);
@@ -57,12 +57,12 @@ class BranchTrimmer {
 
   void know(const ProofStep& step) {
     if (step.record.type == RecordType::define_hints)
-      known_.emplace_back(step.record.hints_id, std::make_shared<const kernel::Hints>(step.record.hints));
+      known_.emplace_back(step.record.hints_id, std::make_shared<const logic::Hints>(step.record.hints));
   }
 
-  void trim_from(ProofBranch& branch, std::size_t from, kernel::Scope scope, std::size_t depth) {
-    const kernel::Scope before = scope;
-    std::optional<kernel::Refutation> closed;
+  void trim_from(ProofBranch& branch, std::size_t from, logic::Scope scope, std::size_t depth) {
+    const logic::Scope before = scope;
+    std::optional<logic::Refutation> closed;
     for (; from < branch.steps.size(); ++from) {
       ProofStep& step = branch.steps[from];
       if (is_over_()) return;
@@ -85,7 +85,7 @@ class BranchTrimmer {
   }
 
   // The bytes of the conclusion with these hints, which hints in force may shorten.
-  [[nodiscard]] std::string encoded(const Record& record, const kernel::Hints& hints) const {
+  [[nodiscard]] std::string encoded(const Record& record, const logic::Hints& hints) const {
     Fragment fragment;
     for (const auto& [id, definition] : known_) fragment.refer_to(id, definition);
     fragment.conclude(record.cases, hints);
@@ -93,7 +93,7 @@ class BranchTrimmer {
   }
 
   // The hints, where the conclusion holds with them and its bytes are not more.
-  bool take(ProofStep& step, const kernel::Scope& scope, kernel::Hints hints) const {
+  bool take(ProofStep& step, const logic::Scope& scope, logic::Hints hints) const {
     std::string bytes = encoded(step.record, hints);
     if (bytes.size() > step.bytes.size() || !scope.conclude(step.record.cases, hints)) return false;
     step.record.type = RecordType::conclude;
@@ -102,25 +102,25 @@ class BranchTrimmer {
     return true;
   }
 
-  void shorten(ProofStep& step, const kernel::Scope& scope) {
-    using Side = kernel::Slopes kernel::Hints::*;
-    const auto arrays = [](const kernel::Hints& hints) {
+  void shorten(ProofStep& step, const logic::Scope& scope) {
+    using Side = logic::Slopes logic::Hints::*;
+    const auto arrays = [](const logic::Hints& hints) {
       const auto filled = [](const auto& side) { return std::ranges::count_if(side, [](const auto& one) { return !one.second.empty(); }); };
       return static_cast<std::uint64_t>(filled(hints.lower) + filled(hints.upper));
     };
     const std::uint64_t before = arrays(step.record.hints);
     if (before > 0 && !take(step, scope, {{}, {}, step.record.hints.beta, step.record.hints.cuts})) {
-      for (const Side side : {&kernel::Hints::upper, &kernel::Hints::lower}) {
+      for (const Side side : {&logic::Hints::upper, &logic::Hints::lower}) {
         const auto nodes = std::views::keys(step.record.hints.*side);
         for (const NodeId node : std::vector<NodeId>(nodes.begin(), nodes.end())) {
-          kernel::Hints hints = step.record.hints;
+          logic::Hints hints = step.record.hints;
           (hints.*side).erase(node);
           if (!take(step, scope, std::move(hints))) (void)take(step, scope, in_bytes(step.record.hints, side, node));
         }
       }
     }
     statistics_.slopes_dropped += before - arrays(step.record.hints);
-    kernel::Hints fewer = step.record.hints;
+    logic::Hints fewer = step.record.hints;
     while (!fewer.beta.empty() && fewer.beta.back() == 0) fewer.beta.pop_back();
     (void)take(step, scope, fewer);
     for (float& beta : fewer.beta) beta = std::round(beta * kSteps) / kSteps;
@@ -128,14 +128,14 @@ class BranchTrimmer {
   }
 
   // The array in units of 1/128, which a certificate holds in a byte.
-  static kernel::Hints in_bytes(kernel::Hints hints, kernel::Slopes kernel::Hints::*side, NodeId node) {
+  static logic::Hints in_bytes(logic::Hints hints, logic::Slopes logic::Hints::*side, NodeId node) {
     for (float& slope : (hints.*side)[node]) slope = std::clamp(std::round(slope * kSteps), 0.0F, 255.0F) / kSteps;
     return hints;
   }
 
   // Instead of the split the steps of one half, without the multiplier of the split's literal. Of a split with nothing behind it, which would
   // see the steps.
-  bool drop_split(ProofBranch& branch, const kernel::Scope& scope, std::size_t depth) {
+  bool drop_split(ProofBranch& branch, const logic::Scope& scope, std::size_t depth) {
     if (branch.fork->left.fork || branch.fork->right.fork) return false;
     const auto needed = replay_rest(problem_, branch, branch.steps.size(), scope);
     if (!needed) return false;
@@ -160,7 +160,7 @@ class BranchTrimmer {
   }
 
   // A last split that refutes nothing that the steps behind it do not refute as well.
-  void drop_needless_split(ProofBranch& branch, const kernel::Scope& scope) const {
+  void drop_needless_split(ProofBranch& branch, const logic::Scope& scope) const {
     ProofBranch& rest = branch.fork->rest;
     if (rest.fork || branch.fork->left.fork || branch.fork->right.fork) return;
     const auto needed = replay_rest(problem_, branch, branch.steps.size(), scope);
@@ -171,7 +171,7 @@ class BranchTrimmer {
     ++statistics_.splits_dropped;
   }
 
-  static bool covers(const kernel::Refutation& more, const kernel::Refutation& less) {
+  static bool covers(const logic::Refutation& more, const logic::Refutation& less) {
     for (std::size_t i = 0; i < less.cases().size(); ++i) {
       if (less.cases()[i] && !more.cases()[i]) return false;
     }
@@ -179,7 +179,7 @@ class BranchTrimmer {
   }
 
   // One sweep for both halves, before any other step of the branch.
-  void join_sweeps(ProofBranch& branch, const kernel::Scope& scope) {
+  void join_sweeps(ProofBranch& branch, const logic::Scope& scope) {
     ProofBranch& left = branch.fork->left;
     ProofBranch& right = branch.fork->right;
     if (!branch.steps.empty() || !begins_with_sweep(left) || !begins_with_sweep(right)) return;
@@ -201,10 +201,10 @@ class BranchTrimmer {
   }
 
   static constexpr float kSteps = 128;
-  const kernel::Problem& problem_;
+  const logic::Problem& problem_;
   const std::function<bool()> is_over_;
   TrimStatistics& statistics_;
-  std::vector<std::pair<std::uint32_t, std::shared_ptr<const kernel::Hints>>> known_;  // hints in force
+  std::vector<std::pair<std::uint32_t, std::shared_ptr<const logic::Hints>>> known_;  // hints in force
 };
 
 std::size_t bytes_of(const ProofBranch& branch) {
@@ -215,13 +215,13 @@ std::size_t bytes_of(const ProofBranch& branch) {
 
 }  // namespace
 
-Outcome<TrimStatistics> trim(const std::shared_ptr<const kernel::Problem>& problem, std::vector<ProofGroup>& groups,
+Outcome<TrimStatistics> trim(const std::shared_ptr<const logic::Problem>& problem, std::vector<ProofGroup>& groups,
                              const std::function<bool()>& is_over) {
   TrimStatistics statistics;
   std::optional<search::Network> network;
   std::optional<search::NeuronGraph> graph;
   for (ProofGroup& group : groups) {
-    auto root = kernel::Scope::root(problem, group.group);
+    auto root = logic::Scope::root(problem, group.group);
     if (!root) return root.rejection();
     root.value().pay(meter_of(*problem));
     root.value().stop_when(is_over);

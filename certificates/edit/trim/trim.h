@@ -26,7 +26,7 @@ struct TrimStatistics {
 // Changes `groups`, every change judged on the facts before it; a check of what is written is the judge of the whole. Rejections are the
 // kernel's, where it does not accept the groups as they are, or `is_over` says so before that is known ("kernel.stopped"). Where it says so
 // later, the trimming ends, and what was found until then counts.
-[[nodiscard]] Outcome<TrimStatistics> trim(const std::shared_ptr<const kernel::Problem>& problem, std::vector<ProofGroup>& groups,
+[[nodiscard]] Outcome<TrimStatistics> trim(const std::shared_ptr<const logic::Problem>& problem, std::vector<ProofGroup>& groups,
                                            const std::function<bool()>& is_over);
 
 }  // namespace assay::certificate

@@ -201,8 +201,8 @@ Bytes ExternalData::bytes_of(const TensorProto& tensor, std::size_t length) {
   return Bytes(bytes).subspan(static_cast<std::size_t>(offset), length);
 }
 
-std::vector<kernel::Source> ExternalData::sources() const {
-  std::vector<kernel::Source> sources;
+std::vector<statement::Source> ExternalData::sources() const {
+  std::vector<statement::Source> sources;
   for (const auto& [location, contents] : files_) sources.push_back({"external data", location, contents.sha256});
   return sources;
 }

@@ -20,7 +20,7 @@ class ExternalData {
   // The bytes that the tensor's external keys name; throws Refused ("onnx.external_data").
   [[nodiscard]] Bytes bytes_of(const TensorProto& tensor, std::size_t length);
   // One source per file read, in order of location.
-  [[nodiscard]] std::vector<kernel::Source> sources() const;
+  [[nodiscard]] std::vector<statement::Source> sources() const;
   [[nodiscard]] std::uint64_t stored() const;  // bytes of them all
 
  private:

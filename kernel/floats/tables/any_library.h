@@ -8,7 +8,7 @@
 
 #include "kernel/floats/math_tables.h"
 
-namespace assay::executions::tables {
+namespace assay::floats::tables {
 
 inline constexpr std::string_view kAnyLibrarySource = "an assumption: 4 units in the last place, 8 of pow";
 template <std::size_t N>
@@ -25,4 +25,4 @@ inline constexpr auto kAnyLibrary =
     of_both_formats(std::to_array<std::string_view>({"exp",  "expm1", "log",  "log1p", "sin",   "cos",   "tan", "asin", "acos", "atan",
                                                      "sinh", "cosh",  "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "pow",  "rsqrt"}));
 
-}  // namespace assay::executions::tables
+}  // namespace assay::floats::tables

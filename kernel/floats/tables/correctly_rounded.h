@@ -7,7 +7,7 @@
 
 #include "kernel/floats/math_tables.h"
 
-namespace assay::executions::tables {
+namespace assay::floats::tables {
 
 inline constexpr std::string_view kCorrectlyRoundedSource = "by definition: the nearest number of the format, ties to even";
 inline constexpr auto kCorrectlyRounded = std::to_array<MathRow>({
@@ -35,4 +35,4 @@ inline constexpr auto kCorrectlyRounded = std::to_array<MathRow>({
     {"pow", Format::binary64, MathRow::Unit::steps, 0},   {"rsqrt", Format::binary64, MathRow::Unit::steps, 0},
 });
 
-}  // namespace assay::executions::tables
+}  // namespace assay::floats::tables

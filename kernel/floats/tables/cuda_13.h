@@ -8,7 +8,7 @@
 
 #include "kernel/floats/math_tables.h"
 
-namespace assay::executions::tables {
+namespace assay::floats::tables {
 
 inline constexpr std::string_view kCuda13Source =
     "NVIDIA, CUDA C++ Programming Guide 13, mathematical functions, tables of standard library functions";
@@ -35,4 +35,4 @@ inline constexpr auto kCuda13 = std::to_array<MathRow>({
     {"pow", Format::binary64, MathRow::Unit::steps, 2},   {"rsqrt", Format::binary64, MathRow::Unit::steps, 1},
 });
 
-}  // namespace assay::executions::tables
+}  // namespace assay::floats::tables

@@ -9,7 +9,7 @@
 
 #include "kernel/floats/math_tables.h"
 
-namespace assay::executions::tables {
+namespace assay::floats::tables {
 
 inline constexpr std::string_view kCuda13FastSource =
     "NVIDIA, CUDA C++ Programming Guide 13, mathematical functions, table of intrinsic functions; nvcc options -prec-div=false "
@@ -61,4 +61,4 @@ inline constexpr auto kCuda13Fast = std::to_array<MathRow>({
     {"rsqrt", Format::binary64, MathRow::Unit::steps, 1},
 });
 
-}  // namespace assay::executions::tables
+}  // namespace assay::floats::tables

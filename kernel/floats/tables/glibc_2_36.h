@@ -8,7 +8,7 @@
 
 #include "kernel/floats/math_tables.h"
 
-namespace assay::executions::tables {
+namespace assay::floats::tables {
 
 inline constexpr std::string_view kGlibc236Source = "GNU C Library manual 2.36, known maximum errors in math functions, x86_64";
 inline constexpr auto kGlibc236 = std::to_array<MathRow>({
@@ -33,4 +33,4 @@ inline constexpr auto kGlibc236 = std::to_array<MathRow>({
     {"erfc", Format::binary64, MathRow::Unit::steps, 5},  {"pow", Format::binary64, MathRow::Unit::steps, 1},
 });
 
-}  // namespace assay::executions::tables
+}  // namespace assay::floats::tables

@@ -20,7 +20,7 @@
 
 #include "kernel/floats/math_tables.h"
 
-namespace assay::executions::tables {
+namespace assay::floats::tables {
 
 inline constexpr std::string_view kOnnxRuntimeSource = "measured on ONNX Runtime 1.21 to 1.32, x86-64 with AVX-512";
 inline constexpr auto kOnnxRuntime = std::to_array<MathRow>({
@@ -47,4 +47,4 @@ inline constexpr auto kOnnxRuntime = std::to_array<MathRow>({
     {"weights", Format::binary32, MathRow::Unit::absolute, 0x1p-20, 0x1p-21},
 });
 
-}  // namespace assay::executions::tables
+}  // namespace assay::floats::tables

@@ -9,7 +9,7 @@
 
 #include "kernel/floats/math_tables.h"
 
-namespace assay::executions::tables {
+namespace assay::floats::tables {
 
 inline constexpr std::string_view kPytorchCpuSource =
     "SLEEF 3 documentation, functions with suffix u10; measured: erf, asinh, acosh, sqrt, rsqrt, and the ends of sinh and cosh";
@@ -36,4 +36,4 @@ inline constexpr auto kPytorchCpu = std::to_array<MathRow>({
     {"pow", Format::binary32, MathRow::Unit::ulps, 1},
 });
 
-}  // namespace assay::executions::tables
+}  // namespace assay::floats::tables

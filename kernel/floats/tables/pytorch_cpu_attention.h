@@ -8,7 +8,7 @@
 
 #include "kernel/floats/math_tables.h"
 
-namespace assay::executions::tables {
+namespace assay::floats::tables {
 
 inline constexpr std::string_view kPytorchCpuAttentionSource = "PyTorch 2.13, exp of 16-bit attention by a cubic; measured; log of SLEEF 3";
 inline constexpr auto kPytorchCpuAttention = std::to_array<MathRow>({
@@ -16,4 +16,4 @@ inline constexpr auto kPytorchCpuAttention = std::to_array<MathRow>({
     {"log", Format::binary32, MathRow::Unit::ulps, 1},
 });
 
-}  // namespace assay::executions::tables
+}  // namespace assay::floats::tables

@@ -9,7 +9,7 @@
 
 #include "kernel/floats/math_tables.h"
 
-namespace assay::executions::tables {
+namespace assay::floats::tables {
 
 inline constexpr std::string_view kSleefU10Source = "SLEEF 3, suffix u10; exp: PyTorch's exp_u20; asinh to atanh of doubles: measured";
 inline constexpr auto kSleefU10 = std::to_array<MathRow>({
@@ -32,4 +32,4 @@ inline constexpr auto kSleefU10 = std::to_array<MathRow>({
     {"acosh", Format::binary64, MathRow::Unit::ulps, 3}, {"atanh", Format::binary64, MathRow::Unit::ulps, 3},
 });
 
-}  // namespace assay::executions::tables
+}  // namespace assay::floats::tables

@@ -27,19 +27,19 @@
 #include "kernel/logic/state.h"
 #include "semantics/numbers/directed.h"
 
-namespace assay::kernel {
+namespace assay::floats {
 namespace {
 
-using executions::kInfinity;
 constexpr double kInflate = 1 + 0x1p-26;  // what sums of magnitudes in double may lose, up to 2^25 terms
 
 // What factors lose that are rounded, or flushed, before they are multiplied, where that is no share of the terms: absolute times the sums of
 // the coefficients and of the operands, once each, and absolute^2 a term; what a flushed bias loses. `later`: SumForm.
-std::vector<double> lost_in_factors(const AffineForm& form, const std::vector<std::vector<double>>& x, double absolute, double later) {
+std::vector<double> lost_in_factors(const rows::AffineForm& form, const std::vector<std::vector<double>>& x, double absolute,
+                                    double later) {
   if (absolute == 0) return std::vector<double>(form.bias.size(), 0.0);
   std::vector<double> sums(form.bias.size(), 1.0);
   for (std::size_t p = 0; p < form.parts.size(); ++p) {
-    const LinearMap& map = *form.parts[p].map;
+    const rows::LinearMap& map = *form.parts[p].map;
     const std::vector<double> ones(map.columns(), 1.0 + absolute);
     map.apply_magnitude(ones.data(), sums.data());
     if (form.parts[p].error) form.parts[p].error->apply_magnitude(ones.data(), sums.data());
@@ -50,13 +50,13 @@ std::vector<double> lost_in_factors(const AffineForm& form, const std::vector<st
 }
 
 // A sum of products or of other terms, by its form: S follows from the map.
-std::vector<double> sum_rounding(const Node& node, const AffineForm& form, const ExecutionModel& model, const executions::SumForm& sum,
+std::vector<double> sum_rounding(const Node& node, const rows::AffineForm& form, const ExecutionModel& model, const SumForm& sum,
                                  const std::vector<std::vector<double>>& x, const std::vector<double>& size) {
-  const executions::Format format = executions::format_of(node.dtype);
-  const auto errors = executions::sum_errors(model, format, terms_of(form), sum);
-  executions::FactorRounding factors{0, 0, kInfinity};
-  if (executions::has_factors(node.op)) factors = executions::factor_rounding(model);
-  if (model.flush_operands) factors.absolute += executions::smallest_normal(format);
+  const Format format = format_of(node.dtype);
+  const auto errors = sum_errors(model, format, terms_of(form), sum);
+  FactorRounding factors{0, 0, kInfinity};
+  if (has_factors(node.op)) factors = factor_rounding(model);
+  if (model.flush_operands) factors.absolute += smallest_normal(format);
   std::vector<double> result(size.size(), kInfinity);
   const auto fits = [&](const std::vector<double>& one) { return std::ranges::all_of(one, [&](double v) { return v < factors.most; }); };
   if (!errors || !std::ranges::all_of(x, fits)) return result;
@@ -66,40 +66,38 @@ std::vector<double> sum_rounding(const Node& node, const AffineForm& form, const
   for (std::size_t i = 0; i < size.size(); ++i) {
     const double error = add_up(mul_up(of_terms, size[i]), add_up(mul_up(2, lost[i]), errors->absolute));
     const double all = mul_up(mul_up(errors->growth, add_up(mul_up(size[i], add_up(1, of_factors)), lost[i])), sum.before_scaling);
-    if (all < executions::largest(format) && error < kInfinity) result[i] = error;
+    if (all < largest(format) && error < kInfinity) result[i] = error;
   }
   return result;
 }
 
 // What a program may fuse with a sum that reads it.
-bool is_product(const Node& node) {
-  return node.op == Op::mul || node.op == Op::scale || executions::has_factors(node.op) || is_square(node);
-}
+bool is_product(const Node& node) { return node.op == Op::mul || node.op == Op::scale || has_factors(node.op) || is_square(node); }
 
 // What else is added may join the accumulation of a product of constants: the sum pays gamma of that times the magnitudes of all its terms.
-std::vector<double> joined_constants(const Node& node, const ConstantValues& constants, const ExecutionModel& model,
+std::vector<double> joined_constants(const Node& node, const rows::ConstantValues& constants, const ExecutionModel& model,
                                      std::vector<double> magnitudes) {
-  const executions::Format format = executions::format_of(node.dtype);
+  const Format format = format_of(node.dtype);
   double gamma = 0, terms_size = 0;
   for (const NodeId operand : node.operands) {
     const double terms = constants.product_terms[operand];
     if (terms == 0) continue;
-    const auto errors = executions::sum_errors(model, format, terms, {true, 1});
+    const auto errors = sum_errors(model, format, terms, {true, 1});
     gamma = errors ? add_up(gamma, add_up(errors->to_terms, errors->to_sum)) : kInfinity;
     // Its interval is at least 2 u wide for each unit of the sum of its magnitudes.
     for (const Interval& value : constants.values[operand].values)
-      terms_size = std::fmax(terms_size, div_up(sub_up(value.hi(), value.lo()), executions::unit_roundoff(format)));
+      terms_size = std::fmax(terms_size, div_up(sub_up(value.hi(), value.lo()), unit_roundoff(format)));
   }
   const bool adds = node.op == Op::add || node.op == Op::sub;  // no bound is known for others
   for (double& size : magnitudes) {
-    const bool fits = adds && gamma < kInfinity && mul_up(2, add_up(size, terms_size)) < executions::largest(format);
+    const bool fits = adds && gamma < kInfinity && mul_up(2, add_up(size, terms_size)) < largest(format);
     size = fits ? mul_up(gamma, size) : kInfinity;
   }
   return magnitudes;
 }
-bool joins_constants(const Node& node, const ConstantValues& constants, const ExecutionModel& model) {
+bool joins_constants(const Node& node, const rows::ConstantValues& constants, const ExecutionModel& model) {
   const auto holds = [&](NodeId operand) { return constants.product_terms[operand] > 0; };
-  const bool sums = op_row(node.op).op_class == OpClass::linear && !executions::has_factors(node.op) && node.op != Op::neg;
+  const bool sums = op_row(node.op).op_class == OpClass::linear && !has_factors(node.op) && node.op != Op::neg;
   return model.bias_in_product && sums && std::ranges::any_of(node.operands, holds);
 }
 
@@ -126,7 +124,7 @@ std::vector<ProductBehind> products_behind(const Graph& graph, const std::vector
 }
 
 // Magnitudes of the elements of a form whose parts have these.
-std::vector<double> with_bias(const AffineForm& form, std::vector<double> size) {
+std::vector<double> with_bias(const rows::AffineForm& form, std::vector<double> size) {
   for (std::size_t i = 0; i < size.size(); ++i) {
     const double bias = std::fabs(form.bias[i]) + (form.bias_error.empty() ? 0 : form.bias_error[i]);
     size[i] = (size[i] + bias) * kInflate + 0x1p-1000;
@@ -142,7 +140,7 @@ std::vector<double> sizes_of(const Array<Interval>& values) {
 
 }  // namespace
 
-std::vector<double> magnitudes_of(const AffineForm& form, const std::vector<std::vector<double>>& x, std::size_t without) {
+std::vector<double> magnitudes_of(const rows::AffineForm& form, const std::vector<std::vector<double>>& x, std::size_t without) {
   std::vector<double> size(form.bias.size(), 0.0);
   for (std::size_t p = 0; p < form.parts.size(); ++p) {
     if (p == without) continue;
@@ -152,13 +150,13 @@ std::vector<double> magnitudes_of(const AffineForm& form, const std::vector<std:
   return with_bias(form, std::move(size));
 }
 
-double terms_of(const AffineForm& form) {
+double terms_of(const rows::AffineForm& form) {
   double terms = 1;
-  for (const AffineForm::Part& part : form.parts) terms += static_cast<double>(part.map->fan_in());
+  for (const rows::AffineForm::Part& part : form.parts) terms += static_cast<double>(part.map->fan_in());
   return terms;
 }
 
-Array<Interval> as_intervals(const Shape& shape, const Box& box) {
+Array<Interval> as_intervals(const Shape& shape, const relax::Box& box) {
   Array<Interval> values{shape, {}};
   values.values.reserve(box.lo.size());
   for (std::size_t i = 0; i < box.lo.size(); ++i) values.values.emplace_back(box.lo[i], box.hi[i]);
@@ -170,44 +168,48 @@ bool is_square(const Node& node) {
   return power != nullptr ? power->exponent == Rational(2) : node.op == Op::mul && node.operands[0] == node.operands[1];
 }
 
+}  // namespace assay::floats
+
+namespace assay::logic {
+
 // Of an affine node; without one, `image` encloses its denotation. The operands have boxes.
-std::vector<double> Network::State::rounding_as_written(NodeId id, const Boxes& boxes,
+std::vector<double> Network::State::rounding_as_written(NodeId id, const rows::Boxes& boxes,
                                                         std::span<const std::shared_ptr<const std::vector<double>>> known,
                                                         const Array<Interval>* image, KeptSizes kept) const {
   const ExecutionModel& model = semantics_;
   const Node& node = graph().node(id);
-  if (executions::computes_exactly(node, model)) return {};
-  const AffineForm* form = own_form(id);
+  if (floats::computes_exactly(node, model)) return {};
+  const rows::AffineForm* form = own_form(id);
   std::vector<std::vector<double>> x;
   if (form != nullptr) x = operand_magnitudes(form->parts, boxes);
-  std::vector<double> held;  // magnitudes_of(*form, x), once
+  std::vector<double> held;  // floats::magnitudes_of(*form, x), once
   const auto sizes = [&]() -> const std::vector<double>& {
     if (!held.empty()) return held;
-    if (kept == nullptr) return held = magnitudes_of(*form, x);
-    if (*kept == nullptr) *kept = std::make_shared<Sizes>(affine_sizes(*form, x));
+    if (kept == nullptr) return held = floats::magnitudes_of(*form, x);
+    if (*kept == nullptr) *kept = std::make_shared<rows::Sizes>(affine_sizes(*form, x));
     std::vector<double> size = (*kept)->products;
     for (std::size_t i = 0; i < size.size(); ++i) size[i] += (*kept)->errors[i];
-    return held = with_bias(*form, std::move(size));
+    return held = floats::with_bias(*form, std::move(size));
   };
-  auto sum = executions::sum_form(node, graph().node(node.operands[0]).shape, model, executions::format_of(node.dtype));
+  auto sum = floats::sum_form(node, graph().node(node.operands[0]).shape, model, floats::format_of(node.dtype));
   // Weights that are no numbers of the format: programs compute them in float32, from coordinates, in ways of their own.
   if (std::holds_alternative<WeightedGatherAttributes>(node.attributes) &&
-      executions::roundings_of_factors(node, executions::format_of(node.dtype)) > 0)
-    return std::vector<double>(element_count(node.shape), kInfinity);
+      floats::roundings_of_factors(node, floats::format_of(node.dtype)) > 0)
+    return std::vector<double>(element_count(node.shape), floats::kInfinity);
   std::vector<double> result;
   if (form != nullptr && sum && is_float(node.dtype)) {
     sum->further_roundings += sum->products && model.bias_in_product ? 1 : 0;
     // Interpolation along several axes is a chain of these nodes, and programs may sum all corners at once: what the first node of the
     // chain says it loses of its terms has to cover the additions of the later ones, whose own values cancel. 16 corners at most.
-    if (executions::has_weights(node)) sum->further_roundings += 16;
+    if (floats::has_weights(node)) sum->further_roundings += 16;
     sum->products = sum->products || model.fused_multiply_add;
-    const double most = executions::has_factors(node.op) ? executions::factor_rounding(model).most : kInfinity;
-    for (std::size_t k = 0; k < 2 && most < kInfinity; ++k) {
+    const double most = floats::has_factors(node.op) ? floats::factor_rounding(model).most : floats::kInfinity;
+    for (std::size_t k = 0; k < 2 && most < floats::kInfinity; ++k) {
       for (const Interval& weight : constants_.values[node.operands[k]].values) {
-        if (!(weight.magnitude() < most)) return std::vector<double>(form->bias.size(), kInfinity);
+        if (!(weight.magnitude() < most)) return std::vector<double>(form->bias.size(), floats::kInfinity);
       }
     }
-    result = sum_rounding(node, *form, model, *sum, x, sizes());
+    result = floats::sum_rounding(node, *form, model, *sum, x, sizes());
   } else {
     std::vector<Array<Interval>> operands;
     for (const NodeId operand : node.operands) operands.push_back(values_at(operand, boxes));
@@ -215,136 +217,140 @@ std::vector<double> Network::State::rounding_as_written(NodeId id, const Boxes& 
     if (form != nullptr) {
       for (const double size : sizes()) of_form.values.emplace_back(-size, size);
     }
-    result = executions::rounding_errors(node, model, pointers_to(operands), form != nullptr ? of_form : *image);
+    result = floats::rounding_errors(node, model, pointers_to(operands), form != nullptr ? of_form : *image);
   }
   const auto stored = [&](std::vector<double> errors) {
     if (model.storage == ExecutionModel::Storage::same) return errors;
-    const executions::Precision format = executions::stored_precision(model);
-    const std::vector<double> size = form != nullptr ? sizes() : sizes_of(*image);
+    const floats::Precision format = floats::stored_precision(model);
+    const std::vector<double> size = form != nullptr ? sizes() : floats::sizes_of(*image);
     errors.resize(size.size(), 0.0);
     for (std::size_t i = 0; i < size.size(); ++i) {
       const double all = add_up(size[i], errors[i]);
-      errors[i] = all < format.overflow ? add_up(errors[i], add_up(mul_up(format.unit, all), format.smallest)) : kInfinity;
+      errors[i] = all < format.overflow ? add_up(errors[i], add_up(mul_up(format.unit, all), format.smallest)) : floats::kInfinity;
     }
     return errors;
   };
-  if (form == nullptr || executions::has_factors(node.op) || op_row(node.op).op_class == OpClass::layout) return stored(std::move(result));
+  if (form == nullptr || floats::has_factors(node.op) || op_row(node.op).op_class == OpClass::layout) return stored(std::move(result));
   // Products among the terms, which may have been fused with this sum, or take what else is added as their bias.
   const auto add_errors = [&](const std::vector<double>& more) {
     result.resize(form->bias.size(), 0.0);
     for (std::size_t i = 0; i < result.size(); ++i) result[i] = add_up(result[i], more[i]);
   };
-  const double u = executions::unit_roundoff(executions::format_of(node.dtype));
+  const double u = floats::unit_roundoff(floats::format_of(node.dtype));
   // A form reads through copies: the node's own operands tell who else reads on the way.
   const auto behind = [&](NodeId part) {
-    std::vector<ProductBehind> found;
+    std::vector<floats::ProductBehind> found;
     for (const NodeId operand : node.operands) {
       NodeId source = operand;
       while (source != part && own_form(source) != nullptr && own_form(source)->parts.size() == 1)
         source = own_form(source)->parts[0].operand;
-      const std::vector<ProductBehind> more =
-          source == part ? products_behind(graph(), is_constant_, readers_, operand) : std::vector<ProductBehind>();
+      const std::vector<floats::ProductBehind> more =
+          source == part ? floats::products_behind(graph(), is_constant_, readers_, operand) : std::vector<floats::ProductBehind>();
       found.insert(found.end(), more.begin(), more.end());
     }
     return found;
   };
-  if (joins_constants(node, constants_, model)) add_errors(joined_constants(node, constants_, model, sizes()));
+  if (floats::joins_constants(node, constants_, model)) add_errors(floats::joined_constants(node, constants_, model, sizes()));
   for (std::size_t p = 0; p < form->parts.size(); ++p) {
-    for (const ProductBehind& one : behind(form->parts[p].operand)) {
+    for (const floats::ProductBehind& one : behind(form->parts[p].operand)) {
       if (known[one.product] && known[one.product]->empty()) continue;
-      const double most = known[one.product] ? *std::ranges::max_element(*known[one.product]) : kInfinity;
+      const double most = known[one.product] ? *std::ranges::max_element(*known[one.product]) : floats::kInfinity;
       std::vector<double> more(form->bias.size(), 0.0);
       const std::vector<double> all(form->parts[p].map->columns(), most);
       form->parts[p].map->apply_magnitude(all.data(), more.data());
-      if (model.bias_in_product && executions::has_factors(graph().node(one.product).op)) {
-        const AffineForm* of_product = own_form(one.product);
+      if (model.bias_in_product && floats::has_factors(graph().node(one.product).op)) {
+        const rows::AffineForm* of_product = own_form(one.product);
         const double all_terms = static_cast<double>(graph().size(graph().node(one.product).operands[0]));
-        const double terms = (of_product != nullptr ? terms_of(*of_product) : all_terms) + 2;
-        const auto errors = executions::sum_errors(model, executions::format_of(node.dtype), terms, {true, 1});
-        std::vector<double> others = magnitudes_of(*form, x, p);
+        const double terms = (of_product != nullptr ? floats::terms_of(*of_product) : all_terms) + 2;
+        const auto errors = floats::sum_errors(model, floats::format_of(node.dtype), terms, {true, 1});
+        std::vector<double> others = floats::magnitudes_of(*form, x, p);
         // The product's errors are at least u times the sum of its magnitudes, which the bias may join first.
         for (std::size_t i = 0; i < others.size(); ++i) {
-          const double partial = mul_up(2, add_up(others[i], div_up(mul_up(more[i], kInflate), u)));
-          const bool known_error = errors && partial < executions::largest(executions::format_of(node.dtype));
-          others[i] = known_error ? mul_up(add_up(errors->to_terms, errors->to_sum), others[i]) : kInfinity;
+          const double partial = mul_up(2, add_up(others[i], div_up(mul_up(more[i], floats::kInflate), u)));
+          const bool known_error = errors && partial < floats::largest(floats::format_of(node.dtype));
+          others[i] = known_error ? mul_up(add_up(errors->to_terms, errors->to_sum), others[i]) : floats::kInfinity;
         }
         add_errors(others);
       }
       if (!one.read_twice) continue;
-      for (double& value : more) value = mul_up(value, 2 * kInflate);
+      for (double& value : more) value = mul_up(value, 2 * floats::kInflate);
       add_errors(more);
     }
   }
   return stored(std::move(result));
 }
 
-bool has_number(const ExecutionModel& model, const Rational& lo, const Rational& hi) {
-  const executions::Precision format = executions::stored_precision(model);
-  return executions::number_above(format, lo.double_up()) <= executions::number_below(format, hi.double_down());
+bool Problem::is_number(const Rational& x) const {
+  return x.is_double() && floats::number_above(floats::stored_precision(statement().semantics), x.double_up()) == x.double_up();
 }
 
-bool Problem::is_number(const Rational& x) const {
-  return x.is_double() && executions::number_above(executions::stored_precision(statement().semantics), x.double_up()) == x.double_up();
+}  // namespace assay::logic
+
+namespace assay::floats {
+
+bool has_number(const ExecutionModel& model, const Rational& lo, const Rational& hi) {
+  const Precision format = stored_precision(model);
+  return number_above(format, lo.double_up()) <= number_below(format, hi.double_down());
 }
 
 // What a floating semantics cannot speak about.
 std::optional<Rejection> execution_obstacle(const Graph& graph, const ExecutionModel& model) {
   if (model.kind == ExecutionModel::Kind::real) return std::nullopt;
   if (const std::vector<Rejection> problems = validate(model); !problems.empty()) return problems.front();
-  if (!model.math_table.empty() && executions::find_math_table(model.math_table) == nullptr)
-    return declined("execution.table", "statement", "a known math table", "'" + model.math_table + "'",
-                    "docs/contracts/math-tables.md lists them");
+  if (!model.math_table.empty() && find_math_table(model.math_table) == nullptr)
+    return logic::declined("execution.table", "statement", "a known math table", "'" + model.math_table + "'",
+                           "docs/contracts/math-tables.md lists them");
   const DType format = model.format == ExecutionModel::Format::binary32 ? DType::float32 : DType::float64;
   for (const Node& node : graph.nodes) {
     if (is_float(node.dtype) && node.dtype != format)
-      return declined("execution.format", std::string(op_row(node.op).name) + " '" + printable(node.name) + "'",
-                      std::string(to_string(format)) + " values", std::string(to_string(node.dtype)),
-                      "state a semantics of that format, or real arithmetic");
+      return logic::declined("execution.format", std::string(op_row(node.op).name) + " '" + printable(node.name) + "'",
+                             std::string(to_string(format)) + " values", std::string(to_string(node.dtype)),
+                             "state a semantics of that format, or real arithmetic");
   }
   return std::nullopt;
 }
 
 bool sums_constants(const Node& node, const std::vector<bool>& is_constant) {
-  return executions::has_factors(node.op) && is_constant[node.operands[0]] && is_constant[node.operands[1]];
+  return has_factors(node.op) && is_constant[node.operands[0]] && is_constant[node.operands[1]];
 }
 
 // Constants that are no numbers of the storage format lie between two of them.
 Outcome<Done> round_weights(const Node& constant, const ExecutionModel& model, Array<Interval>& values) {
   if (model.kind == ExecutionModel::Kind::real || model.storage == ExecutionModel::Storage::same || !is_float(constant.dtype))
     return Done{};
-  const executions::Precision format = executions::stored_precision(model);
+  const Precision format = stored_precision(model);
   for (Interval& value : values.values) {
-    value = Interval(executions::number_below(format, value.lo()), executions::number_above(format, value.hi()));
+    value = Interval(number_below(format, value.lo()), number_above(format, value.hi()));
     if (!(value.magnitude() < kInfinity))
-      return declined("execution.constant", printable(constant.name), "constants inside the range of the storage format",
-                      "one that may become infinite");
+      return logic::declined("execution.constant", printable(constant.name), "constants inside the range of the storage format",
+                             "one that may become infinite");
   }
   return Done{};
 }
 
 Outcome<Done> round_constant(const Graph& graph, NodeId id, const ExecutionModel& model, std::span<const Array<Interval>* const> operands,
-                             ConstantValues& constants) {
+                             rows::ConstantValues& constants) {
   if (model.kind == ExecutionModel::Kind::real) return Done{};
   const Node& node = graph.node(id);
   Array<Interval>& values = constants.values[id];
   double& terms = constants.product_terms[id];
-  if (executions::has_factors(node.op)) terms = static_cast<double>(graph.size(node.operands[0])) + 2;
+  if (has_factors(node.op)) terms = static_cast<double>(graph.size(node.operands[0])) + 2;
   const bool moves = node.op == Op::neg || op_row(node.op).op_class == OpClass::layout;
   for (const NodeId operand : node.operands) terms = moves ? std::fmax(terms, constants.product_terms[operand]) : terms;
-  std::vector<double> errors = executions::rounding_errors(node, model, operands, values);
+  std::vector<double> errors = rounding_errors(node, model, operands, values);
   if (joins_constants(node, constants, model)) {
-    const auto sizes = executions::sums_of_magnitudes(node, model, operands);
+    const auto sizes = sums_of_magnitudes(node, model, operands);
     const std::vector<double> joined =
         joined_constants(node, constants, model, sizes ? sizes_of(*sizes) : std::vector<double>(errors.size(), kInfinity));
     for (std::size_t i = 0; i < errors.size(); ++i) errors[i] = add_up(errors[i], joined[i]);
   }
   for (std::size_t i = 0; i < errors.size(); ++i) {
     if (!(errors[i] < kInfinity))
-      return declined("execution.constant", printable(node.name), "a bound on the rounding of constants",
-                      std::string(op_row(node.op).name) + " of constants without one");
+      return logic::declined("execution.constant", printable(node.name), "a bound on the rounding of constants",
+                             std::string(op_row(node.op).name) + " of constants without one");
     values.values[i] += Interval(-errors[i], errors[i]);
   }
   return round_weights(node, model, values);
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::floats

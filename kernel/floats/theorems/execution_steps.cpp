@@ -6,11 +6,11 @@
 #include "kernel/logic/state.h"
 #include "semantics/numbers/directed.h"
 
-namespace assay::kernel {
+namespace assay::logic {
 
 // What executions lose at a node whose operands have boxes; again where these are a good deal smaller than when it was found, both
 // bounds being valid here. Declined where some execution may leave the finite numbers.
-Outcome<Done> Scope::State::find_rounding(NodeId node, const Array<Interval>* image, std::shared_ptr<const Sizes>* sizes) {
+Outcome<Done> Scope::State::find_rounding(NodeId node, const Array<Interval>* image, std::shared_ptr<const rows::Sizes>* sizes) {
   constexpr double kSmaller = 0.25;
   if (!problem_->floating()) return Done{};
   double size = 0;
@@ -23,8 +23,8 @@ Outcome<Done> Scope::State::find_rounding(NodeId node, const Array<Interval>* im
       problem_->network_->rounding(node, boxes_, rounding_, image, problem_->network_->folded_into(node) ? nullptr : sizes);
   for (std::size_t i = 0; rounding_[node] && i < errors.size(); ++i) errors[i] = std::fmin(errors[i], (*rounding_[node])[i]);
   const auto operands = [&] {  // for words
-    const AffineForm* form = problem_->network_->own_form(node);
-    ReadOperands found;
+    const rows::AffineForm* form = problem_->network_->own_form(node);
+    floats::ReadOperands found;
     for (std::size_t p = 0; form != nullptr && p < form->parts.size(); ++p)
       found.add(form->parts[p].operand, problem_->network_->values_at(form->parts[p].operand, boxes_));
     for (const NodeId operand : problem_->graph().node(node).operands) {
@@ -51,9 +51,9 @@ std::optional<NodeId> Network::State::folded_into(NodeId node) const {
 }
 
 // The box of a sum whose product has one.
-Box Scope::State::shifted_box(NodeId node, NodeId inner) const {
-  const AffineForm& form = *problem_->network_->own_form(node);
-  Box box = *boxes_[inner];
+relax::Box Scope::State::shifted_box(NodeId node, NodeId inner) const {
+  const rows::AffineForm& form = *problem_->network_->own_form(node);
+  relax::Box box = *boxes_[inner];
   for (std::size_t i = 0; i < box.lo.size(); ++i) {
     box.lo[i] = add_down(box.lo[i], form.bias[i]);
     box.hi[i] = add_up(box.hi[i], form.bias[i]);
@@ -74,4 +74,4 @@ std::vector<double> Scope::State::step_rounding(NodeId node) const {
   return sum;
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::logic

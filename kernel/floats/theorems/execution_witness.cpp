@@ -6,7 +6,7 @@
 #include "kernel/logic/state.h"
 #include "semantics/numbers/directed.h"
 
-namespace assay::kernel {
+namespace assay::logic {
 
 Outcome<std::unique_ptr<Scope::State>> Scope::State::at_point(const std::shared_ptr<const Problem>& problem, std::size_t group,
                                                               const std::vector<Rational>& inputs) {
@@ -15,12 +15,12 @@ Outcome<std::unique_ptr<Scope::State>> Scope::State::at_point(const std::shared_
   State& scope = *root.value();
   std::size_t at = 0;
   for (const NodeId id : problem->graph().inputs) {
-    Box box;
+    relax::Box box;
     for (std::size_t i = 0; i < problem->graph().size(id); ++i, ++at) {
       box.lo.push_back(inputs[at].double_down());
       box.hi.push_back(inputs[at].double_up());
     }
-    scope.boxes_[id] = std::make_shared<Box>(std::move(box));
+    scope.boxes_[id] = std::make_shared<relax::Box>(std::move(box));
   }
   const auto& refined = scope.problem_->network_->pre_activations_;
   for (const NodeId id : scope.problem_->network_->active_nodes_) {
@@ -33,9 +33,9 @@ Outcome<std::unique_ptr<Scope::State>> Scope::State::at_point(const std::shared_
 }
 
 // Of the sum of the row's terms, or of its negative.
-Outcome<double> Scope::State::lower_bound(const Row& row, bool negated) const {
+Outcome<double> Scope::State::lower_bound(const statement::Row& row, bool negated) const {
   Targets targets{0, 1, {}};
-  for (const Term& term : row.terms) {
+  for (const statement::Term& term : row.terms) {
     const Rational coefficient = negated ? -term.coefficient : term.coefficient;
     const double down = coefficient.double_down(), off = sub_up(coefficient.double_up(), down);
     const NodeId node = problem_->node_of(term.variable);
@@ -46,7 +46,7 @@ Outcome<double> Scope::State::lower_bound(const Row& row, bool negated) const {
   if (!bounds) return bounds.rejection();
   double by_boxes = 0;
   for (const Entry& e : targets.entries) {
-    const Box& box = *boxes_[e.node];
+    const relax::Box& box = *boxes_[e.node];
     const Interval term = Interval(e.coefficient, add_up(e.coefficient, e.error)) * Interval(box.lo[e.element], box.hi[e.element]);
     by_boxes = add_down(by_boxes, term.lo());
   }
@@ -57,9 +57,9 @@ Outcome<double> Scope::State::lower_bound(const Row& row, bool negated) const {
 Outcome<std::vector<Interval>> Scope::State::outputs_of_executions(const std::shared_ptr<const Problem>& problem, const Witness& witness) {
   const auto scope = at_point(problem, problem->group_of_case(witness.case_index), witness.inputs);
   if (!scope) return scope.rejection();
-  const std::vector<Row>& rows = problem->statement().property.cases[witness.case_index].rows;
+  const std::vector<statement::Row>& rows = problem->statement().property.cases[witness.case_index].rows;
   for (std::size_t r = 0; r < rows.size(); ++r) {
-    const Row& row = rows[r];
+    const statement::Row& row = rows[r];
     const std::string here = "case " + std::to_string(witness.case_index) + ", row " + std::to_string(r);
     const auto negative = scope.value()->lower_bound(row, true), positive = scope.value()->lower_bound(row, false);
     if (!negative || !positive) return negative ? positive.rejection() : negative.rejection();
@@ -73,10 +73,10 @@ Outcome<std::vector<Interval>> Scope::State::outputs_of_executions(const std::sh
   }
   std::vector<Interval> outputs;
   for (const NodeId id : problem->graph().outputs) {
-    const Box& box = *scope.value()->boxes_[id];
+    const relax::Box& box = *scope.value()->boxes_[id];
     for (std::size_t k = 0; k < box.lo.size(); ++k) outputs.emplace_back(box.lo[k], box.hi[k]);
   }
   return outputs;
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::logic

@@ -9,19 +9,20 @@
 #include "kernel/floats/theorems/execution.h"
 #include "semantics/printable.h"
 
-namespace assay::kernel {
+namespace assay::floats {
 
 namespace {
 
-std::string number(double value) { return executions::shown(Interval(value)); }
+std::string number(double value) { return floats::shown(Interval(value)); }
 
 // Of a sum without a finite bound: what is too large in it.
-std::string why_unbounded_sum(const Problem::State& problem, const Node& node, const AffineForm& form, const ReadOperands& operands) {
+std::string why_unbounded_sum(const logic::Problem::State& problem, const Node& node, const rows::AffineForm& form,
+                              const ReadOperands& operands) {
   const ExecutionModel& model = problem.statement_.semantics;
-  const executions::Format format = executions::format_of(node.dtype);
-  const double most = executions::has_factors(node.op) ? executions::factor_rounding(model).most : executions::kInfinity;
+  const floats::Format format = floats::format_of(node.dtype);
+  const double most = floats::has_factors(node.op) ? floats::factor_rounding(model).most : floats::kInfinity;
   double most_terms = 1;
-  for (const AffineForm::Part& part : form.parts) most_terms += static_cast<double>(part.map->fan_in());
+  for (const rows::AffineForm::Part& part : form.parts) most_terms += static_cast<double>(part.map->fan_in());
   std::vector<double> sums;
   for (const double bias : form.bias) sums.push_back(std::fabs(bias));
   for (std::size_t k = 0; k < operands.ids.size(); ++k) {
@@ -33,31 +34,32 @@ std::string why_unbounded_sum(const Problem::State& problem, const Node& node, c
     if (k < form.parts.size()) form.parts[k].map->apply_magnitude(sizes.data(), sums.data());
   }
   const double size = *std::ranges::max_element(sums);
-  const auto sum = executions::sum_form(node, problem.graph().node(node.operands[0]).shape, model, format);
-  if (sum && !executions::sum_errors(model, format, most_terms, *sum))
+  const auto sum = floats::sum_form(node, problem.graph().node(node.operands[0]).shape, model, format);
+  if (sum && !floats::sum_errors(model, format, most_terms, *sum))
     return "a sum of up to " + number(most_terms) + " terms, so many that its error in this order of summation is not small";
   return "a sum of up to " + number(most_terms) + " terms whose magnitudes add up to " + number(size) + ", where the format ends at " +
-         number(executions::stored_precision(model).largest);
+         number(floats::stored_precision(model).largest);
 }
 
 }  // namespace
 
-std::string why_unbounded(const Problem::State& problem, const Node& node, const AffineForm* form, const ReadOperands& operands) {
+std::string why_unbounded(const logic::Problem::State& problem, const Node& node, const rows::AffineForm* form,
+                          const ReadOperands& operands) {
   const ExecutionModel& model = problem.statement_.semantics;
   std::vector<const Array<Interval>*> pointers;
   std::string text, names;
   for (std::size_t k = 0; k < operands.ids.size(); ++k) {
     Interval all = operands.values[k].values.empty() ? Interval() : operands.values[k].values[0];
     for (const Interval& value : operands.values[k].values) all = hull(all, value);
-    names += (k == 0 ? "'" : ", '") + printable(problem.graph().node(operands.ids[k]).name) + "' in " + executions::shown(all);
+    names += (k == 0 ? "'" : ", '") + printable(problem.graph().node(operands.ids[k]).name) + "' in " + floats::shown(all);
     pointers.push_back(&operands.values[k]);
   }
   if (std::holds_alternative<WeightedGatherAttributes>(node.attributes) &&
-      executions::roundings_of_factors(node, executions::format_of(node.dtype)) > 0)
+      floats::roundings_of_factors(node, floats::format_of(node.dtype)) > 0)
     text = "weights that are no numbers of the format, which programs compute from coordinates in ways of their own";
   else
-    text = form != nullptr ? why_unbounded_sum(problem, node, *form, operands) : executions::why_unbounded(node, model, pointers);
+    text = form != nullptr ? why_unbounded_sum(problem, node, *form, operands) : floats::why_unbounded(node, model, pointers);
   return text + "; operands: " + names;
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::floats

@@ -23,37 +23,37 @@
 #include "kernel/floats/theorems/execution.h"
 #include "semantics/demand.h"
 
-namespace assay::kernel {
+namespace assay::logic {
 namespace {
 
 // Of an operand of a product of matrices: the value behind its constant factors as a leaf, times these. nullopt: no bound.
 template <class Values>
-std::optional<executions::Formula> scaled(const Graph& graph, const std::vector<bool>& is_constant, NodeId id, const Values& values_of) {
+std::optional<floats::Formula> scaled(const Graph& graph, const std::vector<bool>& is_constant, NodeId id, const Values& values_of) {
   const Node& node = graph.node(id);
   const auto is_fixed = [&](std::size_t k) { return bool{is_constant[node.operands[k]]}; };
   const bool moves = node.op == Op::neg || node.op == Op::reshape || node.op == Op::permute || node.op == Op::scale;
   const bool scales = (node.op == Op::mul && (is_fixed(0) || is_fixed(1))) || (node.op == Op::div && is_fixed(1));
-  if (is_constant[id] || !executions::is_algebraic(node) || !(moves || scales)) return executions::leaf(values_of(id));
+  if (is_constant[id] || !floats::is_algebraic(node) || !(moves || scales)) return floats::leaf(values_of(id));
   std::vector<Array<Interval>> values;
-  std::vector<executions::Formula> formulas;
+  std::vector<floats::Formula> formulas;
   for (const NodeId operand : node.operands) {
     auto formula = scaled(graph, is_constant, operand, values_of);
     if (!formula) return std::nullopt;
     formulas.push_back(std::move(*formula));
     values.push_back(values_of(operand));
   }
-  return executions::combined(node, formulas, pointers_to(values));
+  return floats::combined(node, formulas, pointers_to(values));
 }
 
 }  // namespace
 
 // A constant's values, or a box.
-Array<Interval> Network::State::values_at(NodeId node, const Boxes& boxes) const {
+Array<Interval> Network::State::values_at(NodeId node, const rows::Boxes& boxes) const {
   if (is_constant_[node]) return constants_.values[node];
   NodeId source = node;  // a copy has no box where nothing else reads it
   while (!boxes[source] && op_row(graph().node(source).op).op_class == OpClass::layout) source = own_form(source)->parts[0].operand;
   demand(boxes[source] != nullptr, "values of a node without a box were asked for");
-  return as_intervals(graph().node(node).shape, *boxes[source]);
+  return floats::as_intervals(graph().node(node).shape, *boxes[source]);
 }
 
 // Counts readers, and marks the steps inside of formulas: of those that a formula reads, the ones that nothing else reads. What is exact
@@ -68,23 +68,23 @@ void Network::State::mark_rewritten() {
   rewritten_.assign(graph().nodes.size(), false);
   for (auto id = static_cast<NodeId>(graph().nodes.size()); model.rewrites != ExecutionModel::Rewrites::none && id-- > 0;) {
     const Node& node = graph().node(id);
-    if (is_constant_[id] || !executions::is_algebraic(node) || (executions::computes_exactly(node, model) && !rewritten_[id])) continue;
+    if (is_constant_[id] || !floats::is_algebraic(node) || (floats::computes_exactly(node, model) && !rewritten_[id])) continue;
     const std::size_t read = node.op == Op::div || node.op == Op::batch_norm ? 1 : node.operands.size();
     for (const NodeId operand : std::span(node.operands).first(read)) {
       const Node& step = graph().node(operand);
       rewritten_[operand] =
-          !is_constant_[operand] && readers_[operand] == 1 && (executions::has_factors(step.op) || executions::is_algebraic(step));
+          !is_constant_[operand] && readers_[operand] == 1 && (floats::has_factors(step.op) || floats::is_algebraic(step));
     }
   }
 }
 
 // nullopt: no bound.
-std::optional<executions::Formula> Network::State::formula_of(NodeId id, const Boxes& boxes, bool is_root) const {
+std::optional<floats::Formula> Network::State::formula_of(NodeId id, const rows::Boxes& boxes, bool is_root) const {
   const Node& node = graph().node(id);
-  const bool accumulates = executions::has_factors(node.op);
-  if (!is_root && !rewritten_[id]) return executions::leaf(values_at(id, boxes));
+  const bool accumulates = floats::has_factors(node.op);
+  if (!is_root && !rewritten_[id]) return floats::leaf(values_at(id, boxes));
   std::vector<Array<Interval>> values;
-  std::vector<executions::Formula> formulas;
+  std::vector<floats::Formula> formulas;
   for (const NodeId operand : node.operands) {
     const bool is_read = accumulates || is_constant_[operand] || node.op == Op::div || node.op == Op::batch_norm;
     values.push_back(is_read ? values_at(operand, boxes) : Array<Interval>());
@@ -93,33 +93,33 @@ std::optional<executions::Formula> Network::State::formula_of(NodeId id, const B
     if (!formula) return std::nullopt;
     formulas.push_back(std::move(*formula));
   }
-  if (!accumulates) return executions::combined(node, formulas, pointers_to(values));
-  const AffineForm* form = own_form(id);
+  if (!accumulates) return floats::combined(node, formulas, pointers_to(values));
+  const rows::AffineForm* form = own_form(id);
   std::optional<Array<Interval>> size = Array<Interval>{node.shape, {}};
   if (form == nullptr) {
-    size = executions::sums_of_magnitudes(node, semantics_, pointers_to(values));
+    size = floats::sums_of_magnitudes(node, semantics_, pointers_to(values));
   } else {
-    for (const double one : magnitudes_of(*form, operand_magnitudes(form->parts, boxes))) size->values.emplace_back(one);
+    for (const double one : floats::magnitudes_of(*form, operand_magnitudes(form->parts, boxes))) size->values.emplace_back(one);
   }
   if (!size) return std::nullopt;
-  const double terms = form != nullptr ? terms_of(*form) : executions::most_terms(node, values[0]);
-  executions::Formula product = executions::accumulated(node, std::move(*size), terms, pointers_to(values));
+  const double terms = form != nullptr ? floats::terms_of(*form) : floats::most_terms(node, values[0]);
+  floats::Formula product = floats::accumulated(node, std::move(*size), terms, pointers_to(values));
   for (const NodeId operand : std::span(node.operands).first(2)) {
     const auto factors = scaled(graph(), is_constant_, operand, [&](NodeId one) { return values_at(one, boxes); });
     if (!factors) return std::nullopt;
-    executions::move_factors(product, *factors);
+    floats::move_factors(product, *factors);
   }
   return product;
 }
 
 // Of a mean of squares of differences to a mean over the same axes; empty for other nodes.
-std::vector<double> Network::State::one_pass_rounding(NodeId id, const Boxes& boxes, Roundings known) const {
+std::vector<double> Network::State::one_pass_rounding(NodeId id, const rows::Boxes& boxes, Roundings known) const {
   const Node& node = graph().node(id);
   const bool admits =
       semantics_.moments == ExecutionModel::Moments::one_pass || semantics_.moments == ExecutionModel::Moments::one_or_two_pass;
   if (!admits || node.op != Op::reduce_mean || readers_[node.operands[0]] > 1) return {};
   const Node& square = graph().node(node.operands[0]);
-  if (!is_square(square)) return {};
+  if (!floats::is_square(square)) return {};
   const NodeId difference = square.operands[0];
   if (graph().node(difference).op != Op::sub) return {};
   const auto axes = [&](const Node& one) {  // along which there is more than one element
@@ -135,33 +135,33 @@ std::vector<double> Network::State::one_pass_rounding(NodeId id, const Boxes& bo
   NodeId x = graph().node(difference).operands[0], mean = graph().node(difference).operands[1];
   if (!is_mean(mean, x)) std::swap(x, mean);  // the mean less x
   if (!is_mean(mean, x)) return {};
-  const auto held = [&](NodeId one) -> std::optional<executions::Held> {
+  const auto held = [&](NodeId one) -> std::optional<floats::Held> {
     if (!known[one] && !is_constant_[one]) return std::nullopt;
-    return executions::Held{values_at(one, boxes), known[one] ? std::span<const double>(*known[one]) : std::span<const double>()};
+    return floats::Held{values_at(one, boxes), known[one] ? std::span<const double>(*known[one]) : std::span<const double>()};
   };
   const auto of_mean = held(mean), of_difference = held(difference);
-  if (!of_mean || !of_difference) return std::vector<double>(element_count(node.shape), executions::kInfinity);
-  return executions::one_pass_errors(node, semantics_, values_at(x, boxes), *of_mean, *of_difference);
+  if (!of_mean || !of_difference) return std::vector<double>(element_count(node.shape), floats::kInfinity);
+  return floats::one_pass_errors(node, semantics_, values_at(x, boxes), *of_mean, *of_difference);
 }
 
-std::vector<double> Network::State::rounding(NodeId id, const Boxes& boxes, Roundings known, const Array<Interval>* image,
+std::vector<double> Network::State::rounding(NodeId id, const rows::Boxes& boxes, Roundings known, const Array<Interval>* image,
                                              KeptSizes kept) const {
   const ExecutionModel& model = semantics_;
   const Node& node = graph().node(id);
   std::vector<double> errors = rounding_as_written(id, boxes, known, image, kept);
-  if (model.rewrites == ExecutionModel::Rewrites::none || executions::computes_exactly(node, model)) return errors;
+  if (model.rewrites == ExecutionModel::Rewrites::none || floats::computes_exactly(node, model)) return errors;
   std::vector<double> more = one_pass_rounding(id, boxes, known);
-  const bool is_product = executions::has_factors(node.op);
-  if (executions::is_algebraic(node) || is_product) {
+  const bool is_product = floats::has_factors(node.op);
+  if (floats::is_algebraic(node) || is_product) {
     const auto formula = formula_of(id, boxes, true);
-    const double as_written = is_product ? 1 + executions::roundings_of_factors(node, executions::format_of(node.dtype)) : 1;
+    const double as_written = is_product ? 1 + floats::roundings_of_factors(node, floats::format_of(node.dtype)) : 1;
     if (formula && formula->operations <= as_written) return errors;  // one operation, as it is written
-    more.assign(element_count(node.shape), executions::kInfinity);
-    if (formula) more = executions::rewriting_errors(*formula, model, node.dtype);
+    more.assign(element_count(node.shape), floats::kInfinity);
+    if (formula) more = floats::rewriting_errors(*formula, model, node.dtype);
   }
   errors.resize(std::max(errors.size(), more.size()), 0.0);
   for (std::size_t i = 0; i < more.size(); ++i) errors[i] = std::max(errors[i], more[i]);
   return errors;
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::logic

@@ -14,7 +14,7 @@
 #include "kernel/gradients/adjointness/sample.h"
 #include "kernel/gradients/derivatives/differentiate.h"
 
-namespace assay::kernel {
+namespace assay::gradients {
 
 using namespace adjointness;
 
@@ -365,4 +365,4 @@ Outcome<Adjointness> check_adjointness(const AdjointCase& one, std::uint64_t see
   return check_adjointness(one, vjp.value(), seed);
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::gradients

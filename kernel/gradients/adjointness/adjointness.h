@@ -32,7 +32,7 @@
 #include "semantics/graph/graph.h"
 #include "semantics/outcome.h"
 
-namespace assay::kernel {
+namespace assay::gradients {
 
 // Where the elements of an input are drawn: reals between the ends, which are finite; integers and truth values from lo to hi.
 struct Domain {
@@ -66,4 +66,4 @@ inline constexpr std::size_t kMostEntries = 1 << 12, kMostWork = 1 << 16;
 [[nodiscard]] Outcome<Adjointness> check_adjointness(const AdjointCase& one, std::uint64_t seed);
 [[nodiscard]] Outcome<Graph> reverse_of(const Graph& graph);  // `differentiate` of the first output by all real inputs
 
-}  // namespace assay::kernel
+}  // namespace assay::gradients

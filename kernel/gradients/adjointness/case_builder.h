@@ -8,7 +8,7 @@
 
 #include "kernel/gradients/adjointness/adjointness.h"
 
-namespace assay::kernel::adjointness {
+namespace assay::gradients::adjointness {
 
 using Cases = std::vector<AdjointCase>;
 
@@ -35,4 +35,4 @@ inline Operand truths(Shape shape) { return {std::move(shape), kTruth, DType::bo
 [[nodiscard]] Cases conv_transpose_cases();
 [[nodiscard]] Cases pool_cases(Op op);
 
-}  // namespace assay::kernel::adjointness
+}  // namespace assay::gradients::adjointness

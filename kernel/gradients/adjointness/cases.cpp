@@ -11,7 +11,7 @@
 #include "semantics/functions/unary_function.h"
 #include "semantics/graph/family.h"
 
-namespace assay::kernel {
+namespace assay::gradients {
 
 using namespace adjointness;
 
@@ -280,4 +280,4 @@ std::vector<AdjointCase> adjoint_cases(Op op) {
   return {};
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::gradients

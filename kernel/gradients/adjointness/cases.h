@@ -5,9 +5,9 @@
 
 #include "kernel/gradients/adjointness/adjointness.h"
 
-namespace assay::kernel {
+namespace assay::gradients {
 
 // Empty for leaves and for ops whose results are integers or truth values, which have no derivative.
 [[nodiscard]] std::vector<AdjointCase> adjoint_cases(Op op);
 
-}  // namespace assay::kernel
+}  // namespace assay::gradients

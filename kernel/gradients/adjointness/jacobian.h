@@ -9,7 +9,7 @@
 #include "semantics/numbers/scalar_traits.h"
 #include "semantics/ops/denote.h"
 
-namespace assay::kernel::adjointness {
+namespace assay::gradients::adjointness {
 
 template <class S>
 using Arrays = std::vector<Array<S>>;
@@ -114,4 +114,4 @@ Outcome<Matrix<S>> by_rule(const Graph& graph, const Graph& vjp, const Arrays<S>
   return columns;
 }
 
-}  // namespace assay::kernel::adjointness
+}  // namespace assay::gradients::adjointness

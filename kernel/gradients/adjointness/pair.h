@@ -13,7 +13,7 @@
 #include "semantics/numbers/rational.h"
 #include "semantics/numbers/selection.h"
 
-namespace assay::kernel::adjointness {
+namespace assay::gradients::adjointness {
 
 inline std::string text(const Modular& a) { return a.is_undefined() ? "a quotient by 0" : std::to_string(a.value()) + " modulo 2^61 - 1"; }
 inline std::string text(const Rational& a) { return a.to_string(); }
@@ -83,4 +83,4 @@ Outcome<bool> check_pair(const AdjointCase& one, const std::string& place, const
   return broken("adjointness.entry", one, place, "J^T by the rule = J by the meaning", text(rule) + " and " + text(meaning));
 }
 
-}  // namespace assay::kernel::adjointness
+}  // namespace assay::gradients::adjointness

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <variant>
 
-namespace assay::kernel::adjointness {
+namespace assay::gradients::adjointness {
 
 namespace {
 
@@ -109,4 +109,4 @@ double miss_of_a_point(const Graph& graph, const Graph& vjp) {
   return std::fmin(0, std::log2(degree + 1) - 61);
 }
 
-}  // namespace assay::kernel::adjointness
+}  // namespace assay::gradients::adjointness

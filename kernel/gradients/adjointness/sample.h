@@ -11,7 +11,7 @@
 #include "kernel/gradients/numbers/opaque.h"
 #include "semantics/demand.h"
 
-namespace assay::kernel::adjointness {
+namespace assay::gradients::adjointness {
 
 // splitmix64 (Steele, Lea, Flood 2014)
 struct Random {
@@ -103,4 +103,4 @@ Arrays<S> lifted(const Arrays<Rational>& x) {
   return result;
 }
 
-}  // namespace assay::kernel::adjointness
+}  // namespace assay::gradients::adjointness

@@ -3,7 +3,7 @@
 #include "kernel/gradients/adjointness/case_builder.h"
 #include "semantics/demand.h"
 
-namespace assay::kernel::adjointness {
+namespace assay::gradients::adjointness {
 
 AdjointCase one(Op op, std::string what, const std::vector<Operand>& operands, Attributes attributes, std::vector<double> kinks) {
   AdjointCase result{std::string(op_row(op).name) + (what.empty() ? "" : ", ") + std::move(what), {}, {}, std::move(kinks)};
@@ -121,4 +121,4 @@ Cases pool_cases(Op op) {
   return cases;
 }
 
-}  // namespace assay::kernel::adjointness
+}  // namespace assay::gradients::adjointness

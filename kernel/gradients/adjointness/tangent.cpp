@@ -10,7 +10,7 @@
 #include "kernel/gradients/adjointness/pair.h"
 #include "kernel/gradients/adjointness/sample.h"
 
-namespace assay::kernel {
+namespace assay::gradients {
 
 using namespace adjointness;
 
@@ -126,4 +126,4 @@ Outcome<Tangency> check_tangent(const TangentCase& one, std::uint64_t seed) {
   return result;
 }
 
-}  // namespace assay::kernel
+}  // namespace assay::gradients

@@ -16,7 +16,7 @@
 #include "semantics/graph/graph.h"
 #include "semantics/outcome.h"
 
-namespace assay::kernel {
+namespace assay::gradients {
 
 struct TangentCase {
   AdjointCase one;                                     // y = f(x); its kinks are not asked for
@@ -33,4 +33,4 @@ struct Tangency {
 // declined ("adjointness.points") where no points of the domain can be used.
 [[nodiscard]] Outcome<Tangency> check_tangent(const TangentCase& one, std::uint64_t seed);
 
-}  // namespace assay::kernel
+}  // namespace assay::gradients

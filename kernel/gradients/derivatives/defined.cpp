@@ -4,7 +4,7 @@
 #include "kernel/gradients/derivatives/rules.h"
 #include "semantics/demand.h"
 
-namespace assay::derivatives {
+namespace assay::gradients::derivatives {
 
 namespace {
 
@@ -214,4 +214,4 @@ Cotangents vjp_of_defined(const Value& y, const Value& y_bar) {
   }
 }
 
-}  // namespace assay::derivatives
+}  // namespace assay::gradients::derivatives

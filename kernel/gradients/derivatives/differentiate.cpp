@@ -10,7 +10,7 @@
 #include "semantics/demand.h"
 #include "semantics/graph/family.h"
 
-namespace assay {
+namespace assay::gradients {
 
 namespace derivatives {
 
@@ -117,13 +117,13 @@ Cotangents vjp_of(const Value& y, const Value& y_bar) {
 }  // namespace derivatives
 
 Outcome<Graph> differentiate(const Graph& graph, std::size_t output, std::span<const std::size_t> inputs) {
-  if (Outcome<Done> fine = derivatives::check(graph, output, inputs); !fine) return fine.rejection();
+  if (Outcome<Done> fine = gradients::derivatives::check(graph, output, inputs); !fine) return fine.rejection();
   Graph result = graph;
   const NodeId target = graph.outputs[output];
   const NodeId bar = result.append_input(graph.node(target).dtype, graph.node(target).shape, graph.output_names[output] + "_bar");
   std::vector<NodeId> from;
   for (const std::size_t input : inputs) from.push_back(graph.inputs[input]);
-  const Outcome<std::vector<NodeId>> bars = derivatives::reverse(result, target, bar, from);
+  const Outcome<std::vector<NodeId>> bars = gradients::derivatives::reverse(result, target, bar, from);
   if (!bars) return bars.rejection();
   result.outputs.clear();
   result.output_names.clear();
@@ -136,14 +136,14 @@ Outcome<Graph> jvp(const Graph& graph, std::size_t output, std::span<const std::
   if (!vjp) return vjp;
   Graph result = std::move(vjp).value();
   const NodeId bar = result.inputs.back();
-  std::optional<derivatives::Value> y_dot;
-  derivatives::Builder builder(result);
+  std::optional<gradients::derivatives::Value> y_dot;
+  gradients::derivatives::Builder builder(result);
   for (std::size_t k = 0; k < inputs.size(); ++k) {
     const NodeId x_bar = result.outputs[k];
     const NodeId x_dot = result.append_input(result.node(x_bar).dtype, result.node(x_bar).shape, graph.input_names[inputs[k]] + "_dot");
-    const Outcome<std::vector<NodeId>> part = derivatives::reverse(result, x_bar, x_dot, {bar});
+    const Outcome<std::vector<NodeId>> part = gradients::derivatives::reverse(result, x_bar, x_dot, {bar});
     if (!part) return part.rejection();
-    const derivatives::Value term = builder.node(part.value()[0]);
+    const gradients::derivatives::Value term = builder.node(part.value()[0]);
     y_dot = y_dot ? *y_dot + term : term;
   }
   const NodeId target = graph.outputs[output];
@@ -160,4 +160,4 @@ Outcome<Graph> jvp(const Graph& graph, std::size_t output, std::span<const std::
   return without_dead_nodes(result);
 }
 
-}  // namespace assay
+}  // namespace assay::gradients

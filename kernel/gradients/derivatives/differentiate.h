@@ -11,7 +11,7 @@
 #include "semantics/graph/graph.h"
 #include "semantics/outcome.h"
 
-namespace assay {
+namespace assay::gradients {
 
 // The vector-Jacobian product of one output: inputs are those of `graph` and then the cotangent "<output>_bar" with the output's
 // shape; outputs are "<input>_bar" = J^T <output>_bar for each listed input (positions in graph.inputs, float tensors), zero where the
@@ -23,4 +23,4 @@ namespace assay {
 // cotangent, so no op needs a second rule.
 [[nodiscard]] Outcome<Graph> jvp(const Graph& graph, std::size_t output, std::span<const std::size_t> inputs);
 
-}  // namespace assay
+}  // namespace assay::gradients

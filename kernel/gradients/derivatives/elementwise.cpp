@@ -4,7 +4,7 @@
 #include "kernel/gradients/derivatives/rules.h"
 #include "semantics/demand.h"
 
-namespace assay::derivatives {
+namespace assay::gradients::derivatives {
 
 namespace {
 
@@ -130,4 +130,4 @@ Cotangents vjp_of_elementwise(const Value& y, const Value& y_bar) {
   return {y_bar * *derivative};
 }
 
-}  // namespace assay::derivatives
+}  // namespace assay::gradients::derivatives

@@ -5,7 +5,7 @@
 #include "kernel/gradients/derivatives/rules.h"
 #include "semantics/demand.h"
 
-namespace assay::derivatives {
+namespace assay::gradients::derivatives {
 
 namespace {
 
@@ -94,4 +94,4 @@ Cotangents vjp_of_layout(const Value& y, const Value& y_bar) {
   }
 }
 
-}  // namespace assay::derivatives
+}  // namespace assay::gradients::derivatives

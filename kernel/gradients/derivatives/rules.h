@@ -6,7 +6,7 @@
 
 #include "semantics/graph/value.h"
 
-namespace assay::derivatives {
+namespace assay::gradients::derivatives {
 
 // One per operand; none where the derivative is 0 by convention (jumps, integers, conditions).
 using Cotangents = std::vector<std::optional<Value>>;
@@ -32,4 +32,4 @@ template <class T>
   return std::get<T>(node_of(y).attributes);
 }
 
-}  // namespace assay::derivatives
+}  // namespace assay::gradients::derivatives

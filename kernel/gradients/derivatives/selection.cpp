@@ -2,7 +2,7 @@
 #include "kernel/gradients/derivatives/rules.h"
 #include "semantics/demand.h"
 
-namespace assay::derivatives {
+namespace assay::gradients::derivatives {
 
 namespace {
 
@@ -99,4 +99,4 @@ Cotangents vjp_of_selection(const Value& y, const Value& y_bar) {
   }
 }
 
-}  // namespace assay::derivatives
+}  // namespace assay::gradients::derivatives

@@ -10,7 +10,7 @@
 #include "semantics/demand.h"
 #include "semantics/ops/indexing.h"
 
-namespace assay::derivatives {
+namespace assay::gradients::derivatives {
 
 namespace {
 
@@ -164,4 +164,4 @@ Cotangents vjp_of_window(const Value& y, const Value& y_bar) {
   }
 }
 
-}  // namespace assay::derivatives
+}  // namespace assay::gradients::derivatives

@@ -92,7 +92,7 @@ void AlphaBetaCrown::seed() {
       }
     }
     for (std::size_t k = 0; k < row.beta.size(); ++k) {
-      const kernel::Literal& literal = row.task->literals[k];
+      const logic::Literal& literal = row.task->literals[k];
       const double beta = static_cast<double>(static_cast<float>(row.beta[k].value)) * (literal.at_least ? 1 : -1);
       if (beta == 0) continue;
       constant_[b] += beta * literal.threshold;
@@ -280,7 +280,7 @@ void AlphaBetaCrown::ascend(std::size_t b, const AlphaBetaOptions& options, doub
     }
   }
   for (std::size_t k = 0; k < row.beta.size(); ++k) {
-    const kernel::Literal& literal = row.task->literals[k];
+    const logic::Literal& literal = row.task->literals[k];
     const std::size_t at = b * graph.size(literal.node) + literal.element;
     if (row.fresh) {
       // The natural unit: the coefficient that meets the literal's element.

@@ -115,10 +115,10 @@ class NeuronGraph {
 struct NeuronBoxes {
   std::vector<double> lo, hi, x_lo, x_hi;
   std::vector<double> factor_lo, factor_hi;
-  const kernel::Ball* ball = nullptr;  // of the scope's group, the first; null: none
+  const logic::Ball* ball = nullptr;  // of the scope's group, the first; null: none
   // The boxes of a scope; neurons without one get the whole line.
-  static NeuronBoxes of(const NeuronGraph& graph, const kernel::Scope& scope);
-  void meet(const NeuronGraph& graph, const kernel::Literal& literal);
+  static NeuronBoxes of(const NeuronGraph& graph, const logic::Scope& scope);
+  void meet(const NeuronGraph& graph, const logic::Literal& literal);
   [[nodiscard]] bool is_empty() const;
   // A split of the neuron at 0 can help: more than rounding keeps its sign open.
   [[nodiscard]] bool is_undecided(std::size_t neuron) const { return has_both_signs(lo[neuron], hi[neuron]); }
@@ -136,8 +136,8 @@ struct AlphaBeta {
 };
 
 // Those that rows from `from` meet.
-[[nodiscard]] kernel::Hints to_hints(const NeuronGraph& graph, const AlphaBeta& parameters,
-                                     NodeId from = std::numeric_limits<NodeId>::max());
+[[nodiscard]] logic::Hints to_hints(const NeuronGraph& graph, const AlphaBeta& parameters,
+                                    NodeId from = std::numeric_limits<NodeId>::max());
 
 // One end of an element's range: sign z, from below.
 struct NeuronEnd {
@@ -149,7 +149,7 @@ struct NeuronEnd {
 struct BoundTask {
   const std::vector<RowView>* rows = nullptr;  // null: a target
   const NeuronBoxes* boxes = nullptr;
-  std::span<const kernel::Literal> literals;
+  std::span<const logic::Literal> literals;
   const AlphaBeta* start = nullptr;    // may lack trailing betas; null: the policy's slopes, equal weights
   float last_beta = 0;                 // where the last literal's is missing
   const NeuronBoxes* wider = nullptr;  // without the literals, to find out which are needed

@@ -134,7 +134,7 @@ std::vector<std::uint32_t> NeuronGraph::neurons_of(NodeId operand, std::uint32_t
 }
 
 // A copy of the scope's boxes in the order of neurons, so that loops run over arrays.
-NeuronBoxes NeuronBoxes::of(const NeuronGraph& graph, const kernel::Scope& scope) {
+NeuronBoxes NeuronBoxes::of(const NeuronGraph& graph, const logic::Scope& scope) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   NeuronBoxes boxes;
   boxes.lo.assign(graph.neuron_count(), -kInfinity);
@@ -157,23 +157,23 @@ NeuronBoxes NeuronBoxes::of(const NeuronGraph& graph, const kernel::Scope& scope
       continue;
     }
     if (!scope.has_box(activation.operand)) continue;
-    const kernel::Box& box = scope.box(activation.operand);
+    const relax::Box& box = scope.box(activation.operand);
     std::copy(box.lo.begin(), box.lo.end(), boxes.lo.begin() + activation.first_neuron);
     std::copy(box.hi.begin(), box.hi.end(), boxes.hi.begin() + activation.first_neuron);
   }
   for (const NodeId id : graph.network().problem()->graph().inputs) {
-    const kernel::Box& box = scope.box(id);
+    const relax::Box& box = scope.box(id);
     boxes.x_lo.insert(boxes.x_lo.end(), box.lo.begin(), box.lo.end());
     boxes.x_hi.insert(boxes.x_hi.end(), box.hi.begin(), box.hi.end());
   }
-  const std::vector<kernel::Ball>& balls = inspect::group_balls(*graph.network().problem(), scope.group());
+  const std::vector<logic::Ball>& balls = inspect::group_balls(*graph.network().problem(), scope.group());
   if (!balls.empty()) boxes.ball = balls.data();
   return boxes;
 }
 
 // What the literal says of inputs, of the neurons that read the element, and of factors.
-void NeuronBoxes::meet(const NeuronGraph& graph, const kernel::Literal& literal) {
-  const kernel::Problem& problem = *graph.network().problem();
+void NeuronBoxes::meet(const NeuronGraph& graph, const logic::Literal& literal) {
+  const logic::Problem& problem = *graph.network().problem();
   const auto meet_one = [&](double& lower, double& upper) {
     if (literal.at_least)
       lower = std::max(lower, literal.threshold);
@@ -206,8 +206,8 @@ bool NeuronBoxes::is_empty() const {
 
 // Parameters as a certificate names them: by node, with what the kernel would choose by itself left
 // out.
-kernel::Hints to_hints(const NeuronGraph& graph, const AlphaBeta& parameters, NodeId from) {
-  kernel::Hints hints;
+logic::Hints to_hints(const NeuronGraph& graph, const AlphaBeta& parameters, NodeId from) {
+  logic::Hints hints;
   for (const NeuronGraph::Activation& activation : graph.activations()) {
     if (activation.step->node >= from) break;
     if (activation.is_softmax()) continue;  // takes no hints

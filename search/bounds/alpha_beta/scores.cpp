@@ -139,7 +139,7 @@ void AlphaBetaCrown::find_needed(std::size_t b, BoundResult& result) const {
   const double* form = form_.data() + b * n_;
   result.needed.assign(row.beta.size(), false);
   for (std::size_t k = 0; k < row.beta.size(); ++k) {
-    const kernel::Literal& literal = row.task->literals[k];
+    const logic::Literal& literal = row.task->literals[k];
     const double beta = static_cast<double>(static_cast<float>(row.beta[k].value)) * (literal.at_least ? 1 : -1);
     const std::vector<std::uint32_t> neurons_here = graph_.neurons_of(literal.node, literal.element);
     if (neurons_here.size() != 1 || !graph_.has_input_row(neurons_here[0]) || row.task->wider == nullptr || boxes.ball != nullptr) {

@@ -56,7 +56,7 @@ class RelaxationLp::Solver {
     model_.passInEventHandler(&watch);
   }
 
-  LpResult solve(const NeuronBoxes& boxes, std::span<const kernel::Literal> literals) {
+  LpResult solve(const NeuronBoxes& boxes, std::span<const logic::Literal> literals) {
     LpResult result;
     set_bounds(boxes);
     model_.dual();
@@ -220,7 +220,7 @@ class RelaxationLp::Solver {
     }
   }
 
-  void read_parameters(const NeuronBoxes& boxes, std::span<const kernel::Literal> literals, LpResult& result) const {
+  void read_parameters(const NeuronBoxes& boxes, std::span<const logic::Literal> literals, LpResult& result) const {
     AlphaBeta& parameters = result.parameters;
     parameters.lower.assign(r_, 0.0F);
     parameters.beta.assign(literals.size(), 0.0F);
@@ -235,7 +235,7 @@ class RelaxationLp::Solver {
     for (std::size_t k = 0; k < literals.size(); ++k) read_literal(literals[k], k, result);
   }
 
-  void read_literal(const kernel::Literal& literal, std::size_t k, LpResult& result) const {
+  void read_literal(const logic::Literal& literal, std::size_t k, LpResult& result) const {
     const NeuronGraph& graph = shared_.graph();
     double beta = 0;
     for (const std::uint32_t s : graph.neurons_of(literal.node, literal.element)) {
@@ -275,9 +275,7 @@ RelaxationLp::~RelaxationLp() = default;
 
 // Bounds of variables are those of the node; the basis is that of the program before, from which
 // few pivots lead on.
-LpResult RelaxationLp::solve(const NeuronBoxes& boxes, std::span<const kernel::Literal> literals) {
-  return solver_->solve(boxes, literals);
-}
+LpResult RelaxationLp::solve(const NeuronBoxes& boxes, std::span<const logic::Literal> literals) { return solver_->solve(boxes, literals); }
 
 OptimalFace RelaxationLp::sample_face(const NeuronBoxes& boxes) { return solver_->sample_face(boxes); }
 

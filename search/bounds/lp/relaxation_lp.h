@@ -81,7 +81,7 @@ class RelaxationLp {
   RelaxationLp& operator=(const RelaxationLp&) = delete;
 
   // `boxes`: the root's, met with the literals. Starts from the basis that the last call left.
-  [[nodiscard]] LpResult solve(const NeuronBoxes& boxes, std::span<const kernel::Literal> literals);
+  [[nodiscard]] LpResult solve(const NeuronBoxes& boxes, std::span<const logic::Literal> literals);
   // After solve() found a bound: optimal points that lie far apart, by a few further programs.
   [[nodiscard]] OptimalFace sample_face(const NeuronBoxes& boxes);
 

@@ -12,14 +12,14 @@ namespace assay::test {
 namespace {
 
 using contracts::Format;
-using executions::MathRow;
+using floats::MathRow;
 
 TEST_CASE("every row of every table can be read", "[contracts]") {
   std::set<std::string_view> names;
-  for (const executions::MathTable& table : executions::math_tables()) {
+  for (const floats::MathTable& table : floats::math_tables()) {
     CAPTURE(table.name);
     CHECK(names.insert(table.name).second);
-    CHECK(executions::find_math_table(table.name) == &executions::find_math_table(table.name)[0]);
+    CHECK(floats::find_math_table(table.name) == &floats::find_math_table(table.name)[0]);
     CHECK(table.source.size() > 20);
     CHECK(!table.rows.empty());
     ExecutionModel model = float_model(std::string(table.name));
@@ -37,7 +37,7 @@ TEST_CASE("every row of every table can be read", "[contracts]") {
     }
   }
   CHECK(names.size() == 9);
-  CHECK(executions::find_math_table("") == nullptr);
+  CHECK(floats::find_math_table("") == nullptr);
 }
 
 struct LibraryCase {

@@ -61,7 +61,7 @@ TEST_CASE("recorded gradients are judged by the graph that differentiate gives",
   std::mt19937_64 random(92);
   const Net net;
   const std::vector<std::size_t> inputs = {0, 1, 2, 3};
-  const Outcome<Graph> gradient = differentiate(net.graph, 0, inputs);
+  const Outcome<Graph> gradient = gradients::differentiate(net.graph, 0, inputs);
   REQUIRE(gradient.ok());
   const std::vector<Shape> shapes = {{5, 7}, {7, 9}, {9}, {9, 4}, {5, 4}};
   std::size_t elements = 0, vacuous = 0;
@@ -92,7 +92,7 @@ TEST_CASE("the gradient of relu at its kink is a set, elsewhere a number", "[con
   Graph graph;
   graph.mark_output(graph.append(Op::relu, {graph.append_input(DType::float32, {3}, "x")}).value(), "y");
   const std::size_t first = 0;
-  const Graph gradient = differentiate(graph, 0, std::span(&first, 1)).value();
+  const Graph gradient = gradients::differentiate(graph, 0, std::span(&first, 1)).value();
   const Admissible sets = region_sets(gradient, float_model(""), {vector_of({1, -1, 0}), vector_of({3, 3, 3})})[0];
   for (const float convention : {0.0F, 1.5F, 3.0F}) CHECK(judged(sets, {3, 0, convention}).failed == 0);
   CHECK(judged(sets, {3, 0, 3.5F}).first_failure == 2U);

@@ -151,7 +151,7 @@ TEST_CASE("storage: a kernel in float32 that rounds once is right, and one that 
       }
       right.push_back(stored_float(storage, sum));
       coarse.push_back(narrow);
-      const double inner = executions::number_below(executions::precision_of(storage), std::fabs(static_cast<double>(sum)));
+      const double inner = floats::number_below(floats::precision_of(storage), std::fabs(static_cast<double>(sum)));
       cut.push_back(std::copysign(static_cast<float>(inner), sum));
     }
   }

@@ -163,13 +163,13 @@ TEST_CASE("tensor cores: whole numbers are exact, and sums that are no products 
 }
 
 TEST_CASE("tensor cores: the bound counts additions, and blocks twice", "[contracts]") {
-  using executions::gamma_up;
+  using floats::gamma_up;
   const ExecutionModel chain = tensor_cores(Factors::bfloat16);
   ExecutionModel tree = chain;
   tree.accumulator = ExecutionModel::Accumulator::tree;
   tree.tree_height = 5;
   const auto of = [](const ExecutionModel& model, double terms, bool products) {
-    return executions::sum_errors(model, executions::Format::binary32, terms, {products})->to_terms;
+    return floats::sum_errors(model, floats::Format::binary32, terms, {products})->to_terms;
   };
   constexpr double u = 0x1p-24;
   CHECK(of(chain, 1, true) == gamma_up(1, 2 * u));
@@ -177,7 +177,7 @@ TEST_CASE("tensor cores: the bound counts additions, and blocks twice", "[contra
   CHECK(of(tree, 100, true) == gamma_up(99 + 2 * 5 + 1, 2 * u));
   CHECK(of(tree, 4, true) == gamma_up(3 * 3 + 1, 2 * u));
   CHECK(of(chain, 100, false) == gamma_up(99, u));
-  CHECK_FALSE(executions::sum_errors(chain, executions::Format::binary32, 0x1p20, {true}).has_value());
+  CHECK_FALSE(floats::sum_errors(chain, floats::Format::binary32, 0x1p20, {true}).has_value());
 }
 
 // Products below the least number, all cut off: together they are more than the half of a unit for each that rounding to nearest may lose.
@@ -185,8 +185,8 @@ TEST_CASE("sums that are cut off lose whole units of the least number", "[contra
   for (const auto rounding : {ExecutionModel::AccumulatorRounding::toward_zero, ExecutionModel::AccumulatorRounding::aligned}) {
     ExecutionModel model = float_model();
     model.accumulator_rounding = rounding;
-    const double lost = executions::sum_errors(model, executions::Format::binary32, 9000, {true})->absolute;
-    CHECK(lost >= 9000 * (1 + executions::gamma_up(9000, 0x1p-23)) * 0x1p-149);
+    const double lost = floats::sum_errors(model, floats::Format::binary32, 9000, {true})->absolute;
+    CHECK(lost >= 9000 * (1 + floats::gamma_up(9000, 0x1p-23)) * 0x1p-149);
   }
 }
 

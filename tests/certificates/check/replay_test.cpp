@@ -8,8 +8,8 @@
 using namespace assay;
 using namespace assay::test;
 using certificate::Fragment;
-using kernel::CaseMultipliers;
-using kernel::Hints;
+using logic::CaseMultipliers;
+using logic::Hints;
 
 namespace {
 
@@ -42,7 +42,7 @@ std::string witness_bytes() {
 }
 
 // Every single bit of `bytes` flipped in turn is refused.
-void check_all_flips(const std::string& bytes, const std::shared_ptr<const kernel::Problem>& problem, const std::string& theorem) {
+void check_all_flips(const std::string& bytes, const std::shared_ptr<const logic::Problem>& problem, const std::string& theorem) {
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     for (int bit = 0; bit < 8; ++bit) {
       std::string bent = bytes;

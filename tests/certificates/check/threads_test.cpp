@@ -75,16 +75,16 @@ TEST_CASE("several threads answer and count the same") {
 
 // Bounds of each element of the second relu's operand in both halves of a split, then a conclusion. `odd` changes the step of element 30, or all from it on.
 enum class Odd : std::uint8_t { none, own_node, unstable, constant, length };
-void write_cases(const std::string& path, const std::shared_ptr<const kernel::Problem>& problem, Odd odd) {
+void write_cases(const std::string& path, const std::shared_ptr<const logic::Problem>& problem, Odd odd) {
   const NodeId first = inspect::pre_activations(*problem)[0], second = inspect::pre_activations(*problem)[1];
   certificate::Fragment root;
   root.boxes(0);
   for (std::uint32_t element = 0; element < 64; ++element) {
-    kernel::Selection selection{kernel::Selection::Kind::mask, std::vector<bool>(64, false)};
+    logic::Selection selection{logic::Selection::Kind::mask, std::vector<bool>(64, false)};
     selection.mask[element] = true;
-    std::vector<certificate::CaseStep> tree{{kernel::Literal{first, element, false, 0.0}, {}}, {{}, {}}, {{}, {}}};
-    if (element == 30 && odd == Odd::own_node) tree[0].split = kernel::Literal{second, element, false, 0.0};
-    if (element >= 30 && odd == Odd::unstable) selection = {kernel::Selection::Kind::unstable, {}};
+    std::vector<certificate::CaseStep> tree{{logic::Literal{first, element, false, 0.0}, {}}, {{}, {}}, {{}, {}}};
+    if (element == 30 && odd == Odd::own_node) tree[0].split = logic::Literal{second, element, false, 0.0};
+    if (element >= 30 && odd == Odd::unstable) selection = {logic::Selection::Kind::unstable, {}};
     if (element == 30 && odd == Odd::constant) tree[0].split->node = first - 1;
     if (element == 30 && odd == Odd::length) selection.mask.pop_back();
     root.tighten_by_cases(second, selection, tree, true);

@@ -12,9 +12,9 @@ using namespace assay::test;
 
 namespace {
 
-kernel::Digest digest_of(const TemporaryFile& file) {
+statement::Digest digest_of(const TemporaryFile& file) {
   const std::string bytes = file.bytes();
-  return kernel::sha256(std::as_bytes(std::span(bytes)));
+  return statement::sha256(std::as_bytes(std::span(bytes)));
 }
 
 struct Split {
@@ -24,7 +24,7 @@ struct Split {
   std::vector<certificate::Cube> cubes;
 };
 
-void split(const std::shared_ptr<const kernel::Problem>& problem, search::Options options, std::size_t into, Split& all) {
+void split(const std::shared_ptr<const logic::Problem>& problem, search::Options options, std::size_t into, Split& all) {
   options.threads = 1;
   options.attack = false;
   options.split.into = into;
@@ -40,12 +40,12 @@ void split(const std::shared_ptr<const kernel::Problem>& problem, search::Option
 }
 
 // -> the cases that were open in the cube.
-std::size_t solve(const std::shared_ptr<const kernel::Problem>& problem, const TemporaryFile& cube, const TemporaryFile& part) {
+std::size_t solve(const std::shared_ptr<const logic::Problem>& problem, const TemporaryFile& cube, const TemporaryFile& part) {
   auto reader = certificate::Reader::open(cube.path());
   REQUIRE(reader.ok());
   auto beginning = certificate::read_beginning(*reader.value(), problem, 1e9);
   REQUIRE(beginning.ok());
-  const kernel::Digest digest = digest_of(cube);
+  const statement::Digest digest = digest_of(cube);
   auto writer = certificate::Writer::open(part.path(), *problem, &digest);
   REQUIRE(writer.ok());
   search::Options options;
@@ -60,8 +60,8 @@ std::size_t solve(const std::shared_ptr<const kernel::Problem>& problem, const T
   return beginning.value().open.size();
 }
 
-Outcome<kernel::Theorem> joined(const std::shared_ptr<const kernel::Problem>& problem, const Split& all,
-                                const std::deque<TemporaryFile>& parts) {
+Outcome<logic::Theorem> joined(const std::shared_ptr<const logic::Problem>& problem, const Split& all,
+                               const std::deque<TemporaryFile>& parts) {
   const TemporaryFile file;
   auto writer = certificate::Writer::open(file.path(), *problem);
   REQUIRE(writer.ok());
@@ -98,7 +98,7 @@ TEST_CASE("parts of every split of every group make one certificate", "[cubes]")
   CHECK(open >= all.files.size());
   const auto theorem = joined(problem, all, parts);
   if (!theorem) FAIL(theorem.rejection().to_text());
-  CHECK(theorem.value().kind() == kernel::Theorem::Kind::unsatisfiable);
+  CHECK(theorem.value().kind() == logic::Theorem::Kind::unsatisfiable);
   if (parts.empty()) return;
   parts.pop_back();
   const auto without = joined(problem, all, parts);
@@ -109,7 +109,7 @@ TEST_CASE("parts of every split of every group make one certificate", "[cubes]")
 TEST_CASE("a witness in one part is the whole answer", "[cubes]") {
   const auto problem = reachable();
   Split all;
-  all.cubes = {{"cube 0", kernel::Digest{1}, 0}, {"cube 1", kernel::Digest{2}, 0}};
+  all.cubes = {{"cube 0", statement::Digest{1}, 0}, {"cube 1", statement::Digest{2}, 0}};
   std::deque<TemporaryFile> parts;
   auto writer = certificate::Writer::open(parts.emplace_back().path(), *problem, &all.cubes[1].digest);
   REQUIRE(writer.ok());
@@ -117,7 +117,7 @@ TEST_CASE("a witness in one part is the whole answer", "[cubes]") {
   REQUIRE(writer.value()->finish().ok());
   const auto theorem = joined(problem, all, parts);  // the other part, and the root, are not even there
   REQUIRE(theorem.ok());
-  CHECK(theorem.value().kind() == kernel::Theorem::Kind::satisfiable);
+  CHECK(theorem.value().kind() == logic::Theorem::Kind::satisfiable);
 }
 
 TEST_CASE("a cube that is none is refused", "[cubes]") {

@@ -10,11 +10,11 @@
 using namespace assay;
 using namespace assay::test;
 using certificate::Fragment;
-using kernel::CaseMultipliers;
+using logic::CaseMultipliers;
 
 namespace {
 
-using ProblemPointer = std::shared_ptr<const kernel::Problem>;
+using ProblemPointer = std::shared_ptr<const logic::Problem>;
 
 const std::function<bool()> never = [] { return false; };
 
@@ -29,8 +29,8 @@ void search_proof(const ProblemPointer& problem, const TemporaryFile& file) {
   REQUIRE(result.value().answer == search::Result::Answer::unsatisfiable);
 }
 
-Outcome<kernel::Theorem> replayed(const ProblemPointer& problem, const TemporaryFile& file,
-                                  certificate::ReplayStatistics* statistics = nullptr) {
+Outcome<logic::Theorem> replayed(const ProblemPointer& problem, const TemporaryFile& file,
+                                 certificate::ReplayStatistics* statistics = nullptr) {
   auto reader = certificate::Reader::open(file.path());
   REQUIRE(reader.ok());
   return certificate::replay(*reader.value(), problem, statistics);
@@ -56,7 +56,7 @@ void write_wasteful(const ProblemPointer& problem, Trees trees, const TemporaryF
       Fragment steps;
       steps.sweep(0, false);
       for (const std::uint32_t k : cases) {
-        kernel::Hints hints;
+        logic::Hints hints;
         hints.lower[kRelu] = {0.0F, 1.0F};
         hints.beta = {mixed && k == 0 ? 1.0F : 0.0F, mixed && k == 1 ? 1.0F : 0.0F};
         steps.conclude(std::vector<CaseMultipliers>{{k, {}}}, hints);
@@ -85,7 +85,7 @@ void write_wasteful(const ProblemPointer& problem, Trees trees, const TemporaryF
   if (trees == Trees::behind_a_root) {  // in two chunks, which the sweeps below derive again
     Fragment steps;
     steps.box(kZ);
-    for (const bool first : {true, false}) steps.tighten(kZ, {kernel::Selection::Kind::mask, {first, !first}}, {}, nullptr, false);
+    for (const bool first : {true, false}) steps.tighten(kZ, {logic::Selection::Kind::mask, {first, !first}}, {}, nullptr, false);
     writer.append(steps);
   }
   if (trees != Trees::of_each_case) {
@@ -138,7 +138,7 @@ TEST_CASE("a trimmed certificate proves the same with less", "[trim]") {
   write(problem, groups.value(), trimmed);
   const auto theorem = replayed(problem, trimmed, &after);
   REQUIRE(theorem.ok());
-  CHECK(theorem.value().kind() == kernel::Theorem::Kind::unsatisfiable);
+  CHECK(theorem.value().kind() == logic::Theorem::Kind::unsatisfiable);
   CHECK(trimmed.bytes().size() < file.bytes().size());
   CHECK(after.work < before.work);
 }

@@ -46,29 +46,29 @@ inline SmallNet small_net() {
   return net;
 }
 
-inline std::shared_ptr<const kernel::InputBox> box(std::vector<Rational> lo, std::vector<Rational> hi) {
-  return std::make_shared<const kernel::InputBox>(kernel::InputBox{std::move(lo), std::move(hi)});
+inline std::shared_ptr<const statement::InputBox> box(std::vector<Rational> lo, std::vector<Rational> hi) {
+  return std::make_shared<const statement::InputBox>(statement::InputBox{std::move(lo), std::move(hi)});
 }
 
 // sign * y <= bound
-inline kernel::Row y_row(int sign, const Rational& bound) {
-  return {{{Rational(sign), {kernel::Variable::Side::output, 0, 0}}}, bound, false};
+inline statement::Row y_row(int sign, const Rational& bound) {
+  return {{{Rational(sign), {statement::Variable::Side::output, 0, 0}}}, bound, false};
 }
 
-inline std::shared_ptr<const kernel::Problem> open_problem(kernel::Property property) {
-  auto problem = kernel::Problem::open({small_net().graph, std::move(property), ExecutionModel{}, {}});
+inline std::shared_ptr<const logic::Problem> open_problem(statement::Property property) {
+  auto problem = logic::Problem::open({small_net().graph, std::move(property), ExecutionModel{}, {}});
   if (!problem.ok()) FAIL(problem.rejection().to_text());
   return problem.value();
 }
 
 // Group 0: x in [-1, 1]^2 with cases y <= -1/4 and y >= 1/4; group 1: x in [1, 2]^2 with case y >= 1/8. Unsatisfiable.
-inline std::shared_ptr<const kernel::Problem> two_groups() {
+inline std::shared_ptr<const logic::Problem> two_groups() {
   const auto wide = box({-1, -1}, {1, 1}), right = box({1, 1}, {2, 2});
   return open_problem({{{wide, {y_row(1, Rational(-1, 4))}}, {wide, {y_row(-1, Rational(-1, 4))}}, {right, {y_row(-1, Rational(-1, 8))}}}});
 }
 
 // x in [1/3, 1/3] x [0, 1], case y <= 0: satisfiable everywhere.
-inline std::shared_ptr<const kernel::Problem> reachable() {
+inline std::shared_ptr<const logic::Problem> reachable() {
   return open_problem({{{box({Rational(1, 3), 0}, {Rational(1, 3), 1}), {y_row(1, 0)}}}});
 }
 
@@ -107,7 +107,7 @@ struct Verdict {
   std::string place;
 };
 
-inline Verdict replay_file(const std::string& path, const std::shared_ptr<const kernel::Problem>& problem,
+inline Verdict replay_file(const std::string& path, const std::shared_ptr<const logic::Problem>& problem,
                            const certificate::ReplayLimits& limits = {}) {
   auto reader = certificate::Reader::open(path);
   if (!reader) return {false, reader.rejection().code, reader.rejection().kind, reader.rejection().place};
@@ -119,7 +119,7 @@ inline Verdict replay_file(const std::string& path, const std::shared_ptr<const 
 }
 
 // The verdict in a word or the reason, and what the replay counted.
-inline std::string answer_of(const std::string& path, const std::shared_ptr<const kernel::Problem>& problem,
+inline std::string answer_of(const std::string& path, const std::shared_ptr<const logic::Problem>& problem,
                              const certificate::ReplayLimits& limits, certificate::ReplayStatistics& statistics) {
   auto reader = certificate::Reader::open(path);
   REQUIRE(reader.ok());
@@ -128,7 +128,7 @@ inline std::string answer_of(const std::string& path, const std::shared_ptr<cons
 }
 
 // By one thread, and by three or eight, which hold whole splits or next to nothing: the verdict is the same, to the letter.
-inline Verdict replay_bytes(const std::string& bytes, const std::shared_ptr<const kernel::Problem>& problem) {
+inline Verdict replay_bytes(const std::string& bytes, const std::shared_ptr<const logic::Problem>& problem) {
   const TemporaryFile file;
   file.put(bytes);
   Verdict verdict = replay_file(file.path(), problem);

@@ -13,9 +13,9 @@ namespace assay::test {
 
 inline constexpr NodeId kInput = 0, kZ = 3, kRelu = 4, kY = 6;  // of small_net()
 
-inline const std::vector<kernel::CaseMultipliers> kFirst{{0, {}}}, kSecond{{1, {}}}, kBoth{{0, {}}, {1, {}}};
+inline const std::vector<logic::CaseMultipliers> kFirst{{0, {}}}, kSecond{{1, {}}}, kBoth{{0, {}}, {1, {}}};
 
-inline certificate::Fragment conclude(std::span<const kernel::CaseMultipliers> cases, const kernel::Hints& hints = {}) {
+inline certificate::Fragment conclude(std::span<const logic::CaseMultipliers> cases, const logic::Hints& hints = {}) {
   certificate::Fragment steps;
   steps.conclude(cases, hints);
   return steps;
@@ -24,24 +24,24 @@ inline certificate::Fragment conclude(std::span<const kernel::CaseMultipliers> c
 // The proof of two_groups(), using every kind of step but a witness.
 inline void write_proof(certificate::Writer& writer) {
   const float infinity = std::numeric_limits<float>::infinity();
-  kernel::Hints beta_first, beta_second;  // one multiplier per open split: x[0], z[0], z[1]
+  logic::Hints beta_first, beta_second;  // one multiplier per open split: x[0], z[0], z[1]
   beta_first.beta = {0, 1, 0};
   beta_second.beta = {0, 0, 1};
   certificate::Fragment root;
   for (const NodeId node : {kZ, kRelu, kY}) root.box(node);
-  const kernel::Claims claims{{-1.5f, -infinity}, {2.0f, 1.875f}};
-  root.tighten(kZ, {kernel::Selection::Kind::all, {}}, {}, &claims, false);
-  root.tighten(kZ, {kernel::Selection::Kind::mask, {true, false}}, {}, nullptr, true);
-  kernel::Hints slopes;
+  const logic::Claims claims{{-1.5f, -infinity}, {2.0f, 1.875f}};
+  root.tighten(kZ, {logic::Selection::Kind::all, {}}, {}, &claims, false);
+  root.tighten(kZ, {logic::Selection::Kind::mask, {true, false}}, {}, nullptr, true);
+  logic::Hints slopes;
   slopes.lower[kRelu] = {0.0f, 0.5f};
   root.define_hints(0, slopes);
-  kernel::Hints changed = slopes;
+  logic::Hints changed = slopes;
   changed.lower[kRelu][1] = 0.25f;
   changed.beta = {0.5f, 0.25f};
-  const kernel::Literal at_half{kInput, 1, false, 0.5}, at_zero{kZ, 0, false, 0};
-  root.tighten_by_cases(kY, {kernel::Selection::Kind::all, {}},
+  const logic::Literal at_half{kInput, 1, false, 0.5}, at_zero{kZ, 0, false, 0};
+  root.tighten_by_cases(kY, {logic::Selection::Kind::all, {}},
                         std::vector<certificate::CaseStep>{{at_half, {}}, {at_zero, {}}, {{}, changed}, {{}, {}}, {{}, slopes}}, true);
-  root.cut(std::vector<kernel::Cut::Term>{{kRelu, 0, 1}, {kRelu, 1, -0.5F}},
+  root.cut(std::vector<logic::Cut::Term>{{kRelu, 0, 1}, {kRelu, 1, -0.5F}},
            std::vector<certificate::CaseStep>{{at_zero, {}}, {{}, slopes}, {{}, {}}});
   beta_second.cuts = {0.0078125F};
   certificate::Fragment nothing;  // x[0] >= 3 has no point of the box

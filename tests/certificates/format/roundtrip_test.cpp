@@ -12,10 +12,10 @@ using namespace assay::test;
 using certificate::Fragment;
 using certificate::Record;
 using certificate::RecordType;
-using kernel::CaseMultipliers;
-using kernel::Claims;
-using kernel::Hints;
-using kernel::Selection;
+using logic::CaseMultipliers;
+using logic::Claims;
+using logic::Hints;
+using logic::Selection;
 
 namespace {
 
@@ -128,8 +128,8 @@ TEST_CASE("trees of cases come back") {
   hints.lower[3] = {0.5f, 0.25f};
   const Hints named = hints;
   hints.beta = {0.0f, 1.5f};  // of the splits in the tree
-  const std::vector<certificate::CaseStep> tree{{kernel::Literal{2, 1, false, 0.0}, {}},
-                                                {kernel::Literal{0, 0, false, 0.1}, {}},
+  const std::vector<certificate::CaseStep> tree{{logic::Literal{2, 1, false, 0.0}, {}},
+                                                {logic::Literal{0, 0, false, 0.1}, {}},
                                                 {std::nullopt, hints},
                                                 {std::nullopt, {}},
                                                 {std::nullopt, {}}};
@@ -156,13 +156,13 @@ TEST_CASE("trees of cases come back") {
 }
 
 TEST_CASE("cuts and their multipliers come back") {
-  const std::vector<kernel::Cut::Term> terms{{2, 1, 0.1F}, {3, 70000, -0.0F}, {2, 1, 1e30F}};
+  const std::vector<logic::Cut::Term> terms{{2, 1, 0.1F}, {3, 70000, -0.0F}, {2, 1, 1e30F}};
   Hints hints, more;
   hints.cuts = {0.25F, 0.0F};
   more.cuts = {0.25F, 0.1F};
   Fragment steps;
   steps.cut(terms, std::vector<certificate::CaseStep>{{std::nullopt, {}}});
-  steps.cut({}, std::vector<certificate::CaseStep>{{kernel::Literal{0, 0, false, 0.1}, {}}, {std::nullopt, {}}, {std::nullopt, {}}});
+  steps.cut({}, std::vector<certificate::CaseStep>{{logic::Literal{0, 0, false, 0.1}, {}}, {std::nullopt, {}}, {std::nullopt, {}}});
   steps.define_hints(3, hints);
   steps.conclude(std::vector<CaseMultipliers>{{0, {}}}, more);
   steps.tighten(1, {Selection::Kind::all, {}}, more, nullptr, true);

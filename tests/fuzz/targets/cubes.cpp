@@ -32,12 +32,12 @@ Split read_split() {
   split.root = fuzz::contents(folder / "root.assay");
   for (const auto& one : manifest["cubes"]) {
     const std::filesystem::path file = folder / one["file"].get<std::string>();
-    split.cubes.push_back({file.string(), kernel::sha256(fuzz::bytes_of(fuzz::contents(file))), one["after"].get<std::uint64_t>()});
+    split.cubes.push_back({file.string(), statement::sha256(fuzz::bytes_of(fuzz::contents(file))), one["after"].get<std::uint64_t>()});
     split.parts.push_back(fuzz::contents(std::filesystem::path(file).replace_extension(".part")));
   }
   const auto& all = fuzz::statements();
   for (std::size_t k = 1; k < all.size(); ++k) {  // NAME.fails stands before NAME.holds
-    if (kernel::to_hex(all[k].problem->digest()) == manifest["statement"]) split.about = {all[k - 1], all[k]};
+    if (statement::to_hex(all[k].problem->digest()) == manifest["statement"]) split.about = {all[k - 1], all[k]};
   }
   fuzz::expect(split.about[1].is_true && !split.about[0].is_true && split.cubes.size() > 1, "there is a split of a true statement");
   return split;

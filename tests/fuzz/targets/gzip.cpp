@@ -62,7 +62,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto read = read_file(input().put(stored), kLimits);
   if (!read) return 0;
   const FileContents& contents = read.value();
-  fuzz::expect(contents.stored == size && contents.sha256 == kernel::sha256(fuzz::bytes_of(stored)),
+  fuzz::expect(contents.stored == size && contents.sha256 == statement::sha256(fuzz::bytes_of(stored)),
                "size and digest are those of the file");
   fuzz::expect(contents.bytes.size() <= kLimits.expanded, "no more is expanded than the limit");
   fuzz::expect(contents.compressed || text_of(contents) == stored, "what is not compressed is given as it is");

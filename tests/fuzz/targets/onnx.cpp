@@ -24,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::size_t inputs = 0;
   for (const NodeId id : model.value().graph.inputs) inputs += model.value().graph.size(id);
   if (inputs > 4096) return 0;
-  auto box = std::make_shared<kernel::InputBox>();
+  auto box = std::make_shared<statement::InputBox>();
   box->lo.assign(inputs, Rational(-1, 8));
   box->hi.assign(inputs, Rational(1, 8));
   fuzz::decide({std::move(model.value().graph), {{{std::move(box), {{{}, Rational(-1), false}}}}}, ExecutionModel{}, {}},

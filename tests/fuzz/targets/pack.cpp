@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kEntry = 48, kEnd = 16, kDigest = 32, kMostEntries = 16;
 
-std::string digest_of(std::string_view bytes) { return kernel::to_hex(kernel::sha256(fuzz::bytes_of(bytes))); }
+std::string digest_of(std::string_view bytes) { return statement::to_hex(statement::sha256(fuzz::bytes_of(bytes))); }
 
 // Of the certificates that are found under a digest which is theirs.
 bool is_whole(const std::string& folder, const std::string& digest) {
@@ -27,9 +27,9 @@ bool is_whole(const std::string& folder, const std::string& digest) {
 std::set<std::string> named_in(std::string_view pack) {
   std::set<std::string> digests;
   for (std::size_t k = 1; k <= kMostEntries && kEnd + k * kEntry <= pack.size(); ++k) {
-    kernel::Digest digest{};
+    statement::Digest digest{};
     std::copy_n(pack.end() - static_cast<std::ptrdiff_t>(kEnd + k * kEntry), kDigest, reinterpret_cast<char*>(digest.data()));
-    digests.insert(kernel::to_hex(digest));
+    digests.insert(statement::to_hex(digest));
   }
   return digests;
 }

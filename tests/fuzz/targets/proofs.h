@@ -14,12 +14,12 @@
 namespace assay::fuzz {
 
 struct Decided {
-  std::shared_ptr<const kernel::Problem> problem;
+  std::shared_ptr<const logic::Problem> problem;
   bool is_true = false;  // no point reaches the unsafe set: "unsat"
 };
 
 // The theorem of a certificate file, within the limits of one input; what it took is compared with them.
-inline Outcome<kernel::Theorem> replayed(const std::string& path, const std::shared_ptr<const kernel::Problem>& problem) {
+inline Outcome<logic::Theorem> replayed(const std::string& path, const std::shared_ptr<const logic::Problem>& problem) {
   auto reader = certificate::Reader::open(path);
   if (!reader) return reader.rejection();
   certificate::ReplayLimits limits;
@@ -33,9 +33,9 @@ inline Outcome<kernel::Theorem> replayed(const std::string& path, const std::sha
 }
 
 // The one thing that has to hold: no theorem about a statement says the opposite of the truth.
-inline bool expect_truth(const Outcome<kernel::Theorem>& theorem, const Decided& decided) {
+inline bool expect_truth(const Outcome<logic::Theorem>& theorem, const Decided& decided) {
   if (!theorem) return false;
-  const bool unsat = theorem.value().kind() == kernel::Theorem::Kind::unsatisfiable;
+  const bool unsat = theorem.value().kind() == logic::Theorem::Kind::unsatisfiable;
   expect(theorem.value().problem() == decided.problem, "the theorem is about the statement at hand");
   if (unsat != decided.is_true) expect(false, "a false theorem was accepted:\n" + theorem.value().to_text());
   return true;
@@ -57,7 +57,7 @@ inline std::vector<Decided> decided_statements() {
   for (std::filesystem::path path : files) {
     auto statement = statement_file::read(path.string());
     expect_ok(statement, "the statement is read");
-    auto problem = kernel::Problem::open(std::move(statement).value());
+    auto problem = logic::Problem::open(std::move(statement).value());
     expect_ok(problem, "the statement is opened");
     Decided one{problem.value(), path.filename().string().find(".holds.") != std::string::npos};
     const auto theorem = replayed(path.replace_extension(".assay").string(), one.problem);

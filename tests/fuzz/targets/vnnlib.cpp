@@ -34,7 +34,7 @@ void read_about(std::string_view text, const Graph& graph, vnnlib::Polynomials p
   if (!read) return;
   std::size_t inputs = 0;
   for (const NodeId id : graph.inputs) inputs += graph.size(id);
-  for (const kernel::Case& one : read.value().property.cases)
+  for (const statement::Case& one : read.value().property.cases)
     fuzz::expect(one.box->lo.size() == inputs && one.box->hi.size() == inputs, "every case has a box of the network's inputs");
   if (polynomials == vnnlib::Polynomials::state && read.value().property.cases.size() <= 256)
     fuzz::decide({read.value().graph.value_or(graph), std::move(read.value().property), ExecutionModel{}, {}}, text.size());

@@ -3,12 +3,12 @@
 #include <cmath>
 #include <random>
 
-#include "app/inspect/sheet.h"
+#include "app/views/sheet.h"
 #include "app/queries/bounds.h"
 #include "app/words.h"
 #include "semantics/ops/denote.h"
 
-namespace assay::inspect {
+namespace assay::views {
 namespace {
 
 using queries::GroupBounds;
@@ -28,7 +28,7 @@ struct Range {
 };
 
 // By node, on the first box.
-Outcome<std::vector<Range>> bounds_of(const std::shared_ptr<const kernel::Problem>& problem, bool crown, double seconds,
+Outcome<std::vector<Range>> bounds_of(const std::shared_ptr<const logic::Problem>& problem, bool crown, double seconds,
                                       const std::function<bool()>& stop, std::string& remark) {
   std::vector<Range> ranges(problem->graph().nodes.size());
   bool is_done = false;
@@ -47,7 +47,7 @@ Outcome<std::vector<Range>> bounds_of(const std::shared_ptr<const kernel::Proble
 }
 
 // Both corners, the middle, then points that are drawn: each coordinate at an end or uniform between them, whole for integers.
-std::vector<Array<double>> point(const Graph& graph, const kernel::InputBox& box, std::size_t number, std::mt19937_64& random) {
+std::vector<Array<double>> point(const Graph& graph, const statement::InputBox& box, std::size_t number, std::mt19937_64& random) {
   std::vector<Array<double>> inputs;
   std::size_t at = 0;
   for (const NodeId input : graph.inputs) {
@@ -65,7 +65,7 @@ std::vector<Array<double>> point(const Graph& graph, const kernel::InputBox& box
 }
 
 // By node, what double executions of so many points give.
-std::vector<Range> sampled(const Graph& graph, const kernel::InputBox& box, std::size_t samples, const std::function<bool()>& stop,
+std::vector<Range> sampled(const Graph& graph, const statement::InputBox& box, std::size_t samples, const std::function<bool()>& stop,
                            std::string& remark) {
   std::vector<Range> ranges(graph.nodes.size());
   std::mt19937_64 random(1);
@@ -108,7 +108,7 @@ pages::Json tightness(const Range& proved, const Range& seen) {
 
 }  // namespace
 
-Outcome<Done> add_ranges(const std::shared_ptr<const kernel::Problem>& problem, const InspectRequest& options, Sheet& sheet) {
+Outcome<Done> add_ranges(const std::shared_ptr<const logic::Problem>& problem, const InspectRequest& options, Sheet& sheet) {
   std::string remark;
   const auto intervals = bounds_of(problem, false, options.timeout, options.program.stop, remark);
   if (!intervals) return intervals.rejection();
@@ -143,4 +143,4 @@ Outcome<Done> add_ranges(const std::shared_ptr<const kernel::Problem>& problem, 
   return Done{};
 }
 
-}  // namespace assay::inspect
+}  // namespace assay::views

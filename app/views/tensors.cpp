@@ -10,7 +10,7 @@
 #include <span>
 #include <utility>
 
-#include "app/inspect/sheet.h"
+#include "app/views/sheet.h"
 #include "app/pages/chart.h"
 #include "app/queries/file_kind.h"
 #include "app/words.h"
@@ -22,7 +22,7 @@
 #include "semantics/numbers/scalar_traits.h"
 #include "semantics/printable.h"
 
-namespace assay::inspect {
+namespace assay::views {
 
 using pages::Json;
 using pages::Table;
@@ -103,7 +103,7 @@ std::string part_of(const std::string& name) { return name.substr(0, name.find('
 Outcome<Done> add_metadata(const FileContents& file, Sheet& sheet, bool& is_checkpoint) {
   const auto content = formats::read_safetensors(file.bytes);
   if (!content) return content.rejection();
-  sheet.facts.emplace_back("sha256", kernel::to_hex(file.sha256));
+  sheet.facts.emplace_back("sha256", statement::to_hex(file.sha256));
   for (const auto& [name, text] : content.value().metadata) {
     is_checkpoint = is_checkpoint || (name == "format" && text.starts_with("assay checkpoint"));
     sheet.facts.emplace_back("metadata", printable(name) + ": " + printable(text, 400));
@@ -271,4 +271,4 @@ Outcome<Sheet> sheet_of_numbers(const std::vector<std::string>& numbers) {
   return sheet;
 }
 
-}  // namespace assay::inspect
+}  // namespace assay::views

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "api/check/cost.h"
-#include "app/inspect/sheet.h"
+#include "app/views/sheet.h"
 #include "app/models/recorded_run.h"
 #include "app/queries/file_kind.h"
 #include "app/runs/balls.h"
@@ -12,7 +12,7 @@
 #include "semantics/printable.h"
 #include "semantics/statement/statement_text.h"
 
-namespace assay::inspect {
+namespace assay::views {
 
 using pages::Json;
 using pages::Table;
@@ -65,18 +65,18 @@ void add_tensors(Facts& facts, const Graph& graph) {
 }
 
 // What the statement says, case by case: the rows of the unsafe sets.
-Table case_table(const kernel::Problem& problem) {
+Table case_table(const logic::Problem& problem) {
   constexpr std::size_t kMostRelations = 20000, kMostTerms = 6;
   Table table{"case_list", "Cases: the property fails where every row of one holds", {"case", "box", "row", "relation"}, {}};
   const Graph& graph = problem.graph();
-  const std::vector<kernel::Case>& cases = problem.statement().property.cases;
+  const std::vector<statement::Case>& cases = problem.statement().property.cases;
   for (std::uint32_t k = 0; k < cases.size(); ++k) {
     for (std::size_t r = 0; r < cases[k].rows.size() && table.rows.size() < kMostRelations; ++r) {
-      const kernel::Row& row = cases[k].rows[r];
+      const statement::Row& row = cases[k].rows[r];
       std::string text;
       for (std::size_t i = 0; i < std::min(row.terms.size(), kMostTerms); ++i) {
-        const kernel::Variable& variable = row.terms[i].variable;
-        const bool is_input = variable.side == kernel::Variable::Side::input;
+        const statement::Variable& variable = row.terms[i].variable;
+        const bool is_input = variable.side == statement::Variable::Side::input;
         text += (i == 0 ? "" : " + ") + row.terms[i].coefficient.to_decimal() + " " +
                 printable(is_input ? graph.input_names[variable.tensor] : graph.output_names[variable.tensor]) + "[" +
                 std::to_string(variable.element) + "]";
@@ -89,16 +89,16 @@ Table case_table(const kernel::Problem& problem) {
 }
 
 // One case over a box without a row: what bounds are derived on.
-Outcome<std::shared_ptr<const kernel::Problem>> problem_on(Graph graph, const std::vector<double>& ends) {
-  auto box = std::make_shared<kernel::InputBox>();
+Outcome<std::shared_ptr<const logic::Problem>> problem_on(Graph graph, const std::vector<double>& ends) {
+  auto box = std::make_shared<statement::InputBox>();
   for (const NodeId input : graph.inputs) {
     box->lo.resize(box->lo.size() + graph.size(input), *Rational::from_double(ends[0]));
     box->hi.resize(box->hi.size() + graph.size(input), *Rational::from_double(ends[1]));
   }
-  kernel::Statement statement;
+  statement::Statement statement;
   statement.graph = std::move(graph);
   statement.property.cases.push_back({std::move(box), {}});
-  return kernel::Problem::open(std::move(statement));
+  return logic::Problem::open(std::move(statement));
 }
 
 Outcome<Done> add_confusions(const InspectRequest& options, Sheet& sheet) {
@@ -180,7 +180,7 @@ Outcome<Done> add_elements(const InspectRequest& options, const Graph& graph, Sh
                    "a constant of the model",  "none of that name", "assay inspect " + options.file + " lists the names"};
 }
 
-Facts statement_facts(const InspectRequest& options, const kernel::Problem& problem) {
+Facts statement_facts(const InspectRequest& options, const logic::Problem& problem) {
   Facts facts{{"file", options.file},
               {"kind", "statement"},
               {"semantics", to_string(problem.statement().semantics)},
@@ -188,10 +188,10 @@ Facts statement_facts(const InspectRequest& options, const kernel::Problem& prob
               {"ops", ops_text(problem.graph())},
               {"cases", std::to_string(problem.statement().property.cases.size())},
               {"boxes", std::to_string(problem.group_count())}};
-  for (const kernel::Source& source : problem.statement().sources)
-    facts.emplace_back("sha256", kernel::to_hex(source.sha256) + "  " + source.role + " " + printable(source.name));
-  facts.emplace_back("graph digest", kernel::to_hex(problem.graph_digest()));
-  facts.emplace_back("digest", kernel::to_hex(problem.digest()));
+  for (const statement::Source& source : problem.statement().sources)
+    facts.emplace_back("sha256", statement::to_hex(source.sha256) + "  " + source.role + " " + printable(source.name));
+  facts.emplace_back("graph digest", statement::to_hex(problem.graph_digest()));
+  facts.emplace_back("digest", statement::to_hex(problem.digest()));
   return facts;
 }
 
@@ -208,9 +208,9 @@ Outcome<Sheet> sheet_of_model(const InspectRequest& options) {
   for (const auto& [domain, version] : found.opsets)
     facts.emplace_back("opset", (domain.empty() ? "ai.onnx" : domain) + " " + std::to_string(version));
   if (!found.producer.empty()) facts.emplace_back("producer", found.producer);
-  for (const kernel::Source& source : found.sources) facts.emplace_back("sha256", kernel::to_hex(source.sha256) + "  " + source.name);
+  for (const statement::Source& source : found.sources) facts.emplace_back("sha256", statement::to_hex(source.sha256) + "  " + source.name);
   for (const std::string& note : found.notes) facts.emplace_back("note", note);
-  facts.emplace_back("digest", kernel::to_hex(kernel::graph_digest(found.graph)));
+  facts.emplace_back("digest", statement::to_hex(statement::graph_digest(found.graph)));
   Sheet sheet = graph_sheet("Model " + options.file, std::move(facts), found.graph);
   if (!options.tensor.empty())
     if (auto done = add_elements(options, found.graph, sheet); !done) return done.rejection();
@@ -238,7 +238,7 @@ Outcome<Sheet> sheet_of_statement(const InspectRequest& options) {
   load_options.limit_memory = options.program.limit_memory;
   const auto loaded = check::load_statement(options.file, load_options);
   if (!loaded) return loaded.rejection();
-  const kernel::Problem& problem = *loaded.value().problem;
+  const logic::Problem& problem = *loaded.value().problem;
   Sheet sheet = graph_sheet("Statement " + options.file, statement_facts(options, problem), problem.graph());
   sheet.tables.push_back(case_table(problem));
   if (options.bounds)
@@ -261,9 +261,9 @@ Outcome<Sheet> sheet_of_property(const InspectRequest& options) {
   auto loaded = queries::load_files(options.network, options.file, load_options);
   if (!loaded) return loaded.rejection();
   const vnnlib::PropertyHeader& property = loaded.value().property;
-  const kernel::Problem& problem = *loaded.value().problem;
+  const logic::Problem& problem = *loaded.value().problem;
   std::size_t rows = 0, empty_groups = 0;
-  for (const kernel::Case& each : problem.statement().property.cases) rows += each.rows.size();
+  for (const statement::Case& each : problem.statement().property.cases) rows += each.rows.size();
   for (std::size_t group = 0; group < problem.group_count(); ++group) empty_groups += problem.group_is_empty(group) ? 1 : 0;
   Facts facts{{"file", options.file}, {"kind", "property"}, {"vnnlib", property.version}, {"type", property.declared_type}};
   facts.emplace_back(
@@ -271,8 +271,8 @@ Outcome<Sheet> sheet_of_property(const InspectRequest& options) {
   facts.emplace_back("rows", std::to_string(rows));
   if (empty_groups > 0) facts.emplace_back("empty", counted(empty_groups, "empty input box", "es"));
   for (const std::string& note : property.notes) facts.emplace_back("note", note);
-  facts.emplace_back("sha256", kernel::to_hex(property.source.sha256) + "  " + property.source.name);
-  facts.emplace_back("digest", kernel::to_hex(problem.digest()));
+  facts.emplace_back("sha256", statement::to_hex(property.source.sha256) + "  " + property.source.name);
+  facts.emplace_back("digest", statement::to_hex(problem.digest()));
   Sheet sheet = graph_sheet("Property " + options.file, std::move(facts), problem.graph());
   sheet.tables.push_back(case_table(problem));
   if (options.bounds)
@@ -280,4 +280,4 @@ Outcome<Sheet> sheet_of_property(const InspectRequest& options) {
   return sheet;
 }
 
-}  // namespace assay::inspect
+}  // namespace assay::views

@@ -3,13 +3,13 @@
 #include <map>
 #include <utility>
 
-#include "app/inspect/report_page.h"
-#include "app/inspect/sheet.h"
+#include "app/views/report_page.h"
+#include "app/views/sheet.h"
 #include "app/pages/chart.h"
 #include "app/words.h"
 #include "semantics/printable.h"
 
-namespace assay::inspect {
+namespace assay::views {
 namespace {
 
 using pages::Json;
@@ -213,4 +213,4 @@ ReportPage page_of_audit(const AuditedTrace& audited) {
   return result;
 }
 
-}  // namespace assay::inspect
+}  // namespace assay::views

@@ -15,7 +15,7 @@
 #include "semantics/graph/trace.h"
 #include "semantics/outcome.h"
 
-namespace assay::inspect {
+namespace assay::views {
 
 using pages::Facts;
 
@@ -61,7 +61,7 @@ struct Sheet {
 [[nodiscard]] Sheet sheet_of(const Trace& trace);
 [[nodiscard]] std::string ops_text(const Graph& graph);
 // Proved bounds of the nodes on the first box of the problem, beside the values at points of it, as columns of a table of all nodes.
-[[nodiscard]] Outcome<Done> add_ranges(const std::shared_ptr<const kernel::Problem>& problem, const InspectRequest& request, Sheet& sheet);
+[[nodiscard]] Outcome<Done> add_ranges(const std::shared_ptr<const logic::Problem>& problem, const InspectRequest& request, Sheet& sheet);
 // "0, 2"
 [[nodiscard]] std::string operands_text(const Node& node);
 // Rows node, op, dtype, shape, elements, parameters, operands, name.
@@ -88,4 +88,4 @@ void append_statistics(std::vector<pages::Json>& row, const TensorStatistics& st
 [[nodiscard]] pages::Page page_of(const Sheet& sheet, const std::string& schema);
 void add_tables(pages::Page& page, const Sheet& sheet);
 
-}  // namespace assay::inspect
+}  // namespace assay::views

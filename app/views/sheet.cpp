@@ -1,6 +1,6 @@
-#include "app/inspect/sheet.h"
+#include "app/views/sheet.h"
 
-namespace assay::inspect {
+namespace assay::views {
 
 void add_tables(pages::Page& page, const Sheet& sheet) {
   constexpr std::size_t kMostInText = 30;  // rows of a table that is no list
@@ -29,4 +29,4 @@ pages::Page page_of(const Sheet& sheet, const std::string& schema) {
   return page;
 }
 
-}  // namespace assay::inspect
+}  // namespace assay::views

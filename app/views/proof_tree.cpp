@@ -1,4 +1,4 @@
-#include "app/inspect/proof_tree.h"
+#include "app/views/proof_tree.h"
 
 #include <algorithm>
 #include <map>
@@ -10,7 +10,7 @@
 #include "app/queries/file_kind.h"
 #include "app/words.h"
 
-namespace assay::inspect {
+namespace assay::views {
 namespace {
 
 using certificate::ProofTree;
@@ -98,7 +98,7 @@ pages::Table records(const certificate::Summary& summary) {
   return table;
 }
 
-pages::Table witness_table(const kernel::Witness& witness) {
+pages::Table witness_table(const logic::Witness& witness) {
   pages::Table table{"witness", "Witness: a point of case " + std::to_string(witness.case_index), {"coordinate", "exactly", "about"}, {}};
   for (std::size_t i = 0; i < witness.inputs.size(); ++i)
     table.rows.push_back({i, witness.inputs[i].to_string(), pages::number(witness.inputs[i].double_down())});
@@ -141,4 +141,4 @@ Outcome<Sheet> sheet_of_certificate(const std::string& file) {
   return sheet_of(tree.value(), file);
 }
 
-}  // namespace assay::inspect
+}  // namespace assay::views

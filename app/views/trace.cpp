@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "app/gates/gate.h"
-#include "app/inspect/sheet.h"
+#include "app/views/sheet.h"
 #include "semantics/printable.h"
 
-namespace assay::inspect {
+namespace assay::views {
 namespace {
 
 using pages::Json;
@@ -169,12 +169,12 @@ Sheet sheet_of(const Trace& trace) {
   if (!trace.tangents.empty()) sheet.facts.emplace_back("tangents", std::to_string(trace.tangents.size()));
   for (const TraceTensorId id : trace.outputs)
     sheet.facts.emplace_back("output", printable(trace.tensors[id].name) + " " + to_string(trace.tensors[id].value.shape()));
-  if (auto whole = kernel::check_continuity(trace); !whole) {
+  if (auto whole = audit::check_continuity(trace); !whole) {
     sheet.facts.emplace_back("not one run", whole.rejection().to_text());
     return sheet;
   }
   if (!trace.vjps.empty()) {
-    const kernel::Liveness life = kernel::liveness(trace);
+    const audit::Liveness life = audit::liveness(trace);
     if (!life.dead.empty()) sheet.facts.emplace_back("dead cotangents", gates::dead_text(life));
   }
   const Tape tape(trace);
@@ -212,4 +212,4 @@ Outcome<Sheet> sheet_of_trace(const InspectRequest& options) {
                    "a tensor of the trace",    "none of that name", "assay inspect " + options.file + " --show tensor_list lists them"};
 }
 
-}  // namespace assay::inspect
+}  // namespace assay::views

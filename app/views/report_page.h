@@ -8,7 +8,7 @@
 #include "app/pages/exchange.h"
 #include "semantics/graph/trace.h"
 
-namespace assay::inspect {
+namespace assay::views {
 
 struct ReportPage {
   std::string html;
@@ -27,4 +27,4 @@ struct AuditedTrace {
 };
 [[nodiscard]] ReportPage page_of_audit(const AuditedTrace& audited);
 
-}  // namespace assay::inspect
+}  // namespace assay::views

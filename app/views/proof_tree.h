@@ -3,15 +3,15 @@
 
 #include <string>
 
-#include "app/inspect/sheet.h"
+#include "app/views/sheet.h"
 #include "certificates/edit/tree.h"
 #include "semantics/outcome.h"
 
-namespace assay::inspect {
+namespace assay::views {
 
 // Rejections are those of the reader.
 [[nodiscard]] Outcome<certificate::ProofTree> read_proof_tree(const std::string& path);
 // Facts and tables, and the drawing of the tree as a chart.
 [[nodiscard]] Sheet sheet_of(const certificate::ProofTree& tree, const std::string& path);
 
-}  // namespace assay::inspect
+}  // namespace assay::views

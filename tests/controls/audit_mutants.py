@@ -45,7 +45,7 @@ MUTANTS = [
     ("if (contracts::is_number_of(entry.storage, entry.value.as_double(i))) continue;", "continue;", "a tensor that is stored in 16 bits*"),
     ("if (entry.value.dtype() != DType::float32) return broken", "if (false) return broken", "a tensor that is stored in 16 bits*"),
     ("stored.push_back(entry.storage);", "stored.push_back(contracts::Storage::same);", "a tensor that is stored in 16 bits*"),
-    ("executions::precision_of(shortest());", "executions::precision_of(contracts::Storage::same);", "kinks: cotangents that were stored*"),
+    ("floats::precision_of(shortest());", "floats::precision_of(contracts::Storage::same);", "kinks: cotangents that were stored*"),
     ("if (product_.is_stored_short)", "if (false)", "point: a cotangent that overflows in 16 bits*"),
     ("stored.push_back(cotangent.storage);", "stored.push_back(contracts::Storage::same);", "point: a cotangent that overflows in 16 bits*"),
     # Tangents of a run: F1 by the regions back to what moves, F2 at the recorded point.

@@ -3,9 +3,9 @@
 #include <map>
 #include <utility>
 
+#include "app/pages/chart.h"
 #include "app/views/report_page.h"
 #include "app/views/sheet.h"
-#include "app/pages/chart.h"
 #include "app/words.h"
 #include "semantics/printable.h"
 

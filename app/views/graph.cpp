@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "api/check/cost.h"
-#include "app/views/sheet.h"
 #include "app/models/recorded_run.h"
 #include "app/queries/file_kind.h"
 #include "app/runs/balls.h"
+#include "app/views/sheet.h"
 #include "app/words.h"
 #include "semantics/printable.h"
 #include "semantics/statement/statement_text.h"

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <random>
 
-#include "app/views/sheet.h"
 #include "app/queries/bounds.h"
+#include "app/views/sheet.h"
 #include "app/words.h"
 #include "semantics/ops/denote.h"
 

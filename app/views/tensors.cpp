@@ -10,9 +10,9 @@
 #include <span>
 #include <utility>
 
-#include "app/views/sheet.h"
 #include "app/pages/chart.h"
 #include "app/queries/file_kind.h"
+#include "app/views/sheet.h"
 #include "app/words.h"
 #include "explain/explain.h"
 #include "formats/datasets/csv_rows.h"

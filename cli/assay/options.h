@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "app/gates/probing.h"
-#include "app/views/sheet.h"
 #include "app/models/outputs.h"
+#include "app/views/sheet.h"
 #include "app/words.h"
 #include "cli/load.h"
 #include "cli/units.h"

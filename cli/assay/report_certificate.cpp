@@ -2,8 +2,8 @@
 #include <utility>
 
 #include "api/check/vacuity.h"
-#include "app/views/proof_tree.h"
 #include "app/pages/chart.h"
+#include "app/views/proof_tree.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/report_pages.h"
 #include "cli/check.h"

@@ -29,8 +29,8 @@ RULES = [
      "flags are chosen in one place, tools/cmake", '#pragma GCC optimize("fast-math")'),
     ("friend", house.LAYERS, r"#\s*define\s+(?:private|protected|class|friend)\b", [],
      "nobody opens the kernel's constructors", "#define private public"),
-    ("kernel's namespace", [layer for layer in ANYWHERE if layer not in house.TRUSTED], r"(?<!using )\bnamespace\s+(?:assay\s*::\s*)?kernel\b(?!\s*=)", [],
-     "what stands in it is trusted", "namespace assay::kernel {"),
+    ("namespaces of trusted folders", [layer for layer in ANYWHERE if layer not in house.TRUSTED], r"(?<!using )\bnamespace\s+(?:assay\s*::\s*)?(?:logic|relax|rows|exact|floats|gradients|contracts|quick|audit|statement)\b(?!\s*=)", [],
+     "what stands in them is trusted", "namespace assay::logic {"),
     ("long double", house.TRUSTED, r"\blong\s+double\b", [], "its format depends on the machine", "long double x = 0;"),
 ]
 

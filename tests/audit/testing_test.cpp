@@ -150,7 +150,8 @@ TEST_CASE("testing: a failed kernel is told the fault of the bank that gives the
   const Checked wrong = assay::testing::check_kernel(Op::round, rounds, test::float_model(), small);
   CHECK(wrong.kind == Kind::failed);
   CHECK(mentions(wrong, "the result equals the reference with halves away from 0, bit for bit"));
-  const Checked one = assay::testing::check_contract(Op::round, {}, test::float_model(), {float_tensor({2}, {0.5F, 2.5F})}, float_tensor({2}, {1, 3}));
+  const Checked one =
+      assay::testing::check_contract(Op::round, {}, test::float_model(), {float_tensor({2}, {0.5F, 2.5F})}, float_tensor({2}, {1, 3}));
   CHECK(mentions(one, "the result equals the reference with halves away from 0, bit for bit"));
 }
 

@@ -250,10 +250,9 @@ TEST_CASE("conclude: coefficients that are no doubles, or beyond all of them", "
   CHECK(code(-huge, -huge * Rational(3)) == "conclude.S3");
   CHECK(code(huge, Rational(0)) == "conclude.S3");
   // 1e400 x at x = -1e-300 is -1e100; with the largest double in its place it would be about -2e8.
-  const auto at_tiny =
-      open(stated(sums(), {{box_of({-*Rational::parse("1e-300"), Rational(0)}, {-*Rational::parse("1e-300"), Rational(0)}),
-                               {row({{huge, input(0)}}, -*Rational::parse("1e50"))}}}),
-           options);
+  const auto at_tiny = open(stated(sums(), {{box_of({-*Rational::parse("1e-300"), Rational(0)}, {-*Rational::parse("1e-300"), Rational(0)}),
+                                             {row({{huge, input(0)}}, -*Rational::parse("1e50"))}}}),
+                            options);
   CHECK(code_of(conclude(boxed_root(at_tiny))) == "conclude.S3");
   const Rational small = *Rational::parse("1e-400");
   CHECK(code(small, -small) == "conclude.S3");  // y0 <= -1 is reachable
@@ -385,7 +384,7 @@ TEST_CASE("unsatisfiable S1, S2: one complete refutation of every group's root",
 TEST_CASE("satisfiable S1 to S3: a point of the exact box at which every row holds exactly", "[kernel][satisfiable]") {
   const Rational tenth(1, 10);
   const auto problem = open(stated(sums(), {{box_of({tenth, Rational(0)}, {Rational(1), Rational(1)}),
-                                                {at_most(output(0), Rational(11, 10)), at_least(output(1), Rational(-9, 10))}}}));
+                                             {at_most(output(0), Rational(11, 10)), at_least(output(1), Rational(-9, 10))}}}));
   const auto code = [&](std::uint32_t index, Rationals point) { return code_of(logic::satisfiable(problem, {index, std::move(point)})); };
   CHECK(code(0, {tenth, Rational(1)}) == "accepted");  // both rows with equality
   CHECK(code(1, {tenth, Rational(1)}) == "satisfiable.S1");

@@ -87,8 +87,7 @@ TEST_CASE("a node that takes integers alone has boxes that end in integers", "[i
                      : op == Op::less ? add(graph, op, {x, one})
                                       : add(graph, op, {x});
     graph.mark_output(is_float(graph.node(y).dtype) ? y : add(graph, Op::cast, {y}, to(DType::float64)), "y");
-    const ProblemPointer problem =
-        open(stated(graph, {{box_of({Rational(-1, 5)}, {Rational(9, 5)}), {at_most(output(0), Rational(-9))}}}));
+    const ProblemPointer problem = open(stated(graph, {{box_of({Rational(-1, 5)}, {Rational(9, 5)}), {at_most(output(0), Rational(-9))}}}));
     const Scope scope = boxed_root(problem);
     const double lo = scope.box(y).lo[0], hi = scope.box(y).hi[0];
     REQUIRE(hi - lo >= 1);

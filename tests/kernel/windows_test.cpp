@@ -242,7 +242,7 @@ TEST_CASE("windows: rows pay for what they touch", "[kernel][windows]") {
   graph.mark_output(x, "y");
   const std::size_t size = graph.size(x), positions = kSide * kSide;
   const auto problem = open(stated(graph, {{box_of(std::vector<Rational>(size, Rational(-1)), std::vector<Rational>(size, Rational(1))),
-                                               {row({{Rational(1), output(0)}}, Rational(0))}}}));
+                                            {row({{Rational(1), output(0)}}, Rational(0))}}}));
   const std::size_t together = inspect::together(*problem, x);
   REQUIRE(together > 1);
   const Scope scope = boxed_root(problem);

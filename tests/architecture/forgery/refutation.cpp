@@ -1,7 +1,7 @@
 // Outside the kernel a Refutation can be held, copied and asked, never made.
 #include "kernel/logic/api.h"
 
-namespace k = assay::kernel;
+namespace k = assay::logic;
 
 bool ask(const k::Refutation& given) {
   k::Refutation copy = given;

@@ -2,7 +2,7 @@
 // What stands behind them may be read (state.h, which the layers keep to the kernel and kernel/inspect), not made, copied or changed.
 #include "kernel/logic/state.h"
 
-namespace k = assay::kernel;
+namespace k = assay::logic;
 
 assay::Outcome<k::Scope> start(const std::shared_ptr<const k::Problem>& problem) { return k::Scope::root(problem, 0); }
 

@@ -3,7 +3,7 @@
 
 #include "kernel/logic/api.h"
 
-namespace k = assay::kernel;
+namespace k = assay::logic;
 
 std::string print(const k::Theorem& given) {
   k::Theorem copy = given;

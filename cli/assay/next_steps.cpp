@@ -14,11 +14,11 @@ namespace {
 constexpr std::size_t kMostCases = 3, kMostRows = 3, kMostBytes = 200;  // that are shown, the bytes of each row
 constexpr double kLeastTimeout = 60, kMoreTime = 10;                    // seconds; times what the run took
 
-std::string case_words(const kernel::Problem& problem, std::uint32_t index) {
-  const std::vector<kernel::Row>& rows = problem.statement().property.cases[index].rows;
+std::string case_words(const logic::Problem& problem, std::uint32_t index) {
+  const std::vector<statement::Row>& rows = problem.statement().property.cases[index].rows;
   std::string text;
   for (std::size_t k = 0; k < std::min(rows.size(), kMostRows); ++k)
-    text += (k == 0 ? "" : " and ") + kernel::row_text(problem.graph(), rows[k]).substr(0, kMostBytes);
+    text += (k == 0 ? "" : " and ") + statement::row_text(problem.graph(), rows[k]).substr(0, kMostBytes);
   if (rows.size() > kMostRows) text += " and " + std::to_string(rows.size() - kMostRows) + " more";
   return text.empty() ? "every point" : text;
 }

@@ -144,10 +144,10 @@ TEST_CASE("vnnlib: rows are printed without terms below 0, whatever their bounds
   const NodeId x = graph.append_input(DType::float32, {1, 3}, "x");
   graph.mark_output(x, "y");
   const auto text = [&](std::vector<int> coefficients, const char* bound, bool strict) {
-    kernel::Row row{{}, *Rational::parse(bound), strict};
+    statement::Row row{{}, *Rational::parse(bound), strict};
     for (std::size_t i = 0; i < coefficients.size(); ++i)
-      if (coefficients[i] != 0) row.terms.push_back({Rational(coefficients[i]), {kernel::Variable::Side::output, 0, i}});
-    return kernel::row_text(graph, row);
+      if (coefficients[i] != 0) row.terms.push_back({Rational(coefficients[i]), {statement::Variable::Side::output, 0, i}});
+    return statement::row_text(graph, row);
   };
   CHECK(text({1, -1, 0}, "0", false) == "Y_0 <= Y_1");
   CHECK(text({-1, 2, -3}, "0", true) == "2 Y_1 < Y_0 + 3 Y_2");

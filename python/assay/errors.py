@@ -31,7 +31,7 @@ class MalformedInput(Error, ValueError):
 
 
 class Unsupported(Error, NotImplementedError):
-    """What was given is well-formed and uses something that Assay has no meaning for."""
+    """A file or an argument is well-formed, and uses something that Assay has no meaning for."""
 
 
 class Undecided(Error, RuntimeError):
@@ -39,7 +39,7 @@ class Undecided(Error, RuntimeError):
 
 
 class Rejected(Error, ValueError):
-    """What was given is well-formed, and definitely not so."""
+    """A claim is well-formed, and definitely not true."""
 
 
 class InternalError(Error, RuntimeError):

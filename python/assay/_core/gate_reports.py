@@ -100,7 +100,7 @@ WORDS = ("passed", "failed", "vacuous", "unsupported")
 
 
 class Judged:
-    """What reports of `assay.testing` and of `assay.torch` have in common: cases, their findings and counts, and what both say in words."""
+    """The common part of the reports of `assay.testing` and `assay.torch`: cases, their findings and counts, and the words for both."""
 
     cases: list[Case]
     verdict: str

@@ -54,7 +54,7 @@ class Statement:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Check:
-    """What the kernel makes of a certificate. `verdict` is accepted, rejected or declined; the theorem is the answer."""
+    """The verdict of the kernel on a certificate: accepted, rejected or declined. If it is accepted, the theorem is the answer."""
 
     verdict: str
     proves: str  # sat, unsat; empty unless accepted
@@ -86,11 +86,15 @@ def _vacuous(answer: Union[Check, Result]) -> str:
 class Result:
     """The answer to a property, with what it rests on.
 
-    `answer` is unsat (the property holds), sat (it does not: see `witness`), unknown or timed-out (see `reason`). Of these, `closed_share` is
-    the share of the search's tree that is closed, `seconds_left` what the rest takes if it closes at the pace of the last part, and
-    `open_cases` has the smallest bound of each case that is open. `vnnlib` is the property as text, of objects too: whoever checks the
-    certificate elsewhere needs it as a file; None where a file was given. `vacuous`: an unsat that says nothing about the network, since its input box is
-    empty or its assertions contradict each other; `vacuous_since` says which.
+    Attributes:
+        answer: "unsat" (the property holds), "sat" (it does not: see `witness`), "unknown" or "timed-out".
+        reason: Why nothing was decided.
+        closed_share: Of an undecided search, the closed share of its tree.
+        seconds_left: Of an undecided search, the time for the rest of the tree at the pace of its last part.
+        open_cases: Of an undecided search, the smallest bound of each open case.
+        vnnlib: The property as text, of objects too, for whoever checks the certificate elsewhere. None where a file was given.
+        vacuous: Whether an `unsat` says nothing about the network, since its input box is empty or its assertions contradict each other.
+        vacuous_since: Which of the two.
     """
 
     def __init__(self, found: Mapping[str, Any], certificate: Optional[bytes], decide: Callable[..., Check], vnnlib: Optional[str] = None) -> None:
@@ -231,7 +235,7 @@ class Bounds:
 
     @property
     def nodes(self) -> list[NodeBounds]:
-        """Those of the only box."""
+        """The nodes of the only box."""
         if len(self.groups) != 1:
             raise errors.UsageError("wrong use", where="Bounds.nodes", why=f"expected one input box, got {len(self.groups)}",
                                     advice="use Bounds.groups", code="python.argument")
@@ -247,7 +251,7 @@ class Bounds:
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """What stands in the way of a model."""
+    """A part of a model that cannot be verified."""
 
     code: str
     where: str
@@ -262,7 +266,7 @@ class Finding:
 
 @dataclasses.dataclass(frozen=True)
 class Enclosures:
-    """What the reference semantics says of a model at a point or on a box: by output, and gradients by input."""
+    """The sets that the reference semantics gives at a point or on a box: of outputs by name, and of gradients by input."""
 
     outputs: dict[str, Ends]
     gradients: dict[str, Ends]

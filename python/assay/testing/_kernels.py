@@ -42,8 +42,14 @@ class Declined(Exception):
 
 @dataclasses.dataclass(repr=False)
 class KernelReport(Report):
-    """What came of a plan; `faults` are the words for it, with the number of probes: what the kernel does beside computing, then the fault that explains
-    most failing probes; where none does, that values are outside of their contract comes before faults that explain few."""
+    """The report of a kernel on its plan.
+
+    Attributes:
+        faults: Words for the faults, each with its number of probes. Faults beside computing come first (such as elements that are not
+            written), then the fault of the bank that explains most failing probes.
+        probes: The number of probes that ran.
+        left: Probes that were not judged, since enough others fail.
+    """
 
     faults: list[tuple[str, int]] = dataclasses.field(default_factory=list)
     probes: int = 0
@@ -74,21 +80,36 @@ def audit_kernel(op: str | Callable[..., Any], kernel: Callable[..., Any], *, at
                  like: str | Sequence[Sequence[int]] | None = None, plan: Sequence[Probe] | None = None, out: bool = False,
                  arrays: str | Callable[[Any], Any] = "numpy", device: str = "cpu", dtype: Any = "float32", seed: int = 1, blocks: bool = True,
                  strided: bool = True, repeats: int = 2, raises: bool = True) -> KernelReport:
-    """Runs a kernel through the probe plan of an operation and judges all it gives by the operation's contract.
+    """Runs a kernel through the probe plan of an operation and judges all its results by the contract of the operation.
 
-    `op` is the name of an operation, of a composite region ("attention", "layer norm backward", ...), or a function in the words of `assay.ops`, which
-    borrows the probes of the operation `like`, or gets probes of the shapes in `like`, one for each operand.
+    The kernel is called as `kernel(*operands, **attributes)` and returns its result. Operands lie between guard zones. A kernel that raises
+    declines the probe.
 
-    The kernel is called as `kernel(*operands, **attributes)` and returns its result, or, with `out=True`, as `kernel(*operands, out=array, **attributes)`:
-    the output is then poisoned and lies between guard zones. `attributes` pins attributes (a kernel that softmaxes over the last axis:
-    `attributes={"axis": -1}`); pinned ones are handed over only if the kernel has parameters of their names, and one that has a default in ONNX and PyTorch
-    (`alpha` of elu) is pinned to it where the kernel has no parameter. A `plan` made by `probes` has its own. Operands lie between guard zones, in several
-    layouts unless `strided=False`; each probe runs `repeats` times, on memory that is poisoned differently. `arrays` is "numpy", "torch" (on
-    `device`) or a function that makes an array of a NumPy one (`jax.numpy.asarray`). `dtype` may be "float16" or "bfloat16": results are then judged as
-    stored in it. A kernel that raises declines the probe.
+    Args:
+        op: The name of an operation, of a composite region ("attention", "layer norm backward"), or a function in the words of `assay.ops`.
+        kernel: The kernel under test.
+        attributes: Attributes that are pinned, such as {"axis": -1} for a kernel over the last axis. They are handed over only if the kernel
+            has parameters of their names. An attribute with a default in ONNX and PyTorch (`alpha` of elu) is pinned to it where the kernel
+            has no such parameter.
+        model: The promise of the kernel, as for `assert_within_contract`.
+        like: For a function: the operation whose probes it borrows, or the shapes of its operands.
+        plan: A plan made by `probes`, or a selection from it.
+        out: Whether the kernel is called with `out=array` besides. The array is poisoned and lies between guard zones.
+        arrays: "numpy", "torch", or a function that makes an array of a NumPy one (`jax.numpy.asarray`).
+        device: The device of arrays of torch.
+        dtype: The element type; results in "float16" or "bfloat16" are judged as stored in it.
+        seed: The seed of the draws.
+        blocks: Whether the plan has lines of 8,193 elements and more.
+        strided: Whether operands come in several layouts of memory.
+        repeats: How often each probe runs, on memory that is poisoned differently.
+        raises: Whether a verdict other than passed raises; otherwise only the report says so.
 
-    Raises ContractViolation with the faults by name, NotDecided where every probe was declined or more than a quarter of the elements of a kind of
-    ordinary probes are vacuous; with `raises=False` only the report says so.
+    Returns:
+        The report.
+
+    Raises:
+        ContractViolation: The kernel is wrong; the text has the faults by name.
+        NotDecided: Every probe was declined, or more than a quarter of the elements of a kind of ordinary probes are vacuous.
     """
     __tracebackhide__ = True
     arguments.function("kernel", kernel), arguments.whole("repeats", repeats, 1, 1000)

@@ -89,10 +89,13 @@ def trace_of(run: Recorder, known: Composed | None = None) -> Trace:
 
 @dataclass(repr=False)
 class Report(gate_reports.Judged):
-    """What a gate found in a recorded run. `exit_code` 0: passed, 1: failed, 3: undecided.
+    """The findings of a gate in a recorded run.
 
-    `left`: tensors whose numbers the program asked for, how and where. `detached`: values on the way to an output that `detach`, `data` or
-    `no_grad` cut off. `unreached`: sides of thresholds on which no element lay; of a recorded run those inside of Functions.
+    Attributes:
+        exit_code: 0 passed, 1 failed, 3 undecided.
+        left: Tensors whose numbers the program asked for, how and where.
+        detached: Values on the way to an output that `detach`, `data` or `no_grad` cut off.
+        unreached: Sides of thresholds on which no element lay; of a recorded run, those inside of Functions.
     """
 
     exit_code: int

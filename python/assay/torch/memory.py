@@ -14,7 +14,7 @@ RECORDED = (torch.float32, torch.float64, torch.int64, torch.int32, torch.int16,
 
 
 class Refused(Unsupported):
-    """What cannot be recorded as it ran."""
+    """A computation cannot be recorded as it ran."""
 
 
 @dataclass

@@ -5,7 +5,7 @@ from typing import Any, Callable
 
 import torch
 
-from .nodes import Meaningless, Nodes, Ref, Unknown, counted
+from .nodes import Nodes, Ref, Unknown, counted
 from .rules_basic import one_minus
 
 Rule = Callable[..., Any]

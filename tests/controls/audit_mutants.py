@@ -19,7 +19,7 @@ import tempfile
 from mutants import changed_since, flags_of, passes
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TESTS = {ROOT / "kernel" / "audit": "test_audit", ROOT / "kernel" / "gradients": "test_gradients"}
+TESTS = {ROOT / "kernel" / name: test for name, test in (("audit", "test_audit"), ("contracts", "test_audit"), ("quick", "test_audit"), ("gradients", "test_gradients"))}
 ALONE = ("tangents.cpp", "tangent.cpp", "continuity.cpp")  # nothing in their units calls them
 
 # (text that occurs once in the folders, replacement, names of tests of which one must fail)
@@ -27,21 +27,21 @@ MUTANTS = [
     ("std::nearbyint(std::fabs(x) / unit) * unit, x)", "std::trunc(std::fabs(x) / unit) * unit, x)", "storage: all 65,536*"),
     ("if (std::fabs(x) >= format.overflow) return", "if (std::fabs(x) > format.overflow) return", "storage: all 65,536*"),
     ("std::fmax(std::ldexp(1.0, std::ilogb(x) - format.bits + 1), format.smallest)", "std::ldexp(1.0, std::ilogb(x) - format.bits + 1)", "storage: all 65,536*"),
-    ("y.plus_infinity = y.plus_infinity || hi == kInfinity;\n  if (lo", "if (lo", "storage: the image of a set*"),
-    ("y.hi = -1;\n  y.minus_infinity = y.minus_infinity || lo == -kInfinity;", "y.hi = -1;", "storage: the image of a set*"),
-    ("y.include(Format::real, std::fmax(lo, -most), std::fmin(hi, most));", "y.include(Format::real, lo, hi);", "storage: the image of a set*"),
-    ("above < kInfinity ? size / 2 + above / 2 : format.overflow", "size", "storage: what may have been stored*"),
+    ("y.plus_infinity = y.plus_infinity || hi == floats::kInfinity;\n  if (lo", "if (lo", "storage: the image of a set*"),
+    ("y.hi = -1;\n  y.minus_infinity = y.minus_infinity || lo == -floats::kInfinity;", "y.hi = -1;", "storage: the image of a set*"),
+    ("y.include(floats::Format::real, std::fmax(lo, -most), std::fmin(hi, most));", "y.include(Format::real, lo, hi);", "storage: the image of a set*"),
+    ("above < floats::kInfinity ? size / 2 + above / 2 : format.overflow", "size", "storage: what may have been stored*"),
     ("if (storage == Storage::same) return kept(model, computed);", "return kept(model, computed);", "storage: a kernel in float32*"),
     ("set.include(stored(storage, reals));", "", "storage: what is rounded at once*"),
     ("return model.storage == Storage::same ? computed : hull(computed,", "return true ? computed : hull(computed,", "storage: a region says which*"),
     ("return model.storage == Storage::same ? computed : hull(computed,", "return hull(FloatSet(),", "storage: steps inside of a region*"),
-    ("return stored(storage, model.flush_results ? flushed(Format::binary32, computed) : computed);", "return stored(storage, computed);", "storage: subnormal numbers*"),
+    ("return stored(storage, model.flush_results ? flushed(floats::Format::binary32, computed) : computed);", "return stored(storage, computed);", "storage: subnormal numbers*"),
     ("if (value.nan || !value.is_single()) continue;", "continue;", "storage: what follows from a recorded*"),
     ("if (says_where && !(is_softmax && model.softmax == ExecutionModel::Softmax::online))", "if (false)", "storage: a region says which*"),
     ("(!says_where || is_stored_step(graph, node))", "true", "storage: a region says which*"),
     ("stores ? add_up(of_merges, mul_up(2, kept.unit)) : of_merges", "of_merges", "storage: steps inside of a defined*"),
     ("line.sum = a.kept(a.sum(online ? terms : line.powers));", "line.sum = a.sum(online ? terms : line.powers);", "storage: steps inside of a defined*"),
-    ("format_ == Format::binary32 && model_->storage != Storage::same ? hull(x, stored(model_->storage, x)) : x", "x", "storage: steps inside of a defined*"),
+    ("format_ == floats::Format::binary32 && model_->storage != Storage::same ? hull(x, stored(model_->storage, x)) : x", "x", "storage: steps inside of a defined*"),
     ("if (contracts::is_number_of(entry.storage, entry.value.as_double(i))) continue;", "continue;", "a tensor that is stored in 16 bits*"),
     ("if (entry.value.dtype() != DType::float32) return broken", "if (false) return broken", "a tensor that is stored in 16 bits*"),
     ("stored.push_back(entry.storage);", "stored.push_back(contracts::Storage::same);", "a tensor that is stored in 16 bits*"),
@@ -98,7 +98,7 @@ MUTANTS = [
     ("if (lacks_scalar(result) || divides_by_zero(result))", "if (lacks_scalar(result))", "adjointness: a quotient by 0*"),
     # Positions from the end, and activations at 0.
     ("const double shift = set.hi < 0 ? last + 1 : 0;", "const double shift = 0;", "elements by recorded positions*"),
-    ("if (x.is_point() && x.lo == 0) return with_both_zeros(x);", "", "tails of activations*"),
+    ("return x.contains_zero() ? with_both_zeros(y) : y;", "return y;", "tails of activations*"),
     # J1 and J2, and graphs that fit.
     ("if (has_value(meaning) && !has_value(rule))\n    return wrong_tangent", "if (false)\n    return wrong_tangent", "tangent: a rule without a real value*"),
     ("if (!differ && (!usable || is_same(rule, meaning))) return usable;\n  return wrong_tangent(", "if (!differ) return usable;\n  return wrong_tangent(", "tangent: every element*"),

@@ -97,7 +97,7 @@ def write(path, result):
 def solved_times(result, program):
     """The times of a program's answers, in order."""
     runs = (one["programs"][program] for one in result["instances"])
-    return sorted(run["seconds"] for run in runs if run["answer"] != "undecided")
+    return sorted(run["seconds"] for run in runs if run["answer"] in ("sat", "unsat"))
 
 
 def peers_tables(result):
@@ -162,7 +162,7 @@ def page(results):
             lines += [f"## {section}", "", *wrapped(question), ""]
         for name, result in inside:
             if result.get("drawing"):
-                lines += [f"![{result['caption']}]({link(DRAWING)})", "", *wrapped(result["caption"]), ""]
+                lines += [f"![{result['title']}: solved against time]({link(DRAWING)})", "", *wrapped(result["caption"]), ""]
             lines += entry(name, result)
     return "\n".join(lines).rstrip("\n") + "\n"
 
@@ -170,13 +170,13 @@ def page(results):
 # ---- the drawing -----------------------------------------------------------------------------------------------------
 
 STYLE = """text{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;fill:#24292f}.panel{fill:#fff}.grid{stroke:#d8dee4;fill:none}.axis{stroke:#57606a;fill:none}
-.small{font-size:10px}.c0{--c:#0b6e4f}.c1{--c:#b3261e}.c2{--c:#1f5fbf}.c3{--c:#8a5a00}path.line{fill:none;stroke:var(--c);stroke-width:2}text.name{fill:var(--c);font-weight:600;font-size:11px}
+.small{font-size:10px}.c0{--c:#0b6e4f}.c1{--c:#b3261e}.c2{--c:#1f5fbf}.c3{--c:#8a5a00}path.line{fill:none;stroke:var(--c);stroke-width:2}text.name{fill:var(--c);font-weight:600;font-size:10.5px}
 @media (prefers-color-scheme:dark){text{fill:#e6edf3}.panel{fill:#161b22}.grid{stroke:#30363d}.axis{stroke:#8b949e}.c0{--c:#4cc38a}.c1{--c:#ff8c82}.c2{--c:#79b8ff}.c3{--c:#e3b341}}"""
 
 
 def drawing(result):
     """SVG: how many properties each program has solved after so many seconds (a cactus plot), for 400 pixels and more."""
-    wide, high, left, top, least, limit = 226, 190, 32, 22, 0.01, result["limit_seconds"]
+    wide, high, left, top, least, limit = 214, 190, 32, 22, 0.01, result["limit_seconds"]
     count = len(result["instances"])
     across = lambda time: left + wide * (math.log10(max(time, least)) - math.log10(least)) / (math.log10(limit) - math.log10(least))
     up = lambda solved: top + high * (1 - solved / count)

@@ -14,7 +14,7 @@ CHOSEN = 2
 
 
 class Base(torch.autograd.Function):
-    """A fault of the backward pass: a dropped "term", one wrong "row"; none."""
+    """A fault of the backward pass: a dropped "term", one wrong "row" or "column"; none."""
 
     fault = ""
 
@@ -26,6 +26,8 @@ class Base(torch.autograd.Function):
     def bent(found: Any) -> Any:
         if Base.fault == "row":
             found[found.shape[0] // 2] = 0
+        if Base.fault == "column":
+            found[..., 1] *= 1.5
         return found
 
 
@@ -109,10 +111,10 @@ class Attention(Base):
 
 
 CASES = {"gather": (ByGather, [(6, 3, 4), (6, 3)]), "index": (ByIndex, [(5, 3, 4), (5, 3)]), "dispatch": (Dispatched, [(6, 4), (3, 4), (6, 3)]),
-         "attention": (Attention, [(4, 3, 2)] * 3)}
+         "attention": (Attention, [(4, 3, 2)] * 3), "gather of long rows": (ByGather, [(24, 4, 64), (24, 4)]), "index of long rows": (ByIndex, [(24, 4, 64), (24, 4)])}
 
 
-@pytest.mark.parametrize("fault", ["", "term", "row"])
+@pytest.mark.parametrize("fault", ["", "term", "row", "column"])
 @pytest.mark.parametrize("name", CASES)
 def test_routings_and_attention(name: str, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     function, shapes = CASES[name]
@@ -138,6 +140,15 @@ def test_large_ones_are_judged_two_at_a_time_and_at_fewer_rows(fault: str, monke
     with pytest.raises(GradcheckError) as found:
         gradcheck(Attention.apply, shapes)
     assert found.value.failed, str(found.value)
+
+
+def test_rows_that_are_put_into_zeros_read_no_zeros() -> None:
+    """A product that is linear in the rows is judged by one column, where a choice among rows and zeros is judged as a whole."""
+    experts, logits = torch.randn(24, 4, 64, requires_grad=True), torch.randn(24, 4, requires_grad=True)
+    with recorder.record({"experts": experts, "logits": logits}) as run:
+        ByGather.apply(experts, logits).backward(torch.randn(24, 64))
+    (put,) = (one for one in run.regions if one.name.endswith(": scatter") and run.memory.values[one.results[0]].tensor.numel() > 2**12)
+    assert len(put.operands) == 1 and recorder.judge(run).passed
 
 
 def test_operands_of_products_of_matrices_are_stored_once() -> None:

@@ -25,6 +25,7 @@ class Value:
     name: str
     is_fixed: bool = False
     stored: torch.dtype = torch.float32  # or a type of 16 bits
+    is_nothing: bool = False  # zeros that were made of no operands
 
     @property
     def kind(self) -> torch.dtype:

@@ -29,12 +29,13 @@ class Meaningless(Unknown):
 class Ref:
     """A value of a region: an operand, or what a node computes. Of complex numbers the shape has a last axis of extent 2."""
 
-    __slots__ = ("shape", "dtype", "tensor", "node", "is_complex", "is_fixed")
+    __slots__ = ("shape", "dtype", "tensor", "node", "is_complex", "is_fixed", "is_nothing")
 
     def __init__(self, shape: Sequence[int], dtype: torch.dtype, tensor: torch.Tensor | None = None, node: dict[str, Any] | None = None,
                  is_complex: bool = False) -> None:
         self.shape, self.dtype, self.tensor, self.node, self.is_complex = list(shape), dtype, tensor, node, is_complex
         self.is_fixed = False  # integers that no real number decides: they may be taken as the numbers that they are
+        self.is_nothing = False  # zeros that the program made of nothing
 
     @property
     def rank(self) -> int:
@@ -379,8 +380,18 @@ class Nodes:
         take = torch.arange(count)
         take[places.flatten()] = count + torch.arange(size)
         width = math.gcd(width_of(take, count + size), size)
+        if x.is_nothing and count > MANY and self.dtype.is_floating_point:
+            return self.spread(source, take, count, x.shape, width)
         both = [self.reshape(one, [counted(one.shape) // width, width] if width > 1 else [counted(one.shape)]) for one in (x, source)]
         return self.rows_of(self("concat", *both, axis=0), take, x.shape, width)
+
+    def spread(self, source: Ref, take: torch.Tensor, count: int, shape: Sequence[int], width: int) -> Ref:
+        """Zeros of this shape with rows of the source, by sums of one row or of none: linear in the source, as a choice among it and zeros is not."""
+        rows = take[::width] // width - count // width
+        starts = torch.cat([torch.zeros(1, dtype=torch.long), (rows >= 0).cumsum(0)])
+        found = self("weighted_gather", self.reshape(source, [counted(source.shape) // width, width]), axis=0, starts=starts.tolist(),
+                     indices=rows[rows >= 0].tolist(), weights=["1"] * int(starts[-1]))
+        return self.reshape(found, shape)
 
     def written(self, x: Ref, source: Ref, starts: list[int], extents: list[int], axis: int = 0) -> Ref:
         """x with the source in a block of it: what lies before and behind the block on each axis stays."""

@@ -180,6 +180,7 @@ class Tape(Solving):
         values = [None if one is target and (skips or base) or one.numel() == 0 else self.value(one) for one in tensors]
         for ref, value in zip(refs, values):
             ref.is_fixed = value is not None and self.memory.values[value].is_fixed
+            ref.is_nothing = value is not None and self.memory.values[value].is_nothing
             ref.tensor = self.memory.values[value].tensor if value is not None and not ref.is_complex else ref.tensor
         why = self.note_entry(op, tree_flatten((args, kwargs))[0], list(zip(tensors, values)))
         branches = self.note_branches(op, args, kwargs, values)

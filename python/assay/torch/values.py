@@ -337,6 +337,8 @@ class Values(TorchDispatchMode):
         plain = not torch.is_grad_enabled() and (not self.in_backward() or self.differentiates_products())
         after = torch._C._autograd._get_sequence_nr() - 1 if plain else None
         self.last_plain = self.last_plain if after is None else after
+        for v in results if not ids else []:
+            self.memory.values[v].is_nothing = not bool(self.memory.values[v].tensor.any())
         self.regions.append(Region(self.label(op), reals == {torch.float64}, ids, results, nodes, numbers, after))
         return self.regions[-1]
 

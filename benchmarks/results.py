@@ -203,7 +203,7 @@ def drawing(result):
         parts.append(f'<g class="c{number}"><text class="name" x="{left + wide + 6}" y="{low + 4:.1f}">{html.escape(words)}</text></g>')
     lines = [f'<text class="small" x="{left - 26}" y="{top + high + 36 + 14 * i}">{html.escape(line)}</text>' for i, line in enumerate(wrapped(result["caption"], 66))]
     size = top + high + 34 + 14 * len(lines)
-    return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 400 {size}" role="img" aria-labelledby="title">', f'<title id="title">{html.escape(result["title"])}</title>',
+    return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 400 {size}" width="560" role="img" aria-labelledby="title">', f'<title id="title">{html.escape(result["title"])}</title>',
                       f"<style>{STYLE}</style>", f'<rect class="panel" width="400" height="{size}" rx="6"/>', *filter(None, parts), *lines, "</svg>\n"])
 
 

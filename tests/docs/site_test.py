@@ -39,7 +39,7 @@ def controls():
         found = problems({**GOOD, **pages})
         assert len(found) == 1 and words in found[0], (what, found)
     text = headers.page(ROOT, "testing")
-    for words in ("### `check_kernel`", "### `WithinContract`", "[[nodiscard]] Checked check_contract(", "One op's result on these operands."):
+    for words in ("### `check_kernel`", "### `WithinContract`", "[[nodiscard]] Checked check_contract(", "Checks the result of one op on these operands."):
         assert words in text, words
     assert " private:" not in text
 

@@ -29,7 +29,7 @@ Outcome<Json> read_json(const char* code, const std::string& path) {
   const auto& bytes = file.value().bytes;
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   Json json = formats::parse_json(text);
-  if (!json.is_object()) return malformed(code, path, "a JSON object", json.is_discarded() ? formats::kNoJson : "something else");
+  if (!json.is_object()) return malformed(code, path, "a JSON object", json.is_discarded() ? formats::kNoJson : json.type_name());
   if (const auto twice = formats::repeated_name(text))
     return malformed(code, path, "each name once", "\"" + printable(*twice) + "\" twice");
   return json;

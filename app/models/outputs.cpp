@@ -109,7 +109,7 @@ Outcome<std::vector<Output>> run_reference(const OutputRequest& options, const G
   for (const runtime::Array& input : inputs) {
     const std::vector<double> values = is_float(input.dtype()) ? input.to_tensor().to_doubles() : std::vector<double>();
     if (!std::ranges::all_of(values, [](double x) { return std::isfinite(x); }))
-      return unfit(options, "finite numbers, as infinities and NaN are no reals", "another value");
+      return unfit(options, "finite numbers, as infinities and NaN are no reals", "an infinity or NaN");
     auto made = Numbers::from(kind, input.to_tensor());
     if (!made) return made.rejection();
     numbers.push_back(std::move(made).value());

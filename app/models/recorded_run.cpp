@@ -250,7 +250,7 @@ Outcome<runtime::Array> given_values(const Node& node, const std::string& name, 
   for (std::size_t i = 0; i < count; ++i) {
     const std::string place = "\"" + name + "\", element " + std::to_string(i);
     if (!values[i].is_point() && !values[i].is_undefined())
-      return Rejection{Rejection::Kind::malformed, "values.shape", place, "single numbers only", "a set", "use assay eval"};
+      return Rejection{Rejection::Kind::malformed, "values.shape", place, "single numbers only", "a set of numbers", "use assay eval"};
     if (!is_float(node.dtype) && !queries::holds(node.dtype, values[i]))
       return misfit_of_run(place, std::string("a value of ") + to_string(node.dtype), queries::shown(values[i]));
   }

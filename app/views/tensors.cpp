@@ -245,8 +245,8 @@ Outcome<Sheet> sheet_of_numbers(const std::vector<std::string>& numbers) {
   for (const std::string& text : numbers) {
     const auto exact = Rational::parse(text);
     if (!exact)
-      return Rejection{Rejection::Kind::malformed,           "inspect.number", text,
-                       "a number such as 0.1, 1e-40 or 1/3", "something else", "--number 0.1,1/3"};
+      return Rejection{Rejection::Kind::malformed,           "inspect.number",           text,
+                       "a number such as 0.1, 1e-40 or 1/3", "a text that is no number", "--number 0.1,1/3"};
     const float nearest = ScalarTraits<float>::from_rational(*exact);
     std::vector<Json> row{text};
     for (const Json& cell : float32_cells(nearest)) row.push_back(cell);

@@ -172,7 +172,7 @@ class Join {
       if (arrived && place.is_inside(branch)) visit(*next.value(), Copy(*source.value(), writer_));
       arrived = arrived || place == branch;
     }
-    if (!arrived) return fault("join.structure", path, "the splits that lead to its cube", "others", "solve the cube again");
+    if (!arrived) return fault("join.structure", path, "the splits that lead to its cube", "other splits", "solve the cube again");
     joined.last = writer_.records();
     joined_.push_back(std::move(joined));
     return Done{};

@@ -64,7 +64,7 @@ class Cursor {
       value |= (read & 127) << shift;
       if (read < 128) return value;
     }
-    fail("certificate.varint", "a varint in its shortest form, below 2^64", "a longer one");
+    fail("certificate.varint", "a varint in its shortest form, below 2^64", "a longer form, or a greater number");
     return 0;
   }
 

@@ -146,7 +146,7 @@ class Decoder {
   void tree() {
     std::vector<bool> open;  // splits, and whether their left halves have ended
     do {
-      if (!(record_.tree.size() < kMaxCaseSteps)) return cursor.fail("certificate.length", "a tree of at most 2^16 steps", "more");
+      if (!(record_.tree.size() < kMaxCaseSteps)) return cursor.fail("certificate.length", "a tree of at most 2^16 steps", "one more");
       const std::uint8_t tag = cursor.byte();
       if (is_split(static_cast<RecordType>(tag))) {
         record_.tree.push_back({literal(static_cast<RecordType>(tag)), {}});
@@ -321,7 +321,7 @@ class Decoder {
     for (std::uint64_t left = cursor.count(2); left > 0 && !cursor.fault(); --left, ++index) {
       const std::uint64_t gap = cursor.varint();
       if (!(index < count && gap < count - index))
-        cursor.fail("certificate.hint", "listed elements below " + std::to_string(count), "one beyond");
+        cursor.fail("certificate.hint", "listed elements below " + std::to_string(count), "an element beyond them");
       if (cursor.fault()) return {};
       index += gap;
       values[index] = in_bytes ? static_cast<float>(cursor.byte()) / 128.0f : finite(cursor);
@@ -349,7 +349,7 @@ class Decoder {
     std::uint64_t elements = 0;
     for (NodeId node = 0; graph_ != nullptr && node < graph_->nodes.size(); ++node) elements += graph_->size(node);
     if (values <= 4 * elements) return true;
-    cursor.fail("certificate.memory", "arrays of as many values as four per element of the graph", "more", Rejection::Kind::declined);
+    cursor.fail("certificate.memory", "arrays of as many values as four per element of the graph", "one more", Rejection::Kind::declined);
     return false;
   }
 
@@ -362,7 +362,7 @@ class Decoder {
         return cursor.fail("certificate.length", "a number of at most 20000 characters", std::to_string(length));
       const std::string_view text = cursor.take(length);
       digits += length + (text.find_first_of("eE") != std::string_view::npos ? kExponentDigits : 0);
-      if (!(digits <= kMaxDigits)) return cursor.fail("certificate.length", "numbers of at most 10^8 digits in all", "more");
+      if (!(digits <= kMaxDigits)) return cursor.fail("certificate.length", "numbers of at most 10^8 digits in all", "more digits");
       auto value = Rational::parse(text);
       if (!value) return cursor.fail("certificate.value", "a rational number", std::string(text.substr(0, 40)));
       record_.witness.inputs.push_back(*std::move(value));

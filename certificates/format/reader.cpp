@@ -81,7 +81,7 @@ Outcome<std::unique_ptr<Reader>> Reader::open(const std::string& path) {
 Outcome<Done> Reader::read_header() {
   const auto truncated = [this] { return fault("certificate.truncated", "a whole header", "the end of the file"); };
   std::string head;
-  if (!read(kMagic.size(), head) || head != kMagic) return fault("certificate.magic", "the file starts with ASSAY", "something else");
+  if (!read(kMagic.size(), head) || head != kMagic) return fault("certificate.magic", "the file starts with ASSAY", "other bytes");
   if (!read(1, head)) return truncated();
   header_.version = static_cast<std::uint8_t>(head.back());
   if (header_.version != kVersion) return fault("certificate.version", "format version 1", std::to_string(header_.version));
@@ -106,7 +106,7 @@ Outcome<FrameType> Reader::read_frame() {
   } while ((head.back() & 128) != 0 && head.size() < 6);
   Cursor length_bytes(std::string_view(head).substr(1), position_);
   const std::uint64_t length = length_bytes.varint();
-  if (length_bytes.fault()) return fault("certificate.varint", "a length in its shortest form, of at most 5 bytes", "a longer one");
+  if (length_bytes.fault()) return fault("certificate.varint", "a length in its shortest form, of at most 5 bytes", "a longer form");
   if (length > kMaxFrameBytes)
     return fault("certificate.length", "a frame of at most " + std::to_string(kMaxFrameBytes) + " bytes", std::to_string(length));
   const std::uint64_t start = position_;
@@ -125,7 +125,7 @@ Outcome<Done> Reader::check_end() {
   if (!cursor.fault() && cursor.at_end() && count == frames_ && !read(1, rest)) return Done{};
   return fault("certificate.frame",
                "one number in the end frame, " + std::to_string(frames_) + " as frames were read, and nothing after it",
-               rest.empty() ? std::to_string(count) : "more bytes");
+               rest.empty() ? std::to_string(count) : "bytes after it");
 }
 
 std::string_view Reader::encoded() const { return decoder_->encoded(); }

@@ -99,7 +99,7 @@ Outcome<GroupResult> branch_on_activations(const NeuronGraph& graph, const logic
                      "search.lines",
                      "graph",
                      "ops with planes, and one of them to split",
-                     "another op",
+                     "an op without planes, or none to split",
                      "use input splitting for this network"};
   }
   statistics.splits_activations = true;

@@ -66,7 +66,7 @@ struct BranchingOptions {
 // A branch of the tree that was left open by `open_leaves`.
 struct OpenLeaf {
   std::uint32_t tree_node = ProofTree::kRoot;
-  double bound = 0;                  // of the margin by which its worst case misses being reached; or that of the node above
+  double bound = 0;                  // worst lower bound of its cases, or of those of the node above
   std::vector<std::uint32_t> cases;  // that are open
 };
 

@@ -29,7 +29,7 @@ struct OpenBranch {
   std::uint32_t tree_node = 0;
   std::uint64_t after = 0;  // records of the certificate that stand before its steps
   std::vector<logic::Literal> literals;
-  double bound = 0;                  // of the margin by which its worst case misses being reached
+  double bound = 0;                  // worst lower bound of its cases
   std::vector<std::uint32_t> cases;  // that are open
 };
 

@@ -1,6 +1,6 @@
-// Which elements of a network the cases of a group depend on: of a map whose outputs are pixels or
-// anchors, say, a property asks for few, and bounds of what these never read serve nobody. A guess
-// is enough here, since bounds that are not derived are only looser.
+// Which elements of a network the cases of a group depend on. Of a map whose outputs are pixels or
+// anchors a property asks for few, and bounds of neurons that these outputs never read are useless.
+// A guess is enough here, since bounds that are not derived are only looser.
 //
 // It looks at single elements, not at whole layers: a row of arbitrary coefficients walks back once
 // through the maps of affine nodes.

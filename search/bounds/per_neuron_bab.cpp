@@ -2,8 +2,8 @@
 // many ends at once.
 //
 // An end of a range is minimised: the lower end as it stands, the upper end with its sign turned. A
-// tree that takes less than a fiftieth off its range is thrown away, since a certificate pays for
-// each step and gains little by it.
+// tree that takes less than a fiftieth off its range is thrown away: it makes the certificate
+// longer and its check slower, and gains little.
 
 #include "search/bounds/per_neuron_bab.h"
 

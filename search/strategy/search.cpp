@@ -1,5 +1,5 @@
-// search(): group by group through the table of stages, an attack beside it; then the theorem, and
-// the certificate.
+// search(): takes each group through the table of stages while an attack runs concurrently, then
+// makes the theorem and the certificate.
 
 #include "search/search.h"
 

@@ -19,8 +19,7 @@ namespace assay::search {
 struct Unfinished {
   struct Left {
     std::uint32_t case_index = 0;
-    double bound =
-        0;  // of the margin by which the case misses being reached, wherever the tree is open; at most 0, minus infinity without one
+    double bound = 0;  // worst lower bound of the case over the open subdomains: <= 0, -inf if no bound is known
   };
   double closed_share = 0;  // of the tree, where each split halves what it splits
   double pace = 0;          // the share that was closed a second, lately; 0: nothing is closed

@@ -37,7 +37,7 @@ TEST_CASE("conclude S1: the case exists and has one multiplier per row", "[kerne
   CHECK(with(0, {1}) == "conclude.S1");
   CHECK(with(0, {0, 1, 0}) == "conclude.S1");
   CHECK(with(0, {}) == "conclude.S1");  // the default 1 is for a single row only
-  CHECK(scope.conclude(std::vector<CaseMultipliers>{{1, {0, 1}}}, {}).rejection().found == "none such");  // no row is looked at
+  CHECK(scope.conclude(std::vector<CaseMultipliers>{{1, {0, 1}}}, {}).rejection().found == "no such case");  // no row is looked at
 }
 
 TEST_CASE("conclude: a case that the boxes refute needs no row, and a strict row is enough at equality", "[kernel][conclude]") {

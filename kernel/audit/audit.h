@@ -24,8 +24,8 @@ namespace assay::audit {
 //   audit.shape     a result whose type or shape is not that of the region's graph
 //   audit.region    a region that reads or gives another number of tensors than its graph, or whose graph is not valid
 //   audit.storage   a tensor that is stored in 16 bits and is no float32, or holds what is no number of its format
-//   audit.vjp       a vector-Jacobian product of no region, of a result or operand that it has not, or with a cotangent of another type or
-//   shape audit.gradient  a gradient of other type or shape than its tensor, or a seed of other type or shape than the output
+//   audit.vjp       a product that refers to a missing region, result or operand, or whose cotangent has another type or shape
+//   audit.gradient  a gradient of another type or shape than its tensor, or a seed of another type or shape than the output
 [[nodiscard]] Outcome<Done> check_continuity(const Trace& trace);
 
 // How the run computes a model's outputs.

@@ -120,7 +120,7 @@ class Continuity {
     const std::vector<NodeId>& operands = vjp.node ? forward.node(y).operands : forward.inputs;
     if (vjp.surrogate && !is_like(*vjp.surrogate, forward, operands, y))
       return wrong("a surrogate that is a valid graph with the operands' types and one result of type " + type_of(forward.node(y)),
-                   "another one");
+                   "another graph");
     std::vector<std::pair<NodeId, TraceTensorId>> pairs = {{y, vjp.cotangent}};
     for (const auto* list : {&vjp.cotangents, &vjp.convention}) {
       std::vector<bool> seen(operands.size(), false);
@@ -205,7 +205,7 @@ class Continuity {
     }
     for (const TraceTensorId id : claim.detached) {
       if (!exists(id)) return wrong("detached", "a tensor of the trace", name_of(id));
-      if (moves[id]) return wrong(name_of(id), "detached, or with a tangent", "both");
+      if (moves[id]) return wrong(name_of(id), "detached, or with a tangent", "a tensor that is both");
     }
     return Done{};
   }

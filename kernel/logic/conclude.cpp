@@ -35,7 +35,7 @@ Outcome<Refutation> Scope::State::conclude(std::span<const CaseMultipliers> case
   std::vector<Open> open;  // a row each
   for (const CaseMultipliers& c : cases) {
     if (!(c.position < group.size()))
-      return reject("conclude.S1", "case " + std::to_string(c.position), "a case of the group", "none such");
+      return reject("conclude.S1", "case " + std::to_string(c.position), "a case of the group", "no such case");
     const std::vector<statement::Row>& rows = problem_->statement_.property.cases[group[c.position]].rows;
     const bool single = c.rows.empty() && rows.size() == 1;
     if (!single && c.rows.size() != rows.size())

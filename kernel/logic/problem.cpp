@@ -125,7 +125,7 @@ std::vector<NodeId> nodes_on_the_way(const Graph& graph, const std::vector<std::
 
 Outcome<Done> check_environment() {
   if (floating_point_environment_is_standard()) return Done{};
-  return declined("kernel.environment", "this thread", "round to nearest, no flush-to-zero, no denormals-are-zero", "another mode",
+  return declined("kernel.environment", "this thread", "round to nearest, no flush-to-zero, no denormals-are-zero", "other modes",
                   "a library changed the floating-point mode; start the checker without it");
 }
 

@@ -52,7 +52,7 @@ Outcome<Done> Scope::State::assume(const Literal& literal) {
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   const Graph& graph = problem_->graph();
   if (!(literal.node < graph.nodes.size()) || problem_->is_constant(literal.node) || !(literal.element < graph.size(literal.node))) {
-    return reject("assume.S1", at(graph, literal.node, literal.element), "an element of a non-constant node", "none such");
+    return reject("assume.S1", at(graph, literal.node, literal.element), "an element of a non-constant node", "a constant, or none");
   }
   if (!std::isfinite(literal.threshold))
     return reject("assume.S2", at(graph, literal.node, literal.element), "a finite threshold", exact(literal.threshold));
@@ -105,7 +105,7 @@ void Scope::State::meet(NodeId node, relax::Box box) {
 // Rule meet: the facts of a scope with the same context, such as a copy that another thread tightened; nodes without a box here keep none. S1: one context. Both scopes' boxes then hold on the same points, and so does their intersection, and all cuts of both.
 Outcome<Done> Scope::State::meet(const State& other) {
   if (const auto standard = check_environment(); !standard) return standard.rejection();
-  if (other.context_ != context_) return reject("meet.S1", "scope", "the same context", "another one");
+  if (other.context_ != context_) return reject("meet.S1", "scope", "the same context", "a different one");
   for (NodeId node = 0; node < boxes_.size(); ++node) {
     if (boxes_[node] && other.boxes_[node] && boxes_[node] != other.boxes_[node]) meet(node, *other.boxes_[node]);
   }
@@ -161,7 +161,7 @@ Outcome<Done> Scope::State::cut(std::vector<Cut::Term> terms, const Hints& hints
   Targets targets{0, 1, {}};
   for (const Cut::Term& term : terms) {
     if (!(term.node < graph.nodes.size()) || problem_->is_constant(term.node) || !(term.element < graph.size(term.node)))
-      return reject("cut.S1", at(graph, term.node, term.element), "an element of a non-constant node", "none such");
+      return reject("cut.S1", at(graph, term.node, term.element), "an element of a non-constant node", "a constant, or none");
     if (!std::isfinite(term.coefficient))
       return reject("cut.S2", at(graph, term.node, term.element), "a finite coefficient", exact(term.coefficient));
     if (!contradiction_ && !boxes_[term.node]) return not_boxed("back_substitution.S1", term.node);
@@ -187,7 +187,7 @@ Outcome<Done> Scope::State::propagate_box(NodeId node) try {
   const StopScope watch(stop_);
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   const Graph& graph = problem_->graph();
-  if (!(node < graph.nodes.size())) return reject("propagate_box.S1", at(graph, node, 0), "a node of the graph", "none such");
+  if (!(node < graph.nodes.size())) return reject("propagate_box.S1", at(graph, node, 0), "a node of the graph", "no such node");
   if (contradiction_ || problem_->is_constant(node) || graph.node(node).op == Op::input) return Done{};
   const rows::AffineForm* form = problem_->affine(node);
   if (auto paid = pay({.kind = Work::Kind::box, .node = node}); !paid) return paid;
@@ -256,7 +256,7 @@ Outcome<Done> Scope::State::tighten(NodeId node, const Selection& selection, con
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   const Graph& graph = problem_->graph();
   if (!(node < graph.nodes.size()) || problem_->is_constant(node))
-    return reject("tighten.S1", at(graph, node, 0), "a non-constant node of the graph", "none such");
+    return reject("tighten.S1", at(graph, node, 0), "a non-constant node of the graph", "a constant, or none");
   if (contradiction_) return Done{};
   if (!boxes_[node]) return not_boxed("back_substitution.S1", node);
   if (selection.kind == Selection::Kind::mask && selection.mask.size() != graph.size(node)) {

@@ -87,7 +87,7 @@ Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>& problem, cons
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   const auto& cases = problem->statement().property.cases;
   const std::string place = "case " + std::to_string(witness.case_index);
-  if (!(witness.case_index < cases.size())) return reject("satisfiable.S1", place, "a case of the property", "none such");
+  if (!(witness.case_index < cases.size())) return reject("satisfiable.S1", place, "a case of the property", "no such case");
   const statement::InputBox& box = problem->group_box(problem->group_of_case(witness.case_index));  // ends in values of the type
   if (witness.inputs.size() != box.lo.size())
     return reject("satisfiable.S1", place, std::to_string(box.lo.size()) + " input values", std::to_string(witness.inputs.size()));

@@ -8,7 +8,7 @@ sys.path.insert(0, str(style.ROOT / "tools" / "site"))
 import headers  # noqa: E402
 
 LIST = pathlib.Path(__file__).with_name("style_exceptions.txt")
-OUTSIDE = ["README.md", "TRUST.md", "CONTRIBUTING.md", "certificates/FORMAT.md", "python/README.md",
+OUTSIDE = ["README.md", "TRUST.md", "CHANGELOG.md", "CONTRIBUTING.md", "certificates/FORMAT.md", "python/README.md",
            *(f"{folder}/README.md" for folder in (
                "api", "app", "certificates", "cli", "examples/gallery", "examples/training", "explain", "formats", "frontends", "gpu", "kernel", "kernel/logic",
                "probes", "runtime", "semantics", "tests", "tests/corpus", "tests/fuzz", "tools/twin", "training"))]

@@ -14,7 +14,7 @@ from torch_modules import TABLE  # noqa: E402
 # PyTorch has none.
 NONE = {"EmbeddingBag", "EmbeddingBag, mean", "EmbeddingBag, weighted", "CrossMapLRN2d", "Hardsigmoid", "MultiheadAttention", "TransformerEncoder",
         "MultiMarginLoss", "MultiMarginLoss, squares", "TransformerDecoder", "Transformer"}
-REFUSED = {one: "opaque" for one in ("EmbeddingBag, max", "FractionalMaxPool2d", "MultiLabelMarginLoss", "CTCLoss")}
+REFUSED = {one: "whose backward formula is not known here" for one in ("EmbeddingBag, max", "FractionalMaxPool2d", "MultiLabelMarginLoss", "CTCLoss")}
 UNDECIDED = {"GELU", "GELU, tanh"}  # no point at which all functions have a residue
 WRONG = {"weight_norm", "BCELoss"}  # the first also by finite differences; the second by 1e-12 in a denominator, which these do not see
 

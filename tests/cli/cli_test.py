@@ -302,7 +302,7 @@ class CommandLine(FolderCase):
         self.assertEqual((run.word, run.exit), ("rejected", 1))
         self.assertIn("certificate.digest", run.err)
         for proof, word, found in (("none", "declined", "No such file"), ("", "declined", "Is a directory"), ("nothing", "rejected", "an empty file"),
-                                   ("net.onnx", "rejected", "something else")):
+                                   ("net.onnx", "rejected", "other bytes")):
             run = self.check(proof=proof)
             self.assertEqual((run.word, run.exit), (word, 4))
             self.assertRegex(run.err, r"(?s)place +%s.*found +%s" % (re.escape(self.at(proof)), found))

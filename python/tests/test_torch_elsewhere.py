@@ -46,6 +46,13 @@ def test_rounding_that_is_as_large_as_the_gradient_is_undecided() -> None:
         assert found.value.undecided
 
 
+def test_rounding_that_is_as_large_in_float64_is_undecided() -> None:
+    for factor in (lambda x: 1 + ((x + 1e30) - 1e30 - x), lambda x: 1 + ((x + 1e25) - 1e25 - x) * 0.5):
+        with pytest.raises(GradcheckError, match="differ from PyTorch's gradient of the same forward pass|in float64 are others") as found:
+            gradcheck(of_square(lambda g, x: 2 * x * g * factor(x)), [S])
+        assert found.value.undecided and "gradient.elsewhere" in str(found.value)
+
+
 def test_comparisons_that_no_size_decides_are_named() -> None:
     x = torch.randn(S, requires_grad=True)
     with pytest.warns(GradcheckWarning, match="size > 64 at test_torch_elsewhere.py:.*false for the sizes of the inputs"):

@@ -215,7 +215,7 @@ def test_large_functions_are_decided(fault: str, monkeypatch: pytest.MonkeyPatch
 
 def test_large_functions_run_a_few_times_at_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cotangents of all sizes are tried at the first few rows, if the function does the same there."""
-    from assay.testing import _linearity
+    from assay.testing import _elsewhere, _linearity
 
     class Clipped(Norm):
         @staticmethod
@@ -223,6 +223,7 @@ def test_large_functions_run_a_few_times_at_their_size(monkeypatch: pytest.Monke
             return Norm.backward(ctx, torch.where(g > 2.0**20, torch.ones_like(g), g))
 
     monkeypatch.setattr(_linearity, "MANY", 2**10)
+    monkeypatch.setattr(_elsewhere, "MOST_ELEMENTS", 2**10)
     monkeypatch.setattr(_linearity, "ENOUGH", 2**8)
     rows: list[int] = []
 

@@ -45,6 +45,7 @@ JOINT = {
     "amin": lambda g, x: g * torch.stack(conditions(x)).float().amin(0), "minimum": lambda g, x: g * folded(torch.minimum, x, lambda one: one.float()), "where inside of where": inside,
     "masked_fill": of_written_parts, "of all elements": lambda g, x: torch.where((x > 2).all(), g, 0 * g), "of a row": lambda g, x: g * (x > 2).all(1, keepdim=True),
     "relus": lambda g, x: g * (x - 1).relu() * (-x.roll(1) - 1).relu() * (x.roll(2) - 3).relu() * (-x.roll(3) - 2).relu(),
+    "an order of all": lambda g, x: g * (x.flatten().topk(3).indices == torch.tensor([7, 3, 1])).all(), "of a set": lambda g, x: g * torch.isin(x, torch.tensor([5.25, 77.5])),
     "small beside large": lambda g, x: g * ((x.abs() < 0.01) & (x.roll(1).abs() > 100) & (x.roll(2).abs() < 0.01) & (x.roll(3).abs() > 100))}
 PYTHON = {
     "numbers": lambda a: a[0] > 1 and a[1] < -1 and a[2] > 3 and a[3] < -2 and a[4] > 1, "nested": lambda a: (a[2] > 3 if a[1] < -1 else False) if a[0] > 1 else False,

@@ -1,14 +1,17 @@
 """Functions that decide by what they read off their inputs, or ask of their surroundings: wrong ones are found or undecided by name, right ones pass."""
 from __future__ import annotations
 
+import contextvars
 import json
 import gc
 import inspect
 import itertools
 import math
+import multiprocessing
 import os
 import pickle
 import random
+import resource
 import struct
 import sys
 import threading
@@ -22,6 +25,14 @@ import numpy  # noqa: E402
 import assay.torch  # noqa: E402
 from assay import GradcheckError, GradcheckWarning, gradcheck  # noqa: E402
 from wrong_cotangents import of_square  # noqa: E402
+
+
+def is_refused(x):
+    try:
+        assert (x < 5).all()
+    except AssertionError:
+        return True
+    return False
 
 
 def of_forward(decides):
@@ -44,6 +55,10 @@ FOUND = {
     "a list": lambda x: x.tolist()[0][0] > 7, "a truth value": lambda x: bool(x[0, 0] > 7), "of all": lambda x: (x > 5).all(), "equal rows": lambda x: torch.equal(x[0], x[1]),
     "a rounded number": lambda x: round(x[0, 0].item()) == 9, "a rest": lambda x: x[0, 0].item() % 16 > 9, "a power": lambda x: x[0, 0].item() ** 2 > 90,
     "an order": lambda x: x.flatten().argsort()[:11].tolist() == list(range(11)), "an integer": lambda x: x.to(torch.int64)[0, 0].item() == 9,
+    "all of a generator": lambda x: all(v > 1 for v in x.flatten().tolist()), "none of a generator": lambda x: not any(v < 1 for v in x.flatten().tolist()),
+    "a count of a generator": lambda x: sum(v > 1 for v in x.flatten().tolist()) == 12, "a tensor of a number": lambda x: bool(torch.tensor(x[0, 0].item()) > 7),
+    "a tensor of numbers": lambda x: bool((torch.tensor(x.tolist()) > 5).all()), "a full tensor": lambda x: bool(torch.full((), x[0, 0].item()).gt(7)),
+    "a number in a tensor": lambda x: 5.25 in x, "an exception that is caught": lambda x: is_refused(x),
     "one number exactly": lambda x: x[0, 0].item() == 7.25}
 # Of these nothing tells what they decide.
 UNKNOWN = {
@@ -189,6 +204,9 @@ def test_a_recorded_run_takes_plain_numbers() -> None:
     assert kinds == [float] and assay.torch.judge(run).passed
 
 
+LEVEL = contextvars.ContextVar("level", default=0)
+
+
 def can_open(path):
     try:
         with open(path):
@@ -212,6 +230,8 @@ ASKS = {"_getframe": lambda: depth() < 8, "currentframe": lambda: "gradcheck" no
         "sys": lambda: "--no-such-option" in getattr(sys, "argv"), "is_autocast_enabled": torch.is_autocast_enabled, "get_default_dtype": lambda: torch.get_default_dtype() == torch.float64,
         "get_autocast_dtype": lambda: torch.get_autocast_dtype("cpu") == torch.float16, "is_available": torch.cuda.is_available, "exists": lambda: os.path.exists("/no/such/file"),
         "open": lambda: can_open("/no/such/file"), "isatty": lambda: sys.__stdout__.isatty() and False, "globals": lambda: "no_such_name" in globals(), "id": lambda: id(ASKS) % 16 == 1,
+        "ContextVar.get": lambda: LEVEL.get() == 5, "getrusage": lambda: resource.getrusage(0).ru_maxrss < 5, "_current_graph_task_id": lambda: torch._C._current_graph_task_id() > 10**6,
+        "is_compiling": torch.compiler.is_compiling, "current_process": lambda: multiprocessing.current_process().name != "MainProcess",
         "are_deterministic_algorithms_enabled": torch.are_deterministic_algorithms_enabled, "initial_seed": lambda: torch.initial_seed() == 77}
 
 
@@ -300,6 +320,14 @@ def test_what_runs_outside_of_functions_may_ask() -> None:
 def test_a_random_number_decides_nothing() -> None:
     with pytest.raises(GradcheckError) as found:
         gradcheck(of_square(lambda g, x: (3 if float(torch.rand(())) < 0.001 else 2) * x * g), [(4, 3)])
+    assert found.value.undecided
+
+
+@pytest.mark.parametrize("decides", [lambda x: torch.rand(()) < 0.001, lambda x: torch.rand(()).item() < 0.001, lambda x: (torch.rand(x.shape) < 0.0001).any()],
+                         ids=["tensor", "item", "any"])
+def test_a_random_number_of_a_forward_pass_decides_nothing(decides) -> None:
+    with pytest.raises(GradcheckError, match="no input lay where the Function takes another branch") as found:
+        gradcheck(of_forward(decides), [(4, 3)])
     assert found.value.undecided
 
 

@@ -103,6 +103,41 @@ def test_a_gate_that_nobody_waits_for_is_ended(monkeypatch: pytest.MonkeyPatch) 
         assert wait().passed
 
 
+class Last(torch.autograd.Function):
+    """Keeps its operand where the next forward pass finds it."""
+
+    kept: list = []
+
+    @staticmethod
+    def forward(ctx, x):
+        Last.kept[:] = [x.detach().clone()]
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * Last.kept[0] * g
+
+
+class Stacked(Last):
+    """Right where backward passes come in the opposite order."""
+
+    @staticmethod
+    def forward(ctx, x):
+        Stacked.kept.append(x.detach().clone())
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * Stacked.kept.pop() * g
+
+
+@pytest.mark.parametrize("function", [Last, Stacked])
+def test_what_the_last_forward_pass_kept_is_of_another_graph(function) -> None:
+    with pytest.raises(GradcheckError, match="between a forward pass and its backward pass") as found:
+        gradcheck(function.apply, [(4, 3)])
+    assert found.value.failed and "gradient.repeated" in str(found.value)
+
+
 def test_right_ones_pass() -> None:
     assert gradcheck(kept_by_shape(True), [(4, 3)])
     assert gradcheck(of_square(lambda g, x: 2 * x * g), [(4, 3)])
@@ -148,7 +183,7 @@ READS_RIGHT = {
     "the same on both sides": lambda g, x: 2 * x * g if x[0, 0].item() > 7 else x * g * 2,
     "a scale that is not too small": lambda g, x: (lambda s: (2 * x / s) * g * s)(2.0 if x.abs().max().item() < 1e-3 else 1.0),
     "shapes": lambda g, x: 2 * x * g if x.numel() > 0 and x.dim() == 2 and x.shape[0] < 99 else 2 * x * g,
-    "an order": lambda g, x: 2 * x * g if len(sorted(x.flatten().tolist())) == 12 else g,
+    "an order": lambda g, x: 2 * x * g if len(sorted(x.flatten().tolist())) == x.numel() else g,
     "infinities": lambda g, x: 2 * x * g if x[0, 0].item() < float("inf") else 2 * x * g}
 
 

@@ -13,6 +13,7 @@ import torch
 
 from assay.errors import UsageError
 from assay.torch import Refused, Report
+from assay.torch.branches import CROSSINGS
 from assay.torch.gates import judged
 from ._cotangents import Change, Cotangents, differs
 from ._draws import States, is_shape, listed, tensors_of
@@ -20,6 +21,8 @@ from ._draws import States, is_shape, listed, tensors_of
 WIDER = {torch.float32: torch.float64, torch.complex64: torch.complex128}
 FAR = 2.0**-6  # a difference that is no rounding of a gradient, as a share of it
 MOST_ELEMENTS, MOST_SHAPES, MOST_SIZE, SECONDS, SEED = 2**18, 8, 2**12, 20.0, 11
+KINKED = {*CROSSINGS, "max", "amax", "min", "amin", "sort", "topk", "kthvalue", "median", "cummax", "cummin", "max_pool2d_with_indices", "adaptive_max_pool2d", "linalg_vector_norm",
+          "norm", "fmod", "remainder", "where", "masked_fill", "index_put", "nan_to_num", "sgn", "sign", "frac", "logaddexp", "hypot", "rrelu_with_noise", "log_sigmoid_forward"}
 ELSEWHERE = "gradient.elsewhere"
 
 
@@ -55,7 +58,28 @@ class Elsewhere:
                 self.report.add(ELSEWHERE, "float64", f"gradients in float64 are others than in float32, by {far:.2g} of their size, and those in float32 were judged: either "
                                 "rounding is as large as the gradient, or the backward does something else for another type; allow_unreached=True accepts it")
                 return False
+            if (far := self.from_autograd(point)) > FAR:
+                self.report.add(ELSEWHERE, "rounding", f"a backward gives numbers that differ from PyTorch's gradient of the same forward pass by {far:.2g} of their size, though "
+                                "its formula is right: rounding is as large as the gradient; allow_unreached=True accepts it")
+                return False
         return True
+
+    def from_autograd(self, point: Sequence[Any]) -> float:
+        """How far what Functions give is from what PyTorch gives for their forward passes; of smooth ones, as there are several gradients at a kink."""
+        kinks, self.trials.kinks = self.trials.kinks, "pytorch"
+        try:
+            run = self.trials.recorded(point, {})
+        except Exception:  # of the function's own, or refused
+            return 0.0
+        finally:
+            self.trials.kinks = kinks
+        far = 0.0
+        for one in run.products:
+            is_smooth = one.convention is not None and not any(ran.op in KINKED for ran in one.of.ran)
+            for k, v in (one.convention or {}).items() if is_smooth else ():
+                if isinstance(given := one.cotangents.get(k), int):
+                    far = max(far, apart(run.memory.values[given].tensor, run.memory.values[v].tensor))
+        return far
 
     def gradients(self, point: Sequence[Any], widens: bool, seed: int) -> list[Any] | None:
         """From cotangents that are the same numbers in each type."""

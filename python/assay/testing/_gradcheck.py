@@ -223,6 +223,15 @@ class Trials:
                 found.append([None if one is None else one.detach().clone() for one in slopes])  # a later pass may write to what this one gave
         return found
 
+    def beside(self, given: Sequence[Any], between: bool) -> list[Any]:
+        """The gradients, where the function runs at moved inputs between both passes, or does not."""
+        inputs = self.leaves(given)
+        known, ends = self.asking(inputs), [real_of(y) for y in self.ends(inputs, None, Cotangents())]
+        drawn = [torch.randn(y.shape, dtype=y.dtype) for y in ends]
+        if between:
+            self.function(*[moved(one, 0.5).requires_grad_() if isinstance(one, torch.Tensor) and one.requires_grad else one for one in given])
+        return [None if one is None else one.clone() for one in torch.autograd.grad(ends, known, drawn, allow_unused=True)]
+
     @staticmethod
     def leaves(given: Sequence[Any]) -> list[Any]:
         return [one if not isinstance(one, torch.Tensor) or one.is_leaf else one.detach().requires_grad_(one.requires_grad) for one in given]

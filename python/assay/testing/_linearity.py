@@ -138,6 +138,7 @@ class Linearity:
     def compare_passes(self, point: Sequence[Any]) -> None:
         """Gradients of further passes over one graph, and of one that makes a graph of its own, in which gradients are enabled."""
         start = States()
+        self.compare_graphs(point, start)
         one, again, other = self.passes(point, start, (1.0, 1.0, 2.0)), self.passes(point, start, (1.0,)), self.passes(point, start, (1.0,), True)
         if not one or not again or differs(one[0], again[0], [1.0] * len(one[0])):
             return  # it is another function each time
@@ -148,6 +149,21 @@ class Linearity:
         if other and differs(one[0], other[0], [1.0] * len(one[0]), LARGE):
             self.report.add("gradient.repeated", "a backward pass with create_graph=True", "gradients are others in a backward pass that can be differentiated "
                             "(create_graph=True), and those of one that cannot were judged: the backward must not look at whether gradients are enabled, or required")
+
+    def compare_graphs(self, point: Sequence[Any], start: States) -> None:
+        """The gradient of one graph, where the function ran for another one in between: numbers kept outside of ctx are those of the other one."""
+        answers = []
+        for between in (False, False, True):
+            start.restore()
+            try:
+                answers.append(self.trials.beside(point, between))
+            except Exception:  # of the function's own
+                return
+        one, again, other = answers
+        if not differs(one, again, [1.0] * len(one)) and differs(one, other, [1.0] * len(one), LARGE):
+            self.report.add("gradient.repeated", "two graphs", "gradients are others where the function runs at other inputs between a forward pass and its backward pass: "
+                            "the backward reads what the last forward pass kept. Keep it in ctx", "fail")
+            raise Ended
 
     def passes(self, point: Sequence[Any], start: States, factors: Sequence[float], creates: bool = False) -> list[list[Any]]:
         start.restore()

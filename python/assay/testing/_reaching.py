@@ -75,9 +75,9 @@ class Fresh:
         is_special = branch.threshold is None or branch.place != ""
         at = {one.threshold for one, _ in self.trials.known.values() if one.threshold is not None and abs(one.threshold) < 2.0**60}
         mixes = mixed(self.inputs, lambda: (self.trials.points or [start])[-1], sorted(at))
-        others = itertools.chain(special(self.inputs, start, branch), mixes) if is_special else iter(())
-        hits = (one for one in others if self.is_new(key, branch, is_at(one)))
-        for one in itertools.chain(hits, reaching(self.inputs, start, branch, is_at)):
+        hits = (one for one in itertools.chain(special(self.inputs, start, branch), mixes) if self.is_new(key, branch, is_at(one)))
+        ways = [hits, reaching(self.inputs, start, branch, is_at)]
+        for one in itertools.chain(*(ways if is_special else ways[::-1] if branch.spot else ways[1:])):
             yield one
             if set(branch.wanted) <= self.trials.seen.get(key, set()):
                 break
@@ -87,8 +87,8 @@ def tell_unreached(trials: Any, report: Report, is_drawn: bool, is_allowed: bool
     """Which sides, and which equalities, no input reached. Of a Function's own nothing tells what its backward does there: that is undecided,
     unless it is allowed."""
     left = [(one, side) for key, one in trials.open_branches() for side in one.wanted if side not in trials.seen.get(key, set())]
-    unsure = [one.at(side) for one, side in left if trials.last.in_own(one)]
-    report.tell("unreached", list(dict.fromkeys(one.at(side) for one, side in left) if is_drawn else dict.fromkeys(unsure)))
+    unsure = [one.at(side) for one, side in left if trials.last.in_own(one) and not one.is_mild]
+    report.tell("unreached", list(dict.fromkeys(one.at(side) for one, side in left if is_drawn or one.is_mild or trials.last.in_own(one))))
     for names, words in (
             (unjudged(trials), "the check cannot tell whether the backward is linear in its cotangent: {}. A backward needs no decision by it"),
             (trials.unfollowed, "a Function reads numbers of its inputs by {}, and the check cannot follow what it decides by them. Compare tensors, or compare what "

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import builtins
 import collections
+import contextvars
 import datetime
 import dis
 import functools
@@ -16,6 +17,7 @@ import importlib
 import inspect
 import io
 import itertools
+import multiprocessing.process
 import operator
 import os
 import pathlib
@@ -32,6 +34,7 @@ import types
 import uuid
 from typing import Any, Iterator
 
+import numpy
 import torch
 from torch.autograd.function import BackwardCFunction
 
@@ -39,19 +42,20 @@ from ..torch.outside import APPLY, HERE, TORCH
 
 PASSES = {APPLY, BackwardCFunction.apply.__code__}  # which run the passes of a Function
 ASKING = {  # by module: which of its compiled functions ask; None: all
-    "time": None, "_random": None, "_thread": {"get_ident", "get_native_id"}, "gc": None, "_socket": None, "_uuid": None, "_io": {"open", "open_code"}, "io": {"open", "open_code"},
+    "time": None, "_random": None, "_thread": {"get_ident", "get_native_id"}, "gc": None, "_socket": None, "_uuid": None, "resource": None, "_signal": None, "signal": None, "_tracemalloc": None, "_weakref": {"getweakrefcount", "getweakrefs"}, "_io": {"open", "open_code"}, "io": {"open", "open_code"},
     "builtins": {"id", "eval", "exec", "compile", "globals", "input", "__import__"},
-    "sys": {"_getframe", "_current_frames", "gettrace", "getprofile", "getrefcount", "call_tracing", "getswitchinterval", "getrecursionlimit", "getallocatedblocks"},
+    "sys": {"_getframe", "_current_frames", "gettrace", "getprofile", "getrefcount", "getsizeof", "call_tracing", "getswitchinterval", "getrecursionlimit", "getallocatedblocks"},
     "posix": {"getpid", "getppid", "uname", "getcwd", "urandom", "getrandom", "getloadavg", "times", "cpu_count", "stat", "lstat", "access", "listdir", "scandir", "open", "getuid",
               "sched_getaffinity", "sysconf", "get_terminal_size", "isatty", "readlink"}}
 OF_TORCH = {"_len_torch_dispatch_stack", "_len_torch_function_stack", "_get_dispatch_mode", "_get_function_stack_at", "initial_seed", "get_num_threads", "get_num_interop_threads",
             "is_anomaly_enabled", "is_inference_mode_enabled", "_get_deterministic_algorithms", "is_autocast_enabled", "is_autocast_cpu_enabled", "is_autocast_cache_enabled",
             "get_autocast_dtype", "get_autocast_cpu_dtype", "get_autocast_gpu_dtype", "get_default_dtype", "_is_any_autocast_enabled", "_get_mkldnn_enabled", "_get_cudnn_enabled",
-            "_get_float32_matmul_precision", "get_default_device", "_cuda_getDeviceCount"}
-FILES = {genericpath.exists.__code__.co_filename} | {one.__file__ for one in (glob, importlib, inspect, pathlib, platform, random, secrets, shutil, subprocess, tempfile, threading, traceback, uuid)}  # whose functions ask
+            "_get_float32_matmul_precision", "get_default_device", "_cuda_getDeviceCount", "_current_graph_task_id", "_get_sequence_nr", "_sequence_nr", "_profiler_enabled",
+            "_is_tracing", "_get_tracing_state"}
+FILES = {genericpath.exists.__code__.co_filename} | {one.__file__ for one in (glob, importlib, inspect, pathlib, platform, random, multiprocessing.process, secrets, shutil, subprocess, tempfile, threading, traceback, uuid)}  # whose functions ask
 PURE = {"cast", "Path", "PurePath", "__new__", "__init__"}  # of these modules
 CODES = {one.__code__ for one in (torch.initial_seed, torch.are_deterministic_algorithms_enabled, torch.cuda.is_available, torch.get_float32_matmul_precision,
-                                  torch.cuda.device_count, torch.get_default_device)}
+                                  torch.cuda.device_count, torch.get_default_device, torch.compiler.is_compiling)} | {torch.jit._trace.is_tracing.__code__}
 ENVIRONMENT = {os.getenv.__code__, type(os.environ).__getitem__.__code__, type(os.environ).__contains__.__code__, type(os.environ).get.__code__}
 OF_SYS = ("modules", "argv", "orig_argv", "path", "flags", "meta_path", "path_hooks", "path_importer_cache", "stdin", "ps1")
 LIVE = {id(getattr(sys, name)): f"sys.{name}" for name in OF_SYS if hasattr(sys, name)}
@@ -77,7 +81,7 @@ class Asked:
 
     def look(self, frame: Any, event: str, what: Any) -> None:
         if event == "c_call" and asks(what):
-            self.note(frame, what.__name__)
+            self.note(frame, f"{'ContextVar.' if isinstance(what.__self__, contextvars.ContextVar) else ''}{what.__name__}")
         elif event == "call" and (frame.f_code.co_filename in FILES and frame.f_code.co_name not in PURE or frame.f_code in CODES | ENVIRONMENT):
             self.note(frame.f_back, "the environment" if frame.f_code in ENVIRONMENT else frame.f_code.co_name)
         elif event == "call" and is_programs(frame) and is_in_pass(frame):
@@ -110,6 +114,10 @@ def asks(what: Any) -> bool:
     name, owner = getattr(what, "__name__", ""), getattr(what, "__self__", None)
     if isinstance(owner, random.Random) or owner in (datetime.datetime, datetime.date):
         return name not in ("seed", "setstate", "getstate", "fromisoformat", "fromtimestamp")
+    if isinstance(owner, (numpy.random.RandomState, numpy.random.Generator)):
+        return name not in ("seed", "set_state", "get_state")
+    if isinstance(owner, contextvars.ContextVar):
+        return name == "get"
     if isinstance(owner, io.IOBase):
         return name in ("isatty", "fileno", "read", "readline", "readlines", "tell")
     module = getattr(what, "__module__", None)

@@ -28,6 +28,7 @@ class Branch:
     place: str = ""  # the program's line, of a decision by a cotangent
     is_of_cotangent: bool = False
     is_own: bool = False  # of numbers that a torch.autograd.Function reads, or of its masks
+    is_mild: bool = False  # a question whether what was computed is finite, as guards ask: named, if no element answers yes
     spot: str = ""  # which instruction of a torch.autograd.Function's passes decides
 
     @property
@@ -68,7 +69,7 @@ MOST_STEPS = 16  # thresholds of one operation
 STEPS = ("floor", "ceil", "trunc", "round", "_to_copy")  # to integers: noted in a Function's backward, if all are 0
 SIGNS = ("sign", "sgn")  # which a Function's backward may decide by
 OF_COTANGENTS = ("abs", "sign", "sgn", "nonzero")  # what has pieces, and is noted of cotangents alone
-TIES = ("eq", "ne", "nonzero")  # which ask whether two numbers are equal
+TIES = ("eq", "ne", "nonzero", "isin")  # which ask whether two numbers are equal
 # By the name of an operation: which of its operands are compared with what.
 CROSSINGS: dict[str, Callable[..., list[Crossing]]] = {
     **dict.fromkeys(("relu", "leaky_relu", "elu", "celu", "_prelu_kernel"), lambda x, *_, **__: [(x, 0.0)]),
@@ -77,7 +78,7 @@ CROSSINGS: dict[str, Callable[..., list[Crossing]]] = {
     "threshold": lambda x, threshold, _: [(x, threshold)], "softplus": softplus,
     **dict.fromkeys(("hardswish", "hardsigmoid"), lambda x: clipped(x, -3.0, 3.0)),
     **dict.fromkeys(("hardshrink", "softshrink"), lambda x, lambd=0.5: clipped(x, -lambd, lambd)),
-    "heaviside": lambda x, _: [(x, 0.0)], "bucketize": lambda x, at, **_: between(x, at), "searchsorted": lambda at, x, **_: between(x, at),
+    "heaviside": lambda x, _: [(x, 0.0)], "isin": lambda x, at, **_: between(x, at.flatten()), "bucketize": lambda x, at, **_: between(x, at), "searchsorted": lambda at, x, **_: between(x, at),
     "huber_loss": far_apart, "smooth_l1_loss": far_apart,
     **dict.fromkeys(("floor", "ceil", "trunc"), first_step), "round": lambda x, **_: [(x.abs(), 0.5)], "_to_copy": to_integers,
     **dict.fromkeys(OF_COTANGENTS, lambda x, *_, **__: [(x, 0.0)]),

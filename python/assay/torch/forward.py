@@ -16,7 +16,7 @@ from torch.utils._pytree import tree_leaves
 from .memory import Refused
 from .nodes import operand
 from .outside import arriving
-from .reads import ASKED, CASTS, KINDS, READS, SIZES, numbers_of
+from .reads import ASKED, CASTS, KINDS, READS, SIZES, Read, numbers_of
 from .selections import Selecting
 
 STOPS = (torch.Tensor.detach, torch.detach, torch.Tensor.data.__get__)  # type: ignore[attr-defined]  # what they give has no tangent
@@ -52,11 +52,12 @@ class Watch(TorchFunctionMode):
             self.run.note_kind(KINDS[function])
         self.run.arriving.append(arriving(args, kwargs) if self.run.live else "")
         self.run.cast = CASTS.get(function, "")
+        reads = self.run.hands_out and any(type(one) is Read for one in tree_leaves((args, kwargs)))
         if self.run.hands_out:
             args, kwargs = numbers_of(args), numbers_of(kwargs or {})
         try:
             if forward_ad._current_level < 0:
-                return function(*args, **(kwargs or {}))
+                return self.run.made_of(function(*args, **(kwargs or {})), reads)
             return self.run.called(function, args, kwargs or {})
         finally:
             self.run.arriving.pop()

@@ -12,8 +12,10 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 from .branches import FALSE, TRUE, Branch
+from .cotangents import FINITE, is_of_finite
 from .reads import MOVED, Reading
 
+EQUALITIES = ("eq", "ne")
 FLIPPED = {"gt": "lt", "lt": "gt", "ge": "le", "le": "ge"}
 COMPARED = tuple(FLIPPED)
 CUT = ("relu", "hardshrink", "softshrink", "threshold", "heaviside", "clamp_min", "floor", "trunc", "round")  # 0 on one side of a threshold
@@ -57,6 +59,7 @@ class Masking(Reading):
 
     def __init__(self, model: Any = None) -> None:
         self.masked: set[int] = set()  # values that are 0 where a condition by an input does not hold
+        self.equal: set[int] = set()  # values that say where numbers are equal
         self.ways: dict[int, list[Way]] = {}  # of values that conditions chose: where each of the ways is taken
         self.bounds: dict[int, Bounds] = {}  # what holds where a mask does
         super().__init__(model)
@@ -64,7 +67,7 @@ class Masking(Reading):
     def with_decisions(self, branches: list[Branch], call: Any, args: Any, values: list[int | None], results: list[Any]) -> list[Branch]:
         found = super().with_decisions(branches, call, args, values, results)
         operands = {id(one): v for one, v in zip((one for one in tree_leaves(args) if isinstance(one, torch.Tensor)), values)}
-        if call.op in (*COMPARED, *CUT) or any(v in self.masked or v in self.ways for v in operands.values()):
+        if (call.op in (*COMPARED, *CUT, *EQUALITIES, *FINITE) or is_of_finite(call.op, args)) or any(v in self.masked or v in self.ways or v in self.equal for v in operands.values()):
             given = [one for one in results if isinstance(one, torch.Tensor) and one.numel()]
             of = [v for one in given if (v := self.memory.marked(one, self.history(one))) is not None]
             if of and self.in_function():
@@ -75,6 +78,15 @@ class Masking(Reading):
     def note_masks(self, op: str, args: Any, operands: dict[int, int | None], results: list[torch.Tensor], of: list[int]) -> None:
         """What an operation on masks gave."""
         tensors = [one for one in tree_leaves(args) if isinstance(one, torch.Tensor)]
+        if op in FINITE or is_of_finite(op, args):
+            if of[0] in self.decided - self.bars:
+                self.note_joint(op, results[0], True, {}, is_mild=True)
+            return
+        if op in EQUALITIES:
+            self.equal.update(v for v in of if v in self.decided - self.bars)
+            return
+        if op in ALL_ALONG and operands[id(tensors[0])] in self.equal and tensors[0].numel() > results[0].numel():
+            self.note_joint(op, results[0] != 0, True, {})
         known = [v for one in tensors if (v := operands[id(one)]) is not None and v in self.masked]
         if op in (*COMPARED, *CUT):
             if any(operands[id(one)] in self.decided - self.bars for one in tensors):
@@ -139,13 +151,13 @@ class Masking(Reading):
         if ways:
             self.ways.update((v, ways[:MOST_WAYS]) for v in of)
 
-    def note_joint(self, op: str, holds: torch.Tensor, is_all: bool, bounds: Bounds) -> None:
+    def note_joint(self, op: str, holds: torch.Tensor, is_all: bool, bounds: Bounds, is_mild: bool = False) -> None:
         """Whether several conditions hold somewhere at once, or somewhere none of them; not where they exclude each other."""
         if is_empty(bounds):
             return
         sides = ({TRUE} if bool(holds.any()) else set()) | (set() if bool(holds.all()) else {FALSE})
         self.branches.append(Branch(self.label(op), None, 0.0, 0.0, sides, (TRUE,) if is_all else (FALSE,), is_backward=self.in_backward(), place=self.in_function(),
-                                    is_own=True, spot=self.spot()))
+                                    is_own=True, is_mild=is_mild, spot=self.spot()))
 
 
 def chosen(op: str, args: Any) -> tuple[torch.Tensor, Any, Any] | None:

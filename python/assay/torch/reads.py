@@ -123,6 +123,7 @@ class Reading(Deciding):
         self.reading = self.showing = 0  # how many reads run, and how many of these make a text
         self.kinds_compared: list[str] = []  # comparisons of types and devices of tensors by Functions
         self.sizes: dict[str, Compared] = {}  # which comparisons of sizes Functions make
+        self.every: dict[str, set[str]] = {}  # on which sides the steps of a generator were
         self.surroundings: list[str] = []  # what Functions ask of what is no operand
         super().__init__(model)
 
@@ -237,6 +238,13 @@ class Reading(Deciding):
         if self.counted and isinstance(tensor, torch.Tensor) and self.memory.marked(tensor, self.history(tensor)) in self.counted:
             self.note_unfollowed("the size of what they select")
 
+    def made_of(self, found: Any, is_read: bool) -> Any:
+        """A tensor that is made of numbers of inputs is decided by them."""
+        if is_read and isinstance(found, torch.Tensor) and found.numel() and self.in_function():
+            with self.aside():
+                self.decided.add(self.value(found))
+        return found
+
     def sized(self, found: Any) -> Any:
         """A size that a Function reads."""
         if not self.follows or not self.in_function():
@@ -268,12 +276,27 @@ class Reading(Deciding):
         """Python decides by what inputs decide. Where one side ends in an exception nothing is to be judged there."""
         if is_guard():
             return
+        self.note_every(self.label("truth value"), TRUE if found else FALSE, (TRUE, FALSE))
         place, spot, name = self.in_function(), self.spot(), self.label("truth value")
         known = next((one for one in self.branches if one.spot == spot and one.name == name and not one.is_of_cotangent), None)
         if known is None:
             known = Branch(name, None, 0.0, 0.0, set(), (TRUE, FALSE), is_backward=self.in_backward(), place=place, is_own=True, spot=spot)
             self.branches.append(known)
         known.sides.add(TRUE if found else FALSE)
+
+    def note_every(self, name: str, side: str, wanted: tuple[str, ...]) -> None:
+        """A decision of each step of a generator, as in `all(x > 1 for x in numbers)`: it has to be the same one in all steps of some run."""
+        frame = program_frame(inside=not self.in_backward())[0]
+        if frame is None or frame.f_code.co_name != "<genexpr>":
+            return
+        name, spot = f"{name}, in every step of a generator", self.spot()
+        sides = self.every.setdefault(f"{name} {spot}", set())
+        sides.add(side)
+        known = next((one for one in self.branches if one.spot == spot and one.name == name), None)
+        if known is None:
+            known = Branch(name, None, 0.0, 0.0, set(), wanted, is_backward=self.in_backward(), place=self.in_function(), is_own=True, spot=spot)
+            self.branches.append(known)
+        known.sides = sides.copy() if len(sides) == 1 else set()
 
     def note_compared(self, how: str, number: Any, other: Any) -> None:
         """Python compares a number of an input's: one branch of the line, whichever elements it looks at."""
@@ -284,6 +307,7 @@ class Reading(Deciding):
         side = BELOW if found < other else ABOVE if found > other else EQUAL
         name = f"{how.strip('_')} of a number that was read, at {f'{other:.6g}' if is_written else 'another number'}"
         spot = self.spot()
+        self.note_every(name, side, (EQUAL,) if how in ("__eq__", "__ne__") else (BELOW, ABOVE))
         known = next((one for one in self.branches if one.spot == spot and one.name == name and not one.is_of_cotangent), None)
         if known is None:
             wanted: tuple[str, ...] = (EQUAL,) if how in ("__eq__", "__ne__") else (BELOW, ABOVE)

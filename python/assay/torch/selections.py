@@ -18,6 +18,7 @@ SELECTING = ("index", "masked_select")
 WRITING = ("index_put", "_index_put_impl", "masked_scatter")
 EACH = {"add", "sub", "rsub", "mul", "div", "neg", "abs", "exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "square", "pow", "reciprocal", "sin", "cos", "tan", "tanh", "sigmoid", "relu",
         "clamp", "clamp_min", "clamp_max", "erf", "sign", "maximum", "minimum", "where", "gt", "lt", "ge", "le", "eq", "ne", "clone", "_to_copy", "atan", "sinh", "cosh"}  # of element by element
+DRAWING = ("bernoulli", "normal", "uniform", "rand", "randn", "rand_like", "randn_like", "randint", "randint_like", "random", "exponential", "multinomial", "poisson")
 SHAPED = ("view", "_unsafe_view", "reshape", "expand", "squeeze", "unsqueeze", "alias", "detach")
 
 
@@ -58,7 +59,11 @@ class Selecting(Tape):
         values = [of.get(id(ref)) for ref in refs]
         is_watched = call.op in (*SELECTING, *WRITING) or any(v in self.selected for v in values)
         if not is_watched or not self.in_function():
-            return super().settle(call, tensors, refs, args, kwargs, results)
+            super().settle(call, tensors, refs, args, kwargs, results)
+            if call.op in DRAWING and not self.in_backward() and self.in_function():  # what Python decides by it is another one each time
+                with self.aside():
+                    self.decided.update(self.value(one) for one in results if one is not None)
+            return None
         if call.op in WRITING and (chosen := self.as_choice(call, tensors, refs, args, values)) is not None:
             call, refs, args = chosen
             return super().settle(call, tensors, refs, args, {}, results)

@@ -41,8 +41,8 @@ struct Treated {
   std::vector<BoundResult> closed{};     // results of the cases that were closed here
   std::size_t worst = 0;                 // the open case with the smallest bound
   std::vector<logic::Literal> splits{};  // candidates to evaluate (their `<=` side)
-  Probe probe{};                         // a candidate whose children's bounds are known
-  double probe_value = 0;
+  StrongSplit strong_split{};            // a candidate whose children's bounds are known
+  double strong_value = 0;
 };
 
 // What executions of a floating semantics lose between a bound and what the kernel proves.

@@ -64,7 +64,7 @@ void ActivationBounder::bound(std::span<Treated> batch, bool learning) {
   bound_by_ascent(targets, learning);
   for (const Target& target : targets) {
     const BoundResult& result = target.result();
-    if (root_.relaxation && !target.treated->node->by_program && !(result.bound > 0) && result.probe.neuron == Probe::kNone)
+    if (root_.relaxation && !target.treated->node->by_program && !(result.bound > 0) && result.strong_split.neuron == StrongSplit::kNone)
       bound_by_program(target);
   }
 }

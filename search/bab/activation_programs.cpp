@@ -74,7 +74,7 @@ bool ActivationBounder::bound_by_program(const Target& target) {
   result.needed = std::move(solved.needed);
   target.result() = std::move(result);
   if (!solved.x.empty()) target.result().x = solved.x;
-  if (!(target.result().bound > 0) && target.result().probe.neuron == Probe::kNone) weigh_flat_node(target, solved);
+  if (!(target.result().bound > 0) && target.result().strong_split.neuron == StrongSplit::kNone) weigh_flat_node(target, solved);
   return true;
 }
 
@@ -116,7 +116,7 @@ void ActivationBounder::weigh_flat_node(const Target& target, LpResult& solved) 
   options.iterations = 1;
   options.target = std::numeric_limits<double>::infinity();
   options.scores = true;
-  options.probes = false;
+  options.strong_splits = false;
   options.quantize = false;
   BoundResult weighed;
   ascent_.run({&task, 1}, options, {&weighed, 1});
@@ -131,20 +131,20 @@ void ActivationBounder::find_closing_split(const Target& target, const OptimalFa
   constexpr float kLeastGap = 1e-3F;
   const auto widest = std::max_element(face.gaps.begin(), face.gaps.end());
   if (widest == face.gaps.end() || !(*widest > kLeastGap)) return;
-  Probe probe;
-  probe.neuron = static_cast<std::uint32_t>(widest - face.gaps.begin());
-  probe.by_program = true;
+  StrongSplit split;
+  split.neuron = static_cast<std::uint32_t>(widest - face.gaps.begin());
+  split.by_program = true;
   for (const bool at_least : {false, true}) {
     NeuronBoxes boxes = target.treated->boxes;
     std::vector<logic::Literal> literals = target.treated->literals;
-    literals.push_back(root_.literal_at(boxes, probe.neuron));
+    literals.push_back(root_.literal_at(boxes, split.neuron));
     literals.back().at_least = at_least;
     boxes.meet(root_.graph, literals.back());
     const LpResult child = program(target.open().position).solve(boxes, literals);
     if (child.status != LpResult::Status::contradiction && !(child.bound > AlphaBetaOptions().target)) return;
-    (at_least ? probe.at_least : probe.at_most) = child.bound;
+    (at_least ? split.at_least : split.at_most) = child.bound;
   }
-  target.result().probe = probe;
+  target.result().strong_split = split;
 }
 
 }  // namespace assay::search

@@ -2,6 +2,7 @@
 //
 // A round goes through all layers. Rounds end when the cases look closed by their own ascent, or
 // when the mean width of a round's ranges is nearly that of the round before.
+
 #include "search/bounds/intermediate_alphas.h"
 
 #include <algorithm>

@@ -117,7 +117,7 @@ class Trees {
     options.iterations = steps;
     options.target = 0;
     options.scores = true;
-    options.probes = false;
+    options.strong_splits = false;
     std::vector<BoundResult> results(tasks.size());
     ascent_.bound_ranges(node_, tasks, options, results);
     if (limit_.reached()) return false;

@@ -45,7 +45,7 @@ std::vector<NodeId> product_operands(const NeuronGraph& graph, const logic::Scop
     tasks[k].boxes = &boxes;
   }
   std::vector<BoundResult> results(tasks.size());
-  AlphaBetaCrown(graph, limit).run(tasks, {.iterations = 1, .scores = true, .probes = false}, results);
+  AlphaBetaCrown(graph, limit).run(tasks, {.iterations = 1, .scores = true, .strong_splits = false}, results);
   const auto sum_of = [](const BoundResult& result, std::size_t first, std::size_t count) {
     double sum = 0;
     for (std::size_t neuron = first; neuron < first + count; ++neuron) sum += static_cast<double>(result.scores[neuron]);

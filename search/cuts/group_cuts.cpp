@@ -134,9 +134,9 @@ void Group::split(std::size_t at, std::size_t relu) {
 }
 
 struct GroupCuts {
-  double bound = 0;          // of the case, with these slopes and a multiplier of 1 for every cut
-  std::vector<float> lower;  // slopes by neuron
-  std::size_t count = 0;     // of cuts
+  double bound = 0;                // of the case, with these slopes and a multiplier of 1 for every cut
+  std::vector<float> lower_alpha;  // by neuron
+  std::size_t count = 0;           // of cuts
   std::function<IntermediateBounds::CutByCases(std::size_t)> cut{};
 };
 
@@ -144,7 +144,12 @@ struct GroupCuts {
 class Ascent {
  public:
   Ascent(const NeuronGraph& graph, const NeuronBoxes& boxes, const BoundResult& result, const Limit& limit)
-      : graph_(graph), boxes_(boxes), limit_(limit), rest_(result.form), constant_(result.constant), lower_(result.parameters.lower) {
+      : graph_(graph),
+        boxes_(boxes),
+        limit_(limit),
+        rest_(result.form),
+        constant_(result.constant),
+        lower_alpha_(result.parameters.lower_alpha) {
     for (const NeuronGraph::Activation& activation : graph.activations()) {
       if (activation.step->op == Op::relu && reads_input(activation)) collect(activation, result.coefficients);
     }
@@ -203,7 +208,7 @@ class Ascent {
     root.betas.resize(group.relus.size());
     root.z.resize(group.relus.size());
     for (const Relu& relu : group.relus) {
-      const double slope = relu.a > 0 ? static_cast<double>(lower_[relu.neuron]) : relu.chord;
+      const double slope = relu.a > 0 ? static_cast<double>(lower_alpha_[relu.neuron]) : relu.chord;
       root.slopes.push_back({slope});
       group.slopes.push_back({relu.a * slope});
       for (std::size_t k = 0; k < group.inputs.size(); ++k) rest_[group.inputs[k]] -= relu.a * slope * relu.row[k];
@@ -275,10 +280,10 @@ class Ascent {
 
   // Groups that were not split are lines.
   GroupCuts result(double bound) {
-    GroupCuts found{bound, lower_};
+    GroupCuts found{bound, lower_alpha_};
     for (const Group& group : groups_) {
       for (std::size_t i = 0; i < group.relus.size(); ++i)
-        found.lower[group.relus[i].neuron] = static_cast<float>(group.nodes[0].slopes[i].value);
+        found.lower_alpha[group.relus[i].neuron] = static_cast<float>(group.nodes[0].slopes[i].value);
     }
     std::erase_if(groups_, [](const Group& group) { return group.leaves == 1; });
     found.count = groups_.size();
@@ -327,7 +332,7 @@ class Ascent {
   const Limit& limit_;
   std::vector<double> rest_;  // of the case's form without the groups' relus, by input
   double constant_;
-  std::vector<float> lower_;
+  std::vector<float> lower_alpha_;
   std::vector<Group> groups_;
   std::vector<double> form_, of_group_, x_;
 };
@@ -337,7 +342,7 @@ bool close(IntermediateBounds& root, const NeuronGraph& graph, std::uint32_t pos
            std::optional<logic::Refutation>& refutation) {
   const std::size_t before = root.scope().cuts().size();
   if (!root.add_cuts(found.count, found.cut)) return false;
-  parameters.lower = found.lower;
+  parameters.lower_alpha = found.lower_alpha;
   const std::vector<logic::CaseMultipliers> one{{position, parameters.weights}};
   logic::Hints hints = to_hints(graph, parameters);
   hints.cuts.assign(before, 0.0F);
@@ -361,7 +366,7 @@ void close_by_cuts(IntermediateBounds& root, const NeuronGraph& graph, std::vect
   AlphaBetaOptions options;
   options.iterations = kStepsBefore;
   options.scores = options.coefficients = true;
-  options.probes = options.quantize = false;
+  options.strong_splits = options.quantize = false;
   root.stop_at(share);
   std::erase_if(open, [&](std::uint32_t position) {
     BoundTask task;

@@ -15,12 +15,12 @@ constexpr double kLargestActivity = 1e100;
 
 std::uint32_t Conflicts::most_active(const BoundResult& result) const {
   const std::lock_guard lock(mutex_);
-  std::uint32_t best = Probe::kNone;
+  std::uint32_t best = StrongSplit::kNone;
   const auto rank = [&](std::uint32_t neuron) {
     return std::tuple(result.influence.empty() ? 0.0F : result.influence[neuron], activity_[neuron], result.scores[neuron]);
   };
   for (std::uint32_t neuron = 0; neuron < root_.graph.neuron_count(); ++neuron) {
-    if (result.scores[neuron] > 0 && (best == Probe::kNone || rank(neuron) > rank(best))) best = neuron;
+    if (result.scores[neuron] > 0 && (best == StrongSplit::kNone || rank(neuron) > rank(best))) best = neuron;
   }
   return best;
 }

@@ -21,7 +21,7 @@ class Conflicts {
  public:
   explicit Conflicts(const ActivationRoot& root) : root_(root), activity_(root.graph.neuron_count(), 0.0) {}
 
-  // Among the neurons that can be split: by influence, then activity, then score; Probe::kNone:
+  // Among the neurons that can be split: by influence, then activity, then score; StrongSplit::kNone:
   // none.
   [[nodiscard]] std::uint32_t most_active(const BoundResult& result) const;
   // Closes the leaf, whose only case is at `position`, or the highest node above that its needed

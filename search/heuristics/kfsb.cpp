@@ -19,10 +19,10 @@ constexpr double kBlindShare = 0.3;                  // of the splits, for learn
 constexpr std::uint64_t kSplitsBeforeLearning = 20;  // ... behind so many
 constexpr double kVisible = 1.01;                    // times the value of a split that gains nothing
 
-bool has_probe(const Treated& treated) { return treated.probe.neuron != Probe::kNone; }
+bool has_strong_split(const Treated& treated) { return treated.strong_split.neuron != StrongSplit::kNone; }
 
 bool needs_trial(const Treated& treated) {
-  return !treated.node->cases.empty() && treated.splits.size() + (has_probe(treated) ? 1 : 0) > 1;
+  return !treated.node->cases.empty() && treated.splits.size() + (has_strong_split(treated) ? 1 : 0) > 1;
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ struct Kfsb::Choice {
   double value = kNoBound;
   std::array<double, 2> expected{};
   std::array<BoundResult*, 2> seeds{};
-  bool by_probe = false;
+  bool by_strong_split = false;
   bool is_blind = false;
 };
 
@@ -62,21 +62,21 @@ bool Kfsb::propose(Treated& treated, bool learning, std::uint64_t nodes) const {
   BoundResult& result = treated.results[treated.worst];
   if (result.scores.empty()) score_by_depth(graph, treated.boxes, result);
   const std::vector<float>& scores = result.scores;
-  // A probed split that gains on some side needs no trial; it competes with the neurons that could
-  // not be probed.
-  treated.probe = result.probe;
-  treated.probe_value = split_value(treated.node->cases[treated.worst].bound, result.probe.at_most, result.probe.at_least);
-  const bool probed = has_probe(treated);
-  if (!probed && (learning || root_.relaxation)) {
+  // Strong branching knows both halves: such a split needs no trial, and competes with the neurons
+  // that strong branching cannot bound.
+  treated.strong_split = result.strong_split;
+  treated.strong_value = split_value(treated.node->cases[treated.worst].bound, result.strong_split.at_most, result.strong_split.at_least);
+  const bool has_strong = has_strong_split(treated);
+  if (!has_strong && (learning || root_.relaxation)) {
     const std::uint32_t neuron = conflicts_.most_active(result);
-    if (neuron != Probe::kNone) {
+    if (neuron != StrongSplit::kNone) {
       treated.splits.push_back(root_.literal_at(treated.boxes, neuron));
       return true;
     }
   }
   std::vector<std::uint32_t> order;
   for (std::uint32_t neuron = 0; neuron < graph.neuron_count() && neuron < scores.size(); ++neuron) {
-    if (scores[neuron] > 0 && graph.activation_of(neuron).is_elementwise() && !(probed && graph.has_input_row(neuron)))
+    if (scores[neuron] > 0 && graph.activation_of(neuron).is_elementwise() && !(has_strong && graph.has_input_row(neuron)))
       order.push_back(neuron);
   }
   const auto take = [&](std::size_t most, const auto& value) {
@@ -94,8 +94,8 @@ bool Kfsb::propose(Treated& treated, bool learning, std::uint64_t nodes) const {
     std::erase_if(order, [&](std::uint32_t neuron) { return !pseudocosts_[neuron].known; });
     take(kCandidates, [&](std::uint32_t neuron) { return pseudocosts_[neuron].value(); });
   }
-  if (treated.splits.empty() && !probed) split_an_input(treated, scores);
-  return !treated.splits.empty() || probed;
+  if (treated.splits.empty() && !has_strong) split_an_input(treated, scores);
+  return !treated.splits.empty() || has_strong;
 }
 
 // The input whose middle is worth most.
@@ -168,10 +168,10 @@ void Kfsb::choose_and_split(AlphaBetaCrown& ascent, std::span<Treated> batch, Br
 Kfsb::Choice Kfsb::best_of(const Treated& treated, std::span<BoundResult> results) {
   const double bound = treated.node->cases[treated.worst].bound;
   Choice best;
-  best.by_probe = has_probe(treated);
-  best.at_most = best.by_probe ? root_.literal_at(treated.boxes, treated.probe.neuron) : treated.splits[0];
-  if (best.by_probe) best.value = treated.probe_value;
-  best.expected = best.by_probe ? std::array{treated.probe.at_most, treated.probe.at_least} : std::array{bound, bound};
+  best.by_strong_split = has_strong_split(treated);
+  best.at_most = best.by_strong_split ? root_.literal_at(treated.boxes, treated.strong_split.neuron) : treated.splits[0];
+  if (best.by_strong_split) best.value = treated.strong_value;
+  best.expected = best.by_strong_split ? std::array{treated.strong_split.at_most, treated.strong_split.at_least} : std::array{bound, bound};
   for (std::size_t k = 0; 2 * k < results.size(); ++k) {
     BoundResult &at_most = results[2 * k], &at_least = results[2 * k + 1];
     const double value = split_value(bound, at_most.bound, at_least.bound);
@@ -201,11 +201,11 @@ void Kfsb::split(const Treated& treated, const Choice& choice, BranchTree& tree,
   const std::array<BranchTree::Record, 2> records = tree.split(treated.node->record, choice.at_most);
   for (const std::size_t side : {0U, 1U}) {
     Subdomain& child = children.emplace_back(Subdomain{records[side], treated.node->cases, choice.expected[side]});
-    child.by_program = root_.relaxation != nullptr && (choice.is_blind || (choice.by_probe && treated.probe.by_program));
+    child.by_program = root_.relaxation != nullptr && (choice.is_blind || (choice.by_strong_split && treated.strong_split.by_program));
     for (OpenCase& one : child.cases) one.last_beta = 0;
     OpenCase& worst = child.cases[treated.worst];
     if (BoundResult* seed = choice.seeds[side]) worst.parameters = std::make_shared<const AlphaBeta>(std::move(seed->parameters));
-    if (choice.by_probe) worst.last_beta = side == 1 ? treated.probe.beta_at_least : treated.probe.beta_at_most;
+    if (choice.by_strong_split) worst.last_beta = side == 1 ? treated.strong_split.beta_at_least : treated.strong_split.beta_at_most;
   }
 }
 

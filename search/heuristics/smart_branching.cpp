@@ -96,7 +96,7 @@ std::vector<double> SmartBranching::ascend(const NeuronBoxes& boxes, std::span<c
   AlphaBetaOptions options;
   options.iterations = iterations;
   options.scores = true;
-  options.probes = false;
+  options.strong_splits = false;
   ascent_.run(tasks, options, results);
   std::vector<double> losses(boxes.x_lo.size(), 0.0);
   if (std::ranges::all_of(results, [](const BoundResult& row) { return row.scores.empty(); })) return losses;

@@ -111,28 +111,28 @@ std::optional<StrongBranching::Choice> StrongBranching::choose(const TriedBox& a
   std::vector<const TriedCase*> order;
   for (const TriedCase& one : above.cases) order.push_back(&one);
   std::ranges::stable_sort(order, {}, [](const TriedCase* one) { return one->bound.bound; });
-  const std::size_t probed = std::min(kMostCases, order.size());
+  const std::size_t bounded = std::min(kMostCases, order.size());
   std::vector<InputBox> boxes;
   std::vector<double> scores(above.box.lo.size(), 0.0);
   std::size_t best = 0;
   double most = -1;
-  for (std::size_t first = 0; first < halves.size() && most < 2 * static_cast<double>(probed); first += kLanes) {
+  for (std::size_t first = 0; first < halves.size() && most < 2 * static_cast<double>(bounded); first += kLanes) {
     const std::span<Half> batch = std::span(halves).subspan(first, std::min(kLanes, halves.size() - first));
     boxes.clear();
     for (const Half& half : batch) boxes.push_back(half.box.box);
     bounds_[first / kLanes].load(boxes);
-    for (std::size_t c = 0; c < probed; ++c) bound(batch, first, *order[c]);
+    for (std::size_t c = 0; c < bounded; ++c) bound(batch, first, *order[c]);
     for (std::size_t k = first; k < first + batch.size(); k += 2) {
       double& score = scores[halves[k].input];
       score = kWidthScore * (above.box.hi[halves[k].input] - above.box.lo[halves[k].input]);
-      for (std::size_t c = 0; c < probed; ++c) {
+      for (std::size_t c = 0; c < bounded; ++c) {
         for (const std::size_t half : {k, k + 1}) score += gain(order[c]->bound.bound, halves[half].box.cases[c].bound.bound);
       }
       if (score > most) most = score, best = k;
     }
   }
   const std::span<Half> chosen = std::span(halves).subspan(best, 2);
-  for (std::size_t c = probed; c < order.size(); ++c) bound(chosen, best, *order[c]);
+  for (std::size_t c = bounded; c < order.size(); ++c) bound(chosen, best, *order[c]);
   improve(chosen, best);
   for (Half& half : chosen) half.box.scores = scores;
   return Choice{chosen[0].input, chosen[0].threshold, std::move(chosen[0].box), std::move(chosen[1].box)};

@@ -1,5 +1,6 @@
 // SoftmaxPlanes: the steps of the formula in the kernel's order, each by its plane or, where that
 // says more at the box's centre, its range.
+
 #include "search/relax/softmax_planes.h"
 
 #include <algorithm>

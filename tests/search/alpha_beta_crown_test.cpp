@@ -307,8 +307,8 @@ TEST_CASE("warm starts reproduce the bound", "[search][dual]") {
 TEST_CASE("lower slopes of relu are multiples of 1/128 in [0, 1]", "[search][dual]") {
   const Setup setup(random_network({kInputs, 8, 8, 2}, 4), 0);
   const BoundResult result = setup.run(17, {});
-  REQUIRE(result.parameters.lower.size() == 16);
-  for (const float slope : result.parameters.lower) {
+  REQUIRE(result.parameters.lower_alpha.size() == 16);
+  for (const float slope : result.parameters.lower_alpha) {
     CHECK(slope >= 0);
     CHECK(slope <= 1);
     CHECK(slope * 128 == std::floor(slope * 128));
@@ -318,7 +318,7 @@ TEST_CASE("lower slopes of relu are multiples of 1/128 in [0, 1]", "[search][dua
 TEST_CASE("slopes that are not quantised are still floats in [0, 1]", "[search][dual]") {
   const Setup setup(random_network({kInputs, 8, 8, 2}, 4), 0);
   AlphaBeta thirds = setup.run(17, {}).parameters;
-  for (float& slope : thirds.lower) slope = slope > 0 && slope < 1 ? 1.0F / 3 : slope;
+  for (float& slope : thirds.lower_alpha) slope = slope > 0 && slope < 1 ? 1.0F / 3 : slope;
   const NeuronBoxes boxes = NeuronBoxes::of(setup.graph, setup.scope);
   BoundTask task;
   task.rows = &setup.network.rows(0);
@@ -331,9 +331,9 @@ TEST_CASE("slopes that are not quantised are still floats in [0, 1]", "[search][
   BoundResult result;
   AlphaBetaCrown(setup.graph).run({&task, 1}, options, {&result, 1});
   int kept = 0;
-  for (std::size_t j = 0; j < thirds.lower.size(); ++j) {
-    CHECK((result.parameters.lower[j] >= 0 && result.parameters.lower[j] <= 1));
-    kept += std::fabs(result.parameters.lower[j] - 1.0F / 3) < 1e-7F ? 1 : 0;
+  for (std::size_t j = 0; j < thirds.lower_alpha.size(); ++j) {
+    CHECK((result.parameters.lower_alpha[j] >= 0 && result.parameters.lower_alpha[j] <= 1));
+    kept += std::fabs(result.parameters.lower_alpha[j] - 1.0F / 3) < 1e-7F ? 1 : 0;
   }
   CHECK(kept > 0);
 }
@@ -343,13 +343,13 @@ TEST_CASE("a probed split gives the bounds of its children", "[search][dual]") {
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
     const Setup setup(random_network({kInputs, 12, 2}, seed), 0);
     const BoundResult parent = setup.run(40, {});
-    if (parent.probe.neuron == Probe::kNone) continue;
-    const NeuronGraph::Activation& activation = setup.graph.activation_of(parent.probe.neuron);
+    if (parent.strong_split.neuron == StrongSplit::kNone) continue;
+    const NeuronGraph::Activation& activation = setup.graph.activation_of(parent.strong_split.neuron);
     for (const bool at_least : {false, true}) {
-      const logic::Literal literal{activation.operand, parent.probe.neuron - activation.first_neuron, at_least, 0};
+      const logic::Literal literal{activation.operand, parent.strong_split.neuron - activation.first_neuron, at_least, 0};
       AlphaBeta start = parent.parameters;
-      start.beta.push_back(at_least ? parent.probe.beta_at_least : parent.probe.beta_at_most);
-      const double expected = at_least ? parent.probe.at_least : parent.probe.at_most;
+      start.beta.push_back(at_least ? parent.strong_split.beta_at_least : parent.strong_split.beta_at_most);
+      const double expected = at_least ? parent.strong_split.at_least : parent.strong_split.at_most;
       CHECK(setup.run(1, {literal}, &start).bound == Approx(expected).margin(1e-6));
       CHECK(expected >= parent.bound - 1e-9);
       ++compared;

@@ -25,7 +25,7 @@ namespace {
 
 constexpr double kLeastGain = 1e-9;              // of a row's scale: smaller gains are rounding, and not worth other parameters
 constexpr double kLeastWeight = 1e-4;            // of a case's row against the others: keeps every row within reach
-constexpr std::size_t kBufferDoubles = 120'000;  // per-row state of a chunk, about 1 MB: stays in the cache
+constexpr std::size_t kBufferDoubles = 120'000;  // per-row state of a batch, about 1 MB: stays in the cache
 constexpr std::size_t kMaxCapacity = 64, kMinCapacity = 4;
 
 }  // namespace
@@ -60,11 +60,11 @@ AlphaBetaCrown::AlphaBetaCrown(const NeuronGraph& graph, Limit limit)
   }
 }
 
-// In chunks that fit into the buffers.
+// In batches that fit into the buffers.
 void AlphaBetaCrown::run(std::span<const BoundTask> tasks, const AlphaBetaOptions& options, std::span<BoundResult> results) {
   for (std::size_t first = 0; first < tasks.size(); first += capacity_) {
     const std::size_t count = std::min(capacity_, tasks.size() - first);
-    run_chunk(tasks.subspan(first, count), options, results.subspan(first, count));
+    run_batch(tasks.subspan(first, count), options, results.subspan(first, count));
   }
 }
 
@@ -321,8 +321,8 @@ void AlphaBetaCrown::finish(std::size_t b) {
   Row& row = rows_[b];
   AlphaBeta& parameters = row.result->parameters;
   row.result->bound = row.best;
-  parameters.lower.assign(neurons(best_, b), neurons(best_, b) + r_);
-  if (!graph_.relu_only()) parameters.upper.assign(neurons(up_best_, b), neurons(up_best_, b) + r_);
+  parameters.lower_alpha.assign(neurons(best_, b), neurons(best_, b) + r_);
+  if (!graph_.relu_only()) parameters.upper_alpha.assign(neurons(up_best_, b), neurons(up_best_, b) + r_);
   parameters.beta.clear();
   for (const Multiplier& m : row.beta) parameters.beta.push_back(static_cast<float>(m.best));
   parameters.weights.clear();
@@ -350,7 +350,7 @@ bool AlphaBetaCrown::iterate(bool quantize, bool with_forward) try {
 
 // Iterations of a batch. Closed tasks take a few extra steps, where asked for, and leave; open ones
 // share what is left of the loops.
-void AlphaBetaCrown::run_chunk(std::span<const BoundTask> tasks, const AlphaBetaOptions& options, std::span<BoundResult> results) {
+void AlphaBetaCrown::run_batch(std::span<const BoundTask> tasks, const AlphaBetaOptions& options, std::span<BoundResult> results) {
   constexpr int kCheckEvery = 6;    // iterations between looks at the progress
   constexpr double kHopeless = 12;  // given up when this many further periods like the last would not do
   active_ = tasks.size();
@@ -384,8 +384,8 @@ void AlphaBetaCrown::run_chunk(std::span<const BoundTask> tasks, const AlphaBeta
         } else if (row.final && !limit_.reached()) {
           score(b, *row.result);
           if (options.coefficients) show_form(b, *row.result);
-          if (options.probes && row.task->boxes->ball == nullptr) probe(b, *row.result);
-          if (row.result->probe.neuron == Probe::kNone && !graph_.input_rows().empty()) find_influence(b, *row.result);
+          if (options.strong_splits && row.task->boxes->ball == nullptr) find_strong_split(b, *row.result);
+          if (row.result->strong_split.neuron == StrongSplit::kNone && !graph_.input_rows().empty()) find_influence(b, *row.result);
         }
         finish(b);
         move_row(--active_, b);  // the row that moves has been looked at

@@ -128,11 +128,14 @@ struct NeuronBoxes {
   }
 };
 
+// Parameters of a bound, in the words of alpha-beta-CROWN.
 struct AlphaBeta {
-  std::vector<float> lower,
-      upper;  // slopes by neuron, lower ones of relu and mixes as k/128 unless told otherwise; upper only where some op is no relu
-  std::vector<float> beta;     // by literal
-  std::vector<float> weights;  // by row of the case
+  // By neuron, the alpha of the line below and of the line above: its slope, or of a product the
+  // mix of McCormick's planes. Those above are empty where every op is a relu, whose upper line is
+  // the chord. Lower ones of relus and mixes are k/128 unless AlphaBetaOptions::quantize is off.
+  std::vector<float> lower_alpha, upper_alpha;
+  std::vector<float> beta;     // multipliers of literals (splits)
+  std::vector<float> weights;  // spec weights, by row of the case
 };
 
 // Those that rows from `from` meet.
@@ -156,9 +159,9 @@ struct BoundTask {
   NeuronEnd target = {};
 };
 
-// A split of a first-layer relu at 0, with the gain of its two sides when all other parameters
-// stay.
-struct Probe {
+// Strong branching of one neuron: a split of a first-layer relu at 0, with the bounds of its two
+// sides when all other parameters stay.
+struct StrongSplit {
   static constexpr std::uint32_t kNone = 0xffffffff;
   std::uint32_t neuron = kNone;
   double at_most = 0, at_least = 0;           // bounds of the children
@@ -174,8 +177,8 @@ struct BoundResult {
   AlphaBeta parameters;
   std::vector<double> x;         // x* of the best parameters
   std::vector<float> scores;     // by neuron, when asked for: how much an exact neuron would help; then by input
-  Probe probe;                   // the best split of a first-layer neuron, when scores were asked for
-  std::vector<float> influence;  // by neuron, when no probe gains or none is asked for: how much the undecided neurons depend on it
+  StrongSplit strong_split;      // the best split of a first-layer neuron, when scores were asked for
+  std::vector<float> influence;  // by neuron, when no such split gains or none is asked for: how much the undecided neurons depend on it
   // When asked for, with scores, of a task that stays open: the coefficients of the neurons'
   // results; and of the concretised form, by input, with its constant.
   std::vector<double> coefficients, form;
@@ -190,7 +193,7 @@ struct AlphaBetaOptions {
   int iterations = 20;   // 1: evaluate only
   double target = 1e-7;  // stop a task above this
   double slope_rate = 0.2, beta_rate = 0.3, weight_rate = 0.3, decay = 0.95;
-  bool scores = false, probes = true, coefficients = false;
+  bool scores = false, strong_splits = true, coefficients = false;
   bool quantize = true;      // lower slopes of relu and mixes of products to k/128, which a certificate holds in a byte
   int extra_iterations = 0;  // after a task is closed, for a larger margin; then `needed` is filled in
 };
@@ -219,7 +222,7 @@ class AlphaBetaCrown {
  private:
   struct Row;
   struct Softmax;
-  void run_chunk(std::span<const BoundTask> tasks, const AlphaBetaOptions& options, std::span<BoundResult> results);
+  void run_batch(std::span<const BoundTask> tasks, const AlphaBetaOptions& options, std::span<BoundResult> results);
   void load(std::size_t b, const BoundTask& task);
   void choose_lines(std::size_t b, bool quantize);
   void prepare_lines(std::size_t b);
@@ -244,7 +247,7 @@ class AlphaBetaCrown {
   void restore_best(std::size_t b);
   void score(std::size_t b, BoundResult& result) const;
   [[nodiscard]] float score_of(const NeuronGraph::Activation& activation, std::size_t b, std::size_t j) const;
-  void probe(std::size_t b, BoundResult& result) const;
+  void find_strong_split(std::size_t b, BoundResult& result) const;
   void find_influence(std::size_t b, BoundResult& result) const;
   void find_needed(std::size_t b, BoundResult& result) const;
   void show_form(std::size_t b, BoundResult& result) const;

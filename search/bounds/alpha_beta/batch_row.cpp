@@ -1,4 +1,5 @@
 // Rows of a batch: what a task starts from, which lines its alphas mean, and the best that it has found.
+
 #include "search/bounds/alpha_beta/batch_row.h"
 
 #include <algorithm>
@@ -41,8 +42,8 @@ void AlphaBetaCrown::load(std::size_t b, const BoundTask& task) {
   relu_lines(r_, boxes.lo.data(), boxes.hi.data(), neurons(low_slope_, b), neurons(up_slope_, b), neurons(up_icpt_, b),
              neurons(trainable_, b));
   double* raw_alpha = neurons(raw_alpha_, b);
-  if (start != nullptr && start->lower.size() == r_) {
-    for (std::size_t j = 0; j < r_; ++j) raw_alpha[j] = static_cast<double>(start->lower[j]);
+  if (start != nullptr && start->lower_alpha.size() == r_) {
+    for (std::size_t j = 0; j < r_; ++j) raw_alpha[j] = static_cast<double>(start->lower_alpha[j]);
   } else {
     for (std::size_t j = 0; j < r_; ++j) raw_alpha[j] = boxes.hi[j] > -boxes.lo[j] ? 1 : 0;
   }
@@ -50,7 +51,7 @@ void AlphaBetaCrown::load(std::size_t b, const BoundTask& task) {
   if (graph_.relu_only()) return;
   std::fill_n(neurons(up_moment_, b), r_, 0.0);
   std::fill_n(neurons(up_square_, b), r_, 0.0);
-  const bool known = start != nullptr && start->upper.size() == r_;
+  const bool known = start != nullptr && start->upper_alpha.size() == r_;
   for (const NeuronGraph::Activation& activation : graph_.activations()) {
     if (activation.step->op == Op::relu) continue;
     if (activation.is_softmax()) rows_[b].prepared = false;
@@ -59,7 +60,7 @@ void AlphaBetaCrown::load(std::size_t b, const BoundTask& task) {
       for (std::size_t j = activation.first_neuron; j < activation.first_neuron + activation.step->size; ++j) {
         neurons(trainable_, b)[j] = 1;
         if (!known) raw_alpha[j] = kMiddle;
-        neurons(up_raw_alpha_, b)[j] = known ? static_cast<double>(start->upper[j]) : kMiddle;
+        neurons(up_raw_alpha_, b)[j] = known ? static_cast<double>(start->upper_alpha[j]) : kMiddle;
       }
       continue;
     }
@@ -67,14 +68,15 @@ void AlphaBetaCrown::load(std::size_t b, const BoundTask& task) {
       const double l = boxes.lo[j], u = boxes.hi[j];
       neurons(trainable_, b)[j] = l < u ? 1 : 0;
       if (activation.step->function != nullptr) {
-        if (known) neurons(up_raw_alpha_, b)[j] = static_cast<double>(start->upper[j]);
+        if (known) neurons(up_raw_alpha_, b)[j] = static_cast<double>(start->upper_alpha[j]);
         rows_[b].prepared = false;
         continue;
       }
       // A child of a split at 0 knows slopes for both sides; on one of them the function is linear.
       const bool other = known && !(l < 0 && u > 0) && (activation.step->op == Op::leaky_relu || activation.step->op == Op::abs);
       if (!known || other) raw_alpha[j] = first_slope_below(*activation.step, l, u);
-      neurons(up_raw_alpha_, b)[j] = known && !other ? static_cast<double>(start->upper[j]) : first_slope_above(*activation.step, l, u);
+      neurons(up_raw_alpha_, b)[j] =
+          known && !other ? static_cast<double>(start->upper_alpha[j]) : first_slope_above(*activation.step, l, u);
     }
   }
   std::copy_n(raw_alpha, r_, neurons(best_, b));

@@ -16,7 +16,7 @@ namespace assay::search {
 void AlphaBetaCrown::prepare_lines(std::size_t b) {
   Row& row = rows_[b];
   const NeuronBoxes& boxes = *row.task->boxes;
-  const bool known = row.task->start != nullptr && row.task->start->upper.size() == r_;
+  const bool known = row.task->start != nullptr && row.task->start->upper_alpha.size() == r_;
   row.lines.resize(graph_.activations().size());
   row.softmax.resize(graph_.activations().size());
   for (std::size_t k = 0; k < row.lines.size(); ++k) {

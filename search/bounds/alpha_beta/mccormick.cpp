@@ -5,6 +5,7 @@
 // On the factors' boxes p q >= m (q_lo p + p_lo q - p_lo q_lo) + (1 - m) (q_hi p + p_hi q - p_hi
 // q_hi), and dually above; the bound is linear in m for fixed relaxed values, so that its gradient
 // is the difference of the two planes there.
+
 #include <algorithm>
 #include <cmath>
 

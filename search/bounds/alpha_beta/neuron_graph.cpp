@@ -1,7 +1,7 @@
 // NeuronGraph, NeuronBoxes and hints: what alpha_beta_crown.h holds beside the optimisation.
 //
 // Neurons are numbered through all steps in graph order. A first-layer neuron's operand is a row
-// over the inputs, which is kept: splits of such a neuron are probed without a pass over the network
+// over the inputs, which is kept: strong branching bounds its splits without a pass over the network
 // (scores.cpp), and linear programs take these rows (lp/).
 
 #include <algorithm>
@@ -213,9 +213,9 @@ logic::Hints to_hints(const NeuronGraph& graph, const AlphaBeta& parameters, Nod
     if (activation.is_softmax()) continue;  // takes no hints
     const auto first = static_cast<std::ptrdiff_t>(activation.first_neuron);
     const auto last = first + static_cast<std::ptrdiff_t>(activation.step->size);
-    hints.lower[activation.step->node].assign(parameters.lower.begin() + first, parameters.lower.begin() + last);
+    hints.lower[activation.step->node].assign(parameters.lower_alpha.begin() + first, parameters.lower_alpha.begin() + last);
     if (activation.step->op == Op::relu) continue;  // its upper line is the kernel's own
-    hints.upper[activation.step->node].assign(parameters.upper.begin() + first, parameters.upper.begin() + last);
+    hints.upper[activation.step->node].assign(parameters.upper_alpha.begin() + first, parameters.upper_alpha.begin() + last);
   }
   hints.beta = parameters.beta;
   while (!hints.beta.empty() && hints.beta.back() == 0) hints.beta.pop_back();

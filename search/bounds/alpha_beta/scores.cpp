@@ -1,11 +1,12 @@
-// What an ascent leaves behind for branching: scores, probes, influence, needed literals.
+// What an ascent leaves behind for branching: scores, strong_splits, influence, needed literals.
 //
 // A score is the loss of a neuron's line at the minimiser: what the bound would gain, to first
 // order, if the neuron were exact. Source: BaBSR (Bunel et al. 2020) scores by the intercept of the
-// line; here the minimiser of the optimised bound takes the place of the intercept. A probe is the
-// exact gain of a split of a first-layer neuron while all other parameters stay, a one-dimensional
+// line; here the minimiser of the optimised bound takes the place of the intercept. Strong
+// branching here is the exact gain of a split of a first-layer neuron while all other parameters stay, a one-dimensional
 // maximisation over its beta. Influence says how much the undecided neurons depend on one, where no
 // split gains.
+
 #include <algorithm>
 #include <cmath>
 
@@ -83,7 +84,7 @@ double split_value(double parent, double at_most, double at_least) {
 // share may be any c <= A_j, on z <= 0 any c >= 0 (the rest is beta); both maximise the same
 // concave function of c, whose derivative is z_j at the minimiser. Neurons with A_j > 0 gain
 // nothing: their lower line already ranges over both.
-void AlphaBetaCrown::probe(std::size_t b, BoundResult& result) const {
+void AlphaBetaCrown::find_strong_split(std::size_t b, BoundResult& result) const {
   constexpr int kSearchSteps = 12;
   const NeuronBoxes& boxes = *rows_[b].task->boxes;
   const double* form = form_.data() + b * n_;
@@ -104,7 +105,7 @@ void AlphaBetaCrown::probe(std::size_t b, BoundResult& result) const {
       derivative = change.row_value + row.offset;
       return parent - loss + change.change + (c - share) * row.offset;
     };
-    Probe found;
+    StrongSplit found;
     found.neuron = row.neuron;
     // Beyond the end of the interval [a, 0] only if the function still rises there.
     const auto search = [&](double end, double direction, double& bound, float& beta) {
@@ -127,7 +128,7 @@ void AlphaBetaCrown::probe(std::size_t b, BoundResult& result) const {
     const double value = split_value(parent, found.at_most, found.at_least);
     if (!(value > best)) continue;
     best = value;
-    result.probe = found;
+    result.strong_split = found;
   }
 }
 

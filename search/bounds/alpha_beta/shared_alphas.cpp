@@ -1,10 +1,11 @@
 // AlphaBetaCrown::share_alphas(): one set of slopes for the ranges of many elements. A minibatch is
-// a sample of the ranges' ends; all batch rows of a chunk have the same lines, and their gradients
+// a sample of the ranges' ends; all batch rows have the same lines, and their gradients
 // are summed.
 //
 // Source: shared alphas of auto_LiRPA (Xu et al. 2021). How this version differs: a step looks at a
 // sample of ends, as stochastic gradient descent does, since many small steps narrow more than few
 // exact ones (record 0064).
+
 #include <algorithm>
 #include <functional>
 #include <random>
@@ -128,8 +129,8 @@ std::optional<AlphaBeta> AlphaBetaCrown::share_alphas(NodeId node, std::span<con
   if (!in_time) return std::nullopt;
   choose_lines(0, true);
   AlphaBeta parameters;
-  parameters.lower.assign(neurons(low_slope_, 0), neurons(low_slope_, 0) + r_);
-  if (!graph_.relu_only()) parameters.upper.assign(neurons(up_slope_, 0), neurons(up_slope_, 0) + r_);
+  parameters.lower_alpha.assign(neurons(low_slope_, 0), neurons(low_slope_, 0) + r_);
+  if (!graph_.relu_only()) parameters.upper_alpha.assign(neurons(up_slope_, 0), neurons(up_slope_, 0) + r_);
   return parameters;
 }
 

@@ -222,7 +222,7 @@ class RelaxationLp::Solver {
 
   void read_parameters(const NeuronBoxes& boxes, std::span<const logic::Literal> literals, LpResult& result) const {
     AlphaBeta& parameters = result.parameters;
-    parameters.lower.assign(r_, 0.0F);
+    parameters.lower_alpha.assign(r_, 0.0F);
     parameters.beta.assign(literals.size(), 0.0F);
     result.needed.assign(literals.size(), false);
     for (std::size_t k = 0; k < rows_; ++k) {
@@ -230,7 +230,9 @@ class RelaxationLp::Solver {
     }
     for (std::size_t s = 0; s < r_; ++s) {
       const double mu = price(s), a = coefficient(s);
-      parameters.lower[s] = a > kLeastPrice ? static_cast<float>(std::clamp(mu / a, 0.0, 1.0)) : boxes.hi[s] > -boxes.lo[s] ? 1.0F : 0.0F;
+      parameters.lower_alpha[s] = a > kLeastPrice              ? static_cast<float>(std::clamp(mu / a, 0.0, 1.0))
+                                  : boxes.hi[s] > -boxes.lo[s] ? 1.0F
+                                                               : 0.0F;
     }
     for (std::size_t k = 0; k < literals.size(); ++k) read_literal(literals[k], k, result);
   }

@@ -1,5 +1,6 @@
 // The part of relaxation_lp.h that knows no solver: linear forms of pre-activations and outputs
 // over the program's variables.
+
 #include <algorithm>
 #include <cmath>
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "certificates/check/refutations.h"
 #include "kernel/inspect/inspect.h"
 #include "search/attack/attack.h"
 #include "search/bab/activation_bab.h"
@@ -138,12 +139,7 @@ bool ActivationBounder::close_cases(Treated& treated) {
           // Where the checker's own slopes do, it has their lines already.
           const logic::Hints fewer{{}, {}, hints.beta, hints.cuts};
           treated.steps.conclude(multipliers, scope->conclude(multipliers, fewer).ok() ? fewer : hints);
-          std::optional<logic::Refutation>& own = treated.node->record->own;
-          if (!own) {
-            own = std::move(refutation).value();
-          } else if (Outcome<logic::Refutation> both = logic::merge(*own, refutation.value()); both.ok()) {
-            own = std::move(both).value();
-          }
+          (void)certificate::merge_into(treated.node->record->own, std::move(refutation));
           treated.closed.push_back(std::move(result));
           continue;
         }

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "certificates/check/refutations.h"
+
 namespace assay::search {
 
 BranchTree::BranchTree(const logic::Scope& root) : root_(std::make_shared<BranchRecord>()), proof_(std::make_unique<ProofTree>()) {
@@ -91,12 +93,8 @@ BranchTree::Closed BranchTree::close(Record record, std::optional<logic::Refutat
     return Closed::refused;
   };
   while (true) {
-    if (record->own && refutation) {
-      Outcome<logic::Refutation> both = logic::merge(*record->own, *refutation);
-      if (!both.ok()) return refused(both.rejection());
-      refutation = std::move(both).value();
-    } else if (record->own) {
-      refutation = record->own;
+    if (record->own) {
+      if (auto merged = certificate::merge_into(refutation, *record->own); !merged) return refused(merged.rejection());
     }
     record->closed_ = true;
     record->scope_.reset();

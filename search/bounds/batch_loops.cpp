@@ -4,13 +4,7 @@
 
 #include <cmath>
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define ASSAY_SEARCH_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#define ASSAY_SEARCH_INLINE inline __attribute__((always_inline))
-#else
-#define ASSAY_SEARCH_CLONES
-#define ASSAY_SEARCH_INLINE inline
-#endif
+#include "search/relax/instruction_sets.h"
 
 namespace assay::search {
 namespace {

@@ -32,6 +32,13 @@ Rejection beyond_memory() {
   return {Rejection::Kind::declined, "search.memory",  "root bounds",
           "memory within the limit", "more is needed", "allow more with --memory"};
 }
+// A derivation on one thread: memory that runs out is an answer like others.
+template <class Derive>
+Outcome<Done> within_memory(const Derive& derive) try {
+  return derive();
+} catch (const std::bad_alloc&) {
+  return beyond_memory();
+}
 bool was_stopped(const Outcome<Done>& done) { return !done.ok() && done.rejection().code == "kernel.stopped"; }
 
 }  // namespace
@@ -249,11 +256,7 @@ Outcome<Done> IntermediateBounds::refine_by_cases(NodeId node, std::span<const B
   const auto refine = [&](std::size_t part) {
     for (std::size_t k = part; k < ranges.size(); k += threads_) {
       const logic::Selection selection = selection_of(node, {&ranges[k].element, 1});
-      try {
-        outcomes[k] = certificate::tighten_by_cases(copies[part], node, selection, ranges[k].tree, true);
-      } catch (const std::bad_alloc&) {
-        outcomes[k] = beyond_memory();
-      }
+      outcomes[k] = within_memory([&] { return certificate::tighten_by_cases(copies[part], node, selection, ranges[k].tree, true); });
     }
   };
   team_.run(threads_, refine);
@@ -274,15 +277,15 @@ Outcome<Done> IntermediateBounds::add_cuts(std::size_t count, const std::functio
   std::vector<Outcome<Done>> outcomes(threads_, Done{});
   std::vector<certificate::Fragment> steps(threads_);
   const auto derive = [&](std::size_t part) {
-    try {
-      for (std::size_t k = count * part / threads_; k < count * (part + 1) / threads_ && outcomes[part]; ++k) {
+    outcomes[part] = within_memory([&] {
+      Outcome<Done> done = Done{};
+      for (std::size_t k = count * part / threads_; k < count * (part + 1) / threads_ && done; ++k) {
         const CutByCases one = cut(k);
-        outcomes[part] = cut_by_cases(copies[part], one.terms, one.tree);
+        done = cut_by_cases(copies[part], one.terms, one.tree);
         steps[part].cut(one.terms, one.tree);
       }
-    } catch (const std::bad_alloc&) {
-      outcomes[part] = beyond_memory();
-    }
+      return done;
+    });
   };
   team_.run(threads_, derive);
   logic::Scope with_cuts = scope_;
@@ -304,15 +307,10 @@ Outcome<Done> IntermediateBounds::refine_batches(std::vector<NeuronBatch> batche
   std::vector<Outcome<Done>> outcomes(batches.size(), Done{});
   const auto refine = [&](std::size_t part) {
     logic::Scope& scope = part == 0 ? scope_ : copies[part - 1];
-    try {
-      if (prepare && !prepare(part, batches[part])) {
-        outcomes[part] = stopped();
-        return;
-      }
-      outcomes[part] = scope.tighten(node, batches[part].selection, batches[part].hints, nullptr, true);
-    } catch (const std::bad_alloc&) {
-      outcomes[part] = beyond_memory();
-    }
+    outcomes[part] = within_memory([&]() -> Outcome<Done> {
+      if (prepare && !prepare(part, batches[part])) return stopped();
+      return scope.tighten(node, batches[part].selection, batches[part].hints, nullptr, true);
+    });
   };
   team_.run(batches.size(), refine);
   std::vector<std::uint32_t> left;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "search/relax/instruction_sets.h"
+
 namespace assay::search {
 namespace {
 
@@ -16,12 +18,6 @@ constexpr double kDenseShare = 0.2;
 // Elements of a dense matrix from which on float32 is much faster: smaller ones stay in the
 // innermost cache.
 constexpr std::size_t kLeastRough = 4096;
-
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define ASSAY_SEARCH_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define ASSAY_SEARCH_CLONES
-#endif
 
 // out[0..columns) += sum_i a[i] m[i, 0..columns), the rows of m in groups of four.
 ASSAY_SEARCH_CLONES void add_rows(std::size_t lines, std::size_t columns, const double* a, const double* m, double* __restrict out) {

@@ -11,56 +11,25 @@
 #include "search/relax/lines.h"
 #include "semantics/interrupt.h"
 #include "semantics/ops/denote.h"
+#include "semantics/ops/element_lists.h"
+#include "semantics/ops/indexing.h"
 
 namespace assay::search {
 namespace {
 
-std::vector<std::size_t> strides_of(const Shape& shape) {
-  std::vector<std::size_t> strides(shape.size(), 1);
-  for (std::size_t k = shape.size(); k-- > 1;) strides[k - 1] = strides[k] * static_cast<std::size_t>(shape[k]);
-  return strides;
-}
-
-// Element of an operand of shape `from` that meets each element of the broadcast result.
-std::vector<std::uint32_t> broadcast_elements(const Shape& from, const Shape& result) {
-  if (from == result) return {};
-  const std::vector<std::size_t> from_strides = strides_of(from), result_strides = strides_of(result);
-  const std::size_t missing = result.size() - from.size();
-  std::vector<std::uint32_t> elements(element_count(result));
-  for (std::size_t i = 0; i < elements.size(); ++i) {
-    std::size_t element = 0;
-    for (std::size_t axis = missing; axis < result.size(); ++axis) {
-      const std::size_t at = i / result_strides[axis] % static_cast<std::size_t>(result[axis]);
-      if (from[axis - missing] != 1) element += at * from_strides[axis - missing];
-    }
-    elements[i] = static_cast<std::uint32_t>(element);
-  }
-  return elements;
+// Element of an operand of shape `from` that meets each element of the broadcast result; empty where
+// that is the same one.
+std::vector<std::uint32_t> broadcast_elements(const Shape& from, const Shape& to) {
+  return from == to ? std::vector<std::uint32_t>() : ops::broadcast_elements(from, to);
 }
 
 // Operand elements of every pooling window, padding left out.
-void list_windows(const WindowAttributes& w, const Shape& operand, const Shape& result, Step& step) {
-  const std::size_t axes = w.kernel.size();
-  const std::vector<std::size_t> from = strides_of(operand), to = strides_of(result);
-  std::size_t taps = 1;
-  for (const std::int64_t extent : w.kernel) taps *= static_cast<std::size_t>(extent);
+void list_windows(const WindowAttributes& attributes, const Shape& operand, const Shape& result, Step& step) {
+  ops::Window window(attributes, operand, result);
   for (std::size_t i = 0; i < element_count(result); ++i) {
     step.window_start.push_back(static_cast<std::uint32_t>(step.window.size()));
-    for (std::size_t tap = 0; tap < taps; ++tap) {
-      std::size_t rest = tap, element = i / to[0] * from[0] + i / to[1] % static_cast<std::size_t>(result[1]) * from[1];
-      bool inside = true;
-      for (std::size_t k = axes; k-- > 0;) {
-        const auto offset = static_cast<std::int64_t>(rest % static_cast<std::size_t>(w.kernel[k]));
-        rest /= static_cast<std::size_t>(w.kernel[k]);
-        const auto at = static_cast<std::int64_t>(i / to[k + 2] % static_cast<std::size_t>(result[k + 2]));
-        const std::int64_t dilation = w.dilations.empty() ? 1 : w.dilations[k];
-        const std::int64_t position =
-            at * (w.strides.empty() ? 1 : w.strides[k]) - (w.pads_begin.empty() ? 0 : w.pads_begin[k]) + offset * dilation;
-        inside = inside && position >= 0 && position < operand[k + 2];
-        if (inside) element += static_cast<std::size_t>(position) * from[k + 2];
-      }
-      if (inside) step.window.push_back(static_cast<std::uint32_t>(element));
-    }
+    const std::size_t map = i / window.result_size() * window.operand_size();
+    for (const ops::Tap& tap : window.taps(i % window.result_size())) step.window.push_back(static_cast<std::uint32_t>(map + tap.operand));
   }
   step.window_start.push_back(static_cast<std::uint32_t>(step.window.size()));
 }
@@ -196,7 +165,7 @@ Step Network::make_step(NodeId id) const {
     } else if (node.op == Op::softmax) {
       step.kind = Step::Kind::softmax;
       const auto axis = static_cast<std::size_t>(std::get<SoftmaxAttributes>(node.attributes).axis);
-      step.inner = strides_of(node.shape)[axis];
+      step.inner = static_cast<std::size_t>(ops::row_major_strides(node.shape)[axis]);
       step.extent = static_cast<std::size_t>(node.shape[axis]);
     }
   }

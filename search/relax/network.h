@@ -69,7 +69,6 @@ class Network {
   [[nodiscard]] const std::shared_ptr<const logic::Problem>& problem() const { return problem_; }
   [[nodiscard]] const std::vector<Step>& steps() const { return steps_; }  // in graph order, dead ones removed
   [[nodiscard]] const Step& step_of(NodeId node) const { return steps_[step_of_[node]]; }
-  [[nodiscard]] bool has_step(NodeId node) const { return step_of_[node] != kNone; }
   [[nodiscard]] std::size_t input_size() const { return input_size_; }
   [[nodiscard]] std::size_t input_offset(NodeId input) const { return input_offset_[input]; }  // in the concatenated inputs
   [[nodiscard]] std::size_t output_size() const { return output_size_; }

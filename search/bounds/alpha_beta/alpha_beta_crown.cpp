@@ -285,10 +285,8 @@ void AlphaBetaCrown::ascend(std::size_t b, const AlphaBetaOptions& options, doub
     if (row.fresh) {
       // The natural unit: the coefficient that meets the literal's element.
       double scale = std::fabs(a_[literal.node][at]);
-      for (const std::uint32_t neuron : graph_.neurons_of(literal.node, literal.element)) {
-        const NeuronGraph::Activation& activation = graph_.activation_of(neuron);
-        scale = std::max(scale, std::fabs(a_[activation.step->node][b * activation.step->size + literal.element]));
-      }
+      for (const std::uint32_t neuron : graph_.neurons_of(literal.node, literal.element))
+        scale = std::max(scale, std::fabs(coefficient(b, neuron)));
       row.beta[k].scale = scale;
     }
     adam(row.beta[k], -(literal.at_least ? 1.0 : -1.0) * (z_[literal.node][at] - literal.threshold), rate * options.beta_rate);

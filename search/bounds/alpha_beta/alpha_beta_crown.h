@@ -267,7 +267,12 @@ class AlphaBetaCrown {
   [[nodiscard]] const double* row_of(const std::vector<std::vector<double>>& by_node, std::size_t b, NodeId node) const {
     return by_node[node].data() + b * network_.step_of(node).size;
   }
-  [[nodiscard]] double relaxed_input(std::size_t b, std::uint32_t element) const { return x_[b * n_ + element]; }
+
+  // The coefficient of a neuron's result in the form of batch row b.
+  [[nodiscard]] double coefficient(std::size_t b, std::uint32_t neuron) const {
+    const NeuronGraph::Activation& activation = graph_.activation_of(neuron);
+    return row_of(a_, b, activation.step->node)[neuron - activation.first_neuron];
+  }
 
   const NeuronGraph& graph_;
   const Network& network_;

@@ -4,11 +4,7 @@
 
 #include <cmath>
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define ASSAY_SEARCH_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define ASSAY_SEARCH_CLONES
-#endif
+#include "search/relax/instruction_sets.h"
 
 namespace assay::search {
 namespace {

@@ -92,8 +92,7 @@ void AlphaBetaCrown::find_strong_split(std::size_t b, BoundResult& result) const
   double best = 1.01 * split_value(parent, parent, parent);  // less is no gain
   for (const NeuronGraph::InputRow& row : graph_.input_rows()) {
     if (!boxes.is_undecided(row.neuron)) continue;
-    const NeuronGraph::Activation& activation = graph_.activation_of(row.neuron);
-    const double a = a_[activation.step->node][b * activation.step->size + row.neuron - activation.first_neuron];
+    const double a = coefficient(b, row.neuron);
     if (!(a < 0)) continue;
     const double share = a * neurons(up_slope_, b)[row.neuron], loss = a * neurons(up_icpt_, b)[row.neuron];
     const unsigned* index = graph_.row_indices().data() + row.first;
@@ -149,8 +148,7 @@ void AlphaBetaCrown::find_needed(std::size_t b, BoundResult& result) const {
     }
     const std::uint32_t neuron = neurons_here[0];
     const NeuronGraph::InputRow& line = *graph_.input_row(neuron);
-    const NeuronGraph::Activation& activation = graph_.activation_of(neuron);
-    const double a = a_[activation.step->node][b * activation.step->size + neuron - activation.first_neuron];
+    const double a = coefficient(b, neuron);
     const double share = a * neurons(a > 0 ? low_slope_ : up_slope_, b)[neuron] - beta;
     const double l = row.task->wider->lo[neuron], u = row.task->wider->hi[neuron];
     double wider_share = std::clamp(share, 0.0, std::max(a, 0.0)), loss = 0;
@@ -195,14 +193,12 @@ void AlphaBetaCrown::find_influence(std::size_t b, BoundResult& result) const {
       square += values[e] * values[e] * variance[index[e]];
     }
     if (square <= 0) continue;
-    const NeuronGraph::Activation& activation = graph_.activation_of(rows[k].neuron);
-    const double a = a_[activation.step->node][b * activation.step->size + rows[k].neuron - activation.first_neuron];
+    const double a = coefficient(b, rows[k].neuron);
     weight[k] = std::fabs(a) * 0.5 * std::erfc(-mean / std::sqrt(2 * square));
   }
   result.influence.assign(r_, 0.0F);
   for (std::size_t k = 0; k < rows.size(); ++k) {
-    const NeuronGraph::Activation& activation = graph_.activation_of(rows[k].neuron);
-    const double a = a_[activation.step->node][b * activation.step->size + rows[k].neuron - activation.first_neuron];
+    const double a = coefficient(b, rows[k].neuron);
     if (weight[k] <= 0 || a >= 0) continue;
     std::fill(scaled.begin(), scaled.end(), 0.0);
     double square = 0, sum = 0;

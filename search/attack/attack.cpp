@@ -3,6 +3,14 @@
 // Restarts are a batch of points that one pass of the network evaluates. Each batch row pulls one
 // case; half of the batch steps by the gradient's sign, as in Madry et al. 2018. What comes nearest
 // is remembered for reports of undecided runs.
+//
+// Points start in the middle of the box, in corners, around the best point so far, and anywhere.
+// The objective is the worst row of a case or the sum of its violated rows (hinges), for every
+// second start each. Steps shrink geometrically over sixty iterations.
+//
+// Sources: PGD (Madry et al. 2018); restarts as in attacks of alpha-beta-CROWN; WalkSAT (Selman,
+// Kautz, Cohen 1994) for corners, with a tabu list (Glover 1989). How this version differs: the
+// kernel judges every candidate, and a refusal raises the margin that later candidates need.
 
 #include "search/attack/attack.h"
 

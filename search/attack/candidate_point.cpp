@@ -1,4 +1,13 @@
 // Candidate points: how coordinates are rounded, and what the kernel says to them.
+//
+// Every coordinate has a kind: an integer, a float32, a number of the execution's format, a double,
+// or the exact decimal where no double lies in the box. snap() moves a coordinate to the nearest
+// number of its kind; exact() writes the point as rationals, which is what the kernel is asked
+// about.
+//
+// A ball is pulled in by project(): of squares along the line to its middle, of magnitudes by the
+// projection onto an l1 ball with a soft threshold (Duchi et al. 2008), whose threshold is found by
+// bisection. How this version differs: it leaves a margin of 2^-16, since snapping moves the point.
 
 #include "search/attack/candidate_point.h"
 

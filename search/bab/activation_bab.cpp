@@ -1,4 +1,12 @@
 // branch_on_activations(): the bounder, kFSB and conflicts in the engine's loop.
+//
+// A worker takes a batch of subdomains. All cases of the batch are bounded side by side; the kernel
+// is asked about what is closed; for the others kFSB proposes splits and bounds their halves. A
+// leaf that closes without its last literals is refuted further up (conflicts.h).
+//
+// Source: branch and bound over neurons (Bunel et al. 2020) with bounds by beta-CROWN (Wang et al.
+// 2021). How this version differs: every activation with a point to split at is split, and not
+// relus alone; batches are small where conflicts are learnt from.
 
 #include "search/bab/activation_bab.h"
 

@@ -1,4 +1,12 @@
 // ActivationBounder: loads subdomains, bounds their cases by ascent, and asks the kernel.
+//
+// The ascent starts from the parameters of the subdomain above, with a beta for the new literal. A
+// bound above 0 is a proposal: the kernel repeats it with the same slopes and multipliers. A bound
+// that stays open gives a minimiser, which is tried as a witness.
+//
+// Sources: beta-CROWN (Wang et al. 2021), alpha-CROWN (Xu et al. 2021). How this version differs:
+// in a floating semantics it aims higher by what executions lost before, so that the kernel's proof
+// holds.
 
 #include <algorithm>
 #include <cmath>

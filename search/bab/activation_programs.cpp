@@ -1,4 +1,12 @@
 // ActivationBounder with linear programs: for networks where every relu sees the inputs.
+//
+// A program is solved where a split said so, or where the ascent saw no split that gains. Where the
+// optimum is flat, some optimal points are sampled, and a neuron that none of them gets right is
+// split.
+//
+// Source: the triangle relaxation of Planet (Ehlers 2017). How this version differs: the dual
+// solution becomes slopes and multipliers of alpha-beta-CROWN, and only the bound that these give
+// counts.
 
 #include <algorithm>
 

@@ -1,4 +1,11 @@
 // BranchTree: records of open branches, and how refutations climb to the root.
+//
+// A scope of a record is made when it is first needed, from the nearest ancestor that has one.
+// close() goes up as long as both halves of a split are refuted, and joins their refutations by the
+// kernel.
+//
+// Source: the tree of any branch and bound. How this version differs: refutations are values of the
+// kernel, and a jump back prunes what hangs below the record that it closes.
 
 #include "search/bab/branch_tree.h"
 

@@ -1,4 +1,12 @@
 // Engine: workers take batches off the queue; the calling thread watches limits and reports.
+//
+// Workers share one stack of open subdomains: the newest first, and at most a fair share for each.
+// A worker's children take the place of its batch under the lock, so that the closed share of the
+// tree can be read at any time. A trial ends early where it has closed too little of the tree.
+//
+// Sources: batches of subdomains (Wang et al. 2021); geometric restarts (Walsh 1999) where
+// conflicts are learnt from. How this version differs: a restart keeps activities and pseudocosts,
+// and nothing of the tree or its proof.
 
 #include "search/bab/engine.h"
 

@@ -7,6 +7,10 @@
 // kernel's own sweep bounds a subdomain; where few relus are open in it, these are split instead;
 // where a small network has products, both halves of every input are bounded before one is split
 // (strong_branching.h), and the kernel is asked where they look closed.
+//
+// Points to try come from the bounds themselves: a minimiser of a row over a subdomain is one of
+// its points. Every few levels the kernel is asked whatever doubles say, and an integer that the
+// network computes is split where one is open.
 
 #include <algorithm>
 #include <atomic>

@@ -1,4 +1,10 @@
 // ProofTree: encoded steps by node, written depth first.
+//
+// Steps of a node are appended as encoded bytes. Writing walks the tree with a stack of its own,
+// since trees are deeper than the call stack may be.
+//
+// Source: proofs as trees of splits, as Marabou writes them (Isac et al. 2022). How this version
+// differs: a node holds steps of the kernel's rules, and subtrees can be pruned before writing.
 
 #include "search/bab/proof_tree.h"
 

@@ -4,6 +4,12 @@
 // bound() starts from a case's rows, walks back through products and lines, and moves mixes and
 // weights along the gradient (Adam, Kingma and Ba 2015). Lines of a curve on a box that was seen
 // lately are taken from a small table, since halves of a box share most operands.
+//
+// Sources: alpha-CROWN (Xu et al. 2021) for the ascent, McCormick 1976 for the planes of products.
+// How this version differs: only mixes and weights ascend, since lines of curves are those that the
+// kernel takes when a certificate names none. A mix that no coefficient asks for is set back to the
+// middle, which a certificate leaves out. to_multipliers() and to_hints() hand the best parameters
+// to the kernel.
 
 #include "search/bounds/batch_boxes.h"
 

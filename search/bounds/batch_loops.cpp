@@ -1,4 +1,10 @@
 // The inner loops of BatchBounds, one body for all instruction sets.
+//
+// Arrays are [index, lane], so that one instruction treats one index of eight boxes. A product is
+// bounded by a mix of its two planes (McCormick 1976), a function by its lines; which plane or line
+// is taken depends on the sign of the lane's coefficient. The ascent is Adam (Kingma and Ba 2015)
+// with short memories, since it runs for few iterations. Mixes are rounded to k / 128, as a
+// certificate holds them.
 
 #include "search/bounds/batch_loops.h"
 

@@ -1,5 +1,14 @@
 // CaseBounds: ascent on the rows of each case, and programs over the inputs where rows help each
 // other.
+//
+// The kernel concludes each row alone and says its margin and its form over the inputs. best_rows()
+// takes the best row of each case; combine() looks for a better sum of rows; mix() tries the ends
+// of the mixes of products, one after the other; spread() says which inputs a split should cut.
+//
+// Sources: several rows of a property with weights, as specification weights in beta-CROWN (Wang et
+// al. 2021); McCormick 1976 for mixes. How this version differs: figures come from the kernel's own
+// arithmetic, so that what looks closed here is closed there, but for roundings that it names; and
+// rows that contradict each other for every network are found by exact arithmetic.
 
 #include "search/bounds/case_bounds.h"
 

@@ -1,4 +1,7 @@
 // close_at_root(): single rows, and rows that contradict each other.
+//
+// All closed cases go into one conclusion of the certificate. Names of choices are tried first,
+// since they make other checkers choose alike; without them, if the kernel refuses.
 
 #include "search/bounds/crown_cases.h"
 

@@ -2,6 +2,11 @@
 //
 // A round goes through all layers. Rounds end when the cases look closed by their own ascent, or
 // when the mean width of a round's ranges is nearly that of the round before.
+//
+// Source: alpha-CROWN for intermediate layers (Xu et al. 2021), with shared alphas as in
+// auto_LiRPA. How this version differs: a layer's alphas start from those of the layer before, and
+// the kernel derives the layer's bounds from them at once, so that the next layer stands on proved
+// boxes.
 
 #include "search/bounds/intermediate_alphas.h"
 

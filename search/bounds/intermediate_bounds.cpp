@@ -1,4 +1,16 @@
 // IntermediateBounds: batches of rows, the threads that share them, and when to pause.
+//
+// advance() goes from node to node: the box, the list of open elements, batches of rows for them. A
+// batch is sized so that threads have work and a stop is not far away. A rate in multiply-adds per
+// second is measured on the way; by it is_wanted() decides whether a node's rows fit into the time.
+//
+// Ends of boxes that lie a rounding away from an integer are claimed to be that integer where the
+// network jumps there; the kernel settles such claims in integers. Refinement by cases and cuts
+// take the same way: each thread derives on a copy of the scope, the scope meets the copies, and
+// the certificate gets the steps in order.
+//
+// Source: CROWN's intermediate bounds (Zhang et al. 2018). How this version differs: it can pause
+// at any batch, and memory that runs out on a thread is an answer, not a crash.
 
 #include "search/bounds/intermediate_bounds.h"
 

@@ -1,5 +1,11 @@
 // with_named_choices(): the candidates of each element, in the order in which the kernel numbers
 // them (selection_plane).
+//
+// Two candidates whose figures differ by rounding alone may be chosen differently by two checkers.
+// A name in the certificate takes the choice from them. Only elements where that can happen are
+// named.
+//
+// Source: none; this serves checkers in other languages, whose sums round otherwise.
 
 #include "search/bounds/named_choices.h"
 

@@ -4,6 +4,11 @@
 // An end of a range is minimised: the lower end as it stands, the upper end with its sign turned. A
 // tree that takes less than a fiftieth off its range is thrown away: it makes the certificate
 // longer and its check slower, and gains little.
+//
+// Trees of many ends grow in rounds: the worst leaf of each is split at the relu whose line loses
+// most (BaBSR, Bunel et al. 2020), and all new leaves are bounded in one batch. Passes go layer by
+// layer, so that later layers stand on boxes that earlier ones have narrowed. Sources: Tjeng, Xiao,
+// Tedrake 2019 for bounds of neurons by exact methods; here trees end after a few splits.
 
 #include "search/bounds/per_neuron_bab.h"
 

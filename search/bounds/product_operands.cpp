@@ -1,5 +1,8 @@
 // product_operands(): losses of the open cases by the policy's planes, and a few rows of each
 // operand.
+//
+// Source: none; a plain estimate, made by one evaluation of alpha-beta-CROWN at the policy's
+// planes. A sample of 16 elements of an operand says what rows would gain there.
 
 #include "search/bounds/product_operands.h"
 

@@ -1,4 +1,19 @@
 // close_by_cuts(): groups, their trees, and the ascent on all of them together.
+//
+// An Ascent holds the groups of one case. In each step every leaf of every group is minimised over
+// the group's few inputs, and the rest of the form over the whole box. Slopes s_i that a group
+// shares with the rest move by the difference of the two minimisers; slopes and multipliers in the
+// leaves move by their leaf's minimiser (Adam, Kingma and Ba 2015). Between rounds the half of the
+// groups whose worst leaves lose most are split at the relu that loses most.
+//
+// What comes out are cuts `sum of A_i relu(z_i) - s_i z_i >= t` with a small tree of splits for
+// each. The kernel derives every cut by its tree (rules `cut` and `hull`), and refutes the case
+// with a multiplier of 1 for each.
+//
+// Sources: kPoly (Singh et al. 2019) and PRIMA (Mueller et al. 2022) for groups of neurons;
+// GCP-CROWN (Zhang et al. 2022) for cuts with multipliers in a back-substitution. How this version
+// differs: a cut is made for one case and its coefficients, and proved by branch and bound over a
+// group.
 
 #include "search/cuts/group_cuts.h"
 

@@ -1,4 +1,9 @@
 // Conflicts: activities of needed literals, and jumps back over literals that were not needed.
+//
+// Rank is by influence first, then activity, then score. The jump tries the furthest ancestor that
+// the needed literals allow, then half as far, and so on, since the kernel may refuse the furthest.
+//
+// Source: VSIDS and backjumping as in conflicts.h; here by multipliers in place of resolution.
 
 #include "search/heuristics/conflicts.h"
 

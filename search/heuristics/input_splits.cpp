@@ -1,4 +1,9 @@
 // The choice between inputs and activations, and between inputs.
+//
+// best_half() takes the input with the best score, and widths break ties. open_integer() finds an
+// integer that the network computes and that still has two values, which is split between these.
+//
+// Source: input splitting of alpha-beta-CROWN; integers as in any mixed-integer solver.
 
 #include "search/heuristics/input_splits.h"
 

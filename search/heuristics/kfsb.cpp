@@ -1,4 +1,13 @@
 // Kfsb: which split comes next at a node.
+//
+// A node proposes up to 8 splits by score and 8 by pseudocost, 32 by score near the root. Both
+// halves of each are bounded in one batch for all nodes, and the best product of gains is taken. A
+// split that strong branching has bounded exactly competes without a trial. A blind split, of which
+// nothing gained, is counted; where these are many, conflicts choose instead (conflicts.h).
+//
+// Sources: FSB (De Palma et al. 2021), BaBSR (Bunel et al. 2020), pseudocosts (Achterberg, Koch,
+// Martin 2005). A pseudocost here is a share of what the case lacked, with the newest counting
+// most.
 
 #include "search/heuristics/kfsb.h"
 

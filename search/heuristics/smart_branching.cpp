@@ -3,6 +3,12 @@
 // Shares of neurons come from one forward run of the network at both ends of each input. A neuron
 // that does not move there may still be wide, so that a tenth of its width goes by how inputs move
 // the first relus.
+//
+// add() sums what a row lacks by input: the range of its form over the box, and each neuron's score
+// shared out by how far each input alone moves the neuron's operand. Each row counts relative to
+// its own shortfall, so that rows of different size have the same say.
+//
+// Source: smart branching (sb) in alpha-beta-CROWN; see smart_branching.h for what is new.
 
 #include "search/heuristics/smart_branching.h"
 

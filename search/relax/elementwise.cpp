@@ -1,4 +1,14 @@
 // Elementwise functions and their derivatives, in double.
+//
+// Each op has a value, apply_*(), and a cotangent, pull_*(), as in reverse-mode differentiation. An
+// op without a formula here is evaluated by its denotation (semantics/ops), and its slope by
+// central differences; at the end of a domain by the difference of one side.
+//
+// Where a function jumps, its derivative is 0 nearly everywhere and says nothing. Differences over
+// a wide step take its place, whose width follows the spread of the operands.
+//
+// Source: forward and reverse mode as in any framework (Griewank and Walther 2008). How this
+// version differs: nothing is recorded, since the steps of a Network are their own tape.
 
 #include "search/relax/elementwise.h"
 

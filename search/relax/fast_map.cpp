@@ -1,4 +1,10 @@
 // FastMap: dense and compressed products.
+//
+// Which copy a map gets depends on its size and on the share of entries that are not 0: an
+// identity, dense in both orientations, compressed rows and columns, or none, where the kernel's
+// own loops over structured maps (convolutions) do less work. Products of batches are blocked by
+// four rows, so that one block of the matrix serves all four from the cache (Goto and van de Geijn
+// 2008).
 
 #include "search/relax/fast_map.h"
 

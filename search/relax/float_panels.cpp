@@ -1,4 +1,9 @@
 // FloatPanels: tiles of rows by panels of columns, sums in registers.
+//
+// A tile has 8 rows and 32 columns, whose sums stay in registers while lines of a panel stream by,
+// as in BLIS and GotoBLAS (Goto and van de Geijn 2008). How this version differs: lines whose
+// coefficients are 0 in all rows of the tile are left out, since behind inactive neurons most are;
+// each row is scaled by a power of two, so that float32 neither overflows nor loses small rows.
 
 #include "search/relax/float_panels.h"
 

@@ -1,4 +1,13 @@
 // FunctionLines: parts of functions, where lines touch them, and the jumps between them.
+//
+// Three kinds of parts have lines: curves with a formula for where a slope touches, curves that are
+// known by samples of value and derivative with cubics between (Hermite), and pieces that are known
+// by bounds of their derivative alone. Jumps add slopes that touch the ends of two pieces.
+//
+// first_slope() looks for the line that is highest in the middle of the box, by thirds, since that
+// height is concave in the slope. This is what CROWN (Zhang et al. 2018) chooses for sigmoid and
+// tanh in closed form; here it works for any function with a record. Parts of a box that has not
+// changed since the last call are kept.
 
 #include "search/relax/function_lines.h"
 

@@ -1,4 +1,8 @@
 // Lines of a given slope, and slopes to start from.
+//
+// Sources: CROWN (Zhang et al. 2018) for relu and for sigmoid and tanh, whose tangents from an end
+// are found by bisection. How this version differs: the slope is the parameter of every line, and
+// its intercept is the tightest that holds at the ends, at break points, and where f has the slope.
 
 #include "search/relax/lines.h"
 

@@ -1,4 +1,15 @@
 // Network: folding of affine chains, forward and backward passes.
+//
+// make_step() turns a node of the graph into a step: its kind, its map or its index lists. fold()
+// joins two affine steps where one of their maps is an identity, so that no maps are multiplied.
+// remove_dead_steps() drops what nobody reads then.
+//
+// evaluate() runs a batch of points forward through the steps; vjp() runs cotangents back. Both ask
+// their limit between steps and return false once it is reached. Rows of the property become sparse
+// forms over outputs and inputs, with a scale each, so that bounds of different rows compare.
+//
+// Source: none; an interpreter of a folded graph. How it differs from the kernel's: plain doubles,
+// batches, and no errors kept.
 
 #include "search/relax/network.h"
 

@@ -1,4 +1,9 @@
 // ScalarGraph: affine steps are multiplied out.
+//
+// Every affine node becomes dense forms over inputs and neurons, and only those that a neuron or a
+// row reads are kept, as sparse lists. Equal operands are kept once.
+//
+// Source: none; the layout serves batches of boxes in SIMD lanes (batch_boxes.h).
 
 #include "search/relax/scalar_graph.h"
 

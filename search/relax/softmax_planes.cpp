@@ -1,5 +1,12 @@
 // SoftmaxPlanes: the steps of the formula in the kernel's order, each by its plane or, where that
 // says more at the box's centre, its range.
+//
+// log_sum_exp() bounds s by a tangent plane below and by chords and a tangent of log above. Each
+// x_j - s then has planes, exp of it has a tangent below and a chord above, and the product of both
+// steps is the plane of y_j.
+//
+// Source: Wei et al. 2023. How this version differs: after each step a plane that says less in the
+// middle of the box than the range's end is replaced by that end, as the kernel does.
 
 #include "search/relax/softmax_planes.h"
 

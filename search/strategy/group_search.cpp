@@ -1,5 +1,12 @@
 // GroupSearch: the walk through the table, and the stages before a tree: a point, the root's
 // bounds, cuts, attacks.
+//
+// features() says what a stage's condition may depend on; stages() says which stage runs next and
+// for how long. Roots that are bounded in part are made and dropped one after the other, and the
+// whole root is derived in pieces, between which the search may attack.
+//
+// Source: none; alpha-beta-CROWN runs its incomplete bounds, attack and branch and bound once and
+// in this order. How this version differs: the order is a table with conditions, and goes round.
 
 #include "search/strategy/group_search.h"
 

@@ -1,4 +1,7 @@
 // Groups and cubes, written.
+//
+// write() is the certificate of a group: its root's steps, then its tree. write_cube() is the
+// beginning of the certificate of one open leaf: the same steps down the path to it.
 
 #include "search/strategy/proved.h"
 

@@ -1,5 +1,12 @@
 // search(): takes each group through the table of stages while an attack runs concurrently, then
 // makes the theorem and the certificate.
+//
+// A group is a set of cases that share a box. Every group has to be refuted for `unsatisfiable`;
+// one witness of any group is enough for `satisfiable`. The kernel makes the theorem from the
+// groups' refutations. Statistics, the nearest point and what is left open go into the result.
+//
+// Source: none. A search without an answer says how far it came: the share of the tree that is
+// closed and the bound of each open case.
 
 #include "search/search.h"
 

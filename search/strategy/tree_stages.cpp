@@ -1,4 +1,8 @@
 // GroupSearch: the stages that are trees, and what follows from what a tree leaves.
+//
+// Trees by case share what is known: cases furthest from closed come first, since a witness is
+// likely there. Two branching heuristics are tried on the first case, and the one that closes more
+// goes on. settle() decides between an answer, open leaves for other runs, and another round.
 
 #include <algorithm>
 #include <map>

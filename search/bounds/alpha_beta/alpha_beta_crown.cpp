@@ -6,6 +6,16 @@
 // alphas and betas by Adam (Kingma and Ba 2015) and weights by multiplicative steps, at a rate that
 // decays. The best parameters so far are kept, since single steps may lose. Tasks that are closed
 // leave the batch.
+//
+// Sources: CROWN (Zhang et al. 2018) for the walk back, alpha-CROWN (Xu et al. 2021) for slopes
+// that are optimised, beta-CROWN (Wang et al. 2021) for multipliers of splits. How this version
+// differs: there is no automatic differentiation, since the relaxed forward run gives all gradients
+// at once; the rows of a case have weights on a simplex, so that several rows refute a case
+// together; and slopes are rounded to k / 128 in every iteration, so that the bound is that of the
+// certificate.
+//
+// A task is given up when many further periods like the last would not close it. Extra iterations
+// after a task is closed widen the margin, by which find_needed() tells which literals were needed.
 
 #include "search/bounds/alpha_beta/alpha_beta_crown.h"
 

@@ -1,4 +1,14 @@
 // The inner loops of dual ascent, one body for all instruction sets.
+//
+// Each function is written so that a compiler turns it into SIMD code: no branches, eight
+// independent sums, arrays that do not overlap. Copies for several instruction sets are made by
+// ASSAY_SEARCH_CLONES.
+//
+// back_through_lines() is a layer of CROWN (Zhang et al. 2018): positive coefficients take the line
+// below, negative ones the line above. forward_through_lines() runs the minimiser through the same
+// lines. change_of_minimum() says what a row added to the form on the inputs changes, by which
+// strong branching and needed literals are found without a pass. The three functions for products
+// do the same with McCormick's planes (McCormick 1976).
 
 #include "search/bounds/alpha_beta/alpha_beta_loops.h"
 

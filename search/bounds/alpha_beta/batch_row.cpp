@@ -1,4 +1,11 @@
 // Rows of a batch: what a task starts from, which lines its alphas mean, and the best that it has found.
+//
+// A child of a split starts from the alphas and betas of its parent (Wang et al. 2021), and the new
+// literal's beta from where strong branching found it. Slopes of a function that is linear on one
+// side of 0 start anew where the split settled the side.
+//
+// How this version differs: raw alphas move freely, and what is in use, and kept as the best, are
+// slopes rounded to what a certificate holds in a byte.
 
 #include "search/bounds/alpha_beta/batch_row.h"
 

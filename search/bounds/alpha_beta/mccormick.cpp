@@ -5,6 +5,9 @@
 // On the factors' boxes p q >= m (q_lo p + p_lo q - p_lo q_lo) + (1 - m) (q_hi p + p_hi q - p_hi
 // q_hi), and dually above; the bound is linear in m for fixed relaxed values, so that its gradient
 // is the difference of the two planes there.
+//
+// Sources: McCormick 1976 for the planes; Shi et al. 2020 for products in attention. How this
+// version differs: the mix of two planes is optimised like an alpha.
 
 #include <algorithm>
 #include <cmath>

@@ -3,6 +3,15 @@
 // Neurons are numbered through all steps in graph order. A first-layer neuron's operand is a row
 // over the inputs, which is kept: strong branching bounds its splits without a pass over the network
 // (scores.cpp), and linear programs take these rows (lp/).
+//
+// A NeuronGraph says of each neuron which step it belongs to, where its operand may be split, and
+// whether a split makes its line exact. NeuronBoxes are the boxes of a scope in the order of
+// neurons; meet() narrows them by a literal, so that a subdomain needs no scope to be bounded.
+// to_hints() writes parameters the way the kernel takes them: by node, without trailing zeros.
+//
+// Source: the splits are those of ReLU networks in Bunel et al. 2020 and of general activations in
+// GenBaB (Shi et al. 2024). How this version differs: functions with jumps are split at a jump,
+// others that curve in the middle of their box.
 
 #include <algorithm>
 #include <cmath>

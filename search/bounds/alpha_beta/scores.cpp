@@ -6,6 +6,9 @@
 // branching here is the exact gain of a split of a first-layer neuron while all other parameters stay, a one-dimensional
 // maximisation over its beta. Influence says how much the undecided neurons depend on one, where no
 // split gains.
+//
+// find_needed() asks for each literal whether the bound would stay above 0 without it, with all
+// other parameters as they are; conflicts.h learns from that.
 
 #include <algorithm>
 #include <cmath>

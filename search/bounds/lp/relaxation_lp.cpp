@@ -1,4 +1,13 @@
 // RelaxationLp: columns, rows and multipliers of the triangle relaxation.
+//
+// One program serves all nodes of a tree: a literal changes bounds of variables only, and the dual
+// simplex method starts from the basis of the node before. Infeasibility gives a ray of the dual,
+// read in the same way as a solution. sample_face() solves a few further programs over the optimal
+// face, to learn which inputs an optimum leaves free and which neurons no optimal point gets right.
+//
+// Sources: Planet (Ehlers 2017); the dual as slopes and multipliers: Salman et al. 2019 ("A convex
+// relaxation barrier"), who show how the dual of such programs and bounds like CROWN's belong
+// together. The solver is CLP of COIN-OR.
 
 #include "search/bounds/lp/relaxation_lp.h"
 

@@ -1,5 +1,10 @@
 // The part of relaxation_lp.h that knows no solver: linear forms of pre-activations and outputs
 // over the program's variables.
+//
+// An output or a pre-activation is walked back until it meets inputs or relus, whose values are
+// variables of the program. So a deep network has a sparse form for every neuron.
+//
+// Source: Planet (Ehlers 2017), where each relu has one variable for its value.
 
 #include <algorithm>
 #include <cmath>

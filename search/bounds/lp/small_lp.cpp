@@ -1,4 +1,9 @@
 // strongest_combination(): a simplex tableau of a few columns.
+//
+// Source: the primal simplex method (Dantzig 1951) with Bland's rule against cycles (Bland 1977) in
+// the second half of its steps. How this version differs: the first basis is feasible by
+// construction, so that no first phase is needed; reduced costs are compared in units of their
+// columns, and the number of pivots is limited, since any weights at all give a bound.
 
 #include "search/bounds/lp/small_lp.h"
 

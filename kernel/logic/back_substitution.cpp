@@ -168,7 +168,8 @@ std::shared_ptr<const rows::LinearBounds> Scope::State::linear_bounds(NodeId nod
   const bool rounds = rounding_[node] && !rounding_[node]->empty();
   relax::Box wider;
   if (rounds) widen(wider = *boxes_[node], *rounding_[node]);
-  auto relaxation = relax::relax(problem_->graph(), n, boxes, rounds ? wider : *boxes_[node], choices);
+  auto relaxation =
+      relax::relax(problem_->graph(), n, boxes, rounds ? wider : *boxes_[node], choices, problem_->network_->formulas_[node].get());
   if (!relaxation) return nullptr;
   for (std::size_t i = 0; rounds && i < wider.lo.size(); ++i) {
     relaxation->lower_intercept[i] = sub_down(relaxation->lower_intercept[i], (*rounding_[node])[i]);

@@ -171,6 +171,7 @@ Outcome<std::shared_ptr<const Network>> Network::open(Graph owned, ExecutionMode
   network->affine_.resize(graph.nodes.size());
   network->own_forms_.resize(graph.nodes.size());
   network->grids_.resize(graph.nodes.size());
+  network->formulas_.resize(graph.nodes.size());
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     if (network->is_constant_[id] || graph.node(id).op == Op::input) continue;
     if (network->floating() && floats::sums_constants(graph.node(id), network->is_constant_)) continue;
@@ -180,6 +181,9 @@ Outcome<std::shared_ptr<const Network>> Network::open(Graph owned, ExecutionMode
     if (options.exact && network->affine_[id]) network->grids_[id] = exact::grid_form(*network->affine_[id]);
   }
   network->active_nodes_ = nodes_on_the_way(graph, network->affine_, network->is_constant_);
+  std::size_t terms = 0;
+  for (const NodeId id : network->active_nodes_)
+    if (!network->affine_[id]) network->formulas_[id] = relax::kept_formula(graph, id, terms);
   const std::vector<bool> copies = copies_of_inputs(graph);
   NonlinearUse nonlinear = nonlinear_use(graph, network->affine_, network->is_constant_);
   network->kink_at_zero_ = std::move(nonlinear.kink_at_zero);

@@ -11,6 +11,7 @@
 #include "kernel/logic/api.h"
 #include "kernel/logic/ball.h"
 #include "kernel/logic/meter.h"
+#include "kernel/relax/formula.h"
 #include "kernel/rows/rows.h"
 #include "semantics/numbers/directed.h"
 #include "semantics/numbers/interval.h"
@@ -34,8 +35,9 @@ struct Network::State {
   std::vector<NodeId> pre_activations_;  // whose elements enter a non-linear op and are not inputs or constants, in order: worth refining
   std::vector<NodeId> active_nodes_;     // inputs, outputs and what lies between them once affine chains are folded, in order; no constants
   rows::ConstantValues constants_;
-  std::vector<std::size_t> readers_;  // by node: how many nodes and outputs read it
-  std::vector<bool> rewritten_;       // by node: a step of a formula that executions may rewrite, which nothing else reads (rewrites.cpp)
+  std::vector<std::shared_ptr<const relax::Formula>> formulas_;  // by node; null: planes read it off the denotation each time
+  std::vector<std::size_t> readers_;                             // by node: how many nodes and outputs read it
+  std::vector<bool> rewritten_;  // by node: a step of a formula that executions may rewrite, which nothing else reads (rewrites.cpp)
   using Roundings = std::span<const std::shared_ptr<const std::vector<double>>>;
   using KeptSizes = std::shared_ptr<const rows::Sizes>*;
   [[nodiscard]] const Graph& graph() const { return graph_; }

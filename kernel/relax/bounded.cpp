@@ -1,16 +1,16 @@
 // The steps of a formula, bounded one after the other. On the whole box, for real numbers a, b, h and weights pi_j >= 0 with sum 1:
 //
 //   a v              >= a below(v) for a >= 0, a above(v) for a < 0
-//   v w              >= a v + b w + t     any a, b; t the least of v w - a v - b w over the corners of the two ranges
+//   v w              >= a v + b w + t     any a, b; t the least of (v - b) (w - a) - a b over the two ranges
 //   f(v)             >= a v + t           any a; t from v's range, as in unary_line
 //   log sum exp(v_j) >= sum pi_j v_j - sum pi_j log pi_j          any pi
 //   log sum exp(v_j) <= sum (a_j v_j + t_j) - h - 1               any a_j, h; t_j the greatest of exp(v + h) - a_j v over the ends of v_j's range
 //   v                >= the range's lower end
 //
 // and dually above. The range of a step is that of its operands' ranges (interval arithmetic); of a sum, also that of its forms.
-// Reason: v w - a v - b w is linear in each variable, so its extrema over a box are at the corners (McCormick's argument). The weights'
-// bound is the concavity of log (Jensen): log sum pi_j (exp(v_j) / pi_j). The upper one is log s <= s - 1 at s = sum exp(v_j + h), with
-// chords of a convex function. A sum of inequalities holds, and a form may take its number's place on the side that the factor's sign asks for.
+// Reason: v w - a v - b w = (v - b) (w - a) - a b, and interval arithmetic contains the values of both products. The bound by weights is
+// the concavity of log (Jensen): log sum pi_j (exp(v_j) / pi_j). The upper one is log s <= s - 1 at s = sum exp(v_j + h), with chords of a
+// convex function. A sum of inequalities holds, and a form may take its number's place on the side that the factor's sign asks for.
 // Slopes, weights, a_j, h and the mix of McCormick's planes are given (choices.h). What is no nearer at the box's centre than the
 // range's end gives way to that.
 // Rounding: coefficients are real numbers in intervals, which contain what every operation on them gives; a factor that has no sign
@@ -52,6 +52,22 @@ Node op_of(const Steps& steps, const Steps::Step& step) {
     if (f.op == Op::pow) f.attributes = PowAttributes{r};
   }
   return f;
+}
+
+struct Plane {
+  double a, b, t;
+};
+
+// v w >= (<=) a v + b w + t; t is not finite where there is none. Any mix gives a plane, mixes of 0 to 1 those between McCormick's two.
+// A factor that is a point has no slope: the plane is the product itself, and t is 0. Nothing is lost where nothing is rounded: margins
+// of products may be exactly 0.
+Plane mccormick(const Interval& v, const Interval& w, double mix, bool lower) {
+  const auto between = [mix](double first, double second) { return first == second ? first : mix * first + (1 - mix) * second; };
+  const double a = v.is_point() ? 0 : lower ? between(w.lo(), w.hi()) : between(w.hi(), w.lo());
+  const double b = w.is_point() ? 0 : between(v.lo(), v.hi());
+  if (!std::isfinite(a) || !std::isfinite(b)) return {a, b, NAN};
+  const Interval rest = (v - Interval(b)) * (w - Interval(a)) - Interval(a) * Interval(b);
+  return {a, b, lower ? rest.lo() : rest.hi()};
 }
 
 // What a range alone says.
@@ -145,8 +161,10 @@ Forms BoundedSteps::planes(const Symbolic& result, const Interval& known, const 
   const bool is_step = result.terms().size() == 1 && result.terms()[0].second == Interval(1.0) && result.constant() == Interval(0.0);
   known_variable_ = is_step ? result.terms()[0].first : UINT32_MAX;
   known_ = known;
-  for (const auto& term : result.terms()) require(term.first);
-  Forms planes = is_step ? Forms{at(known_variable_).below, at(known_variable_).above} : forms(result);
+  for (const auto& term : result.terms()) {
+    if (!is_plain(term)) require(term.first);
+  }
+  Forms planes = is_step && !is_plain(result.terms()[0]) ? Forms{at(known_variable_).below, at(known_variable_).above} : forms(result);
   for (const auto& term : result.terms()) consume(term.first);
   return planes;
 }
@@ -155,10 +173,16 @@ Forms BoundedSteps::forms(const Symbolic& sum) {
   poll(100 * sum.terms().size());
   const auto side = [&](bool lower) {
     constant_ = sum.constant();
-    for (const auto& [v, coefficient] : sum.terms()) add(coefficient, at(v), lower);
+    for (const auto& term : sum.terms()) {
+      if (is_known(term.first))
+        add(term.second, at(term.first), lower);
+      else
+        add_plain(steps_.steps()[term.first - x_.size()], lower);
+    }
     return take();
   };
-  const bool is_affine = std::ranges::all_of(sum.terms(), [&](const auto& term) { return at(term.first).below == at(term.first).above; });
+  const bool is_affine = std::ranges::all_of(
+      sum.terms(), [&](const auto& term) { return is_known(term.first) && at(term.first).below == at(term.first).above; });
   auto below = side(true);
   return {below, is_affine ? below : side(false)};
 }
@@ -171,30 +195,36 @@ Bounded BoundedSteps::sum(const Symbolic& form) {
   return {narrowed(range, range_over(*below, x_).lo(), range_over(*above, x_).hi()), below, above};
 }
 
-// Any mix gives a plane, mixes of 0 to 1 those between McCormick's two.
 Bounded BoundedSteps::product(const Bounded& v, const Bounded& w) {
   poll(500);
   const Interval range = v.range * w.range;
-  if (!is_finite(v.range) || !is_finite(w.range)) return within(range);
-  const double x[2] = {v.range.lo(), v.range.hi()}, y[2] = {w.range.lo(), w.range.hi()};
-  const Interval corners[4] = {Interval(x[0]) * Interval(y[0]), Interval(x[0]) * Interval(y[1]), Interval(x[1]) * Interval(y[0]),
-                               Interval(x[1]) * Interval(y[1])};
-  const auto plane = [&](bool lower) {
-    const double m = lower ? mixes_.below : mixes_.above;
-    const Interval a(lower ? m * y[0] + (1 - m) * y[1] : m * y[1] + (1 - m) * y[0]), b(m * x[0] + (1 - m) * x[1]);
-    const Interval at_x[2] = {a * Interval(x[0]), a * Interval(x[1])}, at_y[2] = {b * Interval(y[0]), b * Interval(y[1])};
-    double t = lower ? INFINITY : -INFINITY;
-    for (std::size_t k = 0; k < 4; ++k) {
-      const Interval rest = corners[k] - at_x[k / 2] - at_y[k % 2];
-      if (!is_finite(rest)) return lower ? within(range).below : within(range).above;
-      t = lower ? std::fmin(t, rest.lo()) : std::fmax(t, rest.hi());
-    }
-    constant_ = Interval(t);
-    add(a, v, lower);
-    add(b, w, lower);
+  const auto side = [&](bool lower) {
+    const Plane plane = mccormick(v.range, w.range, lower ? mixes_.below : mixes_.above, lower);
+    if (!std::isfinite(plane.t)) return lower ? within(range).below : within(range).above;
+    constant_ = Interval(plane.t);
+    add(Interval(plane.a), v, lower);
+    add(Interval(plane.b), w, lower);
     return take();
   };
-  return {range, plane(true), plane(false)};
+  return {range, side(true), side(false)};
+}
+
+bool BoundedSteps::is_plain(const std::pair<std::uint32_t, Interval>& term) const {
+  if (term.first < x_.size() || !(term.second == Interval(1.0))) return false;
+  const Steps::Step& step = steps_.steps()[term.first - x_.size()];
+  return step.kind == Kind::product && step.a < x_.size() && step.b < x_.size();
+}
+
+void BoundedSteps::add_plain(const Steps::Step& step, bool lower) {
+  const Plane plane = mccormick(x_[step.a], x_[step.b], lower ? mixes_.below : mixes_.above, lower);
+  if (!std::isfinite(plane.t)) {
+    const Interval range = x_[step.a] * x_[step.b];
+    constant_ += Interval(lower ? range.lo() : range.hi());
+    return;
+  }
+  constant_ += Interval(plane.t);
+  add_slope(step.a, Interval(plane.a));
+  add_slope(step.b, Interval(plane.b));
 }
 
 // An exponential of which something is known tells about its operand: v = log(exp(v)).
@@ -267,13 +297,13 @@ void BoundedSteps::add(const Interval& factor, const Bounded& v, bool lower) {
   const Form& form = (factor.lo() >= 0) == lower ? *v.below : *v.above;
   const bool is_one = factor == Interval(1.0);
   constant_ += is_one ? form.constant : factor * form.constant;
-  for (const auto& [k, slope] : form.terms) {
-    if (!has_slope_[k]) {
-      has_slope_[k] = 1;
-      variables_.push_back(k);
-    }
-    slopes_[k] += is_one ? slope : factor * slope;
-  }
+  for (const auto& [k, slope] : form.terms) add_slope(k, is_one ? slope : factor * slope);
+}
+
+void BoundedSteps::add_slope(std::uint32_t k, const Interval& slope) {
+  slopes_[k] = has_slope_[k] ? slopes_[k] + slope : slope;
+  if (!has_slope_[k]) variables_.push_back(k);
+  has_slope_[k] = 1;
 }
 
 // What was added.

@@ -57,11 +57,15 @@ class BoundedSteps {
   [[nodiscard]] Forms forms(const Symbolic& sum);
   [[nodiscard]] Bounded sum(const Symbolic& form);
   [[nodiscard]] Bounded product(const Bounded& v, const Bounded& w);
+  // Products of two operand variables that a result adds up: most of a matrix product, added without a Bounded of their own.
+  [[nodiscard]] bool is_plain(const std::pair<std::uint32_t, Interval>& term) const;
+  void add_plain(const Steps::Step& step, bool lower);
   [[nodiscard]] Bounded function(const Steps::Step& step, Bounded v, const Interval& known);
   [[nodiscard]] Bounded log_sum_exp(std::span<const std::uint32_t> list);
   [[nodiscard]] Bounded either(const Bounded& v, const Bounded& w) const;
 
   void add(const Interval& factor, const Bounded& v, bool lower);
+  void add_slope(std::uint32_t k, const Interval& slope);
   [[nodiscard]] std::shared_ptr<const Form> take();
   [[nodiscard]] std::shared_ptr<const Form> nearer(const std::shared_ptr<const Form>& form, const Interval& range, bool lower) const;
 

@@ -3,6 +3,7 @@
 // Run on Symbolic variables, the denotation gives each result element as an affine form in the operands' elements and the steps of a
 // formula (semantics/numbers/steps.h), which are bounded one by one on the operands' boxes (bounded.h). No op has a rule of its own here.
 // Reason: the formula is the op's meaning; the arithmetic's inequalities are those of bounded.cpp.
+// The formula of a product of numbers or of matrices is the same on every box, so that a network keeps it (formula.h).
 // Choices: of an element the mixes of McCormick's planes below and above every product in its formula; of a step what bounded.cpp names.
 // A plane takes the place of the node's own box only where it is nearer at the box's centre, but for mul, or if the choice insists.
 // Rounding: slopes are rounded to doubles; what that changes over the box goes into the intercept.
@@ -13,6 +14,7 @@
 
 #include "kernel/relax/bounded.h"
 #include "kernel/relax/choices.h"
+#include "kernel/relax/formula.h"
 #include "kernel/relax/relaxation.h"
 #include "semantics/interrupt.h"
 #include "semantics/ops/denote.h"
@@ -60,16 +62,27 @@ struct Variables {
   }
 };
 
-// Points are numbers, so that masks are decided and exponents known.
-Outcome<Array<Symbolic>> formula_of(const Graph& graph, const Node& node, const Variables& variables, Steps& steps) {
+bool is_product(const Node& node) { return node.op == Op::mul || node.op == Op::matmul; }
+
+// Of products for all boxes. Of others points are numbers, so that masks are decided and exponents known. Null: the op has none.
+std::shared_ptr<const Formula> formula_of(const Graph& graph, const Node& node, const Variables& variables) {
+  const auto formula = std::make_shared<Formula>(variables.middles);
   std::vector<Array<Symbolic>> arrays;
   for (const NodeId operand : node.operands) {
     const auto which = static_cast<std::size_t>(std::ranges::find(variables.operands, operand) - variables.operands.begin());
     arrays.push_back({graph.node(operand).shape, {}});
     for (std::size_t v = variables.first[which]; v < variables.first[which + 1]; ++v)
-      arrays.back().values.push_back(variables.x[v].is_point() ? Symbolic(variables.x[v]) : steps.variable(v));
+      arrays.back().values.push_back(variables.x[v].is_point() && !is_product(node) ? Symbolic(variables.x[v])
+                                                                                    : formula->steps.variable(v));
   }
-  return denote<Symbolic>(node, pointers_to(arrays));
+  auto results = denote<Symbolic>(node, pointers_to(arrays));
+  if (!results) return nullptr;
+  formula->results = std::move(results).value().values;
+  return formula;
+}
+
+bool has_planes(const Graph& graph, const Node& node) {
+  return is_float(node.dtype) && element_count(node.shape) != 0 && terms_of(graph, node) <= kMostTerms;
 }
 
 struct Plane {
@@ -81,11 +94,12 @@ struct Plane {
 Plane settled(const Form& form, std::span<const Interval> x, bool lower, double end, bool insists) {
   poll(50 * form.terms.size());
   Plane plane;
+  plane.slopes.reserve(form.terms.size());
   Interval rest = form.constant;
   double centre = 0;
   for (const auto& [k, a] : form.terms) {
     const double slope = a.midpoint();
-    rest += (a - Interval(slope)) * x[k];
+    if (!(a == Interval(slope))) rest += (a - Interval(slope)) * x[k];
     if (slope == 0) continue;
     if (!std::isfinite(slope) || !std::isfinite(x[k].lo()) || !std::isfinite(x[k].hi())) return {end, {}};
     plane.slopes.emplace_back(k, slope);
@@ -117,17 +131,33 @@ void append_terms(const Variables& variables, const Plane& below, const Plane& a
 
 }  // namespace
 
+std::shared_ptr<const Formula> kept_formula(const Graph& graph, NodeId id, std::size_t& terms) {
+  const Node& node = graph.node(id);
+  if (!is_product(node) || !has_planes(graph, node) || terms_of(graph, node) > kMostKept - terms) return nullptr;
+  terms += terms_of(graph, node);
+  std::vector<Box> boxes;  // any do
+  for (const NodeId operand : node.operands)
+    boxes.push_back({std::vector(graph.size(operand), 0.0), std::vector(graph.size(operand), 0.0)});
+  std::vector<const Box*> pointers;
+  for (const Box& box : boxes) pointers.push_back(&box);
+  return formula_of(graph, node, Variables(node, pointers));
+}
+
 std::optional<Relaxation> denoted_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes, const Box& result_box,
-                                        const Choices& choices) {
-  if (!is_float(node.dtype) || element_count(node.shape) == 0 || terms_of(graph, node) > kMostTerms) return std::nullopt;
+                                        const Choices& choices, const Formula* formula) {
+  if (!has_planes(graph, node)) return std::nullopt;
   const Variables variables(node, boxes);
-  Steps steps(variables.middles);
-  const auto formula = formula_of(graph, node, variables, steps);
-  if (!formula) return std::nullopt;
-  const std::vector<Symbolic>& y = formula.value().values;
-  BoundedSteps bounded(steps, choices, variables.x, y);
+  const auto own = formula != nullptr ? nullptr : formula_of(graph, node, variables);
+  if (formula == nullptr) formula = own.get();
+  if (formula == nullptr) return std::nullopt;
+  const std::vector<Symbolic>& y = formula->results;
+  BoundedSteps bounded(formula->steps, choices, variables.x, y);
   Relaxation result{{}, result_box.lo, result_box.hi};
-  for (const NodeId operand : variables.operands) result.parts.push_back({operand, {}, {}, {}, {0}});
+  for (const NodeId operand : variables.operands) {
+    Relaxation::Part& part = result.parts.emplace_back(Relaxation::Part{operand, {}, {}, {}, {0}});
+    part.index.reserve(formula->steps.steps().size());
+    for (std::vector<double>* side : {&part.lower, &part.upper}) side->reserve(formula->steps.steps().size());
+  }
   for (std::size_t j = 0; j < y.size(); ++j) {
     Plane planes[2];
     if (y[j].is_linear()) {

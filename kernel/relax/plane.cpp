@@ -1,7 +1,5 @@
 // The table of rules.
 
-#include <utility>
-
 #include "kernel/relax/relaxation.h"
 #include "semantics/functions/unary_function.h"
 #include "semantics/graph/family.h"
@@ -9,16 +7,14 @@
 namespace assay::relax {
 
 std::optional<Relaxation> relax(const Graph& graph, const Node& node, std::span<const Box* const> boxes, const Box& result,
-                                const Choices& choices) {
+                                const Choices& choices, const Formula* formula) {
   if (node.op == Op::relu) return relu_line(node, *boxes[0], choices);
   if (UnaryFunction::is_one(node)) return unary_line(node, *boxes[0], result, choices);
   switch (family_of(node.op)) {
     case Family::choice:
       return selection_plane(graph, node, boxes, result, choices);
-    case Family::formula: {
-      auto plane = node.op == Op::matmul || node.op == Op::mul ? product_plane(graph, node, boxes, result, choices) : std::nullopt;
-      return plane ? std::move(plane) : denoted_plane(graph, node, boxes, result, choices);
-    }
+    case Family::formula:
+      return denoted_plane(graph, node, boxes, result, choices, formula);
     case Family::leaf:
     case Family::layout:
     case Family::linear:  // substituted exactly where they are linear

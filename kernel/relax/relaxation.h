@@ -32,22 +32,20 @@ struct Relaxation {
 
 constexpr std::size_t kMostTerms = std::size_t{1} << 22;  // of one relaxation: beyond, back-substitution stops at the node's own box
 
-class Choices;  // choices.h: the slopes and all else that a rule is given
+class Choices;   // choices.h: the slopes and all else that a rule is given
+struct Formula;  // formula.h: what a node's denotation says
 
 // nullopt: the op has no linear rule here, and back-substitution stops at the node's own box.
-// `boxes` are the operands' boxes in order (never empty sets), `result` the node's own box.
+// `boxes` are the operands' boxes in order (never empty sets), `result` the node's own box, `formula` the node's own if it was read before.
 [[nodiscard]] std::optional<Relaxation> relax(const Graph& graph, const Node& node, std::span<const Box* const> boxes, const Box& result,
-                                              const Choices& choices);
+                                              const Choices& choices, const Formula* formula = nullptr);
 
 // The rules, one per family.
 [[nodiscard]] Relaxation relu_line(const Node& node, const Box& x, const Choices& choices);
 [[nodiscard]] Relaxation unary_line(const Node& node, const Box& x, const Box& result, const Choices& choices);
 [[nodiscard]] Relaxation selection_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes, const Box& result,
                                          const Choices& choices);
-// nullopt: an operand whose box is not finite, or a matrix times itself; denoted_plane takes these.
-[[nodiscard]] std::optional<Relaxation> product_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes,
-                                                      const Box& result, const Choices& choices);
 [[nodiscard]] std::optional<Relaxation> denoted_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes,
-                                                      const Box& result, const Choices& choices);
+                                                      const Box& result, const Choices& choices, const Formula* formula);
 
 }  // namespace assay::relax

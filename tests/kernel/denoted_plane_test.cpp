@@ -1,4 +1,6 @@
 // Rule denoted_plane: planes of softmax, normalise and products of matrices hold at every point, and are nearer than the box where it is wide.
+#include "kernel/relax/formula.h"
+#include "semantics/ops/element_lists.h"
 #include "tests/kernel/relaxation_units.h"
 
 namespace assay::test {
@@ -189,103 +191,88 @@ TEST_CASE("matmul planes: the sum of the products' planes", "[kernel][relaxation
   CHECK(without_slopes(at_centre(dot, boxes, 0, {none, none}).relaxation));
 }
 
-// Two derivations of the same planes: product_plane by indices, denoted_plane from the denotation.
-TEST_CASE("product planes: of two numbers those of the denotation to the bit, which loses nothing where nothing is rounded",
-          "[kernel][relaxation]") {
+namespace {
+
+// Boxes for the operands, every fourth element a point: of small whole quarters, of which nothing is rounded, or of any numbers.
+std::vector<Box> boxes_with_points(const std::vector<Shape>& shapes, bool whole, std::mt19937_64& random) {
+  const auto number = [&] {
+    const double any = static_cast<double>(random() >> 11) * 0x1p-51 - 2;
+    return whole ? std::round(4 * any) : any;
+  };
+  std::vector<Box> boxes;
+  for (const Shape& shape : shapes) {
+    boxes.emplace_back();
+    for (std::size_t i = 0; i < element_count(shape); ++i) {
+      boxes.back().lo.push_back(number());
+      boxes.back().hi.push_back(boxes.back().lo.back() + (random() % 4 == 0 ? 0 : std::fabs(number())));
+    }
+  }
+  return boxes;
+}
+
+}  // namespace
+
+// Which elements meet is said here once more, by indices.
+TEST_CASE("product planes: of two numbers McCormick's, which lose nothing where nothing is rounded", "[kernel][relaxation]") {
   std::mt19937_64 random(37);
-  std::size_t exact = 0;
   for (int trial = 0; trial < 300; ++trial) {
     const std::vector<std::vector<Shape>> all{{{2, 3}, {2, 3}}, {{2, 1, 2}, {3, 1}}, {{}, {4}}, {{3}, {2, 3}}};
     const std::vector<Shape>& shapes = all[random() % all.size()];
     const Applied a = apply({"mul", Op::mul, NoAttributes{}, shapes, {0, 1}});
-    // Small whole numbers, of which nothing is rounded, or any; some of them points.
-    const bool whole = random() % 2 == 0;
-    const auto number = [&] {
-      const double any = static_cast<double>(random() >> 11) * 0x1p-51 - 2;
-      return whole ? std::round(4 * any) : any;
-    };
-    std::vector<Box> boxes;
-    for (const Shape& shape : shapes) {
-      boxes.emplace_back();
-      for (std::size_t i = 0; i < element_count(shape); ++i) {
-        boxes.back().lo.push_back(number());
-        boxes.back().hi.push_back(boxes.back().lo.back() + (random() % 4 == 0 ? 0 : std::fabs(number())));
-      }
-    }
+    const std::vector<Box> boxes = boxes_with_points(shapes, true, random);
     const Box range = *range_of(a, boxes);
-    std::vector<float> below(range.lo.size(), 0.5), above(range.lo.size(), 0.5);
-    for (std::size_t j = 0; j < below.size() && !whole; ++j) below[j] = above[j] = static_cast<float>(random() % 129) / 128;
-    const policy::Policy policy({below, above});
-    const auto by_index = relax::product_plane(a.graph, a.graph.node(a.node), operand_boxes(a, boxes), range, policy);
-    const auto denoted = relax::denoted_plane(a.graph, a.graph.node(a.node), operand_boxes(a, boxes), range, policy);
-    REQUIRE(by_index.has_value());
-    REQUIRE(denoted.has_value());
-    CHECK(by_index->lower_intercept == denoted->lower_intercept);
-    CHECK(by_index->upper_intercept == denoted->upper_intercept);
+    const auto r = relax::denoted_plane(a.graph, a.graph.node(a.node), operand_boxes(a, boxes), range, policy::Policy({}), nullptr);
+    REQUIRE(r.has_value());
+    const Shape& shape = a.graph.node(a.node).shape;
+    const auto of_x = ops::broadcast_elements(shapes[0], shape), of_y = ops::broadcast_elements(shapes[1], shape);
     for (std::size_t j = 0; j < range.lo.size(); ++j) {
-      for (std::size_t part = 0; part < 2; ++part) {
-        for (std::size_t i = 0; i < boxes[part].lo.size(); ++i) {
-          for (const bool lower : {true, false}) CHECK(slope_of(*by_index, part, j, i, lower) == slope_of(*denoted, part, j, i, lower));
+      const Box &x = boxes[0], &y = boxes[1];
+      const double x_lo = x.lo[of_x[j]], x_hi = x.hi[of_x[j]], y_lo = y.lo[of_y[j]], y_hi = y.hi[of_y[j]];
+      const double of_a = x_lo == x_hi ? 0 : (y_lo + y_hi) / 2, of_b = y_lo == y_hi ? 0 : (x_lo + x_hi) / 2;
+      double least = kInfinity, most = -kInfinity;
+      for (const double p : {x_lo, x_hi}) {
+        for (const double q : {y_lo, y_hi}) {
+          least = std::min(least, p * q - of_a * p - of_b * q);
+          most = std::max(most, p * q - of_a * p - of_b * q);
         }
       }
-      exact += whole && by_index->lower_intercept[j] == std::round(by_index->lower_intercept[j] * 4) / 4 ? 1 : 0;
+      CHECK(r->lower_intercept[j] == least);
+      CHECK(r->upper_intercept[j] == most);
+      for (const bool lower : {true, false}) {
+        for (std::size_t i = 0; i < x.lo.size(); ++i) CHECK(slope_of(*r, 0, j, i, lower) == (i == of_x[j] ? of_a : 0));
+        for (std::size_t i = 0; i < y.lo.size(); ++i) CHECK(slope_of(*r, 1, j, i, lower) == (i == of_y[j] ? of_b : 0));
+      }
     }
   }
-  CHECK(exact > 300);
 }
 
-TEST_CASE("product planes: those of the denotation", "[kernel][relaxation]") {
+TEST_CASE("product planes: a formula that is read once serves every box", "[kernel][relaxation]") {
   std::mt19937_64 random(36);
-  const auto number = [&] { return static_cast<double>(random() >> 11) * 0x1p-51 - 2; };
-  for (const std::vector<Shape>& shapes : std::vector<std::vector<Shape>>{
-           {{2, 3}, {3, 2}}, {{2, 1, 2, 5}, {3, 5, 4}}, {{3}, {3}}, {{2}, {4, 2, 3}}, {{2, 3, 4}, {4}}, {{1, 1}, {1, 1}}}) {
-    const Unit unit{"matmul", Op::matmul, NoAttributes{}, shapes, {0, 1}};
+  for (const Unit& unit : matmul_units()) {
     const Applied a = apply(unit);
     const Node& node = a.graph.node(a.node);
-    std::vector<Box> boxes;
-    for (const Shape& shape : shapes) {
-      boxes.emplace_back();
-      for (std::size_t i = 0; i < element_count(shape); ++i) {
-        boxes.back().lo.push_back(number());
-        boxes.back().hi.push_back(boxes.back().lo.back() + (i % 4 == 1 ? 0 : std::fabs(number())));
-      }
-    }
-    const Box range = *range_of(a, boxes);
-    std::vector<float> below(range.lo.size()), above(range.lo.size());
-    for (float& mix : below) mix = static_cast<float>(std::fabs(number()) / 2);
-    for (float& mix : above) mix = static_cast<float>(std::fabs(number()) / 2);
-    const policy::Policy policy({below, above});
-    const auto by_index = relax::product_plane(a.graph, node, operand_boxes(a, boxes), range, policy);
-    const auto denoted = relax::denoted_plane(a.graph, node, operand_boxes(a, boxes), range, policy);
-    REQUIRE(by_index.has_value());
-    REQUIRE(denoted.has_value());
-    const auto ends = [&](const Relaxation& r, std::size_t j,
-                          bool lower) {  // of the plane over the box: the intercept, and slopes of points with it
-      Interval t((lower ? r.lower_intercept : r.upper_intercept)[j]);
-      for (std::size_t part = 0; part < 2; ++part) {
-        for (std::size_t i = 0; i < boxes[part].lo.size(); ++i) {
-          if (boxes[part].lo[i] == boxes[part].hi[i]) t += Interval(slope_of(r, part, j, i, lower)) * Interval(boxes[part].lo[i]);
-        }
-      }
-      return t;
-    };
-    for (std::size_t j = 0; j < range.lo.size(); ++j) {
-      for (const bool lower : {true, false}) {
-        for (std::size_t part = 0; part < 2; ++part) {
-          for (std::size_t i = 0; i < boxes[part].lo.size(); ++i) {
-            if (boxes[part].lo[i] < boxes[part].hi[i])
-              CHECK(slope_of(*by_index, part, j, i, lower) == Approx(slope_of(*denoted, part, j, i, lower)).margin(1e-14));
-          }
-        }
-        CHECK(ends(*by_index, j, lower).midpoint() == Approx(ends(*denoted, j, lower).midpoint()).epsilon(1e-13).margin(1e-13));
+    std::size_t terms = 0, most = relax::kMostKept;
+    const auto formula = relax::kept_formula(a.graph, a.node, terms);
+    CHECK((formula != nullptr) == (node.op == Op::matmul || node.op == Op::mul));
+    CHECK((terms > 0) == (formula != nullptr));
+    CHECK(relax::kept_formula(a.graph, a.node, most) == nullptr);
+    for (int trial = 0; trial < 5; ++trial) {
+      const std::vector<Box> boxes = boxes_with_points(unit.shapes, false, random);
+      const Box range = *range_of(a, boxes);
+      const auto plane_with = [&](const relax::Formula* known) {
+        return relax::relax(a.graph, node, operand_boxes(a, boxes), range, policy::Policy({}), known);
+      };
+      const auto again = plane_with(formula.get()), anew = plane_with(nullptr);
+      REQUIRE((again.has_value() && anew.has_value()));
+      CHECK(again->lower_intercept == anew->lower_intercept);
+      CHECK(again->upper_intercept == anew->upper_intercept);
+      for (std::size_t part = 0; part < anew->parts.size(); ++part) {
+        CHECK(again->parts[part].index == anew->parts[part].index);
+        CHECK(again->parts[part].lower == anew->parts[part].lower);
+        CHECK(again->parts[part].upper == anew->parts[part].upper);
       }
     }
   }
-  const Unit square{"matmul, square", Op::matmul, NoAttributes{}, {{2, 2}}, {0, 0}};
-  const Applied a = apply(square);
-  const std::vector<Box> boxes{around({1, 2, 3, 4}, 0.5)};
-  CHECK_FALSE(
-      relax::product_plane(a.graph, a.graph.node(a.node), operand_boxes(a, boxes), *range_of(a, boxes), policy::Policy({})).has_value());
 }
 
 TEST_CASE("gemm planes: alpha times the product's, and beta times the third operand exactly", "[kernel][relaxation]") {

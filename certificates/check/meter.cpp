@@ -47,7 +47,7 @@ Costs::Costs(const logic::Problem& problem)
   std::map<NodeId, double> most;  // elements of the balls that one group has over an input
   for (std::size_t group = 0; group < problem.group_count(); ++group) {
     std::map<NodeId, double> own;
-    for (const logic::Ball& ball : inspect::group_balls(problem, group)) own[ball.node] += static_cast<double>(ball.q.size());
+    for (const statement::Ball& ball : inspect::group_balls(problem, group)) own[ball.node] += static_cast<double>(ball.q.size());
     for (const auto& [node, elements] : own) most[node] = std::max(most[node], elements);
   }
   for (const auto& [node, elements] : most)

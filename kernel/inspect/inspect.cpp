@@ -12,7 +12,7 @@ const rows::AffineForm* affine(const logic::Problem& problem, NodeId node) { ret
 const std::vector<NodeId>& pre_activations(const logic::Problem& problem) { return problem.state().network_->pre_activations_; }
 const std::vector<NodeId>& active_nodes(const logic::Problem& problem) { return problem.state().network_->active_nodes_; }
 bool kink_at_zero(const logic::Problem& problem, NodeId node) { return problem.state().network_->kink_at_zero_[node]; }
-const std::vector<logic::Ball>& group_balls(const logic::Problem& problem, std::size_t group) {
+const std::vector<statement::Ball>& group_balls(const logic::Problem& problem, std::size_t group) {
   return problem.state().group_balls_[group];
 }
 
@@ -36,7 +36,7 @@ Outcome<logic::Refutation> conclude(const logic::Scope& scope, std::span<const l
   return refutation;
 }
 
-std::optional<LeastPoint> least_point(const logic::Ball& ball, std::span<const double> a, std::span<const double> lo,
+std::optional<LeastPoint> least_point(const statement::Ball& ball, std::span<const double> a, std::span<const double> lo,
                                       std::span<const double> hi) {
   policy::Tangents found = policy::tangents(a, ball.of_squares, ball.q, ball.p, ball.bound, lo, hi);
   if (!(found.multiplier > 0)) return std::nullopt;

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "kernel/logic/api.h"
-#include "kernel/logic/ball.h"
 #include "kernel/relax/box.h"
 #include "kernel/rows/linear_map.h"
+#include "semantics/statement/ball.h"
 
 namespace assay::inspect {
 
@@ -23,7 +23,7 @@ namespace assay::inspect {
 // Every non-linear op that the node enters is exactly linear on either side of 0.
 [[nodiscard]] bool kink_at_zero(const logic::Problem& problem, NodeId node);
 // Over the reals: what all cases of the group say about an input beyond its box. Facts of the group's scopes hold where these do.
-[[nodiscard]] const std::vector<logic::Ball>& group_balls(const logic::Problem& problem, std::size_t group);
+[[nodiscard]] const std::vector<statement::Ball>& group_balls(const logic::Problem& problem, std::size_t group);
 
 // Elements in the order in which a step has their rows: of a feature map those at one position side by side, since they touch the same windows.
 [[nodiscard]] std::vector<std::uint32_t> ordered(const logic::Problem& problem, NodeId node, std::vector<std::uint32_t> elements);
@@ -48,7 +48,7 @@ struct LeastPoint {
   double value = 0;
   std::vector<double> x;
 };
-[[nodiscard]] std::optional<LeastPoint> least_point(const logic::Ball& ball, std::span<const double> a, std::span<const double> lo,
+[[nodiscard]] std::optional<LeastPoint> least_point(const statement::Ball& ball, std::span<const double> a, std::span<const double> lo,
                                                     std::span<const double> hi);
 
 }  // namespace assay::inspect

@@ -38,7 +38,7 @@ constexpr std::size_t kBallPoll = 100;          // multiply-adds of a ball's ele
 // With u = 2^-53, the numbers of a ball are within 2 u: that and three roundings make 5 u of a slope's two parts, and at most (n + 8) u of a
 // constant's n + 1. kSlopeRounding and (n + 16) u cover these and their own rounding, kUnderflow what is lost below the normal range.
 template <class Rows>
-void add_ball(Rows& rows, std::size_t count, const Ball& ball, const relax::Box& box) {
+void add_ball(Rows& rows, std::size_t count, const statement::Ball& ball, const relax::Box& box) {
   constexpr double kSlopeRounding = 16 * 0x1p-53, kUnderflow = 0x1p-900;
   const std::size_t n = ball.q.size();
   const double sum_rounding = static_cast<double>(n + 16) * 0x1p-53;
@@ -125,7 +125,7 @@ bool Scope::State::walk(Rows& rows, std::size_t count, NodeId start, const Hints
       rows.literal(node, context[i].element, context[i].at_least, context[i].threshold, hints.beta[i]);
     }
     if (!rows.has(node)) continue;
-    for (const Ball& ball : problem_->group_balls_[context_->group]) {
+    for (const statement::Ball& ball : problem_->group_balls_[context_->group]) {
       if (ball.node == node) add_ball(rows, count, ball, *boxes_[node]);
     }
     const rows::AffineForm* form = problem_->affine(node);

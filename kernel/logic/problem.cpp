@@ -224,8 +224,8 @@ Outcome<std::shared_ptr<const Problem>> Problem::open(std::shared_ptr<const Netw
     problem->group_of_case_.push_back(static_cast<std::uint32_t>(at->second));
   }
   for (const auto& group : problem->groups_)
-    problem->group_balls_.push_back(problem->floating() || !problem->options().balls ? std::vector<Ball>()
-                                                                                     : shared_balls(problem->statement_, group));
+    problem->group_balls_.push_back(problem->floating() || !problem->options().balls ? std::vector<statement::Ball>()
+                                                                                     : statement::shared_balls(problem->statement_, group));
   return std::shared_ptr<const Problem>(new Problem(problem));
 }
 

@@ -9,13 +9,13 @@
 
 #include "kernel/exact/grid.h"
 #include "kernel/logic/api.h"
-#include "kernel/logic/ball.h"
 #include "kernel/logic/meter.h"
 #include "kernel/relax/formula.h"
 #include "kernel/rows/rows.h"
 #include "semantics/numbers/directed.h"
 #include "semantics/numbers/interval.h"
 #include "semantics/printable.h"
+#include "semantics/statement/ball.h"
 
 namespace assay::floats {
 struct Formula;
@@ -65,7 +65,7 @@ struct Problem::State {
   std::vector<std::uint32_t> group_of_case_;
   std::vector<std::shared_ptr<const statement::InputBox>> group_boxes_;
   std::vector<bool> group_is_empty_;
-  std::vector<std::vector<Ball>> group_balls_;  // over the reals: what all cases of a group say about an input beyond its box
+  std::vector<std::vector<statement::Ball>> group_balls_;  // over the reals: what all cases of a group say about an input beyond its box
   [[nodiscard]] const Graph& graph() const { return network_->graph_; }
   [[nodiscard]] const KernelOptions& options() const { return network_->options_; }
   [[nodiscard]] bool floating() const { return network_->floating(); }

@@ -59,7 +59,7 @@ CandidateBox::CandidateBox(const Network& network, std::size_t group) {
       hi_.push_back(lo_.back());
     }
   }
-  for (const logic::Ball& ball : inspect::group_balls(problem, group)) {
+  for (const statement::Ball& ball : inspect::group_balls(problem, group)) {
     Middle middle{ball.of_squares, ball.bound};
     for (std::size_t i = 0; i < ball.q.size(); ++i) {
       const double weight = ball.q[i];

@@ -115,7 +115,7 @@ class NeuronGraph {
 struct NeuronBoxes {
   std::vector<double> lo, hi, x_lo, x_hi;
   std::vector<double> factor_lo, factor_hi;
-  const logic::Ball* ball = nullptr;  // of the scope's group, the first; null: none
+  const statement::Ball* ball = nullptr;  // of the scope's group, the first; null: none
   // The boxes of a scope; neurons without one get the whole line.
   static NeuronBoxes of(const NeuronGraph& graph, const logic::Scope& scope);
   void meet(const NeuronGraph& graph, const logic::Literal& literal);

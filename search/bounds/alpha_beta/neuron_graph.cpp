@@ -175,7 +175,7 @@ NeuronBoxes NeuronBoxes::of(const NeuronGraph& graph, const logic::Scope& scope)
     boxes.x_lo.insert(boxes.x_lo.end(), box.lo.begin(), box.lo.end());
     boxes.x_hi.insert(boxes.x_hi.end(), box.hi.begin(), box.hi.end());
   }
-  const std::vector<logic::Ball>& balls = inspect::group_balls(*graph.network().problem(), scope.group());
+  const std::vector<statement::Ball>& balls = inspect::group_balls(*graph.network().problem(), scope.group());
   if (!balls.empty()) boxes.ball = balls.data();
   return boxes;
 }

@@ -10,7 +10,7 @@
 
 #include "semantics/statement/statement.h"
 
-namespace assay::logic {
+namespace assay::statement {
 
 struct Ball {
   NodeId node = 0;           // the input tensor
@@ -20,6 +20,6 @@ struct Ball {
 };
 
 // The balls of some cases, which share an input box. The statement is validated.
-[[nodiscard]] std::vector<Ball> shared_balls(const statement::Statement& statement, std::span<const std::uint32_t> cases);
+[[nodiscard]] std::vector<Ball> shared_balls(const Statement& statement, std::span<const std::uint32_t> cases);
 
-}  // namespace assay::logic
+}  // namespace assay::statement

@@ -1,6 +1,6 @@
 // Which rows are balls.
 
-#include "kernel/logic/ball.h"
+#include "semantics/statement/ball.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,41 +12,41 @@
 #include "semantics/numbers/interval.h"
 #include "semantics/statement/elements.h"
 
-namespace assay::logic {
+namespace assay::statement {
 namespace {
 
 constexpr std::size_t kMostBalls = 16;  // that are looked for among the rows of a group
 
 // By variable: canonical bytes do not keep the order of terms either.
-using Terms = std::map<std::tuple<statement::Variable::Side, std::uint32_t, std::uint64_t>, Rational>;
-Terms terms_of(const statement::Row& row) {
+using Terms = std::map<std::tuple<Variable::Side, std::uint32_t, std::uint64_t>, Rational>;
+Terms terms_of(const Row& row) {
   Terms terms;
-  for (const statement::Term& term : row.terms) terms[{term.variable.side, term.variable.tensor, term.variable.element}] = term.coefficient;
+  for (const Term& term : row.terms) terms[{term.variable.side, term.variable.tensor, term.variable.element}] = term.coefficient;
   return terms;
 }
 
 // What a term's variable is of the input element x: x itself, its square (mul), or |x - by| (abs).
 struct Function {
   Op op;
-  statement::Shifted x;
+  Shifted x;
 };
-std::optional<Function> function_of(const Graph& graph, const statement::Variable& v) {
-  if (v.side == statement::Variable::Side::input) return Function{Op::input, {{graph.inputs[v.tensor], v.element}}};
+std::optional<Function> function_of(const Graph& graph, const Variable& v) {
+  if (v.side == Variable::Side::input) return Function{Op::input, {{graph.inputs[v.tensor], v.element}}};
   const Node& node = graph.node(graph.outputs[v.tensor]);
   if (node.op != Op::abs && (node.op != Op::mul || node.operands[0] != node.operands[1])) return std::nullopt;
-  const Function f{node.op, statement::shifted_from(graph, {node.operands[0], v.element})};
+  const Function f{node.op, shifted_from(graph, {node.operands[0], v.element})};
   const Node& read = graph.node(f.x.of.node);
   const bool shifts = f.op == Op::abs ? std::isfinite(f.x.by) : f.x.by == 0;
   return read.op == Op::input && is_float(read.dtype) && shifts ? std::optional(f) : std::nullopt;
 }
 
 // None: not a ball. Terms of the same kind and element do not occur twice, but through copies: then squares add up.
-std::optional<Ball> ball_of(const Graph& graph, const statement::Row& row) {
+std::optional<Ball> ball_of(const Graph& graph, const Row& row) {
   std::vector<Rational> q, p;
   Ball ball;
   std::size_t magnitudes = 0;
   bool any = false;
-  for (const statement::Term& term : row.terms) {
+  for (const Term& term : row.terms) {
     const auto f = function_of(graph, term.variable);
     if (!f || (f->op != Op::input && term.coefficient.sign() < 0)) return std::nullopt;
     if (q.empty()) {
@@ -78,17 +78,17 @@ std::optional<Ball> ball_of(const Graph& graph, const statement::Row& row) {
 
 }  // namespace
 
-std::vector<Ball> shared_balls(const statement::Statement& statement, std::span<const std::uint32_t> cases) {
+std::vector<Ball> shared_balls(const Statement& statement, std::span<const std::uint32_t> cases) {
   std::vector<Ball> balls;
   std::size_t looked_at = 0;
   const auto& all = statement.property.cases;
-  for (const statement::Row& row : all[cases.front()].rows) {
+  for (const Row& row : all[cases.front()].rows) {
     if (looked_at == kMostBalls) break;
     auto ball = ball_of(statement.graph, row);
     if (!ball) continue;
     ++looked_at;
     const Terms terms = terms_of(row);
-    const auto is_same = [&](const statement::Row& other) {
+    const auto is_same = [&](const Row& other) {
       return other.bound == row.bound && other.terms.size() == row.terms.size() && terms_of(other) == terms;
     };
     const bool is_shared = std::ranges::all_of(cases, [&](std::uint32_t index) { return std::ranges::any_of(all[index].rows, is_same); });
@@ -97,4 +97,4 @@ std::vector<Ball> shared_balls(const statement::Statement& statement, std::span<
   return balls;
 }
 
-}  // namespace assay::logic
+}  // namespace assay::statement

@@ -1,4 +1,4 @@
-"""What goes wrong, as exceptions: each says what, where, why, and what to do about it."""
+"""Exceptions of the package: each says what went wrong, where, why, and what to do about it."""
 from __future__ import annotations
 
 import json

@@ -1,4 +1,4 @@
-"""What the pre-commit hooks run (.pre-commit-hooks.yaml): `python -m assay.pre_commit lint|audit|gradcheck|certificates [OPTION...] FILE...`."""
+"""The commands of the pre-commit hooks (.pre-commit-hooks.yaml): `python -m assay.pre_commit lint|audit|gradcheck|certificates [OPTION...] FILE...`."""
 from __future__ import annotations
 
 import subprocess

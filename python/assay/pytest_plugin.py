@@ -109,7 +109,7 @@ _GATE = pytest.StashKey[Gate]()
 
 @dataclasses.dataclass
 class _Entry:
-    """What one test checked at once."""
+    """The checks that one test made at once, with their report."""
 
     test: str
     checks: list[Check]

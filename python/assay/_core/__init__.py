@@ -1,1 +1,1 @@
-"""What every part of the package uses: programs, arguments, arrays, traces, the vocabulary of operations, and reports of gates."""
+"""Shared parts of the package: programs, arguments, arrays, traces, the vocabulary of operations, and reports of gates."""

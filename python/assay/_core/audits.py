@@ -57,7 +57,7 @@ listeners: list[Listener] = []
 
 
 def judge(checks: Sequence[Check], *options: str) -> Report:
-    """What the audit says of the checks, a case each. They come from the caller's process, so that the budget against foreign traces does not apply."""
+    """Return the audit's report on the checks, a case each. They come from the caller's process, so the budget against foreign traces does not apply."""
     status, found, text = programs.gate("audit", trace_of(checks), "--budget=1e300", *options)
     if "cases" not in found:
         raise Refused(text.strip() or f"assay audit ended with status {status}")

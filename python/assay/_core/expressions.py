@@ -11,7 +11,7 @@ Node = dict[str, Any]
 
 
 class Value:
-    """What an operation of an expression gives: an element type and a shape, no elements. `assay.ops` adds the operators."""
+    """The result of an operation in an expression: an element type and a shape, no elements. `assay.ops` adds the operators."""
 
     __slots__ = ("expression", "key", "dtype", "shape")
 

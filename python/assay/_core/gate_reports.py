@@ -1,4 +1,4 @@
-"""What came of checks: cases with findings, as text, JUnit XML and SARIF 2.1.0 (docs/reference/gates.md)."""
+"""Results of checks: cases with findings, as text, JUnit XML and SARIF 2.1.0 (docs/reference/gates.md)."""
 from __future__ import annotations
 
 import dataclasses
@@ -48,7 +48,7 @@ class Finding:
 
     @property
     def headline(self) -> str:
-        """What is wrong, in one line."""
+        """Name the fault in one line."""
         return self.opening or self.message
 
     @property
@@ -159,7 +159,7 @@ class Report(Judged):
 
     @property
     def failures(self) -> list[Finding]:
-        """Those that no waiver covers."""
+        """Return the failures that no waiver covers."""
         return [finding for finding in self.findings if finding.kind == "fail" and not finding.waiver]
 
     @property
@@ -242,7 +242,7 @@ def merged(reports: Iterable[Report], title: str) -> Report:
 
 
 def _cause(case: Case) -> Any:
-    """What regions that fail by one rule in one operation have in common, where an execution model tells; None of other cases."""
+    """Return the common cause of regions that fail by one rule in one operation, where an execution model tells it; None for other cases."""
     found = _open(case)
     return (case.owner, case.file, case.line, case.op, case.model, found[0].rule) if found and case.model and found[0].kind != "error" else None
 

@@ -82,7 +82,7 @@ def gate(verb: str, trace: bytes, *options: str) -> Found:
 
 
 def verdict(verb: str, done: Found) -> Found:
-    """What a gate gave, where it is a verdict: 0, 1 or 3. Anything else raises an exception with the reason."""
+    """Return the result of a gate, where it is a verdict: 0, 1 or 3. Anything else raises an exception with the reason."""
     status, found, text = done
     if status in (0, 1, 3) and ("cases" in found or status == 3):
         return status, found, text

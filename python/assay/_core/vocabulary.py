@@ -34,7 +34,7 @@ class WrongAttributes(UsageError):
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """What the table says of one operation."""
+    """The entry of the table for one operation."""
 
     name: str
     least: int

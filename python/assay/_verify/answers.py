@@ -1,4 +1,4 @@
-"""What the functions of the package return."""
+"""Answers that the functions of the package return."""
 from __future__ import annotations
 
 import dataclasses
@@ -37,7 +37,7 @@ def _ends(shape: tuple[int, ...], lo: bytes, hi: bytes) -> Ends:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Statement:
-    """What model and property claim: `text` in words, `bytes` canonically (a statement file)."""
+    """The claim of a model and a property: `text` in words, `bytes` canonically (a statement file)."""
 
     text: str
     bytes: bytes

@@ -38,7 +38,7 @@ _digests: dict[tuple[str, int, int, int], str] = {}  # by path, inode, size and 
 
 
 class PartFailed(RuntimeError):
-    """What a worker says of a part that it could not do."""
+    """The message of a worker about a part that it could not do."""
 
 
 def _digest_at(path: str) -> Optional[str]:

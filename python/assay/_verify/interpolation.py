@@ -1,4 +1,4 @@
-"""What `torch.nn.functional.interpolate` computes, for the export of a module: its own elements and weights.
+"""The computation of `torch.nn.functional.interpolate`, for the export of a module: its own elements and weights.
 
 An exported Resize knows the scale as a float32 number, and its coordinates are the standard's. PyTorch computes coordinates from the
 scale as it was given, in an order of its own: other elements may be nearest, and other weights count. So the function itself is asked
@@ -80,7 +80,7 @@ def _axis_resized(torch: Any, x: Any, axis: int, extent: int, mode: str, along: 
 
 
 class _outside_of_traces:
-    """What is computed inside is a constant of a trace."""
+    """Makes each value that is computed inside a constant of a trace."""
 
     def __init__(self, torch: Any) -> None:
         self.torch = torch

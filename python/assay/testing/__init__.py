@@ -25,7 +25,7 @@ _LATE = {"Declined": "_kernels", "KernelReport": "_kernels", "audit_kernel": "_k
 
 
 def __getattr__(name: str) -> Any:
-    """What needs NumPy is imported when it is used."""
+    """Import each name that needs NumPy when it is used."""
     if name not in _LATE:
         raise AttributeError(f"assay.testing has no '{name}'")
     import importlib

@@ -149,7 +149,7 @@ Family = tuple[Cotangents, list[Probe]]  # a base, and what follows from it
 
 
 def families(kinds: set[torch.dtype], second: bool, is_inner: bool, is_first: bool) -> Iterator[Family]:
-    """What every linear product answers alike; most layouts are of the first point alone."""
+    """Yield the cotangents to which every linear product answers alike; most layouts are of the first point alone."""
     plain = Cotangents(is_inner=is_inner)
     yield plain, [*shapes(plain, second, is_first), *(one for k in exponents(kinds) for one in sizes(plain, "", k)),
                   *(one for k in exponents(kinds) if second for one in sizes(plain, "", k, True))]

@@ -95,14 +95,14 @@ def reaching(inputs: Any, given: Sequence[Any], branch: Branch, is_at: Callable[
 
 
 def wide(inputs: Any, given: Sequence[Any]) -> Iterator[list[Any]]:
-    """What was drawn at other scales, all of it or a half: each reaches many thresholds at once."""
+    """Yield the drawn inputs at other scales, all of them or a half: each scale reaches many thresholds at once."""
     for k in (2, 4, -3, 7, -6, 10, -10, 14, 20, -20):
         for is_half, sign in ((False, 1), (False, -1), (True, 1)):
             yield scaled(inputs, given, sign * 2.0**k, is_half, False, False)
 
 
 def special(inputs: Any, given: Sequence[Any], branch: Branch) -> Iterator[list[Any]]:
-    """What was drawn, changed so that truth values of all elements, and orders of them, become others."""
+    """Yield the drawn inputs, changed so that truth values of all elements, and orders of them, become others."""
     at = branch.threshold
     changes: list[Callable[[torch.Tensor], torch.Tensor]] = [
         torch.abs, lambda x: -x.abs(), lambda x: torch.full_like(x, float(x.flatten()[0]) if x.numel() else 0.0), lambda x: x.flatten().sort()[0].reshape(x.shape),
@@ -137,7 +137,7 @@ def replaced(inputs: Any, given: Sequence[Any], change: Callable[[torch.Tensor],
 
 
 def scaled(inputs: Any, given: Sequence[Any], factor: float, is_half: bool, by_rows: bool, is_rounded: bool, put: float | None = None) -> list[Any]:
-    """What was drawn times a factor, or a random half of its elements, or of its rows; or with a number in their place."""
+    """Multiply the drawn inputs, a random half of their elements, or half of their rows by a factor; or put a number in their place."""
     fresh = list(given)
     for i, what in enumerate(listed(inputs)):
         if is_shape(what):

@@ -110,7 +110,7 @@ class Elsewhere:
         return True
 
     def wrong_at(self, point: Sequence[Any]) -> str:
-        """What is wrong there; nothing, where the function does not take it."""
+        """Name the fault at a point; empty where there is none, or where the function does not take the point."""
         if time.monotonic() > self.end or sum(one.numel() for one in point if isinstance(one, torch.Tensor)) > MOST_ELEMENTS:
             return ""
         try:

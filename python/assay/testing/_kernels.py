@@ -195,7 +195,7 @@ class _Call:
 
 @dataclasses.dataclass
 class _Outcome:
-    """What one probe gave."""
+    """The result of one probe."""
 
     probe: Probe
     check: Check | None = None
@@ -340,8 +340,11 @@ def _fails(case: Case) -> bool:
 
 
 def _faults(cases: list[Case], nan_alone: set[str]) -> list[tuple[str, int]]:
-    """What the findings come to: rules of the probes, then explanations by the bank, the most frequent first, each only where it explains a probe which no
-    earlier one does. Where none explains most of the probes that give wrong values, these values come first; probes that give NaN alone do not count."""
+    """List the faults that the findings show: rules of the probes, then explanations by the bank, the most frequent first.
+
+    An explanation is listed only where it explains a probe that no earlier one does. Where none explains most of the probes that give wrong values, these
+    values come first; probes that give NaN alone do not count.
+    """
     explained: dict[str, set[int]] = collections.defaultdict(set)
     rules: dict[str, set[int]] = collections.defaultdict(set)
     wrong = {i for i, case in enumerate(cases) if any(one.kind == "fail" and one.rule not in RULES for one in case.findings)}

@@ -110,7 +110,7 @@ def real_inputs(proto: Any) -> list[Any]:
 
 
 def imported(model: Any, inputs: Mapping[str, Bits], *, intermediates: bool = False) -> Imported:
-    """What the program makes of the model on inputs of these shapes; Refused says what it has no meaning for."""
+    """Import the model for inputs of these shapes; Refused says which part the program has no meaning for."""
     proto = proto_of(model_bytes(model, {name: bits.shape for name, bits in inputs.items()}))
     outputs = [value.name for value in proto.graph.output]
     wanted = [*outputs, *(intermediates_of(proto) if intermediates else ())]
@@ -148,7 +148,7 @@ def _recorded(model: bytes, inputs: Mapping[str, Bits]) -> tuple[dict[str, Any],
 
 
 def intermediates_of(proto: Any) -> list[str]:
-    """What the nodes give on which the outputs depend, outputs apart, in the model's order."""
+    """List the results of nodes on which the outputs depend, outputs apart, in the model's order."""
     producers = {name: node for node in proto.graph.node for name in node.output if name}
     outputs = [value.name for value in proto.graph.output]
     needed, open_ = set[str](), list(outputs)

@@ -23,7 +23,7 @@ LEVELS = {"disabled": "ORT_DISABLE_ALL", "basic": "ORT_ENABLE_BASIC", "extended"
 
 
 class Runner(Protocol):
-    """What runs a model: from the model's bytes, the names of wanted values and the inputs, the values that it has."""
+    """A way to run a model: it takes the model's bytes, the names of wanted values and the inputs, and returns the values."""
 
     contract: str  # an execution model
 
@@ -95,7 +95,7 @@ class Function:
         self.name = self.name or getattr(self.function, "__name__", "function")
 
     def run(self, model: bytes, wanted: Sequence[str], inputs: Arrays) -> Arrays:
-        """What the callable gives."""
+        """Return the results of the callable by their names."""
         found = self.function(inputs)
         if isinstance(found, Mapping):
             return found

@@ -1,4 +1,4 @@
-"""What a Function's forward and backward passes ask of their surroundings: callers, clocks, threads, files, the environment, autocast, random numbers of Python's.
+"""Questions that a Function's passes ask of their surroundings: callers, clocks, threads, files, the environment, autocast, random numbers of Python's.
 
 A gradient is to depend on operands alone. The answers are those of the run that was judged, and others elsewhere. So are numbers that a Function keeps
 and that grow from call to call: a count may reach any threshold later.
@@ -125,7 +125,7 @@ def asks(what: Any) -> bool:
 
 
 def live_of(frame: Any) -> Iterator[tuple[str, int]]:
-    """What the code of a frame reads of `sys` and does not call, and on which line; the module itself, if it is handed on."""
+    """Yield the names of `sys` that the code of a frame reads and does not call, each with its line; the module itself, if it is handed on."""
     steps = list(dis.get_instructions(frame.f_code))
     line, imported = frame.f_code.co_firstlineno, {one.argval for one in steps if one.opname == "IMPORT_NAME"} & {"sys"}
     for one, after in zip(steps, [*steps[1:], None]):
@@ -143,7 +143,7 @@ def live_of(frame: Any) -> Iterator[tuple[str, int]]:
 
 
 def kept_by(frame: Any) -> Iterator[tuple[str, Any]]:
-    """What the code of a frame finds from call to call: globals, names of the functions around it, and arguments, which may be defaults."""
+    """Yield the numbers that the code of a frame finds from call to call: globals, names of the functions around it, and arguments, which may be defaults."""
     code = frame.f_code
     found = [(name, frame.f_globals.get(name)) for name in code.co_names] + [(name, one) for name, one in frame.f_locals.items()]
     for name, one in found:

@@ -102,7 +102,7 @@ def apply(report: Report, waivers: Sequence[Waiver]) -> None:
 
 
 def troubles(waivers: Sequence[Waiver], reports: Sequence[Report]) -> list[str]:
-    """Those that have expired, and those that cover nothing: each fails the session."""
+    """Name the waivers that have expired, and those that cover nothing: each fails the session."""
     used = {finding.waiver for report in reports for finding in report.findings}
     return [f"waiver {one.id} expired on {one.expires}: mend what it covers, or ask {one.owner}" if one.is_expired
             else f"waiver {one.id} covers nothing{one.nearest(reports)}" for one in waivers if one.is_expired or one.id not in used]

@@ -1,4 +1,4 @@
-"""What the autograd engine computes: products of regions with cotangents, claimed node by node."""
+"""Computations of the autograd engine: products of regions with cotangents, claimed node by node."""
 from __future__ import annotations
 
 from typing import Any
@@ -418,7 +418,7 @@ class Recorder(Conventions):
         return found
 
     def fused(self, name: str, start: int, end: int, arguments: list[int]) -> Region:
-        """What ran between two places as one region of all its results."""
+        """Join the regions that ran between two places into one region of all their results."""
         regions = self.regions[start:end]
         given = {v for one in regions for v in one.results}
         operands = [v for v in arguments if v not in given]

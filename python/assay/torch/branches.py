@@ -87,7 +87,10 @@ CROSSINGS: dict[str, Callable[..., list[Crossing]]] = {
 
 
 def sides_of_cotangent(op: str, x: torch.Tensor, away: torch.Tensor, at: float | None) -> set[str]:
-    """What is 0 says of other small cotangents nothing, and lies on neither side but of the threshold 0: there a comparison takes it to one."""
+    """Find the sides of a threshold that a cotangent met. An element that is 0 says nothing of other small cotangents, and lies on neither side.
+
+    Only at the threshold 0 a comparison takes it to one side.
+    """
     is_live = (x != 0).expand(away.shape) if at != 0 else away == away
     found = {side for side, hit in ((BELOW, away < 0), (ABOVE, away > 0), (UNEQUAL, away != 0)) if bool((hit & is_live).any())}
     if bool((away == 0).any()):

@@ -59,7 +59,7 @@ CHOICES: dict[str, Callable[..., tuple[int, Ref]]] = {
 
 
 def chosen(op: str, n: Nodes, args: Any, kwargs: Any, results: list[torch.Tensor | None]) -> tuple[Ref, Ref] | None:
-    """What the values are by the places that were given, and by the order; None where the places have to be those of a rule."""
+    """Return the values by the places that were given, and by the order; None where the places have to be those of a rule."""
     if op not in CHOICES or len(results) != 2 or results[1] is None or results[0] is None or kwargs.get("stable") or not args[0].rank:
         return None
     x, places = args[0], results[1]

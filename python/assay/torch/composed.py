@@ -93,7 +93,7 @@ def is_meant(one: Polynomial, value: float) -> bool:
 
 
 class Composed:
-    """What each number of a whole run was computed of. None is computed of what was computed of it."""
+    """The formula by which each number of a whole run was computed. No number is computed of another one that was computed of it."""
 
     def __init__(self, known: Known) -> None:
         self.met = list(known.met)

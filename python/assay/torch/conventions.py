@@ -1,4 +1,4 @@
-"""What PyTorch's own differentiation gives in place of a torch.autograd.Function's backward: its conventions at kinks."""
+"""Derivatives of PyTorch's own differentiation in place of a torch.autograd.Function's backward: its conventions at kinks."""
 from __future__ import annotations
 
 import contextlib

@@ -1,4 +1,4 @@
-"""What the program's own part of a backward pass decides by a cotangent.
+"""Decisions of the program's own part of a backward pass by a cotangent.
 
 A product is linear in its cotangent. Where a torch.autograd.Function or a hook compares, clips or reads its cotangent, it is so on both
 sides of the threshold, or it is no product. PyTorch's own nodes decide nothing by cotangents, so they are not looked at.
@@ -87,7 +87,7 @@ class Deciding(Branching):
         return branches
 
     def told(self, op: str, tensors: list[torch.Tensor], found: Any) -> Any:
-        """What an operation told Python."""
+        """Note the numbers that an operation told Python."""
         if op in READ and tensors and not isinstance(found, torch.Tensor):
             self.note_read("item" if op == "_local_scalar_dense" else op, tensors[0], found)
         return found

@@ -122,7 +122,7 @@ class Solving(Masking):
         return value in of or any(value in one.results for one in self.regions if one.name.rpartition(".")[2] in ("tril", "triu"))
 
     def equations_of(self, one: Solved, sources: list[int | None], flows: list[tuple[int | None, int]], out: list[Any]) -> tuple[list[tuple[Ref, int]], list[Equation], list[Ref | None]] | None:
-        """What a product of the operation has to satisfy: the values that are read, the equations, and what stands for its cotangents; None if nothing says so."""
+        """Return the conditions of a product of the operation: values that are read, equations, and Refs in place of its cotangents; None if nothing gives them."""
         bars: list[Ref | None] = [None] * len(one.results)
         read: list[tuple[Ref, int]] = []
         for y, bar in flows:
@@ -157,7 +157,7 @@ def well_formed(equations: list[Equation]) -> list[Equation]:
 
 
 def opaque_of(run: Solving) -> list[tuple[str, list[int]]]:
-    """What is opaque: also what ran inside of products that are judged by equations, if anything else reads it."""
+    """List the opaque operations: also those inside of products that are judged by equations, if anything else reads them."""
     found = list(run.opaque)
     for entries, regions in run.set_aside:
         read = {v for one in run.regions if id(one) not in regions for v in one.operands}

@@ -26,7 +26,7 @@ SAME_ZEROS = torch.ops.aten._new_zeros_with_same_feature_meta.default  # like th
 
 @dataclass
 class Moves:
-    """What one dual level claims: if the tensors `start` move by their tangents, so do those of `found`."""
+    """The claim of one dual level: if the tensors `start` move by their tangents, so do those of `found`."""
 
     start: dict[int, int] = field(default_factory=dict)  # value -> its tangent's
     found: dict[int, int] = field(default_factory=dict)
@@ -135,7 +135,7 @@ class Moving(Selecting):
         return returned
 
     def pairs(self, tensors: list[torch.Tensor]) -> Iterator[torch.Tensor]:
-        """Those that move; what they hold, and their tangents, is noted."""
+        """Yield the tensors that move, and note the values and tangents that they hold."""
         now = self.moves[-1]
         for one in tensors:
             if not one.is_floating_point() and not one.is_complex() or one.is_meta:
@@ -154,7 +154,7 @@ class Moving(Selecting):
                     now.found.setdefault(value, self.value(x_dot))
 
     def stop(self, found: torch.Tensor, moving: list[torch.Tensor]) -> None:
-        """What was made of a tensor that moves does not move: it is another value."""
+        """Note that a tensor made of one that moves does not move itself: it is another value."""
         inner = self.plain(found)
         if not moving or inner is None:
             return
@@ -167,7 +167,7 @@ class Moving(Selecting):
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """What the recorder computes for itself, outside of torch.func's levels."""
+        """Run the recorder's own computations outside of torch.func's levels."""
         with temporarily_clear_interpreter_stack(), self.aside():
             yield
 

@@ -117,7 +117,7 @@ class Report(gate_reports.Judged):
 
     @property
     def trace(self) -> bytes:
-        """What was judged (docs/reference/trace-format.md)."""
+        """Return the trace that was judged (docs/reference/trace-format.md)."""
         return b"".join(self.parts)
 
     def add(self, rule: str, case: str, message: str, kind: str = "undecided") -> None:
@@ -129,7 +129,7 @@ class Report(gate_reports.Judged):
         self.text += f"{kind}  {case}\n  {rule}: {message}\n"
 
     def tell(self, what: str, names: list[str]) -> None:
-        """What every report says of the run, and is no finding."""
+        """Add names to the report that tell of the run, and are no findings."""
         if names:
             self.written[what] = getattr(self, what)[:] + names
             getattr(self, what).extend(names)
@@ -291,7 +291,7 @@ def judging(run: Recorder, verb: str = "gradcheck", *options: str, detached: boo
         return report if report.passed or read is not parts else second(report)
 
     def second(first: Report) -> Report:
-        """What the same run is, where its numbers are read again."""
+        """Judge the same run again, with its numbers read a second time."""
         if not (run.doubles.met or run.constants) or not is_of_products(first):
             return first
         read = parts_of(run, Composed(run.doubles))
@@ -303,13 +303,13 @@ def judging(run: Recorder, verb: str = "gradcheck", *options: str, detached: boo
 
 
 def judged(run: Recorder, verb: str = "gradcheck", *options: str, detached: bool | Collection[str] = ()) -> Report:
-    """What `judge` gives, and nobody is told."""
+    """Judge as `judge` does, and tell nobody."""
     with judging(run, verb, *options, detached=detached) as wait:
         return wait()
 
 
 def report_of(run: Recorder, found: Report, cut: list[str], marked: list[str]) -> Report:
-    """What the program found, and what the recorder knows besides. `cut`: tensors without a gradient; `marked`: results that lead to the output, and are
+    """Add the recorder's own knowledge to the program's findings. `cut`: tensors without a gradient; `marked`: results that lead to the output, and are
     marked as not differentiable."""
     for one in (one for one in found.findings if one.rule == gate_reports.OPAQUE):
         if taken := _TAKEN.search(one.message):

@@ -94,7 +94,7 @@ def with_constants(nodes: Nodes, args: Any) -> Any:
 
 
 def meaning(function: Any, nodes: Nodes, args: Any, kwargs: Any) -> list[Ref | None]:
-    """What each result of an operation is; Unknown if nothing says so. Arguments have Refs in place of tensors."""
+    """Return the meaning of each result of an operation; raise Unknown if no rule says it. Arguments have Refs in place of tensors."""
     name = short_name(function)
     why: Exception | None = None
     if name in RULES and str(function).startswith("aten."):

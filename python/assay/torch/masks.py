@@ -76,7 +76,7 @@ class Masking(Reading):
         return found
 
     def note_masks(self, op: str, args: Any, operands: dict[int, int | None], results: list[torch.Tensor], of: list[int]) -> None:
-        """What an operation on masks gave."""
+        """Note the masks that an operation on masks gave."""
         tensors = [one for one in tree_leaves(args) if isinstance(one, torch.Tensor)]
         if op in FINITE or is_of_finite(op, args):
             if of[0] in self.decided - self.bars:

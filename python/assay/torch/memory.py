@@ -155,7 +155,7 @@ class Memory:
         return int(value)
 
     def overwrite(self, tensor: torch.Tensor, *, keeps: bool = False) -> Block:
-        """What lay in the tensor's storage is gone; or only what lay where the tensor does."""
+        """Forget the values in the tensor's storage; with `keeps`, only those that lie where the tensor does."""
         old = self.blocks.get(address(tensor))
         fresh = self.blocks[address(tensor)] = Block(tensor.untyped_storage(), epoch=old.epoch + 1 if old else 0)
         if keeps and old is not None:

@@ -96,7 +96,7 @@ def broadcast(*shapes: Sequence[int]) -> list[int]:
 
 
 def reduced_shape(shape: list[int], axes: list[int], keep: bool) -> list[int]:
-    """What is left of a shape when axes are reduced."""
+    """Return the shape that is left when axes are reduced."""
     return [1 if i in axes else s for i, s in enumerate(shape) if keep or i not in axes]
 
 
@@ -230,7 +230,7 @@ class Nodes:
         return found
 
     def one_reading(self, value: float, dtype: torch.dtype) -> Ref:
-        """What a double means beside those that the run met before it."""
+        """Return the meaning of a double beside the doubles that the run met before it."""
         found, made = meant(value, dtype), self.known.of(value)
         if made is not None and (found is None or found.is_drawn):
             return self.product(self.computed(made, dtype), slack=slack_of(made, value, dtype)) if isinstance(self.known, Composed) else self.computed(made, dtype)
@@ -250,7 +250,7 @@ class Nodes:
         return self.ratio(found.ratio, value, dtype)
 
     def computed(self, made: Formula, dtype: torch.dtype) -> Ref:
-        """What the program computed of other numbers, in double, and rounded once."""
+        """Return a number that the program computed of other numbers, in double, and rounded once."""
         of = [self.number(one, dtype) for one in made.of]
         if isinstance(made, Polynomial):
             return self.polynomial(made, of, dtype)

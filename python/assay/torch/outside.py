@@ -156,7 +156,7 @@ class Outside(Values):
         self.born[address_of(tensor)] = tensor.untyped_storage(), bool(self.live)
 
     def marked_numbers(self, found: Any, why: str) -> Any:
-        """What a tensor gave the program, so that it is known again."""
+        """Mark the numbers that a tensor gave the program, so that they are known again."""
         if isinstance(found, list):
             return [self.marked_numbers(one, why) for one in found]
         return LeftNumber.of(found, why) if type(found) is float else found
@@ -215,7 +215,7 @@ class Outside(Values):
         return bool(numbers & self.numbers) or bool(fresh) and not fresh <= {rounded(one, late != []) for one in written_numbers()}
 
     def blame(self, why: str, regions: int, values: int, number: int | None) -> None:
-        """What was written down since is made of what left."""
+        """Mark the regions and values that were recorded since as made of the number that left."""
         for one in self.regions[regions:]:
             one.suspect = why
         if number is None:
@@ -293,7 +293,7 @@ def linked(run: Any, found: set[int]) -> None:
 
 
 def downstream(run: Any) -> set[int]:
-    """What is computed of a tensor with a gradient, in any way: numbers that nothing of the kind decides need not be said to be cut."""
+    """Find the values that are computed, in any way, of a tensor with a gradient. Numbers that none of them decides need not be said to be cut."""
     found, before = set(run.depending) | {v for claim in run.claims for v in claim.of}, 0
     while len(found) > before:
         before = len(found)
@@ -320,7 +320,7 @@ def marked_of(run: Any) -> list[int]:
 
 
 def needed_of(run: Any, asked: set[int]) -> set[int]:
-    """What an output was computed from."""
+    """Find the values that an output was computed from."""
     needed, before = {claim.output for claim in run.claims}, 0
     while len(needed) > before:
         before = len(needed)

@@ -201,7 +201,7 @@ class Reading(Deciding):
         return [self.handed(one, why) for one in found] if isinstance(found, list) else Read(found, self, why)
 
     def told(self, op: str, tensors: list[torch.Tensor], found: Any) -> Any:
-        """What an operation told Python, of itself."""
+        """Note the numbers that an operation told Python, of itself."""
         if self.showing:
             return found
         if op in READ and not self.reading and not isinstance(found, torch.Tensor) and any(self.is_decided(one) for one in tensors) and self.in_function():

@@ -55,7 +55,7 @@ def differs(tensor: torch.Tensor) -> bool:
 
 
 def of_nothing(op: str, n: Nodes, tensors: list[torch.Tensor], results: list[torch.Tensor | None]) -> list[Ref | None]:
-    """What sums, and backward kernels that move elements, give of tensors without elements: zeros."""
+    """Return zeros for sums, and for backward kernels that move elements, of tensors without elements."""
     if not tensors or any(one.numel() for one in tensors) or op != "sum" and not op.endswith("_backward") or any(one is not None and bool(one.any()) for one in results):
         return []
     return [None if one is None else n.expand(n.constant(0, operand(one).dtype), operand(one).shape) for one in results]
@@ -108,7 +108,7 @@ class Tape(Solving):
         return found if returns else None
 
     def run_unscaling(self, gradients: Any, found: torch.Tensor, inverse: torch.Tensor) -> None:
-        """What a GradScaler does to gradients, one after the other: whether one is not finite, and each times a factor."""
+        """Do the work of a GradScaler on gradients, one after the other: note whether one is not finite, and multiply each by a factor."""
         TorchDispatchMode.__enter__(self)  # type: ignore[no-untyped-call]
         try:
             for one in gradients:
@@ -421,7 +421,7 @@ class Tape(Solving):
         self.append("random", [], [Nodes([tensor]).constant(tensor, tensor.dtype)], [value])
 
     def note_opaque(self, call: Call, results: list[torch.Tensor | None]) -> None:
-        """What has no meaning here: its results are given, and counted."""
+        """Record an operation that has no meaning here: its results are given, and counted."""
         if call.target is not None:
             self.memory.overwrite(call.target)
         values = []

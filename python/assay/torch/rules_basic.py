@@ -1,4 +1,4 @@
-"""What elementwise ATen operations mean.
+"""Meanings of elementwise ATen operations.
 
 A rule gets the nodes of a region, and the operation's arguments with a Ref for each tensor; it returns a Ref for each result, None for one
 that has no meaning here. A count or a mean is written as a division: the constant 1/n would be another, rounded, function.

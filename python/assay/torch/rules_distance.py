@@ -1,4 +1,4 @@
-"""What distances between rows and running logarithms of sums mean."""
+"""Meanings of distances between rows and of running logarithms of sums."""
 from __future__ import annotations
 
 import math

@@ -186,7 +186,7 @@ def svd_product(n: Nodes, bars: list[Ref | None], outs: list[Ref], given: list[R
 
 
 def rest(n: Nodes, x: Ref, q: Ref) -> Ref:
-    """What lies beside the columns of q."""
+    """Return the part of x that lies beside the columns of q."""
     return n("sub", x, times(n, q, turned(n, q), x))
 
 

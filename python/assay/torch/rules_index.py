@@ -1,4 +1,4 @@
-"""What operations mean that take elements by indices, and those that put them back; and Fourier transforms.
+"""Meanings of operations that take elements by indices, and of those that put them back; and of Fourier transforms.
 
 Indices that no real number decides are fixed: they are taken as the numbers that they are. Others, as from argmax or topk, are values.
 """

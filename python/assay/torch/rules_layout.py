@@ -1,4 +1,4 @@
-"""What ATen operations mean that move elements, and those that move them back."""
+"""Meanings of ATen operations that move elements, and of those that move them back."""
 from __future__ import annotations
 
 import math

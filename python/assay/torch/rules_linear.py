@@ -1,4 +1,4 @@
-"""What products of matrices, convolutions and pools mean, and their backward kernels."""
+"""Meanings of products of matrices, convolutions and pools, and of their backward kernels."""
 from __future__ import annotations
 
 import itertools

@@ -1,4 +1,4 @@
-"""What losses and activations mean, and their backward kernels."""
+"""Meanings of losses and activations, and of their backward kernels."""
 from __future__ import annotations
 
 from typing import Any, Callable

@@ -1,4 +1,4 @@
-"""What normalisations and attention mean, and their backward kernels."""
+"""Meanings of normalisations and attention, and of their backward kernels."""
 from __future__ import annotations
 
 import math

@@ -1,4 +1,4 @@
-"""What some operations mean that are made of several functions, or of functions in pieces: angles, extremes at places, masks."""
+"""Meanings of some operations that are made of several functions, or of functions in pieces: angles, extremes at places, masks."""
 from __future__ import annotations
 
 from typing import Any, Callable

@@ -1,4 +1,4 @@
-"""What reductions, scans, orders and softmaxes mean."""
+"""Meanings of reductions, scans, orders and softmaxes."""
 from __future__ import annotations
 
 import math

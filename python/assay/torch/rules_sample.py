@@ -1,4 +1,4 @@
-"""What samples at computed places mean: grid_sample of images, and its backward kernel, as the vectorised kernels compute them."""
+"""Meanings of samples at computed places: grid_sample of images, and its backward kernel, as the vectorised kernels compute them."""
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -106,7 +106,7 @@ class Factors:
         return zero("P A - L U", self.n("sub", self.ordered(self.matrix), times(self.n, self.lower, self.upper)))
 
     def residual(self, x: Ref, b: Ref, is_transposed: bool) -> Ref:
-        """What is left of A x = b, or of that with the transpose of A."""
+        """Return the residual of A x = b, or of the equation with the transpose of A."""
         if is_transposed == self.is_turned:
             return self.n("sub", self.ordered(b), times(self.n, self.lower, self.upper, x))
         return self.n("sub", b, times(self.n, turned(self.n, self.upper), turned(self.n, self.lower), self.ordered(x)))

@@ -1,4 +1,4 @@
-"""What a Function does to the elements that a mask selects: `r[x < 0] = 0.5 * r[x < 0]` chooses by a condition, as `where` does.
+"""Writes of a Function to the elements that a mask selects: `r[x < 0] = 0.5 * r[x < 0]` chooses by a condition, as `where` does.
 
 How many elements there are, and which, is decided by numbers. Where they are taken as given, a formula holds at the recorded point alone. So what is
 computed of selected elements is computed of all, too, and what is written back is a choice between that and what was there.
@@ -101,7 +101,10 @@ class Selecting(Tape):
         return None if mask is None or values[0] is None else Selected(mask.clone(), values[0])
 
     def as_choice(self, call: Call, tensors: list[torch.Tensor], refs: list[Ref], args: Any, values: list[int | None]) -> Any:
-        """What is written where a mask says, as a choice between one number, or what was computed of all elements, and what was there."""
+        """Express a write to the elements of a mask as a choice between the new values and the old ones.
+
+        The new values are one number, or the values that were computed of all elements.
+        """
         with self.aside():
             mask = self.mask_of(args)
         if mask is None or len(tensors) != 3 or len(args) > 3 and args[3] or values[1] is None:

@@ -70,7 +70,7 @@ for _name in ("add", "sub", "mul", "floordiv", "mod"):
 
 
 def sized(found: Any, hears: Any) -> Any:
-    """What a tensor said of its size, which tells what it is compared with."""
+    """Wrap the size that a tensor gave, so that the size tells what it is compared with."""
     if isinstance(found, torch.Size):
         return torch.Size([Size.of(one, hears) for one in found])
     return Size.of(found, hears) if type(found) is int else found

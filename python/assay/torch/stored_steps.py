@@ -15,7 +15,7 @@ LANES = (16, 32)  # 16-bit numbers in a vector of AVX2 and of AVX-512; kernels k
 
 @dataclass
 class Step:
-    """What a kernel holds in 16 bits at one time, as float32, and the node that it is."""
+    """A value that a kernel holds in 16 bits at one time, as float32, and the node that it is."""
 
     value: torch.Tensor
     ref: Ref

@@ -22,7 +22,7 @@ PLAIN_VIEW = torch._C._autograd.CreationMeta.DEFAULT  # type: ignore[attr-define
 
 @dataclass(eq=False)
 class Region:
-    """What ran as one. `after`: in a part without gradients, the last node that autograd had made."""
+    """Operations that ran as one. `after`: in a part without gradients, the last node that autograd had made."""
 
     name: str
     is_double: bool
@@ -44,7 +44,7 @@ class Region:
 
 @dataclass
 class Equation:
-    """What is computed of recorded values has to give `wanted`. `of` is the cotangent that it says something of, by its number."""
+    """A claim that a value computed of recorded values is `wanted`. `of` is the number of the cotangent that the claim is about."""
 
     what: str
     found: Ref
@@ -67,7 +67,7 @@ class Results(TorchDispatchMode):
         return function(*args, **(kwargs or {}))
 
     def own_results(self) -> list[torch.Tensor]:
-        """Those that nothing wrote since."""
+        """Return the results that nothing wrote to since."""
         return results_of(self.own_ends)
 
 
@@ -115,7 +115,7 @@ class Values(TorchDispatchMode):
     @staticmethod
     @contextlib.contextmanager
     def aside() -> Iterator[None]:
-        """What the recorder computes for itself."""
+        """Run the recorder's own computations without recording them."""
         with torch._C._DisableTorchDispatch(), torch._C.DisableTorchFunction(), torch.no_grad():
             yield
 
@@ -143,7 +143,7 @@ class Values(TorchDispatchMode):
 
     @staticmethod
     def history(tensor: torch.Tensor) -> Any:
-        """What made a tensor: a node's number, LEAF, or None. A view that was made without gradients says that it requires one, and is no leaf."""
+        """Identify the maker of a tensor: a node's number, LEAF, or None. A view that was made without gradients says that it requires one, and is no leaf."""
         node = tensor.grad_fn
         if node is not None:
             return node._sequence_nr()
@@ -155,7 +155,7 @@ class Values(TorchDispatchMode):
 
     @contextlib.contextmanager
     def in_hook(self) -> Iterator[None]:
-        """What a hook on a node computes is recorded as what the node computes is."""
+        """Record the computations of a hook on a node as those of the node itself."""
         self.hooks += 1
         try:
             yield
@@ -233,7 +233,7 @@ class Values(TorchDispatchMode):
         return self.detached(tensor, latest)
 
     def note_detached(self, found: torch.Tensor, source: torch.Tensor) -> None:
-        """What a Function's backward detaches is what it was given: several of its operands may lie in one place, which does not tell them apart."""
+        """Identify a tensor that a Function's backward detaches with its operand: several operands may lie in one place, which does not tell them apart."""
         if source.numel() and isinstance(torch._C._current_autograd_node(), BackwardCFunction):
             with self.aside():
                 self.memory.mark(found, None, self.value(source))
@@ -343,7 +343,7 @@ class Values(TorchDispatchMode):
         return self.regions[-1]
 
     def adopt(self, node: Any, known: dict[Any, int]) -> None:
-        """What was recorded without a history is an output of the Function that made this node."""
+        """Take values that were recorded without a history as outputs of the Function that made this node."""
         raise NotImplementedError
 
     def keep_apart(self, values: list[int]) -> dict[int, int]:

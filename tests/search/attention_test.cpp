@@ -280,8 +280,8 @@ TEST_CASE("a tree on the bounds of relus' operands alone proves what needs no ot
     const auto result = GroupSearch(search, logic::Scope::root(setup.problem, 0).value(), {0}).run();
     REQUIRE(result.ok());
     CHECK(result.value().refutation.has_value() == !search.proved.empty());
-    const bool is_early =
-        std::ranges::find(search.statistics.stages, std::string_view("root bounds"), &StageTime::name) == search.statistics.stages.end();
+    const bool is_early = std::ranges::find(search.statistics.stages, std::string_view("CROWN bounds of the root"), &StageTime::name) ==
+                          search.statistics.stages.end();
     if (!result.value().refutation || !is_early) continue;
     CHECK(result.value().refutation->complete());
     const Proved& proved = search.proved[0];

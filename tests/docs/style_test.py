@@ -10,8 +10,9 @@ import headers  # noqa: E402
 LIST = pathlib.Path(__file__).with_name("style_exceptions.txt")
 OUTSIDE = ["README.md", "TRUST.md", "CHANGELOG.md", "CONTRIBUTING.md", "certificates/FORMAT.md", "python/README.md",
            *(f"{folder}/README.md" for folder in (
-               "api", "app", "certificates", "cli", "examples/gallery", "examples/training", "explain", "formats", "frontends", "gpu", "kernel", "kernel/logic",
-               "probes", "runtime", "semantics", "tests", "tests/corpus", "tests/fuzz", "tools/twin", "training"))]
+               "api", "app", "benchmarks", "benchmarks/notes", "benchmarks/results", "certificates", "cli", "examples/digits", "examples/gallery",
+               "examples/training", "explain", "formats", "frontends", "gpu", "kernel", "kernel/logic", "probes", "runtime", "search", "semantics",
+               "tests", "tests/corpus", "tests/fuzz", "tools/twin", "training"))]
 # Made by the program (docs/ops), or history that is not edited (docs/decisions).
 LEFT_OUT = ("docs/decisions/", "docs/ops/")
 

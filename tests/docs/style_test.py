@@ -1,5 +1,10 @@
-"""Every page keeps the rules of writing (CONTRIBUTING.md), or stands on the list of exceptions, which only shrinks."""
+"""Every page keeps the rules of writing (CONTRIBUTING.md), or stands on the list of exceptions, which only shrinks.
+
+Docstrings of the package open with a verb or a named subject, too.
+"""
+import ast
 import pathlib
+import re
 import sys
 
 import style
@@ -48,7 +53,16 @@ def rules_of(text):
         page.unlink()
 
 
+def openings(name, source):
+    """-> findings of docstrings that open with a pronoun, as "What a gate gave." does."""
+    for node in ast.walk(ast.parse(source)):
+        text = ast.get_docstring(node) if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) else None
+        if text and re.match(r"(What|Those|Such|So many|Either) ", text):
+            yield f"{name}:{getattr(node, 'lineno', 1)}: a docstring that opens with no verb and no name: {text.splitlines()[0]}"
+
+
 def controls():
+    assert len(list(openings("", '"""Those of it."""\ndef gate():\n    """What a gate gave."""\nclass Gate:\n    """Judges what it got."""\n'))) == 2
     assert rules_of(RIGHT) == [], rules_of(RIGHT)
     for rule, text in WRONG.items():
         text = "\n".join(text[i:i + 90] for i in range(0, len(text), 90)) if "words" in rule else text
@@ -65,6 +79,8 @@ def main():
     for name in headers.PAGES:  # the comments of public headers
         found[f"reference/cpp/{name}"] = [f"the page of assay::{name}, from its headers: {rule}: {words}" for kind, _, part in style.blocks(headers.page(style.ROOT, name))
                                           if not kind.startswith("heading") for one in style.sentences(part) for rule, words in style.of_sentence(one, kind)]
+    for path in sorted((style.ROOT / "python" / "assay").rglob("*.py")):
+        found.setdefault("docstrings of python/assay", []).extend(openings(path.relative_to(style.ROOT).as_posix(), path.read_text(encoding="utf-8")))
     pages += [name for name in found if name not in pages]
     problems = [str(one) for page in pages if page not in excepted for one in found[page]]
     problems += [f"{LIST.name}: {page} is no page" for page in excepted if page not in found]

@@ -1,13 +1,16 @@
-// Tests of unmodified CUDA kernels, in any framework. The test runs on a device where nvcc compiles the file or its runtime is linked, and on the
-// emulation where there is neither (assay_emulate_cuda in CMake).
+// This header tests unmodified CUDA kernels of any framework. The test runs on a device where nvcc compiles the file or its
+// runtime is linked. Elsewhere it runs on the emulation (assay_emulate_cuda in CMake).
 //
-//   const auto report = assay::testing::audit_kernel(assay::Op::softmax, assay::SoftmaxAttributes{-1}, [](const assay::testing::CudaLaunch& launch) {
-//     const auto& x = launch.operands[0];
-//     my_softmax<<<x.size() / x.extent(-1), launch.threads(), 0, launch.stream()>>>(x.data(), launch.results[0].data(), x.extent(-1));
-//   });
+//   const auto report = assay::testing::audit_kernel(
+//       assay::Op::softmax, assay::SoftmaxAttributes{-1}, [](const assay::testing::CudaLaunch& launch) {
+//         const auto& x = launch.operands[0];
+//         const auto rows = x.size() / x.extent(-1);
+//         my_softmax<<<rows, launch.threads(), 0, launch.stream()>>>(x.data(), launch.results[0].data(), x.extent(-1));
+//       });
 //   REQUIRE(report.passed());       // report.text says why not; report.write_junit(path), write_sarif, write_trace
 //
-// A launcher gives nothing, a cudaError_t, or an Outcome<Done>, by which it declines probes that its kernel is not for (docs/how-to/cuda-testing.md).
+// A launcher returns nothing, a cudaError_t, or an Outcome<Done>. By the last it declines probes that its kernel is not for
+// (docs/how-to/cuda-testing.md).
 #pragma once
 
 #if __has_include(<cuda_runtime.h>)

@@ -1,6 +1,7 @@
-// Tests of kernels on any device: a launcher runs the probe plan of an op, contracts judge the results, and faults have names.
+// This header tests kernels on any device. A launcher runs the probe plan of an op, contracts judge the results, and faults have
+// names.
 //
-// For kernels in CUDA include "assay/cuda_testing.h", which knows their device and the emulation.
+// For kernels in CUDA include "assay/cuda_testing.h", which has their device and the emulation.
 #pragma once
 
 #include <cstddef>
@@ -140,7 +141,8 @@ struct KernelReport {
   double most_vacuous = 0.25;
 };
 
-// Audits a kernel of an op. `attributes` are those that the kernel is for, and negative axes count from the end; NoAttributes takes all probes.
+// Audits a kernel of an op. `attributes` are those that the kernel is for, and negative axes count from the end; NoAttributes
+// takes all probes.
 [[nodiscard]] KernelReport audit_kernel_on(KernelDevice& device, Op op, const Attributes& attributes, const KernelLauncher& launcher,
                                            const KernelPlan& plan = {});
 // Audits a kernel of a composite region (probes/composites.h): "attention", "attention backward", "layer norm", ...

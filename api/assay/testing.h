@@ -1,5 +1,5 @@
-// Tests of other projects check results, gradients and kernels with this header, without a tolerance. Catch2 (2 or 3) gets matchers, GoogleTest
-// assertion results, and every other framework functions. Include the header of the framework first.
+// Tests of other projects check results, gradients and kernels with this header, without a tolerance. Catch2 (2 or 3) gets
+// matchers, GoogleTest assertion results, and every other framework functions. Include the header of the framework first.
 //
 //   REQUIRE_THAT(y, assay::testing::WithinContract(assay::Op::softmax, assay::SoftmaxAttributes{1}, {x}, model));
 //   CHECK_THAT(f, assay::testing::HasRightGradient({x, w}));
@@ -43,9 +43,9 @@ inline constexpr std::size_t kShareOfOne = 20;
 
 // A function of float values that gives a float value of the same session; its gradient is that of the sum of its elements.
 using Function = std::function<runtime::Value(runtime::Session&, const std::vector<runtime::Value>&)>;
-// Checks the gradients of f with respect to all its inputs at these values. f runs forward and backward and is recorded. Each recorded value
-// has to lie within its contract, and each product has to be the adjoint of the derivative (kernel/audit). The check runs in the type of the
-// inputs, float32 as well as float64, without a step size.
+// Checks the gradients of f with respect to all its inputs at these values. f runs forward and backward and is recorded. Each
+// recorded value has to lie within its contract, and each product has to be the adjoint of the derivative (kernel/audit). The
+// check runs in the type of the inputs, float32 as well as float64, without a step size.
 [[nodiscard]] Checked check_gradient(const Function& f, const std::vector<Tensor>& inputs, std::uint64_t seed = 1);
 
 // A backward pass that somebody wrote: from the operands and the cotangent of the graph's one result, a cotangent for each float operand.
@@ -53,17 +53,18 @@ using Backward = std::function<std::vector<Tensor>(const std::vector<Tensor>& op
 // Checks its results by the contract of the derivative of the graph's meaning.
 [[nodiscard]] Checked check_backward(const Graph& graph, const ExecutionModel& model, const std::vector<Tensor>& operands,
                                      const Tensor& cotangent, const std::vector<Tensor>& received);
-// Runs the backward pass where mistakes show: at whole numbers, in full precision, with a cotangent of 0, and at the named kinks. Operands are
-// drawn from their domains, or from -4 to 4.
+// Runs the backward pass where mistakes show: at whole numbers, in full precision, with a cotangent of 0, and at the named kinks.
+// Operands are drawn from their domains, or from -4 to 4.
 [[nodiscard]] Checked check_backward(const Graph& graph, const ExecutionModel& model, const Backward& backward,
                                      std::vector<gradients::Domain> domains = {}, std::vector<double> kinks = {}, std::uint64_t seed = 1);
 
 // Checks the results of a plan (probes/launch.h) that the caller ran.
 [[nodiscard]] Checked check_run(Op op, const probes::PlanRun& run);
 
-// Checks a kernel on the probe plan of its op (probes/plan.h). Every result has to lie within its contract, every element has to be written, no
-// operand may be, and a second run has to give the same result. Probes that the launcher declines do not count; if it declines all, nothing
-// is decided. The text names the faults of the bank (probes/faults.h) that give the received values of a failed probe.
+// Checks a kernel on the probe plan of its op (probes/plan.h). Every result has to lie within its contract, every element has to
+// be written, no operand may be, and a second run has to give the same result. Probes that the launcher declines do not count; if
+// it declines all, nothing is decided. The text names the faults of the bank (probes/faults.h) that give the received values of a
+// failed probe.
 [[nodiscard]] Checked check_kernel(Op op, const probes::Launcher& kernel, const ExecutionModel& model,
                                    const probes::PlanOptions& options = {});
 

@@ -1,5 +1,5 @@
-// Recorded runs for `assay audit` and `assay gradcheck`, in memory and in files: a run is regions, small graphs with the execution model that they
-// claim to keep, and the tensors that they read and made (docs/reference/trace-format.md).
+// Recorded runs for `assay audit` and `assay gradcheck`, in memory and in files: a run is regions, small graphs with the
+// execution model that they claim to keep, and the tensors that they read and made (docs/reference/trace-format.md).
 //
 //   assay::Trace trace;  // semantics/graph/trace.h
 //   ...

@@ -41,7 +41,7 @@ Outcome<std::shared_ptr<const logic::Problem>> opened(statement::Statement state
   return logic::Problem::open(std::move(statement), kernel_options);
 }
 
-// What a reader decided, and which file it read in place of the one that was named.
+// Adds the notes of a reader, and names the file that it read in place of the one that was named.
 void add_notes(const char* reader, const std::string& named, const std::string& path, const std::vector<std::string>& notes,
                std::vector<std::string>& all) {
   const std::string before = std::string(reader) + ": ";

@@ -28,15 +28,15 @@ struct LoadOptions {
   bool exact = false;  // KernelOptions::exact
   vnnlib::Polynomials polynomials = vnnlib::Polynomials::state;
   Limits limits;
-  // Called with the bytes that the run may hold, each time that more of the files is known. A program of its own has the system enforce
-  // them; inside another program nobody may want that.
+  // Called with the bytes that the run may hold, each time that the sizes of more files have been read. A separate program has
+  // the system enforce them; a caller inside another program may leave this empty.
   std::function<void(std::uint64_t)> limit_memory = nullptr;
 };
 
 struct Loaded {
   std::shared_ptr<const logic::Problem> problem;
   vnnlib::PropertyHeader property;  // of a property; nothing of a statement file
-  std::vector<std::string> notes;   // what the two readers decided and a reader of the statement should know, the model's first
+  std::vector<std::string> notes;   // notes of the two readers for a reader of the statement, the model's first
   std::uint64_t stored = 0;         // bytes of the files on disk
   std::uint64_t bytes = 0;          // that the network is expected to need
 };

@@ -30,7 +30,7 @@ std::optional<Rational> least(const Row& row, const InputBox& box, const std::ve
 // The tightest bounds of sums so far, by what they sum: each sum is divided by the magnitude of its first coefficient.
 class Bounds {
  public:
-  // Whether an earlier row about the negative sum excludes this one.
+  // Returns true if an earlier row about the negative sum excludes this one.
   bool add(const Row& row) {
     Key sum;
     for (const statement::Term& term : row.terms)

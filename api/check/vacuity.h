@@ -1,4 +1,4 @@
-// Whether a theorem says nothing about the network: no input is asked about, or the assertions contradict each other.
+// Finds theorems that say nothing about the network: no input is asked about, or the assertions contradict each other.
 #pragma once
 
 #include <string>
@@ -7,9 +7,12 @@
 
 namespace assay::check {
 
-// Why an unsat holds whatever the network computes, as the end of a sentence; empty where it speaks about the network, and of sat. Found from the
-// statement alone: every case has an empty box (in the values of its types), or a row that no point of its box satisfies for any outputs, or two
-// rows about the same sum that exclude each other. Assertions that contradict each other otherwise are not found.
+// Returns the reason why an unsat holds for every network, as the end of a sentence. It is empty for sat, and where the theorem
+// speaks about the network. The reason is found from the statement alone. Every case has one of three defects:
+//   * an empty box, in the values of its types;
+//   * a row that no point of its box satisfies for any outputs;
+//   * two rows about the same sum that exclude each other.
+// Assertions that contradict each other otherwise are not found.
 [[nodiscard]] std::string vacuity(const logic::Theorem& theorem);
 
 }  // namespace assay::check

@@ -1,4 +1,5 @@
-// What gates report: cases with findings, from an audited run or from a kernel's probes. `assay` and assay::testing write the same files.
+// Reports of gates: cases with findings, from an audited run or from a kernel's probes. `assay` and assay::testing write the same
+// files.
 #pragma once
 
 #include <cstddef>
@@ -82,12 +83,13 @@ struct GateReport {
   [[nodiscard]] std::string verdict(double most_undecided) const;
 };
 
-// "gemm+relu": what it computes, constants apart. Of more than four operations the first and the last, how many they are, and a digest of all:
-// "softmax+...+mul(5:d428b5)", which stays while these operations do. shapes_of: "[128, 784], [512, 784] -> [128, 512]".
+// "gemm+relu": what it computes, constants apart. Of more than four operations the first and the last, how many they are, and a
+// digest of all: "softmax+...+mul(5:d428b5)", which stays while these operations do. shapes_of: "[128, 784], [512, 784] -> [128,
+// 512]".
 [[nodiscard]] std::string ops_of(const Graph& graph);
 [[nodiscard]] std::string shapes_of(const Trace& trace, const Region& region);
 
-// What a caller lends to the judgement of a region.
+// The caller's settings for the judgement of a region.
 struct Judging {
   audit::Sampling sampling = {};
   std::function<std::vector<std::string>(const Trace&, const Region&)> known_faults = {};  // of the bank (probes/faults.h); none: not asked
@@ -97,8 +99,8 @@ struct Judging {
 };
 // The name, ops and model of a region of a continuous trace.
 [[nodiscard]] GateCase case_of(const Trace& trace, std::size_t region);
-// The regions of a continuous trace, judged on so many threads and handed over by the one that judged each, until `take` says false. With one
-// thread they come in order.
+// The regions of a continuous trace, judged on so many threads and handed over by the one that judged each, until `take` says
+// false. With one thread they come in order.
 void judge_regions(const Trace& trace, const Judging& judging, unsigned jobs,
                    const std::function<bool(std::size_t region, GateCase)>& take);
 

@@ -23,7 +23,7 @@ constexpr std::size_t kGuard = 1024;  // bytes on each side of a buffer
 constexpr std::byte kGuardBytes[] = {std::byte{0xa5},
                                      std::byte{0x3c}};  // in turn, so that what a kernel writes there differs from one of them
 
-// What is found beside wrong values, in words that follow "the kernel".
+// Findings beside wrong values, in words that follow "the kernel".
 const std::map<std::string, std::string>& words_of_codes() {
   static const std::map<std::string, std::string> words = {
       {"gpu.race", "races: two threads touch a word, one writes, and nothing orders them"},
@@ -64,7 +64,7 @@ class Buffer {
 
   [[nodiscard]] Outcome<Done> is_there() const { return memory_ ? copied_ : Outcome<Done>(memory_.rejection()); }
   [[nodiscard]] void* data() const { return static_cast<std::byte*>(memory_.value()) + kGuard; }
-  // What it holds after the launch, with the guards as they were found.
+  // Reads the memory and its guards back after the launch.
   [[nodiscard]] Outcome<Done> look(void* stream) {
     after_.resize(before_.size());
     device_.give(memory_.value(), 0, after_.size(), what_, true);  // the audit may read the guards, too
@@ -190,7 +190,7 @@ Attributes from_front(Attributes attributes, std::size_t rank) {
   return attributes;
 }
 
-// Whether the probe applies the op with these attributes; both are compared as they are written in traces.
+// Returns true if the probe applies the op with these attributes; both are compared as they are written in traces.
 bool is_with(const probes::Probe& probe, const Attributes& attributes) {
   if (std::holds_alternative<NoAttributes>(attributes)) return true;
   if (probe.attributes.index() != attributes.index()) return false;
@@ -253,9 +253,9 @@ class Judge {
     report_.left += regions - judged;
   }
 
-  // Faults of the kernel's conduct, then those of the bank, the ones that explain most probes first, each only where it explains one that no
-  // earlier one does, then values that nothing explains. If no fault of the bank explains most of the failing probes, these values come before
-  // them. A result of NaN alone tells no fault.
+  // The report lists faults of the kernel's conduct first, then those of the bank, ordered by the number of probes that they
+  // explain. A fault of the bank is listed only if it explains a probe that no earlier one does. Values without an explanation
+  // come last, or before the bank's faults if those explain few of the failing probes. A result of NaN alone names no fault.
   void name_faults() {
     std::map<std::pair<std::string, std::string>, std::set<std::string>> conduct, bank, values;
     for (const GateCase& one : report_.report.cases)

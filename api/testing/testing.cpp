@@ -120,7 +120,7 @@ std::vector<std::size_t> real_inputs(const Graph& graph) {
   return real;
 }
 
-// What the received cotangents look like beside the derivative: the forward region, its result left open, with one recorded product.
+// Compares the received cotangents with the derivative: the forward region, its result left open, with one recorded product.
 std::vector<std::string> pattern_of(const Graph& graph, const ExecutionModel& model, const std::vector<Tensor>& operands,
                                     const Tensor& cotangent, const std::vector<Tensor>& received) {
   const Tensor unknown(cotangent.dtype(), cotangent.shape(), std::make_shared<std::vector<std::byte>>(cotangent.bytes().size()));

@@ -1,5 +1,5 @@
-// Files that a program writes: beside their place under another name, renamed over it once they are complete. What stood there before
-// stays as it was until then; a run that fails or is ended leaves nothing behind.
+// Output files are replaced atomically. A program writes under another name in the same folder and renames the complete file. The
+// file that was there before stays until then; a run that fails or is ended leaves nothing behind.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ class Replacement {
   Replacement(const Replacement&) = delete;
   Replacement& operator=(const Replacement&) = delete;
 
-  // What has to be opened and written. It is empty where no file could be made in the folder; errno then says why.
+  // The name of the file to open and write. It is empty where no file could be made in the folder; errno then says why.
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] bool take_place();  // false: errno says why
 
@@ -32,7 +32,8 @@ class Replacement {
 // Says, by errno, why the file could not be written.
 [[nodiscard]] Rejection unwritten_file(const char* code, const std::string& path);
 
-// Writes the parts that `fill` hands over, or the text. Nothing: the file is complete; else why it could not be written.
+// Writes the parts that `fill` hands over, or the text. Returns nothing if the file is complete, else the reason why it could not
+// be written.
 using Sink = std::function<void(std::span<const std::byte>)>;
 [[nodiscard]] std::optional<std::string> write_file(const std::string& path, const std::function<void(const Sink&)>& fill);
 [[nodiscard]] std::optional<std::string> write_file(const std::string& path, std::string_view text);

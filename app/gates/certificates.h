@@ -12,7 +12,7 @@
 
 namespace assay::gates {
 
-// What has to be checked: the files and the answer that is expected, or none.
+// The files to check and the answer that is expected, or none.
 struct CertificateQuery {
   std::string model, property, certificate;
   std::optional<search::Answer> expect;

@@ -1,5 +1,6 @@
-// What the gates of continuous integration (audit, gradcheck, probe, check) have in common between their command line and their output: traces with
-// their facts, cases of what was judged, waivers and a baseline that act on a report, and the report as text, JSON and Markdown.
+// The gates of continuous integration (audit, gradcheck, probe, check) share this code between their command line and their
+// output. It has traces with their facts, cases with their judgements, waivers and a baseline that act on a report, and the
+// report as text, JSON and Markdown.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +31,7 @@ using Stop = std::function<bool()>;  // asked between steps; true: what is left 
 void add_facts(const Trace& trace, GateReport& report);
 // If not, the report has the finding.
 [[nodiscard]] bool is_continuous(const Trace& trace, GateReport& report);
-// Whether the trace is a run of the model: a case of the report. The rejection is of a model that cannot be read.
+// Adds a case to the report: the trace is a run of the model, or is not. Rejects a model that cannot be read.
 [[nodiscard]] Outcome<Done> add_model(const Trace& trace, const std::string& path, const check::Limits& limits, GateReport& report);
 
 // --- Cases (cases.cpp, gradients.cpp, shrink.cpp)
@@ -57,7 +58,8 @@ void note_if_nothing(const Trace& trace, GateReport& report);
 [[nodiscard]] audit::TraceDomain any_inputs(const Trace& trace);
 // "2 of 12 products", and whether every input of the domain gives that.
 [[nodiscard]] std::string dead_text(const audit::Liveness& life);
-// The first failing region of the run, cut down, and run again by "eager" or "compiled" ("": not). Nothing: none fails.
+// Cuts down the first failing region of the run, and runs it again by "eager" or "compiled" (not at all for ""). Returns nothing
+// if no region fails.
 struct Shrunk {
   Trace trace;
   std::string text;  // which region, and what is left of it; empty: it could not be cut down

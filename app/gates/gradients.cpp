@@ -1,5 +1,5 @@
-// The gradients of a recorded run as cases: every product is the adjoint of the derivative of its region's meaning, every cotangent is the sum of
-// all that flow into it, and tangents are derivatives in forward mode.
+// The gradients of a recorded run as cases. Every product has to be the adjoint of the derivative of its region's meaning. Every
+// cotangent has to be the sum of all that flow into it. Tangents have to be derivatives in forward mode.
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -34,7 +34,7 @@ std::string message_of(const Rejection& why) {
          (is_residue ? "residues, which can only be compared: " : "") + why.found.substr(end + 3) + ")";
 }
 
-// What stands for a whole gradient, and no region, in the list of cases.
+// True for a step that is listed for a whole gradient, and for no region.
 bool is_of_gradient(const audit::GradientStep& step) {
   if (!step.failure) return false;
   return step.failure->code == "gradient.nothing" || step.failure->code == "gradient.detached" || step.failure->code == "gradient.finite";
@@ -84,7 +84,7 @@ GateCase case_of(const Trace& trace, std::size_t gradient, const audit::Gradient
   return one;
 }
 
-// How many recorded cotangents sat on kinks, by what was judged there and how.
+// Counts the recorded cotangents on kinks, by the kind of the judgement.
 class Kinks {
  public:
   void note(const Trace& trace, const audit::GradientStep& step) {

@@ -21,7 +21,7 @@ struct ProbeRequest {
   std::uint64_t seed = 1;
 };
 
-// What judges the regions of a run, and what keeps it; false where it could not be kept.
+// Audit judges the regions of a run. Keep stores the run, and returns false if it could not.
 using Audit = std::function<std::vector<GateCase>(const Trace&)>;
 using Keep = std::function<bool(const Trace&)>;
 

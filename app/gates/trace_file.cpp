@@ -17,12 +17,10 @@
 namespace assay::gates {
 namespace {
 
-// What judging a trace may take follows from its length: values inside of regions have any size.
+// The length of a trace limits the work of judging it, since values inside of regions have any size. For L bytes of trace:
 //
 //   elements of all nodes of a region   2^20 + 16 L, or if that is more one for each 128 bytes of --memory
 //   work of all regions                 2^23 + 64 (L / 4)^1.5, or --budget; a product of recorded matrices takes at most (L / 4)^1.5
-//
-// for L bytes of trace.
 Outcome<Done> check_cost(const Trace& trace, const std::string& path, std::uint64_t length, const check::Limits& limits) {
   constexpr double kBytesPerElement = 128;
   const auto bytes = static_cast<double>(length);

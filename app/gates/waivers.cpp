@@ -67,9 +67,9 @@ bool holds(const std::string& text, const std::string& before, const std::string
   return text.find(std::string(before).append(name).append(after)) != std::string::npos;
 }
 
-// By what a finding prints: the operations, or the name of the region (of a Function, of a kernel); the tensor that it is about, or one that its
-// first line names. Findings about gradients as functions do not count their elements: no number is known to be large enough. A field that
-// differs is told with what the finding has there.
+// A waiver matches by the fields that a finding prints: the operations, or the name of the region (of a Function, of a kernel),
+// and the tensor that the finding or its first line names. Findings about gradients as functions do not count their elements,
+// since no number is certainly large enough. For a field that differs the result shows the value of the finding.
 std::vector<std::string> differences(const Waiver& waiver, const GateCase& one, const Finding& finding) {
   const bool is_counted =
       finding.rule == "gradient.dead" || !(finding.rule.starts_with("gradient.") || finding.rule.starts_with("tangent."));

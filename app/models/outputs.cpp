@@ -31,7 +31,7 @@ Rejection unfit(const OutputRequest& options, std::string required, std::string 
 
 bool is_reference(const OutputRequest& options) { return options.dtype == "exact" || options.dtype == "interval"; }
 
-// Whether the model can be run so.
+// Refuses element types in which the model cannot be run.
 Outcome<Done> check_dtype(const OutputRequest& options, const Graph& graph) {
   const auto has = [&](DType dtype) { return std::ranges::any_of(graph.nodes, [&](const Node& node) { return node.dtype == dtype; }); };
   const bool is_plain = options.dtype.empty() || options.dtype == "float32";

@@ -31,8 +31,8 @@ void fill(std::span<T> to, const std::vector<Interval>& from) {
   for (std::size_t i = 0; i < to.size(); ++i) to[i] = static_cast<T>(from[i].lo());
 }
 
-// One draw of random inputs. Draw 0 is what was asked for; the others bring layers to life that it leaves dead: other scales and
-// offsets, in a range its ends and what lies close to them. The seed goes on from draw to draw.
+// One draw of random inputs. Draw 0 is the requested one. The others reach layers that are dead in it, by other scales and
+// offsets; in a range they use its ends and points near them. The seed continues from draw to draw.
 class Draw {
  public:
   Draw(std::size_t index, std::uint64_t seed, const std::vector<double>& range)
@@ -104,7 +104,7 @@ class Run {
   }
 
  private:
-  // What is not computed: inputs, parameters and other constants.
+  // Adds the values that are not computed: inputs, parameters and other constants.
   Outcome<Done> add_leaves(const queries::EvaluationRequest& request) {
     values_.resize(graph_.nodes.size());
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {

@@ -15,7 +15,7 @@ inline constexpr double kChartWide = 640, kChartHigh = 240, kChartLeft = 46, kCh
                                 const std::string& y_name);
 // A word below the axis, at this share of its length.
 [[nodiscard]] std::string tick(double share, const std::string& text);
-// What the styles mean, in words: a paragraph.
+// A paragraph that says in words what the styles mean.
 [[nodiscard]] std::string legend(const std::vector<std::pair<std::string, std::string>>& words_of_styles);
 // A rectangle of that style ("yes", "no", "open") with words.
 [[nodiscard]] std::string bar(const std::string& style, double x, double y, double wide, double high, const std::string& words);
@@ -35,7 +35,7 @@ struct NamedNumber {
 };
 [[nodiscard]] std::string bar_chart(const std::string& description, const std::vector<NamedNumber>& rows, double most);
 
-// What lies between two shares of the width, at a depth: a tree whose children stand below their parents.
+// A rectangle between two shares of the width, at a depth. Together they draw a tree in which children lie below their parents.
 struct Icicle {
   double from = 0, to = 1;
   std::size_t depth = 0;

@@ -1,4 +1,5 @@
-// Layers by the longest path, orders by the mean place of neighbours (Sugiyama, Tagawa, Toda 1981), places by the same mean, kept apart by isotonic regression.
+// A drawing has layers by the longest path, and orders by the mean place of neighbours (Sugiyama, Tagawa, Toda 1981). Places
+// follow the same mean; isotonic regression keeps them apart.
 #include "app/pages/drawing.h"
 
 #include <algorithm>

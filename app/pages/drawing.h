@@ -1,4 +1,4 @@
-// Drawings of graphs as SVG: layers from above, edges downward. What is too large is drawn in blocks.
+// Drawings of graphs as SVG, with layers from above and edges downward. Graphs that are too large are drawn in blocks.
 #pragma once
 
 #include <cstddef>

@@ -23,7 +23,7 @@ struct Table {
   std::string title;  // what it is called
   std::vector<std::string> columns;
   std::vector<std::vector<Json>> rows;  // texts, numbers or null; one per column
-  std::string note = {};                // what a reader of the table has to know
+  std::string note = {};                // notes for a reader of the table
 };
 
 // A number, or a word where JSON has none: "inf", "-inf", "nan".

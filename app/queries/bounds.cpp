@@ -39,7 +39,7 @@ class Tightening {
     return false;
   }
 
-  // By chunks of the node's elements, so that a stop loses one chunk only.
+  // Works by chunks of the node's elements, so that a stop discards one chunk only.
   Outcome<Done> operator()(NodeId node, logic::Selection::Kind kind) {
     now_until_ = deadline_;
     constexpr std::size_t kChunk = 512;

@@ -1,5 +1,5 @@
-// One property decided: the search, its certificate in its place, and what is proved of a property that stays undecided. What a verb does between
-// its command line and its output.
+// Decides one property between a verb's command line and its output. It runs the search, puts the certificate in its place, and
+// proves a part of a property that stays undecided.
 #pragma once
 
 #include <cstdint>
@@ -60,8 +60,8 @@ struct Decision {
 [[nodiscard]] Outcome<Decision> decide(const std::shared_ptr<const logic::Problem>& problem, const DecisionRequest& request,
                                        const LastProgress& last);
 
-// What executions do at the points that were found: in float32 at a witness; in other orders, for so many seconds, at the nearest point, which is kept only where
-// some of them violate.
+// Adds remarks on executions at the points that were found. At a witness they run in float32. At the nearest point they run in
+// other orders for the given seconds; the point is kept only if some of them violate the property.
 void add_remarks(const logic::Problem& problem, double order_seconds, Decision& decision);
 
 // "relu splitting, 12 closed, 3 open, worst bound -0.01": for the reason of an undecided run, whatever ended it.

@@ -1,4 +1,4 @@
-// What the reference semantics says about a model at a point or on a box, and about its gradients there: enclosures.
+// Enclosures, by the reference semantics, of a model's values at a point or on a box, and of its gradients there.
 #pragma once
 
 #include <map>
@@ -27,10 +27,10 @@ struct Evaluation {
   std::vector<NamedSet> gradients;  // of each output with a cotangent, with respect to all float inputs, by whose names they go
 };
 
-// Whether every name in it is an input or an output of the graph; the rejection lists those that are.
+// Refuses a name that is no input and no output of the graph; the rejection lists those that are.
 [[nodiscard]] Outcome<Done> check_names(const EvaluationRequest& request, const Graph& graph);
 
-// Whether both ends are values of an integer or boolean type.
+// Returns true if both ends are values of an integer or boolean type.
 [[nodiscard]] bool holds(DType dtype, const Interval& value);
 
 // A number, a word such as "nan", or the two ends, in words of at most 17 digits.

@@ -1,4 +1,4 @@
-// What a file is, judged by its first bytes: for messages about files in the wrong place, never for a decision.
+// Recognises the kind of a file by its first bytes. This is for messages about files in the wrong place, never for a decision.
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 namespace assay::queries {
 namespace {
 
-// How the inputs that the network is run on differ from the witness.
+// Compares the inputs that the network is run on with the witness.
 void compare(const std::vector<Array<float>>& inputs, const logic::Witness& witness, const statement::InputBox& box, FloatRun& run) {
   std::size_t at = 0;
   run.inside = true;

@@ -1,4 +1,4 @@
-// What a float32 execution does at a witness, beside the theorem about real arithmetic: a remark, never a verdict.
+// Runs the network in float32 at a witness, beside the theorem about real arithmetic. The result is a remark, never a verdict.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// What is proved of a property that a search left open: the largest share of its input boxes, around their middles, that a budget certifies.
+// For a property that a search left open, finds the largest share of its input boxes, around their middles, that a budget
+// certifies.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,8 @@
 
 namespace assay::queries {
 
-// How much of the beginning of a row holds, by halving: with an element hold all before it, and beyond one that was not shown none is asked.
+// Finds by halving how long a prefix of a row holds. If an element holds, all before it do, and no element beyond one that was
+// not shown is asked.
 class Bisection {
  public:
   explicit Bisection(std::size_t count) : end_(count) {}

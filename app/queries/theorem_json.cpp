@@ -33,7 +33,7 @@ Json row_json(const statement::Row& row) {
   return {{"terms", terms}, {"relation", row.strict ? "<" : "<="}, {"bound", row.bound.to_decimal()}};
 }
 
-// All that another program needs to replay the witness: the point and its box, the tensors, and every case over the box.
+// To replay the witness, another program needs the point and its box, the tensors, and every case over the box.
 Json witness_json(const logic::Theorem& theorem) {
   const logic::Problem& problem = *theorem.problem();
   const Graph& graph = problem.graph();

@@ -13,8 +13,8 @@ using Json = nlohmann::ordered_json;
 [[nodiscard]] Json double_json(double value);
 // The digests, the graph, the semantics and the sources.
 [[nodiscard]] Json statement_json(const logic::Problem& problem);
-// What every case claims, in full: for each box the exact bounds of all inputs, one tensor after the other, and for each case the rows of its
-// unsafe set. Left out where there are more numbers than 65,536, unless all was asked for.
+// The claims of all cases, in full: the exact bounds of all inputs for each box, one tensor after the other, and the rows of its
+// unsafe set for each case. They are left out if there are more than 65,536 numbers and `all` is false.
 [[nodiscard]] Json claims_json(const logic::Problem& problem, bool all);
 // With the witness, which is all that another program needs to replay it.
 [[nodiscard]] Json theorem_json(const logic::Theorem& theorem, bool full);

@@ -36,8 +36,8 @@ bool is_unchanged(const certificate::TrimStatistics& s) {
   return s.refined == s.kept && s.slopes_dropped + s.splits_dropped + s.sweeps_joined == 0;
 }
 
-// Writes the trimmed certificate. Nothing: what was written is worth more than `from`; else why it is not. `is_over` ends the trials, `stop` the
-// check of what was written.
+// Writes the trimmed certificate. Returns nothing if the result is better than `from`, else the reason why it is not. `is_over`
+// ends the trials, `stop` the check of the result.
 std::optional<std::string> attempt(const check::Loaded& loaded, const check::Limits& limits, const std::string& from, const std::string& to,
                                    const std::function<bool()>& is_over, const std::function<bool()>& stop, TrimReport& report) {
   auto groups = certificate::read_proof(from, *loaded.problem);

@@ -28,8 +28,9 @@ struct TrimReport {
 [[nodiscard]] Outcome<TrimReport> trim(const check::Loaded& loaded, const check::Limits& limits, const std::string& from,
                                        const std::string& to, const search::Limit& limit);
 
-// The same of a proof of unsat that a search has just written, which is not checked before. The trials take at most `seconds` of CPU time, and
-// `limit` ends them and the check of what was written. Where `trimmed` is false, `to` is no certificate, and `from` is to be kept.
+// The same for a proof of unsat that a search has just written, which is not checked before. The trials take at most `seconds` of
+// CPU time. `limit` ends them and the check of the result. Where `trimmed` is false, `to` is no certificate, and the caller keeps
+// `from`.
 [[nodiscard]] TrimReport trim_proof(const check::Loaded& loaded, const check::Limits& limits, const std::string& from,
                                     const std::string& to, double seconds, const search::Limit& limit);
 

@@ -39,7 +39,7 @@ std::optional<double> of_word(const Json& json) {
   return std::nullopt;
 }
 
-// What an element is that append() refuses, and where it stands.
+// Shows the element that append() refuses, and its place.
 std::string shown(const Json& json, std::size_t at) {
   std::string text = json.is_array() ? "lists nested more than 64 deep" : json.dump(-1, ' ', false, Json::error_handler_t::replace);
   constexpr std::size_t kMost = 60;

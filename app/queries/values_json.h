@@ -10,7 +10,7 @@
 namespace assay::queries {
 
 [[nodiscard]] std::string word_of(double value);  // "inf", "-inf" or "nan", what JSON has no numbers for
-// What to evaluate; NaN is an undefined value there.
+// Reads the values to evaluate at; NaN is an undefined value there.
 [[nodiscard]] Outcome<EvaluationRequest> read_values(const std::string& text);
 [[nodiscard]] Outcome<EvaluationRequest> read_values_file(const std::string& path);  // rejections name the file
 [[nodiscard]] std::string to_json(const Evaluation& evaluation);

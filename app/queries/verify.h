@@ -21,8 +21,8 @@ namespace assay::queries {
 [[nodiscard]] search::Result violated_at(const std::shared_ptr<const logic::Problem>& problem, const logic::Witness& witness,
                                          certificate::Writer* writer = nullptr);
 
-// Of an undecided search: how long its branching goes on if the rest of the tree closes at the pace of the last part. Nothing where nothing is, and
-// beyond ten times what the search took, of which it says nothing.
+// Estimates the seconds that the branching of an undecided search still needs, if the rest of the tree closes at the pace of the
+// last part. Returns nothing without a pace, and nothing beyond ten times the time of the search, where an estimate is worthless.
 [[nodiscard]] inline std::optional<double> seconds_left(const search::Unfinished& unfinished) {
   constexpr double kMost = 10;
   const double seconds = (1 - unfinished.closed_share) / unfinished.pace;

@@ -1,4 +1,5 @@
-// A witness as the arrays that a graph is run on, and a property's rows at values that were computed: what the remarks about float executions share.
+// Remarks about float executions share this code: a witness as the arrays that a graph is run on, and a property's rows at
+// computed values.
 #pragma once
 
 #include <functional>
@@ -13,8 +14,8 @@ namespace assay::queries {
 template <class T>
 [[nodiscard]] std::vector<Array<T>> inputs_at(const Graph& graph, const logic::Witness& witness);
 
-// The sum of the row's terms against its bound, taken exactly; `value_of` gives the number that was computed for a variable. False where that is
-// no number.
+// Compares the sum of the row's terms with its bound exactly; `value_of` gives the number that was computed for a variable. False
+// where that is no number.
 [[nodiscard]] bool holds(const statement::Row& row, const std::function<double(const statement::Variable&)>& value_of);
 
 }  // namespace assay::queries

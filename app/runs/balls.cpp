@@ -269,7 +269,8 @@ bool Instance::contains(std::span<const Rational> point) const {
   return off <= (norm == "l2" ? radius * radius : radius);
 }
 
-// The row of an l2 ball, in decimals that hold all of it: middles are rounded, and the radius takes what that moves; weights are rounded down.
+// The row of an l2 ball, in decimals that hold all of it. Middles are rounded, and the radius grows by the move; weights are
+// rounded down.
 std::string Balls::ball_text(const Instance& instance) {
   std::string text;
   Rational radius = instance.radius;
@@ -319,7 +320,7 @@ std::vector<std::string> Balls::write_undecided(std::size_t item, std::int64_t l
   return write_property(one.value(), label, folder, undecided_name(item, radius));
 }
 
-// What the reader makes of the text of an instance that is its box, without the text.
+// The property that the reader makes of the text of an instance that is its box, made without the text.
 statement::Property Balls::box_property(const Instance& instance, std::int64_t label) const {
   const auto box = std::make_shared<statement::InputBox>();
   for (const Rational& end : instance.lo) box->lo.push_back(outward(end, false));
@@ -334,7 +335,8 @@ statement::Property Balls::box_property(const Instance& instance, std::int64_t l
   return property;
 }
 
-// The row of an l1 ball, about a further output |x - middle|. Middles are rounded to the input's type, and the radius takes what that moves.
+// The row of an l1 ball, about a further output |x - middle|. Middles are rounded to the input's type, and the radius grows by
+// the move.
 Outcome<Done> Balls::add_ball(const Instance& instance, Graph& graph, statement::Property& property) {
   const NodeId x = graph.inputs[0];
   const auto [type, shape] = std::pair(graph.node(x).dtype, graph.node(x).shape);

@@ -1,8 +1,9 @@
 // Robustness of the items of a data set as statements: a model, read once, with a box around each item, and its label.
 //
-// The box of radius eps around item x is max(x - eps, clip_lo) .. min(x + eps, clip_hi), coordinate by coordinate in units of the scaled data,
-// then (. - mean) / std; all exact fractions. VNN-LIB has decimals only: an end with more than 40 digits is moved outward to 30 digits behind
-// the point, so that a certificate covers the ball; a witness counts only where it lies in the ball itself.
+// The box of radius eps around item x is max(x - eps, clip_lo) .. min(x + eps, clip_hi), coordinate by coordinate in units of the
+// scaled data, then (. - mean) / std; all exact fractions. VNN-LIB has decimals only: an end with more than 40 digits is moved
+// outward to 30 digits behind the point, so that a certificate covers the ball; a witness counts only where it lies in the ball
+// itself.
 #pragma once
 
 #include <cstdint>
@@ -62,23 +63,24 @@ class Balls {
   [[nodiscard]] std::size_t classes() const { return classes_; }
   [[nodiscard]] const std::vector<std::int64_t>& input_shape() const { return input_shape_; }
 
-  // The class whose score encloses the largest, and by how much it leads the next one, for a label the lead of that; both at the item itself.
+  // The predicted class is the one whose score encloses the largest. The margin is its lead over the next class, or for a label
+  // the lead of that. Both are taken at the item itself.
   struct Scores {
     std::int64_t predicted = -1;  // -1: two classes may be equal
     double margin = 0;            // of the label over the best other class; of `predicted` where there are no labels
   };
   [[nodiscard]] Outcome<Scores> scores(std::size_t item) const;
   [[nodiscard]] Outcome<Instance> instance(std::size_t item, std::int64_t label, const Rational& eps) const;
-  // What the problem of an instance states, as VNN-LIB text.
+  // The statement of an instance, as VNN-LIB text.
   [[nodiscard]] std::string property(const Instance& instance, std::int64_t label) const;
-  // Writes that to FOLDER/NAME.vnnlib; of l1, for which VNN-LIB has no words, the statement to NAME.statement. Messages: why it could not be
-  // written, or nothing.
+  // Writes that statement to FOLDER/NAME.vnnlib. A statement of l1, for which VNN-LIB has no words, goes to NAME.statement.
+  // Returns messages on files that could not be written.
   [[nodiscard]] std::vector<std::string> write_property(const Instance& instance, std::int64_t label, const std::string& folder,
                                                         const std::string& name) const;
   // The same of an item that is undecided, by undecided_name.
   [[nodiscard]] std::vector<std::string> write_undecided(std::size_t item, std::int64_t label, const Rational& eps,
                                                          const std::string& radius, const std::string& folder) const;
-  // What the network reads of an item, in the order of its input.
+  // The numbers that the network reads of an item, in the order of its input.
   [[nodiscard]] std::vector<Rational> input(std::size_t item) const;
 
  private:

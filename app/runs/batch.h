@@ -27,8 +27,8 @@ struct BatchInstance {
 // Codes batch.*. Blank lines and lines that begin with # are left out.
 [[nodiscard]] Outcome<std::vector<BatchInstance>> read_list(const std::string& path);
 [[nodiscard]] Outcome<std::vector<BatchInstance>> read_lists(const std::vector<std::string>& paths);
-// MODEL,PROPERTY,sat|unsat a line, of the instances; files are compared by their names without folders and endings .gz. Other words, and lines
-// about no instance, are refused: they would expect nothing. Without a file nothing is expected.
+// MODEL,PROPERTY,sat|unsat a line, of the instances; files are compared by their names without folders and endings .gz. Other
+// words, and lines about no instance, are refused: they would expect nothing. Without a file nothing is expected.
 [[nodiscard]] Outcome<std::map<std::string, std::string>> read_expected(const std::string& path,
                                                                         const std::vector<BatchInstance>& instances);
 [[nodiscard]] std::string expected_key(const std::string& model, const std::string& property);
@@ -60,7 +60,8 @@ class BatchTotals {
 
 [[nodiscard]] Json to_json(const std::vector<BatchCount>& counts);
 
-// What of the results is not as it was expected, by expected_key; and what is unsat whatever the network computes. In words.
+// Compares results with the expected answers by expected_key, and notes each unsat that holds for every network. The findings are
+// in words.
 class Expectations {
  public:
   Expectations(std::map<std::string, std::string> answers, bool allow_vacuous)
@@ -87,9 +88,9 @@ struct BatchEvents {
   std::function<void(unsigned worker, const Json& result)> on_result;            // one at a time
 };
 
-// Each result: {"instance": its number, "category", "model", "property", "folder", "answer": sat, unsat, unknown, timed-out or error, "seconds",
-// "sha256": {"model", "property"}, and as run_robust has it "nodes", "certificate", "bytes", "statement", "reason"}. `known` are the numbers that
-// need no answer any more.
+// Each result: {"instance": its number, "category", "model", "property", "folder", "answer": sat, unsat, unknown, timed-out or
+// error, "seconds", "sha256": {"model", "property"}, and as run_robust has it "nodes", "certificate", "bytes", "statement",
+// "reason"}. `known` are the numbers that need no answer any more.
 [[nodiscard]] Outcome<Done> run_batch(const std::vector<BatchInstance>& instances, const BatchRequest& request, Store* store,
                                       const std::set<std::size_t>& known, const std::stop_token& stop, const BatchEvents& events);
 

@@ -1,5 +1,6 @@
-// Replays every certificate of a run: what the results say is made again from list or model and data, and nothing of the run is believed. What
-// is asked is counted, each question once; a line that answers none of them, or answers one again, is rejected.
+// Replays every certificate of a run. Each statement is made again from list or model and data, and nothing of the run is
+// trusted. The questions of the claim are counted, each once. A line that answers none of them, or answers one again, is
+// rejected.
 #pragma once
 
 #include <cstdint>
@@ -72,8 +73,8 @@ struct RunCheck {
   std::string unwritten;  // why a property could not be written; empty: all were
 };
 
-// The worst: a proof that something is wrong, then what cannot be read, then what is open. `accepted`: every result that is asked for is there
-// once, and its certificate was accepted, or it says undecided.
+// The worst finding: a proof that something is wrong, then an unreadable file, then an open question. `accepted`: every result
+// that is asked for is there once, and its certificate was accepted, or it says undecided.
 enum class RunVerdict : std::uint8_t { accepted, rejected, unreadable, open };
 [[nodiscard]] RunVerdict verdict_of(const RunCheck& check);
 [[nodiscard]] const char* word(RunVerdict verdict);  // accepted, rejected, or declined
@@ -83,8 +84,8 @@ enum class RunVerdict : std::uint8_t { accepted, rejected, unreadable, open };
 [[nodiscard]] Outcome<RunCheck> check_run(const std::string& folder, const RunCheckRequest& request, const std::stop_token& stop,
                                           const std::function<void(std::size_t done, std::size_t all)>& on_progress);
 
-// Of a run that goes on: the lines that a check accepts or that say undecided stay, in their order; the others are taken out of the folder, to be
-// decided again. `retry`: those that say undecided, too.
+// To resume a run, keeps the lines that a check accepts or that say undecided, in their order. The others are taken out of the
+// folder, to be decided again. With `retry` lines that say undecided are taken out, too.
 struct KeptResults {
   std::vector<Json> results;
   std::size_t left_out = 0, retried = 0;

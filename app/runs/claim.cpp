@@ -9,7 +9,7 @@
 namespace assay::runs {
 namespace {
 
-// Whatever the order of members.
+// Compares without regard to the order of members.
 std::string exact_text(const Json& value) { return nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace); }
 
 // The claim as a check reads it.

@@ -15,12 +15,14 @@ namespace assay::runs {
 
 inline constexpr const char* kRunSchema = "assay.run/1";
 
-// The claim of a run on lists, each of which has "file" and "sha256". That on a data set is to_json of its setting and of its request, and "sha256".
+// The claim of a run on lists, each of which has "file" and "sha256". That on a data set is to_json of its setting and of its
+// request, and "sha256".
 [[nodiscard]] Json list_claim(const Json& lists, std::size_t instances, const std::string& semantics, const std::string& part,
                               const std::string& items);
 
-// Whether a manifest has the schema, and a kind, that are known here, and the claim that is made again from what is read of it. A member that
-// nobody reads, or of another type than is read, would be printed and not checked. Codes run.schema, run.kind, run.claim.
+// Refuses a manifest whose schema or kind is unknown here, or whose claim is not the one that the reader makes again from its
+// parts. A member that the reader does not use, or one of another type, would be printed and not checked. Codes run.schema,
+// run.kind, run.claim.
 [[nodiscard]] Outcome<Done> check_claim(const std::string& folder, const Json& manifest);
 
 // The name of a member that is not the same in both objects, in value and type; none where there is none.

@@ -23,10 +23,11 @@ struct FoundLine {
   std::size_t source = 0, line = 0;
   std::string eps, text, certificate;
 };
-// What a folder says about an item or an instance, by radius.
+// The lines of a folder about an item or an instance, by radius.
 using Group = std::map<std::string, FoundLine>;
 
-// What the claim of a run asks, as far as that is known without its files: lines about anything else would make a check reject the whole.
+// The questions of a run's claim, as far as the claim tells them without its files. A line about anything else would make a check
+// reject the whole.
 class Asked {
  public:
   static Outcome<Asked> of(const Json& manifest) {
@@ -88,7 +89,8 @@ class Gathering {
   Gathering(std::vector<std::string> folders, Asked asked, Gathered& gathered)
       : folders_(std::move(folders)), asked_(std::move(asked)), gathered_(gathered) {}
 
-  // What a folder says beside the others. A line that is there already, whose certificate is not there, or for which nobody asks, is left out.
+  // Reads the lines of a folder beside the others. A line is left out if it is there already, if its certificate is not there, or
+  // if it answers no question.
   Outcome<Done> read(std::size_t source) {
     std::map<std::size_t, Group> groups;
     auto read = for_each_result(folders_[source], [&](std::size_t line, const Json& result) {
@@ -132,7 +134,7 @@ class Gathering {
   }
 
  private:
-  // Whether the line is in the folder that gathers, whose certificates were looked at when they came.
+  // Returns true if the line is in the gathering folder already, whose certificates were looked at when they came.
   [[nodiscard]] bool is_known(const FoundLine& entry, const Json& result) const {
     if (entry.source == 0) return KeptCertificate::find(folders_.front(), entry.certificate).has_value();
     const auto there = items_.find(asked_.item_of(result));

@@ -1,4 +1,4 @@
-// Parts of one run, made anywhere, become one folder: nothing of a part is believed that `assay check` would not check.
+// Gathers parts of one run, made anywhere, into one folder. Nothing of a part is trusted that `assay check` would not check.
 #pragma once
 
 #include <stop_token>
@@ -16,9 +16,9 @@ struct Gathered {
   std::size_t added = 0, twice = 0, left_out = 0;
 };
 
-// The folder is new, or holds what was gathered before. The claims of all parts are the same but for the part, which no longer stands in the
-// folder's. Where folders differ about an item, certificates are replayed, for which model and data have to be there, and what is accepted stays:
-// a bad part hides nothing. Code gather.differ where they are not there.
+// The folder is new, or holds earlier gathered parts. The claims of all parts are the same but for the part, which the folder's
+// claim leaves out. Where folders differ about an item, certificates are replayed, and the accepted line stays, so that a bad
+// part hides nothing. A replay needs model and data; without them the code is gather.differ.
 [[nodiscard]] Outcome<Gathered> gather(const std::string& folder, const std::vector<std::string>& parts, const check::LoadOptions& load,
                                        const std::stop_token& stop);
 

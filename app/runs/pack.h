@@ -1,10 +1,10 @@
-// Certificates of a run in one file, for file systems and archives that do not like millions of small ones.
+// Certificates of a run in one file, for file systems and archives that are slow with millions of small ones.
 //
 //   FOLDER/certificates.pack    "ASSAYPK1", the certificates one after the other, an index, its count (u64, little endian), "ASSAYPK1"
 //   an entry of the index       SHA-256 of the certificate (32 bytes), offset (u64), length (u64); ascending by SHA-256, each once
 //
-// What is read from a pack is compared with its digest as a file would be: a damaged pack loses the certificates that it damages. A certificate
-// of more than 1 GiB stays a file, since one out of a pack is held in memory while it is checked.
+// Each certificate of a pack is compared with its digest, as a file would be, so a damaged pack affects only the certificates in
+// its damaged bytes. A certificate of more than 1 GiB stays a file, since one from a pack is held in memory during its check.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ constexpr std::uint64_t kMostPacked = std::uint64_t{1} << 30;  // bytes of a cer
 // A certificate wherever the run keeps it: a file of its own, or in the pack, and then a file in memory for as long as this lives.
 class KeptCertificate {
  public:
-  // Nothing where the run has none of this digest.
+  // Returns nothing if the run has no certificate of this digest.
   [[nodiscard]] static std::optional<KeptCertificate> find(const std::string& folder, const std::string& digest);
   KeptCertificate(KeptCertificate&& other) noexcept;
   KeptCertificate& operator=(KeptCertificate&&) = delete;

@@ -1,4 +1,4 @@
-// What the searches of every run have in common: their limits, and where each writes its certificate until the store keeps it.
+// The searches of every run share their limits, and the place where each writes its certificate until the store keeps it.
 #pragma once
 
 #include <cstdint>

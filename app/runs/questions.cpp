@@ -168,7 +168,7 @@ class BallQuestions : public Questions {
     return Rejection{Rejection::Kind::declined, "run.label", "item " + std::to_string(item), "a class that the model gives it", "two", ""};
   }
 
-  // Whether halving the multiples by what was accepted comes to its end.
+  // Returns true if halving the multiples by the accepted lines comes to its end.
   [[nodiscard]] bool is_halved(const Answers& lines, std::size_t item) const {
     queries::Bisection halving(radii_.texts.size());
     for (auto next = halving.next(); next; next = halving.next()) {

@@ -1,4 +1,5 @@
-// What the claim of a run asks, read from its list or its data set, and what a line of results.jsonl answers of it. Private to check_run.cpp.
+// The questions of a run's claim, read from its list or its data set, and the answer that a line of results.jsonl gives. Private
+// to check_run.cpp.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +31,7 @@ struct Line {
 // Lines by the questions that they answer.
 using Answers = std::unordered_map<std::size_t, const Line*>;
 
-// What a claim asks, read from its list or data set: questions by numbers from 0 on.
+// The questions of a claim, read from its list or data set, by numbers from 0 on.
 class Questions {
  public:
   Questions() = default;

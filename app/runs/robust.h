@@ -66,11 +66,12 @@ class LargestRadii {
 
 // The manifest of a run, by the program of this version.
 [[nodiscard]] Json manifest_of(const BallSetting& setting, const RobustRequest& request, const Balls& balls, const std::string& version);
-// What the request adds to its claim, and back. No search stands there.
+// Convert between a request and the members that it adds to its claim. The options of the search are not among them.
 [[nodiscard]] Json to_json(const RobustRequest& request);
 [[nodiscard]] RobustRequest request_of(const Json& claim);
 
-// What is asked for, ascending: with `largest` the multiples, of which halving asks for some. The texts name them in results. Code robust.eps.
+// The radii of a request, ascending; with `largest` they are the multiples, of which halving asks for some. The texts name them
+// in results. Code robust.eps.
 struct Radii {
   std::vector<Rational> values;
   std::vector<std::string> texts;
@@ -84,10 +85,10 @@ struct RobustEvents {
   std::function<void(unsigned worker, const Json& result)> on_result;                       // one at a time
 };
 
-// Each result: {"item", "eps", "label", "predicted", "correct", "margin", "answer": certified, falsified or undecided, "seconds", "nodes",
-// "certificate", "bytes", "statement"}, or {..., "follows_from": eps}: certified for a larger radius, falsified for a smaller one. Undecided
-// ones have "reason". `known` are the results of an earlier run. Without a store no certificate is written. Ends early, without a complaint,
-// when it is asked to stop, and with one where nothing more can be stored.
+// Each result: {"item", "eps", "label", "predicted", "correct", "margin", "answer": certified, falsified or undecided, "seconds",
+// "nodes", "certificate", "bytes", "statement"}, or {..., "follows_from": eps}: certified for a larger radius, falsified for a
+// smaller one. Undecided ones have "reason". `known` are the results of an earlier run. Without a store no certificate is
+// written. Ends early, without a complaint, when it is asked to stop, and with one where nothing more can be stored.
 [[nodiscard]] Outcome<Done> run_robust(const Balls& balls, const RobustRequest& request, Store* store, const std::vector<Json>& known,
                                        const std::stop_token& stop, const RobustEvents& events);
 

@@ -31,7 +31,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kFlushSeconds = 1;  // between calls that wait for the disk
-// Of what somebody else may have written: no run has longer ones.
+// Limits on files that somebody else may have written: no run has longer ones.
 constexpr std::uintmax_t kLongestManifest = std::uintmax_t{64} << 20;
 constexpr std::size_t kLongestLine = std::size_t{16} << 20;
 
@@ -89,7 +89,7 @@ Outcome<Done> write_beside(const fs::path& path, std::string_view text) {
   return Done{};
 }
 
-// What an interrupted write left behind the last complete line is cut off.
+// Cuts off the rest of an interrupted write behind the last complete line.
 Outcome<Done> drop_torn_line(int file, const std::string& path) {
   const off_t size = ::lseek(file, 0, SEEK_END);
   constexpr off_t kStep = 4096;

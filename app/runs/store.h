@@ -1,13 +1,13 @@
-// The folder of a run: what was asked, what was found so far, and the certificates.
+// The folder of a run has its request, the results so far, and the certificates.
 //
 //   run.json           the manifest: what is claimed about what, by digests; options; versions
 //   results.jsonl      one line per result, appended when it is known
 //   certificates/      by the SHA-256 of their bytes: ab/abcdef....assay; or in certificates.pack (pack.h)
 //   lock, scratch/     of the program that works on the folder
 //
-// A result's certificate is in its place before its line is appended with one write, so a run that is killed at any moment loses at most the
-// results in work, and an incomplete last line is dropped. One program works on a folder at a time. Somebody else may have prepared the folder:
-// nothing is written through links in it, and what is no regular file is not read.
+// A result's certificate is in its place before its line is appended with one write. A run that is killed at any moment therefore
+// misses at most the results in work, and an incomplete last line is dropped. One program works on a folder at a time. Somebody
+// else may have prepared the folder, so nothing is written through links in it, and only regular files are read.
 #pragma once
 
 #include <sys/stat.h>
@@ -92,13 +92,14 @@ class Store {
 // The same, of a new file in the place of whatever stands there.
 [[nodiscard]] int create_to_write(const std::string& path);
 
-// A long file of which the disk holds next to nothing: it consists of holes, and nobody needs to read it.
+// Refuses a long file of which the disk holds next to nothing, since it consists of holes.
 [[nodiscard]] bool is_hollow(const struct stat& status);
 
 // SHA-256 of a regular file as text; empty where it cannot be read, or is hollow.
 [[nodiscard]] std::string file_digest(const std::string& path);
 
-// Body with each number below `count`, in order of their starts, on so many threads, until it says false. What it throws is thrown here.
+// Calls the body with each number below `count`, in order of their starts, on so many threads, until it returns false. Its
+// exceptions are thrown on here.
 void for_each_in_parallel(std::size_t count, unsigned jobs, const std::function<bool(std::size_t number, unsigned worker)>& body);
 
 }  // namespace assay::runs

@@ -55,7 +55,8 @@ std::string head_room_chart(const Table& ops) {
          "admits.</p>\n";
 }
 
-// The last two axes of a shape as a picture, one tile below the other for those before; cells stand for blocks of elements where there are many.
+// The last two axes of a shape as a picture, one tile below the other for those before; cells stand for blocks of elements where
+// there are many.
 struct Map {
   std::size_t rows = 1, columns = 1;
   explicit Map(const Shape& shape) {
@@ -137,7 +138,7 @@ std::string findings(const GateReport& report) {
   return text;
 }
 
-// What the audit says of each region, as columns of the table of regions.
+// Adds the judgement of each region, as columns of the table of regions.
 void add_judgements(const std::vector<GateCase>& cases, Sheet& sheet) {
   if (sheet.tables.empty() || sheet.tables[0].rows.size() != cases.size()) return;
   constexpr std::ptrdiff_t kOps = 2;  // columns in front: region, ops

@@ -64,7 +64,7 @@ void add_tensors(Facts& facts, const Graph& graph) {
     facts.emplace_back("output", printable(graph.output_names[i]) + " " + to_string(graph.node(graph.outputs[i]).shape));
 }
 
-// What the statement says, case by case: the rows of the unsafe sets.
+// The statement as a table, case by case: the rows of the unsafe sets.
 Table case_table(const logic::Problem& problem) {
   constexpr std::size_t kMostRelations = 20000, kMostTerms = 6;
   Table table{"case_list", "Cases: the property fails where every row of one holds", {"case", "box", "row", "relation"}, {}};

@@ -1,4 +1,4 @@
-// What a file holds: facts, tables and a drawing, from which `assay inspect` writes text, JSON and a page of HTML.
+// The content of a file as facts, tables and a drawing, from which `assay inspect` writes text, JSON and a page of HTML.
 #pragma once
 
 #include <functional>

@@ -97,7 +97,8 @@ std::vector<Json> float32_cells(float value) {
 }
 const std::vector<std::string> kFloat32Columns{"value", "bits", "sign", "exponent", "fraction", "spacing"};
 
-// What a checkpoint's tensor belongs to: what stands before the first slash of "model/NAME", "optimiser/LIST/K" and "clip/norms".
+// The part of a checkpoint that a tensor belongs to: the text before the first slash of "model/NAME", "optimiser/LIST/K" and
+// "clip/norms".
 std::string part_of(const std::string& name) { return name.substr(0, name.find('/')); }
 
 Outcome<Done> add_metadata(const FileContents& file, Sheet& sheet, bool& is_checkpoint) {

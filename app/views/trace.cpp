@@ -134,7 +134,7 @@ class Tape {
     return table;
   }
 
-  // What the regions compute, node by node; constants apart.
+  // The ops of the regions, node by node; constants apart.
   [[nodiscard]] Table nodes() const {
     Table table{"region_nodes", "Nodes of the regions", {"region", "node", "op", "dtype", "shape", "operands"}, {}};
     for (std::size_t r = 0; r < trace_.regions.size(); ++r) {

@@ -10,8 +10,9 @@
 namespace assay::certificate {
 namespace {
 
-// A certificate about executions speaks about every point of the box, and steps that bound errors as well bound without them: its steps may be
-// replayed over the reals. Its digest is then that of the same graph and property under its own semantics, which may have several names.
+// A certificate about executions speaks about every point of the box, and steps that bound errors as well bound without them: its
+// steps may be replayed over the reals. Its digest is then that of the same graph and property under its own semantics, which may
+// have several names.
 bool is_same_under(const std::string& semantics, const Header& header, const logic::Problem& problem) {
   if (problem.floating()) return header.digest == problem.digest();
   auto model = semantics.starts_with("binary") ? parse_execution_model(semantics) : floats::semantics_named(semantics);

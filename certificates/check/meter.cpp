@@ -1,4 +1,4 @@
-// What steps take: the elements and entries that their rows pass.
+// The work of steps: the elements and entries that their rows pass.
 
 #include "certificates/check/meter.h"
 

@@ -1,4 +1,4 @@
-// What steps take, in multiply-adds, roughly: for budgets, and for who plans steps. No verdict rests on it.
+// Estimates the work of steps in multiply-adds, for budgets and for callers that plan steps. No verdict rests on it.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ class Costs {
   std::vector<double> idle_work_;  // by node: of an affine one that is not active, in which a row may start all the same; else 0
 };
 
-// Takes the work of each step off what is left, and declines (code "kernel.work") what is more than that. Rows in integers, where the double filter
-// leaves a step open, are limited for each step as well.
+// Subtracts the work of each step from the rest of the budget, and declines (code "kernel.work") a step that needs more than
+// that. Rows in integers, for steps that the double filter leaves open, have a further limit for each step.
 class Meter final : public logic::Meter {
  public:
   static constexpr std::uint64_t kExactBudget = 2'000'000'000;
@@ -42,7 +42,7 @@ class Meter final : public logic::Meter {
   double exact_budget_;
 };
 
-// For one problem by itself; without `left`, as a search wants it.
+// For one problem by itself. A search passes no `left`.
 [[nodiscard]] std::shared_ptr<Meter> meter_of(const logic::Problem& problem, std::shared_ptr<double> left = nullptr);
 // Declined (code "kernel.work") where less is left; else taken off.
 [[nodiscard]] Outcome<Done> spend(double work, double& left);

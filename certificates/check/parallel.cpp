@@ -1,9 +1,12 @@
-// replay_by_team(): replay by several threads. serial.cpp says what a record means; here is who takes which.
+// replay_by_team(): replay by several threads. serial.cpp says what a record means; this file says which thread takes it.
 //
-// Many records are read before they are replayed: where a thread is idle it gets the right branch of the outermost split that is open, and that
-// is whole among them. The thread whose branch ends second goes on behind the split; nobody waits. The calling thread reads the records that
-// follow before it takes part. Records wait as the file has them, and the thread that replays one decodes it again: no memory is taken in one
-// thread and given back in another. What the threads do not accept is replayed once more in turn, so that every answer is that of serial.cpp.
+// To keep threads busy, many records are read before they are replayed. An idle thread gets the right branch of the outermost
+// open split that is whole among them. The thread whose branch ends second continues behind the split, so no thread waits. The
+// calling thread reads the records that follow before it takes part.
+//
+// Records wait in their encoded form, and the thread that replays one decodes it again, so that no memory is allocated in one
+// thread and freed in another. If the threads refuse a record, the batch is replayed once more in turn, so that every answer is
+// that of serial.cpp.
 
 #include <algorithm>
 #include <atomic>
@@ -21,7 +24,7 @@
 namespace assay::certificate {
 namespace {
 
-constexpr double kWorkAtOnce = 1e6;       // multiply-adds that a thread takes before the others learn of them
+constexpr double kWorkAtOnce = 1e6;       // multiply-adds that a thread takes before it adds them to the common sum
 constexpr std::uint64_t kFirstBatch = 8;  // the part of a batch that is read before the other threads begin
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();  // no record, no node
 
@@ -99,7 +102,7 @@ class Threads {
     };
     std::vector<Open> open;  // the whole splits in whose left branch the task is
     std::size_t asked = 0;   // of them, from the outermost on: given away, or too small
-    double owed = 0;         // multiply-adds that it took and left_ does not know of
+    double owed = 0;         // multiply-adds that it took and that left_ does not count yet
   };
 
   Batch read(std::uint64_t bytes) {
@@ -125,7 +128,7 @@ class Threads {
     return batch.bytes.size() + sizeof(Held) * records.size() < bytes && record.type != RecordType::witness;
   }
 
-  // By all threads. What they do not accept this one replays once more in turn: its answer counts.
+  // Replays by all threads. If they refuse a record, this thread replays the batch once more in turn, and its answer counts.
   Outcome<Done> replay_batch() {
     if (now_.records.empty() || replay_at_once()) return Done{};
     replay_.all.session.leave_team();
@@ -164,7 +167,7 @@ class Threads {
     return !has_failed_;
   }
 
-  // Replays a task, and then what it lets go on.
+  // Replays a task, and then the task that becomes ready by it.
   void go(Task* task) try {
     while (task != nullptr && !has_failed_) {
       if (task->at < task->end) {
@@ -176,11 +179,11 @@ class Threads {
         return;
       }
     }
-  } catch (...) {  // such as for memory that one thread does without
+  } catch (...) {  // for example for memory that one thread does not need
     has_failed_ = true;
   }
 
-  // One record further. Null where the left branch of a split has ended before the right one, which goes on with the task then.
+  // One record further. Null if the left branch of a split has ended before the right one, whose thread then continues the task.
   Task* advance(Task& task) {
     if (replay_.team->idle() > 0) share(task);
     const Held& held = now_.records[task.at];
@@ -197,8 +200,8 @@ class Threads {
     return took(task, left - task.part.session.work_left());
   }
 
-  // All steps from here on that bound elements of one node by cases, at the root: none of them looks at that node's box, so that each thread takes
-  // some of them.
+  // All steps from here on that bound elements of one node by cases, at the root: none of them looks at that node's box, so that
+  // each thread takes some of them.
   Task* bound_by_cases(Task& task) {
     std::size_t end = task.at;
     while (end < task.end && now_.records[end].by_cases == now_.records[task.at].by_cases) ++end;
@@ -223,7 +226,7 @@ class Threads {
     return &task;
   }
 
-  // A branch of the split has ended. Where it is the second one, this thread goes on with the task behind it.
+  // A branch of the split has ended. If it is the second one, this thread continues with the task behind it.
   Task* meet(Task& right) {
     if (!right.is_met.exchange(true)) return nullptr;
     Task& task = *right.left;
@@ -261,7 +264,7 @@ class Threads {
     task.asked = std::min(task.asked, task.open.size());
   }
 
-  // What all threads take together is limited, too.
+  // Adds the work to the sum of all threads, which has a limit, too.
   Task* took(Task& task, double work) {
     now_.records[task.at++].work = work;
     task.owed += work;

@@ -11,7 +11,7 @@
 
 namespace assay::certificate {
 
-// What was replayed of the certificate, or of the right branch of a split.
+// The replayed part of the certificate, or of the right branch of a split.
 struct Part {
   Session session;
   ReplayStatistics statistics;
@@ -36,7 +36,7 @@ struct Replay {
   Part all;
 };
 
-// Whether the certificate is about the statement of the problem.
+// Checks that the certificate is about the statement of the problem.
 [[nodiscard]] Outcome<Done> check_header(const Header& header, const logic::Problem& problem);
 // The session's codes as the certificate's; with the step in front of the place.
 [[nodiscard]] Rejection renamed(Rejection why);

@@ -8,7 +8,7 @@
 
 namespace assay::certificate {
 
-// What `all` refutes is joined by what `more` refutes; a rejection leaves it as it is.
+// Merges the cases that `more` refutes into `all`; a rejection leaves it as it is.
 [[nodiscard]] inline Outcome<Done> merge_into(std::optional<logic::Refutation>& all, Outcome<logic::Refutation> more) {
   if (more && all) more = logic::merge(*all, more.value());
   if (!more) return more.rejection();

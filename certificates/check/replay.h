@@ -37,12 +37,13 @@ struct ReplayStatistics {
   }
 };
 
-// What the steps may take: the more, the more bytes of the certificate were read (which is known before they run).
+// The work that the steps may take. It grows with the bytes read of the certificate, which are known before the steps run.
 struct ReplayLimits {
   double work = 1e13, work_per_byte = 0, most_work = 1e13;  // multiply-adds: work + work_per_byte * bytes, at most most_work
   std::uint64_t memory = std::uint64_t{8} << 30;            // bytes of the boxes of open branches
-  // With more threads than one: each may hold as much memory, and so may what the records that are replayed at once, of so many bytes, began with
-  // (while as many bytes are read ahead); the right branch of a split among them is given away where it is estimated to take so many multiply-adds.
+  // Limits for several threads. Each may hold as much memory, and the records that are replayed at once may begin with as much
+  // together, while as many bytes are read ahead. The right branch of a split among them is given away if its estimated work is
+  // at least this many multiply-adds.
   std::size_t threads = 1;
   std::uint64_t shared_bytes = std::uint64_t{8} << 20;
   double shared_work = 2e4;

@@ -1,12 +1,13 @@
 // Replay: a certificate in, a theorem of the kernel out. Read this file first.
 //
-// The certificate's header has to name the statement at hand. Then its records are taken in the order of the file. Each record is one call of
-// a Session (session.h), which calls a rule of the kernel on the facts of the branch that is open. The rule derives a fact, refutes cases, or
-// refuses; a refusal ends the replay. After the last record the kernel makes the theorem: from the refutations of all groups
-// ("unsat"), or from a witness ("sat").
+// The certificate's header has to name the statement at hand. Then its records are taken in the order of the file. Each record is
+// one call of a Session (session.h), which calls a rule of the kernel on the facts of the branch that is open. The rule derives a
+// fact, refutes cases, or refuses; a refusal ends the replay. After the last record the kernel makes the theorem: from the
+// refutations of all groups ("unsat"), or from a witness ("sat").
 //
-// The kernel checks everything that counts: nothing else can make a Theorem, a Refutation or a fact of a Scope. This file, the reader, the decoder
-// and the session hold no trust. A mistake in them loses a proof or asks for another fact; it cannot make a false theorem.
+// The kernel checks everything that counts: nothing else can make a Theorem, a Refutation or a fact of a Scope. This file, the
+// reader, the decoder and the session hold no trust. A mistake in them loses a proof or asks for another fact; it cannot make a
+// false theorem.
 //
 // With more threads than one parallel.cpp takes the records of several branches at once, each by the same step().
 
@@ -20,7 +21,7 @@
 namespace assay::certificate {
 namespace {
 
-// What each kind of record asks of the session.
+// The session call for each kind of record.
 struct Steps {
   Part& part;
   Session& session = part.session;

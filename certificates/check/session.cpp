@@ -16,8 +16,8 @@ namespace {
 constexpr std::uint64_t kBytesPerNode = 64, kBytesPerElement = 3 * sizeof(double), kBytesPerCut = 16;
 
 std::uint64_t bytes_of(std::size_t terms) { return 64 + sizeof(logic::Cut::Term) * terms; }  // of a cut
-// Bounds are worth another thread where they take so many multiply-adds, and each thread has so many elements: rows that go through the network
-// together share what they read.
+// Bounds use another thread only if they take so many multiply-adds, and each thread has so many elements, since rows that go
+// through the network together share their reads.
 constexpr double kWorthAThread = 1e7;
 constexpr std::size_t kElementsOfThread = 16;
 constexpr std::size_t kWorkOfCopy = 100;  // of a pointer to a cut, times three: each cut makes a list of its own, with those before it
@@ -136,7 +136,7 @@ Session::Session(const Session& of, double work)
       branch_bytes_(of.branch_bytes_),
       group_(of.group_) {}
 
-// What a step costs whatever it does: it looks at every node, every literal of its branch and every case of the group.
+// Charges the constant part of a step: it looks at every node, every literal of its branch and every case of the group.
 Outcome<Done> Session::spend_step() {
   return spend(static_cast<double>(problem_->graph().nodes.size() + depth() + problem_->group_cases(group_).size()));
 }
@@ -208,7 +208,7 @@ Outcome<Done> Session::split(NodeId node, std::uint32_t element, double threshol
   return Done{};
 }
 
-// So many bytes in the branches that are open, and more branches.
+// Declines if the open branches, with `more` further ones, need more memory than the limit.
 Outcome<Done> Session::hold(std::uint64_t bytes, std::size_t more) {
   const std::uint64_t needed = bytes + more * branch_bytes_;
   if (!(needed <= limits_.memory))
@@ -338,8 +338,8 @@ Outcome<Done> Session::tighten(NodeId node, const logic::Selection& selection, c
   return tighten_in_parts(node, selection, hints, round_to_float);
 }
 
-// Splits and leaves, which look at so much, of a tree whose leaves hold so many bytes more. Open at once are at most as many branches as splits
-// follow each other.
+// Splits and leaves, which look at so much, of a tree whose leaves hold so many bytes more. Open at once are at most as many
+// branches as splits follow each other.
 Outcome<Done> Session::spend_tree(std::span<const CaseStep> tree, double leaf, std::uint64_t bytes) {
   std::vector<bool> open;  // splits, and whether their left halves have ended
   std::size_t deepest = 0;
@@ -370,8 +370,9 @@ Outcome<Done> Session::cut(const std::vector<logic::Cut::Term>& terms, std::span
   return cut_by_cases(levels_.back().scope, terms, tree);
 }
 
-// The same facts as of one step, for the same multiply-adds: a step takes those of its rows, two an element, and of one row more; on a feature map,
-// those of its tiles of elements. One element or tile goes first: what its rows need of other nodes all parts share then.
+// The same facts as of one step, for the same multiply-adds: a step takes those of its rows, two an element, and of one row more;
+// on a feature map, those of its tiles of elements. One element or tile goes first: what its rows need of other nodes all parts
+// share then.
 Outcome<Done> Session::tighten_in_parts(NodeId node, const logic::Selection& selection, const logic::Hints& hints, bool round_to_float) {
   logic::Scope& scope = levels_.back().scope;
   const std::size_t idle = team_ && node < problem_->graph().nodes.size() ? team_->idle() : 0;

@@ -3,10 +3,12 @@
 //   begin_group(g)   steps and splits   end_group()      once for every group, in any order; then theorem()
 //   split(...)   left branch   next()   right branch   done()
 //
-// A branch is any sequence of steps and whole splits. What its steps and splits refute is merged; done() joins the two
-// sides. Holds no trust: every fact comes from a rule of Scope, merge, join, unsatisfiable or satisfiable. Memory is the
-// stack of open branches: the boxes that each has and its parent has not, and the lines of the root and of the innermost one. A rejected
-// call proves nothing and leaves the branches as they were, but for a rejected done(), which drops its split.
+// A branch is any sequence of steps and whole splits. Their refutations are merged; done() joins the two sides. A session holds
+// no trust: every fact comes from a rule of Scope, merge, join, unsatisfiable or satisfiable.
+//
+// Memory is the stack of open branches. It has the boxes of each that differ from its parent's, and the lines of the root and of
+// the innermost one. A rejected call proves nothing and leaves the branches as they were, but for a rejected done(), which drops
+// its split.
 #pragma once
 
 #include <memory>
@@ -34,7 +36,7 @@ namespace assay::certificate {
 // A lower bound of the sum in each leaf of the tree, and the least of them as one cut.
 [[nodiscard]] Outcome<Done> cut_by_cases(logic::Scope& scope, const std::vector<logic::Cut::Term>& terms, std::span<const CaseStep> tree);
 
-// What the steps and splits of one session may take; what goes beyond is declined before it runs.
+// Limits of the steps and splits of one session; a step beyond them is declined before it runs.
 struct SessionLimits {
   double work = 1e13;                             // multiply-adds
   std::uint64_t memory = std::uint64_t{8} << 30;  // bytes of the boxes of the open branches, of each session
@@ -50,9 +52,9 @@ class Session {
   Outcome<Done> split(NodeId node, std::uint32_t element, double threshold);  // opens element <= threshold
   Outcome<Done> next();                                                       // opens element >= threshold
   Outcome<Done> done();
-  // The right branch of the split that was opened at `depth` - 1, while the left one goes on: a session of its own, for another thread, with
-  // what this one may still take. It ends where that branch does; what it found and took is then given back, in the place of next() and of
-  // what stands before done().
+  // Makes a session for another thread, which replays the right branch of the split that was opened at `depth` - 1 while the left
+  // one continues. It may take the rest of this session's work, and ends with that branch. Its results are then given back, in
+  // the place of next() and of the calls before done().
   Outcome<Session> right_branch(std::size_t depth) const;
   struct Found {
     std::optional<logic::Refutation> closed;
@@ -63,8 +65,8 @@ class Session {
   // The left branch of a split has ended and its right one has not: what holds on the left is of no use until next(Found).
   void leave_left() { levels_.back().scope = levels_[levels_.size() - 2].scope; }
   Outcome<Done> next(Found right);
-  // At the root of a group, where no cut is in force, for steps that do not need each other's facts: a session for another thread, whose facts and
-  // work this one then takes.
+  // At the root of a group, where no cut is in force, for steps that do not need each other's facts: a session for another
+  // thread, whose facts and work this one then takes.
   [[nodiscard]] bool may_have_twins() const { return in_group() && depth() == 0 && scope().cuts().empty(); }
   [[nodiscard]] Session twin() const;
   Outcome<Done> meet(const Session& twin);

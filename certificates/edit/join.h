@@ -1,7 +1,7 @@
 // join_parts(): a certificate with open branches, and the parts that close them, become one certificate.
 //
-// Bytes are moved and nothing is believed: what comes out is checked as any other certificate. What can be seen without the rules is named
-// here: a part that is missing, damaged, there twice, or of another proof.
+// The function moves bytes and trusts nothing, since the result is checked as any other certificate. It names the defects that
+// show without the rules: a part that is missing, damaged, there twice, or of another proof.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ struct JoinedPart {
   std::uint64_t first = 0, last = 0;  // its records in the joined certificate
 };
 
-// Writes and finishes. `cubes` in ascending order of `after`. A witness in any part is the whole certificate, whatever else is missing. Codes join.*;
-// those of the reader with the part in their place.
+// Writes and finishes. `cubes` in ascending order of `after`. A witness in any part is the whole certificate, whatever else is
+// missing. Codes join.*; those of the reader with the part in their place.
 [[nodiscard]] Outcome<std::vector<JoinedPart>> join_parts(const std::string& root, const std::vector<Cube>& cubes,
                                                           const std::vector<std::string>& parts, const logic::Problem& problem,
                                                           Writer& writer);

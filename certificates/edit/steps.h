@@ -9,7 +9,7 @@
 
 namespace assay::certificate {
 
-// What it concludes is merged into `closed`. Rejections are the kernel's.
+// Takes a step on the scope, and merges its conclusion into `closed`. Rejections are the kernel's.
 [[nodiscard]] Outcome<Done> take_step(const logic::Problem& problem, const Record& record, logic::Scope& scope,
                                       std::optional<logic::Refutation>& closed);
 

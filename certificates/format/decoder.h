@@ -1,6 +1,7 @@
-// Decoder: the records of a frame (FORMAT.md section 2). What it makes of one depends on the hints and cuts that those before it
-// left in force. Internal to the reader, and to replay, whose threads decode what stands in their branches. Copies are cheap. One that
-// skims leaves arrays empty, and what is wrong in them to whoever decodes the record again.
+// Decoder: the records of a frame (FORMAT.md section 2). The content of a record depends on the hints and cuts that earlier
+// records left in force. Internal to the reader, and to replay, whose threads decode the records of their branches. Copies are
+// cheap. A decoder that skims leaves arrays empty, and does not report faults in them; the decoder that reads the record again
+// does.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +40,7 @@ class Decoder {
     return &record_;
   }
 
-  // What stands in the file for that record.
+  // The bytes of that record in the file.
   [[nodiscard]] std::string_view encoded() const { return cursor.since(record_.offset); }
 
   // One that stands elsewhere in the file.
@@ -49,7 +50,7 @@ class Decoder {
     return next(graph);
   }
 
-  // What the right branch of an open split begins with, of the one at `depth` - 1; this one is in its left branch.
+  // The decoder for the right branch of the open split at `depth` - 1; this one is in its left branch.
   [[nodiscard]] Decoder right_branch(std::size_t depth) const {
     Decoder right = *this;
     right.forget(depth);
@@ -65,7 +66,7 @@ class Decoder {
     std::uint64_t values;  // in its arrays
   };
 
-  // What stands behind the type byte of each kind.
+  // The fields behind the type byte of each kind.
   struct Fields {
     Decoder& of;
     void begin_group(const Record&) const { of.record_.group = of.cursor.varint(); }
@@ -329,7 +330,7 @@ class Decoder {
     return values;
   }
 
-  // Of what an array that is no list has for its values.
+  // The bytes of the values of an array that is no list.
   static std::uint64_t bytes_of(ArrayKind kind, std::uint64_t count) {
     if (kind == ArrayKind::bits || kind == ArrayKind::u8) return kind == ArrayKind::u8 ? count : (count + 7) / 8;
     return sizeof(float) * (kind == ArrayKind::fill ? 1 : count);

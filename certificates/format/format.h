@@ -17,8 +17,8 @@ inline constexpr std::uint8_t kVersion = 1;
 enum class FrameType : std::uint8_t { records = 1, end = 2 };
 
 // Every kind of record, in the order of the types in a file: its type, its name, and the member of a RecordVisitor (record.h)
-// that takes it. A STEP derives or refutes something in a branch; the others give a proof its structure. The three types of splits differ in how they store a threshold, and mean
-// the same: +0, exactly a binary32, a binary64.
+// that takes it. A STEP derives or refutes something in a branch; the others give a proof its structure. The three types of
+// splits mean the same, and store a threshold as +0, exactly a binary32, or a binary64.
 #define ASSAY_RECORDS(RECORD, STEP)            \
   RECORD(1, begin_group, begin_group)          \
   RECORD(2, end_group, end_group)              \
@@ -53,7 +53,7 @@ inline constexpr std::uint8_t kRecordTypes = 0 ASSAY_RECORDS(ASSAY_ONE, ASSAY_ON
   return type == RecordType::split_zero || type == RecordType::split_f32 || type == RecordType::split_f64;
 }
 
-// How an array of floats is stored; every encoding gives back the same bits.
+// The encodings of an array of floats; every encoding gives back the same bits.
 enum class ArrayKind : std::uint8_t {
   fill,      // one f32: all elements
   bits,      // one bit per element: +0 or 1
@@ -80,7 +80,7 @@ inline constexpr std::uint8_t kLeaf = 0;
 inline constexpr std::uint64_t kMaxFrameBytes = std::uint64_t{1} << 30;
 inline constexpr std::size_t kFrameTarget = std::size_t{1} << 16;  // the writer closes a frame that has reached this many bytes
 inline constexpr std::size_t kMaxNameBytes = 255;                  // semantics name
-// How a header names the semantics; the digest covers all of it.
+// The name of the semantics in a header; the digest covers all of it.
 [[nodiscard]] inline std::string name_of(const ExecutionModel& model) {
   return model.kind == ExecutionModel::Kind::real ? to_string(model) : floats::semantics_name(model).substr(0, kMaxNameBytes);
 }

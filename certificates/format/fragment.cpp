@@ -20,7 +20,7 @@ using logic::Hints;
 using logic::Selection;
 
 constexpr std::size_t kImpossible = std::numeric_limits<std::size_t>::max();
-// How many of the newest definitions are tried as the base of a difference.
+// The number of newest definitions that are tried as the base of a difference.
 constexpr int kBasesTried = 4;
 
 std::uint32_t bits_of(float value) { return std::bit_cast<std::uint32_t>(value); }
@@ -45,7 +45,7 @@ void put_bitmap(std::string& out, std::size_t count, auto&& is_set) {
   }
 }
 
-// Where an array of hints lives, so that the same slot of an earlier definition can serve as its base.
+// The slot of an array of hints, so that the same slot of an earlier definition can be its base.
 struct Slot {
   enum class Side : std::uint8_t { lower, upper, beta, cuts } side;
   NodeId node = 0;

@@ -35,7 +35,7 @@ class Reader {
   // array lengths must fit it. The record is valid until the next call.
   // Skimmed, it has no arrays, and may be malformed: its bytes, or what is left of the frame, are to be decoded again.
   Outcome<const Record*> next(const Graph* graph, bool skims = false);
-  // What stands in the file for the record that next() returned last; valid as long as that is.
+  // The bytes in the file of the record that next() returned last; valid as long as that is.
   [[nodiscard]] std::string_view encoded() const;
   [[nodiscard]] std::uint64_t bytes_read() const { return position_; }
   [[nodiscard]] std::uint64_t frames() const { return frames_; }

@@ -1,8 +1,8 @@
-// Record: one record of a certificate, as it was decoded. RecordVisitor: what somebody does with a record of each kind.
+// Record: one record of a certificate, as it was decoded. RecordVisitor: a program's action on a record of each kind.
 //
-// visit() is the only place that tells the kinds apart. A visitor has a member for each kind of ASSAY_RECORDS (format.h); one that lacks a
-// member does not compile, so that nobody who reads certificates can forget a new kind. Who treats all steps alike, or everything else alike,
-// says so by StepsAlike and StructureAlike.
+// visit() is the only place that tells the kinds apart. A visitor has a member for each kind of ASSAY_RECORDS (format.h). One
+// that lacks a member does not compile, so that no reader of certificates can omit a new kind. A visitor that treats all steps
+// alike, or everything else alike, says so by StepsAlike and StructureAlike.
 #pragma once
 
 #include <cstdint>

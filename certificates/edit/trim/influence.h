@@ -1,9 +1,11 @@
-// Influence: how much the bounds of pre-activations matter to what a proof concludes, to first order.
+// Influence: how much the bounds of pre-activations matter to the conclusions of a proof, to first order.
 //
-// Every conclusion is a row that is carried back to the inputs. Where it passes an activation with the coefficient c, it pays for the
-// distance between the activation and its line: below for c > 0, above for c < 0. A looser box moves the line away by some distance d, so
-// that the bound of the row falls by about |c| d. Boxes are bounds of rows of their own, which lose where those before them are looser:
-// a row for an element's box counts as much as the conclusions lose for each unit by which that box grows. Nothing here is rigorous.
+// Every conclusion is a row that is carried back to the inputs. At an activation with the coefficient c, the row's bound falls by
+// the distance between the activation and its line, times |c|: below for c > 0, above for c < 0. A looser box moves the line away
+// by some distance d, so that the bound falls by about |c| d more.
+//
+// Boxes are bounds of rows of their own, and become looser with the boxes before them. A row for an element's box therefore
+// counts by the change of all conclusions for each unit by which that box grows. Nothing here is rigorous.
 #pragma once
 
 #include <span>
@@ -25,7 +27,7 @@ class Influence {
   // A conclusion on a scope with these boxes, whose bound is `margin` > 0 above what is required.
   void add(const logic::CaseMultipliers& entry, std::uint32_t case_index, const logic::Hints& hints, const search::NeuronBoxes& boxes,
            double margin);
-  // Once all conclusions are in: the boxes that serve their rows, of the elements in `refined`, by slot.
+  // Called after all conclusions: adds the rows of boxes, of the elements in `refined`, by slot.
   void descend(const std::vector<bool>& refined);
 
   // By slot: the share of the margins that is lost where the box of the slot's operand is the loose one.

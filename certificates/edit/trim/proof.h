@@ -42,9 +42,9 @@ struct ProofGroup {
 [[nodiscard]] Outcome<std::vector<ProofGroup>> read_proof(const std::string& path, const logic::Problem& problem);
 void write_proof(const std::vector<ProofGroup>& groups, Writer& writer);
 
-// What the branch refutes, from its own steps and splits.
+// Returns the refutations of the branch, from its own steps and splits.
 [[nodiscard]] Outcome<logic::Refutation> replay_branch(const logic::Problem& problem, const ProofBranch& branch, logic::Scope scope);
-// What the steps and splits of `branch` refute on a scope that was reached by its first `steps` steps.
+// Returns the refutations of `branch` by its remaining steps and splits, on a scope that its first `steps` steps reached.
 [[nodiscard]] Outcome<logic::Refutation> replay_rest(const logic::Problem& problem, const ProofBranch& branch, std::size_t steps,
                                                      logic::Scope scope);
 

@@ -117,8 +117,8 @@ std::size_t RootTrimmer::kept() const {
   return kept;
 }
 
-// Steps with the next one's node, one after the other, as a search writes where threads share a node: in one, which says the same, since no row
-// depends on the node's own box.
+// Steps with the next one's node, one after the other, as a search writes where threads share a node: in one, which says the
+// same, since no row depends on the node's own box.
 void RootTrimmer::join_chunks(const logic::Scope& scope) {
   const auto is_chunk = [&](std::size_t step) {
     return step < steps_.size() && is_refinement(steps_[step].record) && steps_[step].record.node == steps_[count_].record.node &&
@@ -137,7 +137,7 @@ void RootTrimmer::join_chunks(const logic::Scope& scope) {
   steps_.erase(first + 1, first + static_cast<std::ptrdiff_t>(end - count_));
 }
 
-// Whether the group closes without these steps from here on. They are left out where it does.
+// Returns true if the group closes without these steps from here on. They are then left out.
 bool RootTrimmer::closes_without(const Needless& needless, logic::Scope scope) {
   std::optional<logic::Refutation> closed;
   std::size_t elements = 0, left_out = 0, end = count_;

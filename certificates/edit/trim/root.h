@@ -12,9 +12,10 @@
 
 namespace assay::certificate {
 
-// Forwards first: derive() takes the root's steps one after the other, and asks at those that refine whether the group closes on boxes alone
-// from there on, or with the operands of relus alone. What is not needed then is left out and was never derived, so that a proof that needs
-// little of its root is trimmed in about the time of its new check. Backwards then: shorten() leaves out what is not needed of single nodes.
+// Trims the root in two passes. Forwards, derive() takes the root's steps one after the other. At those that refine it asks
+// whether the group closes on boxes alone from there on, or with the operands of relus alone. Steps that are not needed then are
+// left out before they are derived, so that the trim takes about the time of the new check. Backwards, shorten() leaves out
+// single nodes.
 class RootTrimmer {
  public:
   // `is_over` ends the trials; steps on `root` stop as it says itself.

@@ -133,8 +133,8 @@ class BranchTrimmer {
     return hints;
   }
 
-  // Instead of the split the steps of one half, without the multiplier of the split's literal. Of a split with nothing behind it, which would
-  // see the steps.
+  // Instead of the split the steps of one half, without the multiplier of the split's literal. Of a split with nothing behind it,
+  // which would see the steps.
   bool drop_split(ProofBranch& branch, const logic::Scope& scope, std::size_t depth) {
     if (branch.fork->left.fork || branch.fork->right.fork) return false;
     const auto needed = replay_rest(problem_, branch, branch.steps.size(), scope);

@@ -110,7 +110,8 @@ int explained() {
   _exit(exit);
 }
 
-// What aborts has said why. Only what may be called at any time: the program may have stopped anywhere.
+// Handles signals; an abort has printed its reason before. Only async-signal-safe calls are used, since the program may have
+// stopped anywhere.
 void on_signal(int signal) {
   const auto say = [](const char* text) { (void)!write(STDERR_FILENO, text, std::strlen(text)); };
   say(guarded_program);

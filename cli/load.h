@@ -1,4 +1,4 @@
-// What both programs share: exit codes, the limit on memory, printed rejections.
+// Both programs share this code: exit codes, the limit on memory, printed rejections.
 #pragma once
 
 #include <cstdint>

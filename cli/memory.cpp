@@ -1,6 +1,7 @@
-// Small blocks of a pair of cache lines each, in the programs that take their memory from tcmalloc. Threads hand work to each other, and what one of
-// them gives back the other one took: without this, small blocks of both soon lie on the same lines, which the processors then pass to and fro
-// (docs/decisions/0091-threads-keep-apart.md). The functions here go before tcmalloc's of the same names; all others stay its own.
+// To avoid false sharing, programs with tcmalloc take each small block as a pair of cache lines of its own. Threads hand work to
+// each other, and one thread frees blocks that another allocated. Without this, small blocks of both soon share lines, which the
+// processors then pass to and fro (docs/decisions/0091-threads-keep-apart.md). The functions here replace tcmalloc's of the same
+// names; all others stay its own.
 
 #include <gperftools/tcmalloc.h>
 

@@ -1,4 +1,4 @@
-// What a mistyped name was probably meant to be.
+// Finds the known name that is nearest to a mistyped one.
 #pragma once
 
 #include <string>

@@ -8,7 +8,7 @@
 
 namespace assay::cli {
 
-// As floats::semantics_named; a math table that nobody knows is malformed here, too, for no statement about it could be decided.
+// As floats::semantics_named. An unknown math table is malformed here, too, since no statement about it could be decided.
 [[nodiscard]] Outcome<ExecutionModel> parse_semantics(const std::string& text);
 // One sentence on what the option takes, for a rejection of that.
 [[nodiscard]] std::string semantics_problem(const Rejection& why);

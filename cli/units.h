@@ -15,7 +15,8 @@ namespace assay::cli {
 // From now on the system gives the process no more memory for its data than this: whatever asks for more is told so (std::bad_alloc).
 void limit_memory(std::uint64_t bytes);
 
-// While one lives the limit does not hold: for libraries that crash where they get no memory. Whoever uses it has bounded the work otherwise.
+// Suspends the memory limit while an object lives, for libraries that crash where an allocation fails. The caller has to bound
+// the work otherwise.
 class LiftedLimit {
  public:
   LiftedLimit();

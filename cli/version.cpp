@@ -25,7 +25,7 @@ std::string boost_version() {
          std::to_string(BOOST_VERSION % 100);
 }
 
-// Those of this machine among the ones that make a difference to a run.
+// The instruction sets of this machine that make a difference to a run.
 std::string instruction_sets() {
 #if defined(__x86_64__)
   std::string sets = "x86-64";

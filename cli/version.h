@@ -1,4 +1,4 @@
-// What a report of a bug needs to know about a program: version, commit, compiler, libraries, instruction sets.
+// Data on a program for reports of bugs: version, commit, compiler, libraries, instruction sets.
 #pragma once
 
 #include <string>
@@ -9,10 +9,12 @@ namespace assay::cli {
 
 using Libraries = std::vector<std::pair<std::string, std::string>>;  // name, version
 
-// Lines, the last one without an end; the first is "PROGRAM MAJOR.MINOR.PATCH". `further` are the libraries that this program links beyond those of assay-check.
+// Lines, the last one without an end; the first is "PROGRAM MAJOR.MINOR.PATCH". `further` are the libraries that this program
+// links beyond those of assay-check.
 [[nodiscard]] std::string version_text(const std::string& program, const Libraries& further = {});
 
-// What tools/cmake/commit.cmake writes at every build: the commit of the tree, "-dirty" behind it where files differ; or "unknown".
+// Written by tools/cmake/commit.cmake at every build: the commit of the tree, "-dirty" behind it where files differ; or
+// "unknown".
 extern const char* const kCommit;
 
 }  // namespace assay::cli

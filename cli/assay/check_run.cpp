@@ -31,7 +31,7 @@ int exit_of(const runs::RunCheck& check) {
   return kExitInternal;
 }
 
-// How much of list or data the claim asks about, where that is not all.
+// Says which part of list or data the claim asks about, where that is not all.
 std::string scope_of(const runs::RunCheck& check) {
   if (check.items == check.of_items) return "";
   return "only " + std::to_string(check.items) + " of " + std::to_string(check.of_items) +

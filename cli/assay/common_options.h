@@ -14,7 +14,8 @@ class Option;
 namespace assay::cli {
 
 void add_json(CLI::App* verb, JsonTarget& json);
-// What each parsed text means stands in `semantics`, or the text itself for a manifest. An empty description: that of verify.
+// Stores the semantics of the parsed text in `semantics`, or the text itself for a manifest. An empty description is replaced by
+// that of verify.
 void add_semantics(CLI::App* verb, std::optional<ExecutionModel>& semantics, const std::string& description = "");
 void add_named_semantics(CLI::App* verb, std::string& semantics, const std::string& description = "");
 // --memory and --budget, beyond which the answer is undecided.

@@ -1,4 +1,5 @@
-// What the verbs that are gates (audit, gradcheck, probe, check) share: the limits of the process, its signals, and the files of a report (app/gates).
+// The verbs that are gates (audit, gradcheck, probe, check) share the limits of the process, its signals, and the files of a
+// report (app/gates).
 #pragma once
 
 #include <functional>
@@ -38,7 +39,8 @@ int conclude_gate(GateReport& report, const GateOptions& options);
 // False after a message on stderr.
 [[nodiscard]] bool write_trace_file(const Trace& trace, const std::string& path);
 
-// Whether several certificates are checked, or one as a gate; a FILE of gradcheck that is run first.
+// is_check_gate() is true if several certificates are checked, or one as a gate; is_model() is true for a FILE of gradcheck that
+// is run first.
 [[nodiscard]] bool is_check_gate(const CheckOptions& options);
 [[nodiscard]] bool is_model(const GradcheckOptions& options);
 

@@ -19,12 +19,12 @@ void watch_signals();
 [[nodiscard]] bool is_interrupted();
 [[nodiscard]] std::stop_token interruption_token();
 
-// How far the verb came, for the reason: "12 of 300 regions judged". Any thread may say it, at any time.
+// Sets the verb's progress, for the reason: "12 of 300 regions judged". Any thread may call it, at any time.
 void set_progress(std::string text);
 // Declined, with the signal, the time and the progress.
 [[nodiscard]] Rejection interruption();
 
-// What is said for the verb where it does not end by itself, while its own thread still runs.
+// Sets the output for a verb that does not end by itself; it is printed while the verb's thread still runs.
 void set_last_words(std::function<void(const Rejection& why)> say);
 
 // The right to conclude: whoever holds it prints the verb's end, and the other side stays silent. The waiting thread never gives it back.

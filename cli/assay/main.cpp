@@ -24,7 +24,7 @@ constexpr const char* kExitText =
     "Exit codes: 0 holds, accepted or answered; 1 definitely not; 2 usage; 3 undecided; 4 unsupported or malformed input; 70 internal "
     "error.\nDocuments named docs/... and certificates/... are installed in share/doc/assay.";
 
-// What an interrupted verb says where it has nothing better, and the example of its help.
+// Sets the output of an interrupted verb that has nothing better, and the example of its help.
 void finish_verb(CLI::App& app, const char* name, const char* example) {
   CLI::App* verb = app.get_subcommand(name);
   verb->footer(std::string("Example: ") + example);

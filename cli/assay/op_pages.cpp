@@ -118,7 +118,7 @@ std::string_view text_of(Bound bound) {
   return "";
 }
 
-// What a float execution may give (docs/contracts).
+// The values that a float execution may give (docs/contracts).
 std::string_view contract_text(Op op) {
   using contracts::Family;
   if (op == Op::pow || op == Op::power) return "by the math table's row for pow, or by products, a root or a reciprocal";

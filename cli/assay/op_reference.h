@@ -9,7 +9,7 @@
 
 namespace assay::cli {
 
-// How back-substitution treats an op.
+// The treatment of an op by back-substitution.
 enum class Bound : std::uint8_t { leaf, exact, line, product, plane, box };
 
 struct OpReference {
@@ -27,7 +27,7 @@ struct OpReference {
 [[nodiscard]] Bound bound_of(Op op);
 // All operators that become the op, its own one first.
 [[nodiscard]] std::vector<std::string> onnx_names(const OpReference& reference);
-// ONNX operators that become other ops throughout (docs/reference/onnx.md says which) and so stand on no page.
+// ONNX operators that become other ops throughout (docs/reference/onnx.md says which), and so are on no page.
 [[nodiscard]] const std::vector<std::string_view>& lowered_operators();
 
 // The page in Markdown, and the index of all pages.

@@ -15,7 +15,7 @@ namespace assay::cli {
 // A usage error that names the first of these options that is there.
 void refuse_unread(const CLI::App& verb, const std::string& form, std::initializer_list<const char*> unread);
 
-// What the forms of these verbs do not read; of check, whether it was given the folder of a run.
+// Refuse options that the given form of a verb does not read. For check, the result is true for the folder of a run.
 [[nodiscard]] bool refuse_unread_by_check(const CLI::App& verb, const CheckOptions& options);
 void refuse_unread_by_inspect(const CLI::App& verb, const InspectOptions& options);
 void refuse_unread_by_gradcheck(const CLI::App& verb, const GradcheckOptions& options);

@@ -1,4 +1,4 @@
-// What the verbs report, as plain values; report_json.cpp and values_json.cpp turn them into JSON with a versioned schema.
+// Reports of the verbs, as plain values; report_json.cpp and values_json.cpp turn them into JSON with a versioned schema.
 //
 // Every number of the analysis appears as {"value": shortest decimal that reads back the same, "hex": C99 hex float}.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace assay::cli {
 
-// What the verbs' work is lent: signals, the line of progress, the limit on memory.
+// The program for the work of the verbs: signals, the line of progress, the limit on memory.
 [[nodiscard]] Program this_program();
 // A mistake of the command line on stderr; its exit code.
 [[nodiscard]] int usage(const char* verb, const std::string& what);
@@ -24,7 +24,7 @@ namespace assay::cli {
 [[nodiscard]] bool write_file(const std::string& path, std::string_view text);
 // Writes to the target; false (after a message on stderr) if that fails. Empty targets write nothing.
 [[nodiscard]] bool write_json(const JsonTarget& target, const std::string& text);
-// What an interrupted verb says where it has nothing better: undecided, and why (cli/assay/interruption.h).
+// Prepares the output of an interrupted verb that has nothing better: undecided, and why (cli/assay/interruption.h).
 void prepare_last_words(const std::string& verb, const std::function<JsonTarget()>& json);
 // A refused input: the rejection on stderr, as JSON too if asked for; gives the exit code.
 int refuse(const std::string& schema, const JsonTarget& json, const Rejection& why);

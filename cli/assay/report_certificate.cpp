@@ -31,7 +31,8 @@ std::string width_chart(const pages::Table& nodes) {
                    "At 1 the bounds are as tight as can be.</p>\n";
 }
 
-// The verdict, and what of the theorem a reader has to know. Without model and property nothing is checked, and the page says so.
+// The verdict, and the notes on the theorem that a reader needs. Without model and property nothing is checked, and the page says
+// so.
 void add_verdict(pages::Page& page, const ReportOptions& options, const CheckReport* report) {
   if (report == nullptr) {
     page.add(

@@ -1,4 +1,4 @@
-// How far a run is: on a terminal one line per worker and one for the whole, elsewhere a line a minute.
+// The progress of a run: on a terminal one line per worker and one for the whole, elsewhere a line a minute.
 #pragma once
 
 #include <cstddef>

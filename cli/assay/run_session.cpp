@@ -1,4 +1,4 @@
-// What robust and batch have in common around their searches: options, known results, the stream of results, and how a run ends.
+// robust and batch share this code around their searches: options, known results, the stream of results, and the end of a run.
 #include <cstdio>
 
 #include "app/runs/pack.h"

@@ -59,13 +59,13 @@ struct BatchOptions {
 
 void add_run_verbs(CLI::App& app, int& exit);
 
-// What robust and batch have in common around their searches.
+// robust and batch share these functions around their searches.
 //
 // The options' seconds of one instance; a malformed rejection whose place is the option.
 [[nodiscard]] Outcome<double> timeout_of_run(const RunOptions& run);
 [[nodiscard]] int wrong_use(const char* verb, const Rejection& why);
-// The folder of the run, made with this manifest, and the results that the run goes on with, after a check of them; a note says what is decided
-// again. Neither where no folder is named.
+// The folder of the run, made with this manifest, and the results that the run resumes from, after a check of them. A note says
+// which are decided again. Neither if no folder is named.
 struct OpenedRun {
   std::unique_ptr<runs::Store> store;
   std::vector<runs::Json> known;
@@ -74,7 +74,7 @@ struct OpenedRun {
                                           runs::RunCheckRequest request);
 // One line of --stream, if asked for.
 void stream_result(const RunOptions& run, const runs::Json& result);
-// From here on an interrupted run says how to go on with it.
+// From here on an interrupted run prints the command that resumes it.
 void prepare_to_go_on(const RunOptions& run);
 // Of a run that has ended, or was ended: what every report says, and last its printing, with `exit` unless the run failed.
 [[nodiscard]] runs::Json begin_report(const char* schema, const RunOptions& run, const Outcome<Done>& ran, double start);
@@ -106,7 +106,7 @@ struct ReportOptions {
 int report(const ReportOptions& options);
 void add_report(CLI::App& app, int& exit);
 
-// What the claim of a run says; nothing where it leaves that to the properties.
+// The semantics in the claim of a run; nothing if the claim leaves that to the properties.
 [[nodiscard]] Outcome<std::optional<ExecutionModel>> semantics_of_run(const std::string& folder);
 // `assay check RUN/`.
 int check_run_verb(const CheckOptions& options);

@@ -5,8 +5,9 @@
 
 namespace assay::cli {
 
-// Writes FOLDER/slurm/array.sh and join.sh, in which the words of this command line stand once more, and submits both with sbatch. Tasks that
-// are requeued go on where they were; what lost tasks leave open the second job decides itself. The exit code of the verb.
+// Writes FOLDER/slurm/array.sh and join.sh, each with the words of this command line, and submits both with sbatch. Requeued
+// tasks resume at their last result. The second job decides the items that lost tasks leave open. Returns the exit code of the
+// verb.
 [[nodiscard]] int submit(const char* verb, const RunOptions& run);
 
 }  // namespace assay::cli

@@ -1,4 +1,5 @@
-// The answers of the VNN-LIB 2 `supports` interface. A float type is answered for every execution of its default model (docs/explanation/float32.md).
+// The answers of the VNN-LIB 2 `supports` interface. A float type is answered for every execution of its default model
+// (docs/explanation/float32.md).
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>

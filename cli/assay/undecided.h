@@ -1,4 +1,5 @@
-// What a run leaves undecided, as files for another tool: properties, and a list of them as `assay batch` and VNN-COMP's tools read it.
+// Writes the undecided items of a run as files for another tool: properties, and a list of them as `assay batch` and VNN-COMP's
+// tools read it.
 #pragma once
 
 #include <string>

@@ -13,10 +13,10 @@ struct VerifySeconds {
   double timeout = 0, scale = 0, trim = 0;
 };
 
-// What is wrong with the command line: a time that is none, files that do not fit, or an output that is the model or the property. Else the report
-// has the files, the load options the network's name.
+// Returns a fault of the command line: an invalid time, files that do not fit, or an output that is the model or the property.
+// Else the report gets the files, and the load options the network's name.
 [[nodiscard]] std::string mistake(const VerifyOptions& options, VerifyReport& report, LoadOptions& load_options, VerifySeconds& seconds);
-// What the interface of VNN-LIB 2 names and this program does not do.
+// Refuses options of the VNN-LIB 2 interface that this program does not implement.
 [[nodiscard]] std::optional<Rejection> unsupported(const VerifyOptions& options);
 
 }  // namespace assay::cli

@@ -1,4 +1,4 @@
-// What `assay verify` found, and what it prints: for people, and as JSON.
+// The findings of `assay verify`, and their output as text and as JSON.
 #pragma once
 
 #include <memory>
@@ -30,7 +30,8 @@ void print_summary(const VerifyReport& report, const VerifyOptions& options);
 
 [[nodiscard]] std::string to_json(const VerifyReport& report);
 
-// --expect W: another decided word is 1, an undecided one is 3. So is 1, with a sentence, the word itself where it says nothing about the network.
+// The exit code under --expect W. Another decided word is 1, an undecided one is 3. The word itself is 1, with a sentence, if it
+// says nothing about the network.
 [[nodiscard]] int exit_for(const VerifyReport& report, const VerifyOptions& options);
 
 }  // namespace assay::cli

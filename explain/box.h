@@ -22,7 +22,7 @@ struct Box {
 [[nodiscard]] std::size_t element_at(const Shape& shape, const Shape& index);
 [[nodiscard]] Tensor cut_to(const Tensor& tensor, const Box& box);
 
-// What the wanted elements of a node's result are computed from.
+// The parts of the operands from which the wanted elements of a node's result are computed.
 struct Needs {
   Box result;                 // at least what was wanted: an op along an axis gives all of it
   std::vector<Box> operands;  // one per operand

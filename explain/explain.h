@@ -1,7 +1,8 @@
-// What a failed audit means to a reader: numbers, formulas, the largest terms, where failures lie, and a smaller trace that fails too.
+// Explains a failed audit to a reader: numbers, formulas, the largest terms, the places of failures, and a smaller trace that
+// fails too.
 //
-// Nothing here decides anything. The kernel has judged; what is written here is computed again from the trace, in double where that
-// is good enough for words, and a smaller trace is only handed out once audit::audit_region has refused it as well.
+// The kernel has judged before, and nothing here decides anything. Numbers are computed again from the trace, in double where
+// that is good enough for words. A smaller trace is only handed out once audit::audit_region has refused it as well.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +24,9 @@ namespace assay::explain {
 [[nodiscard]] std::vector<std::string> failure_lines(const Trace& trace, std::size_t region, const audit::RegionAudit& audit,
                                                      std::size_t result);
 
-// Lines on a failed step of a gradient (an entry of Trace::gradients): the recorded cotangent beside the one that the region's meaning gives,
-// and what pattern fits: twice, half, minus, zero, transposed, not summed over broadcast axes, a term that is left out or counted twice.
+// Lines on a failed step of a gradient (an entry of Trace::gradients): the recorded cotangent beside the one that the region's
+// meaning gives, and the pattern that fits. Patterns are: twice, half, minus, zero, transposed, not summed over broadcast axes, a
+// term that is left out or counted twice.
 [[nodiscard]] std::vector<std::string> gradient_lines(const Trace& trace, std::size_t gradient, const audit::GradientStep& step);
 
 // Of an element in row-major order.

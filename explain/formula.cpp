@@ -16,7 +16,7 @@ using Lines = std::vector<std::string>;
 
 std::string word(const Node& node) { return std::string(op_row(node.op).name); }
 
-// What node `id` reads, for the element.
+// Formats the operands that node `id` reads for the element.
 class Reading {
  public:
   Reading(const View& view, NodeId id, std::size_t element) : view_(view), node_(view.part.graph.node(id)), element_(element) {}

@@ -90,7 +90,8 @@ Values transposed(const Values& x, const Shape& shape) {
   return y;
 }
 
-// The element that a failure is about: of a recorded cotangent ("place, 'NAME' element 3, ..."), or of an operand ("d y[0] / d NAME[3]: ...").
+// The element that a failure is about: of a recorded cotangent ("place, 'NAME' element 3, ..."), or of an operand ("d y[0] / d
+// NAME[3]: ...").
 struct Element {
   std::string tensor;
   std::size_t number = 0;
@@ -154,7 +155,7 @@ class Product {
   }
 
  private:
-  // What was delivered at a kink: the element that was judged, since the derivative there is a set.
+  // Lines on the cotangent at a kink: the element that was judged, since the derivative there is a set.
   [[nodiscard]] Lines kink_lines() const {
     for (const auto& [position, id] : vjp_.cotangents) {
       if (id >= kFirstInner || !about_ || trace_.tensors[id].name != about_->tensor || about_->number >= trace_.tensors[id].value.size())
@@ -168,7 +169,7 @@ class Product {
   [[nodiscard]] std::string at(TraceTensorId operand) const {
     return to_string(index_of(trace_.tensors[operand].value.shape(), about_->number));
   }
-  // Whether the failure names the operand, or a cotangent of it.
+  // Returns true if the failure names the operand, or a cotangent of it.
   [[nodiscard]] bool is_about(TraceTensorId operand) const {
     return about_ && (about_->tensor == trace_.tensors[operand].name || std::ranges::any_of(vjp_.cotangents, [&](const auto& one) {
                         return region_.operands[one.first] == operand && one.second < kFirstInner &&
@@ -316,7 +317,7 @@ class Product {
   std::string admitted_;
 };
 
-// What follows from the seed: products after it are this gradient's.
+// Marks the tensors that follow from the seed: products after it are this gradient's.
 std::vector<bool> after(const Trace& trace, TraceTensorId seed) {
   std::vector<bool> marked(trace.tensors.size(), false);
   marked[seed] = true;

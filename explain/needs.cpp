@@ -68,7 +68,7 @@ Needs of_reduction(const Wanted& wanted, const std::vector<std::int64_t>& axes, 
   return needs;
 }
 
-// All that comes before (or behind) the wanted elements along the axis.
+// The elements before (or behind) the wanted ones along the axis, and these.
 Needs of_cumulation(const Wanted& wanted) {
   const auto& attributes = wanted.get<CumulativeAttributes>();
   Needs needs = wanted.needs();
@@ -106,8 +106,8 @@ std::optional<Needs> of_matmul(const Wanted& wanted) {
   return needs;
 }
 
-// What windows at the wanted positions cover, with the padding that they meet. False where that is padding alone, or where a mean counts
-// less than it covers.
+// Sets the region that windows at the wanted positions cover, with the padding that they meet. False where that is padding alone,
+// or where a mean counts less than it covers.
 bool put_windows(const Wanted& wanted, WindowAttributes& attributes, Box& x) {
   for (std::size_t axis = 0; axis + 2 < x.end.size(); ++axis) {
     const std::int64_t extent = x.end[axis + 2], begin = wanted.box.begin[axis + 2], end = wanted.box.end[axis + 2];

@@ -70,7 +70,7 @@ class Cutter {
     return false;
   }
 
-  // Node `id` of the part, or the slice of it that a user wants.
+  // Node `id` of the part, or the slice of it that a user reads.
   std::optional<NodeId> sliced(Part& part, NodeId id, const Box& from, const Box& wanted) const {
     if (from == wanted) return id;
     SliceAttributes attributes;

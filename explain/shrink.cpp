@@ -127,7 +127,7 @@ class Reducer {
  public:
   Reducer(const Trace& trace, const Rerun& rerun) : trace_(trace), rerun_(rerun) {}
 
-  // Whether the program fails on the operands as they are.
+  // Returns true if the program fails on the operands as they are.
   bool starts() { return try_operand(0, trace_.tensors[trace_.regions[0].operands[0]].value); }
 
   void reduce() {

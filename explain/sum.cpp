@@ -103,7 +103,7 @@ std::string bound_text(const Sum& sum) {
          "; allowance " + rough(sum.view.allowance()) + ", |y - s| = " + rough(std::fabs(sum.view.received - sum.view.exact_value()));
 }
 
-// Which single terms, or which part of the sum, would account for the error. Nothing where two would.
+// Finds the single terms, or the part of the sum, that would account for the error. Nothing where two would.
 std::vector<std::string> missing_lines(const Sum& sum) {
   const double error = sum.view.received - sum.view.exact_value();
   const double room = std::fmax(2 * sum.view.allowance(), std::fabs(sum.view.exact_value()) * contracts::unit_roundoff(sum.view.format()));

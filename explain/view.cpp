@@ -43,7 +43,7 @@ Array<double> View::operand(const Node& node, std::size_t k) const {
 
 namespace {
 
-// Node by node, each on operands as it reads them. Nothing where one is not defined.
+// Computes node by node, each on operands as it reads them. Nothing where one is not defined.
 void evaluate_nodes(View& view, std::vector<Array<double>> inputs) {
   const Graph& graph = view.part.graph;
   view.values.resize(graph.nodes.size());

@@ -38,7 +38,7 @@ struct View {
 [[nodiscard]] std::vector<std::string> formula_lines(const View& view, NodeId id, std::size_t element);
 // A step of a fused region that gives one number, and what it read.
 [[nodiscard]] std::string step_text(const View& view, NodeId id);
-// A sum: its formula, its condition, the largest terms, and which of them the error looks like.
+// A sum: its formula, its condition, the largest terms, and those that match the error.
 [[nodiscard]] std::vector<std::string> sum_lines(const View& view, NodeId id, std::size_t element);
 
 }  // namespace assay::explain

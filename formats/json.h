@@ -14,7 +14,7 @@ namespace assay::formats {
 inline constexpr std::size_t kMostNested = 200;
 inline constexpr const char* kNoJson = "no JSON, or lists and objects nested more than 200 deep";
 
-// Whether lists and objects lie in each other more than kMostNested deep.
+// Returns true if lists and objects are nested more than kMostNested deep.
 [[nodiscard]] inline bool is_nested_too_deep(std::string_view text) {
   std::size_t depth = 0;
   bool quoted = false;

@@ -63,7 +63,7 @@ Tensor truths(const Shape& shape, const std::function<bool(std::size_t)>& of) {
   return {DType::boolean, shape, std::make_shared<const std::vector<std::byte>>(std::move(bytes))};
 }
 
-// What a graph becomes, node by node.
+// Rewrites a graph node by node.
 class Rewriter {
  public:
   explicit Rewriter(const Graph& graph) : graph_(graph), ids_(graph.nodes.size()) {}

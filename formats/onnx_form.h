@@ -12,15 +12,15 @@ namespace assay::formats {
 [[nodiscard]] std::optional<NodeId> only_user(const Graph& graph, NodeId id, Op op);
 [[nodiscard]] NodeId other_operand(const Graph& graph, NodeId user, NodeId operand);
 
-// Whether LayerNormalization or RMSNormalization computes a normalise of this form.
+// Returns true if LayerNormalization or RMSNormalization computes a normalise of this form.
 [[nodiscard]] bool has_layer_form(const Node& node);
 // A constant of the extents from axis `first` on.
 [[nodiscard]] bool is_weight(const Graph& graph, NodeId id, const Shape& shape, std::size_t first);
 // The product with a weight behind a normalise over the last axes, which these operators include.
 [[nodiscard]] std::optional<NodeId> layer_scale(const Graph& graph, NodeId id);
 
-// A masked_softmax in the forms that as_onnx_says() gives it: of x + 0 with a constant mask, or of a choice between x and 0 under a condition.
-// ONNX says a softmax of x plus 0 or -infinity, or of a choice between x and -infinity.
+// A masked_softmax in the forms that as_onnx_says() gives it: of x + 0 with a constant mask, or of a choice between x and 0 under
+// a condition. ONNX says a softmax of x plus 0 or -infinity, or of a choice between x and -infinity.
 struct MaskForm {
   NodeId scores = 0;                // x
   std::optional<NodeId> condition;  // none: the mask is known

@@ -1,4 +1,5 @@
-// The tensors of a trace and their bytes in the file. Elements of 16 bits are float32 in memory, and their storage is remembered. Private to this folder.
+// The tensors of a trace and their bytes in the file. Elements of 16 bits are float32 in memory, and their storage is remembered.
+// Private to this folder.
 #pragma once
 
 #include <span>

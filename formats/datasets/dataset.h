@@ -1,7 +1,9 @@
-// Data sets: arrays of items with labels, as NPY, NPZ, safetensors, IDX (.gz too), CSV, CIFAR's binary files, or a folder of PNG files.
+// Data sets: arrays of items with labels, as NPY, NPZ, safetensors, IDX (.gz too), CSV, CIFAR's binary files, or a folder of PNG
+// files.
 //
-// Files are recognised by their content, not by their names. Numbers stay as they are stored; what they mean (a scale, a mean, an order of
-// axes) is for whoever uses them. Rejections have codes dataset.*; they are `malformed`, or `unsupported` where the format knows more.
+// Files are recognised by their content, not by their names. Numbers stay as they are stored; the caller applies their meaning (a
+// scale, a mean, an order of axes). Rejections have codes dataset.*; they are `malformed`, or `unsupported` for a part of the
+// format that is not read.
 #pragma once
 
 #include <cstddef>
@@ -62,8 +64,8 @@ struct Dataset {
 };
 
 struct DatasetRequest {
-  // A path. FILE:NAME takes that array of an NPZ or safetensors file; without NAME the one called x, images, data, inputs or x_test, or the only
-  // one that is no label.
+  // A path. FILE:NAME takes that array of an NPZ or safetensors file; without NAME the one called x, images, data, inputs or
+  // x_test, or the only one that is no label.
   std::string items;
   // As `items`, with the names y, labels, label, targets or y_test; or numbers, "3,1,4". Empty: what the items' file says, if it says so.
   std::string labels;
@@ -72,8 +74,8 @@ struct DatasetRequest {
 
 [[nodiscard]] Outcome<Dataset> read_dataset(const DatasetRequest& request);
 
-// Every array of a file's content, expanded by read_file; names are empty where the format has none. The path, of which the ending says CIFAR's
-// files, is the place of rejections.
+// Every array of a file's content, expanded by read_file; names are empty where the format has none. The path is the place of
+// rejections, and its ending tells CIFAR's files.
 [[nodiscard]] Outcome<std::vector<DataArray>> read_arrays(std::span<const std::byte> file, const std::string& path);
 
 // A whole file, expanded where gzip compressed it.

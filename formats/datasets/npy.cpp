@@ -30,8 +30,8 @@ std::uint64_t number_at(Bytes file, std::size_t at, std::size_t width) {
   return value;
 }
 
-// The header: a Python dictionary, as NumPy writes it. Of another text, in which Python might read other things, nothing is left: an escape, a
-// key that is none of the three, or one of them twice.
+// The header: a Python dictionary, as NumPy writes it. The result is empty for any other text, which Python might read otherwise:
+// an escape, a key that is none of the three, or one of them twice.
 class Header {
  public:
   explicit Header(std::string_view text) : text_(text) {

@@ -1,4 +1,4 @@
-// What the readers of data sets share, one function per format. Private to formats/datasets/*.cpp.
+// The readers of data sets share these parts, one function per format. Private to formats/datasets/*.cpp.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ inline constexpr std::uint64_t kMostBytes = std::uint64_t{4} << 30;  // of one a
                                          std::string advice = "");
 
 [[nodiscard]] Outcome<std::vector<std::byte>> file_content(const std::string& path);
-// So many bytes of deflate hold no more than this.
+// The most bytes that so many bytes of deflate can hold.
 [[nodiscard]] inline std::uint64_t most_unpacked(std::uint64_t packed) { return 1032 * packed + 64; }
 // Raw deflate, zlib or gzip (all members); declined beyond `most` bytes.
 enum class Packing : std::uint8_t { raw, zlib, gzip };

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kSignature = 8;
 
-// What libpng reads, and what comes of it. Its errors are jumps: no object of `decode` may need an end.
+// The input of libpng and its result. Its errors are jumps, so no object of `decode` may need a destructor.
 struct Image {
   Bytes rest;
   std::uint64_t most = 0;  // bytes that the file can hold when unpacked

@@ -20,7 +20,7 @@ struct MemoryRule {
   [[nodiscard]] std::uint64_t of(std::uint64_t stored) const {
     return stored < most / per_byte ? std::min(most, base + per_byte * stored) : most;
   }
-  // As many, whatever the files' sizes.
+  // The same number of bytes for files of any size.
   [[nodiscard]] static MemoryRule exactly(std::uint64_t bytes) { return {bytes, 1, bytes}; }
 };
 
@@ -36,12 +36,13 @@ struct FileContents {
   bool compressed = false;
 };
 
-// Whether opening it would wait for a program that writes: what /dev and /proc name, as /dev/stdin, is open already.
+// Returns true if opening it would wait for a program that writes. Names of open files in /dev and /proc, such as /dev/stdin, do
+// not wait.
 [[nodiscard]] bool is_named_pipe(const std::string& path);
 
-// Reads a whole file; content that opens with the gzip magic 1f 8b is expanded (all members of a multi-member file).
-// Only data that is not to be expanded may be empty. What expands beyond 16 MiB and 64 times its stored size is taken for an attack, and so is
-// a file with holes that is longer than that many times what the disk holds of it. Codes:
+// Reads a whole file; content that opens with the gzip magic 1f 8b is expanded (all members of a multi-member file). Only data
+// that is not to be expanded may be empty. Content that expands beyond 16 MiB and 64 times its stored size is taken for an
+// attack. So is a file with holes that is longer than that many times its bytes on disk. Codes:
 // files.open, files.read, files.empty, files.gzip of kind `malformed`; files.size, files.memory of kind `declined`.
 [[nodiscard]] Outcome<FileContents> read_file(const std::string& path, const FileLimits& limits = {});
 

@@ -30,7 +30,7 @@ struct Model {
   // Why float executions of the file are not those of the graph: of any program, or of programs other than ONNX Runtime.
   std::optional<Rejection> real_only, real_or_onnxruntime;
 
-  // What a statement of this semantics about the file would get wrong; real arithmetic, nothing.
+  // Returns the reason why a statement of this semantics about the file would be wrong; real arithmetic has none.
   [[nodiscard]] std::optional<Rejection> obstacle(const ExecutionModel& semantics) const;
 };
 

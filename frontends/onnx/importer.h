@@ -1,4 +1,5 @@
-// The walk through a model: inputs, needed nodes in their order, outputs. The first problem ends it, thrown as Refused. Internal to this folder.
+// The walk through a model: inputs, needed nodes in their order, outputs. The first problem ends it, thrown as Refused. Internal
+// to this folder.
 #pragma once
 
 #include <set>
@@ -22,7 +23,7 @@ class Importer {
   Model run(const std::string& path);
 
  protected:
-  // What a name stands for while the nodes are walked.
+  // The meaning of a name during the walk through the nodes.
   struct Entry {
     Operand operand;                           // null until known
     const TensorProto* initializer = nullptr;  // read when first used

@@ -8,8 +8,8 @@
 namespace assay::onnx {
 namespace {
 
-// The importer's walk, which goes on behind a problem: results of a refused node take the shapes that the file declares, as if they were inputs, or
-// block the nodes that read them.
+// The importer's walk, which continues behind a problem. Results of a refused node take the shapes that the file declares, as if
+// they were inputs, or block the nodes that read them.
 class Linter : public Importer {
  public:
   using Importer::Importer;

@@ -14,7 +14,7 @@
 namespace assay::statement_file {
 namespace {
 
-// What stops the reading of one file; caught by read().
+// Thrown to stop the reading of one file; caught by read().
 struct Malformed {
   std::size_t at;
   std::string required, found;

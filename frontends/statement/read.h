@@ -1,5 +1,5 @@
-// Statement files: the canonical bytes of docs/reference/canonical-graph.md, read back. No model format and no property language takes part:
-// whoever recomputes these bytes needs no other front end.
+// Statement files: the canonical bytes of docs/reference/canonical-graph.md, read back. No model format and no property language
+// takes part: a program that recomputes these bytes needs no other front end.
 #pragma once
 
 #include <cstddef>

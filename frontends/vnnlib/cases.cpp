@@ -71,7 +71,7 @@ class CaseBuilder {
   Diagnostics& diagnostics_;
   Room& room_;
   std::vector<std::string>& notes_;
-  // What holds in every case.
+  // The bounds that hold in every case.
   OpenBox common_;
   std::shared_ptr<const statement::InputBox> common_box_;  // once a case has needed it
   std::vector<LiteralId> common_rows_;

@@ -24,7 +24,8 @@ struct Token {
 // The token as a message names it: printable ASCII, cut to a readable length.
 [[nodiscard]] std::string describe(const Token& token);
 
-// What to do about a token that may not stand where it was found: advice of its own for the end of the file and for bytes that are no text.
+// Advice on a token that may not stand where it was found. The end of the file and bytes that are no text have advice of their
+// own.
 [[nodiscard]] std::string advice_on(const Token& found, std::string otherwise);
 
 // Reads token by token, by the white space and the comments of SMT-LIB: a comment runs from ';' to the next line feed or carriage return.
@@ -68,8 +69,8 @@ class Diagnostics {
   std::optional<Rejection> first_;
 };
 
-// What is left of the memory for what a property makes of its text: nested disjunctions multiply. Each thing pays once when it is made or
-// copied, so that this bounds the time, too.
+// The memory that remains for the objects that a property makes of its text, since nested disjunctions multiply. Each object is
+// charged once when it is made or copied, so that this bounds the time, too.
 class Room {
  public:
   Room(std::uint64_t bytes, Diagnostics& diagnostics) : all_(bytes), left_(bytes), diagnostics_(diagnostics) {}

@@ -104,7 +104,7 @@ Scalar Products::scalar_of(const Factors& factors) {
   return known->second;
 }
 
-// What is a square is computed as one: its enclosures and lines are those of one variable. Other products take one variable at a time.
+// A square is computed as one: its enclosures and lines are those of one variable. Other products take one variable at a time.
 statement::Variable Products::variable(Scalar scalar) {
   if (scalar < first()) return signature_.variable(scalar);
   if (const auto& place = products_[scalar - first()].place) return *place;

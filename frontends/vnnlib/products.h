@@ -1,7 +1,7 @@
 // Products of variables: numbered like scalars in expressions, outputs of the graph in statements.
 //
-// What multiplies variables stays linear in them and in their products. Each product becomes an element of one more output of the graph, computed
-// from the network's own inputs and outputs, so that rows, bounds, certificates and witnesses meet nothing new.
+// To keep rows linear, each product becomes an element of one more output of the graph, computed from the network's own inputs
+// and outputs. Rows, bounds, certificates and witnesses thus need no new form.
 #pragma once
 
 #include <cstdint>

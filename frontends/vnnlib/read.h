@@ -35,10 +35,10 @@ struct TensorDeclaration {
   Shape shape;
 };
 
-// What the file declares, beside what it asks.
+// The declarations of the file, beside its assertions.
 struct PropertyHeader {
   statement::Source source;
-  std::vector<std::string> notes;                      // what a reader should know: boxes that are empty, contradictory assertions
+  std::vector<std::string> notes;                      // notes for the reader: boxes that are empty, contradictory assertions
   std::string version;                                 // "1.0", "2.0", ...
   bool declared_real = false;                          // every element type is real, or one of exact integers or truth values
   std::string declared_type;                           // the element type as written; several are joined by ", "
@@ -53,7 +53,7 @@ struct PropertyFile : PropertyHeader {
   std::uint64_t stored = 0;    // bytes on disk
 };
 
-// What becomes of a comparison in which variables are multiplied with each other.
+// The treatment of a comparison in which variables are multiplied with each other.
 enum class Polynomials : std::uint8_t {
   state,      // as outputs of a graph that computes the products, too
   leave_out,  // the region grows: for bounds over it, never for a statement

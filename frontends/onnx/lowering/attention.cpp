@@ -21,7 +21,7 @@ Operand by_head(Call& call, const Operand& x, std::int64_t heads) {
   return permute(call, call.reshape(x, {shape[0], shape[1], heads, shape[2] / heads}), {0, 2, 1, 3});
 }
 
-// Every key head serves query/key query heads in a row.
+// Each key head is for query/key query heads in a row.
 Operand repeated(Call& call, const Operand& x, const Heads& heads) {
   if (heads.query == heads.key) return x;
   const Shape s = x->shape;

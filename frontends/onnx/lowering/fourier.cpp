@@ -1,6 +1,7 @@
 // DFT and STFT as products with the matrices of cos(2 pi jk/n) and sin(2 pi jk/n).
 //
-// The angles are nodes, of eighths of turns, atan(1). Runtimes compute their functions, too: a sine of half a turn, or of a whole one, is no exact 0 there.
+// The angles are nodes, of eighths of turns, atan(1). Runtimes compute their functions, too: a sine of half a turn, or of a whole
+// one, is no exact 0 there.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -38,8 +39,8 @@ Circle by_halves(Call& call, const Operand& like, std::int64_t n, std::int64_t r
   return {select_flat(call, circle.cosines, indices, {rows, columns}), select_flat(call, circle.sines, indices, {rows, columns})};
 }
 
-// Lengths that are no power of two are transformed by chirps (Bluestein): 2 jk = j^2 + k^2 - (k - j)^2, each an angle that rounds; a whole turn more.
-// The angle of j and k is that of k and j, and is computed once.
+// Lengths that are no power of two are transformed by chirps (Bluestein): 2 jk = j^2 + k^2 - (k - j)^2, each an angle that
+// rounds; a whole turn more. The angle of j and k is that of k and j, and is computed once.
 Circle by_chirps(Call& call, const Operand& like, std::int64_t n, std::int64_t rows, std::int64_t columns) {
   std::vector<double> plus, minus;
   Ints indices;

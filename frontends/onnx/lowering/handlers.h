@@ -1,4 +1,4 @@
-// Handlers: one function per ONNX operator or tight family; operators.cpp says which versions each one serves.
+// Handlers: one function per ONNX operator or tight family; operators.cpp says which versions each one is for.
 #pragma once
 
 #include "frontends/onnx/lowering/lowering.h"

@@ -70,7 +70,7 @@ Operand window_at(Call& call, const Operand& x, std::size_t axis, const Operand&
   return take_axis(call, x, axis, call.emit(Op::add, {from, call.make_ints(DType::int64, {count}, moved)}));
 }
 
-// What Slice asks for, entry by entry: an axis, a step, and where it starts and ends.
+// The request of Slice, entry by entry: an axis, a step, and its start and end.
 struct Cuts {
   Ints axes, steps;
   std::vector<Origin> starts, ends;

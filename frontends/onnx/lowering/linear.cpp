@@ -39,7 +39,7 @@ Results lower_batch_norm(Call& call) {
 
 namespace {
 
-// What ReduceX means in primitives: something per element, a reduction, something per result.
+// ReduceX in primitives: something per element, a reduction, something per result.
 Operand reduction(Call& call, const Operand& x, const ReduceAttributes& attributes) {
   const std::string& type = call.node.op_type;
   const auto sum = [&](const Operand& terms) { return call.emit(Op::reduce_sum, {terms}, attributes); };

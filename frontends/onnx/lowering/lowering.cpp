@@ -9,7 +9,8 @@
 namespace assay::onnx {
 namespace {
 
-// Folding may not turn a small file into a large one: parts of the memory, for the list of one node's indices, and for all constants that are made.
+// Folding may not turn a small file into a large one: parts of the memory, for the list of one node's indices, and for all
+// constants that are made.
 constexpr std::uint64_t kPartOfOne = 32, kPartOfAll = 4;
 
 }  // namespace

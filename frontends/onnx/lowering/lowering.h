@@ -30,7 +30,7 @@ struct Value {
 };
 using Operand = std::shared_ptr<Value>;  // null: an omitted optional input
 
-// What all nodes of one model share.
+// The data that all nodes of one model share.
 struct Lowering {
   Graph graph;
   ExternalData external;

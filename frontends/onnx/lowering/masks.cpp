@@ -253,7 +253,7 @@ std::optional<Results> lower_masked(Call& call, Handler plain) {
     return rule.lower(call, plain);
   }
   const bool needs_rule = std::any_of(call.inputs.begin(), call.inputs.end(), [](const Operand& x) { return x && x->open; });
-  if (!needs_rule || call.node.op_type == "Attention") return std::nullopt;  // constants: the handler knows what -infinity means to it
+  if (!needs_rule || call.node.op_type == "Attention") return std::nullopt;  // constants: the handler gives -infinity its meaning
   call.unsupported("onnx.nonfinite", "-infinity in masks before a softmax only", "in an operand of " + call.node.op_type,
                    "mask right before the softmax");
 }

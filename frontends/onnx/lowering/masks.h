@@ -1,6 +1,6 @@
 // Masks: values that are -infinity where something is shut.
 //
-// Exporters write masks as 0 and -infinity and add them before a softmax. Such a value is kept as two: finite numbers, and truth
+// Exporters write masks as 0 and -infinity and add them before a softmax. A mask is kept as two values: finite numbers, and truth
 // values that say where they count (`open`); elsewhere the value is -infinity. Only operators whose meaning on -infinity is exact
 // take part: layout, choice, sums, positive factors, softmax, maxima, comparison with -infinity.
 #pragma once
@@ -22,7 +22,7 @@ struct Masked {
 [[nodiscard]] Operand both_open(Call& call, const Operand& a, const Operand& b);
 [[nodiscard]] Operand truths(Call& call, std::int64_t value, const Shape& shape);
 
-// The results on masked operands; nullopt when the plain handler serves. Refuses operators that are not exact on -infinity.
+// The results on masked operands; nullopt when the plain handler is enough. Refuses operators that are not exact on -infinity.
 [[nodiscard]] std::optional<Results> lower_masked(Call& call, Handler plain);
 
 }  // namespace assay::onnx

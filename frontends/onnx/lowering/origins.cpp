@@ -41,7 +41,7 @@ std::int64_t broadcast_element(const Shape& operand, const Shape& result, std::i
   return at;
 }
 
-// x + c, c + x or x - c with a constant c: goes on to x.
+// x + c, c + x or x - c with a constant c: continues to x.
 bool follow_sum(const Graph& graph, NodeId& id, std::int64_t& element, std::int64_t& plus) {
   const Node& node = graph.node(id);
   if ((node.op != Op::add && node.op != Op::sub) || !is_integer(node.dtype)) return false;

@@ -1,9 +1,12 @@
 // Upsample and Resize: weighted sums along one axis after the other, with exact rational weights.
 //
-// A result position stands at a coordinate of the operand (coordinate_transformation_mode), and the weights of the elements near it
-// follow from the mode. Weights are exact: of exact coordinates, from the exact value of a float scale or the quotient of two extents.
-// What jumps is decided as programs decide it, by the same formula in float32, each operation rounded: the nearest element, which places
-// lie outside of a region, and how long a scaled axis is. Exact coordinates would miss the jump that a scale like 1/3 is meant to hit.
+// A result position is at a coordinate of the operand (coordinate_transformation_mode), and the weights of the elements near it
+// follow from the mode. Weights are exact: of exact coordinates, from the exact value of a float scale or the quotient of two
+// extents.
+//
+// Three choices jump: the nearest element, the places outside of a region, and the length of a scaled axis. They are decided as
+// programs decide them, by the same formula in float32, each operation rounded. Exact coordinates would miss the jump that a
+// scale like 1/3 is meant to hit.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -149,7 +152,7 @@ bool is_outside(const Call& call, const Method& method, const Axis& a, std::int6
   return x < 0 || x > static_cast<float>(a.extent - 1);
 }
 
-// How far float executions follow this axis.
+// The float executions that follow this axis.
 enum class Followed : std::uint8_t { by_all, by_onnxruntime, by_none };
 
 // A coordinate that every program computes exactly: its formula rounds nowhere, and the factor that a division may become is exact.

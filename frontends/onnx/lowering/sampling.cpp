@@ -83,7 +83,7 @@ Operand brought_inside(Call& call, const Operand& x, std::int64_t extent, const 
   return plus(call, call.emit(Op::neg, {call.emit(Op::abs, {plus(call, wave, -r)})}), lo + r);
 }
 
-// The element that stands at position i of an axis that goes on beyond its ends.
+// The element at position i of an axis that is continued beyond its ends.
 std::int64_t element_at(std::int64_t i, std::int64_t extent, const Place& place) {
   if (place.outside == Outside::border || extent == 1) return std::clamp<std::int64_t>(i, 0, extent - 1);
   const std::int64_t period = place.corners ? 2 * extent - 2 : 2 * extent, at = ((i % period) + period) % period;
@@ -231,7 +231,7 @@ Operand tap_places(Call& call, const Deformed& d, std::size_t axis) {
   return reals_like(call, call.in(2), {d.kernel[0] * d.kernel[1], d.results[0] * d.results[1]}, values);
 }
 
-// What the taps of one offset group see: [N, C / groups, taps * results].
+// The elements under the taps of one offset group: [N, C / groups, taps * results].
 Operand seen(Call& call, const Deformed& d, std::int64_t group) {
   const std::int64_t batch = call.shape(0)[0], taps = d.kernel[0] * d.kernel[1], results = d.results[0] * d.results[1];
   const Operand pairs = call.reshape(slice_axis(call, call.in(2), 1, 2 * taps * group, 2 * taps), {batch, taps, 2, results});
@@ -268,9 +268,9 @@ Results lower_deform_conv(Call& call) {
 
 namespace {
 
-// RoiAlign along one axis: sample k of `samples` in each region stands at first + size (k + 1/2) / samples, and reads the two elements
-// around it, those at the ends for places up to 1 beyond them, zeros further out. Weights [regions, pieces, extent] of the means of
-// samples / pieces samples each.
+// RoiAlign along one axis. Sample k of `samples` in each region is at first + size (k + 1/2) / samples, and reads the two
+// elements around it. At places up to 1 beyond the ends it reads the end, further out zeros. Weights [regions, pieces, extent] of
+// the means of samples / pieces samples each.
 Operand region_weights(Call& call, const Operand& first, const Operand& size, std::int64_t extent, std::int64_t pieces,
                        std::int64_t samples) {
   const std::int64_t regions = first->shape[0];

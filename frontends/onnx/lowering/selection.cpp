@@ -262,7 +262,7 @@ Results lower_max_unpool(Call& call) {
   return {wanted == pooled ? y : call.emit(Op::pad, {y}, std::move(grow))};
 }
 
-// The places of the elements other than 0, one per column. How many there are is the result's shape, so that they have to be known.
+// The places of the elements other than 0, one per column. Their count is the result's shape, so the elements have to be known.
 Results lower_non_zero(Call& call) {
   const Operand& x = call.in(0);
   if (!x->constant) {

@@ -17,7 +17,8 @@
 
 namespace assay::gpu {
 
-// Elements in the memory of the device, of the type that `dtype` says. Converts to a view of floats, which the caller has checked them to be.
+// Elements in the memory of the device, of the type that `dtype` says. Converts to a view of floats, which the caller has checked
+// them to be.
 template <class Void>
 struct Elements {
   template <class T>
@@ -59,7 +60,7 @@ struct Call {
 [[nodiscard]] Rejection refused(Op op, std::string what);
 // An op on elements of a type that no kernel holds.
 [[nodiscard]] Rejection refused(Op op, DType dtype);
-// Whether all operands and the result are float32; if not, the first type that is another.
+// Returns the first type of the operands and the result that is not float32; nothing if all are.
 [[nodiscard]] std::optional<DType> other_than_floats(const Call& call);
 
 template <class T>

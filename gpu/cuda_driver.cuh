@@ -17,7 +17,7 @@ namespace assay::gpu {
 
 extern __shared__ float shared_words[];
 
-// What a kernel sees of its thread.
+// The interface of a kernel to its thread.
 class CudaThread {
  public:
   __device__ unsigned index() const { return threadIdx.x; }
@@ -42,8 +42,8 @@ inline Outcome<Done> checked(cudaError_t error, const std::string& place) {
 }
 
 #if defined(ASSAY_CUBLAS)
-// cuBLAS in a stream. Its compute types may round factors; those that it gets are rounded already, so that it makes no difference whether it
-// does. Where it cannot be opened, there is none.
+// cuBLAS in a stream. Its compute types may round factors, which changes nothing, since the factors are rounded before. If cuBLAS
+// cannot be opened, there is no library.
 class CudaLibrary {
  public:
   explicit CudaLibrary(cudaStream_t stream) {
@@ -162,8 +162,8 @@ class CudaDriver {
     return checked(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_), "copy on the device");
   }
 
-  // Launches go to a stream of their own, which records them and runs nothing; memory and copies stay in the other one. What is recorded becomes a
-  // graph, which runs in the other stream.
+  // Launches go to a stream of their own, which records them and runs nothing; memory and copies stay in the other one. The
+  // recording becomes a graph, which runs in the other stream.
   [[nodiscard]] Outcome<Done> record() {
     if (recorder_ == nullptr) {
       if (auto done = checked(cudaStreamCreateWithFlags(&recorder_, cudaStreamNonBlocking), "a stream that records"); !done) return done;
@@ -184,7 +184,7 @@ class CudaDriver {
     cudaError_t error = cudaStreamEndCapture(recorder_, &graph);
     if (error == cudaSuccess) error = cudaGraphInstantiate(&recording.launches, graph, 0);
     if (graph != nullptr) (void)cudaGraphDestroy(graph);
-    (void)cudaGetLastError();  // launches go on one by one
+    (void)cudaGetLastError();  // launches continue one by one
     if (!is_back) library_.close();
     if (auto done = checked(error, "recording"); !done) return done.rejection();
     return recording;
@@ -198,7 +198,7 @@ class CudaDriver {
     recording.launches = nullptr;
   }
 
-  // What went wrong in a kernel before is said here.
+  // Reports an earlier fault of a kernel, too.
   [[nodiscard]] Outcome<Done> wait() { return checked(cudaStreamSynchronize(stream_), "kernels before a copy"); }
   template <class Kernel>
   [[nodiscard]] Outcome<Done> launch(const Launch& launch, const Kernel& kernel) {

@@ -110,7 +110,7 @@ bool launch(const void* function, Extent grid, Extent block, std::size_t dynamic
 
 void* allocate(std::size_t bytes) {
   const std::size_t whole = std::max<std::size_t>(bytes, 1);
-  // What lies behind it belongs to nobody: an access there is found by its address, before it happens.
+  // The memory behind it has no owner: an access there is found by its address, before it happens.
   std::size_t room = whole + kAlignment;
   auto memory = std::make_unique_for_overwrite<std::byte[]>(room);
   void* first = memory.get();

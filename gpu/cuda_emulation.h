@@ -1,7 +1,8 @@
-// What gpu/cuda/cuda_runtime.h calls: launches, memory, barriers, exchanges and atomic operations of kernels in CUDA's own words.
+// The functions behind gpu/cuda/cuda_runtime.h: launches, memory, barriers, exchanges and atomic operations of kernels in CUDA's
+// own words.
 //
-// The emulation is one device of the whole program, and runs one launch at a time, at once: a stream is a number that is checked, no queue.
-// The first fault ends its launch, and every call of CUDA gives an error from then on, until take_fault().
+// The emulation is one device of the whole program, and runs one launch at a time, at once: a stream is a number that is checked,
+// no queue. The first fault ends its launch, and every call of CUDA gives an error from then on, until take_fault().
 #pragma once
 
 #include <cstddef>
@@ -20,8 +21,8 @@ struct Extent {
   unsigned x = 1, y = 1, z = 1;
 };
 
-// What the launches from now on run under, and whether they have to be in this stream (null: any). A launch in another one is a fault,
-// "gpu.stream".
+// Set the schedule of the following launches, and the stream that they have to be in (null: any). A launch in another one is a
+// fault, "gpu.stream".
 void set_schedule(const Schedule& schedule);
 void expect_stream(std::optional<std::uintptr_t> stream);
 

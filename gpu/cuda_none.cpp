@@ -1,4 +1,4 @@
-// What a build without CUDA says.
+// The answers of a build without CUDA.
 #include "gpu/cuda.h"
 
 namespace assay::gpu {

@@ -77,8 +77,9 @@ Outcome<Done> EmulatedDriver::run(const Recording& recording) {
 
 namespace {
 
-// A sum of products as tensor cores take it: blocks of so many products, from the last to the first, each with what was added up before. The
-// terms of a block are cut off below the last place of the largest one, added up without rounding, and cut off again; double holds all of it.
+// A sum of products as tensor cores take it: blocks of so many products, from the last to the first, each with what was added up
+// before. The terms of a block are cut off below the last place of the largest one, added up without rounding, and cut off again;
+// double holds all of it.
 class CutOffSum {
  public:
   void add(double term) {

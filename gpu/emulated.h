@@ -110,8 +110,8 @@ class EmulatedQueue : public StreamQueue<EmulatedDriver> {
 [[nodiscard]] std::shared_ptr<runtime::Device> emulated_device_with(const EmulatedOptions& options);
 [[nodiscard]] std::shared_ptr<runtime::Device> emulated_device(const Schedule& schedule = {});
 
-// What kernels keep to with functions of this math table and such factors of products: online softmax, two-pass moments, sums in any order,
-// perhaps fused. A library adds up products of rounded factors as tensor cores do.
+// The model that kernels keep with functions of this math table and such factors of products: online softmax, two-pass moments,
+// sums in any order, perhaps fused. A library adds up products of rounded factors as tensor cores do.
 [[nodiscard]] ExecutionModel kernel_model(std::string math_table,
                                           ExecutionModel::InputRounding factors = ExecutionModel::InputRounding::none,
                                           bool has_library = false);

@@ -20,7 +20,8 @@ constexpr std::size_t kStack = std::size_t{1} << 17;
 constexpr unsigned kMostThreads = 1024;
 constexpr std::size_t kMostBlocks = (std::size_t{1} << 31) - 1, kMostShared = 48 * 1024 / sizeof(float);
 
-// Jumps know nothing of signals and cost no call of the system; a sanitizer has to see stacks change, and sees it with contexts only.
+// Fibers switch by jumps, which leave signals alone and cost no call of the system. A sanitizer has to see stacks change, and
+// sees it with contexts only.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool kJumps = false;
 #else
@@ -93,7 +94,7 @@ void Machine::fault(const char* code, std::string what) {
     code_ = code;
     place_ = std::string("kernel ") + launch_.kernel + ", block " + std::to_string(block_) + ", thread " + std::to_string(current_);
   }
-  fibers_[current_].started = false;  // this fiber never goes on
+  fibers_[current_].started = false;  // this fiber never resumes
   if (kJumps) _longjmp(scheduler_place_, 1);
   setcontext(&scheduler_);
   demand(false, "emulation: a context that can be set");
@@ -217,7 +218,7 @@ void Machine::touch(const shadow::Access& access) {
 
 void Machine::fence() { fenced_[epoch_ - first_epoch_] = true; }
 
-// A read of what nobody had written, once it is known that no other thread writes it before the next barrier.
+// A read of an unwritten word, once it is certain that no other thread writes it before the next barrier.
 void Machine::report_unwritten() {
   if (!unwritten_ || fault_) return;
   fault_ = std::move(unwritten_);
@@ -274,7 +275,7 @@ std::string Machine::stuck() const {
   return text + ", thread " + number(other) + (waits(*other) ? " at line " + std::to_string(other->line) : " has ended");
 }
 
-// Warps whose threads all wait at a shuffle exchange their values and go on.
+// Warps whose threads all wait at a shuffle exchange their values and resume.
 bool Machine::release_warps() {
   bool released = false;
   for (unsigned first = 0; first < launch_.threads; first += kWarp) {
@@ -292,7 +293,7 @@ bool Machine::release_warps() {
   return released;
 }
 
-// The lanes of a mask that all wait, with that mask, exchange their values and go on. Lanes that have ended are not waited for.
+// The lanes of a mask that all wait, with that mask, exchange their values and resume. Lanes that have ended are not waited for.
 bool Machine::release_lanes(unsigned first, unsigned end, std::uint32_t mask) {
   const auto takes_part = [&](unsigned t) { return (mask >> (t - first) & 1U) != 0 && fibers_[t].state != Fiber::State::done; };
   std::uint32_t ballot = 0;

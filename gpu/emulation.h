@@ -35,7 +35,7 @@ struct Launch {
   std::size_t shared = 0;                // words of shared memory, one float each
   std::size_t dynamic = 0;               // bytes of it, of kernels in CUDA's own words (gpu/cuda/cuda_runtime.h)
   std::size_t arguments = 0;             // bytes of them behind the kernel's address, which every thread may read
-  void (*enter)(unsigned) = nullptr;     // sees the number of each thread that goes on
+  void (*enter)(unsigned) = nullptr;     // gets the number of each thread that resumes
   void (*begin)(std::size_t) = nullptr;  // sees the number of each block that begins
 };
 
@@ -44,7 +44,7 @@ namespace emulation {
 // Ends the launch that runs. Called by a kernel's accesses; outside a launch it stops the program.
 [[noreturn]] void fault(const char* what, std::size_t index, std::size_t size);
 
-// What a kernel sees of its thread; gpu/cuda_driver.cuh has the same on a device.
+// The interface of a kernel to its thread; gpu/cuda_driver.cuh has the same on a device.
 class Thread {
  public:
   Thread(unsigned index, unsigned count, std::size_t block, std::size_t blocks)

@@ -1,4 +1,4 @@
-// What a driver says of a device, and whether our kernels run there.
+// The facts that a driver reports of a device, and whether our kernels run there.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// What a compiler calls before each access of code that it compiles with -fsanitize=thread, and before an index that -fsanitize=bounds refuses.
-// No sanitizer runs: the functions that they would have are these, and tell the emulation what a kernel is about to touch. Code of the host
-// that touches the device's memory is found in the same way.
+// These functions check the memory accesses of kernels. A compiler calls them before each access of code that it compiles with
+// -fsanitize=thread, and before an index that -fsanitize=bounds refuses. No sanitizer runs: these functions replace its own, and
+// report each access to the emulation in advance. Code of the host that touches the device's memory is found in the same way.
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -29,7 +29,7 @@ void touch(const void* address, std::size_t bytes, shadow::Kind kind, const void
                 "memory of the device (" + region->name + "), which the host reads or writes", "cudaMemcpy copies it"});
 }
 
-// What -fsanitize=bounds hands over: where the index is, and what it indexes.
+// The data of -fsanitize=bounds: the place of the index in the source, and the type that it indexes.
 struct SourcePlace {
   const char* file;
   std::uint32_t line, column;

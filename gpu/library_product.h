@@ -12,7 +12,8 @@
 
 namespace assay::gpu {
 
-// Element (i, k) of a factor stands at i + k * leading, transposed at k + i * leading; matrix n of a batch `distance` elements behind matrix n - 1.
+// Element (i, k) of a factor stands at i + k * leading, transposed at k + i * leading; matrix n of a batch `distance` elements
+// behind matrix n - 1.
 struct LibraryFactor {
   const float* data = nullptr;
   bool is_transposed = false;
@@ -39,8 +40,8 @@ struct LibraryProduct {
   return factor;
 }
 
-// The product of a kernel (gpu/kernels/product.h). None for what such an interface cannot say: batches over several axes, more than 2^31 - 1
-// of anything, no depth.
+// The product of a kernel (gpu/kernels/product.h). None for products that such an interface cannot express: batches over several
+// axes, more than 2^31 - 1 of anything, no depth.
 template <class Kernel>
 [[nodiscard]] std::optional<LibraryProduct> library_product(const Kernel& kernel, std::size_t batches) {
   constexpr std::size_t kMost = std::numeric_limits<std::int32_t>::max();

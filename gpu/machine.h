@@ -25,7 +25,7 @@ struct Word {
   bool many_readers = false;
 };
 
-// What the threads of a warp exchange: each offers a value and names the lane that it wants to hear.
+// The exchange between the threads of a warp: each offers a value and names the lane whose value it reads.
 struct Exchange {
   std::uint32_t mask = 0;  // lanes that take part
   std::uint64_t offered = 0;
@@ -44,7 +44,7 @@ struct Fiber {
   Exchange exchange;
   int line = 0;                     // of the barrier that it waits at; 0: not known
   int offered_vote = 0, votes = 0;  // barriers that count
-  bool started = false;             // there is a context to go on with
+  bool started = false;             // there is a context to continue with
   ucontext_t context{};
   jmp_buf place{};
   std::byte* stack = nullptr;
@@ -102,7 +102,7 @@ class Machine {
   std::optional<std::string> fault_;
   const char* code_ = "gpu.launch";
   std::string place_;
-  std::optional<std::string> unwritten_;  // a read of what nobody has written yet: a race where another thread still does
+  std::optional<std::string> unwritten_;  // a read of an unwritten word: a race if another thread still writes it
   unsigned unwritten_by_ = 0;
 };
 

@@ -35,7 +35,7 @@ class Pool : public std::enable_shared_from_this<Pool<Source>> {
     if (memory == nullptr) return nullptr;
     return {memory, [pool = this->shared_from_this(), size](void* freed) { pool->free_[size].push_back(freed); }};
   }
-  // What is not in use goes back to the source.
+  // Gives memory that is not in use back to the source.
   void release() {
     for (auto& [size, list] : free_) {
       for (void* memory : list) Source::give(memory);

@@ -1,7 +1,8 @@
-// What kernels are written in: the same source is compiled by nvcc for a device and by any C++20 compiler for the emulation.
+// The words that kernels are written in: nvcc compiles the same source for a device, and any C++20 compiler for the emulation.
 //
 // A kernel is a struct of plain numbers and views with a template operator()(Thread&), and the constant kName. Thread is
-// emulation::Thread or CudaThread (gpu/cuda_driver.cuh): index(), count(), block(), blocks(), barrier(), shuffle_xor(), get(), put().
+// emulation::Thread or CudaThread (gpu/cuda_driver.cuh): index(), count(), block(), blocks(), barrier(), shuffle_xor(), get(),
+// put().
 #pragma once
 
 #include <bit>
@@ -186,7 +187,7 @@ ASSAY_BOTH GridShare grid_of(const Thread& t, std::size_t count) {
   return {t.block() * t.count() + t.index(), t.blocks() * t.count(), count};
 }
 
-// How many blocks of `threads` cover `count` elements; enough for a loop over the grid beyond `most`.
+// The number of blocks of `threads` that cover `count` elements; enough for a loop over the grid beyond `most`.
 inline std::size_t blocks_for(std::size_t count, unsigned threads, std::size_t most = 65536) {
   const std::size_t blocks = (count + threads - 1) / threads;
   return blocks < most ? blocks : most;

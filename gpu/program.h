@@ -1,4 +1,4 @@
-// What the running program says of itself: where its variables lie, what they are called, which line an instruction comes from.
+// Facts about the running program: the places of its variables, their names, and the source line of an instruction.
 #pragma once
 
 #include <cstddef>

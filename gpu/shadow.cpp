@@ -38,7 +38,8 @@ std::string place_of(const Region& region, const Access& access) {
 
 const char* verb_of(Kind kind) { return kind == Kind::read ? "reads" : kind == Kind::write ? "writes" : "updates"; }
 
-// Whether what the stamp says came before, for every schedule. `handed_over`: blocks of this launch that fenced, by number.
+// Returns true if the access of the stamp came before, for every schedule. `handed_over`: blocks of this launch that fenced, by
+// number.
 bool is_ordered(const Stamp& stamp, const Now& now, const std::vector<bool>& handed_over) {
   if (stamp.epoch < now.first_epoch) return true;
   if (stamp.epoch != now.epoch) {

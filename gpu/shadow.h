@@ -1,11 +1,14 @@
-// Shadow of memory: which addresses a kernel in CUDA's own words may touch, and who touched each word last.
+// Shadow of memory: which addresses a kernel in CUDA's own words may touch, and which threads touched each word last.
 //
-// Every access of such a kernel comes here before it happens (gpu/instrumented.cpp). It is a fault where it lies in no memory that the kernel
-// was given, where it reads what nobody wrote, and where another thread of the same launch touched the word and nothing orders the two:
+// Every access of such a kernel is checked here before it happens (gpu/instrumented.cpp). An access is a fault in three cases:
+//   * it lies in no memory that the kernel was given;
+//   * it reads an unwritten word;
+//   * another thread of the same launch touched the word, and nothing orders the two.
+// Accesses are ordered as follows:
 //   * threads of a block are ordered by __syncthreads, those of a warp by __syncwarp and shuffles, too;
 //   * blocks of a launch are not, unless the earlier one has fenced and both used an atomic operation after;
 //   * two atomic operations never conflict.
-// A word remembers its last write and its last two readers, which is enough for kernels whose words have one writer at a time.
+// A word keeps its last write and its last two readers, which is enough for kernels whose words have one writer at a time.
 #pragma once
 
 #include <cstddef>

@@ -5,7 +5,8 @@ namespace assay::gpu {
 
 namespace {
 
-// Whether formulas.h has a formula for the op: of any other it returns its last argument. No formula has the value NaN at 1.
+// Returns true if formulas.h has a formula for the op: of any other it returns its last argument. No formula has the value NaN at
+// 1.
 bool is_step(Op op) {
   const Instruction i{op, 0, 0, 1, 1, 1};
   return op != Op::constant && stepped(i, 1, 1, 0) == stepped(i, 1, 1, 2);

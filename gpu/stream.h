@@ -1,5 +1,5 @@
-// Stream: what a device does, in order: it takes and gives back memory, copies, and runs kernels. The same for every driver, so that the
-// emulation tests what runs on a CUDA device.
+// Stream: the work of a device, in order: it takes and gives back memory, copies, and runs kernels. The same for every driver, so
+// that the emulation tests the code that runs on a CUDA device.
 //
 // A Driver has
 //   take(bytes), give(memory, bytes)        memory there, null if there is no more; given back when the stream has come so far
@@ -7,10 +7,10 @@
 //   has_library(), product(LibraryProduct)  whether there is a library of products, and one by it
 //   launch(Launch, kernel)                  which may fail at once, or later, and then wait() says so
 //   copy(to, from, bytes)                   from memory there to memory there
-//   record(), recorded()                    between them launches and products are not run but kept, as a Recording; all else goes on
-//   run(Recording), forget(Recording)       what was kept, as often as wanted
+//   record(), recorded()                    between them launches and products are not run but kept, as a Recording; the rest runs
+//   run(Recording), forget(Recording)       the kept launches, as often as wanted
 //   wait()                                  until all that was asked for is done
-//   Pinned                                  a source of memory that copies may read and write while we go on (gpu/pool.h)
+//   Pinned                                  a source of memory that copies may read and write meanwhile (gpu/pool.h)
 // After the first failure of the driver, lack of memory apart, the stream is lost.
 #pragma once
 
@@ -101,7 +101,7 @@ class Stream : public std::enable_shared_from_this<Stream<Driver>> {
     return known(driver_.product(product));
   }
 
-  // What is launched from here on is kept. Memory that is handed out, or named to keep(), is kept with it.
+  // Launches from here on are kept. Memory that is handed out, or named to keep(), is kept with them.
   [[nodiscard]] Outcome<Done> begin_recording() {
     if (lost_) return *lost_;
     if (recording_) return not_recorded(name_, "another recording that has not ended");
@@ -153,7 +153,7 @@ class Stream : public std::enable_shared_from_this<Stream<Driver>> {
     if (!done) lost_ = lost(name_, done.rejection());
     return done;
   }
-  // What a driver does not keep it may still run: the stream goes on.
+  // A driver that cannot keep a launch may still run it, so the stream stays usable.
   [[nodiscard]] Outcome<Done> kept(Outcome<Done> done) const {
     if (!done) return not_recorded(name_, done.rejection().place + ": " + done.rejection().found);
     return done;

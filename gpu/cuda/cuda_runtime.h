@@ -1,8 +1,10 @@
-// CUDA's words for a compiler that has none: what a file of kernels includes as <cuda_runtime.h> when it is compiled for the emulation.
+// CUDA's words for a compiler that has none: a file of kernels includes this as <cuda_runtime.h> when it is compiled for the
+// emulation.
 //
-// Ordinary source is taken as it is: __global__, __shared__ (static and dynamic), threadIdx, __syncthreads, shuffles, votes, atomic operations,
-// vector types, functions of the mathematical library, and of the host's interface what launchers use. Launches, kernel<<<...>>>(...), and
-// extern __shared__ arrays are what no C++ compiler reads: tools/cmake/emulate_cuda.cmake writes them in other words first.
+// Ordinary source compiles unchanged: __global__, __shared__ (static and dynamic), threadIdx, __syncthreads, shuffles, votes,
+// atomic operations, vector types, functions of the mathematical library, and the part of the host's interface that launchers
+// use. No C++ compiler reads launches, kernel<<<...>>>(...), and extern __shared__ arrays: tools/cmake/emulate_cuda.cmake
+// rewrites them first.
 #pragma once
 #define ASSAY_CUDA_EMULATION 1
 
@@ -110,7 +112,7 @@ cudaError_t cudaFuncSetAttribute(Function*, cudaFuncAttribute attribute, int val
   return cudaSuccess;
 }
 
-// What kernel<<<grid, block, shared, stream>>>(x, y) is written as:
+// The launch kernel<<<grid, block, shared, stream>>>(x, y) is rewritten as:
 //   kernel % AssayConfiguration(grid, block, shared, stream) % AssayArguments(x, y)
 struct AssayConfiguration {
   AssayConfiguration(dim3 grid_, dim3 block_, std::size_t shared_ = 0, cudaStream_t stream_ = nullptr)
@@ -272,7 +274,8 @@ struct alignas(16) uint4 {
 };
 inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 
-// Functions. Those with two underscores are as exact as the others here: what a device's fast ones may give is in its math table.
+// Functions. Those with two underscores are as exact as the others here; the math table of a device has the errors of its fast
+// ones.
 template <class A, class B>
 constexpr std::common_type_t<A, B> min(A a, B b) {
   using T = std::common_type_t<A, B>;

@@ -59,7 +59,7 @@ struct ConvolutionKernel {
     const std::size_t c = q / taps, k = q % taps;
     return transposed ? ((group * channels + c) * rows + m) * taps + k : ((group * rows + m) * channels + c) * taps + k;
   }
-  // What column j meets at depth q: an element of x, or kAbsent.
+  // The element of x that column j meets at depth q, or kAbsent.
   [[nodiscard]] ASSAY_BOTH float element(std::size_t group, std::size_t j, std::size_t q) const {
     auto o = static_cast<std::int64_t>(j % result_plane), k = static_cast<std::int64_t>(q % taps);
     std::int64_t offset = 0, pitch = 1;

@@ -1,8 +1,8 @@
-// What factors of products are rounded to before they are multiplied, where the device declares it (ExecutionModel::input_rounding).
+// Rounding of the factors of products before they are multiplied, for a device that declares it (ExecutionModel::input_rounding).
 //
 // Meaning.   The number nearest to x, ties to even: of 11 significant bits (TF32), of 8 (bfloat16), or a float16, whose exponent is short.
 // Error.     None beyond that rounding: products and sums of rounded factors are float32's.
-// NaN, inf.  As they are; what rounds beyond the greatest float16 is infinite.
+// NaN, inf.  As they are; a number that rounds beyond the greatest float16 is infinite.
 #pragma once
 
 #include "gpu/portable.h"

@@ -141,7 +141,7 @@ struct IntegerReduceKernel {
   }
 
  private:
-  // What a reduction of nothing gives.
+  // The result of a reduction of no elements.
   [[nodiscard]] ASSAY_BOTH T start() const {
     if (op == Op::reduce_sum) return 0;
     if (op == Op::reduce_prod) return 1;

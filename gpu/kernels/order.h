@@ -30,7 +30,7 @@ struct ArgKernel {
   Lines lines;
   bool greatest = true, last = false;
 
-  // Whether position a wins over b, both of one line.
+  // Returns true if position a wins over b, both of one line.
   [[nodiscard]] ASSAY_BOTH bool wins(std::size_t first, std::uint32_t a, std::uint32_t b) const {
     const T p = x[first + a * lines.stride], q = x[first + b * lines.stride];
     if (greatest ? stands_before(q, p) : stands_before(p, q)) return true;

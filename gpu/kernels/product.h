@@ -6,7 +6,8 @@
 //            pass through shared memory, rows of kTile + 1 words, so that neither rows nor columns share a bank. Blocks are
 //            numbered batch by batch, row of tiles by row of tiles.
 // Order.     Each element sums its k products from first to last, whatever the tiles: bit-reproducible, on any device and any launch.
-//            nvcc fuses products and sums. A library (gpu/library_product.h) sums in an order of its own. Beyond the ragged end of k products
+//            nvcc fuses products and sums. A library (gpu/library_product.h) sums in an order of its own. Beyond the ragged end
+//            of k products
 //            0 * 0 are added, which change no sum but -0.
 // Error.     That of a sum of k + 1 terms in any order, fused or not: (k + 1) u S + (k + 1) eta (docs/contracts).
 //            Factors are rounded first where the device declares it (gpu/kernels/factor.h).
@@ -61,7 +62,7 @@ struct ProductKernel {
   }
 };
 
-// What a library leaves to us: factors that are rounded before, and c.
+// Parts of a product that a library does not compute: the rounding of its factors before, and c.
 struct RoundKernel {
   static constexpr const char* kName = "round_factors";
   static constexpr unsigned kThreads = 128;

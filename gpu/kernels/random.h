@@ -1,6 +1,7 @@
 // Random numbers: those of runtime/random.h, bit for bit.
 //
-// Meaning.   Philox4x32-10 of a position under a key; uniform numbers, truth values, and quantiles of the standard normal distribution (Wichura
+// Meaning.   Philox4x32-10 of a position under a key; uniform numbers, truth values, and quantiles of the standard normal
+//            distribution (Wichura
 //            1988, AS 241) from its bits, as runtime/random.cpp has them.
 // Layout.    One thread per block of 128 bits, in a loop over the grid: four words, or two numbers of 53 bits.
 // Order.     None: each number is a function of key and position.

@@ -1,7 +1,8 @@
 // reduce_sum, reduce_mean, reduce_prod, reduce_max, reduce_min, and max_weight, the derivative of a maximum. Those of integers are in
 // gpu/kernels/integers.h.
 //
-// Meaning.   Per group of elements: their sum, mean, product, greatest or least one; max_weight: 1/k for each of the k greatest, 0 for the others
+// Meaning.   Per group of elements: their sum, mean, product, greatest or least one; max_weight: 1/k for each of the k greatest,
+//            0 for the others
 //            (docs/ops).
 // Layout.    One block per group, whose axes may lie anywhere.
 // Order.     Thread t of T takes the elements t, t + T, ...; then gpu/kernels/rows.h. T depends on the size alone: bit-reproducible.

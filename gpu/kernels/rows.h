@@ -1,4 +1,4 @@
-// What kernels share that give one block to each row or group: sums and maxima over the threads of a block.
+// Kernels that give one block to each row or group share this code: sums and maxima over the threads of a block.
 //
 // Order.   Each warp by a butterfly of shuffles (all its threads get the same bits), then the warps' results through shared memory from
 //          first to last. Words 0 .. threads / 32 - 1 of shared memory are used; the caller may use them again after its next barrier.

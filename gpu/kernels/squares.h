@@ -5,7 +5,7 @@
 //            threads of a block meet in a tree; a double is two words of shared memory.
 // Order.     Each thread from first to last, then the tree: the same bits on any device for the same numbers of blocks and threads, which
 //            follow from the number of elements.
-// Error.     Squares of floats are exact in double; what the sum of n of them loses is (n - 1) 2^-53 of it at most.
+// Error.     Squares of floats are exact in double; the rounding of the sum of n of them is at most (n - 1) 2^-53 of it.
 // NaN, inf.  As the formula.
 #pragma once
 

@@ -5,8 +5,8 @@
 
 namespace assay::gpu {
 
-// One step: the op itself. `number` and `more` are the attributes of some: scale's factor, leaky_relu's slope, clip's ends, an activation's alpha
-// and beta; of a constant the number; 1 for the tanh form of gelu, and for a truncated mod.
+// One step: the op itself. `number` and `more` are the attributes of some: scale's factor, leaky_relu's slope, clip's ends, an
+// activation's alpha and beta; of a constant the number; 1 for the tanh form of gelu, and for a truncated mod.
 struct Instruction {
   Op op = Op::constant;
   std::uint8_t left = 0, right = 0;  // registers

@@ -1,4 +1,4 @@
-// What convolutions and pools share: windows over up to three spatial axes.
+// Convolutions and pools share this code: windows over up to three spatial axes.
 #pragma once
 
 #include "gpu/call.h"

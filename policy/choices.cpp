@@ -26,8 +26,9 @@ double Policy::chord(const Interval& x0, const Interval& y0, const Interval& x1,
   return std::isfinite(slope) ? slope : 0.0;
 }
 
-// With u_p >= u_q the greatest upper ends: a_p = (u_p - u_q) / (u_p - l_p), the chord of max(x_p, u_q). That of x_q + relu(x_p - x_q) is (u_p + u_q) / 2
-// high at the centre, too: given both, rounding would choose, and exact mode another one than the filter.
+// With u_p >= u_q the greatest upper ends: a_p = (u_p - u_q) / (u_p - l_p), the chord of max(x_p, u_q). The chord of x_q +
+// relu(x_p - x_q) is (u_p + u_q) / 2 high at the centre, too. Given both, rounding would choose, and the choice of exact mode
+// would differ from the filter's.
 std::vector<relax::Weighted> Policy::weighted(std::span<const Interval> x, std::span<const std::size_t> left) const {
   if (left.empty()) return {};
   const std::size_t p = left[0], q = left[left.size() > 1 ? 1 : 0];

@@ -11,9 +11,9 @@ namespace {
 constexpr int kSteps = 60;
 constexpr double kNear = 0x1p-30;  // of the distance at first, or of g at its ends
 
-// Between a and b, a point near where g gets > 0, on b's side. Regula falsi, in which an end that stays counts half (Illinois); halves where one
-// stays long. At an end g may say nothing, as derivatives at kinks: where it says that there is no such place, a point beside the end is asked,
-// or, where g is not `exact` there either, halves are.
+// Finds a point between a and b, near the place where g gets > 0, on b's side. The method is regula falsi, in which an end that
+// stays counts half (Illinois); it halves where one stays long. At an end g may report nothing, as derivatives do at kinks. If it
+// reports that there is no such place, a point beside the end is asked; if g is not `exact` there either, the interval is halved.
 template <class G>
 double where_positive(const G& g, double a, double b, bool exact) {
   const double near = kNear * std::fabs(b - a), end = b;

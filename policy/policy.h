@@ -1,8 +1,9 @@
-// Policy: what the kernel gives its rules, the slopes that a step proposes or else its own choices.
+// Policy: the slopes that the kernel gives its rules, as a step proposes them or by its own choices.
 //
-// Untrusted: no verdict's truth rests on this folder. Whatever it returns, the rules derive intercepts that hold (kernel/relax/choices.h). That
-// a certificate without hints is accepted again does rest on it: it keeps nothing from one node to the next, and computes as the semantics
-// does, but for the weights of exponentials and for lines of exp, log, sigmoid and tanh, which are the C library's.
+// Untrusted: no verdict's truth rests on this folder. For every result of it the rules derive intercepts that hold
+// (kernel/relax/choices.h). A bug here can make a valid certificate without hints fail to check. The folder therefore keeps
+// nothing from one node to the next, and computes as the semantics does. Exceptions are the weights of exponentials and the lines
+// of exp, log, sigmoid and tanh, which are the C library's.
 #pragma once
 
 #include <cstddef>
@@ -47,9 +48,9 @@ class Policy final : public relax::Choices {
   SlopeHints hints_;
 };
 
-// For a row of coefficients a over the points of a box with sum of q x^2 + p x <= b (squares), or sum of |q x + p| <= b, q >= 0: nearly the
-// multiplier of that constraint where a x is least, that place, and tangents of the terms that serve there. Multiplier 0: the constraint does not
-// matter there, or numbers are too large.
+// For a row of coefficients a over the points of a box with sum of q x^2 + p x <= b (squares), or sum of |q x + p| <= b, q >= 0.
+// Gives nearly the multiplier of that constraint where a x is least, that place, and tangents of the terms there. Multiplier 0:
+// the constraint does not matter there, or numbers are too large.
 struct Tangents {
   double multiplier = 0, least = 0;      // and nearly the least value of a x; not rigorous
   std::vector<double> place, touches{};  // of squares, where tangents touch: the place; of |y| their slopes in y, from -1 to 1

@@ -16,8 +16,9 @@ struct Region {
   double b;
 };
 
-// Of squares. The place for a multiplier m is each element by itself; the constraint's value there falls as m grows, and the multiplier that is
-// looked for makes it 0. The elements that the box does not cut are as far from the ball's middle as 1 / m: that is where the next m comes from.
+// Of squares. The place for a multiplier m is each element by itself; the constraint's value there falls as m grows, and the
+// multiplier that is looked for makes it 0. The elements that the box does not cut are as far from the ball's middle as 1 / m:
+// that is where the next m comes from.
 struct Squares : Region {
   std::vector<double> points, halves;  // halves: 1 / (2 q), or 0
   double radius = b, norm = 0;         // squared: of the ball without the box, and of a in the dual norm
@@ -60,8 +61,9 @@ struct Squares : Region {
   }
 };
 
-// Of magnitudes. From the place where all of them are least, elements go to the ends of the box where the form is least, those first that gain
-// most for what they take of b, until that is used up: at the ratio of the last one, which stays between.
+// For magnitudes. The search starts at the place where all of them are least. Elements then move to the ends of the box where the
+// form is least, in order of their gain for each unit of b, until b is used up. The last one stays between, and its ratio is the
+// multiplier.
 Tangents of_magnitudes(const Region& r) {
   const std::size_t n = r.a.size();
   Tangents result{0, 0, std::vector<double>(n), std::vector<double>(n)};

@@ -54,8 +54,9 @@ Value with_roundings(const Value& x) {
   return reshaped(apply(Op::weighted_gather, reshaped(x, {count, 1}), thirds), x.shape());
 }
 
-// x [rows, n] over its last axis, times a weight, and for layer norm plus a bias. Backward kernels merge a mean from means of parts, which round
-// where the sum is exact, and multiply by a rounded reciprocal of the root, where the derivative divides: those roundings are admitted.
+// x [rows, n] over its last axis, times a weight, and for layer norm plus a bias. Backward kernels merge a mean from means of
+// parts, which round where the sum is exact, and multiply by a rounded reciprocal of the root, where the derivative divides:
+// those roundings are admitted.
 Graph normalised(std::int64_t rows, std::int64_t n, NormaliseAttributes::Form form, bool for_backward = false) {
   Composing c;
   const Value x = c.input({rows, n}), weight = c.input({n});

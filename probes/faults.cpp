@@ -65,7 +65,7 @@ void add_reordered(Collector& c) {
   }
 }
 
-// What continues "equals the reference": a preposition of the mistake's own, or "with".
+// The words that continue "equals the reference": a preposition of the mistake's own, or "with".
 std::string words_of(const std::string& mistake) {
   for (const char* const own : {"as ", "along ", "over "})
     if (mistake.starts_with(own)) return mistake;
@@ -86,13 +86,13 @@ void add_in_double(Collector& c) {
   });
 }
 
-// A region of one op as the bank knows it, each operand an input of its own, and what they hold.
+// A region of one op in the form of the bank, each operand an input of its own, and the operands' values.
 struct OneOp {
   Graph graph;
   std::vector<Tensor> operands;
 };
 
-// Nothing for a region that computes more. An operand may be a constant of the region, or be read at several positions.
+// Returns nothing for a region that computes more. An operand may be a constant of the region, or be read at several positions.
 std::optional<OneOp> one_op_of(const Trace& trace, const Region& region) {
   const Graph& graph = region.graph;
   const auto is_leaf = [](const Node& node) { return node.op == Op::input || node.op == Op::constant; };
@@ -178,7 +178,7 @@ std::vector<Fault> twins_of(const Graph& application) {
 
 std::vector<std::string> explanations(const Trace& trace, const Region& region) {
   constexpr std::size_t kMostElements = 1 << 18, kMost = 3;
-  static std::mutex one_at_a_time;  // the runtime that tries the faults serves one caller at a time
+  static std::mutex one_at_a_time;  // the runtime that tries the faults takes one caller at a time
   const std::lock_guard lock(one_at_a_time);
   const std::optional<OneOp> one = one_op_of(trace, region);
   if (!one) return {};

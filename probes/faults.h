@@ -24,15 +24,17 @@ struct Fault {
   std::function<Outcome<Tensor>(const std::vector<Tensor>&)> run;
 };
 
-// Of a graph that is one op on its inputs (plan.h, graph_of). What cannot be told from the right op by its shapes is left out.
+// The faults of a graph that is one op on its inputs (plan.h, graph_of). Faults that cannot be told from the right op by its
+// shapes are left out.
 [[nodiscard]] std::vector<Fault> faults_of(const Graph& application);
 [[nodiscard]] std::vector<Fault> faults_by_rule(const Graph& application);
 // Right computations in another order, or in double precision.
 [[nodiscard]] std::vector<Fault> twins_of(const Graph& application);
 
-// Why a region of one op may have failed: "equals the reference with last pads ignored (seen in onnxruntime#29631), bit for bit". Those
-// that explain every element of the result; empty where none does, or where trying would take long. Where the runtime's own result has these
-// bits, that is said instead: no fault is to be seen in them. Nor is one in a result that is NaN in every element. Callers may be on several threads.
+// Says why a region of one op may have failed: "equals the reference with last pads ignored (seen in onnxruntime#29631), bit for
+// bit". The list has the faults that explain every element of the result. It is empty if none does, or if trying would take long.
+// If the runtime's own result has these bits, the text says so instead, since no fault shows in them. A result that is NaN in
+// every element shows none either. Callers may be on several threads.
 [[nodiscard]] std::vector<std::string> explanations(const Trace& trace, const Region& region);
 
 }  // namespace assay::probes

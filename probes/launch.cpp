@@ -15,7 +15,8 @@ namespace {
 
 using runtime::Array;
 
-// Of each round: NaN, then a number; neither is a truth value. What a kernel writes over one of them shows in the round of the other.
+// The byte of each round: NaN, then a number; neither is a truth value. A kernel that writes one of them shows in the round of
+// the other.
 constexpr std::byte kPoisons[] = {std::byte{0xff}, std::byte{0x5a}};
 constexpr std::size_t kGuard = 256;  // bytes on either side of a result
 

@@ -71,8 +71,9 @@ struct PlanRun {
     Rejection why;
   };
   Trace trace;  // a region per probe that was run, under the probe's name
-  // Whatever the results are: "probe.unwritten" elements left as they were, "probe.operand" an operand that was written, "probe.guard" memory
-  // that was written beside a result, "probe.unsteady" another result from the same operands.
+  // Faults that do not depend on the values of results: "probe.unwritten" elements left as they were, "probe.operand" an operand
+  // that was written, "probe.guard" memory that was written beside a result, "probe.unsteady" another result from the same
+  // operands.
   std::vector<Note> faults;
   std::vector<Note> declined;  // by the launcher
 };
@@ -103,9 +104,9 @@ using ProductLauncher = std::function<Outcome<std::vector<Tensor>>(const Product
 [[nodiscard]] Outcome<Trace> run_products(const gradients::AdjointCase& one, const ProductLauncher& launcher, const ExecutionModel& model,
                                           std::uint64_t seed, const std::optional<Graph>& surrogate = std::nullopt);
 
-// Gradients of every application of kernel/gradients/adjointness/cases.h, as traces with products and gradients for kernel/audit: eager, op by op
-// from a session's tape; compiled, each product as one region. Empty for ops without a derivative. On a device, if one is named, applications that
-// it refuses (elements of other types) are noted.
+// Gradients of every application of kernel/gradients/adjointness/cases.h, as traces with products and gradients for kernel/audit.
+// They are eager, op by op from a session's tape, or compiled, each product as one region. Empty for ops without a derivative. On
+// a device, if one is named, a note lists applications that it refuses (elements of other types).
 [[nodiscard]] Outcome<Trace> eager_gradients(Op op, std::uint64_t seed);
 [[nodiscard]] Outcome<Trace> device_gradients(Op op, std::uint64_t seed, std::shared_ptr<runtime::Device> device,
                                               std::vector<PlanRun::Note>& declined);

@@ -19,9 +19,9 @@ namespace assay::probes {
 enum class ProbeKind : std::uint8_t { integers, dense, sparse, one_hot, shifted, ties, range, special };
 [[nodiscard]] const char* to_string(ProbeKind kind);
 
-// How operands lie in memory. `transposed`: the last two axes the other way round; `stepped`: every second element, from the second on, the
-// gaps poisoned; `broadcast_first` and `broadcast_last`: the values of the first (or last) axis with more than one element are one value,
-// read with stride 0.
+// The layouts of operands in memory. `transposed`: the last two axes the other way round; `stepped`: every second element, from
+// the second on, the gaps poisoned; `broadcast_first` and `broadcast_last`: the values of the first (or last) axis with more than
+// one element are one value, read with stride 0.
 enum class Layout : std::uint8_t { dense, transposed, stepped, broadcast_first, broadcast_last };
 [[nodiscard]] const char* to_string(Layout layout);
 
@@ -37,9 +37,9 @@ struct Probe {
   [[nodiscard]] std::string name() const;  // "conv, groups: integers float32", ", transposed in memory" where it is not dense
 };
 
-// The kind of an ordinary probe by its name: "integers", "dense", "sparse" or "one hot", of operands that are dense in memory. Empty for the
-// others, which repeat values (layouts) or lie where contracts say little whatever a kernel does (kinks, cancellation, the ends of the range):
-// the share of elements whose sets say nothing is counted among ordinary probes.
+// The kind of an ordinary probe by its name: "integers", "dense", "sparse" or "one hot", of operands that are dense in memory.
+// Empty for the others, which repeat values (layouts) or lie where contracts say little whatever a kernel does (kinks,
+// cancellation, the ends of the range): the share of elements whose sets say nothing is counted among ordinary probes.
 [[nodiscard]] std::string share_of(const std::string& name);
 
 struct PlanOptions {
@@ -53,9 +53,9 @@ struct PlanOptions {
 
 // Leaves have none. The plan is a function of the options alone.
 [[nodiscard]] std::vector<Probe> probe_plan(Op op, const PlanOptions& options = {});
-// What it probes: the catalogue's applications, and awkward shapes.
+// The applications that it probes: the catalogue's, and awkward shapes.
 [[nodiscard]] std::vector<OpCase> applications(Op op, bool large);
-// Those with lines beyond the blocks of kernels; empty for ops that have none.
+// The applications with lines beyond the blocks of kernels; empty for ops that have none.
 [[nodiscard]] std::vector<OpCase> block_applications(Op op);
 
 // The op on inputs of these types, and its result as output; the rejection is that of shape inference.

@@ -28,7 +28,7 @@ class Sketch {
     return std::get<A>(node_.attributes);
   }
 
-  // What shape inference refuses makes the whole sketch nothing.
+  // An op that shape inference refuses makes the whole sketch nothing.
   NodeId put(Op op, std::vector<NodeId> of, Attributes attributes = NoAttributes{});
   NodeId number(double value);  // of the result's type
   // The op itself, other operands or other attributes.
@@ -45,7 +45,7 @@ class Sketch {
   NodeId fitted(NodeId y, const Shape& shape);  // cropped or filled with 0 at the ends
   NodeId flat(NodeId y);
 
-  // Nothing unless it has the type and shape of the op's result, or where something was refused.
+  // Returns nothing unless it has the type and shape of the op's result, or if an op was refused.
   [[nodiscard]] std::optional<Graph> done(NodeId y);
 
  private:

@@ -42,7 +42,7 @@ class DeviceFailure : public std::runtime_error {
   Rejection why_;
 };
 
-// Whether elements of this type are held as T: booleans as uint8, complex64 as std::complex<float>.
+// Returns true if elements of this type are held as T: booleans as uint8, complex64 as std::complex<float>.
 template <class T>
 [[nodiscard]] constexpr bool holds(DType dtype) {
   if constexpr (std::is_same_v<T, float>) return dtype == DType::float32;
@@ -59,7 +59,7 @@ template <class T>
   return false;
 }
 
-// Copies share the buffer. Whoever writes knows that nobody else reads: kernels write fresh arrays only.
+// Copies share the buffer. A writer has to be its only reader: kernels write fresh arrays only.
 class Array {
  public:
   Array() = default;  // float32, [0]

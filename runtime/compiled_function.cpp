@@ -151,7 +151,7 @@ Outcome<std::vector<Value>> CompiledFunction::operator()(std::span<const Value> 
   return replay(*known, inputs);
 }
 
-// The results are leaves, which an observer of the steps knows where they come from.
+// The results are leaves, whose origin an observer of the steps has.
 Outcome<std::vector<Value>> CompiledFunction::replay(const Captured& captured, std::span<const Value> inputs) {
   Observer* const observer = session_.observer();
   ProgramObserver* steps = nullptr;

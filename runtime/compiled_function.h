@@ -24,7 +24,7 @@
 
 namespace assay::runtime {
 
-// What forward mode gives: results, and J tangent for each of them.
+// The results of forward mode, and J tangent for each of them.
 struct Moved {
   std::vector<Value> results, tangents;
 };
@@ -39,16 +39,15 @@ class CompiledFunction {
   // Parameters keep being read at each call; other values that the function uses, its arguments apart, stay as they are at the capture.
   CompiledFunction(Session& session, Function function, std::vector<Value> parameters);
 
-  // The results, which are differentiated inside: a gradient through one is refused (session.replayed). Captured anew for arguments of other
-  // types or shapes. Inside of another function that is captured, the ops of this one become ops of that one.
-  // Random numbers that the function draws from the session and makes inputs of (dropout does) are drawn again at each call, in the same
-  // order, as the function itself would. Rejections: of the function, of
-  // Session::capture, and "session.random" for random numbers that are used otherwise, which would be the same at each call: give them as
-  // arguments. An observer of the session sees the steps of the replay, but not the run that is captured. In a session on a device the
-  // replay runs there.
+  // The results, which are differentiated inside: a gradient through one is refused (session.replayed). Captured anew for
+  // arguments of other types or shapes. Inside of another function that is captured, the ops of this one become ops of that one.
+  // Random numbers that the function draws from the session and makes inputs of (dropout does) are drawn again at each call, in
+  // the same order, as the function itself would. Rejections: of the function, of Session::capture, and "session.random" for
+  // random numbers that are used otherwise, which would be the same at each call: give them as arguments. An observer of the
+  // session sees the steps of the replay, but not the run that is captured. In a session on a device the replay runs there.
   Outcome<std::vector<Value>> operator()(std::span<const Value> arguments);
-  // Forward mode, captured and replayed as well, once for each choice of what moves. Results are float values. Rejection "session.tangent": a
-  // tangent of what is no argument and no parameter.
+  // Forward mode, captured and replayed as well, once for each choice of the moved values. Results are float values. Rejection
+  // "session.tangent": a tangent of a value that is no argument and no parameter.
   Outcome<Moved> jvp(std::span<const Value> arguments, std::span<const Tangent> tangents);
   [[nodiscard]] std::size_t captures() const { return programs_.size(); }
 
@@ -60,7 +59,8 @@ class CompiledFunction {
     std::vector<Drawing> drawings;  // inputs of the program between arguments and parameters
   };
   friend class SessionFunction;
-  // Of arguments and then tangents, of the values at these places of the arguments and then the parameters: results and then their tangents.
+  // Of arguments and then tangents, of the values at these places of the arguments and then the parameters: results and then
+  // their tangents.
   static Function through(Session& session, Function function, std::vector<Value> parameters, std::vector<std::size_t> places);
   Outcome<Captured> capture(std::span<const Value> arguments);
   Outcome<std::vector<Value>> replay(const Captured& captured, std::span<const Value> inputs);
@@ -72,8 +72,8 @@ class CompiledFunction {
   std::map<std::vector<std::size_t>, std::unique_ptr<CompiledFunction>> forward_;  // by the places of what moves
 };
 
-// A function as the session's backend runs it; parameters are all of the session's. Results have the same bits. Whether they can be
-// differentiated outside of the function is the one thing that depends on the backend: compiled, that is refused.
+// A function as the session's backend runs it; parameters are all of the session's. Results have the same bits. One thing depends
+// on the backend: a compiled function refuses to be differentiated from outside.
 class SessionFunction {
  public:
   SessionFunction(Session& session, CompiledFunction::Function function) : session_(session), function_(std::move(function)) {}

@@ -26,7 +26,7 @@ Shape joined(Shape first, const Shape& second) {
 
 }  // namespace
 
-// What is differentiated twice needs a tape, and tangents that fit.
+// A function that is differentiated twice needs a tape, and tangents that fit.
 Outcome<Done> Session::check_second_pass(std::span<const Value> of, std::span<const Value> tangents, const char* what) {
   std::vector<Ref> refs;
   if (!refs_of(of, what, refs) || !refs_of(tangents, what, refs)) return refusal();

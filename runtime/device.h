@@ -1,7 +1,8 @@
-// Device: what a session needs of a processor that is not this one. SessionOptions::device names one; none: the ops run on the CPU.
+// Device: the interface of a session to a processor that is not this one. SessionOptions::device names one; none: the ops run on
+// the CPU.
 //
-// A device computes float32, and integers and truth values beside it. What it does not compute it refuses: no op goes to another processor
-// than the one that was asked for. What is asked of a device happens in order, in one stream; sessions that share a device share it.
+// A device computes float32, and integers and truth values beside it. It refuses other ops: no op goes to another processor than
+// the one that was asked for. Requests run in order, in one stream; sessions that share a device share it.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +28,7 @@ struct DeviceArray {
   DType dtype = DType::float32;
 };
 
-// What a device was asked for since it was made.
+// The requests to a device since it was made.
 struct Traffic {
   std::size_t copies_in = 0, copies_out = 0;  // of arrays
   std::size_t bytes_in = 0, bytes_out = 0;    // of those
@@ -58,8 +59,8 @@ class Device {
   [[nodiscard]] virtual const ExecutionModel& model() const = 0;  // what its kernels promise to keep
   [[nodiscard]] virtual Traffic traffic() const = 0;
 
-  // At least `bytes` bytes, not initialised; goes back to the device when the last owner lets go, which may be while kernels that were
-  // launched before still use it. Rejection: gpu.memory, after which the device goes on.
+  // At least `bytes` bytes, not initialised. They return to the device when the last owner lets go, which may be while kernels
+  // that were launched before still use them. Rejection: gpu.memory, after which the device stays usable.
   [[nodiscard]] virtual Outcome<std::shared_ptr<void>> allocate(std::size_t bytes) = 0;
   // Returns when `from` may be written again, which may be before the copy is made.
   [[nodiscard]] virtual Outcome<Done> copy_in(std::span<const std::byte> from, const std::shared_ptr<void>& to) = 0;
@@ -80,9 +81,11 @@ class Device {
   [[nodiscard]] virtual Outcome<Done> run_pass(const Graph& graph, std::span<const DeviceArray> operands,
                                                std::span<const DeviceArray> results) = 0;
 
-  // From the one to the other, what run() and run_pass() launch is kept and does not run; memory that it uses stays as long as it is kept. Copies
-  // are made. Rejections gpu.graph, after which all goes on as if nothing had been recorded: of begin_recording(), where the device keeps no
-  // launches; of an op, which looks at its operands before it launches (the recording goes on and is worth nothing); of end_recording().
+  // Between the two calls, launches of run() and run_pass() are kept and do not run; memory that they use stays as long as they
+  // are kept. Copies are made. Rejections gpu.graph, after which the device works as if nothing had been recorded:
+  //   * of begin_recording(), if the device keeps no launches;
+  //   * of an op that looks at its operands before it launches; the recording continues and is worth nothing;
+  //   * of end_recording().
   [[nodiscard]] virtual Outcome<Done> begin_recording() = 0;
   [[nodiscard]] virtual Outcome<std::shared_ptr<Launches>> end_recording() = 0;
 

@@ -1,4 +1,4 @@
-// What a function that is captured said of its gradients: in names of the session while it runs, then in nodes of the graph.
+// Notes of a captured function on its gradients: in names of the session while it runs, then in nodes of the graph.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,7 @@ namespace assay::runtime {
 
 using autodiff::Ref;  // a value's name until the tape is cleared; names from kFirstKept on stay
 
-// What an op was run for.
+// The purpose that an op was run for.
 struct Role {
   enum class Kind : std::uint8_t {
     forward,
@@ -63,8 +63,8 @@ class Observer {
   // Names from `first` on, but those that stay, are free for other values from now on: the tape was cleared, or a checkpoint drops what
   // it will compute again (its result is then given, with the same bits).
   virtual void forgotten(Ref first) = 0;
-  // A program is going to be replayed on these values; the notes are in nodes of its graph. Who wants to see its steps gives an observer of
-  // them, and is told under which names the session has the outputs; to others these are given.
+  // A program is going to be replayed on these values; the notes are in nodes of its graph. An observer that needs its steps
+  // returns an observer of them, and gets the session's names of the outputs; others get these names.
   virtual ProgramObserver* replaying(const Program& program, const GradientNotes<NodeId>& notes, std::span<const Ref> inputs,
                                      std::span<const Array> contents) {
     (void)program;

@@ -58,7 +58,7 @@ ExecutionModel execution_model(DType dtype) {
 }
 
 ExecutionModel execution_model(DType dtype, const Graph& graph) {
-  constexpr std::size_t kLeastBlock = 256, kMostBlock = 1024;  // terms: what the kernels add before they go on with another sum
+  constexpr std::size_t kLeastBlock = 256, kMostBlock = 1024;  // terms: the sum that the kernels add before they continue with another
   ExecutionModel model = execution_model(dtype);
   std::size_t terms = 0;
   for (const Node& node : graph.nodes) {
@@ -139,7 +139,7 @@ void Recorder::ran(Op op, const Attributes& attributes, std::span<const Ref> ope
 
 void Recorder::sent(Ref node, std::size_t operand, Ref cotangent) {
   const TraceTensorId of = id_of(node), value = id_of(cotangent);
-  if (producers_.count(of) == 0 || totals_.count(of) == 0) return;  // what ran unseen, or from a seed that nobody named: nothing is claimed
+  if (producers_.count(of) == 0 || totals_.count(of) == 0) return;  // ran unseen, or from a seed without a name: nothing is claimed
   const std::uint32_t region = producers_.at(of);
   const TraceTensorId target = trace_.regions[region].operands[operand], total = totals_.at(of);
   const bool goes_on = !trace_.vjps.empty() && trace_.vjps.back().of == region && trace_.vjps.back().cotangent == total;

@@ -1,5 +1,5 @@
-// Recorder: what a session runs, as a trace for the audit (docs/reference/trace-format.md). Each op is a region of its own, as it ran; so is each
-// step of a compiled function, fused or not.
+// Recorder: the ops of a session as a trace for the audit (docs/reference/trace-format.md). Each op is a region of its own, as it
+// ran; so is each step of a compiled function, fused or not.
 #pragma once
 
 #include <map>
@@ -31,7 +31,7 @@ class Recorder : public Observer {
   // The value is one that the run returned.
   void output(const Value& value);
 
-  // What was recorded; the recorder starts again.
+  // Returns the trace; the recorder starts again.
   [[nodiscard]] Trace take();
 
   void given(Ref value, const Array& array, std::string_view name) override;

@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::size_t kMostKnown = 64;  // kinds of values; beyond, ops run one by one
 
-// Whether no sum of cotangents changes its order where those that the ops send to one value are added up first: it has one reader, or
-// slices that lie apart read it.
+// Returns true if adding up the cotangents of the ops first changes the order of no sum: the value has one reader, or slices that
+// lie apart read it.
 bool has_one_reader(const RepeatedOps& all, std::size_t value) {
   std::vector<Part> parts;
   std::size_t readers = 0;
@@ -29,7 +29,7 @@ bool has_one_reader(const RepeatedOps& all, std::size_t value) {
   return readers <= 1 || (parts.size() == readers && are_apart(parts));
 }
 
-// What was given to ops that ran, for whoever asks for a value that was not kept.
+// The values that ran ops got, for a later request for a value that was not kept.
 struct Later {
   std::shared_ptr<RepeatedOps> ops;
   std::vector<Array> given, computed;
@@ -99,7 +99,7 @@ std::vector<Value> Repeated::operator()(std::span<const Value> values) {
   return results;
 }
 
-// What ran since `first`; without a program where it cannot be one.
+// The ops that ran since `first`; without a program where they cannot be one.
 std::shared_ptr<RepeatedOps> Repeated::recorded(std::span<const Value> values, std::span<const Value> results, Ref first) {
   auto made = std::make_shared<RepeatedOps>();
   for (const Value& value : values) made->types.emplace_back(value.dtype(), value.shape());

@@ -1,5 +1,6 @@
-// Ops that run again and again on values of the same types, as a recurrent layer's step does: in an eager session that nobody watches they run
-// as one program, and so do their gradients. The tape has every op either way, and bits are those of the ops one by one.
+// Ops that run again and again on values of the same types, as a recurrent layer's step does. In an eager session without an
+// observer they run as one program, and so do their gradients. The tape has every op either way, and bits are those of the ops
+// one by one.
 //
 //   Repeated cell(session, [](std::span<const Value> v) { return std::vector<Value>{sigmoid(v[0]) * v[1]}; });
 //   for (...) state = cell(std::vector<Value>{gates, state})[0];
@@ -19,7 +20,7 @@
 
 namespace assay::runtime {
 
-// What ran for values of some types: the ops, and the programs that give the values of all of them and pass cotangents back.
+// The ops that ran for values of some types, and the programs that give the values of all of them and pass cotangents back.
 struct RepeatedOps {
   struct One {
     Op op;

@@ -53,7 +53,7 @@ Ref Session::hooked(Ref id, Ref bar) {
   return bar;
 }
 
-// By a program where nobody looks on and nothing is differentiated again, else op by op: the bits are the same.
+// Runs as a program if there is no observer and nothing is differentiated again, else op by op: the bits are the same.
 std::vector<Ref> Session::cotangents(Sweep& sweep, Ref id, Ref bar) {
   const Entry& entry = tape_[id];
   if (sweep.free()) {

@@ -49,7 +49,7 @@ struct RuleGraph {
   autodiff::Ref input(const Array& array) { return graph.append_input(array.dtype(), array.shape(), "x"); }
 };
 
-// What decides the rule's graph.
+// The key of the rule's graph: everything that decides it.
 std::string key_of(const AppliedArrays& applied) {
   std::string key(applied.wanted.begin(), applied.wanted.end());
   if (std::holds_alternative<NoAttributes>(applied.attributes)) {  // quick: the op and the operands' types

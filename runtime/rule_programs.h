@@ -1,4 +1,5 @@
-// Gradient rules as programs: a rule of several ops runs in passes over blocks instead of op by op, with the same bits. Private to the session.
+// Gradient rules as programs: a rule of several ops runs in passes over blocks instead of op by op, with the same bits. Private
+// to the session.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +27,8 @@ struct AppliedArrays {
 
 class RulePrograms {
  public:
-  // Per operand its cotangent, none where none is wanted or it is certainly 0. Nothing where op by op is as good: small arrays, rules of one
-  // op, and convolutions, whose programs add in another order.
+  // The cotangent of each operand; none where none is wanted or it is certainly 0. Returns nothing where op by op is as good:
+  // small arrays, rules of one op, and convolutions, whose programs add in another order.
   [[nodiscard]] std::optional<std::vector<std::optional<Array>>> run(const AppliedArrays& applied);
 
  private:

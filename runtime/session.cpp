@@ -306,7 +306,7 @@ Ref Session::execute(Op op, std::span<const Ref> operands, Attributes attributes
   return ref;
 }
 
-// What a device cannot draw is drawn here: no bit depends on where.
+// Draws here if the device cannot: no bit depends on the place.
 Array Session::drawn(Drawing drawing) {
   const RandomKey key = next_key();
   Outcome<Array> there = mirror_ ? mirror_->draw(key, drawing) : Array();

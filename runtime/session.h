@@ -1,4 +1,4 @@
-// Session: runs ops at once, remembers them on a tape, and differentiates what it remembers.
+// Session: runs ops at once, records them on a tape, and differentiates the tape.
 //
 //   Session session({.seed = 1});
 //   const Value w = session.parameter("w", session.normal({3, 2}));
@@ -6,9 +6,10 @@
 //   const auto bars = session.gradients(loss, {w});                       // Outcome<std::vector<Value>>
 //   session.clear();                                                       // before the next step
 //
-// Values are handles. What an op refuses (shapes, element types, positions) makes a failed value, and so does every op on a failed
-// value: the first refusal is kept and handed out by whatever returns an Outcome, or by failure(). A session and its values belong to
-// one thread; the kernels below use several. Results do not depend on their number, so there is no other mode to ask for.
+// Values are handles. An op that refuses its operands (shapes, element types, positions) makes a failed value, and so does every
+// op on a failed value. The first refusal is kept; functions that return an Outcome, and failure(), hand it out. A session and
+// its values belong to one thread; the kernels below use several. Results do not depend on their number, so there is no other
+// mode to ask for.
 #pragma once
 
 #include <array>
@@ -106,17 +107,18 @@ class Session {
   Value input(const Tensor& value, std::string_view name = {}) { return input(Array::from(value), name); }
   Value number(double value) { return number(value, options_.dtype); }
   Value number(double value, DType dtype);
-  // Another value for a parameter, of its type and shape. What was computed from the old one can no longer be differentiated.
+  // Another value for a parameter, of its type and shape. Results that were computed from the old one can no longer be
+  // differentiated.
   Outcome<Done> assign(const Value& parameter, Array value);
   [[nodiscard]] const std::string& name_of(const Value& parameter) const { return kept_name(parameter.ref_); }
   // All parameters, in the order in which they were made.
   [[nodiscard]] std::vector<Value> parameters();
-  // Whether gradients go to this parameter: asking for one that does not require them is refused (session.requires_grad), and no rule computes
-  // its cotangent. Other values follow what they depend on.
+  // Sets whether gradients go to this parameter. Asking for a gradient that is not required is refused (session.requires_grad),
+  // and no rule computes its cotangent. Other values follow those that they depend on.
   Outcome<Done> set_requires_grad(const Value& parameter, bool wanted);
   [[nodiscard]] bool requires_grad(const Value& parameter) const;
-  // Another name for a value of the tape, until clear(), and the value of a name: a named one or an input, else a parameter; of two with one
-  // name the later one.
+  // Another name for a value of the tape, until clear(), and the value of a name: a named one or an input, else a parameter; of
+  // two with one name the later one.
   Value name(const Value& value, std::string_view name);
   [[nodiscard]] std::optional<Value> find(std::string_view name);
 
@@ -154,27 +156,27 @@ class Session {
   // [y's shape..., x's shape...] for each x.
   Outcome<std::vector<Value>> jacobian(const Value& y, std::span<const Value> of);
   Outcome<Value> jacobian(const Value& y, const Value& x);
-  // The second derivatives of `loss` (one element): at [i][j] those by of[i] and of[j], of shape [of[i]'s shape..., of[j]'s shape...]. One reverse
-  // pass for each element of the values.
+  // The second derivatives of `loss` (one element): at [i][j] those by of[i] and of[j], of shape [of[i]'s shape..., of[j]'s
+  // shape...]. One reverse pass for each element of the values.
   Outcome<std::vector<std::vector<Value>>> hessian(const Value& loss, std::span<const Value> of);
   // The gradients of loss(sample) for each sample of the batch, values whose first axis counts samples; a sample keeps that axis with
   // extent 1. Results are [samples, parameter's shape...].
   using Loss = std::function<Value(std::span<const Value>)>;
   Outcome<std::vector<Value>> per_sample_gradients(const Loss& loss, std::span<const Value> batch, std::span<const Value> of);
 
-  // What the tape says of `outputs` as a function of `inputs` (leaves, parameters or values on the way), as a graph: gradients included
-  // where they are on the tape. Leaves that are not listed become constants with their present values. Names: those of parameters,
-  // else "input 0", ..., "output 0", ... Refused where a checkpoint, or a result that was not recorded, lies between.
-  // `nodes`, if given, has the node of each value of the tape that the graph has, and is empty if a value was detached: for the graph that
-  // and the value are one.
+  // The tape's computation of `outputs` from `inputs` (leaves, parameters or values on the way), as a graph: gradients included
+  // where they are on the tape. Leaves that are not listed become constants with their present values. Names: those of
+  // parameters, else "input 0", ..., "output 0", ... Refused where a checkpoint, or a result that was not recorded, lies between.
+  // `nodes`, if given, has the node of each value of the tape that the graph has. It is empty if a value was detached: for the
+  // graph that and the value are one.
   Outcome<Graph> capture(std::span<const Value> inputs, std::span<const Value> outputs, std::unordered_map<Ref, NodeId>* nodes = nullptr);
 
   // f(values), of which nothing but the result is kept: a gradient computes it again. Parameters and other values that f uses get
   // their gradients as well; random numbers are drawn as they were.
   Value checkpoint(Loss f, std::vector<Value> values);
 
-  // Called with the gradient of `value` when it is complete, before it goes on; what it gives is used instead. Hooks run in the order
-  // in which they were added. Returns a number for remove_hook().
+  // Called with the gradient of `value` when it is complete, before it is used; the gradient that the hook returns is used
+  // instead. Hooks run in the order in which they were added. Returns a number for remove_hook().
   using Hook = std::function<Value(const Value&)>;
   std::size_t on_gradient(const Value& value, Hook hook);
   void remove_hook(std::size_t number);
@@ -193,7 +195,7 @@ class Session {
   // Random numbers: every call takes the next key of the session's seed. They are made on the session's device, with the same bits as here.
   RandomKey next_key() { return random_.split(drawn_++); }
   [[nodiscard]] std::uint64_t keys_drawn() const { return drawn_; }
-  void set_keys_drawn(std::uint64_t count) { drawn_ = count; }  // as after so many draws: a run that is resumed goes on there
+  void set_keys_drawn(std::uint64_t count) { drawn_ = count; }  // as after so many draws: a run that is resumed continues there
   Array uniform(const Shape& shape, double lo = 0, double hi = 1) { return drawn({Drawing::Kind::uniform, options_.dtype, shape, lo, hi}); }
   Array normal(const Shape& shape) { return drawn({Drawing::Kind::normal, options_.dtype, shape}); }
   Array bernoulli(double p, const Shape& shape) { return bernoulli(p, shape, options_.dtype); }
@@ -294,7 +296,7 @@ class Session {
   std::optional<Mirror> mirror_;  // of the device's arrays, if there is one
   RandomKey random_;
   std::uint64_t drawn_ = 0;
-  std::vector<Drawn>* drawings_ = nullptr;  // where drawings are noted, if somebody wants them
+  std::vector<Drawn>* drawings_ = nullptr;  // notes of drawings, if a caller asked for them
   struct KeptNumber {
     double value;
     DType dtype;

@@ -81,7 +81,7 @@ struct Session::Sweep {
     if (holders.size() <= bar - born) holders.resize(bar - born + 1, 0);
     ++holders[bar - born];
   }
-  // One holder less; a value that nobody holds any more gives its memory back.
+  // One holder less; a value without a holder gives its memory back.
   void let_go(Ref bar) {
     if (differentiable || bar < born || bar >= kFirstKept) return;
     if (--holders[bar - born] == 0) release(bar);
@@ -95,8 +95,8 @@ struct Session::Sweep {
     }
   }
 
-  // Whether ops may be done in another way that gives the same bits: nobody looks on, nothing is differentiated again, and results are
-  // stored as they were computed.
+  // Returns true if ops may be done in another way that gives the same bits: there is no observer, nothing is differentiated
+  // again, and results are stored as they were computed.
   [[nodiscard]] bool free() const { return !differentiable && session.is_plain(); }
 
   // The cotangent of a slice waits, so that those of several slices are put together at once.
@@ -116,12 +116,12 @@ struct Session::Sweep {
     if (!session.fetched(array)) throw TapeEmitter::Refused();
     return array;
   }
-  // What waited is in the bar.
+  // Adds the waiting cotangents to the bar.
   void settle(Ref node) {
     put_parts_together(node);
     add_products_up(node);
   }
-  // Those that waited become the bar: at once where they lie apart, else padded and added one after the other.
+  // The waiting parts become the bar: at once if they lie apart, else padded and added one after the other.
   void put_parts_together(Ref node) {
     const auto waiting = std::exchange(find(node)->parts, {});
     if (waiting.empty()) return;
@@ -145,17 +145,17 @@ struct Session::Sweep {
     for (const auto& [pad, bar] : waiting) let_go(bar);
   }
 
-  // Whether nothing but this mark has its sum, or elements of it.
+  // Returns true if only this mark holds its sum, or elements of it.
   [[nodiscard]] bool is_alone(const Mark& mark) const {
     return mark.is_sum && mark.parts.empty() && holders[mark.bar - born] == 1 && session.tape_[mark.bar].value.buffer().use_count() == 1;
   }
 
-  // The cotangent of a factor that several products used is one product each, which wait for the others, so that their sum stays in the
-  // cache while all are added to it, in place, where that gives the same bits.
+  // The cotangent of a factor that several products used is one product each. They wait for each other, so that their sum stays
+  // in the cache while all are added to it, in place, if that gives the same bits.
   class Adding final : public autodiff::Emitter {
    public:
     Adding(Sweep& sweep, Ref node) : sweep_(sweep), node_(node) {}
-    // None for a product that waits.
+    // No value for a product that waits.
     Ref op(Op op, std::span<const Ref> operands, Attributes attributes) override {
       const auto* const gemm = operands.size() == 2 ? std::get_if<GemmAttributes>(&attributes) : nullptr;
       if (gemm != nullptr && sweep_.keep_product(node_, *gemm, operands[0], operands[1])) return kNone;

@@ -9,7 +9,7 @@ namespace assay::runtime {
 
 class Session::TapeEmitter final : public autodiff::Emitter {
  public:
-  struct Refused {};  // thrown where an op fails, which the session then knows; the reverse pass catches it
+  struct Refused {};  // thrown after an op failed and the session has its failure; the reverse pass catches it
 
   explicit TapeEmitter(Session& session) : session_(session) {}
   Ref op(Op op, std::span<const Ref> operands, Attributes attributes) override {

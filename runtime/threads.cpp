@@ -64,8 +64,9 @@ class WorkerPool {
   }
 
  private:
-  // The number of the call in the upper half, tasks that nobody has taken yet in the lower one. A task is taken by a compare-and-exchange,
-  // which fails where the call is another one by now: so a worker that comes late never mixes up what two calls gave.
+  // The number of the call in the upper half, the tasks that are still free in the lower one. A task is taken by a
+  // compare-and-exchange, which fails if the call is another one by now, so that a late worker never mixes up the tasks of two
+  // calls.
   struct alignas(64) Part {  // NOLINT: a cache line
     std::atomic<std::uint64_t> left = 0;
   };

@@ -73,7 +73,7 @@ Rejection refuse_request(std::string code, std::string place, std::string requir
           std::move(required),        std::move(found), "runtime/autodiff/transform.h says what is differentiated"};
 }
 
-// What the three transformations start with: the graph without its outputs, and the node to differentiate.
+// The start of the three transformations: the graph without its outputs, and the node to differentiate.
 struct Derivation {
   Graph graph;
   NodeId y;

@@ -121,7 +121,7 @@ Taps::Taps(const WindowAttributes& w, const Extents& operand, const Extents& res
   }
 }
 
-// How many positions of each window count, [1, 1, O...].
+// The number of positions of each window that count, [1, 1, O...].
 Term counts(const Term& like, const WindowAttributes& w, const Extents& operand, const Extents& result) {
   Shape shape{1, 1};
   std::vector<double> numbers{1};

@@ -1,7 +1,7 @@
-// The replays of a program on a device. The first one runs its steps one by one, as those do that an observer watches; the next one has the
-// device keep what the steps launch, on memory of the program's own, and from then on a replay copies its inputs there, runs the launches in one go,
-// and copies the results out. A step that looks at its operands before it launches runs by itself, between what is kept before and after it.
-// Private to this folder.
+// Replays of a program on a device. The first one runs its steps one by one, as a replay with an observer does. In the next one
+// the device keeps the launches of the steps, on memory of the program's own. From then on a replay copies its inputs there, runs
+// the launches in one go, and copies the results out. A step that looks at its operands before it launches runs by itself,
+// between the launches kept before and after it. Private to this folder.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace assay::runtime::compiled {
 
-// What is replayed.
+// The program that is replayed.
 struct DeviceProgram {
   const Items& items;
   const std::vector<Step>& steps;

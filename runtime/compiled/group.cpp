@@ -18,7 +18,8 @@ struct Groups {
   std::vector<std::vector<ItemId>> readers;  // by item
 };
 
-// No path from a and b together leads through other groups back to them. A path goes on from any member of a group that it enters.
+// No path from a and b together leads through other groups back to them. A path continues from any member of a group that it
+// enters.
 bool is_convex(const Groups& groups, std::size_t a, std::size_t b) {
   std::vector<bool> entered(groups.of.size(), false);
   std::vector<std::size_t> open;
@@ -46,8 +47,9 @@ bool is_convex(const Groups& groups, std::size_t a, std::size_t b) {
   return true;
 }
 
-// What one group computes and only another one reads, as a gradient rule begins with what the forward pass has: it moves there where that
-// saves reads and writes of whole tensors. No path changes, since what moves stands between the two groups alone.
+// Moves items that one group computes and only another one reads, as a gradient rule begins with results of the forward pass.
+// They move there if that saves reads and writes of whole tensors. No path changes, since moved items stand between the two
+// groups alone.
 class Mover {
  public:
   Mover(const Items& items, Groups& groups) : all_(items), groups_(groups), is_output_(items.items.size(), false) {
@@ -71,7 +73,7 @@ class Mover {
   [[nodiscard]] bool is_kept(ItemId id) const {
     return is_output_[id] || std::ranges::any_of(groups_.readers[id], [&](ItemId reader) { return groups_.of[reader] != groups_.of[id]; });
   }
-  // Whether `to`, and what moves there, are all that reads it.
+  // Returns true if only `to`, and the items that move there, read it.
   [[nodiscard]] bool is_only_for(ItemId id, std::size_t to, const std::set<ItemId>& moving) const {
     return !is_output_[id] &&
            std::ranges::all_of(groups_.readers[id], [&](ItemId reader) { return groups_.of[reader] == to || moving.count(reader) != 0; });

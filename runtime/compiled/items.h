@@ -1,4 +1,4 @@
-// What the passes of compiled programs work on: the nodes of a graph, with constants as arrays. Private to this folder.
+// The data of the passes of compiled programs: the nodes of a graph, with constants as arrays. Private to this folder.
 #pragma once
 
 #include <optional>
@@ -35,7 +35,7 @@ struct Items {
 // The live nodes of the graph, simplified: constants folded, equal nodes merged, expansions left to the ops that broadcast anyway.
 [[nodiscard]] Outcome<Items> simplified(const Graph& graph);
 
-// Whether the item can be part of a pass over elements: float operands and result, of one type, by a lane kernel.
+// Returns true if the item can be part of a pass over elements: float operands and result, of one type, by a lane kernel.
 [[nodiscard]] bool is_elementwise(const Items& items, ItemId id);
 
 // For each item the number of its group of elementwise items that run as one pass; items alone have one of their own. A group has one

@@ -15,7 +15,7 @@
 
 namespace assay::runtime::compiled {
 
-// Parts of tensors that passes read and write where they lie, in lines, so that nobody copies them before and after.
+// Parts of tensors that passes read and write in place, in lines, without copies before and after.
 struct PartsInPlace {
   std::map<ItemId, Part> slices;                     // items that are this part of their operand
   std::map<ItemId, std::pair<ItemId, Part>> summed;  // members of passes, each this part of a sum of pads
@@ -37,7 +37,7 @@ class Pass {
   [[nodiscard]] const std::vector<ItemId>& writes() const { return writes_; }  // members that are kept, and sums of pads
   [[nodiscard]] std::vector<ItemId> operands() const;                          // of its ops: slices, and not their wholes
   [[nodiscard]] std::size_t length() const { return ops_; }
-  // Whether it has so many short lines, for what is repeated along the next axis, that its ops are faster one by one.
+  // Returns true if it has so many short lines, for values that repeat along the next axis, that its ops are faster one by one.
   [[nodiscard]] bool has_short_lines() const;
   // One array per item of reads() and writes().
   void run(const std::vector<const Array*>& reads, const std::vector<Array*>& writes) const;

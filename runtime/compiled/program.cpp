@@ -147,7 +147,7 @@ void Program::State::plan_memory() {
       if (root[result] != whole || is_returned[whole] || offset[whole] != kNone) continue;
       offset[whole] = places.take(bytes_of(items.items[whole]));
       summary.memory_alone += bytes_of(items.items[whole]);
-      if (last_use[whole] == kNone) last_use[whole] = i;  // written by a pass and read by nobody
+      if (last_use[whole] == kNone) last_use[whole] = i;  // written by a pass and never read
     }
     for (ItemId id = 0; id < root.size(); ++id) {
       if (offset[id] != kNone && last_use[id] == i) places.give(offset[id], bytes_of(items.items[id]));
@@ -221,7 +221,7 @@ Outcome<Done> Program::State::execute(const Step& step) {
   return Done{};
 }
 
-// What the region reads is shown before it, constants at their first use; nothing twice.
+// Shows the values that the region reads before it, constants at their first use; nothing twice.
 void Program::State::show(const ProgramRegion& region, ProgramObserver& observer, std::vector<bool>& shown,
                           const std::vector<Array>& from) {
   if (shown[region.results[0]]) return;
@@ -232,8 +232,9 @@ void Program::State::show(const ProgramRegion& region, ProgramObserver& observer
   observer.ran(region, results);
 }
 
-// What a step computes and does not keep, and what more than this step may mean: slices that a pass takes out, products that are added up,
-// and their sums so far. It is computed once more and shown before the step as steps of its own, and the step as what follows from it.
+// Values that a step computes and does not keep, though other steps may mean them: slices that a pass takes out, products that
+// are added up, and their sums so far. They are computed once more and shown before the step as steps of their own, and the step
+// as their consequence.
 std::vector<ItemId> Program::State::inside(const Step& step) const {
   if (step.pass) return step.pass->taken();
   if (step.kind != Step::Kind::sum_of_products) return {};
@@ -368,7 +369,7 @@ Outcome<std::vector<Array>> Program::replay(std::span<const Array> inputs, Progr
     outputs.push_back(state.values[id]);
     if (observer != nullptr) state.show_constant(id, *observer, shown);
   }
-  // What the caller owns is not kept, nor what is another shape or a part of it.
+  // Values that the caller owns are not kept, nor other shapes or parts of a value.
   for (ItemId id = 0; id < state.values.size(); ++id) {
     const ItemId root = state.root[id];
     const bool is_theirs = state.is_returned[root] || state.items.items[root].op == Op::input;

@@ -3,13 +3,16 @@
 //   Outcome<Program> program = Program::compile(graph);
 //   Outcome<std::vector<Array>> outputs = program.value().replay(inputs);
 //
-// Compiling folds what depends on constants alone, computes equal nodes once, makes chains of elementwise ops one pass over blocks that
-// stay in the cache, computes gradients of convolutions in their weights, and of maxima over windows, without laying tensors out anew, puts
-// parts of a tensor together that would be padded and added, adds products up in one step, and gives every intermediate value a place in
-// one piece of memory. Passes read slices, and write parts that are put together, where they lie. Each op is computed by the kernels of
-// runtime/kernels, so results are those of eager execution, bit for bit, but for sums that a convolution's weight gradient takes in another
-// order. On a device the steps are the same, but for parts where they lie: a pass is one launch where a pass of the device holds it, the
-// memory is one piece there, and what is folded was computed on the CPU.
+// To save time at each replay, compiling
+//   * folds nodes that depend on constants alone, and computes equal nodes once;
+//   * makes chains of elementwise ops one pass over blocks that stay in the cache;
+//   * computes gradients of convolutions in their weights, and of maxima over windows, without laying tensors out anew;
+//   * puts parts of a tensor together that would be padded and added, and adds products up in one step;
+//   * gives every intermediate value a place in one piece of memory.
+// Passes read slices, and write parts that are put together, in place. The kernels of runtime/kernels compute each op. Results
+// are therefore those of eager execution, bit for bit, but for sums that a convolution's weight gradient takes in another order.
+// On a device the steps are the same, but for parts in place. A pass is one launch if a pass of the device holds it. The memory
+// is one piece there, and folded nodes were computed on the CPU.
 #pragma once
 
 #include <cstddef>
@@ -43,11 +46,13 @@ class Program {
   // The graph is valid (semantics/graph/graph.h). A rejection is that of an op that fails while it is folded.
   static Outcome<Program> compile(const Graph& graph);
 
-  // One array per graph output, in order, from one per graph input of its type and shape (demanded). An output that is an input, or a
-  // constant, shares its buffer.
-  // An observer sees every step as it ran; nothing runs differently for it, but what a step does not keep though more than it may mean it
-  // (slices in a pass, products that are added up) is computed once more, and shown before it. With a device the steps run there, and outputs stay there; from
-  // the second replay without an observer on in one go, where the device can (a CUDA graph), with the same bits.
+  // One array per graph output, in order, from one per graph input of its type and shape (demanded). An output that is an input,
+  // or a constant, shares its buffer.
+  //
+  // An observer gets every step as it ran, and nothing runs differently for it. Values that a step does not keep though other
+  // steps may mean them (slices in a pass, products that are added up) are computed once more, and shown before it. With a device
+  // the steps run there, and outputs stay there. From the second replay without an observer on they run in one go, if the device
+  // can (a CUDA graph), with the same bits.
   [[nodiscard]] Outcome<std::vector<Array>> replay(std::span<const Array> inputs, ProgramObserver* observer = nullptr,
                                                    Mirror* device = nullptr) const;
   // The program's numbers for its inputs and outputs, and for a node of the graph: none for one that nothing needs.

@@ -1,4 +1,4 @@
-// What a program did, for those who record it: every step as a graph of ops, however it was computed.
+// The record of a program's work: every step as a graph of ops, for each way of computing it.
 #pragma once
 
 #include <span>

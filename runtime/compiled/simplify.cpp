@@ -81,8 +81,8 @@ Outcome<Done> fold(const Items& all, Item& item) {
   return Done{};
 }
 
-// The pads that a sum adds up, if it adds nothing else and nothing else reads them or the sums on the way, which `partial` gets: what several
-// sums read stays a value that claims of gradients can name.
+// The pads that a sum adds up, if it adds nothing else and nothing else reads them or the sums on the way, which `partial` gets.
+// A value that several sums read stays a value that claims of gradients can name.
 std::vector<ItemId> added_pads(const Items& all, const std::vector<std::size_t>& readers, ItemId sum, std::vector<ItemId>& partial) {
   std::vector<ItemId> pads, open{sum};
   std::vector<Part> parts;

@@ -25,8 +25,8 @@ struct Step {
   return step.kind == Step::Kind::alias && items.items[step.item].op == Op::reshape;
 }
 
-// In an order in which every operand stands before its reader; only what the outputs need. `in_place`: passes read and write parts of tensors
-// where they lie, which those of a device do not.
+// In an order in which every operand stands before its reader; only what the outputs need. `in_place`: passes read and write
+// parts of tensors where they lie, which those of a device do not.
 [[nodiscard]] std::vector<Step> scheduled(const Items& items, bool in_place);
 
 }  // namespace assay::runtime::compiled

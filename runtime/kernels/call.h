@@ -1,4 +1,5 @@
-// What the kernels of all families share: one application of an op, element types as template arguments. Private to this folder.
+// The kernels of all families share this code: one application of an op, element types as template arguments. Private to this
+// folder.
 #pragma once
 
 #include <complex>

@@ -13,7 +13,7 @@ namespace assay::runtime {
 
 namespace {
 
-// What max_weight gives an element of a window, and what the product with g then is.
+// The value that max_weight gives an element of a window, and its product with g.
 template <class T>
 struct Shares {
   T most, share, rest;

@@ -29,9 +29,9 @@ struct Part {
 };
 // The pad that puts a slice back where it was taken from; none where the slice takes steps.
 [[nodiscard]] std::optional<PadAttributes> pad_of(const SliceAttributes& slice, const Shape& whole);
-// What a pad with zeros makes a part of the tensor that it gives; none where it pads several axes, or crops.
+// The part that a pad with zeros places in the tensor that it gives; none where it pads several axes, or crops.
 [[nodiscard]] std::optional<Part> part_of(const PadAttributes& pad, const Shape& result);
-// Whether several parts lie along one axis without meeting.
+// Returns true if several parts lie along one axis without meeting.
 [[nodiscard]] bool are_apart(std::vector<Part> parts);
 // The sum of several such parts, each padded with zeros: what lies nowhere is 0. values: one per part.
 void put_together(std::span<const Part> parts, std::span<const Array* const> values, Array& result);

@@ -37,7 +37,7 @@ Dims row_major(const Dims& dims) {
   return strides;
 }
 
-// One side of a primitive: the layout that the caller has, the one that the kernel wants, and the way between them.
+// One side of a primitive: the caller's layout, the kernel's layout, and the way between them.
 struct Side {
   memory::desc outer, inner;
   dnnl::reorder change;
@@ -51,7 +51,7 @@ struct Side {
   [[nodiscard]] std::size_t scratch() const { return changes ? inner.get_size() / sizeof(float) + 1 : 0; }
 };
 
-// What is convolved: dims of x (fine), w and y (coarse), and the strides that the caller stores them with.
+// The convolution: dims of x (fine), w and y (coarse), and the strides that the caller stores them with.
 struct Problem {
   Kind kind;
   bool has_bias;
@@ -138,7 +138,7 @@ void Kernel::move(const Side& side, float* outer, float* inner, bool outward, dn
 void Kernel::prepare(const float* w, float* prepared) const {
   const OneThread one;
   dnnl::stream stream(cpu());
-  move(w_, const_cast<float*>(w), prepared, false, stream);  // NOLINT: oneDNN's memory knows no const
+  move(w_, const_cast<float*>(w), prepared, false, stream);  // NOLINT: oneDNN's memory has no const
 }
 
 void Kernel::execute(float* x, float* w, bool w_is_prepared, const float* bias, float* y) const {
@@ -210,7 +210,7 @@ bool run_images(const Call& call, const Convolution& c) {
   const std::shared_ptr<const Kernel> kernel = kernel_for(per_image(c, forward ? Kind::forward : Kind::data, forward && has_bias));
   if (!kernel->is_usable()) return false;
   const std::size_t coarse = c.groups * c.coarse_channels * c.coarse_size, fine = c.groups * c.fine_channels * c.fine_size;
-  auto* const operand = const_cast<float*>(call.operand(0).data<float>().data());  // NOLINT: oneDNN's memory knows no const
+  auto* const operand = const_cast<float*>(call.operand(0).data<float>().data());  // NOLINT: oneDNN's memory has no const
   auto* const weights = const_cast<float*>(call.operand(1).data<float>().data());  // NOLINT
   const float* const bias = has_bias ? call.operand(2).data<float>().data() : nullptr;
   float* const result = call.result.data<float>().data();
@@ -271,7 +271,7 @@ void WeightGradient::run(const float* x, const float* y, float* result, std::siz
   parallel_for(count, [&](std::size_t i) {
     const std::int64_t first = static_cast<std::int64_t>(i) * piece();
     float* const to = i == 0 ? result : parts.data() + (i - 1) * size;
-    auto* const from_x = const_cast<float*>(x + first * x_image);  // NOLINT: oneDNN's memory knows no const
+    auto* const from_x = const_cast<float*>(x + first * x_image);  // NOLINT: oneDNN's memory has no const
     auto* const from_y = const_cast<float*>(y + first * y_image);  // NOLINT
     (i + 1 == count ? last : one)->execute(from_x, to, false, nullptr, from_y);
   });

@@ -42,7 +42,7 @@ constexpr auto kMish = []<class T>(T x, Parameters<T>) HWY_ATTR {
   return x > 20 ? x : x * n / (n + 2);  // tanh(softplus(20)) rounds to 1
 };
 
-// What the processor's own instructions give faster, where it has them; else nullptr.
+// The kernel for an op that the processor's own instructions compute faster; else nullptr.
 LaneKernel by_instructions([[maybe_unused]] Op op, [[maybe_unused]] DType dtype) {
 #if HWY_TARGET == HWY_AVX3
   if (dtype == DType::float32) {

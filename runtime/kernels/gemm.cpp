@@ -120,7 +120,8 @@ void compute_tile(const Plan<T>& plan, const T* packed_a, const T* packed_b, con
 
 namespace {
 
-// How the library is told about a matrix of `rows` x `columns`: whether it is stored transposed, and the distance of its lines.
+// The description of a matrix of `rows` x `columns` for the library: whether it is stored transposed, and the distance of its
+// lines.
 struct Stored {
   bool known, transposed;
   std::int64_t line;
@@ -132,8 +133,8 @@ Stored stored(const Matrix<float>& a, std::size_t rows, std::size_t columns) {
   return {false, false, 0};
 }
 
-// Tiles of the result. Each packs its rows of a and its columns of b anew, so they are large, but for products that would else be one
-// thread's: those are halved once a half takes some ten microseconds. What is long is cut; rows cost more where packing transposes b.
+// Tiles of the result. Each packs its rows of a and its columns of b anew, so they are large. A product that would be one
+// thread's is halved once a half takes some ten microseconds. The longer side is cut; rows cost more where packing transposes b.
 struct Tiles {
   std::size_t rows = 1, columns = 1;
 };

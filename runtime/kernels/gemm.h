@@ -17,7 +17,7 @@ struct Matrix {
   std::int64_t row, column;
 };
 
-// What the sums start from.
+// The start values of the sums.
 template <class T>
 struct Start {
   enum class Kind : std::uint8_t { zero, rows, columns, matrix, result } kind = Kind::zero;

@@ -1,10 +1,12 @@
-// Functions of floats by instructions that AVX-512 alone has: exp by one that scales by a power of two, tanh and erf by tables, of which one
-// instruction looks up one of 32 numbers for 16 lanes at once: half and a third of the instructions in lane_math-inl.h, and no division.
+// To make functions of floats faster, these use instructions that AVX-512 alone has. exp uses one that scales by a power of two.
+// tanh and erf use tables, of which one instruction looks up one of 32 numbers for 16 lanes at once. They take half and a third
+// of the instructions in lane_math-inl.h, and no division.
 //
-// Each table cuts the arguments into 32 intervals at most. On each the function is p0 + d (p1 + d (p2 + ...)), d the distance from a
-// centre whose image is a float but for 2^-27 of it, so that the last addition alone rounds; near 0 the function is d times something, or
-// d plus something. Coefficients are least squares at Chebyshev nodes, computed with 140 bits and rounded. Over all floats each result is at most 1 step from the
-// nearest number, and less than 1 unit in the last place from the exact value (tests/runtime/functions_test.cpp).
+// Each table cuts the arguments into 32 intervals at most. On each the function is p0 + d (p1 + d (p2 + ...)), d the distance
+// from a centre. The centre's image is a float but for 2^-27 of it, so that the last addition alone rounds; near 0 the function
+// is d times something, or d plus something. Coefficients are least squares at Chebyshev nodes, computed with 140 bits and
+// rounded. Over all floats each result is at most 1 step from the nearest number, and less than 1 unit in the last place from the
+// exact value (tests/runtime/functions_test.cpp).
 #if defined(ASSAY_RUNTIME_LANE_TABLES) == defined(HWY_TARGET_TOGGLE)
 #ifdef ASSAY_RUNTIME_LANE_TABLES
 #undef ASSAY_RUNTIME_LANE_TABLES
@@ -146,8 +148,8 @@ HWY_INLINE __m512 erf_by_table(__m512 x) {
   return with_sign_of(_mm512_fmadd_ps(polynomial<3>(kErfTable, which, d), d, large), x);
 }
 
-// The polynomial of reduced_power() in lane_math-inl.h. Beyond the bounds 0 and infinity; min and max give their second operand where one is
-// NaN.
+// The polynomial of reduced_power() in lane_math-inl.h. Beyond the bounds 0 and infinity; min and max give their second operand
+// where one is NaN.
 HWY_INLINE __m512 exp_by_scaling(__m512 x) {
   const __m512 shift = _mm512_set1_ps(0x1.8p23F), one = _mm512_set1_ps(1);
   const __m512 inside = _mm512_max_ps(_mm512_set1_ps(-104), _mm512_min_ps(_mm512_set1_ps(89), x));

@@ -40,7 +40,7 @@ void run_gemm(const Call& call) {
   T* const y = call.result.data<T>().data();
   const bool has_c = call.operands.size() == 3;
   const auto alpha = static_cast<T>(attributes.alpha), beta = static_cast<T>(attributes.beta);
-  // What is added as it is, a matrix or one row to all, is where the sums start.
+  // A c that is added as it is, a matrix or one row to all, is the start of the sums.
   if (has_c && alpha == 1 && beta == 1) {
     using Kind = typename Start<T>::Kind;
     const Array& c = call.operand(2);

@@ -48,7 +48,7 @@ struct Least {
   }
 };
 
-// What a reduction of no elements gives.
+// The result of a reduction of no elements.
 template <class R, class T>
 T start_of() {
   using Limits = std::numeric_limits<T>;

@@ -131,7 +131,7 @@ Outcome<Done> check_sum(const formats::Safetensors& content, const Reading& read
   return no_checkpoint("crc", "tensors", std::to_string(wanted.value()), std::to_string(sum));
 }
 
-// What a checkpoint says, read and compared before anything is put in place.
+// The content of a checkpoint, read and compared before anything is put in place.
 struct Contents {
   std::vector<Array> model;
   OptimiserState optimiser;

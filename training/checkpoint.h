@@ -1,9 +1,10 @@
-// Checkpoints: all that a run needs to go on with the same bits, in one safetensors file.
+// Checkpoints: all that a run needs to continue with the same bits, in one safetensors file.
 //
 //   save_checkpoint("run.safetensors", {.trainer = &trainer, .loader = &loader});
 //
-// Tensors: "model/NAME" for every entry of the model, "optimiser/LIST/K" for parameter number K, "clip/norms" of a PercentileClip. Metadata:
-// format, optimiser, steps, seed, keys (random keys drawn so far), epoch and batch (of the loader), notes, and crc32 of the tensors' bytes.
+// Tensors: "model/NAME" for every entry of the model, "optimiser/LIST/K" for parameter number K, "clip/norms" of a
+// PercentileClip. Metadata: format, optimiser, steps, seed, keys (random keys drawn so far), epoch and batch (of the loader),
+// notes, and crc32 of the tensors' bytes.
 #pragma once
 
 #include <map>
@@ -22,10 +23,11 @@ struct Checkpointed {
 
 // Written atomically (atomic_file.h).
 Outcome<Done> save_checkpoint(const std::string& path, const Checkpointed& what);
-// Puts everything in place; the notes that were saved. Nothing is changed by a file that is refused: those of safetensors, and
+// Puts everything in place, and returns the saved notes. A file that is refused changes nothing. Rejections: those of
+// safetensors, and
 //   checkpoint.format    another kind of file, or a field that is missing or no number
 //   checkpoint.crc       bytes that are not those that were written
-//   checkpoint.tensor    a tensor that is missing, of another type or shape, or that nobody asked for
+//   checkpoint.tensor    a tensor that is missing, of another type or shape, or without a place in the run
 //   checkpoint.seed      a session of another seed
 //   checkpoint.position  a position that the loader does not have
 //   optimise.state       the state of another optimiser

@@ -11,8 +11,8 @@ namespace assay::training {
 
 using runtime::Value;
 
-// The Euclidean norm of all elements together, in double; on a device in another order. NaN where a device does not give it, and then the session
-// has a failure.
+// The Euclidean norm of all elements together, in double; on a device in another order. NaN where a device does not give it, and
+// then the session has a failure.
 [[nodiscard]] double norm_of(std::span<const Value> gradients);
 // All gradients times most / norm where the norm is above `most`; the norm before.
 double clip_by_norm(std::vector<Value>& gradients, double most);

@@ -1,5 +1,5 @@
-// Complex values as pairs of real ones: every function here is a composition of real ops, which sessions differentiate, compile and record, and
-// audits judge, as any other. Pairs of float32 are complex64.
+// Complex values as pairs of real ones: every function here is a composition of real ops, which sessions differentiate, compile
+// and record, and audits judge, as any other. Pairs of float32 are complex64.
 //
 // Gradients of a real loss L are pairs as well, (dL/d re, dL/d im) = dL/d re + i dL/d im: the convention of PyTorch, along whose negative L
 // falls fastest.
@@ -45,8 +45,8 @@ struct Complex {
 // A real-linear function of tensors on both parts: layouts, sums, means.
 [[nodiscard]] Complex apart(const Complex& z, const std::function<Value(const Value&)>& f);
 
-// Along the last axis, n elements: y_k = sum over j of z_j exp(-2 pi i j k / n), and its inverse with exp(+...) / n. As products with matrices where n is at most
-// 64 or odd, after halving (Cooley and Tukey 1965) while it is even and larger.
+// Along the last axis, n elements: y_k = sum over j of z_j exp(-2 pi i j k / n), and its inverse with exp(+...) / n. As products
+// with matrices where n is at most 64 or odd, after halving (Cooley and Tukey 1965) while it is even and larger.
 [[nodiscard]] Complex fft(const Complex& z);
 [[nodiscard]] Complex inverse_fft(const Complex& z);
 

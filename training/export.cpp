@@ -33,7 +33,7 @@ bool is_folded(const Node& node) {
   return op == Op::reshape || op == Op::permute || op == Op::slice || op == Op::concat || op == Op::expand || op == Op::gather;
 }
 
-// Such ops on constants, as constants: import does the same.
+// Folds such ops on constants to constants, as import does.
 Outcome<Graph> folded(const Graph& graph) {
   Graph result = graph;
   for (Node& node : result.nodes) {

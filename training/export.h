@@ -14,9 +14,9 @@ struct ExportedModel {
   Graph graph;       // what the file says
   std::string file;  // its bytes
 };
-// The function of inputs of these types, captured as it is in evaluation, with the model's parameters as constants by name. Layout ops on
-// constants and integer arithmetic are carried out, as import does. `graph` is the captured one but for what formats::as_onnx_says() changes. Rejections: those
-// of Session::capture and of formats::write_onnx.
+// The function of inputs of these types, captured as it is in evaluation, with the model's parameters as constants by name.
+// Layout ops on constants and integer arithmetic are carried out, as import does. `graph` is the captured one but for what
+// formats::as_onnx_says() changes. Rejections: those of Session::capture and of formats::write_onnx.
 struct ExportInput {
   std::string name;
   Array example;

@@ -10,12 +10,12 @@
 
 namespace assay::training {
 
-// For a matrix whose sides are both longer than `rank`: P, the `rank` leading singular vectors of the gradient along the shorter side, from the
-// first step on anew after each `interval` steps; R = P^T g, or g P where rows are more than columns; d is what the inner optimiser
-// makes of a stand-in that is 0 and has the gradient R, its states being kept when P changes;
-// p = (1 - rate weight_decay) p + scale P d, or scale d P^T. Every other parameter takes the inner optimiser's step after the decay.
-// The inner optimiser's own decay would see stand-ins alone: give it none. Products are ops of the session (not on the tape).
-// Source: Zhao et al. 2024, "GaLore: Memory-efficient LLM training by gradient low-rank projection", algorithm 2.
+// For a matrix whose sides are both longer than `rank`: P, the `rank` leading singular vectors of the gradient along the shorter
+// side, from the first step on anew after each `interval` steps; R = P^T g, or g P where rows are more than columns; d is what
+// the inner optimiser makes of a stand-in that is 0 and has the gradient R, its states being kept when P changes; p = (1 - rate
+// weight_decay) p + scale P d, or scale d P^T. Every other parameter takes the inner optimiser's step after the decay. The inner
+// optimiser's own decay would see stand-ins alone: give it none. Products are ops of the session (not on the tape). Source: Zhao
+// et al. 2024, "GaLore: Memory-efficient LLM training by gradient low-rank projection", algorithm 2.
 struct GaLoreOptions {
   std::int64_t rank = 4;         // at least 1 (demanded)
   std::uint64_t interval = 200;  // steps, at least 1 (demanded)
@@ -43,10 +43,11 @@ class GaLore final : public Optimiser {
   std::vector<Array> projectors_;  // P^T: [rank, shorter side]; [0, 0] for what is not projected
 };
 
-// The `rank` singular vectors of a float matrix, along its shorter side, that belong to its largest singular values, as rows [rank, shorter side]:
-// orthonormal, in falling order, the element of largest magnitude positive. Computed in double by rotations of pairs of rows, in an order that is always the
-// same; about 10 k^2 n operations per sweep over sides k <= n, and some ten sweeps. Unit vectors where elements are no finite numbers.
-// Source: Hestenes 1958, "Inversion of matrices by biorthogonalization and related results".
+// The `rank` singular vectors of a float matrix, along its shorter side, that belong to its largest singular values, as rows
+// [rank, shorter side]: orthonormal, in falling order, the element of largest magnitude positive. Computed in double by rotations
+// of pairs of rows, in an order that is always the same; about 10 k^2 n operations per sweep over sides k <= n, and some ten
+// sweeps. Unit vectors where elements are no finite numbers. Source: Hestenes 1958, "Inversion of matrices by biorthogonalization
+// and related results".
 [[nodiscard]] Array leading_singular_vectors(const Array& matrix, std::int64_t rank);
 
 }  // namespace assay::training

@@ -1,4 +1,5 @@
-// How parameters start: from the session's random numbers, in its type. Fans: a weight [out, in, window...] has fan in = in x window.
+// Start values of parameters: from the session's random numbers, in its type. Fans: a weight [out, in, window...] has fan in = in
+// x window.
 #pragma once
 
 #include "runtime/session.h"

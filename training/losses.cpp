@@ -45,7 +45,7 @@ Value along_classes(const Value& weights, std::size_t rank) {
   return reshape(weights, shape);
 }
 
-// What a class loss needs of its target, with axis 1 kept as 1 where it chooses.
+// The parts of its target that a class loss needs, with axis 1 kept as 1 where it chooses.
 struct Chosen {
   Value places;                 // [B, 1, ...], of classes that exist
   std::optional<Value> counts;  // 0 where a place is ignored
@@ -191,7 +191,7 @@ Value ctc(const Value& logarithms, const Value& targets, const Value& lengths, c
     const Value next = apply(Op::log_sum_exp, before, ReduceAttributes{{2}, false}) + select(said, 1, t);
     state = choose(apply(Op::less, whole(t), reshape(lengths, {batch, 1})), next, state);
   }
-  // What ends in the last class or in the blank behind it.
+  // The paths that end in the last class or in the blank behind it.
   const Value last = reshape(target_lengths, {batch, 1}) + reshape(target_lengths, {batch, 1});
   const Value ends = apply(Op::logical_or, apply(Op::equal, place, last), apply(Op::equal, place + whole(1), last));
   Value loss = -apply(Op::log_sum_exp, choose(ends, state, none), ReduceAttributes{{1}, false});

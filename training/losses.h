@@ -36,11 +36,12 @@ struct BinaryLoss {
 // -t log p - (1 - t) log(1 - p), logarithms cut at -100.
 [[nodiscard]] Value binary_cross_entropy(const Value& probabilities, const Value& target, const BinaryLoss& how = {});
 
-// Connectionist temporal classification: minus the logarithm of the probability that a sequence of classes, after equal neighbours were
-// joined and blanks left out, is the target. Log-probabilities [T, B, C], which are finite; targets [B, S] (int64) of classes that are not
-// the blank; how many places [B] of each count, of the first from 1 on, of the second from 0 on (int64). The forward algorithm in logarithms,
-// unrolled: T up to kMostSteps (layers/recurrent.h). A mean divides each loss by its target's length first. Where no sequence is long enough the loss is above
-// 1e29, or 0 with `zero_infinity`. Source: Graves et al. 2006.
+// Connectionist temporal classification: minus the logarithm of the probability that a sequence of classes, after equal
+// neighbours were joined and blanks left out, is the target. Log-probabilities [T, B, C], which are finite; targets [B, S]
+// (int64) of classes that are not the blank; how many places [B] of each count, of the first from 1 on, of the second from 0 on
+// (int64). The forward algorithm in logarithms, unrolled: T up to kMostSteps (layers/recurrent.h). A mean divides each loss by
+// its target's length first. Where no sequence is long enough the loss is above 1e29, or 0 with `zero_infinity`. Source: Graves
+// et al. 2006.
 struct CtcLoss {
   Reduction reduction = Reduction::mean;
   std::int64_t blank = 0;

@@ -55,11 +55,11 @@ class Model {
   // Names that begin with `prefix` are no longer trained and require no gradients, or are and do again. Buffers are never trained.
   void freeze(std::string_view prefix, bool frozen = true);
 
-  // Whether layers do what they do in training: dropout, and statistics of the batch.
+  // True if layers work as in training: with dropout, and by statistics of the batch.
   [[nodiscard]] bool training() const { return training_; }
   void set_training(bool training) { training_ = training; }
 
-  // What a layer wants a buffer to hold after this step. assign() does it; a compiled step returns the values first.
+  // The next value that a layer gives a buffer after this step. assign() sets it; a compiled step returns the values first.
   struct Update {
     Value buffer, next;
   };

@@ -321,7 +321,7 @@ Outcome<Array> added(runtime::Mirror* device, const Array& x, const Array& y) {
 
 Outcome<Done> GradientSum::add(std::span<const Value> gradients) {
   if (sums_.empty()) {
-    sums_ = arrays_of(gradients);  // shares their buffers, which nobody writes
+    sums_ = arrays_of(gradients);  // shares their buffers, which no code writes
     return Done{};
   }
   if (gradients.size() != sums_.size()) return misfit("add", std::to_string(sums_.size()) + " gradients", std::to_string(gradients.size()));

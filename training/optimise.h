@@ -1,6 +1,7 @@
-// Optimisers: new values for a session's parameters from gradients, in plain loops over their own buffers (no ops, nothing on the tape).
-// Arithmetic is that of the parameter's type, in the order written here, on any number of threads. In a session on a device a step is one pass per parameter there,
-// from which nothing is copied back; products and sums may fuse, and divisions by sqrt(1 - b2^t) are products.
+// Optimisers: new values for a session's parameters from gradients, in plain loops over their own buffers (no ops, nothing on the
+// tape). Arithmetic is that of the parameter's type, in the order written here, on any number of threads. In a session on a
+// device a step is one pass per parameter there, from which nothing is copied back; products and sums may fuse, and divisions by
+// sqrt(1 - b2^t) are products.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ using runtime::Array;
 using runtime::Session;
 using runtime::Value;
 
-// What an optimiser knows from step to step. Arrays by parameter; none before the first step.
+// The state of an optimiser between steps. Arrays by parameter; none before the first step.
 struct OptimiserState {
   std::string kind;  // "adam"
   std::uint64_t steps = 0;
@@ -33,7 +34,7 @@ class Optimiser {
   Optimiser& operator=(const Optimiser&) = delete;
   virtual ~Optimiser() = default;
 
-  // One step; gradients in the order of the parameters. Nothing is changed where one does not fit, or the device fails.
+  // One step; gradients in the order of the parameters. Nothing is changed if one does not fit, or the device fails.
   Outcome<Done> step(std::span<const Value> gradients);
   Outcome<Done> step(std::span<const Array> gradients);
   [[nodiscard]] const std::vector<Value>& parameters() const { return parameters_; }
@@ -41,12 +42,12 @@ class Optimiser {
   void set_rate(double rate) { rate_ = rate; }
   [[nodiscard]] std::uint64_t steps() const { return steps_; }  // inside of a step: this one included
 
-  // A copy of the state, and another state in its place, from which steps go on with the same bits. The rate is the schedule's to save.
-  // Rejection optimise.state: the state of another kind of optimiser, or of other parameters; nothing is changed.
+  // A copy of the state, and another state in its place, from which steps continue with the same bits. The schedule saves its
+  // rate. Rejection optimise.state: the state of another kind of optimiser, or of other parameters; nothing is changed.
   [[nodiscard]] virtual std::string_view kind() const = 0;
   [[nodiscard]] Outcome<OptimiserState> state();
   Outcome<Done> restore(const OptimiserState& state);
-  // Of what is kept under this name for a parameter.
+  // The shape of the values kept under this name for a parameter.
   [[nodiscard]] virtual Shape state_shape(std::string_view /*list*/, std::size_t which) const { return parameters_[which].shape(); }
 
   // The next step as formulas, for whoever takes it over other numbers (reference_steps.h); counts as a step.
@@ -58,7 +59,7 @@ class Optimiser {
   [[nodiscard]] Outcome<Formulas> formulas();
 
  protected:
-  // What is kept for each parameter: lists by parameter, of state_shape(), which start with every element at `start`.
+  // The values kept for each parameter: lists by parameter, of state_shape(), which start with every element at `start`.
   struct Kept {
     const char* name;
     std::vector<Array>* arrays;
@@ -72,7 +73,8 @@ class Optimiser {
   virtual Outcome<Array> next(std::size_t which, const Array& parameter, const Array& gradient) = 0;
   // The same on a device: the next value, then the next states.
   virtual Outcome<std::vector<Array>> next_on(runtime::Mirror& device, std::size_t which, const Array& parameter, const Array& gradient);
-  // For the parameter's next value, element by element: the place of its present one, if an earlier step made that and nobody else holds it.
+  // For the parameter's next value, element by element: the memory of its present one, if an earlier step made that and it has no
+  // other holder.
   [[nodiscard]] Array place_of_next(std::size_t which, const Array& parameter);
   [[nodiscard]] Session& session() { return session_; }
 

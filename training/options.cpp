@@ -17,7 +17,7 @@ namespace assay::training {
 
 namespace {
 
-// What computes a step, as the banner says it.
+// The arithmetic of a step, in the banner's words.
 const char* words_of(const std::string& numbers) {
   if (numbers == "bfloat16") return "float32, each result rounded to bfloat16";
   if (numbers == "exact") return "exact numbers, by the reference semantics of the captured step";

@@ -39,7 +39,8 @@ struct RunOptions {
   std::uint64_t every = 100;
   bool resume = false;
 
-  // What a program can do beyond float32 on the CPU. Which ops have exact values, a run over exact numbers finds out, and names the first that has none.
+  // The abilities of a program beyond float32 on the CPU. A run over exact numbers finds the ops that have exact values, and
+  // names the first that has none.
   bool takes_float64 = true, takes_compiled = true;
   bool is_complex = false;  // written over pairs of real values (complex.h): --dtype says what these are
   // Options of the program's own: name without dashes, what it is, where it goes.

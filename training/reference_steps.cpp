@@ -27,7 +27,7 @@ Rejection placed(std::string_view part, Rejection why) {
 
 }  // namespace
 
-// What somebody else assigned since, and at first everything, is taken from the session.
+// Takes values that other code assigned since, and at first all of them, from the session.
 Outcome<Done> ReferenceSteps::meet() {
   const std::vector<Value> all = model_.all();
   for (std::size_t k = 0; k < all.size(); ++k) {

@@ -33,9 +33,10 @@ class Trainer {
   // The optimiser holds model.parameters().
   Trainer(Model& model, Optimiser& optimiser, Loss loss, TrainerOptions options);
 
-  // One step; the loss before it. Clears the session first. `trace`, if given, gets what ran (docs/reference/trace-format.md). In a session with a
-  // Reference the step is captured and taken over its numbers (reference_steps.h); rejection "training.reference" for what reads floats on
-  // the way: clipping by norms, traces, the range test.
+  // One step; returns the loss before it. Clears the session first. `trace`, if given, gets the ops that ran
+  // (docs/reference/trace-format.md). In a session with a Reference the step is captured and taken over its numbers
+  // (reference_steps.h). Steps that read floats on the way are refused ("training.reference"): clipping by norms, traces, the
+  // range test.
   Outcome<double> step(std::span<const Array> batch, Trace* trace = nullptr);
   [[nodiscard]] std::string note() const { return reference_ ? reference_->note() : std::string(); }
   [[nodiscard]] std::uint64_t steps() const { return optimiser_.steps(); }

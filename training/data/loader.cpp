@@ -11,7 +11,7 @@ namespace assay::training {
 
 namespace {
 
-// What the keys of a seed are for.
+// The purposes of the keys of a seed.
 enum : std::uint64_t { kOrder, kTransform, kDivision };
 
 Array rows(const Array& array, std::span<const std::int64_t> places) {

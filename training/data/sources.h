@@ -1,4 +1,5 @@
-// Data from files, by the readers that `assay robust` has too (formats/datasets/dataset.h). What belongs to a session's type is the caller's to convert.
+// Data from files, by the readers that `assay robust` has too (formats/datasets/dataset.h). The caller converts it to a session's
+// type.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,8 @@ namespace assay::training {
 // Every array of an NPY, NPZ, safetensors, IDX, CIFAR, CSV or PNG file by its name: "" where the format has none, "items" for the numbers
 // [rows, columns] of CSV, as float64; with "labels" of a column that has such a name. 16-bit floats become float32.
 [[nodiscard]] Outcome<std::map<std::string, Array>> read_arrays(const std::string& path);
-// The items of each path, with their labels [N] of int64 where it says any, one path after the other: {items, labels} or {items}. A path is a
-// file, FILE:NAME, or a folder with PNG files, or with one folder of them per class.
+// The items of each path, with their labels [N] of int64 where it says any, one path after the other: {items, labels} or {items}.
+// A path is a file, FILE:NAME, or a folder with PNG files, or with one folder of them per class.
 struct Samples {
   Dataset data;
   std::vector<std::string> classes;  // of the folders

@@ -12,7 +12,7 @@ namespace assay::training {
 
 namespace {
 
-// Whether place t sees place s: [T, S].
+// A mask that is true if place t sees place s: [T, S].
 Value seen_before(Session& session, std::int64_t places, std::int64_t keys) {
   Array open = Array::empty(DType::boolean, {places, keys});
   const auto bits = open.data<std::uint8_t>();

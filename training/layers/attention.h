@@ -9,8 +9,8 @@
 
 namespace assay::training {
 
-// x [..., T, d] with pairs of elements turned by angles that grow with the place: elements i and i + d / 2, or 2 i and 2 i + 1 where they are
-// interleaved, by place * base^(-2 i / d). Source: Su et al. 2021 (RoPE).
+// x [..., T, d] with pairs of elements turned by angles that grow with the place: elements i and i + d / 2, or 2 i and 2 i + 1
+// where they are interleaved, by place * base^(-2 i / d). Source: Su et al. 2021 (RoPE).
 struct Rotary {
   double base = 10000;
   bool interleaved = false;

@@ -16,12 +16,12 @@ struct NormOptions {
   bool running = true;    // batch norm; instance norm has them if asked
 };
 
-// What batch and instance norm have in common: channels with weight and bias, and running statistics.
+// Batch and instance norm share these: channels with weight and bias, and running statistics.
 class ChannelNorm {
  protected:
   ChannelNorm(const Scope& scope, std::int64_t channels, const NormOptions& options);
-  // By mean and variance over the axes; in evaluation by the running ones, if they are kept. What is updated is the mean over the images of
-  // what the axes leave.
+  // Normalises by mean and variance over the axes; in evaluation by the running ones, if they are kept. The running ones are
+  // updated by the mean over the images of the values that the axes leave.
   [[nodiscard]] Value normalise(const Value& x, const std::vector<std::int64_t>& axes) const;
 
  private:

@@ -50,8 +50,8 @@ Value Recurrent::step(const Layer& layer, const Value& x, Value& hidden, Value* 
   return hidden;
 }
 
-// gru: of the input's and the recurrent part of the gates and the hidden state, the next one; lstm: of their sum and the cell, the next cell
-// and hidden state.
+// gru: of the input's and the recurrent part of the gates and the hidden state, the next one; lstm: of their sum and the cell,
+// the next cell and hidden state.
 std::vector<Value> Recurrent::gated(Cell cell, std::span<const Value> values) {
   if (cell == Cell::gru) {
     const std::vector<Value> xs = split(values[0], 1, 3), hs = split(values[1], 1, 3);

@@ -1,6 +1,6 @@
-// Tensors of exact numbers or of intervals, and graphs evaluated on them by the reference semantics (semantics/ops). What a training step
-// captures as a graph is thus taken over other numbers than floats. Nothing here is seen by the runtime, whose kernels are a second
-// computation beside that semantics.
+// Tensors of exact numbers or of intervals, and graphs evaluated on them by the reference semantics (semantics/ops). They let a
+// training step, captured as a graph, run over other numbers than floats. The runtime sees nothing of this: its kernels are a
+// second computation beside that semantics.
 #pragma once
 
 #include <cstddef>
@@ -42,10 +42,13 @@ class Numbers {
   std::shared_ptr<const Held> held_;
 };
 
-// The outputs of a valid graph at inputs of its shapes (demanded) and of this kind. Element types of floats mean nothing here: nothing is rounded to them.
-// Rejections: "denote.scalar" for an op that has no value of this kind (an exponential has no fraction), "<op>.domain" for one that has none
-// at these numbers, "reference.value" for a constant as in Numbers::from, "reference.unbounded" for the first op whose intervals have no finite ends,
-// "reference.work" for fractions that have become too long.
+// The outputs of a valid graph at inputs of its shapes (demanded) and of this kind. Element types of floats mean nothing here:
+// nothing is rounded to them. Rejections:
+//   "denote.scalar"        an op that has no value of this kind (an exponential has no fraction)
+//   "<op>.domain"          an op that has no value at these numbers
+//   "reference.value"      a constant, as in Numbers::from
+//   "reference.unbounded"  the first op whose intervals have no finite ends
+//   "reference.work"       fractions that have become too long
 [[nodiscard]] Outcome<std::vector<Numbers>> evaluate(const Graph& graph, std::span<const Numbers> inputs, Kind kind);
 
 }  // namespace assay::reference

@@ -1,4 +1,4 @@
-// The one place that knows which major version of Catch2 is installed.
+// The one place that depends on the major version of Catch2.
 #pragma once
 
 #ifdef ASSAY_CATCH2_V3

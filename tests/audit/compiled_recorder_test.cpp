@@ -52,7 +52,7 @@ Task smooth(Session& s) {
   return task;
 }
 
-// What programs compute by one kernel where rules have several ops: a pool whose windows meet, and a tensor cut into parts.
+// Cases that programs compute by one kernel and rules by several ops: a pool whose windows meet, and a tensor cut into parts.
 Task cuts(Session& s) {
   Task task;
   task.parameters = {s.parameter("p", s.normal({2, 3, 6, 6})), s.parameter("q", s.normal({4, 6}))};

@@ -191,7 +191,7 @@ TEST_CASE("gradients: an operand that was computed and gets no cotangent may be 
 }
 
 TEST_CASE("gradients: zeros that flow on without the seed have their products", "[gradients]") {
-  Run run;  // y = sign(a) with the cotangent 0 of a = 2 x, which goes on to x
+  Run run;  // y = sign(a) with the cotangent 0 of a = 2 x, which continues to x
   const auto x = run.given("x", {2}, {0.5F, -3}), seed = run.given("seed", {2}, {1, 4}), zero = run.given("zero", {2}, {0, 0});
   const auto a = run.apply(Op::add, {x, x});
   const auto y = run.apply(Op::sign, {a});

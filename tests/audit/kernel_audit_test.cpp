@@ -1,4 +1,4 @@
-// audit_kernel_on over memory of the host: what lies beside a buffer, how faults are named, and which probes count as vacuous.
+// audit_kernel_on over memory of the host: the memory beside a buffer, the names of faults, and the probes that count as vacuous.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>

@@ -57,7 +57,7 @@ Verdict verdict(const Trace& trace, KinkConvention convention = KinkConvention::
   Verdict found;
   for (const audit::GradientStep& step : audit::check_gradient(trace, 0, 7, convention)) {
     found.judged += step.kinks;
-    // What is no number there is refused by the product's own step as well.
+    // A value that is no number there is refused by the product's own step as well.
     if (step.failure && found.code != "gradient.kink") found.code = step.failure->code;
   }
   return found;
@@ -276,7 +276,7 @@ TEST_CASE("kinks: a convention that a trace declares is what the product has to 
     trace.vjps[0].convention = trace.vjps[0].cotangents;  // the product is the framework's own
     CHECK(verdict(trace, KinkConvention::pytorch).code.empty());
   }
-  // What the framework gives elsewhere, and what is no derivative, is no convention.
+  // The framework's value at another kink, and a value that is no derivative, are no convention.
   Trace trace = declared(relu, {{0, 5, 5}}, masked(0, 0.5F), {2.5F, 2.5F, 5});
   trace.regions[1].graph = masked(-0x1p-149F, 0);
   CHECK(verdict(trace).code.empty());

@@ -147,7 +147,7 @@ TEST_CASE("point: a quotient of infinities where the derivative is a number", "[
 }
 
 TEST_CASE("point: a value inside of a fused region", "[gradients]") {
-  // y = s^2 with s = x + 1, which nobody recorded, and the product, all in one region; it gives 7 where s is 0.
+  // y = s^2 with s = x + 1, which is not recorded, and the product, all in one region; it gives 7 where s is 0.
   for (const float at : {-1.0F, 0.0F}) {
     Builder b{{}, 2};
     const NodeId x = b.input("x"), y_bar = b.input("y_bar"), s = b.apply(Op::add, {x, b.number(1)}), y = b.apply(Op::mul, {s, s});
@@ -170,7 +170,8 @@ TEST_CASE("point: a value inside of a fused region", "[gradients]") {
 }
 
 TEST_CASE("point: no value inside of a fused region, at the end of a function's domain", "[gradients]") {
-  // y = s^2 with s = 2 x. The cotangent of s, which nobody recorded, has a term atanh(s) - atanh(s): 0 where |s| < 1, no number at 1.
+  // y = s^2 with s = 2 x. The cotangent of s, which is not recorded, has a term atanh(s) - atanh(s): 0 where |s| < 1, no number
+  // at 1.
   for (const float at : {0.5F, 0.125F}) {
     Builder b{{}, 2};
     const NodeId x = b.input("x"), y_bar = b.input("y_bar"), s = b.apply(Op::scale, {x}, ScaleAttributes{2}), y = b.apply(Op::mul, {s, s});
@@ -347,7 +348,7 @@ TEST_CASE("point: a step that rounding decides is taken as it was recorded", "[g
     return std::pair(b.number(0), b.apply(Op::sub, {b.number(1), b.apply(Op::mul, {s, s})}));
   });
   CHECK(run(tanh_of(), zero, {12, 1, 1, 1, 0}, true) == "right");
-  // What is wrong elsewhere is found: 5 where the derivative rounds to 0.
+  // A wrong value elsewhere is found: 5 where the derivative rounds to 0.
   const Graph five = chosen({{}, 1}, [](Builder& b, NodeId, NodeId s) {
     return std::pair(b.number(5), b.apply(Op::sub, {b.number(1), b.apply(Op::mul, {s, s})}));
   });

@@ -1,4 +1,4 @@
-// What the runtime's sessions record is one run, keeps its contracts, and has right gradients.
+// The recording of a runtime session is one run, keeps its contracts, and has right gradients.
 #include "runtime/recorder.h"
 #include "runtime/functions.h"
 #include "tests/audit/judged.h"

@@ -1,4 +1,5 @@
-// One row of a product: it is found where rows are alike, refused where they are not, and says of right and wrong products what the whole says.
+// One row of a product: it is found where rows are alike, and refused where they are not. Its verdict on right and wrong products
+// is that of the whole.
 #include "kernel/audit/rows.h"
 
 #include "kernel/gradients/adjointness/adjointness.h"

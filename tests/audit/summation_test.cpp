@@ -1,7 +1,9 @@
-// The runtime keeps the order of summation that its recorder declares: how many additions a term passes through is measured.
+// The runtime keeps the order of summation that its recorder declares. The test measures the number of additions that a term
+// passes through.
 //
-// A sum of ones beside a large number at place i and its negative at place j loses all the ones that were added before these two met. So
-// over all j the sum has as many different values as there are additions on the way of term i (compare Xie et al., FPRev, 2025).
+// A sum of ones beside a large number at place i and its negative at place j drops all ones that were added before these two met.
+// Over all j the sum therefore has as many different values as there are additions on the way of term i (compare Xie et al.,
+// FPRev, 2025).
 #include <functional>
 #include <set>
 

@@ -147,7 +147,7 @@ TEST_CASE("tangents: what something opaque gave leaves a difference undecided", 
 }
 
 TEST_CASE("tangents: a difference beside what nobody knows is undecided", "[tangents]") {
-  Run run;  // h is known to move; composed down to x, y reads what something opaque gave
+  Run run;  // h certainly moves; composed down to x, y reads the result of something opaque
   const auto x = run.given("x", {2}, {0.5F, -2}), x_dot = run.given("x_dot", {2}, {1, 2}), z = run.given("z", {2}, {3, 4});
   const auto h = run.apply(Op::mul, {x, z});
   const auto h_dot = run.apply(Op::mul, {x_dot, z});

@@ -1,4 +1,4 @@
-// What an undecided search says of the time that is left.
+// The time that an undecided search says is left.
 #include "app/queries/verify.h"
 #include "tests/catch.h"
 

@@ -1,4 +1,4 @@
-// What ends a program that has a fault: an exit status and a sentence, never a signal.
+// A program that has a fault ends with an exit status and a sentence, never by a signal.
 #include <sys/wait.h>
 #include <unistd.h>
 

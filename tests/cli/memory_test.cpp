@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kPair = 128;  // bytes of two cache lines
 
-// Whether blocks of the size share no pair of lines, one half of them taken by another thread.
+// Returns true if blocks of the size share no pair of lines, one half of them taken by another thread.
 bool lie_apart(std::size_t size) {
   std::vector<std::unique_ptr<char[]>> blocks(200);
   const auto take = [&](std::size_t from) {

@@ -38,7 +38,7 @@ gradients::Domain domain_of(Draw draw) {
   return {};
 }
 
-// Whether faults compute the same function, as far as exact points tell, ties included; one application at a time.
+// Decides if faults compute the same function, as far as exact points tell, ties included; one application at a time.
 class Equivalence {
  public:
   [[nodiscard]] bool holds(const Trial& trial) {
@@ -149,7 +149,7 @@ void check_part(int first) {
 
 }  // namespace
 
-// The audit's quick ways against the contracts themselves, on results that are wrong in every way that the bank knows.
+// The audit's quick ways against the contracts themselves, on results that are wrong in every way of the bank.
 TEST_CASE("audits of faults count the failures that their contracts count", "[probes]") {
   std::size_t seen = 0, compared = 0, failed = 0;
   const auto compare = [&](const Trial& trial, const probes::Probe& probe, const Tensor&, const Tensor& wrong) {

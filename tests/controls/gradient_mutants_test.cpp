@@ -1,5 +1,6 @@
-// Mutants of every vector-Jacobian product of the representative set: all that compute another function are caught, and none that compute
-// the same. A mutant without a value at any point, which divides by 0 everywhere, may be left undecided: what it delivers is no finite number.
+// Mutants of every vector-Jacobian product of the representative set: all that compute another function are caught, and none that
+// compute the same. A mutant without a value at any point, which divides by 0 everywhere, may be left undecided: what it delivers
+// is no finite number.
 #include <cstdio>
 #include <string>
 

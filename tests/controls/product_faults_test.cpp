@@ -16,7 +16,7 @@
 namespace assay::test {
 namespace {
 
-// What the runtime gives for a graph; nothing where it refuses.
+// The runtime's results for a graph; nothing if it refuses.
 std::vector<Tensor> ran(const Graph& graph, const std::vector<Tensor>& operands) {
   runtime::Session session({.threads = 1});
   const runtime::GraphModule module(session, graph);

@@ -20,7 +20,7 @@ KernelPlan small() {
   return plan;
 }
 
-// What the launcher of a kernel does, wrong in a way or not.
+// Audits a kernel's launcher, with a fault or without.
 template <class Launcher>
 KernelReport audited(const Launcher& launcher, const KernelPlan& plan = small()) {
   return audit_kernel(Op::relu, NoAttributes{}, launcher, plan);

@@ -1,4 +1,5 @@
-// What people get wrong in CUDA, each beside a twin that is right. `wrong` is known to the compiler, so that kernels differ in one place.
+// Common mistakes in CUDA, each beside a twin that is right. `wrong` is a constant of the compiler, so that kernels differ in one
+// place.
 #include <cuda_runtime.h>
 
 #include "faults.h"

@@ -1,4 +1,4 @@
-// What a failing audit says: numbers that are those of the contract, the terms that count, where failures lie; and smaller traces that
+// The text of a failing audit: numbers of the contract, the terms that count, the places of failures; and smaller traces that
 // fail by the same numbers.
 #include <algorithm>
 #include <cmath>

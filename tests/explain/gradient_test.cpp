@@ -1,4 +1,4 @@
-// What is said of wrong gradients: the pattern that fits.
+// The text on wrong gradients names the pattern that fits.
 #include "kernel/audit/gradients.h"
 #include "tests/explain/words.h"
 

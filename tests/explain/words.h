@@ -1,4 +1,4 @@
-// What tests of explain/ share.
+// The tests of explain/ share this code.
 #pragma once
 
 #include <algorithm>

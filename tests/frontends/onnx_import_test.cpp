@@ -1,4 +1,4 @@
-// What import decides about a whole model: inputs, constants, versions, dead nodes, external data, folding.
+// Decisions of the import about a whole model: inputs, constants, versions, dead nodes, external data, folding.
 #include <zlib.h>
 
 #include <algorithm>
@@ -217,7 +217,7 @@ TEST_CASE("external data lies beside the model and is bound by its digest", "[on
     return wire.number(14, 1).text;
   };
   const Folder folder;
-  folder.write("data/w.bin", std::string("\x1f\x8b__", 4) + raw_floats({1, 2, 3, 4, 5, 6}));  // starts like a gzip file
+  folder.write("data/w.bin", std::string("\x1f\x8b__", 4) + raw_floats({1, 2, 3, 4, 5, 6}));  // begins as a gzip file does
   folder.write("secret.bin", std::string(64, 'x'));
   const auto import_with = [&](const std::string& w) {
     ModelText text = linear_model();

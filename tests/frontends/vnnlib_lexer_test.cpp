@@ -1,6 +1,7 @@
-// The lexer of properties beside a second one, written here from SMT-LIB's standard (section 3.1, the same in 2.6 and 2.7) with the brackets and
-// commas of VNN-LIB 2: on random streams of tokens, white space, comments and line ends both find the same tokens at the same places. Where
-// SMT-LIB's quoting begins, which other readers of VNN-LIB take apart differently, the project's lexer stops.
+// The lexer of properties beside a second one, written here from SMT-LIB's standard (section 3.1, the same in 2.6 and 2.7) with
+// the brackets and commas of VNN-LIB 2. On random streams of tokens, white space, comments and line ends both find the same
+// tokens at the same places. At the start of SMT-LIB's quoting, which readers of VNN-LIB take apart differently, the project's
+// lexer stops.
 #include <random>
 #include <vector>
 

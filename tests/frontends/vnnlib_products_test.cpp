@@ -73,7 +73,7 @@ std::vector<Array<Rational>> values(const Graph& graph, const Point& at) {
   return std::move(all).value();
 }
 
-// What the row says that its terms add up to, less its bound.
+// The sum of the row's terms, less its bound.
 Rational slack(const statement::Row& row, const Graph& graph, const std::vector<Array<Rational>>& values) {
   Rational sum = -row.bound;
   for (const statement::Term& term : row.terms) {

@@ -1,4 +1,4 @@
-// What a well-formed property means: cases, boxes, rows, strictness.
+// The meaning of a well-formed property: cases, boxes, rows, strictness.
 #include "frontends/vnnlib/read.h"
 
 #include "tests/catch.h"

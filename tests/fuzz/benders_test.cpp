@@ -1,9 +1,10 @@
-// Certificates bent by somebody who knows the format: records are taken apart, changed where a wrong conclusion could hide, and written again
-// with fresh checksums and the digest of the statement at hand. The statements are false; each comes with certificates of a true one about the
-// same network. None may be accepted. A witness of the false one is bent, too, and presented for the true one.
+// To find wrong acceptances, the tests bend certificates as an expert of the format would. Records are taken apart, changed where
+// a wrong conclusion could hide, and written again with fresh checksums and the digest of the statement at hand. The statements
+// are false; each comes with certificates of a true one about the same network. None may be accepted. A witness of the false one
+// is bent, too, and presented for the true one.
 //
 // Several certificates are presented in a case; the last lines count them. One million:
-// ASSAY_FUZZ=180 build/release/bin/test_fuzz "bent proofs*" (README.md has what it takes)
+// ASSAY_FUZZ=180 build/release/bin/test_fuzz "bent proofs*" (README.md has the time that it takes)
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -164,7 +165,8 @@ void bend(std::vector<Record>& records, const std::vector<Record>& others, const
   }
 }
 
-// What a liar does about a refusal: leaves out what was not believed, or says it with other multipliers. False: nothing was found to change.
+// Answers a refusal as a liar would: leaves out the refused step, or states it with other multipliers. False: nothing was found
+// to change.
 bool talk_around(std::vector<Record>& records, const Verdict& refusal, Random& random) {
   const std::size_t step = std::strtoull(refusal.place.c_str() + std::min<std::size_t>(refusal.place.size(), 5), nullptr, 10);
   if (!refusal.place.starts_with("step ") || step < 1 || step > records.size()) return false;
@@ -188,7 +190,7 @@ bool talk_around(std::vector<Record>& records, const Verdict& refusal, Random& r
   return true;
 }
 
-// What the reader makes of a certificate of `problem`.
+// The records that the reader gives of a certificate of `problem`.
 std::vector<Record> records_of(const std::string& bytes, const logic::Problem& problem) {
   const TemporaryFile file;
   file.put(bytes);
@@ -286,8 +288,8 @@ TEST_CASE("bent proofs: none shows a false statement", "[fuzz]") {
   CHECK(codes.size() > 12);
 }
 
-// Rows that contradict at once cost as many multiply-adds, and are refused at the same budget, whether one thread has all of them or several
-// share them.
+// Rows that contradict at once cost as many multiply-adds, and are refused at the same budget, whether one thread has all of them
+// or several share them.
 TEST_CASE("rows that contradict cost the same by any number of threads", "[fuzz]") {
   const auto row = search_test::output_row({{0, Rational(1)}}, Rational(-10000000));
   const auto problem =

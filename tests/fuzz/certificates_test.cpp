@@ -1,5 +1,5 @@
-// Bent certificates: each is accepted for a true statement, or refused; for a false statement about the same network it is refused. None
-// stops the program, none takes more than its budget.
+// Bent certificates: each is accepted for a true statement, or refused; for a false statement about the same network it is
+// refused. No certificate stops the program or takes more than its budget.
 #include <map>
 
 #include "tests/fuzz/subjects.h"

@@ -1,7 +1,7 @@
-// What the fuzz tests share: seeded changes of bytes, how many there are, and what each may take.
+// The fuzz tests share seeded changes of bytes, the number of cases, and the limits of each case.
 //
-// ASSAY_FUZZ=N multiplies the number of cases: the suite runs a short part of the long run. ASSAY_FUZZ_SEED chooses other cases, ASSAY_FUZZ_FIRST
-// the first one, to repeat it.
+// ASSAY_FUZZ=N multiplies the number of cases: the suite runs a short part of the long run. ASSAY_FUZZ_SEED chooses other cases,
+// ASSAY_FUZZ_FIRST the first one, to repeat it.
 #pragma once
 
 #include <sys/resource.h>

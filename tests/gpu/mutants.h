@@ -11,7 +11,7 @@ using gpu::Call;
 using gpu::EmulatedQueue;
 using Run = std::function<Outcome<Done>(EmulatedQueue&, const Call&)>;
 
-// What the run makes of a probe whose result was poisoned; empty if it lies within its contract.
+// The fault that the run finds in a probe whose result was poisoned; empty if it lies within its contract.
 inline std::string fault_in(const Run& run, const Probe& probe, const Schedule& schedule) {
   Graph graph;
   std::vector<NodeId> ids;

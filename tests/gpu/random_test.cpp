@@ -91,7 +91,7 @@ TEST_CASE("gpu random: a session draws on its device what one on the CPU draws, 
     CHECK(b[k].distant() != nullptr);
     CHECK(std::memcmp(a[k].raw(), b[k].raw(), a[k].bytes()) == 0);
   }
-  // What the device does not hold is drawn here.
+  // Types that the device does not hold are drawn here.
   const Array integers = there.bernoulli(0.4, {11}, DType::float64);
   CHECK(integers.distant() == nullptr);
   // And so is everything once it is lost.

@@ -17,7 +17,8 @@ using runtime::Traffic;
 using runtime::Value;
 using Results = Outcome<std::vector<Value>>;
 
-// A classifier with dropout under momentum: its parameters, its batches and its random numbers are others in every step, its mean image is not.
+// A classifier with dropout under momentum: its parameters, its batches and its random numbers are others in every step, its mean
+// image is not.
 class Training {
  public:
   explicit Training(std::shared_ptr<runtime::Device> device)

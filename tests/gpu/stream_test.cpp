@@ -136,7 +136,7 @@ TEST_CASE("gpu stream: memory is NaN when it is handed out and when it was given
   const std::vector<float> ones{1, 1};
   REQUIRE(device->copy_in(std::as_bytes(std::span(ones)), memory).ok());
   memory.reset();
-  CHECK(words[1] == 0xffffffffU);  // the copy that waited came before, and nobody has the memory yet
+  CHECK(words[1] == 0xffffffffU);  // the copy that waited came before, and the memory is still free
 }
 
 TEST_CASE("gpu stream: a device without memory left refuses, and the session goes on after clear()", "[gpu]") {
@@ -241,8 +241,8 @@ TEST_CASE("gpu stream: SGD on a device is SGD", "[gpu]") {
   }
 }
 
-// Each side rounds at most 12 times on the way to the change of a parameter, and once more where it is taken off: 2^-19 of the change, and one
-// unit in the last place of the parameter, are more than both together.
+// Each side rounds at most 12 times on the way to the change of a parameter, and once more where it is taken off: 2^-19 of the
+// change, and one unit in the last place of the parameter, are more than both together.
 TEST_CASE("gpu stream: Adam and AdamW on a device are those of the host", "[gpu]") {
   for (const bool decoupled : {false, true}) {
     std::vector<std::vector<double>> results;

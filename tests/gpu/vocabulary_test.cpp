@@ -37,7 +37,7 @@ constexpr double kAnyShare = std::numeric_limits<double>::infinity();
 
 bool is_leaf(Op op) { return op == Op::input || op == Op::constant; }
 
-// What the device declines of a plan: only element types that it does not hold, and operands without a result.
+// The device declines two parts of a plan only: element types that it does not hold, and operands without a result.
 void check_declined(const std::vector<probes::PlanRun::Note>& notes) {
   for (const auto& note : notes) {
     CAPTURE(note.probe, note.why.to_text());
@@ -63,7 +63,7 @@ TEST_CASE("gpu vocabulary: every op on its probe plan lies within its contract",
   CHECK(ops == static_cast<std::size_t>(kOpCount) - 2);
 }
 
-// What a program's second replay gives: launches that the device has kept.
+// The results of a program's second replay: launches that the device has kept.
 TEST_CASE("gpu vocabulary: every op as a program whose launches are kept lies within its contract, and so do its gradients", "[gpu]") {
   const auto device = gpu::emulated_device(schedules()[1]);
   for (int i = 0; i < kOpCount; ++i) {

@@ -9,8 +9,8 @@
 namespace assay::test {
 namespace {
 
-// The graph with the squares and the products x_i x_{i+1} of its input's elements as further outputs, as the reader of properties makes them, and
-// with |x_i - middle_i|.
+// The graph with the squares and the products x_i x_{i+1} of its input's elements as further outputs, as the reader of properties
+// makes them, and with |x_i - middle_i|.
 Graph with_products(Graph graph, std::vector<double> middle = {}) {
   const NodeId x = graph.inputs[0];
   const auto size = static_cast<std::int64_t>(graph.size(x));
@@ -160,7 +160,7 @@ TEST_CASE("only rows that all cases share, of squares with one sign, are balls",
   std::ranges::reverse(turned.terms);
   CHECK(balls({{unit, far}, {far, turned}}) == 1);
   CHECK(inspect::group_balls(*open(stated(graph(), {{box, {unit, far}}}), {.balls = false}), 0).empty());
-  // What only one of two cases says does not hold for the other.
+  // A bound of only one of two cases does not hold for the other.
   const auto problem = open(stated(graph(), {{box, {unit, far}}, {box, {far}}}));
   Scope scope = boxed_root(problem);
   REQUIRE(scope.tighten(problem->graph().outputs[0], {Selection::Kind::all, {}}, {}).ok());
@@ -203,7 +203,8 @@ TEST_CASE("bounds on a ball hold at its points, in both arithmetics", "[kernel][
   for (const NodeId node : {before, last}) REQUIRE(scope.tighten(node, {Selection::Kind::all, {}}, {}).ok());
   double tightest = kInfinity;
   for (int sample = 0; sample < 300; ++sample) {
-    // A random direction, shortened by halves until the point is in the ball exactly; half of them end on the sphere, nearly. Some are along an axis.
+    // A random direction, shortened by halves until the point is in the ball exactly; half of them end on the sphere, nearly.
+    // Some are along an axis.
     std::vector<double> direction = numbers(n, 1);
     for (std::size_t i = 0; i < n && sample % 3 == 0; ++i) direction[i] *= i == static_cast<std::size_t>(sample) / 3 % n ? 1 : 0;
     Rationals x(n);

@@ -57,7 +57,7 @@ TEST_CASE("bounded: what is known of an exponential bounds its operand", "[kerne
   };
   CHECK(gap(Interval(0.9, 1.2)) < 0.1);
   CHECK(gap(Interval::whole()) > 2);
-  CHECK(gap(Interval::whole()) < 7.3);  // what is known to be no more than infinite takes nothing back
+  CHECK(gap(Interval::whole()) < 7.3);  // a bound that is only at most infinite takes nothing back
   CHECK(gap(Interval(0, 100)) == gap(Interval::whole()));
   CHECK(gap(Interval(0, 1.2)) < gap(Interval::whole()));
 }

@@ -1,4 +1,4 @@
-// What the steps of a session may take, and layout ops on integers and booleans, whose boxes and rows pass through them exactly.
+// Budgets of the steps of a session, and layout ops on integers and booleans, whose boxes and rows pass through them exactly.
 #include "certificates/check/session.h"
 #include "kernel/inspect/inspect.h"
 #include "tests/kernel/kernel_problems.h"
@@ -132,7 +132,7 @@ TEST_CASE("a witness whose exact fractions would double in length forever is dec
   const ProblemPointer problem = open(chain.output(), {-1}, {1}, {at_most(output(0), 0)});
   CHECK(code_of(logic::satisfiable(problem, {0, {Rational(1, 2)}})) == "satisfiable.S3");
   CHECK(logic::satisfiable(problem, {0, {Rational(0)}}).ok());
-  // What 256 bits leave open and short fractions decide: x^4 = 1/81.
+  // A case that 256 bits leave open and short fractions decide: x^4 = 1/81.
   Chain small(1);
   small.then(Op::mul, small.last);
   small.then(Op::mul, small.last);

@@ -1,5 +1,5 @@
-// The catalogue of adversarial networks, as far as real arithmetic goes: each has an exact value that careless arithmetic
-// misses, and each statement lies on the edge. What holds must be refutable where stated, what fails never.
+// The catalogue of adversarial networks, as far as real arithmetic goes. Each has an exact value that careless arithmetic misses,
+// and each statement lies on the edge. A true statement must be refutable where stated, a false one never.
 #include <random>
 
 #include "tests/kernel/kernel_problems.h"

@@ -1,5 +1,5 @@
-// Whatever a rule is given (kernel/relax/choices.h), what it derives holds: choices at random, NaN, infinite, of a wrong number, beyond
-// the candidates.
+// Rules derive facts that hold for all choices (kernel/relax/choices.h): choices at random, NaN, infinite, of a wrong number,
+// beyond the candidates.
 #include "tests/kernel/relaxation_units.h"
 
 namespace assay::test {

@@ -41,7 +41,7 @@ TEST_CASE("conclude S1: the case exists and has one multiplier per row", "[kerne
 }
 
 TEST_CASE("conclude: a case that the boxes refute needs no row, and a strict row is enough at equality", "[kernel][conclude]") {
-  // x in [0, 1]; y = 2 x. A literal narrows y's box, which no row knows of without its multiplier.
+  // x in [0, 1]; y = 2 x. A literal narrows y's box, which no row uses without its multiplier.
   Chain net(1);
   net.gemm(1, {2}, {0});
   const auto with = [&](double most, Row asked, bool narrowed = true) {
@@ -60,7 +60,7 @@ TEST_CASE("conclude: a case that the boxes refute needs no row, and a strict row
   CHECK(with(0.125, sum(2)) == "accepted");
   CHECK(with(0.25, sum(2)) == "conclude.S3");
   CHECK(with(2, sum(-1)) == "accepted");
-  // A diagnosis wants each row's way.
+  // A diagnosis needs each row's way.
   const auto problem = open(net.output(), {0}, {1}, {at_least(output(0), Rational(3))});
   inspect::Diagnosis diagnosis;
   REQUIRE(inspect::conclude(boxed_root(problem), std::vector<CaseMultipliers>{{0, {}}}, {}, diagnosis).ok());
@@ -83,7 +83,7 @@ TEST_CASE("a stop request declines back-substitution on the scope and its copies
 }
 
 TEST_CASE("meet S1: facts of a scope with the same context hold here, those of another need not", "[kernel][meet]") {
-  Chain net(2);  // y = 2 x, by way of sums whose boxes do not know that
+  Chain net(2);  // y = 2 x, by way of sums whose boxes do not show that
   net.gemm(2, {1, 1, 1, -1}, {0, 0});
   net.gemm(2, {1, 1, 1, -1}, {0, 0});
   const auto problem = open(net.output(), kLow, kHigh, {at_least(output(0), Rational(3))});
@@ -138,7 +138,7 @@ TEST_CASE("hull S1 to S3: what both halves of one split of this scope have", "[k
   CHECK(code_of(scope.hull(whole, right)) == "hull.S1");
   CHECK(code_of(boxed_root(problem).hull(left, right)) == "hull.S1");
   CHECK(code_of(scope.hull(half(left, false, 0), half(left, true, 0))) == "hull.S1");
-  // S2: a gap of one step would lose what lies in it
+  // S2: a gap of one step would miss the points in it
   CHECK(code_of(scope.hull(left, half(scope, true, above(0.25)))) == "hull.S2");
   CHECK(code_of(scope.hull(left, assumed(scope, {y, 0, true, 0.25}))) == "hull.S2");
   // S3
@@ -201,7 +201,7 @@ TEST_CASE("conclude S3: strictness decides at margin 0, one step decides beside 
   const auto code = [&](double bound, bool strict) {
     const auto problem = open(sums(bias), kLow, kHigh, {at_least(output(0), exactly(bound), strict)}, options);
     const auto outcome = conclude(boxed_root(problem));
-    // Whatever is refuted has no witness, and here whatever is not refuted has one.
+    // A refuted row has no witness, and here each row that is not refuted has one.
     CHECK(logic::satisfiable(problem, {0, rationals({1, 1})}).ok() == !outcome.ok());
     return code_of(outcome);
   };

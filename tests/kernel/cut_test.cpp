@@ -168,7 +168,7 @@ TEST_CASE("cut: of both halves of a split the lesser bound, of none of them alon
   Scope all = whole;
   REQUIRE(all.hull(rest, nothing).ok());
   CHECK(all.cuts()[0]->bound == rest.cuts()[0]->bound);
-  // What the whole had before is there once.
+  // A cut that the whole had before is there once.
   Scope before = whole;
   REQUIRE(before.cut({{net.y, 0, 1}}, {}).ok());
   Scope low = assumed(before, {net.x, 0, false, 0}), high = assumed(before, {net.x, 0, true, 0});

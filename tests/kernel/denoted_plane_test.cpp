@@ -1,4 +1,5 @@
-// Rule denoted_plane: planes of softmax, normalise and products of matrices hold at every point, and are nearer than the box where it is wide.
+// Rule denoted_plane: planes of softmax, normalise and products of matrices hold at every point, and are nearer than the box
+// where it is wide.
 #include "kernel/relax/formula.h"
 #include "semantics/ops/element_lists.h"
 #include "tests/kernel/relaxation_units.h"
@@ -138,7 +139,7 @@ double mean_share(const Unit& unit, double r) {
 
 }  // namespace
 
-// What the formulas composed by hand left is in the comments: a plane of that width fails.
+// The comments have the gaps of the formulas composed by hand: a plane of that width fails.
 TEST_CASE("softmax and normalise planes: how near they are on 16 elements", "[kernel][relaxation]") {
   const auto wide = [](Unit unit) {
     unit.shapes = {{1, 16}};

@@ -1,4 +1,5 @@
-// Rewrites that executions may make: what they pay, compared with the formulas of docs/explanation/float32.md in exact fractions.
+// Rewrites that executions may make: the errors charged for them, compared with the formulas of docs/explanation/float32.md in
+// exact fractions.
 #include "tests/kernel/executions.h"
 
 namespace assay::test {
@@ -42,8 +43,8 @@ TEST_CASE("executions: weights that normalisation is folded into pay its roundin
   std::vector<NodeId> operands{net.last};
   for (const double value : {2.0, 8.0, 3.0, 0.75}) operands.push_back(net.graph.append_constant(tensor(DType::float32, {1}, {value})));
   net.last = take(net.graph.append(Op::batch_norm, operands, BatchNormAttributes{0.25}, "n"));
-  // x - 3 over 1, doubled, plus 8: the sum of 4 terms has magnitudes 4, so that S = 2 (4 + 3) + 8. What the product itself
-  // loses where nothing is rewritten is doubled.
+  // x - 3 over 1, doubled, plus 8: the sum of 4 terms has magnitudes 4, so that S = 2 (4 + 3) + 8. The error of the product
+  // itself, without rewrites, is doubled.
   check_radius(radius_at(models.rewritten, net.output(), {1, -1, 1, -1}, Rational(2)),
                both(gamma_of(7), gamma_of(13)) * Rational(22) + gamma_of(5) * Rational(8));
 }
@@ -54,7 +55,8 @@ TEST_CASE("executions: a factor that moves through a product counts twice, once 
   net.then(Op::mul, number(net, 3));
   net.then(Op::neg);
   net.gemm(1, {1, 1, 1, 1});
-  // 4 products and the step that affine forms allow; the product and twice the factor on each term's way; the operand's own rounding carries on.
+  // 4 products and the step that affine forms allow; the product and twice the factor on each term's way; the operand's own
+  // rounding carries on.
   check_radius(radius_at(models.rewritten, net.output(), {1, -1, 1, -1}, Rational(0)),
                both(gamma_of(5), gamma_of(3)) * Rational(12) + kU * Rational(12));
   check_radius(radius_at(models.written, net.graph, {1, -1, 1, -1}, Rational(0)), gamma_of(5) * Rational(12) + kU * Rational(12));
@@ -68,7 +70,7 @@ TEST_CASE("executions: a quotient that moves through a product of two operands m
   net.then(Op::div, number(net, 4));
   const NodeId column = take(net.graph.append(Op::permute, {net.last}, PermuteAttributes{{1, 0}}, "t"));
   net.last = take(net.graph.append(Op::matmul, {x, column}, NoAttributes{}, "p"));
-  // What the quotient loses, and is: a rounded reciprocal and the product with it.
+  // The error of the quotient, and its value: a rounded reciprocal and the product with it.
   const Rational quotient = both(gamma_of(1), gamma_of(2)) * Rational(1, 4);
   const Rational found = radius_at(models.rewritten, net.output(), {1, 1}, Rational(1, 2));
   const Rational least = both(gamma_of(2), gamma_of(5)) * Rational(1, 2) + Rational(2) * quotient;
@@ -157,7 +159,7 @@ TEST_CASE("executions: a variance in one pass pays for the mean of the squares, 
   const NodeId difference = take(net.graph.append(Op::sub, {x, mean}, NoAttributes{}, "d"));
   net.last = take(net.graph.append(Op::mul, {difference, difference}, NoAttributes{}, "p"));
   net.then(Op::reduce_mean, lines);
-  // q = m^2 = 1024 and no variance; the mean pays gamma of 3 additions and a quotient, its reciprocal rounded.
+  // q = m^2 = 1024 and no variance; the mean is charged gamma of 3 additions and a quotient, its reciprocal rounded.
   const Rational of_mean = gamma_of(5) * Rational(32);
   const Rational found = radius_at(models.rewritten, net.output(), {32, 32, 32, 32}, Rational(0));
   const Rational expected = Rational(64) * of_mean + gamma_of(14) * Rational(4096);

@@ -1,5 +1,5 @@
-// Float executions: what each node pays, compared with the formulas of docs/explanation/float32.md written out here in exact fractions, and what follows for
-// boxes, rows, witnesses and statements.
+// Float executions: the error charged for each node, compared with the formulas of docs/explanation/float32.md written out here
+// in exact fractions, and the consequences for boxes, rows, witnesses and statements.
 #include "kernel/inspect/inspect.h"
 #include "tests/kernel/executions.h"
 
@@ -67,7 +67,7 @@ TEST_CASE("executions: a product and the bias that alone reads it are one step, 
         check_radius(exactly(scope.box(y).hi[0]) - Rational(1028), of_product + of_sum);
         continue;
       }
-      // What the product loses cancels; it may be fused with either reader, which counts it once or twice more there.
+      // The error of the product cancels; it may be fused with either reader, which counts it once or twice more there.
       const Rational found = exactly(scope.box(y).hi[0]) - Rational(1024);
       CHECK(found >= of_sum + of_difference);
       CHECK(found <= of_sum + of_difference + Rational(4) * of_product);
@@ -182,7 +182,7 @@ TEST_CASE("executions: relaxations move outward", "[kernel][execution]") {
     Scope a = boxed_root(real), b = boxed_root(held);
     REQUIRE(a.tighten(z, {Selection::Kind::all, {}}, {}).ok());
     REQUIRE(b.tighten(z, {Selection::Kind::all, {}}, {}).ok());
-    // The sigmoid loses several units, the product and the difference less than one together.
+    // The sigmoid's error is several units, that of the product and the difference together less than one.
     CHECK(b.box(z).hi[0] - a.box(z).hi[0] >= 0x1p-23);
     CHECK(a.box(z).lo[0] - b.box(z).lo[0] >= 0x1p-23);
     CHECK(b.box(z).hi[0] - a.box(z).hi[0] <= 0x1p-18);

@@ -1,4 +1,5 @@
-// Float executions in tests: problems under a model, what a box says that executions lose, and the formulas of docs/explanation/float32.md.
+// Float executions in tests: problems under a model, the errors of executions by a box, and the formulas of
+// docs/explanation/float32.md.
 #pragma once
 
 #include <cmath>
@@ -25,8 +26,8 @@ inline ProblemPointer open_under(const ExecutionModel& model, Graph graph, const
   return open(std::move(s), options);
 }
 
-// The half-width of the output's box at a point where the exact value is `exact`: what executions lose, and what double arithmetic does, which
-// is less than a thousandth of it.
+// The half-width of the output's box at a point where the exact value is `exact`: the errors of executions and of double
+// arithmetic, which are less than a thousandth of it.
 inline Rational radius_at(const ExecutionModel& model, const Graph& graph, const std::vector<double>& x, const Rational& exact) {
   const ProblemPointer problem = open_under(model, graph, x, x);
   const Scope scope = boxed_root(problem);

@@ -1,4 +1,5 @@
-// Small networks with a max pool and with attention: back-substitution through them holds, pays, and no claim beyond it is accepted.
+// Small networks with a max pool and with attention: back-substitution through them holds, tightens bounds, and no claim beyond
+// it is accepted.
 #include "certificates/check/session.h"
 #include "tests/kernel/kernel_problems.h"
 #include "tests/kernel/random_graph.h"

@@ -180,7 +180,7 @@ void run_one(std::uint64_t seed, bool algebraic, Tally& tally) {
   const auto exact_problem = open(net.graph, net.lo, net.hi, {r}, exact_only);
   ++tally.graphs;
 
-  // What is derived of a case with balls holds where its rows do.
+  // A fact about a case with balls holds where its rows do.
   std::vector<Sample> alive = points;
   if (!inspect::group_balls(*problem, 0).empty())
     std::erase_if(alive, [&](const Sample& at) { return !(value_at(*problem, r, at) <= least); });

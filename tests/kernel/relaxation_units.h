@@ -17,7 +17,8 @@ namespace assay::test {
 using policy::SlopeHints;
 using relax::Relaxation;
 
-// What all relaxations of a run say, bit for bit: with ASSAY_DIGEST set, a run ends by printing it, for comparisons of two builds.
+// A digest of all relaxations of a run, bit for bit. With ASSAY_DIGEST set, a run ends by printing it, for comparisons of two
+// builds.
 class Digest {
  public:
   static Digest& of_run() {
@@ -274,7 +275,7 @@ inline Box around(const std::vector<double>& x, double r) {
   return result;
 }
 
-// How far the two planes are apart at the centre, over the width of the box.
+// The distance of the two planes at the centre, over the width of the box.
 inline double share_of_width(const Unit& unit, const std::vector<Box>& boxes, std::size_t element) {
   const Box range = *range_of(apply(unit), boxes);
   const AtCentre planes = at_centre(unit, boxes, element);

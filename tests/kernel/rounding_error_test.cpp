@@ -1,5 +1,5 @@
-// The double filter covers the rounding of every sum. In each test one kind of sum loses hundreds of small terms against a large one, far
-// more than all other error bounds together, so that a filter without exactly that bound would refute what a point reaches.
+// The double filter covers the rounding of every sum. In each test one kind of sum drops hundreds of small terms against a large
+// one, far more than all other error bounds together. A filter without exactly that bound would refute a reachable point.
 #include <cmath>
 #include <random>
 
@@ -139,7 +139,7 @@ TEST_CASE("rounding: a chain of lines", "[kernel][error_bound]") {
   }
   Chain net(1);
   Hints hints;
-  for (std::size_t i = 0; i < kDepth; ++i) {  // the same line on either side, so that neither intercept covers what the slopes lose
+  for (std::size_t i = 0; i < kDepth; ++i) {  // the same line on either side, so that neither intercept covers the rounding of the slopes
     const NodeId node = net.then(Op::abs);
     hints.lower[node] = hints.upper[node] = {slopes[kDepth - 1 - i]};
   }

@@ -1,5 +1,5 @@
-// Rounding that the kernel must pay for: each network here is made so that the plain double computation is wrong by far
-// more than a few ulps, and each false statement is one that an unpaid rounding would prove.
+// Rounding that the kernel must charge for. Each network here is made so that the plain double computation is wrong by far more
+// than a few ulps, and each false statement is one that an uncharged rounding would prove.
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif

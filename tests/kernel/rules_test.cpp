@@ -227,7 +227,7 @@ TEST_CASE("tighten S3: a claim is implied by the bound, to one float step", "[ke
   CHECK(with(std::numeric_limits<float>::infinity(), -0.5F) == "tighten.S3");
   CHECK(with(-std::numeric_limits<float>::infinity(), std::numeric_limits<float>::infinity()) == "accepted");
   CHECK(with(-9, -1) == "accepted");  // equality
-  // What is stored is the claim, not the bound.
+  // The scope stores the claim, not the bound.
   Scope copy = scope;
   const Claims claims{{-9.0001F}, {-0.999F}};
   REQUIRE(copy.tighten(y, {Selection::Kind::all, {}}, {}, &claims).ok());

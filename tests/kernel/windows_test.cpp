@@ -284,7 +284,7 @@ TEST_CASE("windows: rows pay for what they touch", "[kernel][windows]") {
   // A literal on the way makes rows whole from there.
   const Literal literal{inspect::active_nodes(*problem)[1], 0, false, 0};
   CHECK(work_of(at(middle, tile), &literal) >= rows * (certificate::Costs(*problem).row_work(literal.node)));
-  // A step that its elements' windows do not pay is declined, one of few elements is not.
+  // A step whose work its elements' windows do not allow is declined, one of few elements is not.
   Scope poor = scope;
   poor.pay(certificate::meter_of(*problem, std::make_shared<double>(2.5 * one)));
   Selection all{Selection::Kind::all, {}};

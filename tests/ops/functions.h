@@ -1,4 +1,4 @@
-// The functions of one variable as tests try them: one list, from which each test takes what it is about. A function that has its entries in
+// The functions of one variable for tests: one list, from which each test takes its part. A function that has its entries in
 // semantics/graph/ops.def is in it.
 #pragma once
 

@@ -19,7 +19,7 @@ Trace trace_of(const Probe& probe, const Graph& graph, Tensor result) {
   return trace;
 }
 
-// What a kernel with this fault is told, on the first probe of the kind that it fails.
+// The explanations for a kernel with this fault, on the first probe of the kind that it fails.
 std::vector<std::string> told(Op op, const std::string& fault, ProbeKind kind) {
   for (const Probe& probe : probe_plan(op)) {
     const auto graph = graph_of(probe.op, probe.attributes, probe.operands);
@@ -69,7 +69,7 @@ TEST_CASE("a fault in another order of summation is named by its contract", "[pr
   CHECK(named);
 }
 
-// A recorded region reads one tensor twice, or holds its weights as constants: the bank knows the op on operands of their own.
+// A recorded region reads one tensor twice, or holds its weights as constants: the bank has the op on operands of their own.
 TEST_CASE("an operand that is read twice and one that is a constant do not hide the fault", "[probes]") {
   const Tensor a = Tensor::of_floats({2, 2}, std::vector<float>{1, 2, 3, 4}), b = Tensor::of_floats({2, 2}, std::vector<float>{5, 6, 7, 8});
   const auto told_of = [&](bool twice, const std::vector<float>& received) {

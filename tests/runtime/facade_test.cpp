@@ -1,5 +1,5 @@
-// What a session offers besides ops and gradients: names, parameters without gradients, cotangents of everything, Hessians, functions that
-// one option makes eager or compiled, forward mode through them, and numbers of bfloat16.
+// The parts of a session besides ops and gradients: names, parameters without gradients, cotangents of everything, Hessians,
+// functions that one option makes eager or compiled, forward mode through them, and numbers of bfloat16.
 #include <cmath>
 #include <limits>
 #include <map>

@@ -190,7 +190,7 @@ TEST_CASE("repeated: values of other types, values given twice and a second para
     CHECK(session.gradients(sum(found), {fixed}, {std::nullopt, false}).ok() == wanted);
     session.clear();
   }
-  // What was assigned since is refused, as it is op by op.
+  // A value that was assigned since is refused, as it is op by op.
   const Value found = together(std::vector<Value>{w, fixed})[0];
   REQUIRE(session.assign(w, session.normal({3, 4})).ok());
   const auto late = session.gradients(sum(found), {w}, {std::nullopt, false});

@@ -281,7 +281,7 @@ TEST_CASE("session: a hook inside a checkpoint runs on what is computed again, a
         return h * v[0];
       },
       {x});
-  const Value z = x * x;  // may stand where h stood
+  const Value z = x * x;  // may have the place of h
   CHECK(session.gradients(sum(z), {x}).value()[0].to_doubles() == Reals{2, 4});
   CHECK(session.gradients(sum(y), {x}).value()[0].to_doubles() == Reals{22, 44});  // 2 x from the one factor, 10 times 2 x from the other
 }

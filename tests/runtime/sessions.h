@@ -1,4 +1,4 @@
-// What the tests of sessions share.
+// The tests of sessions share this code.
 #pragma once
 
 #include <cmath>

@@ -317,7 +317,7 @@ TEST_CASE("attention with masks ends in an accepted certificate, over the reals 
   for (const bool floating : {false, true}) {
     for (const bool decomposed : {false, true}) {
       for (const float mask : {-1e4F, -1e9F, -1e10F, -3.4028234663852886e38F}) {
-        if (floating && (decomposed || mask < -1e38F)) continue;  // a sum with the least float may overflow, as far as the kernel knows
+        if (floating && (decomposed || mask < -1e38F)) continue;  // a sum with the least float may overflow, by the kernel's bounds
         std::mt19937_64 random(3);
         Graph graph;
         const NodeId x = graph.append_input(DType::float32, {1, kInputs}, "x");

@@ -1,5 +1,5 @@
-// Searches where little is free: boxes that are pinned in all or nearly all inputs, integer boxes that splits bring down to a point, cases
-// without rows, rows that are met with equality, and points at which a network has no value.
+// Searches where little is free. Boxes are pinned in all or nearly all inputs, or are integer boxes that splits bring down to a
+// point. Cases have no rows, or rows that are met with equality; at some points a network has no value.
 #include <algorithm>
 #include <memory>
 #include <random>

@@ -1,4 +1,4 @@
-// What search() spends its time on: the root's plan, the first attack, and the limit.
+// The stages that search() spends its time on: the root's plan, the first attack, and the limit.
 
 #include <chrono>
 #include <cmath>
@@ -156,7 +156,7 @@ TEST_CASE("pauses lose nothing, and threads find the same bounds", "[search][str
     REQUIRE(paused.advance(plan).ok());
   }
   CHECK(pauses > 3);
-  // What the certificate says: one step for each node. (Weights of 0 leave no case to some elements: too few for a mask.)
+  // The content of the certificate: one step for each node. (Weights of 0 leave no case to some elements: too few for a mask.)
   logic::Scope replayed = scope_of(problem);
   certificate::Fragment steps;
   for (const NodeId node : inspect::active_nodes(*problem)) {

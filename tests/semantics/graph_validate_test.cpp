@@ -8,7 +8,7 @@ using namespace assay;
 
 namespace {
 
-// x [1, 2] -> gemm with w [3, 2], b [3] -> relu -> y; plus a boolean constant that nobody uses.
+// x [1, 2] -> gemm with w [3, 2], b [3] -> relu -> y; plus a boolean constant without a reader.
 Graph small_network() {
   Graph graph;
   const NodeId x = graph.append_input(DType::float32, {1, 2}, "x");

@@ -210,7 +210,7 @@ TEST_CASE("conv_transpose is the adjoint of conv", "[ops]") {
     const Graph forward = graph_of(conv);
     if (forward.outputs.empty()) continue;
     const Shape out = forward.nodes.back().shape;
-    // What the stride left over at the end of x comes back as output padding.
+    // The stride left over at the end of x comes back as output padding.
     const std::int64_t rest_h = (p.H + p.top + p.bottom - p.dh * (p.kh - 1) - 1) % p.sh;
     const std::int64_t rest_w = (p.W + p.left + p.right - p.dw * (p.kw - 1) - 1) % p.sw;
     const OpCase back{"", Op::conv_transpose, {out, {p.M, p.C / p.G, p.kh, p.kw}}, with_output_padding(p.attributes(), {rest_h, rest_w})};

@@ -11,8 +11,8 @@ using namespace assay::test;
 
 namespace {
 
-// How much wider than the range found an image may be: a quarter for what the search misses, more where terms share an operand.
-// Nothing here comes near "the whole line".
+// The factor by which an image may be wider than the range found: a quarter for points that the search misses, more where terms
+// share an operand. No factor here comes near "the whole line".
 double allowed(Op op) {
   switch (op) {
     case Op::bitwise_and:  // told by the sizes of the operands; ops_group_test.cpp has the cases

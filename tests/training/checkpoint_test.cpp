@@ -1,4 +1,5 @@
-// Checkpoints: a run that is resumed goes on with the same bits; what is not a whole checkpoint of this run is refused, and changes nothing.
+// Checkpoints: a resumed run continues with the same bits. A file that is no whole checkpoint of this run is refused, and changes
+// nothing.
 #include "training/checkpoint.h"
 
 #include <unistd.h>

@@ -123,7 +123,7 @@ TEST_CASE("optimise: leading singular vectors", "[optimise]") {
       for (std::size_t i = 0; i < 3; ++i) CHECK(std::abs(found.data<double>()[3 * k + i] - u[k][i] / 7) < 1e-15);
     }
   }
-  // Nothing to find: unit vectors, and no endless loop.
+  // There is nothing to find: unit vectors, and no endless loop.
   for (const double x : {0.0, std::nan(""), HUGE_VAL}) {
     const Array found = leading_singular_vectors(Array::from(Tensor::of_doubles({2, 2}, Reals(4, x))), 2);
     CHECK(found.to_tensor().to_doubles() == Reals{1, 0, 0, 1});

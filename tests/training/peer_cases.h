@@ -1,4 +1,4 @@
-// What the parts of peer_cases share.
+// The parts of peer_cases share this code.
 #pragma once
 
 #include <nlohmann/json.hpp>

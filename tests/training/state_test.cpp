@@ -1,4 +1,5 @@
-// What optimisers keep: a copy goes on with the same bits; a state that does not fit is refused. Rates that are tried, norms that are cut.
+// States of optimisers: a copy continues with the same bits; a state that does not fit is refused. Rates that are tried, norms
+// that are cut.
 #include <cmath>
 #include <memory>
 #include <vector>

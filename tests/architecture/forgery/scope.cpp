@@ -1,5 +1,5 @@
-// Outside the kernel a Scope starts at a root and a Problem at open(); their facts cannot be written.
-// What stands behind them may be read (state.h, which the layers keep to the kernel and kernel/inspect), not made, copied or changed.
+// Outside the kernel a Scope starts at a root and a Problem at open(); their facts cannot be written. The state behind them may
+// be read (state.h, which the layers keep to the kernel and kernel/inspect), not made, copied or changed.
 #include "kernel/logic/state.h"
 
 namespace k = assay::logic;

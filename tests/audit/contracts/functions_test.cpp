@@ -232,7 +232,7 @@ TEST_CASE("elu and selu at 0, and shrink at its bends, are decided", "[contracts
     CHECK(counts(sets, {0x1p-149F, -0x1p-149F}) == failed);
   }
   CHECK(counts(sets_of(Op::shrink, ActivationAttributes{0, 0.5}, float_model(), {zeros}), {0.0F, 0.0F}) == passed);
-  // The bend of a number that float32 does not hold lies beside its neighbours.
+  // The bend at a number that float32 does not hold lies beside its neighbours.
   const float below = 0x1.99999ap-3F;  // the float32 next to 0.2, above it
   CHECK(counts(sets_of(Op::shrink, ActivationAttributes{0.2, 0}, float_model(), {vector_of({0x1.99999cp-3F, -0x1.99999cp-3F})}),
                {0x1.99999cp-3F, -0x1.99999cp-3F}) == passed);

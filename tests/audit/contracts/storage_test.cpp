@@ -1,4 +1,5 @@
-// Results in 16 bits: the image of sets under rounding against all numbers of the formats, and what regions, recordings and reports make of it.
+// Results in 16 bits: the image of sets under rounding against all numbers of the formats, and the treatment of them by regions,
+// recordings and reports.
 #include <algorithm>
 #include <bit>
 #include <cmath>

@@ -1,5 +1,5 @@
-// Sums of products as tensor cores take them: blocks of any size in any order, terms and sums cut off. What keeps to the model passes; narrower
-// accumulators do not.
+// Sums of products as tensor cores take them: blocks of any size in any order, terms and sums cut off. Results within the model
+// pass; narrower accumulators do not.
 #include "kernel/floats/sums.h"
 #include "tests/audit/contracts/executions.h"
 
@@ -23,8 +23,9 @@ float rounded(Factors factors, float x) {
   return std::ldexp(std::nearbyint(std::ldexp(mantissa, bits)), exponent - bits);
 }
 
-// How one generation of tensor cores adds up: the numbers are those of the literature (Fasi, Higham, Mikaitis and Pranesh 2021: blocks of 4 on Volta, 8 on
-// Ampere, up to 16 on Hopper; terms keep 23 bits behind the largest exponent, or one or two more; sums are cut off).
+// Sums as one generation of tensor cores takes them. The numbers are those of the literature (Fasi, Higham, Mikaitis and Pranesh
+// 2021). Blocks are of 4 on Volta, 8 on Ampere, up to 16 on Hopper. Terms keep 23 bits behind the largest exponent, or one or two
+// more; sums are cut off.
 struct Adder {
   std::size_t block = 8;
   int bits = 23;
@@ -180,7 +181,8 @@ TEST_CASE("tensor cores: the bound counts additions, and blocks twice", "[contra
   CHECK_FALSE(floats::sum_errors(chain, floats::Format::binary32, 0x1p20, {true}).has_value());
 }
 
-// Products below the least number, all cut off: together they are more than the half of a unit for each that rounding to nearest may lose.
+// Products below the least number, all cut off: together they are more than the half of a unit for each that rounding to nearest
+// admits.
 TEST_CASE("sums that are cut off lose whole units of the least number", "[contracts]") {
   for (const auto rounding : {ExecutionModel::AccumulatorRounding::toward_zero, ExecutionModel::AccumulatorRounding::aligned}) {
     ExecutionModel model = float_model();

@@ -1,4 +1,5 @@
-// What admits roundings of constants and weights, zeros of padding and carried sums; and terms, against which widths are measured.
+// Roundings of constants and weights, zeros of padding and carried sums are admitted; and terms, against which widths are
+// measured.
 #include <cmath>
 
 #include "semantics/ops/denote.h"

@@ -142,7 +142,7 @@ std::vector<std::vector<std::vector<Interval>>> samples(const Net& net) {
   return result;
 }
 
-// What the certificate says: a step per refined node, then the conclusion.
+// The content of the certificate: a step per refined node, then the conclusion.
 struct Evidence {
   std::vector<Hints> hints;  // of each refinement; the last one's are those of the conclusion
   std::vector<Claims> claims;
@@ -241,7 +241,7 @@ struct Trial {
   std::size_t accepted = 0, refused = 0, facts = 0;
 
   Trial(Net made, bool exact) : net(std::move(made)), points(samples(net)) {
-    // Less the linear part of y, of which the boxes know nothing: what is left is for the conclusion's hints.
+    // Without the linear part of y, which the boxes do not have: the rest is for the conclusion's hints.
     const std::vector<double> slopes = evidence_of(net, statement(net, {}, 0, false)).slopes;
     evidence = evidence_of(net, statement(net, slopes, 0, exact));
     double least = INFINITY;

@@ -1,4 +1,5 @@
-// What several threads replay is what one replays. That they accept the same, replay_bytes() compares in every test of certificates.
+// Several threads replay to the same result as one. In every test of certificates replay_bytes() compares that they accept the
+// same.
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
 #include <filesystem>
@@ -49,7 +50,8 @@ TEST_CASE("several threads answer and count the same") {
     check_same(alone);
     CHECK(statistics.again == 0);
   }
-  // Where the limits are met, several threads stop at the same step, whatever the halves took before. What is allowed stands there at once, half of it, or all of it comes with the bytes.
+  // At the limits, several threads stop at the same step, for each order of the halves. The allowance is there at once, half of
+  // it, or all of it comes with the bytes.
   const double bytes = static_cast<double>(std::filesystem::file_size(file.path()));
   std::size_t declined = 0;
   for (const double part : {0.0, 0.3, 0.9, 0.999, 1.0, 4.0}) {
@@ -73,7 +75,8 @@ TEST_CASE("several threads answer and count the same") {
   CHECK(declined < 33);  // of 36
 }
 
-// Bounds of each element of the second relu's operand in both halves of a split, then a conclusion. `odd` changes the step of element 30, or all from it on.
+// Bounds of each element of the second relu's operand in both halves of a split, then a conclusion. `odd` changes the step of
+// element 30, or all from it on.
 enum class Odd : std::uint8_t { none, own_node, unstable, constant, length };
 void write_cases(const std::string& path, const std::shared_ptr<const logic::Problem>& problem, Odd odd) {
   const NodeId first = inspect::pre_activations(*problem)[0], second = inspect::pre_activations(*problem)[1];
@@ -152,7 +155,7 @@ TEST_CASE("a right branch is decoded with what was in force at its split") {
   CHECK(decode(right, {14}) == "read");                // done
   CHECK(decode(right, {8, 1, 2, 0}) != "read");
   CHECK(decode(right, {8, 1, 1, 0}) == "read");
-  CHECK(decode(left, {8, 1, 3, 3, 1, 1}) == "read");  // the left branch goes on as it was
+  CHECK(decode(left, {8, 1, 3, 3, 1, 1}) == "read");  // the left branch continues as it was
 }
 
 // Two convolutions of [1, 1, 26, 26].

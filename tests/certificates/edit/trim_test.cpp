@@ -65,7 +65,7 @@ void write_wasteful(const ProblemPointer& problem, Trees trees, const TemporaryF
     };
     writer.split(kZ, 0, 0.0);
     writer.split(kZ, 1, 0.0);
-    writer.split(0, 0, 0.5);  // nobody needs this
+    writer.split(0, 0, 0.5);  // not needed by any step
     leaf(false);
     writer.next();
     leaf(false);

@@ -1,5 +1,5 @@
-// Certificate files as they are, checksums and all. The mutator renews digest and checksums of most of what it makes, so that what is behind
-// them is reached; some it leaves broken.
+// Certificate files as they are, checksums and all. The mutator renews digest and checksums of most of what it makes, so that
+// what is behind them is reached; some it leaves broken.
 #include <random>
 
 #include "tests/fuzz/targets/proofs.h"

@@ -1,6 +1,6 @@
-// A proof in parts: tests/fuzz/statements/split holds the root, cubes and parts of a true statement, as `assay split` and `assay solve` wrote them.
-// An input stands in the place of one of them, for that statement or for the false one about the same network; its first bytes choose, and
-// move the place of the first part in the root.
+// A proof in parts: tests/fuzz/statements/split holds the root, cubes and parts of a true statement, as `assay split` and `assay
+// solve` wrote them. An input stands in the place of one of them, for that statement or for the false one about the same network;
+// its first bytes choose, and move the place of the first part in the root.
 #include <array>
 #include <nlohmann/json.hpp>
 #include <random>

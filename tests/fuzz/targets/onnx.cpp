@@ -1,5 +1,5 @@
-// ONNX models: bytes of MODEL.onnx beside a file of external data. `lint` and the import agree, and a model that is read becomes a statement
-// about a small box.
+// ONNX models: bytes of MODEL.onnx beside a file of external data. `lint` and the import agree, and a model that is read becomes
+// a statement about a small box.
 #include "frontends/onnx/import.h"
 #include "frontends/onnx/lint.h"
 

@@ -1,5 +1,5 @@
-// Replay against statements whose truth is known: tests/fuzz/statements has each as a file, with a certificate that shows which it is. The
-// targets check that first, so a wrong theorem about one of them is the checker's fault and nobody else's.
+// Replay against statements whose truth is certain: tests/fuzz/statements has each as a file, with a certificate that shows which
+// it is. The targets check that first, so a wrong theorem about one of them is a fault of the checker alone.
 #pragma once
 
 #include <algorithm>

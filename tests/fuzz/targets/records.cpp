@@ -1,12 +1,13 @@
-// The records of a certificate behind a right header and right checksums: the first byte chooses the statement, the others are the payload of
-// one frame. Replay goes as deep as the records do. What the reader reads is written and read again: the same records, with the same outcome.
+// The records of a certificate behind a right header and right checksums: the first byte chooses the statement, the others are
+// the payload of one frame. Replay goes as deep as the records do. The records that the reader accepts are written and read
+// again: the same records, with the same outcome.
 #include "tests/fuzz/targets/proofs.h"
 
 using namespace assay;
 
 namespace {
 
-// Nothing where the reader refuses one of them.
+// Returns nothing if the reader refuses one of them.
 std::vector<certificate::Record> records_of(const std::string& path, const Graph& graph) {
   auto reader = certificate::Reader::open(path);
   std::vector<certificate::Record> records;

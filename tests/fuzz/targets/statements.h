@@ -13,8 +13,8 @@
 
 namespace assay::fuzz {
 
-// What a front end made is a statement file that means the same: written, read, and written again it has the same bytes. Graphs whose data
-// take more than the limits are left out, as the programs leave them out.
+// The result of a front end is a statement file that means the same: written, read, and written again it has the same bytes.
+// Graphs whose data take more than the limits are left out, as the programs leave them out.
 inline void expect_rewritable(const statement::Statement& statement) {
   const std::vector<std::byte> bytes = statement::statement_bytes(statement);
   const auto again = statement_file::parse(bytes, "rewritten");
@@ -23,7 +23,8 @@ inline void expect_rewritable(const statement::Statement& statement) {
   expect(statement::statement_digest(again.value()) == statement::statement_digest(statement), "a statement has one digest");
 }
 
-// The first group: a sweep, and each case refuted by multipliers 1 if that is enough. What the kernel declines is declined.
+// The first group: a sweep, and each case refuted by multipliers 1 if that is enough. Steps that the kernel declines stay
+// declined.
 inline void sweep_first_group(const std::shared_ptr<const logic::Problem>& problem) {
   certificate::Session session(problem, {kWork, kMemory});
   if (problem->group_count() == 0 || !session.begin_group(0)) return;

@@ -1,5 +1,5 @@
-// Files of numbers in every format that a data set may have, or rows of separated values, chosen by the first byte. Arrays that are read are
-// written as NPY, rows with quotes, and read again as the same.
+// Files of numbers in every format that a data set may have, or rows of separated values, chosen by the first byte. Arrays that
+// are read are written as NPY, rows with quotes, and read again as the same.
 #include "formats/datasets/csv_rows.h"
 #include "formats/datasets/dataset.h"
 #include "tests/fuzz/targets/target.h"

@@ -1,7 +1,9 @@
-// What the libFuzzer targets share: the limits of one input, what a target says when something does not hold, and a file that an input is in.
+// The libFuzzer targets share the limits of one input, the report of a condition that does not hold, and a file that an input is
+// in.
 //
-// A target is one function of bytes. Whatever the bytes are, it returns: a crash, a sanitizer's report, a failed `expect` or a limit that was
-// passed ends the program, and libFuzzer keeps the input. tools/fuzz builds and runs all of them; README.md in this folder lists them.
+// A target is one function of bytes, and returns for all of them: a crash, a sanitizer's report, a failed `expect` or a limit
+// that was passed ends the program, and libFuzzer keeps the input. tools/fuzz builds and runs all of them; README.md in this
+// folder lists them.
 #pragma once
 
 #include <time.h>

@@ -327,7 +327,7 @@ TEST_CASE("exact work ends numbers that grow without end, and nothing else", "[r
   CHECK(within_exact_work(1e6, [&] { few = squared(third, 8); }));
   CHECK(few == squared(third, 8));
   CHECK_FALSE(within_exact_work(1e8, [&] { (void)squared(third, 40); }));
-  CHECK_FALSE(within_exact_work(1e4, [&] {  // copies pay as well
+  CHECK_FALSE(within_exact_work(1e4, [&] {  // copies are charged as well
     for (int i = 0; i < 1000; ++i) (void)Rational(few);
   }));
   CHECK(squared(third, 12) == squared(few, 4));  // no limit is left behind

@@ -259,7 +259,7 @@ MUTANTS = [
     ("constant_ += Interval(plane.t);", "", "matmul planes hold on every box*"),
     ("constant_ = Interval(plane.t);", "constant_ = Interval(0.0);", "composed planes of*,planes of several operands*"),
     ("if (term.first < x_.size() || !(term.second == Interval(1.0))) return false;", "if (term.first < x_.size()) return false;", "matmul planes hold on every box*,planes of several operands*"),
-    ("const Plane plane = mccormick(v.range, w.range, lower ? mixes_.below : mixes_.above, lower);", "const Plane plane = mccormick(v.range, w.range, mixes_.below, lower);", "composed planes: the mix*"),
+    ("mccormick(x_[step.a], x_[step.b], lower ? mixes_.below : mixes_.above, lower)", "mccormick(x_[step.a], x_[step.b], mixes_.below, lower)", "composed planes: the mix*"),
     ("variables.x[v].is_point() && !is_product(node)", "variables.x[v].is_point()", "product planes: a formula that is read once*"),
     # denoted_plane: the inequalities of each step, what a factor's sign asks for, and what rounding the slopes costs.
     ("(factor.lo() >= 0) == lower ? *v.below : *v.above", "lower ? *v.below : *v.above", "composed planes of*,bounded: forms of random*"),

@@ -29,7 +29,7 @@ struct Report {
   Verdict verdict = Verdict::declined;
   std::shared_ptr<const logic::Problem> problem;  // null where model or property was refused
   std::optional<logic::Theorem> theorem;          // if and only if accepted
-  std::vector<std::string> notes;                 // what reading the files decided
+  std::vector<std::string> notes;                 // notes of the readers
   std::optional<Rejection> why;                   // if and only if not accepted
   certificate::ReplayStatistics statistics;
   std::uint64_t certificate_bytes = 0;

@@ -31,7 +31,7 @@ class KernelDevice {
   KernelDevice& operator=(const KernelDevice&) = delete;
 
   [[nodiscard]] virtual std::string name() const = 0;
-  [[nodiscard]] virtual ExecutionModel model() const = 0;            // what kernels on it keep to, unless the plan says otherwise
+  [[nodiscard]] virtual ExecutionModel model() const = 0;            // the model of its kernels, unless the plan says otherwise
   [[nodiscard]] virtual std::size_t schedules() const { return 1; }  // in how many orders it runs threads
   virtual void set_schedule(std::size_t number) = 0;
   [[nodiscard]] virtual void* stream(bool is_default) = 0;  // the default one, or another
@@ -82,7 +82,7 @@ class KernelLaunch {
   }
   [[nodiscard]] bool asked_for_threads() const { return asked_; }
   [[nodiscard]] void* raw_stream() const { return stream_; }
-  [[nodiscard]] const Graph& graph() const { return graph_; }  // what is to be computed
+  [[nodiscard]] const Graph& graph() const { return graph_; }  // the computation
   template <class A>
   [[nodiscard]] const A& attributes() const {  // of the op, or of a region's last op that has such
     for (std::size_t n = graph_.nodes.size(); n-- > 0;)

@@ -48,7 +48,7 @@ using Function = std::function<runtime::Value(runtime::Session&, const std::vect
 // check runs in the type of the inputs, float32 as well as float64, without a step size.
 [[nodiscard]] Checked check_gradient(const Function& f, const std::vector<Tensor>& inputs, std::uint64_t seed = 1);
 
-// A backward pass that somebody wrote: from the operands and the cotangent of the graph's one result, a cotangent for each float operand.
+// A hand-written backward pass: from the operands and the cotangent of the graph's one result, a cotangent for each float operand.
 using Backward = std::function<std::vector<Tensor>(const std::vector<Tensor>& operands, const Tensor& cotangent)>;
 // Checks its results by the contract of the derivative of the graph's meaning.
 [[nodiscard]] Checked check_backward(const Graph& graph, const ExecutionModel& model, const std::vector<Tensor>& operands,

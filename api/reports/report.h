@@ -32,7 +32,7 @@ struct Finding {
   std::vector<std::size_t> failed_at = {};  // the failed elements, row-major, or the first kMostFailedAt of them
 
   [[nodiscard]] std::string headline() const;            // the opening in one line; without one, the message
-  [[nodiscard]] std::vector<std::string> below() const;  // what follows the headline: the other details, and the message if it was not it
+  [[nodiscard]] std::vector<std::string> below() const;  // the other details, and the message if the headline is not it
 };
 
 // More elements than these are counted, but not listed.
@@ -53,7 +53,7 @@ struct GateCase {
   double head_room_used = 0;
   std::vector<Finding> findings;
   std::string file;                    // the report's, if empty
-  std::vector<std::string> statement;  // what was shown, in lines: of certificates
+  std::vector<std::string> statement;  // the theorem in lines: of certificates
   std::string share;  // of probes: the kind among which its elements count ("dense"); empty: among none, if others have one
 
   [[nodiscard]] bool is_failed() const;  // a failure, or undecided, that is not waived
@@ -94,8 +94,7 @@ struct Judging {
   audit::Sampling sampling = {};
   std::function<std::vector<std::string>(const Trace&, const Region&)> known_faults = {};  // of the bank (probes/faults.h); none: not asked
   std::function<double()> seconds = {};                                                    // of the processor; none: not measured
-  std::function<GateCase(GateCase)> too_large =
-      {};  // what a case is where its judgement asks for more memory than there is; none: bad_alloc
+  std::function<GateCase(GateCase)> too_large = {};  // the case of a judgement that needs more memory than there is; none: bad_alloc
 };
 // The name, ops and model of a region of a continuous trace.
 [[nodiscard]] GateCase case_of(const Trace& trace, std::size_t region);

@@ -213,7 +213,7 @@ std::optional<Rejection> add_backward(const Graph& graph, const ExecutionModel& 
   const std::size_t failed = checked.failed;
   const std::string before = std::exchange(checked.text, {});
   add_trace(trace, checked);
-  std::string opening;  // what a person reads, before what was decided
+  std::string opening;  // text for the reader, before the decisions
   if (checked.failed > failed)
     for (const std::string& line : pattern_of(graph, model, operands, cotangent, received)) add_line(opening, line);
   checked.text = before + opening + checked.text;

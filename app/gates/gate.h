@@ -58,8 +58,8 @@ void note_if_nothing(const Trace& trace, GateReport& report);
 [[nodiscard]] audit::TraceDomain any_inputs(const Trace& trace);
 // "2 of 12 products", and whether every input of the domain gives that.
 [[nodiscard]] std::string dead_text(const audit::Liveness& life);
-// Cuts down the first failing region of the run, and runs it again by "eager" or "compiled" (not at all for ""). Returns nothing
-// if no region fails.
+// The first failing region of the run, cut down, and run again by "eager" or "compiled" (not at all for ""). shrink() returns
+// nothing if no region fails.
 struct Shrunk {
   Trace trace;
   std::string text;  // which region, and what is left of it; empty: it could not be cut down

@@ -144,7 +144,7 @@ class Layout {
   }
 
   const Drawing& drawing_;
-  std::vector<Place> places_;  // those of the nodes first
+  std::vector<Place> places_;  // the nodes' places first
   std::vector<Ids> layers_, paths_;
   double width_ = 0;
 };

@@ -20,7 +20,7 @@ using Facts = std::vector<std::pair<std::string, std::string>>;  // names and te
 
 struct Table {
   std::string name;   // in the data and in ids: small letters and underlines
-  std::string title;  // what it is called
+  std::string title;  // its name
   std::vector<std::string> columns;
   std::vector<std::vector<Json>> rows;  // texts, numbers or null; one per column
   std::string note = {};                // notes for a reader of the table

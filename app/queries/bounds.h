@@ -33,7 +33,7 @@ struct GroupBounds {
 struct BoundsRequest {
   bool crown = true;                                    // back-substitution, not intervals alone
   double seconds = 60;                                  // of back-substitution, for all groups; 0: no limit
-  bool outputs_only = false;                            // what is reported
+  bool outputs_only = false;                            // the reported nodes
   std::function<bool()> stop = nullptr;                 // asked during the work
   std::function<void(std::size_t)> on_group = nullptr;  // before each group
 };

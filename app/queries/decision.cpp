@@ -37,7 +37,7 @@ void explain_end(search::Clock::time_point start, Decision& decision) {
 // The largest scale, with its certificate and its statement where there is a `proof`.
 Outcome<Scaled> scale_down(const std::shared_ptr<const logic::Problem>& problem, const search::Options& options, double seconds,
                            const std::string& proof) {
-  std::unique_ptr<Certificate> tried, best;  // what is not kept removes itself
+  std::unique_ptr<Certificate> tried, best;  // a certificate that is not kept removes itself
   ScaleRequest request{.seconds = seconds, .search = options, .open = {}, .keep = [&] { best = std::move(tried); }};
   request.open = [&](const logic::Problem& part) -> Outcome<certificate::Writer*> {
     auto opened = Certificate::open(proof.empty() ? "" : scaled_proof(proof), part);

@@ -49,7 +49,7 @@ struct ScaleRequest {
 
 struct Scaled {
   Rational scale;                                 // a multiple of 1/1000 below 1; 0: none was proved
-  std::shared_ptr<const logic::Problem> problem;  // what is proved there; null: none was
+  std::shared_ptr<const logic::Problem> problem;  // the statement proved there; null: none was
   std::optional<logic::Witness> violated;         // a try found a point, at which the whole property is violated, too: the end of the tries
   std::size_t tries = 0;
   double seconds = 0;

@@ -65,7 +65,7 @@ struct RunCheck {
   std::vector<RunFinding> findings;
   std::vector<CheckedCount> counts;
   std::vector<std::string> assumptions;  // of the theorems
-  std::vector<std::string> notes;        // what reading model and data decided
+  std::vector<std::string> notes;        // notes of the readers of model and data
   double cpu_seconds = 0;                // of the replays
   std::size_t certificates = 0;
   std::uint64_t certificate_bytes = 0;

@@ -173,7 +173,7 @@ class Gathering {
         return std::ranges::count_if(group, [&](const auto& one) { return accepted.contains({one.second.source, one.second.line}); });
       };
       std::ranges::stable_sort(groups, [&](const Group& a, const Group& b) { return count(a) > count(b); });
-      for (Group& group : groups) {  // what follows from another folder's results is not one of this folder's
+      for (Group& group : groups) {  // a result that follows from another folder's is none of this folder's
         if (&group != &groups.front()) std::erase_if(group, [](const auto& one) { return one.second.certificate.empty(); });
       }
     }

@@ -128,7 +128,7 @@ std::string picture(const Canvas& canvas, const std::vector<double>& item, const
 
 struct Row {
   Json result;
-  bool accepted = false, answers = false;  // what is asked
+  bool accepted = false, answers = false;  // the question
   std::vector<double> witness;
 };
 

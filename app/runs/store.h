@@ -78,7 +78,7 @@ class Store {
 [[nodiscard]] std::string certificate_path(const std::string& folder, const std::string& digest);
 [[nodiscard]] bool is_run(const std::string& folder);
 
-// Members of an object that somebody else wrote: what they would be without them where they are not there or of another type.
+// Members of an object from another writer, with a default where they are not there or of another type.
 [[nodiscard]] std::string text_of(const Json& object, const char* key, const std::string& otherwise = "");
 [[nodiscard]] std::int64_t whole_of(const Json& object, const char* key, std::int64_t otherwise = 0);
 [[nodiscard]] std::size_t count_of(const Json& object, const char* key);  // from 0
@@ -92,14 +92,14 @@ class Store {
 // The same, of a new file in the place of whatever stands there.
 [[nodiscard]] int create_to_write(const std::string& path);
 
-// Refuses a long file of which the disk holds next to nothing, since it consists of holes.
+// Returns true for a long file of which the disk holds next to nothing: it consists of holes, and is not worth reading.
 [[nodiscard]] bool is_hollow(const struct stat& status);
 
 // SHA-256 of a regular file as text; empty where it cannot be read, or is hollow.
 [[nodiscard]] std::string file_digest(const std::string& path);
 
 // Calls the body with each number below `count`, in order of their starts, on so many threads, until it returns false. Its
-// exceptions are thrown on here.
+// exceptions are rethrown here.
 void for_each_in_parallel(std::size_t count, unsigned jobs, const std::function<bool(std::size_t number, unsigned worker)>& body);
 
 }  // namespace assay::runs

@@ -54,7 +54,7 @@ struct Sheet {
 [[nodiscard]] Outcome<Sheet> sheet_of_certificate(const std::string& file);              // for pages; text is dumped record by record
 [[nodiscard]] Outcome<Sheet> sheet_of_arrays(const InspectRequest& request);             // safetensors, checkpoints among them, NPZ and NPY
 [[nodiscard]] Outcome<Sheet> sheet_of_log(const InspectRequest& request);                // CSV of numbers, such as step, loss, rate
-[[nodiscard]] Outcome<Sheet> sheet_of_numbers(const std::vector<std::string>& numbers);  // what float32 makes of them
+[[nodiscard]] Outcome<Sheet> sheet_of_numbers(const std::vector<std::string>& numbers);  // their values in float32
 
 // Parts of sheets.
 // Facts, regions, reverse trace, parameters, gradients, tensors.

@@ -88,7 +88,7 @@ double Costs::of(const logic::Work& work) const {
     case logic::Work::Kind::rows:  // the linear bounds on the way cost about as much as a row
       for (const logic::Entry& e : work.entries) sum += idle_work_[e.node];
       return sum + (work.windows ? 0 : (count + 1) * (row_work_[work.node] + beside(work)));
-    case logic::Work::Kind::tile:  // what it touched, and one row more
+    case logic::Work::Kind::tile:  // the elements that it touched, and one row more
       return static_cast<double>(work.multiply_adds) + (count + 1) * beside(work) + row_work_[work.node];
     case logic::Work::Kind::exact_row:
       return kExactWork * (row_work_[work.node] + of_terms(work));

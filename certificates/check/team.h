@@ -38,7 +38,7 @@ class Team {
   std::mutex mutex_;  // of what follows
   std::condition_variable changed_;
   std::size_t threads_;
-  std::atomic<std::size_t> idle_;  // those that have no job, and those that have not been started
+  std::atomic<std::size_t> idle_;  // threads that have no job, and threads that have not been started
   bool is_over_ = false;
   std::vector<std::packaged_task<void()>> jobs_;  // each has a thread that is going to take it
   std::vector<std::thread> helpers_;

@@ -29,7 +29,7 @@ struct ProofBranch {
 struct ProofFork {
   logic::Literal at_most;
   ProofBranch left, right;  // element <= threshold, element >= threshold
-  ProofBranch rest;         // what stands behind the split, on the scope before it
+  ProofBranch rest;         // the steps behind the split, on the scope before it
 };
 
 struct ProofGroup {

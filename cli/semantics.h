@@ -1,4 +1,4 @@
-// The value of --semantics, with advice for whoever mistyped it.
+// The value of --semantics, with advice where it is mistyped.
 #pragma once
 
 #include <string>

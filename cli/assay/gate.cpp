@@ -19,7 +19,7 @@ int within_memory(const std::string& schema, const JsonTarget& json, const std::
   limit_memory(memory_rule(limits).most);
   try {
     return body();
-  } catch (const std::bad_alloc&) {  // what was allocated is given back by now
+  } catch (const std::bad_alloc&) {  // the allocated memory is free again by now
     return refuse(schema, json, queries::beyond_memory(place));
   }
 }

@@ -27,7 +27,8 @@ void set_progress(std::string text);
 // Sets the output for a verb that does not end by itself; it is printed while the verb's thread still runs.
 void set_last_words(std::function<void(const Rejection& why)> say);
 
-// The right to conclude: whoever holds it prints the verb's end, and the other side stays silent. The waiting thread never gives it back.
+// The right to conclude: the thread that holds it prints the verb's end, and the other one stays silent.
+// The waiting thread never gives it back.
 [[nodiscard]] std::unique_lock<std::recursive_mutex> conclusion();
 // The verb concludes, now and for the rest of the program.
 void conclude();

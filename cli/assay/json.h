@@ -12,7 +12,7 @@
 namespace assay::cli {
 
 using Json = nlohmann::ordered_json;
-using pages::Facts;  // what there is to say about a file or an op, in order: names and texts
+using pages::Facts;  // facts about a file or an op, in order: names and texts
 
 // With the schema and the version.
 [[nodiscard]] Json opened(const std::string& schema);

@@ -18,7 +18,7 @@ struct OpReference {
   std::string_view shapes;
   std::string_view domain;        // where it is defined; elsewhere the element is undefined
   std::string_view derivative;    // the cotangents of the operands from g, that of the result
-  std::string_view enclosure;     // what the set of results over a box is
+  std::string_view enclosure;     // the set of results over a box
   std::string_view own_operator;  // the ONNX operator that is this op; empty: none
   std::string_view operators;     // others that become this op, perhaps with more ops beside it; blanks between
 };

@@ -44,7 +44,7 @@ struct VerifyOptions : SearchOptions {
   std::string trim;   // how long the certificate is trimmed, with a unit; "auto": as long as the search took; empty: not at all
   std::string scale;  // the same: for the largest scale of an undecided property; empty: not asked for
   std::string expect;
-  bool allow_vacuous = false;  // what holds whatever the network computes is the expected answer, too
+  bool allow_vacuous = false;  // an answer that holds for every network is the expected one, too
   std::string serialise_directory;
   std::optional<ExecutionModel> semantics;
   StatementChoice statement;

@@ -55,7 +55,7 @@ void print_largest(const std::vector<std::pair<std::size_t, std::string>>& large
 
 int required(const RobustOptions& options, const runs::RobustTally& tally) {
   if (!options.require) return kExitYes;
-  int exit = tally.radii.empty() ? kExitUndecided : kExitYes;  // nothing was asked, and nothing was shown
+  int exit = tally.radii.empty() ? kExitUndecided : kExitYes;  // no question was asked, and none was decided
   for (const runs::RobustCount& one : tally.radii) {
     const auto all = static_cast<double>(one.certified + one.falsified + one.undecided);
     if (static_cast<double>(one.certified) >= *options.require * all) continue;

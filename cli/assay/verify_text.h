@@ -19,7 +19,7 @@ struct VerifyReport {
   std::string model, property, proof;
   double load_seconds = 0, total_seconds = 0;     // wall
   std::shared_ptr<const logic::Problem> problem;  // null when the input was refused
-  std::vector<std::string> notes;                 // what reading the files decided
+  std::vector<std::string> notes;                 // notes of the readers
   std::optional<Rejection> why;                   // the input was refused, or a file of the answer could not be written
   const VerifyOptions* options = nullptr;
 };

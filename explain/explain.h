@@ -34,7 +34,7 @@ namespace assay::explain {
 
 struct Shrunk {
   Trace trace;       // one region with the recorded operands that its worst element reads; audit_region refuses it
-  std::string text;  // what is left: "conv [16, 64, 32, 32], [64, 64, 3, 3] -> ... down to ..."
+  std::string text;  // the smaller trace: "conv [16, 64, 32, 32], [64, 64, 3, 3] -> ... down to ..."
 };
 
 // The program that failed, on other operands: the results of one region. nullopt: it does not run there.

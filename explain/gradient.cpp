@@ -375,7 +375,7 @@ constexpr const char* kStepWords =
     "derivative, by those of the run it need not be";
 
 std::vector<std::string> gradient_lines(const Trace& trace, std::size_t gradient, const audit::GradientStep& step) {
-  constexpr std::size_t kMostElements = 1 << 18;  // what words may cost
+  constexpr std::size_t kMostElements = 1 << 18;  // the limit on work for words
   if (!step.failure || step.is_surrogate || step.failure->code == "gradient.convention") return {};
   const Trace::Gradient& asked = trace.gradients[gradient];
   if (step.failure->code == "gradient.finite") return finite_lines(trace, asked, step);

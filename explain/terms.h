@@ -16,7 +16,7 @@ struct Term {
 };
 
 struct Terms {
-  std::vector<Term> terms;  // those that are not 0, in the order of the first operand; a bias comes last
+  std::vector<Term> terms;  // the terms that are not 0, in the order of the first operand; a bias comes last
   bool products = false;
   double sum = 0, magnitude = 0;  // in double
 };

@@ -60,7 +60,7 @@ struct Dataset {
   std::vector<std::int64_t> labels;  // one per item, or none at all
   std::vector<std::string> names;    // of the items, where they are files
   std::vector<std::string> classes;  // of the folders in which these files are
-  std::vector<std::string> notes;    // what was decided about the files: "the first column has the labels"
+  std::vector<std::string> notes;    // decisions about the files: "the first column has the labels"
 };
 
 struct DatasetRequest {

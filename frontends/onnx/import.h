@@ -25,7 +25,7 @@ struct Model {
   std::int64_t ir_version = 0;
   std::vector<std::pair<std::string, std::int64_t>> opsets;
   std::string producer;
-  std::vector<std::string> notes;  // what the importer decided: a batch fixed to 1, weights widened, ...
+  std::vector<std::string> notes;  // decisions of the importer: a batch fixed to 1, weights widened, ...
   std::uint64_t stored = 0;        // bytes on disk, of all files
   // Why float executions of the file are not those of the graph: of any program, or of programs other than ONNX Runtime.
   std::optional<Rejection> real_only, real_or_onnxruntime;

@@ -38,7 +38,7 @@ class QueryReader {
   std::string network_name_;
   Room room_;
   FormulaReader formulas_;
-  Conjunction region_;  // what the assertions say so far
+  Conjunction region_;  // the assertions so far
   bool has_assertion_ = false;
 };
 

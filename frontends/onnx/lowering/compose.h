@@ -12,9 +12,9 @@ inline constexpr std::int64_t kLargestExtent = (std::int64_t{1} << 31) - 1;
 // The operand's elements `first`, first + step, ..., `count` of them, along one axis.
 [[nodiscard]] Operand slice_axis(Call& call, const Operand& x, std::size_t axis, std::int64_t first, std::int64_t count,
                                  std::int64_t step = 1);
-[[nodiscard]] Operand permute(Call& call, const Operand& x, Ints axes);  // nothing where the order stays
+[[nodiscard]] Operand permute(Call& call, const Operand& x, Ints axes);  // adds no node where the order stays
 [[nodiscard]] Operand expand(Call& call, const Operand& x, const Shape& shape);
-[[nodiscard]] Operand concat(Call& call, const std::vector<Operand>& parts, std::size_t axis);  // nothing for one part
+[[nodiscard]] Operand concat(Call& call, const std::vector<Operand>& parts, std::size_t axis);  // adds no node for one part
 // Element i of the result is element indices[i] of x, row-major; -1 stands for `fill`.
 [[nodiscard]] Operand select_flat(Call& call, const Operand& x, Ints indices, const Shape& shape, double fill = 0);
 // `pieces` equal parts along an axis that they divide.

@@ -318,7 +318,7 @@ void read_region(const Call& call, std::vector<Axis>& axes) {
 // Elements whose coordinate lies outside the operand along some axis take the extrapolation value.
 Operand extrapolated(Call& call, const Method& method, const std::vector<Axis>& axes, const Operand& y) {
   const auto value = static_cast<double>(call.attribute("extrapolation_value", 0.0F));
-  if (value == 0) return y;  // such an element has no terms
+  if (value == 0) return y;  // an element of this kind has no terms
   Operand result = y;
   for (const Axis& a : axes) {
     Ints outside;

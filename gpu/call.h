@@ -46,7 +46,7 @@ struct Call {
   std::span<const Operand> operands;
   Elements<void> result;
   const Shape& shape;                                                           // of the result
-  ExecutionModel::InputRounding factors = ExecutionModel::InputRounding::none;  // what those of products are rounded to
+  ExecutionModel::InputRounding factors = ExecutionModel::InputRounding::none;  // the rounding of products' factors
 
   [[nodiscard]] View<const float> data(std::size_t i = 0) const { return operands[i].data; }
   [[nodiscard]] DType dtype(std::size_t i = 0) const { return operands[i].data.dtype; }

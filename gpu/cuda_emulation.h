@@ -41,7 +41,7 @@ void report(Rejection fault);  // of what is wrong outside of a launch
 bool release(void* memory);
 bool copy(void* to, const void* from, std::size_t bytes);
 bool fill(void* to, int byte, std::size_t bytes);
-// Of an allocation only these bytes belong to what is named; whoever touches others is named as well. `read_only`: an operand.
+// Only these bytes of an allocation belong to the name; a kernel that touches others is named as well. `read_only`: an operand.
 void name_part(const void* memory, std::size_t first, std::size_t bytes, const std::string& name, bool read_only);
 void forget_content(const void* memory);  // as if nothing had been written to it
 

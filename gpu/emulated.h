@@ -26,14 +26,14 @@ struct Failure {
     copy_out,
     recording,  // where it ends: nothing was kept
   } at = At::never;
-  std::size_t after = 0;  // so many of them go well
+  std::size_t after = 0;  // the number of them that succeed first
 };
 
 struct EmulatedOptions {
   Schedule schedule = {};
   std::size_t memory = std::numeric_limits<std::size_t>::max();  // bytes that the device has
   Failure failure = {};
-  ExecutionModel::InputRounding factors = ExecutionModel::InputRounding::none;  // what those of products are rounded to
+  ExecutionModel::InputRounding factors = ExecutionModel::InputRounding::none;  // the rounding of products' factors
   bool has_library = false;                                                     // a stand-in for cuBLAS computes products
   bool keeps_launches = true;                                                   // else each one runs when it is asked for
 };

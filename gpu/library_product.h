@@ -25,7 +25,7 @@ struct LibraryProduct {
   float* y = nullptr;         // [rows, columns], dense, and so are the matrices of a batch
   std::int64_t rows = 0, columns = 0, depth = 0, batches = 1;
   float alpha = 1;
-  Factors factors = Factors::none;  // what they have been rounded to
+  Factors factors = Factors::none;  // their rounding
 };
 
 // A factor whose element (i, k) stands at i * along + k * across; none where neither is 1, or the batch has several axes.

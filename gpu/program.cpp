@@ -59,7 +59,7 @@ std::string short_name(const char* symbol) {
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> plain(abi::__cxa_demangle(symbol, nullptr, nullptr, &status), std::free);
   std::string name = status == 0 ? plain.get() : symbol;
-  if (name.starts_with("void ")) name.erase(0, 5);  // what a template gives
+  if (name.starts_with("void ")) name.erase(0, 5);  // the prefix of a template
   return name;
 }
 

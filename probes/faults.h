@@ -20,7 +20,7 @@ struct Fault {
   std::string seen_in;  // "onnxruntime#29631"; empty: nowhere in particular
   // The same function of real numbers: only rounding, overflow, infinities or NaN differ.
   bool numeric = false;
-  std::optional<Graph> graph;  // what is computed instead, on the op's inputs; none: see run
+  std::optional<Graph> graph;  // the graph that is computed instead, on the op's inputs; none: see run
   std::function<Outcome<Tensor>(const std::vector<Tensor>&)> run;
 };
 

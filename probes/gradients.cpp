@@ -105,7 +105,7 @@ class ProductTrace {
   explicit ProductTrace(ExecutionModel model, std::shared_ptr<runtime::Device> device = nullptr)
       : model_(std::move(model)), device_(std::move(device)) {}
 
-  // `results` are what somebody gave for the product, a graph of the operands and the cotangent.
+  // `results` are the values given for the product, a graph of the operands and the cotangent.
   Outcome<Done> add(const AdjointCase& one, const Given& at, const Graph& product, std::vector<Tensor> results,
                     const std::optional<Graph>& surrogate) {
     auto y = ran(one.graph, at.operands, device_);

@@ -1,4 +1,4 @@
-// Mechanical mistakes in a graph: what somebody could get wrong in writing a kernel or a vector-Jacobian product down.
+// Mechanical mistakes in a graph, as an author of a kernel or a vector-Jacobian product could make them.
 #pragma once
 
 #include <algorithm>

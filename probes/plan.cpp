@@ -142,7 +142,7 @@ class Planner {
       add(ProbeKind::dense, [&](Draw from, std::size_t) { return number(random_, from); });
     if (terms > 16) add_sparse(terms);
     if (terms > 1 && count <= kSmall * 8) add_one_hot();
-    if (count > kSmall) return;  // what follows does not depend on shapes
+    if (count > kSmall) return;  // the other probes do not depend on shapes
     for (const double shift : {300.0, -300.0}) {
       add(ProbeKind::shifted, [&](Draw from, std::size_t operand) {
         return from == Draw::any ? (operand == 0 ? shift : 0) + number(random_, from) : number(random_, from);

@@ -1,5 +1,5 @@
 // Array: the runtime's tensors. Dense, row-major, 64-byte aligned, with a shared buffer that comes from a pool; or in the memory of a
-// device, from which the elements are copied when somebody first reads them here; or not there at all until then.
+// device, from which the elements are copied when they are first read here; or not there at all until then.
 #pragma once
 
 #include <complex>
@@ -23,7 +23,7 @@ namespace assay::runtime {
 class Array;
 class Device;
 
-// Elements in the memory of a device, or that somebody computes when they are asked for. All copies of an array share this.
+// Elements in the memory of a device, or computed when they are asked for. All copies of an array share this.
 struct Distant {
   std::shared_ptr<Device> device;  // null: computed
   std::shared_ptr<void> memory;    // there
@@ -66,7 +66,7 @@ class Array {
   // The elements are not initialised.
   static Array empty(DType dtype, Shape shape);
   static Array from(const Tensor& tensor);
-  // Over memory that somebody planned: aligned, large enough, shared with whoever holds the pointer.
+  // Over planned memory: aligned, large enough, shared with all holders of the pointer.
   static Array over(DType dtype, Shape shape, std::shared_ptr<void> memory);
   static Array on_device(DType dtype, Shape shape, std::shared_ptr<Distant> distant);
   // An array of this type and shape is computed when the elements are first read.
@@ -82,7 +82,7 @@ class Array {
   // Elements from `first` on, where an array can begin (demanded), under another shape. They stay where they are, and keep all of this
   // array alive, but count as a buffer of their own.
   [[nodiscard]] Array part(std::size_t first, Shape shape) const;
-  // Who owns the elements: the same for all copies.
+  // The owner of the elements: the same for all copies.
   [[nodiscard]] std::weak_ptr<void> buffer() const { return buffer_; }
   [[nodiscard]] bool shares_buffer_with(const Array& other) const { return buffer_ == other.buffer_ && distant_ == other.distant_; }
   // Null for elements that are here.

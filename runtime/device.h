@@ -34,7 +34,7 @@ struct Traffic {
   std::size_t bytes_in = 0, bytes_out = 0;    // of those
   std::size_t tables = 0, checks = 0;         // copies for kernels: positions to the device, what was found among operands back
   std::size_t launches = 0;                   // of kernels, and of lists of them
-  std::size_t lists = 0;                      // those of lists
+  std::size_t lists = 0;                      // launches of lists
   std::size_t memory = 0, most_memory = 0;    // bytes in use: now, and at most
 };
 
@@ -56,7 +56,7 @@ class Device {
   virtual ~Device() = default;
 
   [[nodiscard]] virtual std::string name() const = 0;             // for reports
-  [[nodiscard]] virtual const ExecutionModel& model() const = 0;  // what its kernels promise to keep
+  [[nodiscard]] virtual const ExecutionModel& model() const = 0;  // the model that its kernels promise to keep
   [[nodiscard]] virtual Traffic traffic() const = 0;
 
   // At least `bytes` bytes, not initialised. They return to the device when the last owner lets go, which may be while kernels
@@ -110,7 +110,7 @@ class Mirror {
   [[nodiscard]] Outcome<double> sum_of_squares(std::span<const Array* const> arrays);
   // The elements into a place of this device, without a copy of them that stays.
   [[nodiscard]] Outcome<Done> copy(const Array& array, const Array& place);
-  // A place for a result: new memory, or memory that somebody planned.
+  // A place for a result: new memory, or planned memory.
   [[nodiscard]] Outcome<Array> place_for(DType dtype, Shape shape);
   [[nodiscard]] Array place_in(std::shared_ptr<void> memory, DType dtype, Shape shape) const;
   [[nodiscard]] Outcome<std::shared_ptr<void>> allocate(

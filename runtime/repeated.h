@@ -41,7 +41,7 @@ struct RepeatedOps {
   std::vector<bool> kept;                          // by op
   std::map<std::vector<bool>, Backward> backward;  // by what has a cotangent of the ops, and is wanted of the values given
 
-  // From now on results and what backward programs read are kept, and the rest is computed if somebody asks for it.
+  // From now on results and what backward programs read are kept, and the rest is computed on request.
   void keep_what_is_read();
   void keep_all();
 };

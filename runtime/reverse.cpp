@@ -180,7 +180,7 @@ std::optional<std::vector<std::optional<Array>>> Session::cotangents_together(co
                                                                               std::span<const Ref> leaves, const std::vector<bool>& key) {
   constexpr std::size_t kMostKeys = 8;  // programs that stay as long as the repeated ops do
   if (group.ops->backward.size() >= kMostKeys && group.ops->backward.count(key) == 0) {
-    group.ops->keep_all();  // what is read op by op would be computed again each time
+    group.ops->keep_all();  // values that are read op by op would be computed again each time
     return std::nullopt;
   }
   const auto [found, is_new] = group.ops->backward.try_emplace(key);
@@ -334,7 +334,7 @@ Tensor one_of(DType dtype) {
 
 Outcome<Session::Pulled> Session::pull(const Value& loss, std::span<const Ref> leaves, const GradientOptions& options) {
   std::vector<Ref> seed_refs;
-  // Who looks on tells the seed from the number 1 that ops read.
+  // An observer tells the seed from the number 1 that ops read.
   const Value seed_value = options.cotangent      ? *options.cotangent
                            : observer_ != nullptr ? input(one_of(loss.dtype()), "seed")
                                                   : number(1, loss.dtype());

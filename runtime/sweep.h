@@ -209,7 +209,7 @@ struct Session::Sweep {
     } else {
       const Array& like = session.tape_[node].value;
       Array sum = Array::empty(like.dtype(), like.shape());
-      const std::size_t first = mark.bar == kNone ? factors.size() : 2;  // what a sum of others is added to is one product
+      const std::size_t first = mark.bar == kNone ? factors.size() : 2;  // a sum of others is added to one product
       runtime::add_products(product, std::span(factors).first(first), false, sum);
       accumulate(node, session.leaf(std::move(sum), {}));
       find(node)->is_sum = true;

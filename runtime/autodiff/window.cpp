@@ -18,7 +18,7 @@ WindowAttributes back_to(const WindowAttributes& w, const Extents& operand, cons
   back.output_padding.assign(operand.size(), 0);
   for (std::size_t i = 0; i < operand.size(); ++i) {
     const std::int64_t reach = w.strides[i] * (result[i] - 1) + w.dilations[i] * (w.kernel[i] - 1) + 1;
-    const std::int64_t over = reach - w.pads_begin[i] - operand[i];  // what the last window covers behind the operand
+    const std::int64_t over = reach - w.pads_begin[i] - operand[i];  // the part of the last window behind the operand
     back.pads_end[i] = over > 0 ? over : 0;
     back.output_padding[i] = over > 0 ? 0 : -over;
   }
@@ -217,7 +217,7 @@ Term max_pool_bar(const Applied& a) {
   const Term share = windows.apply(Op::max_weight, ReduceAttributes{{2}, true});
   const Term bar = reshape(share * reshape(a.g(), {planes, taps.positions, 1}), {planes, taps.positions * taps.taps});
   WeightedGatherAttributes back = turned(selection(1, taps.places), taps.outside + (taps.pads ? 1 : 0));
-  if (taps.pads) {  // what went to the padding is dropped
+  if (taps.pads) {  // the part in the padding is dropped
     back.starts.pop_back();
     back.indices.resize(static_cast<std::size_t>(back.starts.back()));
     back.weights.resize(back.indices.size());

@@ -148,7 +148,7 @@ std::vector<std::size_t> grouped(const Items& items) {
   for (ItemId id = 0; id < count; ++id) {
     for (const ItemId operand : items.items[id].operands) join(operand, id);
   }
-  for (const Item& sum : items.items) {  // what is put together is computed together
+  for (const Item& sum : items.items) {  // items that are put together are computed together
     for (const ItemId pad : sum.pads) join(items.items[sum.pads[0]].operands[0], items.items[pad].operands[0]);
   }
   Mover(items, groups).run();

@@ -82,7 +82,7 @@ alignas(64) constexpr float kErfTable[8][32] = {  // NOLINT
         0x1.d05d96p-1F, 0x1.df8676p-1F, 0x1.ea766ap-1F, 0x1.f21c4p-1F, 0x1.f74b0ep-1F, 0x1.fab01ap-1F, 0x1.fcdab6p-1F, 0x1.fe30d2p-1F,
         0x1.fefcc4p-1F, 0x1.ff7334p-1F, 0x1.ffb5bap-1F, 0x1.ffda04p-1F, 0x1.ffed1p-1F, 0x1.fff6dap-1F, 0x1.fffbb4p-1F, 0x1.fffe1p-1F,
         0x1.ffff24p-1F, 0x1.ffffap-1F, 0x1.ffffd6p-1F, 0x1.ffffeep-1F, 0x1.fffffap-1F, 0x1.fffffep-1F, 0x1p+0F},
-    {  // what is added of d itself: all of it near 0
+    {  // the part of d itself that is added: all of it near 0
         0x1p+0F, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
     {  // factors of d, d^2, ..., d^5
         0x1.06eba8p-3F, 0x1.16e274p+0F, 0x1.05fdap+0F, 0x1.dd1332p-1F, 0x1.a50608p-1F, 0x1.6822ep-1F, 0x1.2a83fep-1F, 0x1.dfd774p-2F,

@@ -11,7 +11,7 @@
 namespace assay::training {
 
 struct ExportedModel {
-  Graph graph;       // what the file says
+  Graph graph;       // the graph of the file
   std::string file;  // its bytes
 };
 // The function of inputs of these types, captured as it is in evaluation, with the model's parameters as constants by name.

@@ -49,7 +49,7 @@ class Model {
   };
   [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
   [[nodiscard]] const Entry* find(std::string_view name) const;  // null: no such name
-  [[nodiscard]] std::vector<Value> parameters() const;           // those to train
+  [[nodiscard]] std::vector<Value> parameters() const;           // the parameters to train
   [[nodiscard]] std::vector<Value> all() const;                  // buffers and frozen ones as well
   [[nodiscard]] std::size_t parameter_count() const;             // elements to train
   // Names that begin with `prefix` are no longer trained and require no gradients, or are and do again. Buffers are never trained.

@@ -37,7 +37,7 @@ Array filled(DType dtype, const Shape& shape, double value) {
   return result;
 }
 
-// Steps write states in place: whoever keeps one needs elements of its own.
+// Steps write states in place: a holder of one needs elements of its own.
 Array copied(const Array& array) {
   Array result = Array::empty(array.dtype(), array.shape());
   if (array.bytes() > 0) std::memcpy(result.raw(), array.raw(), array.bytes());
@@ -102,7 +102,8 @@ Outcome<Done> Optimiser::step(std::span<const Array> gradients) {
   return Done{};
 }
 
-// Who kept the parameter's former value by its buffer, as copies on a device are, finds another owner of the same memory: a new value.
+// A holder that kept the parameter's former value by its buffer, as copies on a device are,
+// finds another owner of the same memory: a new value.
 Array Optimiser::place_of_next(std::size_t which, const Array& parameter) {
   Place& place = places_[which];
   const std::weak_ptr<void> present = parameter.buffer();

@@ -50,7 +50,7 @@ class Optimiser {
   // The shape of the values kept under this name for a parameter.
   [[nodiscard]] virtual Shape state_shape(std::string_view /*list*/, std::size_t which) const { return parameters_[which].shape(); }
 
-  // The next step as formulas, for whoever takes it over other numbers (reference_steps.h); counts as a step.
+  // The next step as formulas, to take it over other numbers (reference_steps.h); counts as a step.
   struct Formulas {
     std::vector<Graph> passes;   // by parameter: of it, its gradient and its states; the next value and states
     std::vector<double> starts;  // of the states

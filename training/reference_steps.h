@@ -33,7 +33,7 @@ class ReferenceSteps {
   Optimiser& optimiser_;
   reference::Kind kind_;
   std::vector<reference::Numbers> numbers_;              // of model.all()
-  std::vector<Array> rounded_;                           // what the session has of them
+  std::vector<Array> rounded_;                           // their values in the session
   std::vector<std::vector<reference::Numbers>> states_;  // by the optimiser's parameter
   std::vector<reference::Numbers> loss_;                 // of the last step, if there was one
 };

@@ -107,7 +107,7 @@ Outcome<double> Trainer::step(std::span<const Array> batch, Trace* trace) {
   if (!computed) return computed.rejection();
   if (recorder) recorder->output(computed.value().loss);
   if (recorder) *trace = recorder->take();
-  recorder.reset();  // what follows is the optimiser's
+  recorder.reset();  // later ops are the optimiser's
   if (reference_) return reference_step(std::move(computed).value());
   return finish(std::move(computed).value());
 }

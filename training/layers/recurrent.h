@@ -42,7 +42,7 @@ class Recurrent {
   Cell cell_;
   std::int64_t hidden_;
   std::vector<Layer> layers_;
-  std::shared_ptr<runtime::Repeated> gated_;  // what a step does but for its products
+  std::shared_ptr<runtime::Repeated> gated_;  // a step without its products
 };
 
 struct Rnn : Recurrent {

@@ -121,7 +121,7 @@ TEST_CASE("compiled recorder: training steps, forward and backward, keep their c
       CHECK(result.failures == std::vector<std::string>{});
       CHECK(result.unsupported == 0);
       CHECK(static_cast<double>(result.vacuous) <= 0.01 * static_cast<double>(result.passed));
-      CHECK(largest_region(one.trace) >= 3);  // what was fused is one region
+      CHECK(largest_region(one.trace) >= 3);  // the fused ops are one region
       REQUIRE(one.trace.gradients.size() == 1);
       CHECK(one.trace.gradients[0].of.size() == one.results.size() - 1);
       CHECK(audit::check_gradient(one.trace, 0, 3).size() >= one.results.size());

@@ -136,7 +136,7 @@ TEST_CASE("gradients: a straight-through gradient passes only where it is declar
   std::size_t declared = 0;
   for (const audit::GradientStep& step : audit::check_gradient(trace, 0, 7)) declared += step.is_surrogate ? 1 : 0;
   CHECK(declared == 1);
-  trace.vjps[2].surrogate = function(Op::scale, {3}, ScaleAttributes{2});  // what is declared has to be what was recorded
+  trace.vjps[2].surrogate = function(Op::scale, {3}, ScaleAttributes{2});  // the declared graph has to be the recorded one
   CHECK(failures(trace) == std::vector<std::string>{"gradient.product at region 0 (round)"});
   trace.vjps[2].surrogate = function(Op::tanh, {3});
   CHECK(failures(trace) == std::vector<std::string>{"gradient.product at region 0 (round)"});

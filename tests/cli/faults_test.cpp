@@ -28,7 +28,7 @@ Ended ended(int (*body)(int, char**)) {
   const pid_t child = fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    for (const int one : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) (void)std::signal(one, SIG_DFL);  // those of the tests
+    for (const int one : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) (void)std::signal(one, SIG_DFL);  // the handlers of the tests
     (void)dup2(pipe[1], STDERR_FILENO);
     _exit(cli::guarded("assay-test", body, 0, nullptr));
   }

@@ -87,7 +87,7 @@ struct Count {
 };
 
 void count_op(Op op, Count& count, std::string& text) {
-  std::map<std::string, Trial> numeric;  // what came of all applications
+  std::map<std::string, Trial> numeric;  // the results of all applications
   Equivalence equivalence;
   const auto survived = [&](const std::string& name, const Trial& trial) {
     if (kAdmitted.count(name) > 0) {

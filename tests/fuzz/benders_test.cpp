@@ -232,7 +232,7 @@ std::vector<Proof> all_proofs() {
       Parts again = parts;
       again.records = written(proofs.back().records);
       const TemporaryFile file;
-      REQUIRE(fuzz::replayed(file, again.file(), subject.holds).accepted);  // what is written is what was read
+      REQUIRE(fuzz::replayed(file, again.file(), subject.holds).accepted);  // the written records are those that were read
     }
   }
   return proofs;

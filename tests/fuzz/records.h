@@ -1,4 +1,4 @@
-// Records of certificates, written again after somebody changed them: what the benders and the fuzz targets share. No test framework.
+// Records of certificates, written again after a change: the benders and the fuzz targets share this. No test framework.
 #pragma once
 
 #include <algorithm>

@@ -127,7 +127,7 @@ void check_blocks(const LinearMap& map, const std::vector<std::vector<double>>& 
       if (share > 1) std::shuffle(elements.begin(), elements.end(), random);
       rows::Block a{share > 1 ? std::make_shared<const std::vector<std::uint32_t>>(elements) : nullptr, {}}, out;
       a.values = integers(random, batch * elements.size());
-      out.values.assign(3, 7.0);  // whatever it holds
+      out.values.assign(3, 7.0);  // the old content does not matter
       map.transpose_block(batch, a, out);
       const std::size_t count = out.count(map.columns());
       REQUIRE(out.values.size() == batch * count);

@@ -126,7 +126,7 @@ TEST_CASE("strided and broadcast operands reach a kernel, and show which strides
     for (std::size_t r = 0; r < run.trace.regions.size(); ++r) {
       if (audit::audit_region(run.trace, r).value().total().failed > 0) failed.insert(plan[r].layout);
     }
-    for (const auto& fault : run.faults) {  // what lies in the gaps differs from round to round
+    for (const auto& fault : run.faults) {  // the bytes in the gaps differ from round to round
       for (const Probe& probe : plan) {
         if (probe.name() == fault.probe) failed.insert(probe.layout);
       }

@@ -121,7 +121,7 @@ TEST_CASE("operands that are written and results that differ from run to run are
   const auto plan = probe_plan(Op::neg, {DType::float32, 1, false});
   const std::vector<Probe> one(plan.begin(), plan.begin() + 1);
   const auto in_place = with([](const Launch& launch) {
-    auto* memory = const_cast<std::byte*>(launch.operands[0].bytes().data());  // what a kernel with an aliasing bug does
+    auto* memory = const_cast<std::byte*>(launch.operands[0].bytes().data());  // as a kernel with an aliasing bug does
     memory[3] ^= std::byte{0x80};
   });
   CHECK(codes(run_plan(one, in_place, kModel)) == std::vector<std::string>{"probe.operand", "probe.operand"});

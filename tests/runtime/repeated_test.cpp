@@ -50,7 +50,7 @@ Run run_of(Session& session, Cell& step, const Array& x, const Array& start) {
   return run;
 }
 
-// The values of the tape that a program left out, for whoever reads them to have them computed.
+// The values of the tape that a program left out; reading them computes them.
 std::size_t left_out(Session& session, const Value& loss) {
   const auto all = session.all_gradients(loss, {session.input(session.normal(loss.shape())), true});
   REQUIRE(all.ok());

@@ -65,7 +65,7 @@ TEST_CASE("a spelling names every field and is read back", "[graph]") {
 TEST_CASE("fields may be left out and come in any order", "[graph]") {
   CHECK(parse_execution_model("binary32 accumulator=any_order").value() == plain());
   ExecutionModel model = plain();
-  model.accumulator = ExecutionModel::Accumulator::tree;  // what is meant where nothing is said about sums
+  model.accumulator = ExecutionModel::Accumulator::tree;  // the default for sums
   model.tree_height = 4096;
   CHECK(parse_execution_model("binary32").value() == model);
   model.format = ExecutionModel::Format::binary64;

@@ -57,7 +57,7 @@ TEST_CASE("optimise: a parameter is written in place only where nobody else hold
   const void* place = owner.lock().get();
   REQUIRE(sgd.step(gradients).ok());
   CHECK(w.array().buffer().lock().get() == place);  // its own
-  CHECK(owner.expired());                           // who knew the value by its owner sees another one
+  CHECK(owner.expired());                           // a holder of the value by its owner sees another one
   const Array held = w.array();
   const Value shown = reshape(w, {3, 1});
   REQUIRE(sgd.step(gradients).ok());

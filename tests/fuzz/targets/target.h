@@ -60,7 +60,7 @@ inline std::string_view text_of(const std::uint8_t* data, std::size_t size) { re
 inline std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text.data(), text.size())); }
 
 // A file of this process for readers that take a path, in memory where the system has such a folder; a folder of its own, so that what an
-// input names beside itself is not somebody else's.
+// input names beside itself belongs to this process.
 class InputFile {
  public:
   InputFile() {

@@ -16,8 +16,8 @@ struct Formula {
   std::vector<Symbolic> results;
 };
 
-// Of a product of numbers or of matrices; null for other ops, whose formulas depend on the box, and where the terms of all formulas that are
-// kept would be more than kMostKept. `terms` counts them.
+// The formula of a product of numbers or of matrices, and null for other ops, whose formulas depend on the box. Null also where the terms
+// of all formulas that are kept would be more than kMostKept. `terms` counts them.
 constexpr std::size_t kMostKept = std::size_t{1} << 18;
 [[nodiscard]] std::shared_ptr<const Formula> kept_formula(const Graph& graph, NodeId node, std::size_t& terms);
 

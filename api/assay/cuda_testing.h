@@ -111,7 +111,7 @@ class Device final : public KernelDevice {
   void set_schedule(std::size_t) override {}
   void give(const void*, std::size_t, std::size_t, const std::string&, bool) override {}
   void begin(void*) override { (void)cudaGetLastError(); }
-  // An error of the launch itself is one that later launches survive; what happens in a kernel ends the device's context.
+  // An error of the launch itself is one that later launches survive; an error in a kernel ends the device's context.
   [[nodiscard]] Outcome<Done> end(void* stream) override {
     if (auto done = checked(cudaGetLastError(), "the launch"); !done) return done;
     auto done = checked(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)), "the kernel");

@@ -1,7 +1,7 @@
 // Pages of HTML that need nothing else: one file with its style, its script and its data. `assay report` and `assay inspect` write them.
 //
 // A page reads without scripts and prints; scripts add lists of any length that are drawn as they are scrolled, and colours on drawings.
-// Everything that is handed over as text is escaped; what is called markup is not.
+// Everything that is handed over as text is escaped; text that is named markup is not.
 #pragma once
 
 #include <cstdint>

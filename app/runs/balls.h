@@ -38,7 +38,7 @@ struct BallSetting {
 
 struct Instance {
   std::shared_ptr<const logic::Problem> problem;
-  std::vector<Rational> lo, hi, mid;  // the ball's own box, exactly; what the item itself is
+  std::vector<Rational> lo, hi, mid;  // the ball's own box, exactly; the item itself
   // Of l2: sum of (scale (x - centre))^2 <= radius^2; of l1: sum of |scale (x - centre)| <= radius.
   std::string norm;
   std::vector<Rational> centre, scale;
@@ -49,7 +49,7 @@ struct Instance {
 class Balls {
  public:
   // The kernel opens the model once, as `options` say: what it refuses, each instance is refused for.
-  // `model` and `data` of the setting may stand elsewhere than the claim says; what they are is in digests().
+  // `model` and `data` of the setting may be elsewhere than the claim says; digests() identifies them.
   [[nodiscard]] static Outcome<Balls> load(const BallSetting& setting, const check::LoadOptions& options);
 
   [[nodiscard]] std::size_t size() const { return data_.items.count(); }

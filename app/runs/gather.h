@@ -12,7 +12,7 @@
 namespace assay::runs {
 
 struct Gathered {
-  // Results; those that another part or the folder has; those without their certificate, rejected, or about nothing that is asked.
+  // Counts of added results; of repeated ones (of another part or the folder); of those left out: no certificate, rejected, not asked.
   std::size_t added = 0, twice = 0, left_out = 0;
 };
 

@@ -84,7 +84,7 @@ class Session {
 
   // "unsat" once every group has ended.
   [[nodiscard]] Outcome<logic::Theorem> theorem() const;
-  // "sat", outside any group; what was refuted so far does not matter.
+  // "sat", outside any group; earlier refutations do not matter.
   [[nodiscard]] Outcome<logic::Theorem> witness(const logic::Witness& point) const;
 
   // Declined (code "kernel.work") where fewer multiply-adds are left: for what the reader of a step computes.

@@ -241,7 +241,7 @@ ProofStep RootTrimmer::step_of(const Record& old, const Node& node, std::size_t 
   return refinement_of(*problem_, old, std::span(node.elements).subspan(dropped));
 }
 
-// From the step on; what stands before it is not derived again.
+// From the step on; earlier steps are not derived again.
 bool RootTrimmer::is_proof_from(std::size_t from) const {
   logic::Scope scope = before_[from];
   std::optional<logic::Refutation> closed;

@@ -24,7 +24,7 @@ struct VerifyReport {
   const VerifyOptions* options = nullptr;
 };
 
-// The answer on stdout; what print_summary says goes to stderr.
+// The answer on stdout; the text of print_summary goes to stderr.
 void print_answer(const VerifyReport& report, const Loaded& loaded);
 void print_summary(const VerifyReport& report, const VerifyOptions& options);
 

@@ -4,7 +4,7 @@
 namespace assay::onnx {
 namespace {
 
-// [B, L, H * D] as [B, H, L, D]; what has four axes stays.
+// [B, L, H * D] as [B, H, L, D]; an operand of four axes stays.
 Operand with_heads(Call& call, std::size_t input, const char* heads_name) {
   const Operand& x = call.in(input);
   if (x->shape.size() == 4) return x;

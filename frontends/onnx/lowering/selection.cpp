@@ -362,7 +362,7 @@ Results lower_one_hot(Call& call) {
   return {call.emit(Op::where, {hit, value(1), value(0)})};
 }
 
-// The adjoint of cutting an image into blocks: each element is added at its place; what falls into the padding is dropped.
+// The adjoint of cutting an image into blocks: each element is added at its place; elements in the padding are dropped.
 Results lower_col2im(Call& call) {
   const Shape& x = call.shape(0);
   const Ints image = call.ints(1, "an image shape"), block = call.ints(2, "a block shape");

@@ -71,7 +71,7 @@ class Stream : public std::enable_shared_from_this<Stream<Driver>> {
     traffic_.bytes_out += to.size();
     return from_device(from, to);
   }
-  // Tables of constants for a kernel; what a kernel found among operands.
+  // Tables of constants for a kernel; the findings of a kernel among operands.
   [[nodiscard]] Outcome<Done> copy_table(std::span<const std::byte> from, void* to) {
     ++traffic_.tables;
     return to_device(from, to);

@@ -18,7 +18,7 @@ Outcome<DeviceArray> copied(Device& device, DType dtype, const Shape& shape, std
   return DeviceArray{&shape, std::move(memory).value(), dtype};
 }
 
-// Node by node; what a node gives stays on the device until the region is done.
+// Node by node; a node's result stays on the device until the region is done.
 Outcome<Done> run_region(Device& device, const RegionLaunch& launch) {
   const Graph& graph = launch.graph;
   std::vector<DeviceArray> values(graph.nodes.size());

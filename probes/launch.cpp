@@ -182,7 +182,7 @@ Launcher compiled_launcher(const std::shared_ptr<runtime::Device>& device) {
   };
 }
 
-// Node by node; what a node gives stays in memory until the region is done.
+// Node by node; a node's result stays in memory until the region is done.
 RegionLauncher eager_region_launcher() {
   return [](const RegionLaunch& launch) -> Outcome<Done> {
     const std::vector<Array> inputs = arrays_of(launch.operands);

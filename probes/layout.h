@@ -9,7 +9,7 @@
 
 namespace assay::probes {
 
-// A tensor's values in memory of another layout; what lies between them is poisoned.
+// A tensor's values in memory of another layout; the bytes between them are poisoned.
 struct Laid {
   std::vector<std::byte> memory;
   std::size_t offset = 0;             // of the first element, in elements

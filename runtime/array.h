@@ -87,7 +87,7 @@ class Array {
   [[nodiscard]] bool shares_buffer_with(const Array& other) const { return buffer_ == other.buffer_ && distant_ == other.distant_; }
   // Null for elements that are here.
   [[nodiscard]] const std::shared_ptr<Distant>& distant() const { return distant_; }
-  // Copies the elements here if they lie on a device; what reads them does so on its own, but throws where that fails.
+  // Copies the elements here if they lie on a device; readers do so on their own, but throw where that fails.
   [[nodiscard]] Outcome<Done> fetch() const;
 
   // T is the type that holds the elements (demanded). Elements that are written are here from then on.

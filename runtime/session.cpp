@@ -342,7 +342,7 @@ void Session::remove_hook(std::size_t number) {
   std::erase_if(hooks_, [number](const HookEntry& hook) { return hook.number == number; });
 }
 
-// The function's entries are forgotten; what they read from outside become the operands of one entry.
+// The function's entries are forgotten; values that they read from outside become the operands of one entry.
 Value Session::checkpoint(Loss f, std::vector<Value> values) {
   std::vector<Ref> read;
   if (!refs_of(values, "checkpoint", read)) return failed();

@@ -46,7 +46,7 @@ Written with_numbers(const Items& items, const ProgramRegion& region) {
   return written;
 }
 
-// Node by node; what lies between is memory of its own.
+// Node by node; intermediate values have memory of their own.
 Outcome<Done> run_nodes(Mirror& device, const ProgramRegion& region, std::vector<Array>& values) {
   const Graph& graph = region.graph;
   std::vector<Array> of_node(graph.nodes.size());

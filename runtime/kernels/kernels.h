@@ -16,7 +16,7 @@
 namespace assay::runtime {
 
 // `result` has the type and shape that infer() gives (semantics/graph/graph.h) and shares its buffer with no operand; every element is
-// written. The operands fit the op (as infer() checks); what only their values can break is a rejection:
+// written. The operands fit the op (as infer() checks); a condition that only their values can break is a rejection:
 //   runtime.index     an index that lies outside its axis (take)
 //   runtime.divisor   an integer division by zero (div, mod)
 //   runtime.exponent  a negative power of an integer

@@ -12,7 +12,7 @@ namespace assay::training {
 
 namespace {
 
-constexpr int kSweeps = 40;  // far more than rotations need; what is no number never settles
+constexpr int kSweeps = 40;  // far more than rotations need; a NaN never settles
 constexpr const char* kProjector = "projector";
 
 // Rows of equal length, one after the other.

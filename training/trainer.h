@@ -28,7 +28,7 @@ struct TrainerOptions {
 
 class Trainer {
  public:
-  // A loss of one element from a batch; what else it uses are the model's parameters, and values that stay the same.
+  // A loss of one element from a batch; it also uses the model's parameters, and values that stay the same.
   using Loss = std::function<Value(std::span<const Value> batch)>;
   // The optimiser holds model.parameters().
   Trainer(Model& model, Optimiser& optimiser, Loss loss, TrainerOptions options);

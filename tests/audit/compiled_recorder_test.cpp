@@ -1,4 +1,4 @@
-// Compiled functions are recorded as they ran, fused steps as regions of several ops; what is recorded keeps its contracts.
+// Compiled functions are recorded as they ran, fused steps as regions of several ops; the recording keeps its contracts.
 #include <algorithm>
 #include <cmath>
 

@@ -208,7 +208,7 @@ TEST_CASE("gpu recorded: a program goes from device to device", "[gpu]") {
   }
 }
 
-// One by one an input and a result are there; what is kept has a place for each besides.
+// One by one an input and a result are there; a kept value has a place for each besides.
 TEST_CASE("gpu recorded: without memory for what is kept the launches run one by one", "[gpu]") {
   std::size_t recorded = 0, not_recorded = 0;
   for (std::size_t memory = 1000; memory <= 2400; memory += 100) {

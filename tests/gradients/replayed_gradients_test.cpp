@@ -1,5 +1,5 @@
 // Gradient bugs that frameworks shipped, replayed as graphs beside the right ones: each is caught, no right one is flagged.
-// The references name the public reports; what is built here is the formula that each of them amounts to.
+// The references name the public reports; each test builds the formula that its report amounts to.
 #include <functional>
 
 #include "kernel/gradients/adjointness/adjointness.h"

@@ -137,7 +137,7 @@ TEST_CASE("a root whose nodes do not fit has boxes everywhere, and goes on later
   CHECK(late.scope().box(last).hi != whole.scope().box(last).hi);
   REQUIRE(late.advance({}).ok());
   CHECK(late.complete());
-  // Bounds are rounded outward to float; what was derived in two passes may differ from one pass in that rounding.
+  // Bounds are rounded outward to float; bounds derived in two passes may differ from one pass in that rounding.
   for (std::size_t i = 0; i < whole.scope().box(last).hi.size(); ++i) {
     const double once = whole.scope().box(last).hi[i];
     CHECK(late.scope().box(last).hi[i] <= std::nextafter(static_cast<float>(once), INFINITY) + 0.0);

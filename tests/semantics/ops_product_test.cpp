@@ -110,7 +110,7 @@ TEST_CASE("pools by hand", "[ops]") {
   CHECK(value_of({"", Op::avg_pool, {{1, 1, 5}}, window({2}, {2}, {1}, {1}, {0})}, {x}) == std::vector<double>{1, 0.5, 4.5});
   CHECK(value_of({"", Op::avg_pool, {{1, 1, 5}}, with_flags(window({2}, {2}, {1}, {1}, {0}), true, false)}, {x}) ==
         std::vector<double>{0.5, 0.5, 4.5});
-  // In ceil_mode the last window reaches behind the padding; what lies there is not counted.
+  // In ceil_mode the last window reaches behind the padding; elements there are not counted.
   CHECK(value_of({"", Op::avg_pool, {{1, 1, 5}}, with_flags(window({4}, {3}, {1}, {0}, {1}), true, true)}, {x}) ==
         std::vector<double>{1.5, 3});
 }

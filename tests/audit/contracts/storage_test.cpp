@@ -205,7 +205,7 @@ TEST_CASE("storage: subnormal numbers, overflow and NaN of the format", "[contra
   const Floats x = {0x1p-24F, 0x1p-20F, 65504, 65504, -65504}, y = {0.5F, 1, 1.0F, 2, 2};
   const Admissible sets = stored_sets(Op::mul, NoAttributes{}, {vector_of(x), vector_of(y)}, Storage::binary16);
   CHECK(within(sets, {0, 0x1p-20F, 65504, INFINITY, -INFINITY}));
-  CHECK(judged(sets, {0x1p-24F, 0, 65504, 65504, -65504}).failed == 4);  // a tie goes to 0; what overflows is no number
+  CHECK(judged(sets, {0x1p-24F, 0, 65504, 65504, -65504}).failed == 4);  // a tie goes to 0; an overflow is no number
   ExecutionModel flushes = float_model();
   flushes.flush_results = true;
   const Floats small = {0x1p-130F}, one = {1};

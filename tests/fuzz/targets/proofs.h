@@ -18,7 +18,7 @@ struct Decided {
   bool is_true = false;  // no point reaches the unsafe set: "unsat"
 };
 
-// The theorem of a certificate file, within the limits of one input; what it took is compared with them.
+// The theorem of a certificate file, within the limits of one input; its work is compared with them.
 inline Outcome<logic::Theorem> replayed(const std::string& path, const std::shared_ptr<const logic::Problem>& problem) {
   auto reader = certificate::Reader::open(path);
   if (!reader) return reader.rejection();

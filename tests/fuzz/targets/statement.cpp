@@ -1,4 +1,4 @@
-// Statement files: canonical bytes, which the reader compares itself; what it accepts is opened and swept.
+// Statement files: canonical bytes, which the reader compares itself; an accepted statement is opened and swept.
 #include "tests/fuzz/targets/statements.h"
 
 using namespace assay;

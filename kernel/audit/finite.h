@@ -9,7 +9,8 @@
 
 namespace assay::audit {
 
-// Of a continuous trace: `value` is the recorded gradient of `tensor`. Nothing where it is finite in all elements. Else code gradient.finite.
+// Of a continuous trace: `value` is the recorded gradient of `tensor`. Nothing where it is finite in all elements. Else code
+// gradient.finite.
 [[nodiscard]] std::optional<Rejection> check_finite(const Trace& trace, const Trace::Gradient& gradient, TraceTensorId tensor,
                                                     TraceTensorId value, const std::string& place);
 

@@ -1,19 +1,24 @@
 // The point of the run: a product that is right at random points may still be wrong at the one that counts.
 //
-// Claim. x and y_bar recorded; F the recorded product of x and y_bar over the reals, D that of the meaning (kernel/gradients/derivatives, whose
-// rules `assay adjoint` proves). In forward mode tangents stand in y_bar's place, and D is the transpose of the product, which is linear in y_bar.
+// Claim. x and y_bar recorded; F the recorded product of x and y_bar over the reals, D that of the meaning (kernel/gradients/derivatives,
+// whose
+// rules `assay adjoint` proves). In forward mode tangents stand in y_bar's place, and D is the transpose of the product, which is linear
+// in y_bar.
 // For each element i of a recorded cotangent, or tangent, where D_i has a value:
 //   P1  F_i and D_i are the same at the recorded point. They differ if their enclosures have no number in common, and F_i also lies outside
 //       the enclosure of D_i over a neighbourhood of the point: that holds every limit of derivatives nearby, hence the Clarke derivative,
 //       whatever branch a convention takes at a tie.
 //   P3  Where a choice is open at the recorded point and the product is elementwise, F_i meets the hull of the one-sided derivatives
 //       (kernel/audit/corners.h), which is a point where the branches agree in slope.
-//   P4  With C the product that the framework of the trace gives by its own convention: F_i and C_i are the same at the recorded point. They
+//   P4  With C the product that the framework of the trace gives by its own convention: F_i and C_i are the same at the recorded point.
+//   They
 //       differ if their enclosures have no number in common. It is asked where C_i is a derivative there, in the enclosure of D_i, or where
-//       D_i has no value: what the framework computes with other constants is no convention. Declined where C is asked for, nobody says what
+//       D_i has no value: what the framework computes with other constants is no convention. Declined where C is asked for, nobody says
+//       what
 //       it is, and a choice is open around the point.
 //   P2  What was recorded lies in the contract of D, if F_i has no value there (0 / 0) or if what was recorded is no finite number.
-//   P5  With R the product F whose steps (comparisons, integers, signs, floors, quotients of mod) are those of the run (kernel/audit/steps.h):
+//   P5  With R the product F whose steps (comparisons, integers, signs, floors, quotients of mod) are those of the run
+//   (kernel/audit/steps.h):
 //       R_i and D_i are the same, or R_i is such a limit, or what was recorded lies in the contract of D. Else it is declined
 //       (gradient.step): rounding decided a step, or may have.
 // Why P5. The steps of F are those of exact operands, and those of the run are of rounded ones. Where F jumps between the two, a cotangent
@@ -21,10 +26,12 @@
 // R has no value. A right product may branch where the derivative
 // underflows or cancels: the derivative's own formula may give the same there. So P5 accuses no product.
 // Why the contract is not asked everywhere. It belongs to the formula of D. Another formula of the same derivative has another set, perhaps
-// a wider one, and the audit has judged the recorded cotangent by that of F. F = D, R = D and a cotangent in the contract of R: that is right.
+// a wider one, and the audit has judged the recorded cotangent by that of F. F = D, R = D and a cotangent in the contract of R: that is
+// right.
 // P2 declines where the run stores anything in 16 bits: the steps of F may have been stored, which the contract of D knows nothing of.
 // Where P1 is not needed. Two functions that are analytic on all of the reals and that agree near one point agree everywhere: products of
-// such ops alone are decided by the random points, if the run recorded no step for P5. So are products that are analytic on a box that holds the random points and the recorded one.
+// such ops alone are decided by the random points, if the run recorded no step for P5. So are products that are analytic on a box that
+// holds the random points and the recorded one.
 #include "kernel/audit/point.h"
 
 #include <algorithm>

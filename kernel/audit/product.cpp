@@ -75,7 +75,8 @@ Outcome<NodeId> own(const Graph& graph, TraceTensorId id, const std::vector<Trac
   return outputs.value()[0];
 }
 
-// Whether a row of a product, and what it is of, are analytic on a box that holds the points that were drawn and all rows of the recorded one.
+// Whether a row of a product, and what it is of, are analytic on a box that holds the points that were drawn and all rows of the recorded
+// one.
 bool is_analytic_around(const OneRow& row, const std::vector<Tensor>& recorded) {
   std::vector<Interval> box;
   for (const Tensor& tensor : recorded) {
@@ -135,7 +136,8 @@ Outcome<gradients::Adjointness> ProductCheck::judge(std::uint32_t r, std::uint32
   return outcome;
 }
 
-// What a region reads, where it is no function of its operands alone that the product is of: an operand that the run computed and that gets no
+// What a region reads, where it is no function of its operands alone that the product is of: an operand that the run computed and that
+// gets no
 // cotangent here is composed of what it was computed from, and integers are those of the run. That says the same of the run: the region and
 // those before it together compute the same result, and all that flows through such an operand is in the product.
 std::vector<TraceTensorId> ProductCheck::composed(const Region& region, const Trace::Vjp& vjp) const {

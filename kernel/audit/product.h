@@ -23,7 +23,8 @@ namespace assay::audit {
 
 class ProductCheck {
  public:
-  // `needed` says per tensor of the opened trace whether the gradient needs its cotangent: where nothing was recorded of one, it counts as 0.
+  // `needed` says per tensor of the opened trace whether the gradient needs its cotangent: where nothing was recorded of one, it counts
+  // as 0.
   ProductCheck(const Trace& recorded, const Opened& opened, const Producers& producers, const std::vector<bool>& needed, std::uint64_t seed,
                bool asks_convention);
 

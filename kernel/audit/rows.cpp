@@ -115,7 +115,8 @@ class Narrowing {
     return kind.axis < shape.size() && shape[kind.axis] == rows_ * kind.each;
   }
 
-  // A shared node all of whose rows are the same, by its shape: a constant, an expansion along the axis, and what is computed of such. Each is
+  // A shared node all of whose rows are the same, by its shape: a constant, an expansion along the axis, and what is computed of such.
+  // Each is
   // cut once, and what lies deeper than that is refused.
   std::optional<NodeId> as_rows(NodeId id, const Kind& kind) {
     constexpr std::size_t kDeepest = 200;

@@ -1,6 +1,7 @@
 // Tangents of a recorded run.
 //
-// Claim. Let K be the tensors that are known to move, each with its tangent: first those of `from`, then each tensor of `to` that is proved.
+// Claim. Let K be the tensors that are known to move, each with its tangent: first those of `from`, then each tensor of `to` that is
+// proved.
 // A tensor y of `to`, with the recorded tangent y_dot, is proved if
 //   F1  y = f(k, p) for tensors k of K and p that do not move, y_dot = g(k, k_dot, p), both by the recorded regions, and g is the
 //       Jacobian-vector product of f in the direction k_dot (kernel/gradients/adjointness/tangent.h);

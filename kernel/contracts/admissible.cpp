@@ -160,7 +160,8 @@ FloatSet kept(const ExecutionModel& model, const FloatSet& computed) {
   return model.storage == Storage::same ? computed : hull(computed, stored_by(model, model.storage, computed));
 }
 
-// What later nodes read of a recorded result: the value itself; of one that is stored in 16 bits also what was computed, which a fused kernel
+// What later nodes read of a recorded result: the value itself; of one that is stored in 16 bits also what was computed, which a fused
+// kernel
 // still has: one of the numbers that are stored as the recorded one.
 Sets read_again(const Recording& recording, const Sets& computed) {
   Sets sets = recorded(recording.value);
@@ -271,7 +272,8 @@ std::optional<Rejection> problem_of(const Graph& graph, std::span<const Storage>
   return std::nullopt;
 }
 
-// An output as it is stored. What is rounded at once from the exact value, or kept in float32 where the model rounds steps, is admitted as well.
+// An output as it is stored. What is rounded at once from the exact value, or kept in float32 where the model rounds steps, is admitted
+// as well.
 FloatSet as_output(const ExecutionModel& model, Storage storage, const FloatSet& computed, const Interval& exact) {
   if (storage == Storage::same) return kept(model, computed);
   FloatSet set = stored_by(model, storage, kept(model, computed));

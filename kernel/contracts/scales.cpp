@@ -1,9 +1,13 @@
 // What the width of a set is compared with: the size of the terms of which an element is made.
 //
-// Meaning.     A sum whose terms cancel is small against them, and so may be what is made of it; the bound of its error is a share of the terms. To
-//              first order a step hands on the errors of its operands times its slopes: so a scale is the operand's, times the other factor in
-//              a product, over the divisor in a quotient, and the sum of both in a sum. A logarithm's is at least 1: an absolute width of 2^-8
-//              is a relative one of its argument; and so is that of a sine or cosine, a side of a circle of radius 1. All other functions, divisors and roots begin anew: what has lost its digits there is
+// Meaning.     A sum whose terms cancel is small against them, and so may be what is made of it; the bound of its error is a share of the
+// terms. To
+//              first order a step hands on the errors of its operands times its slopes: so a scale is the operand's, times the other
+//              factor in
+//              a product, over the divisor in a quotient, and the sum of both in a sum. A logarithm's is at least 1: an absolute width of
+//              2^-8
+//              is a relative one of its argument; and so is that of a sine or cosine, a side of a circle of radius 1. All other
+//              functions, divisors and roots begin anew: what has lost its digits there is
 //              called so.
 // Trust.       Scales decide between "passed" and "vacuous" alone: no set is any larger by them.
 #include <algorithm>

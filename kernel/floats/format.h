@@ -23,7 +23,8 @@ enum class Format : std::uint8_t { binary32, binary64, real };
 // A result of this magnitude or more may round to an infinity: the midpoint between the largest number and the next power of two.
 [[nodiscard]] double overflow_threshold(Format format);
 
-// A format that values are rounded to beside the one they are computed in, to nearest, ties to even. `model`: its storage, or else its own format.
+// A format that values are rounded to beside the one they are computed in, to nearest, ties to even. `model`: its storage, or else its
+// own format.
 struct Precision {
   double unit = 0x1p-24;             // a number x differs from its neighbours by at least unit |x|: the unit roundoff
   double smallest = 0x1p-149;        // the smallest positive number

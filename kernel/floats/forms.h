@@ -12,7 +12,8 @@
 //   hard_swish    x g / 6, g = min(max(x + 3, 0), 6), divided before or after, or multiplied with the rounded 1/6
 // A library table with a row for the whole function (correctly-rounded) is used instead.
 //
-// An arithmetic A has the operations of ErrorArithmetic on its A::Value, and is_real() where nothing rounds: then each form is the exact value.
+// An arithmetic A has the operations of ErrorArithmetic on its A::Value, and is_real() where nothing rounds: then each form is the exact
+// value.
 // Of functions with jumps, of powers and of remainders sets and errors are not made alike: each has its own.
 #pragma once
 
@@ -66,7 +67,8 @@ inline constexpr double kFormThreshold = 20;  // exp(20) is far from overflow, a
   }
 }
 
-// The size of the terms that a form adds where they cancel: x/2 (1 + erf), alpha (exp - 1), x (x/6 + 1/2). `least`: of the operand, `size`: the
+// The size of the terms that a form adds where they cancel: x/2 (1 + erf), alpha (exp - 1), x (x/6 + 1/2). `least`: of the operand,
+// `size`: the
 // greatest |x|.
 template <class Number>  // double: a template, so that the trusted files that ask for it compile it
 [[nodiscard]] Number size_of_terms(const Node& node, Number least, Number size) {

@@ -4,7 +4,8 @@
 // Rounding.    A term passes through at most k roundings: one per product, and one per addition with another non-zero partial sum, at
 //              most m - 1 of those (or the height of the declared tree). Additions of zero and exact products do not round. Hence
 //              |y - s| <= gamma_k S + underflow, gamma_k = k u / (1 - k u), in every order and with or without fused operations.
-//              Underflow: sums of numbers are exact there; a product or fused operation adds at most eta / 2 (cut off: eta; a flushed result:
+//              Underflow: sums of numbers are exact there; a product or fused operation adds at most eta / 2 (cut off: eta; a flushed
+//              result:
 //              the smallest normal number), and later factors (1 + delta) at most double it.
 // Tensor cores. A block adds n terms, each cut off below the last place of the largest one, and cuts off their sum: with u twice as large
 //              it loses at most (n + 1) u of its terms. Over blocks in a tree of height h these are m - 1 + 2 h roundings.

@@ -16,7 +16,8 @@ struct SumForm {
   double before_scaling = 1;  // what is summed may be that much larger: a mean divides afterwards, gemm multiplies with alpha
   double later = 1;           // what underflow loses, and what flushing takes from an operand, may grow by that much: gemm's factors
 };
-// gemm, matmul, conv, conv_transpose, reduce_sum, reduce_mean, avg_pool, cumsum, place, weighted_gather; nullopt for other ops. `operand`: the
+// gemm, matmul, conv, conv_transpose, reduce_sum, reduce_mean, avg_pool, cumsum, place, weighted_gather; nullopt for other ops.
+// `operand`: the
 // shape of the first one.
 [[nodiscard]] std::optional<SumForm> sum_form(const Node& node, const Shape& operand, const ExecutionModel& model, Format format);
 // The most elements that a mean is taken over; 1 for other ops.
@@ -31,7 +32,8 @@ struct SumForm {
 // k u / (1 - k u): what k roundings may make of a factor 1; k u < 1.
 [[nodiscard]] double gamma_up(double k, double u);
 
-// |computed - s| <= to_terms S + to_sum |s| + absolute, for the sum s of m terms with magnitudes of sum S, if nothing overflows: S1 of it is
+// |computed - s| <= to_terms S + to_sum |s| + absolute, for the sum s of m terms with magnitudes of sum S, if nothing overflows: S1 of it
+// is
 //   growth S before_scaling < overflow_threshold(format).
 struct SumErrors {
   double to_terms = 0, to_sum = 0, absolute = 0;

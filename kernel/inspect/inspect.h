@@ -25,7 +25,8 @@ namespace assay::inspect {
 // Over the reals: what all cases of the group say about an input beyond its box. Facts of the group's scopes hold where these do.
 [[nodiscard]] const std::vector<statement::Ball>& group_balls(const logic::Problem& problem, std::size_t group);
 
-// Elements in the order in which a step has their rows: of a feature map those at one position side by side, since they touch the same windows.
+// Elements in the order in which a step has their rows: of a feature map those at one position side by side, since they touch the same
+// windows.
 [[nodiscard]] std::vector<std::uint32_t> ordered(const logic::Problem& problem, NodeId node, std::vector<std::uint32_t> elements);
 // Steps on multiples of this number of elements, in that order, take what one on all takes. 1 where there are no windows.
 [[nodiscard]] std::size_t together(const logic::Problem& problem, NodeId node);

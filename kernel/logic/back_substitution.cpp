@@ -9,7 +9,8 @@
 //   through_affine      z_n = M x + b:                     A_x += A_n M, c += A_n b
 //   through_relaxation  lower(x) <= z_n <= upper(x):       A_x += A_n+ lower + A_n- upper, by the sign of each coefficient
 //   ball                sum of q z^2 + p z <= b, q >= 0:   A_n += m (p + 2 q t), c -= m (b + sum of q t^2)               for m >= 0, any t
-//                       sum of |q z + p| <= b:             A_n += m t q, c -= m (b - sum of t p)                         for m >= 0, |t| <= 1
+//                       sum of |q z + p| <= b:             A_n += m t q, c -= m (b - sum of t p)                         for m >= 0, |t|
+//                       <= 1
 //   concretize          z_n in its box:                    c += the least of A_n z over the box
 //
 // with e growing by what each step's rounding can lose. At the end nothing but c - e is left: a lower bound of the target.
@@ -35,7 +36,8 @@ constexpr std::size_t kMaxTileBytes = 8 << 20;  // of one node's block of rows
 constexpr std::size_t kBallPoll = 100;          // multiply-adds of a ball's element, between looks at the clock
 
 // Rule ball, of each row. Multiplier and tangents are the policy's, nearly those with which the row is least on the ball and the box.
-// With u = 2^-53, the numbers of a ball are within 2 u: that and three roundings make 5 u of a slope's two parts, and at most (n + 8) u of a
+// With u = 2^-53, the numbers of a ball are within 2 u: that and three roundings make 5 u of a slope's two parts, and at most (n + 8) u
+// of a
 // constant's n + 1. kSlopeRounding and (n + 16) u cover these and their own rounding, kUnderflow what is lost below the normal range.
 template <class Rows>
 void add_ball(Rows& rows, std::size_t count, const statement::Ball& ball, const relax::Box& box) {
@@ -95,7 +97,8 @@ Scope::State::Weighted Scope::State::weighted(const Hints& hints) const {
   return result;
 }
 
-// The blocks of all nodes from `start` down are consumed one by one, with linear bounds that are derived where they are met first. False: a premise
+// The blocks of all nodes from `start` down are consumed one by one, with linear bounds that are derived where they are met first. False:
+// a premise
 // is missing.
 template <class Rows>
 bool Scope::State::walk(Rows& rows, std::size_t count, NodeId start, const Hints& hints, const Weighted& weighted,

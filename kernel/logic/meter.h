@@ -1,4 +1,5 @@
-// Meter: whoever counts what steps take. It is told what a step is about to do, and may decline it. No fact and no verdict rests on the count.
+// Meter: whoever counts what steps take. It is told what a step is about to do, and may decline it. No fact and no verdict rests on the
+// count.
 #pragma once
 
 #include <span>
@@ -22,7 +23,7 @@ struct Work {
     terms,     // `count` exact terms of a row of the property
     cut,       // `entries` of a sum
     rows,      // `count` rows from `node` down to the inputs, which start at `entries`
-    tile,  // `count` of those have taken `multiply_adds`: asked for where they start at a feature map, and `rows` were not charged for their way
+    tile,  // `count` of those have taken `multiply_adds`: asked for where they start at a feature map; `rows` are not charged for their way
     exact_row,  // one of them in integers, after `count` others of the step
   };
   Kind kind = Kind::elements;

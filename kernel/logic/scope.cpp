@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::size_t kMaxDepth = 10000;  // literals of one scope
 
-// Whether the element takes integers only, so that its boxes end in integers: x <= 1.5 is x <= 1. Of floats over the reals alone, where a node's
+// Whether the element takes integers only, so that its boxes end in integers: x <= 1.5 is x <= 1. Of floats over the reals alone, where a
+// node's
 // values are those of its op.
 bool is_whole(const Problem::State& problem, NodeId id) {
   const Node& node = problem.graph().node(id);
@@ -46,7 +47,8 @@ std::vector<Literal> Scope::State::literals() const {
   return result;
 }
 
-// Rule assume: one half of a split, the child context, with the literal met into the node's box if it has one. Boxes of nodes that depend on it
+// Rule assume: one half of a split, the child context, with the literal met into the node's box if it has one. Boxes of nodes that depend
+// on it
 // stay valid: they are supersets. S1: the node is active and the element exists. S2: the threshold is finite. S3: bounded depth.
 Outcome<Done> Scope::State::assume(const Literal& literal) {
   if (const auto standard = check_environment(); !standard) return standard.rejection();
@@ -102,7 +104,8 @@ void Scope::State::meet(NodeId node, relax::Box box) {
   boxes_[node] = std::make_shared<relax::Box>(std::move(box));
 }
 
-// Rule meet: the facts of a scope with the same context, such as a copy that another thread tightened; nodes without a box here keep none. S1: one context. Both scopes' boxes then hold on the same points, and so does their intersection, and all cuts of both.
+// Rule meet: the facts of a scope with the same context, such as a copy that another thread tightened; nodes without a box here keep
+// none. S1: one context. Both scopes' boxes then hold on the same points, and so does their intersection, and all cuts of both.
 Outcome<Done> Scope::State::meet(const State& other) {
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   if (other.context_ != context_) return reject("meet.S1", "scope", "the same context", "a different one");
@@ -121,8 +124,10 @@ void Scope::State::append(std::span<const std::shared_ptr<const Cut>> more) {
   cuts_ = std::make_shared<const Cuts>(std::move(all));
 }
 
-// Rule hull: what holds in both halves of a split of this scope; nodes without a box in one of them keep theirs. Of a cut that both derived, of the
-// same terms, the lesser bound. S1 to S3: as in join, under this very context. Each of its points lies in one of the halves, where every value lies in that half's
+// Rule hull: what holds in both halves of a split of this scope; nodes without a box in one of them keep theirs. Of a cut that both
+// derived, of the
+// same terms, the lesser bound. S1 to S3: as in join, under this very context. Each of its points lies in one of the halves, where every
+// value lies in that half's
 // box, and so in the hull of both, and one of two bounds of the same sum holds; a half that contradicts itself has no point.
 Outcome<Done> Scope::State::hull(const State& at_most, const State& at_least) {
   if (const auto standard = check_environment(); !standard) return standard.rejection();
@@ -151,8 +156,10 @@ Outcome<Done> Scope::State::hull(const State& at_most, const State& at_least) {
   return Done{};
 }
 
-// Rule cut, by back_substitution: a lower bound of the sum, to which later steps may give a multiplier. In a scope without points nothing is
-// derived. S1: each term's node exists and is no constant, and its element exists. S2: coefficients are finite. S3: the sum has a finite lower
+// Rule cut, by back_substitution: a lower bound of the sum, to which later steps may give a multiplier. In a scope without points nothing
+// is
+// derived. S1: each term's node exists and is no constant, and its element exists. S2: coefficients are finite. S3: the sum has a finite
+// lower
 // bound: what back-substitution derives, rounded down.
 Outcome<Done> Scope::State::cut(std::vector<Cut::Term> terms, const Hints& hints) try {
   const StopScope watch(stop_);
@@ -181,7 +188,8 @@ Outcome<Done> Scope::State::cut(std::vector<Cut::Term> terms, const Hints& hints
   return stopped("cut " + std::to_string(cuts().size()));
 }
 
-// Rule propagate_box (IBP): the interval denotation of the operands' boxes, met with the box that the node has. S1: the node exists. S2: every operand has a box. S3: the op's result is defined on them. S4: in a floating semantics,
+// Rule propagate_box (IBP): the interval denotation of the operands' boxes, met with the box that the node has. S1: the node exists. S2:
+// every operand has a box. S3: the op's result is defined on them. S4: in a floating semantics,
 // every execution's result is finite; it is within the node's rounding of the image.
 Outcome<Done> Scope::State::propagate_box(NodeId node) try {
   const StopScope watch(stop_);
@@ -248,8 +256,10 @@ std::vector<std::uint32_t> Scope::State::selected(NodeId node, const Selection& 
   return result;
 }
 
-// Rule tighten, by back_substitution: bounds on the selected elements, met with the node's box. With claims: accepted iff the derived bounds imply
-// them, which are then stored; without: the derived bounds, rounded outward to float32 if `to_float`. S1: the node exists and is no constant. S2: the mask and the claims have one entry per element they speak of.
+// Rule tighten, by back_substitution: bounds on the selected elements, met with the node's box. With claims: accepted iff the derived
+// bounds imply
+// them, which are then stored; without: the derived bounds, rounded outward to float32 if `to_float`. S1: the node exists and is no
+// constant. S2: the mask and the claims have one entry per element they speak of.
 // S3: each claimed bound is implied by the derived one.
 Outcome<Done> Scope::State::tighten(NodeId node, const Selection& selection, const Hints& hints, const Claims* claims, bool to_float) try {
   const StopScope watch(stop_);

@@ -1,4 +1,5 @@
-// What stands behind networks, problems, scopes, refutations and theorems, and what their sources share. Private to kernel/; kernel/inspect reads it.
+// What stands behind networks, problems, scopes, refutations and theorems, and what their sources share. Private to kernel/;
+// kernel/inspect reads it.
 #pragma once
 
 #include <algorithm>
@@ -73,7 +74,8 @@ struct Problem::State {
   // Set for every linear or layout node that is not constant, with affine nodes before it folded in: all of them over the reals, one that
   // nothing else reads in a floating semantics.
   [[nodiscard]] const rows::AffineForm* affine(NodeId node) const { return network_->affine(node); }
-  // Of a feature map, [1, channels, ...], the positions, whose rows touch windows of the maps before it; 1: of anything else, and where rows are exact.
+  // Of a feature map, [1, channels, ...], the positions, whose rows touch windows of the maps before it; 1: of anything else, and where
+  // rows are exact.
   [[nodiscard]] std::size_t positions(NodeId node) const;
   // In the order in which a step has their rows: elements at one position one after the other, since they touch the same windows.
   [[nodiscard]] std::vector<std::uint32_t> ordered(NodeId node, std::vector<std::uint32_t> elements) const;
@@ -247,7 +249,8 @@ inline bool usable(const std::vector<float>& multipliers) {
   return std::all_of(multipliers.begin(), multipliers.end(), [](float m) { return m >= 0 && std::isfinite(m); });
 }
 
-// S1: both contexts extend the parent (identity). S2: same node, element and threshold. S3: opposite closed halves, <= first. Every real value
+// S1: both contexts extend the parent (identity). S2: same node, element and threshold. S3: opposite closed halves, <= first. Every real
+// value
 // of the element then satisfies one of the two literals.
 [[nodiscard]] Outcome<Done> check_halves(const std::string& rule, const Context* parent, const Context& at_most, const Context& at_least);
 

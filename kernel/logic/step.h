@@ -18,7 +18,8 @@ struct Literal {
   friend bool operator==(const Literal&, const Literal&) = default;
 };
 
-// sum of coefficient * element >= bound, a fact like a box. Coefficients and bound are floats, so that a multiplier's products with them are exact.
+// sum of coefficient * element >= bound, a fact like a box. Coefficients and bound are floats, so that a multiplier's products with them
+// are exact.
 struct Cut {
   struct Term {
     NodeId node = 0;
@@ -40,8 +41,10 @@ inline std::span<const float> proposed(const Slopes& slopes, NodeId node) {  // 
 
 // Hints: any values are sound, bad ones only weaken the result.
 struct Hints {
-  // An absent node or empty vector means the kernel's own policy. For elementwise ops the slopes of the lower and the upper line (relu: lower in
-  // [0,1] is useful, upper is u/(u-l) by policy). For the ops of denoted_plane: the mix in [0,1] of McCormick's planes, lower of those below and
+  // An absent node or empty vector means the kernel's own policy. For elementwise ops the slopes of the lower and the upper line (relu:
+  // lower in
+  // [0,1] is useful, upper is u/(u-l) by policy). For the ops of denoted_plane: the mix in [0,1] of McCormick's planes, lower of those
+  // below and
   // upper of those above the products in the element's formula. For maxima: lower, the chosen candidate; minima: upper.
   Slopes lower, upper;
   std::vector<float> beta;  // one multiplier >= 0 per literal of the scope, outermost first; missing ones are 0

@@ -58,7 +58,8 @@ struct Core {
 };
 [[nodiscard]] std::optional<Core> core_of(const Fused& fused);
 
-// What a region computes between recorded values: one result, from operands, results that came before and constants, which are operands here.
+// What a region computes between recorded values: one result, from operands, results that came before and constants, which are operands
+// here.
 struct Piece {
   Region region;
   std::vector<Tensor> operands;

@@ -5,7 +5,8 @@
 // A softmax with its maximum subtracted passes if its set, which is all floats between two, holds a smaller and a larger one: numerators as
 // above over sums that Q1 and Q2 admit (quick_sums.h). exp(-inf) is 0, and no term of the sum.
 //
-// Not vacuous: a softmax of at most kMostInLine elements is a quotient of such by a sum whose set is not wider than 2^-10. A library's function is within kMostSteps of a normal number, and sigmoid and silu divide and multiply such. In gelu
+// Not vacuous: a softmax of at most kMostInLine elements is a quotient of such by a sum whose set is not wider than 2^-10. A library's
+// function is within kMostSteps of a normal number, and sigmoid and silu divide and multiply such. In gelu
 // 1 + erf may cancel: for x > -2 it is above 2^-5, and its set not wider than 2^-17.
 #include <algorithm>
 #include <array>

@@ -4,7 +4,8 @@
 //   v w              >= a v + b w + t     any a, b; t the least of (v - b) (w - a) - a b over the two ranges
 //   f(v)             >= a v + t           any a; t from v's range, as in unary_line
 //   log sum exp(v_j) >= sum pi_j v_j - sum pi_j log pi_j          any pi
-//   log sum exp(v_j) <= sum (a_j v_j + t_j) - h - 1               any a_j, h; t_j the greatest of exp(v + h) - a_j v over the ends of v_j's range
+//   log sum exp(v_j) <= sum (a_j v_j + t_j) - h - 1               any a_j, h; t_j the greatest of exp(v + h) - a_j v over the ends of
+//   v_j's range
 //   v                >= the range's lower end
 //
 // and dually above. The range of a step is that of its operands' ranges (interval arithmetic); of a sum, also that of its forms.

@@ -39,7 +39,8 @@ std::vector<double> matrix(std::size_t rows, std::size_t columns, const std::vec
   return result;
 }
 
-// A product with constant weights: which operand is the variable, and how weights on their own layout become a map: with all of them, or, of one
+// A product with constant weights: which operand is the variable, and how weights on their own layout become a map: with all of them, or,
+// of one
 // matrix, by the entries that are not 0.
 struct Structure {
   std::size_t variable = 0, weight = 1;
@@ -193,7 +194,8 @@ class SmallIntegers {
   std::uint64_t state_ = 20260;
 };
 
-// The structured map on integer weights against the op's denotation, both ways, bit for bit. By entries: where `weights` are not 0, and with few
+// The structured map on integer weights against the op's denotation, both ways, bit for bit. By entries: where `weights` are not 0, and
+// with few
 // coefficients, too, on the way back.
 bool probe(const Graph& graph, const Node& node, const Structure& s, const std::vector<double>& weights, bool by_entries) {
   SmallIntegers source;

@@ -316,7 +316,8 @@ class SparseMap final : public LinearMap {
   std::size_t transpose_block(std::size_t batch, const Block& a, Block& out) const override {
     return a.elements ? carry(batch, a, rows_, *this, columns_, out) : LinearMap::transpose_block(batch, a, out);
   }
-  // What carry() asks for. Where entries are few for the rows they are searched: of many maps into one node each has to stay as small as they are.
+  // What carry() asks for. Where entries are few for the rows they are searched: of many maps into one node each has to stay as small as
+  // they are.
   [[nodiscard]] std::size_t first(std::size_t row) const {
     if (!start_.empty()) return start_[row];
     return static_cast<std::size_t>(std::ranges::lower_bound(entries_, row, {}, &SparseEntry::row) - entries_.begin());

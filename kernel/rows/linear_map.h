@@ -30,7 +30,8 @@ struct IntegerEntries {
 // None: all of them, in the node's order.
 using Elements = std::shared_ptr<const std::vector<std::uint32_t>>;
 
-// Coefficients of a node's elements, [rows, elements]. Behind a convolution the rows that start at one position touch a window of the earlier
+// Coefficients of a node's elements, [rows, elements]. Behind a convolution the rows that start at one position touch a window of the
+// earlier
 // feature map, and its positions are listed with the channels of each side by side.
 struct Block {
   Elements elements;
@@ -73,7 +74,8 @@ class LinearMap {
   virtual void apply(std::size_t batch, const double* x, double* y) const = 0;
   // out[b,j] += sum_i a[b,i] M[i,j].
   virtual void transpose(std::size_t batch, const double* a, double* out) const = 0;
-  // out = a M: of which elements, is the map's choice. The memory of `out` is used again, whatever it holds. Returns the multiply-adds of a row.
+  // out = a M: of which elements, is the map's choice. The memory of `out` is used again, whatever it holds. Returns the multiply-adds of
+  // a row.
   virtual std::size_t transpose_block(std::size_t batch, const Block& a, Block& out) const;
   // y[i] += sum_j |M[i,j]| x[j] for x >= 0.
   virtual void apply_magnitude(const double* x, double* y) const = 0;

@@ -52,7 +52,8 @@ struct LinearBounds {
 };
 
 [[nodiscard]] std::vector<double> magnitudes(const relax::Box& box);  // max(|lo|, |hi|)
-// The error bound of one affine form for operands of the given magnitudes (one vector per part), whose sizes are given; covers apply and transpose.
+// The error bound of one affine form for operands of the given magnitudes (one vector per part), whose sizes are given; covers apply and
+// transpose.
 [[nodiscard]] ErrorBound affine_error_bound(const AffineForm& form, const std::vector<std::vector<double>>& x,
                                             std::shared_ptr<const Sizes> sizes, std::vector<double> rounding);
 

@@ -156,7 +156,8 @@ std::vector<Piece> UnaryFunction::pieces(double l, double u) const {
 }
 
 // A jump belongs to the segments on both sides; of other ends the first segment is enough. Where a jump is an end of [l, u], its other side
-// is a piece of one point, at which f has its own value instead of the limit. (Of one point the derivative is 0: b/2 + c/2 may round to another.)
+// is a piece of one point, at which f has its own value instead of the limit. (Of one point the derivative is 0: b/2 + c/2 may round to
+// another.)
 void UnaryFunction::add_pieces(std::span<const Segment> segments, double l, double u, std::vector<Piece>& pieces) const {
   const std::size_t before = pieces.size();
   double from = l;

@@ -1,5 +1,6 @@
 // UnaryFunction: one record for every op that is a function of one variable, element by element: where it is defined, where it breaks,
-// jumps and turns, and what it is like between (semantics/ops/segments.h). Lines, branching, the search and the audit read it; values and derivatives are those of the
+// jumps and turns, and what it is like between (semantics/ops/segments.h). Lines, branching, the search and the audit read it; values and
+// derivatives are those of the
 // op's denotation.
 #pragma once
 
@@ -26,7 +27,8 @@ class UnaryFunction {
   explicit UnaryFunction(const Node& node);  // is_one(node); the node outlives the function
 
   [[nodiscard]] const Node& node() const { return node_; }
-  // In order (semantics/ops/segments.h). Floor, ceil, round and casts to integers have more jumps than are listed: their segments are made for [l, u] by pieces().
+  // In order (semantics/ops/segments.h). Floor, ceil, round and casts to integers have more jumps than are listed: their segments are
+  // made for [l, u] by pieces().
   [[nodiscard]] std::span<const Segment> segments() const { return segments_.list(); }
   // Exactly linear on either side of 0, and nowhere else broken.
   [[nodiscard]] bool bends_at_zero_only() const;

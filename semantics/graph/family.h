@@ -1,4 +1,5 @@
-// The columns of the op table that group ops: by how they are bounded, by what they are, by the rule of their shapes. Switches over them are
+// The columns of the op table that group ops: by how they are bounded, by what they are, by the rule of their shapes. Switches over them
+// are
 // exhaustive, as those over Op are.
 #pragma once
 
@@ -77,7 +78,8 @@ enum class Shapes : std::uint8_t {
 // Its values are enclosed by functions of MPFR, or at 257 bits.
 [[nodiscard]] bool rests_on_mpfr(Op op);
 
-// Analytic on all of the reals, in each of its operands. Pow is so for integer exponents from 0 on, div in its first operand: neither is entire.
+// Analytic on all of the reals, in each of its operands. Pow is so for integer exponents from 0 on, div in its first operand: neither is
+// entire.
 [[nodiscard]] bool is_entire(Op op);
 
 // Executions on floats round nothing: the result is a value of the denotation at the operands that the execution holds.

@@ -56,7 +56,8 @@ struct ResultType {
 [[nodiscard]] Graph without_dead_nodes(const Graph& graph);
 
 // Canonical bytes: a function of meaning only (ops, operands, attributes, dtypes, shapes, constant bits, inputs and
-// outputs in order), not of names. The graph is validated. docs/reference/canonical-graph.md specifies the layout. Its SHA-256 is the graph digest.
+// outputs in order), not of names. The graph is validated. docs/reference/canonical-graph.md specifies the layout. Its SHA-256 is the
+// graph digest.
 [[nodiscard]] std::vector<std::byte> canonical_bytes(const Graph& graph);
 
 // "12 nodes (4 gemm, 3 relu), input [1, 5] -> output [1, 5], 13350 parameters"

@@ -65,7 +65,7 @@ struct WindowAttributes {                                            // conv, co
   bool count_include_pad = false;                                    // avg_pool
   bool ceil_mode = false;                                            // pools
 };
-struct BatchNormAttributes { double epsilon = 1e-5; };               // exact value of the model's float; operands x, scale, bias, mean, var; channel axis 1
+struct BatchNormAttributes { double epsilon = 1e-5; };               // exact; operands x, scale, bias, mean, var; channel axis 1
 struct ReduceAttributes { std::vector<std::int64_t> axes; bool keep_dims = true; };
 struct LeakyReluAttributes { double slope = 0.01; };
 struct ClipAttributes { double lo, hi; };                            // may be infinite; lo <= hi

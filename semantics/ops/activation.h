@@ -24,7 +24,8 @@
 //              u' and 1 - s both decrease on x < 0. mish: s'/s = 4(1+e)/((e+2)((1+e)^2+1)) with e = exp(x), which is decreasing in e. gelu:
 //              f'' = phi(x) (2 - x^2), so f' falls from 0 to its minimum at -sqrt 2 and then rises through one zero. silu with another
 //              alpha: silu(alpha x) / alpha, with the bracket divided by alpha.
-// Segments.    softsign: convex left of 0, concave right of it: the second derivative is -2 sign(x) / (1 + |x|)^3. elu, selu, celu: below 0 a
+// Segments.    softsign: convex left of 0, concave right of it: the second derivative is -2 sign(x) / (1 + |x|)^3. elu, selu, celu: below
+// 0 a
 //              multiple c exp(d x) plus a constant, curved by the sign of c d^2; above 0 linear. hard_swish: 0, then the parabola
 //              x (x + 3) / 6, then x. hard_sigmoid: linear but for its two bends, which need not be doubles: between the doubles around
 //              one its derivative is known. gelu, silu, mish: by their derivative's range. thresholded_relu, shrink: linear between jumps.

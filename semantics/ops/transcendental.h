@@ -19,7 +19,8 @@
 //              Singular (no derivative): sqrt at 0, asin and acos at -1 and 1, acosh at 1.
 // Rounding.    One call of the scalar's function per element: over float and double the nearest value, over intervals
 //              outward.
-// Segments.    exp, softplus, cosh, even powers: convex. log, sqrt, acosh: concave. sigmoid, tanh, erf, atan, asinh, acos: convex left of 0,
+// Segments.    exp, softplus, cosh, even powers: convex. log, sqrt, acosh: concave. sigmoid, tanh, erf, atan, asinh, acos: convex left of
+// 0,
 //              concave right of it. sinh, tan (between its poles around 0), asin, atanh: concave left of 0, convex right of it.
 //              Powers x^r: by the sign of r (r - 1) and of x. sin, cos: by their derivative's range.
 // Source.      ONNX Sigmoid, Tanh, Sqrt, Pow, Exp, Log, Sin, Cos, Erf, Softplus, Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh,

@@ -1,4 +1,5 @@
-// Balls: what rows that all cases of a group share say about one input tensor: sum of q x^2 + p x <= b or sum of |q x + p| <= b, with every q >= 0.
+// Balls: what rows that all cases of a group share say about one input tensor: sum of q x^2 + p x <= b or sum of |q x + p| <= b, with
+// every q >= 0.
 //
 // A point that satisfies a case satisfies the rows that all cases share, so that facts which hold on those points alone refute the group's
 // cases as well. Source for the dual norm that this gives: Xu et al. 2020 (auto_LiRPA), section 3.2, for l2 and l1.

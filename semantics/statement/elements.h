@@ -20,7 +20,8 @@ struct Shifted {
   Element of;
   double by = 0;
 };
-// Likewise, where that is an element of a floating-point `sub` by a constant of as many elements, what that is a copy of, and the constant's.
+// Likewise, where that is an element of a floating-point `sub` by a constant of as many elements, what that is a copy of, and the
+// constant's.
 [[nodiscard]] Shifted shifted_from(const Graph& graph, Element e);
 
 }  // namespace assay::statement

@@ -1,7 +1,9 @@
 // Table "pytorch-cpu-attention": the functions inside of PyTorch's fused attention on CPUs with operands of 16 bits
 //
-// Its exponential is the cubic of Malossi, Ineichen, Bekas and Curioni 2015, of relative error 1.07 10^-4; measured on PyTorch 2.13 by the sums that it returns:
-// at most 4.7 10^-5 for 32 keys, and 4.1 10^-4 / 15 for each of 15 equal ones beside exp(0). 2^-13 is 2048 units in the last place at the most.
+// Its exponential is the cubic of Malossi, Ineichen, Bekas and Curioni 2015, of relative error 1.07 10^-4; measured on PyTorch 2.13 by
+// the sums that it returns:
+// at most 4.7 10^-5 for 32 keys, and 4.1 10^-4 / 15 for each of 15 equal ones beside exp(0). 2^-13 is 2048 units in the last place at the
+// most.
 #pragma once
 
 #include <array>

@@ -1,4 +1,5 @@
-// Rule satisfiable in a floating semantics, S4: the rows hold for the outputs of every execution at a point, by facts on the scope of that point alone.
+// Rule satisfiable in a floating semantics, S4: the rows hold for the outputs of every execution at a point, by facts on the scope of
+// that point alone.
 
 #include <algorithm>
 #include <cmath>

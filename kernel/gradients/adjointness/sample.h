@@ -39,7 +39,8 @@ inline constexpr int kMostTries = 4096;
 inline constexpr int kFresh = 64;  // so many points go on from each other, until a new one is drawn
 // Fewer where each costs much.
 [[nodiscard]] int most_tries(const Graph& graph);
-// Of that many points: each costs as many random numbers as the real operands have elements, and points are drawn until kNumbers are used up.
+// Of that many points: each costs as many random numbers as the real operands have elements, and points are drawn until kNumbers are used
+// up.
 // An operand of a thousand elements takes a function's branches at one.
 [[nodiscard]] std::size_t worthwhile_points(const Graph& graph, std::size_t points);
 [[nodiscard]] std::size_t real_elements(const Graph& graph);  // of all real inputs together
@@ -50,7 +51,8 @@ inline constexpr int kFresh = 64;  // so many points go on from each other, unti
   return kDraws[static_cast<std::size_t>(tries) % kDraws.size()];
 }
 
-// log2 of the probability that a point is a zero of the error between a graph's derivative and what `rule` computes: its degree, and 1 because
+// log2 of the probability that a point is a zero of the error between a graph's derivative and what `rule` computes: its degree, and 1
+// because
 // the residue 0 is drawn twice as often, over 2^61. A derivative has at most twice the degree of the quotient.
 [[nodiscard]] double miss_of_a_point(const Graph& graph, const Graph& rule);
 

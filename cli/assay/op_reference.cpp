@@ -13,12 +13,11 @@ namespace {
 using namespace std::string_view_literals;
 
 // Shapes.
-constexpr auto
-    kSame = "S -> S"sv,
-    kBroadcast = "S_1, ..., S_n -> their broadcast"sv, kPair = "S_x, S_y -> their broadcast"sv,
-    kReduced = "[d_1, ..., d_r] -> the extents off `axes`; with `keep_dims` 1 on them"sv,
-    kWindow =
-        "[N, C, d_1, ..., d_k] -> [N, C, e_1, ..., e_k], e = floor((d + pads - dilation (kernel - 1) - 1) / stride) + 1 (ceil_mode: ceil)"sv;
+constexpr auto kSame = "S -> S"sv, kBroadcast = "S_1, ..., S_n -> their broadcast"sv, kPair = "S_x, S_y -> their broadcast"sv,
+               kReduced = "[d_1, ..., d_r] -> the extents off `axes`; with `keep_dims` 1 on them"sv,
+               kWindow =
+                   "[N, C, d_1, ..., d_k] -> [N, C, e_1, ..., e_k], "
+                   "e = floor((d + pads - dilation (kernel - 1) - 1) / stride) + 1 (ceil_mode: ceil)"sv;
 // Domains.
 constexpr auto kReals = "all reals"sv, kAll = "all values"sv, kIntegers = "integers; a result outside the type is undefined"sv,
                kTruths = "truth values"sv, kNumbers = "all reals; on integers a result outside the type is undefined"sv;

@@ -1,7 +1,9 @@
-// Attention without its matrix of scores: y = softmax(q k^T / sqrt(d)) v per head, keys in tiles, the softmax online; and its gradient, which
+// Attention without its matrix of scores: y = softmax(q k^T / sqrt(d)) v per head, keys in tiles, the softmax online; and its gradient,
+// which
 // computes the scores again.
 //
-// Forward: a block has kQueries queries of a head, a thread each; the keys and values of a tile lie in shared memory. Each thread keeps the greatest
+// Forward: a block has kQueries queries of a head, a thread each; the keys and values of a tile lie in shared memory. Each thread keeps
+// the greatest
 // score so far, the sum of the exponentials below it, and its row of y, and scales both down where a greater score comes.
 // Backward: with p the probabilities, o = sum_j p_j v_j and D = dy . o:  dv_j = sum_i p_ij dy_i,  ds_ij = p_ij (dy_i . v_j - D_i),
 // dq_i = sum_j ds_ij k_j / sqrt(d),  dk_j = sum_i ds_ij q_i / sqrt(d).

@@ -1,4 +1,5 @@
-// Trains a small vision transformer on the digits: each image is a sequence of 16 patches of 2 by 2 pixels. Source: Dosovitskiy et al. 2021.
+// Trains a small vision transformer on the digits: each image is a sequence of 16 patches of 2 by 2 pixels. Source: Dosovitskiy et al.
+// 2021.
 #include "patches.h"
 #include "training/losses.h"
 #include "training/options.h"

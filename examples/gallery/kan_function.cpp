@@ -1,4 +1,5 @@
-// Trains a Kolmogorov-Arnold network on exp(sin(pi x) + y^2): no unit has a fixed function, each edge has one that is learned, a sum of bumps.
+// Trains a Kolmogorov-Arnold network on exp(sin(pi x) + y^2): no unit has a fixed function, each edge has one that is learned, a sum of
+// bumps.
 // Sources: Liu et al. 2024; Gaussian bumps after Li 2024.
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,5 @@
-// Trains a controller of a Van der Pol oscillator together with a Lyapunov function of the closed loop, on points where the function does not
+// Trains a controller of a Van der Pol oscillator together with a Lyapunov function of the closed loop, on points where the function does
+// not
 // fall and on others; writes both as one ONNX model, about which certify_lyapunov.py has Assay prove that it falls.
 #include <algorithm>
 #include <cmath>
@@ -94,7 +95,8 @@ int main(int argc, char** argv) {
   const Value x = session.input(numbers(session, {100000, 2}, points(session, 100000)));
   std::printf("largest rise at 100000 points, by |x|: %.4f\n", std::ranges::max((loop.rise(x) / size(x)).to_doubles()));
   if (onnx.empty() || status == 4) return status;
-  // V is scaled to be about 1.01 at least on the border of the square, so that V <= 1 lies inside: certify_lyapunov.py proves what it needs.
+  // V is scaled to be about 1.01 at least on the border of the square, so that V <= 1 lies inside: certify_lyapunov.py proves what it
+  // needs.
   std::vector<double> border;
   for (int k = -1000; k <= 1000; ++k) border.insert(border.end(), {1, k / 1000.0, k / 1000.0, 1});
   const double factor = 1.01 / std::ranges::min(loop.lyapunov(session.input(numbers(session, {4002, 2}, border))).to_doubles());

@@ -24,14 +24,9 @@ class Cursor {
   [[nodiscard]] std::string_view since(std::uint64_t offset) const { return bytes_.substr(offset - offset_, offset_ + at_ - offset); }
   [[nodiscard]] const std::optional<Rejection>& fault() const { return fault_; }
 
-  void fail(const char* code, std::string required, std::string found, Rejection::Kind kind = Rejection::Kind::malformed) {
-    if (!fault_)
-      fault_ = Rejection{kind,
-                         code,
-                         "byte " + std::to_string(offset()),
-                         std::move(required),
-                         std::move(found),
-                         "the file is damaged or was written by another program: see certificates/FORMAT.md"};
+  void fail(const char* code, std::string required, std::string found, Rejection::Kind kind = Rejection::Kind::malformed,
+            const char* advice = "the file is damaged or was written by another program: see certificates/FORMAT.md") {
+    if (!fault_) fault_ = Rejection{kind, code, "byte " + std::to_string(offset()), std::move(required), std::move(found), advice};
     at_ = bytes_.size();
   }
 

@@ -15,6 +15,7 @@
 
 #include "certificates/format/cursor.h"
 #include "certificates/format/reader.h"
+#include "semantics/printable.h"
 
 namespace assay::certificate {
 
@@ -113,8 +114,23 @@ class Decoder {
   NodeId node() {
     const NodeId id = cursor.varint32();
     const std::uint64_t nodes = graph_ != nullptr ? graph_->nodes.size() : kMaxNodes;
-    if (!(id < nodes)) cursor.fail("certificate.value", "a node below " + std::to_string(nodes), std::to_string(id));
+    if (!(id < nodes))
+      misfit("certificate.value", "a node of the model, whose numbers are below " + std::to_string(nodes), "node " + std::to_string(id));
     return id;
+  }
+
+  // What does not fit the model's nodes.
+  void misfit(const char* code, std::string required, std::string found) {
+    cursor.fail(code, std::move(required), std::move(found), Rejection::Kind::malformed,
+                "number nodes as `assay inspect MODEL` lists them, with their sizes");
+  }
+  static std::string counted(std::uint64_t count) { return std::to_string(count) + (count == 1 ? " value" : " values"); }
+  // "node 3 'z', which has 2 elements".
+  [[nodiscard]] std::string described(NodeId id) const {
+    const bool known = graph_ != nullptr && id < graph_->nodes.size();
+    const std::uint64_t size = elements(id);
+    return "node " + std::to_string(id) + (known ? " '" + printable(graph_->node(id).name) + "'" : "") + ", which has " +
+           std::to_string(size) + (size == 1 ? " element" : " elements");
   }
 
   [[nodiscard]] std::uint64_t elements(NodeId id) const { return graph_ == nullptr || cursor.fault() ? kMaxElements : graph_->size(id); }
@@ -122,7 +138,7 @@ class Decoder {
   std::uint32_t element(NodeId of) {
     const std::uint32_t at = cursor.varint32();
     const std::uint64_t size = elements(of);
-    if (!(at < size)) cursor.fail("certificate.value", "an element below " + std::to_string(size), std::to_string(at));
+    if (!(at < size)) misfit("certificate.value", "an element of " + described(of), "element " + std::to_string(at));
     return at;
   }
 
@@ -268,20 +284,21 @@ class Decoder {
   // One value per element of the node.
   std::vector<float> node_array(NodeId id, auto&& base_of) {
     const std::uint64_t size = elements(id);
-    std::vector<float> values = array(size, base_of);
+    std::vector<float> values = array(size, base_of, &id);
     if (!skims_ && graph_ != nullptr && values.size() != size)
-      cursor.fail("certificate.hint", std::to_string(size) + " values for node " + std::to_string(id), std::to_string(values.size()));
+      misfit("certificate.hint", "as many values as " + described(id), counted(values.size()));
     return values;
   }
 
   // For an array that no defined hints have.
   static std::span<const float> no_base(const logic::Hints&) { return {}; }
 
-  // An array of at most `limit` elements; base_of(hints) is the same array of defined hints, or empty.
-  std::vector<float> array(std::uint64_t limit, auto&& base_of) {
+  // An array of at most `limit` elements, of a node if there is one; base_of(hints) is the same array of defined hints, or empty.
+  std::vector<float> array(std::uint64_t limit, auto&& base_of, const NodeId* of = nullptr) {
     const std::uint64_t count = cursor.varint();
-    if (!(count <= limit))
-      cursor.fail("certificate.hint", "an array of at most " + std::to_string(limit) + " elements", std::to_string(count));
+    if (!(count <= limit) && of != nullptr && graph_ != nullptr)
+      misfit("certificate.hint", "as many values as " + described(*of), counted(count));
+    if (!(count <= limit)) cursor.fail("certificate.hint", "an array of at most " + counted(limit), counted(count));
     if (count == 0 || cursor.fault() || !has_room_for(count)) return {};
     const std::uint8_t kind = cursor.byte();
     if (kind >= static_cast<std::uint8_t>(ArrayKind::list_u8)) return list(kind, count, base_of);

@@ -38,9 +38,17 @@ class Continuity {
   }
 
  private:
-  static Rejection broken(const char* code, std::string place, std::string required, std::string found) {
-    return {Rejection::Kind::rejected, std::string("audit.") + code, std::move(place), std::move(required),
-            std::move(found),          "kernel/audit/audit.h"};
+  static std::string advice_on(const std::string& code) {
+    if (code == "origin") return "record what computes it, or declare it as an input";
+    if (code == "operand") return "record the regions in the order in which they ran";
+    if (code == "result") return "give every result a name of its own";
+    if (code == "storage") return "declare the storage that was used";
+    return "record it as it was computed (docs/reference/trace-format.md)";
+  }
+  static Rejection broken(const char* code, std::string place, std::string required, std::string found, const std::string& advice = {}) {
+    return {Rejection::Kind::rejected, std::string("audit.") + code,
+            std::move(place),          std::move(required),
+            std::move(found),          advice.empty() ? advice_on(code) : advice};
   }
   [[nodiscard]] bool exists(TraceTensorId id) const { return id < trace_.tensors.size(); }
   // In products: a tensor, or a value inside a region.
@@ -101,7 +109,9 @@ class Continuity {
   Outcome<Done> check_type(std::size_t r, TraceTensorId id, const Node& node) const {
     const Tensor& value = trace_.tensors[id].value;
     if (value.dtype() == node.dtype && value.shape() == node.shape) return Done{};
-    return broken("shape", place_of(r) + ", " + name_of(id), type_of(node), type_of(value));
+    const std::string shape = "shape " + to_string(node.shape), type = to_string(node.dtype);
+    return broken("shape", place_of(r) + ", " + name_of(id), type_of(node), type_of(value),
+                  "give a result of " + (value.dtype() == node.dtype ? shape : "type " + type + " and " + shape));
   }
 
   [[nodiscard]] Outcome<Done> check_vjp(std::size_t v) const {

@@ -84,11 +84,11 @@ Outcome<Refutation> Scope::State::conclude(std::span<const CaseMultipliers> case
   for (std::size_t k = 0; k < open.size(); ++k) {
     const RowBound& b = bounds.value()[k];
     if (open[k].proved(b.lower) || open[k].proved(settled(targets, k, hints, b, open[k].required.double_down(), tried))) continue;
-    return reject("conclude.S3",
-                  "case " + std::to_string(open[k].position) + " of group " + std::to_string(context_->group) + ", depth " +
-                      std::to_string(context_->depth),
-                  "sum of the rows " + std::string(open[k].strict ? ">= " : "> ") + open[k].required.to_string(),
-                  "a lower bound of " + exact(b.lower));
+    const std::string which = "case " + std::to_string(open[k].position), group = std::to_string(context_->group);
+    return reject("conclude.S3", which + " of group " + group + ", depth " + std::to_string(context_->depth),
+                  "a sum of its rows " + std::string(open[k].strict ? "of at least " : "above ") + open[k].required.to_decimal(),
+                  "only the lower bound " + exact(b.lower) + ", so " + which + " stays open",
+                  "give better slopes or split further; if the case can happen, weaken the claim");
   }
   std::vector<bool> refuted(group.size(), false);
   for (const CaseMultipliers& c : cases) refuted[c.position] = true;

@@ -12,6 +12,8 @@ namespace assay::logic {
 namespace {
 
 constexpr std::size_t kMaxDepth = 10000;  // literals of one scope
+// Of a claim that does not follow.
+constexpr const char* kAdvice = "claim less (round outward), leave the claim out, or give better slopes or a further split";
 
 // Whether the element takes integers only, so that its boxes end in integers: x <= 1.5 is x <= 1. Of floats over the reals alone, where a
 // node's
@@ -76,7 +78,12 @@ Outcome<Done> Scope::State::assume(const Literal& literal) {
 }
 
 Rejection Scope::State::not_boxed(const char* code, NodeId node) const {
-  return reject(code, at(problem_->graph(), node, 0), "a box of every node on the way", "none derived yet");
+  const std::string name = name_of(problem_->graph(), node), page = " (certificates/FORMAT.md, section 2)";
+  if (!boxes_[node])
+    return reject(code, name, "a box of " + name, "none in this branch so far",
+                  "write a box record of node " + std::to_string(node) + " before this step" + page);
+  return reject(code, name, "a box of every node that " + name + " is computed from", "one without a box in this branch",
+                "write their box records before this step, operands first, or one sweep record" + page);
 }
 
 // The literals of the scope also bound nodes whose box was not there when they were assumed.
@@ -303,9 +310,11 @@ Outcome<Done> Scope::State::tighten(NodeId node, const Selection& selection, con
     double lo = bounds.value()[row].lower, hi = -bounds.value()[row + 1].lower;
     if (claims != nullptr) {
       if (!implied(row, box.lo[elements[k]], claims->lo[k]))
-        return reject("tighten.S3", at(graph, node, elements[k]), "lower bound >= " + exact(claims->lo[k]), exact(lo));
+        return reject("tighten.S3", at(graph, node, elements[k]), "a lower bound of at least the claim " + exact(claims->lo[k]),
+                      exact(lo) + " is derived", kAdvice);
       if (!implied(row + 1, -box.hi[elements[k]], -claims->hi[k]))
-        return reject("tighten.S3", at(graph, node, elements[k]), "upper bound <= " + exact(claims->hi[k]), exact(hi));
+        return reject("tighten.S3", at(graph, node, elements[k]), "an upper bound of at most the claim " + exact(claims->hi[k]),
+                      exact(hi) + " is derived", kAdvice);
       lo = claims->lo[k];
       hi = claims->hi[k];
     } else if (to_float) {

@@ -202,8 +202,9 @@ class Scope::State {
 // that computes.
 [[nodiscard]] Outcome<Done> check_environment();
 
-inline Rejection reject(std::string code, std::string place, std::string required, std::string found) {
-  return {Rejection::Kind::rejected, std::move(code), std::move(place), std::move(required), std::move(found), "certificates/FORMAT.md"};
+inline Rejection reject(std::string code, std::string place, std::string required, std::string found,
+                        std::string advice = "certificates/FORMAT.md") {
+  return {Rejection::Kind::rejected, std::move(code), std::move(place), std::move(required), std::move(found), std::move(advice)};
 }
 
 inline Rejection declined(std::string code, std::string place, std::string required, std::string found, std::string advice = {}) {
@@ -216,13 +217,16 @@ inline Rejection stopped(std::string place) {
 
 inline std::string exact(double value) {
   char text[80];
-  std::snprintf(text, sizeof text, "%a (%.17g)", value, value);
+  std::snprintf(text, sizeof text, "%.17g (%a)", value, value);
   return text;
 }
 
+inline std::string name_of(const Graph& graph, NodeId node) {
+  return "node " + std::to_string(node) + (node < graph.nodes.size() ? " '" + printable(graph.node(node).name) + "'" : "");
+}
+
 inline std::string at(const Graph& graph, NodeId node, std::size_t element) {
-  const std::string name = node < graph.nodes.size() ? " '" + printable(graph.node(node).name) + "'" : "";
-  return "node " + std::to_string(node) + name + ", element " + std::to_string(element);
+  return name_of(graph, node) + ", element " + std::to_string(element);
 }
 
 inline relax::Box box_of(const Array<Interval>& values) {

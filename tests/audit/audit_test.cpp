@@ -133,5 +133,8 @@ TEST_CASE("audit: a trace that is no unbroken run is refused by name", "[audit]"
     one.apply(trace, step);
     INFO("row " << &one - table);
     CHECK(continuity_code(trace) == one.code);
+    const std::string advice = audit::check_continuity(trace).rejection().advice;
+    CHECK(advice.find("kernel/") == std::string::npos);  // what to do, and no file of the sources
+    if (one.code == std::string("audit.shape")) CHECK(advice.starts_with("give a result of "));
   }
 }

@@ -276,7 +276,10 @@ TEST_CASE("conclude: exactly the listed cases are refuted", "[kernel][conclude]"
 
 TEST_CASE("conclude: a premise on the way is missing", "[kernel][conclude]") {
   const auto problem = open(sums(), kLow, kHigh, {at_least(output(0), Rational(3))});
-  CHECK(code_of(conclude(root(problem))) == "back_substitution.S1");
+  const auto unboxed = conclude(root(problem));
+  CHECK(code_of(unboxed) == "back_substitution.S1");
+  CHECK(unboxed.rejection().advice.starts_with("write a box record of node " + std::to_string(problem->graph().outputs[0]) +
+                                               " before this step"));
 }
 
 TEST_CASE("conclude: a literal helps by its multiplier, on its own side", "[kernel][conclude]") {
@@ -287,7 +290,12 @@ TEST_CASE("conclude: a literal helps by its multiplier, on its own side", "[kern
   const NodeId y = problem->graph().outputs[0];
   const Scope left = assumed(boxed_root(problem), {y, 1, false, -1.5}), right = assumed(boxed_root(problem), {y, 1, true, -1.5});
   Hints hints;
-  CHECK(code_of(conclude(left, hints)) == "conclude.S3");
+  const Rejection open_case = conclude(left, hints).rejection();
+  CHECK(open_case.code == "conclude.S3");
+  CHECK(open_case.required == "a sum of its rows above -0.5");
+  CHECK(open_case.found.starts_with("only the lower bound -1"));  // decimal first
+  CHECK(open_case.found.ends_with(", so case 0 stays open"));
+  CHECK(open_case.advice.starts_with("give better slopes or split further"));
   hints.beta = {1};
   CHECK(code_of(conclude(left, hints)) == "accepted");
   CHECK(code_of(conclude(right, hints)) == "conclude.S3");

@@ -158,7 +158,10 @@ TEST_CASE("propagate_box S2: every operand has a box", "[kernel][propagate_box]"
   const Small s = small();
   Scope scope = root(s.problem);
   CHECK(code_of(scope.propagate_box(static_cast<NodeId>(s.problem->graph().nodes.size()))) == "propagate_box.S1");
-  CHECK(code_of(scope.propagate_box(s.y)) == "propagate_box.S2");
+  const auto unboxed = scope.propagate_box(s.y);
+  CHECK(code_of(unboxed) == "propagate_box.S2");
+  CHECK(unboxed.rejection().place.starts_with("node " + std::to_string(s.z) + " '"));
+  CHECK(unboxed.rejection().advice.starts_with("write a box record of node " + std::to_string(s.z) + " before this step"));
   CHECK(scope.propagate_box(s.z).ok());
   CHECK(scope.propagate_box(s.y).ok());
 }

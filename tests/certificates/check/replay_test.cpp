@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "certificates/check/session.h"
+#include "certificates/format/decoder.h"
 #include "tests/certificates/format/proof.h"
 
 using namespace assay;
@@ -223,6 +224,24 @@ TEST_CASE("varints have one form") {
   CHECK(replay_records(bytes_of({1, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x02})).text == "certificate.varint");
   CHECK(replay_records(bytes_of({1, 0xFF})).text == "certificate.frame");  // ends inside its frame
   CHECK(replay_records(bytes_of({1, 0, 4, 0xFF, 0xFF, 0xFF, 0xFF, 0x1F})).text == "certificate.value");
+}
+
+TEST_CASE("what does not fit a node is told with the node and its size") {
+  const auto problem = two_groups();
+  const auto told = [&](std::initializer_list<int> record) {
+    const std::string bytes = bytes_of(record);
+    certificate::Decoder decoder;
+    decoder.at(certificate::Cursor(bytes), 1, &problem->graph());
+    return decoder.cursor.fault() ? decoder.cursor.fault()->to_text() : std::string("read");
+  };
+  const std::string nodes = std::to_string(problem->graph().nodes.size()), z = "node " + std::to_string(kZ) + " '";
+  const auto has = [](const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; };
+  const std::string node = told({4, 100}), element = told({10, kZ, 2}), array = told({5, kZ, 0x10, 3, 1, 1});
+  INFO(node << "\n" << element << "\n" << array);
+  CHECK(has(node, "required a node of the model, whose numbers are below " + nodes + "; found node 100; "));
+  CHECK((has(element, "required an element of " + z) && has(element, "which has 2 elements; found element 2; ")));
+  CHECK((has(array, "required as many values as " + z) && has(array, "which has 2 elements; found 3 values; ")));
+  for (const std::string& text : {node, element, array}) CHECK(has(text, "`assay inspect MODEL`"));
 }
 
 TEST_CASE("unknown records, nodes and elements are refused") {

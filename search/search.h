@@ -32,7 +32,8 @@ struct Progress {
 };
 
 struct Options {
-  Deadline deadline;  // of the whole search
+  Deadline deadline;   // of the whole search
+  double seconds = 0;  // that the deadline was set to, for the words of a search that it ends; 0: not known
   int threads = 2;
   std::uint64_t memory_limit_bytes = 0;  // 0 = none
   std::uint64_t seed = 1;
@@ -59,6 +60,9 @@ struct Statistics {
   std::size_t free_inputs = 0;                             // of the group with the most that was branched on
   std::vector<StageTime> stages;                           // those that ran, in the order in which they first did
 };
+
+// Why a search ends before its limit, where no split is left: the last resort is a smaller question.
+inline constexpr const char* kWideAtPoint = "the bounds at one point are too wide to decide";
 
 struct Result {
   using Answer = search::Answer;

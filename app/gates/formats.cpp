@@ -33,11 +33,6 @@ const char* word(Finding::Kind kind) {
   return "";
 }
 
-std::string percent(double share) {
-  std::array<char, 32> text{};
-  return {text.data(), static_cast<std::size_t>(std::snprintf(text.data(), text.size(), "%.3g %%", 100 * share))};
-}
-
 // JSON has no infinities and no NaN.
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf"); }
 
@@ -81,6 +76,11 @@ std::map<std::string, OpTotals> by_op(const GateReport& report) {
 }
 
 }  // namespace
+
+std::string percent(double share) {
+  std::array<char, 32> text{};
+  return {text.data(), static_cast<std::size_t>(std::snprintf(text.data(), text.size(), "%.3g %%", 100 * share))};
+}
 
 std::string gate_text(const GateReport& report, double most_undecided) {
   std::string text;

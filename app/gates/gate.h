@@ -71,7 +71,8 @@ struct Shrunk {
 [[nodiscard]] Outcome<Done> apply_waivers(GateReport& report, const std::string& path, const std::string& today);
 [[nodiscard]] Outcome<Done> compare_baseline(GateReport& report, const std::string& path);
 [[nodiscard]] std::string baseline_json(const GateReport& report);
-[[nodiscard]] std::string date_of_today();  // YYYY-MM-DD
+[[nodiscard]] std::string percent(double share);  // "38.1 %"
+[[nodiscard]] std::string date_of_today();        // YYYY-MM-DD
 [[nodiscard]] bool is_date(const std::string& text);
 [[nodiscard]] std::string gate_text(const GateReport& report, double most_undecided);
 [[nodiscard]] std::string gate_json(const GateReport& report, double most_undecided);

@@ -163,7 +163,8 @@ Outcome<Done> compare_baseline(GateReport& report, const std::string& path) {
     if (!before[op].is_number()) return malformed("baseline.json", path, "a number for " + op, before[op].dump());
     const double limit = std::fmax(kLeastRoom, kRatchet * before[op].get<double>());
     if (!(used <= limit))
-      report.troubles.push_back(op + " uses " + std::to_string(used) + " of its allowance, the baseline says " + before[op].dump() +
+      report.troubles.push_back(op + " uses " + percent(used) + " of its allowance; the baseline allows " +
+                                (limit > kLeastRoom ? percent(before[op].get<double>()) + " and a quarter more" : percent(kLeastRoom)) +
                                 ": find out why, or write a new baseline");
   }
   return Done{};

@@ -54,6 +54,7 @@ Outcome<Scaled> largest_scale(const std::shared_ptr<const logic::Problem>& probl
     }
     search::Options options = request.search;
     options.deadline = search::Deadline::in(left / scales.left());
+    options.seconds = 0;     // the tries share what is left
     options.attack = false;  // of the whole box there was one
     const auto writer = request.open(*part.value());
     if (!writer) return writer.rejection();

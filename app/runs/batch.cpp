@@ -75,7 +75,8 @@ class BatchWork {
   // Rejections concern the store only.
   Outcome<Done> decide(const BatchInstance& one, Json& result) {
     const double listed = one.timeout > 0 ? one.timeout : request_.search.timeout;
-    const auto deadline = search::Deadline::in(request_.most > 0 ? std::min(request_.most, listed) : listed);
+    const double limit = request_.most > 0 ? std::min(request_.most, listed) : listed;
+    const auto deadline = search::Deadline::in(limit);
     auto loaded = check::load_problem(path_from(one.folder, one.model), path_from(one.folder, one.property), request_.load);
     if (!loaded)
       return end(result, loaded.rejection().kind == Rejection::Kind::declined ? kUnknown : kErrorWord, loaded.rejection().to_text());
@@ -84,7 +85,9 @@ class BatchWork {
                         {"property", statement::to_hex(problem->statement().sources.back().sha256)}};
     auto file = ProofFile::open(store_, *problem);
     if (!file) return file.rejection();
-    auto verified = queries::verify(problem, request_.search.options(deadline, stop_), file.value().writer());
+    search::Options options = request_.search.options(deadline, stop_);
+    options.seconds = limit;
+    auto verified = queries::verify(problem, options, file.value().writer());
     if (!verified) return end(result, kUnknown, verified.rejection().to_text());
     result["nodes"] = verified.value().statistics.nodes;
     if (!verified.value().theorem) return end(result, search::word_of(verified.value().answer), verified.value().reason);

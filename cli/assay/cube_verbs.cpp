@@ -28,8 +28,8 @@ struct CubeOptions : SearchOptions {
 
 search::Options search_of(const CubeOptions& options) {
   search::Options search = search_options(options);
-  double seconds = 0;
-  if (!options.timeout.empty() && parse_seconds(options.timeout, seconds)) search.deadline = search::Deadline::in(seconds - wall_seconds());
+  if (!options.timeout.empty() && parse_seconds(options.timeout, search.seconds))
+    search.deadline = search::Deadline::in(search.seconds - wall_seconds());
   search.on_progress = [](const search::Progress& progress) {
     set_progress(progress.phase + ", " + std::to_string(progress.closed) + " closed, " + std::to_string(progress.open) + " open");
   };

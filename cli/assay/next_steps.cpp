@@ -45,12 +45,22 @@ std::string undecided_text(const VerifyReport& report, const VerifyOptions& opti
   const auto seconds = static_cast<long long>(std::ceil(std::max(kLeastTimeout, kMoreTime * report.total_seconds)));
   const std::string limit = " --timeout " + std::to_string(seconds);
   const std::string proof = report.proof.empty() ? "" : " --proof " + report.proof;
-  text += "next, one of:\n  " + command(report, options, "verify", limit + proof) + "   (more time)\n";
+  const bool at_point = result.reason.find(search::kWideAtPoint) != std::string::npos;  // no time and no split decides it
+  text += "next, one of:\n";
+  if (!at_point) text += "  " + command(report, options, "verify", limit + proof) + "   (more time)\n";
   if (options.scale.empty())
     text += "  " + command(report, options, "verify", " --timeout 60 --scale 30" + proof) +
             "   (the largest share of the box that can be proved)\n";
-  return text + "  " + command(report, options, "split", " --into 8 -o cubes") +
-         "   (one proof on several machines)\ndocs/how-to/unknown.md has more ways\n";
+  if (at_point) {
+    VerifyOptions other = options;
+    other.semantics.reset();
+    const bool floating = report.problem->floating();
+    text += "  " + command(report, other, "verify", floating ? " --semantics real" + proof : " --semantics float32" + proof) +
+            (floating ? "   (exact arithmetic, without rounding)\n" : "   (the same question about float32 executions)\n");
+  } else {
+    text += "  " + command(report, options, "split", " --into 8 -o cubes") + "   (one proof on several machines)\n";
+  }
+  return text + "docs/how-to/unknown.md has more ways\n";
 }
 
 }  // namespace assay::cli

@@ -40,12 +40,13 @@ void set_verify_last_words(const VerifyReport& report, const VerifyOptions& opti
   });
 }
 
-Outcome<Done> decide(const VerifyOptions& options, search::Deadline deadline, double scale, queries::LastProgress& last,
+Outcome<Done> decide(const VerifyOptions& options, search::Deadline deadline, const VerifySeconds& seconds, queries::LastProgress& last,
                      VerifyReport& report) {
   SearchProgress line(options.verbosity < 0);
-  queries::DecisionRequest request{.search = search_options(options), .proof = options.proof, .scale = scale};
+  queries::DecisionRequest request{.search = search_options(options), .proof = options.proof, .scale = seconds.scale};
   request.start = search::Clock::now() - std::chrono::duration_cast<search::Clock::duration>(std::chrono::duration<double>(wall_seconds()));
   request.search.deadline = deadline;
+  request.search.seconds = seconds.timeout;
   request.search.on_progress = [&line, &last](const search::Progress& progress) {
     line.show(progress);
     last.set(progress);
@@ -104,8 +105,7 @@ int verify(const VerifyOptions& options) {
   set_progress("no bound yet");
   const auto progress = std::make_shared<queries::LastProgress>();
   set_verify_last_words(report, options, progress);
-  if (auto done = decide(options, deadline, seconds.scale, *progress, report); !done)
-    return refuse_report(report, options, done.rejection());
+  if (auto done = decide(options, deadline, seconds, *progress, report); !done) return refuse_report(report, options, done.rejection());
   queries::Decision& decision = report.decision;
   const bool was_interrupted = is_interrupted() && !decision.result.theorem;
   report.exit = report.why ? kExitUnwritten : was_interrupted ? kExitUndecided : exit_for(report, options);

@@ -125,6 +125,7 @@ Searched search_for(const Text& model, const Text& property, const MaybeText& ce
   const auto start = std::chrono::steady_clock::now();
   Searched searched{loaded(model, property, options), {}, 0, 0, 0};
   searched.load_seconds = seconds_since(start);
+  search_options.seconds = timeout;
   if (timeout > 0) search_options.deadline = search::Deadline::in(timeout - searched.load_seconds);
   std::unique_ptr<certificate::Writer> writer;
   if (certificate) writer = taken(certificate::Writer::open(*certificate, *searched.loaded.problem));

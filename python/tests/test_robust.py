@@ -39,8 +39,10 @@ def test_a_folder_is_kept_resumed_moved_and_shown(digits, images, tmp_path):
     run = assay.robust(digits, x[:6], y[:6], eps="0.08", clip=(0, 1), run=tmp_path / "run")
     again = assay.robust(digits, x[:6], y[:6], eps="0.08", clip=(0, 1), run=tmp_path / "run", resume=True)
     assert len(again.results) == len(run.results) == 6
-    with pytest.raises(assay.MalformedInput):
-        assay.robust(digits, x[:6], y[:6], eps="0.08", clip=(0, 1), run=tmp_path / "run")
+    before = {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
+    with pytest.raises(assay.MalformedInput, match="resume=True") as caught:
+        assay.robust(digits, x[1:7], y[1:7], eps="0.08", clip=(0, 1), run=tmp_path / "run")
+    assert "--resume" not in str(caught.value) and before == {path: path.read_bytes() for path in before}
     with pytest.raises(assay.UsageError):
         assay.robust(digits, x[:7], y[:7], eps="0.08", clip=(0, 1), run=tmp_path / "run", resume=True)
     page = run.report(tmp_path / "page.html")

@@ -199,7 +199,7 @@ def test_no_proof_and_no_answer(digits, hard):
     assert assay.verify(digits, DIGITS / "digits_holds.vnnlib", proof=False).certificate is None
     model, property = hard
     result = assay.verify(model, property, timeout=1)
-    assert result.answer == "timed-out" and result.certificate is None and result.reason
+    assert result.answer == "timed-out" and result.certificate is None and result.reason == "the limit of 1 s ended the search"
     assert 0 <= result.closed_share < 1 and result.left.startswith("closed: ") and result.left in str(result) and "% of the tree" in result._repr_html_()
     assert (result.seconds_left is None or result.seconds_left > 0) and all(bound <= 0 for bound in result.open_cases.values())
     with pytest.raises(assay.UsageError, match="no certificate.*timed-out"):

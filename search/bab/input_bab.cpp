@@ -307,7 +307,7 @@ class InputWorker final : public BabWorker {
     if (!chosen) chosen = best_half(bab_.problem, scope, bab_.cases.coordinates(), lost.empty() ? scores(scope, bounds) : lost);
     if (!chosen) chosen = open_integer(bab_.problem, scope);
     if (chosen) return split(*chosen, false);
-    engine_.finish("a branch that is a single point stays undecided");
+    engine_.finish(kWideAtPoint);
     return Next::over;
   }
 

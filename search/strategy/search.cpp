@@ -11,7 +11,9 @@
 #include "search/search.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdio>
 #include <ctime>
 #include <numeric>
 
@@ -82,11 +84,22 @@ class Search {
     return result;
   }
 
-  Result undecided(std::string reason) {
+  // In the words of who asked. The parts of a search say "time" where their share of it is spent.
+  [[nodiscard]] std::string words_of(const std::string& reason, bool timed_out) const {
+    if (state_.options.stop.stop_requested()) return "asked to stop";
+    if (reason == "memory") return "the limit of memory ended the search";
+    if (!timed_out) return reason;
+    std::array<char, 40> limit{"the time limit"};
+    if (state_.options.seconds > 0) (void)std::snprintf(limit.data(), limit.size(), "the limit of %.10g s", state_.options.seconds);
+    return limit.data() + std::string(" ended the search");
+  }
+
+  // `place`: the group or cube, where there are several.
+  Result undecided(const std::string& place, const std::string& reason) {
     Result result;
     const bool asked = state_.options.stop.stop_requested();
     result.answer = state_.remaining() <= 0 && !asked ? Result::Answer::timed_out : Result::Answer::unknown;
-    result.reason = std::move(reason);
+    result.reason = place + words_of(reason, result.answer == Result::Answer::timed_out);
     result.unfinished = state_.unfinished;
     if (result.unfinished) result.unfinished->seconds = seconds_since(state_.start);
     if (state_.problem->floating() && !state_.network.nearest_point()) try_middles(state_.network);
@@ -109,7 +122,7 @@ class Search {
     if (one.witness) return satisfiable(*std::move(one.witness));
     const auto is_refuted = [&](std::uint32_t position) { return one.refutation->cases()[position]; };
     if (!one.refutation || !std::ranges::all_of(cube.open, is_refuted))
-      return undecided("a cube of group " + std::to_string(cube.scope.group() + 1) + ": " + one.reason);
+      return undecided("a cube of group " + std::to_string(cube.scope.group() + 1) + ": ", one.reason);
     Result result;
     result.answer = Result::Answer::unsatisfiable;
     return result;
@@ -137,13 +150,14 @@ class Search {
     const std::size_t groups = state_.problem->group_count();
     std::vector<logic::Refutation> refutations;
     for (std::size_t group = 0; group < groups; ++group) {
-      if (state_.options.stop.stop_requested()) return undecided("asked to stop");
+      if (state_.options.stop.stop_requested()) return undecided("", "asked to stop");
       auto outcome = decide_group(group);
       if (!outcome) return outcome.rejection();
       GroupResult& one = outcome.value();
       if (one.witness) return satisfiable(*std::move(one.witness));
       if (!one.leaves.empty()) continue;
-      if (!one.refutation) return undecided("group " + std::to_string(group + 1) + " of " + std::to_string(groups) + ": " + one.reason);
+      const std::string place = groups == 1 ? "" : "group " + std::to_string(group + 1) + " of " + std::to_string(groups) + ": ";
+      if (!one.refutation) return undecided(place, one.reason);
       refutations.push_back(*std::move(one.refutation));
     }
     Result result;

@@ -495,6 +495,12 @@ def baseline(folder):
     check(run("audit", good, "--write-baseline", file).returncode == 0, "write a baseline")
     check("mul" in json.loads(file.read_text())["head_room"], "the baseline names ops")
     check(run("audit", good, "--baseline", file).returncode == 0, "the same run keeps its baseline")
+    op, used = max(json.loads(file.read_text())["head_room"].items(), key=lambda one: one[1])
+    for before, allowed in ((used / 2, f"{50 * used:.3g} % and a quarter more"), (0.0, "5 %")):
+        file.write_text(json.dumps({"head_room": {op: before}}))
+        told = run("audit", good, "--baseline", file)
+        words = f"{op} uses {100 * used:.3g} % of its allowance; the baseline allows {allowed}: "
+        check(words in told.stdout + told.stderr or used <= 0.05, f"{words}: {told.stdout} {told.stderr}")
     file.write_text('{"head_room": 3}')
     check(run("audit", good, "--baseline", file).returncode == 4, "a baseline that is none")
 

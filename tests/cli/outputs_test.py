@@ -160,10 +160,22 @@ class Interruption(Folder):
         out, _, status, _ = self.interrupted("verify", *self.hard, "--json")
         self.assertEqual((json.loads(out)["answer"], status), ("unknown", 3))
 
+    def test_a_search_that_ends_at_one_point_asks_for_no_time(self):
+        self.write("exp.onnx", onnx_files.model([onnx_files.node("Exp", ["x"], ["y"], "y")], [onnx_files.value_info("x", [1])], [onnx_files.value_info("y", [1])], []))
+        words = "(declare-const X_0 Real)(declare-const Y_0 Real)(assert (>= X_0 1))(assert (<= X_0 1))(assert (>= Y_0 2.718281828459045))"
+        self.write("e.vnnlib", words.encode())  # within one rounding of exp(1)
+        run = self.run_assay("verify", self.at("exp.onnx"), self.at("e.vnnlib"), "--timeout", "30", "--semantics", "float32")
+        self.assertEqual(run.stdout, "unknown\n", run.stderr)
+        self.assertIn("; the bounds at one point are too wide to decide", run.stderr)
+        self.assertNotIn("more time", run.stderr)
+        self.assertNotIn("assay split", run.stderr)
+        commands = re.findall(r"^  assay verify .*? (--semantics .*)   \(", run.stderr, re.M)
+        self.assertEqual([word.split()[-1] for word in commands], ["30", "real"], run.stderr)
+
     def test_a_timeout_tells_what_a_signal_tells(self):
         run = self.run_assay("verify", *self.hard, "--timeout", "1.2", "--json=" + self.at("report"))
         self.assertEqual((run.stdout, run.returncode), ("timed-out\n", 0), run.stderr)
-        told = r"timed out after \d+\.\d s; [a-z ]+, (\d+) closed, (\d+) open, worst bound -?\d\S*; group 1 of 1: "
+        told = r"timed out after \d+\.\d s; [a-z ]+, (\d+) closed, (\d+) open, worst bound -?\d\S*; the limit of 1.2 s ended the search\b"
         self.assertRegex(run.stderr, "UNDECIDED: " + told)
         report = json.loads(self.read("report"))
         closed, opened = (int(word) for word in re.match(told, report["reason"]).groups())

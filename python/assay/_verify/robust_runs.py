@@ -118,6 +118,8 @@ def robust(model: Any, data: Any, labels: Any = None, *, eps: Union[Number, Iter
         if kept is not None:
             undone.callback(kept.cleanup)  # at once: a traceback may hold on to it for long
         folder = kept.name if kept is not None else os.path.abspath(arguments.path("run", run))
+        if os.path.exists(os.path.join(folder, "run.json")) and not arguments.flag("resume", resume):  # before files are written there
+            raise errors.MalformedInput("the folder holds a run already", where=folder, advice="pass resume=True to go on with it, or name another folder", code="store.exists")
         os.makedirs(folder, exist_ok=True)
         words = ["robust", _model(model, example_inputs, folder), _data(data, folder)]
         words += ["--eps", _numbers("eps", eps), "--timeout", repr(arguments.seconds("timeout", timeout))]
@@ -131,16 +133,14 @@ def robust(model: Any, data: Any, labels: Any = None, *, eps: Union[Number, Iter
         words += ["--each"] if arguments.flag("each", each) else []
         here = ["--run", folder, "--jobs", _jobs(jobs), "--quiet"]
         if executor is not None:
-            _elsewhere(words + ["--jobs", _jobs(1 if jobs is None else jobs)], folder, executor, parts, arguments.flag("resume", resume))
+            _elsewhere(words + ["--jobs", _jobs(1 if jobs is None else jobs)], folder, executor, parts)
             resume = True  # what nobody sent is decided here
         summary = _asked(words + here + (["--resume"] if arguments.flag("resume", resume) else []))
         undone.pop_all()
     return Run(folder, summary, kept)
 
 
-def _elsewhere(words: list[str], folder: str, executor: Any, parts: Optional[int], resume: bool) -> None:
-    if os.path.exists(os.path.join(folder, "run.json")) and not resume:
-        raise errors.MalformedInput("the folder holds a run already", where=folder, advice="pass resume=True to go on with it, or name another folder", code="store.exists")
+def _elsewhere(words: list[str], folder: str, executor: Any, parts: Optional[int]) -> None:
     if not all(os.path.exists(word) or executors.file_of(word) for word in words[1:3]):
         return  # the program says what is missing
     workers = executors.Workers(executor)

@@ -254,7 +254,9 @@ class Session:
                     out.write(text())
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """One line, and what is wrong with waivers and baseline."""
+        """One line, the probes that kernels declined, and what is wrong with waivers and baseline."""
+        from assay._core.gate_reports import counted
+
         if not self.entries and not self.troubles:
             return
         elements = sum(entry.report.count("passed") for entry in self.entries)
@@ -262,8 +264,11 @@ class Session:
         terminalreporter.section("assay")
         words = [(word, sum(getattr(entry.report, word) for entry in self.entries)) for word in ("failed", "undecided")]
         counts = "".join(f", {count} {word}" for word, count in words if count)
-        checks = f"{len(self.entries)} check{'' if len(self.entries) == 1 else 's'}"
-        terminalreporter.line(f"{checks}{counts}, {elements} elements within their contracts, at most {100 * used:.3g} % of the allowance")
+        terminalreporter.line(f"{counted(len(self.entries), 'check')}{counts}, {counted(elements, 'element')} within their contracts, at most {100 * used:.3g} % of the allowance")
+        for entry in self.entries:
+            report: Any = entry.report
+            if refusals := getattr(report, "refusals", ""):
+                terminalreporter.line(f"{report.title} ({entry.test}): of {counted(report.probes, 'probe')} {refusals}", yellow=True)
         for line in dict.fromkeys(self._waived()):
             terminalreporter.line(line, yellow=True)
         for trouble in self.troubles:

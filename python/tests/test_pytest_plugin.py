@@ -68,6 +68,23 @@ def test_fine(assay_gate):
     result.stdout.fnmatch_lines(["*3 of 4 checks did not pass", "*contract.softmax*", "*contract.relu*", "*kernel of neg:*", "*reached the end*"])
 
 
+def test_probes_that_a_kernel_declined_are_named(run):
+    result = run("""
+from assay.testing import audit_kernel
+def kernel(x):
+    if not x.flags.c_contiguous:
+        raise ValueError("dense arrays only")
+    return -x
+def test_allowed(): audit_kernel("neg", kernel, blocks=False, declines=ValueError)
+def test_crashes(): audit_kernel("neg", kernel, blocks=False)
+def test_all_are_taken(): audit_kernel("neg", np.negative, blocks=False)
+""")
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(["3 checks, 1 undecided, *", "assay kernel neg (test_one.py::test_allowed): of * probes * declined, such as '*': ValueError: dense arrays only",
+                                 "assay kernel neg (test_one.py::test_crashes): of * probes * declined (* by an exception that is no refusal), such as *"])
+    result.stdout.no_fnmatch_line("*test_all_are_taken): of*")
+
+
 def test_a_test_that_fails_otherwise_says_that(run):
     result = run("def test_broken(assay_gate):\n    assay_gate.assert_within_contract('relu', [x], x)\n    assert 1 == 2\n")
     result.assert_outcomes(failed=1)

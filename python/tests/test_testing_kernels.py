@@ -160,6 +160,53 @@ def test_a_kernel_declines_by_raising_and_declining_all_is_no_pass():
         audit_kernel("relu", lambda x: 1 / 0)
 
 
+def test_an_exception_that_is_no_refusal_is_no_pass():
+    def kernel(x):
+        if not x.flags.c_contiguous:
+            raise ValueError("dense arrays only")
+        return np.maximum(x, 0)
+
+    report = audit_kernel("relu", kernel, blocks=False, raises=False)
+    assert report.undecided and report.raised == report.declined and 0 < len(report.raised) < report.probes
+    words = rf"{len(report.raised)} declined \({len(report.raised)} by an exception that is no refusal\), such as '.*': ValueError: dense arrays only"
+    assert re.search(words, repr(report)) and report.findings[0].rule == "probe.raised"
+    with pytest.raises(NotDecided, match="allow the exception: declines=ValueError"):
+        audit_kernel("relu", kernel, blocks=False)
+    for declines in (ValueError, (KeyError, ValueError)):
+        allowed = audit_kernel("relu", kernel, blocks=False, declines=declines)
+        assert allowed.passed and not allowed.raised and "such as" in repr(allowed) and "no refusal" not in repr(allowed)
+    assert audit_kernel("relu", kernel, blocks=False, declines=KeyError, raises=False).undecided
+    with pytest.raises(UsageError, match="wrong argument at declines: expected an exception such as ValueError"):
+        audit_kernel("relu", kernel, declines="ValueError")
+
+
+def test_a_crash_does_not_hide_wrong_values():
+    def kernel(x):
+        if not x.flags.c_contiguous:
+            raise IndexError("out of range")
+        return np.maximum(x, 0) + 1
+
+    report = audit_kernel("relu", kernel, blocks=False, raises=False)
+    assert report.failed and report.raised and f"of {report.probes - len(report.raised)} probes fail" in report.text
+
+
+def test_a_kernel_that_returns_nothing_is_told_of_out():
+    def kernel(x, out=None):
+        pass
+
+    with pytest.raises(ContractViolation, match="the kernel returned None. Return the result; .* out=True"):
+        audit_kernel("relu", kernel, blocks=False)
+
+
+def test_one_element_is_no_plural():
+    def kernel(x, out):
+        np.maximum(x, 0, out=out)
+        np.lib.stride_tricks.as_strided(out, (out.size + 1,), (out.itemsize,))[out.size:] = 3
+
+    report = audit_kernel("relu", kernel, out=True, blocks=False, strided=False, raises=False)
+    assert any("1 element beside the result was written" in one.message for one in report.failures) and "1 elements" not in report.text
+
+
 def test_wrong_shapes_and_types_are_findings():
     for kernel, words in ((lambda x: np.maximum(x, 0).astype(np.float64), "float64"), (lambda x: np.maximum(x, 0)[None], r"\[1, ")):
         with pytest.raises(ContractViolation, match=words):

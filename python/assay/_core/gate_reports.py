@@ -16,6 +16,11 @@ OPAQUE = "audit.opaque"
 _ALLOWED = {"\t", "\n"}
 
 
+def counted(count: int, word: str) -> str:
+    """A number with its word, in the plural where it needs one."""
+    return f"{count} {word}{'' if count == 1 else 's'}"
+
+
 @dataclasses.dataclass
 class Finding:
     """One thing that is wrong, or that could not be decided."""
@@ -139,8 +144,7 @@ class Judged:
 
     def summary(self) -> str:
         """The last line of a gate."""
-        cases = len(self.cases)
-        return f"{self.verdict}: {cases} case{'' if cases == 1 else 's'}, " + ", ".join(f"{self.counts[word]} {word}" for word in WORDS)
+        return f"{self.verdict}: {counted(len(self.cases), 'case')}, " + ", ".join(f"{self.counts[word]} {word}" for word in WORDS)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.summary()}>"

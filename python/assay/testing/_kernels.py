@@ -6,17 +6,17 @@ import dataclasses
 import functools
 import inspect
 import re
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence, Union
 
 import numpy as np
 
 from assay._core import arguments, places
 from assay._core.arrays import Bits, UnsupportedArray, bits_of
 from assay._core.audits import Check, announce, judge
-from assay._core.gate_reports import VACUOUS, Case, Finding, Report
+from assay._core.gate_reports import VACUOUS, Case, Finding, Report, counted
 from assay._core.shapes import INTEGERS
 from assay._core.vocabulary import DEFAULTS, ROWS
-from assay.errors import UsageError
+from assay.errors import UsageError, wrong
 from ._contracts import ContractViolation, NotDecided, spelled
 from ._memory import Buffer, Library, NumPy, Output, Placed, Torch, carrier_of, is_poison, plain
 from ._plans import Probe, planned, row_named, type_named
@@ -31,6 +31,8 @@ RULES = {"probe.unwritten": "leaves elements of its result unwritten", "probe.op
 _MOST_VACUOUS, _ORDINARY = 0.25, ("integers", "dense", "sparse", "one hot")
 _OUTSIDE = "gives values outside of its contract"
 _AS_DENSE = "reads operands as if they were dense in memory"
+_RAISED = "probe.raised"
+_NONE = ". Return the result; for a kernel that writes into an array that it is given, say out=True, and it is called with out=array"
 _PART, _ENOUGH = 100, 60  # probes that are judged at once; failing ones after which no further part is judged
 # As the program explains a failure by a fault of its bank.
 _EXPLANATION = re.compile(r"the result (?:equals the reference (.*?)(?:, bit for bit)?|is what the reference (.*) may give)")
@@ -38,6 +40,10 @@ _EXPLANATION = re.compile(r"the result (?:equals the reference (.*?)(?:, bit for
 
 class Declined(Exception):
     """Raised by a kernel that does not take what a probe asks for; the probe does not count."""
+
+
+REFUSALS = (Declined, NotImplementedError)  # exceptions by which every kernel may decline a probe
+_Kinds = Union[type[Exception], tuple[type[Exception], ...]]  # what `declines` may be
 
 
 @dataclasses.dataclass(repr=False)
@@ -49,11 +55,13 @@ class KernelReport(Report):
             written), then the fault of the bank that explains most failing probes.
         probes: The number of probes that ran.
         left: Probes that were not judged, since enough others fail.
+        raised: Of the declined probes those that ended in an exception that is no refusal. With one, the report has not passed.
     """
 
     faults: list[tuple[str, int]] = dataclasses.field(default_factory=list)
     probes: int = 0
     left: int = 0  # probes that were not judged because enough others fail
+    raised: list[tuple[str, str]] = dataclasses.field(default_factory=list)
 
     @functools.cached_property
     def vacuous_shares(self) -> dict[str, float]:
@@ -72,18 +80,27 @@ class KernelReport(Report):
 
     def summary(self) -> str:
         """The verdict with its counts."""
-        more = (f", {len(self.declined)} declined" if self.declined else "") + (f", {self.left} not judged: enough fail" if self.left else "")
-        return f"{super().summary()}; {self.probes} probes{more}"
+        left = f", {self.left} not judged: enough fail" if self.left else ""
+        return f"{super().summary()}; {counted(self.probes, 'probe')}{left}" + (f", {self.refusals}" if self.declined else "")
+
+    @property
+    def refusals(self) -> str:
+        """How many probes the kernel declined, and the first exception, in one line; empty where it took all of them."""
+        if not self.declined:
+            return ""
+        name, why = [*self.raised, *self.declined][0]
+        by = f" ({len(self.raised)} by an exception that is no refusal)" if self.raised else ""
+        return f"{len(self.declined)} declined{by}, such as '{name}': {why.partition(chr(10))[0]}"
 
 
 def audit_kernel(op: str | Callable[..., Any], kernel: Callable[..., Any], *, attributes: Mapping[str, Any] | None = None, model: str | None = None,
                  like: str | Sequence[Sequence[int]] | None = None, plan: Sequence[Probe] | None = None, out: bool = False,
                  arrays: str | Callable[[Any], Any] = "numpy", device: str = "cpu", dtype: Any = "float32", seed: int = 1, blocks: bool = True,
-                 strided: bool = True, repeats: int = 2, raises: bool = True) -> KernelReport:
+                 strided: bool = True, repeats: int = 2, raises: bool = True, declines: _Kinds = ()) -> KernelReport:
     """Runs a kernel through the probe plan of an operation and judges all its results by the contract of the operation.
 
     The kernel is called as `kernel(*operands, **attributes)` and returns its result. Operands lie between guard zones. A kernel that raises
-    declines the probe.
+    `Declined` or NotImplementedError declines the probe. After any other exception the report is undecided, unless `declines` names it.
 
     Args:
         op: The name of an operation, of a composite region ("attention", "layer norm backward"), or a function in the words of `assay.ops`.
@@ -103,17 +120,18 @@ def audit_kernel(op: str | Callable[..., Any], kernel: Callable[..., Any], *, at
         strided: Whether operands come in several layouts of memory.
         repeats: How often each probe runs, on memory that is poisoned differently.
         raises: Whether a verdict other than passed raises; otherwise only the report says so.
+        declines: Further exceptions by which the kernel declines a probe, such as ValueError for shapes outside of its domain: one, or a tuple.
 
     Returns:
         The report.
 
     Raises:
         ContractViolation: The kernel is wrong; the text has the faults by name.
-        NotDecided: Every probe was declined, or more than a quarter of the elements of a kind of ordinary probes are vacuous.
+        NotDecided: Every probe was declined, a probe ended in an exception that is no refusal, or more than a quarter of the elements of a kind of ordinary probes are vacuous.
     """
     __tracebackhide__ = True
     arguments.function("kernel", kernel), arguments.whole("repeats", repeats, 1, 1000)
-    dtype = type_named(dtype)
+    dtype, refusals = type_named(dtype), _refusals(declines)
     call = _Call(kernel, frozenset(attributes or ()), out)
     if callable(op):
         if plan is None and like is None:
@@ -130,7 +148,7 @@ def audit_kernel(op: str | Callable[..., Any], kernel: Callable[..., Any], *, at
 
     def run(probe: Probe) -> _Outcome:
         with np.errstate(all="ignore"):  # probes overflow on purpose
-            return _run(probe, call, library, model, max(repeats, 2))
+            return _run(probe, call, library, model, max(repeats, 2), refusals)
 
     outcomes = [run(probe) for probe in wanted]
     report = _judged(outcomes, op, run)
@@ -141,6 +159,14 @@ def audit_kernel(op: str | Callable[..., Any], kernel: Callable[..., Any], *, at
     if raises and not report.passed:
         raise (ContractViolation if report.failed else NotDecided)(report.text, report)
     return report
+
+
+def _refusals(declines: _Kinds) -> tuple[type[BaseException], ...]:
+    """The exceptions by which a kernel declines a probe."""
+    more = declines if isinstance(declines, tuple) else (declines,)
+    if not all(isinstance(one, type) and issubclass(one, Exception) for one in more):
+        raise wrong("declines", "an exception such as ValueError, or a tuple of these", declines)
+    return (*REFUSALS, *more)
 
 
 def _constant(plan: Sequence[Probe]) -> frozenset[str]:
@@ -201,9 +227,10 @@ class _Outcome:
     check: Check | None = None
     findings: list[Finding] = dataclasses.field(default_factory=list)
     declined: str = ""
+    is_refused: bool = True  # by an exception that says so
 
 
-def _run(probe: Probe, call: _Call, library: Library, model: str | None, repeats: int) -> _Outcome:
+def _run(probe: Probe, call: _Call, library: Library, model: str | None, repeats: int, refusals: tuple[type[BaseException], ...]) -> _Outcome:
     """The calls of one probe. In each, operands and what lies round the result are watched: what hides behind the poison of one shows in the next."""
     rounds: list[list[Buffer]] = []
     outcome, written, overruns = _Outcome(probe), set[int](), 0
@@ -221,15 +248,16 @@ def _run(probe: Probe, call: _Call, library: Library, model: str | None, repeats
         except _Misshapen as why:
             outcome.findings.append(_finding(probe, "probe.shape", str(why)))
             return outcome
-        except Exception as why:  # whatever a kernel raises, it declines
-            return _Outcome(probe, declined=str(why) if isinstance(why, Declined) else f"{type(why).__name__}: {why}")
+        except Exception as why:  # whatever a kernel raises, it gives no result
+            words = str(why) if isinstance(why, Declined) else f"{type(why).__name__}: {why}"
+            return _Outcome(probe, declined=words or type(why).__name__, is_refused=isinstance(why, refusals))
         written |= {i for i, one in enumerate(operands) if not one.is_untouched}
         overruns = max(overruns, sum(one.overruns() for one in outputs))
         rounds.append(results)
     if written:
         outcome.findings.append(_finding(probe, "probe.operand", f"operand {', '.join(map(str, sorted(written)))} was written"))
     if overruns:
-        outcome.findings.append(_finding(probe, "probe.guard", f"{overruns} elements beside the result were written"))
+        outcome.findings.append(_finding(probe, "probe.guard", f"{counted(overruns, 'element')} beside the result {'was' if overruns == 1 else 'were'} written"))
     outcome.findings += _compared(probe, rounds)
     bits = [Bits(dtype, shape, (array.view("u1") != 0 if dtype == "bool" else array).tobytes()) for (dtype, shape), array in zip(probe.results, rounds[0])]
     everything = [*probe.operands, *probe.captured]
@@ -244,13 +272,13 @@ class _Misshapen(Exception):
 def _results(probe: Probe, returned: Any) -> list[Buffer]:
     several = list(returned) if isinstance(returned, (tuple, list)) and len(probe.results) > 1 else [returned]
     if len(several) != len(probe.results):
-        raise _Misshapen(f"{len(several)} results instead of {len(probe.results)}")
+        raise _Misshapen(f"{counted(len(several), 'result')} instead of {len(probe.results)}{_NONE if returned is None else ''}")
     arrays = []
     for (dtype, shape), one in zip(probe.results, several):
         try:
             bits = bits_of(one, "the result")
         except UnsupportedArray as why:
-            raise _Misshapen(str(why)) from None
+            raise _Misshapen(f"the kernel returned None{_NONE}" if one is None else str(why)) from None
         array = bits.carrier()
         if bits.shape != shape or (bits.dtype != dtype and not {bits.dtype, dtype} <= set(INTEGERS)):
             raise _Misshapen(f"{bits.dtype} {list(bits.shape)} instead of {dtype} {list(shape)}")
@@ -274,11 +302,11 @@ def _compared(probe: Probe, rounds: list[list[Buffer]]) -> list[Finding]:
             untrue += int(((bits[0] > 1) & ~kept).sum())
     found = []
     if untrue:
-        found.append(_finding(probe, "probe.shape", f"{untrue} truth values are neither 0 nor 1", untrue))
+        found.append(_finding(probe, "probe.shape", f"{counted(untrue, 'truth value')} {'is' if untrue == 1 else 'are'} neither 0 nor 1", untrue))
     if unwritten:
-        found.append(_finding(probe, "probe.unwritten", f"{unwritten} elements were left as they were", unwritten))
+        found.append(_finding(probe, "probe.unwritten", f"{counted(unwritten, 'element')} {'was left as it was' if unwritten == 1 else 'were left as they were'}", unwritten))
     if unsteady:
-        found.append(_finding(probe, "probe.unsteady", f"{unsteady} elements differ between {len(rounds)} calls on the same operands", unsteady))
+        found.append(_finding(probe, "probe.unsteady", f"{counted(unsteady, 'element')} {'differs' if unsteady == 1 else 'differ'} between {len(rounds)} calls on the same operands", unsteady))
     return found
 
 
@@ -306,12 +334,23 @@ def _judged(outcomes: list[_Outcome], op: str, run: Callable[[Probe], _Outcome])
         if len(failed) >= _ENOUGH:
             break
     report = KernelReport(every, title=f"assay kernel {op}", most_undecided=_MOST_VACUOUS, probes=len(outcomes), left=len(ran) - len(every),
-                          declined=[(one.probe.name, one.declined) for one in outcomes if one.declined])
+                          declined=[(one.probe.name, one.declined) for one in outcomes if one.declined],
+                          raised=[(one.probe.name, one.declined) for one in outcomes if not one.is_refused])
     report.faults = _faults(every, {one.probe.name for one in failed if one.check is not None and _is_nan_alone(one.check)})
     if failed and all(one.probe.layout != "dense" for one in failed) and _are_right_when_dense(failed[:8], run):
         report.faults.insert(0, (_AS_DENSE, len(failed)))
+    if report.raised:
+        report.cases.append(_raised(report, op))
     report.text = _text(report, op)
     return report
+
+
+def _raised(report: KernelReport, op: str) -> Case:
+    """Probes in which the kernel raised what is no refusal: it may be out of the kernel's domain, or a crash, and nothing tells which."""
+    name, why = report.raised[0]
+    message = (f"the kernel raised an exception that is no refusal on {len(report.raised)} of {counted(report.probes, 'probe')}, such as '{name}': {why}. "
+               f"If it is not made for these operands, raise NotImplementedError there, or allow the exception: declines={why.partition(':')[0]}")
+    return Case("exceptions", op, findings=[Finding("undecided", _RAISED, op, message, [], len(report.raised))])
 
 
 def _by_name(finding: Finding, ops: str, op: str) -> Finding:
@@ -370,12 +409,12 @@ def _faults(cases: list[Case], nan_alone: set[str]) -> list[tuple[str, int]]:
 
 def _text(report: KernelReport, op: str) -> str:
     failing = [case for case in report.cases if _fails(case)]
-    lines = [f"kernel of {op}: {len(failing)} of {len(report.cases)} probes fail"] if failing else []
+    judged = report.probes - len(report.declined) - report.left
+    lines = [f"kernel of {op}: {len(failing)} of {counted(judged, 'probe')} {'fails' if judged == 1 else 'fail'}"] if failing else []
     lines += [f"  {count} of them: it {words}" for words, count in report.faults[:5]]
     if report.verdict == "vacuous":
         lines.append("vacuous elements, by kind of probe: " + ", ".join(f"{kind} {100 * share:.3g} %" for kind, share in report.vacuous_shares.items() if share))
     for case in failing[:2]:
         lines += [f"{case.name}", *("  " + line for one in case.findings for line in one.text.splitlines())]
-    if report.declined:
-        lines.append(f"declined, e.g. '{report.declined[0][0]}': {report.declined[0][1]}")
+    lines += [one.text for case in report.cases for one in case.findings if one.rule == _RAISED]
     return "\n".join([*lines, report.summary()])

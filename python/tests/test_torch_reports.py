@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch")
 import assay  # noqa: E402
 import assay.torch  # noqa: E402
 from assay._core import programs  # noqa: E402
+from assay import GradcheckError, gradcheck  # noqa: E402
 from assay.testing import within_contract  # noqa: E402
 
 
@@ -191,3 +192,27 @@ def test_numbers_that_are_right_at_the_recorded_point_are_told():
     report = report_of(lambda x: Square.apply(x * 1.0), torch.tensor([3.0, 4.0]))
     entry = next(one for one in report.findings if one.rule == "gradient.product")
     assert "which is also the derivative at the recorded point; at other points" in entry.opening, entry
+
+
+class Scaled(torch.autograd.Function):
+    """x * w, whose backward returns None for w."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(w)
+        return x * w
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0], None
+
+
+@pytest.mark.parametrize("function, of", [(Scaled.apply, "it"), (lambda x, w: Scaled.apply(x, w.exp()), "'exp', which depends on it")])
+def test_a_function_that_returns_none_for_a_gradient_is_named(function, of) -> None:
+    with pytest.raises(GradcheckError) as wrong:
+        gradcheck(function, [(3,), (3,)])
+    assert f"'input 1' has no gradient: the backward of Scaled returned None for {of}. Return the gradient there" in str(wrong.value)
+    assert "cut off by detach" not in str(wrong.value)
+    with pytest.raises(GradcheckError, match="'input 1' has no gradient: what depends on it is cut off by detach"):
+        gradcheck(lambda x, w: x * w.detach(), [(3,), (3,)])
+    assert gradcheck(function, [torch.randn(3, requires_grad=True), torch.randn(3)])

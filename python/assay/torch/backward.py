@@ -46,6 +46,7 @@ class Recorder(Conventions):
         self.opaque_before = self.regions_before = 0  # the node that runs
         self.expected: list[tuple[torch.Tensor, int, torch.Tensor]] = []  # leaves, their values, and the gradients that they have to get
         self.changed: dict[str, str] = {}  # gradients that a hook changed after they were accumulated, and where, if that was seen
+        self.withheld: dict[int, str] = {}  # values for which the backward of a Function returned None, and its name
         self.written: set[str] = set()  # Functions whose backwards wrote to a cotangent that they were given
         self.own_bars: list[int] = []  # cotangents that the backwards of Functions were given
         self.places: dict[str, Any] = {}  # where the backwards of Functions stand
@@ -175,6 +176,9 @@ class Recorder(Conventions):
         def after(out: Any, given: Any) -> Any:
             flows = dict(arrived)
             with self.aside():
+                if isinstance(node, BackwardCFunction) and flows:
+                    without = [self.source(*edge) for g, edge in zip(out, node.next_functions) if g is None]
+                    self.withheld.update((v, type(node).__name__.removesuffix("Backward")) for v in without if v is not None)
                 if any(one._version != version or not alike(self.memory.values[v].tensor, one) for one, version, v in held):
                     self.written.add(type(node).__name__.removesuffix("Backward"))
             held.clear()

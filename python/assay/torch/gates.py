@@ -17,7 +17,7 @@ from .composed import Composed
 from .equations import opaque_of
 from .memory import Refused, Value, plain
 from .nodes import HALVES, constant_of, read_again
-from .outside import cut_off, cuts_of, downstream, marked_of
+from .outside import cut_off, cuts_of, downstream, marked_of, why_cut
 from .values import Region
 
 _TAKEN = re.compile(r"left the graph: '(.+)' by (\w+)\(\) at (.+)' has no meaning here")  # what an opaque product is called
@@ -334,7 +334,7 @@ def report_of(run: Recorder, found: Report, cut: list[str], marked: list[str]) -
         found.add("gradient.cotangent", f"backward of {name}", f"the backward of {name} writes to its cotangent, which the engine may hand to other nodes, too: "
                   "what they compute is wrong then. Write to a copy")
     for name in cut:
-        found.add("gradient.detached", f"gradient of '{name}'", f"'{name}' has no gradient: what depends on it is cut off by detach, data or no_grad on every way to the output")
+        found.add("gradient.detached", f"gradient of '{name}'", f"'{name}' has no gradient: {why_cut(run, name)}")
     return found
 
 

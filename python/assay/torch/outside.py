@@ -338,3 +338,15 @@ def cut_off(run: Any) -> list[str]:
             if bar in run.zeros and claim.output in reached(run, value):
                 names.append(run.memory.values[value].name)
     return list(dict.fromkeys(names))
+
+
+def why_cut(run: Any, name: str) -> str:
+    """Why a tensor was given no gradient: a Function returned None on the way to it, or the program cut all ways."""
+    for value in (value for claim in run.claims for value in claim.of if run.memory.values[value].name == name):
+        ways = reached(run, value)
+        for above, function in run.withheld.items():
+            if above in ways:
+                of = "it" if above == value else f"'{run.memory.values[above].name}', which depends on it"
+                return (f"the backward of {function} returned None for {of}. Return the gradient there; if '{name}' is meant to have none, "
+                        "give it as a tensor that does not require a gradient")
+    return "what depends on it is cut off by detach, data or no_grad on every way to the output"

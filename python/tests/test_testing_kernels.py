@@ -11,6 +11,7 @@ import pytest
 
 from assay.errors import UsageError
 from assay.testing import ContractViolation, Declined, NotDecided, UnknownOperation, WrongAttributes, audit_kernel, probes
+from assay.testing._plans import REGIONS
 
 LAST = {"attributes": {"axis": -1}}
 OUT = {"out": True, "attributes": {"axis": -1}}
@@ -275,3 +276,39 @@ def test_operations_and_types_by_the_names_that_users_have():
         with pytest.raises(ValueError, match="wrong argument at dtype: expected one of float32"):
             audit_kernel("relu", lambda x: x, dtype=wrong)
     assert audit_kernel("Relu", lambda x: np.maximum(x, np.float16(0)), dtype=np.float16, blocks=False, strided=False, raises=False).probes
+
+
+def test_numpys_words_for_attributes_reach_the_kernel():
+    def norm(x, axis, eps):
+        centered = x - x.mean(axis, keepdims=True)
+        return centered / np.sqrt((centered * centered).mean(axis, keepdims=True) + np.float32(eps))
+
+    small = {"blocks": False, "strided": False}
+    for attributes in ({"axis": -1, "eps": 1e-5}, {"axes": -1, "epsilon": 1e-5}, {"axis": -1}, {"axis": -1, "eps": 1e-5, "form": "centered"}):
+        assert audit_kernel("normalise", norm, attributes=attributes, **small).passed
+    assert audit_kernel("normalise", lambda x: norm(x, -1, 1e-5), attributes={"axis": -1, "eps": 1e-5}, **small).passed
+    assert audit_kernel("normalise", lambda x: norm(x, -1, 1e-3), attributes={"axis": -1, "eps": 1e-5}, raises=False, **small).failed
+    with pytest.raises(UsageError, match="no parameter 'epsilon' of normalise"):
+        audit_kernel("normalise", lambda x, axes: x, **small)
+    with pytest.raises(WrongAttributes, match=r"no probe of conv fits .*; its probes have strides \(1, 1\), \(2, 1\)"):
+        audit_kernel("conv", lambda x, w, b=None: x, attributes={"strides": [7, 7]}, **small)
+
+
+@pytest.mark.parametrize("name, meant", [("layernorm", "layer norm"), ("layer_norm", "layer norm"), ("LayerNorm", "layer norm"), ("softmx", "softmax"), ("logsoftmax_backward", "log softmax backward")])
+def test_an_unknown_operation_has_a_nearest_one(name, meant):
+    for call in (lambda: audit_kernel(name, lambda x: x), lambda: probes(name)):
+        with pytest.raises(UnknownOperation, match=f"unknown operation '{name}'; did you mean '{meant}'"):
+            call()
+
+
+def test_a_kernel_with_other_parameters_is_told_the_operands():
+    with pytest.raises(NotDecided, match=r"cannot be called with 3 operands, in order x float32 \[3, 5\], weight float32 \[5\], bias float32 \[5\]: too many"):
+        audit_kernel("layer norm", lambda x: x, blocks=False, strided=False)
+    for region, names in REGIONS.items():
+        assert {len(one.operands) for one in probes(region, blocks=False, strided=False)} <= {len(names.split()), len(names.split()) - names.endswith("mask")}
+
+
+def test_names_are_listed_before_they_are_used():
+    import assay.testing
+
+    assert set(assay.testing.__all__) <= set(dir(assay.testing))

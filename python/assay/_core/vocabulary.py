@@ -4,9 +4,10 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import numbers
+import re
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 from assay.errors import UsageError
 
@@ -73,15 +74,24 @@ _REQUIRED = {"axis": ("the axis along which it goes", "-1"), "axes": ("the axes 
              "count": ("how many elements of each line it gives", "1")}
 _REALS = frozenset("value factor alpha beta slope lo hi epsilon bias".split())  # of type float64; the exponent of pow is any fraction
 # One axis, or several.
-_ALIASES = {"axis": "axes", "axes": "axis", "keepdims": "keep_dims", "eps": "epsilon", "dtype": "to"}
+ALIASES = {"axis": "axes", "axes": "axis", "keepdims": "keep_dims", "eps": "epsilon", "dtype": "to"}
 
 
 def row_of(name: str) -> Row:
     """The row of an operation; UnknownOperation names the nearest ones."""
     if name in ROWS:
         return ROWS[name]
-    near = difflib.get_close_matches(name, ROWS, 3, 0.5)
-    raise UnknownOperation(f"unknown operation '{name}'" + (f"; near it: {', '.join(near)}" if near else "") + " (assay ops lists all)")
+    raise unknown(name, list(ROWS))
+
+
+def unknown(name: str, known: Sequence[str]) -> UnknownOperation:
+    """The exception for a name that is none of the known ones; it names the nearest of these, whatever stands between their words."""
+    def joined(one: str) -> str:
+        return re.sub(r"[ _-]", "", one).lower()
+
+    spelled = {joined(one): one for one in known}
+    near = [f"'{spelled[one]}'" for one in difflib.get_close_matches(joined(name), spelled, 3, 0.6)]
+    return UnknownOperation(f"unknown operation '{name}'" + (f"; did you mean {' or '.join(near)}?" if near else "; `assay ops` lists all"))
 
 
 def leading(name: str, operands: int) -> int:
@@ -93,7 +103,7 @@ def attributes_of(name: str, given: Mapping[str, Any], rank: int) -> dict[str, A
     """Attributes as a trace spells them: plain numbers, axes from 0, NumPy's words (axis, keepdims, eps, dtype) as the table's."""
     row, found = row_of(name), dict[str, Any]()
     for key, value in given.items():
-        word = key if key in row.attributes else _ALIASES.get(key, key)
+        word = key if key in row.attributes else ALIASES.get(key, key)
         if word not in row.attributes or word in found:
             raise WrongAttributes(f"{name} has no attribute '{key}'" + (" beside it" if word in found else "")
                                   + f"; it has {', '.join(row.attributes) or 'none'}")

@@ -24,6 +24,10 @@ __all__ = ["Case", "Check", "ContractViolation", "Declined", "Finding", "KernelR
 _LATE = {"Declined": "_kernels", "KernelReport": "_kernels", "audit_kernel": "_kernels", "Probe": "_plans", "probes": "_plans"}
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> Any:
     """Import each name that needs NumPy when it is used."""
     if name not in _LATE:

@@ -15,7 +15,7 @@ from assay._core.arrays import Bits, UnsupportedArray, bits_of
 from assay._core.audits import Check, announce, judge
 from assay._core.gate_reports import VACUOUS, Case, Finding, Report, counted
 from assay._core.shapes import INTEGERS
-from assay._core.vocabulary import DEFAULTS, ROWS
+from assay._core.vocabulary import ALIASES, DEFAULTS, ROWS
 from assay.errors import UsageError, wrong
 from ._contracts import ContractViolation, NotDecided, spelled
 from ._memory import Buffer, Library, NumPy, Output, Placed, Torch, carrier_of, is_poison, plain
@@ -204,18 +204,20 @@ class _Call:
         for key, value in probe.arguments().items():
             if key not in self.names and DEFAULTS.get(probe.op, {}).get(key) is ... and not self.takes_any:
                 continue  # it means nothing here
-            asked = next((name for name in pinned if name == key or {name, key} <= {"axis", "axes"} or {name, key} <= {"keepdims", "keep_dims"}), None)
+            names = [key, *(name for name, word in ALIASES.items() if word == key)]
+            taken = next((name for name in names if name in self.names and (name in ("eps", "keepdims") or pinned.intersection(names))), None)
             if self.takes_any or key in self.names:
                 given[key] = value
-            elif asked in self.names:
-                given[str(asked)] = value[0] if asked == "axis" and isinstance(value, tuple) and len(value) == 1 else value
-            elif asked is None and self.signature is not None:
+            elif taken is not None:
+                given[taken] = value[0] if taken == "axis" and isinstance(value, tuple) and len(value) == 1 else value
+            elif self.signature is not None and not pinned.intersection(names):
                 raise UsageError(f"the kernel has no parameter '{key}' of {probe.op}: give it one, or pin the attribute with attributes={{'{key}': ...}}")
         if self.signature is not None:
             try:
                 self.signature.bind(*operands, **given)
             except TypeError as why:
-                raise Declined(f"the kernel does not take {len(operands)} operands: {why}") from None
+                raise Declined(f"the kernel cannot be called with {counted(len(operands), 'operand')}, in order {probe.operands_in_words()}"
+                               + (f", and {', '.join(given)}" if given else "") + f": {why}") from None
         return self.kernel(*operands, **given)
 
 

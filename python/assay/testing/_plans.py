@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import os
 import re
@@ -14,10 +15,14 @@ from assay._core import arguments, programs, shapes
 from assay._core.arrays import Bits
 from assay._core.audits import Node, Refused
 from assay._core.trace_reader import read_trace
-from assay._core.vocabulary import DEFAULTS, ROWS, UnknownOperation, WrongAttributes, attributes_of, is_default, leading
+from assay._core.vocabulary import DEFAULTS, ROWS, WrongAttributes, attributes_of, is_default, leading, unknown
 from assay.errors import wrong
 
 DTYPES = ("float32", "float64", "float16", "bfloat16")
+# The composite regions, and what their operands are; a mask comes where a probe has four operands.
+REGIONS = {"attention": "query key value mask", "attention backward": "query key value cotangent", "layer norm": "x weight bias",
+           "layer norm backward": "x weight bias cotangent", "rms norm": "x weight", "rms norm backward": "x weight cotangent",
+           "softmax backward": "x cotangent", "log softmax backward": "x cotangent"}
 LAYOUTS = ("dense", "transposed", "stepped", "broadcast_first", "broadcast_last")
 # Attributes that may be set to any value on the operands of a probe; others only select among the probes.
 _FREE = frozenset(("axis axes keep_dims epsilon alpha beta slope lo hi factor form exponent tanh_form truncated descending last exclusive reverse "
@@ -43,6 +48,11 @@ class Probe:
     def kind(self) -> str:
         """"integers", "dense", "one hot", "special values", ..."""
         return re.split(r" (?=b?float|u?int|bool)", self.name.rpartition(": ")[2])[0]
+
+    def operands_in_words(self) -> str:
+        """The operands in order, with their shapes; those of composite regions by name."""
+        names = REGIONS.get(self.op, "").split()
+        return ", ".join(f"{f'{name} ' if name else ''}{one.dtype} {list(one.shape)}" for name, one in itertools.zip_longest(names[:len(self.operands)], self.operands))
 
     def arguments(self) -> dict[str, Any]:
         """The attributes as Python values: infinities and exponents as numbers, lists as tuples."""
@@ -96,8 +106,20 @@ def planned(op: str, attributes: Mapping[str, Any] | None, silent: frozenset[str
     if attributes or silent:
         kept = [pinned for one in kept if (pinned := _pinned(one, dict(attributes or {}), silent)) is not None]
         if not kept:
-            raise WrongAttributes(f"no probe of {op} fits the attributes {dict(attributes or {})}" + (f" and the defaults of {', '.join(sorted(silent))}" if silent else ""))
+            raise WrongAttributes(f"no probe of {op} fits the attributes {dict(attributes or {})}" + (f" and the defaults of {', '.join(sorted(silent))}" if silent else "")
+                                  + _choices(found, attributes or {}))
     return [*kept, *(other for one in kept for other in other_layouts(one))] if strided else kept
+
+
+def _choices(plan: Sequence[Probe], given: Mapping[str, Any], most: int = 8) -> str:
+    """The values that given attributes have in a plan: of those that select among its probes."""
+    values: dict[str, dict[str, None]] = {}
+    for probe in plan:
+        for key, value in probe.arguments().items():
+            if key in given and key not in _FREE:
+                values.setdefault(key, {})[repr(value)] = None
+    words = [f"{key} {', '.join(list(every)[:most])}{' and others' if len(every) > most else ''}" for key, every in values.items()]
+    return f"; its probes have {'; '.join(words)}" if words else ""
 
 
 def _regions(op: str, dtype: str, seed: int, blocks: bool) -> Iterator[tuple[str, dict[str, Any], dict[str, Bits]]]:
@@ -107,7 +129,9 @@ def _regions(op: str, dtype: str, seed: int, blocks: bool) -> Iterator[tuple[str
                    *([] if blocks else ["--small"])]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if not os.path.exists(path):
-            raise (Refused if op in ROWS else UnknownOperation)(done.stderr.strip() or f"assay probe ended with status {done.returncode}")
+            if op not in ROWS and op not in REGIONS:
+                raise unknown(op, [*ROWS, *REGIONS])
+            raise Refused(done.stderr.strip() or f"assay probe ended with status {done.returncode}")
         with open(path, "rb") as file:
             data = file.read()
     trace, tensors = read_trace(data)

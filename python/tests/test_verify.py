@@ -294,3 +294,16 @@ def test_the_text_of_a_property_of_objects(digits, tmp_path):
     (tmp_path / "p.vnnlib").write_text(result.vnnlib)
     assert assay.check(digits, tmp_path / "p.vnnlib", tmp_path / "p.assay")
     assert assay.verify(digits, tmp_path / "p.vnnlib").vnnlib is None
+
+
+def test_a_module_in_training_mode_is_noted():
+    torch = pytest.importorskip("torch")
+    model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Dropout(0.5), torch.nn.Linear(3, 2))
+    question = [assay.Box([0, 0], 1), assay.Linear([[1, 0]], at_most=100)]
+    options = {"example_inputs": torch.zeros(1, 2), "proof": False}
+    result = assay.verify(model, question, **options)
+    words = "the module was in training mode, and the answer is about evaluation mode, in which '1' (Dropout) may compute otherwise"
+    assert result.answer == "unsat" and words in result.notes and words in str(result) and model.training
+    assert words in assay.statement(model, question, example_inputs=torch.zeros(1, 2)).notes
+    for plain in (model.eval(), torch.nn.Sequential(torch.nn.Linear(2, 2))):
+        assert not any("training" in one for one in assay.verify(plain, question, **options).notes)

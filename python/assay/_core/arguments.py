@@ -53,7 +53,8 @@ def whole(where: str, value: object, least: int, most: int) -> int:
     except Exception:  # whatever a stranger's __index__ raises
         number = least - 1
     if not least <= number <= most:
-        raise wrong(where, f"a whole number from {least} to {most}", value)
+        is_open = most >= 2**62 and number < least  # the greatest number is no part of what a reader has to know
+        raise wrong(where, f"a whole number of at least {least}" if is_open else f"a whole number from {least} to {most}", value)
     return int(number)
 
 

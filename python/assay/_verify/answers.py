@@ -187,7 +187,7 @@ class Result:
         return f"closed: {100 * self.closed_share:.3g} % of the tree{pace}; open: {', '.join(cases[:8])}{f' and {len(cases) - 8} more' if len(cases) > 8 else ''}"
 
     def __str__(self) -> str:
-        return "\n".join(filter(None, (self.answer, self.sentence, self.left, self.theorem or self.statement)))
+        return "\n".join(filter(None, (self.answer, self.sentence, self.left, *(f"note: {one}" for one in self.notes), self.theorem or self.statement)))
 
     def _repr_html_(self) -> str:
         rows = {"answer": self.answer, "": self.sentence, **({"left": self.left} if self.left else {}), "semantics": self.semantics, "statement": self.digests["statement"],

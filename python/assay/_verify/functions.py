@@ -32,6 +32,7 @@ def verify(model: Model, property: Property, *, timeout: Optional[float] = None,
            allow_vacuous: bool = False) -> answers.Result:
     """Decides a property: `unsat` with a certificate, `sat` with an exact witness, or neither.
 
+    A torch.nn.Module is verified in evaluation mode; `notes` of the result names layers that were in training mode.
     Ctrl-C ends the search with KeyboardInterrupt.
 
     Args:
@@ -87,6 +88,7 @@ def verify(model: Model, property: Property, *, timeout: Optional[float] = None,
                 certificate = file.read()
     if target is not None and certificate is not None:
         _write(target, certificate)
+    found["notes"] = [*found["notes"], *question.notes]
     text = None if isinstance(question.property, str) else question.property.decode(errors="replace")
     result = answers.Result(found, certificate, question.check, text)
     if expect is not None and (result.answer != expect or result.vacuous and not allow_vacuous):
@@ -211,8 +213,9 @@ def statement(model: Model, property: Property, *, semantics: Optional[str] = No
     Returns:
         The statement, with the digests of its sources.
     """
-    found = questions.Question(model, property, semantics, example_inputs, memory, budget).ask(_native.statement)
-    return answers.Statement(found["statement"], found["bytes"], found["semantics"], found["digests"], found["notes"])
+    question = questions.Question(model, property, semantics, example_inputs, memory, budget)
+    found = question.ask(_native.statement)
+    return answers.Statement(found["statement"], found["bytes"], found["semantics"], found["digests"], [*found["notes"], *question.notes])
 
 
 def evaluate(model: Model, inputs: Any, *, gradients: Any = None, memory: Optional[int] = None,

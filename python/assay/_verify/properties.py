@@ -130,7 +130,7 @@ def vnnlib(parts: Iterable[Part], inputs: Tensors, outputs: Tensors) -> str:
     meant = [part for part in parts if not isinstance(part, Box)]
     if not meant:
         raise UsageError("wrong argument", where="property", why="expected a Robust or a Linear beside the boxes, got boxes alone",
-                         code="python.argument")
+                         advice="say what holds for the outputs: Robust(label), or Linear(rows, at_most=...)", code="python.argument")
     lines = [f"(declare-const X_{i} Real)" for i in range(sum(math.prod(shape) for _, _, shape in inputs))]
     width = sum(math.prod(shape) for _, _, shape in outputs)
     lines += [f"(declare-const Y_{j} Real)" for j in range(width)]
@@ -155,10 +155,13 @@ def _bounded(word: str, at: int, bound: fractions.Fraction) -> str:
 
 def _box_of(boxes: list[Box], name: str, inputs: int) -> Box:
     found = [box for box in boxes if box.input == name or (box.input is None and inputs == 1)]
+    if not boxes:
+        raise UsageError("wrong argument", where="property", code="python.argument", why=f"expected one Box for input '{name}', got none",
+                         advice="add Box(center, radius) or Box(lo=..., hi=...)" + (f" with input='{name}'" if inputs > 1 else ""))
     if len(found) != 1 or len(boxes) != inputs:
         raise UsageError("wrong argument", where="property", code="python.argument",
-                         why=f"expected one Box for input '{name}' and none beside the model's inputs, got {len(found)} of {len(boxes)}",
-                         advice=f"say Box(..., input='{name}')" if inputs > 1 else "")
+                         why=f"expected one Box for input '{name}' and none beside the model's inputs, got {len(found)} for it and {len(boxes)} in all",
+                         advice=f"say Box(..., input='{name}')" if inputs > 1 else "give one Box, without another input's name")
     return found[0]
 
 

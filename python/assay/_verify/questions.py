@@ -10,6 +10,7 @@ from assay import _native, errors
 from assay._core import arguments
 from . import answers, interpolation, properties
 
+_CALLS = {"Box": "Box(center, radius)", "Robust": "Robust(label)", "Linear": "Linear(rows, at_most=...)"}
 # A path, or the bytes of what would be a file.
 File = Union[str, bytes]
 T = TypeVar("T")
@@ -31,6 +32,20 @@ def model_file(model: Any, example_inputs: Any = None) -> File:
         except Exception as error:  # of protobuf: the message is incomplete or too large
             raise errors.MalformedInput("malformed input", where="model", why=f"SerializeToString failed: {error}", code="python.model") from error
     raise errors.wrong("model", "a path, bytes, an onnx.ModelProto or a torch.nn.Module", model)
+
+
+def notes_on(model: Any) -> list[str]:
+    """A note on a torch.nn.Module in training mode whose layers compute otherwise in evaluation mode, in which it is exported."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(model, torch.nn.Module):
+        return []
+    kinds = (torch.nn.modules.dropout._DropoutNd, torch.nn.modules.batchnorm._NormBase, torch.nn.RReLU)
+    layers = [f"'{name}' ({type(one).__name__})" for name, one in model.named_modules()
+              if one.training and (isinstance(one, kinds) or isinstance(rate := getattr(one, "dropout", 0), float) and rate > 0)]
+    if not layers:
+        return []
+    more = f" and {len(layers) - 3} more" if len(layers) > 3 else ""
+    return [f"the module was in training mode, and the answer is about evaluation mode, in which {', '.join(layers[:3])}{more} may compute otherwise"]
 
 
 def _exported(torch: Any, model: Any, example_inputs: Any) -> bytes:
@@ -75,7 +90,11 @@ def property_file(property: Any, model: File) -> File:
     if isinstance(property, (str, os.PathLike)):
         return arguments.path("property", property)
     kinds = (properties.Box, properties.Robust, properties.Linear)
-    parts = (property,) if isinstance(property, kinds) else property
+    parts = (property,) if isinstance(property, (*kinds, type)) else property
+    for part in parts if isinstance(parts, (list, tuple)) else ():
+        if isinstance(part, type) and issubclass(part, kinds):
+            raise errors.UsageError("wrong argument", where="property", why=f"expected an object, got the class {part.__name__}",
+                                    advice=f"call it: {_CALLS[part.__name__]}", code="python.argument")
     if not isinstance(parts, (list, tuple)) or not parts or not all(isinstance(part, kinds) for part in parts):
         raise errors.wrong("property", "a path, VNN-LIB text, or Box, Robust and Linear objects", property)
     described = on_files(lambda path: _native.describe(path), model=model)
@@ -129,6 +148,7 @@ class Question:
             self.options["memory"] = bytes_of(memory)
         if budget is not None:
             self.options["budget"] = arguments.seconds("budget", budget)
+        self.notes = notes_on(model)
         self.model = model_file(model, example_inputs)
         self.property = property_file(property, self.model)
 

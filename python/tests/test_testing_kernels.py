@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from assay.errors import UsageError
-from assay.testing import ContractViolation, Declined, NotDecided, UnknownOperation, WrongAttributes, audit_kernel, probes
+from assay.testing import ContractViolation, Declined, NotDecided, UnknownOperation, WrongAttributes, audit_kernel, probes, within_contract
 from assay.testing._plans import REGIONS
 
 LAST = {"attributes": {"axis": -1}}
@@ -188,7 +188,7 @@ def test_a_crash_does_not_hide_wrong_values():
         return np.maximum(x, 0) + 1
 
     report = audit_kernel("relu", kernel, blocks=False, raises=False)
-    assert report.failed and report.raised and f"of {report.probes - len(report.raised)} probes fail" in report.text
+    assert report.failed and report.raised and f"of {report.probes - len(report.raised)} judged probes fail" in report.text
 
 
 def test_a_kernel_that_returns_nothing_is_told_of_out():
@@ -312,3 +312,12 @@ def test_names_are_listed_before_they_are_used():
     import assay.testing
 
     assert set(assay.testing.__all__) <= set(dir(assay.testing))
+
+
+def test_a_summary_names_what_it_counts():
+    report = audit_kernel("relu", lambda x: x, raises=False)
+    counts, judged = report.counts, report.probes - report.left
+    assert report.left and f"of {judged} judged probes fail" in report.text
+    assert report.summary() == (f"failed: {report.probes} probes; {sum(counts.values())} elements: {counts['passed']} passed, {counts['failed']} failed, "
+                                f"{counts['vacuous']} vacuous, {counts['unsupported']} unsupported; {report.left} not judged, since enough others fail")
+    assert within_contract("relu", [np.float32([1])], np.float32([1])).summary() == "passed: 1 case; 1 element: 1 passed, 0 failed, 0 vacuous, 0 unsupported"

@@ -144,7 +144,12 @@ class Judged:
 
     def summary(self) -> str:
         """The last line of a gate."""
-        return f"{self.verdict}: {counted(len(self.cases), 'case')}, " + ", ".join(f"{self.counts[word]} {word}" for word in WORDS)
+        return f"{self.verdict}: {counted(len(self.cases), 'case')}; {self.elements}"
+
+    @property
+    def elements(self) -> str:
+        """The counts of elements in words."""
+        return f"{counted(sum(self.counts.values()), 'element')}: " + ", ".join(f"{self.counts[word]} {word}" for word in WORDS)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.summary()}>"

@@ -79,9 +79,9 @@ class KernelReport(Report):
         return any(share > self.most_undecided for share in shares.values()) if shares else super().is_vacuous()
 
     def summary(self) -> str:
-        """The verdict with its counts."""
-        left = f", {self.left} not judged: enough fail" if self.left else ""
-        return f"{super().summary()}; {counted(self.probes, 'probe')}{left}" + (f", {self.refusals}" if self.declined else "")
+        """The verdict with its counts: of probes, then of the elements of the judged ones."""
+        more = [*([self.refusals] if self.declined else []), *([f"{self.left} not judged, since enough others fail"] if self.left else [])]
+        return f"{self.verdict}: {counted(self.probes, 'probe')}; {self.elements}" + "".join(f"; {one}" for one in more)
 
     @property
     def refusals(self) -> str:
@@ -412,7 +412,7 @@ def _faults(cases: list[Case], nan_alone: set[str]) -> list[tuple[str, int]]:
 def _text(report: KernelReport, op: str) -> str:
     failing = [case for case in report.cases if _fails(case)]
     judged = report.probes - len(report.declined) - report.left
-    lines = [f"kernel of {op}: {len(failing)} of {counted(judged, 'probe')} {'fails' if judged == 1 else 'fail'}"] if failing else []
+    lines = [f"kernel of {op}: {len(failing)} of {counted(judged, 'judged probe')} {'fails' if judged == 1 else 'fail'}"] if failing else []
     lines += [f"  {count} of them: it {words}" for words, count in report.faults[:5]]
     if report.verdict == "vacuous":
         lines.append("vacuous elements, by kind of probe: " + ", ".join(f"{kind} {100 * share:.3g} %" for kind, share in report.vacuous_shares.items() if share))

@@ -116,8 +116,7 @@ class Narrowing {
   }
 
   // A shared node all of whose rows are the same, by its shape: a constant, an expansion along the axis, and what is computed of such.
-  // Each is
-  // cut once, and what lies deeper than that is refused.
+  // Each is cut once, and what lies deeper than that is refused.
   std::optional<NodeId> as_rows(NodeId id, const Kind& kind) {
     constexpr std::size_t kDeepest = 200;
     const auto [at, is_new] = cuts_.try_emplace({id, kind.axis, kind.each}, std::nullopt);

@@ -123,7 +123,7 @@ class Theories(unittest.TestCase):
         run = self.verify("two", BY_NAME + "(assert (>= T[0,0] 1.5))")
         self.assertEqual([line for line in run.lines if " " in line], ["B real [1,1]", "A real [1,2]", "T real [1,1]", "H real [1,2]"])
         self.assertEqual(len(run.lines), 1 + 4 + 6)
-        for line in ("    a_1 in [-1, 1]", "    b_0 in [0, 0.5]", "  case 0: -t_0 <= -1.5"):
+        for line in ("    a_1 in [-1, 1]", "    b_0 in [0, 0.5]", "  case 0: t_0 >= 1.5"):
             self.assertIn("\n" + line + "\n", run.err, "the printed statement names the model's tensors")
         b, t, h = float(run.lines[2]), float(run.lines[7]), [float(x) for x in run.lines[9:]]
         self.assertTrue(0 <= b <= 0.5 and t >= 1.5 and abs(sum(h) - t) < 1e-12, run.out)

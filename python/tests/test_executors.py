@@ -214,7 +214,7 @@ def test_every_failure_of_a_worker_is_one_error_with_a_reason(digits, caplog, br
             raise broken
         return do()
     executor = Faulty(fault)
-    with pytest.raises(assay.Undecided, match=f"1 of 3 parts could not be done at part 2/3; {reason}") as caught:
+    with pytest.raises(assay.Undecided, match=f"1 of 3 parts could not be done at part 2/3: {reason}") as caught:
         run(digits, executor=executor, parts=3)
     assert caught.value.code == "python.executor" and executor.attempts["2/3"] == 1 + executors.RETRIES
     assert any("part 2/3 is given out again in 0.01 s" in record.message for record in caplog.records)

@@ -13,6 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from assay import GradcheckError, gradcheck  # noqa: E402
 from assay.torch.numbers import Computed, Known, computed, meant, multiple  # noqa: E402
+from wrong_cotangents import own  # noqa: E402
 
 
 def drawn(*shapes: tuple[int, ...], positive: bool = False, seed: int = 0) -> list[Any]:
@@ -75,19 +76,6 @@ WEIGHTED = {
 def test_factors_mean_one_number(name: str) -> None:
     f, shapes = WEIGHTED[name]
     assert gradcheck(f, drawn(*shapes))
-
-
-def own(forward: Callable[..., Any], backward: Callable[..., Any]) -> Callable[..., Any]:
-    class Own(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            ctx.save_for_backward(x)
-            return forward(x)
-
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            return backward(g, *ctx.saved_tensors)
-    return Own.apply
 
 
 STEP = 1 + 2.0**-22

@@ -16,6 +16,20 @@ RIGHT: dict[str, Case] = {}
 S = (4, 3)
 
 
+def own(forward: Callable[..., Any], backward: Callable[..., Any]) -> Callable[..., Any]:
+    """A Function of one tensor, which its backward gets after the cotangent."""
+    class Own(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return forward(x)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return backward(g, *ctx.saved_tensors)
+    return Own.apply  # type: ignore[no-any-return]
+
+
 def of_square(backward: Callable[[Tensor, Tensor], Any]) -> Callable[..., Any]:
     """x * x, with a backward of the cotangent and x."""
     class Square(torch.autograd.Function):

@@ -87,7 +87,9 @@ class Runner:
         self.folder = folder
         found = [pathlib.Path(programs.program()).parent, pathlib.Path(sys.executable).parent]
         path = os.pathsep.join([*map(str, found), os.environ["PATH"]])
-        self.environment = {**os.environ, "PATH": path, "PYTHONDONTWRITEBYTECODE": "1", "PYTEST_ADDOPTS": "-p no:cacheprovider", "COLUMNS": "80",
+        # pytest prints a longer summary where CI is set.
+        inherited = {name: value for name, value in os.environ.items() if name not in ("CI", "BUILD_NUMBER")}
+        self.environment = {**inherited, "PATH": path, "PYTHONDONTWRITEBYTECODE": "1", "PYTEST_ADDOPTS": "-p no:cacheprovider", "COLUMNS": "80",
                             "PYTHONWARNINGS": "ignore", "TORCH_LOGS": "-all"}
         self.session: Optional[subprocess.Popen[str]] = None
         self.errors = tempfile.TemporaryFile("w+", encoding="utf-8")

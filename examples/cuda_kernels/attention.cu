@@ -1,6 +1,5 @@
-// Attention without its matrix of scores: y = softmax(q k^T / sqrt(d)) v per head, keys in tiles, the softmax online; and its gradient,
-// which
-// computes the scores again.
+// Attention without its matrix of scores: y = softmax(q k^T / sqrt(d)) v per head, keys in tiles, the softmax online;
+// and its gradient, which computes the scores again.
 //
 // Forward: a block has kQueries queries of a head, a thread each; the keys and values of a tile lie in shared memory. Each thread keeps
 // the greatest

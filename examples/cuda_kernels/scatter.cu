@@ -1,8 +1,7 @@
 // Adds each element to the place that its index names, as histograms and gradients of embeddings do.
 //
-// Sums of floats depend on their order. The right kernel gives each place to one thread, which reads all indices and adds in their order;
-// the quick
-// one adds atomically, and its results differ from run to run.
+// Sums of floats depend on their order. The right kernel gives each place to one thread, which reads all indices and
+// adds in their order; the quick one adds atomically, and its results differ from run to run.
 #include <cuda_runtime.h>
 
 #include "kernels.h"

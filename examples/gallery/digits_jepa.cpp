@@ -1,6 +1,6 @@
-// Trains a joint-embedding predictive architecture on the digits: from 8 of the 16 patches of an image it predicts what another encoder,
-// which
-// follows the first one slowly and sees all, makes of the other eight. Labels only judge the codes. Source: Assran et al. 2023 (I-JEPA).
+// Trains a joint-embedding predictive architecture on the digits: from 8 of the 16 patches of an image it predicts what
+// another encoder, which follows the first one slowly and sees all, makes of the other eight. Labels only judge the
+// codes. Source: Assran et al. 2023 (I-JEPA).
 #include <cmath>
 #include <ranges>
 

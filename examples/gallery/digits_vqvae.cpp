@@ -32,9 +32,8 @@ struct VqVae {
     const Value distance = sum(square(book.weight()), {1}) - 2 * matmul(code, permute(book.weight(), {1, 0}));
     return runtime::apply(Op::arg_min, distance, ArgAttributes{.axis = 2, .keep_dims = false});
   }
-  // The decoder sees entries, and its gradient goes straight through to the codes. Entries move to the codes that chose them, and codes,
-  // less, to their
-  // entries.
+  // The decoder sees entries, and its gradient goes straight through to the codes. Entries move to the codes that chose
+  // them, and codes, less, to their entries.
   Value loss(const Value& x) const {
     Session& session = x.session();
     const Value pixels = flatten(x), code = encode(pixels), entry = book(nearest(code));

@@ -1,6 +1,5 @@
-// Trains a physics-informed network on Burgers' equation u_t + u u_x = nu u_xx: no solution is given, only the equation inside, u =
-// -sin(pi x)
-// at time 0, and u = 0 at x = -1 and 1. What it found is compared with the Cole-Hopf formula.
+// Trains a physics-informed network on Burgers' equation u_t + u u_x = nu u_xx: no solution is given, only the equation
+// inside, u = -sin(pi x) at time 0, and u = 0 at x = -1 and 1. What it found is compared with the Cole-Hopf formula.
 // Sources: Raissi, Perdikaris and Karniadakis 2019; Basdevant et al. 1986, equation 2.5.
 #include <algorithm>
 #include <cmath>

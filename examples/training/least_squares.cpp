@@ -1,6 +1,6 @@
-// Fits a parabola to noisy points by gradient descent with momentum: a program whose ops have exact values, so that it runs over every
-// kind of
-// number. Its fractions grow by a fixed number of digits a step, since the gradient is linear in the coefficients.
+// Fits a parabola to noisy points by gradient descent with momentum: a program whose ops have exact values, so that it
+// runs over every kind of number. Its fractions grow by a fixed number of digits a step, since the gradient is linear
+// in the coefficients.
 #include <cstdio>
 #include <iostream>
 

@@ -1,6 +1,6 @@
-// Trains a controller of a Van der Pol oscillator together with a Lyapunov function of the closed loop, on points where the function does
-// not
-// fall and on others; writes both as one ONNX model, about which certify_lyapunov.py has Assay prove that it falls.
+// Trains a controller of a Van der Pol oscillator together with a Lyapunov function of the closed loop, on points where
+// the function does not fall and on others; writes both as one ONNX model, about which certify_lyapunov.py has Assay
+// prove that it falls.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

@@ -1,6 +1,6 @@
-// Finds a complex signal from magnitudes alone: |fft(mask * x)|^2 for some random masks, whose phases nobody measured. The signal is the
-// one
-// complex parameter. Source: Candes, Li and Soltanolkotabi 2015, "Phase retrieval from coded diffraction patterns".
+// Finds a complex signal from magnitudes alone: |fft(mask * x)|^2 for some random masks, whose phases nobody measured.
+// The signal is the one complex parameter. Source: Candes, Li and Soltanolkotabi 2015, "Phase retrieval from coded
+// diffraction patterns".
 #include <cmath>
 #include <complex>
 #include <cstdio>

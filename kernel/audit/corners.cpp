@@ -1,11 +1,9 @@
 // Corners: where branches meet, the derivative is what their one-sided derivatives say.
 //
-// Claim. Let the cotangent of an operand be computed elementwise: its element i is y_bar[i] times a function of element i of the
-// operands. At
-// the recorded numbers a choice is open (x <= 1 at 1). Opaque numbers (kernel/gradients/numbers/opaque.h) displaced by an infinitesimal
-// decide
-// each choice by the side of the displacement, all of them by the same one: the weights of one condition are t and 1 - t, never two
-// numbers.
+// Claim. Let the cotangent of an operand be computed elementwise: its element i is y_bar[i] times a function of element
+// i of the operands. At the recorded numbers a choice is open (x <= 1 at 1). Opaque numbers
+// (kernel/gradients/numbers/opaque.h) displaced by an infinitesimal decide each choice by the side of the displacement,
+// all of them by the same one: the weights of one condition are t and 1 - t, never two numbers.
 // Their guides enclose the one-sided derivative in that direction.
 //   C1  One real operand: there are two directions, whose derivatives have the Clarke derivative for their hull.
 //   C2  Several: random directions. Where all of them give one number, the function is differentiable there as far as branches of more

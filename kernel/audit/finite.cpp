@@ -3,18 +3,16 @@
 // Why it is looked at as a whole. Each local product may be right and the gradient NaN: the root's derivative at 0 is infinite, the branch
 // that is not taken hands it the cotangent 0, and 0 times infinity is NaN.
 //
-// Claim. Let x be the tensor, y the output as a function of it by the recorded regions over the reals; all else that the run was given
-// has its
-// recorded value, and so have detached tensors. Let s be the recorded seed. For an element i with a recorded gradient that is no finite
-// number,
-// Dual<Interval> over the least neighbourhood of the recorded x gives a set that holds d<s, y>/dx[i] wherever it exists nearby, hence all
-// its
-// limits, the Clarke derivative and the one-sided ones.
+// Claim. Let x be the tensor, y the output as a function of it by the recorded regions over the reals; all else that
+// the run was given has its recorded value, and so have detached tensors. Let s be the recorded seed. For an element i
+// with a recorded gradient that is no finite number, Dual<Interval> over the least neighbourhood of the recorded x
+// gives a set that holds d<s, y>/dx[i] wherever it exists nearby, hence all its limits, the Clarke derivative and the
+// one-sided ones.
 //   F1  If that set is bounded, and within what the gradient's format can hold, the recorded element is wrong: rejected.
 //   F2  Else nothing is known of the derivative: it may not exist, be infinite, or be too hard to enclose. Declined: never passed.
-// Declined as well: a run that declares surrogates or something opaque (what was recorded is not meant to be that derivative, or goes
-// through
-// what has no meaning here), one that stores anything in 16 bits, where steps overflow that the reals know nothing of.
+// Declined as well: a run that declares surrogates or something opaque (what was recorded is not meant to be that
+// derivative, or goes through what has no meaning here), one that stores anything in 16 bits, where steps overflow that
+// the reals know nothing of.
 #include "kernel/audit/finite.h"
 
 #include <algorithm>

@@ -141,11 +141,9 @@ class GradientCheck {
     steps_.push_back(std::move(step));
   }
 
-  // The product of region r for one result: of those recorded, one whose cotangent is what flows here; else the one after this seed.
-  // Which one
-  // is taken is no matter of trust: its cotangent has to be the sum of all that flow here. What the forward pass reads is no matter
-  // either: a
-  // seed may be one of its values.
+  // The product of region r for one result: of those recorded, one whose cotangent is what flows here; else the one
+  // after this seed. Which one is taken is no matter of trust: its cotangent has to be the sum of all that flow here.
+  // What the forward pass reads is no matter either: a seed may be one of its values.
   [[nodiscard]] const Trace::Vjp* vjp_of(std::uint32_t r, std::uint32_t result) {
     const TraceTensorId y = trace_.regions[r].results[result];
     std::vector<const Trace::Vjp*> candidates;

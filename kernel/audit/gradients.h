@@ -1,13 +1,12 @@
 // Gradients of a recorded run: every recorded product is the vector-Jacobian product of its region's meaning, and every cotangent
 // is the sum of all that flow into it.
 //
-// What an accepted gradient says, beyond the audit of the trace: the regions from the seed to the gradient, composed, are the adjoint of
-// the derivative of the regions from the parameters to the output. For functions this is relative to the derivative table of the primitives
-// (kernel/gradients/adjointness/adjointness.h), and the points are random ones within the recorded ranges and the recorded one
-// (kernel/audit/point.cpp). Recorded points that sit on a kink of a choice are judged by themselves (kernel/audit/kinks.cpp). A product
-// that
-// declares a surrogate is compared with the surrogate's derivative, and its step says so: what is composed of such products is not the
-// derivative of the run.
+// What an accepted gradient says, beyond the audit of the trace: the regions from the seed to the gradient, composed,
+// are the adjoint of the derivative of the regions from the parameters to the output. For functions this is relative to
+// the derivative table of the primitives (kernel/gradients/adjointness/adjointness.h), and the points are random ones
+// within the recorded ranges and the recorded one (kernel/audit/point.cpp). Recorded points that sit on a kink of a
+// choice are judged by themselves (kernel/audit/kinks.cpp). A product that declares a surrogate is compared with the
+// surrogate's derivative, and its step says so: what is composed of such products is not the derivative of the run.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +21,10 @@
 
 namespace assay::audit {
 
-// What a cotangent has to be at a kink: any row of the Clarke derivative, or PyTorch's. That is what a product's `convention` gives.
-// Where a trace
-// declares none, it is what some operation of PyTorch gives that means a region's one op (docs/explanation/kinks.md): relu and abs 0,
-// leaky_relu its slope,
-// clip 0 or 1 at its ends (hardtanh, clamp), min, max and reductions equal shares or all to the first of those that tie, max_pool the
-// latter.
+// What a cotangent has to be at a kink: any row of the Clarke derivative, or PyTorch's. That is what a product's
+// `convention` gives. Where a trace declares none, it is what some operation of PyTorch gives that means a region's one
+// op (docs/explanation/kinks.md): relu and abs 0, leaky_relu its slope, clip 0 or 1 at its ends (hardtanh, clamp), min,
+// max and reductions equal shares or all to the first of those that tie, max_pool the latter.
 enum class KinkConvention : std::uint8_t { any, pytorch };
 
 // What one recorded gradient (an entry of Trace::gradients) needs to be right, in reverse order of the run. The trace is continuous.

@@ -13,12 +13,11 @@
 //     w y_bar rounded lies between the ends' products rounded, in whatever steps w and w y_bar were made; sums are judged in any order.
 //   - In K2 a weight of [0, 1] and its product pass through at most kRoundings roundings; all have the sign of y_bar.
 //
-// Which elements. The kinks are exact, and no distance to one is compared: over Interval at the recorded point, with y_bar = 1, a
-// derivative off kinks is a point (0, 1, -1, a slope, sums of these), at a kink a set. Elements whose set is not finite (y_bar infinite)
-// are left out. Where two elements of y share a candidate K2 and conventions are left out (rows): which of the two it served is not
-// recorded. Where something may tie that no element has the weight of, a constant or a choice that is flat or at a kink there, K2 asks
-// for a sum of
-// at most 1.
+// Which elements. The kinks are exact, and no distance to one is compared: over Interval at the recorded point, with
+// y_bar = 1, a derivative off kinks is a point (0, 1, -1, a slope, sums of these), at a kink a set. Elements whose set
+// is not finite (y_bar infinite) are left out. Where two elements of y share a candidate K2 and conventions are left
+// out (rows): which of the two it served is not recorded. Where something may tie that no element has the weight of, a
+// constant or a choice that is flat or at a kink there, K2 asks for a sum of at most 1.
 #include "kernel/audit/kinks.h"
 
 #include <algorithm>

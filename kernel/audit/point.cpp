@@ -1,9 +1,8 @@
 // The point of the run: a product that is right at random points may still be wrong at the one that counts.
 //
-// Claim. x and y_bar recorded; F the recorded product of x and y_bar over the reals, D that of the meaning (kernel/gradients/derivatives,
-// whose
-// rules `assay adjoint` proves). In forward mode tangents stand in y_bar's place, and D is the transpose of the product, which is linear
-// in y_bar.
+// Claim. x and y_bar recorded; F the recorded product of x and y_bar over the reals, D that of the meaning
+// (kernel/gradients/derivatives, whose rules `assay adjoint` proves). In forward mode tangents stand in y_bar's place,
+// and D is the transpose of the product, which is linear in y_bar.
 // For each element i of a recorded cotangent, or tangent, where D_i has a value:
 //   P1  F_i and D_i are the same at the recorded point. They differ if their enclosures have no number in common, and F_i also lies outside
 //       the enclosure of D_i over a neighbourhood of the point: that holds every limit of derivatives nearby, hence the Clarke derivative,

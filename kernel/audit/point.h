@@ -44,9 +44,9 @@ struct RecordedProduct {
   std::function<std::optional<std::vector<Array<Interval>>>(const std::vector<Array<Interval>>&)> with_steps = {};
 };
 
-// P1 to P5 of point.cpp, for a product that is right at random points. Its code is gradient.value, of P4 gradient.convention, of P5
-// gradient.step; declined where
-// what would decide is missing. `corners` grows by the elements that were judged where a choice is open.
+// P1 to P5 of point.cpp, for a product that is right at random points. Its code is gradient.value, of P4
+// gradient.convention, of P5 gradient.step; declined where what would decide is missing. `corners` grows by the
+// elements that were judged where a choice is open.
 [[nodiscard]] std::optional<Rejection> check_point(const RecordedProduct& product, const std::string& place,
                                                    std::size_t* corners = nullptr);
 

@@ -136,10 +136,10 @@ Outcome<gradients::Adjointness> ProductCheck::judge(std::uint32_t r, std::uint32
   return outcome;
 }
 
-// What a region reads, where it is no function of its operands alone that the product is of: an operand that the run computed and that
-// gets no
-// cotangent here is composed of what it was computed from, and integers are those of the run. That says the same of the run: the region and
-// those before it together compute the same result, and all that flows through such an operand is in the product.
+// What a region reads, where it is no function of its operands alone that the product is of: an operand that the run
+// computed and that gets no cotangent here is composed of what it was computed from, and integers are those of the run.
+// That says the same of the run: the region and those before it together compute the same result, and all that flows
+// through such an operand is in the product.
 std::vector<TraceTensorId> ProductCheck::composed(const Region& region, const Trace::Vjp& vjp) const {
   std::vector<bool> stops(trace_.tensors.size(), false);
   for (const auto& [operand, id] : vjp.cotangents) stops[region.operands[operand]] = true;

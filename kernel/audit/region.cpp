@@ -208,9 +208,9 @@ Outcome<RegionAudit> audit_in_full(const Recorded& recorded) {
   return audit;
 }
 
-// At a kink a weight is free within its set, which is no want of knowledge: of step each number of [0, 1] is one, of max_weight each
-// whose line
-// sums to 1, but for the roundings of shares 1 / n. Whether it is a region of such weights, and they are.
+// At a kink a weight is free within its set, which is no want of knowledge: of step each number of [0, 1] is one, of
+// max_weight each whose line sums to 1, but for the roundings of shares 1 / n. Whether it is a region of such weights,
+// and they are.
 bool are_free_weights(const Region& region, const Tensor& received) {
   constexpr double kRoundings = 4;
   const Graph& graph = region.graph;

@@ -22,9 +22,8 @@ bool jumps_between_reals(const Node& node) {
 }
 bool hands_on(Op op) { return op_row(op).op_class == OpClass::layout || op_row(op).op_class == OpClass::selection || op == Op::cast; }
 
-// Nodes with finitely many values near each point of the real inputs, such as truth values, integers, signs and floors; what chooses
-// among such
-// is one if it is an output.
+// Nodes with finitely many values near each point of the real inputs, such as truth values, integers, signs and floors;
+// what chooses among such is one if it is an output.
 std::set<NodeId> steps_of(const Graph& graph) {
   std::vector<bool> is_real(graph.nodes.size(), false), is_fixed(graph.nodes.size(), false);  // depends on real inputs; has steps alone
   std::set<NodeId> steps;

@@ -1,10 +1,10 @@
 // Forward mode in a recorded run: every recorded tangent is the Jacobian-vector product of what gave its tensor.
 //
-// What an accepted claim says, beyond the audit of the trace: if the tensors `from` move by their tangents, and those that are `detached`
-// do
-// not move, then each tensor of `to` moves by its tangent, to first order. Tensors that are neither, parameters for instance, do not move.
-// For functions this is relative to the derivative table of the primitives, and the points are random ones within the recorded ranges
-// (kernel/gradients/adjointness/tangent.h) and the recorded one (kernel/audit/point.h).
+// What an accepted claim says, beyond the audit of the trace: if the tensors `from` move by their tangents, and those
+// that are `detached` do not move, then each tensor of `to` moves by its tangent, to first order. Tensors that are
+// neither, parameters for instance, do not move. For functions this is relative to the derivative table of the
+// primitives, and the points are random ones within the recorded ranges (kernel/gradients/adjointness/tangent.h) and
+// the recorded one (kernel/audit/point.h).
 #pragma once
 
 #include <cstdint>

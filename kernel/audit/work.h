@@ -1,6 +1,5 @@
-// What a graph costs to evaluate on any scalar, estimated from its shapes. No verdict rests on it but that something was not looked at.
-// Private
-// to this folder, but for the budgets of gates.
+// What a graph costs to evaluate on any scalar, estimated from its shapes. No verdict rests on it but that something
+// was not looked at. Private to this folder, but for the budgets of gates.
 #pragma once
 
 #include "semantics/graph/graph.h"

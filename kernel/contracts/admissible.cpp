@@ -160,9 +160,8 @@ FloatSet kept(const ExecutionModel& model, const FloatSet& computed) {
   return model.storage == Storage::same ? computed : hull(computed, stored_by(model, model.storage, computed));
 }
 
-// What later nodes read of a recorded result: the value itself; of one that is stored in 16 bits also what was computed, which a fused
-// kernel
-// still has: one of the numbers that are stored as the recorded one.
+// What later nodes read of a recorded result: the value itself; of one that is stored in 16 bits also what was
+// computed, which a fused kernel still has: one of the numbers that are stored as the recorded one.
 Sets read_again(const Recording& recording, const Sets& computed) {
   Sets sets = recorded(recording.value);
   for (std::size_t i = 0; recording.storage != Storage::same && i < sets.values.size(); ++i) {

@@ -40,9 +40,9 @@ enum class Family : std::uint8_t {
 };
 [[nodiscard]] Family family_of(Op op);
 
-// A set whose finite part is wider than this share of its scale, and than the smallest normal number, says nothing. Of a result that is
-// stored in
-// 16 bits: than this share, or eight units of roundoff of the format, of the scale or of the smallest normal number of the format.
+// A set whose finite part is wider than this share of its scale, and than the smallest normal number, says nothing. Of
+// a result that is stored in 16 bits: than this share, or eight units of roundoff of the format, of the scale or of the
+// smallest normal number of the format.
 inline constexpr double kVacuousShare = 0x1p-8;
 
 struct Admissible {

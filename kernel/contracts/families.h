@@ -29,9 +29,8 @@ struct Call {
   }
 };
 
-// What the results may be. A scale is what the width of a set is compared with to call it vacuous, the size of the terms that the element
-// is
-// made of; none: its own magnitude.
+// What the results may be. A scale is what the width of a set is compared with to call it vacuous, the size of the
+// terms that the element is made of; none: its own magnitude.
 struct Image {
   std::vector<FloatSet> values;
   std::vector<double> scales = {};

@@ -297,11 +297,11 @@ Image image_of_batch_norm(const Call& call) {
 
 namespace {
 
-// A sum of squares that is carried from channel to channel, the next square added and the one that leaves taken away, beside a bias that is
-// `beginning` times alpha / size. `passed` are the c elements up to the end of the window, T the sum of their squares. A step rounds two
-// products within 3 u and two sums within u of themselves; sums are windows, and each square lies in as many as `size`. So the errors add
-// up to
-// (2c + size + 4) u of the beginning and (3 size + 12) u of T, and 12 u of both cover what the forms round again.
+// A sum of squares that is carried from channel to channel, the next square added and the one that leaves taken away,
+// beside a bias that is `beginning` times alpha / size. `passed` are the c elements up to the end of the window, T the
+// sum of their squares. A step rounds two products within 3 u and two sums within u of themselves; sums are windows,
+// and each square lies in as many as `size`. So the errors add up to (2c + size + 4) u of the beginning and (3 size +
+// 12) u of T, and 12 u of both cover what the forms round again.
 FloatSet carried(const Arithmetic& a, const Group& window, const Group& passed, double beginning, double size) {
   Interval exact, total;
   for (const FloatSet& value : window) exact += square(Interval(value.lo, value.hi));

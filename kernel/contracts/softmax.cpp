@@ -38,9 +38,8 @@ FloatSet not_above_zero(FloatSet d) {
   return d;
 }
 
-// exp(d) with the relative error t / (1 - t). A numerator may be stored as exp(x - m'), before its line's last maximum is known, hence
-// with a
-// relative error of its own.
+// exp(d) with the relative error t / (1 - t). A numerator may be stored as exp(x - m'), before its line's last maximum
+// is known, hence with a relative error of its own.
 FloatSet inflated_power(const Arithmetic& a, const FloatSet& d, double merges, Storage numerators) {
   if (!d.has_finite()) return a.exp(d);
   const double u = unit_roundoff(a.format()), steps = a.steps_of("exp", d.magnitude());

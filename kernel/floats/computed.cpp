@@ -22,9 +22,8 @@ double compounded(double a, double b) { return add_up(add_up(a, b), mul_up(a, b)
 double mignitude(const Interval& x) { return x.lo() > 0 ? x.lo() : x.hi() < 0 ? -x.hi() : 0; }
 bool defined(const Interval& x) { return !x.is_undefined() && x.magnitude() < kInfinity; }
 
-// |f(x^) - f(x)| <= e^E - 1 times f(x) for exp, or the greater of the two where that is more than f(x), as for the masks of attention;
-// and L E with
-// L >= |f'| between them for any other f.
+// |f(x^) - f(x)| <= e^E - 1 times f(x) for exp, or the greater of the two where that is more than f(x), as for the
+// masks of attention; and L E with L >= |f'| between them for any other f.
 double lipschitz(Function f, const Interval& x) {
   const Dual<Interval> y = apply(f, Dual<Interval>(x, Interval(1.0)));
   return y.tangent().is_undefined() ? kInfinity : y.tangent().magnitude();
@@ -93,10 +92,9 @@ Computed ErrorArithmetic::number(double value) const {
 }
 Computed ErrorArithmetic::constant(const Interval& value) const { return {value, 2 * unit_roundoff(format_), smallest_number(format_)}; }
 
-// z (1 + u) + eta / 2, without the second for sums, which are exact where they are subnormal; by a table: so many steps of the format
-// from the
-// nearest number, each of at most 2 u of the number it starts at, or of eta; or so many units of the last place of the exact value; or a
-// distance.
+// z (1 + u) + eta / 2, without the second for sums, which are exact where they are subnormal; by a table: so many steps
+// of the format from the nearest number, each of at most 2 u of the number it starts at, or of eta; or so many units of
+// the last place of the exact value; or a distance.
 Computed ErrorArithmetic::rounded(Computed z, std::string_view name, const Interval& argument, bool underflows) const {
   constexpr double kMostSteps = 0x1p20;
   if (!defined(z.exact) || !(z.error() < kInfinity)) return refuse([] { return "a value that may be undefined or infinite"; });
@@ -358,9 +356,9 @@ Computed ErrorArithmetic::sum_of_squares(std::span<const Computed> x) const {
   return sum(squares, true);
 }
 
-// Where z^ < -L, L = 80 (700 in binary64), exp(-z^) > 2^115 (2^1009), and so is what a library with a row for it computes, but for a
-// share of its
-// bound, or it is infinite: exact and computed values are at most |x| 2^-110 (2^-1000), rounded.
+// Where z^ < -L, L = 80 (700 in binary64), exp(-z^) > 2^115 (2^1009), and so is what a library with a row for it
+// computes, but for a share of its bound, or it is infinite: exact and computed values are at most |x| 2^-110
+// (2^-1000), rounded.
 Computed ErrorArithmetic::over_one_plus_exp(const Computed* x, const Computed& z) const {
   const bool single = format_ == Format::binary32;
   const double limit = single ? 80 : 700, error = z.error();

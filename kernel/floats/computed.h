@@ -3,10 +3,9 @@
 //
 //   |computed - exact| <= relative |exact| + absolute
 //
-// for every execution of the model. ErrorArithmetic gives each operation of a form (forms.h) on such numbers: what the operands' errors
-// do to
-// the exact result, and the rounding of the operation itself. Where an execution may overflow, leave a domain or meet a function without a
-// row in its table, the absolute error is infinite.
+// for every execution of the model. ErrorArithmetic gives each operation of a form (forms.h) on such numbers: what the
+// operands' errors do to the exact result, and the rounding of the operation itself. Where an execution may overflow,
+// leave a domain or meet a function without a row in its table, the absolute error is infinite.
 // Source. Higham 2002, sections 3.1 and 3.3; each rule is proved above its function.
 #pragma once
 

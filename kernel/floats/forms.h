@@ -67,9 +67,8 @@ inline constexpr double kFormThreshold = 20;  // exp(20) is far from overflow, a
   }
 }
 
-// The size of the terms that a form adds where they cancel: x/2 (1 + erf), alpha (exp - 1), x (x/6 + 1/2). `least`: of the operand,
-// `size`: the
-// greatest |x|.
+// The size of the terms that a form adds where they cancel: x/2 (1 + erf), alpha (exp - 1), x (x/6 + 1/2). `least`: of
+// the operand, `size`: the greatest |x|.
 template <class Number>  // double: a template, so that the trusted files that ask for it compile it
 [[nodiscard]] Number size_of_terms(const Node& node, Number least, Number size) {
   switch (node.op) {

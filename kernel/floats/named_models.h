@@ -18,9 +18,9 @@ struct NamedModel {
 };
 [[nodiscard]] std::span<const NamedModel> named_models();
 
-// "real"; "float32" and "float64" (any order, any library), "bfloat16", "float16" (results stored so, computed in float32);
-// "float32:MODEL" with a
-// named model or the spelling of one (execution_model.h). Malformed for any other text, with the names.
+// "real"; "float32" and "float64" (any order, any library), "bfloat16", "float16" (results stored so, computed in
+// float32); "float32:MODEL" with a named model or the spelling of one (execution_model.h). Malformed for any other
+// text, with the names.
 [[nodiscard]] Outcome<ExecutionModel> semantics_named(std::string_view text);
 
 // The shortest of these texts that semantics_named reads as this model.

@@ -12,9 +12,8 @@
 namespace assay::floats {
 namespace {
 
-// Roundings of (x - mean) (gamma / root(var + eps)) + beta on the way of a term, in any form: epsilon, var + eps, root, quotient or
-// reciprocal
-// and product, x - mean, the product, beta.
+// Roundings of (x - mean) (gamma / root(var + eps)) + beta on the way of a term, in any form: epsilon, var + eps, root,
+// quotient or reciprocal and product, x - mean, the product, beta.
 constexpr double kBatchNormRoundings = 12;
 constexpr double kLeastVariance = 0x1p-100;  // above it var + eps is as accurate as a rounding
 constexpr int kMostPower = 8;
@@ -208,9 +207,8 @@ std::vector<double> rewriting_errors(const Formula& formula, const ExecutionMode
   return errors;
 }
 
-// With q the mean of x^2 over n elements, mu that of x, m computed, d_i = (x_i - m)(1 + e_i) + f_i, |e_i| <= u, what the program holds as
-// differences,
-// where |f_i| is no more than what it may lose there:
+// With q the mean of x^2 over n elements, mu that of x, m computed, d_i = (x_i - m)(1 + e_i) + f_i, |e_i| <= u, what
+// the program holds as differences, where |f_i| is no more than what it may lose there:
 //   computed = (q (1 + a) - m^2 (1 + b))(1 + c), |a| <= gamma(n + 3), |b|, |c| <= u; or with epsilon joined, a rounding more
 //   mean((d - f)^2) = (q - 2 m mu + m^2)(1 + e), |e| <= 2 u + u^2
 //   |computed - mean(d^2)| <= 2 |m| |m - mu| + gamma(n + 10) 2 (q + m^2) + mean(2 |d| |f| + f^2), since mean((x - m)^2) <= 2 (q + m^2).

@@ -1,12 +1,11 @@
 // Sums and products that programs rewrite before they run them: batch normalisation folded into a convolution's weights, factors combined,
 // quotients by constants as products with a rounded reciprocal (ExecutionModel::Rewrites::algebraic).
 //
-// A formula is the value of a node as a sum of products of leaves, which are values that are stored. Executions may compute any
-// algebraically
-// equal formula whose terms are those of the tree, multiplied out or not: constants are combined and rounded first, no terms are added
-// that cancel
-// again, no product becomes a quotient, divisors are values that are stored or constants, and no term passes through more roundings than
-// `operations` and the additions of `terms`. Then
+// A formula is the value of a node as a sum of products of leaves, which are values that are stored. Executions may
+// compute any algebraically equal formula whose terms are those of the tree, multiplied out or not: constants are
+// combined and rounded first, no terms are added that cancel again, no product becomes a quotient, divisors are values
+// that are stored or constants, and no term passes through more roundings than `operations` and the additions of
+// `terms`. Then
 //   |computed - exact| <= ((1 + a)(1 + w) - 1) size + absolute
 // with a the share of sum_errors and w = gamma of `operations`: each term is its product times as many factors 1 + d, |d| <= u, wherever
 // its constants were rounded. What underflows loses less than a number of the format times the other factors of a term.
@@ -50,9 +49,8 @@ struct Held {
   Array<Interval> values;
   std::span<const double> errors;
 };
-// The mean of the squares of x - m, m the mean of x, by line: what is lost where it is computed in one pass, as the mean of x^2 less the
-// square of
-// the computed m.
+// The mean of the squares of x - m, m the mean of x, by line: what is lost where it is computed in one pass, as the
+// mean of x^2 less the square of the computed m.
 [[nodiscard]] std::vector<double> one_pass_errors(const Node& node, const ExecutionModel& model, const Array<Interval>& x, const Held& mean,
                                                   const Held& differences);
 

@@ -1,9 +1,8 @@
 // Rounding errors of ops that work along lines: softmax and its like, normalisations, local responses, products.
 //
-// Normalisation. For a computed mean m' and c_i' = x_i - m' with |c_i' - c_i| <= e, the root of the mean of c_i'^2 (and epsilon) is
-// within e of
-// that of c_i^2 by Minkowski's inequality; the rounding of squares, sum, quotient and root is relative, as all terms are >= 0.
-// Source. derived in docs/explanation/float32.md.
+// Normalisation. For a computed mean m' and c_i' = x_i - m' with |c_i' - c_i| <= e, the root of the mean of c_i'^2 (and
+// epsilon) is within e of that of c_i^2 by Minkowski's inequality; the rounding of squares, sum, quotient and root is
+// relative, as all terms are >= 0. Source. derived in docs/explanation/float32.md.
 
 #include <algorithm>
 #include <cmath>

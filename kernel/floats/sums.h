@@ -16,9 +16,8 @@ struct SumForm {
   double before_scaling = 1;  // what is summed may be that much larger: a mean divides afterwards, gemm multiplies with alpha
   double later = 1;           // what underflow loses, and what flushing takes from an operand, may grow by that much: gemm's factors
 };
-// gemm, matmul, conv, conv_transpose, reduce_sum, reduce_mean, avg_pool, cumsum, place, weighted_gather; nullopt for other ops.
-// `operand`: the
-// shape of the first one.
+// gemm, matmul, conv, conv_transpose, reduce_sum, reduce_mean, avg_pool, cumsum, place, weighted_gather; nullopt for
+// other ops. `operand`: the shape of the first one.
 [[nodiscard]] std::optional<SumForm> sum_form(const Node& node, const Shape& operand, const ExecutionModel& model, Format format);
 // The most elements that a mean is taken over; 1 for other ops.
 [[nodiscard]] double divisor_of(const Node& node, const Shape& operand);

@@ -35,10 +35,10 @@ namespace {
 constexpr std::size_t kMaxTileBytes = 8 << 20;  // of one node's block of rows
 constexpr std::size_t kBallPoll = 100;          // multiply-adds of a ball's element, between looks at the clock
 
-// Rule ball, of each row. Multiplier and tangents are the policy's, nearly those with which the row is least on the ball and the box.
-// With u = 2^-53, the numbers of a ball are within 2 u: that and three roundings make 5 u of a slope's two parts, and at most (n + 8) u
-// of a
-// constant's n + 1. kSlopeRounding and (n + 16) u cover these and their own rounding, kUnderflow what is lost below the normal range.
+// Rule ball, of each row. Multiplier and tangents are the policy's, nearly those with which the row is least on the
+// ball and the box. With u = 2^-53, the numbers of a ball are within 2 u: that and three roundings make 5 u of a
+// slope's two parts, and at most (n + 8) u of a constant's n + 1. kSlopeRounding and (n + 16) u cover these and their
+// own rounding, kUnderflow what is lost below the normal range.
 template <class Rows>
 void add_ball(Rows& rows, std::size_t count, const statement::Ball& ball, const relax::Box& box) {
   constexpr double kSlopeRounding = 16 * 0x1p-53, kUnderflow = 0x1p-900;
@@ -97,9 +97,8 @@ Scope::State::Weighted Scope::State::weighted(const Hints& hints) const {
   return result;
 }
 
-// The blocks of all nodes from `start` down are consumed one by one, with linear bounds that are derived where they are met first. False:
-// a premise
-// is missing.
+// The blocks of all nodes from `start` down are consumed one by one, with linear bounds that are derived where they are
+// met first. False: a premise is missing.
 template <class Rows>
 bool Scope::State::walk(Rows& rows, std::size_t count, NodeId start, const Hints& hints, const Weighted& weighted,
                         LinesByNode& bounds_by_node) const {

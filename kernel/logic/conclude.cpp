@@ -11,11 +11,9 @@ namespace assay::logic {
 
 // Rule conclude: for each listed case, the sum of multipliers times rows is contradicted by back-substitution; of all of them or none.
 // S1: the case exists, with one multiplier per row. S2: multipliers are finite and >= 0.
-// S3: the sum of multipliers times rows is bounded below, by the boxes or by back-substitution, by more than the sum of the right-hand
-// sides (at
-// least it where a strict row takes part), so not all rows can hold. S4: in a floating semantics, every node on the way to an output has
-// a box, so that all
-// values are finite.
+// S3: the sum of multipliers times rows is bounded below, by the boxes or by back-substitution, by more than the sum of
+// the right-hand sides (at least it where a strict row takes part), so not all rows can hold. S4: in a floating
+// semantics, every node on the way to an output has a box, so that all values are finite.
 Outcome<Refutation> Scope::State::conclude(std::span<const CaseMultipliers> cases, const Hints& hints, Diagnosis* diagnosis) const try {
   const StopScope watch(stop_);
   if (const auto standard = check_environment(); !standard) return standard.rejection();

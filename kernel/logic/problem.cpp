@@ -141,10 +141,9 @@ bool Problem::State::is_empty(const statement::InputBox& box) const {
   return false;
 }
 
-// y = x + bias, where x itself is affine, is one step: the sum of the two biases is exact up to bias_error, and executions lose what they
-// lose in
-// either (step_rounding). A floating semantics keeps an x that something else reads: what is lost there is paid once. It folds two steps,
-// not more.
+// y = x + bias, where x itself is affine, is one step: the sum of the two biases is exact up to bias_error, and
+// executions lose what they lose in either (step_rounding). A floating semantics keeps an x that something else reads:
+// what is lost there is paid once. It folds two steps, not more.
 void Network::State::set_form(NodeId id, rows::AffineForm form) {
   const NodeId x = form.parts.size() == 1 ? form.parts[0].operand : id;
   const bool folds = !floating() || (readers_[x] == 1 && !own_forms_[x] && op_row(graph().node(id).op).op_class != OpClass::layout);

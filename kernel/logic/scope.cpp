@@ -15,9 +15,8 @@ constexpr std::size_t kMaxDepth = 10000;  // literals of one scope
 // Of a claim that does not follow.
 constexpr const char* kAdvice = "claim less (round outward), leave the claim out, or give better slopes or a further split";
 
-// Whether the element takes integers only, so that its boxes end in integers: x <= 1.5 is x <= 1. Of floats over the reals alone, where a
-// node's
-// values are those of its op.
+// Whether the element takes integers only, so that its boxes end in integers: x <= 1.5 is x <= 1. Of floats over the
+// reals alone, where a node's values are those of its op.
 bool is_whole(const Problem::State& problem, NodeId id) {
   const Node& node = problem.graph().node(id);
   return gives_integers(node.op, node.dtype) && !(problem.floating() && is_float(node.dtype));
@@ -49,9 +48,9 @@ std::vector<Literal> Scope::State::literals() const {
   return result;
 }
 
-// Rule assume: one half of a split, the child context, with the literal met into the node's box if it has one. Boxes of nodes that depend
-// on it
-// stay valid: they are supersets. S1: the node is active and the element exists. S2: the threshold is finite. S3: bounded depth.
+// Rule assume: one half of a split, the child context, with the literal met into the node's box if it has one. Boxes of
+// nodes that depend on it stay valid: they are supersets. S1: the node is active and the element exists. S2: the
+// threshold is finite. S3: bounded depth.
 Outcome<Done> Scope::State::assume(const Literal& literal) {
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   const Graph& graph = problem_->graph();
@@ -131,11 +130,10 @@ void Scope::State::append(std::span<const std::shared_ptr<const Cut>> more) {
   cuts_ = std::make_shared<const Cuts>(std::move(all));
 }
 
-// Rule hull: what holds in both halves of a split of this scope; nodes without a box in one of them keep theirs. Of a cut that both
-// derived, of the
-// same terms, the lesser bound. S1 to S3: as in join, under this very context. Each of its points lies in one of the halves, where every
-// value lies in that half's
-// box, and so in the hull of both, and one of two bounds of the same sum holds; a half that contradicts itself has no point.
+// Rule hull: what holds in both halves of a split of this scope; nodes without a box in one of them keep theirs. Of a
+// cut that both derived, of the same terms, the lesser bound. S1 to S3: as in join, under this very context. Each of
+// its points lies in one of the halves, where every value lies in that half's box, and so in the hull of both, and one
+// of two bounds of the same sum holds; a half that contradicts itself has no point.
 Outcome<Done> Scope::State::hull(const State& at_most, const State& at_least) {
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   if (auto halves = check_halves("hull", context_.get(), *at_most.context_, *at_least.context_); !halves) return halves;
@@ -163,11 +161,9 @@ Outcome<Done> Scope::State::hull(const State& at_most, const State& at_least) {
   return Done{};
 }
 
-// Rule cut, by back_substitution: a lower bound of the sum, to which later steps may give a multiplier. In a scope without points nothing
-// is
-// derived. S1: each term's node exists and is no constant, and its element exists. S2: coefficients are finite. S3: the sum has a finite
-// lower
-// bound: what back-substitution derives, rounded down.
+// Rule cut, by back_substitution: a lower bound of the sum, to which later steps may give a multiplier. In a scope
+// without points nothing is derived. S1: each term's node exists and is no constant, and its element exists. S2:
+// coefficients are finite. S3: the sum has a finite lower bound: what back-substitution derives, rounded down.
 Outcome<Done> Scope::State::cut(std::vector<Cut::Term> terms, const Hints& hints) try {
   const StopScope watch(stop_);
   if (const auto standard = check_environment(); !standard) return standard.rejection();
@@ -263,10 +259,10 @@ std::vector<std::uint32_t> Scope::State::selected(NodeId node, const Selection& 
   return result;
 }
 
-// Rule tighten, by back_substitution: bounds on the selected elements, met with the node's box. With claims: accepted iff the derived
-// bounds imply
-// them, which are then stored; without: the derived bounds, rounded outward to float32 if `to_float`. S1: the node exists and is no
-// constant. S2: the mask and the claims have one entry per element they speak of.
+// Rule tighten, by back_substitution: bounds on the selected elements, met with the node's box. With claims: accepted
+// iff the derived bounds imply them, which are then stored; without: the derived bounds, rounded outward to float32 if
+// `to_float`. S1: the node exists and is no constant. S2: the mask and the claims have one entry per element they speak
+// of.
 // S3: each claimed bound is implied by the derived one.
 Outcome<Done> Scope::State::tighten(NodeId node, const Selection& selection, const Hints& hints, const Claims* claims, bool to_float) try {
   const StopScope watch(stop_);

@@ -253,9 +253,8 @@ inline bool usable(const std::vector<float>& multipliers) {
   return std::all_of(multipliers.begin(), multipliers.end(), [](float m) { return m >= 0 && std::isfinite(m); });
 }
 
-// S1: both contexts extend the parent (identity). S2: same node, element and threshold. S3: opposite closed halves, <= first. Every real
-// value
-// of the element then satisfies one of the two literals.
+// S1: both contexts extend the parent (identity). S2: same node, element and threshold. S3: opposite closed halves, <=
+// first. Every real value of the element then satisfies one of the two literals.
 [[nodiscard]] Outcome<Done> check_halves(const std::string& rule, const Context* parent, const Context& at_most, const Context& at_least);
 
 }  // namespace assay::logic

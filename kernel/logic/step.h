@@ -41,11 +41,10 @@ inline std::span<const float> proposed(const Slopes& slopes, NodeId node) {  // 
 
 // Hints: any values are sound, bad ones only weaken the result.
 struct Hints {
-  // An absent node or empty vector means the kernel's own policy. For elementwise ops the slopes of the lower and the upper line (relu:
-  // lower in
-  // [0,1] is useful, upper is u/(u-l) by policy). For the ops of denoted_plane: the mix in [0,1] of McCormick's planes, lower of those
-  // below and
-  // upper of those above the products in the element's formula. For maxima: lower, the chosen candidate; minima: upper.
+  // An absent node or empty vector means the kernel's own policy. For elementwise ops the slopes of the lower and the
+  // upper line (relu: lower in [0,1] is useful, upper is u/(u-l) by policy). For the ops of denoted_plane: the mix in
+  // [0,1] of McCormick's planes, lower of those below and upper of those above the products in the element's formula.
+  // For maxima: lower, the chosen candidate; minima: upper.
   Slopes lower, upper;
   std::vector<float> beta;  // one multiplier >= 0 per literal of the scope, outermost first; missing ones are 0
   std::vector<float> cuts;  // and one per cut of the scope, in the order in which they were derived

@@ -3,10 +3,9 @@
 // S1: the case exists and the point has one value per input element. S2: every value lies in the box, exactly, and is a value of
 // its input's type: an integer for integer and boolean inputs.
 // S3: every row holds at the exact outputs, decided by enclosures of rising precision: double intervals, 256-bit
-// intervals, and fractions where the graph is algebraic. An undefined output decides nothing.
-// S4: in a floating semantics, every value is a number of its input's format, and every row holds for the outputs of every execution that
-// the
-// model admits: by propagate_box, tighten and back-substitution on the scope of the point.
+// intervals, and fractions where the graph is algebraic. An undefined output decides nothing. S4: in a floating
+// semantics, every value is a number of its input's format, and every row holds for the outputs of every execution that
+// the model admits: by propagate_box, tighten and back-substitution on the scope of the point.
 
 #include <algorithm>
 

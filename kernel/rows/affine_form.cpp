@@ -39,9 +39,8 @@ std::vector<double> matrix(std::size_t rows, std::size_t columns, const std::vec
   return result;
 }
 
-// A product with constant weights: which operand is the variable, and how weights on their own layout become a map: with all of them, or,
-// of one
-// matrix, by the entries that are not 0.
+// A product with constant weights: which operand is the variable, and how weights on their own layout become a map:
+// with all of them, or, of one matrix, by the entries that are not 0.
 struct Structure {
   std::size_t variable = 0, weight = 1;
   std::function<std::shared_ptr<const LinearMap>(const std::vector<double>& w, bool by_entries)> build;
@@ -194,9 +193,8 @@ class SmallIntegers {
   std::uint64_t state_ = 20260;
 };
 
-// The structured map on integer weights against the op's denotation, both ways, bit for bit. By entries: where `weights` are not 0, and
-// with few
-// coefficients, too, on the way back.
+// The structured map on integer weights against the op's denotation, both ways, bit for bit. By entries: where
+// `weights` are not 0, and with few coefficients, too, on the way back.
 bool probe(const Graph& graph, const Node& node, const Structure& s, const std::vector<double>& weights, bool by_entries) {
   SmallIntegers source;
   Node plain = node;

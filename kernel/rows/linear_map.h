@@ -30,9 +30,8 @@ struct IntegerEntries {
 // None: all of them, in the node's order.
 using Elements = std::shared_ptr<const std::vector<std::uint32_t>>;
 
-// Coefficients of a node's elements, [rows, elements]. Behind a convolution the rows that start at one position touch a window of the
-// earlier
-// feature map, and its positions are listed with the channels of each side by side.
+// Coefficients of a node's elements, [rows, elements]. Behind a convolution the rows that start at one position touch a
+// window of the earlier feature map, and its positions are listed with the channels of each side by side.
 struct Block {
   Elements elements;
   std::vector<double> values;

@@ -1,7 +1,6 @@
-// UnaryFunction: one record for every op that is a function of one variable, element by element: where it is defined, where it breaks,
-// jumps and turns, and what it is like between (semantics/ops/segments.h). Lines, branching, the search and the audit read it; values and
-// derivatives are those of the
-// op's denotation.
+// UnaryFunction: one record for every op that is a function of one variable, element by element: where it is defined,
+// where it breaks, jumps and turns, and what it is like between (semantics/ops/segments.h). Lines, branching, the
+// search and the audit read it; values and derivatives are those of the op's denotation.
 #pragma once
 
 #include <span>

@@ -79,9 +79,8 @@ class Bytes {
   std::vector<std::byte> out_;
 };
 
-// The attributes' fields, in the order of docs/reference/canonical-graph.md, which is that of their declaration. The op determines the
-// kind, so
-// no tag is needed; a cast's type is that of its result.
+// The attributes' fields, in the order of docs/reference/canonical-graph.md, which is that of their declaration. The op
+// determines the kind, so no tag is needed; a cast's type is that of its result.
 void write_attributes(Bytes& out, const Attributes& attributes) {
   const auto write = [&](const auto& kind) {
     if constexpr (!std::is_same_v<std::decay_t<decltype(kind)>, CastAttributes>) {

@@ -1,6 +1,5 @@
-// The columns of the op table that group ops: by how they are bounded, by what they are, by the rule of their shapes. Switches over them
-// are
-// exhaustive, as those over Op are.
+// The columns of the op table that group ops: by how they are bounded, by what they are, by the rule of their shapes.
+// Switches over them are exhaustive, as those over Op are.
 #pragma once
 
 #include "semantics/graph/op.h"

@@ -26,9 +26,8 @@ constexpr double kLargestArgument = 1 << 16;
 constexpr int kPatience = 3;                 // questions that MPFR answers before a cell is made: it costs as much as tens of them
 constexpr std::size_t kMostCells = 1 << 15;  // 9 MB
 
-// f^(k) / k! for k = 0 .. kTerms: at one point, or enclosures over an interval. S encloses numbers: 257 bits for a polynomial's
-// coefficients,
-// doubles for a remainder.
+// f^(k) / k! for k = 0 .. kTerms: at one point, or enclosures over an interval. S encloses numbers: 257 bits for a
+// polynomial's coefficients, doubles for a remainder.
 template <class S>
 using Series = std::array<S, kTerms + 1>;
 

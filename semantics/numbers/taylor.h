@@ -3,11 +3,10 @@
 // A cell is an interval of width 2^-level around a multiple of that. The polynomial's coefficients are enclosures of the derivatives at the
 // centre c, and the remainder's one of the n-th derivative over the whole cell (Taylor's theorem with Lagrange's remainder):
 //   f(c + t) is in a_0 + a_1 t + ... + a_(n-1) t^(n-1) + f^(n)(cell) / n! t^n
-// The polynomial is computed in double, its first terms in pairs of doubles, with a bound of all rounding errors that is found when the
-// cell
-// is made. The derivatives follow from f's differential equation in interval arithmetic, the coefficients' with 257 bits. Where the error
-// leaves it open which doubles are next to the value (Ziv's test), or no cell is narrow enough, there is no answer, and MPFR has to give
-// it:
+// The polynomial is computed in double, its first terms in pairs of doubles, with a bound of all rounding errors that
+// is found when the cell is made. The derivatives follow from f's differential equation in interval arithmetic, the
+// coefficients' with 257 bits. Where the error leaves it open which doubles are next to the value (Ziv's test), or no
+// cell is narrow enough, there is no answer, and MPFR has to give it:
 // which function answers is not seen in the result. Cells are made when asked for repeatedly, and kept per thread. Proof:
 // docs/contracts/taylor.md.
 #pragma once

@@ -88,9 +88,8 @@ struct Statement {
 inline constexpr std::string_view kStatementMagic = "assay statement file 1";
 [[nodiscard]] std::vector<std::byte> statement_bytes(const Statement& statement);
 
-// Every problem: of a graph that it is invalid, or has complex inputs or outputs; of a property of a valid graph variables out of range,
-// a box of
-// the wrong size, ...; of a statement those of its graph, or else of its property.
+// Every problem: of a graph that it is invalid, or has complex inputs or outputs; of a property of a valid graph
+// variables out of range, a box of the wrong size, ...; of a statement those of its graph, or else of its property.
 [[nodiscard]] std::vector<Rejection> validate_graph(const Graph& graph);
 [[nodiscard]] std::vector<Rejection> validate_property(const Graph& graph, const Property& property);
 [[nodiscard]] std::vector<Rejection> validate(const Statement& statement);

@@ -1,8 +1,7 @@
 // Table "any-library": what a careful library keeps, whichever it is
 //
-// An assumption, not a vendor's claim: 4 units in the last place of every function, 8 of pow. The libraries whose tables stand beside
-// this one
-// keep it where they state bounds on all arguments.
+// An assumption, not a vendor's claim: 4 units in the last place of every function, 8 of pow. The libraries whose
+// tables stand beside this one keep it where they state bounds on all arguments.
 #pragma once
 
 #include <array>

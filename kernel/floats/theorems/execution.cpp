@@ -1,21 +1,19 @@
 // Executions: what a theorem about float executions takes into account beside the denotation.
 //
-// Meaning of a fact on a scope in a floating semantics: for every point of the scope's input box whose elements are numbers of the
-// inputs' types, and
-// every execution of the graph that the model admits, all values so far are finite and the values that the execution holds satisfy the
-// fact.
+// Meaning of a fact on a scope in a floating semantics: for every point of the scope's input box whose elements are
+// numbers of the inputs' types, and every execution of the graph that the model admits, all values so far are finite
+// and the values that the execution holds satisfy the fact.
 // Local errors. The value that an execution holds at node n is within rounding(n) of the denotation of n at the values it holds at n's
 // operands. So
 //   propagate_box      the image of the operands' boxes grows by rounding(n) on either side
 //   through_affine     z_n = M x + b + e, |e| <= rounding(n): a row pays sum |A_j| rounding(n)_j more
 //   through_relaxation lower(x) - rounding(n) <= z_n <= upper(x) + rounding(n): intercepts move outward
-// and everything else (literals, meets, joins, the rows of the property) speaks of the values held, as it does over the reals.
-// Where rounding(n) is not finite, some execution may leave the finite numbers: the step is declined, and no fact about n exists.
-// Fused products. Where the model lets a bias join the accumulation of a product, the product has no value of its own: then one may be
-// chosen
-// for it, so that the product pays one rounding more, and the sum pays gamma of the accumulation times its other operand.
-// Storage. Where the model stores results in a shorter format, each is rounded once more; constants are rounded to it, too.
-// Rewrites. rewrites.cpp.
+// and everything else (literals, meets, joins, the rows of the property) speaks of the values held, as it does over the
+// reals. Where rounding(n) is not finite, some execution may leave the finite numbers: the step is declined, and no
+// fact about n exists. Fused products. Where the model lets a bias join the accumulation of a product, the product has
+// no value of its own: then one may be chosen for it, so that the product pays one rounding more, and the sum pays
+// gamma of the accumulation times its other operand. Storage. Where the model stores results in a shorter format, each
+// is rounded once more; constants are rounded to it, too. Rewrites. rewrites.cpp.
 // Monotone. Errors bounded on a box hold on every part of it: children keep those of their parents until their boxes are a good deal
 // smaller.
 // Real semantics. Every number is admitted and rounding(n) >= 0, so what is refuted here is refuted over the reals.
@@ -37,9 +35,9 @@ namespace {
 
 constexpr double kInflate = 1 + 0x1p-26;  // what sums of magnitudes in double may lose, up to 2^25 terms
 
-// What factors lose that are rounded, or flushed, before they are multiplied, where that is no share of the terms: absolute times the
-// sums of
-// the coefficients and of the operands, once each, and absolute^2 a term; what a flushed bias loses. `later`: SumForm.
+// What factors lose that are rounded, or flushed, before they are multiplied, where that is no share of the terms:
+// absolute times the sums of the coefficients and of the operands, once each, and absolute^2 a term; what a flushed
+// bias loses. `later`: SumForm.
 std::vector<double> lost_in_factors(const rows::AffineForm& form, const std::vector<std::vector<double>>& x, double absolute,
                                     double later) {
   if (absolute == 0) return std::vector<double>(form.bias.size(), 0.0);

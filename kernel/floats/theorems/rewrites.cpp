@@ -1,22 +1,16 @@
 // Rewrites of sums and products in executions, where the model admits them.
 //
-// Soundness. A step inside of a formula has one reader, the formula. In an execution that rewrites the formula it has no value of its
-// own, and its
-// denotation at the values before it may be said to be its value: within rounding(n) of itself. Then the formula's last step misses its
-// denotation
-// by no more than the whole formula is missed at the values of its leaves, which executions hold. An execution that computes steps as
-// written holds
-// them, and the last step misses by its own roundings. What is read twice, by an output or by anything that is no sum or product, is a
-// leaf or a last
-// step.
+// Soundness. A step inside of a formula has one reader, the formula. In an execution that rewrites the formula it has
+// no value of its own, and its denotation at the values before it may be said to be its value: within rounding(n) of
+// itself. Then the formula's last step misses its denotation by no more than the whole formula is missed at the values
+// of its leaves, which executions hold. An execution that computes steps as written holds them, and the last step
+// misses by its own roundings. What is read twice, by an output or by anything that is no sum or product, is a leaf or
+// a last step.
 // What a leaf holds is stored before a formula reads it: only an addition as written joins a leaf's accumulation.
-// Formulas go on through the result of a product of matrices or a convolution, not through its operands, and not through divisors. Only
-// constant
-// factors of an operand may move to the product's result: the value before them is stored then. The operand, if nothing else reads it,
-// may be said
-// to hold the exact product; else it holds the one as written, from which the exact one is as many roundings away as it has operations,
-// so that
-// they count twice.
+// Formulas go on through the result of a product of matrices or a convolution, not through its operands, and not
+// through divisors. Only constant factors of an operand may move to the product's result: the value before them is
+// stored then. The operand, if nothing else reads it, may be said to hold the exact product; else it holds the one as
+// written, from which the exact one is as many roundings away as it has operations, so that they count twice.
 // A variance in one pass, of squares that nothing else reads, in the same way: the squares are exact.
 // Source: derived in docs/explanation/float32.md.
 

@@ -198,12 +198,11 @@ Outcome<bool> check_point(const AdjointCase& one, const Graph& vjp, const Arrays
   return form;
 }
 
-// A point on which more is known than on a new one. Where independent lines each have a residue at half of all points, few points have
-// all. So
-// elements whose cotangents have residues stay, and the others are drawn again. An operand none of whose cotangents has one is read by
-// every
-// line, the bad ones among them: it stays while others differ. Each element that stays was drawn at random, under the condition that what
-// depends on it has residues: an error is no likelier to be 0 than twice for each line.
+// A point on which more is known than on a new one. Where independent lines each have a residue at half of all points,
+// few points have all. So elements whose cotangents have residues stay, and the others are drawn again. An operand none
+// of whose cotangents has one is read by every line, the bad ones among them: it stays while others differ. Each
+// element that stays was drawn at random, under the condition that what depends on it has residues: an error is no
+// likelier to be 0 than twice for each line.
 template <class S>
 void keep(const Graph& graph, const std::vector<bool>& is_open, const Arrays<S>& last, Arrays<S>& next) {
   std::size_t at = 0;

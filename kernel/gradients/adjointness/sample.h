@@ -51,9 +51,9 @@ inline constexpr int kFresh = 64;  // so many points go on from each other, unti
   return kDraws[static_cast<std::size_t>(tries) % kDraws.size()];
 }
 
-// log2 of the probability that a point is a zero of the error between a graph's derivative and what `rule` computes: its degree, and 1
-// because
-// the residue 0 is drawn twice as often, over 2^61. A derivative has at most twice the degree of the quotient.
+// log2 of the probability that a point is a zero of the error between a graph's derivative and what `rule` computes:
+// its degree, and 1 because the residue 0 is drawn twice as often, over 2^61. A derivative has at most twice the degree
+// of the quotient.
 [[nodiscard]] double miss_of_a_point(const Graph& graph, const Graph& rule);
 
 // Whether a method has no value for some operation of the case: the next one is tried.

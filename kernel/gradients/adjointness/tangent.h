@@ -1,10 +1,8 @@
 // Forward mode: a graph of tangents is the Jacobian-vector product of a graph's meaning.
 //
-// Claim. y_dot = J x_dot for all x_dot: J x_dot from the denotations over Dual, which know no rule of kernel/gradients/derivatives; y_dot
-// from
-// the graph that is checked. It is decided by equality of exact numbers, as adjointness is (adjointness.h says what each method is
-// worth). At
-// each point of the sample, with a random x_dot:
+// Claim. y_dot = J x_dot for all x_dot: J x_dot from the denotations over Dual, which know no rule of
+// kernel/gradients/derivatives; y_dot from the graph that is checked. It is decided by equality of exact numbers, as
+// adjointness is (adjointness.h says what each method is worth). At each point of the sample, with a random x_dot:
 //   J1  both sides are the same number for each element of y that has one at the point; points are drawn until every element had;
 //   J2  the graph has a value wherever the meaning has a derivative.
 #pragma once

@@ -9,9 +9,8 @@
 //     d/d slope_j = A_j^+- (z_j(x*) - p_j)      p_j where the line touches (0 for relu),
 //     d/d beta_k  = -s_k (z_k(x*) - t_k)        s_k = +1 for z >= t, -1 for z <= t,
 //     d/d w_r     = terms_r(x*) - bound_r.
-// A product has McCormick's planes for lines and their mixes for slopes, softmax the planes that the kernel has for it (mccormick.cpp).
-// share_alphas()
-// looks for one set of slopes for the ranges of many elements (shared_alphas.cpp).
+// A product has McCormick's planes for lines and their mixes for slopes, softmax the planes that the kernel has for it
+// (mccormick.cpp). share_alphas() looks for one set of slopes for the ranges of many elements (shared_alphas.cpp).
 // Source: Wang et al. 2021 (beta-CROWN), sections 3.1-3.3; the gradient by the relaxed forward run is Danskin's theorem.
 #pragma once
 

@@ -43,9 +43,9 @@ std::vector<WideInterval> logs_of_others(const std::vector<WideInterval>& x) {
   return logs;
 }
 
-// x_i less the logarithm of the sum of the other powers of the line, from each x_i at one end and all others at the other: softmax is its
-// sigmoid,
-// and -log_softmax the softplus of its negative. None for a single element and for infinite ends.
+// x_i less the logarithm of the sum of the other powers of the line, from each x_i at one end and all others at the
+// other: softmax is its sigmoid, and -log_softmax the softplus of its negative. None for a single element and for
+// infinite ends.
 std::optional<std::vector<WideInterval>> leads(const std::vector<WideInterval>& x) {
   std::vector<WideInterval> low, high, y;
   for (const WideInterval& each : x) {
@@ -58,9 +58,9 @@ std::optional<std::vector<WideInterval>> leads(const std::vector<WideInterval>& 
   return y;
 }
 
-// y_i on one line with as many exponentials as it has ends: exp(x_j - x_i) is the quotient of exp(x_j - m) and exp(x_i - m), and x_i
-// enters all of
-// them on one side. None where an end is too far away for powers that are neither 0 nor infinite at 257 bits.
+// y_i on one line with as many exponentials as it has ends: exp(x_j - x_i) is the quotient of exp(x_j - m) and exp(x_i
+// - m), and x_i enters all of them on one side. None where an end is too far away for powers that are neither 0 nor
+// infinite at 257 bits.
 std::optional<std::vector<WideInterval>> line_by_powers(const std::vector<WideInterval>& x) {
   constexpr double kFar = 0x1p29;
   const WideInterval m = common_shift(x), one = 1.0;

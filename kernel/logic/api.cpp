@@ -1,4 +1,4 @@
-// What api.h hands on to the parts behind it. Nothing is decided here.
+// The functions of api.h that only call the code behind them. This file decides nothing.
 
 #include "kernel/logic/state.h"
 

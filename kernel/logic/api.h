@@ -1,15 +1,16 @@
-// What can be said about a statement, and who may say it: the kernel's interface.
+// The kernel's interface: how the facts about a statement, its refutations and its theorems are made.
 //
-//   Problem::open(statement)                       the statement, validated, with its linear maps
-//   Scope::root(problem, group)                    the points of one group's input box, in the balls that its cases share
-//   scope.assume(literal)                          ... that also satisfy the literal
+//   Problem::open(statement)                       validates the statement and extracts its linear maps
+//   Scope::root(problem, group)                    one group's input box, within the balls that its cases share
+//   scope.assume(literal)                          those of them that also satisfy the literal
 //   scope.propagate_box(node), scope.tighten(...)  facts: boxes that hold on the scope
-//   scope.cut(terms)                               facts: sums of elements that are at least some number
+//   scope.cut(terms)                               facts: lower bounds of sums of elements that hold on the scope
 //   scope.meet(other), scope.hull(half, half)      facts of a scope with the same context; of both halves of a split
-//   scope.conclude(...), scope.empty()             -> Refutation: these cases have no point in the scope's context
+//   scope.conclude(...), scope.empty()             -> Refutation: the listed cases have no point in the scope's context
 //   merge, join                                    -> Refutation of the same context; of the parent context
-//   unsatisfiable, satisfiable                     -> Theorem: "unsat" from refutations of all groups, "sat" from a witness
-// Nothing else makes one. Each thread has scopes of its own; all else is immutable. Only kernel/ knows a `State` (state.h).
+//   unsatisfiable, satisfiable                     -> Theorem: "unsat" from refutations of all groups; "sat"
+// No other function makes a Refutation or a Theorem. Scopes are mutable, and each thread has its own; all other objects
+// are immutable. The definition of each `State` is in state.h and private to kernel/.
 #pragma once
 
 #include <functional>
@@ -30,7 +31,8 @@ namespace assay::logic {
 class Meter;  // meter.h
 class Theorem;
 
-// What all problems about one graph share, whatever their properties are: its linear maps, and what depends on no input.
+// The part of a problem that depends on the graph alone, so that several properties of one graph can share it: linear
+// maps, and the values of nodes that depend on no input.
 class Network {
  public:
   static Outcome<std::shared_ptr<const Network>> open(Graph graph, ExecutionModel semantics = {}, KernelOptions options = {});
@@ -42,7 +44,8 @@ class Network {
   std::shared_ptr<const State> state_;
 };
 
-// A statement made ready. Cases that share an input box form a group, numbered from 0 in order of first occurrence.
+// A validated statement, prepared for proofs. Cases that share an input box form a group. Groups are numbered from 0 in
+// order of first occurrence.
 class Problem {
  public:
   static Outcome<std::shared_ptr<const Problem>> open(statement::Statement statement, KernelOptions options = {});
@@ -53,16 +56,21 @@ class Problem {
   [[nodiscard]] const KernelOptions& options() const;
   [[nodiscard]] const statement::Digest& digest() const;
   [[nodiscard]] const statement::Digest& graph_digest() const;
-  [[nodiscard]] bool floating() const;                                      // about float executions, not about real arithmetic
-  [[nodiscard]] bool is_number(const Rational& x) const;                    // of the format in which these executions keep their values
-  [[nodiscard]] bool is_constant(NodeId node) const;                        // depends on no input
-  [[nodiscard]] NodeId node_of(const statement::Variable& variable) const;  // of the graph
-  [[nodiscard]] std::vector<std::string> assumptions() const;  // of a theorem about it, besides the code of the trusted folders
+  // True: claims about float executions; false: about real arithmetic.
+  [[nodiscard]] bool floating() const;
+  // Whether x is a number of the format in which the executions keep their values.
+  [[nodiscard]] bool is_number(const Rational& x) const;
+  [[nodiscard]] bool is_constant(NodeId node) const;                        // whether the node depends on no input
+  [[nodiscard]] NodeId node_of(const statement::Variable& variable) const;  // the node of the graph
+  // The assumptions of a theorem about this problem, besides the code of the trusted folders.
+  [[nodiscard]] std::vector<std::string> assumptions() const;
   [[nodiscard]] std::size_t group_count() const;
   [[nodiscard]] const std::vector<std::uint32_t>& group_cases(std::size_t group) const;
   [[nodiscard]] std::uint32_t group_of_case(std::uint32_t case_index) const;
-  [[nodiscard]] const statement::InputBox& group_box(std::size_t group) const;  // the statement's, with the ends that values_in() gives
-  [[nodiscard]] bool group_is_empty(std::size_t group) const;  // lo > hi somewhere: it has no point, its refutation is `vacuous`
+  // The statement's box, its ends moved to values of the inputs' types by values_in().
+  [[nodiscard]] const statement::InputBox& group_box(std::size_t group) const;
+  // Lo > hi in some element: the group has no point, and its refutation is `vacuous`.
+  [[nodiscard]] bool group_is_empty(std::size_t group) const;
   struct State;
   [[nodiscard]] const State& state() const { return *state_; }
 
@@ -75,8 +83,8 @@ class Problem {
 class Refutation {
  public:
   [[nodiscard]] const std::vector<bool>& cases() const;  // indexed by position in the group
-  [[nodiscard]] bool complete() const;                   // all cases of the group
-  [[nodiscard]] bool vacuous() const;                    // rests on an empty input box
+  [[nodiscard]] bool complete() const;                   // all cases of the group are refuted
+  [[nodiscard]] bool vacuous() const;                    // the refutation rests on an empty input box
  private:
   struct Content;
   explicit Refutation(std::shared_ptr<const Content> content) : content_(std::move(content)) {}
@@ -101,7 +109,8 @@ class Scope {
   [[nodiscard]] const relax::Box& box(NodeId node) const;
   [[nodiscard]] const Cuts& cuts() const;
 
-  // The rules; scope.cpp and conclude.cpp have their premises. Claims are stored iff the derived bounds imply them.
+  // The rules. scope.cpp and conclude.cpp list their side conditions. A claimed bound is stored only if the derived
+  // bound implies it.
   Outcome<Done> assume(const Literal& literal);
   Outcome<Done> propagate_box(NodeId node);
   Outcome<Done> tighten(NodeId node, const Selection& selection, const Hints& hints, const Claims* claims = nullptr, bool to_float = false);
@@ -111,10 +120,12 @@ class Scope {
   Outcome<Refutation> conclude(std::span<const CaseMultipliers> cases, const Hints& hints) const;
   Outcome<Refutation> empty() const;
 
-  // Steps on this scope and its copies are declined where the meter declines them, or `stop` says true (kernel.stopped). Null: no meter.
+  // After pay(meter), the meter may decline any step on this scope and its copies; null means no meter. After
+  // stop_when(stop), steps are declined (code kernel.stopped) once `stop` returns true.
   void pay(std::shared_ptr<Meter> meter);
   void stop_when(std::function<bool()> stop);
-  void forget_linear_bounds(const Scope& but);  // but for those of another scope, to free memory: they are derived again where needed
+  // Frees the memory of linear bounds, except those that `but` holds, too; steps derive them again when needed.
+  void forget_linear_bounds(const Scope& but);
   struct State;
   [[nodiscard]] const State& state() const { return *state_; }
 
@@ -131,7 +142,7 @@ class Theorem {
   [[nodiscard]] const std::shared_ptr<const Problem>& problem() const;
   [[nodiscard]] const std::vector<std::string>& assumptions() const;
   [[nodiscard]] const Witness& witness() const;
-  [[nodiscard]] const std::vector<Interval>& outputs() const;  // elements at the witness, enclosed
+  [[nodiscard]] const std::vector<Interval>& outputs() const;  // an enclosure of each output element at the witness
   [[nodiscard]] std::string to_text() const;                   // theorem_text.h
  private:
   struct Content;
@@ -141,12 +152,14 @@ class Theorem {
   friend Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>&, const Witness&, double);
 };
 
-Outcome<Refutation> merge(const Refutation& a, const Refutation& b);  // of one context: the cases of either
+// A and b have the same context; the result has the cases of either.
+Outcome<Refutation> merge(const Refutation& a, const Refutation& b);
 Outcome<Refutation> join(const Refutation& at_most,
-                         const Refutation& at_least);  // of both halves of a split: its parent's, the cases of both
-// One complete refutation of the root context of every group.
+                         const Refutation& at_least);  // both halves of a split; result: of the parent, cases of both
+// Needs exactly one complete refutation of the root context of every group.
 Outcome<Theorem> unsatisfiable(const std::shared_ptr<const Problem>& problem, std::span<const Refutation> refutations);
-// Inside the box exactly, and every row holds, decided at rising precision; open where exact fractions take more word operations.
+// Checks exactly that the witness lies in the box, and that every row holds, at rising precision. The answer is
+// "declined" if exact fractions would take more than `exact_work` word operations.
 Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>& problem, const Witness& witness, double exact_work = 2e9);
 
 }  // namespace assay::logic

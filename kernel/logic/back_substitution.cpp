@@ -2,22 +2,25 @@
 //
 //   target >= sum over nodes n of A_n . z_n + c - e        at every point of the scope
 //
-// holds for each row at the start, where A is the target itself, and every step keeps it (rows.h), node by node in descending order:
+// This inequality holds for each row at the start, where A is the target itself. Every step keeps it (rows.h), node by
+// node in descending order:
 //
-//   literal             z >= t in the context, beta >= 0:  A_n -= beta at z, c += beta t                                 (beta-CROWN)
+//   literal             z >= t in the context, beta >= 0:  A_n -= beta at z, c += beta t              (beta-CROWN)
 //   cut                 sum of c_n z >= t holds, m >= 0:   A_n -= m c_n, c += m t
 //   through_affine      z_n = M x + b:                     A_x += A_n M, c += A_n b
-//   through_relaxation  lower(x) <= z_n <= upper(x):       A_x += A_n+ lower + A_n- upper, by the sign of each coefficient
-//   ball                sum of q z^2 + p z <= b, q >= 0:   A_n += m (p + 2 q t), c -= m (b + sum of q t^2)               for m >= 0, any t
-//                       sum of |q z + p| <= b:             A_n += m t q, c -= m (b - sum of t p)                         for m >= 0, |t|
-//                       <= 1
+//   through_relaxation  lower(x) <= z_n <= upper(x):       A_x += A_n+ lower + A_n- upper, by each coefficient's sign
+//   ball                sum of q z^2 + p z <= b, q >= 0:   A_n += m (p + 2 q t), c -= m (b + sum of q t^2),
+//                                                          for m >= 0 and any t
+//                       sum of |q z + p| <= b:             A_n += m t q, c -= m (b - sum of t p),
+//                                                          for m >= 0 and |t| <= 1
 //   concretize          z_n in its box:                    c += the least of A_n z over the box
 //
-// with e growing by what each step's rounding can lose. At the end nothing but c - e is left: a lower bound of the target.
-// The inequalities of the relaxations are rules of their own, in rules/.
-// The ball's step holds since q z^2 >= q (2 t z - t^2) and |y| >= t y; with the best m and t it is the dual norm of the coefficients.
-// S1: every node on the way has a box.
-// Source: Zhang et al. 2018 (CROWN); Wang et al. 2021 (beta-CROWN) for the literals; Singh et al. 2019 (DeepPoly) is the same walk.
+// e grows by a bound on each step's rounding errors. At the end only c - e is left: a lower bound of the target. The
+// inequalities of the relaxations are rules of their own, in kernel/relax. The ball's step holds since q z^2 >= q (2 t
+// z - t^2) and |y| >= t y; with the best m and t it gives the dual norm of the coefficients. S1: every node on the way
+// has a box.
+// Source: Zhang et al. 2018 (CROWN); Wang et al. 2021 (beta-CROWN) for the literals. DeepPoly (Singh et al. 2019) does
+// the same back-substitution.
 
 #include <algorithm>
 #include <cmath>
@@ -33,12 +36,13 @@ namespace assay::logic {
 namespace {
 
 constexpr std::size_t kMaxTileBytes = 8 << 20;  // of one node's block of rows
-constexpr std::size_t kBallPoll = 100;          // multiply-adds of a ball's element, between looks at the clock
+constexpr std::size_t kBallPoll = 100;          // multiply-adds per element of a ball between two polls of the clock
 
-// Rule ball, of each row. Multiplier and tangents are the policy's, nearly those with which the row is least on the
-// ball and the box. With u = 2^-53, the numbers of a ball are within 2 u: that and three roundings make 5 u of a
-// slope's two parts, and at most (n + 8) u of a constant's n + 1. kSlopeRounding and (n + 16) u cover these and their
-// own rounding, kUnderflow what is lost below the normal range.
+// Rule ball, applied to each row. The policy chooses the multiplier and the tangent points, near those that minimise
+// the row over the ball and the box; any choice is sound. Rounding, with u = 2^-53: the numbers of a ball are within 2
+// u. Together with three roundings the error is at most 5 u of the two parts of a slope, and (n + 8) u of the n + 1
+// parts of a constant. kSlopeRounding and (n + 16) u cover these errors and their own rounding; kUnderflow covers
+// errors below the normal range.
 template <class Rows>
 void add_ball(Rows& rows, std::size_t count, const statement::Ball& ball, const relax::Box& box) {
   constexpr double kSlopeRounding = 16 * 0x1p-53, kUnderflow = 0x1p-900;
@@ -71,12 +75,12 @@ void add_ball(Rows& rows, std::size_t count, const statement::Ball& ball, const 
 
 }  // namespace
 
-// What a step's hints weigh. Products of floats are exact in double.
+// The literals and cuts that a step's hints give a multiplier. Products of two floats are exact in double.
 struct Scope::State::Weighted {
-  std::vector<Literal> literals;  // as many of the context's as have a multiplier
-  std::vector<Entry> terms;       // of the cuts that have one, times it, by falling node
-  std::vector<double> constants;  // the same of their bounds
-  NodeId highest = 0;             // that a weighted literal or cut speaks of
+  std::vector<Literal> literals;  // the context's literals, as many as have a multiplier
+  std::vector<Entry> terms;       // the terms of the cuts that have a multiplier, times it, by descending node
+  std::vector<double> constants;  // the bounds of these cuts, times the multiplier
+  NodeId highest = 0;             // the highest node of a literal or cut with a multiplier
 };
 
 Scope::State::Weighted Scope::State::weighted(const Hints& hints) const {
@@ -97,8 +101,8 @@ Scope::State::Weighted Scope::State::weighted(const Hints& hints) const {
   return result;
 }
 
-// The blocks of all nodes from `start` down are consumed one by one, with linear bounds that are derived where they are
-// met first. False: a premise is missing.
+// Back-substitutes all rows: consumes the blocks of all nodes from `start` down, one after the other. Linear bounds are
+// derived at the first row that needs them. False: a premise is missing.
 template <class Rows>
 bool Scope::State::walk(Rows& rows, std::size_t count, NodeId start, const Hints& hints, const Weighted& weighted,
                         LinesByNode& bounds_by_node) const {
@@ -106,7 +110,7 @@ bool Scope::State::walk(Rows& rows, std::size_t count, NodeId start, const Hints
   for (std::size_t row = 0; row < count; ++row)
     for (const double constant : weighted.constants) rows.add_constant(row, constant);
   auto term = weighted.terms.begin();
-  std::vector<double> slopes, errors;  // of a node's elements
+  std::vector<double> slopes, errors;  // of the node's elements
   for (NodeId node = start + 1; node-- > 0;) {
     if (term != weighted.terms.end() && term->node == node) {
       if (!boxes_[node]) return false;
@@ -116,7 +120,8 @@ bool Scope::State::walk(Rows& rows, std::size_t count, NodeId start, const Hints
         double& slope = slopes[term->element];
         const bool is_first = slope == 0;
         slope -= term->coefficient;
-        if (!is_first) errors[term->element] += 0x1p-52 * std::fabs(slope);  // a sum of two is off by half of it
+        // The sum of two numbers is off by at most half of this.
+        if (!is_first) errors[term->element] += 0x1p-52 * std::fabs(slope);
         poll(1);
       }
       for (std::size_t row = 0; row < count; ++row) rows.add_row(row, node, slopes, errors);
@@ -151,7 +156,8 @@ bool Scope::State::walk(Rows& rows, std::size_t count, NodeId start, const Hints
   return true;
 }
 
-// The linear bounds of one node: the policy's from the cache where its boxes are unchanged, else derived. Null: stop at the box.
+// The linear bounds of one node. With the policy's slopes they come from the cache if the operands' boxes are
+// unchanged. Null: back-substitution stops at the box.
 std::shared_ptr<const rows::LinearBounds> Scope::State::linear_bounds(NodeId node, const Hints& hints) const {
   const Node& n = problem_->graph().node(node);
   const policy::Policy choices({proposed(hints.lower, node), proposed(hints.upper, node)});
@@ -166,7 +172,7 @@ std::shared_ptr<const rows::LinearBounds> Scope::State::linear_bounds(NodeId nod
     boxes.push_back(result->operands.emplace_back(boxes_[operand]).get());
   }
   if (problem_->floating() && !rounding_[node]) return nullptr;
-  // The denotation lies within the rounding of the values held, and these within it of the denotation.
+  // The executions' values lie within rounding_ of the denotation, and the denotation within rounding_ of these values.
   const bool rounds = rounding_[node] && !rounding_[node]->empty();
   relax::Box wider;
   if (rounds) widen(wider = *boxes_[node], *rounding_[node]);
@@ -195,7 +201,7 @@ Work Scope::State::work_of(const Targets& targets, const Hints& hints, const Wei
           &hints};
 }
 
-// `derived`: the linear bounds that the rows went through, by node.
+// `derived`, if not null, receives the linear bounds that the rows went through, by node.
 Outcome<std::vector<RowBound>> Scope::State::back_substitute(const Targets& targets, const Hints& hints, Diagnosis* diagnosis,
                                                              LinesByNode* derived) const {
   const Graph& graph = problem_->graph();
@@ -210,7 +216,7 @@ Outcome<std::vector<RowBound>> Scope::State::back_substitute(const Targets& targ
   const Weighted weighted = this->weighted(hints);
   const NodeId start = std::max(targets.start, weighted.highest);
   Work work = work_of(targets, hints, weighted);
-  const bool windows = targets.windows;  // rows that pay tile by tile
+  const bool windows = targets.windows;  // rows that are charged tile by tile
   if (auto paid = pay(work); !paid) return paid.rejection();
   LinesByNode own, &bounds_by_node = derived != nullptr ? *derived : own;
   bounds_by_node.resize(start + 1);
@@ -226,7 +232,7 @@ Outcome<std::vector<RowBound>> Scope::State::back_substitute(const Targets& targ
     if constexpr (std::is_same_v<Rows, rows::FilterRows>) {
       rows::Places at(windows ? graph.size(targets.start) : 0);
       for (auto e = entry; windows && e != targets.entries.end() && e->row < first + count; ++e) at.meet(e->element);
-      if (windows) rows.open(targets.start, elements_of(at));  // whose rows hold all elements
+      if (windows) rows.open(targets.start, elements_of(at));  // its rows list only these elements
     }
     for (; entry != targets.entries.end() && entry->row < first + count; ++entry) {
       rows.add(entry->row - first, entry->node, entry->element, entry->coefficient, entry->error);
@@ -256,8 +262,8 @@ Outcome<std::vector<RowBound>> Scope::State::back_substitute(const Targets& targ
   return bounds;
 }
 
-// A lower bound of one row after the filter's did not do: where `required` lies in the band that the error bound leaves open, from
-// integers, where the meter lets it.
+// A second attempt at a row whose lower bound from the filter does not reach `required`. If `required` lies within the
+// filter's error bound, the row is computed in integers, provided that the meter allows it.
 double Scope::State::settled(const Targets& targets, std::size_t row, const Hints& hints, const RowBound& bound, double required,
                              std::size_t& tried) const {
   if (!(bound.error_bound > 0 && add_up(bound.estimate, bound.error_bound) >= required)) return bound.lower;

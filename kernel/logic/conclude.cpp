@@ -9,11 +9,13 @@
 
 namespace assay::logic {
 
-// Rule conclude: for each listed case, the sum of multipliers times rows is contradicted by back-substitution; of all of them or none.
-// S1: the case exists, with one multiplier per row. S2: multipliers are finite and >= 0.
-// S3: the sum of multipliers times rows is bounded below, by the boxes or by back-substitution, by more than the sum of
-// the right-hand sides (at least it where a strict row takes part), so not all rows can hold. S4: in a floating
-// semantics, every node on the way to an output has a box, so that all values are finite.
+// Rule conclude: refutes all listed cases on the scope, or none of them. A case is refuted if the sum of its rows, each
+// times a multiplier, has a lower bound that contradicts the right-hand sides.
+// - S1: each case exists and has one multiplier per row.
+// - S2: multipliers are finite and >= 0.
+// - S3: the boxes or back-substitution bound the sum of multipliers times rows from below by more than the sum of the
+//   right-hand sides (by at least that sum if a strict row takes part). So not all rows can hold.
+// - S4: in a floating semantics, every node on the way to an output has a box, so that all values are finite.
 Outcome<Refutation> Scope::State::conclude(std::span<const CaseMultipliers> cases, const Hints& hints, Diagnosis* diagnosis) const try {
   const StopScope watch(stop_);
   if (const auto standard = check_environment(); !standard) return standard.rejection();
@@ -33,7 +35,7 @@ Outcome<Refutation> Scope::State::conclude(std::span<const CaseMultipliers> case
       return value.has_value() && (*value > required || (strict && *value == required));
     }
   };
-  std::vector<Open> open;  // a row each
+  std::vector<Open> open;  // one per row of `targets`
   for (const CaseMultipliers& c : cases) {
     if (!(c.position < group.size()))
       return reject("conclude.S1", "case " + std::to_string(c.position), "a case of the group", "no such case");
@@ -56,7 +58,7 @@ Outcome<Refutation> Scope::State::conclude(std::span<const CaseMultipliers> case
         sum[{problem_->node_of(term.variable), term.variable.element}] += m * term.coefficient;
       }
     }
-    Interval known = 0;  // by the boxes; where it does, there is no row
+    Interval known = 0;  // the bound that the boxes alone give; where it suffices, the case needs no row
     const std::size_t first = targets.entries.size();
     for (const auto& [key, coefficient] : sum) {
       if (!boxes_[key.first]) return not_boxed("back_substitution.S1", key.first);
@@ -78,7 +80,7 @@ Outcome<Refutation> Scope::State::conclude(std::span<const CaseMultipliers> case
     diagnosis->margins.push_back(bounds.value()[k].estimate - open[k].required.double_up());
     diagnosis->losses.push_back(bounds.value()[k].error_bound);
   }
-  std::size_t tried = 0;  // in integers
+  std::size_t tried = 0;  // rows tried in integers
   for (std::size_t k = 0; k < open.size(); ++k) {
     const RowBound& b = bounds.value()[k];
     if (open[k].proved(b.lower) || open[k].proved(settled(targets, k, hints, b, open[k].required.double_down(), tried))) continue;
@@ -95,7 +97,8 @@ Outcome<Refutation> Scope::State::conclude(std::span<const CaseMultipliers> case
   return stopped("group " + std::to_string(context_->group) + ", depth " + std::to_string(context_->depth));
 }
 
-// Rule empty. S1: some box of the scope has lo > hi (or the statement's own box has: then it is vacuous).
+// Rule empty: refutes all cases of the group. S1: some box of the scope has lo > hi. If the statement's own box is
+// empty, the refutation is vacuous.
 Outcome<Refutation> Scope::State::empty() const {
   if (!contradiction_)
     return reject("empty.S1", "group " + std::to_string(context_->group) + ", depth " + std::to_string(context_->depth),

@@ -1,5 +1,5 @@
-// Meter: whoever counts what steps take. It is told what a step is about to do, and may decline it. No fact and no verdict rests on the
-// count.
+// Meter: limits the work of a check. Each step describes its work to the meter beforehand, and the meter may decline
+// the step. No fact and no verdict depends on the counts.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace assay::logic {
 
-// An entry of a row: its coefficient at one element, which may differ from the true one by `error`.
+// One entry of a row: the coefficient of one element. The true coefficient differs from it by at most `error`.
 struct Entry {
   std::size_t row = 0;
   NodeId node = 0;
@@ -18,20 +18,23 @@ struct Entry {
 
 struct Work {
   enum class Kind : std::uint8_t {
-    box,       // of `node`
+    box,       // the box of `node`
     elements,  // `count` numbers of boxes or cuts
     terms,     // `count` exact terms of a row of the property
-    cut,       // `entries` of a sum
-    rows,      // `count` rows from `node` down to the inputs, which start at `entries`
-    tile,  // `count` of those have taken `multiply_adds`: asked for where they start at a feature map; `rows` are not charged for their way
-    exact_row,  // one of them in integers, after `count` others of the step
+    cut,       // the `entries` of a sum
+    rows,      // `count` rows, back-substituted from `node` to the inputs; they start as `entries`
+    // Reported after `count` of these rows took `multiply_adds`. Only for rows that start at a feature map: their
+    // `rows` report does not charge for the back-substitution itself.
+    tile,
+    exact_row,  // one of these rows again, in integers; `count` exact rows of this step came before it
   };
   Kind kind = Kind::elements;
   NodeId node = 0;
   std::size_t count = 0, multiply_adds = 0;
   bool windows = false;
-  std::span<const Entry> entries = {}, terms = {};  // terms: of the cuts that have a multiplier, which every row takes on its way
-  std::span<const Literal> literals = {};           // the same, of literals
+  // Terms: those of all cuts with a multiplier; they are added to every row.
+  std::span<const Entry> entries = {}, terms = {};
+  std::span<const Literal> literals = {};  // the literals with a multiplier; they are added to every row
   const Hints* hints = nullptr;
 };
 

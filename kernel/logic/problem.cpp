@@ -1,4 +1,4 @@
-// Problem: a statement made ready: its groups, its linear maps, and what depends on no input.
+// Opening a Problem: its groups, the linear maps of its network, and the nodes that depend on no input.
 
 #include <algorithm>
 #include <cmath>
@@ -15,8 +15,8 @@
 namespace assay::logic {
 namespace {
 
-// Values of the nodes that depend on no input, over intervals: exact where the arithmetic is.
-// In a floating semantics with what executions lose on the way.
+// The values of the nodes that depend on no input, as intervals; they are points where the arithmetic is exact. In a
+// floating semantics they include the rounding errors of executions.
 Outcome<rows::ConstantValues> constant_values(const Graph& graph, const ExecutionModel& model) {
   rows::ConstantValues result{std::vector<bool>(graph.nodes.size(), false), std::vector<Array<Interval>>(graph.nodes.size()),
                               std::vector<double>(graph.nodes.size(), 0.0)};
@@ -51,7 +51,7 @@ Outcome<rows::ConstantValues> constant_values(const Graph& graph, const Executio
   return result;
 }
 
-// Per node: whether it enters an op that is not affine, and whether all such ops are exactly linear on either side of 0.
+// Per node: whether a non-affine op reads it, and whether all such ops are exactly linear on either side of 0.
 struct NonlinearUse {
   std::vector<bool> any, kink_at_zero;
 };
@@ -70,7 +70,8 @@ NonlinearUse nonlinear_use(const Graph& graph, const std::vector<std::optional<r
   return result;
 }
 
-// Inputs, what layout ops alone make of them, and such a node minus a constant: their boxes are those of the inputs' elements.
+// Inputs, results of layout ops alone on them, and such a node minus a constant. Refining their boxes is useless: the
+// boxes are those of input elements.
 std::vector<bool> copies_of_inputs(const Graph& graph) {
   std::vector<bool> result(graph.nodes.size(), false);
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
@@ -88,7 +89,7 @@ bool is_copy(const std::optional<rows::AffineForm>& form) {
          std::ranges::all_of(form->bias, [](double b) { return b == 0; });
 }
 
-// Steps that do no arithmetic vanish: operands that are exact copies of other nodes.
+// The form with operands that are exact copies of other nodes replaced by these nodes, since a copy does no arithmetic.
 rows::AffineForm without_copies(rows::AffineForm form, const std::vector<std::optional<rows::AffineForm>>& affine, const Graph& graph,
                                 bool floating) {
   const auto vanishes = [&](NodeId id) {
@@ -100,7 +101,8 @@ rows::AffineForm without_copies(rows::AffineForm form, const std::vector<std::op
   return form;
 }
 
-// Inputs, outputs and what lies between them on the affine forms' own edges, in order; constants excluded.
+// The active nodes: inputs, outputs and the nodes between them along the operands of the affine forms, in order,
+// without constants.
 std::vector<NodeId> nodes_on_the_way(const Graph& graph, const std::vector<std::optional<rows::AffineForm>>& affine,
                                      const std::vector<bool>& is_constant) {
   std::vector<bool> used(graph.nodes.size(), false);
@@ -141,9 +143,10 @@ bool Problem::State::is_empty(const statement::InputBox& box) const {
   return false;
 }
 
-// y = x + bias, where x itself is affine, is one step: the sum of the two biases is exact up to bias_error, and
-// executions lose what they lose in either (step_rounding). A floating semantics keeps an x that something else reads:
-// what is lost there is paid once. It folds two steps, not more.
+// Stores the affine form of a node. Where the node is y = x + bias and x itself is affine, both become one step. The
+// sum of the two biases is exact up to bias_error, and step_rounding counts the rounding errors of both. In a floating
+// semantics an x that another node reads stays a step of its own, so that its rounding errors are counted once; at most
+// two steps become one.
 void Network::State::set_form(NodeId id, rows::AffineForm form) {
   const NodeId x = form.parts.size() == 1 ? form.parts[0].operand : id;
   const bool folds = !floating() || (readers_[x] == 1 && !own_forms_[x] && op_row(graph().node(id).op).op_class != OpClass::layout);
@@ -247,13 +250,14 @@ std::vector<std::string> Problem::assumptions() const {
   if (floating()) result.emplace_back("executions compute the graph node by node as the execution model says");
   if (floating() && !statement().semantics.math_table.empty())
     result.emplace_back("the mathematics library keeps the error table that the execution model names");
-  // Constants count too: their values were computed the same way.
+  // Constants count, too: their values were computed in the same way.
   if (std::ranges::any_of(graph().nodes, [](const Node& node) { return rests_on_mpfr(node.op); }))
     result.emplace_back("MPFR rounds its functions in the stated direction");
   return result;
 }
 
-// Rule root: the group's box, whose integer elements end in integers, in doubles, rounded outward; constants as they are.
+// Rule root: the group's box in doubles, rounded outward; integer elements have integer ends. Constants keep
+// their values.
 rows::Boxes Problem::State::root_boxes(std::size_t group) const {
   const statement::InputBox& exact = *group_boxes_[group];
   rows::Boxes boxes(graph().nodes.size());

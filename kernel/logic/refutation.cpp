@@ -1,4 +1,4 @@
-// The rules that close contexts and make the unsat theorem: merge, join, unsatisfiable.
+// The rules that combine refutations and make the unsat theorem: merge, join, unsatisfiable.
 
 #include "kernel/logic/state.h"
 
@@ -29,7 +29,7 @@ Outcome<Done> check_halves(const std::string& rule, const Context* parent, const
 //   --------------------------------------------------------------------------
 //   parent refuted for the cases in both C1 and C2
 //
-// S1 to S3: of check_halves. Reason: every real z_e satisfies one of the two literals.
+// S1 to S3: those of check_halves. Reason: every real z_e satisfies one of the two literals.
 Outcome<Refutation> join(const Refutation& at_most, const Refutation& at_least) {
   const std::shared_ptr<const Context> parent = at_most.content_->context->parent;
   if (auto halves = check_halves("join", parent.get(), *at_most.content_->context, *at_least.content_->context); !halves)
@@ -39,8 +39,8 @@ Outcome<Refutation> join(const Refutation& at_most, const Refutation& at_least) 
   return Refutation(std::make_shared<Refutation::Content>(std::move(both)));
 }
 
-// Rule unsatisfiable. S1: exactly one refutation per group, of that group's root context in this problem.
-// S2: each is complete.
+// Rule unsatisfiable. S1: there is exactly one refutation per group, of that group's root context in this problem. S2:
+// each refutation is complete.
 Outcome<Theorem> unsatisfiable(const std::shared_ptr<const Problem>& problem, std::span<const Refutation> refutations) {
   std::vector<bool> seen(problem->group_count(), false);
   Theorem::Content theorem{Theorem::Kind::unsatisfiable, true, problem, problem->assumptions(), {}, {}};

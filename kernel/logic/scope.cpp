@@ -11,12 +11,12 @@
 namespace assay::logic {
 namespace {
 
-constexpr std::size_t kMaxDepth = 10000;  // literals of one scope
-// Of a claim that does not follow.
+constexpr std::size_t kMaxDepth = 10000;  // the most literals of one scope
+// Advice for a claim that does not follow.
 constexpr const char* kAdvice = "claim less (round outward), leave the claim out, or give better slopes or a further split";
 
-// Whether the element takes integers only, so that its boxes end in integers: x <= 1.5 is x <= 1. Of floats over the
-// reals alone, where a node's values are those of its op.
+// Whether the element takes only integers, so that its bounds can be rounded to integers: x <= 1.5 means x <= 1. A
+// float node qualifies over the reals only, where its values are exactly those of its op.
 bool is_whole(const Problem::State& problem, NodeId id) {
   const Node& node = problem.graph().node(id);
   return gives_integers(node.op, node.dtype) && !(problem.floating() && is_float(node.dtype));
@@ -48,9 +48,11 @@ std::vector<Literal> Scope::State::literals() const {
   return result;
 }
 
-// Rule assume: one half of a split, the child context, with the literal met into the node's box if it has one. Boxes of
-// nodes that depend on it stay valid: they are supersets. S1: the node is active and the element exists. S2: the
-// threshold is finite. S3: bounded depth.
+// Rule assume: the child context with one half of a split. If the node has a box, the literal narrows it. Boxes of
+// nodes that depend on it stay valid, since they contain the narrower ones.
+// - S1: the node is not constant and the element exists.
+// - S2: the threshold is finite.
+// - S3: the number of literals is bounded.
 Outcome<Done> Scope::State::assume(const Literal& literal) {
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   const Graph& graph = problem_->graph();
@@ -85,7 +87,8 @@ Rejection Scope::State::not_boxed(const char* code, NodeId node) const {
                 "write their box records before this step, operands first, or one sweep record" + page);
 }
 
-// The literals of the scope also bound nodes whose box was not there when they were assumed.
+// Stores the intersection of `box` with the node's box and with the scope's literals about the node. The literals
+// matter for a node that had no box when they were assumed.
 void Scope::State::meet(NodeId node, relax::Box box) {
   for (const Context* c = context_.get(); c->parent && c->highest >= node; c = c->parent.get()) {
     const Literal& literal = c->literal;
@@ -104,14 +107,17 @@ void Scope::State::meet(NodeId node, relax::Box box) {
       box.hi[i] = std::min(box.hi[i], old->hi[i]);
       same &= (box.lo[i] == old->lo[i]) & (box.hi[i] == old->hi[i]);
     }
-    if (same) return;  // it stays shared with the parent's, and so do the linear bounds over it; what it contradicts is known
+    // Keep the old object: it stays shared with the parent's, as do the linear bounds over it, and any contradiction in
+    // it is already recorded.
+    if (same) return;
   }
   for (std::size_t i = 0; i < box.lo.size(); ++i) contradiction_ |= box.lo[i] > box.hi[i];
   boxes_[node] = std::make_shared<relax::Box>(std::move(box));
 }
 
-// Rule meet: the facts of a scope with the same context, such as a copy that another thread tightened; nodes without a box here keep
-// none. S1: one context. Both scopes' boxes then hold on the same points, and so does their intersection, and all cuts of both.
+// Rule meet: takes over the facts of a scope with the same context, such as a copy that another thread tightened. Nodes
+// without a box here get none. S1: both scopes have the same context. The boxes of both then hold on the same points,
+// and so do their intersections and the cuts of both.
 Outcome<Done> Scope::State::meet(const State& other) {
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   if (other.context_ != context_) return reject("meet.S1", "scope", "the same context", "a different one");
@@ -130,10 +136,11 @@ void Scope::State::append(std::span<const std::shared_ptr<const Cut>> more) {
   cuts_ = std::make_shared<const Cuts>(std::move(all));
 }
 
-// Rule hull: what holds in both halves of a split of this scope; nodes without a box in one of them keep theirs. Of a
-// cut that both derived, of the same terms, the lesser bound. S1 to S3: as in join, under this very context. Each of
-// its points lies in one of the halves, where every value lies in that half's box, and so in the hull of both, and one
-// of two bounds of the same sum holds; a half that contradicts itself has no point.
+// Rule hull: takes over the facts that hold in both halves of a split of this scope. A node that has no box in one of
+// the halves keeps its box. For a cut that both halves derived with the same terms, the lesser bound is kept. S1 to S3:
+// as in join, with this context as the parent. Reason: each point of the scope lies in one of the halves. There every
+// value lies in that half's box, hence in the hull of both boxes, and one of the two bounds of the sum holds. A half
+// that contradicts itself has no point, so it counts for nothing.
 Outcome<Done> Scope::State::hull(const State& at_most, const State& at_least) {
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   if (auto halves = check_halves("hull", context_.get(), *at_most.context_, *at_least.context_); !halves) return halves;
@@ -161,9 +168,11 @@ Outcome<Done> Scope::State::hull(const State& at_most, const State& at_least) {
   return Done{};
 }
 
-// Rule cut, by back_substitution: a lower bound of the sum, to which later steps may give a multiplier. In a scope
-// without points nothing is derived. S1: each term's node exists and is no constant, and its element exists. S2:
-// coefficients are finite. S3: the sum has a finite lower bound: what back-substitution derives, rounded down.
+// Rule cut: derives a lower bound of a sum by back-substitution; later steps may give it a multiplier. A scope without
+// points derives nothing.
+// - S1: each term's node exists and is not constant, and its element exists.
+// - S2: coefficients are finite.
+// - S3: the sum has a finite lower bound; the stored bound is the derived one, rounded down.
 Outcome<Done> Scope::State::cut(std::vector<Cut::Term> terms, const Hints& hints) try {
   const StopScope watch(stop_);
   if (const auto standard = check_environment(); !standard) return standard.rejection();
@@ -191,9 +200,12 @@ Outcome<Done> Scope::State::cut(std::vector<Cut::Term> terms, const Hints& hints
   return stopped("cut " + std::to_string(cuts().size()));
 }
 
-// Rule propagate_box (IBP): the interval denotation of the operands' boxes, met with the box that the node has. S1: the node exists. S2:
-// every operand has a box. S3: the op's result is defined on them. S4: in a floating semantics,
-// every execution's result is finite; it is within the node's rounding of the image.
+// Rule propagate_box (IBP): intersects the node's box with the interval denotation of its operands' boxes.
+// - S1: the node exists.
+// - S2: every operand has a box.
+// - S3: the op is defined on the operands' boxes.
+// - S4: in a floating semantics, every execution's result is finite, and the box is widened by the node's
+//   rounding errors.
 Outcome<Done> Scope::State::propagate_box(NodeId node) try {
   const StopScope watch(stop_);
   if (const auto standard = check_environment(); !standard) return standard.rejection();
@@ -208,7 +220,8 @@ Outcome<Done> Scope::State::propagate_box(NodeId node) try {
     for (const rows::AffineForm::Part& part : form->parts) {
       if (!boxes_[part.operand]) return not_boxed("propagate_box.S2", part.operand);
     }
-    std::shared_ptr<const rows::Sizes> sizes = inner ? error_bounds_[*inner]->sizes : nullptr;  // the maps are the same
+    // Both steps have the same maps.
+    std::shared_ptr<const rows::Sizes> sizes = inner ? error_bounds_[*inner]->sizes : nullptr;
     if (auto found = find_rounding(node, nullptr, &sizes); !found) return found;
     std::vector<double> rounding = step_rounding(node);
     if (!error_bounds_[node] || error_bounds_[node]->rounding != rounding) {
@@ -259,11 +272,12 @@ std::vector<std::uint32_t> Scope::State::selected(NodeId node, const Selection& 
   return result;
 }
 
-// Rule tighten, by back_substitution: bounds on the selected elements, met with the node's box. With claims: accepted
-// iff the derived bounds imply them, which are then stored; without: the derived bounds, rounded outward to float32 if
-// `to_float`. S1: the node exists and is no constant. S2: the mask and the claims have one entry per element they speak
-// of.
-// S3: each claimed bound is implied by the derived one.
+// Rule tighten: bounds the selected elements by back-substitution and intersects the node's box with the bounds. With
+// claims, the step is accepted only if the derived bounds imply the claims, and the claims are stored. Without claims,
+// the derived bounds are stored, rounded outward to float32 if `to_float`.
+// - S1: the node exists and is not constant.
+// - S2: the mask has one entry per element of the node, and the claims one per selected element.
+// - S3: each claimed bound is implied by the derived one.
 Outcome<Done> Scope::State::tighten(NodeId node, const Selection& selection, const Hints& hints, const Claims* claims, bool to_float) try {
   const StopScope watch(stop_);
   if (const auto standard = check_environment(); !standard) return standard.rejection();
@@ -295,8 +309,8 @@ Outcome<Done> Scope::State::tighten(NodeId node, const Selection& selection, con
     if (derived[i] && *derived[i] && proposed(hints.lower, i).empty() && proposed(hints.upper, i).empty()) linear_bounds_[i] = *derived[i];
   }
   relax::Box box = *boxes_[node];
-  std::size_t tried = 0;  // in integers
-  // The box already derived may imply a claim as well.
+  std::size_t tried = 0;  // rows tried in integers
+  // The box that the node already has may imply a claim, too.
   const auto implied = [&](std::size_t row, double known, double claim) {
     const RowBound& b = bounds.value()[row];
     return std::max(b.lower, known) >= claim || settled(targets, row, hints, b, claim, tried) >= claim;

@@ -1,4 +1,4 @@
-// What stands behind networks, problems, scopes, refutations and theorems, and what their sources share. Private to kernel/;
+// The data behind networks, problems, scopes, refutations and theorems, shared by their sources. Private to kernel/;
 // kernel/inspect reads it.
 #pragma once
 
@@ -28,17 +28,25 @@ struct Network::State {
   Graph graph_;
   ExecutionModel semantics_;
   KernelOptions options_;
-  statement::Digest digest_{};                    // of the graph
-  std::vector<bool> is_constant_, kink_at_zero_;  // kink: every non-linear op that the node enters is exactly linear on either side of 0
+  statement::Digest digest_{};  // of the graph
+  // kink_at_zero_: every non-linear op that reads the node is exactly linear on either side of 0.
+  std::vector<bool> is_constant_, kink_at_zero_;
   std::vector<std::optional<rows::AffineForm>> affine_;
-  std::vector<std::optional<rows::AffineForm>> own_forms_;  // in a floating semantics, where affine_ takes more steps than the node's own
-  std::vector<std::optional<exact::GridForm>> grids_;       // of the affine forms, in exact mode
-  std::vector<NodeId> pre_activations_;  // whose elements enter a non-linear op and are not inputs or constants, in order: worth refining
-  std::vector<NodeId> active_nodes_;     // inputs, outputs and what lies between them once affine chains are folded, in order; no constants
+  // In a floating semantics, where affine_ folds two steps into one: the form of the node's own step.
+  std::vector<std::optional<rows::AffineForm>> own_forms_;
+  std::vector<std::optional<exact::GridForm>> grids_;  // of the affine forms, in exact mode
+  // The nodes whose bounds are worth refining, in order: a non-linear op reads them, and they are no inputs
+  // or constants.
+  std::vector<NodeId> pre_activations_;
+  // Inputs, outputs and the nodes between them after folding of affine chains, in order, without constants.
+  std::vector<NodeId> active_nodes_;
   rows::ConstantValues constants_;
-  std::vector<std::shared_ptr<const relax::Formula>> formulas_;  // by node; null: planes read it off the denotation each time
-  std::vector<std::size_t> readers_;                             // by node: how many nodes and outputs read it
-  std::vector<bool> rewritten_;  // by node: a step of a formula that executions may rewrite, which nothing else reads (rewrites.cpp)
+  // By node; null: denoted_plane reads the formula off the denotation each time.
+  std::vector<std::shared_ptr<const relax::Formula>> formulas_;
+  // By node: the number of nodes and outputs that read it.
+  std::vector<std::size_t> readers_;
+  // By node: it is a step of a formula that executions may rewrite, and no other node reads it (rewrites.cpp).
+  std::vector<bool> rewritten_;
   using Roundings = std::span<const std::shared_ptr<const std::vector<double>>>;
   using KeptSizes = std::shared_ptr<const rows::Sizes>*;
   [[nodiscard]] const Graph& graph() const { return graph_; }
@@ -59,25 +67,27 @@ struct Network::State {
 
 struct Problem::State {
   const Network::State* network_ = nullptr;
-  std::shared_ptr<const Network> keeps_;  // the network
-  statement::Statement statement_;        // of the network's graph and semantics
+  std::shared_ptr<const Network> keeps_;  // keeps the network alive
+  statement::Statement statement_;        // has the network's graph and semantics
   statement::Digest digest_{};
   std::vector<std::vector<std::uint32_t>> groups_;
   std::vector<std::uint32_t> group_of_case_;
   std::vector<std::shared_ptr<const statement::InputBox>> group_boxes_;
   std::vector<bool> group_is_empty_;
-  std::vector<std::vector<statement::Ball>> group_balls_;  // over the reals: what all cases of a group say about an input beyond its box
+  // By group, over the reals: the constraints on an input beyond its box that all cases of the group share.
+  std::vector<std::vector<statement::Ball>> group_balls_;
   [[nodiscard]] const Graph& graph() const { return network_->graph_; }
   [[nodiscard]] const KernelOptions& options() const { return network_->options_; }
   [[nodiscard]] bool floating() const { return network_->floating(); }
   [[nodiscard]] bool is_constant(NodeId node) const { return network_->is_constant_[node]; }
-  // Set for every linear or layout node that is not constant, with affine nodes before it folded in: all of them over the reals, one that
-  // nothing else reads in a floating semantics.
+  // Set for every linear or layout node that is not constant. Over the reals, all affine nodes before it are folded in;
+  // in a floating semantics, only one that no other node reads.
   [[nodiscard]] const rows::AffineForm* affine(NodeId node) const { return network_->affine(node); }
-  // Of a feature map, [1, channels, ...], the positions, whose rows touch windows of the maps before it; 1: of anything else, and where
-  // rows are exact.
+  // The number of positions of a feature map [1, channels, ...], whose rows touch windows of the maps before it. It is
+  // 1 for any other node, and in exact mode.
   [[nodiscard]] std::size_t positions(NodeId node) const;
-  // In the order in which a step has their rows: elements at one position one after the other, since they touch the same windows.
+  // The elements in the order of a step's rows: elements at one position are neighbours, since they touch the
+  // same windows.
   [[nodiscard]] std::vector<std::uint32_t> ordered(NodeId node, std::vector<std::uint32_t> elements) const;
   [[nodiscard]] NodeId node_of(const statement::Variable& v) const {
     return (v.side == statement::Variable::Side::input ? graph().inputs : graph().outputs)[v.tensor];
@@ -87,12 +97,12 @@ struct Problem::State {
 };
 
 struct Context {
-  std::shared_ptr<const Problem> problem;  // of the root; null below it
+  std::shared_ptr<const Problem> problem;  // the problem, in the root context; null below it
   std::size_t group = 0;
   std::shared_ptr<const Context> parent;  // null at the root
   Literal literal;
   std::size_t depth = 0;
-  NodeId highest = 0;  // that a literal speaks of
+  NodeId highest = 0;  // the highest node of all literals in the context
 };
 
 struct Refutation::Content {
@@ -110,33 +120,35 @@ struct Theorem::Content {
   std::vector<Interval> outputs;
 };
 
-// Linear forms to bound from below; all entries of a row lie at nodes <= start.
+// Linear forms of which lower bounds are wanted. All entries of a row are at nodes <= start.
 struct Targets {
   NodeId start = 0;
   std::size_t rows = 0;
   std::vector<Entry> entries;  // by ascending row
-  bool windows = false;        // rows start at elements of a feature map, neighbours at one position or near it
+  // Rows start at elements of a feature map, and neighbours are at the same or nearby positions.
+  bool windows = false;
 };
 
 struct RowBound {
-  double lower;                  // rigorous
-  double estimate, error_bound;  // of the filter; error_bound 0 on the exact path
+  double lower;                  // a rigorous lower bound
+  double estimate, error_bound;  // the double filter's value and error bound; error_bound is 0 on the exact path
 };
 
-// How a conclude step went, per listed case; for the search, not rigorous.
+// How close a conclude step came to its goal, per listed case. For the search; not rigorous.
 struct Diagnosis {
-  std::vector<double> margins;                          // bound - required; > 0 is closed, but for losses
-  std::vector<double> losses;                           // what roundings may take off the bound
+  // Bound - required; above 0 the case is refuted, apart from losses.
+  std::vector<double> margins;
+  std::vector<double> losses;                           // the most that rounding errors may take off the bound
   std::vector<std::vector<double>> input_coefficients;  // of the back-substituted form, inputs concatenated
 };
 
-// What holds on a scope, and its rules. Only a Scope makes, copies and changes one: whoever else sees one can do nothing with it but ask.
+// The facts of a scope, and its rules. Only a Scope makes, copies and changes a State; any other code can only read it.
 class Scope::State {
  public:
   [[nodiscard]] const Problem::State& problem() const { return *problem_; }
-  // The elements that `selection` names on the current box.
+  // The elements that `selection` names, given the current box.
   [[nodiscard]] std::vector<std::uint32_t> selected(NodeId node, const Selection& selection) const;
-  // `diagnosis`, if given, tells how it went, success or not.
+  // `diagnosis`, if not null, receives how close the step came, whether or not it succeeds.
   Outcome<Refutation> conclude(std::span<const CaseMultipliers> cases, const Hints& hints, Diagnosis* diagnosis) const;
 
  private:
@@ -154,7 +166,7 @@ class Scope::State {
   Outcome<Done> meet(const State& other);
   Outcome<Done> hull(const State& at_most, const State& at_least);
   Outcome<Refutation> empty() const;
-  // The executions at one point: nothing that is concluded here is a refutation of the group.
+  // The scope of all executions at one input point. A conclusion on it is no refutation of the group.
   static Outcome<std::unique_ptr<State>> at_point(const std::shared_ptr<const Problem>& problem, std::size_t group,
                                                   const std::vector<Rational>& inputs);
   static Outcome<std::vector<Interval>> outputs_of_executions(const std::shared_ptr<const Problem>& problem, const Witness& witness);
@@ -164,7 +176,8 @@ class Scope::State {
   [[nodiscard]] Rejection not_boxed(const char* code, NodeId node) const;
   [[nodiscard]] std::shared_ptr<const rows::LinearBounds> linear_bounds(NodeId node, const Hints& hints) const;
   using LinesByNode =
-      std::vector<std::optional<std::shared_ptr<const rows::LinearBounds>>>;  // none: not asked for yet; null: stop at the box
+      // Nullopt: not derived yet; null: back-substitution stops at the box.
+      std::vector<std::optional<std::shared_ptr<const rows::LinearBounds>>>;
   template <class Rows>
   [[nodiscard]] bool walk(Rows& rows, std::size_t count, NodeId start, const Hints& hints, const Weighted& weighted,
                           LinesByNode& bounds_by_node) const;
@@ -180,17 +193,22 @@ class Scope::State {
   [[nodiscard]] relax::Box shifted_box(NodeId node, NodeId inner) const;
   [[nodiscard]] std::vector<double> step_rounding(NodeId node) const;
 
-  const Problem::State* problem_ = nullptr;  // the root context keeps it
+  const Problem::State* problem_ = nullptr;  // kept alive by the root context
   std::shared_ptr<const Context> context_;
   rows::Boxes boxes_;  // by node; null = not derived
-  // By node; on this scope's boxes or an ancestor's: kept beside, so that a copy of a scope counts few pointers.
+  // By node; derived on the boxes of this scope or of an ancestor. Raw pointers, so that copying a scope changes few
+  // reference counts; own_error_bounds_ and inherited_ keep the objects alive.
   std::vector<const rows::ErrorBound*> error_bounds_;
-  std::vector<std::shared_ptr<const rows::ErrorBound>> own_error_bounds_;  // by node or none: those found since the last literal
-  std::shared_ptr<const void> inherited_;                                  // keeps those found before it
-  // By node, in a floating semantics: what executions lose there (execution.cpp), on this scope's boxes or an ancestor's; empty: nothing.
+  // By node, or empty: the error bounds derived since the last literal.
+  std::vector<std::shared_ptr<const rows::ErrorBound>> own_error_bounds_;
+  // Keeps the error bounds from before the last literal alive.
+  std::shared_ptr<const void> inherited_;
+  // By node, in a floating semantics: a bound on the rounding errors of executions there (execution.cpp), derived on
+  // the boxes of this scope or of an ancestor. Empty: no errors.
   std::vector<std::shared_ptr<const std::vector<double>>> rounding_;
-  std::vector<double> rounding_size_;  // by node: the sum of its operands' magnitudes when that was found
-  // By policy, derived so far; on this scope's boxes or an ancestor's: never taken from a child, whose own box is narrower.
+  std::vector<double> rounding_size_;  // by node: the sum of its operands' magnitudes when rounding_ was derived
+  // Linear bounds with the policy's slopes, derived on the boxes of this scope or of an ancestor. Those of a child are
+  // never taken over, because its boxes are narrower.
   std::vector<std::shared_ptr<const rows::LinearBounds>> linear_bounds_;
   std::shared_ptr<const Cuts> cuts_ = std::make_shared<const Cuts>();
   bool contradiction_ = false;  // some box has lo > hi
@@ -198,8 +216,8 @@ class Scope::State {
   std::shared_ptr<Meter> meter_;
 };
 
-// Declined (code "kernel.environment") where this thread does not compute as the kernel assumes; checked at every entry
-// that computes.
+// Declined (code "kernel.environment") if this thread does not compute as the kernel assumes: rounding to nearest,
+// subnormals kept. Every entry that computes checks it.
 [[nodiscard]] Outcome<Done> check_environment();
 
 inline Rejection reject(std::string code, std::string place, std::string required, std::string found,
@@ -239,7 +257,7 @@ inline relax::Box box_of(const Array<Interval>& values) {
   return box;
 }
 
-// By as much on either side, where there is anything to add.
+// Moves each end outward by errors[i]; an empty list of errors changes nothing.
 inline void widen(relax::Box& box, const std::vector<double>& errors) {
   for (std::size_t i = 0; i < errors.size(); ++i) {
     box.lo[i] = sub_down(box.lo[i], errors[i]);
@@ -247,14 +265,18 @@ inline void widen(relax::Box& box, const std::vector<double>& errors) {
   }
 }
 
-constexpr std::size_t kElementsTogether = 16;  // of a feature map, whose rows touch windows
+// Elements of a feature map whose rows share a tile, because they touch nearly the same windows.
+constexpr std::size_t kElementsTogether = 16;
 
 inline bool usable(const std::vector<float>& multipliers) {
   return std::all_of(multipliers.begin(), multipliers.end(), [](float m) { return m >= 0 && std::isfinite(m); });
 }
 
-// S1: both contexts extend the parent (identity). S2: same node, element and threshold. S3: opposite closed halves, <=
-// first. Every real value of the element then satisfies one of the two literals.
+// The side conditions that two contexts are the halves of a split of `parent`:
+// - S1: both contexts extend the parent (identity, not equality);
+// - S2: node, element and threshold are the same;
+// - S3: the literals are opposite closed halves, <= first.
+// Every real value of the element then satisfies one of the two literals.
 [[nodiscard]] Outcome<Done> check_halves(const std::string& rule, const Context* parent, const Context& at_most, const Context& at_least);
 
 }  // namespace assay::logic

@@ -1,4 +1,5 @@
-// What a step of a proof says: the words that the rules of api.h are given. Any content is safe to pass: a rule checks what it rests on.
+// The arguments of proof steps, as the rules of api.h take them. Any content is safe to pass, because each rule checks
+// every condition that it rests on.
 #pragma once
 
 #include <map>
@@ -9,7 +10,7 @@
 
 namespace assay::logic {
 
-// One coordinate of one node, element <= threshold or >= threshold. Both halves of a split are closed.
+// A bound on one element of one node: element <= threshold or element >= threshold. Both halves of a split are closed.
 struct Literal {
   NodeId node = 0;
   std::uint32_t element = 0;
@@ -18,8 +19,8 @@ struct Literal {
   friend bool operator==(const Literal&, const Literal&) = default;
 };
 
-// sum of coefficient * element >= bound, a fact like a box. Coefficients and bound are floats, so that a multiplier's products with them
-// are exact.
+// The fact that the sum of coefficient * element is at least `bound`; it holds on a scope, as a box does. Coefficients
+// and bound are floats, so that their products with a float multiplier are exact in double.
 struct Cut {
   struct Term {
     NodeId node = 0;
@@ -34,45 +35,49 @@ using Cuts = std::vector<std::shared_ptr<const Cut>>;
 
 // By node, then element.
 using Slopes = std::map<NodeId, std::vector<float>>;
-inline std::span<const float> proposed(const Slopes& slopes, NodeId node) {  // of a node; none: empty
+inline std::span<const float> proposed(const Slopes& slopes, NodeId node) {  // of one node; empty if there are none
   const auto found = slopes.find(node);
   return found != slopes.end() ? std::span<const float>(found->second) : std::span<const float>();
 }
 
-// Hints: any values are sound, bad ones only weaken the result.
+// Hints steer back-substitution. Any values are sound; bad values only weaken the result.
 struct Hints {
-  // An absent node or empty vector means the kernel's own policy. For elementwise ops the slopes of the lower and the
-  // upper line (relu: lower in [0,1] is useful, upper is u/(u-l) by policy). For the ops of denoted_plane: the mix in
-  // [0,1] of McCormick's planes, lower of those below and upper of those above the products in the element's formula.
-  // For maxima: lower, the chosen candidate; minima: upper.
+  // The slopes of the lower and of the upper line of each element. A node that is absent, or has an empty vector, gets
+  // the slopes of policy/. Their meaning depends on the rule for the node's op:
+  // - relu: lower is useful in [0, 1]; the policy's upper slope is u/(u-l);
+  // - other elementwise functions: the slope of the line below and of the line above;
+  // - ops of denoted_plane: weights in [0, 1] that mix the two McCormick planes, `lower` for the planes below and
+  //   `upper` for those above the products in the element's formula;
+  // - maxima: `lower` is the chosen candidate; minima: `upper` is.
   Slopes lower, upper;
-  std::vector<float> beta;  // one multiplier >= 0 per literal of the scope, outermost first; missing ones are 0
-  std::vector<float> cuts;  // and one per cut of the scope, in the order in which they were derived
+  std::vector<float> beta;  // one multiplier >= 0 per literal of the scope, outermost first; a missing one is 0
+  std::vector<float> cuts;  // one multiplier >= 0 per cut of the scope, in the order of derivation; a missing one is 0
 };
 
 struct KernelOptions {
-  bool exact = false;  // back-substitution in integers only, no double filter
-  bool balls = true;   // facts hold where the rows do that all cases of a group share; false: in its whole box
+  bool exact = false;  // back-substitution in integers only, without the double filter
+  // True: facts hold where the rows hold that all cases of a group share (balls); false: in the group's whole box.
+  bool balls = true;
 };
 
-// Which elements of a node a tighten step bounds.
+// The elements of a node whose bounds a tighten step derives.
 struct Selection {
   enum class Kind : std::uint8_t { unstable, all, mask } kind = Kind::unstable;
   std::vector<bool> mask;  // Kind::mask only
 };
 
-// Claimed bounds of the selected elements, in order. A step with claims stores exactly them.
+// Claimed bounds of the selected elements, in order. A step with claims stores exactly the claims.
 struct Claims {
   std::vector<float> lo, hi;
 };
 
-// One case and the multipliers >= 0 of its rows, in order; empty means 1 for a case with a single row.
+// One case with the multipliers >= 0 of its rows, in order. An empty vector means 1, for a case with a single row.
 struct CaseMultipliers {
-  std::uint32_t position = 0;  // in the group
+  std::uint32_t position = 0;  // of the case in its group
   std::vector<float> rows;
 };
 
-// A point of some case's region, exactly.
+// An exact point of some case's region.
 struct Witness {
   std::uint32_t case_index = 0;
   std::vector<Rational> inputs;  // all input tensors, concatenated

@@ -1,4 +1,4 @@
-// The words of a theorem: what is shown, the statement, the assumptions.
+// The text of a theorem: the verdict, the statement, the assumptions.
 
 #include "kernel/logic/theorem_text.h"
 #include "semantics/statement/statement_text.h"

@@ -1,4 +1,4 @@
-// Theorems as text: shortened, which Theorem::to_text() is, or in full.
+// Theorems as text, shortened or in full. Theorem::to_text() gives the short form.
 #pragma once
 
 #include <string>

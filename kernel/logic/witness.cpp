@@ -1,11 +1,13 @@
-// Rule satisfiable: a rational point of one case's region.
+// Rule satisfiable: accepts a rational point of one case's region.
 //
-// S1: the case exists and the point has one value per input element. S2: every value lies in the box, exactly, and is a value of
-// its input's type: an integer for integer and boolean inputs.
-// S3: every row holds at the exact outputs, decided by enclosures of rising precision: double intervals, 256-bit
-// intervals, and fractions where the graph is algebraic. An undefined output decides nothing. S4: in a floating
-// semantics, every value is a number of its input's format, and every row holds for the outputs of every execution that
-// the model admits: by propagate_box, tighten and back-substitution on the scope of the point.
+// - S1: the case exists and the point has one value per input element.
+// - S2: every value lies in the box, exactly, and is a value of its input's type: an integer for integer and
+//   boolean inputs.
+// - S3: every row holds at the exact outputs. Enclosures of rising precision decide it: double intervals, 256-bit
+//   intervals, and fractions where the graph is algebraic. An undefined output decides nothing.
+// - S4: in a floating semantics, every value is a number of its input's format, and every row holds for the outputs
+//   of every execution that the model admits. It is shown by propagate_box, tighten and back-substitution on the
+//   point's scope.
 
 #include <algorithm>
 
@@ -19,7 +21,7 @@ namespace {
 
 enum class Truth : std::uint8_t { holds, fails, open };
 
-// The ends of a scalar as exact fractions; nullopt for infinite or undefined ones.
+// The ends of a scalar as exact fractions; nullopt if an end is infinite or undefined.
 std::optional<Rational> low(const Interval& x) { return Rational::from_double(x.lo()); }
 std::optional<Rational> high(const Interval& x) { return Rational::from_double(x.hi()); }
 std::optional<Rational> low(const WideInterval& x) { return x.lo(); }
@@ -32,7 +34,7 @@ struct Run {
   std::vector<Array<S>> values;  // by node
 
   Truth decide(const Problem& problem, const statement::Row& row) const {
-    Rational lower, upper;  // of the sum; exact fractions of the ends
+    Rational lower, upper;  // exact bounds of the row's sum
     for (const statement::Term& term : row.terms) {
       const S& value = values[problem.node_of(term.variable)].values[term.variable.element];
       const auto lo = low(value), hi = high(value);
@@ -45,7 +47,7 @@ struct Run {
     if (row.strict ? lower >= row.bound : lower > row.bound) return Truth::fails;
     return Truth::open;
   }
-  // `open_row` names the first undecided or failing row.
+  // `open_row` receives the first row that is undecided or fails.
   Truth decide(const Problem& problem, const std::vector<statement::Row>& rows, std::size_t& open_row) const {
     for (std::size_t r = 0; r < rows.size(); ++r) {
       open_row = r;
@@ -70,7 +72,7 @@ Outcome<Run<S>> run(const Graph& graph, const std::vector<Rational>& point) {
   return Run<S>{std::move(values).value()};
 }
 
-// Numbers may double their length at each product: what they take is bounded by the caller, and open beyond.
+// Exact numbers may double their length at each product. `work` bounds their cost; beyond it the answer is "open".
 template <class S>
 Truth attempt(const Problem& problem, const Witness& witness, double work, std::size_t& open_row) {
   Truth truth = Truth::open;
@@ -88,7 +90,8 @@ Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>& problem, cons
   const auto& cases = problem->statement().property.cases;
   const std::string place = "case " + std::to_string(witness.case_index);
   if (!(witness.case_index < cases.size())) return reject("satisfiable.S1", place, "a case of the property", "no such case");
-  const statement::InputBox& box = problem->group_box(problem->group_of_case(witness.case_index));  // ends in values of the type
+  // Its ends are values of the inputs' types.
+  const statement::InputBox& box = problem->group_box(problem->group_of_case(witness.case_index));
   if (witness.inputs.size() != box.lo.size())
     return reject("satisfiable.S1", place, std::to_string(box.lo.size()) + " input values", std::to_string(witness.inputs.size()));
   std::size_t i = 0;

@@ -1,23 +1,29 @@
-// The steps of a formula, bounded one after the other. On the whole box, for real numbers a, b, h and weights pi_j >= 0 with sum 1:
+// Bounds the steps of a formula one after the other. On the whole box, for real numbers a, b, h and weights pi_j >= 0
+// with sum 1:
 //
 //   a v              >= a below(v) for a >= 0, a above(v) for a < 0
 //   v w              >= a v + b w + t     any a, b; t the least of (v - b) (w - a) - a b over the two ranges
 //   f(v)             >= a v + t           any a; t from v's range, as in unary_line
 //   log sum exp(v_j) >= sum pi_j v_j - sum pi_j log pi_j          any pi
-//   log sum exp(v_j) <= sum (a_j v_j + t_j) - h - 1               any a_j, h; t_j the greatest of exp(v + h) - a_j v over the ends of
-//   v_j's range
+//   log sum exp(v_j) <= sum (a_j v_j + t_j) - h - 1               any a_j, h; t_j the greatest of exp(v + h) - a_j v
+//                                                                 over the ends of v_j's range
 //   v                >= the range's lower end
 //
-// and dually above. The range of a step is that of its operands' ranges (interval arithmetic); of a sum, also that of its forms.
-// Reason: v w - a v - b w = (v - b) (w - a) - a b, and interval arithmetic contains the values of both products. The bound by weights is
-// the concavity of log (Jensen): log sum pi_j (exp(v_j) / pi_j). The upper one is log s <= s - 1 at s = sum exp(v_j + h), with chords of a
-// convex function. A sum of inequalities holds, and a form may take its number's place on the side that the factor's sign asks for.
-// Slopes, weights, a_j, h and the mix of McCormick's planes are given (choices.h). What is no nearer at the box's centre than the
-// range's end gives way to that.
-// Rounding: coefficients are real numbers in intervals, which contain what every operation on them gives; a factor that has no sign
-// multiplies the number's range instead of a form.
-// Source: McCormick 1976, composition of relaxations; Wei et al. 2023, "Convex bounds on the softmax function with applications to
-// robustness verification", for the two bounds of log-sum-exp.
+// and dually above. The range of a step is that of its operands' ranges by interval arithmetic; for a sum it is also
+// narrowed by the ranges of its forms.
+//
+// Reasons:
+// - Product: v w - a v - b w = (v - b) (w - a) - a b, and interval arithmetic contains the values of both products.
+// - Lower bound of log sum exp: log is concave (Jensen), applied to log sum pi_j (exp(v_j) / pi_j).
+// - Upper bound of log sum exp: log s <= s - 1 at s = sum exp(v_j + h), with chords of a convex function.
+// - A sum of inequalities holds, and a form may replace its number on the side that the factor's sign asks for.
+//
+// Choices (choices.h): slopes, weights, a_j, h and the mix of the McCormick planes. A form that is no nearer than the
+// range's end at the box's centre is replaced by that end.
+// Rounding: coefficients are real numbers in intervals, which contain the result of every operation on them. A factor
+// whose sign is not known multiplies the number's range instead of a form.
+// Source: McCormick 1976, composition of relaxations; Wei et al. 2023, "Convex bounds on the softmax function with
+// applications to robustness verification", for the two bounds of log-sum-exp.
 
 #include "kernel/relax/bounded.h"
 
@@ -31,14 +37,14 @@ namespace {
 
 using Kind = Steps::Kind;
 
-// The range without what lies outside of [lo, hi]; an end that is NaN says nothing.
+// The part of the range within [lo, hi]; an end that is NaN is ignored.
 Interval narrowed(const Interval& range, double lo, double hi) {
   return {lo > range.lo() ? lo : range.lo(), hi < range.hi() ? hi : range.hi()};
 }
 
 bool is_finite(const Interval& range) { return std::isfinite(range.lo()) && std::isfinite(range.hi()); }
 
-// The op of one operand that the step is.
+// The step as a node with one operand.
 Node op_of(const Steps& steps, const Steps::Step& step) {
   Node f;
   f.operands = {0};
@@ -59,9 +65,9 @@ struct Plane {
   double a, b, t;
 };
 
-// v w >= (<=) a v + b w + t; t is not finite where there is none. Any mix gives a plane, mixes of 0 to 1 those between McCormick's two.
-// A factor that is a point has no slope: the plane is the product itself, and t is 0. Nothing is lost where nothing is rounded: margins
-// of products may be exactly 0.
+// The plane a v + b w + t below (above) v w; t is not finite if there is none. Any mix gives a plane; mixes in [0, 1]
+// give those between McCormick's two planes. A factor that is a point has no slope: the plane is the product itself,
+// and t is 0. Operations that are exact add no rounding error, since margins of products may be exactly 0.
 Plane mccormick(const Interval& v, const Interval& w, double mix, bool lower) {
   const auto between = [mix](double first, double second) { return first == second ? first : mix * first + (1 - mix) * second; };
   const double a = v.is_point() ? 0 : lower ? between(w.lo(), w.hi()) : between(w.hi(), w.lo());
@@ -71,7 +77,7 @@ Plane mccormick(const Interval& v, const Interval& w, double mix, bool lower) {
   return {a, b, lower ? rest.lo() : rest.hi()};
 }
 
-// What a range alone says.
+// The bounds that follow from the range alone.
 Bounded within(const Interval& range) {
   return {range, std::make_shared<const Form>(Form{Interval(range.lo()), {}}),
           std::make_shared<const Form>(Form{Interval(range.hi()), {}})};
@@ -116,7 +122,7 @@ bool BoundedSteps::is_known(std::uint32_t v) const {
   return entries_[v].value != nullptr && (!entries_[v].has_mix || entries_[v].mix == mix_);
 }
 
-// Depth first; an operand stands above its step on the stack until it is known.
+// Depth first, with a stack of its own: a step stays on the stack until its operands above it are known.
 void BoundedSteps::require(std::uint32_t wanted) {
   std::vector<std::uint32_t> open{wanted};
   while (!open.empty()) {
@@ -136,7 +142,7 @@ void BoundedSteps::require(std::uint32_t wanted) {
   }
 }
 
-// The value of a step that nothing else reads is not kept.
+// Frees the value of a step that no other step reads.
 void BoundedSteps::consume(std::uint32_t v) {
   if (v >= x_.size() && entries_[v].uses == 1) entries_[v].value.reset();
 }
@@ -228,7 +234,7 @@ void BoundedSteps::add_plain(const Steps::Step& step, bool lower) {
   add_slope(step.b, Interval(plane.b));
 }
 
-// An exponential of which something is known tells about its operand: v = log(exp(v)).
+// A known range of exp(v) also bounds its operand: v = log(exp(v)).
 Bounded BoundedSteps::function(const Steps::Step& step, Bounded v, const Interval& known) {
   if (step.kind == Kind::exp) v.range = narrowed(v.range, log(Interval(known.lo())).lo(), log(Interval(known.hi())).hi());
   const Node op = op_of(steps_, step);
@@ -244,7 +250,7 @@ Bounded BoundedSteps::function(const Steps::Step& step, Bounded v, const Interva
   return {range, side(true), side(false)};
 }
 
-// The exponentials are less a common m, a real number, which cancels: exp(v + h) = exp(m + h) exp(v - m).
+// A common real number m is subtracted from the exponents and cancels: exp(v + h) = exp(m + h) exp(v - m).
 Bounded BoundedSteps::log_sum_exp(std::span<const std::uint32_t> list) {
   poll(5000 * list.size());
   std::vector<Interval> ranges, at_lo, at_hi;
@@ -261,7 +267,8 @@ Bounded BoundedSteps::log_sum_exp(std::span<const std::uint32_t> list) {
   for (const double weight : chosen.weights) total += Interval(weight > 0 ? weight : 0);
   const double least = (common + log(Interval(low.lo()))).lo(), most = (common + log(Interval(high.hi()))).hi();
   Bounded y{narrowed(Interval::whole(), least, most), {}, {}};
-  if (!(total.lo() > 0)) return within(y.range);  // ranges without a number in them have no weights
+  // If no weight is positive (ranges without a number in them), there is no form.
+  if (!(total.lo() > 0)) return within(y.range);
 
   constant_ = Interval(0.0);
   for (std::size_t j = 0; j < list.size(); ++j) {
@@ -289,7 +296,7 @@ Bounded BoundedSteps::either(const Bounded& v, const Bounded& w) const {
   return {narrowed(v.range, w.range.lo(), w.range.hi()), below ? w.below : v.below, above ? w.above : v.above};
 }
 
-// Adds factor v, bounded from below (above).
+// Adds factor times v, bounded from below (above).
 void BoundedSteps::add(const Interval& factor, const Bounded& v, bool lower) {
   if (!(factor.lo() >= 0 || factor.hi() <= 0)) {
     constant_ += factor * v.range;
@@ -307,7 +314,7 @@ void BoundedSteps::add_slope(std::uint32_t k, const Interval& slope) {
   has_slope_[k] = 1;
 }
 
-// What was added.
+// The accumulated form; the accumulator is empty afterwards.
 std::shared_ptr<const Form> BoundedSteps::take() {
   if (!std::ranges::is_sorted(variables_)) std::ranges::sort(variables_);
   Form form{constant_, {}};
@@ -320,7 +327,7 @@ std::shared_ptr<const Form> BoundedSteps::take() {
   return std::make_shared<const Form>(std::move(form));
 }
 
-// The form, or the range's end where that says more.
+// The form, or the range's end if that is the better bound at the box's centre.
 std::shared_ptr<const Form> BoundedSteps::nearer(const std::shared_ptr<const Form>& form, const Interval& range, bool lower) const {
   const double centre = at_centre(*form, x_);
   if (lower ? centre > range.lo() : centre < range.hi()) return form;

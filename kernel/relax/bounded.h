@@ -1,5 +1,5 @@
-// Private to kernel/relax: the intercept of rule unary_line, and the arithmetic of the steps of a formula on Bounded numbers: what is
-// known of a number on a box, its range and a linear form on either side of it.
+// Private to kernel/relax: bounds of a formula's steps, and the intercept of rule unary_line. A Bounded number is known
+// by its range over a box and by linear forms below and above it.
 #pragma once
 
 #include <cstdint>
@@ -13,39 +13,44 @@
 
 namespace assay::relax {
 
-// f(z) >= (lower) or <= line.slope z + t over the pieces, and t is NaN where there is none: rule unary_line, for steps of formulas too.
+// The intercept t with f(z) >= line.slope z + t (lower), or f(z) <= line.slope z + t, over the pieces; NaN if there is
+// none. This is rule unary_line, used also for the steps of formulas.
 [[nodiscard]] double unary_intercept(const UnaryFunction& f, std::span<const Piece> pieces, bool lower, const ChosenLine& line);
 
-// constant + sum of terms a x_k, at every point for some real numbers a and constant in these intervals; by ascending k.
+// constant + the sum of terms a x_k, at every point of the box, for some real numbers a and constant in these
+// intervals. Terms are sorted by k.
 struct Form {
   Interval constant;
   std::vector<std::pair<std::uint32_t, Interval>> terms;
 };
 
-using Forms = std::pair<std::shared_ptr<const Form>, std::shared_ptr<const Form>>;  // below and above
+// The form below and the form above a number.
+using Forms = std::pair<std::shared_ptr<const Form>, std::shared_ptr<const Form>>;
 
-// All values on the box, and about the one at its centre.
+// The range of the form over the box, and its approximate value at the box's centre.
 [[nodiscard]] Interval range_over(const Form& form, std::span<const Interval> x);
 [[nodiscard]] double at_centre(const Form& form, std::span<const Interval> x);
 
-// At every point of the box: a number in `range` that is no less than `below` and no more than `above`.
+// A number that, at every point of the box, lies in `range`, is at least `below` and at most `above`.
 struct Bounded {
   Interval range;
-  std::shared_ptr<const Form> below, above;  // the same one if the number is affine in the variables
+  std::shared_ptr<const Form> below, above;  // both are the same form if the number is affine in the variables
 };
 
-// The variables and steps of one formula, on a box of its operands.
+// Bounds the variables and steps of one formula on a box of its operands.
 class BoundedSteps {
  public:
-  // `results`: the forms that will be asked for, so that steps that only one of them needs are not kept.
+  // `results`: all forms that planes() will be asked for. The value of a step that only one of them reads is freed
+  // after its use.
   BoundedSteps(const Steps& steps, const Choices& choices, std::vector<Interval> x, std::span<const Symbolic> results);
-  // The form below and the form above a result; `known` contains it, for another reason. `mixes`: of the planes of each product.
+  // The form below and the form above a result. `known` is an enclosure of the result from another source. `mixes`: the
+  // mixes of the McCormick planes of each product.
   [[nodiscard]] Forms planes(const Symbolic& result, const Interval& known, const ChosenSides& mixes);
 
  private:
   struct Entry {
     std::unique_ptr<const Bounded> value;
-    std::uint32_t uses = 0, mix = 0;  // `value` is for this mix if it depends on one
+    std::uint32_t uses = 0, mix = 0;  // if has_mix, `value` is valid for this mix only
     bool has_mix = false;
   };
   [[nodiscard]] bool is_known(std::uint32_t v) const;
@@ -57,7 +62,8 @@ class BoundedSteps {
   [[nodiscard]] Forms forms(const Symbolic& sum);
   [[nodiscard]] Bounded sum(const Symbolic& form);
   [[nodiscard]] Bounded product(const Bounded& v, const Bounded& w);
-  // Products of two operand variables that a result adds up: most of a matrix product, added without a Bounded of their own.
+  // Whether the term is a product of two operand variables with factor 1. A matrix product consists mostly of these, so
+  // add_plain() adds them without making a Bounded number for each.
   [[nodiscard]] bool is_plain(const std::pair<std::uint32_t, Interval>& term) const;
   void add_plain(const Steps::Step& step, bool lower);
   [[nodiscard]] Bounded function(const Steps::Step& step, Bounded v, const Interval& known);
@@ -74,13 +80,13 @@ class BoundedSteps {
   std::vector<Interval> x_;
   std::vector<Entry> entries_;  // by variable
   ChosenSides mixes_;
-  std::uint32_t mix_ = 0;  // how often they changed
+  std::uint32_t mix_ = 0;  // number of changes of mixes_
   std::uint32_t known_variable_ = UINT32_MAX;
   Interval known_ = Interval::whole();
-  // The form that add() adds to.
+  // The form that add() accumulates.
   Interval constant_;
   std::vector<Interval> slopes_;          // by operand variable
-  std::vector<std::uint32_t> variables_;  // those with a slope
+  std::vector<std::uint32_t> variables_;  // variables that have a slope
   std::vector<std::uint8_t> has_slope_;
 };
 

@@ -1,12 +1,14 @@
 // Rule denoted_plane: linear functions below and above an op, from its denotation.
 //
-// Run on Symbolic variables, the denotation gives each result element as an affine form in the operands' elements and the steps of a
-// formula (semantics/numbers/steps.h), which are bounded one by one on the operands' boxes (bounded.h). No op has a rule of its own here.
-// Reason: the formula is the op's meaning; the arithmetic's inequalities are those of bounded.cpp.
-// The formula of a product of numbers or of matrices is the same on every box, so that a network keeps it (formula.h).
-// Choices: of an element the mixes of McCormick's planes below and above every product in its formula; of a step what bounded.cpp names.
-// A plane takes the place of the node's own box only where it is nearer at the box's centre, but for mul, or if the choice insists.
-// Rounding: slopes are rounded to doubles; what that changes over the box goes into the intercept.
+// The rule serves every op without a rule of its own. Run on Symbolic variables, the denotation gives each result
+// element as an affine form in the operands' elements and in the steps of a formula (semantics/numbers/steps.h). The
+// steps are bounded one by one on the operands' boxes (bounded.h).
+// Reason: the formula is the op's meaning; the inequalities are those of bounded.cpp.
+// The formula of a product of numbers or of matrices is the same on every box, so a network keeps it (formula.h).
+// Choices: per element the mixes of the McCormick planes below and above every product in its formula; per step those
+// that bounded.cpp names. A plane replaces the node's own box only if it is nearer at the box's centre, except for mul,
+// or if the choice insists.
+// Rounding: slopes are rounded to doubles, and the intercept absorbs the effect over the box.
 // Floats only: between integers a quotient rounds.
 
 #include <algorithm>
@@ -22,12 +24,12 @@
 namespace assay::relax {
 namespace {
 
-// About how many terms and products the formulas of all result elements have.
+// The approximate number of terms and products in the formulas of all result elements.
 std::size_t terms_of(const Graph& graph, const Node& node) {
   const Shape& x = graph.node(node.operands[0]).shape;
   const Attributes& attributes = node.attributes;
   const std::size_t size = element_count(node.shape);
-  std::vector<std::int64_t> axes;  // that a result element joins
+  std::vector<std::int64_t> axes;  // the axes that a result element runs over
   if (std::holds_alternative<WindowAttributes>(attributes)) return size * graph.size(node.operands[1]);
   if (node.op == Op::matmul) axes = {static_cast<std::int64_t>(x.size()) - 1};
   if (const auto* gemm = std::get_if<GemmAttributes>(&attributes)) axes = {gemm->transpose_a ? 0 : 1};
@@ -44,7 +46,7 @@ std::size_t terms_of(const Graph& graph, const Node& node) {
 // The variables of an op: the elements of its operands, each operand once.
 struct Variables {
   std::vector<NodeId> operands;
-  std::vector<std::uint32_t> first;  // of each operand, and their number
+  std::vector<std::uint32_t> first;  // the number of the first variable of each operand, then the number of variables
   std::vector<Interval> x;
   std::vector<double> middles;
 
@@ -64,7 +66,8 @@ struct Variables {
 
 bool is_product(const Node& node) { return node.op == Op::mul || node.op == Op::matmul; }
 
-// Of products for all boxes. Of others points are numbers, so that masks are decided and exponents known. Null: the op has none.
+// The formula of a product holds for all boxes. For other ops, variables whose box is a point become numbers, so that
+// masks are decided and exponents known. Null: the op has no formula.
 std::shared_ptr<const Formula> formula_of(const Graph& graph, const Node& node, const Variables& variables) {
   const auto formula = std::make_shared<Formula>(variables.middles);
   std::vector<Array<Symbolic>> arrays;
@@ -90,7 +93,8 @@ struct Plane {
   std::vector<std::pair<std::uint32_t, double>> slopes;
 };
 
-// a x = slope x + (a - slope) x, and what the last term can be goes into t. Without slopes: the box's end.
+// The form with double slopes. Since a x = slope x + (a - slope) x, the range of the last term goes into t. Without
+// slopes: the box's end.
 Plane settled(const Form& form, std::span<const Interval> x, bool lower, double end, bool insists) {
   poll(50 * form.terms.size());
   Plane plane;
@@ -111,7 +115,7 @@ Plane settled(const Form& form, std::span<const Interval> x, bool lower, double 
   return plane;
 }
 
-// Appends the terms of one result element: the variables of either plane.
+// Appends the terms of one result element: the variables that occur in either plane.
 void append_terms(const Variables& variables, const Plane& below, const Plane& above, Relaxation& result) {
   auto lower = below.slopes.begin(), upper = above.slopes.begin();
   for (std::size_t p = 0; p < result.parts.size(); ++p) {
@@ -135,7 +139,7 @@ std::shared_ptr<const Formula> kept_formula(const Graph& graph, NodeId id, std::
   const Node& node = graph.node(id);
   if (!is_product(node) || !has_planes(graph, node) || terms_of(graph, node) > kMostKept - terms) return nullptr;
   terms += terms_of(graph, node);
-  std::vector<Box> boxes;  // any do
+  std::vector<Box> boxes;  // of any values, since the formula does not depend on them
   for (const NodeId operand : node.operands)
     boxes.push_back({std::vector(graph.size(operand), 0.0), std::vector(graph.size(operand), 0.0)});
   std::vector<const Box*> pointers;

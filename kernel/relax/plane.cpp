@@ -1,4 +1,4 @@
-// The table of rules.
+// The table that selects the rule of an op.
 
 #include "kernel/relax/relaxation.h"
 #include "semantics/functions/unary_function.h"
@@ -17,7 +17,7 @@ std::optional<Relaxation> relax(const Graph& graph, const Node& node, std::span<
       return denoted_plane(graph, node, boxes, result, choices, formula);
     case Family::leaf:
     case Family::layout:
-    case Family::linear:  // substituted exactly where they are linear
+    case Family::linear:  // linear nodes have exact affine forms instead
     case Family::function:
     case Family::discrete:
       break;

@@ -5,10 +5,10 @@
 //   relu(z) <= a z + t   with t = max(relu(l) - a l, relu(u) - a u), rounded up
 //   relu(z) >= a z + t   with t = min(relu(l) - a l, relu(u) - a u, 0 if l < 0 < u), rounded down
 //
-// Reason: relu(z) - a z is convex, so its maximum over [l, u] is at an end; it is piecewise linear, so its minimum is at
-// an end or at the kink. Holds for stable and unstable neurons alike.
-// Where l >= 0 or u <= 0 the line is relu itself, whatever is chosen.
-// Rounding: each product and difference is directed away from the function.
+// Reason: relu(z) - a z is convex, so its maximum over [l, u] is at an end. It is piecewise linear, so its minimum is
+// at an end or at the kink. The rule holds for stable and unstable neurons alike. If l >= 0 or u <= 0 the line is relu
+// itself, whatever the choice.
+// Rounding: each product and difference is rounded away from the function.
 // Source: Zhang et al. 2018 (CROWN), section 3; the intercept for an arbitrary slope is derived above.
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 namespace assay::relax {
 namespace {
 
-// With l < 0 < u.
+// Both need l < 0 < u.
 double upper_intercept(double slope, double l, double u) { return std::max(-mul_down(slope, l), sub_up(u, mul_down(slope, u))); }
 
 double lower_intercept(double slope, double l, double u) { return std::min({-mul_up(slope, l), sub_down(u, mul_up(slope, u)), 0.0}); }
@@ -49,7 +49,7 @@ Relaxation relu_line(const Node& node, const Box& x, const Choices& choices) {
     part.upper[j] = above;
     result.upper_intercept[j] = upper_intercept(above, l, u);
     part.lower[j] = below;
-    if (!(below >= 0 && below <= 1)) result.lower_intercept[j] = lower_intercept(below, l, u);  // else 0, exactly
+    if (!(below >= 0 && below <= 1)) result.lower_intercept[j] = lower_intercept(below, l, u);  // otherwise exactly 0
   }
   result.parts.push_back(std::move(part));
   return result;

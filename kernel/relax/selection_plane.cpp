@@ -1,18 +1,24 @@
-// Rule selection_plane: max, min, max_pool, reduce_max, reduce_min, sort, and where and take with an open condition or index.
+// Rule selection_plane: max, min, max_pool, reduce_max, reduce_min, sort, and where and take with an undecided
+// condition or index.
 //
 //   x_k in [l_k, u_k] for the candidates k of one result element        any chosen k, any slopes a_i
 //   -------------------------------------------------------------------------------------------------
 //   max x_k >= x_k
 //   max x_k <= sum a_i x_i + t   with t = max over k of max over the box of x_k - sum a_i x_i, rounded up
 //
-// Reason: the maximum is at least each candidate, and at every point it is one of them; x_k - sum a_i x_i is linear, each
-// variable at its worst end. Candidates with u_k < max l_i are never the maximum and drop out; where one is left, it is the
-// maximum. min x = -max(-x). where and take give one of their candidates: between their minimum and their maximum. Element r (from 0)
-// of a descending sort of n candidates is at most the maximum of any n - r of them, for only r are before it, and at least the
-// minimum of any r + 1: those with the least upper ends, and those with the greatest lower ends.
-// Choices: the candidate, by its position in the order of the operands or of the window, and a_i of at most two candidates. The node's own
-// box stays where it is lower at the box's centre.
-// Rounding: t in intervals, the outer end.
+// Reasons:
+// - The maximum is at least each candidate, and at every point it equals one of them. x_k - sum a_i x_i is linear, so
+//   its maximum over the box has each variable at its worst end.
+// - A candidate with u_k < max l_i is never the maximum and is dropped. If only one is left, it is the maximum.
+// - min x = -max(-x).
+// - where and take give one of their candidates, hence a value between their minimum and their maximum.
+// - Element r (from 0) of a descending sort of n candidates is at most the maximum of any n - r of them, since only r
+//   come before it; the rule takes those with the least upper ends. It is at least the minimum of any r + 1; the rule
+//   takes those with the greatest lower ends.
+//
+// Choices: the candidate, by its position in the order of the operands or of the window, and the slopes a_i of at most
+// two candidates. The node's own box stays if it is lower at the box's centre.
+// Rounding: t is computed in intervals, and its outer end is taken.
 // Source: Singh et al. 2019 (DeepPoly) for the chosen candidate; the planes above are derived here.
 
 #include <algorithm>
@@ -31,7 +37,7 @@ namespace {
 
 using Part = Relaxation::Part;
 
-// A part without slopes whose result element j has the terms terms[j].
+// A part with slopes 0, in which result element j has the terms terms[j].
 Part part_without_slopes(NodeId operand, const std::vector<std::vector<std::uint32_t>>& terms) {
   Part part{operand, {}, {}, {}, {0}};
   for (const std::vector<std::uint32_t>& of_element : terms) {
@@ -53,7 +59,7 @@ Part window_part(const Graph& graph, const Node& node) {
   return part_without_slopes(node.operands[0], terms);
 }
 
-// The elements on the line along `axis` that each result element of take lies on and that its index may name.
+// For each result element of take: the operand elements on its line along `axis` that the index may name.
 Part taken_part(const Graph& graph, const Node& node, const Box& index) {
   const auto axis = static_cast<std::size_t>(std::get<ConcatAttributes>(node.attributes).axis);
   const Shape& x = graph.node(node.operands[1]).shape;
@@ -75,7 +81,7 @@ Part taken_part(const Graph& graph, const Node& node, const Box& index) {
   return part_without_slopes(node.operands[1], terms);
 }
 
-// The lines of sort, once for each of their result elements, and the rank of that element from the top.
+// For each result element of sort: all elements of its line, and the element's rank from the top.
 Part sorted_part(const Graph& graph, const Node& node, std::vector<std::size_t>& rank) {
   const auto& [axis, count, descending] = std::get<SortAttributes>(node.attributes);
   const auto lines = ops::reduction_groups(graph.node(node.operands[0]).shape, {axis});
@@ -91,7 +97,7 @@ Part sorted_part(const Graph& graph, const Node& node, std::vector<std::size_t>&
   return part_without_slopes(node.operands[0], terms);
 }
 
-// One term per candidate; of where and take the last two operands and the last only.
+// One term per candidate. where has candidates in its last two operands, take in its last one.
 std::vector<Part> candidate_parts(const Graph& graph, const Node& node, const Box& first, std::vector<std::size_t>& rank) {
   std::vector<Part> parts;
   if (node.op == Op::max_pool) {
@@ -118,7 +124,7 @@ struct Candidate {
   std::size_t part, term;
 };
 
-// first x_p + second x_q + t
+// The plane first x_p + second x_q + t.
 struct Plane : Weighted {
   double t = INFINITY;
   [[nodiscard]] double at_centre(std::span<const Interval> x) const {
@@ -126,7 +132,8 @@ struct Plane : Weighted {
   }
 };
 
-// Those that can be the maximum of the `count` candidates with the least upper ends, by falling upper end.
+// The candidates that can be the maximum, among the `count` candidates with the least upper ends, sorted by falling
+// upper end.
 std::vector<std::size_t> possible(std::span<const Interval> x, std::size_t count) {
   std::vector<std::size_t> result(x.size());
   std::iota(result.begin(), result.end(), std::size_t{0});
@@ -138,7 +145,7 @@ std::vector<std::size_t> possible(std::span<const Interval> x, std::size_t count
   return result;
 }
 
-// The greatest x_k - first x_p - second x_q over the candidates k that can be the maximum.
+// The greatest x_k - first x_p - second x_q over the candidates k in `left`.
 double intercept(std::span<const Interval> x, const std::vector<std::size_t>& left, const Weighted& plane) {
   double t = -INFINITY;
   for (const std::size_t k : left) {
@@ -155,7 +162,8 @@ double intercept(std::span<const Interval> x, const std::vector<std::size_t>& le
   return t;
 }
 
-// The lowest of the chosen planes above the maximum, at the box's centre no higher than `bound`; t is infinite if there is none.
+// The lowest of the chosen planes above the maximum at the box's centre; t is infinite if all are higher than
+// `bound` there.
 Plane plane_above(std::span<const Interval> x, const std::vector<std::size_t>& left, double bound, const Choices& choices) {
   Plane best;
   for (const Weighted& weighted : choices.weighted(x, left)) {
@@ -171,9 +179,9 @@ std::vector<Interval> negated_of(std::vector<Interval> x) {
   return x;
 }
 
-// A plane above the maximum of the negated candidates is one below the minimum: same slopes, negated t.
+// Stores a plane. One above the maximum of the negated candidates is one below the minimum: same slopes, negated t.
 void put(const Plane& plane, const std::vector<Candidate>& candidates, bool lower, std::size_t j, Relaxation& result) {
-  if (!std::isfinite(plane.t)) return;  // keep the box
+  if (!std::isfinite(plane.t)) return;  // the node's box stays
   (lower ? result.lower_intercept : result.upper_intercept)[j] = lower ? -plane.t : plane.t;
   const auto slope = [&](std::size_t i, double value) {
     const Candidate& c = candidates[i];
@@ -193,12 +201,13 @@ Relaxation selection_plane(const Graph& graph, const Node& node, std::span<const
   Relaxation result{candidate_parts(graph, node, *boxes[0], rank), result_box.lo, result_box.hi};
   const auto gate = is_where ? ops::broadcast_elements(graph.node(node.operands[0]).shape, node.shape) : std::vector<std::uint32_t>{};
   std::vector<Candidate> candidates;
-  std::vector<Interval> x;  // their boxes
+  std::vector<Interval> x;  // the boxes of the candidates
   for (std::size_t j = 0; j < result_box.lo.size(); ++j) {
     candidates.clear();
     x.clear();
     for (std::size_t p = 0; p < result.parts.size(); ++p) {
-      if (is_where && (p == 0 ? boxes[0]->hi[gate[j]] <= 0 : boxes[0]->lo[gate[j]] > 0)) continue;  // not this branch
+      // The condition excludes this branch.
+      if (is_where && (p == 0 ? boxes[0]->hi[gate[j]] <= 0 : boxes[0]->lo[gate[j]] > 0)) continue;
       const Box& box = *boxes[p + (one_of ? 1 : 0)];
       for (std::size_t k = result.parts[p].first(j); k < result.parts[p].last(j); ++k) {
         const std::size_t e = result.parts[p].element(k);
@@ -208,10 +217,11 @@ Relaxation selection_plane(const Graph& graph, const Node& node, std::span<const
     }
     if (candidates.empty()) continue;
     poll(200 * candidates.size());
-    for (const bool lower : {true, false}) {  // below a minimum, above a maximum: a plane; else a chosen candidate
+    // A minimum is bounded below, and a maximum above, by a plane; on the other side by a chosen candidate.
+    for (const bool lower : {true, false}) {
       const double end = lower ? -result_box.lo[j] : result_box.hi[j];
       const bool is_plane = one_of || is_sort || lower == is_min;
-      const auto extremes = lower == is_plane ? negated_of(x) : x;  // whose maximum is bounded
+      const auto extremes = lower == is_plane ? negated_of(x) : x;  // the rule bounds the maximum of these
       if (is_plane) {
         const std::size_t among = !is_sort ? candidates.size() : lower ? rank[j] + 1 : candidates.size() - rank[j];
         put(plane_above(extremes, possible(extremes, among), end, choices), candidates, lower, j, result);

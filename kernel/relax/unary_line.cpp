@@ -1,5 +1,5 @@
-// Rule unary_line: any slope a for an elementwise function f of one operand whose range [l, u] splits into pieces on which
-// f is linear, convex or concave.
+// Rule unary_line: a line with any slope a below or above an elementwise function f of one operand. The operand's range
+// [l, u] splits into pieces on which f is linear, convex or concave.
 //
 //   l <= z <= u        any slope a, any point p of each curved piece
 //   ----------------------------------------------------------------
@@ -9,12 +9,12 @@
 //     f' in [d, e] there:         min of f(p) - a p + ([d, e] - a) ([b, c] - p)
 //   f(z) <= a z + t    with max for min, and convex and concave exchanged
 //
-// Reason: f(z) - a z is concave (convex) on the piece, so its minimum (maximum) is at an end; a convex f lies above its
-// tangent at p, and (f'(p) - a)(z - p) is bounded over the piece by interval arithmetic; the last form is the mean value
-// theorem. The point p is a choice, too: the best one has f'(p) = a.
-// Pieces: semantics/functions. Functions or ranges without any get slope 0, i.e. the node's own box; so does a line that is no nearer
-// than the box at the middle of [l, u], unless the choice insists.
-// Rounding: f and f' are enclosed (Dual<Interval>), all arithmetic is on intervals, the outer end is taken.
+// Reason: f(z) - a z is concave (convex) on the piece, so its minimum (maximum) is at an end. A convex f lies above its
+// tangent at p, and interval arithmetic bounds (f'(p) - a)(z - p) over the piece. The last form is the mean value
+// theorem. The point p is a choice, too; the best one has f'(p) = a.
+// Pieces: semantics/functions. A function or range without pieces gets slope 0, that is, the node's own box. So does a
+// line that is no nearer than the box at the middle of [l, u], unless the choice insists.
+// Rounding: f and f' are enclosed (Dual<Interval>), all arithmetic is on intervals, and the outer end is taken.
 // Source: derived above; the tangent condition for sigmoidal functions is that of Zhang et al. 2018 (CROWN).
 
 #include <algorithm>
@@ -27,7 +27,7 @@
 namespace assay::relax {
 namespace {
 
-// f(z) - a z over one piece: an enclosure of a number below (above) all its values.
+// An enclosure of a number below (above) all values of f(z) - a z over one piece.
 Interval extremum(const UnaryFunction& f, const Piece& piece, const Interval& a, double touch, bool lower) {
   const Interval piece_range(piece.b, piece.c);
   if (piece.curve == Curve::by_derivative) {
@@ -73,7 +73,8 @@ Relaxation unary_line(const Node& node, const Box& x, const Box& result_box, con
       const double t = unary_intercept(f, pieces, lower, line);
       double& end = (lower ? result.lower_intercept : result.upper_intercept)[j];
       const double centre = line.slope * (l / 2 + u / 2) + t;
-      if (!std::isfinite(t) || (!choices.insists(lower) && !(lower ? centre > end : centre < end))) continue;  // keep the box
+      // The node's box stays.
+      if (!std::isfinite(t) || (!choices.insists(lower) && !(lower ? centre > end : centre < end))) continue;
       (lower ? part.lower : part.upper)[j] = line.slope;
       end = t;
     }

@@ -1,8 +1,11 @@
-// The box of an affine node: midpoints and radii through each map.
+// The box of an affine node: each map is applied to midpoints and radii.
 //
-// Rounding. half: the difference of two doubles is off by at most its own u, which kOut covers; width likewise, for two sums.
-// What the sums of products lose is in the error bound (rows.h). The ends c -+ w are off by at most u |c -+ w|, and one step
-// of 2 u |c -+ w| covers that down to the subnormals, where sums are exact.
+// Rounding:
+// - half: the difference of two doubles is off by at most u times itself, which kOut covers. The same holds for width,
+//   with two sums.
+// - The error bound (rows.h) covers the sums of products.
+// - The ends c -+ w are off by at most u |c -+ w|. One step of 2 u |c -+ w| covers that down to the subnormals, where
+//   sums are exact.
 
 #include <algorithm>
 #include <cmath>
@@ -25,7 +28,7 @@ ASSAY_TARGETS void middle(std::size_t n, const double* lo, const double* hi, dou
   }
 }
 
-// From centers (in lo) and radii (in hi) to ends; what is not finite becomes the whole line.
+// Turns centres (in lo) and radii (in hi) into ends; an element that is not finite becomes the whole line.
 ASSAY_TARGETS void ends(std::size_t n, const double* error, double absolute, double* lo, double* hi) {
   for (std::size_t i = 0; i < n; ++i) {
     const double c = lo[i], width = (hi[i] + (error[i] + absolute)) * kOut;
@@ -54,8 +57,8 @@ relax::Box affine_box(const AffineForm& form, const Boxes& boxes, const ErrorBou
   return box;
 }
 
-// Each row is one entry of coefficient 1 and bias 0, or a bias alone (affine_form: of integers and truth values only layout ops are
-// affine), so that both ends are exact sums with 0.
+// Each row is one entry with coefficient 1 and bias 0, or a bias alone, because for integers and truth values only
+// layout ops are affine (affine_form). So both ends are exact sums with 0.
 relax::Box copied_box(const AffineForm& form, const Boxes& boxes) {
   relax::Box box{form.bias, form.bias};
   for (std::size_t i = 0; i < form.bias_error.size(); ++i) {

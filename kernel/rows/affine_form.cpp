@@ -1,5 +1,5 @@
-// How a graph node becomes an AffineForm: dense and convolution structure where the op has it, else the sparse matrix that
-// the op's own denotation yields on symbolic operands.
+// Builds the AffineForm of a graph node: a dense or convolution map if the op has that structure, otherwise the sparse
+// matrix that the op's denotation yields on symbolic operands.
 
 #include <algorithm>
 #include <cmath>
@@ -30,7 +30,7 @@ Rejection not_linear(const Node& node, std::string found) {
   return {Rejection::Kind::declined, "linear_map.not_linear", node.name, "affine in the non-constant operands", std::move(found), ""};
 }
 
-// The matrix [rows, columns] of weights that are stored so, or as its transpose.
+// Weights as a matrix [rows, columns]; `transposed` says that they are stored as its transpose.
 std::vector<double> matrix(std::size_t rows, std::size_t columns, const std::vector<double>& w, bool transposed) {
   std::vector<double> result(rows * columns);
   for (std::size_t i = 0; i < rows; ++i) {
@@ -39,14 +39,15 @@ std::vector<double> matrix(std::size_t rows, std::size_t columns, const std::vec
   return result;
 }
 
-// A product with constant weights: which operand is the variable, and how weights on their own layout become a map:
-// with all of them, or, of one matrix, by the entries that are not 0.
+// A product with constant weights: the number of the variable operand and of the weights, and a function that makes the
+// map from weights in their own layout. With `by_entries`, the map of a single matrix stores only the entries that are
+// not 0.
 struct Structure {
   std::size_t variable = 0, weight = 1;
   std::function<std::shared_ptr<const LinearMap>(const std::vector<double>& w, bool by_entries)> build;
 };
 
-constexpr std::size_t kSparse = 16;  // products of lanes that one of an entry takes as long as
+constexpr std::size_t kSparse = 16;  // time of one product in a sparse map, in products of a vectorised dense map
 
 std::shared_ptr<const LinearMap> product_map(std::size_t outer, std::size_t m, std::size_t n, std::size_t inner,
                                              const std::vector<double>& w, bool by_entries) {
@@ -91,7 +92,7 @@ std::optional<Structure> matmul_structure(const Shape& a, const Shape& b, std::s
   return std::nullopt;
 }
 
-// Steps through the row-major positions of a shape.
+// Moves to the next row-major position of a shape; false at the end.
 bool advance(std::vector<std::int64_t>& position, const std::vector<std::int64_t>& extents) {
   for (std::size_t axis = extents.size(); axis-- > 0;) {
     if (++position[axis] < extents[axis]) return true;
@@ -101,7 +102,7 @@ bool advance(std::vector<std::int64_t>& position, const std::vector<std::int64_t
 }
 
 // All (wide, narrow, kernel) positions with wide = narrow * stride - pad + kernel * dilation inside the wide extents.
-// In conv the operand is wide and the result narrow; in conv_transpose the other way round.
+// In conv the operand is wide and the result narrow; in conv_transpose it is the other way round.
 std::vector<ConvTap> taps(const WindowAttributes& window, const std::vector<std::int64_t>& wide, const std::vector<std::int64_t>& narrow,
                           bool result_is_wide) {
   std::vector<ConvTap> result;
@@ -176,7 +177,8 @@ std::optional<Structure> structure(const Graph& graph, const Node& node, const s
   return conv_structure(node, a, node.op == Op::conv_transpose);
 }
 
-// Small integers from a fixed linear congruential sequence: every product and sum of the probe is exact in double.
+// Small integers from a fixed linear congruential sequence, so that every product and sum of the probe is exact
+// in double.
 class SmallIntegers {
  public:
   double next() {
@@ -193,8 +195,9 @@ class SmallIntegers {
   std::uint64_t state_ = 20260;
 };
 
-// The structured map on integer weights against the op's denotation, both ways, bit for bit. By entries: where
-// `weights` are not 0, and with few coefficients, too, on the way back.
+// Compares the structured map on integer weights with the op's denotation, bit for bit, and its transpose with its
+// apply. If `by_entries`, the integer weights are 0 exactly where `weights` are 0, and the transpose is also tried with
+// few non-zero coefficients.
 bool probe(const Graph& graph, const Node& node, const Structure& s, const std::vector<double>& weights, bool by_entries) {
   SmallIntegers source;
   Node plain = node;
@@ -226,8 +229,8 @@ bool probe(const Graph& graph, const Node& node, const Structure& s, const std::
 
 struct SplitWeights {
   std::vector<double> mid, error;
-  std::size_t used = 0;                    // that are not 0
-  bool exact = true, error_alone = false;  // some are 0 but for an error
+  std::size_t used = 0;                    // number of weights that are not 0
+  bool exact = true, error_alone = false;  // error_alone: some weight has midpoint 0 but a half-width above 0
 };
 SplitWeights split_weights(const Array<Interval>& weights, double factor) {
   SplitWeights result;
@@ -253,7 +256,7 @@ void set_bias(AffineForm& form, std::size_t i, const Interval& value) {
 Outcome<AffineForm> structured_form(const Graph& graph, const Node& node, const Structure& s, const ConstantValues& constants) {
   const auto* gemm = std::get_if<GemmAttributes>(&node.attributes);
   const SplitWeights weights = split_weights(constants.values[node.operands[s.weight]], gemm ? gemm->alpha : 1.0);
-  // By entries: one matrix, mostly of zeros, with every term of an execution's sum among them.
+  // By entries: for one matrix that is mostly zeros, if every term of an execution's sum is a stored entry.
   const bool is_matrix = (node.op == Op::gemm || node.op == Op::matmul) &&
                          weights.mid.size() == element_count(node.shape) * graph.size(node.operands[s.variable]);
   const bool by_entries = is_matrix && !weights.error_alone && weights.used > 0 && weights.used <= weights.mid.size() / kSparse;
@@ -280,7 +283,7 @@ Outcome<AffineForm> structured_form(const Graph& graph, const Node& node, const 
   return form;
 }
 
-// Layout ops: index maps, one per non-constant operand.
+// Layout ops: one index map per non-constant operand.
 AffineForm layout_form(const Graph& graph, NodeId id, const ConstantValues& constants) {
   const Node& node = graph.node(id);
   AffineForm form;
@@ -306,10 +309,11 @@ AffineForm layout_form(const Graph& graph, NodeId id, const ConstantValues& cons
   return form;
 }
 
-// The matrix read off the denotation: operands are fresh variables, constants stay numbers.
+// The matrix read off the denotation: the elements of non-constant operands are fresh variables, constants
+// stay numbers.
 Outcome<AffineForm> symbolic_form(const Graph& graph, const Node& node, const ConstantValues& constants) {
   std::vector<Array<Symbolic>> operands;
-  std::vector<std::size_t> first;  // number of the first variable of each operand
+  std::vector<std::size_t> first;  // the number of the first variable of each operand
   std::size_t variables = 0;
   for (const NodeId id : node.operands) {
     Array<Symbolic> operand{graph.node(id).shape, {}};
@@ -370,7 +374,7 @@ Outcome<AffineForm> affine_form(const Graph& graph, NodeId id, const ConstantVal
   if (op_class != OpClass::layout && op_class != OpClass::linear && op_class != OpClass::bilinear) {
     return not_linear(node, std::string(op_row(node.op).name));
   }
-  // Integer results may overflow, which only their denotation notices.
+  // Results of integers may overflow, and only their denotation detects that.
   if (!is_float(node.dtype) && op_class != OpClass::layout) return not_linear(node, "integer arithmetic");
   for (const NodeId operand : node.operands) {
     if (constants.is_constant[operand] && !all_finite(constants.values[operand]))

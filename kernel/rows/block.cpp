@@ -1,4 +1,4 @@
-// Blocks by other elements.
+// Blocks of rows with other lists of elements.
 
 #include "kernel/rows/block.h"
 

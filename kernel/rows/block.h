@@ -1,4 +1,4 @@
-// What happens to blocks of rows beside products (linear_map.h has their form). Private to kernel/.
+// Operations on blocks of rows other than products; Block is in linear_map.h. Private to kernel/.
 #pragma once
 
 #include "kernel/rows/linear_map.h"
@@ -8,16 +8,17 @@ namespace assay::rows {
 
 [[nodiscard]] Elements elements_of(const Places& places);
 [[nodiscard]] bool same_order(const Elements& a, const Elements& b);
-// The elements of both, of a node of `size`.
+// The union of both lists, for a node of `size` elements.
 [[nodiscard]] Elements united(const Elements& a, const Elements& b, std::size_t size);
 
-// out = a M for a sparse M of `size` rows: row i has the entries first(i) .. last(i) - 1, each at column element(k), and
-// factor(k, positive) multiplies coefficients of that sign. The memory of `out` is used again. Returns the multiply-adds of a row.
+// out = a M for a sparse M of `size` rows. Row i has the entries first(i) .. last(i) - 1; entry k is in column
+// element(k), and multiplies a coefficient by factor(k, positive), given the coefficient's sign. The memory of `out` is
+// reused. Returns the multiply-adds per row.
 template <class Map>
 std::size_t carry(std::size_t rows, const Block& a, std::size_t size, const Map& map, std::size_t columns, Block& out) {
   const std::size_t count = a.count(size);
   std::size_t work = count;
-  std::vector<Run> all;  // entries of those that have any
+  std::vector<Run> all;  // the entries of each row that has any
   Places to(a.elements ? columns : 0);
   for (std::size_t j = 0; j < count; ++j) {
     const Run run{map.first(a.element(j)), map.last(a.element(j)) - map.first(a.element(j)), j};

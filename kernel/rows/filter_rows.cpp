@@ -1,8 +1,8 @@
 // The double filter: back-substitution in double with one rounding error bound per row.
 //
 // u = 2^-53. A computed sum of n products differs from the exact one by at most (n + 2) u sum|terms| (1 + 2^-30) for
-// n < 2^20, any order, with or without FMA (Jeannerod and Rump 2013), plus one smallest subnormal per product, for which
-// kUnderflow stands generously. All sums of error bounds are of non-negative terms; kInflate covers their own rounding.
+// n < 2^20, in any order, with or without FMA (Jeannerod and Rump 2013), plus one smallest subnormal per product, which
+// kUnderflow exceeds by far. All sums of error bounds have non-negative terms, and kInflate covers their own rounding.
 
 #include <algorithm>
 #include <cmath>
@@ -16,9 +16,11 @@
 namespace assay::rows {
 namespace {
 
-constexpr double kUnit = 0x1p-53;         // unit roundoff of double
-constexpr double kInflate = 1 + 0x1p-26;  // rounding of the sums of error bounds themselves, up to 2^25 terms
-constexpr double kUnderflow = 0x1p-900;   // more than any rounding error below the normal range, per product; itself normal
+constexpr double kUnit = 0x1p-53;  // unit roundoff of double
+// Covers the rounding of the sums of error bounds themselves, up to 2^25 terms.
+constexpr double kInflate = 1 + 0x1p-26;
+// Exceeds any rounding error of a product below the normal range; itself normal.
+constexpr double kUnderflow = 0x1p-900;
 
 double terms(std::size_t n) { return static_cast<double>(n + 8) * kUnit; }
 
@@ -30,7 +32,7 @@ double sum_of(const std::vector<double>& x) {
   return sum * kInflate;
 }
 
-// A relaxation's part as carry() asks for it.
+// A relaxation's part in the interface that carry() expects.
 struct Slopes {
   const relax::Relaxation::Part& part;
   const std::uint32_t* index = part.index.empty() ? nullptr : part.index.data();
@@ -41,7 +43,7 @@ struct Slopes {
   [[nodiscard]] double factor(std::size_t k, bool positive) const { return (positive ? lower : upper)[k]; }
 };
 
-// What belongs to the elements of a block, in its order.
+// The values that belong to the elements of a block, in the block's order.
 class Picked {
  public:
   Picked(const Block& block, const std::vector<double>& all) : first_(all.data()) {
@@ -74,15 +76,17 @@ Sizes affine_sizes(const AffineForm& form, const std::vector<std::vector<double>
   return sizes;
 }
 
-// Error bounds of one element are floored at kUnderflow per product: an error that vanished would be missing |A| times.
+// The error bound of each element is at least kUnderflow per product: an error that vanished would be missing
+// |A| times.
 ErrorBound affine_error_bound(const AffineForm& form, const std::vector<std::vector<double>>& x, std::shared_ptr<const Sizes> sizes,
                               std::vector<double> rounding) {
   const std::size_t size = form.bias.size();
   ErrorBound error_bound{std::vector<double>(size, 0.0), kUnderflow * static_cast<double>(size), std::move(rounding), std::move(sizes)};
-  std::size_t most = form.parts.size();  // terms that meet in one sum of apply (all parts, on top of the bias) or of transpose
+  // The most terms in one sum of apply (all parts, in addition to the bias) or of transpose.
+  std::size_t most = form.parts.size();
   for (const AffineForm::Part& part : form.parts) most += std::max(part.map->fan_in(), part.map->fan_out());
   for (const std::vector<double>& operand : x) error_bound.absolute += kUnderflow * static_cast<double>(most) * (sum_of(operand) + 1);
-  // Twice: apply works on midpoint and radius, whose magnitudes add up to at most 2 x.
+  // Twice, because apply works on midpoint and radius, whose magnitudes add up to at most 2 x.
   const double factor = 2 * terms(most);
   // The bias is one of `size` terms of a row's constant, and the first of `most` + 1 terms of apply.
   const double bias_factor = terms(std::max(size, most));
@@ -99,7 +103,7 @@ ErrorBound affine_error_bound(const AffineForm& form, const std::vector<std::vec
 ErrorBound line_error_bound(const relax::Relaxation& r, const Boxes& boxes) {
   const std::size_t size = r.lower_intercept.size();
   ErrorBound error_bound{std::vector<double>(size, 0.0), kUnderflow * static_cast<double>(size)};
-  std::size_t products = 0;  // of one element
+  std::size_t products = 0;  // products of one element
   for (const relax::Relaxation::Part& part : r.parts) {
     const std::vector<double> x = magnitudes(*boxes[part.operand]);
     std::vector<std::size_t> uses(part.index.empty() ? 0 : x.size(), 0);
@@ -189,7 +193,8 @@ void FilterRows::add(std::size_t row, NodeId node, std::uint32_t element, double
   }
   double& slot = block.values[row * block.count(size) + place];
   const relax::Box& box = *boxes_[node];
-  const double rounding = error + (slot == 0 ? 0 : 2 * kUnit * std::fabs(slot + coefficient));  // a first entry is exact
+  // The first entry is exact.
+  const double rounding = error + (slot == 0 ? 0 : 2 * kUnit * std::fabs(slot + coefficient));
   slot += coefficient;
   if (rounding > 0) error_bound_[row] += rounding * magnitude_at(box, element) * kInflate;
 }
@@ -214,7 +219,8 @@ void FilterRows::hold_all(NodeId node) {
   if (blocks_[node].elements) blocks_[node] = spread(rows_, blocks_[node], nullptr, graph_.size(node));
 }
 
-// A block takes all elements first: looking up each of many literals in its list would cost more than a step asks for.
+// First the block takes all elements: looking up each of many literals in its list would cost more than the
+// step itself.
 void FilterRows::literal(NodeId node, std::uint32_t element, bool at_least, double threshold, double beta) {
   hold_all(node);
   for (std::size_t row = 0; row < rows_; ++row) {
@@ -268,7 +274,8 @@ void FilterRows::merge(NodeId node, Block fresh) {
   spare_.push_back(std::move(fresh));
 }
 
-// constant += value; the error is that of a node plus what does not depend on the row.
+// Adds the sums of a node to constants and error bounds; `absolute` is the part of the error that does not depend on
+// the row.
 void FilterRows::collect(double absolute) {
   poll(100 * rows_);
   for (std::size_t row = 0; row < rows_; ++row) {
@@ -282,7 +289,8 @@ void FilterRows::through_affine(NodeId node, const LinearStep& step) {
   const Picked bias(a, step.form->bias), error(a, step.error_bound->per_element);
   pass_constants(rows_, a.count(step.form->bias.size()), a.values.data(), {bias.data(), bias.data()}, error.data(), sums_.data());
   collect(step.error_bound->absolute);
-  // Each part goes over the list once for all rows; over all elements, over its entries only.
+  // Each part goes over the list of elements once for all rows. With all elements, it goes over its entries only. So
+  // many parts with few rows are faster with all elements.
   if (a.elements && step.form->parts.size() > rows_) a = spread(rows_, a, nullptr, step.form->bias.size());
   for (const AffineForm::Part& part : step.form->parts) {
     if (part.map->is_identity()) {

@@ -1,8 +1,9 @@
-// Eight doubles at a time, in portable vector types, and one source for several instruction sets. Private to kernel/.
+// Eight doubles at a time in portable vector types, so that one source serves several instruction sets. Private
+// to kernel/.
 //
-// Products and sums of lanes are elementwise IEEE operations, the same on every instruction set (no contraction), so a function
-// marked ASSAY_TARGETS yields the same bits everywhere. Lanes never cross a function boundary that is not inlined, so no
-// calling convention is involved.
+// Products and sums of lanes are elementwise IEEE operations without contraction. They are the same on every
+// instruction set, so a function marked ASSAY_TARGETS yields the same bits everywhere. Lanes cross no boundary of a
+// function that is not inlined, so no calling convention matters.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,8 @@
 #define ASSAY_TARGETS
 #endif
 #define ASSAY_INLINE __attribute__((always_inline))
-#define ASSAY_UNROLL _Pragma("GCC unroll 8")  // before a loop over registers: its array has to become registers at -O2 as well
+// Stands before a loop over registers: at -O2 the compiler keeps its array in registers only if it unrolls the loop.
+#define ASSAY_UNROLL _Pragma("GCC unroll 8")
 
 namespace assay::rows {
 
@@ -24,9 +26,10 @@ constexpr std::size_t kLanes = 8;
 using Lanes = double __attribute__((vector_size(64)));
 using Mask = long long __attribute__((vector_size(64)));  // -1 where true
 
-// The eight doubles from an address on, which need not be a multiple of 64.
+// Eight doubles from any address; it need not be a multiple of 64.
 #ifdef __clang__
-// For clang a reference to such a vector promises that the address is one, whatever its type says: here the bytes are copied.
+// clang assumes that a reference to a vector type is aligned, whatever the type says. Here the bytes are
+// copied instead.
 ASSAY_INLINE inline Lanes lanes(const double* address) {
   Lanes value;
   __builtin_memcpy(&value, address, sizeof value);
@@ -43,7 +46,7 @@ using LanesAnywhere = double __attribute__((vector_size(64), aligned(8), may_ali
 ASSAY_INLINE inline LanesAnywhere& lanes(double* address) { return *reinterpret_cast<LanesAnywhere*>(address); }
 ASSAY_INLINE inline const LanesAnywhere& lanes(const double* address) { return *reinterpret_cast<const LanesAnywhere*>(address); }
 #endif
-// True from lane `first` on.
+// Sets the mask true in lanes `first` and up.
 ASSAY_INLINE inline void from_lane(std::size_t first, Mask& mask) { mask = Mask{0, 1, 2, 3, 4, 5, 6, 7} >= static_cast<long long>(first); }
 
 }  // namespace assay::rows

@@ -17,13 +17,14 @@
 namespace assay::rows {
 namespace {
 
-// The places of the elements that are not 0, into `places`; returns how many.
+// Writes the places of the elements that are not 0 to `places`; returns their number.
 std::size_t list_used(std::size_t n, const double* a, std::uint32_t* places) {
   std::size_t count = 0;
   for (std::size_t group = 0; group < n; group += kLanes) {
     const std::size_t end = std::min(group + kLanes, n);
     std::uint64_t bits = 0;
-    for (std::size_t i = group; i < end; ++i) bits |= std::bit_cast<std::uint64_t>(a[i]) << 1;  // without the sign: -0 is 0
+    // Without the sign, since -0 counts as 0.
+    for (std::size_t i = group; i < end; ++i) bits |= std::bit_cast<std::uint64_t>(a[i]) << 1;
     for (std::size_t i = group; bits != 0 && i < end; ++i) {
       places[count] = static_cast<std::uint32_t>(i);
       count += a[i] != 0 ? 1 : 0;
@@ -75,7 +76,8 @@ class DenseMap final : public LinearMap {
   std::size_t cost() const override { return outer_ * m_ * n_ * inner_; }
 
  private:
-  // product(rows, from, to) for from as [rows, from_extent] and to as [rows, to_extent]: one slice of the inner axis at a time.
+  // Calls product(rows, from, to) for one slice of the inner axis at a time, with from as [rows, from_extent] and to as
+  // [rows, to_extent].
   template <class From, class To, class Product>
   void by_slices(std::size_t batch, const From* from, To* to, std::size_t from_extent, std::size_t to_extent,
                  const Product& product) const {
@@ -124,7 +126,8 @@ class ConvMap final : public LinearMap {
       ++strips_.back().count;
       first_[tap.result + 1] = strips_.size();
     }
-    for (std::size_t p = 0; p < s_.result_positions; ++p) first_[p + 1] = std::max(first_[p], first_[p + 1]);  // some have no taps
+    // Positions without taps.
+    for (std::size_t p = 0; p < s_.result_positions; ++p) first_[p + 1] = std::max(first_[p], first_[p + 1]);
     results_.meet_all();
     operands_.meet_all();
   }
@@ -141,7 +144,8 @@ class ConvMap final : public LinearMap {
     for (const std::uint32_t p : from.met()) {
       for (const Strip& strip : strips(p)) std::fill_n(reached.begin() + strip.operand, strip.count, true);
     }
-    for (std::uint32_t q = 0; q < s_.operand_positions; ++q) {  // in ascending order, so that a strip's positions stay side by side
+    // Ascending, so that the positions of a strip stay side by side.
+    for (std::uint32_t q = 0; q < s_.operand_positions; ++q) {
       if (reached[q]) to.meet(q);
     }
     out.elements = side_by_side(to, s_.operand_channels, s_.operand_positions);
@@ -174,7 +178,8 @@ class ConvMap final : public LinearMap {
  private:
   static constexpr std::size_t kTile = 8;  // rows that share one pass over the taps
 
-  // Taps of one result position whose operand and kernel positions follow each other: with channels side by side, one block of weights.
+  // Taps of one result position whose operand and kernel positions are consecutive. With channels side by side, their
+  // weights are one block.
   struct Strip {
     std::uint32_t operand, kernel, count;
   };
@@ -184,7 +189,7 @@ class ConvMap final : public LinearMap {
   [[nodiscard]] std::size_t operand_group() const { return s_.operand_channels / s_.groups; }
   [[nodiscard]] std::size_t result_group() const { return s_.result_channels / s_.groups; }
 
-  // The channels of each position.
+  // The elements of all channels at each position, position by position.
   static Elements side_by_side(const Places& at, std::size_t channels, std::size_t positions) {
     std::vector<std::uint32_t> elements;
     for (const std::uint32_t position : at.met()) {
@@ -199,7 +204,8 @@ class ConvMap final : public LinearMap {
       for (std::size_t j = 0; j < minor; ++j) to[j * major + i] = from[i * minor + j];
     }
   }
-  // product(rows, from, to) with the channels of each position side by side, some rows at a time. There may be no channels.
+  // Calls product(rows, from, to) with the channels of each position side by side, some rows at a time. The number of
+  // channels may be 0.
   template <class From, class To, class Product>
   void by_tiles(std::size_t batch, std::size_t from_channels, std::size_t from_positions, const From* from, std::size_t to_channels,
                 std::size_t to_positions, To* to, const Product& product) const {
@@ -239,7 +245,7 @@ class ConvMap final : public LinearMap {
     by_tiles(batch, s_.result_channels, s_.result_positions, a, s_.operand_channels, s_.operand_positions, out,
              [&](std::size_t rows, const From* from, To* to) { backward(rows, results_, operands_, from, w, to); });
   }
-  // Rows that hold the result positions of `from`, into rows that hold the operand positions of `to`.
+  // From rows that hold the result positions of `from` to rows that hold the operand positions of `to`.
   template <class From, class To, class Weights>
   void backward(std::size_t rows, const Places& from, const Places& to, const From* a, const Weights& w, To* out) const {
     const std::size_t from_size = from.met().size() * s_.result_channels, to_size = to.met().size() * s_.operand_channels;
@@ -269,8 +275,8 @@ class ConvMap final : public LinearMap {
   PaddedMatrix w_;                  // [kernel position, operand channel; result channel of the group]
   PaddedMatrix transposed_;         // [result channel; kernel position, operand channel of the group]
   std::vector<Strip> strips_;       // by result position
-  std::vector<std::size_t> first_;  // of each result position, and the end
-  Places results_, operands_;       // all positions
+  std::vector<std::size_t> first_;  // index of the first strip of each result position, then the number of strips
+  Places results_, operands_;       // all positions, in order
 };
 
 class SparseMap final : public LinearMap {
@@ -297,9 +303,11 @@ class SparseMap final : public LinearMap {
       for (const SparseEntry& e : entries_) y[b * rows_ + e.row] += e.value * x[b * columns_ + e.column];
     }
   }
-  // Where the first row's coefficients are mostly 0, these are passed over: entries are finite, and their products exactly 0.
+  // If the first row's coefficients are mostly 0, zero coefficients are skipped: entries are finite, so their products
+  // are exactly 0.
   void transpose(std::size_t batch, const double* a, double* out) const override {
-    std::vector<std::uint32_t> used(batch > 0 && rows_ >= 4 * kLanes && !start_.empty() ? rows_ : 0);  // fewer are not worth a list
+    // A list is not worth while for fewer rows.
+    std::vector<std::uint32_t> used(batch > 0 && rows_ >= 4 * kLanes && !start_.empty() ? rows_ : 0);
     std::size_t count = used.empty() ? rows_ : list_used(rows_, a, used.data());
     const bool all = used.empty() || 4 * count > rows_;
     for (std::size_t b = 0; b < batch; ++b, a += rows_, out += columns_) {
@@ -316,8 +324,8 @@ class SparseMap final : public LinearMap {
   std::size_t transpose_block(std::size_t batch, const Block& a, Block& out) const override {
     return a.elements ? carry(batch, a, rows_, *this, columns_, out) : LinearMap::transpose_block(batch, a, out);
   }
-  // What carry() asks for. Where entries are few for the rows they are searched: of many maps into one node each has to stay as small as
-  // they are.
+  // The interface that carry() expects. A map with few entries for its rows searches them instead of storing an index,
+  // because each of many maps into one node has to stay as small as its entries.
   [[nodiscard]] std::size_t first(std::size_t row) const {
     if (!start_.empty()) return start_[row];
     return static_cast<std::size_t>(std::ranges::lower_bound(entries_, row, {}, &SparseEntry::row) - entries_.begin());
@@ -346,11 +354,12 @@ class SparseMap final : public LinearMap {
     }
   }
   bool is_identity() const override { return identity_; }
-  std::size_t cost() const override { return entries_.size() + (rows_ + columns_) / kLanes; }  // a row's zeros are written and looked at
+  // Includes writing and reading a row's zeros.
+  std::size_t cost() const override { return entries_.size() + (rows_ + columns_) / kLanes; }
 
  private:
   std::vector<SparseEntry> entries_;
-  std::vector<std::uint32_t> start_;  // of each row, and the end; empty: few entries
+  std::vector<std::uint32_t> start_;  // of the first entry of each row, then the number of entries; empty: few entries
   bool identity_;
 };
 

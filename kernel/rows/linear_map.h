@@ -1,7 +1,7 @@
-// LinearMap: one linear op between two nodes, y = M x, with one batched apply/transpose pair.
+// LinearMap: one linear op between two nodes, y = M x, with a batched apply and transpose.
 //
 // Boxes, back-substitution, the gradient gate and the search all use this pair. Batches are row-major: x is
-// [batch, columns], y is [batch, rows]. All products accumulate into their result. Entries are finite.
+// [batch, columns], y is [batch, rows]. All products add to their result. Entries are finite.
 #pragma once
 
 #include <cstddef>
@@ -18,28 +18,30 @@
 
 namespace assay::rows {
 
-// A map's entries as integers on one grid: entry = mantissa * 2^exponent, each off by at most `half_step` (a power of
-// two, 0 when all are exact).
+// The entries of a map as integers on one grid: entry = mantissa * 2^exponent. Each is off by at most `half_step`, a
+// power of two; 0 means that all are exact.
 struct IntegerEntries {
   std::vector<std::int64_t> mantissas;
   std::int32_t exponent = 0;
   double half_step = 0;
 };
 
-// The elements of a node whose coefficients a block of rows holds, each once and in any order; those of all others are 0.
-// None: all of them, in the node's order.
+// The elements of a node whose coefficients a block of rows holds, each once and in any order. The coefficients of all
+// other elements are 0. Null: all elements, in the node's order.
 using Elements = std::shared_ptr<const std::vector<std::uint32_t>>;
 
-// Coefficients of a node's elements, [rows, elements]. Behind a convolution the rows that start at one position touch a
-// window of the earlier feature map, and its positions are listed with the channels of each side by side.
+// Coefficients of a node's elements, [rows, elements]. Behind a convolution, the rows that start at one position touch
+// a window of the earlier feature map. Their block lists the positions of that window, with the channels of each
+// position side by side.
 struct Block {
   Elements elements;
   std::vector<double> values;
 
-  [[nodiscard]] std::size_t count(std::size_t size) const { return elements ? elements->size() : size; }  // of a node of `size`
+  // `size` is the number of elements of the node.
+  [[nodiscard]] std::size_t count(std::size_t size) const { return elements ? elements->size() : size; }
   [[nodiscard]] std::uint32_t element(std::size_t k) const { return elements ? (*elements)[k] : static_cast<std::uint32_t>(k); }
 };
-// The same rows of a node of `size` elements by other elements, among which those of the block are.
+// The same rows with another list of elements, which includes those of the block, for a node of `size` elements.
 [[nodiscard]] Block spread(std::size_t rows, const Block& block, const Elements& elements, std::size_t size);
 
 // Numbers elements in the order in which they are met.
@@ -73,24 +75,25 @@ class LinearMap {
   virtual void apply(std::size_t batch, const double* x, double* y) const = 0;
   // out[b,j] += sum_i a[b,i] M[i,j].
   virtual void transpose(std::size_t batch, const double* a, double* out) const = 0;
-  // out = a M: of which elements, is the map's choice. The memory of `out` is used again, whatever it holds. Returns the multiply-adds of
-  // a row.
+  // out = a M. The map chooses the list of elements of `out`. The memory of `out` is reused, whatever it holds. Returns
+  // the multiply-adds per row.
   virtual std::size_t transpose_block(std::size_t batch, const Block& a, Block& out) const;
   // y[i] += sum_j |M[i,j]| x[j] for x >= 0.
   virtual void apply_magnitude(const double* x, double* y) const = 0;
-  // y[i] += sum over the stored entries of row i of x[j].
+  // y[i] += the sum of x[j] over the stored entries (i, j) of row i.
   virtual void apply_pattern(const double* x, double* y) const = 0;
 
-  // The entries on a grid of at most `bits` bits, and out[b,j] += sum_i a[b,i] entry[i,j] in integers.
+  // integer_entries: the entries on a grid of at most `bits` bits. transpose: out[b,j] += sum_i a[b,i] entry[i,j]
+  // in integers.
   [[nodiscard]] virtual IntegerEntries integer_entries(int bits) const = 0;
   virtual void transpose(const IntegerEntries& entries, std::size_t batch, const std::int64_t* a, Int128* out) const = 0;
 
   // Largest number of terms in one sum of apply (fan_in) and of transpose (fan_out).
   [[nodiscard]] std::size_t fan_in() const { return fan_in_; }
   [[nodiscard]] std::size_t fan_out() const { return fan_out_; }
-  // Entry (i, i) is exactly 1 for every i, and there are no others.
+  // Whether entry (i, i) is exactly 1 for every i, and there are no other entries.
   [[nodiscard]] virtual bool is_identity() const { return false; }
-  // Multiply-adds of one apply or transpose of one row.
+  // Multiply-adds per row of one apply or transpose.
   [[nodiscard]] virtual std::size_t cost() const = 0;
 
  protected:
@@ -102,28 +105,29 @@ class LinearMap {
 [[nodiscard]] std::shared_ptr<const LinearMap> dense_map(std::size_t outer, std::size_t rows, std::size_t columns, std::size_t inner,
                                                          const std::vector<double>& w);
 
-// Convolutions of any dimension: y[c_out, p] = sum over taps (p, q, k) and c_in of the group of w[k][c_in][c_out] x[c_in, q],
-// per batch element of the tensor. A tap joins an output position to an input position by a kernel position.
+// Convolutions of any dimension. For each batch element of the tensor, y[c_out, p] is the sum of w[k][c_in][c_out]
+// x[c_in, q] over taps (p, q, k) and over the c_in of the group. A tap joins an output position to an input position by
+// a kernel position.
 struct ConvTap {
   std::uint32_t result, operand, kernel;
 };
 struct ConvShape {
-  std::size_t tensor_batch, groups, result_channels, operand_channels;  // channels per whole tensor
+  std::size_t tensor_batch, groups, result_channels, operand_channels;  // channels of the whole tensor
   std::size_t result_positions, operand_positions, kernel_positions;
   std::vector<ConvTap> taps;
 };
 // w is [kernel position, group, operand channel of the group, result channel of the group].
 [[nodiscard]] std::shared_ptr<const LinearMap> conv_map(ConvShape shape, const std::vector<double>& w);
 
-// Any other map by its entries, in any order; several entries of one place add up.
+// Any other map, given by its entries in any order. Several entries at one place add up.
 struct SparseEntry {
   std::uint32_t row, column;
   double value;
 };
 [[nodiscard]] std::shared_ptr<const LinearMap> sparse_map(std::size_t rows, std::size_t columns, std::vector<SparseEntry> entries);
 
-// y = sum over parts of (M_p +- E_p) x_p + (bias +- bias_error): where true coefficients are not doubles (batch norm, means),
-// M holds midpoints and E (null when exact) entrywise half-widths.
+// y = sum over parts of (M_p +- E_p) x_p + (bias +- bias_error). Where true coefficients are not doubles (batch norm,
+// means), M holds midpoints and E the half-widths of the entries. E is null if all are exact.
 struct AffineForm {
   struct Part {
     NodeId operand;
@@ -135,16 +139,20 @@ struct AffineForm {
   std::vector<double> bias_error;  // empty when exact
 };
 
-// outer after inner, where outer is one exact identity map plus a bias: y = inner + bias. nullopt for any other outer.
+// The composition of `outer` after `inner`, if `outer` is one exact identity map plus a bias: y = inner + bias. nullopt
+// for any other outer.
 [[nodiscard]] std::optional<AffineForm> folded(const AffineForm& outer, const AffineForm& inner);
 
-// The affine form of a linear or layout node; structured maps (dense, conv) are probed against the denotation on integer
-// data bit for bit, all others are read off the denotation. `constants` holds the values of the nodes that depend on no
-// input (empty arrays elsewhere). Declined (code "linear_map.not_linear") for nodes that are not affine in the others.
+// The affine form of a linear or layout node. Structured maps (dense, conv) are compared bit for bit with the
+// denotation on integer data; all others are read off the denotation. `constants` holds the values of the nodes that
+// depend on no input (empty arrays elsewhere). Declined (code "linear_map.not_linear") if the node is not affine in its
+// other operands.
 struct ConstantValues {
   std::vector<bool> is_constant;
   std::vector<Array<Interval>> values;
-  std::vector<double> product_terms;  // in a floating semantics: of the product of constants that the node holds, if any, and a bias
+  // In a floating semantics: the number of terms of the product of constants that the node holds, if any, and
+  // of a bias.
+  std::vector<double> product_terms;
 };
 [[nodiscard]] Outcome<AffineForm> affine_form(const Graph& graph, NodeId node, const ConstantValues& constants);
 

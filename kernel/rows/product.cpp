@@ -12,10 +12,11 @@ namespace assay::rows {
 namespace {
 
 constexpr std::size_t kTileRows = 8;
-constexpr std::size_t kMaxInner = 256;  // terms and columns per pass: a 512 KiB panel of w stays in the second-level cache
+// Terms and columns per pass: a panel of w has 512 KiB and stays in the second-level cache.
+constexpr std::size_t kMaxInner = 256;
 constexpr std::size_t kMaxColumns = 256;
 
-// Some rows of `a`, and the terms that are not zero in all of them.
+// Some rows of `a`, and the indices of the terms that are not zero in all of them.
 struct Tile {
   const double* a;
   std::size_t stride, rows, terms;
@@ -27,7 +28,8 @@ ASSAY_INLINE inline void list_terms(std::size_t inner, Tile& tile) {
   for (std::size_t i = 0; i < inner; ++i) bits[i] = 0;
   for (std::size_t r = 0; r < tile.rows; ++r) {
     const double* row = tile.a + r * tile.stride;
-    for (std::size_t i = 0; i < inner; ++i) bits[i] |= std::bit_cast<std::uint64_t>(row[i]) << 1;  // without the sign: -0 is 0
+    // Without the sign, since -0 counts as 0.
+    for (std::size_t i = 0; i < inner; ++i) bits[i] |= std::bit_cast<std::uint64_t>(row[i]) << 1;
   }
   tile.terms = 0;
   for (std::size_t i = 0; i < inner; ++i) {
@@ -41,7 +43,7 @@ struct Panel {
   std::size_t stride;
 };
 
-// kRows rows of a tile by kGroups groups of lanes; of the first group only the lanes from `keep` on are changed.
+// Multiplies kRows rows of a tile by kGroups groups of lanes. In the first group only the lanes from `keep` on change.
 template <std::size_t kRows, std::size_t kGroups>
 ASSAY_INLINE inline void multiply_block(const Tile& tile, std::size_t first, Panel panel, double* out, std::size_t out_stride,
                                         std::size_t keep) {
@@ -67,7 +69,7 @@ ASSAY_INLINE inline void multiply_block(const Tile& tile, std::size_t first, Pan
   }
 }
 
-// Fewer columns than one group: the rows of w are padded, those of out are not.
+// For fewer columns than one group. A local copy is needed, because the rows of w are padded and those of out are not.
 template <std::size_t kRows>
 ASSAY_INLINE inline void multiply_narrow(const Tile& tile, std::size_t first, std::size_t columns, Panel panel, double* out,
                                          std::size_t out_stride) {
@@ -81,13 +83,13 @@ ASSAY_INLINE inline void multiply_narrow(const Tile& tile, std::size_t first, st
   }
 }
 
-// Columns j on, at most kGroups groups of lanes: the first group may overlap lanes that are done.
+// Columns from j on, at most kGroups groups of lanes. The first group may overlap lanes that are already done.
 template <std::size_t kRows, std::size_t kGroups>
 ASSAY_INLINE inline void multiply_rest(const Tile& tile, std::size_t first, std::size_t j, std::size_t columns, Panel panel, double* out,
                                        std::size_t out_stride) {
   if constexpr (kGroups > 1) {
     if (columns - j <= (kGroups - 1) * kLanes) return multiply_rest<kRows, kGroups - 1>(tile, first, j, columns, panel, out, out_stride);
-    if (columns < kGroups * kLanes) {  // no room to overlap so far to the left
+    if (columns < kGroups * kLanes) {  // too few columns for that overlap
       multiply_block<kRows, kGroups - 1>(tile, first, {panel.w + j, panel.stride}, out + j, out_stride, 0);
       return multiply_rest<kRows, 1>(tile, first, j + (kGroups - 1) * kLanes, columns, panel, out, out_stride);
     }
@@ -108,7 +110,7 @@ ASSAY_INLINE inline void multiply_rows(const Tile& tile, std::size_t first, std:
   if (j < columns) multiply_rest<kRows, kGroups>(tile, first, j, columns, panel, out, out_stride);
 }
 
-// Rows of a tile by runs of columns, with the terms that are listed once for all of them.
+// Multiplies the rows of a tile by runs of columns; the list of terms is made once for all runs.
 ASSAY_TARGETS void multiply_tile(Tile& tile, std::size_t inner, Panel panel, std::span<const Run> runs, double* out,
                                  std::size_t out_stride) {
   list_terms(inner, tile);

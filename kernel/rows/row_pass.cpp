@@ -1,4 +1,4 @@
-// One pass over the rows of a block, in lanes of doubles.
+// One pass over the rows of a block, eight doubles at a time.
 
 #include "kernel/rows/row_pass.h"
 
@@ -11,7 +11,7 @@
 namespace assay::rows {
 namespace {
 
-// The sums of the lanes of a and of b, in a tree.
+// The sum over the lanes of a and that over the lanes of b, each as a tree.
 ASSAY_INLINE inline void totals(const Lanes& a, const Lanes& b, double& sum_a, double& sum_b) {
   const Lanes four = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11) + __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
   const Lanes two = four + __builtin_shufflevector(four, four, 2, 3, 0, 1, 6, 7, 4, 5);
@@ -23,7 +23,7 @@ struct LaneSums {
   Lanes value = {}, error = {};
 };
 
-// Lanes from element j on; those where `fresh` is false were counted before.
+// Adds the eight elements from j on; lanes where `fresh` is false are already counted.
 template <bool kSlopes>
 ASSAY_INLINE inline void pass_lanes(std::size_t j, const Mask& fresh, const double* a, Sides constant, const double* p, Sides slope,
                                     double* out, LaneSums& sum) {
@@ -63,7 +63,7 @@ struct Rows {
   std::size_t stride;
 };
 
-// out[i] += x . w[i] for kRows rows of w from i on.
+// out[i] += x . w[i] for kRows rows of w, from row i on.
 template <std::size_t kRows, bool kMagnitudes>
 ASSAY_INLINE inline void dot_block(std::size_t columns, const double* x, Rows w, double* out) {
   Lanes sum[kRows] = {};
@@ -110,7 +110,7 @@ ASSAY_TARGETS void pass_lines(std::size_t rows, std::size_t n, const double* a, 
 
 void accumulate_dots(std::size_t rows, std::size_t inner, std::size_t columns, const double* x, const PaddedMatrix& w, bool magnitudes,
                      double* out) {
-  constexpr std::size_t kBlock = 64;  // rows of w that serve all rows of x from the cache
+  constexpr std::size_t kBlock = 64;  // rows of w that stay in the cache for all rows of x
   for (std::size_t i = 0; i < inner; i += kBlock) {
     for (std::size_t b = 0; b < rows; ++b) {
       poll(kBlock * columns / 8);

@@ -1,4 +1,4 @@
-// check_header(): a certificate names the statement that it is about by its digest, and the semantics by a name.
+// check_header(): compares the statement's digest and the semantics' name in a certificate's header with the problem.
 
 #include <string>
 #include <utility>
@@ -10,9 +10,9 @@
 namespace assay::certificate {
 namespace {
 
-// A certificate about executions speaks about every point of the box, and steps that bound errors as well bound without them: its
-// steps may be replayed over the reals. Its digest is then that of the same graph and property under its own semantics, which may
-// have several names.
+// A certificate about float executions also proves its statement over the reals: its claims hold for every point of the
+// box, and steps that bound values with rounding errors also bound them without. So its steps may be replayed over the
+// reals. Its digest is that of the same graph and property under its own semantics, which may have several names.
 bool is_same_under(const std::string& semantics, const Header& header, const logic::Problem& problem) {
   if (problem.floating()) return header.digest == problem.digest();
   auto model = semantics.starts_with("binary") ? parse_execution_model(semantics) : floats::semantics_named(semantics);

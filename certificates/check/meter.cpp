@@ -15,12 +15,13 @@ namespace assay::certificate {
 namespace {
 
 constexpr double kBallWork = 100;       // multiply-adds of one row at an element of a ball
-constexpr double kIntervalWork = 8;     // that an operation on intervals takes as long as
-constexpr double kTermWork = 1000;      // that adding one exact term of a row takes as long as, where its digits are many
-constexpr double kExactWork = 10;       // that one in integers takes as long as
-constexpr double kWordsPerTerm = 1000;  // word operations of exact fractions that one multiply-add of the network may take
+constexpr double kIntervalWork = 8;     // time of an operation on intervals, in multiply-adds
+constexpr double kTermWork = 1000;      // time of adding one exact term with many digits, in multiply-adds
+constexpr double kExactWork = 10;       // time of a multiply-add in integers, in multiply-adds in double
+constexpr double kWordsPerTerm = 1000;  // word operations of exact fractions allowed per multiply-add of the network
 
-// Of one row at a node that is not affine: its elements, or each with those along an axis. An estimate.
+// An estimate of one row's work at a node that is not affine: its elements, or for ops along an axis, each element
+// times the axis.
 double nonlinear_work(const Graph& graph, const Node& node) {
   double size = static_cast<double>(element_count(node.shape)), longest = 1;
   for (const NodeId operand : node.operands) {
@@ -35,7 +36,8 @@ double nonlinear_work(const Graph& graph, const Node& node) {
 Costs::Costs(const logic::Problem& problem)
     : problem_(problem), row_work_(problem.graph().nodes.size(), 1.0), idle_work_(problem.graph().nodes.size(), 0.0) {
   const Graph& graph = problem.graph();
-  for (NodeId id = 0; id < graph.nodes.size(); ++id) {  // where no row of the outputs passes, too: certificates may ask for others
+  // Also for nodes that no row from the outputs passes: certificates may ask for rows from other nodes.
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     if (const rows::AffineForm* form = inspect::affine(problem, id)) {
       for (const auto& part : form->parts) idle_work_[id] += static_cast<double>(part.map->cost());
     } else if (!problem.is_constant(id)) {
@@ -44,7 +46,7 @@ Costs::Costs(const logic::Problem& problem)
   }
   for (const NodeId id : inspect::active_nodes(problem)) row_work_[id] += std::exchange(idle_work_[id], 0.0);
   std::partial_sum(row_work_.begin(), row_work_.end(), row_work_.begin());
-  std::map<NodeId, double> most;  // elements of the balls that one group has over an input
+  std::map<NodeId, double> most;  // the largest number of elements of the balls that one group has over an input
   for (std::size_t group = 0; group < problem.group_count(); ++group) {
     std::map<NodeId, double> own;
     for (const statement::Ball& ball : inspect::group_balls(problem, group)) own[ball.node] += static_cast<double>(ball.q.size());
@@ -82,10 +84,10 @@ double Costs::of(const logic::Work& work) const {
       return count;
     case logic::Work::Kind::terms:
       return kTermWork * count;
-    case logic::Work::Kind::cut:  // in integers each term goes through the node's block
+    case logic::Work::Kind::cut:  // in integers each term passes through the whole block of its node
       for (const logic::Entry& e : work.entries) sum += problem_.options().exact ? static_cast<double>(problem_.graph().size(e.node)) : 1;
       return sum;
-    case logic::Work::Kind::rows:  // the linear bounds on the way cost about as much as a row
+    case logic::Work::Kind::rows:  // the linear bounds on the way cost about as much as one row
       for (const logic::Entry& e : work.entries) sum += idle_work_[e.node];
       return sum + (work.windows ? 0 : (count + 1) * (row_work_[work.node] + beside(work)));
     case logic::Work::Kind::tile:  // the elements that it touched, and one row more

@@ -1,12 +1,13 @@
-// replay_by_team(): replay by several threads. serial.cpp says what a record means; this file says which thread takes it.
+// replay_by_team(): replay by several threads. serial.cpp defines the meaning of a record; this file chooses the thread
+// that replays it.
 //
-// To keep threads busy, many records are read before they are replayed. An idle thread gets the right branch of the outermost
-// open split that is whole among them. The thread whose branch ends second continues behind the split, so no thread waits. The
-// calling thread reads the records that follow before it takes part.
+// To keep threads busy, a batch of records is read before it is replayed. An idle thread gets the right branch of the
+// outermost open split that lies whole in the batch. The thread whose branch ends second continues behind the split, so
+// that no thread waits. The calling thread reads the next batch before it helps.
 //
-// Records wait in their encoded form, and the thread that replays one decodes it again, so that no memory is allocated in one
-// thread and freed in another. If the threads refuse a record, the batch is replayed once more in turn, so that every answer is
-// that of serial.cpp.
+// Records are stored in encoded form, and the thread that replays one decodes it again, so that no memory is allocated
+// in one thread and freed in another. If the threads reject a record, the batch is replayed once more in turn, so that
+// every answer is that of serial.cpp.
 
 #include <algorithm>
 #include <atomic>
@@ -25,7 +26,7 @@ namespace assay::certificate {
 namespace {
 
 constexpr double kWorkAtOnce = 1e6;       // multiply-adds that a thread takes before it adds them to the common sum
-constexpr std::uint64_t kFirstBatch = 8;  // the part of a batch that is read before the other threads begin
+constexpr std::uint64_t kFirstBatch = 8;  // this fraction of a batch is read before the other threads begin
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();  // no record, no node
 
 class Threads {
@@ -43,16 +44,18 @@ class Threads {
   }
 
  private:
-  // A record that was read ahead; of a split that ends within what was read, where its branches end.
+  // A record that was read ahead. For a split that lies whole in the batch, also where its branches end.
   struct Held {
-    std::uint64_t offset = 0;          // of the record
-    double allowed = 0, work = 0;      // multiply-adds: that all steps up to this one may take, that it took
-    std::uint32_t begin = 0;           // in the bytes of the batch
-    std::uint32_t next = 0, done = 0;  // in its records
-    NodeId by_cases = kNone;           // the node of which it bounds named elements, by cases of nodes before it
+    std::uint64_t offset = 0;  // of the record in the file
+    // Multiply-adds: the most for all steps up to this one; those that this step took.
+    double allowed = 0, work = 0;
+    std::uint32_t begin = 0;           // position in the bytes of the batch
+    std::uint32_t next = 0, done = 0;  // positions in the records of the batch
+    // The node whose named elements the record bounds, by cases of nodes before it.
+    NodeId by_cases = kNone;
   };
 
-  struct Helps {  // as long as a thread has a job, also where what stands before that throws
+  struct Helps {  // Joins the work when it leaves the block, also by an exception, as long as a thread has a job.
     Team& team;
     ~Helps() { team.help(); }
   };
@@ -60,23 +63,24 @@ class Threads {
   struct Batch {
     std::string bytes;
     std::vector<Held> records;
-    std::uint64_t first = 0;         // number of its first record
+    std::uint64_t first = 0;         // number of the batch's first record
     std::vector<std::size_t> open;   // its splits that have not ended
-    Outcome<bool> has_next = false;  // whether records follow, or why none can be read
+    Outcome<bool> has_next = false;  // whether more records follow, or why none can be read
   };
 
-  // Notes where the splits of a batch begin and end.
+  // Records where the splits of a batch begin and end.
   struct Splits : StepsAlike<Splits> {
     Splits(Batch& batch_of, std::size_t number) : batch(batch_of), at(number) {}
     Batch& batch;
-    std::size_t at;  // of the record
+    std::size_t at;  // position of the record
     void begin_group(const Record&) const {}
     void end_group(const Record&) const {}
     void split(const Record&) const { batch.open.push_back(at); }
     void next(const Record&) const {
       if (batch.open.empty()) return;
       Held& split = batch.records[batch.open.back()];
-      split.next = split.next == 0 ? static_cast<std::uint32_t>(at) : kNone;  // two of them are refused in their turn
+      // A second `next` is rejected when it is replayed.
+      split.next = split.next == 0 ? static_cast<std::uint32_t>(at) : kNone;
     }
     void done(const Record&) const {
       if (batch.open.empty()) return;
@@ -88,21 +92,22 @@ class Threads {
     void step(const Record&) const {}
   };
 
-  // Records of a batch: all of them, or the right branch of a split whose left branch another task has.
+  // A task of one thread: all records of a batch, or the right branch of a split whose left branch belongs to
+  // another task.
   struct Task {
     Task(Part what, std::size_t begin, std::size_t behind, Task* other) : part(std::move(what)), at(begin), end(behind), left(other) {}
     Part part;
     std::size_t at, end;
     Task* left;
-    std::atomic<bool> is_met = false;  // one of both branches has ended
+    std::atomic<bool> is_met = false;  // one of the two branches has ended
     Session::Found found;
     struct Open {
       std::size_t split, depth;
-      std::unique_ptr<Task> right;  // where it was given away
+      std::unique_ptr<Task> right;  // set if the right branch was given away
     };
     std::vector<Open> open;  // the whole splits in whose left branch the task is
-    std::size_t asked = 0;   // of them, from the outermost on: given away, or too small
-    double owed = 0;         // multiply-adds that it took and that left_ does not count yet
+    std::size_t asked = 0;   // number of them, outermost first, that were given away or are too small
+    double owed = 0;         // multiply-adds that the task took and left_ does not include yet
   };
 
   Batch read(std::uint64_t bytes) {
@@ -114,7 +119,7 @@ class Threads {
     }
   }
 
-  // False where no more is to be held.
+  // False if the batch is full.
   bool hold(const Record& record, Batch& batch, std::uint64_t bytes) {
     auto& records = batch.records;
     const std::size_t at = records.size(), begin = batch.bytes.size();
@@ -128,7 +133,8 @@ class Threads {
     return batch.bytes.size() + sizeof(Held) * records.size() < bytes && record.type != RecordType::witness;
   }
 
-  // Replays by all threads. If they refuse a record, this thread replays the batch once more in turn, and its answer counts.
+  // Replays the batch by all threads. If they reject a record, this thread replays the batch again in turn, and that
+  // answer counts.
   Outcome<Done> replay_batch() {
     if (now_.records.empty() || replay_at_once()) return Done{};
     replay_.all.session.leave_team();
@@ -140,7 +146,7 @@ class Threads {
     return Done{};
   }
 
-  // False, and nothing has changed, where a step failed or the steps took more than was allowed at some record.
+  // False, with nothing changed, if a step failed, or if the steps exceeded the allowed work at some record.
   bool replay_at_once() {
     const double left = replay_.all.session.work_left(), allowed = replay_.allowed;
     double spent = allowed - left;
@@ -167,7 +173,7 @@ class Threads {
     return !has_failed_;
   }
 
-  // Replays a task, and then the task that becomes ready by it.
+  // Replays a task, and then the task that becomes ready when it ends.
   void go(Task* task) try {
     while (task != nullptr && !has_failed_) {
       if (task->at < task->end) {
@@ -179,11 +185,12 @@ class Threads {
         return;
       }
     }
-  } catch (...) {  // for example for memory that one thread does not need
+  } catch (...) {  // for example, if there is not enough memory for several threads
     has_failed_ = true;
   }
 
-  // One record further. Null if the left branch of a split has ended before the right one, whose thread then continues the task.
+  // Replays one record. Returns null if the left branch of a split has ended before the right one; the right branch's
+  // thread then continues the task.
   Task* advance(Task& task) {
     if (replay_.team->idle() > 0) share(task);
     const Held& held = now_.records[task.at];
@@ -200,8 +207,8 @@ class Threads {
     return took(task, left - task.part.session.work_left());
   }
 
-  // All steps from here on that bound elements of one node by cases, at the root: none of them looks at that node's box, so that
-  // each thread takes some of them.
+  // Replays all following steps at the root that bound elements of this node by cases. None of them reads the node's
+  // box, so the threads share them.
   Task* bound_by_cases(Task& task) {
     std::size_t end = task.at;
     while (end < task.end && now_.records[end].by_cases == now_.records[task.at].by_cases) ++end;
@@ -226,7 +233,7 @@ class Threads {
     return &task;
   }
 
-  // A branch of the split has ended. If it is the second one, this thread continues with the task behind it.
+  // A branch of the split has ended. If it is the second one, this thread continues with the task behind the split.
   Task* meet(Task& right) {
     if (!right.is_met.exchange(true)) return nullptr;
     Task& task = *right.left;
@@ -242,14 +249,14 @@ class Threads {
     return &task;
   }
 
-  // The widest branches first: threads are given something to do as seldom as can be.
+  // Gives away the largest branches first, so that threads rarely need a new one.
   void share(Task& task) {
     for (; task.asked < task.open.size() && replay_.team->idle() > 0; ++task.asked) {
       Task::Open& open = task.open[task.asked];
       const Held& split = now_.records[open.split];
       if (!(static_cast<double>(split.done - split.next) * row_work_ >= replay_.limits.shared_work)) continue;
       auto branch = task.part.session.right_branch(open.depth);
-      if (!branch) continue;  // refused in its turn
+      if (!branch) continue;  // rejected when it is replayed in turn
       open.right = std::make_unique<Task>(Part{std::move(branch).value(), {}, {}, task.part.decoder.right_branch(open.depth)},
                                           split.next + 1, split.done, &task);
       std::packaged_task<void()> job([this, right = open.right.get()] { go(right); });
@@ -289,11 +296,11 @@ class Threads {
   }
 
   Replay& replay_;
-  double row_work_;    // multiply-adds of one row through the network
-  Batch now_, ahead_;  // with a team: what is replayed, and what was read meanwhile
-  // All threads read the one at each step; the other is written now and then.
+  double row_work_;    // multiply-adds of back-substituting one row through the whole network
+  Batch now_, ahead_;  // the batch being replayed; the batch read meanwhile
+  // has_failed_ is read at each step by all threads, and left_ is written rarely; so each has its own cache line.
   alignas(64) std::atomic<bool> has_failed_ = false;
-  alignas(64) std::atomic<double> left_ = 0;  // multiply-adds for the batch
+  alignas(64) std::atomic<double> left_ = 0;  // multiply-adds left for the batch
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Replay's accounts, and where a step stands that was refused.
+// The accounts of a replay, and the place of a rejected step.
 
 #include "certificates/check/part.h"
 

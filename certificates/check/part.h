@@ -1,4 +1,4 @@
-// Part and Replay: what the loop of serial.cpp and the threads of parallel.cpp have in common. Internal to this folder.
+// Part and Replay: shared by the loop of serial.cpp and the threads of parallel.cpp. Internal to this folder.
 #pragma once
 
 #include <memory>
@@ -11,19 +11,19 @@
 
 namespace assay::certificate {
 
-// The replayed part of the certificate, or of the right branch of a split.
+// The state of replaying a certificate, or the right branch of a split.
 struct Part {
   Session session;
   ReplayStatistics statistics;
   std::optional<logic::Theorem> witness;
-  Decoder decoder;  // with a team
+  Decoder decoder;  // used with a team only
 };
 
 // One replay of one certificate.
 struct Replay {
   Replay(Reader& from, std::shared_ptr<const logic::Problem> of, const ReplayLimits& within);
 
-  // Multiply-adds that the steps may take in all, once so many bytes of the certificate were read.
+  // The multiply-adds that all steps may take after this many bytes of the certificate were read.
   [[nodiscard]] double allowed_after(std::uint64_t bytes) const;
   void allow(double most);
   [[nodiscard]] ReplayStatistics statistics() const;
@@ -31,19 +31,19 @@ struct Replay {
   Reader& reader;
   std::shared_ptr<const logic::Problem> problem;
   const ReplayLimits limits;
-  double allowed;              // multiply-adds so far, those that were taken included
+  double allowed;              // multiply-adds so far, including those that were taken
   std::shared_ptr<Team> team;  // null on one thread
   Part all;
 };
 
 // Checks that the certificate is about the statement of the problem.
 [[nodiscard]] Outcome<Done> check_header(const Header& header, const logic::Problem& problem);
-// The session's codes as the certificate's; with the step in front of the place.
+// renamed(): turns the session's codes into the certificate's. located(): also puts the step in front of the place.
 [[nodiscard]] Rejection renamed(Rejection why);
 [[nodiscard]] Rejection located(const Record& record, const Part& part, const Rejection& inner);
-// One record, as one call of the session.
+// Replays one record, as one call of the session.
 [[nodiscard]] Outcome<Done> step(const Record& record, Part& part);
-// All records, by the threads of the team, with the same answer as in turn.
+// Replays all records by the threads of the team, with the same answer as in turn.
 [[nodiscard]] Outcome<Done> replay_by_team(Replay& replay);
 
 }  // namespace assay::certificate

@@ -1,4 +1,4 @@
-// Refutations of one context that come one after the other.
+// Merging successive refutations of one context.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace assay::certificate {
 
-// Merges the cases that `more` refutes into `all`; a rejection leaves it as it is.
+// Merges the cases that `more` refutes into `all`. A rejection leaves `all` unchanged.
 [[nodiscard]] inline Outcome<Done> merge_into(std::optional<logic::Refutation>& all, Outcome<logic::Refutation> more) {
   if (more && all) more = logic::merge(*all, more.value());
   if (!more) return more.rejection();

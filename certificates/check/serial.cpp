@@ -1,15 +1,15 @@
-// Replay: a certificate in, a theorem of the kernel out. Read this file first.
+// Replay turns a certificate into a theorem of the kernel. Read this file first.
 //
-// The certificate's header has to name the statement at hand. Then its records are taken in the order of the file. Each record is
-// one call of a Session (session.h), which calls a rule of the kernel on the facts of the branch that is open. The rule derives a
-// fact, refutes cases, or refuses; a refusal ends the replay. After the last record the kernel makes the theorem: from the
-// refutations of all groups ("unsat"), or from a witness ("sat").
+// The certificate's header has to name the statement at hand. Then the records are replayed in the order of the file.
+// Each record is one call of a Session (session.h), which calls a rule of the kernel on the facts of the open branch.
+// The rule derives a fact, refutes cases, or rejects the step; a rejection ends the replay. After the last record the
+// kernel makes the theorem: from the refutations of all groups ("unsat"), or from a witness ("sat").
 //
-// The kernel checks everything that counts: nothing else can make a Theorem, a Refutation or a fact of a Scope. This file, the
-// reader, the decoder and the session hold no trust. A mistake in them loses a proof or asks for another fact; it cannot make a
-// false theorem.
+// Soundness rests on the kernel alone: no other code can make a Theorem, a Refutation or a fact of a Scope. This file,
+// the reader, the decoder and the session hold no trust. A mistake in them can lose a proof or derive another fact; it
+// cannot make a false theorem.
 //
-// With more threads than one parallel.cpp takes the records of several branches at once, each by the same step().
+// With more than one thread, parallel.cpp replays the records of several branches at once, each by the same step().
 
 #include <algorithm>
 #include <cmath>
@@ -38,7 +38,8 @@ struct Steps {
     return session.tighten_by_cases(record.node, record.selection, record.tree, record.round_to_float);
   }
   Outcome<Done> cut(const Record& record) const { return session.cut(record.terms, record.tree); }
-  Outcome<Done> define_hints(const Record&) const { return session.in_branch(); }  // the records that use hints hold them
+  // The records that use the hints contain them.
+  Outcome<Done> define_hints(const Record&) const { return session.in_branch(); }
   Outcome<Done> conclude(const Record& record) const {
     ++part.statistics.conclusions;
     return session.conclude(record.cases, record.hints);
@@ -70,7 +71,7 @@ Outcome<Done> take(const Record& record, Part& part) {
   return visit(record, Steps{part});
 }
 
-// The loop.
+// The loop on one thread.
 Outcome<Done> replay_in_turn(Replay& replay) {
   while (true) {
     auto record = replay.reader.next(&replay.problem->graph());

@@ -1,4 +1,4 @@
-// Session: the stack of scopes and refutations, and what its limits count.
+// Session: the stack of scopes and refutations, and the accounts of work and memory behind its limits.
 
 #include "certificates/check/session.h"
 
@@ -12,15 +12,18 @@
 namespace assay::certificate {
 namespace {
 
-// Of a branch: pointers to the box, penalty and line of a node; two ends and a penalty of an element; a pointer to each cut.
+// The memory of a branch: per node pointers to its box, error bound and linear bounds; per element two ends and an
+// error; per cut a pointer.
 constexpr std::uint64_t kBytesPerNode = 64, kBytesPerElement = 3 * sizeof(double), kBytesPerCut = 16;
 
 std::uint64_t bytes_of(std::size_t terms) { return 64 + sizeof(logic::Cut::Term) * terms; }  // of a cut
-// Bounds use another thread only if they take so many multiply-adds, and each thread has so many elements, since rows that go
-// through the network together share their reads.
+// Deriving bounds on several threads pays only for at least this many multiply-adds, and this many elements per thread,
+// since rows that are back-substituted together share their reads.
 constexpr double kWorthAThread = 1e7;
 constexpr std::size_t kElementsOfThread = 16;
-constexpr std::size_t kWorkOfCopy = 100;  // of a pointer to a cut, times three: each cut makes a list of its own, with those before it
+// Three times this is the cost of copying a pointer to a cut: each cut makes its own list, which includes all
+// earlier cuts.
+constexpr std::size_t kWorkOfCopy = 100;
 
 Rejection structure(const char* required, std::string found) {
   return {Rejection::Kind::malformed, "session.structure", "", required, std::move(found), "see the grammar in certificates/FORMAT.md"};
@@ -35,7 +38,8 @@ Rejection still_open(std::string found) {
           "conclude the missing cases, or split further"};
 }
 
-// Rows over the node come to what its box says: it is affine in one input, and no ball cuts that input's box.
+// Whether back-substitution cannot improve the node's box: the node is affine in one input, and no ball narrows that
+// input's box.
 bool has_best_box(const logic::Problem& problem, const logic::Scope& scope, NodeId node) {
   const rows::AffineForm* form = inspect::affine(problem, node);
   const auto is_input = [&](const rows::AffineForm::Part& part) { return problem.graph().node(part.operand).op == Op::input; };
@@ -57,13 +61,13 @@ Outcome<Done> sweep_with(const logic::Problem& problem, logic::Scope& scope, Nod
   return Done{};
 }
 
-// Runs the step in each leaf, and takes to the scope what both halves of each split have.
+// Runs the step in each leaf. Facts that hold in both halves of each split go to the scope.
 template <class Step>
 Outcome<Done> by_cases(logic::Scope& scope, std::span<const CaseStep> tree, const Step& step) {
   struct Open {
     logic::Scope whole;
-    logic::Literal split;              // its half that is next
-    std::optional<logic::Scope> left;  // once that has ended
+    logic::Literal split;              // the half to visit next
+    std::optional<logic::Scope> left;  // set once the left half has ended
   };
   std::vector<Open> open;
   logic::Scope here = scope;
@@ -136,12 +140,13 @@ Session::Session(const Session& of, double work)
       branch_bytes_(of.branch_bytes_),
       group_(of.group_) {}
 
-// Charges the constant part of a step: it looks at every node, every literal of its branch and every case of the group.
+// Charges the constant part of a step: it reads every node, every literal of its branch and every case of the group.
 Outcome<Done> Session::spend_step() {
   return spend(static_cast<double>(problem_->graph().nodes.size() + depth() + problem_->group_cases(group_).size()));
 }
 
-// Of the innermost branch: pointers for each node and cut, and the boxes and cuts that it does not share with its parent.
+// The bytes of the innermost branch: pointers for each node and cut, and the boxes and cuts that it does not share with
+// its parent.
 std::uint64_t Session::own_bytes() const {
   std::uint64_t bytes = 0;
   const logic::Scope* parent = levels_.size() > 1 ? &levels_[levels_.size() - 2].scope : nullptr;
@@ -187,7 +192,7 @@ Outcome<Done> Session::in_branch() const {
   return Done{};
 }
 
-// The child's pointers, and the box of the node once more.
+// Charges a split: the child's pointers, and a new copy of the node's box.
 Outcome<Done> Session::spend_split(NodeId node) {
   const std::size_t size = node < problem_->graph().nodes.size() ? problem_->graph().size(node) : 0;
   if (auto spent = spend_step(); !spent) return spent;
@@ -223,7 +228,7 @@ Outcome<Done> Session::hold(std::uint64_t bytes, std::size_t more) {
   return Done{};
 }
 
-// Where the right branch of the split begins whose left one is `level`.
+// The scope at the start of a right branch; `level` is the left branch of the same split.
 Outcome<logic::Scope> Session::opposite(std::size_t level) const {
   if (levels_.size() < 2) return structure("next closes the left branch of a split", "no split is open");
   if (levels_[level].left) return structure("one next per split", "the right branch is already open");
@@ -245,7 +250,8 @@ Outcome<Done> Session::next() {
   return Done{};
 }
 
-// Its steps look at the root, at its parent and at itself: as many levels have to be there, and the depth has to be right.
+// The steps of a right branch use the root, its parent and itself. So these levels must be present, and the
+// depth right.
 Outcome<Session> Session::right_branch(std::size_t depth) const {
   const std::size_t level = depth - left_out_;
   auto child = opposite(level);
@@ -338,10 +344,10 @@ Outcome<Done> Session::tighten(NodeId node, const logic::Selection& selection, c
   return tighten_in_parts(node, selection, hints, round_to_float);
 }
 
-// Splits and leaves, which look at so much, of a tree whose leaves hold so many bytes more. Open at once are at most as many
-// branches as splits follow each other.
+// Charges the splits and leaves of a tree; each leaf costs `leaf` multiply-adds and holds `bytes` more. At most two
+// branches are open at once for each split of the longest path.
 Outcome<Done> Session::spend_tree(std::span<const CaseStep> tree, double leaf, std::uint64_t bytes) {
-  std::vector<bool> open;  // splits, and whether their left halves have ended
+  std::vector<bool> open;  // by open split: whether its left half has ended
   std::size_t deepest = 0;
   for (const CaseStep& step : tree) {
     if (auto spent = step.split ? spend_split(step.split->node) : spend_step(); !spent) return spent;
@@ -370,9 +376,9 @@ Outcome<Done> Session::cut(const std::vector<logic::Cut::Term>& terms, std::span
   return cut_by_cases(levels_.back().scope, terms, tree);
 }
 
-// The same facts as of one step, for the same multiply-adds: a step takes those of its rows, two an element, and of one row more;
-// on a feature map, those of its tiles of elements. One element or tile goes first: what its rows need of other nodes all parts
-// share then.
+// Derives on several threads the facts of one tighten step, and charges the same work. A step costs one row more than
+// its rows, of which each element has two; on a feature map, it costs its tiles of elements. One element or tile goes
+// first, so that all parts share the linear bounds of other nodes that its rows need.
 Outcome<Done> Session::tighten_in_parts(NodeId node, const logic::Selection& selection, const logic::Hints& hints, bool round_to_float) {
   logic::Scope& scope = levels_.back().scope;
   const std::size_t idle = team_ && node < problem_->graph().nodes.size() ? team_->idle() : 0;
@@ -401,7 +407,7 @@ Outcome<Done> Session::tighten_in_parts(NodeId node, const logic::Selection& sel
   Slice first = part_of(scope, 0, tile);
   first.tighten(node, hints, round_to_float);
   if (!first.outcome) return first.outcome;
-  const std::size_t tiles = (elements.size() - 1) / tile;  // that are left
+  const std::size_t tiles = (elements.size() - 1) / tile;  // tiles after the first
   double work_of_parts = before - *first.work;
   if (tile == 1) {
     work_of_parts += 2 * static_cast<double>(tiles) * work_of_parts / 3;

@@ -1,14 +1,15 @@
-// Session: the rules of kernel.h in stack form, for replay and for tools that emit proofs step by step.
+// Session: the kernel's rules (kernel/logic/api.h) as a stack, for replay and for tools that emit proofs step by step.
 //
 //   begin_group(g)   steps and splits   end_group()      once for every group, in any order; then theorem()
 //   split(...)   left branch   next()   right branch   done()
 //
-// A branch is any sequence of steps and whole splits. Their refutations are merged; done() joins the two sides. A session holds
-// no trust: every fact comes from a rule of Scope, merge, join, unsatisfiable or satisfiable.
+// A branch is any sequence of steps and whole splits. The session merges their refutations, and done() joins those of
+// both branches of a split. A session holds no trust: every fact comes from a rule of Scope, merge, join, unsatisfiable
+// or satisfiable.
 //
-// Memory is the stack of open branches. It has the boxes of each that differ from its parent's, and the lines of the root and of
-// the innermost one. A rejected call proves nothing and leaves the branches as they were, but for a rejected done(), which drops
-// its split.
+// Memory grows with the number of open branches. Each open branch holds the boxes that differ from its parent's; the
+// linear bounds of the root and of the innermost branch are held, too. A rejected call proves nothing and leaves the
+// branches unchanged, except that a rejected done() drops its split.
 #pragma once
 
 #include <memory>
@@ -24,37 +25,38 @@
 
 namespace assay::certificate {
 
-// propagate_box, in order, for every node >= first that is neither constant nor an input and that is active or has a box; each
-// pre-activation among them is then refined at its unstable elements by the kernel's own policy.
+// Calls propagate_box, in order, for every node >= first that is neither constant nor an input, and that is active or
+// has a box. Each pre-activation among them is then refined at its unstable elements, with the policy's slopes.
 [[nodiscard]] Outcome<Done> sweep(const logic::Problem& problem, logic::Scope& scope, NodeId first, bool round_to_float);
-[[nodiscard]] Outcome<Done> propagate_boxes(const logic::Problem& problem, logic::Scope& scope, NodeId first);  // without that
+// The same without refinement.
+[[nodiscard]] Outcome<Done> propagate_boxes(const logic::Problem& problem, logic::Scope& scope, NodeId first);
 
-// Bounds of the selected elements in each leaf of the tree, and of these what both halves of each split have.
+// Bounds the selected elements in each leaf of the tree, and keeps the bounds that hold in both halves of each split.
 [[nodiscard]] Outcome<Done> tighten_by_cases(logic::Scope& scope, NodeId node, const logic::Selection& selection,
                                              std::span<const CaseStep> tree, bool round_to_float);
 
-// A lower bound of the sum in each leaf of the tree, and the least of them as one cut.
+// Derives a lower bound of the sum in each leaf of the tree; the least of them becomes one cut.
 [[nodiscard]] Outcome<Done> cut_by_cases(logic::Scope& scope, const std::vector<logic::Cut::Term>& terms, std::span<const CaseStep> tree);
 
-// Limits of the steps and splits of one session; a step beyond them is declined before it runs.
+// Limits of the steps and splits of one session. A step that would exceed them is declined before it runs.
 struct SessionLimits {
   double work = 1e13;                             // multiply-adds
-  std::uint64_t memory = std::uint64_t{8} << 30;  // bytes of the boxes of the open branches, of each session
+  std::uint64_t memory = std::uint64_t{8} << 30;  // bytes for the boxes of the open branches of one session
 };
 
 class Session {
  public:
-  // Bounds of many elements are derived by the threads of the team that are idle, if there is one.
+  // If there is a team, its idle threads help to derive bounds of many elements.
   explicit Session(std::shared_ptr<const logic::Problem> problem, SessionLimits limits = {}, std::shared_ptr<Team> team = nullptr);
 
   Outcome<Done> begin_group(std::size_t group);
   Outcome<Done> end_group();
-  Outcome<Done> split(NodeId node, std::uint32_t element, double threshold);  // opens element <= threshold
-  Outcome<Done> next();                                                       // opens element >= threshold
+  Outcome<Done> split(NodeId node, std::uint32_t element, double threshold);  // opens the branch element <= threshold
+  Outcome<Done> next();                                                       // opens the branch element >= threshold
   Outcome<Done> done();
-  // Makes a session for another thread, which replays the right branch of the split that was opened at `depth` - 1 while the left
-  // one continues. It may take the rest of this session's work, and ends with that branch. Its results are then given back, in
-  // the place of next() and of the calls before done().
+  // A session for another thread, which replays the right branch of the split opened at `depth` - 1 while this one
+  // continues with the left branch. It may use the rest of this session's work, and ends with end_branch(). next(Found)
+  // then takes its result, in place of next() and of the calls before done().
   Outcome<Session> right_branch(std::size_t depth) const;
   struct Found {
     std::optional<logic::Refutation> closed;
@@ -62,11 +64,12 @@ class Session {
     std::uint64_t memory = 0;
   };
   Found end_branch();
-  // The left branch of a split has ended and its right one has not: what holds on the left is of no use until next(Found).
+  // Called when the left branch of a split has ended before the right one: frees the facts of the left branch, which
+  // nobody needs until next(Found).
   void leave_left() { levels_.back().scope = levels_[levels_.size() - 2].scope; }
   Outcome<Done> next(Found right);
-  // At the root of a group, where no cut is in force, for steps that do not need each other's facts: a session for another
-  // thread, whose facts and work this one then takes.
+  // For steps that do not need each other's facts, at the root of a group without cuts: twin() is a session for another
+  // thread, and meet() takes over its facts and its work.
   [[nodiscard]] bool may_have_twins() const { return in_group() && depth() == 0 && scope().cuts().empty(); }
   [[nodiscard]] Session twin() const;
   Outcome<Done> meet(const Session& twin);
@@ -82,34 +85,40 @@ class Session {
   Outcome<Done> conclude(std::span<const logic::CaseMultipliers> cases, const logic::Hints& hints);
   Outcome<Done> empty();
 
-  // "unsat" once every group has ended.
+  // Theorem "unsat", once every group has ended.
   [[nodiscard]] Outcome<logic::Theorem> theorem() const;
-  // "sat", outside any group; earlier refutations do not matter.
+  // Theorem "sat", outside any group; earlier refutations do not matter.
   [[nodiscard]] Outcome<logic::Theorem> witness(const logic::Witness& point) const;
 
-  // Declined (code "kernel.work") where fewer multiply-adds are left: for what the reader of a step computes.
+  // For the work of the reader of a step. Declined (code "kernel.work") if fewer multiply-adds are left.
   Outcome<Done> spend(double work) { return certificate::spend(work, *work_); }
-  // The steps from now on may take this many multiply-adds more.
+  // Raises the budget of the following steps by this many multiply-adds.
   void allow(double work) { *work_ += work; }
   [[nodiscard]] double work_left() const { return *work_; }
   [[nodiscard]] const Costs& costs() const { return *costs_; }
-  [[nodiscard]] std::uint64_t most_memory() const { return most_memory_; }  // that the boxes of the open branches could have come to so far
+  // An upper bound on the bytes of the boxes of the open branches so far.
+  [[nodiscard]] std::uint64_t most_memory() const { return most_memory_; }
 
   [[nodiscard]] const logic::Problem& problem() const { return *problem_; }
-  // Rejected (session.structure) where no step may stand.
+  // Rejected (session.structure) where no step is allowed.
   [[nodiscard]] Outcome<Done> in_branch() const;
   [[nodiscard]] bool in_group() const { return !levels_.empty(); }
-  [[nodiscard]] std::size_t depth() const { return levels_.empty() ? 0 : left_out_ + levels_.size() - 1; }  // open splits
-  [[nodiscard]] std::size_t group() const { return group_; }                                                // the open or last one
-  [[nodiscard]] const logic::Scope& scope() const { return levels_.back().scope; }                          // in a group only
+  // Number of open splits.
+  [[nodiscard]] std::size_t depth() const { return levels_.empty() ? 0 : left_out_ + levels_.size() - 1; }
+  // The open group, or the last one.
+  [[nodiscard]] std::size_t group() const { return group_; }
+  // Only inside a group.
+  [[nodiscard]] const logic::Scope& scope() const { return levels_.back().scope; }
 
  private:
   struct Level {
     logic::Scope scope;
-    std::optional<logic::Refutation> closed;  // by the steps and splits of this branch so far
-    logic::Literal at_most;                   // the split that opened it; unused at the root
-    std::optional<logic::Refutation> left;    // set in the right branch
-    std::uint64_t held = 0;  // once it was split: bytes of this branch and those above it, each without what its parent has
+    std::optional<logic::Refutation> closed;  // the refutation by the steps and splits of this branch so far
+    logic::Literal at_most;                   // the left half of the split that opened the branch; unused at the root
+    std::optional<logic::Refutation> left;    // in a right branch: the refutation of the left one
+    // Once the branch was split: the bytes of this branch and those above it, each without the parts shared with
+    // its parent.
+    std::uint64_t held = 0;
   };
   Session(const Session& of, double work);
   Outcome<Done> spend_step();
@@ -127,11 +136,13 @@ class Session {
   SessionLimits limits_;
   std::shared_ptr<Team> team_;
   std::shared_ptr<const Costs> costs_;
-  std::shared_ptr<double> work_;                      // multiply-adds that are left
-  double given_ = 0;                                  // multiply-adds that a right branch was given
-  double elements_ = 0;                               // of the graph
-  std::uint64_t branch_bytes_ = 0, most_memory_ = 0;  // the most that the boxes of one branch can hold; of all branches
-  std::size_t left_out_ = 0;                          // by a right branch: levels between the root and its parent
+  std::shared_ptr<double> work_;  // multiply-adds left
+  double given_ = 0;              // multiply-adds that a right branch received
+  double elements_ = 0;           // number of elements of the graph
+  // The most bytes that the boxes of one branch can hold; of all branches so far.
+  std::uint64_t branch_bytes_ = 0, most_memory_ = 0;
+  // In a right branch: number of levels between the root and its parent.
+  std::size_t left_out_ = 0;
   std::vector<Level> levels_;
   std::vector<std::optional<logic::Refutation>> groups_;
   std::size_t group_ = 0;

@@ -7,7 +7,7 @@
 namespace assay::certificate {
 
 Team::Team(std::size_t threads) : threads_(threads), idle_(threads - 1) {
-  jobs_.reserve(threads);  // so that a job that is given away is never lost
+  jobs_.reserve(threads);  // so that push_back in give() cannot fail and lose a job
 }
 
 Team::~Team() {
@@ -34,7 +34,7 @@ double Team::helper_seconds() {
 bool Team::give(std::packaged_task<void()>& job) {
   const std::lock_guard lock(mutex_);
   if (idle_ == 0) return false;
-  if (idle_ == threads_ - 1 - helpers_.size()) try {  // none of those that were started
+  if (idle_ == threads_ - 1 - helpers_.size()) try {  // no started thread is idle
       helpers_.emplace_back([this] {
         std::unique_lock own(mutex_);
         run_jobs(own, [this] { return is_over_; });

@@ -1,5 +1,5 @@
-// Team: the threads of a replay. They stand ready until the team ends, so that what each of them keeps for itself is filled once. Holds no
-// trust: what the jobs prove are values of the kernel, and nothing about them depends on which thread ran them.
+// Team: the threads of a replay. They run until the team ends, so that each fills its thread-local caches only once. A
+// team holds no trust: the results of jobs are values of the kernel, and do not depend on the thread that ran the job.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@ namespace assay::certificate {
 
 class Team {
  public:
-  // The calling thread is the first; each of the others is started by the first job that needs it.
+  // The calling thread is the first one; each other thread starts with the first job that needs it.
   explicit Team(std::size_t threads);
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
@@ -23,24 +23,25 @@ class Team {
   [[nodiscard]] std::size_t idle() const { return idle_; }
   [[nodiscard]] double helper_seconds();  // CPU time of the other threads so far
 
-  // An idle thread takes the job and runs it. False where there is none, or the system has no more.
+  // Gives the job to an idle thread. False if no thread is idle, or the system cannot start one.
   bool give(std::packaged_task<void()>& job);
-  // The calling thread runs what the others give away, until none has a job.
+  // The calling thread runs jobs that others give away, until no thread has a job.
   void help();
 
-  // job(0) to job(count - 1), at once as far as threads are idle. When all have ended, what one of them has thrown is thrown.
+  // Runs job(0) to job(count - 1), in parallel as far as threads are idle. After all have ended, it rethrows an
+  // exception that one of them threw.
   void run(std::size_t count, const std::function<void(std::size_t)>& job);
 
  private:
   template <class IsOver>
   void run_jobs(std::unique_lock<std::mutex>& lock, IsOver is_over);
 
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::size_t threads_;
-  std::atomic<std::size_t> idle_;  // threads that have no job, and threads that have not been started
+  std::atomic<std::size_t> idle_;  // threads without a job, including those not yet started
   bool is_over_ = false;
-  std::vector<std::packaged_task<void()>> jobs_;  // each has a thread that is going to take it
+  std::vector<std::packaged_task<void()>> jobs_;  // each one is promised to an idle thread
   std::vector<std::thread> helpers_;
 };
 

@@ -1,4 +1,4 @@
-// CaseStep: a tree of splits in preorder, in whose leaves the same elements are bounded.
+// CaseStep: one entry of a tree of splits in preorder. All leaves of the tree bound the same elements.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,8 @@
 
 namespace assay::certificate {
 
-// A split (its <= half) has both halves behind it, that one first; else a leaf has the hints for its bounds.
+// A split is given by its <= half; the steps of that half follow, then those of the other half. An entry without split
+// is a leaf, with the hints for its bounds.
 struct CaseStep {
   std::optional<logic::Literal> split;
   logic::Hints hints;

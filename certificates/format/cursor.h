@@ -1,4 +1,4 @@
-// Cursor: a bounds-checked walk over the bytes of one frame. The first fault sticks; later reads give zeros.
+// Cursor: reads the bytes of one frame with bounds checks. The first fault is kept; all later reads give zeros.
 #pragma once
 
 #include <bit>
@@ -20,7 +20,7 @@ class Cursor {
   [[nodiscard]] bool at_end() const { return at_ == bytes_.size(); }
   [[nodiscard]] std::uint64_t remaining() const { return bytes_.size() - at_; }
   [[nodiscard]] std::uint64_t offset() const { return offset_ + at_; }
-  // From a place in the file on, up to this one.
+  // The bytes from a position in the file up to the current one.
   [[nodiscard]] std::string_view since(std::uint64_t offset) const { return bytes_.substr(offset - offset_, offset_ + at_ - offset); }
   [[nodiscard]] const std::optional<Rejection>& fault() const { return fault_; }
 
@@ -40,7 +40,7 @@ class Cursor {
     return bytes_.substr(at_ - count, count);
   }
 
-  // Varints, each with so many bytes behind it.
+  // Skips `count` entries: a varint and `bytes_each` bytes each.
   void skip_listed(std::uint64_t count, std::uint64_t bytes_each) {
     std::uint64_t at = at_;
     for (; count > 0 && at < bytes_.size(); --count, at += 1 + bytes_each)
@@ -48,9 +48,9 @@ class Cursor {
     take(count > 0 ? remaining() + 1 : at - at_);
   }
 
-  // LEB128 in its shortest form.
+  // A LEB128 number in its shortest form.
   std::uint64_t varint() {
-    if (at_ < bytes_.size() && static_cast<std::uint8_t>(bytes_[at_]) < 128) return byte();  // most of them
+    if (at_ < bytes_.size() && static_cast<std::uint8_t>(bytes_[at_]) < 128) return byte();  // the most frequent case
     std::uint64_t value = 0;
     for (int shift = 0; shift < 70; shift += 7) {
       const std::uint64_t read = byte();

@@ -1,7 +1,7 @@
-// Decoder: the records of a frame (FORMAT.md section 2). The content of a record depends on the hints and cuts that earlier
-// records left in force. Internal to the reader, and to replay, whose threads decode the records of their branches. Copies are
-// cheap. A decoder that skims leaves arrays empty, and does not report faults in them; the decoder that reads the record again
-// does.
+// Decoder: decodes the records of a frame (FORMAT.md section 2). The content of a record depends on the hints and cuts
+// that earlier records left in force. Used by the reader, and by replay, whose threads decode the records of their
+// branches. Copies are cheap. A decoder that skims leaves arrays empty and reports no faults in them; the decoder that
+// reads the record again reports them.
 #pragma once
 
 #include <algorithm>
@@ -41,17 +41,17 @@ class Decoder {
     return &record_;
   }
 
-  // The bytes of that record in the file.
+  // The bytes in the file of the record that was decoded last.
   [[nodiscard]] std::string_view encoded() const { return cursor.since(record_.offset); }
 
-  // One that stands elsewhere in the file.
+  // Decodes a record at another place of the file.
   const Record* at(const Cursor& place, std::uint64_t number, const Graph* graph) {
     cursor = place;
     record_.number = number - 1;
     return next(graph);
   }
 
-  // The decoder for the right branch of the open split at `depth` - 1; this one is in its left branch.
+  // The decoder for the right branch of the open split at `depth` - 1, while this one is in its left branch.
   [[nodiscard]] Decoder right_branch(std::size_t depth) const {
     Decoder right = *this;
     right.forget(depth);
@@ -62,12 +62,12 @@ class Decoder {
  private:
   struct Definition {
     std::uint32_t id;
-    std::size_t depth;  // open splits where it was defined
+    std::size_t depth;  // number of open splits at its definition
     std::shared_ptr<const logic::Hints> hints;
-    std::uint64_t values;  // in its arrays
+    std::uint64_t values;  // number of values in its arrays
   };
 
-  // The fields behind the type byte of each kind.
+  // The fields after the type byte, for each kind of record.
   struct Fields {
     Decoder& of;
     void begin_group(const Record&) const { of.record_.group = of.cursor.varint(); }
@@ -100,7 +100,7 @@ class Decoder {
     void witness(const Record&) const { of.witness(); }
   };
 
-  // A branch with this many open splits ends: what it and its descendants defined is out of force.
+  // Ends a branch with this many open splits: removes the definitions of the branch and of its descendants.
   void forget(std::size_t depth) {
     for (; !definitions_.empty() && definitions_.back().depth >= depth; definitions_.pop_back()) held_ -= definitions_.back().values;
     while (!cuts_.empty() && cuts_.back() >= depth) cuts_.pop_back();
@@ -119,7 +119,7 @@ class Decoder {
     return id;
   }
 
-  // What does not fit the model's nodes.
+  // Reports a number that does not fit the model's nodes.
   void misfit(const char* code, std::string required, std::string found) {
     cursor.fail(code, std::move(required), std::move(found), Rejection::Kind::malformed,
                 "number nodes as `assay inspect MODEL` lists them, with their sizes");
@@ -159,9 +159,9 @@ class Decoder {
     return at_most;
   }
 
-  // Preorder: it ends with the leaf that leaves no half open.
+  // In preorder. The tree ends with the leaf that leaves no half open.
   void tree() {
-    std::vector<bool> open;  // splits, and whether their left halves have ended
+    std::vector<bool> open;  // by open split: whether its left half has ended
     do {
       if (!(record_.tree.size() < kMaxCaseSteps)) return cursor.fail("certificate.length", "a tree of at most 2^16 steps", "one more");
       const std::uint8_t tag = cursor.byte();
@@ -181,7 +181,8 @@ class Decoder {
   }
 
   void cut() {
-    constexpr std::uint64_t kLeastTerm = 6, kValuesPerTerm = sizeof(logic::Cut::Term) / sizeof(float);  // bytes; and of four bytes each
+    // Bytes of the shortest term; and the memory of a term, in units of four bytes.
+    constexpr std::uint64_t kLeastTerm = 6, kValuesPerTerm = sizeof(logic::Cut::Term) / sizeof(float);
     const std::uint64_t count = cursor.count(kLeastTerm);
     if (!has_room_for(kValuesPerTerm * count)) return;
     for (std::uint64_t left = count; left > 0 && !cursor.fault(); --left) {
@@ -290,10 +291,11 @@ class Decoder {
     return values;
   }
 
-  // For an array that no defined hints have.
+  // For an array that definitions do not contain.
   static std::span<const float> no_base(const logic::Hints&) { return {}; }
 
-  // An array of at most `limit` elements, of a node if there is one; base_of(hints) is the same array of defined hints, or empty.
+  // An array of at most `limit` elements; `of` is its node, if any. base_of(hints) is the same array of defined hints,
+  // or empty.
   std::vector<float> array(std::uint64_t limit, auto&& base_of, const NodeId* of = nullptr) {
     const std::uint64_t count = cursor.varint();
     if (!(count <= limit) && of != nullptr && graph_ != nullptr)
@@ -325,7 +327,7 @@ class Decoder {
 
   std::vector<float> list(std::uint8_t kind, std::uint64_t count, auto&& base_of) {
     if (kind >= kArrayKinds) cursor.fail("certificate.hint", "a known array encoding (0..5)", std::to_string(kind));
-    const std::uint64_t base = cursor.varint();  // 0: zeros, else id + 1
+    const std::uint64_t base = cursor.varint();  // 0: zeros; otherwise id + 1
     const bool in_bytes = kind == static_cast<std::uint8_t>(ArrayKind::list_u8);
     if (skims_) return cursor.skip_listed(cursor.count(2), in_bytes ? 1 : sizeof(float)), std::vector<float>();
     const Definition* definition = base > 0 ? find(base - 1) : nullptr;
@@ -347,7 +349,7 @@ class Decoder {
     return values;
   }
 
-  // The bytes of the values of an array that is no list.
+  // The number of bytes of an array's values, for kinds other than lists.
   static std::uint64_t bytes_of(ArrayKind kind, std::uint64_t count) {
     if (kind == ArrayKind::bits || kind == ArrayKind::u8) return kind == ArrayKind::u8 ? count : (count + 7) / 8;
     return sizeof(float) * (kind == ArrayKind::fill ? 1 : count);
@@ -359,7 +361,7 @@ class Decoder {
     return value;
   }
 
-  // For the arrays of this record, and of all definitions in force with one that it adds.
+  // Whether the arrays of this record may hold `more` values; for a definition, together with all definitions in force.
   [[nodiscard]] bool has_room_for(std::uint64_t more) {
     record_.values += more;
     const std::uint64_t values = record_.values + (record_.type == RecordType::define_hints ? held_ : 0);
@@ -390,12 +392,13 @@ class Decoder {
   Record record_;
   const Graph* graph_ = nullptr;
   bool skims_ = false;
-  static constexpr std::uint64_t kValuesPerNode = 20;  // so much memory as the slopes of a node take beside their values
-  std::size_t depth_ = 0;                              // open splits, as far as the records say
-  std::size_t literals_ = 0;                           // of the leaf that is being read, from its tree
-  std::vector<std::size_t> cuts_;                      // in force: the open splits where each was derived
-  std::vector<Definition> definitions_;                // in force, ids ascending
-  std::uint64_t held_ = 0;                             // values of their arrays
+  static constexpr std::uint64_t kValuesPerNode = 20;  // memory of a node's slopes beside their values, in values
+  std::size_t depth_ = 0;                              // number of open splits, as far as the records say
+  std::size_t literals_ = 0;                           // number of literals that the tree adds at the leaf being read
+  // Cuts in force: the number of open splits at each one's derivation.
+  std::vector<std::size_t> cuts_;
+  std::vector<Definition> definitions_;  // definitions in force, ids ascending
+  std::uint64_t held_ = 0;               // number of values in their arrays
 };
 
 }  // namespace assay::certificate

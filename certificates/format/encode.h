@@ -34,7 +34,7 @@ inline void put_u64(std::string& out, std::uint64_t value) {
 inline void put_f32(std::string& out, float value) { put_u32(out, std::bit_cast<std::uint32_t>(value)); }
 inline void put_f64(std::string& out, double value) { put_u64(out, std::bit_cast<std::uint64_t>(value)); }
 
-// A record of a split, of the shortest type that has the threshold's bits.
+// Writes a split record of the shortest type that keeps the threshold's bits.
 inline void put_split(std::string& out, NodeId node, std::uint32_t element, double threshold) {
   const auto narrow = static_cast<float>(threshold);
   const bool zero = std::bit_cast<std::uint64_t>(threshold) == 0;

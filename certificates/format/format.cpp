@@ -9,10 +9,10 @@
 namespace assay::certificate {
 namespace {
 
-constexpr std::size_t kSlices = 8;  // bytes that the checksum takes at once
+constexpr std::size_t kSlices = 8;  // bytes that the checksum processes at once
 using Tables = std::array<std::array<std::uint32_t, 256>, kSlices>;
 
-// [k][b]: the remainder of byte b with k bytes of zeros behind it.
+// [k][b]: the remainder of byte b followed by k zero bytes.
 constexpr Tables make_tables() {
   Tables tables{};
   for (std::size_t k = 0; k < kSlices; ++k) {

@@ -1,4 +1,4 @@
-// Fragment: the encodings of FORMAT.md, each array in the smallest one that gives back the same bits.
+// Fragment: writes the encodings of FORMAT.md, each array in the smallest encoding that reproduces the same bits.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -20,7 +20,7 @@ using logic::Hints;
 using logic::Selection;
 
 constexpr std::size_t kImpossible = std::numeric_limits<std::size_t>::max();
-// The number of newest definitions that are tried as the base of a difference.
+// The number of latest definitions that are tried as the base of a difference.
 constexpr int kBasesTried = 4;
 
 std::uint32_t bits_of(float value) { return std::bit_cast<std::uint32_t>(value); }
@@ -45,7 +45,7 @@ void put_bitmap(std::string& out, std::size_t count, auto&& is_set) {
   }
 }
 
-// The slot of an array of hints, so that the same slot of an earlier definition can be its base.
+// The place of an array within hints, so that the same array of an earlier definition can be its base.
 struct Slot {
   enum class Side : std::uint8_t { lower, upper, beta, cuts } side;
   NodeId node = 0;
@@ -57,7 +57,7 @@ std::span<const float> find_slot(const Hints& hints, const Slot& slot) {
   return logic::proposed(slot.side == Slot::Side::lower ? hints.lower : hints.upper, slot.node);
 }
 
-// The entries of `values` that differ from `base` (all zero if empty), and what listing them costs.
+// The entries of `values` that differ from `base` (all zeros if empty), and the size of their list.
 struct Differences {
   std::vector<std::size_t> where;
   bool bytes = true;  // every listed value is some k / 128
@@ -96,7 +96,7 @@ void put_list(std::string& out, const Differences& list, std::span<const float> 
 
 }  // namespace
 
-// Encodes hints for one fragment, with the definitions that it may refer to.
+// Encodes hints for one fragment, given the definitions that it may refer to.
 class HintEncoder {
  public:
   HintEncoder(std::string& out, const Fragment::Definition* known) : out_(out), known_(known) {}
@@ -147,7 +147,7 @@ class HintEncoder {
   struct Choice {
     ArrayKind kind = ArrayKind::f32;
     std::size_t size = kImpossible;
-    std::uint64_t base = 0;  // 0: zeros, else id + 1
+    std::uint64_t base = 0;  // 0: zeros; otherwise id + 1
     Differences list;
   };
 
@@ -200,10 +200,10 @@ class HintEncoder {
 
 namespace {
 
-// A single row with multiplier 1 is what absent multipliers mean.
+// Absent multipliers mean a single row with multiplier 1.
 bool is_default(const std::vector<float>& rows) { return rows.empty() || (rows.size() == 1 && same_bits(rows[0], 1.0f)); }
 
-// 2 * count + 1 when the cases are positions 0 .. count - 1 without multipliers; else 2 * count and the list.
+// Writes 2 * count + 1 if the cases are positions 0 .. count - 1 without multipliers; otherwise 2 * count and the list.
 void put_cases(std::string& out, std::span<const CaseMultipliers> cases) {
   bool plain = true;
   for (std::size_t i = 0; i < cases.size(); ++i) plain = plain && cases[i].position == i && is_default(cases[i].rows);

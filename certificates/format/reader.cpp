@@ -1,4 +1,4 @@
-// Reader: the frames of a certificate file, one after the other.
+// Reader: reads the frames of a certificate file one after the other.
 
 #include "certificates/format/reader.h"
 
@@ -14,10 +14,10 @@
 namespace assay::certificate {
 namespace {
 
-// A forged length costs no more memory than the file has bytes: payloads are read in pieces of this size.
+// Payloads are read in pieces of this size, so that a forged length takes no more memory than the file has bytes.
 constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;
 
-// The last four bytes are the CRC-32C of the ones before them, continued from `crc`.
+// Whether the last four bytes are the CRC-32C of the bytes before them, continued from `crc`.
 bool ends_with_checksum(std::uint32_t crc, std::string_view bytes) {
   const std::size_t body = bytes.size() - 4;
   crc = crc32c(crc, bytes.substr(0, body));

@@ -1,5 +1,5 @@
-// Reader: frames and records of a certificate file, in order (FORMAT.md). Knows no rules; memory is one frame and the
-// hints in force. Everything that it returns is untrusted evidence.
+// Reader: the frames and records of a certificate file, in order (FORMAT.md). It applies no rules. Its memory is one
+// frame and the hints in force. Everything that it returns is untrusted evidence.
 #pragma once
 
 #include <cstdint>
@@ -31,11 +31,11 @@ class Reader {
   Reader& operator=(const Reader&) = delete;
 
   [[nodiscard]] const Header& header() const { return header_; }
-  // The next record, or null after the end frame, which must be the last thing in the file. With a graph, node numbers and
-  // array lengths must fit it. The record is valid until the next call.
-  // Skimmed, it has no arrays, and may be malformed: its bytes, or what is left of the frame, are to be decoded again.
+  // The next record, or null after the end frame, which must end the file. With a graph, node numbers and array lengths
+  // must fit the graph. The record is valid until the next call. With `skims`, the record has no arrays and may be
+  // malformed; its bytes, or the rest of the frame, have to be decoded again.
   Outcome<const Record*> next(const Graph* graph, bool skims = false);
-  // The bytes in the file of the record that next() returned last; valid as long as that is.
+  // The bytes in the file of the record that next() returned last; valid until the next call.
   [[nodiscard]] std::string_view encoded() const;
   [[nodiscard]] std::uint64_t bytes_read() const { return position_; }
   [[nodiscard]] std::uint64_t frames() const { return frames_; }

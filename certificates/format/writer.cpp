@@ -1,4 +1,4 @@
-// Writer: frames, the order of calls, and the file.
+// Writer: makes the frames, checks the order of calls, and writes the file.
 
 #include "certificates/format/writer.h"
 

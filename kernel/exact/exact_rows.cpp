@@ -1,9 +1,9 @@
 // The exact path: back-substitution in integers.
 //
-// A row of a block is mantissas * 2^exponent with |mantissa| <= 2^kBits. Entries of linear maps, slopes, intercepts, biases
-// and box ends are on grids (grid.h). A product of a mantissa and a grid value has at most 110 bits, so 2^14 of them fit an
-// int128; longer sums are taken in chunks. Dropping low bits of a mantissa rounds down by less than one unit, whose effect
-// over the box is charged.
+// A row of a block is mantissas * 2^exponent with |mantissa| <= 2^kBits. Entries of linear maps, slopes, intercepts,
+// biases and box ends are on grids (grid.h). A product of a mantissa and a grid value has at most 110 bits, so 2^14 of
+// them fit an int128; longer sums are split into chunks. Dropping low bits of a mantissa rounds it down by less than
+// one unit. The effect over the box is subtracted from the row's constant.
 
 #include <algorithm>
 #include <cmath>
@@ -20,7 +20,7 @@ constexpr std::size_t kChunk = 1 << 14;
 constexpr std::size_t kTileRows = 8;  // rows that share one pass over a map
 constexpr double kInflate = 1 + 0x1p-26;
 
-// Bits of some numbers: `all` for questions about low bits, `longest` with the largest bit_length of them.
+// The bits of some numbers. `all` answers questions about low bits; bit_length(longest) is the largest of all numbers.
 struct Bits {
   rows::Int128 all = 0, longest = 0;
   void meet(rows::Int128 v) {
@@ -64,16 +64,16 @@ ExactRows::Block& ExactRows::open(NodeId node) {
   return block;
 }
 
-// block[row] += fresh 2^exponent, which is used up.
+// block[row] += fresh 2^exponent. Overwrites `fresh`.
 void ExactRows::merge(Block& block, std::size_t row, std::span<rows::Int128> fresh, std::int32_t exponent) {
   Bits bits;
   for (const rows::Int128 b : fresh) bits.meet(b);
   if (bits.all == 0) return;
   demand(bits.length() <= 120, "exact_rows: a sum left its width");
   std::int64_t* a = block.mantissas.data() + row * fresh.size();
-  int lossy = 0;  // shifts that dropped bits
+  int lossy = 0;  // number of shifts that dropped bits
   if (block.used[row]) {
-    // Bring both to one exponent: the new part may use 120 bits, the old one has kBits.
+    // Shift both to one exponent: the new part may use 120 bits, the old one has kBits.
     const int apart = block.exponents[row] - exponent;
     const int left_new = apart < 0 ? std::min(-apart, 120 - bits.length()) : std::min(0, 120 - kBits - apart), left_old = apart + left_new;
     Bits old, sum;
@@ -93,8 +93,8 @@ void ExactRows::merge(Block& block, std::size_t row, std::span<rows::Int128> fre
   for (std::size_t i = 0; i < fresh.size(); ++i) a[i] = static_cast<std::int64_t>(fresh[i] >> drop);
   block.used[row] = true;
   block.exponents[row] = exponent + drop;
-  // Each lossy shift rounds down by less than one unit of the grid it leaves behind; z in [-x, x], so the row loses at most
-  // that unit times sum x.
+  // Each lossy shift rounds down by less than one unit of the resulting grid. Since z is in [-x, x], the row loses at
+  // most that unit times sum x.
   constant_[row].add(-lossy * block.width, block.width_exponent + block.exponents[row]);
   if (lossy > 0 && !block.finite) failed_[row] = true;
 }
@@ -114,7 +114,8 @@ void ExactRows::add(std::size_t row, NodeId node, std::uint32_t element, double 
   constant_[row].add(-lost.mantissa, lost.exponent);
 }
 
-// On one grid, 2^60 of whose steps are the largest coefficient; what is off it is charged like the errors.
+// Adds the coefficients on one grid, in which the largest one has at most 2^60 steps. The distances from the grid are
+// subtracted like the errors.
 void ExactRows::add_row(std::size_t row, NodeId node, std::span<const double> coefficients, std::span<const double> errors) {
   constexpr int kGridBits = 60;
   poll(coefficients.size());
@@ -169,7 +170,7 @@ std::vector<double> ExactRows::coefficients(std::size_t row, NodeId node) const 
   return result;
 }
 
-// constant += sum of the row's mantissas times their factors.
+// constant += the sum of the row's mantissas times their factors.
 void ExactRows::collect(const Block& block, std::size_t row, const Grid& grid) {
   if (grid.mantissas.empty()) return;
   const std::size_t size = grid.mantissas.size() / 2;

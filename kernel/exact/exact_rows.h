@@ -1,4 +1,5 @@
-// Rows of linear forms in integers, for margins that double cannot decide: the concept of kernel/rows/rows.h once more.
+// Rows of linear forms in integers, for margins that double cannot decide. The interface is that of FilterRows
+// in kernel/rows/rows.h.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,8 @@ class ExactRows {
   [[nodiscard]] bool has(NodeId node) const { return !blocks_[node].mantissas.empty(); }
   void literal(NodeId node, std::uint32_t element, bool at_least, double threshold, double beta);
   void add_constant(std::size_t row, double value);
-  [[nodiscard]] std::vector<double> coefficients(std::size_t row, NodeId node) const;  // nearly; of a block that is there
+  // Approximate; of an existing block.
+  [[nodiscard]] std::vector<double> coefficients(std::size_t row, NodeId node) const;
   void through_affine(NodeId node, const rows::LinearStep& step);
   void through_relaxation(NodeId node, const rows::LinearBounds& line);
   void concretize(NodeId node);
@@ -26,12 +28,12 @@ class ExactRows {
   [[nodiscard]] std::vector<double> input_coefficients(std::size_t) const { return {}; }
 
  private:
-  // Row k of a block has the value mantissas[k, i] * 2^exponents[k]; a row that is not used is 0.
+  // Row k of a block has the value mantissas[k, i] * 2^exponents[k]; an unused row is 0.
   struct Block {
     std::vector<std::int64_t> mantissas;
     std::vector<std::int32_t> exponents;
     std::vector<bool> used;
-    rows::Int128 width = 0;  // * 2^width_exponent >= the sum of the node's magnitudes, if that is finite
+    rows::Int128 width = 0;  // width * 2^width_exponent >= the sum of the node's magnitudes, if finite
     std::int32_t width_exponent = 0;
     bool finite = true;
   };
@@ -43,7 +45,7 @@ class ExactRows {
   std::size_t rows_;
   std::vector<Block> blocks_;
   std::vector<LowerSum> constant_;
-  std::vector<bool> failed_;  // met an infinite bound: no lower bound
+  std::vector<bool> failed_;  // the row met an infinite bound, so it has no lower bound
 };
 
 }  // namespace assay::exact

@@ -1,4 +1,4 @@
-// Grids: nearest mantissas, and what rounding to them loses.
+// Grids: rounding to mantissas, and bounds on the rounding errors.
 
 #include "kernel/exact/grid.h"
 
@@ -11,13 +11,14 @@
 namespace assay::exact {
 namespace {
 
-constexpr std::size_t kSharing = 1 << 9;  // products that may meet in one operand element of a line
-constexpr double kInflate = 1 + 0x1p-26;  // rounding of sums and products of non-negative doubles that only ever grow an error
-constexpr double kUnderflow = 0x1p-1000;  // more than an error can lose below the normal range; itself normal
+constexpr std::size_t kSharing = 1 << 9;  // the most products that may meet in one operand element of a line
+// Covers the rounding of sums and products of non-negative doubles that only increase an error.
+constexpr double kInflate = 1 + 0x1p-26;
+constexpr double kUnderflow = 0x1p-1000;  // exceeds any loss of an error below the normal range; itself normal
 
 enum class Round : std::uint8_t { down, up, nearest };
 
-// Of the finest grid whose finite mantissas stay within 2^bits.
+// The exponent of the finest grid whose finite mantissas stay within 2^bits.
 std::int32_t grid_exponent(const std::vector<double>& a, const std::vector<double>& b, int bits = kGridBits) {
   double largest = 0;
   for (const std::vector<double>* values : {&a, &b}) {
@@ -29,7 +30,7 @@ std::int32_t grid_exponent(const std::vector<double>& a, const std::vector<doubl
 }
 
 void put(const std::vector<double>& values, Round round, Grid& grid, std::vector<double>* off) {
-  const int half = -grid.exponent / 2;  // the whole factor could overflow
+  const int half = -grid.exponent / 2;  // in two factors, since the whole factor could overflow
   const double some = std::ldexp(1.0, half), rest = std::ldexp(1.0, -grid.exponent - half);
   const std::size_t first = grid.mantissas.size();
   grid.mantissas.resize(first + values.size(), 0);
@@ -40,8 +41,8 @@ void put(const std::vector<double>& values, Round round, Grid& grid, std::vector
       grid.infinite[first + i] = true;
       continue;
     }
-    // |v| 2^-exponent <= 2^kGridBits: the scaling is exact, or lands below one unit, possibly at 0; a value that vanished is
-    // still moved in the stated direction.
+    // |v| 2^-exponent <= 2^kGridBits. The scaling is exact, or the result is below one unit, possibly 0. A value that
+    // became 0 is still moved in the stated direction.
     const double at = v * some * rest;
     const auto towards_zero = static_cast<std::int64_t>(at);
     const double beyond = at != 0 ? at - static_cast<double>(towards_zero) : v > 0 ? 0.25 : v < 0 ? -0.25 : 0.0;
@@ -50,7 +51,7 @@ void put(const std::vector<double>& values, Round round, Grid& grid, std::vector
     if (round != Round::up && beyond < -least) --mantissa;
     if (round != Round::down && beyond > least) ++mantissa;
     grid.mantissas[first + i] = mantissa;
-    // A grid that rounds is coarser than 2^-1074, so half a step does not vanish.
+    // A grid on which a value rounds is coarser than 2^-1074, so half a step is not 0.
     if (off != nullptr && beyond != 0) (*off)[first + i] = std::ldexp(1.0, grid.exponent - 1);
   }
   if (!grid.infinite.empty()) grid.infinite.resize(grid.mantissas.size(), false);
@@ -66,7 +67,7 @@ int bit_length(rows::Int128 v) {
 
 void LowerSum::add(rows::Int128 mantissa, std::int32_t exponent) {
   if (mantissa == 0) return;
-  while ((mantissa & 1) == 0) {  // odd, so that sums of short numbers stay exact
+  while ((mantissa & 1) == 0) {  // makes it odd, so that sums of short numbers stay exact
     const auto low = static_cast<std::uint64_t>(mantissa);
     const int zeros = low == 0 ? 64 : __builtin_ctzll(low);
     mantissa >>= zeros;
@@ -81,7 +82,7 @@ void LowerSum::add(rows::Int128 mantissa, std::int32_t exponent) {
     std::swap(mantissa, mantissa_);
     std::swap(exponent, exponent_);
   }
-  // The coarser one goes left as far as it can, the finer one right for the rest: a right shift rounds down.
+  // Shift the coarser number left as far as possible, and the finer one right for the rest. A right shift rounds down.
   const int left = std::min(exponent_ - exponent, kSumBits - 1 - bit_length(mantissa_));
   mantissa_ <<= std::max(left, 0);
   exponent_ -= std::max(left, 0);

@@ -1,6 +1,7 @@
 // The rules of running error analysis, one per operation.
 //
-// a^ = a (1 + r) + e stands for what is computed in the place of a, |r| <= a.relative, |e| <= a.absolute. All bounds are rounded up.
+// a^ = a (1 + r) + e denotes the computed value of a, with |r| <= a.relative and |e| <= a.absolute. All bounds are
+// rounded up.
 
 #include "kernel/floats/computed.h"
 
@@ -16,14 +17,14 @@ namespace assay::floats {
 namespace {
 
 double grown(double by) { return add_up(1, by); }
-// (1 + a)(1 + b) - 1.
+// (1 + a)(1 + b) - 1, rounded up.
 double compounded(double a, double b) { return add_up(add_up(a, b), mul_up(a, b)); }
 // The least |x| of the interval.
 double mignitude(const Interval& x) { return x.lo() > 0 ? x.lo() : x.hi() < 0 ? -x.hi() : 0; }
 bool defined(const Interval& x) { return !x.is_undefined() && x.magnitude() < kInfinity; }
 
-// |f(x^) - f(x)| <= e^E - 1 times f(x) for exp, or the greater of the two where that is more than f(x), as for the
-// masks of attention; and L E with L >= |f'| between them for any other f.
+// For exp: |f(x^) - f(x)| <= e^E - 1 times f(x), or at most the greater of the two values if that factor is above 1, as
+// for the masks of attention. For any other f: |f(x^) - f(x)| <= L E with L >= |f'| between them.
 double lipschitz(Function f, const Interval& x) {
   const Dual<Interval> y = apply(f, Dual<Interval>(x, Interval(1.0)));
   return y.tangent().is_undefined() ? kInfinity : y.tangent().magnitude();
@@ -79,7 +80,7 @@ Computed ErrorArithmetic::number(const Rational& value) const {
   if (around.is_point() && nearest(format_, around.lo()) == around.lo()) return {around};
   return {around, mul_up(2, unit_roundoff(format_)), smallest_number(format_)};
 }
-// A program may hold it in the storage format.
+// A program may hold the number in the storage format.
 Computed ErrorArithmetic::stored_number(const Interval& value) const {
   const Precision format = stored_precision(*model_);
   if (value.is_point() && number_above(format, value.lo()) == value.lo()) return {value};
@@ -92,9 +93,9 @@ Computed ErrorArithmetic::number(double value) const {
 }
 Computed ErrorArithmetic::constant(const Interval& value) const { return {value, 2 * unit_roundoff(format_), smallest_number(format_)}; }
 
-// z (1 + u) + eta / 2, without the second for sums, which are exact where they are subnormal; by a table: so many steps
-// of the format from the nearest number, each of at most 2 u of the number it starts at, or of eta; or so many units of
-// the last place of the exact value; or a distance.
+// z (1 + u) + eta / 2; for sums without the second term, since subnormal sums are exact. With a table row instead: a
+// number of steps of the format from the nearest number, each at most 2 u of the number it starts at, or eta; or a
+// number of units in the last place of the exact value; or an absolute distance.
 Computed ErrorArithmetic::rounded(Computed z, std::string_view name, const Interval& argument, bool underflows) const {
   constexpr double kMostSteps = 0x1p20;
   if (!defined(z.exact) || !(z.error() < kInfinity)) return refuse([] { return "a value that may be undefined or infinite"; });
@@ -108,7 +109,8 @@ Computed ErrorArithmetic::rounded(Computed z, std::string_view name, const Inter
       if (!(bound <= kMostSteps))
         return refuse(
             [&] { return "arguments of " + std::string(name) + " in " + shown(argument) + ", where the table's bound says nothing"; });
-      if (row.unit == MathRow::Unit::steps) {  // (1 + u)(1 + 2 u)^n - 1 <= (2 n + 1) u (1 + 2^-2), as n u <= 2^-4
+      // (1 + u)(1 + 2 u)^n - 1 <= (2 n + 1) u (1 + 2^-2), since n u <= 2^-4.
+      if (row.unit == MathRow::Unit::steps) {
         relative = std::fmax(relative, mul_up(add_up(mul_up(2, bound), 1), mul_up(u, 1.25)));
         absolute = std::fmax(absolute, mul_up(add_up(bound, 2), eta));
       } else if (row.unit == MathRow::Unit::ulps) {
@@ -147,14 +149,14 @@ Computed ErrorArithmetic::abs(const Computed& x) const {
   return y;
 }
 
-// |max(a^, b^) - max(a, b)| <= the larger of |a^ - a| and |b^ - b|; a relative part stays one where both sides are positive or zero.
+// |max(a^, b^) - max(a, b)| <= the larger of |a^ - a| and |b^ - b|. If both are at least 0, the error stays relative.
 Computed ErrorArithmetic::max(const Computed& a, const Computed& b) const {
   const Interval exact = assay::max(a.exact, b.exact);
   if (a.exact.lo() >= 0 && b.exact.lo() >= 0) return {exact, std::fmax(a.relative, b.relative), std::fmax(a.absolute, b.absolute)};
   return {exact, 0, std::fmax(a.error(), b.error())};
 }
 
-// Where a and b have one sign, |r_a a + r_b b| <= max(r_a, r_b) |a + b|.
+// If a and b have the same sign, |r_a a + r_b b| <= max(r_a, r_b) |a + b|.
 Computed ErrorArithmetic::add(const Computed& left, const Computed& right) const {
   const Computed a = read(left), b = read(right);
   const Interval exact = a.exact + b.exact;
@@ -172,7 +174,8 @@ Computed ErrorArithmetic::mul(const Computed& left, const Computed& right) const
   return rounded({a.exact * b.exact, compounded(a.relative, b.relative), absolute}, "", {}, true);
 }
 
-// b^ = b (1 + s), |s| <= s' = r_b + e_b / |b| < 1, so that 1 / b^ = (1 / b)(1 + t), |t| <= s' / (1 - s'), and the rule of products.
+// b^ = b (1 + s) with |s| <= s' = r_b + e_b / |b| < 1. So 1 / b^ = (1 / b)(1 + t) with |t| <= s' / (1 - s'). Then the
+// rule of products applies.
 Computed ErrorArithmetic::div(const Computed& left, const Computed& right) const {
   const Computed a = read(left), b = read(right);
   const double least = mignitude(b.exact);
@@ -184,7 +187,8 @@ Computed ErrorArithmetic::div(const Computed& left, const Computed& right) const
   return rounded({a.exact / b.exact, compounded(a.relative, t), mul_up(a.absolute, inverse)}, "div", b.computed(), true);
 }
 
-// sqrt(x (1 + s)) = sqrt(x)(1 + t), |t| <= |s| for s >= -1; where x may be too small for its error, |sqrt(x^) - sqrt(x)| <= sqrt(|x^ - x|).
+// sqrt(x (1 + s)) = sqrt(x)(1 + t), |t| <= |s| for s >= -1. If x may be too small for its error, |sqrt(x^) -
+// sqrt(x)| <= sqrt(|x^ - x|).
 Computed ErrorArithmetic::sqrt(const Computed& of) const {
   const Computed x = read(of);
   const double least = x.exact.lo();
@@ -194,7 +198,8 @@ Computed ErrorArithmetic::sqrt(const Computed& of) const {
     return refuse([&] { return "a root of a number in " + shown(x.computed()) + ", which may be negative"; });
   const double s = least > 0 ? add_up(x.relative, div_up(x.absolute, least)) : kInfinity;
   Computed before{exact, s, 0};
-  if (x.absolute == 0) before.relative = x.relative;  // 0 (1 + s) is 0
+  // 0 (1 + s) is 0.
+  if (x.absolute == 0) before.relative = x.relative;
   if (!(before.relative <= 0.5)) before = {exact, 0, sqrt_up(x.error())};
   return rounded(before, "sqrt", x.computed(), false);
 }
@@ -204,7 +209,8 @@ Computed ErrorArithmetic::read(Computed x) const {
   return x;
 }
 
-// The table's own row: then x^(-1) changes by at most s / (1 - s) relatively, as the root does.
+// Also by the table's row for rsqrt: then x^(-1) changes by at most s / (1 - s) relative to its value, for a relative
+// change s of the root.
 Computed ErrorArithmetic::inverse_of_root(const Computed& root) const {
   const double least = mignitude(root.exact);
   Computed y = reciprocal(root);
@@ -226,7 +232,7 @@ Computed ErrorArithmetic::reciprocal(const Computed& x) const {
   return hull(y, rounded({one.exact / x.exact, div_up(s, sub_down(1, s)), 0}, "reciprocal", x.computed(), true));
 }
 
-// A root and a division, or the table's own row: then x^(-1/2) changes by at most s' / (1 - s') relatively.
+// A root and a division, or the table's row for rsqrt: then x^(-1/2) changes by at most s' / (1 - s') relatively.
 Computed ErrorArithmetic::reciprocal_sqrt(const Computed& x) const {
   Computed y = div({Interval(1.0)}, sqrt(x));
   if (!has_rows("rsqrt")) return y;
@@ -264,7 +270,8 @@ Computed ErrorArithmetic::function(Function f, const Computed& argument) const {
   Computed before{exact};
   if (e > 0 && f == Function::exp) {
     before.relative = apply(Function::expm1, Interval(e)).hi();
-    if (!(before.relative <= 1)) before = {exact, 0, assay::exp(Interval(all.hi())).hi()};  // both powers lie between 0 and this
+    // Both exponentials lie between 0 and this value.
+    if (!(before.relative <= 1)) before = {exact, 0, assay::exp(Interval(all.hi())).hi()};
   } else if (e > 0) {
     before.absolute = mul_up(lipschitz(f, all), e);
   }
@@ -273,7 +280,7 @@ Computed ErrorArithmetic::function(Function f, const Computed& argument) const {
 
 // x^r by the table's row, or by products if r is an integer.
 Computed ErrorArithmetic::pow(const Computed& x, const Rational& r) const {
-  constexpr std::int64_t kMostFactors = 64;  // repeated products of more are nobody's algorithm
+  constexpr std::int64_t kMostFactors = 64;  // no known algorithm multiplies more factors repeatedly
   if (r == Rational(0)) return {Interval(1.0)};
   if (r == Rational(1)) return x;
   Computed y;
@@ -295,7 +302,8 @@ Computed ErrorArithmetic::pow(const Computed& x, const Rational& r) const {
   return y.empty ? no_rows("pow") : y;
 }
 
-// n - 1 roundings of products in any order. S1: no product of some of them underflows or overflows, but for those that are 0.
+// n - 1 roundings of products in any order. S1: no product of some of the factors overflows, and none underflows unless
+// it is 0.
 Computed ErrorArithmetic::product_of(std::span<const Computed> factors) const {
   if (factors.empty()) return {Interval(1.0)};
   Interval exact(1.0);
@@ -312,14 +320,16 @@ Computed ErrorArithmetic::product_of(std::span<const Computed> factors) const {
   const double u = unit_roundoff(format_), n = static_cast<double>(factors.size());
   if (!(greatest * 2 < largest(format_)) || !(n * u <= 0x1p-10)) return refuse([] { return "a product of factors that may overflow"; });
   const double spread = mul_up(n, mul_up(u, 1 + 0x1p-8));
-  // Below the normal numbers each product loses at most eta (or the smallest normal number), which the later factors enlarge.
+  // Below the normal numbers each product loses at most eta (or the smallest normal number), which later
+  // factors enlarge.
   const double lost = least > 2 * smallest_normal(format_) ? 0
                       : model_->flush_results              ? smallest_normal(format_)
                                                            : smallest_number(format_);
   return {exact, compounded(relative, spread), mul_up(mul_up(2 * n, greatest), lost)};
 }
 
-// The errors of the terms add up; S is the sum of what is computed of them. Where no term is negative, S is the sum, and errors relative.
+// The errors of the terms add up, and S is the sum of the computed magnitudes. If no term is negative, S is the sum
+// itself, and errors stay relative.
 Computed ErrorArithmetic::sum(std::span<const Computed> terms, bool products) const {
   Interval exact;
   double size = 0, relative = 0, absolute = 0, errors = 0, count = 0;
@@ -345,7 +355,7 @@ Computed ErrorArithmetic::sum(std::span<const Computed> terms, bool products) co
 }
 Computed ErrorArithmetic::sum(std::span<const Computed> terms) const { return sum(terms, false); }
 
-// The products are exact here: sum() rounds them.
+// The products are exact here, since sum() counts their rounding.
 Computed ErrorArithmetic::sum_of_squares(std::span<const Computed> x) const {
   std::vector<Computed> squares;
   for (const Computed& value : x) {
@@ -356,8 +366,8 @@ Computed ErrorArithmetic::sum_of_squares(std::span<const Computed> x) const {
   return sum(squares, true);
 }
 
-// Where z^ < -L, L = 80 (700 in binary64), exp(-z^) > 2^115 (2^1009), and so is what a library with a row for it
-// computes, but for a share of its bound, or it is infinite: exact and computed values are at most |x| 2^-110
+// Let L = 80 (700 in binary64). If z^ < -L, then exp(-z^) > 2^115 (2^1009). A library with a row for exp computes as
+// much, up to a fraction within its bound, or an infinity. So exact and computed values are at most |x| 2^-110
 // (2^-1000), rounded.
 Computed ErrorArithmetic::over_one_plus_exp(const Computed* x, const Computed& z) const {
   const bool single = format_ == Format::binary32;

@@ -1,4 +1,4 @@
-// The figures of IEEE 754's binary32 and binary64.
+// The constants of the formats binary32 and binary64 of IEEE 754.
 
 #include "kernel/floats/format.h"
 
@@ -29,7 +29,7 @@ double number_above(const Precision& format, double x) {
   if (!(std::fabs(x) <= format.largest)) return x < -format.largest ? -format.largest : kInfinity;
   if (x == 0 || format.bits == std::numeric_limits<double>::digits) return x;
   const double unit = std::fmax(std::ldexp(1.0, std::ilogb(x) - format.bits + 1), format.smallest);
-  return std::ceil(x / unit) * unit;  // a quotient by a power of two, and a product with one: exact
+  return std::ceil(x / unit) * unit;  // exact: a quotient by a power of two, and a product with one
 }
 double number_below(const Precision& format, double x) { return -number_above(format, -x); }
 

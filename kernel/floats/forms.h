@@ -1,20 +1,20 @@
-// The forms in which executions compute defined ops: one text, over sets (contracts) and over errors (ErrorArithmetic).
+// The forms in which executions compute defined ops. One text serves sets (contracts) and errors (ErrorArithmetic).
 //
-// A defined op has no rounding of its own: an execution computes its formula, in one of the forms below, and every step of it
-// has the contract of that step. The forms admitted of each op (docs/contracts/defined-ops.md has the reasons):
+// A defined op has no rounding of its own: an execution computes its formula in one of the forms below, and every step
+// of the form has the contract of that step. Admitted forms (docs/contracts/defined-ops.md has the reasons):
 //   sigmoid       exponential: 1 / (1 + exp(-x)), or exp(x) / (1 + exp(x)) for x < 0;  tanh_form: (1 + tanh(x / 2)) / 2
 //   softplus      max(x, 0) + log1p(exp(-|x|)), or log1p(exp(x)) for x <= 20; log(1 + e) by a library without log1p
 //   softsign      x / (1 + |x|), or times the rounded reciprocal
 //   silu          x sigmoid(alpha x), or x / (1 + exp(-alpha x))
 //   mish          x tanh(softplus(x)), or x n / (n + 2), n = e (e + 2), e = exp(x), for x <= 20
-//   gelu          x/2 (1 + erf(x / sqrt 2)), or with erfc;  tanh form: x/2 (1 + tanh(k (x + c x^3))), k x (1 + c x^2) inside
+//   gelu          x/2 (1 + erf(x / sqrt 2)), or with erfc;
+//                 tanh form: x/2 (1 + tanh(k (x + c x^3))), k x (1 + c x^2) inside
 //   elu, selu, celu   alpha expm1(z) or alpha (exp(z) - 1) below 0
 //   hard_swish    x g / 6, g = min(max(x + 3, 0), 6), divided before or after, or multiplied with the rounded 1/6
 // A library table with a row for the whole function (correctly-rounded) is used instead.
 //
-// An arithmetic A has the operations of ErrorArithmetic on its A::Value, and is_real() where nothing rounds: then each form is the exact
-// value.
-// Of functions with jumps, of powers and of remainders sets and errors are not made alike: each has its own.
+// An arithmetic A has the operations of ErrorArithmetic on A::Value. If is_real(), nothing rounds, and each form is the
+// exact value. Functions with jumps, powers and remainders have no common form: sets and errors treat them separately.
 #pragma once
 
 #include <cmath>
@@ -34,12 +34,12 @@ namespace assay::floats {
 
 inline constexpr double kFormThreshold = 20;  // exp(20) is far from overflow, and 1 + exp(-20) rounds to 1 in binary32
 
-// Whether the op is executed as a formula of one operand (Forms::activation).
+// Whether an execution computes the op by a formula of one operand (Forms::activation).
 [[nodiscard]] inline bool has_formula(Op op) {
   return op == Op::sigmoid || op == Op::softplus || (kind_of(op) == OpKind::activation && op_row(op).arity_max == 1);
 }
 
-// The functions whose rows of the math table the forms of an op read; a row for the whole op serves as well.
+// The functions whose rows of the mathematics table the forms of an op use; a row for the whole op serves, too.
 [[nodiscard]] inline std::vector<std::string_view> functions_of(const Node& node, const ExecutionModel& model) {
   switch (node.op) {
     case Op::softmax:
@@ -67,9 +67,9 @@ inline constexpr double kFormThreshold = 20;  // exp(20) is far from overflow, a
   }
 }
 
-// The size of the terms that a form adds where they cancel: x/2 (1 + erf), alpha (exp - 1), x (x/6 + 1/2). `least`: of
-// the operand, `size`: the greatest |x|.
-template <class Number>  // double: a template, so that the trusted files that ask for it compile it
+// The size of the terms that cancel in a form: x/2 (1 + erf), alpha (exp - 1), x (x/6 + 1/2). `least` is the operand's
+// lower end, `size` the greatest |x|.
+template <class Number>  // always double: a template, so that the trusted files that use it compile it
 [[nodiscard]] Number size_of_terms(const Node& node, Number least, Number size) {
   switch (node.op) {
     case Op::gelu:
@@ -128,7 +128,7 @@ class Forms {
     }
   }
 
-  // Ops of one rounding at most.
+  // Ops with at most one rounding.
   [[nodiscard]] std::optional<Value> elementwise(const Node& node, std::span<const Value> x) const {
     switch (node.op) {
       case Op::add:
@@ -174,7 +174,7 @@ class Forms {
 
   [[nodiscard]] Value softplus(const Value& x) const {
     if (whole("softplus")) return a.function(Function::softplus, x);
-    // A library without log1p takes the logarithm of the sum.
+    // A library without log1p computes the logarithm of the sum.
     const auto log1p = [&](const Value& e) {
       return a.has_rows("log1p") || !a.has_rows("log") ? a.function(Function::log1p, e) : a.function(Function::log, a.add(one(), e));
     };
@@ -236,7 +236,7 @@ class Forms {
     return y;
   }
 
-  // outer x above 0, outer alpha (exp(x / inner) - 1) below, 0 at 0.
+  // outer x above 0, outer alpha (exp(x / inner) - 1) below, and 0 at 0.
   [[nodiscard]] Value elu(const Value& x, double alpha, double outer, double inner) const {
     if (a.is_only_zero(x)) return a.with_zeros_of(x, x);
     return a.joined(x, times(outer, part_of(x, 0, kBeyond)), [&](const Value& below) { return elu_below(below, alpha, outer, inner); });
@@ -283,7 +283,8 @@ class Forms {
     return y;
   }
 
-  // (x - mean) r + bias with r = scale / sqrt(variance + epsilon), ((x - mean) / root) scale + bias, or x r + (bias - mean r).
+  // With r = scale / sqrt(variance + epsilon): (x - mean) r + bias, or ((x - mean) / root) scale + bias, or x r + (bias
+  // - mean r).
   struct BatchNorm {
     Value y, r;
   };
@@ -300,7 +301,8 @@ class Forms {
     return {y, r};
   }
 
-  // x / (bias + (alpha / size) s)^beta, or times the power -beta; alpha s / size in either order. s: the sum of the squares.
+  // x / (bias + (alpha / size) s)^beta, or times the power -beta; alpha s / size in either order. s is the sum of
+  // the squares.
   [[nodiscard]] Value local_response(const Value& x, const Value& s, const Value& alpha, const Value& bias, const Value& size,
                                      const Rational& beta) const {
     Value base = a.mul_add(a.div(alpha, size), s, bias);
@@ -320,7 +322,7 @@ class Forms {
   [[nodiscard]] Value one() const { return a.point(1); }
   [[nodiscard]] Value half(const Value& x) const { return a.mul(a.point(0.5), x); }
   [[nodiscard]] bool whole(std::string_view name) const { return a.is_real() || a.has_rows(name); }
-  // exp(z) - 1 in both ways.
+  // exp(z) - 1, by a subtraction or by expm1.
   [[nodiscard]] Value exp_minus_one(const Value& z) const {
     if (a.is_real()) return a.function(Function::expm1, z);
     Value y = a.sub(a.exp(z), one());

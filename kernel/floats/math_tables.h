@@ -1,7 +1,7 @@
-// Math libraries as data: how far each function of a library may be from the exact value.
+// Tables of the accuracy of mathematics libraries: the distance of each function's result from the exact value.
 //
-// The rows are claims of vendors (or follow from a specification); they are data with a source, not theorems. A verdict that used a
-// table names it through its execution model.
+// The rows are claims of vendors, or follow from a specification. They are data with a source, not theorems. A verdict
+// that used a table names it through its execution model.
 #pragma once
 
 #include <limits>
@@ -14,29 +14,31 @@
 namespace assay::floats {
 
 struct MathRow {
-  // What the bound counts. steps: numbers of the format away from the correctly rounded value; ulps: units in the last place of the
-  // exact value; absolute: the distance itself.
+  // The unit of the bound. steps: numbers of the format away from the correctly rounded value. ulps: units in the last
+  // place of the exact value. absolute: the distance itself.
   enum class Unit : std::uint8_t { steps, ulps, absolute };
   std::string_view function;  // "exp", ..., and "div", "reciprocal", "sqrt", "rsqrt", "pow", "weights"
   Format format;
   Unit unit;
   double bound;
-  double slope = 0;  // bound + floor(slope |x|) for the argument x
-  double lo = -std::numeric_limits<double>::infinity(), hi = std::numeric_limits<double>::infinity();  // arguments it holds for
-  bool or_zero = false;                                                                                // the result may also be a zero
+  double slope = 0;  // adds floor(slope |x|) to the bound, for the argument x
+  // The range of arguments for which the row holds.
+  double lo = -std::numeric_limits<double>::infinity(), hi = std::numeric_limits<double>::infinity();
+  // The result may also be a zero.
+  bool or_zero = false;
 };
 
 struct MathTable {
   std::string_view name;    // ExecutionModel::math_table
-  std::string_view source;  // where the figures come from, in words
+  std::string_view source;  // the source of the figures, in words
   std::span<const MathRow> rows;
 };
 
-// The name of its rows.
+// The name of f in the rows.
 [[nodiscard]] std::string_view name_of(Function f);
 
 [[nodiscard]] std::span<const MathTable> math_tables();
 [[nodiscard]] const MathTable* find_math_table(std::string_view name);  // nullptr if there is none
-// How far a library's weights of interpolation along an axis may be from the exact ones; 0 where its table has no row.
+// A bound on the error of a library's interpolation weights along an axis; 0 if its table has no row for them.
 [[nodiscard]] double error_of_weights(std::string_view table, Format format, double extent);
 }  // namespace assay::floats

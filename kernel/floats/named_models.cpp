@@ -57,7 +57,8 @@ Outcome<ExecutionModel> semantics_named(std::string_view text) {
       return one.model;
     names += (names.empty() ? "" : ", ") + std::string(one.name);
   }
-  if (name.starts_with("binary32") || name.starts_with("binary64")) {  // a theorem takes every order for granted that is not excluded
+  // A theorem assumes any order of summation unless the text excludes some.
+  if (name.starts_with("binary32") || name.starts_with("binary64")) {
     const bool says_order = name.find(" accumulator=") != name.npos || name.find(" tree_height=") != name.npos;
     return parse_execution_model(std::string(name) + (says_order ? "" : " accumulator=any_order"));
   }

@@ -1,4 +1,4 @@
-// Formulas by op, on magnitudes, and what rewriting them may lose.
+// The formula of each op on magnitudes, and bounds on the errors of its rewritings.
 
 #include "kernel/floats/rewrites.h"
 
@@ -12,10 +12,10 @@
 namespace assay::floats {
 namespace {
 
-// Roundings of (x - mean) (gamma / root(var + eps)) + beta on the way of a term, in any form: epsilon, var + eps, root,
-// quotient or reciprocal and product, x - mean, the product, beta.
+// Roundings of one term of (x - mean) (gamma / root(var + eps)) + beta in any form: epsilon, var + eps, root, quotient
+// or reciprocal and product, x - mean, the product, beta.
 constexpr double kBatchNormRoundings = 12;
-constexpr double kLeastVariance = 0x1p-100;  // above it var + eps is as accurate as a rounding
+constexpr double kLeastVariance = 0x1p-100;  // above it var + eps has a relative error of about one rounding
 constexpr int kMostPower = 8;
 
 double largest_of(const Array<Interval>& values) {
@@ -24,7 +24,7 @@ double largest_of(const Array<Interval>& values) {
   return most;
 }
 
-// 1 / |x|, and infinite where x may be 0.
+// 1 / |x|, or infinite if x may be 0.
 double largest_reciprocal(const Interval& x) {
   const double least = std::fmax(x.lo(), -x.hi());
   return least > 0 ? div_up(1, least) : kInfinity;
@@ -52,7 +52,7 @@ std::optional<Array<Interval>> on(const Node& node, const std::vector<Array<Inte
   return std::move(result).value();
 }
 
-// The formula's size follows from `op` on sizes.
+// The formula, whose size is the result of `op` on sizes.
 std::optional<Formula> with_size(Formula formula, const Node& node, Op op, std::vector<Array<Interval>> operands) {
   Node positive = node;
   positive.op = op;
@@ -82,7 +82,7 @@ std::optional<Formula> batch_normed(const Node& node, const Formula& x, std::spa
   for (const Interval& variance : values[4]->values) {
     if (!(variance.lo() >= 0) || !(add_down(variance.lo(), epsilon) > kLeastVariance)) return std::nullopt;
   }
-  double most = 1;  // of var + eps, its root and their reciprocals
+  double most = 1;  // var + eps, its root and their reciprocals
   for (const Interval& variance : values[4]->values) {
     const double sum = add_up(variance.hi(), epsilon);
     most = std::fmax(most, std::fmax(sum, div_up(1, add_down(variance.lo(), epsilon))));
@@ -90,7 +90,7 @@ std::optional<Formula> batch_normed(const Node& node, const Formula& x, std::spa
   result.factors = mul_up(result.factors, most);
   result.reciprocals = mul_up(result.reciprocals, most);
   std::vector<Array<Interval>> sizes{x.size, magnitudes(*values[1]), magnitudes(*values[2]), magnitudes(*values[3]), *values[4]};
-  for (Interval& mean : sizes[3].values) mean = -mean;  // |x| + |mean|
+  for (Interval& mean : sizes[3].values) mean = -mean;  // the op then computes |x| + |mean|
   return with_size(std::move(result), node, Op::batch_norm, std::move(sizes));
 }
 
@@ -157,10 +157,10 @@ std::optional<Formula> combined(const Node& node, std::span<const Formula> opera
     case Op::scale: {
       const Interval factor(std::get<ScaleAttributes>(node.attributes).factor);
       Formula scaled = product(x, leaf({{1}, {factor}}));
-      ++scaled.operations;  // of the factor, which may be no number of the format
+      ++scaled.operations;  // rounding of the factor, which may be no number of the format
       return with_size(std::move(scaled), node, Op::scale, {x.size});
     }
-    case Op::div: {  // by a value that is stored, or by the rounded reciprocal
+    case Op::div: {  // by a stored value, or by the rounded reciprocal
       Array<Interval> reciprocals{values[1]->shape, {}};
       for (const Interval& y : values[1]->values) reciprocals.values.emplace_back(largest_reciprocal(y));
       Formula quotient = product(x, leaf(reciprocals));
@@ -196,7 +196,7 @@ std::vector<double> rewriting_errors(const Formula& formula, const ExecutionMode
   const double least = flushes ? smallest_normal(format) : smallest_number(format);
   const double underflows = mul_up(mul_up(add_up(formula.operations, formula.terms), formula.products), mul_up(formula.factors, least));
   const double absolute = add_up(mul_up(2, mul_up(sum->absolute, formula.factors)), mul_up(4, underflows));
-  // Whatever is added up on the way, before or after factors.
+  // At least every intermediate sum, before or after factors.
   const double most = mul_up(mul_up(sum->growth, add_up(1, of_weights)), mul_up(formula.products, formula.factors));
   for (std::size_t i = 0; i < errors.size(); ++i) {
     const double error = add_up(mul_up(share, formula.size.values[i].hi()), absolute);
@@ -207,11 +207,12 @@ std::vector<double> rewriting_errors(const Formula& formula, const ExecutionMode
   return errors;
 }
 
-// With q the mean of x^2 over n elements, mu that of x, m computed, d_i = (x_i - m)(1 + e_i) + f_i, |e_i| <= u, what
-// the program holds as differences, where |f_i| is no more than what it may lose there:
-//   computed = (q (1 + a) - m^2 (1 + b))(1 + c), |a| <= gamma(n + 3), |b|, |c| <= u; or with epsilon joined, a rounding more
+// Notation: q is the mean of x^2 over n elements, mu the mean of x, and m the computed mean. The program holds the
+// differences d_i = (x_i - m)(1 + e_i) + f_i, |e_i| <= u, where |f_i| is at most the bound on their error.
+//   computed = (q (1 + a) - m^2 (1 + b))(1 + c), |a| <= gamma(n + 3), |b|, |c| <= u; with epsilon one rounding more
 //   mean((d - f)^2) = (q - 2 m mu + m^2)(1 + e), |e| <= 2 u + u^2
-//   |computed - mean(d^2)| <= 2 |m| |m - mu| + gamma(n + 10) 2 (q + m^2) + mean(2 |d| |f| + f^2), since mean((x - m)^2) <= 2 (q + m^2).
+//   |computed - mean(d^2)| <= 2 |m| |m - mu| + gamma(n + 10) 2 (q + m^2) + mean(2 |d| |f| + f^2),
+//   since mean((x - m)^2) <= 2 (q + m^2).
 std::vector<double> one_pass_errors(const Node& node, const ExecutionModel& model, const Array<Interval>& x, const Held& mean,
                                     const Held& differences) {
   const Format format = format_of(node.dtype);

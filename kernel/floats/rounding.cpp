@@ -1,8 +1,8 @@
 // Rounding errors by op: those of its form over Computed, element by element or line by line.
 //
-// Exact, whatever the model: index maps, choices, comparisons, positions, integers and truth values, |x|, -x, floor,
-// ceil, round and sign: the result is a value of the denotation at the operands that the execution holds. (Operands
-// that flush are operands of arithmetic only.) Source. derived in docs/explanation/float32.md.
+// Some ops are exact in every model: index maps, choices, comparisons, positions, integers and truth values, |x|, -x,
+// floor, ceil, round and sign. Their result is a value of the denotation at the operands that the execution holds.
+// (Flushing of operands concerns the operands of arithmetic only.) Source. derived in docs/explanation/float32.md.
 
 #include "kernel/floats/rounding.h"
 
@@ -20,7 +20,7 @@
 namespace assay::floats {
 namespace {
 
-// Operands broadcast to the result, one element after the other.
+// Applies f to the operands, broadcast to the result, element by element.
 Values combined(const Call& call, const std::function<Computed(std::span<const Computed>)>& f) {
   std::vector<ops::Walk> walks;
   for (const Array<Interval>* operand : call.operands) walks.push_back(ops::Walk::over(operand->shape, call.node.shape));
@@ -35,7 +35,7 @@ Values combined(const Call& call, const std::function<Computed(std::span<const C
   return result;
 }
 
-// Where the program's number for the threshold is another one, an execution may take the other side of a jump.
+// A jump at a threshold: if the program holds another number for the threshold, an execution may take the other side.
 Computed over_threshold(const ErrorArithmetic& a, double threshold, Computed y) {
   y.include({Interval(0.0)});
   const bool flushes = a.model().flush_operands || a.model().flush_results;
@@ -57,7 +57,7 @@ Computed elementwise(const Call& call, std::span<const Computed> x) {
   const ErrorArithmetic& a = call.a;
   if (const auto y = Forms<ErrorArithmetic>(a).elementwise(call.node, x)) return *y;
   switch (call.node.op) {
-    case Op::pow:  // the exponent is an operand in the file
+    case Op::pow:  // the exponent is stored as an operand in the model file
       return a.number(call.get<PowAttributes>().exponent).error() > 0
                  ? a.refuse([] { return "an exponent that is no number of the format"; })
                  : a.pow(x[0], call.get<PowAttributes>().exponent);
@@ -114,8 +114,10 @@ std::optional<Array<Interval>> magnitudes_summed(const Call& call) {
 }
 
 Values sums(const Call& call, SumForm form) {
-  form.further_roundings += form.products && call.a.model().bias_in_product ? 1 : 0;  // a bias may join the accumulation
-  form.products = form.products || call.a.model().fused_multiply_add;                 // so may products among the terms
+  // A bias may join the accumulation.
+  form.further_roundings += form.products && call.a.model().bias_in_product ? 1 : 0;
+  // So may products among the terms.
+  form.products = form.products || call.a.model().fused_multiply_add;
   const FactorRounding factors = factor_rounding(call.a.model());
   const bool rounds = has_factors(call.node.op) && factors.relative > 0;
   const auto size = magnitudes_summed(call);
@@ -151,7 +153,7 @@ Values computed(const Call& call) {
       return products(call);
     case Op::pad:
       return Values(element_count(call.node.shape), call.a.number(call.get<PadAttributes>().value));
-    case Op::cast:  // from another type of numbers
+    case Op::cast:  // from another numeric type
       return combined(call, [&](std::span<const Computed> x) { return call.a.mul({Interval(1.0)}, x[0]); });
     default:
       break;
@@ -173,7 +175,8 @@ bool computes_exactly(const Node& node, const ExecutionModel& model) {
 
 namespace {
 
-// Of ops that round nothing, where subnormal operands may read as zeros: choices change by as much, whatever jumps at 0 has no bound.
+// The errors of ops that round nothing, if subnormal operands may be read as zeros: choices change by as much as their
+// operands, and an op that jumps at 0 has no bound.
 std::vector<double> flushing_errors(const Node& node, std::span<const Array<Interval>* const> operands, std::size_t size) {
   const auto is_subnormal = [&](const Interval& x) {
     const bool near = x.lo() < smallest_normal(Format::binary32) && x.hi() > -smallest_normal(Format::binary32);
@@ -237,7 +240,7 @@ FactorRounding factor_rounding(const ExecutionModel& model) {
   switch (model.input_rounding) {
     case ExecutionModel::InputRounding::none:
       return {0, 0, kInfinity};
-    case ExecutionModel::InputRounding::tf32:  // by truncation or to nearest: both are in use
+    case ExecutionModel::InputRounding::tf32:  // programs use both truncation and rounding to nearest
       return {0x1p-10, 0x1p-136, 0x1.ffep127};
     case ExecutionModel::InputRounding::bfloat16:
       return {0x1p-8, 0x1p-133, 0x1.ffp127};

@@ -1,5 +1,5 @@
-// Rounding errors of one node over a box: how far the result of any execution of the model may lie from the denotation
-// of the node's operands, where these are numbers of the format anywhere in their box.
+// Bounds on the rounding errors of one node over a box: the distance between the result of any execution of the model
+// and the denotation of the node's operands, for operands that are any numbers of the format in their box.
 #pragma once
 
 #include <array>
@@ -16,35 +16,37 @@
 
 namespace assay::floats {
 
-// Whatever the operands: the result is a value of the denotation at the operands that the execution holds. Where the model flushes,
-// layout only.
+// Whether the result is a value of the denotation at the operands that the execution holds, for all operands. If the
+// model flushes subnormals, this is true for layout ops only.
 [[nodiscard]] bool computes_exactly(const Node& node, const ExecutionModel& model);
 
-// One bound for each element, or none where the result is computed exactly. Infinite: some execution may overflow or
-// leave the op's domain, the model's table has no row for a function, or no bound is known. `exact` encloses the
-// denotation over the same box.
+// One bound for each element, or none if the result is computed exactly. A bound is infinite if
+// - some execution may overflow or leave the op's domain,
+// - the model's table has no row for a function, or
+// - no bound is known.
+// `exact` encloses the denotation over the same box.
 [[nodiscard]] std::vector<double> rounding_errors(const Node& node, const ExecutionModel& model,
                                                   std::span<const Array<Interval>* const> operands, const Array<Interval>& exact);
 
-// A sum, or a sum of products, on the magnitudes of its operands, gemm's factors with them: S of every element.
-// nullopt: a factor that may be out of the range of what it is rounded to.
+// S of every element: the sum, or sum of products, applied to the magnitudes of its operands, with gemm's factors
+// applied to them. nullopt if a factor may be out of the range of the format that it is rounded to.
 [[nodiscard]] std::optional<Array<Interval>> sums_of_magnitudes(const Node& node, const ExecutionModel& model,
                                                                 std::span<const Array<Interval>* const> operands);
 
-// No more terms than these: the elements of the first operand, or those it is multiplied with.
+// An upper bound on the number of terms of a sum: the elements of the first operand, or those it is multiplied with.
 [[nodiscard]] double most_terms(const Node& node, const Array<Interval>& operand);
 
-// "[-1, 0.5]", for words.
+// "[-1, 0.5]", for messages.
 [[nodiscard]] inline std::string shown(const Interval& x) {
   std::array<char, 80> text{};
   std::snprintf(text.data(), text.size(), x.is_point() ? "%.9g" : "[%.9g, %.9g]", x.lo(), x.hi());
   return text.data();
 }
-// Of a node of which some bound is infinite: the cause, in words. Nothing is decided by them.
+// The cause, in words, of an infinite bound at a node. Nothing depends on it.
 [[nodiscard]] std::string why_unbounded(const Node& node, const ExecutionModel& model, std::span<const Array<Interval>* const> operands);
 
-// What rounding the factors of a product costs (ExecutionModel::input_rounding): each is x (1 + r) + e, |r| <=
-// relative, |e| <= absolute, for |x| < most.
+// The effect of rounding the factors of a product (ExecutionModel::input_rounding): for |x| < most a factor x becomes x
+// (1 + r) + e with |r| <= relative and |e| <= absolute.
 struct FactorRounding {
   double relative = 0, absolute = 0, most = 0;
 };

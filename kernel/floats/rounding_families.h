@@ -1,4 +1,4 @@
-// What the files of rounding errors by op share. Private to kernel/floats.
+// Declarations shared by the files of rounding errors. Private to kernel/floats.
 #pragma once
 
 #include <span>
@@ -23,9 +23,9 @@ struct Call {
   [[nodiscard]] const Array<Interval>& operand(std::size_t i) const { return *operands[i]; }
 };
 
-// The elements that agree off the axes, as lists of positions.
+// The lists of positions whose elements agree on all other axes: one line along `axes` each.
 [[nodiscard]] std::vector<std::vector<std::size_t>> lines_of(const Shape& shape, const std::vector<std::int64_t>& axes);
-// The operands at these positions, as they are read.
+// The operands at these positions, as an operation reads them.
 [[nodiscard]] Values line_at(const Call& call, const std::vector<std::size_t>& positions);
 
 [[nodiscard]] Values softmaxes(const Call& call);        // softmax, log_softmax, log_sum_exp, masked_softmax

@@ -1,8 +1,8 @@
-// Rounding errors of ops that work along lines: softmax and its like, normalisations, local responses, products.
+// Rounding errors of ops that work along lines: softmax and related ops, normalisations, local responses, products.
 //
-// Normalisation. For a computed mean m' and c_i' = x_i - m' with |c_i' - c_i| <= e, the root of the mean of c_i'^2 (and
-// epsilon) is within e of that of c_i^2 by Minkowski's inequality; the rounding of squares, sum, quotient and root is
-// relative, as all terms are >= 0. Source. derived in docs/explanation/float32.md.
+// Normalisation. Let m' be the computed mean and c_i' = x_i - m' with |c_i' - c_i| <= e. By Minkowski's inequality the
+// root of the mean of c_i'^2 (and epsilon) is within e of that of c_i^2. The rounding of squares, sum, quotient and
+// root is relative, since all terms are >= 0. Source. derived in docs/explanation/float32.md.
 
 #include <algorithm>
 #include <cmath>
@@ -14,7 +14,7 @@
 
 namespace assay::floats {
 
-// The elements that agree off the axes, as lists of positions.
+// The lists of positions whose elements agree on all other axes.
 std::vector<std::vector<std::size_t>> lines_of(const Shape& shape, const std::vector<std::int64_t>& axes) {
   std::size_t members = 1;
   for (const std::int64_t axis : axes) members *= static_cast<std::size_t>(shape[static_cast<std::size_t>(axis)]);
@@ -133,7 +133,7 @@ Interval variance_of(const Values& x) {
   return sum / Interval(static_cast<double>(x.size()));
 }
 
-// The root of the variance (and of epsilon) around the computed mean.
+// The root of the variance (plus epsilon) around the computed mean.
 Computed root_of_two_passes(const ErrorArithmetic& a, const Values& x, const Computed& mean, const Interval& under) {
   const std::size_t n = x.size();
   double e = 0;
@@ -151,7 +151,7 @@ Computed root_of_two_passes(const ErrorArithmetic& a, const Values& x, const Com
   return {root, relative, mul_up(e, add_up(1, relative))};
 }
 
-// Mean of squares less the square of the mean, or 0 if that is negative.
+// The mean of the squares minus the square of the mean, or 0 if that is negative.
 Computed variance_of_one_pass(const ErrorArithmetic& a, const Values& x, const Computed& mean, const Interval& variance) {
   const Computed squares = a.over_count(a.sum_of_squares(x), static_cast<std::int64_t>(x.size()));
   Computed v = a.mul_add(a.neg(mean), mean, squares);
@@ -161,7 +161,7 @@ Computed variance_of_one_pass(const ErrorArithmetic& a, const Values& x, const C
   return v;
 }
 
-// c / root, c times the rounded reciprocal of the root, or x r - m r.
+// c / root, or c times the rounded reciprocal of the root, or x r - m r.
 Computed scaled_by_root(const ErrorArithmetic& a, const Computed& x, const Computed* mean, const Computed& root, const Computed& inverse) {
   const Computed c = mean == nullptr ? x : a.sub(x, *mean);
   Computed y = hull(a.div(c, root), a.mul(c, inverse));

@@ -1,15 +1,18 @@
-// Sums of many terms in any order.
+// Rounding errors of sums of many terms in any order.
 //
-// Meaning.     s = the sum of m non-zero terms, S the sum of their magnitudes; a computed sum y of the format, with unit roundoff u.
-// Rounding.    A term passes through at most k roundings: one per product, and one per addition with another non-zero partial sum, at
-//              most m - 1 of those (or the height of the declared tree). Additions of zero and exact products do not round. Hence
-//              |y - s| <= gamma_k S + underflow, gamma_k = k u / (1 - k u), in every order and with or without fused operations.
-//              Underflow: sums of numbers are exact there; a product or fused operation adds at most eta / 2 (cut off: eta; a flushed
-//              result:
-//              the smallest normal number), and later factors (1 + delta) at most double it.
-// Tensor cores. A block adds n terms, each cut off below the last place of the largest one, and cuts off their sum: with u twice as large
-//              it loses at most (n + 1) u of its terms. Over blocks in a tree of height h these are m - 1 + 2 h roundings.
-// Side conditions. k u <= 1/4, else nullopt. No partial sum is larger than (1 + gamma_k) S: the caller excludes an overflow, or admits it.
+// Meaning.     s = the sum of m non-zero terms, S the sum of their magnitudes; a computed sum y of the format, with
+//              unit roundoff u.
+// Rounding.    A term passes through at most k roundings: one per product, and one per addition with another non-zero
+//              partial sum, at most m - 1 of those (or the height of the declared tree). Additions of zero and exact
+//              products do not round. Hence |y - s| <= gamma_k S + underflow, gamma_k = k u / (1 - k u), in every order
+//              and with or without fused operations.
+// Underflow.   Sums of numbers are exact there. A product or fused operation adds at most eta / 2 (truncated: eta;
+//              flushed: the smallest normal number), and later factors (1 + delta) at most double it.
+// Tensor cores. A block adds n terms, each truncated below the last place of the largest one, and truncates their sum:
+//              with u twice as large it loses at most (n + 1) u of its terms. Over blocks in a tree of height h these
+//              are m - 1 + 2 h roundings.
+// Side conditions. k u <= 1/4, else nullopt. No partial sum is larger than (1 + gamma_k) S: the caller excludes an
+//              overflow, or admits it.
 // Source.      Higham 2002, sections 3.1 and 4.2; the proofs are in docs/contracts/sums.md.
 
 #include "kernel/floats/sums.h"
@@ -80,7 +83,7 @@ std::optional<SumForm> sum_form(const Node& node, const Shape& operand, const Ex
   if (node.op == Op::gemm) {
     const double alpha = std::fabs(std::get<GemmAttributes>(node.attributes).alpha);
     form.later = std::fmax(1, std::fmax(alpha, std::fabs(std::get<GemmAttributes>(node.attributes).beta)));
-    if (alpha > 0 && alpha < 1) form.before_scaling = div_up(1, alpha);  // with alpha = 0 the product is not asked for
+    if (alpha > 0 && alpha < 1) form.before_scaling = div_up(1, alpha);  // with alpha = 0 the product is not computed
   }
   return form;
 }
@@ -93,12 +96,13 @@ std::optional<SumErrors> sum_errors(const ExecutionModel& model, Format format, 
   double additions = joined;
   if (model.accumulator == ExecutionModel::Accumulator::tree) additions = std::fmin(additions, static_cast<double>(model.tree_height));
   if (aligned) additions = joined + 2 * additions;
-  // What follows the sum of a wider accumulator rounds in the format again.
+  // Operations after the sum in a wider accumulator round in the format again; they are counted below.
   const double k = additions + (form.products ? 1 : 0) + (narrow ? 0 : form.further_roundings);
   if (!(k * u <= 0.25)) return std::nullopt;
   const double gamma = gamma_up(k, u);
   SumErrors errors{gamma, 0, 0, add_up(1, gamma)};
-  if (narrow) {  // the last rounding; twice the unit roundoff, so that |s| may stand for the computed sum
+  // The last rounding; with twice the unit roundoff, so that |s| may replace the computed sum.
+  if (narrow) {
     errors.to_terms = mul_up(gamma, 1 + 0x1p-20);
     errors.to_sum = mul_up(unit_roundoff(format), 2.0 * (1 + form.further_roundings));
   }

@@ -1,7 +1,7 @@
-// Table "any-library": what a careful library keeps, whichever it is
+// Table "any-library": an assumption about any careful library
 //
-// An assumption, not a vendor's claim: 4 units in the last place of every function, 8 of pow. The libraries whose
-// tables stand beside this one keep it where they state bounds on all arguments.
+// It is no vendor's claim: 4 units in the last place for every function, 8 for pow. The libraries of the other tables
+// keep it wherever they state bounds on all arguments.
 #pragma once
 
 #include <array>

@@ -1,6 +1,7 @@
-// Table "correctly-rounded": every function gives the number nearest to the exact value, ties to even
+// Table "correctly-rounded": every function returns the number nearest to the exact value, ties to even
 //
-// What an execution by a correctly rounding library admits, and the reference execution of semantics/numbers/floating.h.
+// It describes executions with a correctly rounding library, among them the reference execution
+// of semantics/numbers/floating.h.
 #pragma once
 
 #include <array>

@@ -1,7 +1,8 @@
 // Table "cuda-13": device functions of CUDA 13 without fast-math options
 //
-// The guide states the largest difference from the correctly rounded result, from extensive but not exhaustive tests, without a guarantee.
-// Division, reciprocal and root are correctly rounded under the defaults -prec-div=true -prec-sqrt=true.
+// The guide states the largest difference from the correctly rounded result. It comes from extensive but not
+// exhaustive tests, without a guarantee. Division, reciprocal and root are correctly rounded under the defaults
+// -prec-div=true -prec-sqrt=true.
 #pragma once
 
 #include <array>

@@ -1,8 +1,9 @@
 // Table "cuda-13-fast": device functions of CUDA 13 under -use_fast_math, where float functions become intrinsics
 //
-// Absolute bounds hold on the stated ranges and nothing is claimed outside them; tan and pow are compositions without a bound of their own
-// and have no row. The option also flushes subnormals: declare that in the execution model. A divisor beyond 2^126 may give 0.
-// 0x1.8177p-22 is 2^-21.41 and 0x1.c0e0p-22 is 2^-21.19, rounded up; 0x1.921fb6p1 is the float nearest to pi.
+// Absolute bounds hold on the stated ranges; outside of them nothing is claimed. tan and pow are compositions without a
+// bound of their own, and have no row. The option also flushes subnormals, which the execution model has to declare. A
+// divisor beyond 2^126 may give 0. 0x1.8177p-22 is 2^-21.41 and 0x1.c0e0p-22 is 2^-21.19, rounded up; 0x1.921fb6p1 is
+// the float nearest to pi.
 #pragma once
 
 #include <array>

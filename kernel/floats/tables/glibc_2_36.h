@@ -1,7 +1,7 @@
 // Table "glibc-2.36": libm of the GNU C library 2.36 on x86-64
 //
-// The manual lists known maximum errors, found by its tests; docs/contracts/math-tables.md has what was measured here beside them.
-// There is no rsqrt: a reciprocal root is a root and a division.
+// The manual lists the largest errors that its tests found. docs/contracts/math-tables.md lists our measurements beside
+// them. There is no rsqrt: a reciprocal root is a root and a division.
 #pragma once
 
 #include <array>

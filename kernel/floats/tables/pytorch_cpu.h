@@ -1,11 +1,14 @@
 // Table "pytorch-cpu": the functions of PyTorch's CPU kernels in float32
 //
-// Those of SLEEF with suffix u10 (sleef.h), but for what a campaign measured otherwise on PyTorch 2.13
-// (benchmarks/notes, "Theorems about float32"): GELU has an erf of its own, off by 7e-7 absolutely; short tensors and
-// tails take sinh, cosh, tanh and atanh from the C library (glibc's rows, and a step off SLEEF's); asinh 1.49 and acosh
-// 1.77 units in the last place; sinh and cosh overflow from 89 on, where the exact values are finite. Roots and their
-// reciprocals come from a library that is within 1 step: of a million uniform numbers up to 100, 0.6 % of the roots and
-// 29 % of the reciprocal ones are not the nearest.
+// The rows are those of SLEEF with suffix u10 (sleef.h), except where a campaign on PyTorch 2.13 measured otherwise
+// (benchmarks/notes, "Theorems about float32"):
+// - GELU has an erf of its own, with an absolute error of 7e-7.
+// - Short tensors and tails take sinh, cosh, tanh and atanh from the C library (glibc's rows, and one step
+//   off SLEEF's).
+// - asinh has 1.49 and acosh 1.77 units in the last place.
+// - sinh and cosh overflow from 89 on, where the exact values are finite.
+// - Roots and their reciprocals come from a library that is within 1 step. Of a million uniform numbers up to 100, 0.6
+//   % of the roots and 29 % of the reciprocal roots are not the nearest number.
 #pragma once
 
 #include <array>

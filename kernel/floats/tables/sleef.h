@@ -1,9 +1,9 @@
-// Table "sleef-u10": the vector mathematical library SLEEF, functions with suffix u10, as PyTorch's CPU kernels use it
+// Table "sleef-u10": the vector mathematics library SLEEF, functions with suffix u10, as PyTorch's CPU kernels use it
 //
-// Its documentation bounds the error of these functions by 1.0 ulp of the exact value. exp has 2: PyTorch's softmax
-// kernels use a shorter polynomial (exp_u20). asinh, acosh and atanh of doubles were measured on PyTorch 2.13
-// (docs/contracts/math-tables.md): up to 1.71 ulps, tails of tensors take the C library's. sinh and cosh have no row:
-// vectors overflow from 709.8 on, where the exact values are finite.
+// Its documentation bounds the error of these functions by 1.0 ulp of the exact value. exp has 2, because PyTorch's
+// softmax kernels use a shorter polynomial (exp_u20). asinh, acosh and atanh of doubles were measured on PyTorch 2.13
+// (docs/contracts/math-tables.md): up to 1.71 ulps, since tails of tensors use the C library's functions. sinh and cosh
+// have no row: vectors overflow from 709.8 on, where the exact values are finite.
 #pragma once
 
 #include <array>

@@ -1,22 +1,25 @@
-// Executions: what a theorem about float executions takes into account beside the denotation.
+// Executions: the rounding errors that a theorem about float executions adds to the denotation.
 //
-// Meaning of a fact on a scope in a floating semantics: for every point of the scope's input box whose elements are
-// numbers of the inputs' types, and every execution of the graph that the model admits, all values so far are finite
-// and the values that the execution holds satisfy the fact.
-// Local errors. The value that an execution holds at node n is within rounding(n) of the denotation of n at the values it holds at n's
-// operands. So
-//   propagate_box      the image of the operands' boxes grows by rounding(n) on either side
-//   through_affine     z_n = M x + b + e, |e| <= rounding(n): a row pays sum |A_j| rounding(n)_j more
-//   through_relaxation lower(x) - rounding(n) <= z_n <= upper(x) + rounding(n): intercepts move outward
-// and everything else (literals, meets, joins, the rows of the property) speaks of the values held, as it does over the
-// reals. Where rounding(n) is not finite, some execution may leave the finite numbers: the step is declined, and no
-// fact about n exists. Fused products. Where the model lets a bias join the accumulation of a product, the product has
-// no value of its own: then one may be chosen for it, so that the product pays one rounding more, and the sum pays
-// gamma of the accumulation times its other operand. Storage. Where the model stores results in a shorter format, each
-// is rounded once more; constants are rounded to it, too. Rewrites. rewrites.cpp.
-// Monotone. Errors bounded on a box hold on every part of it: children keep those of their parents until their boxes are a good deal
-// smaller.
-// Real semantics. Every number is admitted and rounding(n) >= 0, so what is refuted here is refuted over the reals.
+// Meaning of a fact on a scope in a floating semantics: take any point of the scope's input box whose elements are
+// numbers of the inputs' types, and any execution of the graph that the model admits. Then all values so far are
+// finite, and the values that the execution holds satisfy the fact.
+// Local errors. The value that an execution holds at node n is within rounding(n) of the denotation of n at the values
+// it holds at n's operands. So
+//   propagate_box      widens the image of the operands' boxes by rounding(n) on either side
+//   through_affine     z_n = M x + b + e, |e| <= rounding(n): subtracts sum |A_j| rounding(n)_j more from a row
+//   through_relaxation lower(x) - rounding(n) <= z_n <= upper(x) + rounding(n): moves intercepts outward
+// Everything else (literals, meets, joins, the rows of the property) is about the values held, as over the reals.
+// If rounding(n) is not finite, some execution may leave the finite numbers: the step is declined, and no fact
+// about n exists.
+// Fused products. If the model lets a bias join the accumulation of a product, the product has no value of its own. A
+// value may then be chosen for it, such that the product has one rounding more, and the sum's error grows by gamma of
+// the accumulation times the sum's other operand.
+// Storage. If the model stores results in a shorter format, each is rounded once more; constants are rounded to that
+// format, too.
+// Rewrites. See rewrites.cpp.
+// Monotone. Errors bounded on a box hold on every part of it. So children keep those of their parents until their boxes
+// are considerably smaller.
+// Real semantics. Every number is admitted and rounding(n) >= 0, so a refutation here is one over the reals, too.
 // Source: derived in docs/explanation/float32.md.
 
 #include <algorithm>
@@ -33,11 +36,11 @@
 namespace assay::floats {
 namespace {
 
-constexpr double kInflate = 1 + 0x1p-26;  // what sums of magnitudes in double may lose, up to 2^25 terms
+constexpr double kInflate = 1 + 0x1p-26;  // covers the rounding of sums of magnitudes in double, up to 2^25 terms
 
-// What factors lose that are rounded, or flushed, before they are multiplied, where that is no share of the terms:
-// absolute times the sums of the coefficients and of the operands, once each, and absolute^2 a term; what a flushed
-// bias loses. `later`: SumForm.
+// The absolute errors of factors that are rounded, or flushed, before they are multiplied; the relative ones count with
+// the terms. They are `absolute` times the sums of the coefficients and of the operands, once each, and absolute^2 per
+// term, and the error of a flushed bias. `later`: as in SumForm.
 std::vector<double> lost_in_factors(const rows::AffineForm& form, const std::vector<std::vector<double>>& x, double absolute,
                                     double later) {
   if (absolute == 0) return std::vector<double>(form.bias.size(), 0.0);
@@ -53,7 +56,7 @@ std::vector<double> lost_in_factors(const rows::AffineForm& form, const std::vec
   return sums;
 }
 
-// A sum of products or of other terms, by its form: S follows from the map.
+// The errors of a sum of products or of other terms, by its form; S follows from the map.
 std::vector<double> sum_rounding(const Node& node, const rows::AffineForm& form, const ExecutionModel& model, const SumForm& sum,
                                  const std::vector<std::vector<double>>& x, const std::vector<double>& size) {
   const Format format = format_of(node.dtype);
@@ -75,10 +78,11 @@ std::vector<double> sum_rounding(const Node& node, const rows::AffineForm& form,
   return result;
 }
 
-// What a program may fuse with a sum that reads it.
+// Whether a program may fuse the node with a sum that reads it.
 bool is_product(const Node& node) { return node.op == Op::mul || node.op == Op::scale || has_factors(node.op) || is_square(node); }
 
-// What else is added may join the accumulation of a product of constants: the sum pays gamma of that times the magnitudes of all its terms.
+// Other terms may join the accumulation of a product of constants. So the sum's error grows by gamma of the
+// accumulation times the magnitudes of all its terms.
 std::vector<double> joined_constants(const Node& node, const rows::ConstantValues& constants, const ExecutionModel& model,
                                      std::vector<double> magnitudes) {
   const Format format = format_of(node.dtype);
@@ -92,7 +96,7 @@ std::vector<double> joined_constants(const Node& node, const rows::ConstantValue
     for (const Interval& value : constants.values[operand].values)
       terms_size = std::fmax(terms_size, div_up(sub_up(value.hi(), value.lo()), unit_roundoff(format)));
   }
-  const bool adds = node.op == Op::add || node.op == Op::sub;  // no bound is known for others
+  const bool adds = node.op == Op::add || node.op == Op::sub;  // for other ops no bound is known
   for (double& size : magnitudes) {
     const bool fits = adds && gamma < kInfinity && mul_up(2, add_up(size, terms_size)) < largest(format);
     size = fits ? mul_up(gamma, size) : kInfinity;
@@ -105,12 +109,12 @@ bool joins_constants(const Node& node, const rows::ConstantValues& constants, co
   return model.bias_in_product && sums && std::ranges::any_of(node.operands, holds);
 }
 
-// `read_twice`: by something else as well, on the way from the product to where it is read here.
+// A product behind an operand. `read_twice`: something else also reads it, or a node between it and this reader.
 struct ProductBehind {
   NodeId product;
   bool read_twice;
 };
-// The products whose values this node holds, as they are or moved and negated.
+// The products whose values this node holds, unchanged, moved or negated.
 std::vector<ProductBehind> products_behind(const Graph& graph, const std::vector<bool>& is_constant,
                                            const std::vector<std::size_t>& readers, NodeId id) {
   std::vector<ProductBehind> found;
@@ -127,7 +131,7 @@ std::vector<ProductBehind> products_behind(const Graph& graph, const std::vector
   return found;
 }
 
-// Magnitudes of the elements of a form whose parts have these.
+// The magnitudes of a form's elements, given those of its parts' sum.
 std::vector<double> with_bias(const rows::AffineForm& form, std::vector<double> size) {
   for (std::size_t i = 0; i < size.size(); ++i) {
     const double bias = std::fabs(form.bias[i]) + (form.bias_error.empty() ? 0 : form.bias_error[i]);
@@ -176,7 +180,7 @@ bool is_square(const Node& node) {
 
 namespace assay::logic {
 
-// Of an affine node; without one, `image` encloses its denotation. The operands have boxes.
+// For an affine node, by its form; otherwise `image` encloses the denotation. The operands have boxes.
 std::vector<double> Network::State::rounding_as_written(NodeId id, const rows::Boxes& boxes,
                                                         std::span<const std::shared_ptr<const std::vector<double>>> known,
                                                         const Array<Interval>* image, KeptSizes kept) const {
@@ -186,7 +190,7 @@ std::vector<double> Network::State::rounding_as_written(NodeId id, const rows::B
   const rows::AffineForm* form = own_form(id);
   std::vector<std::vector<double>> x;
   if (form != nullptr) x = operand_magnitudes(form->parts, boxes);
-  std::vector<double> held;  // floats::magnitudes_of(*form, x), once
+  std::vector<double> held;  // floats::magnitudes_of(*form, x), computed once
   const auto sizes = [&]() -> const std::vector<double>& {
     if (!held.empty()) return held;
     if (kept == nullptr) return held = floats::magnitudes_of(*form, x);
@@ -196,15 +200,16 @@ std::vector<double> Network::State::rounding_as_written(NodeId id, const rows::B
     return held = floats::with_bias(*form, std::move(size));
   };
   auto sum = floats::sum_form(node, graph().node(node.operands[0]).shape, model, floats::format_of(node.dtype));
-  // Weights that are no numbers of the format: programs compute them in float32, from coordinates, in ways of their own.
+  // If weights are no numbers of the format, programs compute them in float32 from coordinates, by methods of
+  // their own.
   if (std::holds_alternative<WeightedGatherAttributes>(node.attributes) &&
       floats::roundings_of_factors(node, floats::format_of(node.dtype)) > 0)
     return std::vector<double>(element_count(node.shape), floats::kInfinity);
   std::vector<double> result;
   if (form != nullptr && sum && is_float(node.dtype)) {
     sum->further_roundings += sum->products && model.bias_in_product ? 1 : 0;
-    // Interpolation along several axes is a chain of these nodes, and programs may sum all corners at once: what the first node of the
-    // chain says it loses of its terms has to cover the additions of the later ones, whose own values cancel. 16 corners at most.
+    // Interpolation along several axes is a chain of these nodes; programs may sum all corners, at most 16, at once. So
+    // the first node's error of the terms has to cover the additions of the later nodes, whose own values cancel.
     if (floats::has_weights(node)) sum->further_roundings += 16;
     sum->products = sum->products || model.fused_multiply_add;
     const double most = floats::has_factors(node.op) ? floats::factor_rounding(model).most : floats::kInfinity;
@@ -235,13 +240,13 @@ std::vector<double> Network::State::rounding_as_written(NodeId id, const rows::B
     return errors;
   };
   if (form == nullptr || floats::has_factors(node.op) || op_row(node.op).op_class == OpClass::layout) return stored(std::move(result));
-  // Products among the terms, which may have been fused with this sum, or take what else is added as their bias.
+  // Products among the terms may have been fused with this sum, or take the other terms as their bias.
   const auto add_errors = [&](const std::vector<double>& more) {
     result.resize(form->bias.size(), 0.0);
     for (std::size_t i = 0; i < result.size(); ++i) result[i] = add_up(result[i], more[i]);
   };
   const double u = floats::unit_roundoff(floats::format_of(node.dtype));
-  // A form reads through copies: the node's own operands tell who else reads on the way.
+  // A form reads through copies; the node's own operands show which other nodes read the values on the way.
   const auto behind = [&](NodeId part) {
     std::vector<floats::ProductBehind> found;
     for (const NodeId operand : node.operands) {
@@ -297,7 +302,7 @@ bool has_number(const ExecutionModel& model, const Rational& lo, const Rational&
   return number_above(format, lo.double_up()) <= number_below(format, hi.double_down());
 }
 
-// What a floating semantics cannot speak about.
+// The reason why a floating semantics does not cover the graph.
 std::optional<Rejection> execution_obstacle(const Graph& graph, const ExecutionModel& model) {
   if (model.kind == ExecutionModel::Kind::real) return std::nullopt;
   if (const std::vector<Rejection> problems = validate(model); !problems.empty()) return problems.front();
@@ -318,7 +323,7 @@ bool sums_constants(const Node& node, const std::vector<bool>& is_constant) {
   return has_factors(node.op) && is_constant[node.operands[0]] && is_constant[node.operands[1]];
 }
 
-// Constants that are no numbers of the storage format lie between two of them.
+// A constant that is no number of the storage format lies between two of them.
 Outcome<Done> round_weights(const Node& constant, const ExecutionModel& model, Array<Interval>& values) {
   if (model.kind == ExecutionModel::Kind::real || model.storage == ExecutionModel::Storage::same || !is_float(constant.dtype))
     return Done{};

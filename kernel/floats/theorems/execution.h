@@ -1,4 +1,4 @@
-// What a floating semantics asks of a statement and of its constants. Private to kernel/logic.
+// Requirements of a floating semantics on a statement and its constants. Private to kernel/logic.
 #pragma once
 
 #include <optional>
@@ -12,25 +12,27 @@
 
 namespace assay::floats {
 
-// Some number of the format of a floating semantics lies between the ends.
+// Whether some number of the semantics' format lies between the ends.
 [[nodiscard]] bool has_number(const ExecutionModel& model, const Rational& lo, const Rational& hi);
-// What a floating semantics cannot speak about; nothing over the reals.
+// The reason why the floating semantics does not cover the graph, if any; never for real arithmetic.
 [[nodiscard]] std::optional<Rejection> execution_obstacle(const Graph& graph, const ExecutionModel& model);
-// A product of constants that a variable is added to: its affine form has forgotten the terms of the sum.
+// Whether the node is a product of constants alone. If a variable is added to it, the affine form no longer shows the
+// terms of the product's sum.
 [[nodiscard]] bool sums_constants(const Node& node, const std::vector<bool>& is_constant);
-// A constant as the model stores it; a value computed from constants, with what executions lose there. Over the reals as it is.
+// round_weights: rounds a constant as the model stores it. round_constant: adds the executions' rounding errors to a
+// value computed from constants. Over the reals both leave the values unchanged.
 [[nodiscard]] Outcome<Done> round_weights(const Node& constant, const ExecutionModel& model, Array<Interval>& values);
 [[nodiscard]] Outcome<Done> round_constant(const Graph& graph, NodeId id, const ExecutionModel& model,
                                            std::span<const Array<Interval>* const> operands, rows::ConstantValues& constants);
 
-// |z| of every element, over boxes with these magnitudes; without one part, if that is named.
+// |z| of every element, over boxes with these magnitudes; without one part, if `without` names it.
 [[nodiscard]] std::vector<double> magnitudes_of(const rows::AffineForm& form, const std::vector<std::vector<double>>& x,
                                                 std::size_t without = SIZE_MAX);
-[[nodiscard]] double terms_of(const rows::AffineForm& form);  // no element adds up more
+[[nodiscard]] double terms_of(const rows::AffineForm& form);  // the most terms of any element
 [[nodiscard]] bool is_square(const Node& node);
 [[nodiscard]] Array<Interval> as_intervals(const Shape& shape, const relax::Box& box);
 
-// A node's operands over their boxes; of an affine node those of its form, then its constants.
+// The operands of a node over their boxes. For an affine node: those of its form, then its constants.
 struct ReadOperands {
   std::vector<NodeId> ids;
   std::vector<Array<Interval>> values;
@@ -39,7 +41,7 @@ struct ReadOperands {
     values.push_back(std::move(value));
   }
 };
-// Of a node where some execution may leave the finite numbers: the cause, in words (execution_words.cpp).
+// The cause, in words, why some execution may leave the finite numbers at the node (execution_words.cpp).
 [[nodiscard]] std::string why_unbounded(const logic::Problem::State& problem, const Node& node, const rows::AffineForm* form,
                                         const ReadOperands& operands);
 

@@ -1,4 +1,5 @@
-// What executions lose at the steps of a scope: kept by node, found again on smaller boxes, added up where one form takes two steps.
+// The rounding errors of executions at the steps of a scope. They are stored by node, recomputed on considerably
+// smaller boxes, and added up where one form covers two steps.
 
 #include <cmath>
 
@@ -8,8 +9,9 @@
 
 namespace assay::logic {
 
-// What executions lose at a node whose operands have boxes; again where these are a good deal smaller than when it was found, both
-// bounds being valid here. Declined where some execution may leave the finite numbers.
+// Computes the rounding errors at a node whose operands have boxes. If they are known, they are recomputed only if
+// the boxes are considerably smaller; both bounds are then valid here. Declined if some execution may leave the
+// finite numbers.
 Outcome<Done> Scope::State::find_rounding(NodeId node, const Array<Interval>* image, std::shared_ptr<const rows::Sizes>* sizes) {
   constexpr double kSmaller = 0.25;
   if (!problem_->floating()) return Done{};
@@ -22,7 +24,7 @@ Outcome<Done> Scope::State::find_rounding(NodeId node, const Array<Interval>* im
   std::vector<double> errors =
       problem_->network_->rounding(node, boxes_, rounding_, image, problem_->network_->folded_into(node) ? nullptr : sizes);
   for (std::size_t i = 0; rounding_[node] && i < errors.size(); ++i) errors[i] = std::fmin(errors[i], (*rounding_[node])[i]);
-  const auto operands = [&] {  // for words
+  const auto operands = [&] {  // only for the message
     const rows::AffineForm* form = problem_->network_->own_form(node);
     floats::ReadOperands found;
     for (std::size_t p = 0; form != nullptr && p < form->parts.size(); ++p)
@@ -45,12 +47,12 @@ Outcome<Done> Scope::State::find_rounding(NodeId node, const Array<Interval>* im
   return Done{};
 }
 
-// The node whose step the form of this one takes as well.
+// The node whose step the form of this node includes, if any.
 std::optional<NodeId> Network::State::folded_into(NodeId node) const {
   return own_forms_[node] ? std::optional(own_forms_[node]->parts[0].operand) : std::nullopt;
 }
 
-// The box of a sum whose product has one.
+// The box of a sum node, from that of its product.
 relax::Box Scope::State::shifted_box(NodeId node, NodeId inner) const {
   const rows::AffineForm& form = *problem_->network_->own_form(node);
   relax::Box box = *boxes_[inner];
@@ -63,7 +65,7 @@ relax::Box Scope::State::shifted_box(NodeId node, NodeId inner) const {
   return box;
 }
 
-// What executions lose in all the steps that the node's form takes at once.
+// The rounding errors of all steps that the node's form includes.
 std::vector<double> Scope::State::step_rounding(NodeId node) const {
   std::vector<double> sum;
   for (auto step = std::optional(node); step; step = problem_->network_->folded_into(*step)) {

@@ -1,5 +1,5 @@
-// Rule satisfiable in a floating semantics, S4: the rows hold for the outputs of every execution at a point, by facts on the scope of
-// that point alone.
+// Rule satisfiable in a floating semantics, S4: the rows hold for the outputs of every execution at a point. The proof
+// uses facts on the scope of that point alone.
 
 #include <algorithm>
 #include <cmath>
@@ -33,7 +33,7 @@ Outcome<std::unique_ptr<Scope::State>> Scope::State::at_point(const std::shared_
   return root;
 }
 
-// Of the sum of the row's terms, or of its negative.
+// A lower bound of the sum of the row's terms, or of its negative.
 Outcome<double> Scope::State::lower_bound(const statement::Row& row, bool negated) const {
   Targets targets{0, 1, {}};
   for (const statement::Term& term : row.terms) {
@@ -54,7 +54,7 @@ Outcome<double> Scope::State::lower_bound(const statement::Row& row, bool negate
   return std::fmax(bounds.value().front().lower, by_boxes);
 }
 
-// What every execution gives at the witness, if it satisfies the rows of the case.
+// The outputs of every execution at the witness, if they satisfy the rows of the case.
 Outcome<std::vector<Interval>> Scope::State::outputs_of_executions(const std::shared_ptr<const Problem>& problem, const Witness& witness) {
   const auto scope = at_point(problem, problem->group_of_case(witness.case_index), witness.inputs);
   if (!scope) return scope.rejection();

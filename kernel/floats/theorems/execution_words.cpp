@@ -1,4 +1,5 @@
-// Why a float step is declined, in words: which operand, which op, which row of a table. Nothing is decided here.
+// The reason, in words, why a float step is declined: which operand, which op, which row of a table. Nothing is
+// decided here.
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +16,7 @@ namespace {
 
 std::string number(double value) { return floats::shown(Interval(value)); }
 
-// Of a sum without a finite bound: what is too large in it.
+// For a sum without a finite bound: the part that is too large.
 std::string why_unbounded_sum(const logic::Problem::State& problem, const Node& node, const rows::AffineForm& form,
                               const ReadOperands& operands) {
   const ExecutionModel& model = problem.statement_.semantics;

@@ -1,17 +1,17 @@
-// Rewrites of sums and products in executions, where the model admits them.
+// Rewrites of sums and products in executions, if the model admits them.
 //
-// Soundness. A step inside of a formula has one reader, the formula. In an execution that rewrites the formula it has
-// no value of its own, and its denotation at the values before it may be said to be its value: within rounding(n) of
-// itself. Then the formula's last step misses its denotation by no more than the whole formula is missed at the values
-// of its leaves, which executions hold. An execution that computes steps as written holds them, and the last step
-// misses by its own roundings. What is read twice, by an output or by anything that is no sum or product, is a leaf or
-// a last step.
-// What a leaf holds is stored before a formula reads it: only an addition as written joins a leaf's accumulation.
-// Formulas go on through the result of a product of matrices or a convolution, not through its operands, and not
-// through divisors. Only constant factors of an operand may move to the product's result: the value before them is
-// stored then. The operand, if nothing else reads it, may be said to hold the exact product; else it holds the one as
-// written, from which the exact one is as many roundings away as it has operations, so that they count twice.
-// A variance in one pass, of squares that nothing else reads, in the same way: the squares are exact.
+// Soundness. A step inside a formula has one reader, the formula. In an execution that rewrites the formula, the step
+// has no value of its own. Its denotation at the values before it may then be taken as its value; it is within
+// rounding(n) of itself. So the error at the formula's last step is at most the error of the whole formula at the
+// values of its leaves, which executions hold. An execution that computes steps as written holds their values, and the
+// error at the last step is that of its own roundings. A value that is read twice, by an output, or by an op that is no
+// sum or product, is a leaf or a last step.
+// The value of a leaf is stored before a formula reads it; only an addition as written joins a leaf's accumulation.
+// Formulas continue through the result of a matrix product or a convolution, not through its operands, and not through
+// divisors. Only constant factors of an operand may move to the product's result; the value before them is then stored.
+// If nothing else reads the operand, the exact product may be taken as its value. Otherwise it holds the product as
+// written, whose distance from the exact one is as many roundings as it has operations, so that they count twice.
+// A variance in one pass, of squares that nothing else reads, is treated in the same way: the squares are exact.
 // Source: derived in docs/explanation/float32.md.
 
 #include "kernel/floats/rewrites.h"
@@ -27,7 +27,8 @@
 namespace assay::logic {
 namespace {
 
-// Of an operand of a product of matrices: the value behind its constant factors as a leaf, times these. nullopt: no bound.
+// The formula of an operand of a matrix product: the value behind its constant factors as a leaf, times these factors.
+// nullopt: no bound is known.
 template <class Values>
 std::optional<floats::Formula> scaled(const Graph& graph, const std::vector<bool>& is_constant, NodeId id, const Values& values_of) {
   const Node& node = graph.node(id);
@@ -48,17 +49,17 @@ std::optional<floats::Formula> scaled(const Graph& graph, const std::vector<bool
 
 }  // namespace
 
-// A constant's values, or a box.
+// The values of a constant, or the box of any other node.
 Array<Interval> Network::State::values_at(NodeId node, const rows::Boxes& boxes) const {
   if (is_constant_[node]) return constants_.values[node];
-  NodeId source = node;  // a copy has no box where nothing else reads it
+  NodeId source = node;  // a copy has no box if nothing else reads it
   while (!boxes[source] && op_row(graph().node(source).op).op_class == OpClass::layout) source = own_form(source)->parts[0].operand;
   demand(boxes[source] != nullptr, "values of a node without a box were asked for");
   return floats::as_intervals(graph().node(node).shape, *boxes[source]);
 }
 
-// Counts readers, and marks the steps inside of formulas: of those that a formula reads, the ones that nothing else reads. What is exact
-// joins a formula only between steps.
+// Counts readers, and marks the steps inside formulas: those that only a formula reads. An exact op joins a formula
+// only between other steps.
 void Network::State::mark_rewritten() {
   readers_.assign(graph().nodes.size(), 0);
   for (const Node& node : graph().nodes) {
@@ -79,7 +80,7 @@ void Network::State::mark_rewritten() {
   }
 }
 
-// nullopt: no bound.
+// nullopt: no bound is known.
 std::optional<floats::Formula> Network::State::formula_of(NodeId id, const rows::Boxes& boxes, bool is_root) const {
   const Node& node = graph().node(id);
   const bool accumulates = floats::has_factors(node.op);
@@ -113,7 +114,7 @@ std::optional<floats::Formula> Network::State::formula_of(NodeId id, const rows:
   return product;
 }
 
-// Of a mean of squares of differences to a mean over the same axes; empty for other nodes.
+// For a mean of squares of differences to a mean over the same axes; empty for other nodes.
 std::vector<double> Network::State::one_pass_rounding(NodeId id, const rows::Boxes& boxes, Roundings known) const {
   const Node& node = graph().node(id);
   const bool admits =
@@ -123,7 +124,7 @@ std::vector<double> Network::State::one_pass_rounding(NodeId id, const rows::Box
   if (!floats::is_square(square)) return {};
   const NodeId difference = square.operands[0];
   if (graph().node(difference).op != Op::sub) return {};
-  const auto axes = [&](const Node& one) {  // along which there is more than one element
+  const auto axes = [&](const Node& one) {  // the axes along which there is more than one element
     std::vector<std::int64_t> found = std::get<ReduceAttributes>(one.attributes).axes;
     std::erase_if(found, [&](std::int64_t axis) { return graph().node(one.operands[0]).shape[static_cast<std::size_t>(axis)] == 1; });
     std::ranges::sort(found);
@@ -134,7 +135,7 @@ std::vector<double> Network::State::one_pass_rounding(NodeId id, const rows::Box
     return reduced.op == Op::reduce_mean && reduced.operands[0] == of && axes(reduced) == axes(node);
   };
   NodeId x = graph().node(difference).operands[0], mean = graph().node(difference).operands[1];
-  if (!is_mean(mean, x)) std::swap(x, mean);  // the mean less x
+  if (!is_mean(mean, x)) std::swap(x, mean);  // the difference may be the mean minus x
   if (!is_mean(mean, x)) return {};
   const auto held = [&](NodeId one) -> std::optional<floats::Held> {
     if (!known[one] && !is_constant_[one]) return std::nullopt;
@@ -156,7 +157,7 @@ std::vector<double> Network::State::rounding(NodeId id, const rows::Boxes& boxes
   if (floats::is_algebraic(node) || is_product) {
     const auto formula = formula_of(id, boxes, true);
     const double as_written = is_product ? 1 + floats::roundings_of_factors(node, floats::format_of(node.dtype)) : 1;
-    if (formula && formula->operations <= as_written) return errors;  // one operation, as it is written
+    if (formula && formula->operations <= as_written) return errors;  // a single operation, executed as written
     more.assign(element_count(node.shape), floats::kInfinity);
     if (formula) more = floats::rewriting_errors(*formula, model, node.dtype);
   }

@@ -200,8 +200,7 @@ std::vector<double> Network::State::rounding_as_written(NodeId id, const rows::B
     return held = floats::with_bias(*form, std::move(size));
   };
   auto sum = floats::sum_form(node, graph().node(node.operands[0]).shape, model, floats::format_of(node.dtype));
-  // If weights are no numbers of the format, programs compute them in float32 from coordinates, by methods of
-  // their own.
+  // Programs compute weights that are no numbers of the format in float32, from coordinates, by their own methods.
   if (std::holds_alternative<WeightedGatherAttributes>(node.attributes) &&
       floats::roundings_of_factors(node, floats::format_of(node.dtype)) > 0)
     return std::vector<double>(element_count(node.shape), floats::kInfinity);

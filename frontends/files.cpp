@@ -125,7 +125,7 @@ Outcome<FileContents> read_file(const std::string& path, const FileLimits& limit
   contents.stored = contents.bytes.size();
   if (contents.bytes.empty() && limits.expanded != 0)
     return problem("files.empty", path, "a file with content", "0 bytes", "the file was cut off; fetch or write it again");
-  contents.sha256 = statement::sha256(contents.bytes);
+  if (limits.hashed) contents.sha256 = statement::sha256(contents.bytes);
   if (limits.expanded != 0 && is_gzip(contents.bytes)) {
     const std::uint64_t most = std::max(kUnsuspected, kMostRatio * contents.bytes.size());
     Outcome<std::vector<std::byte>> expanded = expand(path, contents.bytes, std::min(limits.expanded, most));

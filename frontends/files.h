@@ -27,12 +27,13 @@ struct MemoryRule {
 struct FileLimits {
   std::uint64_t stored = std::uint64_t{2} << 30;    // bytes on disk
   std::uint64_t expanded = std::uint64_t{4} << 30;  // bytes after gzip expansion; 0: never expand
+  bool hashed = true;                               // else the contents have no digest
 };
 
 struct FileContents {
   std::vector<std::byte> bytes;  // expanded
   std::uint64_t stored = 0;      // bytes on disk
-  statement::Digest sha256{};    // of the stored file, as `sha256sum FILE` prints it
+  statement::Digest sha256{};    // of the stored file, as `sha256sum FILE` prints it; zeros where none was asked for
   bool compressed = false;
 };
 

@@ -1,4 +1,4 @@
-// Adjointness: both sides of the claim, their comparison, and the report.
+// Adjointness: computes both sides of the claim, compares them, and reports.
 
 #include "kernel/gradients/adjointness/adjointness.h"
 
@@ -22,24 +22,25 @@ namespace {
 
 std::size_t entry_count(const Graph& graph) { return real_elements(graph) * graph.size(graph.outputs[0]); }
 
-// Whether A2 is worth its passes, one per element of the real inputs and one per element of y.
+// Whether A2 is worth its passes: one per element of the real inputs, and one per element of y.
 bool has_few_entries(const Graph& graph) {
   const std::size_t x = real_elements(graph), y = graph.size(graph.outputs[0]);
   return x * y <= kMostEntries && (x + y) * (x + y) <= kMostWork;
 }
 
-// Which elements of y and of all real inputs in a row took part in A1, at any point.
+// The elements of y and of all real inputs (concatenated) that took part in A1 at some point.
 struct Support {
   std::vector<bool> y, x;
-  std::vector<bool> is_open = {};  // of the last point: elements of x whose cotangent has no residue there
+  std::vector<bool> is_open = {};  // at the last point: elements of x whose cotangent has no residue
   [[nodiscard]] bool is_full() const {
     return std::ranges::all_of(y, [](bool one) { return one; }) && std::ranges::all_of(x, [](bool one) { return one; });
   }
 };
 
-// The tangents and cotangents of one random pair, 0 wherever a number is of no use. A point with independent roots, of which half have no
-// residue, so gives the identity on the others. `whole` are the images of the pair without those zeros. Where x_bar is whole, no entry that
-// the rule has there was left out (cotangents are random: they do not cancel), and where y_dot is, none that the meaning has.
+// The tangents and cotangents of one random pair, with 0 in place of every unusable number. Of a point's independent
+// roots, half have no residue; the zeros still give the identity on the other elements. `whole_*` are the images of the
+// pair without those zeros. Where x_bar equals whole_x_bar, no entry of the rule was left out (cotangents are random,
+// so they do not cancel); where y_dot equals whole_y_dot, none of the meaning was.
 template <class S>
 struct Pair {
   Array<S> y_bar;
@@ -84,7 +85,7 @@ Outcome<Pair<S>> random_pair(const AdjointCase& one, const Graph& vjp, const Arr
   return pair;
 }
 
-// A1. Whether any element took part.
+// A1. Returns whether any element took part.
 template <class S>
 Outcome<bool> check_form(const AdjointCase& one, const Graph& vjp, const Arrays<S>& x, Random& random, Support& covered) {
   auto made = random_pair(one, vjp, x, random);
@@ -111,7 +112,7 @@ Outcome<bool> check_form(const AdjointCase& one, const Graph& vjp, const Arrays<
       ++at;
     }
   }
-  if constexpr (std::is_same_v<S, Rational>) {  // often the same terms, which spares long exact sums
+  if constexpr (std::is_same_v<S, Rational>) {  // often the terms are the same, which saves long exact sums
     std::erase_if(rules, is_zero<S>);
     std::erase_if(meanings, is_zero<S>);
     if (rules == meanings) rules = meanings = {};
@@ -125,7 +126,7 @@ Outcome<bool> check_form(const AdjointCase& one, const Graph& vjp, const Arrays<
   return true;
 }
 
-// A2, where both sides are of use.
+// A2, for entries of which both sides are usable.
 template <class S>
 Outcome<Done> check_entries(const AdjointCase& one, const Matrix<S>& rule, const Matrix<S>& meaning) {
   for (std::size_t i = 0; i < meaning.size(); ++i) {
@@ -137,9 +138,9 @@ Outcome<Done> check_entries(const AdjointCase& one, const Matrix<S>& rule, const
   return Done{};
 }
 
-// Where A1 fails and there are many entries: one that is wrong, at the price of a few products instead of one for each element of y. The
-// reference's product says which element i of x to look at, halving says which element j of y; what is reported was compared itself. `form`
-// is the failure of A1, which stands where the halves hide it.
+// Finds one wrong entry if A1 fails and there are many entries, at the cost of a few products instead of one per
+// element of y. The reference's product shows which element i of x to examine, and halving finds the element j of y.
+// The reported entry was compared itself. `form` is the failure of A1, which is reported if the halves hide the error.
 template <class S>
 Rejection located(const AdjointCase& one, const Graph& vjp, const Arrays<S>& x, Random& random, const Rejection& form) {
   const auto reference = reverse_of(one.graph);
@@ -156,7 +157,7 @@ Rejection located(const AdjointCase& one, const Graph& vjp, const Arrays<S>& x, 
   unit_element(one.graph, unit, i) = ScalarTraits<S>::from_double(1);
   const auto column = tangents(one.graph, x, unit);
   if (!column) return form;
-  std::vector<std::size_t> inside, outside;  // elements of y that depend on x_i, and the others
+  std::vector<std::size_t> inside, outside;  // the elements of y that depend on x_i, and the others
   for (std::size_t j = 0; j < y_bar.values.size(); ++j) (is_zero(column.value()[j]) ? outside : inside).push_back(j);
   const auto differs = [&](std::span<const std::size_t> rows) {
     Array<S> part{y_bar.shape, std::vector<S>(y_bar.values.size())};
@@ -182,7 +183,8 @@ Rejection located(const AdjointCase& one, const Graph& vjp, const Arrays<S>& x, 
   return entry ? form : entry.rejection();
 }
 
-// A1 to A3 at one point: whether it was of use. Entries decide where A1 fails, because they name the place.
+// A1 to A3 at one point; returns whether the point was usable. If A1 fails, the entries decide, because they name
+// the place.
 template <class S>
 Outcome<bool> check_point(const AdjointCase& one, const Graph& vjp, const Arrays<S>& x, Random& random, Support& covered) {
   Outcome<bool> form = check_form(one, vjp, x, random, covered);
@@ -198,15 +200,15 @@ Outcome<bool> check_point(const AdjointCase& one, const Graph& vjp, const Arrays
   return form;
 }
 
-// A point on which more is known than on a new one. Where independent lines each have a residue at half of all points,
-// few points have all. So elements whose cotangents have residues stay, and the others are drawn again. An operand none
-// of whose cotangents has one is read by every line, the bad ones among them: it stays while others differ. Each
-// element that stays was drawn at random, under the condition that what depends on it has residues: an error is no
-// likelier to be 0 than twice for each line.
+// Makes a point at which more elements have residues than at a new one. Independent lines have a residue at half of all
+// points each, so few points have all. Therefore elements whose cotangents have residues stay, and the others are drawn
+// again. An operand none of whose cotangents has one is read by every line, including the lines without residues; it
+// stays as long as other elements differ. Each element that stays was drawn at random, under the condition that
+// everything that depends on it has residues. So the probability that an error is 0 at most doubles for each line.
 template <class S>
 void keep(const Graph& graph, const std::vector<bool>& is_open, const Arrays<S>& last, Arrays<S>& next) {
   std::size_t at = 0;
-  std::vector<std::pair<std::size_t, std::size_t>> whole;  // operands that stay: position, its first element
+  std::vector<std::pair<std::size_t, std::size_t>> whole;  // operands that stay: the position, and its first element
   bool differs = false;
   for (const std::size_t k : real_inputs(graph)) {
     const std::size_t size = last[k].values.size();
@@ -252,8 +254,9 @@ Outcome<Adjointness> check_points(const AdjointCase& one, const Graph& vjp, std:
   return result;
 }
 
-// A5: the rule on one side of the point within the rule at the point, which has the same roundings (but for functions of what no
-// displacement moves, whose guides are wider: such a case could be refused though it is right). With A4, so is the derivative.
+// A5: checks that the rule's result beside the point lies within its result at the point. Both have the same roundings,
+// except for functions of arguments that no displacement moves, whose guides are wider; such a case could be rejected
+// although it is right. With A4, the derivative lies within the set, too.
 Outcome<Done> check_inside(const AdjointCase& one, const Matrix<Opaque>& side, const Matrix<Interval>& set) {
   for (std::size_t i = 0; i < side.size(); ++i) {
     for (std::size_t j = 0; j < side[i].size(); ++j) {
@@ -277,7 +280,7 @@ Outcome<Done> check_inside(const AdjointCase& one, const Matrix<WideInterval>& s
   return Done{};
 }
 
-// A4 to A6 at one kink: how many directions had a value.
+// A4 to A6 at one kink; returns the number of directions that had a value.
 Outcome<std::size_t> check_kink(const AdjointCase& one, const Graph& vjp, const Arrays<Rational>& at, Random& random) {
   constexpr int kDirections = 8;
   const auto set = by_rule(one.graph, vjp, lifted<Interval>(at));
@@ -337,7 +340,8 @@ Outcome<Done> check_signature(const AdjointCase& one, const Graph& vjp) {
                    ""};
 }
 
-// Over rationals a quotient by 0 ends the evaluation, though a choice may leave it out: x - x of one element, whose root is masked.
+// Over rationals a quotient by 0 ends the evaluation even if a choice would discard it, for example x - x of one
+// element whose root is masked.
 bool divides_by_zero(const Outcome<Adjointness>& result) {
   return !result && (result.rejection().code == "div.domain" || result.rejection().code == "reciprocal.domain");
 }

@@ -19,11 +19,11 @@ namespace {
 
 using Form = NormaliseAttributes::Form;
 
-// An elementwise function.
+// Cases of an elementwise function.
 Cases on(Op op, const Domain& domain, std::vector<double> kinks = {}, const Attributes& attributes = NoAttributes{}) {
   return {one(op, "", {{{2, 3}, domain}}, attributes, std::move(kinks))};
 }
-// A function of two operands, broadcast in both ways.
+// Cases of a function of two operands, with each of them broadcast.
 Cases on_two(Op op, const Domain& a, const Domain& b, const std::vector<double>& kinks = {}) {
   return {one(op, "", {{{2, 3}, a}, {{2, 3}, b}}, NoAttributes{}, kinks),
           one(op, "second operand broadcast", {{{2, 3}, a}, {{3}, b}}, NoAttributes{}, kinks),
@@ -150,9 +150,11 @@ std::vector<double> kinks_of(const AdjointCase& one) {
   return kinks;
 }
 
-// A function everywhere, with the attributes that ops.def tries it with. Formulas that are smooth are long: few elements.
+// A function on its whole domain, with the attributes that ops.def gives as samples. Smooth formulas are long, so their
+// cases have few elements.
 Cases sampled_cases(Op op) {
-  std::vector<std::pair<const char*, Attributes>> samples;  // one by one: a list of all takes compilers minutes and 12 GB
+  // One by one, since a list of all takes compilers minutes and 12 GB.
+  std::vector<std::pair<const char*, Attributes>> samples;
 #define ASSAY_SAMPLE(name, what, ...) \
   if (op == Op::name) samples.emplace_back(what, Attributes(__VA_ARGS__));
 #include "semantics/graph/ops.def"
@@ -171,7 +173,7 @@ Cases sampled_cases(Op op) {
   return cases;
 }
 
-// Of one variable.
+// Functions of one variable.
 Cases function_cases(Op op) {
   switch (op) {
     case Op::sqrt:
@@ -185,7 +187,7 @@ Cases function_cases(Op op) {
       return joined(on(op, kFraction), {one(op, "beyond a pole", {{{2}, {2, 4}}})});
     case Op::atanh:
       return on(op, kFraction);
-    // Each root halves the share of points that can be used: few elements.
+    // Few elements, since each root halves the fraction of usable points.
     case Op::asin:
     case Op::acos:
       return {one(op, "", {{{3}, kFraction}})};
@@ -264,7 +266,7 @@ std::vector<AdjointCase> adjoint_cases(Op op) {
       return local_response_cases();
     case OpKind::where:
       return {one(op, "", {truths({2, 3}), {{2, 3}}, {{2, 3}}}), one(op, "broadcast", {truths({2, 1}), {{2, 3}}, {{3}}})};
-    // No operands, or no real result; functions of one variable are above.
+    // No operands, or no real result. Functions of one variable are handled above.
     case OpKind::leaf:
     case OpKind::position:
     case OpKind::ranking:

@@ -1,5 +1,5 @@
-// J and J^T of a graph on any scalar: by its meaning (denotations over Dual) and by a graph of its vector-Jacobian product. Private to
-// this folder.
+// J and J^T of a graph on any scalar: by its meaning (denotations over Dual), and by a graph of its vector-Jacobian
+// product. Private to this folder.
 #pragma once
 
 #include <utility>
@@ -24,7 +24,7 @@ using Matrix = std::vector<std::vector<S>>;  // [element of all real inputs toge
   return result;
 }
 
-// By halves: exact sums of many fractions grow long.
+// Adds by halves, since exact sums of many fractions grow long.
 template <class S>
 S sum_of(std::vector<S> terms) {
   for (std::size_t size = terms.size(); size > 1; size = (size + 1) / 2) {
@@ -48,7 +48,7 @@ Outcome<std::vector<S>> tangents(const Graph& graph, const Arrays<S>& x, const A
   return y_dot;
 }
 
-// J^T y_bar: the elements of all cotangents in a row.
+// J^T y_bar: the elements of all cotangents, concatenated.
 template <class S>
 Outcome<std::vector<S>> cotangents(const Graph& vjp, const Arrays<S>& x, Array<S> y_bar) {
   Arrays<S> arguments = x;
@@ -69,7 +69,7 @@ Arrays<S> zeros(const Arrays<S>& like) {
   return result;
 }
 
-// Element i of all real inputs in a row.
+// Element i of all real inputs, concatenated.
 template <class S>
 S& unit_element(const Graph& graph, Arrays<S>& x, std::size_t i) {
   for (const std::size_t k : real_inputs(graph)) {
@@ -80,7 +80,7 @@ S& unit_element(const Graph& graph, Arrays<S>& x, std::size_t i) {
   return x[0].values[0];
 }
 
-// J by dual numbers, a column for each unit tangent.
+// J by dual numbers, one column per unit tangent.
 template <class S>
 Outcome<Matrix<S>> by_meaning(const Graph& graph, const Arrays<S>& x) {
   Matrix<S> columns;
@@ -97,7 +97,7 @@ Outcome<Matrix<S>> by_meaning(const Graph& graph, const Arrays<S>& x) {
   return columns;
 }
 
-// J by the graph, a row for each unit cotangent.
+// J by the graph, one row per unit cotangent.
 template <class S>
 Outcome<Matrix<S>> by_rule(const Graph& graph, const Graph& vjp, const Arrays<S>& x) {
   const std::size_t results = graph.size(graph.outputs[0]);

@@ -1,4 +1,4 @@
-// One comparison: the rule's number with the meaning's, on every scalar. Private to this folder.
+// Compares one number of the rule with that of the meaning, on every scalar. Private to this folder.
 #pragma once
 
 #include <array>
@@ -30,11 +30,11 @@ inline std::string text(const Opaque& a) {
          text(a.guide());
 }
 
-// A number to compare with; the point is of no use where the meaning, or the residue of either side, is missing.
+// Whether a number can be compared. A point is useless if the meaning, or the residue of either side, is missing.
 inline bool is_usable(const Rational&) { return true; }
 inline bool is_usable(Modular a) { return !a.is_undefined(); }
 inline bool is_usable(const Opaque& a) { return a.has_residue() && !a.guide().is_undefined(); }
-// A3: no real value, whatever the residues.
+// A3: whether there is a real value, whatever the residues.
 inline bool has_value(const Rational&) { return true; }
 inline bool has_value(Modular) { return true; }
 inline bool has_value(const Opaque& a) { return !a.guide().is_undefined(); }
@@ -46,7 +46,7 @@ template <class S>
 inline bool is_zero(const S& a) {
   return is_same(a, S{});
 }
-// Certainly different real numbers at the point of the guides, whatever the residues.
+// Whether the real numbers at the point of the guides certainly differ, whatever the residues.
 inline bool must_differ(const Rational& a, const Rational& b) { return a != b; }
 inline bool must_differ(Modular, Modular) { return false; }
 inline bool must_differ(const Opaque& a, const Opaque& b) {
@@ -72,7 +72,7 @@ inline std::string entry_name(const Graph& graph, std::size_t i, std::size_t j) 
   return "an entry";
 }
 
-// Whether the point could be used; a rejection where the two sides differ.
+// Whether the point could be used; a rejection if the two sides differ.
 template <class S>
 Outcome<bool> check_pair(const AdjointCase& one, const std::string& place, const S& rule, const S& meaning) {
   if (has_value(meaning) && !has_value(rule)) {

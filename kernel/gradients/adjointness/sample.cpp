@@ -1,4 +1,4 @@
-// Points drawn at random, away from kinks, until every element has a residue.
+// Draws points at random, away from kinks, until every element has a residue.
 
 #include "kernel/gradients/adjointness/sample.h"
 
@@ -14,7 +14,8 @@ constexpr double kNear = 16;
 
 Rational exactly(double value) { return Rational::from_double(value).value_or(Rational()); }
 
-// A point at random, with 52 bits, so that no sum of few is a small number. Ends of any size: nothing overflows.
+// A random number with 52 bits, so that no sum of few is a small number. The domain's ends may have any size:
+// nothing overflows.
 double generic(const Domain& domain, bool real, Random& random) {
   if (!real) return domain.lo + static_cast<double>(random.below(static_cast<std::uint64_t>(std::fmin(domain.hi - domain.lo, 0x1p53)) + 1));
   const double u = (static_cast<double>(random.next() >> 12) + 0.5) * 0x1p-52;
@@ -40,9 +41,9 @@ Arrays<S> sampled(const Graph& graph, const F& draw) {
   return x;
 }
 
-// Degree of y's elements as quotients of polynomials in the elements of the inputs. All ops over Modular have at most degree e = 1 (pow:
-// |n|) in each element of their operands, whose quotients have as many different denominators: e * sum of size * degree. Layout moves
-// elements.
+// The degree of y's elements as quotients of polynomials in the elements of the inputs. Every op over Modular has at
+// most degree e = 1 (pow: |n|) in each element of its operands, whose quotients may have as many different
+// denominators. So its degree is at most e * sum of size * degree. Layout ops only move elements.
 double degree_of(const Graph& graph, NodeId target) {
   std::vector<double> degree(target + 1, 0);
   for (NodeId id = 0; id <= target; ++id) {
@@ -97,7 +98,7 @@ std::size_t worthwhile_points(const Graph& graph, std::size_t points) {
 }
 
 int most_tries(const Graph& graph) {
-  constexpr double kElements = 0x1p26;  // of all tries together
+  constexpr double kElements = 0x1p26;  // in all tries together
   double elements = 1;
   for (NodeId id = 0; id < graph.nodes.size(); ++id) elements += static_cast<double>(graph.size(id));
   return static_cast<int>(std::clamp(kElements / elements, static_cast<double>(kFresh), static_cast<double>(kMostTries)));

@@ -25,44 +25,44 @@ struct Random {
   std::int64_t below(std::uint64_t count) { return static_cast<std::int64_t>(next() % count); }
 };
 
-// All inputs of a case: real elements of which no two, and no sum of few, are at a kink; and elements at the kinks of the case, beside
-// multiples of 1/8, so that intervals are points. Near ones lie within 16 of 0 where the domain does: of masks that reach to -1e9 nearly no
-// other point is one at which an exponential has a value.
+// A point for all inputs of a case. generic_point: no two real elements, and no sum of few, are at a kink. kink_point:
+// real elements at the kinks of the case, and at multiples of 1/8, so that intervals are points. `is_near`: within 16
+// of 0 where the domain allows it. For masks that reach to -1e9, an exponential has a value at almost no other points.
 [[nodiscard]] Arrays<double> generic_point(const AdjointCase& one, Random& random, bool is_near = false);
 [[nodiscard]] Arrays<Rational> kink_point(const AdjointCase& one, Random& random);
 // The point with distinct infinitesimal displacements of all real elements.
 [[nodiscard]] Arrays<Opaque> displaced(const Graph& graph, const Arrays<Rational>& x, Random& random);
 
-// How many points are drawn for each method, and how many are tried.
+// The number of points to use for each method, and the most points to try.
 inline constexpr std::size_t kProbes = 2, kExactPoints = 8, kOpaquePoints = 3;
 inline constexpr int kMostTries = 4096;
-inline constexpr int kFresh = 64;  // so many points go on from each other, until a new one is drawn
-// Fewer where each costs much.
+inline constexpr int kFresh = 64;  // after this many points that continue from each other, a new one is drawn
+// Fewer tries if each is expensive.
 [[nodiscard]] int most_tries(const Graph& graph);
-// Of that many points: each costs as many random numbers as the real operands have elements, and points are drawn until kNumbers are used
-// up.
-// An operand of a thousand elements takes a function's branches at one.
+// The number of points worth drawing, at most `points`. Each point uses as many random numbers as the real operands
+// have elements; kNumbers in all suffice. For example, an operand of a thousand elements exercises a function's
+// branches at one point.
 [[nodiscard]] std::size_t worthwhile_points(const Graph& graph, std::size_t points);
 [[nodiscard]] std::size_t real_elements(const Graph& graph);  // of all real inputs together
 
-// In turn, so that the roots of inverse functions exist at some point for every element (acosh, asin, asinh).
+// Takes turns, so that at some point each element has the roots that inverse functions need (acosh, asin, asinh).
 [[nodiscard]] inline Opaque::Draw draw_of(int tries) {
   constexpr std::array kDraws = {Opaque::Draw::sine, Opaque::Draw::sinh, Opaque::Draw::any};
   return kDraws[static_cast<std::size_t>(tries) % kDraws.size()];
 }
 
-// log2 of the probability that a point is a zero of the error between a graph's derivative and what `rule` computes:
-// its degree, and 1 because the residue 0 is drawn twice as often, over 2^61. A derivative has at most twice the degree
-// of the quotient.
+// log2 of the probability that a point is a zero of the error between a graph's derivative and the result of `rule`. It
+// is the degree of the error over 2^61, plus 1 because the residue 0 is drawn twice as often. A derivative has at most
+// twice the degree of the quotient.
 [[nodiscard]] double miss_of_a_point(const Graph& graph, const Graph& rule);
 
-// Whether a method has no value for some operation of the case: the next one is tried.
+// Whether a method has no value for some operation of the case, so that the next method is tried.
 template <class T>
 [[nodiscard]] bool lacks_scalar(const Outcome<T>& outcome) {
   return !outcome && outcome.rejection().code == "denote.scalar";
 }
 
-// What stands for a real number that is drawn: the number, or a residue.
+// Represents a drawn real number: by the number itself, or by a residue.
 inline void put(Rational& to, double value, Random&, Opaque::Draw) {
   const auto exact = Rational::from_double(value);
   demand(exact.has_value(), "adjointness: points are finite");

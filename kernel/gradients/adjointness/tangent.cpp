@@ -1,4 +1,4 @@
-// Tangents: both sides of the claim at random points, and their comparison.
+// Tangents: computes both sides of the claim at random points, and compares them.
 
 #include "kernel/gradients/adjointness/tangent.h"
 
@@ -22,7 +22,7 @@ Rejection wrong_tangent(const char* code, const TangentCase& one, std::string pl
   return why;
 }
 
-// J1 and J2 for one element; whether it was of use.
+// J1 and J2 for one element; returns whether the element was usable.
 template <class S>
 Outcome<bool> check_element(const TangentCase& one, std::size_t j, const S& rule, const S& meaning) {
   const auto place = [&] { return "y_dot[" + std::to_string(j) + "]"; };
@@ -34,7 +34,7 @@ Outcome<bool> check_element(const TangentCase& one, std::size_t j, const S& rule
   return wrong_tangent("tangent.entry", one, place(), "the tangent = J x_dot by the meaning", text(rule) + " and " + text(meaning));
 }
 
-// What the rule, and the meaning, give at one point.
+// The results of the rule and of the meaning at one point.
 template <class S>
 struct Sides {
   std::vector<S> rule, meaning;
@@ -86,7 +86,7 @@ Outcome<Tangency> check_tangents_at(const TangentCase& one, std::size_t points, 
   return result;
 }
 
-// The graphs fit together.
+// Whether the graphs fit together.
 bool fits(const TangentCase& one) {
   const Graph &graph = one.one.graph, &rule = one.rule;
   const auto type_of = [](const Graph& in, NodeId id) { return std::pair(in.node(id).dtype, in.node(id).shape); };

@@ -1,4 +1,4 @@
-// Derivatives of the defined ops. Each rule quotes the definition that it differentiates.
+// Derivatives of the defined ops. Each rule states the definition that it differentiates.
 #include <algorithm>
 
 #include "kernel/gradients/derivatives/rules.h"
@@ -27,7 +27,8 @@ Value of_log_sum_exp(const Value& y, const Value& y_bar) {
   return share * reshaped(y_bar, kept);
 }
 
-// gelu: y = x P(x), P the normal distribution function, or sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3) in the tanh form.
+// gelu: y = x P(x). P is the normal distribution function, or in the tanh form sigmoid(2u), u = sqrt(2/pi)
+// (x + 0.044715 x^3).
 Value slope_of_gelu(const Value& y, const Value& x) {
   const Value pi = apply(Op::acos, x.number(-1));
   if (!attributes_of<GeluAttributes>(y).tanh_form) {
@@ -39,7 +40,7 @@ Value slope_of_gelu(const Value& y, const Value& x) {
   return s + x * (s * (1.0 - s)) * (two_k * (3.0 * (c * square(x)) + 1.0));
 }
 
-// a(exp(z) - 1) below 0 with z = x / d, x above; the two slopes meet in 1 + (1 - step)(a/d exp(z) - 1).
+// a(exp(z) - 1) below 0 with z = x / d, and x above. Both slopes are 1 + (1 - step)(a/d exp(z) - 1).
 Value slope_of_elu(const Value& x, double a, double d) {
   const Value z = apply(Op::min, x, x.number(0)), below = exp(d == 1 ? z : z / d);
   if (a == d) return below;  // exp(0) = 1 above 0
@@ -90,7 +91,8 @@ Cotangents of_prelu(const Value& y, const Value& y_bar) {
   return {y_bar * (s + (1.0 - s) * step(x)), summed_to(y_bar * apply(Op::min, x, x.number(0)), s.shape())};
 }
 
-// Each element's derivative is the product of the others: the line along the reduced axes with this element left out.
+// The derivative with respect to each element is the product of the others: the line along the reduced axes without
+// this element.
 Value of_product(const Value& y, const Value& y_bar) {
   const Value x = operand(y, 0);
   const auto axes = attributes_of<ReduceAttributes>(y).axes;
@@ -119,13 +121,14 @@ Value of_product(const Value& y, const Value& y_bar) {
   return permuted(reshaped(products, turned.shape()), inverse) * reshaped(y_bar, with_kept_axes(x.shape(), axes));
 }
 
-// y_i is the product of the x_j with j in S_i, a prefix or suffix of the line: dy_i/dx_k is the product without x_k for k in S_i, else 0.
-// Each line gets two more elements, 1 and 0, that stand for the factors left out and for a product that does not hold x_k.
+// y_i is the product of the x_j with j in S_i, a prefix or suffix of the line. dy_i/dx_k is the product without x_k for
+// k in S_i, and 0 otherwise. Each line gets two extra elements, 1 and 0, that replace omitted factors and products
+// without x_k.
 Value of_running_product(const Value& y, const Value& y_bar) {
   const Value x = operand(y, 0);
   const auto [axis, exclusive, reverse] = attributes_of<CumulativeAttributes>(y);
   const std::int64_t rank = static_cast<std::int64_t>(x.shape().size()), n = x.shape()[static_cast<std::size_t>(axis)];
-  std::vector<std::int64_t> order;  // its own inverse: the axis changes places with the last one
+  std::vector<std::int64_t> order;  // exchanges the axis with the last one; its own inverse
   for (std::int64_t k = 0; k < rank; ++k) order.push_back(k == axis ? rank - 1 : k == rank - 1 ? axis : k);
   const Value turned = permuted(x, order);
   const std::int64_t lines = n == 0 ? 0 : static_cast<std::int64_t>(element_count(x.shape())) / n, one = n, zero = n + 1;
@@ -144,8 +147,8 @@ Value of_running_product(const Value& y, const Value& y_bar) {
   return permuted(reshaped(apply(Op::matmul, bars, jacobian), turned.shape()), order);
 }
 
-// y = x s^-beta, s = bias + a (sum of x^2 over the neighbours): x_bar = y_bar s^-beta - 2 a beta x (sum of y_bar x s^(-beta-1) over
-// those whose neighbour x is).
+// y = x s^-beta, s = bias + a (sum of x^2 over the neighbours). So x_bar = y_bar s^-beta - 2 a beta x (sum of y_bar x
+// s^(-beta-1) over the elements that have x as a neighbour).
 Value of_local_response(const Value& y, const Value& y_bar) {
   const Value x = operand(y, 0);
   const auto attributes = attributes_of<LocalResponseAttributes>(y);
@@ -165,8 +168,8 @@ Value of_local_response(const Value& y, const Value& y_bar) {
   return direct - (2 * attributes.beta) * (a * (x * others));
 }
 
-// y = z / d(z): z the operand, centred first in two of the forms. With q the size that d depends on and d' = dd/dq:
-// z_bar = y_bar / d - (dq/dz) d' sum(y_bar z) / d^2; then the centring, which is its own adjoint.
+// y = z / d(z), where z is the operand, centred first in two of the forms. Let d depend on the size q, and d' = dd/dq:
+// z_bar = y_bar / d - (dq/dz) d' sum(y_bar z) / d^2. Then the centring follows, which is its own adjoint.
 Value of_normalise(const Value& y, const Value& y_bar) {
   using Form = NormaliseAttributes::Form;
   const auto [axes, epsilon, form] = attributes_of<NormaliseAttributes>(y);
@@ -180,7 +183,8 @@ Value of_normalise(const Value& y, const Value& y_bar) {
   }
   const bool sums = form == Form::l2;
   const Value size = sums ? sum_over(square(z), axes) : mean_over(square(z), axes);
-  const Value inner = form == Form::deviation ? sqrt(size) : sqrt(size + epsilon);  // d inner / dz = z / (n inner), n = 1 for sums
+  // D inner / dz = z / (n inner), with n = 1 for sums.
+  const Value inner = form == Form::deviation ? sqrt(size) : sqrt(size + epsilon);
   const Value d = form == Form::deviation ? inner + epsilon : inner;
   const Value weighted = sums ? sum_over(y_bar * z, axes) : mean_over(y_bar * z, axes);
   return back(y_bar / d - z * (weighted / (inner * square(d))));

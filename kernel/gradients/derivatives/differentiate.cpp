@@ -1,4 +1,4 @@
-// Derivatives as graphs: the walk over the nodes; the rules of the ops are in the files beside.
+// Derivatives as graphs: the walk over the nodes. The rules of the ops are in the other files of this folder.
 
 #include "kernel/gradients/derivatives/differentiate.h"
 
@@ -18,10 +18,10 @@ namespace {
 
 using Cotangent = std::optional<Value>;
 
-// Adds to `graph` the nodes that turn a cotangent of `target` into cotangents of the nodes `from`; the ids of those.
+// Adds to `graph` the nodes that turn a cotangent of `target` into cotangents of the nodes `from`; returns their ids.
 Outcome<std::vector<NodeId>> reverse(Graph& graph, NodeId target, NodeId target_bar, const std::vector<NodeId>& from) {
   Builder builder(graph);
-  std::vector<bool> reached(target + 1, false);  // depends on one of `from` through float tensors
+  std::vector<bool> reached(target + 1, false);  // whether the node depends on one of `from` through float tensors
   for (const NodeId id : from) {
     if (id <= target) reached[id] = true;
   }
@@ -98,7 +98,7 @@ Cotangents vjp_of(const Value& y, const Value& y_bar) {
     case OpKind::normalise:
     case OpKind::local_response:
       return vjp_of_defined(y, y_bar);
-    // Constant off their jumps.
+    // Constant except at their jumps.
     case OpKind::step:
     case OpKind::max_weight:
     case OpKind::bitwise:
@@ -149,7 +149,7 @@ Outcome<Graph> jvp(const Graph& graph, std::size_t output, std::span<const std::
   const NodeId target = graph.outputs[output];
   if (!y_dot) y_dot = builder.zeros(graph.node(target).shape, graph.node(target).dtype);
   if (builder.rejection()) return *builder.rejection();
-  // The cotangent itself is gone from the Jacobian: a constant in its place, so that it is no input of the result.
+  // The Jacobian does not depend on the cotangent itself. A constant replaces it, so that it is no input of the result.
   result.nodes[bar] = result.node(builder.zeros(result.node(bar).shape, result.node(bar).dtype).id());
   const auto position = static_cast<std::ptrdiff_t>(graph.inputs.size());
   result.inputs.erase(result.inputs.begin() + position);

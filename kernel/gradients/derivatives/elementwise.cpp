@@ -1,4 +1,5 @@
-// Derivatives of elementwise primitives: x_bar = y_bar f'(x), with f' written in x and in y = f(x), whichever is shorter.
+// Derivatives of elementwise primitives: x_bar = y_bar f'(x), with f' written in x and in y = f(x), whichever
+// is shorter.
 #include <cmath>
 
 #include "kernel/gradients/derivatives/rules.h"
@@ -16,7 +17,7 @@ std::optional<Value> slope_of_power(const Value& y, const Value& x) {
   if (less.sign() == 0) return x.number(1);
   const Value power = apply(Op::pow, x, PowAttributes{less});
   if (r.is_double()) return r.double_down() * power;
-  const std::string text = r.to_string();  // a fraction of two doubles
+  const std::string text = r.to_string();  // as a quotient of two doubles
   const std::size_t slash = std::min(text.find('/'), text.size());
   const std::optional<Rational> over = Rational::parse(text.substr(0, slash)),
                                 under = Rational::parse(text.substr(std::min(slash + 1, text.size())));
@@ -28,7 +29,7 @@ std::optional<Value> slope_of_power(const Value& y, const Value& x) {
   return x.number(over->double_down()) / x.number(under->double_down()) * power;
 }
 
-// Between lo and hi, where they are finite.
+// 1 between lo and hi, if they are finite.
 Value slope_of_clip(const Value& y, const Value& x) {
   const auto [lo, hi] = attributes_of<ClipAttributes>(y);
   if (std::isinf(lo) && std::isinf(hi)) return x.number(1);
@@ -37,7 +38,7 @@ Value slope_of_clip(const Value& y, const Value& x) {
   return step(x - lo) * step(hi - x);
 }
 
-// f'(x); nothing where it is 0 by convention.
+// f'(x); nullopt if it is 0 by convention.
 std::optional<Value> slope(const Value& y, const Value& x) {
   switch (node_of(y).op) {
     case Op::relu:
@@ -90,7 +91,7 @@ std::optional<Value> slope(const Value& y, const Value& x) {
       return 1.0 / (1.0 - square(x));
     case Op::softplus:
       return sigmoid(x);
-    // Constant off their jumps.
+    // Constant except at their jumps.
     case Op::sign:
     case Op::floor:
     case Op::ceil:
@@ -102,7 +103,7 @@ std::optional<Value> slope(const Value& y, const Value& x) {
   }
 }
 
-// y = a - b q with q constant off the jumps.
+// y = a - b q with q constant except at the jumps.
 Cotangents of_mod(const Value& y, const Value& y_bar) {
   const Value a = operand(y, 0), b = operand(y, 1);
   const Value q = apply(Op::round, (a - y) / b);

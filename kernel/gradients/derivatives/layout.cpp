@@ -1,4 +1,5 @@
-// Derivatives of layout ops: y is x in another order, so x_bar is y_bar in the inverse one, summed where y repeats x.
+// Derivatives of layout ops: y is x in another order, so x_bar is y_bar in the inverse order, summed where y
+// repeats an element.
 #include <algorithm>
 #include <numeric>
 
@@ -14,7 +15,8 @@ std::vector<std::int64_t> negated(std::vector<std::int64_t> values) {
   return values;
 }
 
-// y[i] = x[start + i step]: zeros around y_bar where the step is 1, else each element at its place.
+// y[i] = x[start + i step]. If all steps are 1, x_bar is y_bar padded with zeros; otherwise each element goes to
+// its place.
 Value of_slice(const Value& y, const Value& y_bar, const Shape& x) {
   const auto [starts, steps, extents] = attributes_of<SliceAttributes>(y);
   if (std::ranges::all_of(steps, [](std::int64_t step) { return step == 1; })) {

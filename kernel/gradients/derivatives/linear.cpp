@@ -1,7 +1,7 @@
-// Derivatives of the linear and bilinear ops, windows apart: sums, scalings, products, batch_norm.
+// Derivatives of the linear and bilinear ops other than windows: sums, scalings, products, batch_norm.
 //
-// For y = a b (elementwise, matrices): a_bar = y_bar b^T, b_bar = a^T y_bar, each summed over the axes along which the operand was
-// broadcast.
+// For y = a b (elementwise, or matrices): a_bar = y_bar b^T, b_bar = a^T y_bar, each summed over the axes along which
+// the operand was broadcast.
 #include "kernel/gradients/derivatives/rules.h"
 #include "semantics/demand.h"
 
@@ -18,7 +18,7 @@ Value transposed(const Value& x) {
 
 Value product(const Value& a, const Value& b) { return apply(Op::matmul, a, b); }
 
-// Vectors are matrices of one row (a) or one column (b).
+// A vector counts as a matrix with one row (a) or one column (b).
 Cotangents of_matmul(const Value& y, const Value& y_bar) {
   const Value a = operand(y, 0), b = operand(y, 1);
   Shape a_shape = a.shape(), b_shape = b.shape(), y_shape = y.shape();
@@ -74,7 +74,7 @@ Value of_reduction(const Value& y, const Value& y_bar) {
   return results == 0 ? sum : sum / static_cast<double>(element_count(x.shape()) / results);
 }
 
-// The same terms, listed by the element that they read.
+// The same terms, grouped by the element that they read.
 Value of_weighted_gather(const Value& y, const Value& y_bar) {
   const auto [axis, starts, indices, weights] = attributes_of<WeightedGatherAttributes>(y);
   std::vector<std::vector<std::pair<std::int64_t, Rational>>> terms(

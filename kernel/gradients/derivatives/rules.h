@@ -1,4 +1,4 @@
-// The derivative rules: for each op, the cotangents of its operands from that of its result. Private to this folder.
+// The derivative rules: for each op, the cotangents of its operands given that of its result. Private to this folder.
 #pragma once
 
 #include <optional>
@@ -8,11 +8,11 @@
 
 namespace assay::gradients::derivatives {
 
-// One per operand; none where the derivative is 0 by convention (jumps, integers, conditions).
+// One per operand; nullopt if the derivative is 0 by convention (jumps, integers, conditions).
 using Cotangents = std::vector<std::optional<Value>>;
 
-// J^T y_bar of one node of the builder's graph: x_bar[i] = sum_j y_bar[j] dy[j]/dx[i]. At kinks the nodes denote the Clarke set of
-// each factor.
+// J^T y_bar of one node of the builder's graph: x_bar[i] = sum_j y_bar[j] dy[j]/dx[i]. At kinks the nodes denote the
+// Clarke set of each factor.
 [[nodiscard]] Cotangents vjp_of(const Value& y, const Value& y_bar);
 
 // The families, one .cpp file each.
@@ -26,7 +26,7 @@ using Cotangents = std::vector<std::optional<Value>>;
 // Operand i of the node.
 [[nodiscard]] inline Value operand(const Value& y, std::size_t i) { return {y.builder(), y.builder().graph().node(y.id()).operands[i]}; }
 [[nodiscard]] inline const Node& node_of(const Value& y) { return y.builder().graph().node(y.id()); }
-// A copy: the builder's nodes move while rules append.
+// A copy, because the builder's nodes move when rules append nodes.
 template <class T>
 [[nodiscard]] T attributes_of(const Value& y) {
   return std::get<T>(node_of(y).attributes);

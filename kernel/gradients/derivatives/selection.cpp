@@ -1,4 +1,4 @@
-// Derivatives of choices: the cotangent goes to the element that was chosen. At ties the weights are the Clarke set.
+// Derivatives of choices: the cotangent goes to the chosen element. At ties the weights are the Clarke set.
 #include "kernel/gradients/derivatives/rules.h"
 #include "semantics/demand.h"
 
@@ -6,7 +6,8 @@ namespace assay::gradients::derivatives {
 
 namespace {
 
-// max(o_0, ..., o_k) as max(max(o_0, ...), o_k), and each maximum of two by the step of their difference.
+// max(o_0, ..., o_k) is max(max(o_0, ...), o_k), and each maximum of two is differentiated by the step of
+// their difference.
 Cotangents of_extremum(const Value& y, const Value& y_bar) {
   const Op op = node_of(y).op;
   const std::size_t n = node_of(y).operands.size();
@@ -31,7 +32,8 @@ Value of_reduced_extremum(const Value& y, const Value& y_bar) {
   return apply(Op::max_weight, ordered, ReduceAttributes{axes, true}) * reshaped(y_bar, with_kept_axes(x.shape(), axes));
 }
 
-// y[i] = x[index[i]] along the axis: x_bar[k] is the sum of y_bar[i] over the i whose index means k, from the front or the end.
+// y[i] = x[index[i]] along the axis. x_bar[k] is the sum of y_bar[i] over all i whose index means k, counted from the
+// front or from the end.
 Value of_take(const Value& index, const Value& y_bar, const Shape& x, std::int64_t axis) {
   const std::int64_t extent = x[static_cast<std::size_t>(axis)];
   Shape chosen = index.shape(), places(x.size() + 1, 1);
@@ -51,8 +53,9 @@ Value of_take(const Value& index, const Value& y_bar, const Shape& x, std::int64
   return apply(Op::reduce_sum, taken, ReduceAttributes{{axis}, false});
 }
 
-// As many x_j come before x_i as R_i = sum over j != i of step(x_j - x_i) (ascending: of x_i - x_j), and y_r = x_i where R_i = r: weight
-// step(R_i - r + 1/2) step(r + 1/2 - R_i). At ties R_i is a set over sets, and so are the weights.
+// R_i = sum over j != i of step(x_j - x_i) elements come before x_i (ascending: step(x_i - x_j)), and y_r = x_i if
+// R_i = r. So the weight of x_i in y_r is step(R_i - r + 1/2) step(r + 1/2 - R_i). At ties R_i is a set over sets, and
+// so are the weights.
 Value of_sort(const Value& y, const Value& y_bar) {
   const Value x = operand(y, 0);
   const auto [axis, count, descending] = attributes_of<SortAttributes>(y);
@@ -67,7 +70,8 @@ Value of_sort(const Value& y, const Value& y_bar) {
   for (std::int64_t r = 0; r < count; ++r) ranks.push_back(r);
   const Value x_j = reshaped(x, {outer, n, 1, inner}), x_i = reshaped(x, {outer, 1, n, inner});  // [outer, j, i, inner]
   const Value before = step(descending ? x_j - x_i : x_i - x_j) * y.builder().counts({1, n, n, 1}, others, x.dtype());
-  const Value past = sum_over(before, {1}) - y.builder().counts({1, count, 1, 1}, ranks, x.dtype());  // R_i - r: [outer, r, i, inner]
+  // R_i - r: [outer, r, i, inner].
+  const Value past = sum_over(before, {1}) - y.builder().counts({1, count, 1, 1}, ranks, x.dtype());
   const Value weights = step(past + 0.5) * step(0.5 - past);
   return reshaped(sum_over(weights * reshaped(y_bar, {outer, count, 1, inner}), {1}), x.shape());
 }

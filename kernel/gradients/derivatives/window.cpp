@@ -1,8 +1,9 @@
 // Derivatives of convolutions and average pooling.
 //
-// conv: y[n, m, o] = sum over c, k of w[m, c, k] x[n, c, o stride - pad + k dilation] + b[m]. x_bar is the transposed convolution of
-// y_bar with the same weights; w_bar[m, c, k] = sum over n, o of y_bar[n, m, o] x[n, c, o stride - pad + k dilation], a product of
-// matrices per group once the windows of x are laid out. conv_transpose exchanges the roles of x and y.
+// conv: y[n, m, o] = sum over c, k of w[m, c, k] x[n, c, o stride - pad + k dilation] + b[m]. x_bar is the transposed
+// convolution of y_bar with the same weights. w_bar[m, c, k] = sum over n, o of y_bar[n, m, o] x[n, c, o stride -
+// pad + k dilation] is one matrix product per group, once the windows of x are laid out. conv_transpose exchanges the
+// roles of x and y.
 #include <algorithm>
 #include <set>
 
@@ -22,7 +23,8 @@ std::int64_t product_of(const std::vector<std::int64_t>& extents) {
 
 std::vector<std::int64_t> spatial(const Shape& shape) { return {shape.begin() + 2, shape.end()}; }
 
-// For each kernel position k and each of `positions`, the element of the padded operand that they meet; [K, P], row-major.
+// For each kernel position k and each of `positions`: the element of the padded operand that they meet;
+// [K, P], row-major.
 std::vector<std::int64_t> window_elements(const WindowAttributes& w, const std::vector<std::int64_t>& positions,
                                           const std::vector<std::int64_t>& padded) {
   const std::int64_t kernel = product_of(w.kernel), count = product_of(positions);
@@ -40,7 +42,7 @@ std::vector<std::int64_t> window_elements(const WindowAttributes& w, const std::
   return elements;
 }
 
-// sum over n, o of coarse[n, m, o] fine[n, c, o stride - pad + k dilation], as [m, c of the group, k...].
+// The sum over n, o of coarse[n, m, o] fine[n, c, o stride - pad + k dilation], as [m, c of the group, k...].
 Value weight_cotangent(const WindowAttributes& w, const Value& coarse, const Value& fine, const Shape& weight) {
   const Shape f = fine.shape(), c = coarse.shape();
   std::vector<std::int64_t> before{0, 0}, after{0, 0}, padded;
@@ -83,7 +85,8 @@ Cotangents of_conv_transpose(const Value& y, const Value& y_bar) {
   auto w = attributes_of<WindowAttributes>(y);
   w.output_padding.clear();
   const Value x = operand(y, 0), weight = operand(y, 1);
-  const Value all = y.builder().append(Op::conv, {y_bar, weight}, w);  // output padding may leave room for further positions
+  // Output padding may leave room for further positions.
+  const Value all = y.builder().append(Op::conv, {y_bar, weight}, w);
   const std::vector<std::int64_t> starts(x.shape().size(), 0), steps(x.shape().size(), 1);
   const Value x_bar = all.shape() == x.shape() ? all : apply(Op::slice, all, SliceAttributes{starts, steps, x.shape()});
   Cotangents result{x_bar, weight_cotangent(w, x, y_bar, weight.shape())};
@@ -91,7 +94,7 @@ Cotangents of_conv_transpose(const Value& y, const Value& y_bar) {
   return result;
 }
 
-// y[p] = (sum of x over the taps of p) / count[p]: each tap gets its share.
+// y[p] = (sum of x over the taps of p) / count[p]: each tap gets an equal part.
 Value of_avg_pool(const Value& y, const Value& y_bar) {
   const auto w = attributes_of<WindowAttributes>(y);
   const Shape x = operand(y, 0).shape();
@@ -116,7 +119,7 @@ Value of_avg_pool(const Value& y, const Value& y_bar) {
   return placed(picked(shares, from, {static_cast<std::int64_t>(from.size())}), to, x);
 }
 
-// y[p] = max over the taps of p, for the windows with this many taps.
+// y[p] = max over the taps of p, for the windows with this number of taps.
 Value of_windows(const Value& y, const Value& y_bar, ops::Window& window, std::size_t taps) {
   const Shape x = operand(y, 0).shape();
   const std::size_t planes = element_count({x[0], x[1]});
@@ -133,7 +136,7 @@ Value of_windows(const Value& y, const Value& y_bar, ops::Window& window, std::s
   return placed(weights * picked(y_bar, positions, {rows, 1}), elements, x);
 }
 
-// Windows of one size together: a row filled up with copies of a tap would weigh that element twice, over sets.
+// Windows are grouped by size. Filling a row with copies of a tap would count that element twice, over sets.
 Value of_max_pool(const Value& y, const Value& y_bar) {
   const auto w = attributes_of<WindowAttributes>(y);
   const Shape x = operand(y, 0).shape(), result = y.shape();

@@ -5,7 +5,8 @@
 
 namespace assay {
 
-// What families of ops ask of a scalar, found by the type of its argument. Numbers are exact already (semantics/ops/wide.h).
+// Functions that families of ops call on a scalar, found by the type of its argument. Numbers are already
+// exact (semantics/ops/wide.h).
 inline Opaque widened(const Opaque& x) { return x; }
 inline Dual<Opaque> widened(const Dual<Opaque>& x) { return x; }
 inline Opaque narrowed(const Opaque& x) { return x; }

@@ -1,4 +1,4 @@
-// Dual numbers over the two fields of the proof of gradients.
+// Dual numbers over Modular and Opaque, the fields of the gradient proofs.
 #include "kernel/gradients/numbers/modular.h"
 #include "kernel/gradients/numbers/opaque.h"
 #include "semantics/numbers/dual_functions.h"

@@ -1,6 +1,6 @@
 // Modular: the field of integers modulo the prime p = 2^61 - 1, for exact randomised identity tests.
 //
-// Two polynomials of degree <= d that differ agree on a random point with probability <= d/p (Schwartz, Zippel).
+// Two different polynomials of degree <= d agree at a random point with probability <= d/p (Schwartz, Zippel).
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ class Modular {
   static constexpr std::uint64_t kPrime = (std::uint64_t{1} << 61) - 1;
 
   Modular() = default;
-  Modular(std::int64_t value);                          // NOLINT(google-explicit-constructor); the residue class of value
+  Modular(std::int64_t value);                          // NOLINT(google-explicit-constructor); residue class
   static Modular from_double(double value);             // exact; undefined() for NaN and infinities
   static Modular from_rational(const Rational& value);  // undefined() if p divides the denominator
-  // The quotient by zero. Contagious, and equal to nothing.
+  // The result of a quotient by zero. Every operation with it gives it again, and it equals nothing.
   static Modular undefined();
 
   [[nodiscard]] std::uint64_t value() const { return value_; }  // in [0, p); p for undefined()

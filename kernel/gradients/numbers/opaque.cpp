@@ -16,13 +16,15 @@ static_assert(kP == 2 * kQ + 1);
 
 constexpr std::uint64_t plus(std::uint64_t a, std::uint64_t b, std::uint64_t prime) { return a + b >= prime ? a + b - prime : a + b; }
 constexpr std::uint64_t minus(std::uint64_t a, std::uint64_t prime) { return a == 0 ? 0 : prime - a; }
-// a b for a, b < prime = 2^k - c, c < 2^17: 2^k = c (mod prime), so that high 2^k + low = high c + low, twice.
+// a b for a, b < prime = 2^k - c, c < 2^17. Since 2^k = c (mod prime), high 2^k + low = high c + low; applied twice.
 constexpr std::uint64_t times(std::uint64_t a, std::uint64_t b, std::uint64_t prime) {
   const int k = prime == kP ? 62 : 61;
   const std::uint64_t c = (std::uint64_t{1} << k) - prime, mask = (std::uint64_t{1} << k) - 1;
   const UInt128 product = static_cast<UInt128>(a) * b;
-  const UInt128 folded = (product >> k) * c + (static_cast<std::uint64_t>(product) & mask);                              // < 2^(k + 18)
-  const std::uint64_t rest = static_cast<std::uint64_t>(folded >> k) * c + (static_cast<std::uint64_t>(folded) & mask);  // < 2^k + 2^35
+  // Below 2^(k + 18).
+  const UInt128 folded = (product >> k) * c + (static_cast<std::uint64_t>(product) & mask);
+  // Below 2^k + 2^35.
+  const std::uint64_t rest = static_cast<std::uint64_t>(folded >> k) * c + (static_cast<std::uint64_t>(folded) & mask);
   return rest >= prime ? rest - prime : rest;
 }
 static_assert(kP == (std::uint64_t{1} << 62) - 96545 && kQ == (std::uint64_t{1} << 61) - 48273);
@@ -35,7 +37,7 @@ constexpr std::uint64_t raised(std::uint64_t base, std::uint64_t exponent, std::
   }
   return result;
 }
-// By Euclid's algorithm: rest = factor a (mod prime) all along; 0 for 0.
+// By Euclid's algorithm, with the invariant rest = factor a (mod prime); 0 for 0.
 constexpr std::uint64_t inverse(std::uint64_t a, std::uint64_t prime) {
   std::int64_t rest = static_cast<std::int64_t>(prime), next = static_cast<std::int64_t>(a), factor = 0, next_factor = 1;
   while (next != 0) {
@@ -47,7 +49,8 @@ constexpr std::uint64_t inverse(std::uint64_t a, std::uint64_t prime) {
 }
 static_assert(times(inverse(kP - 3, kP), kP - 3, kP) == 1 && times(inverse(kQ / 5, kQ), kQ / 5, kQ) == 1 && inverse(1, kP) == 1);
 
-// The values that are drawn once and for all, one per name and argument: the output function of splitmix64 (Steele, Lea, Flood 2014).
+// The fixed pseudo-random values, one per name and argument: the output function of splitmix64 (Steele, Lea,
+// Flood 2014).
 constexpr std::uint64_t mixed(std::uint64_t name, std::uint64_t argument) {
   std::uint64_t z = argument + (name + 1) * 0x9e3779b97f4a7c15;
   for (int round = 0; round < 2; ++round) {
@@ -80,7 +83,7 @@ std::uint64_t gamma_raised(std::uint64_t exponent) {
 }
 
 bool is_square(std::uint64_t a, std::uint64_t prime) { return raised(a, (prime - 1) / 2, prime) <= 1; }
-// A number of which only the residue modulo p is known from elsewhere.
+// A number of which only the residue modulo p is known.
 Residues with_fresh_twin(std::uint64_t value) { return {value, mixed(kTwinName, value) % kQ, 1}; }
 Residues drawn_value(Function f, std::uint64_t argument) { return with_fresh_twin(mixed(static_cast<std::uint64_t>(f), argument) % kP); }
 constexpr Residues kPi{squared(mixed(kConstantName, 1) % kP), mixed(kConstantName, 2) % kQ, 1};
@@ -109,7 +112,7 @@ Residues operator+(const Residues& a, const Residues& b) {
 Residues operator-(const Residues& a) { return is_none(a) ? a : Residues{minus(a.value, kP), minus(a.twin, kQ), inverse(a.power, kP)}; }
 Residues operator-(const Residues& a, const Residues& b) { return a + (-b); }
 
-// power^exponent, where that has a meaning for an exponent modulo q.
+// power^exponent, if that is defined for an exponent modulo q.
 std::uint64_t power_raised(std::uint64_t power, std::uint64_t exponent) {
   if (power == 1 || exponent == 1) return power;
   return is_square(power, kP) ? raised(power, exponent, kP) : 0;
@@ -149,7 +152,7 @@ Residues arc_cosine(const Residues& x) {
   const Residues half_pi = kPi * kHalf;
   return half_pi - (x.value == 1 ? half_pi : x.value == kP - 1 ? -half_pi : odd(Function::asin, x));
 }
-// The point (cos x, sin x) of the circle is ((1 - t^2) / (1 + t^2), 2t / (1 + t^2)) for a drawn odd t(x).
+// The point (cos x, sin x) of the circle is ((1 - t^2) / (1 + t^2), 2t / (1 + t^2)) for a drawn odd function t(x).
 Residues on_circle(Function f, const Residues& x) {
   const Residues t = odd(Function::sin, x), t2 = t * t;
   return (f == Function::sin ? t + t : kOne - t2) / (kOne + t2);
@@ -210,7 +213,8 @@ Dual<Interval> guided(const F& f, const Interval& guide, const Interval& side) {
   return f(Dual<Interval>(guide, side));
 }
 
-// The number 0 (but for a coincidence modulo p), as far as its guide can tell: x - mean(x) of one element.
+// Whether the number is 0 (except for a coincidence modulo p), as far as its guide can show: for example x - mean(x) of
+// one element.
 bool is_zero(const Opaque& a) { return a.residue() == 0 && a.guide().contains(0); }
 bool has_value(const Opaque& a) { return !a.guide().is_undefined() && std::isfinite(a.guide().magnitude()); }
 
@@ -236,7 +240,7 @@ Opaque Opaque::drawn(double guide, std::uint64_t seed, Draw draw) {
       value = times(plus(t, minus(inverse(t, kP), kP), kP), kHalf.value, kP);
     const bool positive = draw == Draw::any || is_square(value, kP);
     if (positive == (guide > 0)) break;
-    if (beyond) continue;  // its forms are not odd
+    if (beyond) continue;  // the forms of such points are not odd
     value = minus(value, kP);
     break;
   }
@@ -250,7 +254,7 @@ Opaque operator+(const Opaque& a, const Opaque& b) { return {a.residues_ + b.res
 Opaque operator-(const Opaque& a, const Opaque& b) { return {a.residues_ - b.residues_, a.guide() - b.guide(), a.side_ - b.side_}; }
 Opaque operator*(const Opaque& a, const Opaque& b) {
   const bool plain = is_zero(a.side_) && is_zero(b.side_);
-  // 0 times a number is 0, whether that one has a residue or not. The guide stays what the guides say.
+  // 0 times a number is 0, whether or not that number has a residue. The guide remains the product of the guides.
   if (plain && (is_zero(a) ? has_value(b) : is_zero(b) && has_value(a))) return {Residues{}, a.guide() * b.guide(), {}};
   return {a.residues_ * b.residues_, a.guide() * b.guide(), plain ? Interval() : a.guide() * b.side_ + a.side_ * b.guide()};
 }
@@ -319,14 +323,15 @@ Opaque floor(const Opaque& x) {
   const auto integer = Rational::from_double(below.lo());
   if (!below.is_point() || !integer) return Opaque::undefined();
   const Opaque result(*integer);
-  return is_below(x, result) ? Opaque(*integer - Rational(1)) : result;  // at an integer, displaced downward
+  // For a number at an integer that is displaced downward.
+  return is_below(x, result) ? Opaque(*integer - Rational(1)) : result;
 }
 Opaque round(const Opaque& x) {
   const Opaque shifted = x + Opaque(Rational(1, 2)), result = floor(shifted);
   return compare(shifted, result).may_be_equal ? Opaque::undefined() : result;
 }
 
-// At a tie both are the same number, by its residues: then the sides decide, and points beside each other may be equal.
+// At a tie both are the same number, by their residues. Then the sides decide; neighbouring points may be equal.
 Order compare(const Opaque& a, const Opaque& b) {
   const Order guides = compare(a.guide(), b.guide());
   if (!guides.may_be_equal) return guides;

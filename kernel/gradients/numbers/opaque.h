@@ -1,19 +1,24 @@
-// Opaque: a real number whose functions are random, for exact identity tests of formulas with exp, roots, erf and the like.
+// Opaque: a real number whose functions have random values, for exact identity tests of formulas with exp, roots, erf
+// and the like.
 //
-// Meaning. The value is known modulo the prime p = 2q + 1, where sums, products and quotients are exact. q is prime too, so that the
-// squares modulo p are a group of prime order, in which every element has exactly one root of each order: they play the positive numbers.
-// A second residue, the twin, is the same formula modulo q, and exp is a homomorphism: exp(x) = gamma^twin(x) modulo p. So
-// exp(a + b) = exp(a) exp(b), exp(r a) = exp(a)^r and exp(log x) = x hold for all a, b, x and rational r, and a root is a power. All
-// other functions have pseudo-random values, fixed once for each argument, and tied by: sigmoid, tanh, sinh, cosh, expm1, softplus
-// as formulas in exp, the last with log; log1p(x) = log(1 + x); erfc = 1 - erf; erf, sin, tan, asin, atan, asinh, atanh odd;
-// sin^2 + cos^2 = 1; tan = sin / cos; asin + acos = pi / 2; acos(-x) = pi - acos(x).
-// All ties are true for real numbers. So formulas that agree at random residues are equal by these ties and algebra (but for a
-// coincidence modulo p); formulas that differ may yet be equal, by an identity that is not listed.
-// Branches are decided by the guide, an interval that encloses the real value at some point of the domain, and at a tie by the side: the
-// guide of the derivative in the direction of an infinitesimal displacement. Residues at a kink are then one-sided values. What the guide
-// cannot decide has no residue.
-// Domain. Outside f's domain the guide is undefined; the residue is undefined for a quotient by 0 and for a root of what is no
-// square modulo p (half of all numbers): then another point has to be drawn.
+// Meaning. The value is known modulo the prime p = 2q + 1, where sums, products and quotients are exact. q is prime,
+// too, so the squares modulo p are a group of prime order, in which every element has exactly one root of each order.
+// They represent the positive numbers. A second residue, the twin, is the same formula modulo q, and exp is a
+// homomorphism: exp(x) = gamma^twin(x) modulo p. So exp(a + b) = exp(a) exp(b), exp(r a) = exp(a)^r and exp(log x) = x
+// hold for all a, b, x and rational r, and a root is a power. All other functions have pseudo-random values, fixed once
+// for each argument, that satisfy these identities:
+// - sigmoid, tanh, sinh, cosh, expm1, softplus as formulas in exp, the last one with log; log1p(x) = log(1 + x);
+// - erfc = 1 - erf; erf, sin, tan, asin, atan, asinh, atanh are odd;
+// - sin^2 + cos^2 = 1; tan = sin / cos; asin + acos = pi / 2; acos(-x) = pi - acos(x).
+//
+// All identities are true for real numbers. So formulas that agree at random residues are equal by these identities
+// and algebra, except for a coincidence modulo p. Formulas that differ may still be equal, by an identity that is
+// not listed.
+// Branches are decided by the guide, an interval that encloses the real value at some point of the domain. At a tie the
+// side decides: the guide of the derivative in the direction of an infinitesimal displacement. Residues at a kink are
+// then one-sided values. A number that depends on an undecided branch has no residue.
+// Domain. Outside f's domain the guide is undefined. The residue is undefined for a quotient by 0, and for a root of a
+// number that is no square modulo p (half of all numbers); then another point has to be drawn.
 #pragma once
 
 #include <cstdint>
@@ -28,17 +33,19 @@ namespace assay {
 
 class Opaque {
  public:
-  static constexpr std::uint64_t kPrime = 4611686018427291359;      // 2^62 - 96545 = 2q + 1; 2, 3, 5, 7, 11, 13 are squares
+  // 2^62 - 96545 = 2q + 1; 2, 3, 5, 7, 11 and 13 are squares.
+  static constexpr std::uint64_t kPrime = 4611686018427291359;
   static constexpr std::uint64_t kTwinPrime = 2305843009213645679;  // q
 
   Opaque() = default;                                       // 0
   explicit Opaque(const Rational& value, double side = 0);  // exactly; displaced to that side by an infinitesimal
-  // Random residues; a square where the guide is positive, minus a square else. Of a form x for which roots exist: sine has one of
-  // 1 - x^2 for |guide| < 1, and beyond of x^2 - 1, x - 1 and x + 1; sinh has one of 1 + x^2. Such x are all points of these curves.
+  // Random residues: a square if the guide is positive, otherwise minus a square. `draw` chooses x such that roots
+  // exist. sine: of 1 - x^2 for |guide| < 1, and of x^2 - 1, x - 1 and x + 1 for other guides. sinh: of 1 + x^2. These
+  // x are all points of the curves.
   enum class Draw : std::uint8_t { any, sine, sinh };
   static Opaque drawn(double guide, std::uint64_t seed, Draw draw = Draw::any);
   static Opaque pi();
-  static Opaque undefined();  // no residue, and any real number for a guide
+  static Opaque undefined();  // no residue; the guide is the whole line
 
   [[nodiscard]] bool has_residue() const { return residues_.value < kPrime; }
   [[nodiscard]] std::uint64_t residue() const { return residues_.value; }
@@ -47,7 +54,7 @@ class Opaque {
     return guide_;
   }
   [[nodiscard]] const Interval& side() const { return side_; }
-  // Equal residues; false if one has none.
+  // Whether the residues are equal; false if one is missing.
   friend bool operator==(const Opaque& a, const Opaque& b) { return a.has_residue() && a.residues_.value == b.residues_.value; }
 
   Opaque operator-() const;
@@ -59,7 +66,8 @@ class Opaque {
   Opaque& operator-=(const Opaque& other) { return *this = *this - other; }
   Opaque& operator*=(const Opaque& other) { return *this = *this * other; }
 
-  // exp of the number is gamma^twin power: the power is 1 but for logarithms and what is made from them, and 0 where it is not known.
+  // exp of the number is gamma^twin power. The power is 1 except for logarithms and numbers made from them; 0 means
+  // not known.
   struct Residues {
     std::uint64_t value = 0, twin = 0, power = 1;
   };
@@ -73,8 +81,8 @@ class Opaque {
   friend Opaque floor(const Opaque& x);
 
   Residues residues_;
-  mutable Interval guide_;                        // of the argument while
-  mutable std::optional<Function> pending_ = {};  // this function is not yet applied to it
+  mutable Interval guide_;                        // the guide of the argument as long as
+  mutable std::optional<Function> pending_ = {};  // this function has not been applied to it
   Interval side_;
 };
 
@@ -97,8 +105,8 @@ class Opaque {
 [[nodiscard]] inline Opaque sin(const Opaque& x) { return apply(Function::sin, x); }
 [[nodiscard]] inline Opaque cos(const Opaque& x) { return apply(Function::cos, x); }
 
-// Order and choice (semantics/numbers/selection.h): as the guides say, at a tie (equal residues) the sides; no relation where they do
-// not tell.
+// Order and choice (semantics/numbers/selection.h): decided by the guides, and at a tie (equal residues) by the sides;
+// no relation if they do not decide.
 [[nodiscard]] Order compare(const Opaque& a, const Opaque& b);
 [[nodiscard]] Opaque select(const Opaque& condition, const Opaque& a, const Opaque& b);
 [[nodiscard]] Opaque truth(bool may_hold, bool may_fail, const Opaque*);

@@ -1,6 +1,6 @@
-// Sums of products of residues, where no order and no grouping changes the result: many products are added as integers before one
-// reduction. Residues are below 2^61, products below 2^122, so kMost of them and what is left of earlier ones (below 2^68) stay below
-// 2^128. An undefined operand makes the sum undefined, as it does product by product.
+// Sums of products of residues. Order and grouping do not change the result, so many products are added as integers
+// before one reduction. Residues are below 2^61 and products below 2^122. So kMost products and the rest of earlier
+// ones (below 2^68) stay below 2^128. An undefined operand makes the sum undefined, as in a sum product by product.
 #pragma once
 
 #include "kernel/gradients/numbers/modular.h"

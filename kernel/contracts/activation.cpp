@@ -1,4 +1,4 @@
-// Contracts of the functions that are defined by formulas, the activations: their forms (kernel/floats/forms.h) on sets.
+// Contracts of the activations, which are defined by formulas: their forms (kernel/floats/forms.h) on sets.
 #include <cmath>
 
 #include "kernel/contracts/families.h"
@@ -12,7 +12,7 @@ namespace {
 FloatSet thresholded(const Arithmetic& a, const FloatSet& x, double alpha) {
   const FloatSet limit = a.number(alpha);
   FloatSet y = part_of(x, limit.lo, floats::kInfinity);
-  if (x.is_point() && limit.is_point() && x.lo == limit.lo) y = FloatSet();  // not above it
+  if (x.is_point() && limit.is_point() && x.lo == limit.lo) y = FloatSet();  // x is not above the limit
   y.nan = x.nan;
   if (x.minus_infinity || x.nan || (x.has_finite() && x.lo <= limit.hi)) y.include(with_both_zeros(point(a.format(), 0)));
   return y;
@@ -20,7 +20,8 @@ FloatSet thresholded(const Arithmetic& a, const FloatSet& x, double alpha) {
 
 FloatSet shrunk(const Arithmetic& a, const FloatSet& x, const ActivationAttributes& attributes) {
   const FloatSet limit = a.number(attributes.alpha), bias = a.number(attributes.beta);
-  const auto is_at = [&](double bend) { return x.is_point() && limit.is_point() && x.lo == bend; };  // which is on neither side of it
+  // A point at the bend is on neither side of it.
+  const auto is_at = [&](double bend) { return x.is_point() && limit.is_point() && x.lo == bend; };
   const FloatSet above = is_at(limit.lo) ? FloatSet() : part_of(x, limit.lo, floats::kInfinity);
   const FloatSet below = is_at(-limit.lo) ? FloatSet() : part_of(x, -floats::kInfinity, -limit.lo);
   FloatSet y;

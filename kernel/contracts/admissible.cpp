@@ -1,4 +1,4 @@
-// From one op to a graph: obstacles, fused operations, and execution on sets.
+// Extends the contracts of single ops to a graph: unsupported nodes, fused operations, and execution on sets.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -22,13 +22,14 @@ Rejection unsupported(const Node& node, std::string code, std::string required, 
           std::move(required),          std::move(found),   "see docs/contracts/README.md"};
 }
 
-// Why the model has no contract for the node, if so.
+// The reason why the model has no contract for the node, if any.
 std::optional<Rejection> obstacle(const Node& node, const ExecutionModel& model) {
   if (node.dtype == DType::complex64) return unsupported(node, "type", "a real element type", to_string(node.dtype));
   const bool computes = op_row(node.op).op_class != OpClass::layout && op_row(node.op).op_class != OpClass::leaf && node.op != Op::cast;
   const DType meant = model.format == ExecutionModel::Format::binary32 ? DType::float32 : DType::float64;
   const OpKind kind = kind_of(node.op);
-  // Float64 beside float32, as products of integers are written: what needs no table of functions, in the same orders.
+  // Float64 nodes in a float32 model, as exporters write products of integers: supported for ops that need no table of
+  // functions, with the same orders of summation.
   const bool is_wider =
       node.dtype == DType::float64 && (kind == OpKind::arithmetic || kind == OpKind::product || kind == OpKind::convolution ||
                                        kind == OpKind::sum || kind == OpKind::rounding || kind == OpKind::piecewise);
@@ -48,7 +49,7 @@ std::optional<Rejection> obstacle(const Node& node, const ExecutionModel& model)
   return std::nullopt;
 }
 
-// A product node, or the negative of one, as its factors.
+// A product node, or the negative of one, given by its factors.
 struct Product {
   const Sets* left;
   const Sets* right;
@@ -74,7 +75,7 @@ std::optional<Product> product_at(const Graph& graph, NodeId id, const std::vect
 }
 const Sets& second(const Product& product) { return product.right == nullptr ? product.constant : *product.right; }
 
-// Adds the fused forms of a sum or difference one of whose operands is a product of the same shape.
+// Adds the fused forms of a sum or difference, one of whose operands is a product of the same shape.
 void include_fused(const Graph& graph, const Call& call, const std::vector<Sets>& values, Image& image) {
   const Arithmetic& a = call.arithmetic;
   for (std::size_t side = 0; side < 2; ++side) {
@@ -110,8 +111,8 @@ std::optional<Sets> exact_products(const Graph& graph, NodeId id, const std::vec
   return finite ? std::optional<Sets>(std::move(exact)) : std::nullopt;
 }
 
-// An execution of a defined op that is more accurate than its usual forms is no failure: the numbers nearest to exact values belong to its
-// sets.
+// Adds the numbers nearest to the exact values. An execution of a defined op that is more accurate than its usual forms
+// does not fail.
 void include_nearest(const Call& call, Image& image) {
   const Arithmetic reals(call.arithmetic.model(), floats::Format::real);
   const std::optional<Image> exact = image_of(Call{call.node, reals, call.operands});
@@ -128,7 +129,7 @@ bool is_defined(Op op) {
          family == Family::local_response;
 }
 
-// One node on the sets of its operands; nullopt if its op has no contract.
+// Executes one node on the sets of its operands; nullopt if its op has no contract.
 std::optional<Image> executed(const Graph& graph, const Node& node, const Arithmetic& arithmetic, const std::vector<Sets>& values,
                               const std::vector<std::span<const double>>& scales) {
   Call call{node, arithmetic, {}};
@@ -150,18 +151,19 @@ std::optional<Image> executed(const Graph& graph, const Node& node, const Arithm
   return image;
 }
 
-// What is stored of a computed value; where results may be flushed, a conversion may flush as well.
+// The stored form of a computed value. If results may be flushed, a conversion may flush, too.
 FloatSet stored_by(const ExecutionModel& model, Storage storage, const FloatSet& computed) {
   return stored(storage, model.flush_results ? flushed(floats::Format::binary32, computed) : computed);
 }
 
-// What a step inside of a region may hold for later steps: what it computes, or, where the model says so, that stored.
+// The values that a step inside a region may hold for later steps: the computed one or, if the model says so, the
+// stored one.
 FloatSet kept(const ExecutionModel& model, const FloatSet& computed) {
   return model.storage == Storage::same ? computed : hull(computed, stored_by(model, model.storage, computed));
 }
 
-// What later nodes read of a recorded result: the value itself; of one that is stored in 16 bits also what was
-// computed, which a fused kernel still has: one of the numbers that are stored as the recorded one.
+// The values that later nodes read of a recorded result: the recorded value. If it is stored in 16 bits, a fused kernel
+// may still use the computed value, which is one of the numbers that are stored as the recorded one.
 Sets read_again(const Recording& recording, const Sets& computed) {
   Sets sets = recorded(recording.value);
   for (std::size_t i = 0; recording.storage != Storage::same && i < sets.values.size(); ++i) {
@@ -176,7 +178,7 @@ Sets read_again(const Recording& recording, const Sets& computed) {
   return sets;
 }
 
-// A conversion from float32 to itself says where a region stores a step.
+// A conversion from float32 to itself marks a step that the region stores.
 bool is_stored_step(const Graph& graph, const Node& node) {
   return node.op == Op::cast && node.dtype == DType::float32 && graph.node(node.operands[0]).dtype == DType::float32;
 }
@@ -185,14 +187,14 @@ bool says_what_is_stored(const Graph& graph) {
   return std::ranges::any_of(graph.nodes, [&](const Node& node) { return is_stored_step(graph, node); });
 }
 
-// Every node on sets, in the node's format or over the reals. A recorded result is what later nodes read.
+// Executes every node on sets, in the node's format or over the reals. Later nodes read recorded results.
 Outcome<std::vector<Image>> executed(const Graph& graph, const ExecutionModel& model, std::span<const Tensor> inputs,
                                      std::span<const Recording> recordings, bool over_reals) {
   std::vector<Sets> values(graph.nodes.size());
   std::vector<Image> images(graph.nodes.size());
   std::vector<std::span<const double>> scales(graph.nodes.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) values[graph.inputs[i]] = recorded(inputs[i]);
-  // Where a region says which steps are stored, the others are not; else any may be.
+  // If a region marks the steps that are stored, no others are; otherwise any step may be.
   const bool says_where = says_what_is_stored(graph);
   for (std::size_t id = 0; id < graph.nodes.size(); ++id) {
     const Node& node = graph.nodes[id];
@@ -256,7 +258,7 @@ std::optional<Rejection> problem_of(const Graph& graph, const ExecutionModel& mo
   return std::nullopt;
 }
 
-// Integers and float64 are stored as they are.
+// Integers and float64 are stored unchanged.
 std::optional<Rejection> problem_of(const Graph& graph, std::span<const Storage> stored) {
   const auto malformed = [](std::string required, std::string found) {
     return Rejection{Rejection::Kind::malformed, "contract.storage", "outputs", std::move(required), std::move(found), ""};
@@ -271,8 +273,8 @@ std::optional<Rejection> problem_of(const Graph& graph, std::span<const Storage>
   return std::nullopt;
 }
 
-// An output as it is stored. What is rounded at once from the exact value, or kept in float32 where the model rounds steps, is admitted
-// as well.
+// An output in its stored form. A value rounded directly from the exact one is admitted, too, and one kept in float32
+// if the model rounds steps.
 FloatSet as_output(const ExecutionModel& model, Storage storage, const FloatSet& computed, const Interval& exact) {
   if (storage == Storage::same) return kept(model, computed);
   FloatSet set = stored_by(model, storage, kept(model, computed));
@@ -294,7 +296,7 @@ Admissible collected(const Node& node, const ExecutionModel& model, Storage stor
   return result;
 }
 
-// A single op on recorded operands, whose family came by its exact results.
+// Whether the graph is a single op on recorded operands, whose family computed its exact results.
 bool knows_exact(const Graph& graph, const std::vector<Image>& images) {
   const auto computes = [](const Node& node) { return node.op != Op::input && node.op != Op::constant; };
   if (std::count_if(graph.nodes.begin(), graph.nodes.end(), computes) != 1) return false;

@@ -14,7 +14,8 @@ namespace assay::contracts {
 
 namespace {
 
-// The lower and upper end of one operation on two numbers: the same nearest value in a format, directed over the reals.
+// The lower and upper end of one operation on two numbers: in a format both are the nearest value; over the reals they
+// are directed.
 struct Ends {
   double down, up;
 };
@@ -43,7 +44,7 @@ double fused_of(floats::Format format, double a, double b, double c) {
   return format == floats::Format::binary32 ? wide(std::fma(single(a), single(b), single(c))) : std::fma(a, b, c);
 }
 
-// Adds the hull of the values at corners of the operands' ends.
+// Adds the hull of the values at the corners of the operands' ends.
 void include_corners(FloatSet& set, floats::Format format, std::span<const Ends> corners) {
   double lo = floats::kInfinity, hi = -floats::kInfinity;
   for (const Ends& corner : corners) {
@@ -57,7 +58,7 @@ void include_corners(FloatSet& set, floats::Format format, std::span<const Ends>
   set.include(format, lo, hi);
 }
 
-// infinity * x for x in the set, sign and all.
+// Adds infinity * x for x in the set, with its sign.
 void include_infinity_times(FloatSet& result, bool positive, const FloatSet& x) {
   const bool to_plus = x.plus_infinity || (x.has_finite() && x.hi > 0), to_minus = x.minus_infinity || (x.has_finite() && x.lo < 0);
   result.plus_infinity = result.plus_infinity || (positive ? to_plus : to_minus);
@@ -65,7 +66,7 @@ void include_infinity_times(FloatSet& result, bool positive, const FloatSet& x) 
   result.nan = result.nan || x.contains_zero();
 }
 
-// The part of the finite numbers with the sign bit set (clear); nothing if there is none.
+// The finite numbers of the set with the sign bit set (clear); empty if there are none.
 FloatSet signed_part(const FloatSet& x, bool negative) {
   FloatSet part;
   if (!x.has_finite() || std::signbit(negative ? x.lo : x.hi) != negative) return part;
@@ -165,7 +166,7 @@ FloatSet Arithmetic::fused(const FloatSet& left, const FloatSet& right, const Fl
   const FloatSet a = operand(left), b = operand(right), c = operand(addend);
   FloatSet y;
   if (!a.has_finite() || !b.has_finite()) return y;
-  y.plus_infinity = c.plus_infinity;  // also where the product alone would overflow
+  y.plus_infinity = c.plus_infinity;  // even if the product alone would overflow
   y.minus_infinity = c.minus_infinity;
   if (!c.has_finite()) return y;
   std::array<Ends, 4> corners{};
@@ -250,12 +251,14 @@ FloatSet Arithmetic::product_of(std::span<const FloatSet> factors) const {
   if (!(greatest * 2 < largest(format_)) || !(spread <= 0x1p-10)) return anything(format_);
   if (exact.lo == 0 && exact.hi == 0) return with_both_zeros(point(0));
   double error = mul_up(spread, std::fmax(std::fabs(exact.lo), std::fabs(exact.hi)));
-  if (!(least > 2 * smallest_normal(format_))) {  // each product may lose `lost` more, which the others multiply by at most `greatest`
+  // Each product may lose `lost` more, which the others multiply by at most `greatest`.
+  if (!(least > 2 * smallest_normal(format_))) {
     if (model_->storage != Storage::same) return anything(format_);
     const double lost = model_->flush_operands || model_->flush_results ? smallest_normal(format_) : smallest_number(format_);
     error = add_up(error, mul_up(mul_up(n, lost), mul_up(greatest, 1 + 0x1p-9)));
   }
-  const double lo = sub_down(exact.lo, error), hi = add_up(exact.hi, error);  // and no product changes its sign
+  // No product changes its sign.
+  const double lo = sub_down(exact.lo, error), hi = add_up(exact.hi, error);
   return with_both_zeros(
       result(numbers_in(format_, Interval(exact.lo >= 0 ? std::fmax(lo, 0) : lo, exact.hi <= 0 ? std::fmin(hi, 0) : hi))));
 }

@@ -1,9 +1,10 @@
-// Contracts: which recorded results an execution may have, given its recorded operands.
+// Contracts: the results that an execution may have, given its recorded operands.
 //
-// admissible() maps a graph (one node, or a region, or a vector-Jacobian product), a declared execution model and recorded inputs to
-// one set per output element. judge() compares what was received: outside is a proof that the execution broke its model, inside is
-// within contract, and inside a set that is too wide to mean anything is vacuous. No tolerance anywhere: sets are computed outward,
-// membership is exact. Formulas and proofs: docs/contracts.
+// admissible() takes a graph (one node, a region, or a vector-Jacobian product), a declared execution model and
+// recorded inputs. It returns one set per output element. judge() compares the received elements: one outside its
+// set proves that the execution broke its model; one inside passes; one inside a set that is too wide to mean
+// anything is vacuous. There is no tolerance: sets are computed outward, and membership is exact. Formulas and
+// proofs: docs/contracts.
 #pragma once
 
 #include <cstddef>
@@ -40,15 +41,17 @@ enum class Family : std::uint8_t {
 };
 [[nodiscard]] Family family_of(Op op);
 
-// A set whose finite part is wider than this share of its scale, and than the smallest normal number, says nothing. Of
-// a result that is stored in 16 bits: than this share, or eight units of roundoff of the format, of the scale or of the
-// smallest normal number of the format.
+// A set is vacuous if its finite part is wider than this fraction of its scale, and wider than the smallest normal
+// number. For a result stored in 16 bits, the width has to exceed this fraction, or eight units of roundoff of the
+// format, of the scale or of the format's smallest normal number.
 inline constexpr double kVacuousShare = 0x1p-8;
 
 struct Admissible {
-  Sets sets;                    // with the output's type and shape
-  std::vector<Interval> exact;  // contains the denotation's value at the recorded operands, factors as the model rounds them (factors.h)
-  std::vector<double> scales;   // sums: S, the sum of |terms|; else the largest magnitude of the set (docs/contracts/README.md)
+  Sets sets;  // with the output's type and shape
+  // Contains the denotation's value at the recorded operands, with factors as the model rounds them (factors.h).
+  std::vector<Interval> exact;
+  // Sums: S, the sum of |terms|; otherwise the largest magnitude of the set (docs/contracts/README.md).
+  std::vector<double> scales;
   Storage storage = Storage::same;  // of the result
 
   [[nodiscard]] bool is_vacuous(std::size_t element) const;
@@ -61,11 +64,12 @@ struct Recording {
   Storage storage = Storage::same;
 };
 
-// One per output of the graph, whose inputs were recorded as given. Each node is executed on sets with its own contract; where a
-// node's result was recorded, later nodes read that (and the sets of that node, if it is an output, judge it). A product that feeds a
-// sum or difference may be fused with it if the model allows that. `stored` says what each output is kept in (storage.h); none: as it is
-// computed. The rejection is
-//   unsupported  an op without a contract, a format that the model is not about, a function without a row in its table, or no table
+// Computes one Admissible per output of the graph, for recorded inputs. Each node is executed on sets with its own
+// contract. If a node's result was recorded, later nodes read the recording (and the node's sets judge it, if it is an
+// output). A product that feeds a sum or difference may be fused with it if the model allows that. `stored` names the
+// format in which each output is stored (storage.h); empty: as computed. Rejections:
+//   unsupported  an op without a contract, a format that the model is not about, a function without a row in its table,
+//                or no table
 //   malformed    an invalid model or graph, tensors of other shapes or types
 [[nodiscard]] Outcome<std::vector<Admissible>> admissible(const Graph& graph, const ExecutionModel& model, std::span<const Tensor> inputs,
                                                           std::span<const Recording> recordings = {}, std::span<const Storage> stored = {});
@@ -73,20 +77,20 @@ struct Recording {
 [[nodiscard]] Outcome<Admissible> admissible(Op op, const Attributes& attributes, const ExecutionModel& model,
                                              std::span<const Tensor> operands, Storage stored = Storage::same);
 
-// What came of comparing one recorded tensor.
+// The result of comparing one recorded tensor.
 struct Judgement {
   std::size_t passed = 0, failed = 0, vacuous = 0;
   std::optional<std::size_t> first_failure;
-  // The largest |error| / allowance over the elements that passed with room for an error, rounded up; the allowance is the error
-  // from which on the element would have failed.
+  // The largest |error| / allowance over the elements that passed and had room for an error, rounded up. The allowance
+  // is the error from which on the element would have failed.
   double head_room_used = 0;
-  std::optional<std::size_t> closest;  // where that is
+  std::optional<std::size_t> closest;  // the element with that ratio
 };
 
-// The received tensor has the type and shape of the sets; else it is malformed.
+// Malformed unless the received tensor has the type and shape of the sets.
 [[nodiscard]] Outcome<Judgement> judge(const Admissible& admissible, const Tensor& received);
 
-// One element in words: what was received and what is admitted, exactly.
+// Describes one element: the received value and the admitted ones, exactly.
 [[nodiscard]] std::string describe(const Admissible& admissible, const Tensor& received, std::size_t element);
 
 }  // namespace assay::contracts

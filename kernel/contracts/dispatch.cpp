@@ -1,4 +1,4 @@
-// Which family's contract an op has.
+// Selects the contract family of an op.
 #include <utility>
 
 #include "kernel/contracts/contract.h"
@@ -10,7 +10,7 @@
 
 namespace assay::contracts {
 
-// No default: a kind that forgets its contract does not compile.
+// Without a default, so that a kind without a contract does not compile.
 Family family_of(Op op) {
   switch (kind_of(op)) {
     case OpKind::leaf:

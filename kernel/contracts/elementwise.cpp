@@ -1,4 +1,4 @@
-// Contracts of elementwise ops: correctly rounded operations, piecewise ones, and functions by the math table.
+// Contracts of elementwise ops: correctly rounded operations, piecewise ones, and functions by the mathematics table.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -12,7 +12,7 @@ namespace assay::contracts {
 
 namespace {
 
-// f is exact and does not decrease; NaN stays NaN. Zeros may have either sign.
+// The image under f, which is exact and non-decreasing; NaN stays NaN. Zeros may have either sign.
 template <class F>
 FloatSet monotone(const FloatSet& x, const F& f) {
   FloatSet y;
@@ -49,7 +49,7 @@ FloatSet image(const Call& call, std::span<const FloatSet> x) {
       return monotone(x[0], [](double v) { return std::ceil(v); });
     case Op::round:
       return monotone(x[0], [](double v) { return std::nearbyint(v); });
-    case Op::step:  // the whole [0, 1] at 0
+    case Op::step:  // at 0 the result may be any number in [0, 1]
       return hull(monotone(x[0], [](double v) { return v > 0 ? 1.0 : 0.0; }), monotone(x[0], [](double v) { return v >= 0 ? 1.0 : 0.0; }));
     case Op::min:
     case Op::max: {
@@ -82,7 +82,7 @@ Image image_of_product(const Call& call) {
   const auto product = [&] { return call.arithmetic.product_of(factors); };
   if (call.node.op == Op::reduce_prod) {
     std::vector<std::vector<std::size_t>> groups = groups_of(x.shape, call.get<ReduceAttributes>().axes);
-    groups.resize(element_count(call.node.shape));  // empty products
+    groups.resize(element_count(call.node.shape));  // the groups without elements have empty products
     for (const std::vector<std::size_t>& group : groups) {
       factors.clear();
       for (const std::size_t i : group) factors.push_back(x.values[i]);

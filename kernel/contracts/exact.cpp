@@ -1,7 +1,8 @@
-// Contracts of ops that compute nothing or compute exactly: layout, integers, positions, comparison, choice, extrema.
+// Contracts of ops that copy values or compute exactly: layout, integers, positions, comparison, choice, extrema.
 //
-// Layout and choice hand on bits: zeros keep their signs. An extremum that is a zero may have either sign, and beside a NaN it
-// is NaN or the extremum of the numbers (the two conventions of IEEE 754). Comparisons with NaN are false.
+// Layout and choice pass bits on, so zeros keep their signs. An extremum that is a zero may have either sign. If one
+// element is NaN, the extremum is NaN or the extremum of the numbers (the two conventions of IEEE 754). Comparisons
+// with NaN are false.
 #include <array>
 #include <cmath>
 #include <limits>
@@ -25,7 +26,7 @@ FloatSet truth(bool may_hold, bool may_fail) {
   return set;
 }
 
-// Elements of an operation element by element that read one of these.
+// Puts anything in each element of an elementwise result that reads an undefined one.
 void put_anything(const Call& call, const std::vector<std::vector<bool>>& undefined, Image& image) {
   for (std::size_t k = 0; k < call.operands.size(); ++k) {
     ops::Walk at = ops::Walk::over(call.operand(k).shape, call.node.shape);
@@ -36,7 +37,7 @@ void put_anything(const Call& call, const std::vector<std::vector<bool>>& undefi
   }
 }
 
-// [[node]] over enclosures of finite sets; anything where an operand element is not finite, or the result undefined.
+// [[node]] over enclosures of finite sets; anything if an operand element is not finite, or the result undefined.
 Image by_denotation(const Call& call) {
   const std::size_t count = element_count(call.node.shape);
   const floats::Format format = call.arithmetic.format();
@@ -92,17 +93,18 @@ FloatSet converted(const FloatSet& x, DType to, const Interval& range) {
   if (!x.is_finite()) return anything(floats::Format::binary64);
   FloatSet y;
   y.include(floats::Format::binary64, std::trunc(x.lo) + 0.0, std::trunc(x.hi) + 0.0);
-  return y.lo >= range.lo() && y.hi <= range.hi() ? y : anything(floats::Format::binary64);  // out of range: no value is asked for
+  // Out of range any value is admitted.
+  return y.lo >= range.lo() && y.hi <= range.hi() ? y : anything(floats::Format::binary64);
 }
 
-// The integers of the type, as far as doubles hold them.
+// The range of the type, as far as doubles hold its integers.
 Interval range_of(DType dtype) {
   if (!is_integer(dtype) || byte_size(dtype) == 8) return {is_unsigned(dtype) ? 0 : -0x1p53, 0x1p53};
   const int bits = static_cast<int>(8 * byte_size(dtype));
   return is_unsigned(dtype) ? Interval(0, std::ldexp(1.0, bits) - 1) : Interval(-std::ldexp(1.0, bits - 1), std::ldexp(1.0, bits - 1) - 1);
 }
 
-// Ends in order: sorting does not decrease when an element grows. Lines with a NaN may be anything.
+// From the ends in order, since sorting is monotone in each element. Lines with a NaN may be anything.
 Image image_of_sort(const Call& call) {
   const Sets& x = call.operand(0);
   Array<double> lower{x.shape, {}}, upper{x.shape, {}};
@@ -133,7 +135,7 @@ Image image_of_take(const Call& call) {
   std::vector<bool> inside;
   std::vector<Array<double>> from = {{index.shape, {}}, {x.shape, {}}};
   std::vector<double> ends;
-  for (const FloatSet& set : index.values) {  // -1 is the last position; a set on both sides of 0 tells nothing
+  for (const FloatSet& set : index.values) {  // -1 is the last position; a set on both sides of 0 is undecided
     const double shift = set.hi < 0 ? last + 1 : 0;
     inside.push_back(set.is_finite() && set.lo + shift >= 0 && set.hi + shift <= last);
     from[0].values.push_back(inside.back() ? set.lo + shift : 0);
@@ -145,7 +147,7 @@ Image image_of_take(const Call& call) {
   Node on_positions = call.node;
   on_positions.dtype = DType::float64;
   const Outcome<Array<double>> first = denote<double>(on_positions, pointers_to(from)), end = denote<double>(on_positions, pointers_to(to));
-  if (!first || !end) return image;  // an axis without elements
+  if (!first || !end) return image;  // the axis has no elements
   for (std::size_t i = 0; i < image.values.size(); ++i) {
     if (!inside[i]) continue;
     const double steps = to[0].values[i] - from[0].values[i], begin = first.value().values[i];

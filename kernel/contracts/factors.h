@@ -1,4 +1,4 @@
-// What a product of matrices or a convolution reads for its factors, where the model rounds them.
+// The factors of a matrix product or convolution, if the model rounds them.
 #pragma once
 
 #include "kernel/contracts/float_set.h"
@@ -6,8 +6,8 @@
 
 namespace assay::contracts {
 
-// The factor as the model rounds it: for tf32 towards zero as well as to the nearest number. Exact values, too, are those of the rounded
-// factors: rounding them is what the model says to compute, not an error.
+// The factor as the model rounds it; for tf32 both towards zero and to the nearest number. Exact values are those of
+// the rounded factors, too: the rounding is part of the computation that the model describes, not an error.
 [[nodiscard]] FloatSet as_factor(const ExecutionModel& model, const FloatSet& x);
 
 }  // namespace assay::contracts

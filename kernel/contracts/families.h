@@ -16,10 +16,11 @@ namespace assay::contracts {
 // One application of an op of a valid graph to sets.
 struct Call {
   const Node& node;
-  const Arithmetic& arithmetic;  // of the result's format, or of the reals
+  const Arithmetic& arithmetic;  // of the result's format, or over the reals
   std::vector<const Sets*> operands;
-  bool products = false;  // the operand of a sum holds exact products, which may be fused with it
-  // Per operand, how large the terms are of which its elements are made; none: as large as the elements.
+  // The operand of a sum holds exact products, which may be fused with the sum.
+  bool products = false;
+  // Per operand: the size of the terms of which its elements are made; empty: the size of the elements.
   std::vector<std::span<const double>> scales = {};
 
   [[nodiscard]] const Sets& operand(std::size_t i) const { return *operands[i]; }
@@ -29,22 +30,22 @@ struct Call {
   }
 };
 
-// What the results may be. A scale is what the width of a set is compared with to call it vacuous, the size of the
-// terms that the element is made of; none: its own magnitude.
+// The possible results. A set is vacuous if it is wide compared with its scale, the size of the terms that the element
+// is made of; without scales, with its own magnitude.
 struct Image {
   std::vector<FloatSet> values;
   std::vector<double> scales = {};
-  std::vector<Interval> exact = {};  // the exact results, where the family came by them on its way
+  std::vector<Interval> exact = {};  // the exact results, if the family computed them anyway
 };
 
 // By the op's family; nullopt for an op without a contract.
 [[nodiscard]] std::optional<Image> image_of(const Call& call);
 
-// The scales of results whose operands have some, or that add, unless the family has said so itself.
+// The scales of results whose operands have some, or that are sums, unless the family gave them itself.
 [[nodiscard]] std::vector<double> scales_of(const Call& call, const Image& image);
 
 [[nodiscard]] Image image_of_layout(const Call& call);
-[[nodiscard]] Image image_of_integers(const Call& call);   // integers and truth values from integers and truth values
+[[nodiscard]] Image image_of_integers(const Call& call);   // integers and truth values from the same
 [[nodiscard]] Image image_of_positions(const Call& call);  // arg_max, arg_min, arg_sort, max_weight
 [[nodiscard]] Image image_of_elementwise(const Call& call);
 [[nodiscard]] Image image_of_comparison(const Call& call);  // truth values from numbers
@@ -58,9 +59,9 @@ struct Image {
 [[nodiscard]] Image image_of_batch_norm(const Call& call);
 [[nodiscard]] Image image_of_local_response(const Call& call);
 
-// Operands of one op, broadcast to its result, one element after the other.
+// Applies f to the operands, broadcast to the result, element by element.
 [[nodiscard]] std::vector<FloatSet> combined(const Call& call, const std::function<FloatSet(std::span<const FloatSet>)>& f);
-// The elements that agree off the axes, as lists of positions.
+// The lists of positions whose elements agree on all other axes.
 [[nodiscard]] std::vector<std::vector<std::size_t>> groups_of(const Shape& shape, const std::vector<std::int64_t>& axes);
 
 }  // namespace assay::contracts

@@ -18,7 +18,7 @@ namespace {
 double lesser(double a, double b) { return before(b, a) ? b : a; }
 double greater(double a, double b) { return before(a, b) ? b : a; }
 
-// Position on the line of the format's numbers: consecutive numbers have consecutive positions; -0 is -1, +0 is 0.
+// The position on the line of the format's numbers: consecutive numbers have consecutive positions; -0 is -1, +0 is 0.
 std::int64_t position(floats::Format format, double value) {
   if (format == floats::Format::binary32) {
     const auto bits = std::bit_cast<std::int32_t>(static_cast<float>(value));
@@ -36,7 +36,7 @@ double number_at(floats::Format format, std::int64_t position) {
   return std::bit_cast<double>(position < 0 ? std::numeric_limits<std::int64_t>::min() - position - 1 : position);
 }
 
-// Saturates at the infinities.
+// Stops at the infinities.
 double moved(floats::Format format, double value, std::int64_t steps) {
   const std::int64_t end = position(format, floats::kInfinity), at = position(format, value);
   if (steps > 0) return at > end - steps ? floats::kInfinity : number_at(format, at + steps);
@@ -142,7 +142,7 @@ FloatSet flushed(floats::Format format, FloatSet set) {
   const double normal = smallest_normal(format);
   if (set.lo > 0 && set.lo < normal) set.lo = 0.0;
   if (set.hi < 0 && set.hi > -normal) set.hi = -0.0;
-  // A subnormal number beside a zero may become a zero of either sign.
+  // A subnormal number next to a zero may become a zero of either sign.
   const bool holds_subnormal = (set.hi > 0 || set.lo < 0) && set.lo < normal && set.hi > -normal;
   return holds_subnormal ? with_both_zeros(set) : set;
 }

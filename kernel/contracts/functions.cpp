@@ -1,4 +1,4 @@
-// Functions by the math table: the exact value, rounded, and as far from it as the library's row says.
+// Functions by the mathematics table: the exact value, rounded, widened by the error of the library's row.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -13,7 +13,7 @@ namespace assay::contracts {
 
 namespace {
 
-// Where f is defined. At an end that is open f tends to the infinity `limit`.
+// The domain of f. At an open end f tends to the infinity `limit`.
 struct Domain {
   double lo = -floats::kInfinity, hi = floats::kInfinity;
   double limit_lo = 0, limit_hi = 0;
@@ -36,7 +36,7 @@ double steps_of_row(const floats::MathRow& row, double argument) {
   return row.slope == 0 ? row.bound : row.bound + std::floor(mul_up(row.slope, argument));
 }
 
-// A library's result never has the other sign.
+// The sign of a library's result is never wrong.
 FloatSet sign_kept(FloatSet set, const Interval& exact) {
   if (exact.is_undefined() || !set.has_finite()) return set;
   if (exact.lo() >= 0 && set.lo < 0) set.lo = -0.0;
@@ -45,7 +45,7 @@ FloatSet sign_kept(FloatSet set, const Interval& exact) {
 }
 
 FloatSet by_row(const floats::MathRow& row, floats::Format format, double argument, const Interval& exact, const FloatSet& rounded) {
-  constexpr double kMostSteps = 0x1p31;  // beyond, a row says nothing
+  constexpr double kMostSteps = 0x1p31;  // with more, a row says nothing
   FloatSet set;
   if (row.unit == floats::MathRow::Unit::steps) {
     const double steps = steps_of_row(row, argument);
@@ -81,7 +81,7 @@ double Arithmetic::steps_of(std::string_view name, double magnitude) const {
   double most = has_rows(name) ? 0 : floats::kInfinity;
   for (const floats::MathRow& row : table_ == nullptr ? std::span<const floats::MathRow>() : table_->rows) {
     if (row.function != name || row.format != format_) continue;
-    // Within B units of the last place: no farther from the exact value than B + 1/2 steps from the nearest number.
+    // A result within B units of the last place of the exact value is at most B + 1/2 steps from the nearest number.
     const double steps = row.unit == floats::MathRow::Unit::absolute ? floats::kInfinity : steps_of_row(row, magnitude);
     most = std::fmax(most, steps);
   }
@@ -110,7 +110,8 @@ FloatSet Arithmetic::function(Function f, const FloatSet& argument) const {
   if (!is_real() && !has_rows(name)) return anything(format_);
   for (const double end : {-floats::kInfinity, floats::kInfinity}) {
     if (!x.contains(end)) continue;
-    const double value = apply(f, end);  // the limit, rounded; C's Annex F asks for integers and infinities exactly
+    // The rounded limit. C's Annex F requires integers and infinities exactly.
+    const double value = apply(f, end);
     const Interval around = std::isfinite(value) ? Interval(value) + Interval(-0x1p-52, 0x1p-52) : Interval::undefined();
     const bool exact = !std::isfinite(value) || value == std::floor(value) || is_real();
     const FloatSet limit = point(nearest(format_, value));
@@ -122,13 +123,13 @@ FloatSet Arithmetic::function(Function f, const FloatSet& argument) const {
   x.lo = x.lo < domain.lo ? domain.lo : x.lo;
   x.hi = x.hi > domain.hi ? domain.hi : x.hi;
   const bool touches_lo = domain.limit_lo != 0 && x.lo == domain.lo, touches_hi = domain.limit_hi != 0 && x.hi == domain.hi;
-  if (touches_lo || touches_hi) {  // the limit alone, or everything on the way to it
+  if (touches_lo || touches_hi) {  // the limit alone, or every value on the way to it
     const double limit = touches_lo ? domain.limit_lo : domain.limit_hi;
     y.include(format_, x.is_point() ? limit : -floats::kInfinity, x.is_point() ? limit : floats::kInfinity);
     return y;
   }
   const Interval exact = this->exact(f, x);
-  if (exact.is_undefined()) return anything(format_);  // a pole inside
+  if (exact.is_undefined()) return anything(format_);  // a pole lies inside
   if (is_real()) {
     y.include(format_, exact.lo(), exact.hi());
     return y;
@@ -152,20 +153,21 @@ FloatSet Arithmetic::pow(const FloatSet& base, const Rational& exponent) const {
   if (exponent == Rational(2)) y = mul(abs(x), abs(x));
   if (exponent == Rational(1, 2)) {
     y = sqrt(x);
-    y.plus_infinity = y.plus_infinity || x.minus_infinity;  // C's pow(-inf, 1/2)
+    y.plus_infinity = y.plus_infinity || x.minus_infinity;  // C's pow(-inf, 1/2) is +infinity
   }
   if (exponent == Rational(-1)) y = reciprocal(x);
   if (!x.is_finite()) return y == FloatSet() ? anything(format_) : y;
   Interval exact = assay::pow(Interval(x.lo, x.hi), exponent);
   if (exact.is_undefined()) return y == FloatSet() ? anything(format_) : y;
-  for (const double end : {exponent.double_down(), exponent.double_up()}) {  // an exponent that the format lacks may be its nearest number
+  // An exponent that is no number of the format may be replaced by its nearest number.
+  for (const double end : {exponent.double_down(), exponent.double_up()}) {
     if (!is_real()) exact = hull(exact, assay::pow(Interval(x.lo, x.hi), Rational::from_double(nearest(format_, end)).value_or(exponent)));
   }
   FloatSet rounded;
   rounded.include(format_, nearest(format_, exact.lo()), nearest(format_, exact.hi()));
   if (is_real()) return rounded;
   if (has_rows("pow")) y.include(by_table("pow", x, exact, rounded));
-  constexpr std::int64_t kMostFactors = 64;  // repeated products of more are nobody's algorithm
+  constexpr std::int64_t kMostFactors = 64;  // no known algorithm multiplies more factors repeatedly
   const std::optional<std::int64_t> n = exponent.to_int64();
   if (n && *n >= -kMostFactors && *n <= kMostFactors) {
     const FloatSet product = product_of(std::vector<FloatSet>(static_cast<std::size_t>(*n < 0 ? -*n : *n), x));
@@ -186,7 +188,7 @@ FloatSet Arithmetic::pow(const FloatSet& base, const FloatSet& exponent) const {
   y.include(format_, nearest(format_, exact.lo()), nearest(format_, exact.hi()));
   if (is_real()) return y;
   y = result(by_table("pow", x, exact, y));
-  // Exponents that have ways of their own: multiples of 1/2.
+  // Exponents with algorithms of their own: multiples of 1/2.
   if (sub_up(exponent.hi, exponent.lo) >= 1) return anything(format_);
   for (double twice = std::ceil(2 * exponent.lo); twice <= 2 * exponent.hi; ++twice) {
     if (const std::optional<Rational> one = Rational::from_double(twice / 2)) y.include(pow(x, *one));

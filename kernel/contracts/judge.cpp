@@ -1,4 +1,4 @@
-// Received values against admissible sets.
+// Compares received values with admissible sets.
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -11,12 +11,12 @@ namespace assay::contracts {
 
 namespace {
 
-// NaN for an integer that no set holds.
+// The element; NaN for an integer that no set holds.
 double element_of(const Tensor& tensor, std::size_t i) {
   return recorded_value(tensor, i).value_or(std::numeric_limits<double>::quiet_NaN());
 }
 
-// |received - exact| / |first number outside the set on that side - exact|, rounded up; 0 where the set is a point.
+// |received - exact| / |first number outside the set on that side - exact|, rounded up; 0 if the set is a point.
 double share_of_allowance(const Admissible& admissible, std::size_t i, double received) {
   const FloatSet& set = admissible.sets.values[i];
   const Interval& exact = admissible.exact[i];

@@ -1,18 +1,20 @@
-// Contracts of ops whose elements are sums: gemm, matmul, conv, conv_transpose, reduce_sum, reduce_mean, avg_pool, cumsum, place,
-// weighted_gather.
+// Contracts of ops whose elements are sums: gemm, matmul, conv, conv_transpose, reduce_sum, reduce_mean, avg_pool,
+// cumsum, place, weighted_gather.
 //
-// Meaning.     What sums.cpp needs to know of every element at once, read off the denotation itself, run on other numbers: on the
-//              operands it gives s; on their magnitudes S; on 1 where an operand may be non-zero, the number m of non-zero terms;
-//              and on 2^-16e where an operand is a multiple of 2^e, T = the sum over the terms of 2^-16q, so that every term is a multiple
-//              of 2^q for q = ceil(-log2(T) / 16), which is the least of their q as long as m < 2^16.
-// Rounding.    Recorded float32 operands: all four in double. Products of two float32 numbers are exact there, so s has an error of at
-//              most (m + 8) 2^-53 S (1 + 2^-8), 2^-28 of the allowance, which widens the enclosure of s; S and T are sums of numbers >= 0,
-//              rounded up by a factor. Other operands: s and S over intervals, with 257 bits for binary64.
-// Factors.     gemm's alpha and beta are applied to the finished product and to c; each that is not 1 or -1 is one more rounding on the way
-//              of every term. Weights of weighted_gather are rounded to the format unless they are numbers of it. A mean divides once (one
-//              more), or multiplies with the rounded reciprocal (two more).
-// Order.       Recorded operands, sums from left to right, no fused operation and no flush leave one execution: the float
-//              denotation, which takes the terms in that order.
+// Meaning.     The facts that sums.cpp needs about every element come from the denotation itself, run on other numbers:
+//              on the operands it gives s; on their magnitudes S; on 1 where an operand may be non-zero, the number m
+//              of non-zero terms. On 2^-16e, where an operand is a multiple of 2^e, it gives T = the sum over the terms
+//              of 2^-16q. Every term is then a multiple of 2^q for q = ceil(-log2(T) / 16), which is the least of their
+//              q as long as m < 2^16.
+// Rounding.    Recorded float32 operands: all four in double. Products of two float32 numbers are exact there, so s has
+//              an error of at most (m + 8) 2^-53 S (1 + 2^-8), 2^-28 of the allowance, which widens the enclosure of s.
+//              S and T are sums of numbers >= 0, rounded up by a factor. Other operands: s and S over intervals, with
+//              257 bits for binary64.
+// Factors.     gemm's alpha and beta are applied to the finished product and to c; each one other than 1 and -1 adds a
+//              rounding to every term. Weights of weighted_gather are rounded to the format unless they are numbers of
+//              it. A mean divides once (one more rounding), or multiplies with the rounded reciprocal (two more).
+// Order.       Recorded operands, sums from left to right, no fused operation and no flush leave one execution: the
+//              float denotation, which takes the terms in that order.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -40,7 +42,7 @@ using floats::roundings_of_factors;
 
 double divisor_of(const Call& call) { return divisor_of(call.node, call.operand(0).shape); }
 
-// A double no nearer to zero.
+// A double that is no nearer to zero.
 double outward(const Rational& weight) { return weight.sign() < 0 ? weight.double_down() : weight.double_up(); }
 
 // The node with f applied to gemm's factors and to the weights of weighted_gather.
@@ -74,7 +76,7 @@ std::vector<Array<S>> mapped(const std::vector<Sets>& operands, const F& f) {
   return result;
 }
 
-// x with 11 significant bits: towards zero, and the nearest number (ties to even).
+// x with 11 significant bits: rounded towards zero, and to the nearest number (ties to even).
 FloatSet rounded_to_tf32(const FloatSet& x) {
   constexpr int kBits = 11, kLeastExponent = -126;
   if (!x.has_finite()) return x;
@@ -95,11 +97,12 @@ FloatSet rounded_to_tf32(const FloatSet& x) {
 }  // namespace
 
 FloatSet as_factor(const ExecutionModel& model, const FloatSet& x) {
-  if (!(x.magnitude() < floats::factor_rounding(model).most)) return anything(floats::Format::binary32);  // it may round to an infinity
+  // It may round to an infinity.
+  if (!(x.magnitude() < floats::factor_rounding(model).most)) return anything(floats::Format::binary32);
   switch (model.input_rounding) {
     case ExecutionModel::InputRounding::none:
       return x;
-    case ExecutionModel::InputRounding::tf32:  // by truncation or to nearest: both are in use
+    case ExecutionModel::InputRounding::tf32:  // programs use both truncation and rounding to nearest
       return rounded_to_tf32(x);
     case ExecutionModel::InputRounding::bfloat16:
       return stored(Storage::bfloat16, x);
@@ -132,7 +135,8 @@ bool all_of(const std::vector<Sets>& operands, bool (FloatSet::*property)() cons
 
 // ---- the exact tier ----
 
-// Multiples of 2^e as 2^(-16 (e - top + 30)); top is the exponent of the largest number. False if some e is too far below.
+// Encodes multiples of 2^e as 2^(-16 (e - top + 30)); top is the exponent of the largest number. False if some e is
+// too small.
 constexpr int kPower = 16, kMiddle = 30;
 bool grid_weights(const Sets& sets, int top, Array<double>& weights) {
   weights = {sets.shape, {}};
@@ -149,7 +153,7 @@ int top_of(const Sets& sets) {
   return largest_magnitude == 0 ? 0 : std::ilogb(largest_magnitude);
 }
 
-// For every element a q such that all its terms are multiples of 2^q; empty if the operands' grids lie too far apart.
+// For every element a q such that all its terms are multiples of 2^q; empty if the operands' grids are too far apart.
 std::vector<int> common_grids(const Call& call, const std::vector<Sets>& operands) {
   std::vector<int> q;
   if (has_weights(call.node) || roundings_of_factors(call.node, call.arithmetic.format()) > 0) return q;
@@ -161,11 +165,12 @@ std::vector<int> common_grids(const Call& call, const std::vector<Sets>& operand
     if (!grid_weights(operands[k], own, weights[k])) return q;
     top += own - kMiddle;
   }
-  // The bias stands beside products, whose weights are those of both factors.
+  // The bias is added to products, whose weights are those of both factors.
   if (operands.size() == 3 && !grid_weights(operands[2], top + kMiddle, weights[2])) return q;
   const Array<double> sums = denoted(with_factors(call.node, [](double) { return 1.0; }), weights);
   for (const double value : sums.values) {
-    const double total = mul_up(mul_up(value, divisor_of(call)), 1 + 0x1p-40);  // above the sum itself, whose mean was rounded
+    // At least the sum itself, even if its mean was rounded.
+    const double total = mul_up(mul_up(value, divisor_of(call)), 1 + 0x1p-40);
     // Every term has 2^(-16 q) <= total < 2^n, so q > -n / 16.
     const int n = total > 0 ? std::ilogb(total) + 1 : 0;
     q.push_back(top + static_cast<int>(std::floor(-n / static_cast<double>(kPower))) + 1);
@@ -196,11 +201,12 @@ void add_errors_of_weights(const Call& call, const std::vector<Sets>& operands, 
 void count_terms(const Call& call, const std::vector<Sets>& operands, Facts& facts) {
   const Doubles present = mapped<double>(operands, [](const FloatSet& set) { return set.magnitude() > 0 ? 1.0 : 0.0; });
   const Array<double> counts = denoted(with_factors(call.node, [](double f) { return f == 0 ? 0.0 : 1.0; }), present);
-  constexpr double kSlack = 0x1p-20;  // a rounded quotient times its divisor misses an integer below 2^31 by less
+  // A rounded quotient times its divisor differs from an integer below 2^31 by less than this.
+  constexpr double kSlack = 0x1p-20;
   for (const double value : counts.values) facts.terms.push_back(std::ceil(mul_up(value, divisor_of(call)) - kSlack));
 }
 
-// From recorded operands, in double.
+// For recorded operands, in double.
 void find_point_facts(const Call& call, const std::vector<Sets>& operands, Facts& facts) {
   const Doubles values = mapped<double>(operands, [](const FloatSet& set) { return set.lo; });
   const Doubles sizes = mapped<double>(operands, [](const FloatSet& set) { return std::fabs(set.lo); });
@@ -218,7 +224,8 @@ void find_point_facts(const Call& call, const std::vector<Sets>& operands, Facts
     const double magnitude = add_up(mul_up(size.values[i], add_up(1, mul_up(2, relative))), mul_up(m, 0x1p-1060));
     const bool exact = !q.empty() && fits_exactly(call.arithmetic.model(), format, q[i], mul_up(size.values[i], divisor));
     const bool no_error =
-        m <= 1 && !is_mean(call.node.op) && !has_weights(call.node) && roundings_of_factors(call.node, format) == 0;  // exact
+        // Exact.
+        m <= 1 && !is_mean(call.node.op) && !has_weights(call.node) && roundings_of_factors(call.node, format) == 0;
     const double error = no_error ? 0 : add_up(mul_up(relative, magnitude), mul_up(m, 0x1p-1060));
     const bool is_sum = exact && !is_mean(call.node.op);
     facts.exact.push_back(is_sum ? Interval(s.values[i]) : wide.empty() ? Interval(s.values[i]) + Interval(-error, error) : wide[i]);
@@ -241,7 +248,7 @@ void find_set_facts(const Call& call, const std::vector<Sets>& operands, Facts& 
   facts.all_exact.assign(facts.exact.size(), false);
 }
 
-// S with the terms of each operand in the operand's place.
+// S, computed with the scales of the operands in place of their magnitudes.
 std::vector<double> scales_of_sum(const Call& call, const std::vector<Sets>& operands, const Facts& facts) {
   std::vector<double> scales = facts.magnitude;
   for (std::size_t k = 0; k < call.scales.size(); ++k) {
@@ -257,7 +264,7 @@ std::vector<double> scales_of_sum(const Call& call, const std::vector<Sets>& ope
 
 // ---- results ----
 
-// The exact sum, divided once or multiplied with the rounded reciprocal.
+// The mean of an exact sum: divided once, or multiplied with the rounded reciprocal.
 FloatSet mean_of_exact_sum(const Arithmetic& a, const Interval& mean) {
   const double u = a.model().reciprocal_of_count ? unit_roundoff(a.format()) : 0;
   const Interval scaled = mean * Interval(sub_down(1, u), add_up(1, u));
@@ -276,7 +283,8 @@ FloatSet element(const Call& call, const Facts& facts, std::size_t i) {
   return a.sum(one);
 }
 
-// Kernels that pad an operand of a convolution first multiply its zeros with weights: NaN where such a weight is infinite or NaN.
+// Kernels that first pad an operand of a convolution multiply its zeros with weights; the product is NaN if such a
+// weight is infinite or NaN.
 std::vector<double> reached_with_padding(const Call& call, Doubles signs) {
   Node conv = call.node, pad{Op::pad, {0}, PadAttributes{}, DType::float64, signs[0].shape, {}, {}};
   auto& window = std::get<WindowAttributes>(conv.attributes);
@@ -291,8 +299,8 @@ std::vector<double> reached_with_padding(const Call& call, Doubles signs) {
   return denoted(conv, signs).values;
 }
 
-// Values that an infinite or undefined operand reaches. Recorded ones: IEEE 754 on signs, with every finite number as its sign; NaN, too,
-// where the finite terms may overflow to the other infinity first.
+// Adds the values that an infinite or undefined operand leads to. For recorded operands: IEEE 754 on signs, with every
+// finite number replaced by its sign; also NaN if the finite terms may first overflow to the other infinity.
 void put_specials(const Call& call, const std::vector<Sets>& operands, std::vector<FloatSet>& results) {
   const bool recorded = all_of(operands, &FloatSet::is_single);
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();

@@ -1,18 +1,21 @@
-// Contracts of normalise (the centre of layer, instance, group, RMS and Lp normalisation), batch_norm and local_response.
+// Contracts of normalise (the centre of layer, instance, group, RMS and Lp normalisation), batch_norm
+// and local_response.
 //
-// Meaning.     m the mean of the n elements of a group, v the mean of (x_i - m)^2; y_i = (x_i - m) / sqrt(v + epsilon), and so on
-//              (semantics/ops/normalise.h).
-// Algorithms.  The mean: a sum in any order and a division. Then the moments by their class:
-//   two_pass   c_i = x_i - m', v' = mean of c_i^2 for the computed mean m'. Since the mean of (x_i - m')^2 is v + (m - m')^2,
-//              v <= exact v' <= v + e^2 for |m' - m| <= e, and rounding changes it by a factor in 1 -+ gamma_k, k = n + 4 (all terms are >=
-//              0: the difference counts twice, the square, n - 1 additions, the division twice). The error of the mean enters squared.
-//   welford    m and M (the sum of squares) merged from parts: m = m_a + d n_b/n, M = M_a + M_b + d^2 n_a n_b/n, d = m_b - m_a,
-//              in any order; single elements also by M + d (x - m). See `by_merging`. With sums from left to right, one element
-//              after the other: sharper, with the errors of the means carried along: see `by_welford`.
+// Meaning.     m is the mean of the n elements of a group, v the mean of (x_i - m)^2; y_i = (x_i - m) /
+//              sqrt(v + epsilon), and so on (semantics/ops/normalise.h).
+// Algorithms.  The mean: a sum in any order and a division. Then the moments, by their class:
+//   two_pass   c_i = x_i - m', v' = mean of c_i^2 for the computed mean m'. The mean of (x_i - m')^2 is v + (m - m')^2,
+//              so v <= exact v' <= v + e^2 for |m' - m| <= e. Rounding changes it by a factor in 1 -+ gamma_k,
+//              k = n + 4 (all terms are >= 0: the difference counts twice, the square, n - 1 additions, the division
+//              twice). The error of the mean enters squared.
+//   welford    m and M (the sum of squares) are merged from parts: m = m_a + d n_b/n, M = M_a + M_b + d^2 n_a n_b/n,
+//              d = m_b - m_a, in any order; single elements also by M + d (x - m). See `by_merging`. If sums run from
+//              left to right, elements come one after the other; the bound is then sharper and includes the errors of
+//              the means: see `by_welford`.
 //   one_pass   v' = mean of x_i^2 - m'^2, or 0 if that is negative: every step with its contract.
 //              The result: c_i / sqrt(v' + epsilon), or c_i times its rounded reciprocal, or x_i r - m' r.
-// Side conditions. S1 gamma_k is small (sums.cpp). S2 no square overflows; else anything.
-// Vacuous.     Widths are compared with the largest magnitude of the group: one element may be 0.
+// Side conditions. S1 gamma_k is small (sums.cpp). S2 no square overflows. Otherwise the set is anything.
+// Vacuous.     Widths are compared with the largest magnitude of the group, since one element may be 0.
 // Source.      Higham 2002, problem 1.10; Chan, Golub and LeVeque 1983; derived in docs/contracts/normalise.md
 #include <cmath>
 #include <limits>
@@ -43,13 +46,13 @@ Moments exact_moments(const Group& x) {
   return {mean.to_interval(), (squares / n).to_interval()};
 }
 
-// [0, infinity) met with the numbers of the interval.
+// The numbers of the interval that are at least 0.
 FloatSet numbers_above_zero(const Arithmetic& a, const Interval& value) {
   const Interval above = value.is_undefined() ? value : Interval(std::fmax(value.lo(), 0), value.hi());
   return numbers_in(a.format(), above);
 }
 
-// 1 -+ gamma_k; the whole line where k u is not small.
+// 1 -+ gamma_k; the whole line if k u is not small.
 Interval grown(const Arithmetic& a, double k) {
   const bool to_zero = a.model().accumulator_rounding == ExecutionModel::AccumulatorRounding::toward_zero;
   const double ku = mul_up(k, unit_roundoff(a.format()) * (to_zero ? 2 : 1));
@@ -57,7 +60,7 @@ Interval grown(const Arithmetic& a, double k) {
   const double gamma = div_up(ku, sub_down(1, ku));
   return {sub_down(1, gamma), add_up(1, gamma)};
 }
-// The additions that a term of a sum of n passes through.
+// The number of additions that a term of a sum of n passes through.
 double additions(const Arithmetic& a, std::size_t n) {
   const double all = static_cast<double>(n) - 1;
   const bool tree = a.model().accumulator == ExecutionModel::Accumulator::tree;
@@ -78,21 +81,23 @@ FloatSet by_two_passes(const Arithmetic& a, const Group& x, const FloatSet& mean
   if (!mean.is_finite() || exact.variance.is_undefined()) return anything(a.format());
   const double e = distance(mean, exact.mean);
   const Interval shifted(exact.variance.lo(), add_up(exact.variance.hi(), mul_up(e, e)));
-  if (!(mul_up(shifted.hi(), static_cast<double>(x.size())) < largest(a.format()) / 4)) return anything(a.format());  // S2
+  // S2.
+  if (!(mul_up(shifted.hi(), static_cast<double>(x.size())) < largest(a.format()) / 4)) return anything(a.format());
   const double lost = lost_by_underflow(a, x.size());
   return numbers_above_zero(a, shifted * grown(a, additions(a, x.size()) + 5) + Interval(-lost, lost));
 }
 
 // Mean and variance of one pass over the elements in order. With exact m_k and d, the computed m'_k = m_k + a_k has
-//   |a_k| <= (1 - 1/k) |a_{k-1}| + u |m'_k| + 4 u |d'| / k,   d' = d - a_{k-1}: the quotient d'/k and its operands round, then the sum;
-// the increment d' (x_k - m'_k) differs from d (x_k - m_k) by at most |a_{k-1}| |x_k - m_k| + |a_k| |d| + |a_{k-1}| |a_k|, and rounds three
-// times.
+//   |a_k| <= (1 - 1/k) |a_{k-1}| + u |m'_k| + 4 u |d'| / k,   d' = d - a_{k-1},
+// since the quotient d'/k and its operands round, and then the sum. The increment d' (x_k - m'_k) differs from d (x_k -
+// m_k) by at most |a_{k-1}| |x_k - m_k| + |a_k| |d| + |a_{k-1}| |a_k|, and rounds three times.
 struct Estimate {
   FloatSet mean, variance;
 };
 Estimate by_welford(const Arithmetic& a, const Group& x) {
   const double u = unit_roundoff(a.format()), lost = lost_by_underflow(a, x.size());
-  Interval sum(x[0].lo, x[0].hi), squares, mean = sum;  // exact: k m_k, M_k and m_k; the first step is exact
+  // Exact: k m_k, M_k and m_k; the first step is exact.
+  Interval sum(x[0].lo, x[0].hi), squares, mean = sum;
   double error = 0, spread_error = 0, rounded_spread = 0;
   for (std::size_t i = 1; i < x.size(); ++i) {
     const double k = static_cast<double>(i + 1);
@@ -122,11 +127,15 @@ Estimate by_welford(const Arithmetic& a, const Group& x) {
           numbers_in(a.format(), variance + Interval(-last, last) + Interval(-lost, lost))};
 }
 
-// Mean and variance by merging parts in any order. Let A >= |x|, R >= max x - min x, h the merges on the way of an element.
-//   Every computed mean is within e = 5 h u (A + R) / (1 - 15 h u) of the exact mean of its part: errors of the two means combine convexly,
-//   and each merge adds at most 5 u (A + R + 3 e). So d is within E = 2 e + 2 u R, an increment d^2 w, w = n_a n_b / n >= 1/2, within 2 w
-//   (2 |d| E + E^2) of its exact value (twice: for the form d (x - m)), and these add up to 2 (2 E sqrt(M W) + E^2 W), as the exact
-//   increments add up to M, and the w to W <= n log2(n) / 2. Rounding: 8 roundings of an increment, n - 1 additions.
+// Mean and variance by merging parts in any order. Let A >= |x|, R >= max x - min x, and h the number of merges of
+// an element.
+// - Every computed mean is within e = 5 h u (A + R) / (1 - 15 h u) of the exact mean of its part: errors of the two
+//   means combine convexly, and each merge adds at most 5 u (A + R + 3 e).
+// - So d is within E = 2 e + 2 u R. An increment d^2 w, w = n_a n_b / n >= 1/2, is within 2 w (2 |d| E + E^2) of its
+//   exact value (twice: for the form d (x - m)).
+// - These errors add up to 2 (2 E sqrt(M W) + E^2 W), since the exact increments add up to M, and the w to W <= n
+//   log2(n) / 2.
+// - Rounding: 8 roundings of an increment, n - 1 additions.
 Estimate by_merging(const Arithmetic& a, const Group& x) {
   const Moments exact = exact_moments(x);
   const double n = static_cast<double>(x.size()), u = unit_roundoff(a.format()), lost = lost_by_underflow(a, x.size());
@@ -156,7 +165,7 @@ FloatSet sum_of_squares(const Arithmetic& a, const Group& x) {
   Group sizes;
   for (const FloatSet& value : x) sizes.push_back(a.abs(value));
   FloatSet sum = a.sum_of_products(sizes, sizes);
-  if (sum.has_finite() && sum.lo < 0) sum.lo = -0.0;  // a sum of numbers >= 0
+  if (sum.has_finite() && sum.lo < 0) sum.lo = -0.0;  // a sum of numbers >= 0 is not negative
   return sum;
 }
 
@@ -174,7 +183,7 @@ bool are_recorded(const Group& x) {
   return true;
 }
 
-// Squares of differences, each step with its contract: for elements that are not known exactly.
+// The mean of squares of differences, each step with its contract; for elements that are not known exactly.
 FloatSet by_steps(const Arithmetic& a, const Group& x, const FloatSet& mean) {
   Group differences;
   for (const FloatSet& value : x) differences.push_back(a.sub(value, mean));
@@ -202,7 +211,7 @@ Estimate estimated(const Arithmetic& a, const Group& x) {
   return {mean, by_two_passes(a, x, mean)};
 }
 
-// c / sqrt(v), c times the rounded reciprocal of the root, or x r - m r.
+// c / sqrt(v), or c times the rounded reciprocal of the root, or x r - m r.
 FloatSet scaled_by_root(const Arithmetic& a, const FloatSet& x, const FloatSet* mean, const FloatSet& root, const FloatSet& inverse) {
   const FloatSet c = mean == nullptr ? x : a.sub(x, *mean);
   FloatSet y = a.div(c, root);
@@ -297,17 +306,18 @@ Image image_of_batch_norm(const Call& call) {
 
 namespace {
 
-// A sum of squares that is carried from channel to channel, the next square added and the one that leaves taken away,
-// beside a bias that is `beginning` times alpha / size. `passed` are the c elements up to the end of the window, T the
-// sum of their squares. A step rounds two products within 3 u and two sums within u of themselves; sums are windows,
-// and each square lies in as many as `size`. So the errors add up to (2c + size + 4) u of the beginning and (3 size +
-// 12) u of T, and 12 u of both cover what the forms round again.
+// A running sum of squares over channels: each step adds the next square and subtracts the one that leaves the window.
+// It starts at a bias that is `beginning` times alpha / size. `passed` are the c elements up to the end of the window,
+// and T is the sum of their squares. A step rounds two products within 3 u and two sums within u of themselves. Sums
+// are windows, and each square lies in `size` of them. So the errors add up to (2c + size + 4) u of the beginning and
+// (3 size + 12) u of T, and 12 u of both cover the further roundings of the forms.
 FloatSet carried(const Arithmetic& a, const Group& window, const Group& passed, double beginning, double size) {
   Interval exact, total;
   for (const FloatSet& value : window) exact += square(Interval(value.lo, value.hi));
   for (const FloatSet& value : passed) total += square(Interval(value.lo, value.hi));
   const double u = mul_up(unit_roundoff(a.format()), 1.0625), steps = 2 * static_cast<double>(passed.size()) + size + 16;
-  if (!(steps * u <= 0x1p-10)) return anything(a.format());  // what is of second order is less than a sixteenth
+  // Terms of second order are less than a sixteenth.
+  if (!(steps * u <= 0x1p-10)) return anything(a.format());
   const double error = add_up(mul_up(mul_up(steps, u), beginning), mul_up(mul_up(3 * size + 24, u), total.hi()));
   return numbers_in(a.format(), exact + Interval(-error, error));
 }

@@ -1,15 +1,13 @@
-// What the width of a set is compared with: the size of the terms of which an element is made.
+// Scales: the sizes of the terms that an element is made of. The width of a set is compared with its scale.
 //
-// Meaning.     A sum whose terms cancel is small against them, and so may be what is made of it; the bound of its error is a share of the
-// terms. To
-//              first order a step hands on the errors of its operands times its slopes: so a scale is the operand's, times the other
-//              factor in
-//              a product, over the divisor in a quotient, and the sum of both in a sum. A logarithm's is at least 1: an absolute width of
-//              2^-8
-//              is a relative one of its argument; and so is that of a sine or cosine, a side of a circle of radius 1. All other
-//              functions, divisors and roots begin anew: what has lost its digits there is
-//              called so.
-// Trust.       Scales decide between "passed" and "vacuous" alone: no set is any larger by them.
+// Meaning.     A sum whose terms cancel is small compared with them, and so may be values computed from it; the bound
+//              of its error is proportional to the terms. To first order a step multiplies the errors of its operands
+//              by its slopes. So a scale is the operand's, times the other factor in a product, divided by the divisor
+//              in a quotient, and the sum of both in a sum. A logarithm's scale is at least 1, since an absolute width
+//              of 2^-8 is a relative width of its argument. So is that of a sine or cosine, which are sides in a circle
+//              of radius 1. All other functions, divisors and roots start anew: a value that has lost its digits there
+//              is vacuous.
+// Trust.       Scales only decide between "passed" and "vacuous": they make no set larger.
 #include <algorithm>
 #include <cmath>
 
@@ -31,7 +29,7 @@ double scale_at(const Call& call, std::size_t operand, std::size_t element) {
 
 // One operand as an elementwise operation reads it.
 struct Part {
-  double size, scale;  // the largest magnitude of its set
+  double size, scale;  // size: the largest magnitude of its set
   const FloatSet* set;
 };
 

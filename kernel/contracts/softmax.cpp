@@ -2,15 +2,17 @@
 //
 // Meaning.     Along each line, m = max x, d_i = x_i - m <= 0, e_i = exp(d_i), s = sum e_i:
 //              softmax e_i / s, or e_i times the rounded 1 / s; log_softmax d_i - log s; log_sum_exp m + log s.
-// Algorithms.  max_subtracted: as written, every step with its contract; m and d_i round at most once, as m is one of the x.
-//              online: s by merging pairs (m, s) in any order, s1 exp(m1 - m) + s2 exp(m2 - m), exp(z) or exp2(z log2 e). Then
-//              e_i and the terms of s are exp(d_i) with a relative error of at most t / (1 - t),
-//                t = (b + 1)(2 (M + 1) u + 2 u) + 4 u |d_i|,
-//              b the number of merges on the way of a term (all, or the tree's height), M the steps of the table's row for exp: the
-//              differences m' - m'' of a chain add up to at most |d_i|; each is rounded once, its product with the rounded log2 e
-//              twice, and d_i is taken rounded here. Underflow adds at most 2 (b + 1)(M + 2) eta to a term.
-// Vacuous.     Where n u is no longer small, or |d| u (online). For log_softmax widths are compared with 1, or the largest magnitude of
-//              the line: an absolute width of 2^-8 is a relative one of exp(y).
+// Algorithms.  max_subtracted: as written, every step with its contract; m and d_i round at most once, since m is one
+//              of the x. online: s by merging pairs (m, s) in any order, s1 exp(m1 - m) + s2 exp(m2 - m), with exp(z)
+//              or exp2(z log2 e). Then e_i and the terms of s are exp(d_i) with a relative error of at most
+//              t / (1 - t),
+//                t = (b + 1)(2 (M + 1) u + 2 u) + 4 u |d_i|.
+//              b is the number of merges of a term (all, or the tree's height), M the steps of the table's row for
+//              exp. The differences m' - m'' of a chain add up to at most |d_i|; each is rounded once, its product with
+//              the rounded log2 e twice, and d_i is taken rounded here. Underflow adds at most 2 (b + 1)(M + 2) eta to
+//              a term.
+// Vacuous.     If n u is no longer small, or |d| u (online). For log_softmax widths are compared with 1, or the largest
+//              magnitude of the line: an absolute width of 2^-8 is a relative one of exp(y).
 // Source.      derived in docs/contracts/softmax.md; Milakov and Gimelshein 2018 (online)
 #include <algorithm>
 #include <cmath>
@@ -38,8 +40,8 @@ FloatSet not_above_zero(FloatSet d) {
   return d;
 }
 
-// exp(d) with the relative error t / (1 - t). A numerator may be stored as exp(x - m'), before its line's last maximum
-// is known, hence with a relative error of its own.
+// exp(d) with the relative error t / (1 - t). A numerator may be stored as exp(x - m') before the final maximum of its
+// line is known, so it has a relative error of its own.
 FloatSet inflated_power(const Arithmetic& a, const FloatSet& d, double merges, Storage numerators) {
   if (!d.has_finite()) return a.exp(d);
   const double u = unit_roundoff(a.format()), steps = a.steps_of("exp", d.magnitude());
@@ -101,7 +103,7 @@ FloatSet log_sum_exp(const Arithmetic& a, const std::vector<FloatSet>& x, double
   const FloatSet log = a.function(Function::log, line.sum);
   FloatSet y = a.add(line.greatest, log);
   scale = std::fmax(1, std::fmax(line.greatest.magnitude() + log.magnitude(), y.magnitude()));
-  // Programs put 0 in the place of an infinite maximum: then the result is that infinity, which is the limit.
+  // Programs replace an infinite maximum by 0. The result is then that infinity, which is the limit.
   y.plus_infinity = y.plus_infinity || line.greatest.plus_infinity;
   y.minus_infinity = y.minus_infinity || line.greatest.minus_infinity;
   return y;
@@ -140,7 +142,7 @@ std::vector<FloatSet> spread_mask(const Call& call) {
 }  // namespace
 
 Image image_of_softmax(const Call& call) {
-  // Online, the numerators alone are stored.
+  // An online softmax stores the numerators only.
   ExecutionModel model = call.arithmetic.model();
   const bool online = model.softmax == ExecutionModel::Softmax::online;
   const Storage numerators = online && !call.arithmetic.is_real() ? model.storage : Storage::same;

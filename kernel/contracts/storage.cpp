@@ -1,4 +1,4 @@
-// Rounding to 16 bits: places on the grid of a format.
+// Rounding to 16 bits: positions on the grid of a format.
 #include "kernel/contracts/storage.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ double spacing(const floats::Precision& format, double x) {
 
 double next_above(const floats::Precision& format, double x) { return number_above(format, std::nextafter(x, floats::kInfinity)); }
 
-// The line of the format's numbers, with 0 at 0.
+// The position on the line of the format's numbers, with 0 at 0.
 double place_on(const floats::Precision& format, double x) {
   if (x == 0) return 0;
   const double unit = spacing(format, x), per_binade = std::ldexp(1.0, format.bits - 1);
@@ -46,7 +46,8 @@ double rounded_to(Storage storage, double x) {
   const floats::Precision format = precision_of(storage);
   if (std::fabs(x) >= format.overflow) return std::copysign(floats::kInfinity, x);
   const double unit = spacing(format, x);
-  return std::copysign(std::nearbyint(std::fabs(x) / unit) * unit, x);  // a quotient by a power of two, and a product with one: exact
+  // Exact: a quotient by a power of two, and a product with one.
+  return std::copysign(std::nearbyint(std::fabs(x) / unit) * unit, x);
 }
 
 bool is_number_of(Storage storage, double x) { return std::isnan(x) || rounded_to(storage, x) == x; }
@@ -74,7 +75,8 @@ FloatSet stored_as(Storage storage, double value) {
   if (storage == Storage::same || std::isnan(value)) return set;
   const double size = std::fabs(value), above = size < format.largest ? next_above(format, size) : floats::kInfinity;
   const double hi =
-      above < floats::kInfinity ? size / 2 + above / 2 : format.overflow;  // a midpoint goes to the even neighbour: it is admitted for both
+      // A midpoint goes to the even neighbour; it is admitted for both.
+      above < floats::kInfinity ? size / 2 + above / 2 : format.overflow;
   const double below = size > 0 && size < floats::kInfinity ? number_below(format, std::nextafter(size, 0.0)) : 0;
   const double lo = size < floats::kInfinity ? size / 2 + below / 2 : format.overflow;
   FloatSet positive;

@@ -1,9 +1,11 @@
-// Sums of many terms in any order, on sets: exact where the terms allow it, else by the error formula of kernel/floats/sums.h.
+// Sums of many terms in any order, on sets: exact if the terms allow it, otherwise by the error formula
+// of kernel/floats/sums.h.
 //
-// Overflow.    (1 + gamma) times the sum of the positive (negative) terms stays below the number where rounding to nearest gives an
-//              infinity; else that infinity is admitted, and NaN if both are.
-// Exact tier.  All terms are multiples of 2^q, q >= the exponent of eta, and S <= 2^(q+p), p the precision: then every partial sum in every
-//              order is a multiple of 2^q of magnitude <= 2^(q+p), hence a number of the format, and nothing rounds.
+// Overflow.    (1 + gamma) times the sum of the positive (negative) terms stays below the number from which rounding to
+//              nearest gives an infinity. Otherwise that infinity is admitted, and NaN if both are.
+// Exact tier.  All terms are multiples of 2^q, q >= the exponent of eta, and S <= 2^(q+p), p the precision. Then every
+//              partial sum in every order is a multiple of 2^q of magnitude <= 2^(q+p), hence a number of the format,
+//              and nothing rounds.
 // Source.      the proofs are in docs/contracts/sums.md.
 #include <algorithm>
 #include <cmath>
@@ -50,7 +52,7 @@ bool fits_exactly(const ExecutionModel& model, floats::Format format, int q, dou
 
 namespace {
 
-// Terms added one by one to what is known of their sum; each is a number of the format or the exact product of two.
+// Adds terms one by one to the facts about their sum; each is a number of the format or the exact product of two.
 FloatSet sum_of(const Arithmetic& arithmetic, std::span<const FloatSet> terms, bool products) {
   FloatSet y;
   std::vector<FloatSet> finite;
@@ -75,7 +77,7 @@ FloatSet sum_of(const Arithmetic& arithmetic, std::span<const FloatSet> terms, b
   facts.exact = total(finite, arithmetic.format());
   facts.all_exact = facts.all_exact && (finite.empty() || fits_exactly(arithmetic.model(), arithmetic.format(), q, facts.magnitude));
   const FloatSet of_finite = arithmetic.sum(facts);
-  // The finite terms alone may overflow to the one infinity and meet the other.
+  // The finite terms alone may overflow to one infinity and meet the other.
   y.nan = y.nan || (y.plus_infinity && of_finite.minus_infinity) || (y.minus_infinity && of_finite.plus_infinity);
   if (all_finite) y.include(of_finite);
   return y;

@@ -1,4 +1,4 @@
-// Continuity: what a region reads is what an earlier one wrote, under the same type, and nothing is written twice.
+// Continuity: a region reads only values that an earlier one wrote, with the same type, and nothing is written twice.
 
 #include <algorithm>
 #include <utility>
@@ -51,7 +51,7 @@ class Continuity {
             std::move(found),          advice.empty() ? advice_on(code) : advice};
   }
   [[nodiscard]] bool exists(TraceTensorId id) const { return id < trace_.tensors.size(); }
-  // In products: a tensor, or a value inside a region.
+  // In products an id names a tensor, or a value inside a region.
   [[nodiscard]] const Node* inner(TraceTensorId id) const {
     if (id < kFirstInner || id - kFirstInner >= trace_.inner.size()) return nullptr;
     const Trace::Inner& one = trace_.inner[id - kFirstInner];
@@ -68,7 +68,7 @@ class Continuity {
     return "region " + std::to_string(r) + (name.empty() ? "" : " (" + name + ")");
   }
 
-  // A tensor that is stored in 16 bits holds numbers of that format.
+  // A tensor that is stored in 16 bits must hold numbers of that format.
   static Outcome<Done> check_storage(const Trace::Entry& entry) {
     if (entry.storage == contracts::Storage::same) return Done{};
     const std::string place = "tensor '" + entry.name + "'", format = contracts::name_of(entry.storage);
@@ -151,7 +151,7 @@ class Continuity {
     return Done{};
   }
 
-  // Whether a declared surrogate stands on the same operands and gives the same type.
+  // Whether a declared surrogate has the same operands and the same type of result.
   static bool is_like(const Graph& surrogate, const Graph& forward, const std::vector<NodeId>& operands, NodeId y) {
     if (!validate(surrogate).empty() || surrogate.inputs.size() != operands.size() || surrogate.outputs.size() != 1) return false;
     for (std::size_t k = 0; k < operands.size(); ++k) {
@@ -160,7 +160,7 @@ class Continuity {
     return type_of(surrogate.node(surrogate.outputs[0])) == type_of(forward.node(y));
   }
 
-  // Regions are open where something is said of a value inside them (kernel/audit/opened.h).
+  // A region is opened if something refers to a value inside it (kernel/audit/opened.h).
   [[nodiscard]] Outcome<Done> check_inner() {
     speaks_of_nodes_.assign(trace_.regions.size(), false);
     for (std::size_t i = 0; i < trace_.inner.size(); ++i) {

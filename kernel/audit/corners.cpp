@@ -1,15 +1,16 @@
-// Corners: where branches meet, the derivative is what their one-sided derivatives say.
+// Corners: the derivative where branches meet, from one-sided derivatives.
 //
 // Claim. Let the cotangent of an operand be computed elementwise: its element i is y_bar[i] times a function of element
-// i of the operands. At the recorded numbers a choice is open (x <= 1 at 1). Opaque numbers
+// i of the operands. At the recorded numbers a choice is undecided (x <= 1 at 1). Opaque numbers
 // (kernel/gradients/numbers/opaque.h) displaced by an infinitesimal decide each choice by the side of the displacement,
-// all of them by the same one: the weights of one condition are t and 1 - t, never two numbers.
-// Their guides enclose the one-sided derivative in that direction.
-//   C1  One real operand: there are two directions, whose derivatives have the Clarke derivative for their hull.
-//   C2  Several: random directions. Where all of them give one number, the function is differentiable there as far as branches of more
-//   than a
-//       sliver go, and the set is that number. Else nothing is said: other directions may give more.
-// At constant branches of a program that is not differentiable anywhere near (a jump), the one-sided derivatives are those of the branches.
+// and all choices by the same displacement: the weights of one condition are t and 1 - t, never two independent
+// numbers. Their guides enclose the one-sided derivative in that direction.
+//   C1  One real operand: there are two directions, and the hull of their derivatives is the Clarke derivative.
+//   C2  Several: random directions. If all of them give one number, the function is differentiable there, apart from
+//       branches that fill only a sliver, and the set is that number. Otherwise nothing is concluded: other directions
+//       may give more.
+// At constant branches of a program that is not differentiable anywhere near (a jump), the one-sided derivatives are
+// those of the branches.
 #include "kernel/audit/corners.h"
 
 #include <algorithm>
@@ -27,7 +28,7 @@ namespace {
 
 constexpr std::size_t kDirections = 16;
 
-// Element i of the result is a function of the elements of the operands that it is broadcast from.
+// Whether element i of the result is a function of the operands' elements that are broadcast to it.
 bool is_elementwise_op(const Node& node) {
   if (node.op == Op::expand || node.op == Op::where || node.op == Op::mul || node.op == Op::div) return true;
   if (node.op == Op::add || node.op == Op::sub || node.op == Op::neg || node.op == Op::scale) return true;

@@ -1,4 +1,4 @@
-// Dead cotangents: which products of a trace saw zeros only.
+// Dead cotangents: finds the products of a trace that read or gave zeros only.
 
 #include "kernel/audit/dead.h"
 
@@ -14,7 +14,7 @@ namespace assay::audit {
 
 namespace {
 
-// No elements are no zeros.
+// False for tensors without elements.
 bool is_zero(const Tensor& tensor) {
   if (tensor.size() == 0 || !is_float(tensor.dtype())) return false;
   for (std::size_t i = 0; i < tensor.size(); ++i) {
@@ -27,7 +27,7 @@ bool is_zero(const Array<Interval>& values) {
   return !values.values.empty() && std::ranges::all_of(values.values, [](const Interval& one) { return one == Interval(); });
 }
 
-// Every tensor of the run on the domain; nothing where that costs too much or is not defined.
+// The range of every tensor of the run over the domain; nullopt if that costs too much or is not defined.
 std::optional<std::vector<Array<Interval>>> on(const TraceDomain& domain, const Trace& trace) {
   double work = 0;
   for (const Region& region : trace.regions) work += work_of(region.graph);
@@ -47,7 +47,7 @@ std::optional<std::vector<Array<Interval>>> on(const TraceDomain& domain, const 
   return values;
 }
 
-// The cotangents of a product that are 0: the one that it reads, or else those that it gives.
+// The cotangents of a product that are 0: the one that it reads, or otherwise those that it gives.
 std::vector<TraceTensorId> dead_cotangents(const Trace& trace, const Trace::Vjp& vjp) {
   if (is_zero(trace.tensors[vjp.cotangent].value)) return {vjp.cotangent};
   std::vector<TraceTensorId> dead;

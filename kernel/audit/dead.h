@@ -1,5 +1,5 @@
-// Dead cotangents: products that read, or gave, zeros only. A product is linear in its cotangent, so 0 becomes 0 whatever the product is
-// elsewhere: where that is all that a run shows, its recorded numbers are no evidence for the kernels that computed them.
+// Dead cotangents: products that read, or gave, zeros only. A product is linear in its cotangent, so every product maps
+// 0 to 0. If the run shows nothing else, its recorded numbers are no evidence for the kernels that computed them.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,12 @@
 namespace assay::audit {
 
 struct DeadProduct {
-  std::uint32_t region = 0;  // whose product it is
+  std::uint32_t region = 0;  // the region of the product
   std::string cotangent;     // the tensor that is 0, or the first of several
-  std::size_t elements = 0;  // of it
-  bool is_read = false;      // by the product, else given by it, from a cotangent that is not 0
-  bool is_always = false;    // 0 for all inputs of the domain
+  std::size_t elements = 0;  // number of elements of that tensor
+  // True: the product reads the tensor; false: it gives the tensor, from a cotangent that is not 0.
+  bool is_read = false;
+  bool is_always = false;  // the tensor is 0 for all inputs of the domain
 };
 
 struct Liveness {
@@ -26,12 +27,13 @@ struct Liveness {
   std::vector<DeadProduct> dead;  // at most one entry per product
 };
 
-// The range that an input's elements may have.
+// The range of an input's elements.
 using TraceDomain = std::vector<std::pair<TraceTensorId, Interval>>;
 
-// Of all recorded products of a continuous trace. With a domain, whether dead ones are dead on all of it: the run's regions over
-// Interval, in real arithmetic, from the domain and the recorded values of all other inputs and parameters. Nothing is said of that where
-// that costs more than kMostDeadWork (kernel/audit/work.h).
+// Finds the dead products among all recorded products of a continuous trace. With a domain, it also finds
+// whether they are dead on all of it: the run's regions are evaluated over Interval, in real arithmetic, from
+// the domain and the recorded values of all other inputs and parameters. This is skipped if it costs more than
+// kMostDeadWork (kernel/audit/work.h).
 inline constexpr double kMostDeadWork = 0x1p26;
 [[nodiscard]] Liveness liveness(const Trace& trace, const TraceDomain& domain = {});
 

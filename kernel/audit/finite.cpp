@@ -1,18 +1,19 @@
-// A delivered gradient that is no finite number.
+// A recorded gradient that is not finite.
 //
-// Why it is looked at as a whole. Each local product may be right and the gradient NaN: the root's derivative at 0 is infinite, the branch
-// that is not taken hands it the cotangent 0, and 0 times infinity is NaN.
+// Why the gradient is examined as a whole. Each local product may be right and the gradient NaN: the root's derivative
+// at 0 is infinite, the branch that is not taken passes it the cotangent 0, and 0 times infinity is NaN.
 //
-// Claim. Let x be the tensor, y the output as a function of it by the recorded regions over the reals; all else that
-// the run was given has its recorded value, and so have detached tensors. Let s be the recorded seed. For an element i
-// with a recorded gradient that is no finite number, Dual<Interval> over the least neighbourhood of the recorded x
-// gives a set that holds d<s, y>/dx[i] wherever it exists nearby, hence all its limits, the Clarke derivative and the
-// one-sided ones.
-//   F1  If that set is bounded, and within what the gradient's format can hold, the recorded element is wrong: rejected.
-//   F2  Else nothing is known of the derivative: it may not exist, be infinite, or be too hard to enclose. Declined: never passed.
-// Declined as well: a run that declares surrogates or something opaque (what was recorded is not meant to be that
-// derivative, or goes through what has no meaning here), one that stores anything in 16 bits, where steps overflow that
-// the reals know nothing of.
+// Claim. Let x be the tensor, and y the output as a function of x by the recorded regions over the reals. All other
+// tensors given to the run have their recorded values, and so have detached tensors. Let s be the recorded seed. For an
+// element i whose recorded gradient is not finite, Dual<Interval> over the least neighbourhood of the recorded x gives
+// a set. It contains d<s, y>/dx[i] wherever that exists nearby, hence all its limits, the Clarke derivative and the
+// one-sided derivatives.
+//   F1  If that set is bounded, and within the range of the gradient's format, the recorded element is wrong: rejected.
+//   F2  Otherwise the derivative is not known: it may not exist, be infinite, or be too hard to enclose. Declined,
+//       never passed.
+// Also declined: a run that declares surrogates or something opaque (the recorded gradient is not meant to be that
+// derivative, or passes through code without a meaning here), and one that stores anything in 16 bits, where steps may
+// overflow that do not over the reals.
 #include "kernel/audit/finite.h"
 
 #include <algorithm>
@@ -31,8 +32,8 @@ namespace assay::audit {
 
 namespace {
 
-constexpr std::size_t kMostPasses = 16;   // of the gradient: each is a pass through the run
-constexpr double kMostPassWork = 0x1p24;  // of all passes together
+constexpr std::size_t kMostPasses = 16;   // of the gradient's elements: each is a pass through the run
+constexpr double kMostPassWork = 0x1p24;  // in all passes together
 
 std::string in_words(double value) { return std::isnan(value) ? "NaN" : value > 0 ? "infinite" : "minus infinite"; }
 std::string set_in_words(const Interval& set) {
@@ -52,7 +53,7 @@ Outcome<Graph> function_of(const Trace& trace, TraceTensorId x, TraceTensorId y)
   return without_dead_nodes(slice.graph());
 }
 
-// d<s, y>/dx[i] around the recorded x[i]; the other elements stay where they are.
+// d<s, y>/dx[i] around the recorded x[i], with the other elements fixed.
 Interval derivative_at(const Graph& graph, const Array<Interval>& x, const Array<Interval>& s, std::size_t i) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   std::vector<Array<Dual<Interval>>> duals = {{x.shape, {x.values.begin(), x.values.end()}}};
@@ -65,7 +66,7 @@ Interval derivative_at(const Graph& graph, const Array<Interval>& x, const Array
   Interval sum;
   const auto& y = (*nodes)[graph.outputs[0]].values;
   for (std::size_t j = 0; j < y.size(); ++j) {
-    if (s.values[j] == Interval()) continue;  // of an element that does not count
+    if (s.values[j] == Interval()) continue;  // the seed ignores this element
     sum += s.values[j] * y[j].tangent();
   }
   return sum;

@@ -9,8 +9,8 @@
 
 namespace assay::audit {
 
-// Of a continuous trace: `value` is the recorded gradient of `tensor`. Nothing where it is finite in all elements. Else code
-// gradient.finite.
+// For a continuous trace: `value` is the recorded gradient of `tensor`. nullopt if all its elements are finite;
+// otherwise a rejection with code gradient.finite.
 [[nodiscard]] std::optional<Rejection> check_finite(const Trace& trace, const Trace::Gradient& gradient, TraceTensorId tensor,
                                                     TraceTensorId value, const std::string& place);
 

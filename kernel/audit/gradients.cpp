@@ -35,7 +35,7 @@ Rejection failed(Rejection::Kind kind, const char* code, std::string place, std:
 // The cotangents that flow into one tensor, with repetitions.
 using Contributions = std::vector<TraceTensorId>;
 
-// Which tensors lead to the output through results of regions that are real, and not stopped.
+// The tensors from which a path leads to the output through real results of regions that are not stopped.
 class Ways {
  public:
   Ways(const Trace& trace, TraceTensorId output, const std::vector<bool>& stopped) : leads_(trace.tensors.size(), false) {
@@ -71,7 +71,7 @@ class GradientCheck {
     for (const TraceTensorId id : trace_.detached) stopped_[id] = true;
   }
 
-  // `judged` gets a mark at each product that was looked at.
+  // `judged` receives a mark for each product that was examined.
   std::vector<GradientStep> run(std::vector<bool>& judged) {
     judged_ = &judged;
     if (gradient_->of.empty() || trace_.regions.empty()) {
@@ -87,13 +87,13 @@ class GradientCheck {
     return std::move(steps_);
   }
 
-  // The products that no gradient needed.
+  // Judges the products that no gradient needed.
   std::vector<GradientStep> run_others(std::vector<bool>& judged) {
     judged_ = &judged;
     for (std::uint32_t v = 0; v < trace_.vjps.size(); ++v) {
       const Trace::Vjp& vjp = trace_.vjps[v];
       const auto is_empty = [&](const auto& one) { return element_count(trace_.tensors[one.second].value.shape()) == 0; };
-      if (judged[v] || std::ranges::all_of(vjp.cotangents, is_empty)) continue;  // no element, none wrong
+      if (judged[v] || std::ranges::all_of(vjp.cotangents, is_empty)) continue;  // without elements, none is wrong
       check_product(vjp.of, vjp.result, &vjp);
       note_kinks(vjp.of, vjp.result, vjp);
     }
@@ -101,7 +101,8 @@ class GradientCheck {
   }
 
  private:
-  // What comes after the seed, what leads to the output, and what the wanted tensors reach without a detached one.
+  // Marks the tensors after the seed, those that lead to the output, and those reached from the wanted tensors without
+  // a detached one.
   void mark() {
     after_seed_[gradient_->seed] = true;
     for (const auto& [tensor, value] : gradient_->of) needed_[tensor] = true;
@@ -127,7 +128,7 @@ class GradientCheck {
     return "region " + std::to_string(opened_.origin[r]) + (name.empty() ? "" : " (" + name + ")");
   }
 
-  // Told about the regions that were recorded.
+  // Reports in terms of the recorded regions.
   void add(GradientStep step) {
     const std::uint32_t origin = opened_.origin.empty() ? step.region : opened_.origin[step.region];
     if (origin != step.region) step.result = 0;
@@ -141,9 +142,9 @@ class GradientCheck {
     steps_.push_back(std::move(step));
   }
 
-  // The product of region r for one result: of those recorded, one whose cotangent is what flows here; else the one
-  // after this seed. Which one is taken is no matter of trust: its cotangent has to be the sum of all that flow here.
-  // What the forward pass reads is no matter either: a seed may be one of its values.
+  // Selects the recorded product of region r for one result: one whose cotangent flows here, otherwise the one after
+  // this seed. Soundness does not depend on the selection, since its cotangent has to be the sum of all that flow here.
+  // Values read by the forward pass do not matter either: a seed may be one of them.
   [[nodiscard]] const Trace::Vjp* vjp_of(std::uint32_t r, std::uint32_t result) {
     const TraceTensorId y = trace_.regions[r].results[result];
     std::vector<const Trace::Vjp*> candidates;
@@ -178,7 +179,7 @@ class GradientCheck {
     }
   }
 
-  // Whether the output depends on tensors of the gradient, and on all of them through detached ones alone.
+  // Whether the output depends on tensors of the gradient, but on all of them only through detached ones.
   [[nodiscard]] bool is_cut() const {
     const Ways all(trace_, gradient_->output, std::vector(trace_.tensors.size(), false)), left(trace_, gradient_->output, stopped_);
     const auto leads_by = [&](const Ways& ways) {
@@ -187,8 +188,8 @@ class GradientCheck {
     return leads_by(all) && !leads_by(left);
   }
 
-  // The gradient that was handed out: the sum of all that flows into its tensor, by ways that are not all detached, and finite where the
-  // derivative is.
+  // Checks a gradient that the run delivered: it is the sum of all cotangents that flow into its tensor, by paths that
+  // are not all detached, and it is finite where the derivative is.
   void check_delivered(TraceTensorId tensor, TraceTensorId value) {
     const std::string place = "gradient of '" + trace_.tensors[tensor].name + "'";
     check_sum(tensor, value, place, 0, 0);
@@ -201,7 +202,8 @@ class GradientCheck {
     if (auto why = check_finite(recorded_, *gradient_, tensor, value, place)) add(*std::move(why));
   }
 
-  // `total` is the sum of what flows into `tensor`: as polynomials in the contributions, at random residues.
+  // Checks that `total` is the sum of the cotangents that flow into `tensor`: as polynomials in these, at
+  // random residues.
   void check_sum(TraceTensorId tensor, TraceTensorId total, std::string place, std::uint32_t r, std::uint32_t k) {
     const Contributions& parts = into_[tensor];
     if (parts.size() == 1 && parts[0] == total) return;
@@ -251,7 +253,7 @@ class GradientCheck {
     const auto outcome = products_.judge(r, k, vjp, step.place);
     step.corners = products_.corners();
     if (outcome) {
-      step.proof = outcome.value();  // without a product: its derivative is 0
+      step.proof = outcome.value();  // without a product the derivative is proved to be 0
     } else if (vjp == nullptr) {
       step.failure = failed(Rejection::Kind::rejected, "missing", step.place, "a recorded product, or a derivative that is 0", "none");
     } else {
@@ -284,15 +286,15 @@ class GradientCheck {
   const Trace& recorded_;
   const Trace& trace_;
   const Opened& opened_;
-  const Trace::Gradient* gradient_;  // none: only its products are judged
+  const Trace::Gradient* gradient_;  // null: only its products are judged
   std::uint64_t seed_;
   KinkConvention convention_;
   Producers producers_;
-  std::vector<bool> after_seed_, stopped_, leads_, needed_;  // per tensor
-  std::vector<Contributions> into_;                          // per tensor
+  std::vector<bool> after_seed_, stopped_, leads_, needed_;  // by tensor
+  std::vector<Contributions> into_;                          // by tensor
   ProductCheck products_;
-  std::vector<bool>* judged_ = nullptr;  // per product
-  bool is_cut_ = false;                  // detached tensors cut all that the gradient is of
+  std::vector<bool>* judged_ = nullptr;  // by product
+  bool is_cut_ = false;                  // detached tensors cut every path from the tensors of the gradient
   std::vector<GradientStep> steps_;
 };
 

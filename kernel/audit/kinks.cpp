@@ -1,23 +1,27 @@
-// Kinks: what a recorded cotangent may be where the derivative of a choice is a set.
+// Kinks: the admissible values of a recorded cotangent where the derivative of a choice is a set.
 //
-// Claim. Let y = f(x) be recorded with x at a kink of f, and y_bar and x_bar with it. For each element i of x whose derivative is a set,
-//   K1  x_bar[i] is a float that some row-wise choice J of the Clarke derivative can give: it lies in the contract of the product of the
-//       set and y_bar;
-//   K2  of an extremum, the weights of all elements that tie for y[j] sum to 1: the sum of their x_bar is y_bar[j], but for roundings. Of a
-//       negated element its negative counts, and of the terms of a sum, which share a weight, the first.
+// Claim. Let y = f(x) be recorded with x at a kink of f, together with y_bar and x_bar. For each element i of x whose
+// derivative is a set,
+//   K1  x_bar[i] is a float that some row-wise choice J of the Clarke derivative can give: it lies in the contract of
+//       the product of the set and y_bar.
+//   K2  For an extremum, the weights of all elements that tie for y[j] sum to 1: the sum of their x_bar is y_bar[j],
+//       apart from roundings. A negated element counts with its negative, and of the terms of a sum, which share a
+//       weight, the first counts.
 //
-// Which regions. A region is judged if it is one choice alone (is_choice below), or a chain of sums, differences, negations and choices
-// (is_chained) without broadcasting, in which each value is read once. Then x_bar[i] is one product of a weight with one element of y_bar
-// (or, where operands are broadcast and windows overlap, a sum of such), so that no right program is refused:
-//   - The ends of the set are 0, 1, -1 or the slope of leaky_relu. Products with 0, 1 and -1 are exact, and a rounding is monotone, so that
-//     w y_bar rounded lies between the ends' products rounded, in whatever steps w and w y_bar were made; sums are judged in any order.
-//   - In K2 a weight of [0, 1] and its product pass through at most kRoundings roundings; all have the sign of y_bar.
+// Which regions. A region is judged if it is one choice alone (is_choice below), or a chain of sums, differences,
+// negations and choices (is_chained) without broadcasting, in which each value is read once. Then x_bar[i] is one
+// product of a weight with one element of y_bar (or, if operands are broadcast and windows overlap, a sum of such
+// products). So no correct program is rejected:
+// - The ends of the set are 0, 1, -1 or the slope of leaky_relu. Products with 0, 1 and -1 are exact, and rounding is
+//   monotone. So the rounded w y_bar lies between the ends' rounded products, whatever steps computed w and w y_bar.
+//   Sums are judged in any order.
+// - In K2 a weight in [0, 1] and its product have at most kRoundings roundings; all have the sign of y_bar.
 //
-// Which elements. The kinks are exact, and no distance to one is compared: over Interval at the recorded point, with
-// y_bar = 1, a derivative off kinks is a point (0, 1, -1, a slope, sums of these), at a kink a set. Elements whose set
-// is not finite (y_bar infinite) are left out. Where two elements of y share a candidate K2 and conventions are left
-// out (rows): which of the two it served is not recorded. Where something may tie that no element has the weight of, a
-// constant or a choice that is flat or at a kink there, K2 asks for a sum of at most 1.
+// Which elements. The kinks are exact; no distance to a kink is compared. Over Interval at the recorded point, with
+// y_bar = 1, a derivative away from kinks is a point (0, 1, -1, a slope, sums of these), and at a kink a set. Elements
+// whose set is not finite (y_bar infinite) are left out. If two elements of y share a candidate, K2 and conventions are
+// left out (rows), because the recording does not show which of the two it served. If an element may tie that has no
+// weight of its own (a constant, or a choice that is flat or at a kink there), K2 requires a sum of at most 1.
 #include "kernel/audit/kinks.h"
 
 #include <algorithm>
@@ -40,10 +44,11 @@ namespace assay::audit {
 
 namespace {
 
-constexpr double kRoundings = 4;  // of a weight and its product: 1, its division by a count, the product, and one to spare
+// Of a weight and its product: 1, its division by a count, the product, and one spare.
+constexpr double kRoundings = 4;
 
-// The op table's primitives with kinks: relu, leaky_relu, abs, clip and the extrema. Not sort, where tied elements share several results;
-// defined ops (elu, prelu and the like) have weights that are computed.
+// The primitives with kinks in the op table: relu, leaky_relu, abs, clip and the extrema. Excluded are sort, where tied
+// elements share several results, and defined ops (elu, prelu and the like), whose weights are computed.
 bool is_choice(Op op) {
   const OpRow& row = op_row(op);
   return row.smoothness == Smoothness::kink && row.op_class != OpClass::defined && op != Op::sort;
@@ -98,12 +103,13 @@ class KinkCheck {
 
  private:
   struct At {
-    std::size_t claim, element;  // of vjp_.cotangents
+    std::size_t claim, element;  // position in vjp_.cotangents, and in that tensor
   };
 
   [[nodiscard]] const Tensor& recorded(std::size_t claim) const { return trace_.tensors[vjp_.cotangents[claim].second].value; }
   [[nodiscard]] const Tensor& y_bar() const { return trace_.tensors[vjp_.cotangent].value; }
-  // Where the run stores anything in 16 bits, a cotangent may have been stored on its way: the coarser format that is in use.
+  // If the run stores anything in 16 bits, a cotangent may have been stored on its way. The result is the coarsest
+  // format in use.
   [[nodiscard]] contracts::Storage shortest() const {
     auto found = region_.model.storage;
     for (const Trace::Entry& entry : trace_.tensors) {
@@ -112,7 +118,7 @@ class KinkCheck {
     return found;
   }
 
-  // The reference product with a result for each recorded cotangent.
+  // Computes the reference product, with a result for each recorded cotangent.
   bool differentiated() {
     std::vector<std::size_t> positions;
     for (const auto& [operand, id] : vjp_.cotangents) positions.push_back(operand);
@@ -122,7 +128,7 @@ class KinkCheck {
     return true;
   }
 
-  // Its results over Interval at the recorded point, for these cotangents.
+  // The results of the reference product over Interval at the recorded point, for these cotangents.
   [[nodiscard]] std::optional<Intervals> results(const std::vector<double>& cotangents) const {
     Intervals arguments;
     for (const TraceTensorId id : region_.operands) arguments.push_back(enclosed(trace_.tensors[id].value));
@@ -130,7 +136,8 @@ class KinkCheck {
     auto nodes = evaluate<Interval>(reverse_, arguments);
     if (!nodes) return std::nullopt;
     Intervals found;
-    for (const NodeId output : reverse_.outputs) found.push_back(nodes.value()[output]);  // outputs may be one node
+    // Several outputs may be one node.
+    for (const NodeId output : reverse_.outputs) found.push_back(nodes.value()[output]);
     return found;
   }
 
@@ -188,7 +195,7 @@ class KinkCheck {
     return std::nullopt;
   }
 
-  // The elements that tie for each y[j]; nothing where an element serves several.
+  // The elements that tie for each y[j]; empty if an element serves several.
   [[nodiscard]] std::map<std::size_t, std::vector<At>> rows() const {
     std::map<std::size_t, std::vector<At>> found;
     for (const Array<Interval>& weights : weights_) {
@@ -201,13 +208,14 @@ class KinkCheck {
     const auto numbered = results(numbers);
     if (!numbered) return {};
     for (const At& at : kinks_) {
-      const Interval& number = (*numbered)[at.claim].values[at.element];  // a multiple of it where the element is negated
+      // A multiple of the number if the element is negated.
+      const Interval& number = (*numbered)[at.claim].values[at.element];
       found[static_cast<std::size_t>(number.hi() > 0 ? number.hi() : -number.lo()) - 1].push_back(at);
     }
     return found;
   }
 
-  // Whether the weights of the elements behind each node sum to 1 at y[j]: `nodes` are enclosures.
+  // Whether the weights of the elements behind each node sum to 1 at y[j]; `nodes` are enclosures.
   [[nodiscard]] bool is_whole(const Intervals& nodes, std::size_t j) const {
     const Graph& graph = region_.graph;
     std::vector<bool> whole(graph.nodes.size(), false);
@@ -227,7 +235,8 @@ class KinkCheck {
       } else if (is_extremum(node.op)) {
         whole[id] = whole[node.operands[0]];
       } else {
-        const Interval x = value(node.operands[0]), y = value(id);  // off its kinks, and not flat
+        // Away from its kinks, and not flat.
+        const Interval x = value(node.operands[0]), y = value(id);
         const bool moves = x.lo() > 0 || (node.op == Op::abs && x.hi() < 0);
         const auto* clip = std::get_if<ClipAttributes>(&node.attributes);
         whole[id] = whole[node.operands[0]] && (clip != nullptr ? y.lo() > clip->lo && y.hi() < clip->hi : moves);
@@ -239,7 +248,7 @@ class KinkCheck {
     const auto is_constant = [&](NodeId id) { return region_.graph.node(id).op == Op::constant; };
     return node.operands.size() > 1 && is_constant(node.operands[0]) ? node.operands[1] : node.operands[0];
   }
-  // Per node, whether its elements count in K2.
+  // By node: whether its elements count in K2.
   [[nodiscard]] std::vector<bool> counted() const {
     std::vector<bool> found(region_.graph.nodes.size(), true);
     for (NodeId id = static_cast<NodeId>(found.size()); id-- > 0;) {
@@ -253,7 +262,7 @@ class KinkCheck {
   [[nodiscard]] std::optional<Rejection> judge_rows() const {
     std::size_t real = 0;
     for (const TraceTensorId id : region_.operands) real += is_float(trace_.tensors[id].value.dtype()) ? 1 : 0;
-    if (vjp_.cotangents.size() != real) return std::nullopt;  // others may have got their share
+    if (vjp_.cotangents.size() != real) return std::nullopt;  // others may have received a share
     Intervals arguments;
     for (const TraceTensorId id : region_.operands) arguments.push_back(enclosed(trace_.tensors[id].value));
     const auto nodes = evaluate<Interval>(region_.graph, arguments);
@@ -285,7 +294,8 @@ class KinkCheck {
     return std::nullopt;
   }
 
-  // Whether an element that ties for y[j] is the first of those that do, and how many do: constants and operands without a cotangent, too.
+  // Whether an element is the first of those that tie for y[j], and their number, including constants and operands
+  // without a cotangent.
   [[nodiscard]] std::pair<bool, std::size_t> place_of(const std::vector<At>& elements, std::size_t rank, std::size_t j) const {
     const Node& node = region_.graph.nodes.back();
     if (node.op != Op::min && node.op != Op::max) return {rank == 0, elements.size()};
@@ -305,7 +315,8 @@ class KinkCheck {
     return {is_first, count};
   }
 
-  // What operations of PyTorch that mean the region's op give an element: of those that tie, the first may get all.
+  // The weights that operations of PyTorch with the meaning of the region's op give an element; of elements that tie,
+  // the first may get all.
   [[nodiscard]] std::vector<double> shares(bool is_first, std::size_t count) const {
     const Node& node = region_.graph.nodes.back();
     if (node.op == Op::leaky_relu) return {std::get<LeakyReluAttributes>(node.attributes).slope};
@@ -323,7 +334,7 @@ class KinkCheck {
     return !set || contracts::with_both_zeros(set.value().sets.values[0]).contains(value(at));
   }
 
-  // Of a product that declares no convention: the op tells which ones there are.
+  // For a product that declares no convention; the op determines the possible ones.
   [[nodiscard]] std::optional<Rejection> judge_convention() const {
     if (!has_known_conventions(region_) || vjp_.convention == vjp_.cotangents) return std::nullopt;
     for (const auto& [j, elements] : rows()) {

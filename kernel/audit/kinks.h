@@ -11,15 +11,15 @@
 namespace assay::audit {
 
 struct KinkOutcome {
-  std::size_t judged = 0;           // recorded cotangents at kinks
+  std::size_t judged = 0;           // number of recorded cotangents at kinks
   std::optional<Interval> weights;  // the hull of the sets that their weights may be in
   std::optional<Rejection> failure;
 };
 
-// Whether a region is one choice alone: its op tells which conventions PyTorch has, and they are judged here.
+// Whether a region is a single choice, whose op determines the conventions that PyTorch has; they are judged here.
 [[nodiscard]] bool has_known_conventions(const Region& region);
 
-// Of a continuous trace's product; `place` names its region. Regions that are not judged have no kinks here.
+// For a product of a continuous trace; `place` names its region. Regions that are not judged have no kinks here.
 [[nodiscard]] KinkOutcome check_kinks(const Trace& trace, const Trace::Vjp& vjp, KinkConvention convention, const std::string& place);
 
 }  // namespace assay::audit

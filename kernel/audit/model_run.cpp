@@ -1,12 +1,14 @@
-// Whether a run is one of a model: value numbering of both (Alpern, Wegman, Zadeck 1988) in one table.
+// Checks whether a run is one of a model, by value numbering of both (Alpern, Wegman, Zadeck 1988) in one table.
 //
-// Claim. Two values with one number are the same expression: the same input, a constant of the same bits, or the same op with the same
-// attributes on values with the same numbers. Keys are compared whole, so equal numbers are no coincidence. Hence if every output of the
-// model has a number that a recorded tensor has, that tensor was recorded as what the model's graph says, on the recorded inputs and with
-// the model's constants, whatever the regions' borders are and however often a value was computed.
+// Claim. Two values with the same number are the same expression: the same input, a constant with the same bits, or the
+// same op with the same attributes on values with the same numbers. Keys are compared completely, so equal numbers are
+// no coincidence. Hence, if every output of the model has the number of a recorded tensor, that tensor was recorded as
+// the value that the model's graph defines, on the recorded inputs and with the model's constants. The borders of the
+// regions, and repeated computations of a value, do not matter.
 //
-// A tensor that was given to the run is the model's input of its name; any other one counts as a constant with its recorded bits.
-// The converse does not hold: a runtime may compute the same outputs by other ops. So a node that is missing declines.
+// A tensor given to the run is the model's input of the same name; any other one counts as a constant with its
+// recorded bits. The converse does not hold: a runtime may compute the same outputs by other ops. So a missing node
+// declines the check.
 #include <map>
 #include <set>
 #include <utility>
@@ -27,7 +29,8 @@ class Numbering {
   Number input(std::size_t position) {
     Key key;
     append_number(key, position);
-    return of(std::move(key));  // shorter than any key of a node
+    // Shorter than any key of a node.
+    return of(std::move(key));
   }
   Number constant(const Tensor& value) { return of(node_key(value)); }
   Number node(const Graph& graph, const Node& node, const std::vector<Number>& numbers) {
@@ -35,7 +38,7 @@ class Numbering {
     for (const NodeId operand : node.operands) append_number(key, numbers[operand]);
     return of(std::move(key));
   }
-  // Of all nodes, from those of the inputs.
+  // The numbers of all nodes, from those of the inputs.
   std::vector<Number> graph(const Graph& graph, const std::vector<Number>& inputs) {
     std::vector<Number> numbers(graph.nodes.size());
     for (std::size_t i = 0; i < inputs.size(); ++i) numbers[graph.inputs[i]] = inputs[i];
@@ -123,7 +126,7 @@ class Binding {
     return first;
   }
 
-  // The first node that the run has not; all those before it are there.
+  // The first node that the run lacks; all earlier nodes are there.
   [[nodiscard]] Rejection missing(const std::vector<Number>& numbers) const {
     for (NodeId id = 0; id < model_.nodes.size(); ++id) {
       if (!seen_.contains(numbers[id]))
@@ -135,7 +138,7 @@ class Binding {
   const Trace& trace_;
   Graph model_;
   Numbering numbering_;
-  std::set<Number> seen_;  // all values of the run
+  std::set<Number> seen_;  // the numbers of all values of the run
   ModelRun run_;
 };
 

@@ -16,7 +16,7 @@ namespace {
 
 std::vector<Array<double>> none_of(const Region& region) { return std::vector<Array<double>>(region.graph.nodes.size()); }
 
-// Values to draw similar ones from, where some were not recorded; nothing is decided by them.
+// Values from whose ranges similar ones can be drawn, if some were not recorded; nothing else depends on them.
 std::vector<Array<double>> some_values(const Trace& trace, const Region& region) {
   if (region.graph.nodes.size() == region.graph.inputs.size() + region.graph.outputs.size()) return none_of(region);
   std::vector<Array<double>> inputs;
@@ -41,8 +41,8 @@ class Opening {
   }
 
   Opened run() {
-    // Results of one region may follow from each other, and from expansions of others' operands, which only its nodes tell. A region whose
-    // product is that of its results stays as it is.
+    // Results of one region may follow from each other, and from expansions of the operands of others; only its nodes
+    // show that. A region whose product is that of its results stays closed.
     std::vector<bool> is_open, is_named(trace_.regions.size(), false);
     for (const Region& region : trace_.regions) is_open.push_back(region.graph.nodes.size() > region.graph.inputs.size() + 1);
     for (const Trace::Vjp& vjp : trace_.vjps) is_open[vjp.of] = is_open[vjp.of] && vjp.node;
@@ -102,7 +102,7 @@ class Opening {
       if (node.op == Op::input && results.empty()) continue;
       Region one = region_of(region, id, ids);
       if (results.empty()) {
-        // An expansion may have been left out wherever it was read: all copies of it are one value.
+        // A program may have omitted an expansion wherever it was read, so all copies of an expansion are one value.
         const bool is_new = node.op != Op::expand || expansions_.try_emplace({one.operands[0], node.shape}, next_id()).second;
         ids[id] = is_new ? next_id() : expansions_.at({one.operands[0], node.shape});
         if (!is_new) {
@@ -125,7 +125,7 @@ class Opening {
     }
   }
 
-  // One node as a region, of as many operands as it has; an input that is handed on.
+  // One node as a region with the node's operands; an input that is a result is passed on.
   static Region region_of(const Region& region, NodeId id, const std::vector<TraceTensorId>& ids) {
     const Node& node = region.graph.node(id);
     Region one{region.name + ", " + std::string(op_row(node.op).name), {}, region.model, {}, {}};
@@ -158,9 +158,9 @@ class Opening {
 
   const Trace& trace_;
   Opened result_;
-  std::vector<std::vector<TraceTensorId>> values_;                       // of the nodes of opened regions
-  std::vector<std::uint32_t> of_region_;                                 // of those that stay as they are
-  std::map<std::pair<std::uint32_t, NodeId>, std::uint32_t> region_of_;  // node of an opened region, its region
+  std::vector<std::vector<TraceTensorId>> values_;                       // by node of opened regions
+  std::vector<std::uint32_t> of_region_;                                 // for regions that stay closed
+  std::map<std::pair<std::uint32_t, NodeId>, std::uint32_t> region_of_;  // by node of an opened region
   std::map<std::pair<TraceTensorId, Shape>, TraceTensorId> expansions_;
   std::map<TraceTensorId, std::uint32_t> producer_;
 };

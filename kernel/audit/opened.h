@@ -1,5 +1,5 @@
-// A trace with regions opened: where products speak of what nodes inside a region compute, each of its nodes becomes a region. Private to
-// this folder.
+// A trace with opened regions: where products refer to values of nodes inside a region, each of its nodes becomes a
+// region. Private to this folder.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace assay::audit {
 
-// Says of the gradients what the trace says: its regions compute the same functions of the same tensors. Values that were not recorded are
-// computed, to have a range; they come after the recorded tensors.
+// Has the same gradients as the trace: its regions compute the same functions of the same tensors. Values that were not
+// recorded are computed, so that their ranges are known; they follow the recorded tensors.
 struct Opened {
   Trace trace;
-  std::vector<std::uint32_t> origin;                    // of each region: the region of the trace that was recorded
-  std::size_t recorded = 0;                             // tensors
-  std::vector<std::pair<std::uint32_t, NodeId>> inner;  // of the others: the region that was recorded, and its node
+  std::vector<std::uint32_t> origin;                    // by region: the recorded region of the trace
+  std::size_t recorded = 0;                             // number of recorded tensors
+  std::vector<std::pair<std::uint32_t, NodeId>> inner;  // by other tensor: its recorded region and node
 };
 [[nodiscard]] Opened opened(const Trace& trace);
 

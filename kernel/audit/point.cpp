@@ -1,36 +1,36 @@
-// The point of the run: a product that is right at random points may still be wrong at the one that counts.
+// The point of the run: a product that is right at random points may still be wrong at the recorded one.
 //
-// Claim. x and y_bar recorded; F the recorded product of x and y_bar over the reals, D that of the meaning
-// (kernel/gradients/derivatives, whose rules `assay adjoint` proves). In forward mode tangents stand in y_bar's place,
-// and D is the transpose of the product, which is linear in y_bar.
-// For each element i of a recorded cotangent, or tangent, where D_i has a value:
-//   P1  F_i and D_i are the same at the recorded point. They differ if their enclosures have no number in common, and F_i also lies outside
-//       the enclosure of D_i over a neighbourhood of the point: that holds every limit of derivatives nearby, hence the Clarke derivative,
-//       whatever branch a convention takes at a tie.
-//   P3  Where a choice is open at the recorded point and the product is elementwise, F_i meets the hull of the one-sided derivatives
-//       (kernel/audit/corners.h), which is a point where the branches agree in slope.
-//   P4  With C the product that the framework of the trace gives by its own convention: F_i and C_i are the same at the recorded point.
-//   They
-//       differ if their enclosures have no number in common. It is asked where C_i is a derivative there, in the enclosure of D_i, or where
-//       D_i has no value: what the framework computes with other constants is no convention. Declined where C is asked for, nobody says
-//       what
-//       it is, and a choice is open around the point.
-//   P2  What was recorded lies in the contract of D, if F_i has no value there (0 / 0) or if what was recorded is no finite number.
+// Claim. Let x and y_bar be recorded, F the recorded product of x and y_bar over the reals, and D that of the meaning
+// (kernel/gradients/derivatives, whose rules `assay adjoint` proves). In forward mode tangents replace y_bar, and D is
+// the transpose of the product, which is linear in y_bar. For each element i of a recorded cotangent, or tangent, where
+// D_i has a value:
+//   P1  F_i and D_i are the same at the recorded point. They differ if their enclosures have no number in common, and
+//       F_i also lies outside the enclosure of D_i over a neighbourhood of the point. That enclosure holds every limit
+//       of derivatives nearby, hence the Clarke derivative, whatever branch a convention takes at a tie.
+//   P3  If a choice is undecided at the recorded point and the product is elementwise, F_i meets the hull of the
+//       one-sided derivatives (kernel/audit/corners.h), which is a point where the branches agree in slope.
+//   P4  With C the product that the framework of the trace gives by its own convention: F_i and C_i are the same at the
+//       recorded point. They differ if their enclosures have no number in common. P4 applies if C_i is a derivative
+//       there, in the enclosure of D_i, or if D_i has no value: a result that the framework computes with other
+//       constants is no convention. Declined if C is needed but not known, and a choice is undecided around the point.
+//   P2  The recorded value lies in the contract of D, if F_i has no value there (0 / 0) or if the recorded value is not
+//       finite.
 //   P5  With R the product F whose steps (comparisons, integers, signs, floors, quotients of mod) are those of the run
-//   (kernel/audit/steps.h):
-//       R_i and D_i are the same, or R_i is such a limit, or what was recorded lies in the contract of D. Else it is declined
-//       (gradient.step): rounding decided a step, or may have.
-// Why P5. The steps of F are those of exact operands, and those of the run are of rounded ones. Where F jumps between the two, a cotangent
-// in the contract of R says nothing of F. Where all steps are the same, R is F. Where the run's step is not known,
-// R has no value. A right product may branch where the derivative
-// underflows or cancels: the derivative's own formula may give the same there. So P5 accuses no product.
-// Why the contract is not asked everywhere. It belongs to the formula of D. Another formula of the same derivative has another set, perhaps
-// a wider one, and the audit has judged the recorded cotangent by that of F. F = D, R = D and a cotangent in the contract of R: that is
-// right.
-// P2 declines where the run stores anything in 16 bits: the steps of F may have been stored, which the contract of D knows nothing of.
-// Where P1 is not needed. Two functions that are analytic on all of the reals and that agree near one point agree everywhere: products of
-// such ops alone are decided by the random points, if the run recorded no step for P5. So are products that are analytic on a box that
-// holds the random points and the recorded one.
+//       (kernel/audit/steps.h): R_i and D_i are the same, or R_i is a limit as in P1, or the recorded value lies in the
+//       contract of D. Otherwise it is declined (gradient.step): rounding decided a step, or may have.
+//
+// Why P5. The steps of F have exact operands, and those of the run rounded ones. If F jumps between the two, a
+// cotangent in the contract of R says nothing about F. If all steps are the same, R is F. If the run's step is not
+// known, R has no value. A correct product may branch where the derivative underflows or cancels; the derivative's own
+// formula may give the same there. So P5 accuses no product.
+// Why the contract is not used everywhere. It belongs to the formula of D. Another formula of the same derivative has
+// another set, perhaps a wider one, and the audit has judged the recorded cotangent by the set of F. If F = D, R = D
+// and the cotangent is in the contract of R, it is right.
+// P2 declines if the run stores anything in 16 bits: the steps of F may have been stored, which the contract of D does
+// not cover.
+// Where P1 is not needed. Two functions that are analytic on all of the reals and that agree near one point agree
+// everywhere. So the random points decide products of such ops alone, if the run recorded no step for P5. The same
+// holds for products that are analytic on a box that contains the random points and the recorded one.
 #include "kernel/audit/point.h"
 
 #include <algorithm>
@@ -52,11 +52,11 @@ namespace {
 
 using Intervals = std::vector<Array<Interval>>;
 
-// Analytic on all of the reals, in each real operand that is not a constant.
+// Whether the op is analytic on all of the reals, in each real operand that is not a constant.
 bool is_analytic(const Node& node, bool divides_by_constant) {
   switch (node.op) {
     case Op::div:
-      return divides_by_constant;  // a quotient by 0 is nowhere defined, not at random points either
+      return divides_by_constant;  // a quotient by 0 is defined nowhere, so not at random points either
     case Op::pow: {
       const Rational& r = std::get<PowAttributes>(node.attributes).exponent;
       return r.to_int64() && r.sign() >= 0;
@@ -75,7 +75,7 @@ bool is_analytic(const Graph& graph) {
   return true;
 }
 
-// Away from its singularities, by a bound of the operand in question.
+// Whether the operands stay away from the op's singularities, by bounds.
 bool is_away(const Node& node, const std::vector<Array<Interval>>& values) {
   const auto all = [&](std::size_t operand, const auto& is_fine) {
     return std::ranges::all_of(values[node.operands[operand]].values, [&](const Interval& x) { return !x.is_undefined() && is_fine(x); });
@@ -103,7 +103,7 @@ std::optional<Intervals> results(const Graph& graph, const Intervals& point) {
   const auto nodes = nodes_of<Interval>(graph, point);
   if (!nodes) return std::nullopt;
   Intervals found;
-  for (const NodeId output : graph.outputs) found.push_back((*nodes)[output]);  // outputs may be one node
+  for (const NodeId output : graph.outputs) found.push_back((*nodes)[output]);  // several outputs may be one node
   return found;
 }
 
@@ -126,9 +126,9 @@ class PointCheck {
       return std::nullopt;
     auto reference = product_.reference ? product_.reference() : gradients::reverse_of(product_.forward);
     if (!reference && product_.reference) return declined("a graph of the derivative", reference.rejection().to_text());
-    if (!reference) return std::nullopt;  // the random points had a derivative to compare with: there is a rule
+    if (!reference) return std::nullopt;  // the random points compared with a derivative, so a rule exists
     reference_ = without_dead_nodes(reference.value());
-    Graph both = reference_;  // what they have in common is computed once
+    Graph both = reference_;  // computes common parts once
     const auto outputs = append_graph(both, without_dead_nodes(product_.backward), both.inputs, true);
     if (!outputs) return declined("two graphs of the same operands", outputs.rejection().to_text());
     for (const NodeId output : outputs.value()) both.mark_output(output, "");
@@ -242,7 +242,7 @@ class PointCheck {
     return why;
   }
 
-  // Real operands moved by the least step of double to either side.
+  // The point, with real operands widened by the least step of double on either side.
   [[nodiscard]] Intervals neighbourhood() const {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     Intervals wide = point_;
@@ -268,7 +268,7 @@ class PointCheck {
     return broken(k, i, "a value that the contract of the derivative admits, near " + text(right_[k].values[i]), text(recorded(one, i)));
   }
 
-  // Of D; with its steps stored as its results are, or not.
+  // The contract of D; with its steps stored as its results are, or not.
   const Outcome<std::vector<contracts::Admissible>>& sets(bool stores_steps = false) {
     auto& found = sets_[stores_steps ? 1 : 0];
     if (!found) {
@@ -304,11 +304,12 @@ class PointCheck {
   const RecordedProduct& product_;
   const std::string& place_;
   Graph reference_;
-  Intervals point_, right_, found_;  // the point, D and F there
-  std::optional<Intervals> meant_;   // C there
-  std::optional<Intervals> taken_;   // R there; none: no step was rounded, or an op has no value
-  std::optional<Rejection> doubt_;   // of P5: what is wrong for sure is told first
-  std::optional<Intervals> nearby_;  // all nodes of D around it; empty where they have no value
+  Intervals point_, right_, found_;  // the point, and D and F there
+  std::optional<Intervals> meant_;   // C at the point
+  std::optional<Intervals> taken_;   // R at the point; nullopt: no step was rounded, or an op has no value
+  std::optional<Rejection> doubt_;   // the doubt of P5; a certain error is reported first
+  // All nodes of D around the point; empty if they have no value.
+  std::optional<Intervals> nearby_;
   std::optional<Corners> corners_;
   bool has_choices_ = false;
   std::size_t corner_count_ = 0;
@@ -318,7 +319,7 @@ class PointCheck {
 }  // namespace
 
 bool is_analytic_within(Graph graph, std::span<const Interval> box) {
-  for (Node& node : graph.nodes) {  // a square is not negative
+  for (Node& node : graph.nodes) {  // since a square is not negative
     if (node.op != Op::mul || node.operands[0] != node.operands[1]) continue;
     node.op = Op::pow;
     node.operands.pop_back();
@@ -363,7 +364,7 @@ gradients::Domain recorded_range(const Tensor& tensor) {
   }
   if (!(lo <= hi)) return {};
   if (!real) return {lo, hi};
-  // Wide enough for points of which no two are the same.
+  // Wide enough that drawn numbers differ.
   constexpr double kMost = std::numeric_limits<double>::max(), kLeast = 0x1p-900;
   const double room = std::fmax(std::fabs(lo), std::fabs(hi)) * 0x1p-20;
   if (hi - lo > room && hi - lo > kLeast) return {lo, hi};

@@ -19,45 +19,52 @@
 namespace assay::audit {
 
 struct RecordedProduct {
-  // One operand's cotangent: an output of `backward`.
+  // The cotangent of one operand: an output of `backward`.
   struct Cotangent {
     std::string name;
-    bool is_claimed = false;                                          // else nobody asked for it
-    std::vector<const Tensor*> parts = {};                            // their sum is what was recorded; none: nobody recorded it
+    // False: no part of the run needs it.
+    bool is_claimed = false;
+    // The recorded value is their sum; empty: none was recorded.
+    std::vector<const Tensor*> parts = {};
     ExecutionModel::Storage storage = ExecutionModel::Storage::same;  // of a single part
   };
-  const Graph& forward;   // y, from the region's different operands
-  const Graph& backward;  // from these and y_bar (or tangents), a cotangent for each real operand (or y's tangent)
-  std::function<std::vector<Array<Interval>>()> point;  // of the operands and y_bar; asked for where it is needed
-  std::vector<Tensor> operands;                         // and y_bar; empty where one of them was not recorded
+  const Graph& forward;  // y, from the region's distinct operands
+  // From these and y_bar (or tangents): a cotangent for each real operand (or y's tangent).
+  const Graph& backward;
+  std::function<std::vector<Array<Interval>>()> point;  // operands and y_bar; computed only if needed
+  std::vector<Tensor> operands;                         // operands and y_bar; empty if one of them was not recorded
   std::vector<Cotangent> cotangents;                    // one per output of `backward`
   const ExecutionModel& model;
-  bool is_stored_short = false;  // something of the run is stored in 16 bits
-  // What was shown at random points. Of a product of which nothing could be decided there P2 alone is asked; of one that they refuse P1, as
-  // everywhere.
+  bool is_stored_short = false;  // the run stores something in 16 bits
+  // The result at random points. `open`: nothing could be decided there, and only P2 is checked. `refused`: the product
+  // was rejected there, and P1 is checked, as always.
   enum class Standing : std::uint8_t { proved, open, refused } standing = Standing::proved;
-  bool is_analytic_here = false;                   // on a box that holds the recorded point and those that were drawn (is_analytic_within)
-  std::function<Outcome<Graph>()> reference = {};  // the derivative's graph, with the inputs of `backward`; none: that of J^T y_bar
-  const Graph* convention = nullptr;               // like `backward`: what the framework gives, if its convention is asked for
-  bool lacks_convention = false;                   // it is asked for, and nothing says what it is
-  // The values of `backward` at the point with the run's own steps, if rounding may have decided any (steps.h).
+  // On a box that holds the recorded point and the drawn ones (is_analytic_within).
+  bool is_analytic_here = false;
+  // The derivative's graph, with the inputs of `backward`; empty: that of J^T y_bar.
+  std::function<Outcome<Graph>()> reference = {};
+  // Like `backward`: the framework's result, if its convention is to be checked.
+  const Graph* convention = nullptr;
+  bool lacks_convention = false;  // the convention is to be checked, but is not known
+  // The values of `backward` at the point with the run's own steps; empty if rounding decided no step (steps.h).
   std::function<std::optional<std::vector<Array<Interval>>>(const std::vector<Array<Interval>>&)> with_steps = {};
 };
 
-// P1 to P5 of point.cpp, for a product that is right at random points. Its code is gradient.value, of P4
-// gradient.convention, of P5 gradient.step; declined where what would decide is missing. `corners` grows by the
-// elements that were judged where a choice is open.
+// P1 to P5 of point.cpp, for a product that is right at random points. The code is gradient.value, for P4
+// gradient.convention, for P5 gradient.step; declined if the information to decide is missing. `corners` grows by the
+// number of elements that were judged at an undecided choice.
 [[nodiscard]] std::optional<Rejection> check_point(const RecordedProduct& product, const std::string& place,
                                                    std::size_t* corners = nullptr);
 
-// Whether a graph is analytic in its real inputs at every point of a box, which has an interval for each input, by interval bounds of its
-// values.
+// Whether a graph is analytic in its real inputs at every point of a box, which has one interval per input. Decided by
+// interval bounds of its values.
 [[nodiscard]] bool is_analytic_within(Graph graph, std::span<const Interval> box);
 
-// The recorded elements. NaN and infinities, which have no place in a derivative, are undefined; so are integers that no double holds.
+// The recorded elements. NaN and infinities, at which no derivative exists, are undefined; so are integers that no
+// double holds.
 [[nodiscard]] Array<Interval> enclosed(const Tensor& tensor);
 
-// All nodes of a graph, whose constants may be no finite numbers: those are undefined. Nothing where an op has no value.
+// The values of all nodes of a graph. Constants that are not finite become undefined. nullopt if an op has no value.
 template <class S>
 [[nodiscard]] std::optional<std::vector<Array<S>>> nodes_of(Graph graph, std::vector<Array<S>> values) {
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
@@ -76,7 +83,7 @@ template <class S>
 
 [[nodiscard]] std::string about(double value);  // in words: six digits
 
-// Where elements like the recorded ones are drawn.
+// The range from which elements like the recorded ones are drawn.
 [[nodiscard]] gradients::Domain recorded_range(const Tensor& tensor);
 
 }  // namespace assay::audit

@@ -1,4 +1,5 @@
-// Products: the recorded regions between a cotangent and those that follow from it, as a graph, beside that of the region they are of.
+// Products: builds the graph of the recorded regions between a cotangent and the cotangents that follow from it, and
+// compares it with the region that the product belongs to.
 
 #include "kernel/audit/product.h"
 
@@ -17,9 +18,9 @@ namespace assay::audit {
 
 struct ProductCheck::Reverse {
   Graph graph;
-  bool is_closed = true;  // it reads no tensor from elsewhere, beyond single numbers
+  bool is_closed = true;  // it reads no tensor from elsewhere except single numbers
   Origins origins = {};   // in the recorded trace
-  // The cotangent's node, and the node that is the same tensor as a value of the forward pass, where it is one.
+  // The cotangent's node; and, if that tensor is also a value of the forward pass, the node of that value.
   NodeId y_bar = 0;
   std::optional<NodeId> as_value = std::nullopt;
 };
@@ -28,7 +29,8 @@ struct ProductCheck::Case {
   gradients::AdjointCase one;
   Tensors operands;  // the inputs of all graphs
   Reverse backward;
-  std::optional<Graph> convention = std::nullopt;  // what the trace says that its framework gives, where that is asked
+  // The framework's result as the trace declares it, if it is to be checked.
+  std::optional<Graph> convention = std::nullopt;
 };
 
 namespace {
@@ -36,7 +38,7 @@ namespace {
 using Standing = RecordedProduct::Standing;
 
 constexpr double kManyElements = 0x1p16;  // of all values of both graphs
-constexpr double kMostDrawn = 2;          // the largest cotangent that is drawn
+constexpr double kMostDrawn = 2;          // the largest drawn cotangent
 
 std::vector<TraceTensorId> different(std::vector<TraceTensorId> ids) {
   std::ranges::sort(ids);
@@ -50,7 +52,7 @@ bool has_position(const Region& region, const Pairs& pairs, TraceTensorId id) {
   return std::ranges::any_of(pairs, [&](const auto& one) { return region.operands[one.first] == id; });
 }
 
-// What the product declares in place of the region's result.
+// The surrogate that the product declares in place of the region's result.
 Outcome<NodeId> surrogate_of(const Region& region, const Trace::Vjp& vjp, Slice& forward) {
   std::vector<NodeId> inputs;
   for (const TraceTensorId id : region.operands) {
@@ -63,7 +65,7 @@ Outcome<NodeId> surrogate_of(const Region& region, const Trace::Vjp& vjp, Slice&
   return outputs.value()[0];
 }
 
-// An operand whose cotangent nobody recorded and nobody needs: the reference's.
+// For an operand whose cotangent was not recorded and is not needed: the reference's cotangent.
 Outcome<NodeId> own(const Graph& graph, TraceTensorId id, const std::vector<TraceTensorId>& operands, NodeId y_bar, Slice& backward) {
   const auto position = static_cast<std::size_t>(std::ranges::lower_bound(operands, id) - operands.begin());
   const auto reverse = gradients::differentiate(graph, 0, std::span(&position, 1));
@@ -75,8 +77,8 @@ Outcome<NodeId> own(const Graph& graph, TraceTensorId id, const std::vector<Trac
   return outputs.value()[0];
 }
 
-// Whether a row of a product, and what it is of, are analytic on a box that holds the points that were drawn and all rows of the recorded
-// one.
+// Whether one row of a product, and the function it belongs to, are analytic on a box that contains the drawn points
+// and all rows of the recorded one.
 bool is_analytic_around(const OneRow& row, const std::vector<Tensor>& recorded) {
   std::vector<Interval> box;
   for (const Tensor& tensor : recorded) {
@@ -90,7 +92,7 @@ bool is_analytic_around(const OneRow& row, const std::vector<Tensor>& recorded) 
   return is_analytic_within(row.backward, box) && is_analytic_within(row.forward, std::span(box).first(box.size() - 1));
 }
 
-// Where a graph reads a node.
+// The places where a graph reads a node.
 struct Reads {
   std::vector<NodeId*> places;
   Reads(Graph& graph, NodeId of, NodeId after) {
@@ -136,10 +138,10 @@ Outcome<gradients::Adjointness> ProductCheck::judge(std::uint32_t r, std::uint32
   return outcome;
 }
 
-// What a region reads, where it is no function of its operands alone that the product is of: an operand that the run
-// computed and that gets no cotangent here is composed of what it was computed from, and integers are those of the run.
-// That says the same of the run: the region and those before it together compute the same result, and all that flows
-// through such an operand is in the product.
+// The inputs of a region, if the product does not belong to a function of its operands alone: an operand that the run
+// computed, and that gets no cotangent here, is replaced by the tensors it was computed from; integers are those of the
+// run. The statement about the run is the same: the region and those before it together compute the same result, and
+// every cotangent through such an operand is in the product.
 std::vector<TraceTensorId> ProductCheck::composed(const Region& region, const Trace::Vjp& vjp) const {
   std::vector<bool> stops(trace_.tensors.size(), false);
   for (const auto& [operand, id] : vjp.cotangents) stops[region.operands[operand]] = true;
@@ -149,7 +151,8 @@ std::vector<TraceTensorId> ProductCheck::composed(const Region& region, const Tr
   return inputs;
 }
 
-// The recorded product of region r, as a graph from tensors (different operands, or what they are composed of) and the cotangent.
+// The recorded product of region r, as a graph from tensors (its distinct operands, or the tensors they are composed
+// of) and the cotangent.
 Outcome<ProductCheck::Case> ProductCheck::case_of(std::uint32_t r, std::uint32_t k, const Trace::Vjp* vjp, const Tensors& operands,
                                                   const std::string& place) const {
   const Region& region = trace_.regions[r];
@@ -183,7 +186,7 @@ Outcome<ProductCheck::Reverse> ProductCheck::reverse_of(const Case& of, const Re
   Reverse made;
   Slice backward(trace_, producers_);
   for (const TraceTensorId id : of.operands) backward.add_input(id);
-  // The region's results may be read by its product: they are computed again. The cotangent is an input.
+  // The product may read the region's results; these are recomputed. The cotangent is an input.
   const Tensor& like = trace_.tensors[result].value;
   made.y_bar = backward.graph().append_input(like.dtype(), like.shape(), "y_bar");
   if (is_value) {
@@ -206,14 +209,15 @@ Outcome<ProductCheck::Reverse> ProductCheck::reverse_of(const Case& of, const Re
   return made;
 }
 
-// Refused, unless a tensor from elsewhere may be why: of such the composition knows nothing.
+// A rejection, unless a tensor from elsewhere may be the cause, about which the composition knows nothing;
+// then declined.
 Rejection ProductCheck::of_closed(const Case& one, Rejection why) {
   if (!one.backward.is_closed) why.kind = Rejection::Kind::declined;
   return why;
 }
 
 Outcome<gradients::Adjointness> ProductCheck::outcome_of(const Case& one, std::uint32_t r, const Trace::Vjp* vjp) {
-  // What is large is judged by one row of it; where it has no rows, the recorded point may refute it at less cost.
+  // A large product is judged by one of its rows. If it has no rows, the recorded point may refute it at less cost.
   const bool is_large = elements_of(one.one.graph) + elements_of(one.backward.graph) > kManyElements;
   const std::optional<OneRow> row = is_large ? one_row(one.one.graph, one.backward.graph) : std::nullopt;
   const bool is_known = vjp != nullptr && !one.backward.as_value && composed(trace_.regions[r], *vjp) == one.operands;
@@ -227,7 +231,7 @@ Outcome<gradients::Adjointness> ProductCheck::outcome_of(const Case& one, std::u
   if (vjp == nullptr) return outcome;
   const bool is_rejected = !outcome && outcome.rejection().kind == Rejection::Kind::rejected;
   if (is_rejected && one.backward.as_value) return with_reads(one, r, *vjp, std::move(outcome));
-  // Undecided at random points: the recorded one may tell, if it is known which operands the product is of.
+  // Undecided at random points. The recorded point may decide, if the product's operands are known.
   if (outcome || (!is_rejected && composed(trace_.regions[r], *vjp) == one.operands)) {
     auto why = at_the_point(one, r, *vjp, outcome ? Standing::proved : Standing::open, row ? &*row : nullptr);
     if (why && (outcome || why->kind == Rejection::Kind::rejected)) return *std::move(why);
@@ -235,8 +239,9 @@ Outcome<gradients::Adjointness> ProductCheck::outcome_of(const Case& one, std::u
   return is_rejected ? of_closed(one, outcome.rejection()) : std::move(outcome);
 }
 
-// The cotangent is also a value of the forward pass: a seed that the forward pass reads. Where the product reads that tensor, it may mean
-// either. If some choice makes the product right for all operands and all cotangents, it is right for the recorded ones, which are equal.
+// The cotangent is also a value of the forward pass: a seed that the forward pass reads. Where the product reads that
+// tensor, either may be meant. If some choice makes the product right for all operands and all cotangents, it is right
+// for the recorded ones, which are equal.
 Outcome<gradients::Adjointness> ProductCheck::with_reads(const Case& one, std::uint32_t r, const Trace::Vjp& vjp,
                                                          Outcome<gradients::Adjointness> outcome) {
   constexpr std::size_t kMostReads = 6;
@@ -251,7 +256,7 @@ Outcome<gradients::Adjointness> ProductCheck::with_reads(const Case& one, std::u
     if (auto why = at_the_point(chosen, r, vjp, Standing::proved)) return *std::move(why);
     return again;
   }
-  // An operand has one value at the recorded point, in either meaning. A result has not: it was rounded.
+  // At the recorded point an operand has the same value in either role. A result does not, since it was rounded.
   if (one.backward.graph.node(as_value).op == Op::input) {
     if (auto why = at_the_point(one, r, vjp, Standing::refused); why && why->kind == Rejection::Kind::rejected) return *std::move(why);
   }
@@ -261,7 +266,7 @@ Outcome<gradients::Adjointness> ProductCheck::with_reads(const Case& one, std::u
   return why;
 }
 
-// The same product at the recorded point. Where it is not proved, a value that is wrong there is wrong all the same.
+// The same product at the recorded point. Even if the product is not proved, a value that is wrong there is wrong.
 std::optional<Rejection> ProductCheck::at_the_point(const Case& one, std::uint32_t r, const Trace::Vjp& vjp,
                                                     RecordedProduct::Standing standing, const OneRow* row) {
   RecordedProduct product{one.one.graph, one.backward.graph, {}, {}, {}, trace_.regions[r].model, stores_short_};
@@ -302,7 +307,7 @@ std::optional<Rejection> ProductCheck::at_the_point(const Case& one, std::uint32
   return check_point(product, one.one.name, &corners_);
 }
 
-// Of a region that was opened: the one that was recorded, and its node.
+// For a region that was opened: the recorded region, and its node.
 Origin ProductCheck::recorded_origin(const Origin& of) const {
   const Region& region = trace_.regions[of.first];
   const std::uint32_t index = opened_.origin[of.first];
@@ -314,7 +319,7 @@ Origin ProductCheck::recorded_origin(const Origin& of) const {
   return {index, whole.graph.outputs[static_cast<std::size_t>(at)]};
 }
 
-// What a tensor holds: as it was recorded, or what its region computes of recorded operands, over the reals.
+// The value of a tensor: as recorded, or computed by its region from recorded operands, over the reals.
 Array<Interval> ProductCheck::value_of(TraceTensorId id) {
   if (id < opened_.recorded) return enclosed(trace_.tensors[id].value);
   const auto [index, node] = opened_.inner[id - opened_.recorded];
@@ -335,7 +340,7 @@ Outcome<NodeId> ProductCheck::zero(TraceTensorId id, Graph& graph) const {
   return graph.append_constant(Tensor(like.dtype(), like.shape(), std::make_shared<std::vector<std::byte>>(like.bytes().size())));
 }
 
-// The sum of what is claimed for all positions of one operand.
+// The sum of the cotangents claimed for all positions of one operand.
 Outcome<NodeId> ProductCheck::claimed(const Region& region, const Pairs& pairs, TraceTensorId id, Slice& backward) {
   std::optional<NodeId> sum;
   for (const auto& [operand, cotangent] : pairs) {

@@ -1,4 +1,4 @@
-// One recorded product: whether it is the vector-Jacobian product of its region's meaning. Private to this folder.
+// Checks whether one recorded product is the vector-Jacobian product of its region's meaning. Private to this folder.
 #pragma once
 
 #include <array>
@@ -23,22 +23,23 @@ namespace assay::audit {
 
 class ProductCheck {
  public:
-  // `needed` says per tensor of the opened trace whether the gradient needs its cotangent: where nothing was recorded of one, it counts
-  // as 0.
+  // `needed` says, per tensor of the opened trace, whether the gradient needs its cotangent. A needed cotangent that
+  // was not recorded counts as 0.
   ProductCheck(const Trace& recorded, const Opened& opened, const Producers& producers, const std::vector<bool>& needed, std::uint64_t seed,
                bool asks_convention);
 
-  // Of result k of region r: the product that was recorded, or none. Every cotangent that it gives is judged, whoever needs it. A rejection
-  // with the code gradient.value or gradient.convention is of the recorded point, any other one of random points.
+  // Judges the recorded product (or null) of result k of region r. Every cotangent that it gives is judged, whether or
+  // not it is needed. A rejection with code gradient.value or gradient.convention is about the recorded point, any
+  // other about random points.
   [[nodiscard]] Outcome<gradients::Adjointness> judge(std::uint32_t r, std::uint32_t k, const Trace::Vjp* vjp, const std::string& place);
-  // Elements of the last one that were judged where a choice is open.
+  // The number of elements of the last product that were judged at an undecided choice.
   [[nodiscard]] std::size_t corners() const { return corners_; }
 
  private:
   using Tensors = std::vector<TraceTensorId>;
   using Pairs = std::vector<std::pair<std::uint32_t, TraceTensorId>>;
   struct Reverse;
-  // What is compared: y, and a cotangent for each real one of the tensors that it is computed from.
+  // The compared functions: y, and a cotangent for each real tensor that y is computed from.
   struct Case;
 
   [[nodiscard]] bool is_real(TraceTensorId id) const { return is_float(trace_.tensors[id].value.dtype()); }
@@ -64,10 +65,10 @@ class ProductCheck {
   const Producers& producers_;
   const std::vector<bool>& needed_;
   std::uint64_t seed_;
-  bool asks_convention_;  // what vjps declare of their framework's convention is compared with what they claim
+  bool asks_convention_;  // compares the products with the convention that vjps declare for their framework
   std::size_t corners_ = 0;
-  bool stores_short_;  // any tensor in 16 bits
-  // The values of all nodes of a region, of the two that were asked for last: one forward, one backward.
+  bool stores_short_;  // some tensor is stored in 16 bits
+  // The values of all nodes of a region, for the last two regions: one forward, one backward.
   struct Inside {
     std::uint32_t region = UINT32_MAX;
     std::vector<Array<Interval>> nodes;

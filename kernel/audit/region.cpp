@@ -1,4 +1,4 @@
-// The judgement of one region: each node's contract on the recorded operands, and each recorded result inside it.
+// Judges one region: each node's contract on the recorded operands, and each recorded result by it.
 
 #include <algorithm>
 #include <cmath>
@@ -39,7 +39,7 @@ bool is_worse(const Violation& a, const Violation& b) {
   return a.allowance_units != b.allowance_units ? a.allowance_units > b.allowance_units : a.steps > b.steps;
 }
 
-// A region with what was recorded of it.
+// A region with its recorded values.
 struct Recorded {
   const Region& region;
   std::span<const Tensor> operands;
@@ -53,7 +53,7 @@ RegionAudit all_unsupported(const Recorded& recorded, const Rejection& why) {
   return audit;
 }
 
-// What a model admits whatever else it says, so that the quick judgements hold.
+// Whether the model admits all executions that the quick judgements assume.
 bool is_plain(const ExecutionModel& model) {
   return model.kind == ExecutionModel::Kind::floating && model.format == ExecutionModel::Format::binary32 &&
          model.rounding == ExecutionModel::Rounding::nearest_even && !model.flush_operands && !model.flush_results &&
@@ -64,7 +64,7 @@ bool is_plain(const ExecutionModel& model) {
          model.rewrites == ExecutionModel::Rewrites::none && validate(model).empty();
 }
 
-// Which elements of a result are looked at; none: all.
+// The elements of a result that are judged; empty: all.
 std::vector<std::size_t> sample_of(const Tensor& result, const Sampling& sampling) {
   if (sampling.elements == 0 || sampling.elements >= result.size()) return {};
   const std::size_t last = result.size() - 1, row = result.shape().empty() ? 1 : static_cast<std::size_t>(result.shape().back());
@@ -76,7 +76,7 @@ std::vector<std::size_t> sample_of(const Tensor& result, const Sampling& samplin
   return sample;
 }
 
-// `core` is what the judgement reads.
+// `core` receives the op that the judgement reads.
 std::optional<quick::Judged> quickly(const quick::Fused& fused, const Sampling& sampling, std::optional<quick::Core>& core) {
   const auto is_float32 = [](const Node& node) { return node.dtype == DType::float32; };
   if (!is_plain(fused.region.model) || !std::ranges::all_of(fused.region.graph.nodes, is_float32)) return std::nullopt;
@@ -98,7 +98,7 @@ std::string at_element(const std::string& text, std::size_t element) {
   return "element " + std::to_string(element) + text.substr(text.find(':'));
 }
 
-// One element of all results by the contract, and whether it counts.
+// Judges one element of all results by the contract; `counts` says whether it counts.
 bool judge_single(const quick::Fused& fused, const quick::Judged& judged, std::size_t which, bool counts, RegionAudit& audit) {
   const std::size_t element = judged.place.empty() ? which : judged.place[which];
   const quick::Single single = judged.single(which);
@@ -129,8 +129,8 @@ bool judge_single(const quick::Fused& fused, const quick::Judged& judged, std::s
   return true;
 }
 
-// Open elements are judged one by one, which costs more than all the others: of many, we judge so many that lie evenly, and the rest only
-// if none of these fails.
+// Open elements are judged one by one, which is much slower than the quick judgement. If there are many, evenly spaced
+// ones come first, and the others are judged only if none of these fails.
 constexpr std::size_t kMostOpen = 1 << 12;
 
 std::vector<std::size_t> evenly_first(const std::vector<std::size_t>& open) {
@@ -144,7 +144,8 @@ std::vector<std::size_t> evenly_first(const std::vector<std::size_t>& open) {
   return order;
 }
 
-// The open elements, and some of the others for the head-room, by the contract of one element each. False where that has none.
+// Judges the open elements, and some of the others for the head-room, each by the contract of one element. False if
+// that has no contract.
 bool judge_singles(const quick::Fused& fused, const quick::Judged& judged, RegionAudit& audit) {
   constexpr std::size_t kSampled = 8, kSampledTerms = 1 << 11;
   const std::size_t size = fused.results[0]->size(), open = judged.open.size();
@@ -165,7 +166,7 @@ bool judge_singles(const quick::Fused& fused, const quick::Judged& judged, Regio
   return true;
 }
 
-// Failures are described one by one to find the worst; of many, that many.
+// The number of failures that are described one by one to find the worst.
 constexpr std::size_t kMostViolations = 1 << 12;
 
 void note_violations(const contracts::Admissible& admissible, const Tensor& received, std::size_t result, std::size_t begin,
@@ -182,7 +183,7 @@ void note_violations(const contracts::Admissible& admissible, const Tensor& rece
   }
 }
 
-// Every element by its contract.
+// Judges every element by its contract.
 Outcome<RegionAudit> audit_in_full(const Recorded& recorded) {
   const Region& region = recorded.region;
   std::vector<contracts::Recording> recordings;
@@ -208,9 +209,9 @@ Outcome<RegionAudit> audit_in_full(const Recorded& recorded) {
   return audit;
 }
 
-// At a kink a weight is free within its set, which is no want of knowledge: of step each number of [0, 1] is one, of
-// max_weight each whose line sums to 1, but for the roundings of shares 1 / n. Whether it is a region of such weights,
-// and they are.
+// At a kink a weight is free within its set, and that is no lack of knowledge. For step every number of [0, 1] is
+// admitted; for max_weight every weight whose line sums to 1, apart from the roundings of shares 1 / n. Returns whether
+// the region computes such weights, and the received ones are admitted.
 bool are_free_weights(const Region& region, const Tensor& received) {
   constexpr double kRoundings = 4;
   const Graph& graph = region.graph;
@@ -237,7 +238,7 @@ RegionAudit with_free_weights(const Recorded& recorded, RegionAudit audit) {
   return audit;
 }
 
-// Quickly where that is possible, else in full.
+// By the quick judgements if possible, otherwise in full.
 Outcome<RegionAudit> audited(const Recorded& recorded, const Sampling& sampling) {
   quick::Fused fused{recorded.region, recorded.operands, {}};
   for (const Trace::Entry& entry : recorded.results) fused.results.push_back(&entry.value);
@@ -253,8 +254,9 @@ Outcome<RegionAudit> audited(const Recorded& recorded, const Sampling& sampling)
   return with_free_weights(recorded, std::move(audit).value());
 }
 
-// A large region of several ops by its pieces, each with a contract that admits no more than the region's, which has further forms, with
-// products that are fused with sums of other pieces. Nothing where an element of some piece does not pass: the region says why.
+// Judges a large region of several ops by its pieces. The contract of each admits no more than the region's, which has
+// additional forms, with products fused with sums of other pieces. nullopt if an element of some piece does not pass;
+// the region's contract then decides.
 std::optional<RegionAudit> in_pieces(const Recorded& recorded, const Sampling& sampling) {
   constexpr std::size_t kLarge = 1 << 14;
   RegionAudit whole;

@@ -1,4 +1,4 @@
-// One row of two graphs, op by op. Every result's shape is inferred again and compared with the one that the row must have.
+// Reduces two graphs to one row, op by op. Each result's shape is inferred again and has to be that of the row.
 
 #include "kernel/audit/rows.h"
 
@@ -19,8 +19,8 @@ namespace {
 
 struct Kind {
   enum class Part : std::uint8_t { shared, rows, summed } part = Part::shared;
-  std::size_t axis = 0;   // of rows: along which they lie
-  std::int64_t each = 1;  // elements of a row along it
+  std::size_t axis = 0;   // for rows: the axis along which they lie
+  std::int64_t each = 1;  // elements of a row along that axis
   friend bool operator==(const Kind&, const Kind&) = default;
 };
 using enum Kind::Part;
@@ -30,7 +30,7 @@ std::int64_t extent(const Shape& shape, std::size_t from, std::size_t to) {
                          std::int64_t{1}, std::multiplies<>());
 }
 
-// Element by element, operands broadcast.
+// Whether the op works element by element, with operands broadcast.
 bool is_pointwise(Op op) {
   return shapes_of(op) == Shapes::broadcast || family_of(op) == Family::function || op == Op::neg || op == Op::scale;
 }
@@ -44,7 +44,7 @@ bool is_uniform(const Tensor& tensor) {
   return bytes.size() <= width || std::memcmp(bytes.data(), bytes.data() + width, bytes.size() - width) == 0;
 }
 
-// The axes that a reduction, or an op along lines, works on; nothing for other ops.
+// The axes that a reduction, or an op along lines, works on; nullopt for other ops.
 std::optional<std::vector<std::int64_t>> axes_of(const Node& node) {
   if (const auto* reduce = std::get_if<ReduceAttributes>(&node.attributes)) return reduce->axes;
   if (const auto* normalise = std::get_if<NormaliseAttributes>(&node.attributes)) return normalise->axes;
@@ -58,7 +58,7 @@ class Narrowing {
  public:
   Narrowing(const Graph& graph, std::int64_t rows) : graph_(graph), rows_(rows), kinds_(graph.nodes.size()), ids_(graph.nodes.size()) {}
 
-  // inputs: the kind of each.
+  // inputs: the kind of each input.
   bool run(const std::vector<Kind>& inputs) {
     for (std::size_t i = 0; i < inputs.size(); ++i) kinds_[graph_.inputs[i]] = inputs[i];
     for (id_ = 0; id_ < graph_.nodes.size(); ++id_) {
@@ -75,7 +75,7 @@ class Narrowing {
     }
     return std::ranges::is_sorted(graph_.inputs);
   }
-  // An output of this kind; a shared one that is asked for rows is cut, and one of zeros is a sum.
+  // Marks an output with this kind. A shared output is cut if rows are wanted; a shared one of zeros is a sum.
   bool mark(std::size_t output, const Kind& kind) {
     const NodeId id = graph_.outputs[output];
     NodeId made = ids_[id];
@@ -115,8 +115,8 @@ class Narrowing {
     return kind.axis < shape.size() && shape[kind.axis] == rows_ * kind.each;
   }
 
-  // A shared node all of whose rows are the same, by its shape: a constant, an expansion along the axis, and what is computed of such.
-  // Each is cut once, and what lies deeper than that is refused.
+  // Cuts a shared node all of whose rows are the same by its shape: a constant, an expansion along the axis, or a node
+  // computed from such nodes. Each is cut once; deeper nesting is refused.
   std::optional<NodeId> as_rows(NodeId id, const Kind& kind) {
     constexpr std::size_t kDeepest = 200;
     const auto [at, is_new] = cuts_.try_emplace({id, kind.axis, kind.each}, std::nullopt);
@@ -142,7 +142,7 @@ class Narrowing {
     const auto added = made_.append(node.op, std::move(*operands), attributes);
     return added && made_.node(added.value()).shape == shape ? std::optional(added.value()) : std::nullopt;
   }
-  // Operands that broadcast to `rank` axes, of the rows' part each that lies along them.
+  // Operands that broadcast to `rank` axes; those that lie along the rows' axis are cut.
   std::optional<std::vector<NodeId>> cut(const Node& node, std::size_t rank, const Kind& kind) {
     std::vector<NodeId> operands;
     for (const NodeId operand : node.operands) {
@@ -185,7 +185,7 @@ class Narrowing {
     }
   }
 
-  // Linear in the operands that are sums; the others are shared.
+  // Whether the node is linear in the operands that are sums, and its other operands are shared.
   [[nodiscard]] bool is_linear(const Node& node) const {
     const auto is_sum = [&](NodeId operand) { return kinds_[operand].part == summed; };
     const auto sums = std::ranges::count_if(node.operands, is_sum);
@@ -215,7 +215,7 @@ class Narrowing {
     }
   }
 
-  // Operands as they broadcast to `rank` axes, the last of which are theirs; none that lies otherwise than the rows do.
+  // The operands as they broadcast to `rank` axes, of which the last are their own; nullopt if some lie otherwise.
   std::optional<std::pair<std::vector<NodeId>, Kind>> aligned(const Node& node, std::size_t rank, const Shape& shape) {
     std::optional<Kind> kind;
     const auto offset = [&](NodeId operand) { return rank - graph_.node(operand).shape.size(); };
@@ -234,7 +234,7 @@ class Narrowing {
     return found && put(node, std::move(found->first), node.attributes, found->second);
   }
 
-  // Lines along other axes than the rows', or sums over all rows.
+  // Ops along axes other than the rows', or sums over all rows.
   bool along(const Node& node, const std::vector<std::int64_t>& axes) {
     if (node.operands.size() != 1) return false;
     Kind kind = kinds_[node.operands[0]];
@@ -242,7 +242,7 @@ class Narrowing {
     if (std::ranges::any_of(axes, is_axis)) {
       if (node.op == Op::reduce_sum) return is_float(node.dtype) && put(node, node.attributes, {summed});
       if (node.op != Op::reduce_mean || !put(node, node.attributes, {summed})) return false;
-      // The mean of all rows is the sum of the rows' means, over their number.
+      // The mean over all rows is the sum of the rows' means, divided by their number.
       const float count = static_cast<float>(rows_);
       if (node.dtype != DType::float32 || static_cast<std::int64_t>(count) != rows_) return false;
       const auto quotient = made_.append(Op::div, {ids_[id_], made_.append_constant(Tensor::of_floats({}, std::span(&count, 1)))});
@@ -257,7 +257,7 @@ class Narrowing {
     return put(node, node.attributes, kind);
   }
 
-  // The rows are the major part of some axis of the new shape, too.
+  // Finds an axis of the new shape whose major part is the rows.
   bool reshaped(const Node& node) {
     const Kind& kind = kinds_[node.operands[0]];
     const std::int64_t before = extent(graph_.node(node.operands[0]).shape, 0, kind.axis);
@@ -302,7 +302,7 @@ class Narrowing {
   bool joined(const Node& node) {
     const auto found = aligned(node, node.shape.size(), node.shape);
     if (!found || std::get<ConcatAttributes>(node.attributes).axis == static_cast<std::int64_t>(found->second.axis)) return false;
-    // Nothing broadcasts here: what is shared has rows that are the same, or is refused by its shape.
+    // Nothing broadcasts here: a shared operand has equal rows, or its shape is refused.
     return put(node, found->first, node.attributes, found->second);
   }
 
@@ -325,15 +325,15 @@ class Narrowing {
 
   const Graph& graph_;
   std::int64_t rows_;
-  std::vector<Kind> kinds_;                                                              // per node
-  std::vector<NodeId> ids_;                                                              // in made_
-  std::map<std::tuple<NodeId, std::size_t, std::int64_t>, std::optional<NodeId>> cuts_;  // by as_rows
+  std::vector<Kind> kinds_;                                                              // by node
+  std::vector<NodeId> ids_;                                                              // by node, in made_
+  std::map<std::tuple<NodeId, std::size_t, std::int64_t>, std::optional<NodeId>> cuts_;  // made by as_rows
   std::size_t depth_ = 0;
   NodeId id_ = 0;
   Graph made_;
 };
 
-// The graphs of one row, if these inputs of the first are rows.
+// The graphs of one row, if these inputs of the first graph are rows.
 std::optional<OneRow> narrowed(const Graph& forward, const Graph& backward, std::int64_t count, std::vector<Kind> inputs) {
   Narrowing y(forward, count);
   if (!y.run(inputs)) return std::nullopt;
@@ -350,7 +350,7 @@ std::optional<OneRow> narrowed(const Graph& forward, const Graph& backward, std:
   return OneRow{without_dead_nodes(y.made()), without_dead_nodes(x.made()), count};
 }
 
-// Ways to say which inputs have so many rows.
+// Guesses which inputs have this number of rows.
 std::vector<std::vector<Kind>> guesses(const Graph& forward, std::int64_t count) {
   std::size_t most = 0;
   for (const NodeId input : forward.inputs) most = std::max(most, forward.node(input).shape.size());

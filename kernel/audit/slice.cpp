@@ -1,4 +1,4 @@
-// Slices of a trace: which regions are between given tensors, and their graph.
+// Slices of a trace: the regions between given tensors, and their graph.
 
 #include "kernel/audit/slice.h"
 
@@ -12,7 +12,7 @@ namespace assay::audit {
 
 namespace {
 
-// A graph of one node, its length in front, so that no key is the beginning of another.
+// The bytes of a graph with one node, after their length, so that no key is a prefix of another.
 std::string key_of(const Graph& alone) {
   const std::vector<std::byte> bytes = canonical_bytes(alone);
   std::string key;
@@ -20,7 +20,7 @@ std::string key_of(const Graph& alone) {
   return key.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
-// The node, and what it is applied to.
+// The node and its operands.
 std::string key_of(const Graph& graph, const Node& node, const std::vector<NodeId>& operands) {
   std::string key = node_key(graph, node);
   for (const NodeId operand : operands) append_number(key, operand);

@@ -1,4 +1,4 @@
-// Steps of a recorded run: which nodes are steps, what the run held there, and a graph's values with them.
+// Steps of a recorded run: finds the nodes that are steps and their values in the run, and evaluates a graph with them.
 
 #include "kernel/audit/steps.h"
 
@@ -22,10 +22,11 @@ bool jumps_between_reals(const Node& node) {
 }
 bool hands_on(Op op) { return op_row(op).op_class == OpClass::layout || op_row(op).op_class == OpClass::selection || op == Op::cast; }
 
-// Nodes with finitely many values near each point of the real inputs, such as truth values, integers, signs and floors;
-// what chooses among such is one if it is an output.
+// Nodes with finitely many values near each point of the real inputs, such as truth values, integers, signs and floors.
+// A node that selects among such values is a step if it is an output.
 std::set<NodeId> steps_of(const Graph& graph) {
-  std::vector<bool> is_real(graph.nodes.size(), false), is_fixed(graph.nodes.size(), false);  // depends on real inputs; has steps alone
+  // is_real: depends on real inputs. is_fixed: takes step values only.
+  std::vector<bool> is_real(graph.nodes.size(), false), is_fixed(graph.nodes.size(), false);
   std::set<NodeId> steps;
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     const Node& node = graph.node(id);
@@ -40,7 +41,7 @@ std::set<NodeId> steps_of(const Graph& graph) {
   return steps;
 }
 
-// Gives what no rounding changes, if its operands are such.
+// Whether no rounding changes the node's result, given operands with the same property.
 bool is_exact(const Node& node, bool reads_floats) {
   if (node.op == Op::cast) return !is_float(node.dtype) || !reads_floats;
   if (!is_float(node.dtype) || rounds_to_steps(node.op)) return node.op != Op::max_weight;
@@ -49,7 +50,7 @@ bool is_exact(const Node& node, bool reads_floats) {
          node.op == Op::relu || node.op == Op::min || node.op == Op::max;
 }
 
-// What decides a jump, as steps of its operands: the quotient, or the sides of thresholds.
+// The steps that decide a jump, as functions of its operands: the quotient, or the sides of thresholds.
 Graph choices_of(const Graph& graph, const Node& node) {
   Graph alone;
   std::vector<NodeId> x;
@@ -81,7 +82,7 @@ std::optional<Values> choices(const Graph& of, const Values& operands) {
   return found;
 }
 
-// The one value that an element has; undefined where it may have several.
+// Each element's one value; undefined if it may have several.
 Array<Interval> single_values(Array<Interval> values) {
   for (Interval& one : values.values) one = one.is_point() ? one : Interval::undefined();
   return values;
@@ -91,7 +92,7 @@ Array<Interval> single_values(Array<Interval> values) {
 
 TakenSteps::TakenSteps(const Trace& trace, const Graph& graph, const Origins& origins, const std::vector<bool>& was_recorded)
     : trace_(trace), graph_(graph) {
-  std::vector<bool> is_same(graph.nodes.size(), false);  // as the run had it
+  std::vector<bool> is_same(graph.nodes.size(), false);  // identical to the value in the run
   for (std::size_t k = 0; k < graph.inputs.size(); ++k) is_same[graph.inputs[k]] = was_recorded[k];
   std::map<std::uint32_t, std::set<NodeId>> steps;
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
@@ -108,14 +109,15 @@ TakenSteps::TakenSteps(const Trace& trace, const Graph& graph, const Origins& or
     const ExecutionModel& model = trace.regions[region].model;
     const bool reads_alike = reads_same && !model.flush_operands && !model.flush_results;
     is_same[id] = reads_alike && is_exact(node, reads_floats);
-    if (reads_alike && node.op != Op::step && node.op != Op::max_weight) continue;  // these two are free at ties
+    // These two ops are free at ties.
+    if (reads_alike && node.op != Op::step && node.op != Op::max_weight) continue;
     const auto known = steps.try_emplace(region);
     if (known.second) known.first->second = steps_of(trace.regions[region].graph);
     if (known.first->second.contains(inside) || jumps_between_reals(node)) steps_.emplace(id, origin->second);
   }
 }
 
-// S1 and S2, and the operands of S3, of a region.
+// S1 and S2, and the operands of S3, for one region.
 void TakenSteps::hold(std::uint32_t index) {
   const Region& region = trace_.regions[index];
   Graph inner = region.graph;

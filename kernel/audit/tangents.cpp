@@ -1,14 +1,15 @@
 // Tangents of a recorded run.
 //
-// Claim. Let K be the tensors that are known to move, each with its tangent: first those of `from`, then each tensor of `to` that is
-// proved.
-// A tensor y of `to`, with the recorded tangent y_dot, is proved if
-//   F1  y = f(k, p) for tensors k of K and p that do not move, y_dot = g(k, k_dot, p), both by the recorded regions, and g is the
-//       Jacobian-vector product of f in the direction k_dot (kernel/gradients/adjointness/tangent.h);
-//       Tensors p that y reads are drawn at random, as those of K are; what only y_dot reads has its recorded value.
-//   F2  it is so at the recorded point as well (kernel/audit/point.cpp).
-// By the chain rule y then moves by y_dot. F1 takes the tensors of K as independent, which proves more than is needed: where it fails, y is
-// composed down to `from` and judged once more, so that a tangent that computes an intermediate value again is not refused.
+// Claim. Let K be the tensors that are known to move, each with its tangent: at first those of `from`, then also each
+// proved tensor of `to`. A tensor y of `to`, with the recorded tangent y_dot, is proved if
+//   F1  y = f(k, p) for tensors k of K and p that do not move, y_dot = g(k, k_dot, p), both by the recorded regions,
+//       and g is the Jacobian-vector product of f in the direction k_dot (kernel/gradients/adjointness/tangent.h).
+//       Tensors p that y reads are drawn at random, as those of K are; tensors that only y_dot reads have their
+//       recorded values.
+//   F2  The same holds at the recorded point (kernel/audit/point.cpp).
+// By the chain rule y then moves by y_dot. F1 treats the tensors of K as independent, which proves more than is needed.
+// If it fails, y is composed down to `from` and judged once more, so that a tangent that recomputes an intermediate
+// value is not rejected.
 #include "kernel/audit/tangents.h"
 
 #include <algorithm>
@@ -38,10 +39,11 @@ bool is_zero_everywhere(const Tensor& tensor) {
 // y and y_dot as graphs of the same inputs.
 struct Composed {
   gradients::TangentCase one;
-  std::vector<TraceTensorId> inputs;  // of the rule: those of y, then tangents
+  std::vector<TraceTensorId> inputs;  // inputs of the rule: those of y, then tangents
   Origins origins = {};               // of the rule's nodes
   bool reads_opaque = false;
-  bool is_closed = true;  // the rule reads no tensor, beyond single numbers, that y does not read: of such nothing is known
+  // The rule reads no tensor, except single numbers, that y does not read; nothing is known of such tensors.
+  bool is_closed = true;
 };
 
 class TangentCheck {
@@ -71,7 +73,7 @@ class TangentCheck {
         if (whole || whole.rejection().kind == Rejection::Kind::rejected) {
           if (whole) outcome = std::move(whole);
         } else {
-          outcome = undecided(outcome.rejection());  // a value that was computed again may be the reason
+          outcome = undecided(outcome.rejection());  // a recomputed value may be the cause
         }
       }
       if (outcome) {
@@ -91,7 +93,8 @@ class TangentCheck {
     return why;
   }
 
-  // The tensors at which the way back from `wanted` ends: known ones (but the first), detached ones, and what the run was given.
+  // The tensors at which the paths back from `wanted` end: known ones (but not the first), detached ones, and those
+  // given to the run.
   [[nodiscard]] std::set<TraceTensorId> ends_of(TraceTensorId wanted, const Known& known, bool with_tangents) const {
     std::set<TraceTensorId> stops;
     for (const auto& [tensor, tangent] : known) {
@@ -113,8 +116,7 @@ class TangentCheck {
     std::set<TraceTensorId> tangents;
     for (const auto& [moved, dot] : known) tangents.insert(dot);
     for (const TraceTensorId id : ends_of(tangent, known, true)) {
-      const bool is_given =
-          producers_.region_of(id) == Producers::kNone && !known.contains(id);  // a number of the rule's, if y does not read it
+      const bool is_given = producers_.region_of(id) == Producers::kNone && !known.contains(id);  // unless y reads it
       if (!tangents.contains(id) && !is_given) ends.insert(id);
       made.reads_opaque = made.reads_opaque || opaque_.contains(id);
     }
@@ -224,7 +226,7 @@ class TangentCheck {
   std::uint64_t seed_;
   Producers producers_;
   std::set<TraceTensorId> detached_, opaque_;
-  bool stores_short_;  // any tensor in 16 bits
+  bool stores_short_;  // some tensor is stored in 16 bits
 };
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace assay::audit {
 
 namespace {
 
-// Shapes may be of any size: counted in double.
+// Counted in double, since shapes may have any size.
 double extent(const Shape& shape) {
   double result = 1;
   for (const std::int64_t each : shape) result *= static_cast<double>(each);
@@ -31,7 +31,7 @@ double work_of(const Graph& graph, const Node& node) {
   if (node.op == Op::matmul) return size * (first.empty() ? 1 : static_cast<double>(first.back()));
   if (const auto* gemm = std::get_if<GemmAttributes>(&node.attributes)) return size * static_cast<double>(first[gemm->transpose_a ? 0 : 1]);
   if (node.op == Op::conv || node.op == Op::conv_transpose) {
-    const Shape& weight = graph.node(node.operands[1]).shape;  // [M, C / groups, kernel...] or [C, M / groups, kernel...]
+    const Shape& weight = graph.node(node.operands[1]).shape;  // [M, C / groups, K...] or [C, M / groups, K...]
     return (node.op == Op::conv ? size : extent(first)) * extent(weight) / std::max(1.0, static_cast<double>(weight[0]));
   }
   if (const auto* window = std::get_if<WindowAttributes>(&node.attributes)) return size * extent(window->kernel);

@@ -1,17 +1,17 @@
-// What a graph costs to evaluate on any scalar, estimated from its shapes. No verdict rests on it but that something
-// was not looked at. Private to this folder, but for the budgets of gates.
+// Estimates the cost of evaluating a graph on any scalar, from its shapes. The only effect on verdicts is that
+// expensive checks are skipped. Private to this folder, except for the budgets of gates.
 #pragma once
 
 #include "semantics/graph/graph.h"
 
 namespace assay::audit {
 
-// Terms of sums and products, pairs of elements that are compared, and elements, of all nodes together.
+// The number of terms of sums and products, of compared pairs of elements, and of elements, in all nodes together.
 [[nodiscard]] double work_of(const Graph& graph);
-// The same of a recorded region: an op that ran alone along an axis is judged in a few passes over what was recorded, however long the
-// axis is.
+// The same for a recorded region. An op that ran alone along an axis is judged in a few passes over the recorded
+// values, whatever the length of the axis.
 [[nodiscard]] double work_of_region(const Graph& graph);
-// Elements of all nodes that are no inputs.
+// The number of elements of all nodes other than inputs.
 [[nodiscard]] double elements_of(const Graph& graph);
 
 }  // namespace assay::audit

@@ -17,7 +17,7 @@ using HalfLanes = float __attribute__((vector_size(32), may_alias));
 using BitLanes = std::uint32_t __attribute__((vector_size(64)));
 using DoubleLanes = double __attribute__((vector_size(64), may_alias));
 
-// 2^q of a normal number that is an odd multiple of it; 0 for others, whose grain is at most kLeastGrain.
+// 2^q for a normal number that is an odd multiple of 2^q; 0 for other numbers, whose grain is at most kLeastGrain.
 constexpr float kLeastGrain = 0x1p-126F;
 ASSAY_INLINE inline float grain_of(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
@@ -27,7 +27,8 @@ ASSAY_INLINE inline float grain_of(float value) {
 }
 
 ASSAY_TARGETS Profile profile_of(const float* row, std::size_t count) {
-  std::uint32_t zeros = 0, grain = std::bit_cast<std::uint32_t>(kLeastGrain);  // the order of positive floats is that of their bits
+  // Positive floats have the same order as their bits.
+  std::uint32_t zeros = 0, grain = std::bit_cast<std::uint32_t>(kLeastGrain);
   for (std::size_t i = 0; i < count; ++i) {
     zeros += std::bit_cast<std::uint32_t>(row[i]) << 1 == 0 ? 1 : 0;
     const auto own = std::bit_cast<std::uint32_t>(grain_of(row[i]));
@@ -52,8 +53,8 @@ ASSAY_TARGETS void profile_panel(const float* panel, std::size_t inner, double* 
   }
 }
 
-// Terms of kRows rows and one panel: `chunk` rounded products at a time are added up in float, these sums in double; and the sizes of the
-// products in float.
+// Adds the terms of kRows rows and one panel. `chunk` rounded products at a time are added in float, and these sums in
+// double; the magnitudes of the products are added in float.
 template <std::size_t kRows>
 ASSAY_INLINE inline void sum_tile(const float* a, std::size_t stride, std::size_t terms, std::size_t chunk, const float* panel,
                                   double* sums, float* sizes, std::size_t out_stride) {
@@ -106,7 +107,7 @@ ASSAY_TARGETS void sum_panel(const Block& block, const float* panel, double* sum
   }
 }
 
-// Q5 for one element with at least `products` products and a bias that are not 0. False for NaN.
+// Q5 for one element with at least `products` non-zero products and a bias that may be 0. False for NaN.
 ASSAY_INLINE inline bool passes(float received, double sum, float size, double bias, double products, double roundings, double grain,
                                 double most) {
   const double c = sum + bias, t = (static_cast<double>(size) + std::fabs(bias)) * kShrunkInFloat;
@@ -119,7 +120,8 @@ ASSAY_INLINE inline bool passes(float received, double sum, float size, double b
 using Row = Dots::Row;
 
 ASSAY_TARGETS std::size_t mark_passing(const Row& row, std::size_t count, std::int64_t* passing) {
-  std::int64_t found = 0;  // as wide as a double, like all that is read here: lanes do not change
+  // As wide as a double, like all other operands, so that lanes keep their width.
+  std::int64_t found = 0;
   for (std::size_t j = 0; j < count; ++j) {
     const bool fine = passes(row.received[j], row.sums[j], row.sizes[j], row.bias[j], row.products[j], row.roundings,
                              row.own_grain * row.grain[j], row.most);
@@ -131,7 +133,7 @@ ASSAY_TARGETS std::size_t mark_passing(const Row& row, std::size_t count, std::i
 
 std::size_t words(std::size_t count) { return (count + 63) / 64; }
 
-// For each column in how many places both it and the row have a number that is not 0.
+// For each column, the number of places where both it and the row are not 0.
 ASSAY_TARGETS void count_common(const std::uint64_t* row, const std::uint64_t* columns, std::size_t length, std::size_t count,
                                 double* common) {
   for (std::size_t j = 0; j < count; ++j) {
@@ -141,8 +143,8 @@ ASSAY_TARGETS void count_common(const std::uint64_t* row, const std::uint64_t* c
   }
 }
 
-constexpr std::size_t kFew = 16;    // one in so many is left: these are looked at one by one
-constexpr std::size_t kLong = 256;  // terms: where there are as many, partial sums may lose more
+constexpr std::size_t kFew = 16;    // below one in this many, remaining elements are judged one by one
+constexpr std::size_t kLong = 256;  // number of terms from which on partial sums may lose more
 
 }  // namespace
 
@@ -166,7 +168,8 @@ Dots::Dots(const Columns& columns, std::span<const float> bias, double most)
 }
 
 void Dots::compute(const float* a, std::size_t stride, std::size_t rows) {
-  constexpr std::size_t kMostAtOnce = 512;  // terms: a panel's, and those of some rows, stay in the first cache
+  // Terms; a panel's terms, and those of some rows, stay in the first-level cache.
+  constexpr std::size_t kMostAtOnce = 512;
   const std::size_t padded = columns_.padded();
   sums_.assign(rows * padded / Columns::kPanel, {});
   sizes_.assign(rows * padded / Columns::kPanel, {});
@@ -211,7 +214,7 @@ bool Dots::row_passes(const float* a, std::size_t r) {
   return left_.empty();
 }
 
-// Which numbers of the row are not 0; of the columns as well, once.
+// Marks the non-zero numbers of the row, and once those of the columns.
 void Dots::mark_present(const float* a) {
   const std::size_t inner = columns_.inner(), length = words(inner);
   row_present_.assign(length, 0);
@@ -224,7 +227,7 @@ void Dots::mark_present(const float* a) {
   }
 }
 
-// Q5 again, where some term lies on a finer grid than the profiles promise.
+// Q5 again, if some term lies on a finer grid than the profiles show.
 bool Dots::passes_by_a_term(const Row& row, const float* a, std::size_t j) const {
   constexpr std::size_t kMostTried = 64;
   int q = kNoGrid;
@@ -236,7 +239,7 @@ bool Dots::passes_by_a_term(const Row& row, const float* a, std::size_t j) const
          passes(row.received[j], row.sums[j], row.sizes[j], row.bias[j], row.products[j], row.roundings, power_of_two(q), row.most);
 }
 
-// Q1 to Q3 with everything counted.
+// Q1 to Q3 with every quantity counted exactly.
 bool Dots::passes_in_double(const float* a, std::size_t j) const {
   double c = bias_[j], size = std::fabs(c), m = c != 0 ? 1 : 0;
   int q = kNoGrid;

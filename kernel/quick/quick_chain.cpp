@@ -1,8 +1,9 @@
-// Fused elementwise ops: the region computed op by op, each result rounded, which every model here admits.
+// Fused elementwise ops: the region is computed op by op, with each result rounded, which every model here admits.
 //
-// Equal bits pass. The set of an element may be wider than one number, where a product that feeds a sum may be fused with it; whether it is
-// too wide to mean anything is decided by e: each node's set lies within e of the computed value v. It is 0 as long as nothing is fused
-// whose product is not exact; r is |v - p| for a product of p. Nothing needs to be sharp: an element passes if 2 e <= 2^-10 |v|.
+// An element passes if the bits are equal and its set is narrow. The set may be wider than one number if a product that
+// feeds a sum may be fused with it. e bounds the width: each node's set lies within e of the computed value v. e is 0
+// as long as nothing is fused whose product is not exact; r is |v - p| for a product p. A rough bound suffices: an
+// element passes if 2 e <= 2^-10 |v|.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -24,7 +25,7 @@ struct Lane {
   std::array<double, kBlock> e, r;
 };
 
-// What rounding adds to a set around v: members of it are as far from their exact values as v is.
+// The width after a rounding: members of the set are as far from their exact values as v is.
 double grown(double e, double v) { return e == 0 ? 0 : e + 2 * kU * (std::fabs(v) + e) + kLeast; }
 
 bool is_link(const Node& node) {
@@ -84,7 +85,7 @@ void compute(const Node& node, const Lane& a, const Lane& b, std::size_t count, 
   }
 }
 
-// The region as links over one shape. Values are numbered like nodes; an expansion of an input is that input.
+// The region as links over one shape. Values are numbered like nodes; an expansion of an input counts as that input.
 class Chain {
  public:
   explicit Chain(const Fused& fused) : fused_(fused), source_(fused.region.graph.nodes.size()), shape_(fused.results[0]->shape()) {}
@@ -145,7 +146,7 @@ class Chain {
   }
 
  private:
-  // Later nodes read what was received.
+  // Compares; later nodes read the received values.
   void compare(const float* received, std::size_t count, Lane& lane, std::array<bool, kBlock>& open) const {
     for (std::size_t i = 0; i < count; ++i) {
       const bool narrow = 2 * lane.e[i] <= 0x1p-10 * std::fabs(static_cast<double>(lane.v[i]));

@@ -1,4 +1,4 @@
-// Cores: the one operation of a region whose others only move elements.
+// Cores: the one computing op of a region whose other ops only move elements.
 
 #include <numeric>
 
@@ -52,9 +52,9 @@ std::optional<Core> core_of(const Fused& fused) {
     if (!values[operand]) return std::nullopt;
     core.operands.push_back(*values[operand]);
   }
-  // From the core to the output each element goes its own way.
+  // The moves from the core to the output.
   NodeId last = *found;
-  std::vector<std::size_t> from(graph.size(last));  // of the element that is there now
+  std::vector<std::size_t> from(graph.size(last));  // of the element now at each place
   std::iota(from.begin(), from.end(), std::size_t{0});
   for (NodeId id = *found + 1; id < graph.nodes.size() && last != graph.outputs[0]; ++id) {
     const Node& node = graph.node(id);

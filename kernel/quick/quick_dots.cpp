@@ -1,4 +1,4 @@
-// Sums of products: matrices and windows, as blocks of rows times columns. quick_block.h judges those.
+// Sums of products: matrices and windows, as blocks of rows times columns, which quick_block.h judges.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -10,7 +10,7 @@ namespace assay::quick {
 
 namespace {
 
-constexpr double kGridTerms = 64;  // whose grids are looked at: for Q3 any do
+constexpr double kGridTerms = 64;  // the number of terms whose grids are examined; for Q3 any terms serve
 
 // One dot product as a region.
 template <class Gather>
@@ -40,10 +40,11 @@ bool dot_passes(const std::vector<float>& a, const std::vector<float>& b, std::o
   return within(static_cast<double>(received), c, size, std::fmin(m, most), q);
 }
 
-// The sampled elements, if only these are asked for; gather(element, a, b) fills in the factors and gives the bias.
+// Judges the sampled elements only, if a sample is asked for. gather(element, a, b) fills in the factors and returns
+// the bias.
 template <class Gather>
 bool judge_sample(const Problem& problem, const Gather& gather, Judged& judged) {
-  constexpr std::size_t kLong = 64;  // terms: shorter sums are not worth it
+  constexpr std::size_t kLong = 64;  // number of terms; shorter sums are not worth sampling
   if (problem.sample.empty() || judged.terms < kLong || problem.sample.size() >= problem.result.size()) return false;
   std::vector<float> a(judged.terms), b(judged.terms);
   const double most = height_of(problem.model) + 1;
@@ -59,7 +60,8 @@ std::size_t extent(const Tensor& tensor, std::size_t axis) { return static_cast<
 
 // ---- matrices ----
 
-// a [M, K] and b [K, N], each perhaps transposed in memory; or as many of each as there are batches, one after the other.
+// a [M, K] and b [K, N], each possibly transposed in memory; or as many of each as there are batches, one after
+// the other.
 struct Matrices {
   std::span<const float> a, b, bias;
   std::size_t m = 0, k = 0, n = 0;
@@ -93,7 +95,8 @@ std::optional<Matrices> matrices_of(const Problem& problem) {
   return result;
 }
 
-// Every element of one batch; y is what was received of it, whose elements have numbers from `base` on.
+// Judges every element of one batch. y has the received values of the batch, whose elements are numbered from
+// `base` on.
 void judge_batch(const Matrices& x, std::span<const float> y, std::size_t base, double most, std::vector<std::size_t>& open) {
   Columns columns(x.k, x.n);
   for (std::size_t first = 0; first < x.n; first += Columns::kPanel) {
@@ -144,11 +147,11 @@ std::optional<Judged> judge_matrices(const Problem& problem) {
 
 // ---- convolutions of two spatial axes ----
 
-// conv: the operand's place for result place o and tap k is o stride + k dilation - pad. conv_transpose: (o + pad - k dilation) / stride
-// where that is whole.
+// The operand position of result position o and tap k: for conv, o stride + k dilation - pad; for conv_transpose,
+// (o + pad - k dilation) / stride if that is an integer.
 struct Window {
   std::span<const float> x, w, bias;
-  std::size_t images = 0, in = 0, out = 0, groups = 1;  // channels of operand and result
+  std::size_t images = 0, in = 0, out = 0, groups = 1;  // in, out: channels of operand and result
   std::size_t size[2] = {}, place[2] = {}, kernel[2] = {};
   std::int64_t stride[2] = {}, dilation[2] = {}, pad[2] = {};
   bool transposed = false;
@@ -166,12 +169,12 @@ struct Window {
     }
     return place_in >= 0 && place_in < static_cast<std::int64_t>(size[axis]) ? place_in : -1;
   }
-  // Weight of result channel `o` of group g for operand channel c of that group.
+  // The weight of result channel `o` of group g for operand channel c of that group.
   [[nodiscard]] float weight(std::size_t g, std::size_t o, std::size_t c, std::size_t tap) const {
     const std::size_t taps = kernel[0] * kernel[1];
     return transposed ? w[((g * in_group() + c) * out_group() + o) * taps + tap] : w[((g * out_group() + o) * in_group() + c) * taps + tap];
   }
-  // The operand with its channels last: a window is then copied in runs.
+  // The operand with its channels last, so that a window is copied in runs.
   [[nodiscard]] std::vector<float> channels_last() const {
     const std::size_t plane = size[0] * size[1];
     std::vector<float> result(x.size());
@@ -182,7 +185,7 @@ struct Window {
     }
     return result;
   }
-  // Its elements under the window at (i, j), zeros beside it; in the order [tap, channel].
+  // Copies the elements under the window at (i, j), and zeros outside of the operand; in the order [tap, channel].
   void patch(const std::vector<float>& last, std::size_t image, std::size_t g, std::size_t i, std::size_t j, float* to) const {
     for (std::size_t ki = 0; ki < kernel[0]; ++ki) {
       const std::int64_t row = source(0, i, ki);
@@ -252,7 +255,7 @@ std::optional<Judged> judge_windows(const Problem& problem) {
     }
     w.finish();
     Dots dots(w, x.bias.empty() ? x.bias : x.bias.subspan(g * columns, columns), height_of(problem.model) + 1);
-    // Row r of a block is one place of one image.
+    // Row r of a block is one position of one image.
     const std::size_t places = x.images * plane;
     for (std::size_t first = 0; first < places; first += kRows) {
       const std::size_t rows = std::min(kRows, places - first);

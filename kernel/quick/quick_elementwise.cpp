@@ -1,4 +1,4 @@
-// Results of one rounding, compared with the processor's, and results that only move.
+// Compares results of one rounding with the processor's, and results that only move.
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -11,7 +11,7 @@ namespace assay::quick {
 
 namespace {
 
-// The elements for which certain(i) is 0; mostly there are none, which is seen first.
+// The elements for which certain(i) is 0. Usually there are none, which is checked first.
 template <class Certain>
 std::vector<std::size_t> left_open(std::size_t count, const Certain& certain) {
   std::uint32_t all = 1;
@@ -23,7 +23,7 @@ std::vector<std::size_t> left_open(std::size_t count, const Certain& certain) {
   return open;
 }
 
-// Strides of an operand along the axes of a shape to which it broadcasts.
+// The strides of an operand along the axes of a shape to which it broadcasts.
 std::vector<std::size_t> strides_in(const Shape& from, const Shape& to) {
   std::vector<std::size_t> strides(to.size(), 0);
   std::size_t step = 1;
@@ -35,7 +35,7 @@ std::vector<std::size_t> strides_in(const Shape& from, const Shape& to) {
   return strides;
 }
 
-// Calls visit(element, offsets) over a shape in row-major order, offsets per list of strides.
+// Calls visit(element, offsets) over a shape in row-major order, with one offset per list of strides.
 template <class Visit>
 void walk(const Shape& shape, const std::vector<std::vector<std::size_t>>& strides, const Visit& visit) {
   const std::size_t count = element_count(shape);
@@ -86,7 +86,7 @@ Judged judge_binary(const Problem& problem, const F& f) {
   return judged;
 }
 
-// Where the operand's element for each result element is: strides, for the layout ops that walk.
+// The strides of the operand's element for each result element; nullopt for layout ops without strides.
 std::optional<std::vector<std::size_t>> layout_strides(const Node& node, const Shape& from) {
   const Shape& to = node.shape;
   if (node.op == Op::reshape) return strides_in(to, to);
@@ -142,7 +142,8 @@ Single single_of(const Problem& problem, std::size_t element) {
 }
 
 std::optional<Judged> judge_elementwise(const Problem& problem) {
-  switch (problem.node.op) {  // correctly rounded, or chosen: in the contract's set whatever the model; zeros it has policies for stay open
+  // Correctly rounded or selected: in the set of every model; zeros that the contract treats specially stay open.
+  switch (problem.node.op) {
     case Op::add:
       return judge_binary(problem, [](float a, float b) { return a + b; });
     case Op::sub:
@@ -159,7 +160,7 @@ std::optional<Judged> judge_elementwise(const Problem& problem) {
       return judge_unary(problem, [](float a) { return -a; });
     case Op::abs:
       return judge_unary(problem, [](float a) { return std::fabs(a); });
-    default:  // others are judged by their contract
+    default:  // the contract judges other ops
       return std::nullopt;
   }
 }
@@ -176,7 +177,7 @@ std::optional<Judged> judge_layout(const Problem& problem) {
     walk(problem.result.shape(), {*strides},
          [&](std::size_t i, const std::vector<std::size_t>& at) { same = same && from[at[0]] == to[i]; });
   }
-  if (!same) return std::nullopt;  // the contract says where
+  if (!same) return std::nullopt;  // the contract finds the element
   return Judged{};
 }
 

@@ -1,13 +1,15 @@
-// Functions of one variable: an element passes if some execution that the model admits gives its very bits. Such an execution takes, for
-// each value of a library's function, a float that the row of the math table allows, and rounds every other step to nearest; the contract
-// (kernel/contracts/functions.cpp, activation.cpp) is the set of what all of them give. A few are tried: floats next to the exact value.
+// Functions of one variable: an element passes if some execution that the model admits gives exactly its bits. Such an
+// execution takes, for each value of a library's function, a float that the row of the mathematics table allows, and
+// rounds every other step to nearest. The contract (kernel/contracts/functions.cpp, activation.cpp) is the set of all
+// results of such executions. A few floats next to the exact value are tried.
 //
-// A softmax with its maximum subtracted passes if its set, which is all floats between two, holds a smaller and a larger one: numerators as
-// above over sums that Q1 and Q2 admit (quick_sums.h). exp(-inf) is 0, and no term of the sum.
+// The set of a softmax with its maximum subtracted is all floats between two. An element passes if the set holds a
+// smaller and a larger number: numerators as above over sums that Q1 and Q2 admit (quick_sums.h). exp(-inf) is 0, and
+// no term of the sum.
 //
-// Not vacuous: a softmax of at most kMostInLine elements is a quotient of such by a sum whose set is not wider than 2^-10. A library's
-// function is within kMostSteps of a normal number, and sigmoid and silu divide and multiply such. In gelu
-// 1 + erf may cancel: for x > -2 it is above 2^-5, and its set not wider than 2^-17.
+// Not vacuous: a softmax of at most kMostInLine elements is a quotient of such a numerator by a sum whose set is not
+// wider than 2^-10. A library's function is within kMostSteps of a normal number, and sigmoid and silu divide and
+// multiply such numbers. In gelu 1 + erf may cancel: for x > -2 it is above 2^-5, and its set is not wider than 2^-17.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -69,13 +71,14 @@ class LibraryFunction {
   }
 
  private:
-  // The value is `steps` from the nearest one.
+  // Whether the row allows the value, which is `steps` from the nearest one.
   static bool is_allowed(const floats::MathRow& row, const Interval& exact, float value, int steps) {
     const double at = value;
     if (!is_normal(value) || (at > 0) != (exact.lo() > 0)) return false;
     if (row.unit == floats::MathRow::Unit::steps) return steps <= row.bound;
     if (row.unit != floats::MathRow::Unit::ulps) return false;
-    const double least = std::fmin(std::fabs(exact.lo()), std::fabs(exact.hi()));  // ulps are at least those of the least
+    // Units in the last place are at least those of the least magnitude.
+    const double least = std::fmin(std::fabs(exact.lo()), std::fabs(exact.hi()));
     if (!(least >= static_cast<double>(kLeast))) return false;
     const Interval error = Interval(at) - exact;
     return error.magnitude() <= row.bound * std::ldexp(1.0, std::ilogb(least) - 23);
@@ -136,12 +139,12 @@ namespace {
 
 constexpr std::size_t kMostInLine = 1 << 12, kFewOpen = 64;
 
-// The least and the largest that are known of a set of floats; none: nothing is.
+// The least and the largest known number of a set of floats; lo > hi: none is known.
 struct Known {
   float lo = 1, hi = -1;
 };
 
-// Sums of numbers that are not negative, some of whose values are known.
+// Some values that a sum of non-negative numbers may have.
 Known sums_of(const Sum& sum, double height) {
   const double k = std::fmin(sum.m - 1, height), room = k * kU * sum.size * (1 - 0x1p-8);
   const auto passes = [&](float s) { return s > 0 && within(static_cast<double>(s), sum.c, sum.size, k, sum.q); };
@@ -152,7 +155,7 @@ Known sums_of(const Sum& sum, double height) {
   return {passes(lo) && lo < nearest ? lo : nearest, passes(hi) && hi > nearest ? hi : nearest};
 }
 
-// One line: what was received of element k is y(k). Open ones are told.
+// Judges one line; y(k) is the received value of element k. `open` is called for open elements.
 template <class Y, class Open>
 void judge_line(const LibraryFunction& exp, const std::vector<float>& x, double height, std::vector<Known>& numerators, const Y& y,
                 const Open& open) {
@@ -188,7 +191,7 @@ std::optional<Judged> judge_softmax(const Problem& problem) {
   const std::size_t inner = element_count(Shape(shape.begin() + static_cast<std::ptrdiff_t>(axis) + 1, shape.end()));
   if (!exp.exists() || problem.result.size() == 0 || count < 2 || count > kMostInLine) return std::nullopt;
   const std::span<const float> x = floats(problem.operands[0]), y = floats(problem.result);
-  // Element k of the line of element 0 that begins at `first`.
+  // The line of elements that begins at `first`.
   const auto line_of = [=](std::size_t first) {
     std::vector<float> line(count);
     for (std::size_t k = 0; k < count; ++k) line[k] = x[first + k * inner];
@@ -202,7 +205,8 @@ std::optional<Judged> judge_softmax(const Problem& problem) {
         exp, line_of(first), height_of(problem.model), numerators, [&](std::size_t k) { return y[first + k * inner]; },
         [&](std::size_t k) { judged.open.push_back(first + k * inner); });
   }
-  if (judged.open.size() > std::max(kFewOpen, y.size() / count)) return std::nullopt;  // a line each would cost more than all lines at once
+  // One line per open element would cost more than all lines at once.
+  if (judged.open.size() > std::max(kFewOpen, y.size() / count)) return std::nullopt;
   judged.terms = count;
   judged.single = [=](std::size_t element) {
     Single single;

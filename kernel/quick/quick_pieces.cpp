@@ -1,4 +1,4 @@
-// Pieces: a region cut at its recorded values.
+// Pieces: cuts a region at its recorded values.
 
 #include <algorithm>
 
@@ -40,7 +40,7 @@ class Cutting {
     if (known_[id] != nullptr) return known_[id];
     return result_of(id) != nullptr ? &result_of(id)->value : nullptr;
   }
-  // What is read or computed for it, and itself, in the order of the graph.
+  // The node itself and the nodes that are read or computed for it, in the order of the graph.
   std::vector<NodeId> needed(NodeId output) {
     std::vector<bool> seen(known_.size(), false);
     std::vector<NodeId> open = {output}, found;
@@ -72,7 +72,7 @@ class Cutting {
 
   const Region& region_;
   std::vector<const Tensor*> known_;          // inputs and constants
-  std::vector<const Trace::Entry*> results_;  // per node
+  std::vector<const Trace::Entry*> results_;  // by node
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The fast judgement of reductions along axes.
+// The quick judgement of reductions along axes.
 
 #include <algorithm>
 #include <bit>
@@ -46,7 +46,7 @@ namespace {
 
 bool is_one(const Rational& weight) { return weight == Rational(1); }
 
-// Sums of some elements along an axis, each once: what the products of max_pool and gather are.
+// Sums of some elements along an axis, each taken once, such as the products of max_pool and gather.
 std::optional<Judged> judge_gathered(const Problem& problem) {
   const auto& [axis, starts, indices, weights] = std::get<WeightedGatherAttributes>(problem.node.attributes);
   const std::span<const float> x = floats(problem.operands[0]), y = floats(problem.result);
@@ -82,7 +82,7 @@ std::optional<Judged> judge_gathered(const Problem& problem) {
       own.weights.emplace_back(1);
       terms.push_back(x[at(element, attributes.indices[static_cast<std::size_t>(k)])]);
     }
-    if (terms.empty()) terms.push_back(0);  // of which none is gathered
+    if (terms.empty()) terms.push_back(0);  // an element of which none is gathered
     Single single;
     single.operands = {Tensor::of_floats({static_cast<std::int64_t>(terms.size())}, terms)};
     single.graph = graph_of(Op::weighted_gather, std::move(own), single.operands);
@@ -91,7 +91,7 @@ std::optional<Judged> judge_gathered(const Problem& problem) {
   return judged;
 }
 
-// Where the terms of element i are: at first[i] + each of the terms.
+// The places of the terms of element i: first[i] plus each of the terms.
 struct Offsets {
   std::vector<std::size_t> first = {0}, terms = {0};
 };
@@ -136,7 +136,8 @@ std::optional<Judged> judge_reduction(const Problem& problem) {
     const bool fine =
         mean ? size / n > kTiny && size > power_of_two(q + 25) && m >= 3 && std::fabs(received - c / n) <= k * kU * (size / n) * kShrunk
              : within(received, c, size, k, q);
-    const bool wide = count > kMostTerms;  // vacuous, if m says so beyond doubt; or narrow beyond doubt
+    // Vacuous if m certainly shows it; narrow if that is certain.
+    const bool wide = count > kMostTerms;
     if (!fine || (wide && (narrow ? k < kManyRoundings : m < kSurelyVacuous))) {
       judged.open.push_back(i);
     } else if (wide && !narrow) {

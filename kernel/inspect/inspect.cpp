@@ -1,4 +1,4 @@
-// Reads the state that stands behind the kernel's interface, through const references alone.
+// Reads the state behind the kernel's interface, through const references only.
 
 #include <utility>
 

@@ -1,4 +1,5 @@
-// What searches, sessions and tools ask of the kernel beyond its rules. Untrusted, and read-only: no fact can be made or changed here.
+// Read-only access to the kernel's state beyond its rules, for searches, sessions and tools. Untrusted: nothing here
+// can make or change a fact.
 #pragma once
 
 #include <cstdint>
@@ -13,38 +14,42 @@
 
 namespace assay::inspect {
 
-// Set for every linear or layout node that is not constant, with affine nodes before it folded in: all of them over the reals, one that
-// nothing else reads in a floating semantics.
+// Set for every linear or layout node that is not constant. Over the reals, all affine nodes before it are folded in;
+// in a floating semantics, only one that no other node reads.
 [[nodiscard]] const rows::AffineForm* affine(const logic::Problem& problem, NodeId node);
-// Nodes whose elements enter a non-linear op and are not inputs or constants, in order: worth refining.
+// The nodes whose bounds are worth refining, in order: a non-linear op reads them, and they are no inputs or constants.
 [[nodiscard]] const std::vector<NodeId>& pre_activations(const logic::Problem& problem);
-// Inputs, outputs and what lies between them once affine chains are folded, in order; constants excluded.
+// Inputs, outputs and the nodes between them after folding of affine chains, in order, without constants.
 [[nodiscard]] const std::vector<NodeId>& active_nodes(const logic::Problem& problem);
-// Every non-linear op that the node enters is exactly linear on either side of 0.
+// Whether every non-linear op that reads the node is exactly linear on either side of 0.
 [[nodiscard]] bool kink_at_zero(const logic::Problem& problem, NodeId node);
-// Over the reals: what all cases of the group say about an input beyond its box. Facts of the group's scopes hold where these do.
+// Over the reals: the constraints on an input beyond its box that all cases of the group share. Facts of the group's
+// scopes hold at points that satisfy them.
 [[nodiscard]] const std::vector<statement::Ball>& group_balls(const logic::Problem& problem, std::size_t group);
 
-// Elements in the order in which a step has their rows: of a feature map those at one position side by side, since they touch the same
-// windows.
+// The elements in the order of a step's rows: elements of a feature map at one position are neighbours, since they
+// touch the same windows.
 [[nodiscard]] std::vector<std::uint32_t> ordered(const logic::Problem& problem, NodeId node, std::vector<std::uint32_t> elements);
-// Steps on multiples of this number of elements, in that order, take what one on all takes. 1 where there are no windows.
+// A tighten step may be divided into steps on multiples of this number of elements, in that order, without extra cost.
+// It is 1 for nodes without windows.
 [[nodiscard]] std::size_t together(const logic::Problem& problem, NodeId node);
 
-// The elements that `selection` names on the current box.
+// The elements that `selection` names, given the current box.
 [[nodiscard]] std::vector<std::uint32_t> selected(const logic::Scope& scope, NodeId node, const logic::Selection& selection);
 
-// How a conclude step went, per listed case; not rigorous.
+// How close a conclude step came to its goal, per listed case; not rigorous.
 struct Diagnosis {
-  std::vector<double> margins;                          // bound - required; > 0 is closed, but for losses
-  std::vector<double> losses;                           // what roundings may take off the bound
+  // Bound - required; above 0 the case is refuted, apart from losses.
+  std::vector<double> margins;
+  std::vector<double> losses;                           // the most that rounding errors may take off the bound
   std::vector<std::vector<double>> input_coefficients;  // of the back-substituted form, inputs concatenated
 };
-// The same as scope.conclude(cases, hints), and how each case went, success or not.
+// Like scope.conclude(cases, hints); `diagnosis` receives how close each case came, whether or not the step succeeds.
 Outcome<logic::Refutation> conclude(const logic::Scope& scope, std::span<const logic::CaseMultipliers> cases, const logic::Hints& hints,
                                     Diagnosis& diagnosis);
 
-// Nearly the least value of the form of coefficients a on the ball and a box, and where it is; nothing where the ball does not matter.
+// The approximate least value of the form with coefficients a over the ball and a box, and a point that reaches it;
+// nullopt if the ball does not matter.
 struct LeastPoint {
   double value = 0;
   std::vector<double> x;

@@ -1,5 +1,5 @@
-// Directed rounding of single operations. The fast paths and their argument are in error_free.h; here are the
-// rest: zeros, infinities, NaN, overflow, and results so small that an error could itself underflow.
+// Directed rounding of single operations. error_free.h has the fast paths and their proof. The other cases are here:
+// zeros, infinities, NaN, overflow, and results so small that an error could itself underflow.
 #include "semantics/numbers/directed.h"
 
 #include "semantics/numbers/error_free.h"
@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kInfinity = HUGE_VAL;
 
-// A finite exact value whose nearest double overflowed: the largest double on the inner side.
+// For a finite exact value whose nearest double overflowed: the largest double on the inner side.
 double overflowed(double rounded, Direction direction) {
   if (direction == Direction::down) {
     return rounded > 0 ? DBL_MAX : -kInfinity;
@@ -26,7 +26,7 @@ double stepped_cold(double s, double error, Direction direction) {
   return direction == Direction::down ? stepped<Direction::down>(s, error) : stepped<Direction::up>(s, error);
 }
 
-// x = fraction * 2^exponent with 1/2 <= |fraction| < 1, for finite x != 0, subnormal ones too.
+// x = fraction * 2^exponent with 1/2 <= |fraction| < 1, for finite x != 0, including subnormal numbers.
 struct Split {
   double fraction;
   int exponent;
@@ -46,9 +46,9 @@ double cold_sum(double a, double b, double sum, Direction direction) {
   return sum;  // an infinity of the extended reals, or NaN
 }
 
-// Underflow: with a = fa 2^ea and b = fb 2^eb the product of the fractions and its error e are exact and far from
-// underflow, and p 2^-(ea+eb) is a double since p is the nearest multiple of 2^-1074 (0, or within a factor 2 of
-// the product). By Sterbenz their difference is exact, so the sign of the sum with e is that of a b - p.
+// Underflow: with a = fa 2^ea and b = fb 2^eb, the product of the fractions and its error e are exact and far from
+// underflow, and p 2^-(ea+eb) is a double since p is the nearest multiple of 2^-1074 (0, or within a factor 2 of the
+// product). By Sterbenz their difference is exact, so the sign of its sum with e is that of a b - p.
 double cold_product(double a, double b, double product, Direction direction) {
   if (std::isnan(a) || std::isnan(b)) {
     return product;
@@ -70,7 +70,7 @@ double cold_product(double a, double b, double product, Direction direction) {
   return stepped_cold(product, (p - rounded) + e, direction);
 }
 
-// Underflow: the remainder fa - q' fb of the scaled quotient q' = q 2^(eb-ea) is a double, for the reasons above.
+// Underflow: the remainder fa - q' fb of the scaled quotient q' = q 2^(eb-ea) is a double, for the same reasons.
 double cold_quotient(double a, double b, double quotient, Direction direction) {
   if (!std::isfinite(a) || !std::isfinite(b) || b == 0 || a == 0) {
     return quotient;
@@ -122,7 +122,7 @@ float float_up(double a) {
 
 namespace {
 
-// What the mode does, seen from outside; `volatile` keeps the compiler from computing any of it.
+// Observes the effect of the mode; `volatile` keeps the compiler from computing any of it.
 bool behaves_as_nearest_with_subnormals() {
   volatile double one = 1;
   volatile double quarter_ulp = 0x1p-54;
@@ -140,7 +140,8 @@ bool behaves_as_nearest_with_subnormals() {
 
 }  // namespace
 
-// On x86-64 all modes of double arithmetic are in one register: once is enough to see what the code does where its bits are clear.
+// On x86-64 one register holds all modes of double arithmetic. So the behaviour with its bits clear is tested
+// only once.
 bool floating_point_environment_is_standard() {
 #if defined(__x86_64__)
   constexpr unsigned kFlushToZero = 0x8000, kDenormalsAreZero = 0x0040, kRoundingControl = 0x6000;

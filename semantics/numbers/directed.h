@@ -1,9 +1,9 @@
 // Directed rounding of single double operations by error-free transforms.
 //
-// Each function returns the correctly rounded result in the stated direction: the largest double <= the exact
-// value (_down) or the smallest >= it (_up). No rounding mode is ever set; the mode is demanded to be nearest at
-// kernel entry. Infinite operands follow the extended reals; 0 * inf = 0 (interval convention); NaN gives NaN.
-// A finite result that overflows gives the largest finite double on the inner side, an infinity on the outer.
+// Each function returns the correctly rounded result in the stated direction: the largest double <= the exact value
+// (_down) or the smallest >= it (_up). The rounding mode is never set; kernel entries demand that it is to nearest.
+// Infinite operands follow the extended reals; 0 * inf = 0 (interval convention); NaN gives NaN. A finite result that
+// overflows gives the largest finite double on the inner side, and an infinity on the outer side.
 #pragma once
 
 namespace assay {
@@ -19,12 +19,12 @@ namespace assay {
 [[nodiscard]] double sqrt_down(double a);  // a >= 0
 [[nodiscard]] double sqrt_up(double a);
 
-// The same for float32 as a storage format: nearest float <= (>=) a.
+// The same for float32 as a storage format: the nearest float <= (>=) a.
 [[nodiscard]] float float_down(double a);
 [[nodiscard]] float float_up(double a);
 
-// True when this thread computes as the trusted layers assume: round to nearest, no flush-to-zero, no
-// denormals-are-zero, FLT_EVAL_METHOD == 0. Checked at every kernel entry.
+// Whether this thread computes as the trusted layers assume: round to nearest, no flush-to-zero, no denormals-are-zero,
+// FLT_EVAL_METHOD == 0. Checked at every kernel entry.
 [[nodiscard]] bool floating_point_environment_is_standard();
 
 }  // namespace assay

@@ -1,13 +1,14 @@
-// Dual<S>: a value with its tangent; a denotation run on Dual<S> is its Jacobian-vector product.
+// Dual<S>: a value with its tangent. A denotation run on Dual<S> computes its Jacobian-vector product.
 //
-// Meaning. (v, t) stands for v + t d with d^2 = 0. This file and dual_functions.h hold the only derivative table that is
-// written by hand; the tests prove it entry by entry with the mean-value theorem.
-// Domain. Instantiated for Rational, Interval and WideInterval (dual.cpp), Modular and Opaque (kernel/gradients/numbers). Transcendental
-// functions exist for the two interval types and Opaque, the piecewise ones for all but Modular (calling an absent one does not link).
-// Derivative at kinks (abs, min, max). Interval types give the hull of the one-sided derivatives (Clarke); Rational and Opaque (where
-// the sides do not decide) give their mean, which lies in it.
-// Derivative at jumps (sign, floor, round). 0 by convention; an interval that contains a jump gives an undefined tangent, and so does
-// an Opaque number at a jump.
+// Meaning. (v, t) is v + t d with d^2 = 0. This file and dual_functions.h hold the only derivative table written by
+// hand; the tests prove it entry by entry with the mean-value theorem.
+// Domain. Instantiated for Rational, Interval and WideInterval (dual.cpp), Modular and Opaque
+// (kernel/gradients/numbers). Transcendental functions exist for the two interval types and Opaque, the piecewise ones
+// for all types but Modular (calling an absent one does not link).
+// Derivative at kinks (abs, min, max). Interval types give the hull of the one-sided derivatives (Clarke). Rational and
+// Opaque (where the sides do not decide) give their mean, which lies in the hull.
+// Derivative at jumps (sign, floor, round). 0 by convention. An interval that contains a jump gives an undefined
+// tangent, and so does an Opaque number at a jump.
 #pragma once
 
 #include <cstdint>

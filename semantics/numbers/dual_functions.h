@@ -1,10 +1,10 @@
 // The derivative table: f(v + t d) = f(v) + f'(v) t d, one line per primitive.
 //
-// On an interval v the value f'(v) is an enclosure of the derivative over v, so the tangent encloses f'(x) t for all
-// x in v; an enclosure of f' that contains a pole is undefined. tests/semantics/numbers/dual_test.cpp proves every
-// line: f(b) - f(a) in (b - a) f'([a, b]) on subdivisions.
+// On an interval v, f'(v) is an enclosure of the derivative over v, so the tangent encloses f'(x) t for all x in v. An
+// enclosure of f' that contains a pole is undefined. tests/semantics/numbers/dual_test.cpp proves every line:
+// f(b) - f(a) in (b - a) f'([a, b]) on subdivisions.
 //
-// A scalar outside this folder gives its own surely_below, joined, at_jump, may_be_integer and two_over_root_pi.
+// A scalar outside this folder defines its own surely_below, joined, at_jump, may_be_integer and two_over_root_pi.
 #pragma once
 
 #include "semantics/numbers/dual.h"
@@ -27,7 +27,7 @@ inline bool surely_below(const Interval& a, const Interval& b) { return a.hi() <
 inline bool surely_below(const WideInterval& a, const WideInterval& b) { return certainly_less(a, b); }
 inline bool surely_below(const Rational& a, const Rational& b) { return a < b; }
 
-// Where two smooth pieces meet: all one-sided derivatives (enclosures), or their mean (Rational).
+// The derivative where two smooth pieces meet: all one-sided derivatives (enclosures), or their mean (Rational).
 inline Interval joined(const Interval& a, const Interval& b) { return hull(a, b); }
 inline WideInterval joined(const WideInterval& a, const WideInterval& b) { return hull(a, b); }
 inline Rational joined(const Rational& a, const Rational& b) { return (a + b) * Rational(1, 2); }
@@ -37,7 +37,7 @@ inline Rational at_jump(const Rational&) { return {}; }
 inline Interval at_jump(const Interval&) { return Interval::undefined(); }
 inline WideInterval at_jump(const WideInterval&) { return WideInterval::undefined(); }
 
-// Does v contain an integer? Its floor is then not below it everywhere.
+// Whether v may contain an integer, that is, whether its floor is not below it everywhere.
 template <class S>
 inline bool may_be_integer(const S& v, const S& floor_of_v) {
   return !surely_below(floor_of_v, v) || v.is_undefined();
@@ -164,7 +164,7 @@ Dual<S> sqrt(const Dual<S>& x) {
   return {root, x.tangent() / (number<S>(2) * root)};
 }
 
-// f'(v), where f(v) is at hand. The roots and quotients are undefined where f' is (asin at 1).
+// f'(v), given f(v). The roots and quotients are undefined where f' is (asin at 1).
 template <class S>
 S slope(Function f, const S& v, const S& f_of_v) {
   const S one = number<S>(1);
@@ -216,7 +216,8 @@ S slope(Function f, const S& v, const S& f_of_v) {
 template <class S>
 Dual<S> apply(Function f, const Dual<S>& x) {
   const S value = apply(f, x.value());
-  S tangent = slope(f, x.value(), value) * x.tangent();  // first: it may need the guide of an Opaque value
+  // Computed first, because it may need the guide of an Opaque value.
+  S tangent = slope(f, x.value(), value) * x.tangent();
   return {value, std::move(tangent)};
 }
 
@@ -260,7 +261,7 @@ Dual<S> pow(const Dual<S>& x, const Rational& r) {
 
 }  // namespace assay
 
-// All functions, for a scalar that has them.
+// Instantiates all functions, for a scalar that has them.
 #define ASSAY_INSTANTIATE_DUAL(S)                       \
   template class Dual<S>;                               \
   template Dual<S> square(const Dual<S>&);              \

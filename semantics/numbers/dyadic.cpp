@@ -1,8 +1,8 @@
-// Dyadic: int128 mantissas while they fit, checked at every operation; else an mpz of Boost.Multiprecision.
+// Dyadic: int128 mantissas while they fit, checked at every operation; otherwise an mpz of Boost.Multiprecision.
 //
 // Form. Every value is 0 * 2^0 or (odd m) * 2^e. It is stored inline iff |m| < 2^127, so equal values have equal
-// representations. Widths: a product of odd mantissas of p and q bits has at most p + q bits; a sum of numbers
-// below 2^p in magnitude is below 2^(p+1).
+// representations. Widths: a product of odd mantissas of p and q bits has at most p + q bits; a sum of numbers below
+// 2^p in magnitude is below 2^(p+1).
 #include "semantics/numbers/dyadic.h"
 
 #include <boost/multiprecision/gmp.hpp>
@@ -51,7 +51,7 @@ std::int32_t checked_exponent(std::int64_t exponent) {
   return static_cast<std::int32_t>(exponent);
 }
 
-// An integer of GMP for the length of one operation.
+// A GMP integer that lives for one operation.
 struct Integer {
   mpz_t value;
   Integer() { mpz_init(value); }
@@ -71,8 +71,8 @@ Int128 to_int128(mpz_srcptr value) {  // |value| < 2^127
 }
 static_assert(sizeof(mp_limb_t) == 8, "limbs of 64 bits");
 
-// round(m 2^e) to a double, towards -infinity or +infinity, for an integer of `bits` bits with the given floor and
-// ceiling of m / 2^shift: the grid is 2^(bits+e-53), and 2^-1074 near 0.
+// m 2^e rounded to a double, towards -infinity or +infinity, for an integer of `bits` bits with the given floor and
+// ceiling of m / 2^shift. The grid is 2^(bits+e-53), and 2^-1074 near 0.
 template <class Shifted>
 double rounded(std::int64_t bits, std::int64_t exponent, bool down, int sign, Shifted shifted) {
   const std::int64_t top = bits + exponent;  // 2^(top-1) <= |value| < 2^top
@@ -105,7 +105,7 @@ struct DyadicAccess {
     }
     return result;
   }
-  // Takes the contents of `mantissa`.
+  // Takes over the contents of `mantissa`.
   static Dyadic make(mpz_ptr mantissa, std::int64_t exponent) {
     if (mpz_sgn(mantissa) == 0) {
       return {};

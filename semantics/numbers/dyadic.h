@@ -1,4 +1,4 @@
-// Dyadic: m * 2^e, exact; the arithmetic of the kernel's exact path.
+// Dyadic: m * 2^e, exact; the numbers of the kernel's exact path.
 #pragma once
 
 #include <compare>
@@ -12,13 +12,13 @@ namespace assay {
 
 __extension__ using Int128 = __int128;
 
-// Fast path: the mantissa is an int128 and every operation checks at run time that the result fits; else the
-// mantissa moves to an arbitrary-precision integer. Values are normalised (odd mantissa or zero).
+// In the fast path the mantissa is an int128, and every operation checks at run time that the result fits. Otherwise
+// the mantissa moves to an arbitrary-precision integer. Values are normalised (odd mantissa or zero).
 class Dyadic {
  public:
   Dyadic() = default;
   Dyadic(std::int64_t value);                      // NOLINT(google-explicit-constructor)
-  Dyadic(Int128 mantissa, std::int32_t exponent);  // exponents beyond +-2^26 are demanded away here and in results
+  Dyadic(Int128 mantissa, std::int32_t exponent);  // demands exponents within +-2^26, here and in results
   Dyadic(const Dyadic& other) : mantissa_(other.mantissa_), exponent_(other.exponent_), big_(other.big_ ? clone(*other.big_) : nullptr) {}
   Dyadic(Dyadic&&) noexcept = default;  // leaves an unspecified valid value
   Dyadic& operator=(const Dyadic& other) { return *this = Dyadic(other); }

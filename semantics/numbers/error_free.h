@@ -1,11 +1,12 @@
 // Private to semantics/numbers: the error-free transforms behind directed.cpp and interval.cpp.
 //
-// Meaning. Let s = RN(a o b). If the exact error (a o b) - s is < 0, the largest double <= a o b is the predecessor
-// of s, else it is s itself; symmetrically upward. Only the sign of the error is needed.
-// Domain. Finite operands with a finite result away from underflow take the fast path; the rest is decided in
-// directed.cpp (cold_*). Everything here has internal linkage, so no other translation unit's flags can replace it.
-// Source. T. J. Dekker, Numer. Math. 18 (1971), for FastTwoSum; S. Boldo, S. Graillat, J.-M. Muller, ACM TOMS 44 (2017), for its
-// immunity to overflow; J.-M. Muller et al., Handbook of Floating-Point Arithmetic (2018), 4.4-4.8, for errors by fma.
+// Meaning. Let s = RN(a o b). If the exact error (a o b) - s is < 0, the largest double <= a o b is the predecessor of
+// s; otherwise it is s itself. Upward it is symmetric. Only the sign of the error is needed.
+// Domain. Finite operands with a finite result away from underflow take the fast path; directed.cpp (cold_*) handles
+// the other cases. Everything here has internal linkage, so no other translation unit's flags can replace it.
+// Source. T. J. Dekker, Numer. Math. 18 (1971), for FastTwoSum; S. Boldo, S. Graillat, J.-M. Muller, ACM TOMS 44
+// (2017), for its immunity to overflow; J.-M. Muller et al., Handbook of Floating-Point Arithmetic (2018), 4.4-4.8, for
+// errors by fma.
 #pragma once
 
 #include <bit>
@@ -20,11 +21,11 @@ static_assert(FLT_EVAL_METHOD == 0, "double operations must round to double");
 
 namespace assay::directed {
 
-// Products and dividends of at least this magnitude have errors that are multiples of 2^-1074: ulp(a) ulp(b) >=
-// 2^-106 |a b|, and 2^-960 2^-106 > 2^-1074. Below it the fma could round a non-zero error to 0.
+// For products and dividends of at least this magnitude, errors are multiples of 2^-1074: ulp(a) ulp(b) >= 2^-106 |a
+// b|, and 2^-960 2^-106 > 2^-1074. For smaller ones the fma could round a non-zero error to 0.
 constexpr double kNoUnderflow = 0x1p-960;
 
-// Out-of-line cases: zero, infinite or NaN operands, overflow and underflow.
+// The other cases: zero, infinite or NaN operands, overflow and underflow.
 enum class Direction : bool { down, up };
 double cold_sum(double a, double b, double sum, Direction direction);
 double cold_product(double a, double b, double product, Direction direction);
@@ -33,14 +34,14 @@ double cold_root(double a, Direction direction);
 
 namespace {
 
-// Neighbours of a finite double (for -x of the largest magnitude the infinity).
+// The neighbours of a finite double (an infinity beyond the largest magnitude).
 [[gnu::always_inline]] inline double next_up(double x) {
   const auto bits = std::bit_cast<std::int64_t>(x + 0.0);  // + 0.0 turns -0 into +0
   return std::bit_cast<double>(bits + (bits >= 0 ? 1 : -1));
 }
 [[gnu::always_inline]] inline double next_down(double x) { return -next_up(-x); }
 
-// s moved one step iff the sign of the error asks for it.
+// s, moved by one step if the sign of the error requires it.
 template <Direction direction>
 [[gnu::always_inline]] inline double stepped(double s, double error) {
   if constexpr (direction == Direction::down) {
@@ -56,7 +57,7 @@ template <Direction direction>
   if (!(std::fabs(s) <= DBL_MAX)) [[unlikely]] {
     return cold_sum(a, b, s, direction);
   }
-  // FastTwoSum on |large| >= |small|: the error of a sum is a double, and is found exactly.
+  // FastTwoSum for |large| >= |small|: the error of a sum is a double, and is computed exactly.
   const bool ordered = std::fabs(a) >= std::fabs(b);
   const double large = ordered ? a : b;
   const double small = ordered ? b : a;

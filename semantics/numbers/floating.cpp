@@ -1,4 +1,5 @@
-// Functions on double and float, rounded to nearest even exactly once: by Taylor polynomials where these decide, else by MPFR.
+// Functions on double and float, rounded to nearest even exactly once: by Taylor polynomials if they decide, otherwise
+// by MPFR.
 #include "semantics/numbers/floating.h"
 
 #include <cmath>
@@ -16,7 +17,7 @@ constexpr mpfr_prec_t kLastBits = 10240;  // an undecided value is a tie: only a
 double to_format(mpfr_srcptr x, double) { return mpfr_get_d(x, MPFR_RNDN); }
 float to_format(mpfr_srcptr x, float) { return mpfr_get_flt(x, MPFR_RNDN); }
 
-// Ziv's method: both ends of an enclosure round to the same number, or the precision is doubled.
+// Ziv's method: doubles the precision until both ends of an enclosure round to the same number.
 // `compute(out, x, direction)` is the function at any precision.
 template <class Float, class Compute>
 Float nearest(Float x, Compute compute) {
@@ -64,7 +65,7 @@ Float sign_of(Float x) {
   return x > 0 ? Float{1} : (x < 0 ? Float{-1} : (x == 0 ? Float{0} : x));
 }
 
-// x - floor(x) is exact, and so is its comparison with 1/2; NaN and infinities fail both and stay.
+// x - floor(x) is exact, and so is its comparison with 1/2. NaN and infinities fail both comparisons and are kept.
 template <class Float>
 Float nearest_integer(Float x) {
   const Float below = std::floor(x);
@@ -73,7 +74,7 @@ Float nearest_integer(Float x) {
   return above ? below + Float{1} : below;
 }
 
-// IEEE 754-2019 minimum and maximum: NaN wins, and -0 < +0.
+// IEEE 754-2019 minimum and maximum: NaN if either is NaN, and -0 < +0.
 template <class Float>
 Float minimum(Float a, Float b) {
   if (a == b) {

@@ -1,5 +1,5 @@
-// The scalar functions on double and float: reference execution, correctly rounded to nearest even (by MPFR), so
-// that the same graph gives the same bits on every machine. NaN and infinities follow IEEE 754.
+// The scalar functions on double and float, for the reference execution: correctly rounded to nearest even (by MPFR),
+// so that the same graph gives the same bits on every machine. NaN and infinities follow IEEE 754.
 #pragma once
 
 #include <cstdint>

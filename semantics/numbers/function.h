@@ -1,4 +1,5 @@
-// Function: the transcendental functions of one variable that every scalar with transcendental functions has, by name.
+// Function: the transcendental functions of one variable, by name. Every scalar with transcendental functions has all
+// of them.
 //
 // apply(f, x) encloses the image (interval types), is correctly rounded (double, float), or carries the tangent (Dual).
 // Arguments outside f's domain give the scalar's undefined value:
@@ -42,7 +43,7 @@ enum class Function : std::uint8_t {
 [[nodiscard]] float apply(Function f, float x);
 [[nodiscard]] Interval apply(Function f, const Interval& x);
 [[nodiscard]] WideInterval apply(Function f, const WideInterval& x);
-[[nodiscard]] Symbolic apply(Function f, const Symbolic& x);  // of constants, else nonlinear()
+[[nodiscard]] Symbolic apply(Function f, const Symbolic& x);  // of constants; otherwise nonlinear()
 template <class S>
 [[nodiscard]] Dual<S> apply(Function f, const Dual<S>& x);
 

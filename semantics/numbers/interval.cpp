@@ -1,5 +1,5 @@
 // Interval arithmetic: directed end points by error-free transforms (error_free.h). Lower ends are rounded down and
-// upper ends up, so the computed interval contains the exact one; exact ends stay as they are.
+// upper ends up, so the computed interval contains the exact one; exact ends stay exact.
 #include "semantics/numbers/interval.h"
 
 #include <limits>
@@ -23,7 +23,7 @@ double up_sum(double a, double b) { return directed::sum<Direction::up>(a, b); }
 double smaller(double a, double b) { return a < b ? a : b; }
 double larger(double a, double b) { return a > b ? a : b; }
 
-// x >= 0: the corners of x * y are chosen by the signs of y's ends.
+// For x >= 0: the signs of y's ends select the corners of x * y.
 [[gnu::always_inline]] inline Interval nonnegative_times(double x_lo, double x_hi, double y_lo, double y_hi) {
   const double lo = down(y_lo >= 0 ? x_lo : x_hi, y_lo);
   const double hi = up(y_hi >= 0 ? x_hi : x_lo, y_hi);
@@ -48,7 +48,7 @@ bool Interval::is_point() const { return lo_ == hi_; }
 bool Interval::contains(double value) const { return lo_ <= value && value <= hi_; }
 bool Interval::contains(const Interval& other) const { return lo_ <= other.lo_ && other.hi_ <= hi_; }
 bool Interval::contains(const Rational& value) const {
-  // value lies between its neighbours; lo_ <= value iff lo_ <= the largest double that is <= value.
+  // The value lies between its neighbours, and lo_ <= value iff lo_ <= the largest double that is <= value.
   return lo_ <= value.double_down() && value.double_up() <= hi_;
 }
 double Interval::width_up() const { return up_sum(hi_, -lo_); }

@@ -18,7 +18,8 @@ class Interval {
   Interval(double lo, double hi);            // NaN or lo > hi gives undefined()
   explicit Interval(const Rational& value);  // tightest enclosure
   static Interval whole();                   // [-inf, +inf]
-  // The result of an op that may have left its domain (log of a negative, division by zero). Contagious.
+  // The result of an op that may have left its domain (log of a negative number, division by zero). Every operation
+  // with it gives it again.
   static Interval undefined();
 
   [[nodiscard]] double lo() const { return lo_; }
@@ -30,7 +31,7 @@ class Interval {
   [[nodiscard]] bool contains(const Interval& other) const;
   [[nodiscard]] double width_up() const;   // hi - lo, rounded up
   [[nodiscard]] double magnitude() const;  // max |x|
-  [[nodiscard]] double midpoint() const;   // a double inside, not rigorous otherwise
+  [[nodiscard]] double midpoint() const;   // a double in the interval; not rigorous otherwise
 
   Interval operator-() const;
   friend Interval operator+(const Interval&, const Interval&);
@@ -48,11 +49,11 @@ class Interval {
 };
 
 [[nodiscard]] Interval hull(const Interval&, const Interval&);
-// Empty intersections give undefined(); the kernel's `empty` rule looks at the ends itself.
+// An empty intersection gives undefined(); the kernel's rule `empty` compares the ends itself.
 [[nodiscard]] Interval intersect(const Interval&, const Interval&);
 
-// Functions on the closed scalar list share these names (overloads for Rational, WideInterval, Dual, ... live in
-// their own headers). Out-of-domain arguments give undefined().
+// These names exist for every scalar (the overloads for Rational, WideInterval, Dual, ... are in their own headers).
+// Arguments outside the domain give undefined().
 [[nodiscard]] Interval square(const Interval&);
 [[nodiscard]] Interval abs(const Interval&);
 [[nodiscard]] Interval sign(const Interval&);

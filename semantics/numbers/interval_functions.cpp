@@ -1,5 +1,5 @@
-// The functions of Interval: by Taylor polynomials where these are tight, else MPFR: 53-bit ends with MPFR's exponent range, then outward
-// to double.
+// The functions of Interval: by Taylor polynomials where these are tight, otherwise by MPFR with 53-bit ends and MPFR's
+// exponent range, then outward to double.
 #include "semantics/numbers/interval.h"
 
 #include <optional>
@@ -30,8 +30,9 @@ Interval outward(const Interval& x, Image compute) {
   return {mpfr_get_d(out_lo.value, MPFR_RNDD), mpfr_get_d(out_hi.value, MPFR_RNDU)};
 }
 
-// On an interval shorter than pi, where at most one critical point lies: one does iff the slopes at the ends differ, and it is a maximum
-// iff the first is positive. What is tight at a point does not contain 0, so its sign is that of the slope.
+// For an interval shorter than pi, which contains at most one critical point: it contains one iff the slopes at the
+// ends differ, and the point is a maximum iff the first slope is positive. A tight enclosure at a point does not
+// contain 0, so its sign is that of the slope.
 std::optional<Interval> wave(Function f, const Interval& x) {
   if (!(x.width_up() <= 3)) return std::nullopt;
   const auto first = tight(f, x.lo()), last = tight(f, x.hi());
@@ -44,7 +45,7 @@ std::optional<Interval> wave(Function f, const Interval& x) {
   return rises ? Interval(ends.lo(), 1) : Interval(-1, ends.hi());
 }
 
-// The ends decide where f is monotone; the domains are intervals, so it is defined in between.
+// If f is monotone, the ends decide; the domains are intervals, so f is defined between the ends.
 std::optional<Interval> by_cells(Function f, const Interval& x) {
   if (x.is_point()) return tight(f, x.lo());
   if (f == Function::sin || f == Function::cos) return wave(f, x);

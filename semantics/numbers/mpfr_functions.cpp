@@ -1,4 +1,4 @@
-// The scalar functions by MPFR, rounded outward, and what MPFR has no function for.
+// The scalar functions by MPFR, rounded outward, and functions that MPFR lacks.
 
 #include "semantics/numbers/mpfr_functions.h"
 
@@ -10,14 +10,16 @@
 namespace assay::mpfr {
 namespace {
 
-constexpr mpfr_prec_t kGuardBits = 64;      // beyond the result's precision, where an intermediate is rounded
-constexpr mpfr_exp_t kMaxAngleBits = 4096;  // reducing an angle of e bits takes e more bits: give [-1, 1] beyond
+// Added to the result's precision for intermediate values.
+constexpr mpfr_prec_t kGuardBits = 64;
+// Reducing an angle of e bits takes e more bits; for larger angles the result is [-1, 1].
+constexpr mpfr_exp_t kMaxAngleBits = 4096;
 
 static_assert(sizeof(long) == sizeof(std::int64_t), "mpfr_pow_si takes every int64");
 
-constexpr std::size_t kCost = 3000;  // nanoseconds of a function's value, roughly
+constexpr std::size_t kCost = 3000;  // approximate nanoseconds per function value
 
-// MPFR keeps constants (pi, log 2) per thread; this returns them when the thread ends.
+// MPFR keeps constants (pi, log 2) per thread; this frees them when the thread ends.
 struct ThreadCache {
   ThreadCache() = default;
   ThreadCache(const ThreadCache&) = delete;
@@ -32,7 +34,7 @@ void enter() {
 
 mpfr_rnd_t opposite(mpfr_rnd_t direction) { return direction == MPFR_RNDD ? MPFR_RNDU : MPFR_RNDD; }
 
-// 1 / (1 + exp(-x)): decreasing in exp(-x), so that is rounded the other way.
+// 1 / (1 + exp(-x)) decreases in exp(-x), so exp(-x) is rounded in the opposite direction.
 int evaluate_sigmoid(mpfr_ptr out, mpfr_srcptr x, mpfr_rnd_t direction) {
   Number minus_x(mpfr_get_prec(x));
   mpfr_neg(minus_x.value, x, MPFR_RNDN);  // exact
@@ -43,7 +45,7 @@ int evaluate_sigmoid(mpfr_ptr out, mpfr_srcptr x, mpfr_rnd_t direction) {
   return first != 0 || second != 0 || third != 0 ? 1 : 0;
 }
 
-// log(1 + exp(x)), for x > 0 as x + log(1 + exp(-x)): each step is increasing in the one before it.
+// log(1 + exp(x)), for x > 0 as x + log(1 + exp(-x)); each step increases in the previous one.
 int evaluate_softplus(mpfr_ptr out, mpfr_srcptr x, mpfr_rnd_t direction) {
   Number argument(mpfr_get_prec(x));
   const bool positive = mpfr_sgn(x) > 0;
@@ -56,12 +58,15 @@ int evaluate_softplus(mpfr_ptr out, mpfr_srcptr x, mpfr_rnd_t direction) {
   return 1;
 }
 
-constexpr double kTail = 4;  // from here on erfc is cheaper by the fraction below than by MPFR, which takes up to 11 ms for 257 bits
+// From here on the fraction below is cheaper than MPFR's erfc, which takes up to 11 ms for 257 bits.
+constexpr double kTail = 4;
 
-// A bound of erfc(x) in the given direction, for kTail <= x < infinity, in time that falls with x. Laplace's continued fraction:
+// A bound of erfc(x) in the given direction, for kTail <= x < infinity, in time that decreases with x. Laplace's
+// continued fraction:
 //   erfc(x) = exp(-x^2) / (sqrt(pi) t_0),   t_(k-1) = x + k / (2 t_k),   t_k >= x for all k
-// Each t_(k-1) falls with t_k, so from the lower bound x of t_n on lower and upper bounds alternate: an odd n makes an upper bound of t_0,
-// an even one a lower bound. Any n is sound; a step loses about a factor (s + 1) / (s - 1), s = sqrt(1 + 2 k / x^2), of what is unknown.
+// Each t_(k-1) decreases in t_k. So from the lower bound x of t_n on, lower and upper bounds alternate: an odd n gives
+// an upper bound of t_0, an even one a lower bound. Any n is sound; each step reduces the remaining error by a factor
+// of about (s + 1) / (s - 1), s = sqrt(1 + 2 k / x^2).
 // Source: Abramowitz and Stegun 7.1.14; the alternation of the convergents of a fraction with positive terms.
 unsigned long steps_of_fraction(double x, mpfr_prec_t bits) {
   unsigned long n = 1;
@@ -88,13 +93,14 @@ void evaluate_erfc_tail(mpfr_ptr out, mpfr_srcptr x, mpfr_rnd_t direction) {
   mpfr_const_pi(power.value, other);
   mpfr_sqrt(power.value, power.value, other);
   mpfr_mul(t.value, t.value, power.value, other);
-  mpfr_sqr(square.value, x, other);  // exact, or beyond MPFR's exponents: a finite square keeps an upper bound above 0
+  // Exact, or beyond MPFR's exponents; a finite square keeps an upper bound above 0.
+  mpfr_sqr(square.value, x, other);
   mpfr_neg(square.value, square.value, MPFR_RNDN);
   mpfr_exp(power.value, square.value, direction);
   mpfr_div(out, power.value, t.value, direction);
 }
 
-// whole - erfc(|x|), for |x| >= kTail, with as many bits of erfc as the difference keeps.
+// whole - erfc(|x|), for |x| >= kTail, with as many bits of erfc as matter for the difference.
 void evaluate_less_erfc_tail(mpfr_ptr out, unsigned long whole, mpfr_srcptr x, mpfr_rnd_t direction) {
   const double lost = 1.44 * mpfr_get_d(x, MPFR_RNDZ) * mpfr_get_d(x, MPFR_RNDZ);  // erfc(x) < exp(-x^2)
   const double kept = static_cast<double>(mpfr_get_prec(out) + kGuardBits) - lost;
@@ -120,8 +126,8 @@ int evaluate_erf(mpfr_ptr out, mpfr_srcptr x, mpfr_rnd_t direction) {
   return 1;
 }
 
-// Is f increasing (1) or decreasing (-1) at x? MPFR's sign is the exact one: no dyadic x is a critical point of sin,
-// and of cos only 0 is, which gives 0.
+// Whether f increases (1) or decreases (-1) at x. MPFR's sign is the exact one: no dyadic x is a critical point of sin,
+// and only 0 is one of cos, which gives 0.
 int slope_sign(Function f, mpfr_srcptr x) {
   Number slope(53);
   if (f == Function::sin) {
@@ -141,7 +147,8 @@ void hull_with_point(Function f, mpfr_ptr out_lo, mpfr_ptr out_hi, mpfr_srcptr x
 }
 
 // Joins f([lo, hi]) to [out_lo, out_hi], for hi - lo <= 3 < pi and f = sin or cos. Critical points are pi apart, so
-// at most one lies inside; it does iff the slopes at the two ends differ, and is a maximum iff the first is positive.
+// at most one lies inside. One does iff the slopes at the two ends differ, and it is a maximum iff the first slope
+// is positive.
 void join_short_wave(Function f, mpfr_ptr out_lo, mpfr_ptr out_hi, mpfr_srcptr lo, mpfr_srcptr hi) {
   hull_with_point(f, out_lo, out_hi, lo);
   if (mpfr_equal_p(lo, hi) != 0) {
@@ -162,7 +169,8 @@ void join_short_wave(Function f, mpfr_ptr out_lo, mpfr_ptr out_hi, mpfr_srcptr l
   }
 }
 
-// Splits [lo, hi] into four parts of at most 1.7 < 3 when its width is at most 6.5; a period (< 6.5) beyond that.
+// Splits [lo, hi] into four parts of at most 1.7 < 3 if its width is at most 6.5; a wider interval contains a
+// period (< 6.5).
 void wave_image(Function f, mpfr_ptr out_lo, mpfr_ptr out_hi, mpfr_srcptr lo, mpfr_srcptr hi) {
   Number width(mpfr_get_prec(lo));
   mpfr_sub(width.value, hi, lo, MPFR_RNDU);
@@ -178,7 +186,7 @@ void wave_image(Function f, mpfr_ptr out_lo, mpfr_ptr out_hi, mpfr_srcptr lo, mp
     join_short_wave(f, out_lo, out_hi, lo, hi);
     return;
   }
-  // Cut points lo + k width / 4: any increasing points will do that leave no part longer than 3.
+  // Cut points lo + k width / 4. Any increasing points are valid if no part is longer than 3.
   Number from(mpfr_get_prec(lo) + kGuardBits);
   Number to(mpfr_get_prec(lo) + kGuardBits);
   mpfr_div_ui(width.value, width.value, 4, MPFR_RNDN);
@@ -192,8 +200,8 @@ void wave_image(Function f, mpfr_ptr out_lo, mpfr_ptr out_hi, mpfr_srcptr lo, mp
   join_short_wave(f, out_lo, out_hi, from.value, hi);
 }
 
-// tan has no pole in [lo, hi]. Poles are the zeros of cos, pi apart: a set shorter than 3 < pi holds at most one, and
-// holds one iff cos has opposite signs at the ends. MPFR's sign is exact; cos is not 0 at any dyadic point.
+// Whether tan has no pole in [lo, hi]. Poles are the zeros of cos, pi apart. A set shorter than 3 < pi contains at most
+// one, and contains one iff cos has opposite signs at the ends. MPFR's sign is exact; cos is not 0 at any dyadic point.
 bool is_free_of_poles(mpfr_srcptr lo, mpfr_srcptr hi) {
   Number width(mpfr_get_prec(lo));
   mpfr_sub(width.value, hi, lo, MPFR_RNDU);
@@ -208,7 +216,7 @@ bool is_free_of_poles(mpfr_srcptr lo, mpfr_srcptr hi) {
   return mpfr_sgn(at_lo.value) * mpfr_sgn(at_hi.value) > 0;
 }
 
-// f is defined on all of [lo, hi]. Comparisons fail on NaN.
+// Whether f is defined on all of [lo, hi]. Comparisons with NaN are false.
 bool in_domain(Function f, mpfr_srcptr lo, mpfr_srcptr hi) {
   if (mpfr_nan_p(lo) != 0 || mpfr_nan_p(hi) != 0) {
     return false;
@@ -245,7 +253,7 @@ bool in_domain(Function f, mpfr_srcptr lo, mpfr_srcptr hi) {
   return false;
 }
 
-// An even function that increases on x >= 0.
+// For an even function that increases for x >= 0.
 void even_image(Function f, mpfr_ptr out_lo, mpfr_ptr out_hi, mpfr_srcptr lo, mpfr_srcptr hi) {
   const bool lo_is_nearer = mpfr_cmpabs(lo, hi) <= 0;
   Number zero(53);
@@ -257,7 +265,7 @@ void even_image(Function f, mpfr_ptr out_lo, mpfr_ptr out_hi, mpfr_srcptr lo, mp
 
 }  // namespace
 
-int evaluate(Function f, mpfr_ptr out, mpfr_srcptr x, mpfr_rnd_t direction) {  // NOLINT(readability-function-size): one line per function
+int evaluate(Function f, mpfr_ptr out, mpfr_srcptr x, mpfr_rnd_t direction) {  // NOLINT(readability-function-size)
   enter();
   switch (f) {
     case Function::exp:
@@ -309,7 +317,7 @@ void evaluate_power(mpfr_ptr out, mpfr_srcptr x, std::int64_t n, mpfr_rnd_t dire
   mpfr_pow_si(out, x, static_cast<long>(n), direction);
 }
 
-// x^y grows with y iff x >= 1, which decides the direction in which r is rounded.
+// x^y increases in y iff x >= 1, which decides the direction in which r is rounded.
 void evaluate_power(mpfr_ptr out, mpfr_srcptr x, mpq_srcptr r, mpfr_rnd_t direction) {
   enter();
   Number exponent(mpfr_get_prec(out) + kGuardBits);
@@ -335,7 +343,7 @@ bool image(Function f, mpfr_ptr out_lo, mpfr_ptr out_hi, mpfr_srcptr lo, mpfr_sr
     even_image(f, out_lo, out_hi, lo, hi);
     return true;
   }
-  // The others increase. On a point one correctly rounded evaluation does: the upper end is its neighbour.
+  // The others increase. At a point one correctly rounded evaluation suffices: the upper end is its neighbour.
   const bool correctly_rounded = f != Function::sigmoid && f != Function::softplus && f != Function::erf;
   const int inexact = evaluate(f, out_lo, lo, MPFR_RNDD);
   if (correctly_rounded && mpfr_equal_p(lo, hi) != 0) {
@@ -362,7 +370,7 @@ bool image_of_power(mpfr_ptr out_lo, mpfr_ptr out_hi, mpfr_srcptr lo, mpfr_srcpt
     mpfr_set_zero(out_lo, 1);
     return true;
   }
-  // Monotone on [lo, hi]: d/dx x^n = n x^(n-1); for n = 0 both ends are 1.
+  // Monotone on [lo, hi], since d/dx x^n = n x^(n-1); for n = 0 both ends are 1.
   const bool increasing = (n > 0) == (n % 2 != 0 || mpfr_sgn(lo) >= 0);
   evaluate_power(out_lo, increasing ? lo : hi, n, MPFR_RNDD);
   evaluate_power(out_hi, increasing ? hi : lo, n, MPFR_RNDU);

@@ -1,9 +1,9 @@
-// Rational: int64 parts while they fit, else a Boost.Multiprecision fraction over GMP.
+// Rational: int64 parts while they fit, otherwise a Boost.Multiprecision fraction over GMP.
 //
-// Inline operations work on int128 intermediates, which hold every sum and product of int64 parts
-// (|a d + c b| <= 2^63 2^63 + 2^63 2^63 = 2^127, and < because denominators are <= 2^63 - 1), so only the result is
-// checked for its width. The form is canonical: equal values have equal representations.
-// Source of the gcd-sparing sum and product: D. E. Knuth, The Art of Computer Programming 2, 4.5.1.
+// Inline operations work on int128 intermediates, which hold every sum and product of int64 parts (|a d + c b| <= 2^63
+// 2^63 + 2^63 2^63 = 2^127, and < because denominators are <= 2^63 - 1). So only the width of the result is checked.
+// The form is canonical: equal values have equal representations.
+// Source of the sum and product with few gcds: D. E. Knuth, The Art of Computer Programming 2, 4.5.1.
 #include "semantics/numbers/rational.h"
 
 #include <mpfr.h>
@@ -30,11 +30,11 @@ struct Rational::Big {
 
 namespace {
 
-thread_local double exact_work = std::numeric_limits<double>::infinity();  // that is left
+thread_local double exact_work = std::numeric_limits<double>::infinity();  // work that is left
 
 std::size_t words(mpq_srcptr value) { return mpz_size(mpq_numref(value)) + mpz_size(mpq_denref(value)); }
 
-// A product and its reduction are quadratic in the words, a copy is linear.
+// A product and its reduction are quadratic in the number of words; a copy is linear.
 void spend(const mpq_rational& value) {
   const auto size = static_cast<double>(words(value.backend().data()));
   exact_work -= 4 * size * size + 16 * size;
@@ -43,8 +43,9 @@ void spend(const mpq_rational& value) {
 
 const mpfr_exp_t kLeastExponent = mpfr_get_emin(), kMostExponent = mpfr_get_emax();
 
-// GMP would end the program where it finds no memory. What is thrown may leave a function of MPFR in the middle: a constant that MPFR keeps
-// for this thread is half computed then, the exponents are those of inner steps, and the next functions would give wrong numbers.
+// Without this, GMP would end the program if it finds no memory. The exception may leave a function of MPFR in the
+// middle. A constant that MPFR keeps for this thread is then half computed, and the exponent range is that of inner
+// steps, so that later functions would give wrong numbers. Both are reset.
 void* allocated(void* bytes) {
   if (bytes != nullptr) return bytes;
   mpfr_free_cache();
@@ -137,8 +138,9 @@ Rational RationalAccess::from_lowest(Int128 numerator, Int128 denominator) {
 
 namespace {
 
-// The operation on the wide path; GMP's results are canonical. Where a product's result is too small GMP frees its memory before it asks
-// for more, and where that is refused the result would free it once more: it has enough from the start.
+// The operation on the wide path; GMP's results are canonical. If a product's result is too small, GMP frees its memory
+// before it requests more; if the request fails, the result would free it again. So the result gets enough memory from
+// the start.
 template <class Operation>
 Rational widely(const Rational& a, const Rational& b, Operation operation) {
   const ExactFraction x(a);
@@ -165,7 +167,7 @@ Rational inline_sum(std::int64_t a, std::int64_t b, Int128 c, std::int64_t d) {
   return RationalAccess::from_lowest(t / g2, Int128{b / g} * (d / g2));
 }
 
-// a/b * c/d with b, d > 0, both in lowest terms; c and d may come from a swapped fraction, hence their width.
+// a/b * c/d with b, d > 0, both in lowest terms. c and d may come from a swapped fraction, hence their width.
 Rational inline_product(std::int64_t a, std::int64_t b, Int128 c, Int128 d) {
   const std::uint64_t g1 = std::gcd(magnitude(a), static_cast<std::uint64_t>(d));
   const auto size_c = static_cast<std::uint64_t>(c < 0 ? -c : c);

@@ -10,8 +10,8 @@
 
 namespace assay {
 
-// Always in lowest terms, denominator > 0. Small values (both parts fit int64) are stored inline (24 bytes);
-// larger ones fall back to a heap-allocated arbitrary-precision fraction.
+// Always in lowest terms with denominator > 0. Small values (both parts fit int64) are stored inline (24 bytes); larger
+// ones use a heap-allocated arbitrary-precision fraction.
 class Rational {
  public:
   Rational() = default;
@@ -26,8 +26,8 @@ class Rational {
 
   // The exact value of a finite double; nullopt for NaN and infinities.
   static std::optional<Rational> from_double(double value);
-  // "-12.50e-3", "1/3", "7": exact. nullopt unless the whole text is one number; exponents beyond +-10000
-  // and texts of more than 20000 characters are refused.
+  // Parses "-12.50e-3", "1/3", "7" exactly. nullopt unless the whole text is one number; exponents beyond +-10000 and
+  // texts of more than 20000 characters are refused.
   static std::optional<Rational> parse(std::string_view text);
 
   [[nodiscard]] int sign() const;
@@ -36,11 +36,11 @@ class Rational {
   // The largest double <= value and the smallest double >= value (-inf / +inf beyond the range).
   [[nodiscard]] double double_down() const;
   [[nodiscard]] double double_up() const;
-  // Exactly a double (float): the two directed conversions agree.
+  // Whether the value is exactly a double: the two directed conversions agree.
   [[nodiscard]] bool is_double() const;
   // "3/8", "-5": exact.
   [[nodiscard]] std::string to_string() const;
-  // Exact decimal expansion where it is finite (any dyadic or decimal), else to_string().
+  // The exact decimal expansion if it is finite (any dyadic or decimal number), otherwise to_string().
   [[nodiscard]] std::string to_decimal() const;
 
   Rational operator-() const;
@@ -56,7 +56,7 @@ class Rational {
 
  private:
   struct Big;
-  friend struct RationalAccess;  // rational_access.h: the other number types' way in
+  friend struct RationalAccess;  // rational_access.h: access for the other number types
   struct BigDelete {
     void operator()(Big* big) const noexcept;
   };
@@ -65,7 +65,8 @@ class Rational {
 
   std::int64_t numerator_ = 0;
   std::int64_t denominator_ = 1;
-  BigPointer big_;  // set iff a part does not fit int64; the two fields above are then 0 and 1
+  // Set iff a part does not fit int64; the two fields above are then 0 and 1.
+  BigPointer big_;
 };
 
 [[nodiscard]] Rational square(const Rational&);
@@ -75,11 +76,11 @@ class Rational {
 [[nodiscard]] Rational round(const Rational&);  // to the nearest integer, ties to even
 [[nodiscard]] Rational min(const Rational&, const Rational&);
 [[nodiscard]] Rational max(const Rational&, const Rational&);
-// x^n with x^0 = 1; may_raise_exactly(x, n) is demanded: not 0^n for n < 0, and at most 2^20 bits in the result.
+// x^n with x^0 = 1. Demands may_raise_exactly(x, n): not 0^n for n < 0, and at most 2^20 bits in the result.
 [[nodiscard]] Rational pow(const Rational& x, std::int64_t n);
 [[nodiscard]] bool may_raise_exactly(const Rational& x, std::int64_t n);
 
-// Numerator and denominator, in lowest terms with a positive denominator, modulo a number.
+// The numerator and denominator, in lowest terms with a positive denominator, modulo a number.
 struct FractionResidues {
   std::uint64_t numerator, denominator;
 };

@@ -1,4 +1,4 @@
-// Rational from and to text and double: exact, or rounded in the stated direction.
+// Conversions of Rational from and to text and double: exact, or rounded in the stated direction.
 #include <mpfr.h>
 
 #include <cmath>
@@ -18,7 +18,7 @@ constexpr std::int64_t kExactDouble = 1LL << 53;  // integers up to here are dou
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Reads digits from the front of `text`; the rest stays.
+// Removes digits from the front of `text` and returns them.
 std::string_view take_digits(std::string_view& text) {
   std::size_t count = 0;
   while (count < text.size() && is_digit(text[count])) {
@@ -65,7 +65,7 @@ std::int64_t power_of_ten(std::size_t n) {
 
 void set_digits(mpz_ptr result, const std::string& digits) { mpz_set_str(result, digits.empty() ? "0" : digits.c_str(), 10); }
 
-// digits * 10^exponent, negated on request.
+// digits * 10^exponent, negated if `negative`.
 Rational scaled(std::string_view digits, std::int64_t exponent, bool negative) {
   digits = without_leading_zeros(digits);
   if (digits.size() <= kInlineDigits && exponent <= 0 && exponent >= -static_cast<std::int64_t>(kInlineDigits)) {
@@ -105,8 +105,8 @@ std::optional<std::int64_t> take_exponent(std::string_view& text) {
   return negative ? -small_integer(significant) : small_integer(significant);
 }
 
-// The value rounded by MPFR in one direction. The double grid is coarser than 53 bits near 0, and rounding twice in
-// one direction is rounding once.
+// The value rounded by MPFR in one direction. The double grid is coarser than 53 bits near 0; rounding twice in one
+// direction equals rounding once.
 double to_double(const Rational& value, mpfr_rnd_t direction) {
   const ExactFraction exact(value);
   mpfr_t rounded;

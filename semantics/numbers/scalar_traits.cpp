@@ -1,4 +1,4 @@
-// How numbers become scalars.
+// Conversions of numbers to scalars.
 
 #include "semantics/numbers/scalar_traits.h"
 
@@ -11,11 +11,12 @@
 namespace assay {
 namespace {
 
-// Enough bits that toward-zero plus a sticky last bit rounds to nearest once, in double and float alike.
+// With this many bits, truncation with a sticky last bit lets the next rounding to nearest be correct, in double and
+// float alike.
 constexpr mpfr_prec_t kStickyBits = 64;
 
-// Rounds to kStickyBits with the last bit set if anything was cut off ("round to odd", Boldo and Melquiond 2008), so
-// that the second rounding, to the format and its subnormal grid, sees every tie as what it is.
+// Rounds to kStickyBits, with the last bit set if anything was cut off ("round to odd", Boldo and Melquiond 2008). So
+// the second rounding, to the format and its subnormal grid, treats every tie correctly.
 void round_to_odd(mpfr_ptr out, const Rational& value) {
   const ExactFraction exact(value);
   mpfr_prec_round(out, kStickyBits, MPFR_RNDZ);

@@ -1,4 +1,4 @@
-// ScalarTraits<S>: what a template over scalars may ask of S. One row per scalar of the closed list.
+// ScalarTraits<S>: the properties of a scalar S on which templates depend. There is one specialisation per scalar.
 //
 //   is_ordered          < is a total order on values (branching on them is meaningful)
 //   has_piecewise       abs, sign, floor, min, max exist
@@ -6,10 +6,10 @@
 //   has_transcendental  sqrt, exp, log, tanh, sigmoid, erf, sin, cos, pow with a rational exponent exist
 //   is_exact            + - * / give the exact value
 //   is_enclosure        values are sets that contain the exact value
-//   can_hold(x)         from_double(x) has a meaning (no NaN; no infinity where S has none)
-//   may_divide_by(x)    x / y is defined or gives S's own undefined value; false stops the caller with a rejection
-//   may_raise(x, n)     the same for pow(x, n); also false where the exact power would be unreasonably large
-// square and pow(x, n) exist for every S. Include this file to have all overloads of all functions.
+//   can_hold(x)         from_double(x) has a meaning (no NaN; no infinity if S has none)
+//   may_divide_by(x)    x / y is defined or gives S's own undefined value; if false, the caller returns a rejection
+//   may_raise(x, n)     the same for pow(x, n); also false if the exact power would be unreasonably large
+// square and pow(x, n) exist for every S. Including this file gives all overloads of all functions.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct ScalarTraits<Rational> {
   static constexpr bool is_ordered = true, has_piecewise = true, has_residues = false, has_transcendental = false;
   static constexpr bool is_exact = true, is_enclosure = false;
   static bool can_hold(double value);
-  static Rational from_double(double value);  // can_hold(value) is demanded
+  static Rational from_double(double value);  // demands can_hold(value)
   static Rational from_rational(const Rational& value) { return value; }
   static bool may_divide_by(const Rational& value) { return value.sign() != 0; }
   static bool may_raise(const Rational& value, std::int64_t n) { return may_raise_exactly(value, n); }
@@ -86,7 +86,7 @@ struct ScalarTraits<float> {
   static bool may_raise(float, std::int64_t) { return true; }
 };
 
-// Functions of a form that depends on a variable give a form with is_linear() == false.
+// A function of a form that depends on a variable gives a form with is_linear() == false.
 template <>
 struct ScalarTraits<Symbolic> {
   static constexpr const char* name = "Symbolic";
@@ -103,7 +103,7 @@ template <class S>
 struct ScalarTraits<Dual<S>> {
   using Base = ScalarTraits<S>;
   static constexpr const char* name = "Dual";
-  static constexpr bool is_ordered = false;  // compare value() where S is ordered
+  static constexpr bool is_ordered = false;  // if S is ordered, compare value()
   static constexpr bool has_piecewise = Base::has_piecewise, has_residues = Base::has_residues,
                         has_transcendental = Base::has_transcendental;
   static constexpr bool is_exact = Base::is_exact, is_enclosure = Base::is_enclosure;

@@ -34,7 +34,7 @@ S set_of_truths(bool may_hold, bool may_fail) {
 Order compare(const Rational& a, const Rational& b) { return order_of_points(a, b); }
 Order compare(double a, double b) { return order_of_points(a, b); }
 Order compare(float a, float b) { return order_of_points(a, b); }
-// Undefined sets have NaN ends: every comparison fails.
+// Undefined sets have NaN ends, so every comparison is false.
 Order compare(const Interval& a, const Interval& b) { return {a.lo() < b.hi(), a.lo() <= b.hi() && b.lo() <= a.hi(), b.lo() < a.hi()}; }
 Order compare(const WideInterval& a, const WideInterval& b) {
   if (a.is_undefined() || b.is_undefined()) {

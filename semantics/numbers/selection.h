@@ -1,16 +1,17 @@
-// Comparison and choice on every ordered or enclosing scalar, as values 0 and 1.
+// Comparison and choice on every ordered or enclosing scalar. Truth values are 0 and 1.
 //
-//   less(a, b), less_equal(a, b), equal(a, b)   1 where the relation holds, 0 where it does not; sets: {0}, {1} or [0, 1]
-//   select(c, a, b)                             a where c = 1, b where c = 0; sets: the hull of what c allows
-// Over double and float NaN compares false. A set that may be undefined gives the undefined value. Dual: the tangent of
-// the branch taken; where the choice is open it is undefined (a jump may lie there). Symbolic: of constants only.
+//   less(a, b), less_equal(a, b), equal(a, b)   1 if the relation holds, 0 if it does not; sets: {0}, {1} or [0, 1]
+//   select(c, a, b)                             a where c = 1, b where c = 0; sets: the hull of the possible ones
+// Over double and float every comparison with NaN is false. A set that may be undefined gives the undefined value.
+// Dual: the tangent of the branch taken; if the choice is undecided, it is undefined (a jump may lie there). Symbolic:
+// constants only.
 #pragma once
 
 #include "semantics/numbers/scalar_traits.h"
 
 namespace assay {
 
-// Which order relations two values may be in; none at all for NaN and undefined sets.
+// The order relations that two values may have; none at all for NaN and undefined sets.
 struct Order {
   bool may_be_less = false, may_be_equal = false, may_be_greater = false;
 };
@@ -33,7 +34,7 @@ template <class S>
 [[nodiscard]] WideInterval select(const WideInterval& condition, const WideInterval& a, const WideInterval& b);
 [[nodiscard]] Symbolic select(const Symbolic& condition, const Symbolic& a, const Symbolic& b);
 
-// 0 or 1 where the answer is known; else S's set [0, 1], or its undefined value if neither is possible.
+// 0 or 1 if the answer is known; otherwise S's set [0, 1], or its undefined value if neither is possible.
 [[nodiscard]] Rational truth(bool may_hold, bool may_fail, const Rational*);
 [[nodiscard]] double truth(bool may_hold, bool may_fail, const double*);
 [[nodiscard]] float truth(bool may_hold, bool may_fail, const float*);
@@ -63,7 +64,7 @@ template <class S>
   return truth(order.may_be_equal, order.may_be_less || order.may_be_greater, static_cast<const S*>(nullptr));
 }
 
-// Rounded towards zero: of the two terms one is 0.
+// Rounded towards zero; one of the two terms is 0.
 template <class S>
 [[nodiscard]] S truncate(const S& x) {
   const S zero = ScalarTraits<S>::from_double(0);

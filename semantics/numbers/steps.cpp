@@ -1,4 +1,4 @@
-// Steps: how a formula is written down, a step at a time.
+// Steps: records a formula, one step at a time.
 
 #include "semantics/numbers/steps.h"
 
@@ -7,7 +7,7 @@
 namespace assay {
 namespace {
 
-// The variable that the form is, if it is one.
+// The variable that the form is, or null.
 const std::uint32_t* single(const Symbolic& form) {
   const auto& terms = form.terms();
   return terms.size() == 1 && terms[0].second == Interval(1.0) && form.constant() == Interval(0.0) ? &terms[0].first : nullptr;
@@ -32,7 +32,8 @@ Symbolic Steps::product(const Symbolic& a, const Symbolic& b) {
   return first == second ? power(a, Rational(2)) : append({Kind::product, first, second});
 }
 
-// (a^e)^-1 = a^-e for e > 0, both for the same a: those other than 0, and above it unless e is an integer.
+// (a^e)^-1 = a^-e for e > 0. Both are defined for the same a: all except 0, and only positive ones unless e is
+// an integer.
 Symbolic Steps::power(const Symbolic& a, const Rational& exponent) {
   std::uint32_t base = named(a);
   Rational e = exponent;

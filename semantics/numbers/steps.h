@@ -1,7 +1,9 @@
-// Steps: the formula of an op, read off its denotation: what it does to its variables beyond sums and multiples, in order.
+// Steps: the formula of an op, read off its denotation: the operations on its variables other than sums and multiples,
+// in order.
 //
-// Variables 0 .. n-1 are the op's operands; step k has the value of variable n + k, a function of earlier variables. Together with the
-// results, which are affine in all of these, the steps are the op's meaning: equal to it for all real numbers at which it is defined.
+// Variables 0 .. n-1 are the op's operands. Step k has the value of variable n + k, a function of earlier variables.
+// Together with the results, which are affine in all variables, the steps are the op's meaning: equal to it for all
+// real numbers at which it is defined.
 #pragma once
 
 #include <cstdint>
@@ -27,27 +29,27 @@ class Steps {
     floor,          // the greatest integer <= a
     negative_part,  // min(a, 0)
     log_sum_exp,    // log of the sum of exp(x) over the x in lists()[a]
-    either,         // a, which is equal to b: two formulas of one number
+    either,         // a, which equals b: two formulas of one number
   };
   struct Step {
     Kind kind;
     std::uint32_t a, b;
   };
 
-  // One middle per operand variable: numbers that formulas may take where any number will do.
+  // One middle per operand variable: a number that a formula may use where any number is valid.
   explicit Steps(std::vector<double> middles) : middles_(std::move(middles)) {}
   Steps(const Steps&) = delete;
   Steps& operator=(const Steps&) = delete;
 
   [[nodiscard]] Symbolic variable(std::size_t k) { return Symbolic::variable(static_cast<std::uint32_t>(k), this); }
   Symbolic append(const Step& step);
-  // A variable with the form's value: the form's own, or a new step.
+  // A variable with the form's value: the form itself if it is one, otherwise a new step.
   std::uint32_t named(const Symbolic& form);
   Symbolic product(const Symbolic& a, const Symbolic& b);
   Symbolic power(const Symbolic& a, const Rational& exponent);
   Symbolic log_sum_exp(std::span<const Symbolic> x);
   Symbolic either(const Symbolic& a, const Symbolic& b) { return append({Kind::either, named(a), named(b)}); }
-  // About its value in the middle, if it is affine in operands.
+  // The approximate value of the form at the middles, if it is affine in operands.
   [[nodiscard]] double middle(const Symbolic& form) const;
 
   [[nodiscard]] std::size_t operand_count() const { return middles_.size(); }
@@ -74,7 +76,8 @@ class Steps {
   std::vector<Symbolic> sums_;
   std::vector<Rational> exponents_;
   std::vector<std::vector<std::uint32_t>> lists_;
-  std::unordered_map<std::uint32_t, std::uint32_t> last_power_;  // by base, so that quotients by one number share its reciprocal
+  // By base, so that quotients by the same number share its reciprocal.
+  std::unordered_map<std::uint32_t, std::uint32_t> last_power_;
 };
 
 // log of the sum of exp(x); at least one x.

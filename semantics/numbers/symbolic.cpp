@@ -1,4 +1,4 @@
-// Symbolic: arithmetic of affine forms; what is more than that becomes a step.
+// Symbolic: arithmetic of affine forms; any other operation becomes a step.
 
 #include "semantics/numbers/symbolic.h"
 
@@ -11,7 +11,7 @@ namespace {
 
 using Term = std::pair<std::uint32_t, Interval>;
 
-// An exact zero: the variable does not occur. (False for undefined coefficients.)
+// Whether the coefficient is exactly zero, so that the variable does not occur. (False for undefined coefficients.)
 bool is_zero(const Interval& x) { return x.lo() == 0 && x.hi() == 0; }
 
 template <class F>
@@ -21,7 +21,7 @@ Symbolic of_constant(const Symbolic& x, F f) {
 
 bool has_steps(const Symbolic& x) { return x.is_linear() && !x.terms().empty() && x.steps() != nullptr; }
 
-// f of a constant, else the step.
+// f of a constant, otherwise the step.
 template <class F>
 Symbolic of_constant(const Symbolic& x, F f, Steps::Kind kind) {
   return has_steps(x) ? x.steps()->append({kind, x.steps()->named(x), 0}) : of_constant(x, f);
@@ -51,7 +51,7 @@ Symbolic Symbolic::operator-() const {
   return result;
 }
 
-// Sums usually meet their variables in increasing order, so that the merge appends.
+// Sums usually add their variables in increasing order, so that the merge appends.
 Symbolic& Symbolic::operator+=(const Symbolic& other) {
   if (!linear_ || !other.linear_) {
     return *this = nonlinear();

@@ -1,8 +1,9 @@
-// Symbolic: affine forms c + sum a_j x_j over named variables with interval coefficients; running a linear op's
-// denotation on it reads off the op's sparse matrix. Products of two non-constant forms give is_linear() == false.
+// Symbolic: affine forms c + sum a_j x_j over named variables, with interval coefficients. Running a linear op's
+// denotation on them gives the op's sparse matrix. A product of two non-constant forms has is_linear() == false.
 //
-// Variables of a Steps are different: a product or a function of them is written down there, and its value is a new variable. Running any
-// op's denotation on them reads off its formula. What Steps has no kind for gives is_linear() == false here as well.
+// Variables of a Steps object are different: a product or a function of them is recorded there as a step, and its value
+// is a new variable. Running any op's denotation on them gives its formula. An operation without a kind in Steps has
+// is_linear() == false here, too.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +22,14 @@ class Symbolic {
   Symbolic(const Interval& constant) : constant_(constant) {}  // NOLINT(google-explicit-constructor)
   Symbolic(double constant) : constant_(constant) {}           // NOLINT(google-explicit-constructor)
   static Symbolic variable(std::uint32_t index, Steps* steps = nullptr);
-  static Symbolic nonlinear();  // is_linear() == false; contagious
+  static Symbolic nonlinear();  // is_linear() == false; every operation with it gives it again
 
   [[nodiscard]] bool is_linear() const { return linear_; }
   [[nodiscard]] bool is_constant() const { return linear_ && terms_.empty(); }
   [[nodiscard]] const Interval& constant() const { return constant_; }
-  [[nodiscard]] const std::vector<std::pair<std::uint32_t, Interval>>& terms() const { return terms_; }  // sorted by index
-  [[nodiscard]] Steps* steps() const { return steps_; }                                                  // null: its variables have none
+  [[nodiscard]] const std::vector<std::pair<std::uint32_t, Interval>>& terms() const { return terms_; }  // by index
+  // Null: its variables have no steps.
+  [[nodiscard]] Steps* steps() const { return steps_; }
 
   Symbolic operator-() const;
   friend Symbolic operator+(const Symbolic&, const Symbolic&);
@@ -45,7 +47,8 @@ class Symbolic {
   bool linear_ = true;
 };
 
-// Functions of constants; a form that depends on a variable gives a step, or nonlinear() (pow(x, 0) = 1 and pow(x, 1) = x apart).
+// Functions of constants. A form that depends on a variable gives a step, or nonlinear() (except pow(x, 0) = 1 and
+// pow(x, 1) = x).
 [[nodiscard]] Symbolic square(const Symbolic&);
 [[nodiscard]] Symbolic abs(const Symbolic&);
 [[nodiscard]] Symbolic sign(const Symbolic&);

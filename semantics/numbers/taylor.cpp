@@ -18,16 +18,16 @@
 namespace assay {
 namespace {
 
-constexpr int kTerms = 14;                      // of the polynomial
-constexpr int kPairs = 3;                       // of them have coefficients of two doubles
+constexpr int kTerms = 14;                      // number of terms of the polynomial
+constexpr int kPairs = 3;                       // number of terms whose coefficients are two doubles
 constexpr int kFirstLevel = 3, kLastLevel = 9;  // cells are 1/8 to 1/512 wide
-constexpr double kNarrow = 0x1p-62;             // error beside the size of f, or of its change in the cell
+constexpr double kNarrow = 0x1p-62;             // the error relative to the size of f, or to its change in the cell
 constexpr double kLargestArgument = 1 << 16;
-constexpr int kPatience = 3;                 // questions that MPFR answers before a cell is made: it costs as much as tens of them
+constexpr int kPatience = 3;                 // questions for MPFR before a cell is made, which costs tens of them
 constexpr std::size_t kMostCells = 1 << 15;  // 9 MB
 
-// f^(k) / k! for k = 0 .. kTerms: at one point, or enclosures over an interval. S encloses numbers: 257 bits for a
-// polynomial's coefficients, doubles for a remainder.
+// f^(k) / k! for k = 0 .. kTerms, at one point, or as enclosures over an interval. S encloses numbers: with 257 bits
+// for a polynomial's coefficients, with doubles for a remainder.
 template <class S>
 using Series = std::array<S, kTerms + 1>;
 
@@ -69,7 +69,7 @@ Series<S> quadratic(const S& y, int alpha, int beta, int gamma) {
   Series<S> a;
   a[0] = y;
   for (int k = 0; k < kTerms; ++k) {
-    S sum;  // of a_i a_(k - i): each product but the middle one stands for two
+    S sum;  // of a_i a_(k - i): each product except the middle one counts twice
     for (int i = 0; 2 * i < k; ++i) sum += a[i] * a[k - i];
     sum = number<S>(2) * sum;
     if (k % 2 == 0) sum += square(a[k / 2]);
@@ -113,7 +113,7 @@ Series<S> root_of_square(const S& x, int u, int v) {
   return g;
 }
 
-// g = c exp(-x^2), which is `value`: g' = -2 x g
+// g = c exp(-x^2), equal to `value`: g' = -2 x g
 template <class S>
 Series<S> bell(const S& x, const S& value) {
   Series<S> g;
@@ -133,7 +133,7 @@ Series<S> negated(Series<S> a) {
 
 WideInterval two_over_root_pi() { return number(2) / sqrt(WideInterval::pi()); }
 
-// f has all derivatives on the set `at`; where it has no value there the first is undefined().
+// f has all derivatives on the set `at`; if it has no value there, the first entry is undefined().
 template <class S>
 Series<S> series(Function f, const WideInterval& at) {  // NOLINT(readability-function-size): one line per function
   const auto of = [&](Function g) { return enclosed<S>(apply(g, at)); };
@@ -259,7 +259,7 @@ struct Cell {
   double at_centre = 0, by_distance = 0;
 };
 
-// No cell where this one is too wide, or f not smooth there: then one of so many levels more may do. The errors: docs/contracts/taylor.md.
+// Makes a cell, or says how many levels finer a cell could exist. Errors: docs/contracts/taylor.md.
 struct Attempt {
   std::optional<Cell> cell;
   int levels = 1;
@@ -293,7 +293,7 @@ Attempt cell_around(F f, double centre, double half) {
   }
   const double largest = std::fmax(std::fabs(cell.pairs[0].hi), std::fabs(cell.pairs[1].hi) * half);
   if (error <= kNarrow * largest && std::isfinite(size)) return {cell};
-  const double too_wide = std::log2(error / (kNarrow * largest)) / kTerms;  // the remainder falls by 2^kTerms from level to level
+  const double too_wide = std::log2(error / (kNarrow * largest)) / kTerms;  // the remainder falls by 2^kTerms per level
   if (!(too_wide > 1)) return {};
   return {{}, too_wide < kLastLevel ? static_cast<int>(std::ceil(too_wide)) : kLastLevel};
 }
@@ -307,14 +307,14 @@ Near value_at(const Cell& cell, double t) {
   for (std::size_t k = cell.rest.size(); k-- > 0;) hi = hi * t + cell.rest[k];
   for (std::size_t k = kPairs; k-- > 0;) {
     const double product = t * hi, product_error = std::fma(t, hi, -product), sum = cell.pairs[k].hi + product;
-    const double back = sum - product, sum_error = (cell.pairs[k].hi - back) + (product - (sum - back));  // Knuth's TwoSum
+    const double back = sum - product, sum_error = (cell.pairs[k].hi - back) + (product - (sum - back));  // TwoSum
     lo = (sum_error + (product_error + t * lo)) + cell.pairs[k].lo;
     hi = sum;
   }
   return {hi, lo, add_up(cell.at_centre, mul_up(std::fabs(t), cell.by_distance))};
 }
 
-// By the cells that are kept for this thread.
+// Uses the cells that are kept for this thread.
 template <class F>
 std::optional<Near> by_cell(F f, std::uint64_t key_of_f, double x) {
   struct Place {
@@ -348,8 +348,8 @@ std::optional<Near> by_cell(F f, std::uint64_t key_of_f, double x) {
 
 std::optional<Near> by_cell(Function f, double x) { return by_cell(f, static_cast<std::uint64_t>(f), x); }
 
-// From here on the sigmoidal factor s has 0 < 1 - s < 2^-54: 1 - s is below exp(-x^2/2), exp(-w) with w > 66, exp(-x) and 2 exp(-2x).
-// Towards minus infinity exponentials ask for ever narrower cells of gelu.
+// From here on the sigmoidal factor s has 0 < 1 - s < 2^-54: 1 - s is below exp(-x^2/2), exp(-w) with w > 66, exp(-x)
+// and 2 exp(-2x). Towards minus infinity the exponentials need ever narrower cells of gelu.
 double saturation(Activation f) { return f == Activation::gelu || f == Activation::gelu_tanh_form ? 9 : 45; }
 
 std::optional<Near> by_cell(Activation f, double x) {
@@ -362,8 +362,8 @@ std::optional<Interval> tight(const std::optional<Near>& y) {
   return std::nextafter(around.lo(), HUGE_VAL) == around.hi() ? std::optional(around) : std::nullopt;
 }
 
-// Where a sigmoidal function is so near to its limit L that it lies between L and the neighbour of L, which is 2^-53 |L| away: erfc(6),
-// 2 exp(-40) and exp(-40) are below 2^-54.
+// The enclosure if a sigmoidal function lies between its limit L and L's neighbour, which is 2^-53 |L| away: erfc(6), 2
+// exp(-40) and exp(-40) are below 2^-54.
 std::optional<Interval> saturated(Function f, double x) {
   const double size = std::fabs(x);
   if (!std::isfinite(x)) return std::nullopt;
@@ -385,7 +385,7 @@ std::optional<Interval> tight(Activation f, double x) {
   return tight(by_cell(f, x));
 }
 
-// Rounding to nearest is monotone: where both ends of the enclosure round to the same number, so does the value.
+// Rounding to nearest is monotone: if both ends of the enclosure round to the same number, so does the value.
 std::optional<double> nearest_double(Function f, double x) {
   const std::optional<Near> y = by_cell(f, x);
   if (!y) return std::nullopt;

@@ -1,7 +1,7 @@
 // WideInterval: Boost.Interval over MPFR numbers of 257 bits.
 //
-// Rounding. `DirectedMpfr` below is the rounding policy: every end is computed by one mpfr_* call with RNDD for the
-// lower end and RNDU for the upper, so it contains the exact end. The default policy for this number type
+// Rounding. `DirectedMpfr` below is the rounding policy: every end is computed by one mpfr_* call, with RNDD for the
+// lower end and RNDU for the upper, so the interval contains the exact end. The default policy for this number type
 // (rounded_arith_exact) computes both ends to nearest; it must never be instantiated.
 #include "semantics/numbers/wide_interval.h"
 
@@ -33,7 +33,7 @@ Wide directed(const Wide& x, const Wide& y, mpfr_rnd_t direction) {
   return result;
 }
 
-// 0 * inf = 0: an end at infinity stands for arbitrarily large finite numbers.
+// 0 * inf = 0, since an infinite end represents arbitrarily large finite numbers.
 Wide product(const Wide& x, const Wide& y, mpfr_rnd_t direction) {
   if (mpfr_zero_p(raw(x)) != 0 || mpfr_zero_p(raw(y)) != 0) {
     return Wide(0);
@@ -66,7 +66,7 @@ using Ends =
     boost::numeric::interval<Wide,
                              boost::numeric::interval_lib::policies<DirectedMpfr, boost::numeric::interval_lib::checking_strict<Wide>>>;
 
-constexpr mpfr_exp_t kMaxExactExponent = 1 << 20;  // ends beyond 2^+-(2^20) are not turned into fractions
+constexpr mpfr_exp_t kMaxExactExponent = 1 << 20;  // ends beyond 2^+-(2^20) are not converted to fractions
 
 }  // namespace
 

@@ -1,8 +1,8 @@
-// WideInterval: closed intervals whose ends have 257 bits; reference enclosures and transcendental functions.
+// WideInterval: closed intervals whose ends have 257 bits, for reference enclosures and transcendental functions.
 //
-// Every operation contains the exact image (inclusion principle). The arithmetic is Boost.Interval over MPFR with a
-// rounding policy of our own that calls mpfr_* with RNDD and RNDU: the library's default policy for such a type
-// rounds both ends to nearest and is unsound. Names and conventions are those of Interval.
+// Every operation contains the exact image (inclusion principle). The arithmetic is Boost.Interval over MPFR, with a
+// rounding policy of our own that calls mpfr_* with RNDD and RNDU. The library's default policy for this type rounds
+// both ends to nearest and is unsound. Names and conventions are those of Interval.
 #pragma once
 
 #include <cstddef>
@@ -44,12 +44,12 @@ class WideInterval {
   [[nodiscard]] double lo_down() const;
   [[nodiscard]] double hi_up() const;
   [[nodiscard]] Interval to_interval() const;    // the tightest Interval around it
-  [[nodiscard]] WideInterval lower_end() const;  // the end as a point; undefined() stays
+  [[nodiscard]] WideInterval lower_end() const;  // the end as a point; undefined() stays undefined
   [[nodiscard]] WideInterval upper_end() const;
   [[nodiscard]] double width_up() const;      // hi - lo, rounded up
   [[nodiscard]] double magnitude_up() const;  // max |x|, rounded up
 
-  // True only if the relation holds for every pair of points; never true for undefined().
+  // True only if the relation holds for every pair of points; never for undefined().
   friend bool certainly_less(const WideInterval& a, const WideInterval& b);
   friend bool certainly_less_equal(const WideInterval& a, const WideInterval& b);
 
@@ -65,7 +65,8 @@ class WideInterval {
 
  private:
   friend struct WideAccess;
-  static constexpr std::size_t kBytes = 144;  // checked against the type stored there, in the .cpp file
+  // The .cpp file checks it against the type stored there.
+  static constexpr std::size_t kBytes = 144;
   alignas(8) unsigned char storage_[kBytes];
   bool undefined_ = false;
 };

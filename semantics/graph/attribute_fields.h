@@ -7,9 +7,9 @@
 
 namespace assay {
 
-// Calls visit(name, field) for each field of the attributes, in declaration order. A is an alternative of Attributes, const or not.
-// Fields are std::int64_t, double, bool, Rational, vectors of std::int64_t and of Rational, NormaliseAttributes::Form, and the DType code
-// of CastAttributes.
+// Calls visit(name, field) for each field of the attributes, in the order of declaration. A is an alternative of
+// Attributes, const or not. Fields are std::int64_t, double, bool, Rational, vectors of std::int64_t and of Rational,
+// NormaliseAttributes::Form, and the DType code of CastAttributes.
 template <class A, class Visit>
 void visit_fields(A& a, Visit&& visit) {
   using T = std::remove_const_t<A>;

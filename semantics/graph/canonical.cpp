@@ -1,4 +1,4 @@
-// canonical_bytes(): docs/reference/canonical-graph.md, line by line.
+// canonical_bytes(), in the order of docs/reference/canonical-graph.md.
 #include <bit>
 #include <cstring>
 #include <string_view>
@@ -79,7 +79,7 @@ class Bytes {
   std::vector<std::byte> out_;
 };
 
-// The attributes' fields, in the order of docs/reference/canonical-graph.md, which is that of their declaration. The op
+// The attributes' fields, in the order of docs/reference/canonical-graph.md, which is the order of declaration. The op
 // determines the kind, so no tag is needed; a cast's type is that of its result.
 void write_attributes(Bytes& out, const Attributes& attributes) {
   const auto write = [&](const auto& kind) {

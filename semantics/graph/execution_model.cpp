@@ -1,4 +1,4 @@
-// The spelling of execution models, by one table of fields.
+// The spelling of execution models, from one table of fields.
 #include "semantics/graph/execution_model.h"
 
 #include <algorithm>
@@ -9,7 +9,8 @@ namespace assay {
 
 namespace {
 
-// A field with a closed list of words; word i spells the value i. `means` is for whoever wrote another word.
+// A field with a closed list of words; word i spells the value i. `means` explains the field in the message about a
+// wrong word.
 struct Field {
   std::string_view key, means;
   std::array<std::string_view, 4> words;  // unused ones are empty
@@ -45,7 +46,8 @@ constexpr std::array<Field, 15> kFields = {
     field<&ExecutionModel::sigmoid>("sigmoid", {"exponential", "tanh_form"}, "how sigmoid is computed"),
     field<&ExecutionModel::rewrites>("rewrites", {"none", "algebraic"}, "whether sums and products may be rewritten"),
 };
-// Of a sum of up to 786,432 terms in blocks of 256 to 1024 (docs/contracts/sums.md): where nothing is said about sums.
+// The tree height of a sum of up to 786,432 terms in blocks of 256 to 1024 (docs/contracts/sums.md); used if the text
+// says nothing about sums.
 constexpr std::uint32_t kUsualHeight = 4096;
 constexpr std::string_view kHeight = "tree_height", kTable = "math", kNoTable = "none";
 
@@ -96,7 +98,7 @@ std::optional<std::uint32_t> height_of(std::string_view word) {
   return value;
 }
 
-// One "key=word"; nullopt if it is fine.
+// Reads one "key=word"; nullopt if it is valid.
 std::optional<Rejection> read(ExecutionModel& model, std::string_view item) {
   const std::size_t equals = item.find('=');
   const std::string_view key = item.substr(0, equals), word = equals == item.npos ? "" : item.substr(equals + 1);
@@ -136,7 +138,7 @@ std::string spelled(const ExecutionModel& model, bool defaults) {
     text += '=';
     text += word;
   };
-  // Sums of which nothing is said have a height.
+  // The accumulator is always written: a spelling without it would get a tree height.
   for (const Field& field : kFields) {
     if (defaults || field.get(model) != field.get(kDefault) || field.key == "accumulator") put(field.key, field.words[field.get(model)]);
   }

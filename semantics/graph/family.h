@@ -1,5 +1,5 @@
-// The columns of the op table that group ops: by how they are bounded, by what they are, by the rule of their shapes.
-// Switches over them are exhaustive, as those over Op are.
+// The columns of the op table that group ops: by the way they are bounded, by their kind, and by the rule of their
+// shapes. Switches over them are exhaustive, as those over Op are.
 #pragma once
 
 #include "semantics/graph/op.h"
@@ -9,16 +9,19 @@ namespace assay {
 
 enum class Family : std::uint8_t {
   leaf,
-  layout,    // an index map
-  linear,    // in its operands together
-  formula,   // products, quotients, sums of exponentials: planes follow from the denotation's steps; linear where factors are constant
+  layout,  // an index map
+  linear,  // jointly linear in its operands
+  // Products, quotients, sums of exponentials: planes follow from the denotation's steps; linear if factors
+  // are constant.
+  formula,
   function,  // of one variable, element by element: semantics/functions
-  choice,    // each result is one of some elements of the operands
+  choice,    // each result is one of some operand elements
   discrete,  // truth values, positions, bits
 };
 [[nodiscard]] Family family_of(Op op);
 
-// What it is. Ops of one kind share a header of semantics/ops, a file of derivative rules, one of kernels and, but for a few, a contract.
+// The kind of an op. Ops of one kind share a header of semantics/ops, a file of derivative rules, one of kernels and,
+// with few exceptions, a contract.
 enum class OpKind : std::uint8_t {
   leaf,
   layout,
@@ -57,7 +60,7 @@ enum class OpKind : std::uint8_t {
 };
 [[nodiscard]] OpKind kind_of(Op op);
 
-// The rule of its result's shape (shape_rules.h).
+// The rule of the result's shape (shape_rules.h).
 enum class Shapes : std::uint8_t {
   none,
   layout,
@@ -74,17 +77,19 @@ enum class Shapes : std::uint8_t {
 };
 [[nodiscard]] Shapes shapes_of(Op op);
 
-// Its values are enclosed by functions of MPFR, or at 257 bits.
+// Whether its values are enclosed by functions of MPFR, or at 257 bits.
 [[nodiscard]] bool rests_on_mpfr(Op op);
 
-// Analytic on all of the reals, in each of its operands. Pow is so for integer exponents from 0 on, div in its first operand: neither is
-// entire.
+// Whether the op is analytic on all of the reals, in each of its operands. Pow is so only for integer exponents >= 0,
+// and div only in its first operand, so neither is entire.
 [[nodiscard]] bool is_entire(Op op);
 
-// Executions on floats round nothing: the result is a value of the denotation at the operands that the execution holds.
+// Whether executions on floats round nothing: the result is a value of the denotation at the operands that the
+// execution holds.
 [[nodiscard]] bool is_exact(Op op);
 
-// Every value is an integer: of integers and truth values, and the whole ones of floats. A step is 1/2 at 0.
+// Whether every value is an integer: for integer and boolean types, and for float ops with integer results. A step is
+// 1/2 at 0.
 [[nodiscard]] bool gives_integers(Op op, DType dtype);
 
 }  // namespace assay

@@ -39,7 +39,7 @@ Graph without_dead_nodes(const Graph& graph) {
   std::vector<bool> is_live(graph.nodes.size(), false);
   for (const NodeId id : graph.inputs) is_live[id] = true;
   for (const NodeId id : graph.outputs) is_live[id] = true;
-  for (std::size_t id = graph.nodes.size(); id-- > 0;) {  // users stand behind their operands
+  for (std::size_t id = graph.nodes.size(); id-- > 0;) {  // users come after their operands
     if (!is_live[id]) continue;
     for (const NodeId operand : graph.nodes[id].operands) is_live[operand] = true;
   }
@@ -61,7 +61,7 @@ Graph without_dead_nodes(const Graph& graph) {
 
 namespace {
 
-// "[1, 5]", "[1, 5], float64 [2]": float32 goes without saying.
+// "[1, 5]", "[1, 5], float64 [2]": float32 is not written.
 std::string types_of(const Graph& graph, const std::vector<NodeId>& ids) {
   std::string text;
   for (const NodeId id : ids) {

@@ -19,8 +19,9 @@ struct Node {
   Attributes attributes;
   DType dtype = DType::float32;
   Shape shape;
-  Tensor value;      // Op::constant only
-  std::string name;  // the source's name for the result, for messages; no meaning
+  Tensor value;  // Op::constant only
+  // The source's name for the result, for messages; without meaning.
+  std::string name;
 };
 
 struct Graph {
@@ -32,32 +33,32 @@ struct Graph {
   [[nodiscard]] const Node& node(NodeId id) const { return nodes[id]; }
   [[nodiscard]] std::size_t size(NodeId id) const { return element_count(nodes[id].shape); }
 
-  // Appends a node whose shape and dtype are inferred from its operands (which must already be present).
-  // Rejections are of kind `malformed` and name op, operands and shapes; the graph is unchanged then.
+  // Appends a node whose shape and dtype are inferred from its operands (which must already be present). Rejections are
+  // of kind `malformed` and name op, operands and shapes; the graph is then unchanged.
   Outcome<NodeId> append(Op op, std::vector<NodeId> operands, Attributes attributes = NoAttributes{}, std::string name = {});
   NodeId append_input(DType dtype, Shape shape, std::string name);  // also listed in inputs / input_names
   NodeId append_constant(Tensor value, std::string name = {});
   void mark_output(NodeId id, std::string name);
 };
 
-// What shape inference found for one op on given operand types; used by append() and validate().
+// The result of shape inference for one op on given operand types; used by append() and validate().
 struct ResultType {
   DType dtype;
   Shape shape;
 };
 [[nodiscard]] Outcome<ResultType> infer(const Graph& graph, Op op, const std::vector<NodeId>& operands, const Attributes& attributes);
 
-// Every problem of the graph, each with node, op and reason; empty when it is well-formed: order, arity, attribute
-// kind, shapes and dtypes as inferred, finite constants, no extent beyond the limits.
+// All problems of the graph, each with node, op and reason; empty if it is well-formed: order, arity, attribute kind,
+// shapes and dtypes as inferred, finite constants, no extent beyond the limits.
 [[nodiscard]] std::vector<Rejection> validate(const Graph& graph);
 
-// The nodes that some output depends on, in order, constants included, and every input; renumbered. Names are kept.
-// The graph is validated.
+// The graph with only the nodes that some output depends on, in order, constants included, and every input; renumbered.
+// Names are kept. The graph has to be valid.
 [[nodiscard]] Graph without_dead_nodes(const Graph& graph);
 
 // Canonical bytes: a function of meaning only (ops, operands, attributes, dtypes, shapes, constant bits, inputs and
-// outputs in order), not of names. The graph is validated. docs/reference/canonical-graph.md specifies the layout. Its SHA-256 is the
-// graph digest.
+// outputs in order), not of names. The graph has to be valid. docs/reference/canonical-graph.md specifies the layout.
+// Their SHA-256 is the graph digest.
 [[nodiscard]] std::vector<std::byte> canonical_bytes(const Graph& graph);
 
 // "12 nodes (4 gemm, 3 relu), input [1, 5] -> output [1, 5], 13350 parameters"

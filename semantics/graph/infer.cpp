@@ -100,7 +100,7 @@ const char* words(Elements elements) {
   return "";
 }
 
-// The operand whose dtype the result shares: the first, for where and take the second.
+// The operand whose dtype the result has: the first one, or the second for where and take.
 std::size_t leading(Op op) { return op == Op::where || op == Op::take ? 1 : 0; }
 
 bool is_truth_operand(Op op, std::size_t i) { return (op == Op::where && i == 0) || (op == Op::masked_softmax && i == 1); }

@@ -25,15 +25,16 @@ inline constexpr int kOpCount = 0
 // Tables, one row each, in columns.
 // clang-format off
 enum class OpClass : std::uint8_t { leaf, layout, linear, bilinear, elementwise, selection, defined };
-// Which element types an op takes; all its operands have one type, except for the condition of where and the mask of masked_softmax,
-// which are boolean, and the index of take (int64 or int32). The result has that type, except for truth values (boolean), positions
-// (int64) and cast.
-enum class Elements : std::uint8_t { reals, numbers, integers, booleans, any };  // float; float and integer; ...; all of them
+// The element types that an op takes. All its operands have one type, except for the condition of where and the mask of
+// masked_softmax (boolean), and the index of take (int64 or int32). The result has that type, except for truth values
+// (boolean), positions (int64) and cast.
+// Floats; floats and integers; integers; truth values; all types.
+enum class Elements : std::uint8_t { reals, numbers, integers, booleans, any };
 enum class Smoothness : std::uint8_t { smooth, kink, jump, singular };
 
-// Attributes; integers are validated by shape inference (graph.h). Axes are already non-negative.
+// Attributes. Shape inference (graph.h) validates integers. Axes are already non-negative.
 struct NoAttributes {};
-struct ShapeAttributes { std::vector<std::int64_t> shape; };          // reshape, expand: the whole result shape, no -1 or 0 codes
+struct ShapeAttributes { std::vector<std::int64_t> shape; };          // reshape, expand: the full result shape
 struct PermuteAttributes { std::vector<std::int64_t> axes; };       // result axis i = operand axis axes[i]
 struct SliceAttributes {                                             // per axis of the operand, steps != 0;
   std::vector<std::int64_t> starts, steps, extents;                  // element i = start + i*step, 0 <= i < extent
@@ -46,9 +47,9 @@ struct PadAttributes {                                               // constant
 struct GatherAttributes {                                            // constant, resolved indices (0 <= index < extent)
   std::int64_t axis = 0;
   std::vector<std::int64_t> indices;                                 // row-major over index_shape
-  std::vector<std::int64_t> index_shape;                             // result shape = before axis + index_shape + after axis
+  std::vector<std::int64_t> index_shape;                             // result: before axis, index_shape, after axis
 };
-struct PlaceAttributes {                                             // y = 0 of this shape; y[indices[i]] += x[i], both row-major
+struct PlaceAttributes {                                             // zeros, then y[indices[i]] += x[i], row-major
   std::vector<std::int64_t> indices;
   std::vector<std::int64_t> shape;
 };
@@ -57,7 +58,7 @@ struct GemmAttributes {                                              // y = alph
   double alpha = 1, beta = 1;
   bool transpose_a = false, transpose_b = false;
 };
-struct WindowAttributes {                                            // conv, conv_transpose, pools; one entry per spatial axis
+struct WindowAttributes {                                            // conv, conv_transpose, pools; per spatial axis
   std::vector<std::int64_t> kernel;                                  // kernel extents (conv: as in the weight)
   std::vector<std::int64_t> strides, dilations, pads_begin, pads_end;
   std::vector<std::int64_t> output_padding;                          // conv_transpose
@@ -65,23 +66,24 @@ struct WindowAttributes {                                            // conv, co
   bool count_include_pad = false;                                    // avg_pool
   bool ceil_mode = false;                                            // pools
 };
-struct BatchNormAttributes { double epsilon = 1e-5; };               // exact; operands x, scale, bias, mean, var; channel axis 1
+struct BatchNormAttributes { double epsilon = 1e-5; };               // exact; x, scale, bias, mean, var; channel axis 1
 struct ReduceAttributes { std::vector<std::int64_t> axes; bool keep_dims = true; };
 struct LeakyReluAttributes { double slope = 0.01; };
 struct ClipAttributes { double lo, hi; };                            // may be infinite; lo <= hi
 struct PowAttributes { Rational exponent; };                         // constant exponent
 struct SoftmaxAttributes { std::int64_t axis = 0; };                 // softmax, log_softmax
-struct ActivationAttributes { double alpha = 1, beta = 0; };         // the two numbers of semantics/ops/activation.h; exact
+struct ActivationAttributes { double alpha = 1, beta = 0; };         // the two numbers in ops/activation.h; exact
 struct GeluAttributes { bool tanh_form = false; };                   // the approximation by tanh instead of erf
-struct IsInfAttributes { bool positive = true, negative = true; };   // which infinities is_inf tells, over float and double
+struct IsInfAttributes { bool positive = true, negative = true; };   // the infinities that is_inf detects
 struct CastAttributes { std::uint8_t to = 0; };                      // the result's DType (tensor.h)
 struct CumulativeAttributes { std::int64_t axis = 0; bool exclusive = false, reverse = false; };
-struct WeightedGatherAttributes {                                    // terms starts[j] .. starts[j+1]-1 belong to position j
+struct WeightedGatherAttributes {                                    // position j has terms starts[j] .. starts[j+1]-1
   std::int64_t axis = 0;
   std::vector<std::int64_t> starts, indices;
   std::vector<Rational> weights;
 };
-struct SortAttributes { std::int64_t axis = 0, count = 0; bool descending = true; };  // sort, arg_sort: the first `count` in order
+// Sort, arg_sort: the first `count`.
+struct SortAttributes { std::int64_t axis = 0, count = 0; bool descending = true; };
 struct ArgAttributes { std::int64_t axis = 0; bool keep_dims = true, last = false; };
 struct NormaliseAttributes {
   enum class Form : std::uint8_t { centered, deviation, root_mean, l2, l1 };
@@ -106,7 +108,7 @@ using Attributes =
 
 struct OpRow {
   Op op;
-  std::string_view name;     // the word in messages, docs and FORMAT.md
+  std::string_view name;     // the name in messages, docs and FORMAT.md
   int arity_min, arity_max;  // -1: any number >= arity_min
   std::size_t attributes;    // index of the alternative of Attributes
   OpClass op_class;

@@ -1,4 +1,4 @@
-// Shape rules of the ops that compute, convolutions and pools apart.
+// Shape rules of the computing ops other than convolutions and pools.
 #include <algorithm>
 
 #include "semantics/graph/shape_rules.h"
@@ -91,7 +91,7 @@ Outcome<Shape> normalise_shape(const Call& call) {
 
 namespace {
 
-// S1: distinct axes of x. The number of elements per result, or the rejection.
+// S1: distinct axes of x. Returns the number of elements per result, or the rejection.
 Outcome<std::size_t> terms_along(const Call& call, const std::vector<std::int64_t>& axes) {
   const Shape& x = call.shape(0);
   std::vector<bool> reduced(x.size(), false);

@@ -1,7 +1,7 @@
 // Shape rules: for every op, the side conditions on its operands and attributes, and the shape of its result.
 //
-// Private to semantics/graph. The conditions S1, S2, ... are those listed at the head of the op's file in semantics/ops;
-// a violated one gives a Rejection with the code "<op>.S<n>".
+// Private to semantics/graph. The head of the op's file in semantics/ops lists the conditions S1, S2, ...; a violated
+// one gives a Rejection with the code "<op>.S<n>".
 #pragma once
 
 #include <string>
@@ -11,14 +11,14 @@
 
 namespace assay::shape_rules {
 
-// Every tensor has at most this many elements, so that a 32-bit index reaches each of them.
+// The most elements of a tensor, so that a 32-bit index reaches each of them.
 inline constexpr std::size_t kMaximumElements = (std::size_t{1} << 31) - 1;
 inline constexpr std::size_t kMaximumNodes = std::size_t{1} << 24;
 
-// Extents, strides and indices are combined in this type: products of two 64-bit numbers fit.
+// Type for combinations of extents, strides and indices: products of two 64-bit numbers fit.
 __extension__ using Wide = __int128;
 
-// One application of an op whose arity and kind of attributes are right and whose operands have possible shapes.
+// One application of an op with the right arity and kind of attributes, and with operands of possible shapes.
 struct Call {
   Op op;
   const Attributes& attributes;
@@ -37,8 +37,8 @@ struct Call {
 [[nodiscard]] std::string describe(const Call& call);
 [[nodiscard]] Rejection violated(const Call& call, int condition, std::string required, std::string found);
 
-[[nodiscard]] Outcome<Shape> layout_shape(const Call& call);          // reshape, permute, slice, concat, pad, gather, expand
-[[nodiscard]] Outcome<Shape> broadcast_shape(const Call& call);       // add, sub, mul, div, min, max, mod, prelu, power, comparisons, where
+[[nodiscard]] Outcome<Shape> layout_shape(const Call& call);          // all ops of kind layout
+[[nodiscard]] Outcome<Shape> broadcast_shape(const Call& call);       // ops that broadcast their operands
 [[nodiscard]] Outcome<Shape> product_shape(const Call& call);         // gemm, matmul
 [[nodiscard]] Outcome<Shape> window_shape(const Call& call);          // conv, conv_transpose, max_pool, avg_pool
 [[nodiscard]] Outcome<Shape> normalise_shape(const Call& call);       // batch_norm

@@ -18,7 +18,7 @@ bool entries_from(const std::vector<std::int64_t>& entries, std::size_t rank, st
   return fine;
 }
 
-// Nothing but zeros, or nothing at all.
+// Whether the entries are all zero or absent.
 bool is_unused(const std::vector<std::int64_t>& entries) {
   for (const std::int64_t entry : entries) {
     if (entry != 0) return false;
@@ -26,7 +26,7 @@ bool is_unused(const std::vector<std::int64_t>& entries) {
   return true;
 }
 
-// The attributes that an op of this kind has lie in their ranges, and those that it has not are at their defaults.
+// Whether the attributes used by the op lie in their ranges, and the others have their defaults.
 bool attributes_fit(Op op, const WindowAttributes& w, std::size_t rank) {
   const bool pools = op == Op::max_pool || op == Op::avg_pool;
   const bool common = entries_from(w.kernel, rank, 1) && entries_from(w.strides, rank, 1) && entries_from(w.dilations, rank, 1) &&
@@ -36,10 +36,10 @@ bool attributes_fit(Op op, const WindowAttributes& w, std::size_t rank) {
   return common && output_padding && groups && (pools || !w.ceil_mode) && (op == Op::avg_pool || !w.count_include_pad);
 }
 
-// Extent that the dilated kernel covers; both factors are below 2^31.
+// The extent that the dilated kernel covers; both factors are below 2^31.
 Wide covered(const WindowAttributes& w, std::size_t axis) { return static_cast<Wide>(w.dilations[axis]) * (w.kernel[axis] - 1) + 1; }
 
-// Number of window positions along one axis; 0 when the window does not fit.
+// The number of window positions along one axis; 0 if the window does not fit.
 Wide positions(Op op, const WindowAttributes& w, std::size_t axis, std::int64_t extent) {
   const Wide stride = w.strides[axis];
   const Wide pads = static_cast<Wide>(w.pads_begin[axis]) + w.pads_end[axis];
@@ -55,16 +55,18 @@ Wide positions(Op op, const WindowAttributes& w, std::size_t axis, std::int64_t 
   return (count - 1) * stride >= static_cast<Wide>(extent) + w.pads_begin[axis] ? count - 1 : count;
 }
 
-// Window position o has a kernel position inside the operand: the first k whose index is >= 0 has one < extent.
+// Whether window position o has a kernel position inside the operand: the first k whose index is >= 0 has an
+// index < extent.
 bool window_meets_the_operand(const WindowAttributes& w, std::size_t axis, std::int64_t extent, std::int64_t o) {
   const std::int64_t start = o * w.strides[axis] - w.pads_begin[axis];  // below 2^63: o and the stride are below 2^31
   const std::int64_t k = start >= 0 ? 0 : (-start + w.dilations[axis] - 1) / w.dilations[axis];
   return k < w.kernel[axis] && start + k * w.dilations[axis] < extent;
 }
 
-// Every window position has a kernel position inside the operand. Behind the start of the operand the last position is the
-// worst. Before it, the first needs the largest k; the index met there is start modulo the dilation, which is inside if
-// extent >= dilation; otherwise these residues repeat with a period, and extent + 1 distinct ones cannot all be < extent.
+// Whether every window position has a kernel position inside the operand. For positions that start inside the operand
+// or after it, the last one is the worst. For those that start before it, the first needs the largest k. The index met
+// there is start modulo the dilation, which is inside if extent >= dilation; otherwise these residues repeat with a
+// period, and extent + 1 distinct ones cannot all be < extent.
 bool every_window_meets_the_operand(const WindowAttributes& w, std::size_t axis, std::int64_t extent, std::int64_t count) {
   const std::int64_t different = extent >= w.dilations[axis] ? 1 : extent + 1;
   for (std::int64_t o = 0; o < count && o < different; ++o) {
@@ -73,7 +75,7 @@ bool every_window_meets_the_operand(const WindowAttributes& w, std::size_t axis,
   return window_meets_the_operand(w, axis, extent, count - 1);
 }
 
-// S1 .. S5: ranks, attributes, weights, channels, bias. The result's channels.
+// S1 .. S5: ranks, attributes, weights, channels, bias. Returns the result's channels.
 Outcome<std::int64_t> check_convolution(const Call& call) {
   const Shape &x = call.shape(0), &w = call.shape(1);
   const auto& attributes = call.get<WindowAttributes>();
@@ -105,7 +107,7 @@ Outcome<std::int64_t> check_convolution(const Call& call) {
   return channels;
 }
 
-// S1, S2 of the pools. The result's channels.
+// S1, S2 of the pools. Returns the result's channels.
 Outcome<std::int64_t> check_pool(const Call& call) {
   const Shape& x = call.shape(0);
   const auto& attributes = call.get<WindowAttributes>();
@@ -120,7 +122,7 @@ Outcome<std::int64_t> check_pool(const Call& call) {
 
 Outcome<Shape> window_shape(const Call& call) {
   const bool pools = call.op == Op::max_pool || call.op == Op::avg_pool;
-  const int fits = pools ? 3 : 6;  // number of the condition that the window fits
+  const int fits = pools ? 3 : 6;  // the number of the condition that the window fits
   Outcome<std::int64_t> channels = pools ? check_pool(call) : check_convolution(call);
   if (!channels) return channels.rejection();
   const Shape& x = call.shape(0);

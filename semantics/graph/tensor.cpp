@@ -21,7 +21,7 @@ std::size_t element_count(const Shape& shape) {
 }
 
 bool checked_element_count(const Shape& shape, std::size_t limit, std::size_t& count) {
-  // An extent 0 makes the product 0 whatever stands beside it, but every extent is still bounded on its own.
+  // An extent 0 makes the product 0, whatever the other extents; but every extent is still bounded separately.
   std::size_t product = 1;
   bool has_zero = false;
   for (const std::int64_t extent : shape) {

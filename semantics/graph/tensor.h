@@ -12,12 +12,12 @@ namespace assay {
 
 using Shape = std::vector<std::int64_t>;  // [] is a scalar; extents >= 0; row-major
 
-// Product of the extents; the caller has checked that it does not overflow (checked_element_count).
+// The product of the extents; the caller has checked that it does not overflow (checked_element_count).
 [[nodiscard]] std::size_t element_count(const Shape& shape);
-// False when an extent is negative or the product exceeds `limit`.
+// False if an extent is negative or the product exceeds `limit`.
 [[nodiscard]] bool checked_element_count(const Shape& shape, std::size_t limit, std::size_t& count);
 [[nodiscard]] std::string to_string(const Shape& shape);  // "[1, 3, 32, 32]"
-// ONNX (NumPy) multidirectional broadcasting; false when the shapes do not match.
+// ONNX (NumPy) multidirectional broadcasting; false if the shapes do not match.
 [[nodiscard]] bool broadcast(const Shape& a, const Shape& b, Shape& result);
 
 enum class DType : std::uint8_t { float32, float64, int64, int32, uint8, int8, boolean, complex64, int16, uint16, uint32, uint64 };
@@ -32,7 +32,7 @@ enum class DType : std::uint8_t { float32, float64, int64, int32, uint8, int8, b
 class Tensor {
  public:
   Tensor() = default;
-  // bytes->size() == element_count(shape) * byte_size(dtype) is demanded.
+  // Demands bytes->size() == element_count(shape) * byte_size(dtype).
   Tensor(DType dtype, Shape shape, std::shared_ptr<const std::vector<std::byte>> bytes);
   static Tensor of_floats(Shape shape, std::span<const float> values);
   static Tensor of_doubles(Shape shape, std::span<const double> values);
@@ -44,13 +44,13 @@ class Tensor {
   [[nodiscard]] std::span<const std::byte> bytes() const {
     return bytes_ ? std::span<const std::byte>(*bytes_) : std::span<const std::byte>();
   }
-  // Element i as a double; exact for every dtype but 64-bit integers beyond 2^53 (demanded) and complex64 (demanded).
+  // Element i as a double; exact for every dtype. Demands no complex64, and no 64-bit integer that is not a double.
   [[nodiscard]] double as_double(std::size_t i) const;
-  // Element i of an integer or boolean tensor; a uint64 from 2^63 on is demanded away (readers refuse such constants).
+  // Element i of an integer or boolean tensor. Demands values below 2^63 (readers refuse larger uint64 constants).
   [[nodiscard]] std::int64_t as_int(std::size_t i) const;
   [[nodiscard]] std::vector<double> to_doubles() const;
   [[nodiscard]] std::vector<std::int64_t> to_ints() const;
-  // The same bytes under another shape of equal element count.
+  // The same bytes with another shape of equal element count.
   [[nodiscard]] Tensor reshaped(Shape shape) const;
 
  private:

@@ -1,4 +1,4 @@
-// validate(graph): every defect, in the order of the nodes.
+// validate(graph): finds every defect, in the order of the nodes.
 #include <algorithm>
 #include <limits>
 
@@ -107,7 +107,7 @@ class Validator {
     }
   }
 
-  // Every node with Op::input is listed once, and nothing else is.
+  // Every node with Op::input is listed once, and no other node is.
   void check_inputs() {
     std::vector<std::size_t> listed(graph_.nodes.size(), 0);
     for (const NodeId id : graph_.inputs) {

@@ -1,7 +1,7 @@
 // Value: a node under construction, with the operators in which derivative rules are written. Private to this folder.
 //
-// Every operation appends a node. The first one that shape inference refuses is remembered by the builder, which then hands
-// out its operand instead; the caller asks for the rejection once, at the end.
+// Every operation appends a node. The builder remembers the first node that shape inference refuses, and returns its
+// operand instead. The caller asks for the rejection once, at the end.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@ class Builder {
   [[nodiscard]] const Graph& graph() const { return graph_; }
   [[nodiscard]] const std::optional<Rejection>& rejection() const { return rejection_; }
   [[nodiscard]] Value node(NodeId id);
-  // Exactly this number, of rank 0; finite.
+  // A constant of rank 0 with exactly this number, which is finite.
   [[nodiscard]] Value number(double value, DType dtype);
   [[nodiscard]] Value zeros(const Shape& shape, DType dtype);
   [[nodiscard]] Value constant(const Tensor& tensor);
@@ -39,7 +39,7 @@ class Value {
   Value(Builder& builder, NodeId id) : builder_(&builder), id_(id) {}
   [[nodiscard]] NodeId id() const { return id_; }
   [[nodiscard]] Builder& builder() const { return *builder_; }
-  [[nodiscard]] Shape shape() const { return builder_->graph().node(id_).shape; }  // a copy: nodes move when others are appended
+  [[nodiscard]] Shape shape() const { return builder_->graph().node(id_).shape; }  // a copy: appending moves nodes
   [[nodiscard]] DType dtype() const { return builder_->graph().node(id_).dtype; }
   [[nodiscard]] Value number(double value) const { return builder_->number(value, dtype()); }
 
@@ -79,7 +79,8 @@ inline Value step(const Value& x) { return apply(Op::step, x); }
 // Over the axes, which stay with extent 1.
 [[nodiscard]] Value sum_over(const Value& x, const std::vector<std::int64_t>& axes);
 [[nodiscard]] Value mean_over(const Value& x, const std::vector<std::int64_t>& axes);
-// Element i of the result is x[indices[i]], x seen as a vector; and the adjoint, a tensor of the given shape.
+// Element i of the result of picked is x[indices[i]], with x read as a vector. placed is its adjoint, a tensor of the
+// given shape.
 [[nodiscard]] Value picked(const Value& x, const std::vector<std::int64_t>& indices, const Shape& shape);
 [[nodiscard]] Value placed(const Value& x, const std::vector<std::int64_t>& indices, const Shape& shape);
 

@@ -1,34 +1,37 @@
 // Activation functions that are defined by the formulas below.
 //
 // Meaning.     softsign: x / (1 + |x|).  elu: x for x >= 0, alpha (exp(x) - 1) below.  selu: beta elu(x).
-//              celu: max(x, 0) + alpha (exp(min(x, 0) / alpha) - 1).  gelu: x Phi(x) with the normal distribution function
-//              Phi(x) = erfc(-x / sqrt 2) / 2; tanh form: x sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)), which is
-//              x/2 (1 + tanh(...)).  silu: x sigmoid(alpha x).  mish: x tanh(softplus(x)).
+//              celu: max(x, 0) + alpha (exp(min(x, 0) / alpha) - 1).  gelu: x Phi(x) with the normal distribution
+//              function Phi(x) = erfc(-x / sqrt 2) / 2; in the tanh form x sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)),
+//              which is x/2 (1 + tanh(...)).  silu: x sigmoid(alpha x).  mish: x tanh(softplus(x)).
 //              hard_sigmoid: min(max(alpha x + beta, 0), 1).  hard_swish: x min(max(x + 3, 0), 6) / 6.
-//              thresholded_relu: x for x > alpha, else 0.  shrink: x + beta for x < -alpha, x - beta for x > alpha, else 0.
-//              prelu: x for x >= 0, slope x below.
-//              alpha and beta are the exact numbers of the doubles; 0.044715 is the decimal.
+//              thresholded_relu: x for x > alpha, else 0.  shrink: x + beta for x < -alpha, x - beta for x > alpha,
+//              else 0.
+//              prelu: x for x >= 0, slope x below. alpha and beta are the exact numbers of the doubles; 0.044715 is
+//              the decimal.
 // Shapes.      S -> S; prelu: x S, slope that broadcasts to S -> S
-// Domain.      All reals. Float and double: the formula in IEEE 754 arithmetic, so -inf * 0 is NaN. Scalars without exp have
-//              neither elu, selu, celu, gelu, silu nor mish; scalars without an order have none ("denote.scalar").
+// Domain.      All reals. Float and double: the formula in IEEE 754 arithmetic, so -inf * 0 is NaN. Scalars without exp
+//              lack elu, selu, celu, gelu, silu and mish; scalars without an order lack all of these ("denote.scalar").
 // Side conditions. With alpha and beta: S1 both are finite. celu: S2 alpha != 0. shrink: S2 alpha >= 0.
 //              prelu: S1, S2 the shapes broadcast, S3 to that of x.
-// Derivative.  That of the formula (Dual). Kinks: elu, selu and prelu at 0, hard_sigmoid, hard_swish at -3 and 3; jumps:
-//              thresholded_relu at alpha, shrink at -alpha and alpha (undefined over sets that contain one).
-// Rounding.    Over intervals, point by point at 257 bits, then outward (gelu, silu and mish by polynomials, where these are
-//              tight: numbers/taylor.h). Between its break points each function is monotone, so the image of a box is the hull of the
-//              values at its ends and at the break points inside. Break points: 0 for elu, selu, celu; -3 and -3/2 for hard_swish; for
-//              gelu, silu and mish the one minimum, which lies in a bracket [a, b] that is narrowed by bisection on the enclosed sign of
-//              the derivative. That there is only one: write f = x s with s > 0 increasing; f' = s (1 + x s'/s), and for x < 0 the factor 1
-//              + x s'/s is increasing (for x >= 0 it is positive). silu and gelu's tanh form: s = sigmoid(2u), s'/s = 2u' (1 - s), and |x|
-//              u' and 1 - s both decrease on x < 0. mish: s'/s = 4(1+e)/((e+2)((1+e)^2+1)) with e = exp(x), which is decreasing in e. gelu:
-//              f'' = phi(x) (2 - x^2), so f' falls from 0 to its minimum at -sqrt 2 and then rises through one zero. silu with another
-//              alpha: silu(alpha x) / alpha, with the bracket divided by alpha.
-// Segments.    softsign: convex left of 0, concave right of it: the second derivative is -2 sign(x) / (1 + |x|)^3. elu, selu, celu: below
-// 0 a
-//              multiple c exp(d x) plus a constant, curved by the sign of c d^2; above 0 linear. hard_swish: 0, then the parabola
-//              x (x + 3) / 6, then x. hard_sigmoid: linear but for its two bends, which need not be doubles: between the doubles around
-//              one its derivative is known. gelu, silu, mish: by their derivative's range. thresholded_relu, shrink: linear between jumps.
+// Derivative.  That of the formula (Dual). Kinks: elu, selu and prelu at 0, hard_sigmoid, hard_swish at -3 and 3;
+//              jumps: thresholded_relu at alpha, shrink at -alpha and alpha (undefined over sets that contain one).
+// Rounding.    Over intervals, point by point at 257 bits, then outward (gelu, silu and mish by polynomials where these
+//              are tight: numbers/taylor.h). Between its break points each function is monotone, so the image of a box
+//              is the hull of the values at its ends and at the break points inside. Break points: 0 for elu, selu,
+//              celu; -3 and -3/2 for hard_swish; for gelu, silu and mish the one minimum, which lies in a bracket
+//              [a, b]; bisection on the enclosed sign of the derivative narrows the bracket. Proof that there is only
+//              one minimum: write f = x s with s > 0 increasing; f' = s (1 + x s'/s), and for x < 0 the factor 1 + x
+//              s'/s is increasing (for x >= 0 it is positive). silu and gelu's tanh form: s = sigmoid(2u), s'/s = 2u'
+//              (1 - s), and |x| u' and 1 - s both decrease on x < 0. mish: s'/s = 4(1+e)/((e+2)((1+e)^2+1)) with
+//              e = exp(x), which is decreasing in e. gelu: f'' = phi(x) (2 - x^2), so f' falls from 0 to its minimum at
+//              -sqrt 2 and then rises through one zero. silu with another alpha: silu(alpha x) / alpha, with the
+//              bracket divided by alpha.
+// Segments.    softsign: convex left of 0, concave right of it: the second derivative is -2 sign(x) / (1 + |x|)^3. elu,
+//              selu, celu: below 0 a multiple c exp(d x) plus a constant, curved by the sign of c d^2; above 0 linear.
+//              hard_swish: 0, then the parabola x (x + 3) / 6, then x. hard_sigmoid: linear except at its two bends,
+//              which need not be doubles: between the doubles around a bend the range of its derivative is known. gelu,
+//              silu, mish: by the range of their derivative. thresholded_relu, shrink: linear between jumps.
 // Source.      ONNX operators of the same names, Swish, PRelu; Hendrycks and Gimpel 2016 (gelu), Misra 2019 (mish); the
 //              monotonicity arguments are derived here.
 #pragma once
@@ -51,7 +54,7 @@ S number(std::int64_t numerator, std::int64_t denominator = 1) {
   return ScalarTraits<S>::from_rational(Rational(numerator, denominator));
 }
 
-// Functions with exp, which the exact scalars lack.
+// Functions with exp, which exact scalars lack.
 template <class S>
 S smooth_formula(const Node& node, const S& x) {
   const S zero = number<S>(0), two = number<S>(2);
@@ -89,10 +92,10 @@ S formula(const Node& node, const S& x) {
   return select(less(x, S(-alpha)), S(min(x, S(-alpha)) + beta), right);
 }
 
-// The bracket of the one point where f' changes its sign, from minus to plus.
+// The bracket of the one point where f' changes its sign from minus to plus.
 static inline WideInterval bracket_of_minimum(const Node& node) {
   const auto slope = [&](const Rational& at) { return formula(node, Dual<WideInterval>(WideInterval(at), WideInterval(1.0))).tangent(); };
-  constexpr int kHalvings = 230;  // a bracket a little above the resolution of 257 bits
+  constexpr int kHalvings = 230;  // makes the bracket a little wider than the resolution of 257 bits
   const WideInterval zero;
   Rational a(-2), b(-1, 2);
   demand(certainly_less(slope(a), zero) && certainly_less(zero, slope(b)), "bracket_of_minimum: the start brackets the minimum");
@@ -117,7 +120,7 @@ static inline WideInterval turning_point(Op op, const Attributes& attributes) {
   return bracket_of_minimum(node);
 }
 
-// Brackets take a few hundred derivatives each: computed once.
+// Computed once, since a bracket takes a few hundred derivatives.
 static inline WideInterval turning_point(const Node& node) {
   if (node.op == Op::silu) {
     static const WideInterval kSilu = turning_point(Op::silu, ActivationAttributes{1, 0});
@@ -136,7 +139,7 @@ static inline WideInterval turning_point(const Node& node) {
   return kGelu;
 }
 
-// Where f changes between rising and falling.
+// The points where f changes between rising and falling.
 static inline std::vector<WideInterval> break_points(const Node& node) {
   if (node.op == Op::elu || node.op == Op::selu || node.op == Op::celu) return {WideInterval()};
   if (node.op == Op::hard_swish) return {WideInterval(-3.0), WideInterval(-1.5)};
@@ -161,10 +164,11 @@ static inline WideInterval image(const Node& node, const std::vector<WideInterva
   }
   return result;
 }
-// gelu, silu and mish between the ends, by polynomials: the same as at 257 bits, where these are tight.
+// The images of gelu, silu and mish between the ends, by polynomials; equal to those at 257 bits where the polynomials
+// are tight.
 struct Valley {
   Activation f;
-  Interval at, value;  // around the minimum
+  Interval at, value;  // enclosures at the minimum
   Valley(Activation activation, const Node& node)
       : f(activation), at(turning_point(node).to_interval()), value(formula(node, turning_point(node)).to_interval()) {}
 };
@@ -201,7 +205,7 @@ static inline Interval image(const Node& node, const std::vector<WideInterval>& 
 static inline Symbolic image(const Node& node, const std::vector<WideInterval>& breaks, const Symbolic& x) {
   return x.is_constant() ? Symbolic(image(node, breaks, x.constant())) : Symbolic::nonlinear();
 }
-// The value as above; the tangent of the formula.
+// The value from the image above, and the tangent of the formula.
 static inline Dual<Interval> image(const Node& node, const std::vector<WideInterval>& breaks, const Dual<Interval>& x) {
   return {image(node, breaks, x.value()), formula(node, x).tangent()};
 }
@@ -212,7 +216,7 @@ Array<S> parametric_relu(const Node& node, const Array<S>& x, const Array<S>& sl
   Array<S> y{node.shape, {}};
   Walk at = Walk::over(slopes.shape, node.shape);
   for (const S& value : x.values) {
-    // Piece by piece over sets: each operand enters each piece once.
+    // In pieces over sets, so that each operand enters each piece once.
     y.values.push_back(select(less(value, zero), S(slopes.values[at.offset()] * min(value, zero)), S(max(value, zero))));
     at.next();
   }
@@ -222,14 +226,15 @@ static inline Array<Dual<Interval>> parametric_relu(const Node& node, const Arra
   const Dual<Interval> zero;
   Array<Dual<Interval>> y = parametric_relu<Dual<Interval>>(node, x, slopes);
   Walk at = Walk::over(slopes.shape, node.shape);
-  for (std::size_t i = 0; i < x.values.size(); ++i, at.next()) {  // the tangent of the continuous form, which has one at 0
+  // The tangent comes from the continuous form, which has one at 0.
+  for (std::size_t i = 0; i < x.values.size(); ++i, at.next()) {
     const Dual<Interval> sum = max(x.values[i], zero) + slopes.values[at.offset()] * min(x.values[i], zero);
     y.values[i] = Dual<Interval>(y.values[i].value(), sum.tangent());
   }
   return y;
 }
 
-// x + (slope - 1) min(x, 0): one product, and exact where x has one sign or the slope is a number.
+// x + (slope - 1) min(x, 0): a single product, exact if x has one sign or the slope is a number.
 static inline Array<Symbolic> parametric_relu(const Node& node, const Array<Symbolic>& x, const Array<Symbolic>& slopes) {
   if (x.values.empty() || !has_steps(x)) return parametric_relu<Symbolic>(node, x, slopes);
   Array<Symbolic> y = x;
@@ -256,7 +261,7 @@ Outcome<Array<S>> denote(const Node& node, Operands<S> operands) {
   }
 }
 
-// The line alpha x + beta meets 0 and 1 in these points; constant outside.
+// The line alpha x + beta meets 0 and 1 at these points; outside of them the function is constant.
 static inline Segments segments_of_hard_sigmoid(double alpha, double beta) {
   if (alpha == 0) return {};
   const Rational slope = *Rational::from_double(alpha);
@@ -274,7 +279,8 @@ static inline Segments segments_of(const Node& node) {
   switch (node.op) {
     case Op::softsign:
       return {{-kEverywhere, 0, convex}, {0, kEverywhere, concave}};
-    case Op::elu:  // below 0: elu alpha exp(x), selu beta alpha exp(x), celu alpha exp(x / alpha), each less a constant
+    // Below 0: elu alpha exp(x), selu beta alpha exp(x), celu alpha exp(x / alpha), each minus a constant.
+    case Op::elu:
     case Op::selu:
     case Op::celu: {
       const bool below_is_convex = (two().alpha > 0) == (node.op != Op::selu || two().beta > 0);

@@ -1,15 +1,16 @@
 // Arithmetic: add, sub, mul, div on broadcasting operands, neg, scale and reciprocal on one.
 //
 // Meaning.     add: a + b.  sub: a - b.  mul: a * b.  div: a / b, between integers rounded towards zero.  neg: -x.
-//              scale: factor * x, the factor as the exact number that the double denotes.  reciprocal: 1 / x.
-//              Element by element; an operand is read at index 0 along an axis that it lacks
-//              or has with extent 1.
+//              scale: factor * x, the factor as the exact number that the double denotes.  reciprocal: 1 / x. Element
+//              by element. Along an axis that an operand lacks, or has with extent 1, it is read at index 0.
 // Shapes.      S_a, S_b -> their broadcast (ONNX multidirectional); neg, scale, reciprocal: S -> S
 // Domain.      All reals; div where b != 0, reciprocal where x != 0: over exact scalars a zero divisor is the rejection
 //              "div.domain" ("reciprocal.domain"), over intervals a divisor that contains 0 gives the undefined value.
 //              NaN and infinities: IEEE 754 over float and double.
-// Side conditions. add, sub, mul, div: S1 the shapes broadcast, S2 the result is possible. scale: S1 the factor is finite.
-// Derivative.  a_dot + b_dot; a_dot - b_dot; a_dot*b + a*b_dot; (a_dot - (a/b)*b_dot)/b; -x_dot; factor*x_dot; -x_dot/x^2
+// Side conditions. add, sub, mul, div: S1 the shapes broadcast, S2 the result is possible. scale: S1 the factor
+//              is finite.
+// Derivative.  a_dot + b_dot; a_dot - b_dot; a_dot*b + a*b_dot; (a_dot - (a/b)*b_dot)/b; -x_dot;
+//              factor*x_dot; -x_dot/x^2
 // Rounding.    One operation of the scalar per element.
 // Segments.    reciprocal: concave left of its pole, convex right of it. mul(x, x): convex.
 // Source.      ONNX Add, Sub, Mul, Div, Neg, Reciprocal
@@ -56,7 +57,7 @@ Outcome<Array<S>> denote(const Node& node, Operands<S> operands) {
   if (node.op == Op::add) return combine(node, a, *operands[1], [](const S& p, const S& q) { return S(p + q); });
   if (node.op == Op::sub) return combine(node, a, *operands[1], [](const S& p, const S& q) { return S(p - q); });
   if (node.op == Op::mul) {
-    // A node times itself: each of its values meets no other one.
+    // A node times itself: each value is multiplied with itself only, so the image is that of a square.
     if constexpr (ScalarTraits<S>::is_enclosure) {
       if (node.operands.size() == 2 && node.operands[0] == node.operands[1]) return map(a, [](const S& x) { return S(square(x)); });
     }

@@ -1,7 +1,7 @@
 // batch_norm, inference form.
 //
-// Meaning.     y[n, c, ...] = (x[n, c, ...] - mean[c]) * (scale[c] / sqrt(var[c] + epsilon)) + bias[c], epsilon as the exact
-//              number that the double denotes
+// Meaning.     y[n, c, ...] = (x[n, c, ...] - mean[c]) * (scale[c] / sqrt(var[c] + epsilon)) + bias[c], epsilon as the
+//              exact number that the double denotes
 // Shapes.      x [N, C, ...], scale, bias, mean, var [C] -> [N, C, ...]
 // Domain.      var[c] + epsilon > 0; elsewhere intervals give the undefined value, float and double what IEEE 754 says.
 //              Scalars without a square root have no batch_norm ("denote.scalar").

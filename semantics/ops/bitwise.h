@@ -1,14 +1,16 @@
 // bitwise_and, bitwise_or, bitwise_xor: integers as strings of bits, in two's complement.
 //
-// Meaning.     Bit k of the result is the and, the or, the exclusive or of the operands' bits k; of negative numbers those of the
-//              infinite two's complement. So the result depends on the two numbers alone, not on the width of their type.
+// Meaning.     Bit k of the result is the and, the or, or the exclusive or of the operands' bits k, where negative
+//              numbers have the bits of the infinite two's complement. So the result depends only on the two numbers,
+//              not on the width of their type.
 // Shapes.      broadcast of the operands
-// Domain.      Integers of 64 bits; the type's range is that of the operands, which the result cannot leave. Scalars without an
-//              order have none of these, nor has Rational beyond int64 ("denote.scalar").
+// Domain.      Integers of 64 bits. The result cannot leave the range of the operands' type. Scalars without an order
+//              lack these ops, and so does Rational beyond int64 ("denote.scalar").
 // Side conditions. S1 the shapes broadcast, S2 the result is possible. Types: integers.
 // Derivative.  0 by convention; undefined over sets of more than one number.
-// Rounding.    None between two numbers. Over sets only the sizes count: with p, q >= 0 both below 2^k
-//              and <= min(p, q), or >= max(p, q), both or and xor < 2^k; with p, q in [-2^k, 2^k) so are all three.
+// Rounding.    None between two numbers. Over sets only the sizes are used. For p, q >= 0, both below 2^k:
+//              and <= min(p, q); or >= max(p, q); or and xor < 2^k. For p, q in [-2^k, 2^k) all three results lie in
+//              that range.
 // Source.      ONNX BitwiseAnd, BitwiseOr, BitwiseXor
 #pragma once
 
@@ -29,13 +31,13 @@ static inline std::int64_t combined(Op op, std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(op == Op::bitwise_or ? p | q : p ^ q);
 }
 
-// The integer that a double denotes where all integers are doubles.
+// The integer that a double denotes, in the range where every integer is a double.
 static inline std::optional<std::int64_t> whole(double value) {
   if (!(std::fabs(value) <= 0x1p53) || std::floor(value) != value) return std::nullopt;
   return static_cast<std::int64_t>(value);
 }
 
-// 2^k with both sets in [-2^k, 2^k).
+// The least 2^k, found by exponents, such that both sets lie in [-2^k, 2^k).
 static inline double limit_of(const Interval& a, const Interval& b) {
   const double largest = std::max({a.hi(), b.hi(), -1 - a.lo(), -1 - b.lo(), 1.0});
   return std::ldexp(1.0, std::ilogb(largest) + 1);
@@ -46,7 +48,7 @@ static inline Interval bits(Op op, const Interval& a, const Interval& b) {
   const std::optional<std::int64_t> p = whole(a.lo()), q = whole(b.lo());
   if (p && q && a.is_point() && b.is_point()) return Interval(static_cast<double>(combined(op, *p, *q)));
   const double limit = limit_of(a, b);
-  if (a.lo() < 0 || b.lo() < 0) return {-limit, limit - 1};  // limit - 1 is exact, or rounded to limit
+  if (a.lo() < 0 || b.lo() < 0) return {-limit, limit - 1};  // limit - 1 is exact, or rounds to limit
   if (op == Op::bitwise_and) return {0, std::min(a.hi(), b.hi())};
   return {op == Op::bitwise_or ? std::max(a.lo(), b.lo()) : 0, limit - 1};
 }

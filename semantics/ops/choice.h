@@ -1,16 +1,19 @@
-// Comparison, logic, choice and conversion: equal, less, less_equal, logical_not/and/or/xor, where, cast, is_nan, is_inf.
+// Comparison, logic, choice and conversion: equal, less, less_equal, logical_not/and/or/xor, where, cast,
+// is_nan, is_inf.
 //
-// Meaning.     equal: a = b.  less: a < b.  less_equal: a <= b.  logical_*: on truth values 0 and 1.  where: a where the condition
-//              is 1, b where it is 0.  cast to a float type: x itself (no rounding in real arithmetic); to an integer type:
-//              x rounded towards zero; to boolean: x != 0.  is_nan, is_inf: 0, for a real number is neither.
+// Meaning.     equal: a = b.  less: a < b.  less_equal: a <= b.  logical_*: on truth values 0 and 1.  where: a where
+//              the condition is 1, b where it is 0.  cast to a float type: x itself (no rounding in real arithmetic);
+//              to an integer type: x rounded towards zero; to boolean: x != 0.  is_nan, is_inf: 0, since a real number
+//              is neither.
 // Shapes.      broadcast of the operands; one operand: S -> S
-// Domain.      All reals. cast to an integer type: the rounded value lies in the type's range (a domain fault otherwise, as for all
-//              integer results, see denote.h). where discards an undefined value that is not chosen, over sets. Over float
-//              and double NaN compares false and is_nan, is_inf tell what they see. Scalars without an order have none of
-//              these ("denote.scalar").
+// Domain.      All reals. cast to an integer type: the rounded value lies in the type's range (a domain fault
+//              otherwise, as for all integer results, see denote.h). Over sets, where discards an undefined value that
+//              is not chosen. Over float and double every comparison with NaN is false, and is_nan and is_inf examine
+//              the value. Scalars without an order lack these ops ("denote.scalar").
 // Side conditions. S1 the shapes broadcast, S2 the result is possible. Types: see Elements in op.h.
-// Derivative.  Truth values: 0, undefined over sets that hold both; where: of the chosen branch; cast to float: 1.
-// Rounding.    None. Over sets: {0}, {1} or [0, 1]; where takes the hull of both branches if the condition is open.
+// Derivative.  Truth values: 0, undefined over sets that hold both; where: that of the chosen branch; cast to float: 1.
+// Rounding.    None. Over sets: {0}, {1} or [0, 1]; where gives the hull of both branches if the condition
+//              is undecided.
 // Segments.    cast to a float type: linear. To integers: the staircase of truncation.
 // Source.      ONNX Equal, Less, LessOrEqual, Greater, GreaterOrEqual, Not, And, Or, Xor, Where, Cast, IsNaN, IsInf
 #pragma once
@@ -60,7 +63,7 @@ S converted(const S& x, DType to) {
   return truncate(x);
 }
 
-// 0 on every set of reals; an undefined one stays undefined.
+// 0 on every set of reals; an undefined set stays undefined.
 template <class S>
 S never(const S& x) {
   return truth(false, compare(x, x).may_be_equal, static_cast<const S*>(nullptr));

@@ -1,21 +1,23 @@
 // Convolutions over any number of spatial axes: conv and conv_transpose.
 //
 // conv
-//   Meaning.     y[n, m, o] = b[m] + sum_c sum_k w[m, c, k] * x[n, g*C/G + c, i],   i = o*stride - pad_begin + k*dilation,
-//                g = the group of m (G groups of equal size, in order); per spatial axis; x is 0 where i lies outside it.
-//                The padding *is* zero: im2col, Winograd and FFT are ways to compute this and no part of the meaning.
+//   Meaning.     y[n, m, o] = b[m] + sum_c sum_k w[m, c, k] * x[n, g*C/G + c, i],
+//                i = o*stride - pad_begin + k*dilation, g = the group of m (G groups of equal size, in order); per
+//                spatial axis; x is 0 where i lies outside it. The padding *is* zero: im2col, Winograd and FFT are ways
+//                to compute this, and no part of the meaning.
 //   Shapes.      x [N, C, I...], w [M, C/G, K...], b [M] -> [N, M, O...],
 //                O = floor((I + pads - (dilation*(K-1) + 1)) / stride) + 1
 // conv_transpose
-//   Meaning.     y[n, m, o] = b[m] + sum_c sum_k w[c, m', k] * x[n, c, i] over the c of m's group and the pairs (k, i) with
-//                o = i*stride - pad_begin + k*dilation; m' = m's position in its group. Without b, the adjoint of the conv
-//                with the same weight.
+//   Meaning.     y[n, m, o] = b[m] + sum_c sum_k w[c, m', k] * x[n, c, i] over the c of m's group and the pairs (k, i)
+//                with o = i*stride - pad_begin + k*dilation; m' = m's position in its group. Without b, the adjoint of
+//                the conv with the same weight.
 //   Shapes.      x [N, C, I...], w [C, M/G, K...], b [M] -> [N, M, O...],
 //                O = stride*(I-1) + output_padding + dilation*(K-1) + 1 - pads
-// Domain.      All reals. A window that meets no element of x gives b[m]. NaN and infinities: IEEE 754 over float and double.
-// Side conditions. S1 x has rank >= 3 and w the same rank. S2 per spatial axis K, stride, dilation >= 1, pads >= 0, output
-//                padding >= 0 (conv: none); G >= 1. S3 the kernel attribute is w's. S4 the channels of w are those of x
-//                per group and G divides C and M. S5 b is [M]. S6 every O >= 1 and the result is possible.
+// Domain.      All reals. A window that meets no element of x gives b[m]. NaN and infinities: IEEE 754 over float and
+//              double.
+// Side conditions. S1 x has rank >= 3 and w the same rank. S2 per spatial axis K, stride, dilation >= 1, pads >= 0,
+//              output padding >= 0 (conv: none); G >= 1. S3 the kernel attribute is w's. S4 the channels of w are those
+//              of x per group and G divides C and M. S5 b is [M]. S6 every O >= 1 and the result is possible.
 // Derivative.  conv(x_dot, w) + conv(x, w_dot) + b_dot; the adjoint in x is conv_transpose with w, and conversely.
 // Rounding.    Each sum starts at 0 and takes c, then k in row-major order; b is added last, over every scalar.
 // Source.      ONNX Conv, ConvTranspose
@@ -28,7 +30,7 @@
 
 namespace assay::ops::conv {
 
-// Extents by the letters above; channels and features (c, m) are counted per group.
+// The extents, named by the letters above; channels and features (c, m) are counted per group.
 struct Extents {
   std::size_t N, C, M, C_per_group, M_per_group;
 

@@ -1,7 +1,7 @@
-// lift(), denote() and evaluate(): constants onto a scalar, one op, a whole graph, for any scalar.
+// lift(), denote() and evaluate() for any scalar: lift a constant, evaluate one op, evaluate a whole graph.
 //
-// Each scalar is instantiated in one .cpp file, by ASSAY_DENOTE_OVER; everything else includes denote.h. A program thus links the
-// scalars that it computes with, and no other.
+// One .cpp file instantiates each scalar, by ASSAY_DENOTE_OVER; all other files include denote.h. So a program links
+// only the scalars that it computes with.
 #pragma once
 
 #include <cstring>
@@ -40,7 +40,7 @@ namespace assay {
 
 namespace ops {
 
-// The element of a float32 tensor at position i, without the per-element dispatch of as_double.
+// Element i of a float32 tensor, without the dispatch on the type in as_double.
 static inline double float_at(std::span<const std::byte> bytes, std::size_t i) {
   float value;
   std::memcpy(&value, bytes.data() + i * sizeof(float), sizeof(float));
@@ -72,7 +72,7 @@ template <class S>
 Outcome<Array<S>> denote_reals(const Node& node, std::span<const Array<S>* const> operands) {
   switch (kind_of(node.op)) {
     case OpKind::leaf:
-      break;  // no function of operands
+      break;  // leaves are no functions of operands
     case OpKind::layout:
       return layout::denote<S>(node, operands);
     case OpKind::arithmetic:
@@ -133,14 +133,14 @@ Outcome<Array<S>> denote_reals(const Node& node, std::span<const Array<S>* const
   return no_function(node, ScalarTraits<S>::name);
 }
 
-// Up to here a floating-point scalar holds every integer; beyond, it would be silently rounded.
+// The largest integer up to which a floating-point scalar holds every integer; larger ones would be rounded silently.
 template <class Float>
 Float greatest_exact() {
   return std::is_same_v<Float, float> ? Float(0x1p24F) : Float(0x1p53);
 }
 
-// An integer result outside its type's range is a domain fault: undefined over sets, a rejection over points. It never wraps.
-// (Sums that leave the range and return to it are what wrapping arithmetic gives, too.)
+// An integer result outside its type's range is a domain fault: undefined over sets, a rejection over points. It never
+// wraps. (A sum that leaves the range and returns to it has the value that wrapping arithmetic gives, too.)
 template <class S>
 Outcome<Array<S>> within_range(const Node& node, Array<S> y) {
   const auto [least, most] = range_of(node.dtype);
@@ -171,7 +171,8 @@ Outcome<Array<S>> denote(const Node& node, std::span<const Array<S>* const> oper
   const bool may_overflow = is_integer(node.dtype) && op_row(node.op).op_class != OpClass::layout;
   if (!may_overflow) return ops::denote_reals<S>(node, operands);
   if constexpr (!ScalarTraits<S>::has_piecewise) {
-    return ops::no_function(node, ScalarTraits<S>::name);  // a residue does not tell whether a result overflows
+    // A residue does not show whether a result overflows.
+    return ops::no_function(node, ScalarTraits<S>::name);
   } else {
     Outcome<Array<S>> y = ops::denote_reals<S>(node, operands);
     if (!y) return y;

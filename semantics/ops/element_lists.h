@@ -1,4 +1,4 @@
-// Which elements ops over several of them join, as lists. Integers only.
+// The lists of elements that an op combines into one result. Integers only.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace assay::ops {
 
-// The elements of x that agree off the axes, row-major: those of each element of a reduction.
+// For each element of a reduction's result: the elements of x that agree with it on all other axes, in row-major order.
 [[nodiscard]] std::vector<std::vector<std::uint32_t>> reduction_groups(const Shape& x, const std::vector<std::int64_t>& axes);
 
-// The element of an operand of shape `from` that broadcasting pairs with each element of a result of shape `to`.
+// For each element of a result of shape `to`: the element that broadcasting reads from an operand of shape `from`.
 [[nodiscard]] std::vector<std::uint32_t> broadcast_elements(const Shape& from, const Shape& to);
 
 }  // namespace assay::ops

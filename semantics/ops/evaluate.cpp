@@ -1,4 +1,4 @@
-// What denotations over every scalar share: their rejections, and the ranges of integer types.
+// Shared by the denotations over every scalar: their rejections, and the ranges of integer types.
 #include "semantics/demand.h"
 #include "semantics/ops/families.h"
 #include "semantics/ops/integer_range.h"

@@ -1,19 +1,21 @@
-// Reductions by order and product, running sums and products, positions: reduce_max, reduce_min, reduce_prod,
-// cumsum, cumprod, arg_max, arg_min.
+// Reductions by order and product, running sums and products, positions: reduce_max, reduce_min, reduce_prod, cumsum,
+// cumprod, arg_max, arg_min.
 //
-// Meaning.     reduce_max, reduce_min, reduce_prod: the greatest, the least, the product of the x[j] over the j that agree with the
-//              result's index on every axis that is not reduced.  cumsum: y[i] = sum of x[j] over j <= i along the axis;
-//              exclusive: j < i; reverse: j >= i (j > i).  cumprod: the products of the same elements.  arg_max,
-//              arg_min: the first position of the greatest (least) element along the axis; last: the last one.
-// Shapes.      reductions and positions: the reduced axes have extent 1 (keep_dims) or are dropped; cumsum, cumprod: S -> S
-// Domain.      All reals. An empty product is 1. NaN over float and double: reductions give NaN, positions are a domain fault.
-//              Scalars without an order have neither extrema nor positions ("denote.scalar").
+// Meaning.     reduce_max, reduce_min, reduce_prod: the greatest, the least, the product of the x[j] over the j that
+//              agree with the result's index on every axis that is not reduced.  cumsum: y[i] = sum of x[j] over j <= i
+//              along the axis; exclusive: j < i; reverse: j >= i (j > i).  cumprod: the products of the same elements.
+//              arg_max, arg_min: the first position of the greatest (least) element along the axis; last: the last one.
+// Shapes.      reductions and positions: the reduced axes have extent 1 (keep_dims) or are dropped; cumsum, cumprod:
+//              S -> S
+// Domain.      All reals. An empty product is 1. NaN over float and double: reductions give NaN, positions are a domain
+//              fault. Scalars without an order lack extrema and positions ("denote.scalar").
 // Side conditions. S1 axes are distinct and in 0 .. rank-1. S2 at least one element per extremum or position.
-// Derivative.  reduce_max, reduce_min: of the chosen element, at ties the Clarke hull over sets. reduce_prod, cumprod: the product rule.
-//              cumsum: linear. arg_*: 0 by convention, undefined over sets with a tie.
-// Rounding.    Extrema: none. Sums and products in order, over intervals at 257 bits, then outward. Positions over sets: i is
-//              possible iff x_i can be at least each later and more than each earlier element, which independent elements can reach
-//              together (x_i at its upper end, the others at their lower ends); the result is the hull of the possible i.
+// Derivative.  reduce_max, reduce_min: that of the chosen element, over sets at ties the Clarke hull. reduce_prod,
+//              cumprod: the product rule. cumsum: linear. arg_*: 0 by convention, undefined over sets with a tie.
+// Rounding.    Extrema: none. Sums and products in order, over intervals at 257 bits, then outward. Positions over
+//              sets: i is possible iff x_i can be at least each later and more than each earlier element. Independent
+//              elements can satisfy all these conditions together (x_i at its upper end, the others at their lower
+//              ends). The result is the hull of the possible i.
 // Source.      ONNX ReduceMax, ReduceMin, ReduceProd, CumSum, CumProd, ArgMax, ArgMin
 #pragma once
 
@@ -29,7 +31,8 @@
 
 namespace assay::ops::extremum {
 
-// Combines the elements of each result in row-major order, starting with the first one, or with `empty` if there is none.
+// Combines the elements of each result in row-major order, starting with the first one, or with `empty` if
+// there is none.
 template <class S, class F>
 Array<S> reduced(const Node& node, const Array<S>& x, const S& empty, const F& f) {
   Array<S> y{node.shape, std::vector<S>(element_count(node.shape), empty)};
@@ -51,7 +54,7 @@ Array<S> running(const Node& node, const Array<S>& x, const S& empty, const F& f
   const auto stride = static_cast<std::size_t>(row_major_strides(x.shape)[static_cast<std::size_t>(axis)]);
   Array<S> y{x.shape, std::vector<S>(x.values.size())};
   for (std::size_t first = 0; first < x.values.size(); ++first) {
-    if (first / stride % extent != 0) continue;  // one line along the axis per first element
+    if (first / stride % extent != 0) continue;  // once per line along the axis, at its first element
     S total = empty;
     for (std::size_t k = 0; k < extent; ++k) {
       const std::size_t at = first + (reverse ? extent - 1 - k : k) * stride;
@@ -84,7 +87,7 @@ template <class S>
 std::optional<S> position(const std::vector<const S*>& line, bool is_max, bool prefers_last) {
   std::optional<std::size_t> first, last;
   for (std::size_t i = 0; i < line.size(); ++i) {
-    bool possible = compare(*line[i], *line[i]).may_be_equal;  // a number
+    bool possible = compare(*line[i], *line[i]).may_be_equal;  // false for NaN
     for (std::size_t j = 0; j < line.size() && possible; ++j) {
       if (i == j) continue;
       const Order order = is_max ? compare(*line[i], *line[j]) : compare(*line[j], *line[i]);
@@ -116,7 +119,8 @@ Outcome<Array<S>> positions(const Node& node, const Array<S>& x) {
     for (std::size_t k = 0; k < extent; ++k) line.push_back(&x.values[start + k * stride]);
     const std::optional<S> found = position(line, node.op == Op::arg_max, last);
     if (!found && !ScalarTraits<S>::is_enclosure) return domain_fault(node, y.values.size(), "elements that can be compared", "NaN");
-    y.values.push_back(found ? *found : truth(false, false, static_cast<const S*>(nullptr)));  // an undefined element
+    // An undefined element, if none is found.
+    y.values.push_back(found ? *found : truth(false, false, static_cast<const S*>(nullptr)));
   }
   return y;
 }

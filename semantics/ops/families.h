@@ -1,9 +1,10 @@
-// What the families of ops share: one header and one namespace each, whose denote<S>() the dispatch of denotation.h calls. Private to
-// semantics/ops and the files that instantiate a scalar (contracts read function_of).
+// Declarations shared by the families of ops. Each family has one header and one namespace, whose denote<S>() is
+// called by the dispatch in denotation.h. Private to semantics/ops and the files that instantiate a scalar
+// (contracts use function_of).
 //
-// The node is valid and the operands have the shapes that its inference saw. Each family opens its ops with the headings
-// Meaning, Shapes, Domain, Side conditions, Derivative, Rounding, Source. Functions that are no templates have internal linkage: each
-// file that instantiates a scalar runs its own, compiled with its own flags.
+// The node is valid and the operands have the shapes that its inference saw. The head of each family lists Meaning,
+// Shapes, Domain, Side conditions, Derivative, Rounding and Source of its ops. Functions that are no templates have
+// internal linkage, so that each file that instantiates a scalar uses its own copy, compiled with its own flags.
 #pragma once
 
 #include <span>
@@ -16,13 +17,13 @@
 
 namespace assay::ops {
 
-// The function that each element of exp, tanh, softplus, ... is of its operand's; other ops are demanded away.
+// The function that exp, tanh, softplus, ... apply to each element; demands that the op is one of these.
 [[nodiscard]] Function function_of(Op op);
 
 template <class S>
 using Operands = std::span<const Array<S>* const>;
 
-// f on every element.
+// Applies f to every element.
 template <class S, class F>
 [[nodiscard]] Array<S> map(const Array<S>& x, const F& f) {
   Array<S> y{x.shape, {}};
@@ -31,9 +32,9 @@ template <class S, class F>
   return y;
 }
 
-// The scalar has no such function: exp over Rational, max over Modular.
+// Rejection: the scalar lacks the function, such as exp over Rational or max over Modular.
 [[nodiscard]] Rejection no_function(const Node& node, const char* scalar);
-// The exact function has no value at some operand: division by zero, a negative power of zero.
+// Rejection: the exact function has no value at some operand, such as a division by zero or a negative power of zero.
 [[nodiscard]] Rejection domain_fault(const Node& node, std::size_t element, const char* required, const char* found);
 
 }  // namespace assay::ops

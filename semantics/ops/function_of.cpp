@@ -1,4 +1,4 @@
-// The table of ops that are a function of one variable, element by element.
+// The table of ops that apply a function of one variable to each element.
 #include <array>
 #include <utility>
 

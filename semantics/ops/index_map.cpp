@@ -1,4 +1,4 @@
-// index_map(): a layout op run on indices.
+// index_map(): runs a layout op on indices.
 #include <utility>
 
 #include "semantics/demand.h"
@@ -8,7 +8,7 @@ namespace assay {
 namespace ops {
 namespace {
 
-// Where an element comes from: element `index` of the operand of interest, or (-1) the constant `fill`.
+// The origin of an element: element `index` of the operand of interest, or for -1 the constant `fill`.
 struct Origin {
   std::int64_t index = -1;
   double fill = 0;

@@ -59,8 +59,8 @@ void Window::set_position(std::size_t result_position) {
   }
 }
 
-// Taps of several axes are the products of the taps of each. Along one axis: the k from first(axis) to last(axis) whose
-// operand position meets(axis, k) is not -1.
+// The taps of several axes are the products of the taps of each axis. Along one axis these are the k from first(axis)
+// to last(axis) whose operand position meets(axis, k) is not -1.
 template <class First, class Last, class Meets>
 void Window::collect(const First& first, const Last& last, const Meets& meets) {
   taps_.assign(1, Tap{0, 0});

@@ -8,7 +8,7 @@
 
 namespace assay {
 
-// The least and the greatest one; all integers between them are values too.
+// The least and the greatest value; all integers between them are values, too.
 [[nodiscard]] std::pair<Rational, Rational> range_of(DType dtype);
 
 }  // namespace assay

@@ -17,7 +17,7 @@
 //                                                                           Source: ONNX Pad, mode constant
 // gather          Meaning: y[o, j, r] = x[o, indices[j], r], o before axis, r behind it.
 //   S1 axis < rank; S2 one index per element of index_shape; S3 indices in the axis.
-//                                                                           Source: ONNX Gather, indices constant, resolved
+//                                                                       Source: ONNX Gather, indices constant, resolved
 // expand          Meaning: y[i] = x[i'], i' = i with 0 on broadcast axes.   Shapes: S -> shape
 //   S1 the shape is possible; S2 S broadcasts to it.                        Source: ONNX Expand
 #pragma once
@@ -56,7 +56,7 @@ std::vector<T> slice(const SliceAttributes& attributes, const Array<T>& x, const
   std::int64_t start = 0;
   for (std::size_t axis = 0; axis < strides.size(); ++axis) {
     start += attributes.starts[axis] * strides[axis];
-    // With one element along the axis the step leads nowhere, whatever its size.
+    // With one element along the axis the step does not matter, whatever its size.
     strides[axis] = attributes.extents[axis] == 1 ? 0 : attributes.steps[axis] * strides[axis];
   }
   return read(x.values, result, strides, start);
@@ -82,7 +82,7 @@ template <class T>
 std::vector<T> pad(const PadAttributes& attributes, const Array<T>& x, const Shape& result, const T& value) {
   const Shape to_strides = row_major_strides(result), from_strides = row_major_strides(x.shape);
   std::vector<T> y(element_count(result), value);
-  Shape kept(result.size());  // result indices first .. first + kept - 1 lie in x
+  Shape kept(result.size());  // the result indices first .. first + kept - 1 lie in x
   std::int64_t to_start = 0, from_start = 0;
   for (std::size_t axis = 0; axis < kept.size(); ++axis) {
     const std::int64_t before = attributes.before[axis];

@@ -1,11 +1,12 @@
 // local_response: normalisation of each element by its neighbours along the channel axis. A defined op.
 //
-// Meaning.     y_c = x_c / (bias + alpha/size * s_c)^beta, s_c the sum of x_k^2 over the channels k with
-//              c - floor((size-1)/2) <= k <= c + ceil((size-1)/2); alpha, beta, bias the exact numbers of the doubles.
+// Meaning.     y_c = x_c / (bias + alpha/size * s_c)^beta, s_c the sum of x_k^2 over the channels k with c -
+//              floor((size-1)/2) <= k <= c + ceil((size-1)/2); alpha, beta, bias the exact numbers of the doubles.
 // Shapes.      [N, C, ...] -> [N, C, ...]
-// Domain.      All reals: the base is at least bias > 0. Over float and double large squares overflow. Scalars without powers have
-//              none of these ("denote.scalar").
-// Side conditions. S1 a batch and a channel axis. S2 1 <= size < 2^31. S3 alpha, beta, bias finite, alpha >= 0, beta >= 0, bias > 0.
+// Domain.      All reals: the base is at least bias > 0. Over float and double large squares overflow. Scalars without
+//              powers lack this op ("denote.scalar").
+// Side conditions. S1 a batch and a channel axis. S2 1 <= size < 2^31. S3 alpha, beta, bias finite, alpha >= 0,
+//              beta >= 0, bias > 0.
 // Derivative.  That of the formula (Dual).
 // Rounding.    At 257 bits, then outward once; over boxes by enclosures/local_response.cpp.
 // Source.      ONNX LRN; Krizhevsky, Sutskever and Hinton 2012.
@@ -38,7 +39,7 @@ S response(const Constants<S>& constants, const S& t, const S& rest) {
   return t / pow(S(rest + constants.a * square(t)), constants.beta);
 }
 
-// The image of t and r = bias + a O, each over its set (enclosures/local_response.cpp).
+// The image over t and r = bias + a O, each in its set (enclosures/local_response.cpp).
 [[nodiscard]] WideInterval enclosure(const Constants<WideInterval>& constants, const WideInterval& t, const WideInterval& r);
 
 template <class S>

@@ -1,15 +1,18 @@
-// masked_softmax: softmax over the elements that a mask lets through, as in attention. A defined op.
+// masked_softmax: softmax over the elements whose mask is 1, as in attention. A defined op.
 //
-// Meaning.     y_i = exp(x_i) / (sum of exp(x_j) over the j along the axis with mask_j = 1) where mask_i = 1, else 0: the softmax of x with
-//              -infinity put where the mask is 0. A line without any mask_j = 1 is 0 if empty_is_zero, else undefined.
+// Meaning.     y_i = exp(x_i) / (sum of exp(x_j) over the j along the axis with mask_j = 1) where mask_i = 1, otherwise
+//              0: the softmax of x with -infinity in place of elements whose mask is 0. A line without any mask_j = 1
+//              is 0 if empty_is_zero, else undefined.
 // Shapes.      S, mask that broadcasts to S -> S
-// Domain.      All reals where the mask is 1; elsewhere x does not matter, not even where it is undefined. Over float and double an
-//              undefined line is NaN. Scalars without exp have none of these ("denote.scalar").
+// Domain.      All reals where the mask is 1; elsewhere x does not matter, even if it is undefined. Over float and
+//              double an undefined line is NaN. Scalars without exp lack this op ("denote.scalar").
 // Side conditions. S1 0 <= axis < rank. S2 the mask broadcasts to x.
-// Derivative.  y_dot_i = y_i * (x_dot_i - sum_j y_j x_dot_j); undefined over sets where some mask of the line is open.
-// Rounding.    As softmax: 1 / sum_j exp(x_j - x_i) at 257 bits, then outward once. With open masks the least sum takes the j that are
-//              certainly let through and the greatest those that may be; an open mask_i adds the value 0. Over Symbolic with steps
-//              exp(x_i - L) with the log_sum_exp L of those let through; a line with an open mask has no formula.
+// Derivative.  y_dot_i = y_i * (x_dot_i - sum_j y_j x_dot_j); undefined over sets if some mask of the line
+//              is undecided.
+// Rounding.    As softmax: 1 / sum_j exp(x_j - x_i) at 257 bits, then outward once. With undecided masks the least sum
+//              takes the j whose mask is certainly 1, and the greatest sum those whose mask may be 1; an undecided
+//              mask_i adds the value 0. Over Symbolic with steps exp(x_i - L), with L the log_sum_exp of the elements
+//              whose mask is 1; a line with an undecided mask has no formula.
 // Source.      ONNX Attention; Vaswani et al. 2017; softmax.cpp
 #pragma once
 
@@ -26,7 +29,7 @@
 
 namespace assay::ops::masked_softmax {
 
-// What a mask element may be; neither: undefined.
+// The possible values of a mask element; neither: undefined.
 struct Gate {
   bool may_be_open = false, may_be_shut = false;
 };
@@ -56,7 +59,7 @@ static inline Dual<WideInterval> between(const Dual<WideInterval>& a, const Dual
   return {hull(a.value(), b.value()), WideInterval::undefined()};
 }
 template <class S>
-S between(const S& a, const S&) {  // the gates of points are never both
+S between(const S& a, const S&) {  // the gates of points are decided
   return a;
 }
 
@@ -150,7 +153,7 @@ Outcome<Array<S>> denote(const Node& node, Operands<S> operands) {
       return masked(node, x, gate);
     } else {
       Array<S> y = at_257_bits(x, [&](const auto& wide) { return masked(node, wide, gate); });
-      if constexpr (std::is_same_v<S, Symbolic>) {  // an open gate may depend on a variable
+      if constexpr (std::is_same_v<S, Symbolic>) {  // an undecided gate may depend on a variable
         for (std::size_t i = 0; i < gate.size() && !has_steps(x); ++i) {
           if (gate[i].may_be_open && gate[i].may_be_shut) return Array<S>{y.shape, std::vector<S>(y.values.size(), Symbolic::nonlinear())};
         }

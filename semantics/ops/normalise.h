@@ -1,6 +1,6 @@
 // normalise: the centre of layer, instance, group, mean-variance, RMS and Lp normalisation. A defined op.
 //
-// Meaning.     Over the n elements x_1 .. x_n of each group (the elements that agree off the axes):
+// Meaning.     Over the n elements x_1 .. x_n of each group (the elements that agree on all other axes):
 //              centered:       y_i = (x_i - m) / sqrt(v + epsilon),  m the mean, v the mean of (x_j - m)^2
 //              deviation:      y_i = (x_i - m) / (sqrt(v) + epsilon)
 //              root_mean:      y_i = x_i / sqrt(mean of x_j^2 + epsilon)
@@ -8,14 +8,16 @@
 //              l1:             y_i = x_i / (sum of |x_j| + epsilon)
 //              epsilon is the exact number of the double.
 // Shapes.      S -> S
-// Domain.      The divisor is positive; otherwise undefined over intervals, what IEEE 754 says over float and double. Scalars
-//              without a square root have none of these ("denote.scalar").
-// Side conditions. S1 axes are distinct and in 0 .. rank-1. S2 at least one element per group. S3 epsilon is finite and >= 0.
+// Domain.      The divisor is positive; otherwise undefined over intervals, and the IEEE 754 result over float and
+//              double. Scalars without a square root lack this op ("denote.scalar").
+// Side conditions. S1 axes are distinct and in 0 .. rank-1. S2 at least one element per group. S3 epsilon is finite and
+//              at least 0.
 // Derivative.  That of the formula (Dual).
-// Rounding.    At 257 bits, then outward once; over boxes by enclosures/normalise.cpp.
-//              Over Symbolic with steps it is the formula, with a second one of n v: sum_about_mean below.
+// Rounding.    At 257 bits, then outward once; over boxes by enclosures/normalise.cpp. Over Symbolic with steps it is
+//              the formula, with a second one of n v: sum_about_mean below.
 // Source.      ONNX LayerNormalization, InstanceNormalization, GroupNormalization, RMSNormalization, LpNormalization,
-//              MeanVarianceNormalization; Ba, Kiros and Hinton 2016; Zhang and Sennrich 2019. The bounds are derived here.
+//              MeanVarianceNormalization; Ba, Kiros and Hinton 2016; Zhang and Sennrich 2019. The bounds are
+//              derived here.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +41,7 @@ S count_of(std::size_t n) {
   return ScalarTraits<S>::from_rational(Rational(static_cast<std::int64_t>(n)));
 }
 
-// The divisor from the sum of squares (l1: of magnitudes) over the group.
+// The divisor, from the sum of squares (l1: of magnitudes) over the group.
 template <class S>
 S divisor(const NormaliseAttributes& attributes, const S& sum, std::size_t n) {
   const S epsilon = ScalarTraits<S>::from_double(attributes.epsilon);
@@ -57,14 +59,14 @@ S divisor(const NormaliseAttributes& attributes, const S& sum, std::size_t n) {
   return S{};
 }
 
-// Over Symbolic a step of its own, so that what reads it often reads one variable.
+// Over Symbolic: gives x a step of its own, so that nodes that read x often read one variable.
 template <class S>
 S named(const S& x) {
   return x;
 }
 static inline Symbolic named(const Symbolic& x) { return x.steps() != nullptr ? x.steps()->variable(x.steps()->named(x)) : x; }
 
-// The sum of (x_j - mean)^2 is that of (x_j - k)^2 less n (mean - k)^2, for any k: squares over narrower sets.
+// The sum of (x_j - mean)^2 is that of (x_j - k)^2 minus n (mean - k)^2, for any k; the latter squares narrower sets.
 template <class S>
 S sum_about_mean(const std::vector<S>&, const S&, const S& sum) {
   return sum;
@@ -96,7 +98,7 @@ std::vector<S> by_formula(const NormaliseAttributes& attributes, const std::vect
   return y;
 }
 
-// The image of a box (enclosures/normalise.cpp).
+// The image over a box (enclosures/normalise.cpp).
 [[nodiscard]] std::vector<WideInterval> enclosure(const NormaliseAttributes& attributes, const std::vector<WideInterval>& x);
 
 template <class S>

@@ -1,18 +1,20 @@
 // take, sort, arg_sort: elements chosen by run-time indices, and by their order.
 //
-// Meaning.     take(index, x): y[i] = x[i with index[i] instead of i along axis]; index -1 is the last position, -2 the one before.
-//              sort: the first `count` elements along axis in descending (ascending) order. arg_sort: their positions, of equal
-//              elements the one at the lower position first.
+// Meaning.     take(index, x): y[i] = x[i with index[i] instead of i along axis]; index -1 is the last position, -2 the
+//              one before.
+//              sort: the first `count` elements along axis in descending (ascending) order. arg_sort: their positions,
+//              of equal elements the one at the lower position first.
 // Shapes.      take: index gives the shape; sort, arg_sort: S -> S with extent count along axis
-// Domain.      take: -extent <= index < extent, else a domain fault; the elements may be of any type. sort, arg_sort: all reals.
-//              Scalars without an order have none of these ("denote.scalar").
-// Side conditions. S1 0 <= axis < rank. take: S2 index has the shape of x but for the axis. sort, arg_sort: S2 0 <= count <= extent.
-// Derivative.  take, sort: of the element taken; undefined over sets where the choice is open. arg_sort: 0.
-// Rounding.    None. Over sets: take gives the hull of the elements that the index may mean; sort exchanges by min and max, which
-//              is as tight as the box allows; arg_sort the hull of the positions i such that between "how many come surely before
-//              i" and "how many may" lies the rank.
-// Source.      ONNX Gather, GatherElements, GatherND by run-time indices; TopK. Networks of min and max nodes would take a
-//              logarithm squared of layers and could not tell positions.
+// Domain.      take: -extent <= index < extent, else a domain fault; the elements may be of any type. sort, arg_sort:
+//              all reals. Scalars without an order lack these ops ("denote.scalar").
+// Side conditions. S1 0 <= axis < rank. take: S2 index has the shape of x except along the axis. sort, arg_sort: S2
+//              0 <= count <= extent.
+// Derivative.  take, sort: that of the element taken; undefined over sets if the choice is undecided. arg_sort: 0.
+// Rounding.    None. Over sets: take gives the hull of the elements that the index may name. sort exchanges by min and
+//              max, which is as tight as the box allows. arg_sort gives the hull of the positions i for which the rank
+//              lies between the number of elements that surely come before i and the number that may.
+// Source.      ONNX Gather, GatherElements, GatherND by run-time indices; TopK. Networks of min and max nodes would
+//              need a squared logarithm of layers, and could not give positions.
 #pragma once
 
 #include <algorithm>
@@ -26,9 +28,9 @@
 
 namespace assay::ops::order {
 
-using Range = std::optional<std::pair<std::int64_t, std::int64_t>>;  // integers first .. last
+using Range = std::optional<std::pair<std::int64_t, std::int64_t>>;  // the integers first .. last
 
-inline constexpr double kMostIndex = 0x1p40;  // beyond every extent
+inline constexpr double kMostIndex = 0x1p40;  // larger than every extent
 
 static inline Range integers_in(double lo, double hi) {
   const double first = std::ceil(lo), last = std::floor(hi);
@@ -53,13 +55,13 @@ template <class S>
 S undefined() {
   return truth(false, false, static_cast<const S*>(nullptr));
 }
-// a, b, or anything between; exact scalars never ask for it with a != b.
+// a, b, or anything between; exact scalars call it only with a == b.
 template <class S>
 S either(const S& a, const S& b) {
   return select(truth(true, true, static_cast<const S*>(nullptr)), a, b);
 }
 
-// Lines along the axis: element k of the line of element `at` stands at start(at) + k * stride.
+// Lines along the axis: element k of the line of element `at` is at start(at) + k * stride.
 struct Lines {
   std::size_t extent, stride;
   Lines(const Shape& shape, std::int64_t axis)
@@ -91,7 +93,7 @@ Outcome<Array<S>> take(const Node& node, const Array<S>& index, const Array<S>& 
   return y;
 }
 
-// The first elements in order: each new one is exchanged down the list of those found so far.
+// The first elements in order: each new element is exchanged down the list of those found so far.
 template <class S>
 std::vector<S> first_in_order(const std::vector<S>& line, std::size_t count, bool descending) {
   std::vector<S> found;
@@ -108,7 +110,7 @@ std::vector<S> first_in_order(const std::vector<S>& line, std::size_t count, boo
 
 template <class S>
 std::vector<S> positions_in_order(const std::vector<S>& line, std::size_t count, bool descending) {
-  std::vector<std::size_t> surely(line.size(), 0), maybe(line.size(), 0);  // how many come before
+  std::vector<std::size_t> surely(line.size(), 0), maybe(line.size(), 0);  // numbers of elements that come before
   bool known = true;
   for (std::size_t i = 0; i < line.size(); ++i) {
     for (std::size_t j = 0; j < line.size(); ++j) {

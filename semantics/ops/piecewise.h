@@ -1,15 +1,20 @@
 // Piecewise linear functions: relu, leaky_relu, abs, sign, clip, min, max.
 //
-// Meaning.     relu: max(x, 0).  leaky_relu: max(x, 0) + slope * min(x, 0), the slope as the exact number of the double.
-//              abs: |x|.  sign: -1, 0 or 1 as x < 0, x = 0, x > 0.  clip: min(max(x, lo), hi), an infinite bound is no bound.
-//              min, max: the least, the greatest of the operands, element by element.
+// Meaning.     relu: max(x, 0).  leaky_relu: max(x, 0) + slope * min(x, 0), the slope as the exact number of
+//              the double.
+//              abs: |x|.  sign: -1, 0 or 1 as x < 0, x = 0, x > 0.  clip: min(max(x, lo), hi), an infinite bound
+//              has no effect.
+//              min, max: the least (greatest) of the operands, element by element.
 // Shapes.      S -> S; min, max: S_1, ..., S_n -> their broadcast
-// Domain.      All reals. NaN over float and double gives NaN. Scalars without an order have none of these ("denote.scalar").
+// Domain.      All reals. NaN over float and double gives NaN. Scalars without an order lack these
+//              ops ("denote.scalar").
 // Side conditions. leaky_relu: S1 the slope is finite. clip: S1 lo <= hi, lo < +inf, hi > -inf. min, max: S1 the shapes
 //              broadcast, S2 the result is possible.
-// Derivative.  Of the piece that x lies in. At a kink the row-wise Clarke hull over sets, its middle over points (dual.h).
+// Derivative.  That of the piece in which x lies. At a kink the row-wise Clarke hull over sets, its middle over
+//              points (dual.h).
 //              sign: 0 by convention, and refused in theorems about derivatives.
-// Rounding.    leaky_relu: one product of the scalar, and a sum of which one term is 0 (over sets the exact image). All others are exact.
+// Rounding.    leaky_relu: one product of the scalar, and a sum of which one term is 0 (over sets the exact image). All
+//              others are exact.
 // Segments.    Linear between 0 or the bounds; sign jumps at 0.
 // Source.      ONNX Relu, LeakyRelu, Abs, Sign, Clip, Min, Max
 #pragma once
@@ -39,7 +44,7 @@ Array<S> clip(const ClipAttributes& attributes, const Array<S>& x) {
   return y;
 }
 
-// The first operand, spread over the result, then each further one combined with what there is.
+// The first operand, broadcast to the result, then combined with each further operand.
 template <class S, class F>
 Array<S> fold(const Node& node, Operands<S> operands, const F& f) {
   Array<S> y{node.shape, {}};
@@ -54,8 +59,8 @@ Array<S> fold(const Node& node, Operands<S> operands, const F& f) {
   return y;
 }
 
-// One of the two terms is 0. For slopes <= 0 neither is negative, so that their greater one is the sum, and over a set around 0 the exact
-// image, where the sum would add up two values that no point has together.
+// One of the two terms is 0. For slopes <= 0 neither term is negative, so the greater one is the sum. Over a set around
+// 0 the maximum is the exact image, whereas the sum would add two values that no point has together.
 template <class S>
 S leaky(const S& x, const S& slope) {
   const S zero = ScalarTraits<S>::from_double(0), right = max(x, zero), left = slope * min(x, zero);

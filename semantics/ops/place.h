@@ -1,4 +1,4 @@
-// place: elements added up at constant positions; the adjoint of picking elements.
+// place: adds elements up at constant positions; the adjoint of picking elements.
 //
 // Meaning.     y = 0, and y[indices[i]] += x[i] for every i, both tensors row-major.
 // Shapes.      S -> shape

@@ -2,11 +2,11 @@
 //
 // Meaning.     max_pool: y[n, c, o] = max of x[n, c, i] over the window of o.
 //              avg_pool: y[n, c, o] = (sum of x[n, c, i] over the window of o) / count; count = the number of window
-//              positions inside x, or with count_include_pad inside x and its padding.
-//              The window of o: i = o*stride - pad_begin + k*dilation, 0 <= k < K, that lie inside x, per spatial axis.
-//              Padding is no element: it counts as -inf for max_pool and adds 0 for avg_pool.
+//              positions inside x, or with count_include_pad inside x and its padding. The window of o: the
+//              i = o*stride - pad_begin + k*dilation, 0 <= k < K, that lie inside x, per spatial axis. Padding is no
+//              element: it counts as -inf for max_pool and adds 0 for avg_pool.
 // Shapes.      [N, C, I...] -> [N, C, O...], O = floor((I + pads - (dilation*(K-1) + 1)) / stride) + 1; with ceil_mode
-//              rounded up, and the last window dropped if it starts behind the last element of x.
+//              rounded up, and the last window dropped if it starts after the last element of x.
 // Domain.      All reals. max of sets is the enclosure of all maxima; NaN over float and double makes the maximum NaN.
 // Side conditions. S1 x has rank >= 3. S2 per spatial axis K, stride, dilation >= 1, pads >= 0; no groups, no output
 //              padding. S3 every O >= 1 and the result is possible. S4 every window holds an element of x.

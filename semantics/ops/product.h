@@ -1,14 +1,14 @@
 // Matrix products: gemm and matmul.
 //
 // gemm
-//   Meaning.     y_ij = alpha * sum_k A_ik B_kj + beta * C_ij, where A = a or its transpose, B = b or its transpose, and C
-//                is c broadcast to the result (the term is absent without a third operand)
+//   Meaning.     y_ij = alpha * sum_k A_ik B_kj + beta * C_ij, where A = a or its transpose, B = b or its transpose,
+//                and C is c broadcast to the result (the term is absent without a third operand)
 //   Shapes.      A [M, K], B [K, N], c broadcasting to [M, N] -> [M, N]
-//   Side conditions. S1 a and b are matrices. S2 their inner extents agree. S3 c broadcasts to [M, N] (and not the other
-//                way round). S4 alpha and beta are finite.
+//   Side conditions. S1 a and b are matrices. S2 their inner extents agree. S3 c broadcasts to [M, N] (and not the
+//                other way round). S4 alpha and beta are finite.
 // matmul
-//   Meaning.     y_pij = sum_k a_pik b_pkj, p over the broadcast batch axes; a vector counts as a row on the left and as
-//                a column on the right, and that axis is dropped from the result
+//   Meaning.     y_pij = sum_k a_pik b_pkj, p over the broadcast batch axes; a vector counts as a row on the left and
+//                as a column on the right, and that axis is dropped from the result
 //   Shapes.      [..., M, K], [..., K, N] -> [..., M, N];  [K] has no M, or no N
 //   Side conditions. S1 no operand is a scalar. S2 inner extents agree. S3 batch axes broadcast.
 // Domain.      All reals. An empty sum (K = 0) is 0. NaN and infinities: IEEE 754 over float and double.
@@ -35,7 +35,8 @@ struct Matrix {
   const S& at(std::size_t i, std::size_t j) const { return values[i * row + j * column]; }
 };
 
-// y_j = sum_k A_ik B_kj for j = first .. first + Width - 1: neighbouring columns together, each sum in the order of k.
+// y_j = sum_k A_ik B_kj for j = first .. first + Width - 1. Neighbouring columns are computed together, each sum in the
+// order of k.
 template <std::size_t Width, class S>
 void multiply_stripe(const Matrix<S>& a, const Matrix<S>& b, std::size_t i, std::size_t k_count, std::size_t first, S* y) {
   poll(10 * Width * k_count);
@@ -50,10 +51,10 @@ void multiply_stripe(const Matrix<S>& a, const Matrix<S>& b, std::size_t i, std:
 // y_ij = sum_k A_ik B_kj
 template <class S>
 void multiply(const Matrix<S>& a, const Matrix<S>& b, std::size_t m, std::size_t k_count, std::size_t n, S* y) {
-  constexpr std::size_t kWide = 64, kStripe = 8;  // columns
+  constexpr std::size_t kWide = 64, kStripe = 8;  // numbers of columns
   for (std::size_t i = 0; i < m; ++i) {
     std::size_t j = 0;
-    // Rows of b that lie in one piece are read in longer pieces.
+    // Contiguous rows of b are read in longer pieces.
     for (; b.column == 1 && j + kWide <= n; j += kWide) multiply_stripe<kWide>(a, b, i, k_count, j, y + i * n);
     for (; j + kStripe <= n; j += kStripe) multiply_stripe<kStripe>(a, b, i, k_count, j, y + i * n);
     for (; j < n; ++j) multiply_stripe<1>(a, b, i, k_count, j, y + i * n);

@@ -1,4 +1,4 @@
-// Sums of products, from left to right; a scalar whose sums can be taken faster specialises it.
+// Sums of products, from left to right. A scalar with a faster sum specialises the class.
 #pragma once
 
 #include <utility>

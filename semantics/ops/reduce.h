@@ -5,7 +5,8 @@
 // Shapes.      [d_0, d_1, ...] -> the reduced axes have extent 1 (keep_dims) or are dropped
 // Domain.      All reals. An empty sum is 0. NaN and infinities: IEEE 754 over float and double.
 // Side conditions. S1 axes are distinct and in 0 .. rank-1. S2 a mean has at least one term.
-// Derivative.  The same reduction of x_dot; the adjoint hands each element its result's cotangent (mean: over the count).
+// Derivative.  The same reduction of x_dot; the adjoint gives each element its result's cotangent (mean: divided by
+//              the count).
 // Rounding.    Each sum starts at 0 and takes its terms in row-major order; a mean ends with one division.
 // Source.      ONNX ReduceSum, ReduceMean
 #pragma once

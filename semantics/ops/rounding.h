@@ -1,17 +1,19 @@
 // Rounding to integers: floor, ceil, round, and mod.
 //
-// Meaning.     floor: the greatest integer <= x.  ceil: the least integer >= x.  round: the nearest integer, of two equally
-//              near ones the even one.  mod: x - y q with q = floor(x / y), so that the sign is that of y; truncated:
-//              q = x / y rounded towards zero, so that the sign is that of x.
+// Meaning.     floor: the greatest integer <= x.  ceil: the least integer >= x.  round: the nearest integer, of two
+//              equally near ones the even one.  mod: x - y q with q = floor(x / y), so that the sign is that of y;
+//              truncated: q = x / y rounded towards zero, so that the sign is that of x.
 // Shapes.      S -> S; mod: S_x, S_y -> their broadcast
-// Domain.      All reals; mod where y != 0: over exact scalars a zero divisor is the rejection "mod.domain", over intervals
-//              a divisor that contains 0 gives the undefined value. NaN and infinities over float and double: floor, ceil
-//              and round leave them, mod is C's fmod. Scalars without an order have none of these ("denote.scalar").
+// Domain.      All reals; mod where y != 0: over exact scalars a zero divisor is the rejection "mod.domain",
+//              over intervals a divisor that contains 0 gives the undefined value. NaN and infinities over
+//              float and double: floor, ceil and round keep them, mod is C's fmod. Scalars without an order
+//              lack these ops ("denote.scalar").
 // Side conditions. mod: S1 the shapes broadcast, S2 the result is possible.
-// Derivative.  floor, ceil, round: 0 by convention, undefined over sets with a jump. mod: x_dot - q y_dot off the jumps.
-// Rounding.    floor, ceil, round: exact. mod: q is exact where it is one number on the whole set, and then one product and
-//              one difference at 257 bits; else the result lies between 0 and the modulus, and no further from 0 than x
-//              when truncated.
+// Derivative.  floor, ceil, round: 0 by convention, undefined over sets with a jump. mod: x_dot - q y_dot except at
+//              the jumps.
+// Rounding.    floor, ceil, round: exact. mod: if q is one number on the whole set, q is exact, and one product and one
+//              difference follow at 257 bits. Otherwise the result lies between 0 and the modulus, and no further from
+//              0 than x when truncated.
 // Segments.    floor, ceil, round: their staircases.
 // Source.      ONNX Floor, Ceil, Round, Mod
 #pragma once
@@ -33,7 +35,7 @@ S quotient(const S& x, const S& y, bool truncated) {
   return truncated ? truncate(exact) : S(floor(exact));
 }
 
-// x - y q for the scalars on which that is the value up to their rounding.
+// x - y q, for the scalars on which this is the value up to their rounding.
 template <class S>
 S modulo(const S& x, const S& y, bool truncated) {
   return S(x - y * quotient(x, y, truncated));
@@ -62,7 +64,7 @@ static inline Symbolic modulo(const Symbolic& x, const Symbolic& y, bool truncat
   const bool constants = x.is_constant() && y.is_constant();
   return constants ? Symbolic(modulo(x.constant(), y.constant(), truncated)) : modulo<Symbolic>(x, y, truncated);
 }
-// The value as above; the tangent of the formula.
+// The value from the image above, and the tangent of the formula.
 static inline Dual<Interval> modulo(const Dual<Interval>& x, const Dual<Interval>& y, bool truncated) {
   return {modulo(x.value(), y.value(), truncated), modulo<Dual<Interval>>(x, y, truncated).tangent()};
 }

@@ -1,5 +1,6 @@
-// Segments: what a function of one variable is like between its break points. Each family of semantics/ops says it of its functions, beside
-// their formulas (segments_of); UnaryFunction (semantics/functions) makes lines of them.
+// Segments: the shape of a function of one variable between its break points. Each family of semantics/ops gives
+// the segments of its functions beside their formulas (segments_of). UnaryFunction (semantics/functions) derives
+// lines from them.
 #pragma once
 
 #include <algorithm>
@@ -13,25 +14,27 @@
 
 namespace assay {
 
-// What f is like on a closed interval.
+// The shape of f on a closed interval.
 enum class Curve : std::uint8_t {
   linear,
   convex,
   concave,
-  affine,         // slope z + a number of `constant`: also where f jumps and the limit is meant
-  by_derivative,  // nothing is known but f' on any part of it
+  affine,         // slope z + a number in `constant`; also used for limits at jumps
+  by_derivative,  // only the range of f' on any part of it is known
 };
 
-// A stretch of the line, both ends included; its neighbours share an end with it, or f has no value between them.
+// A part of the line with both ends included. Neighbours share an end, or f has no value between them.
 struct Segment {
   double from, to;
   Curve curve;
-  bool jumps = false;  // at `to`: f takes any value between what the two segments say
-  double slope = 0;    // affine only
+  // At `to`, f takes any value between those of the two segments.
+  bool jumps = false;
+  double slope = 0;  // for affine only
   Interval constant = {};
 };
 
-// In order; none where nothing is known. Of staircases the jumps are not listed: the segments are made for the interval in question.
+// In order; empty if nothing is known. The jumps of a staircase are not listed: its segments are made for the interval
+// in question.
 class Segments {
  public:
   enum class Staircase : std::uint8_t { none, floor, ceil, round, truncate };

@@ -1,13 +1,15 @@
 // step and max_weight: the derivatives of relu, abs, clip, of max and of its reductions.
 //
-// Meaning.     step: 1 for x > 0, 0 for x < 0, 1/2 at 0.  max_weight: over the elements that agree off the axes, 1/k for each of the
-//              k greatest ones and 0 for the others. Over sets, at 0 and wherever the greatest element is not known, the whole
-//              [0, 1]: each weight of the Clarke derivative lies there, even at a single point.
+// Meaning.     step: 1 for x > 0, 0 for x < 0, 1/2 at 0.  max_weight: over the elements that agree off the axes, 1/k
+//              for each of the k greatest ones and 0 for the others. Over sets, at 0 and wherever the greatest element
+//              is not known, it is the whole of [0, 1], which contains each weight of the Clarke derivative, even at a
+//              single point.
 // Shapes.      S -> S
-// Domain.      All reals. NaN over float and double gives NaN. Scalars without an order have neither ("denote.scalar").
+// Domain.      All reals. NaN over float and double gives NaN. Scalars without an order lack both
+//              ops ("denote.scalar").
 // Side conditions. max_weight: S1 axes are distinct and in 0 .. rank-1.
 // Derivative.  0 by convention, undefined over sets with a jump.
-// Rounding.    None but that of 1/k.
+// Rounding.    None, except that of 1/k.
 // Segments.    step: 0, a jump at 0, 1.
 // Source.      Clarke 1983, the generalised gradient of a maximum; the values at ties are conventions.
 #pragma once
@@ -37,7 +39,7 @@ S step(const S& x) {
   return truth(may_be_one, may_be_zero, kNoValue<S>);
 }
 
-// Sets: an element that is certainly the only greatest one has 1, one that is certainly less than another has 0.
+// Sets: an element that is certainly the only greatest one has weight 1; one that is certainly less than another has 0.
 template <class S>
 void set_weights(const std::vector<const S*>& line, const std::vector<S*>& weights) {
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -53,7 +55,7 @@ void set_weights(const std::vector<const S*>& line, const std::vector<S*>& weigh
   }
 }
 
-// Points: the greatest elements, in one pass.
+// Points: finds the greatest elements in one pass.
 template <class S>
 void point_weights(const std::vector<const S*>& line, const std::vector<S*>& weights) {
   std::vector<std::size_t> winners;

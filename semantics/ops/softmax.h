@@ -4,23 +4,24 @@
 //              log_softmax: y_i = -log1p(sum_{j != i} exp(x_j - x_i)); equal to log(softmax).
 //              log_sum_exp: m + log(sum_j exp(x_j - m)) over the reduced axes, for any m; equal to log(sum_j exp(x_j)).
 // Shapes.      softmax, log_softmax: S -> S; log_sum_exp: as reduce_sum
-// Domain.      All reals. softmax has values in (0, 1], log_softmax in (-inf, 0]. Over float and double a large x_j - x_i
-//              overflows (softmax 0, log_softmax -inf); m is the largest x_j, log_softmax takes the log_sum_exp of the others
-//              from x_i where one is larger; NaN gives NaN. Scalars without exp have none of these ("denote.scalar").
-// Side conditions. softmax, log_softmax: S1 0 <= axis < rank. log_sum_exp: S1 axes are distinct and in 0 .. rank-1, S2 at
-//              least one element per result.
+// Domain.      All reals. softmax has values in (0, 1], log_softmax in (-inf, 0]. Over float and double a large
+//              x_j - x_i overflows (softmax 0, log_softmax -inf); m is the largest x_j. If another element is larger
+//              than x_i, log_softmax subtracts the log_sum_exp of the others from x_i. NaN gives NaN. Scalars without
+//              exp lack these ops ("denote.scalar").
+// Side conditions. softmax, log_softmax: S1 0 <= axis < rank. log_sum_exp: S1 axes are distinct and in 0 .. rank-1, S2
+//              at least one element per result.
 // Derivative.  softmax: y_dot_i = y_i * (x_dot_i - sum_j y_j x_dot_j). log_softmax: x_dot_i - sum_j softmax_j x_dot_j.
 //              log_sum_exp: sum_j softmax_j x_dot_j.
-// Rounding.    Sums take j in order. Over intervals these forms are as tight as the box allows (up to rounding): each x_j enters
-//              all its terms on one side only. All are computed at 257 bits, then outward, so that a
-//              difference of two large numbers costs no digits; m is then a double near the upper ends, the same for all
-//              terms of one result, and not part of the meaning. Lines with finite ends by
-//              enclosures/softmax.cpp, with an m for each sum. Residues know no width: over Opaque softmax is the quotient
-//              exp(x_i - m) / sum_j exp(x_j - m) and log_softmax its logarithm, the same numbers, with as many
-//              exponentials as elements. Over Symbolic with steps they are x_i - L and its exponential, where L is the one log_sum_exp
-//              of the line.
-// Source.      ONNX Softmax, LogSoftmax (13 and later: one axis), ReduceLogSumExp; the form of softmax: Wei et al. 2023, "Convex
-//              bounds on the softmax function"
+// Rounding.    Sums take j in order. Over intervals these forms are as tight as the box allows (up to rounding): each
+//              x_j enters all its terms on one side only. All are computed at 257 bits, then rounded outward, so that a
+//              difference of two large numbers loses no digits. m is then a double near the upper ends, the same for
+//              all terms of one result, and not part of the meaning. Lines with finite ends are computed by
+//              enclosures/softmax.cpp, with an m for each sum. Residues have no width, so over Opaque softmax is the
+//              quotient exp(x_i - m) / sum_j exp(x_j - m) and log_softmax its logarithm, the same numbers, with one
+//              exponential per element. Over Symbolic with steps they are x_i - L and its exponential, where L is the
+//              one log_sum_exp of the line.
+// Source.      ONNX Softmax, LogSoftmax (13 and later: one axis), ReduceLogSumExp; the form of softmax: Wei et al.
+//              2023, "Convex bounds on the softmax function"
 #pragma once
 
 #include <cmath>
@@ -51,7 +52,7 @@ static inline double shift(const Dual<WideInterval>& x) { return x.value().hi_up
 static inline double shift(double x) { return x; }
 static inline double shift(float x) { return static_cast<double>(x); }
 
-// The greatest shift, any finite number where that is none.
+// The greatest shift, or any finite number if it is not finite.
 template <class S>
 S common_shift(const std::vector<S>& terms) {
   double m = -std::numeric_limits<double>::infinity();
@@ -59,8 +60,8 @@ S common_shift(const std::vector<S>& terms) {
   return ScalarTraits<S>::from_double(std::isfinite(m) ? m : 0);
 }
 
-// exp(x - m) per element and its sum per line, at the line's first position.
-// A float execution is one of many: lines longer than this are summed once, not for each of their elements.
+// exp(x - m) per element, and its sum per line, stored at the line's first position. A float execution is one of many
+// possible: lines longer than kLongLine are summed once, not once per element.
 constexpr std::size_t kLongLine = 256;
 
 template <class S>
@@ -94,13 +95,13 @@ static inline Array<Symbolic> softmax(const Node& node, const Array<Symbolic>& x
   return map(log_softmax(node, x), [](const Symbolic& value) { return exp(value); });
 }
 
-// Lines and sums whose ends are finite, each number from one x_i at one end and all others at the other, in time that is linear in their
-// length (enclosures/softmax.cpp). None: others.
+// For lines and sums with finite ends: each number is computed from one x_i at one end and all others at the other, in
+// time linear in their length (enclosures/softmax.cpp). nullopt for other lines.
 std::optional<std::vector<WideInterval>> softmax_line(const std::vector<WideInterval>& x);
 std::optional<std::vector<WideInterval>> log_softmax_line(const std::vector<WideInterval>& x);
 std::optional<WideInterval> log_sum(const std::vector<WideInterval>& x);
 
-// Each line by `of_line`. False where that says nothing about one.
+// Computes each line by `of_line`. False if it gives no result for some line.
 static inline bool by_lines(const Axis& axis, const Array<WideInterval>& x,
                             std::optional<std::vector<WideInterval>> (*of_line)(const std::vector<WideInterval>&), Array<WideInterval>& y) {
   for (std::size_t first = 0; first < x.values.size(); ++first) {
@@ -141,7 +142,7 @@ Array<S> softmax(const Node& node, const Array<S>& x) {
   return y;
 }
 
-// log sum_k exp(terms[k]); -inf (or log 0's undefined value) for no terms. m cancels: any finite number will do.
+// log sum_k exp(terms[k]); -inf (or the undefined value of log 0) for no terms. m cancels, so any finite number serves.
 template <class S>
 S log_of_sum(const std::vector<S>& terms) {
   if constexpr (std::is_same_v<S, WideInterval>)
@@ -167,7 +168,8 @@ Array<S> log_softmax(const Node& node, const Array<S>& x) {
   if constexpr (std::is_floating_point_v<S>) {
     if (axis.extent > kLongLine) {
       const Powers<S> powers(axis, x);
-      std::vector<S> others(x.values.size());  // the sum of the other powers of the line: those before, then those behind
+      // The sum of the other powers of the line: those before, then those after.
+      std::vector<S> others(x.values.size());
       S before{}, behind{};
       for (std::size_t first = 0; first < x.values.size(); ++first) {
         if (axis.position(first) != 0) continue;
@@ -191,7 +193,8 @@ Array<S> log_softmax(const Node& node, const Array<S>& x) {
       differences.push_back(x.values[line + j * axis.stride] - x.values[at]);
       others += S(exp(differences.back()));
     }
-    // log1p for the accuracy of small sums, softplus(log of the sum) for the range of large ones: the same number.
+    // log1p is accurate for small sums, and softplus(log of the sum) has the range for large ones; both give the
+    // same number.
     if constexpr (std::is_floating_point_v<S>) {
       y.values[at] =
           others < S(1) || others != others ? -apply(Function::log1p, others) : -apply(Function::softplus, log_of_sum(differences));

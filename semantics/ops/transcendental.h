@@ -1,30 +1,32 @@
-// Functions that leave the rationals: sigmoid, tanh, sqrt, pow with a constant exponent, exp, log, erf, softplus, the
-// trigonometric and hyperbolic functions and their inverses.
+// Functions whose values are irrational: sigmoid, tanh, sqrt, pow with a constant exponent, exp, log, erf, softplus,
+// the trigonometric and hyperbolic functions and their inverses.
 //
-// Meaning.     sigmoid: 1 / (1 + exp(-x)).  softplus: log(1 + exp(x)).  erf: 2/sqrt(pi) times the integral of exp(-t^2) from
-//              0 to x.  tanh, exp, sin, cos, tan, sinh, cosh: as usual.  sqrt: the root >= 0.  log: natural.
-//              asin in [-pi/2, pi/2], acos in [0, pi], atan in (-pi/2, pi/2), acosh >= 0: the principal values.
-//              pow: x^r for the exact rational r; x^n is the repeated product for an integer n (1 / x^-n for n < 0, and
-//              x^0 = 1 also at 0), and exp(r log x) for other r, with 0^r = 0 for r > 0.  power: x^y, the same with a tensor y.
+// Meaning.     sigmoid: 1 / (1 + exp(-x)).  softplus: log(1 + exp(x)).  erf: 2/sqrt(pi) times the integral of exp(-t^2)
+//              from 0 to x.  tanh, exp, sin, cos, tan, sinh, cosh: as usual.  sqrt: the root >= 0.  log: natural. asin
+//              in [-pi/2, pi/2], acos in [0, pi], atan in (-pi/2, pi/2), acosh >= 0: the principal values.
+//              pow: x^r for the exact rational r. For an integer n, x^n is the repeated product (1 / x^-n for n < 0,
+//              and x^0 = 1 also at 0); for other r it is exp(r log x), with 0^r = 0 for r > 0.  power: x^y, the same
+//              with a tensor y.
 // Shapes.      S -> S; power: S_x, S_y -> their broadcast
-// Domain.      sqrt: x >= 0. log: x > 0. tan: no odd multiple of pi/2. asin, acos: |x| <= 1. acosh: x >= 1. atanh: |x| < 1.
-//              pow: x != 0 if r < 0; x >= 0 unless r is an integer. Elsewhere intervals give the undefined value, float and
-//              double NaN or what IEEE 754 says; an exact 0^n, n < 0, is the rejection
-//              "pow.domain", and a power of more than 2^20 bits is declined ("denote.size"). Integer powers exist over
-//              every scalar, the other functions only where a scalar has them ("denote.scalar").
-// Side conditions. pow on integers: S1 an integer exponent >= 0. power: S1 the shapes broadcast, S2 the result is possible; over
-//              sets of exponents x > 0; between integers exponents >= 0 (exact scalars: "power.domain"; over sets with a negative
-//              exponent the undefined value).
-// Derivative.  s(1-s); 1-t^2; exp; cos; -sin; 1/(2 sqrt); 1/x; r x^(r-1); softplus: sigmoid; the others in numbers/dual.cpp.
-//              Singular (no derivative): sqrt at 0, asin and acos at -1 and 1, acosh at 1.
-// Rounding.    One call of the scalar's function per element: over float and double the nearest value, over intervals
-//              outward.
-// Segments.    exp, softplus, cosh, even powers: convex. log, sqrt, acosh: concave. sigmoid, tanh, erf, atan, asinh, acos: convex left of
-// 0,
-//              concave right of it. sinh, tan (between its poles around 0), asin, atanh: concave left of 0, convex right of it.
-//              Powers x^r: by the sign of r (r - 1) and of x. sin, cos: by their derivative's range.
-// Source.      ONNX Sigmoid, Tanh, Sqrt, Pow, Exp, Log, Sin, Cos, Erf, Softplus, Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh,
-//              Atanh
+// Domain.      sqrt: x >= 0. log: x > 0. tan: no odd multiple of pi/2. asin, acos: |x| <= 1. acosh: x >= 1. atanh:
+//              |x| < 1.
+//              pow: x != 0 if r < 0; x >= 0 unless r is an integer. Elsewhere intervals give the undefined value, float
+//              and double NaN or what IEEE 754 says; an exact 0^n, n < 0, is the rejection "pow.domain", and a power of
+//              more than 2^20 bits is declined ("denote.size"). Integer powers exist over every scalar; the other
+//              functions exist only over scalars that have them ("denote.scalar").
+// Side conditions. pow on integers: S1 an integer exponent >= 0. power: S1 the shapes broadcast, S2 the result is
+//              possible; over sets of exponents x > 0; between integers exponents >= 0 (exact scalars:
+//              "power.domain"; over sets with a negative exponent the undefined value).
+// Derivative.  s(1-s); 1-t^2; exp; cos; -sin; 1/(2 sqrt); 1/x; r x^(r-1); softplus: sigmoid; the others in
+//              numbers/dual.cpp. Singular (no derivative): sqrt at 0, asin and acos at -1 and 1, acosh at 1.
+// Rounding.    One call of the scalar's function per element: over float and double the nearest value, over
+//              intervals outward.
+// Segments.    exp, softplus, cosh, even powers: convex. log, sqrt, acosh: concave. sigmoid, tanh, erf, atan, asinh,
+//              acos: convex left of 0, concave right of it. sinh, tan (between its poles around 0), asin, atanh:
+//              concave left of 0, convex right of it. Powers x^r: by the sign of r (r - 1) and of x. sin, cos: by the
+//              range of their derivative.
+// Source.      ONNX Sigmoid, Tanh, Sqrt, Pow, Exp, Log, Sin, Cos, Erf, Softplus, Tan, Asin, Acos, Atan, Sinh, Cosh,
+//              Asinh, Acosh, Atanh
 #pragma once
 
 #include <array>
@@ -76,7 +78,7 @@ static inline float raised(float x, float y) { return float_power(x, y); }
 // The exponent, if it is one number.
 static inline std::optional<Rational> single(const WideInterval& y) { return y.is_point() ? y.lo() : std::nullopt; }
 
-// For x > 0 exp(y log x) has each operand once; elsewhere the exponent must be one number.
+// For x > 0, exp(y log x) contains each operand once. For other x the exponent must be one number.
 static inline WideInterval raised(const WideInterval& x, const WideInterval& y) {
   if (const std::optional<Rational> exponent = single(y)) return pow(x, *exponent);
   return exp(y * log(x));

@@ -1,14 +1,17 @@
-// weighted_gather: each position of one axis becomes a weighted sum of positions of that axis; resampling and scattered sums.
+// weighted_gather: each position of one axis becomes a weighted sum of positions of that axis; resampling and
+// scattered sums.
 //
-// Meaning.     y[o, j, r] = sum over k in starts[j] .. starts[j+1]-1 of weights[k] * x[o, indices[k], r], o before axis, r behind it.
+// Meaning.     y[o, j, r] = sum over k in starts[j] .. starts[j+1]-1 of weights[k] * x[o, indices[k], r], o before
+//              axis, r behind it.
 // Shapes.      S -> S with extent starts.size() - 1 along axis
 // Domain.      All reals. A position without terms is 0. NaN and infinities: IEEE 754 over float and double.
-// Side conditions. S1 0 <= axis < rank. S2 starts begin at 0, ascend, and end at the number of indices, which is that of the weights.
-//              S3 every index lies in the axis.
-// Derivative.  The same sums of x_dot; the adjoint hands weights[k] times its result's cotangent to each element read.
+// Side conditions. S1 0 <= axis < rank. S2 starts begin at 0, ascend, and end at the number of indices, which is that
+//              of the weights. S3 every index lies in the axis.
+// Derivative.  The same sums of x_dot; the adjoint adds weights[k] times the result's cotangent to each element read.
 // Rounding.    Weights are exact fractions. Terms in order; over intervals at 257 bits, then outward once.
-// Source.      ONNX Resize, Upsample, Col2Im, GridSample (constant grid), ScatterND and ScatterElements (add), all by constant indices.
-//              An op of its own because the weights of most scales are no floats and dense matrices would be mostly 0.
+// Source.      ONNX Resize, Upsample, Col2Im, GridSample (constant grid), ScatterND and ScatterElements (add), all by
+//              constant indices. It is a separate op because the weights of most scales are no floats, and dense
+//              matrices would be mostly 0.
 #pragma once
 
 #include <type_traits>

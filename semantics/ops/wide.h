@@ -1,4 +1,4 @@
-// Denotations at 257 bits: a formula in which rounding errors of 53 bits would show is computed on WideInterval and
+// Denotations at 257 bits: a formula whose rounding errors at 53 bits would matter is computed on WideInterval, and
 // rounded outward once at the end. Private to semantics/ops.
 #pragma once
 
@@ -30,7 +30,8 @@ inline bool has_steps(const Array<Symbolic>& x) {
   return std::any_of(x.values.begin(), x.values.end(), [](const Symbolic& value) { return value.steps() != nullptr; });
 }
 
-// Variables with steps: the formula. Otherwise constants stay constants, and every element of the result may depend on a variable.
+// For variables with steps, the formula. Otherwise constants stay constants, and every other element of the result may
+// depend on a variable.
 template <class F>
 Array<Symbolic> at_257_bits(const Array<Symbolic>& x, const F& f) {
   if (has_steps(x)) return f(x);

@@ -1,18 +1,17 @@
 // The image of a box under local_response, at 257 bits.
 //
-// y = g(t, r) with t = x_c, r = bias + a O, a = alpha/size, O the sum over the
-// others, g(t, r) = t (r + a t^2)^-beta. |g| falls with r, so the upper end takes the largest r for t < 0 and the
-// smallest for t > 0, the lower end the reverse. In t > 0 g rises as long as (2 beta - 1) a t^2 < r and falls
-// beyond (g is odd), so its extrema over an interval on one side of 0 are at the ends or at t^2 = r / ((2 beta - 1) a),
-// where it is enclosed; each variable enters once, so the image is exact up to rounding.
-// The bounds are derived here.
+// y = g(t, r) with t = x_c, r = bias + a O, a = alpha/size, O the sum over the others, g(t, r) = t (r + a t^2)^-beta.
+// |g| decreases in r, so the upper end takes the largest r for t < 0 and the smallest for t > 0, and the lower end the
+// reverse. For t > 0, g increases as long as (2 beta - 1) a t^2 < r and then decreases (g is odd). So its extrema over
+// an interval on one side of 0 are at the ends, or at t^2 = r / ((2 beta - 1) a), where g is enclosed. Each variable
+// enters once, so the image is exact up to rounding. The bounds are derived here.
 
 #include "semantics/ops/local_response.h"
 
 namespace assay::ops::local_response {
 namespace {
 
-// g over t in [lo, hi], all of one sign, r fixed.
+// g over t in [lo, hi], all of one sign, with r fixed.
 WideInterval over_branch(const Constants<WideInterval>& constants, const WideInterval& lo, const WideInterval& hi, const WideInterval& r) {
   WideInterval image = hull(response(constants, lo, r), response(constants, hi, r));
   const WideInterval slope = WideInterval(Rational(2) * constants.beta - Rational(1)) * constants.a;
@@ -27,7 +26,7 @@ WideInterval over_branch(const Constants<WideInterval>& constants, const WideInt
 
 }  // namespace
 
-// The part of t at or above 0 (below: of -t), with the smallest and the largest r.
+// The image over the part of t at or above 0 and over the part below, with the smallest and the largest r.
 WideInterval enclosure(const Constants<WideInterval>& constants, const WideInterval& t, const WideInterval& r) {
   const WideInterval zero;
   WideInterval image = WideInterval::undefined();

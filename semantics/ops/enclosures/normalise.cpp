@@ -1,14 +1,15 @@
 // The image of a box under normalise, at 257 bits.
 //
-// Each y_i is enclosed as a function of its own element and of one number that sums up the others:
-// root_mean, l2, l1: y = t / D(t^2 + O) or t / (|t| + O + epsilon) with t = x_i and O the sum over the others: increasing
-//   in t, and nearer 0 for larger O. Each variable enters once, so the image is exact up to rounding.
+// Each y_i is enclosed as a function of its own element and of one number that summarises the others:
+// root_mean, l2, l1: y = t / D(t^2 + O) or t / (|t| + O + epsilon) with t = x_i and O the sum over the others. y
+//   increases in t, and is nearer to 0 for larger O. Each variable enters once, so the image is exact up to rounding.
 // centered, deviation: with t = x_i - (mean of the others), x_i - m = (n-1)/n t, and n v >= (n-1)/n t^2. So for t <= T
 //   and V1 <= n v <= V2: y <= y(T, max(V1, (n-1)/n T^2)) if T > 0, y <= y(T, V2) if T <= 0; below by symmetry.
 //   V2 = sum of max |x_j - c|^2 for a c near the middle (the mean minimises the sum).
-//   V1 = least sum over c of dist(c, X_j)^2, a convex function of c whose minimum lies between two points at
-//   which its derivative is enclosed on either side of 0; on boxes of points, the enclosure of n v itself.
-//   Up to 256 elements this is met with the mean value form, whose width is right to the first order in small boxes.
+//   V1 = least sum over c of dist(c, X_j)^2, a convex function of c whose minimum lies between two points at which its
+//   derivative is enclosed on either side of 0; on boxes of points, the enclosure of n v itself.
+//   Up to 256 elements the result is intersected with the mean value form, whose width is right to first order in
+//   small boxes.
 // The bounds are derived here.
 
 #include <algorithm>
@@ -23,7 +24,7 @@ namespace {
 WideInterval lower(const WideInterval& x) { return x.lower_end(); }
 WideInterval upper(const WideInterval& x) { return x.upper_end(); }
 
-// Some point of the box has no positive divisor.
+// Undefined, because some point of the box has no positive divisor.
 std::vector<WideInterval> undefined(std::size_t n) { return std::vector<WideInterval>(n, WideInterval::undefined()); }
 
 // x_i / divisor(own size + sum over the others).
@@ -82,7 +83,8 @@ WideInterval least_spread(const std::vector<WideInterval>& x) {
   return lower(sum);
 }
 
-// The sum of (x_j - m)^2 over the box: below the maximum of the two lower bounds, above the sum around a fixed point.
+// The sum of (x_j - m)^2 over the box: at least the maximum of the two lower bounds, at most the sum around a
+// fixed point.
 WideInterval spread(const std::vector<WideInterval>& x, const WideInterval& mean) {
   bool points = true;
   WideInterval naive, around;
@@ -97,8 +99,9 @@ WideInterval spread(const std::vector<WideInterval>& x, const WideInterval& mean
   return hull(least, most);
 }
 
-// y met with y_i(c) + sum_j J_ij (x_j - c_j) for the middle c of the box: J_ij in (delta_ij - (1 + q y_i y_j) / n) / s, where s is the
-// divisor, and q = s / sqrt(v), over the box. In double intervals; the cost is n^2.
+// Intersects y with y_i(c) + sum_j J_ij (x_j - c_j), where c is the middle of the box and J_ij lies in
+// (delta_ij - (1 + q y_i y_j) / n) / s, with s the divisor and q = s / sqrt(v) over the box. In double intervals; the
+// cost is n^2.
 void meet_mean_value_form(const NormaliseAttributes& attributes, const std::vector<WideInterval>& x, const WideInterval& mean_square,
                           std::vector<WideInterval>& y) {
   constexpr std::size_t kMostElements = 256;

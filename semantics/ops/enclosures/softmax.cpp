@@ -1,10 +1,10 @@
 // softmax, log_softmax and log_sum_exp over lines of boxes, at 257 bits.
 //
-// With L_i = log sum_{j != i} exp(x_j): softmax is sigmoid(x_i - L_i) and log_softmax is -softplus(L_i - x_i). L_i rises with every x_j and
-// x_i - L_i with x_i, so each is least (greatest) with x_i at its lower (upper) end and all others at their upper (lower) ends, which no
-// two of them share: the images are exact up to rounding. A logarithm of a sum takes the greatest of its own terms off, whose power is
-// then 1: no sum is 0, however far the others are away.
-// Infinite ends and lines of one element are left to the formulas in softmax.h.
+// Let L_i = log sum_{j != i} exp(x_j). Then softmax is sigmoid(x_i - L_i) and log_softmax is -softplus(L_i - x_i). L_i
+// increases in every x_j, and x_i - L_i in x_i. So each result is least (greatest) with x_i at its lower (upper) end
+// and all others at their upper (lower) ends. No element occurs at both ends, so the images are exact up to rounding. A
+// logarithm of a sum subtracts the greatest of its terms, whose power is then 1, so no sum is 0, however far apart the
+// terms are. Infinite ends and lines of one element are left to the formulas in softmax.h.
 
 #include "semantics/ops/softmax.h"
 
@@ -14,7 +14,7 @@
 namespace assay::ops::softmax {
 namespace {
 
-// log(sum exp(x_k)) of finite points, less the greatest of them, whose power is 1 then.
+// log(sum exp(x_k)) of finite points. The greatest is subtracted first, so that its power is 1.
 WideInterval log_of_powers(const std::vector<WideInterval>& x, std::optional<std::size_t> but = std::nullopt) {
   std::optional<WideInterval> m;
   for (std::size_t k = 0; k < x.size(); ++k)
@@ -25,14 +25,15 @@ WideInterval log_of_powers(const std::vector<WideInterval>& x, std::optional<std
   return *m + log(sum);
 }
 
-// The same for each of two or more points, of all others: of the greatest by itself, since beside it their powers may all be too small to
-// be told from 0.
+// For each of two or more points, the same over all others. For the greatest point it is computed separately, because
+// beside it the powers of the others may all be too small to be distinguished from 0.
 std::vector<WideInterval> logs_of_others(const std::vector<WideInterval>& x) {
   const std::size_t n = x.size();
   std::size_t top = 0;
   for (std::size_t k = 1; k < n; ++k)
     if (certainly_less(x[top], x[k])) top = k;
-  std::vector<WideInterval> powers, behind(n), logs;  // behind: sums of the powers behind each
+  // Behind: the sum of the powers after each one.
+  std::vector<WideInterval> powers, behind(n), logs;
   for (const WideInterval& each : x) powers.push_back(exp(each - x[top]));
   for (std::size_t k = n; k-- > 1;) behind[k - 1] = behind[k] + powers[k];
   WideInterval before;
@@ -43,9 +44,9 @@ std::vector<WideInterval> logs_of_others(const std::vector<WideInterval>& x) {
   return logs;
 }
 
-// x_i less the logarithm of the sum of the other powers of the line, from each x_i at one end and all others at the
-// other: softmax is its sigmoid, and -log_softmax the softplus of its negative. None for a single element and for
-// infinite ends.
+// For each element, x_i minus the logarithm of the sum of the other powers of the line, from x_i at one end and all
+// others at the other. softmax is its sigmoid, and -log_softmax the softplus of its negative. nullopt for a single
+// element and for infinite ends.
 std::optional<std::vector<WideInterval>> leads(const std::vector<WideInterval>& x) {
   std::vector<WideInterval> low, high, y;
   for (const WideInterval& each : x) {
@@ -58,9 +59,9 @@ std::optional<std::vector<WideInterval>> leads(const std::vector<WideInterval>& 
   return y;
 }
 
-// y_i on one line with as many exponentials as it has ends: exp(x_j - x_i) is the quotient of exp(x_j - m) and exp(x_i
-// - m), and x_i enters all of them on one side. None where an end is too far away for powers that are neither 0 nor
-// infinite at 257 bits.
+// The y_i of one line, with one exponential per end: exp(x_j - x_i) is the quotient of exp(x_j - m) and
+// exp(x_i - m), and x_i enters all of them on one side. nullopt if an end is so far away that its power would be 0
+// or infinite at 257 bits.
 std::optional<std::vector<WideInterval>> line_by_powers(const std::vector<WideInterval>& x) {
   constexpr double kFar = 0x1p29;
   const WideInterval m = common_shift(x), one = 1.0;
@@ -71,7 +72,8 @@ std::optional<std::vector<WideInterval>> line_by_powers(const std::vector<WideIn
     low.push_back(exp(each.lower_end() - m));
     high.push_back(exp(each.upper_end() - m));
   }
-  std::vector<WideInterval> low_behind(n), high_behind(n);  // sums of the powers behind each
+  // Sums of the powers after each one.
+  std::vector<WideInterval> low_behind(n), high_behind(n);
   for (std::size_t i = n; i-- > 1;) {
     low_behind[i - 1] = low_behind[i] + low[i];
     high_behind[i - 1] = high_behind[i] + high[i];

@@ -1,6 +1,6 @@
-// demand: an invariant of our own code, checked in every build; a failure stops the program.
+// demand: an invariant of our own code, checked in every build. A failure stops the program.
 //
-// Foreign data never meets `demand`: it is answered with a Rejection.
+// `demand` is never applied to foreign data, which is answered with a Rejection.
 #pragma once
 
 namespace assay {

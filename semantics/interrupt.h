@@ -1,8 +1,9 @@
-// Long computations that end on request: the inner loops of the trusted layers call poll().
+// Long computations that can be stopped: the inner loops of the trusted layers call poll().
 //
-// While a StopScope exists on the thread, its question is asked about once a millisecond of work, and the answer `true` throws Stopped: the
-// one exception of the trusted layers. It leaves no value behind that could be taken for a result, and the kernel's entry points turn it
-// into the Rejection "kernel.stopped" (declined). Without a StopScope nothing is asked.
+// While a StopScope exists on the thread, its function is called about once per millisecond of work. If it returns
+// `true`, Stopped is thrown: the one exception of the trusted layers. It leaves no value that could be taken for a
+// result, and the kernel's entry points turn it into the Rejection "kernel.stopped" (declined). Without a StopScope no
+// function is called.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,8 @@ class Stopped {};
 
 class StopScope {
  public:
-  explicit StopScope(const std::function<bool()>& stop);  // has to outlive this; may be empty; those of outer scopes are asked as well
+  // Has to outlive this object; may be empty; the functions of outer scopes are called as well.
+  explicit StopScope(const std::function<bool()>& stop);
   StopScope(const StopScope&) = delete;
   StopScope& operator=(const StopScope&) = delete;
   ~StopScope();
@@ -27,11 +29,11 @@ class StopScope {
 };
 
 namespace interrupt {
-extern thread_local constinit std::int64_t left;  // nanoseconds of work until the next question
+extern thread_local constinit std::int64_t left;  // nanoseconds of work until the next call
 void ask();
 }  // namespace interrupt
 
-// Says that work of about so many nanoseconds follows or was done.
+// Reports work of about this many nanoseconds, done or to be done.
 inline void poll(std::size_t nanoseconds) {
   interrupt::left -= static_cast<std::int64_t>(nanoseconds);
   if (interrupt::left < 0) [[unlikely]] {

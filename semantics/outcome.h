@@ -1,7 +1,7 @@
 // Outcome<T>: a value, or the one reason why there is none.
 //
-// Trusted layers throw no exception of their own but Stopped (interrupt.h): every entry point that reads foreign data returns
-// an Outcome. The first failing side condition wins, so the answer is deterministic.
+// Trusted layers throw no exception of their own except Stopped (interrupt.h): every entry point that reads foreign
+// data returns an Outcome. The first failing side condition is reported, so the answer is deterministic.
 #pragma once
 
 #include <string>
@@ -10,7 +10,8 @@
 
 namespace assay {
 
-// Why a claim, a file or a query was not taken. All texts are ASCII, for a person to read; `code` is stable.
+// The reason why a claim, a file or a query was not accepted. All texts are ASCII, written for people; `code`
+// is stable.
 struct Rejection {
   enum class Kind {
     rejected,     // well-formed, and definitely not established (exit 1)
@@ -22,8 +23,8 @@ struct Rejection {
   std::string code;      // rule and side condition, e.g. "relu_line.S1" or "onnx.unknown_op"
   std::string place;     // step, node, element; or file, line and column
   std::string required;  // the relation that had to hold, in symbols
-  std::string found;     // both sides as they are, exactly; or what was read instead
-  std::string advice;    // what would make it work, or the page that explains the rule
+  std::string found;     // both sides, exactly; or the text that was read instead
+  std::string advice;    // a change that would make it work, or the page that explains the rule
 
   // One line: "code at place: required ...; found ...; advice".
   [[nodiscard]] std::string to_text() const;

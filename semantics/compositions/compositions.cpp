@@ -54,7 +54,7 @@ Value safe_log(const Value& x, double floor) {
 Value smooth_max_pool(const Value& x, const WindowAttributes& window, double beta) {
   const Shape shape = x.shape();
   if (!(beta > 0 && std::isfinite(beta))) return refused(x, "smooth_max_pool.S1", "0 < beta < infinity", std::to_string(beta));
-  // The shape rule of max_pool says whether the window fits, and how many results there are.
+  // The shape rule of max_pool decides whether the window fits, and the number of results.
   WindowAttributes plain = window;
   for (std::int64_t& pad : plain.pads_begin) pad = 0;
   for (std::int64_t& pad : plain.pads_end) pad = 0;
@@ -110,7 +110,7 @@ Value scatter_add_rows(const Value& x, const Value& index, const Value& updates)
   const Value hit = apply(Op::equal, reshaped(from_front, {1, k}), int_constant(builder, {n, 1}, rows));  // [n, k]
   const Value weights = apply(Op::cast, hit, CastAttributes{static_cast<std::uint8_t>(x.dtype())});
   const Value sums = matmul(weights, reshaped(updates, {k, d}));
-  // 0 where every index is one, undefined else.
+  // 0 if every index is valid, otherwise undefined.
   const Value fault = sum_over(gather_rows(builder.zeros({n}, x.dtype()), index), {0});
   return x + reshaped(sums, shape) + fault;
 }
@@ -168,7 +168,7 @@ Value selective_scan(const Value& u, const Value& delta, const Value& a, const V
 
 namespace {
 
-// cos and sin of 2 pi m / n; 0, 1 and -1 where they are exact.
+// cos and sin of 2 pi m / n; 0, 1 and -1 where these are exact.
 Complex circle(const Value& like, std::int64_t n) {
   Builder& builder = like.builder();
   Ints eighths, quarters;

@@ -1,9 +1,10 @@
-// The shapes of elementwise functions, and their pieces. Segments stand beside the formulas (segments_of in semantics/ops). Their pieces:
-//
-// linear, convex, concave, affine: the part of the segment in [l, u].
-// by_derivative: 16 pieces with the derivative's range on each.
-// floor, round, ceil, and cast to integers (ceil below 0, floor above it): constant up to the first jump h and from the last jump k on,
-//   and between the two at most 1 apart: z - d <= f(z) <= z + 1 - d with d = 1, 1/2, 0. Ends are below 2^51, where halves are exact.
+// The shapes of elementwise functions, and their pieces. The segments are defined beside the formulas (segments_of in
+// semantics/ops). Pieces of segments:
+// - linear, convex, concave, affine: the part of the segment in [l, u].
+// - by_derivative: 16 pieces with the derivative's range on each.
+// - floor, round, ceil, and cast to integers (ceil below 0, floor above it): constant up to the first jump h and from
+//   the last jump k on. Between the two they are at most 1 apart: z - d <= f(z) <= z + 1 - d with d = 1, 1/2, 0. Ends
+//   are below 2^51, where halves are exact.
 
 #include "semantics/functions/unary_function.h"
 
@@ -31,7 +32,7 @@ namespace {
 
 using Staircase = Segments::Staircase;
 
-// One element of an op that works element by element, on any scalar that it has.
+// One element of an elementwise op, on any scalar that has it.
 template <class S>
 S element(const Node& node, const S& x, const S& otherwise) {
   poll(300);
@@ -41,13 +42,13 @@ S element(const Node& node, const S& x, const S& otherwise) {
   return y.ok() ? y.value().values[0] : otherwise;
 }
 
-// Ops that on() and about() spell out, which is faster than to ask their denotation.
+// Ops that on() and about() compute directly, which is faster than by their denotation.
 bool is_direct(Op op) {
   constexpr std::array kDirect{Op::exp, Op::log, Op::sqrt, Op::sigmoid, Op::tanh, Op::sin, Op::cos, Op::mul};
   return std::ranges::find(kDirect, op) != kDirect.end();
 }
 
-// About f(p) and f'(p) of a direct op, by the C library.
+// Approximate f(p) and f'(p) of a direct op, by the C library.
 struct About {
   double value, derivative;
 };
@@ -62,7 +63,7 @@ About about(Op op, double p) {
   return op == Op::tanh ? About{std::tanh(p), 4 * bell} : About{(p < 0 ? e : 1) / (1 + e), bell};
 }
 
-// By the family, each of which knows its own.
+// By the op's family, which defines its segments.
 Segments segments_of(const Node& node) {
   switch (kind_of(node.op)) {
     case OpKind::arithmetic:
@@ -155,15 +156,15 @@ std::vector<Piece> UnaryFunction::pieces(double l, double u) const {
   return pieces;
 }
 
-// A jump belongs to the segments on both sides; of other ends the first segment is enough. Where a jump is an end of [l, u], its other side
-// is a piece of one point, at which f has its own value instead of the limit. (Of one point the derivative is 0: b/2 + c/2 may round to
-// another.)
+// A jump belongs to the segments on both sides; at other ends the first segment suffices. If a jump is an end of
+// [l, u], its other side is a piece of one point, at which f has its own value instead of the limit. (For one point the
+// derivative is 0, because b/2 + c/2 may round to another number.)
 void UnaryFunction::add_pieces(std::span<const Segment> segments, double l, double u, std::vector<Piece>& pieces) const {
   const std::size_t before = pieces.size();
   double from = l;
   for (const Segment& s : segments) {
     if (s.to < from || (s.to == from && from < u && !s.jumps)) continue;
-    if (!(s.from <= from)) break;  // f has no value between this segment and the one before
+    if (!(s.from <= from)) break;  // f has no value between this segment and the previous one
     const double to = std::min(s.to, u);
     if (s.curve == Curve::by_derivative) {
       add_parts(from, to, pieces);
@@ -182,8 +183,8 @@ void UnaryFunction::add_pieces(std::span<const Segment> segments, double l, doub
   pieces.resize(before);
 }
 
-// The boxes of a tree ask for the parts of few ranges, again and again: the last ones are kept, of functions without attributes, which are
-// what their op is.
+// The boxes of a search tree need the parts of few ranges repeatedly. So the last ones are kept, for functions without
+// attributes, which the op alone determines.
 void UnaryFunction::add_parts(double l, double u, std::vector<Piece>& pieces) const {
   constexpr int kParts = 16;
   thread_local std::map<std::pair<std::pair<Op, DType>, std::pair<std::uint64_t, std::uint64_t>>, std::vector<Piece>> kept;
@@ -205,7 +206,7 @@ void UnaryFunction::add_parts(double l, double u, std::vector<Piece>& pieces) co
   pieces.insert(pieces.end(), parts.begin(), parts.end());
 }
 
-// d as in the head; the first and the last segment have the values at l and u.
+// d is as in the head; the first and the last segment have the values at l and u.
 void UnaryFunction::add_steps(Staircase steps, double l, double u, std::vector<Piece>& pieces) const {
   const auto f = [&](double z) {
     return steps == Staircase::floor ? std::floor(z) : steps == Staircase::ceil ? std::ceil(z) : std::nearbyint(z);

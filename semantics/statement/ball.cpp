@@ -1,4 +1,4 @@
-// Which rows are balls.
+// Finds the rows that are balls.
 
 #include "semantics/statement/ball.h"
 
@@ -15,9 +15,9 @@
 namespace assay::statement {
 namespace {
 
-constexpr std::size_t kMostBalls = 16;  // that are looked for among the rows of a group
+constexpr std::size_t kMostBalls = 16;  // the most balls that are looked for in a group
 
-// By variable: canonical bytes do not keep the order of terms either.
+// By variable, since canonical bytes do not keep the order of terms either.
 using Terms = std::map<std::tuple<Variable::Side, std::uint32_t, std::uint64_t>, Rational>;
 Terms terms_of(const Row& row) {
   Terms terms;
@@ -25,7 +25,7 @@ Terms terms_of(const Row& row) {
   return terms;
 }
 
-// What a term's variable is of the input element x: x itself, its square (mul), or |x - by| (abs).
+// The function of the input element x that a term's variable is: x itself, its square (mul), or |x - by| (abs).
 struct Function {
   Op op;
   Shifted x;
@@ -40,7 +40,7 @@ std::optional<Function> function_of(const Graph& graph, const Variable& v) {
   return read.op == Op::input && is_float(read.dtype) && shifts ? std::optional(f) : std::nullopt;
 }
 
-// None: not a ball. Terms of the same kind and element do not occur twice, but through copies: then squares add up.
+// nullopt: not a ball. Terms of the same kind and element occur twice only through copies; squares then add up.
 std::optional<Ball> ball_of(const Graph& graph, const Row& row) {
   std::vector<Rational> q, p;
   Ball ball;
@@ -57,7 +57,7 @@ std::optional<Ball> ball_of(const Graph& graph, const Row& row) {
     if (f->x.of.node != ball.node) return std::nullopt;
     const std::size_t i = f->x.of.element;
     if (f->op == Op::abs && q[i].sign() != 0) return std::nullopt;
-    p[i] -= term.coefficient * *Rational::from_double(f->x.by);  // 0 but of magnitudes
+    p[i] -= term.coefficient * *Rational::from_double(f->x.by);  // 0 except for magnitudes
     (f->op == Op::input ? p : q)[i] += term.coefficient;
     any = any || f->op != Op::input;
     magnitudes += f->op == Op::abs ? 1 : 0;

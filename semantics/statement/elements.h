@@ -12,16 +12,17 @@ struct Element {
   std::uint64_t element = 0;  // row-major
 };
 
-// What an element is a copy of: through reshapes, and gathers and concatenations of vectors, up to an output of the graph or another op.
+// The element that e copies: through reshapes, and through gathers and concatenations of vectors, up to an output of
+// the graph or another op.
 [[nodiscard]] Element copied_from(const Graph& graph, Element e);
 
-// `of` minus `by`.
+// The element `of` minus the constant `by`.
 struct Shifted {
   Element of;
   double by = 0;
 };
-// Likewise, where that is an element of a floating-point `sub` by a constant of as many elements, what that is a copy of, and the
-// constant's.
+// The same; in addition, if that element is one of a floating-point `sub` by a constant with as many elements, the
+// element that its operand copies, and the constant's element.
 [[nodiscard]] Shifted shifted_from(const Graph& graph, Element e);
 
 }  // namespace assay::statement

@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4), the only hash of the trusted layers, as written there.
+// SHA-256 as written in FIPS 180-4; the only hash of the trusted layers.
 #include <array>
 #include <bit>
 #include <cstring>
@@ -54,7 +54,8 @@ Digest sha256(std::span<const std::byte> bytes) {
   const std::size_t whole = bytes.size() / kBlock * kBlock;
   for (std::size_t at = 0; at < whole; at += kBlock) absorb(hash, bytes.data() + at);
 
-  // 5.1.1: the rest, a bit 1, zeros, and the length in bits as a big-endian 64-bit number, in one or two blocks.
+  // 5.1.1: the remaining bytes, a bit 1, zeros, and the length in bits as a big-endian 64-bit number, in one or
+  // two blocks.
   std::array<std::byte, 2 * kBlock> tail{};
   const std::size_t rest = bytes.size() - whole;
   if (rest > 0) std::memcpy(tail.data(), bytes.data() + whole, rest);

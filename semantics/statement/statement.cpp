@@ -1,4 +1,4 @@
-// Statement: validation, and the canonical bytes that digests are made of.
+// Statement: validation, and the canonical bytes from which digests are computed.
 
 #include "semantics/statement/statement.h"
 
@@ -14,7 +14,7 @@ namespace assay::statement {
 
 namespace {
 
-// The order of the terms of a row has no meaning: by side (inputs first), tensor, element.
+// The order of the terms of a row has no meaning, so they are sorted by side (inputs first), tensor, element.
 std::tuple<bool, std::uint32_t, std::uint64_t> key(const Variable& v) { return {v.side == Variable::Side::output, v.tensor, v.element}; }
 
 // ---- canonical bytes (docs/reference/canonical-graph.md) ----
@@ -65,7 +65,8 @@ void put(std::vector<std::byte>& out, const std::vector<Row>& rows) {
 }
 
 void put(std::vector<std::byte>& out, const Property& property) {
-  std::map<const InputBox*, Digest> known;  // cases that share a box share the pointer; its digest is taken once
+  // Cases that share a box share the pointer, so its digest is computed once.
+  std::map<const InputBox*, Digest> known;
   put(out, std::uint64_t{property.cases.size()});
   for (const Case& one : property.cases) {
     const auto [place, is_new] = known.try_emplace(one.box.get());
@@ -227,7 +228,7 @@ std::vector<std::byte> statement_bytes(const Statement& statement) {
 std::vector<Rejection> validate_graph(const Graph& graph) { return Validator(graph).of_graph(); }
 std::vector<Rejection> validate_property(const Graph& graph, const Property& property) { return Validator(graph).of(property); }
 std::vector<Rejection> validate(const Statement& statement) {
-  auto problems = validate_graph(statement.graph);  // element counts and variables make no sense on a broken graph
+  auto problems = validate_graph(statement.graph);  // on an invalid graph, element counts and variables have no meaning
   return problems.empty() ? validate_property(statement.graph, statement.property) : problems;
 }
 

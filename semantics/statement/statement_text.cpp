@@ -1,4 +1,4 @@
-// The words of a statement: semantics, graph, region, unsafe set, digests.
+// The text of a statement: semantics, graph, region, unsafe set, digests.
 
 #include "semantics/statement/statement_text.h"
 
@@ -42,13 +42,14 @@ Shifted shifted_from(const Graph& graph, Element e) {
 
 namespace {
 
-// How much of a property is printed: its beginning, or all of it.
+// The part of a property that is printed: its beginning, or all of it.
 struct Shown {
   std::size_t cases = 12, rows = 12, inputs = 8;
 };
 constexpr Shown kEverything{SIZE_MAX, SIZE_MAX, SIZE_MAX};
 
-// Products, and magnitudes of inputs minus constants: their words say what they are, also where a statement's file has no names.
+// Whether the output is a product, or a magnitude of inputs minus constants. Their text names their operands, also if a
+// statement file has no names.
 bool is_of_property(const Graph& graph, std::size_t output) {
   const Node& node = graph.node(graph.outputs[output]);
   if (node.op == Op::abs)
@@ -60,7 +61,7 @@ std::string tensor_name(const std::vector<std::string>& names, std::size_t count
   return count == 1 ? only : printable(names[tensor]);
 }
 
-// Of a product or a magnitude what it is made of, as long as there are `left` to be named.
+// The text of a variable. For a product or a magnitude it names the operands, for at most `left` of them.
 std::string variable_text(const Graph& graph, const Variable& v, std::size_t& left) {
   const std::string element = "_" + std::to_string(v.element);
   if (v.side == Variable::Side::input) return tensor_name(graph.input_names, graph.input_names.size(), v.tensor, "X") + element;
@@ -114,7 +115,8 @@ std::string box_text(const Graph& graph, const InputBox& box, std::size_t most) 
 
 }  // namespace
 
-// Terms with coefficients below 0 stand on the other side, with the opposite coefficients; a row of none but these is turned round.
+// Terms with negative coefficients are moved to the other side with positive ones; a row with only such terms
+// is reversed.
 std::string row_text(const Graph& graph, const Row& row) {
   std::string left, right;
   for (const Term& term : row.terms) {

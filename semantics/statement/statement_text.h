@@ -7,8 +7,8 @@
 
 namespace assay::statement {
 
-// Semantics in words, graph summary, region, unsafe set, digests. Without `full` the beginning of region and set, and how much is left out.
-// The statement is validated, and the digests are its graph's and its own.
+// The semantics in words, graph summary, region, unsafe set, digests. Without `full`, only the beginning of region and
+// set, and how much is omitted. The statement has to be valid, and the digests are those of its graph and its own.
 [[nodiscard]] std::string statement_text(const Statement& statement, const Digest& graph, const Digest& digest, bool full);
 
 // One row: "Y_0 <= Y_1", "2 X_3 + Y_0 < Y_1 + 0.5", "Y_0 >= 2".

@@ -15,7 +15,7 @@ import sys
 import sysconfig
 
 TESTS = ["pytest", "numpy"]
-OPTIONAL = ["ruff", "onnx", "onnxscript", "nbclient", "ipykernel", "matplotlib", "pyyaml", "pytest-xdist", "jax"]
+OPTIONAL = ["ruff", "onnx", "onnxscript", "nbclient", "ipykernel", "matplotlib", "pyyaml", "check-jsonschema", "pytest-xdist", "jax"]
 PEERS = {"torch": "torch==2.13.0", "onnxruntime": "onnxruntime"}
 MOST_SECONDS = 300  # for optional packages
 

@@ -1,9 +1,15 @@
-"""The workflows of examples/ci are well-formed, and their shell steps run in a project of the kind that they are for."""
+"""The workflows of examples/ci are well-formed, and their shell steps run in a project of the kind that they are for.
+
+Those of this repository (.github/workflows) call its own tools with options that these have, and may write no more than they need to.
+"""
 from __future__ import annotations
 
+import os
 import pathlib
 import re
 import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -12,6 +18,10 @@ from conftest import DIGITS, ROOT
 
 yaml = pytest.importorskip("yaml")
 FOLDER = ROOT / "examples" / "ci"
+OWN = ROOT / ".github" / "workflows"
+# The permissions to write of each job of this repository.
+WRITES = {("ci", "tests"): set(), ("release", "files"): set(), ("release", "github"): {"contents"}, ("release", "pypi"): {"id-token"},
+          ("release", "pages"): {"pages", "id-token"}}
 # What each project consists of: files that are copied, pages whose files it has, and commands that make the rest.
 PROJECTS = {"certificates": ([*DIGITS.glob("digits*")], None, ["assay verify digits.onnx digits_holds.vnnlib --proof holds.assay --quiet",
                                                               "echo digits.onnx,digits_holds.vnnlib,holds.assay > certificates.csv"]),
@@ -73,3 +83,49 @@ def test_pages_show_the_workflows_as_they_are():
     assert shown
     for name, text in shown.items():
         assert text == re.sub(r"(?m)^#.*\n", "", (FOLDER / f"{name}.yml").read_text(encoding="utf-8")), name
+
+
+def own_jobs():
+    for path in sorted(OWN.glob("*.yml")):
+        workflow = yaml.safe_load(path.read_text(encoding="utf-8"))
+        assert workflow["name"] == path.stem and set(workflow["permissions"].values() if workflow["permissions"] else ()) <= {"read"}
+        for name, job in workflow["jobs"].items():
+            yield path.stem, name, job
+
+
+def test_own_workflows_call_tools_that_exist(tmp_path):
+    called = set()
+    for workflow, name, job in own_jobs():
+        for step in job["steps"]:
+            assert ("run" in step) != ("uses" in step)
+            if "uses" in step:
+                assert re.fullmatch(r"[\w-]+/[\w-]+@(v\d+|release/v\d+)", step["uses"]), step
+                continue
+            (tmp_path / "step").write_text(step["run"], encoding="utf-8")
+            subprocess.run(["bash", "-n", tmp_path / "step"], check=True)
+            for tool, words in re.findall(r"(?:^|\s)((?:tools|\.ci)/\w+)([^\n]*)", step["run"]):
+                called.add(tool)
+                assert os.access(ROOT / tool, os.X_OK), tool
+                options = set(re.findall(r"--[a-z][a-z-]*", words))
+                text = (ROOT / tool).read_text(encoding="utf-8")
+                assert all(option in text for option in options), (tool, options)
+    assert {"tools/release", "tools/setup", ".ci/run"} <= called
+
+
+def test_own_workflows_write_what_they_have_to():
+    assert {(workflow, name): {right for right, kind in job.get("permissions", {}).items() if kind == "write"} for workflow, name, job in own_jobs()} == WRITES
+
+
+def test_a_release_is_published_after_it_was_tried():
+    jobs = {name: job for workflow, name, job in own_jobs() if workflow == "release"}
+    assert jobs["github"]["needs"] == "files" and all(jobs[name]["needs"] == "github" for name in ("pypi", "pages"))
+    assert all("ref_type == 'tag'" in job["if"] for name, job in jobs.items() if name != "files")
+    tried = next(step["run"] for step in jobs["files"]["steps"] if "tools/release" in step.get("run", ""))
+    assert "--tag" in tried and "--without" not in tried and "--allow-dirty" not in tried
+
+
+def test_workflows_fit_the_schema_of_github():
+    pytest.importorskip("check_jsonschema")
+    files = [*FOLDER.glob("*.yml"), *OWN.glob("*.yml")]
+    done = subprocess.run([sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows", *files], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout

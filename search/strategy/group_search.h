@@ -1,5 +1,5 @@
-// GroupSearch: one group of cases through the table of stages. Each stage is a member function;
-// which of them run, and for how long, says stages.h.
+// GroupSearch: takes one group of cases through the table of stages. Each stage is a member function; stages.h says
+// which stages run, and for how long.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace assay::search {
 
 class GroupSearch {
  public:
-  // `open`: the cases that are to be refuted in the scope, by position in the group.
+  // `open`: the cases to refute in the scope, by position in the group.
   GroupSearch(SearchState& search, const logic::Scope& scope, std::vector<std::uint32_t> open);
 
   Outcome<GroupResult> run();
@@ -48,14 +48,14 @@ class GroupSearch {
   Outcome<Next> refine(double);
 
  private:
-  // A root that is bounded in part, from its beginning, so that a proof on it has no bounds that it
-  // does not need.
+  // A root with only some of its intermediate bounds. Each is derived from scratch, so that a proof on it holds no
+  // bounds that it does not need.
   struct EarlyRoot {
     EarlyRoot(const logic::Problem& problem, const logic::Scope& scope, int threads, std::vector<std::uint32_t> cases)
         : bounds(problem, scope, threads), open(std::move(cases)) {}
     IntermediateBounds bounds;
     std::vector<std::uint32_t> open;
-    std::optional<logic::Refutation> refutation;  // of the others
+    std::optional<logic::Refutation> refutation;  // of the cases that are no longer open
     double seconds = 0;
   };
   [[nodiscard]] Features features() const;
@@ -76,7 +76,7 @@ class GroupSearch {
   [[nodiscard]] std::vector<std::uint32_t> cases_at(const std::vector<std::uint32_t>& positions) const;
 
   SearchState& search_;
-  const logic::Scope scope_;  // without bounds
+  const logic::Scope scope_;  // has no intermediate bounds
   std::vector<std::uint32_t> open_;
   IntermediateBounds root_;
   IntermediateRefinement refinement_;
@@ -85,15 +85,15 @@ class GroupSearch {
   double box_work_, kinks_share_, operands_share_ = 1;
   bool case_without_rows_, branching_pays_;
   std::unique_ptr<EarlyRoot> early_;
-  std::vector<NodeId> operands_;  // of products that lose much
+  std::vector<NodeId> operands_;  // operands of the products whose relaxation loses much
   std::optional<Clock::time_point> root_begin_;
   std::uint32_t round_ = 0;
   double round_seconds_ = kFirstBranching;
-  std::optional<Deadline> until_;  // of this round's tree
-  bool goes_on_ = false;           // behind this round's tree there are others
-  bool was_refinable_ = false;     // when this round's tree began
+  std::optional<Deadline> until_;  // when this round's tree has to end
+  bool goes_on_ = false;           // whether a later round can grow another tree
+  bool was_refinable_ = false;     // whether the root could be refined when this round's tree began
   bool tree_has_ended_ = false;
-  std::optional<bool> kfsb_;  // splits; none: not known yet
+  std::optional<bool> kfsb_;  // whether kFSB chooses the splits; none: not known yet
 };
 
 }  // namespace assay::search

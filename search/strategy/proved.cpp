@@ -1,7 +1,7 @@
-// Groups and cubes, written.
+// Writing of groups and of cubes.
 //
-// write() is the certificate of a group: its root's steps, then its tree. write_cube() is the
-// beginning of the certificate of one open leaf: the same steps down the path to it.
+// write() writes the certificate of a group: the steps of its root, then its tree. write_cube() writes the beginning of
+// the certificate of one open leaf: the same steps, but only along the path to the leaf.
 
 #include "search/strategy/proved.h"
 
@@ -9,7 +9,7 @@
 
 namespace assay::search {
 
-// The literals of a cube come first as splits whose other halves are left to others.
+// The literals of a cube come first, as splits whose other halves are left empty: other runs prove them.
 void Proved::write(std::span<const logic::Literal> cube, std::vector<OpenBranch>& open, certificate::Writer& writer) const {
   writer.begin_group(group);
   for (const logic::Literal& literal : cube) {

@@ -1,8 +1,8 @@
-// Proved: what a group's refutation consists of, until the certificate is written.
+// Proved: the steps that refute a group, kept until the certificate is written.
 //
-// The steps of a root and the tree on what they derived make a part. A group has one part, or one
-// for each case that was closed in a tree of its own. Open leaves belong to the last part; each
-// becomes a file of its own (cube.h).
+// A part is the steps of a root with the tree that grew on the facts derived there. A group has one part, or one part
+// for each case that was closed in a tree of its own. Open leaves belong to the last part; each becomes a file of its
+// own (cube.h).
 #pragma once
 
 #include <memory>
@@ -18,21 +18,21 @@
 namespace assay::search {
 
 struct Proved {
-  // Steps of the root, and a tree on what they derived; null: none.
+  // The steps of a root, and the tree on the facts derived there; null if there is no tree.
   struct Part {
     certificate::Fragment steps;
     std::unique_ptr<ProofTree> tree;
   };
   std::size_t group;
-  std::vector<Part> parts;       // one after the other
-  std::vector<OpenLeaf> leaves;  // of the last part
+  std::vector<Part> parts;       // in the order of the certificate
+  std::vector<OpenLeaf> leaves;  // open leaves of the last part
 
   void add(certificate::Fragment steps, std::unique_ptr<ProofTree> tree) { parts.push_back({std::move(steps), std::move(tree)}); }
 
-  // The group, with the splits that lead to a cube around its steps. Branches that were left open
-  // join `open`.
+  // Writes the group, preceded by the splits that lead to the cube. Subdomains that were left open are appended
+  // to `open`.
   void write(std::span<const logic::Literal> cube, std::vector<OpenBranch>& open, certificate::Writer& writer) const;
-  // The way to one of them, which learns its literals.
+  // Writes the path to one of these subdomains, and stores the literals of the path in `branch`.
   Outcome<Done> write_cube(OpenBranch& branch, certificate::Writer& file) const;
 };
 

@@ -1,12 +1,12 @@
-// search(): takes each group through the table of stages while an attack runs concurrently, then
-// makes the theorem and the certificate.
+// search(): takes each group of cases through the table of stages while an attack runs concurrently, then makes the
+// theorem and the certificate.
 //
-// A group is a set of cases that share a box. Every group has to be refuted for `unsatisfiable`;
-// one witness of any group is enough for `satisfiable`. The kernel makes the theorem from the
-// groups' refutations. Statistics, the nearest point and what is left open go into the result.
+// A group is a set of cases that share a box. The answer is `unsatisfiable` if every group is refuted, and
+// `satisfiable` as soon as any group has a witness. The kernel makes the theorem from the refutations of the groups.
+// The result also holds statistics, the nearest point and what is left open.
 //
-// Source: none. A search without an answer says how far it came: the share of the tree that is
-// closed and the bound of each open case.
+// Source: none. A search without an answer says how far it came: the closed share of the tree, and the bound of each
+// open case.
 
 #include "search/search.h"
 
@@ -32,7 +32,7 @@ SearchState::SearchState(const std::shared_ptr<const logic::Problem>& of, const 
       options(asked),
       network(of),
       graph(network, NeuronGraph::InputRows::later),
-      has_attacked(asked.cube != nullptr) {}  // whoever wrote a cube has done so
+      has_attacked(asked.cube != nullptr) {}  // a cube's statement was attacked by the run that made the cube
 
 std::optional<logic::Theorem> SearchState::attack_once(double seconds) {
   if (!options.attack || std::exchange(has_attacked, true)) return std::nullopt;
@@ -52,7 +52,7 @@ void SearchState::start_side_attack() {
 
 namespace {
 
-// Of all threads of the process.
+// CPU time of all threads of the process.
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 class Search {
@@ -84,7 +84,7 @@ class Search {
     return result;
   }
 
-  // In the words of who asked. The parts of a search say "time" where their share of it is spent.
+  // The reason in the user's words. The parts of a search say "time" when their share of the time is spent.
   [[nodiscard]] std::string words_of(const std::string& reason, bool timed_out) const {
     if (state_.options.stop.stop_requested()) return "asked to stop";
     if (reason == "memory") return "the limit of memory ended the search";
@@ -94,7 +94,7 @@ class Search {
     return limit.data() + std::string(" ended the search");
   }
 
-  // `place`: the group or cube, where there are several.
+  // `place` names the group or cube if there are several.
   Result undecided(const std::string& place, const std::string& reason) {
     Result result;
     const bool asked = state_.options.stop.stop_requested();
@@ -113,7 +113,8 @@ class Search {
     return result;
   }
 
-  // The one branch that is a cube; the kernel makes theorems about whole statements only.
+  // Closes the one subdomain that is the cube. There is no theorem: the kernel makes theorems only about
+  // whole statements.
   Outcome<Result> decide_cube() {
     const Beginning& cube = *state_.options.cube;
     auto outcome = GroupSearch(state_, cube.scope, cube.open).run();
@@ -136,7 +137,8 @@ class Search {
     std::iota(all.begin(), all.end(), 0U);
     auto outcome = GroupSearch(state_, scope.value(), std::move(all)).run();
     if (outcome) return outcome;
-    state_.has_attacked = false;  // the box reaches outside an op's domain, say; a point inside may still be a witness
+    // The box may reach outside the domain of an op; a point inside may still be a witness.
+    state_.has_attacked = false;
     auto witness = state_.attack_once(kOnlyAttack);
     if (!witness) return outcome;
     GroupResult found;

@@ -1,5 +1,5 @@
-// What the groups of one search share: the problem and its float copies, the clock, the attacks,
-// and what is proved so far.
+// The state that all groups of a search share: the problem and its float copies, the clock, the attacks, and the proofs
+// so far.
 #pragma once
 
 #include <functional>
@@ -25,25 +25,25 @@ struct SearchState {
   [[nodiscard]] Limit limit() const { return {deadline, stop.get_token(), start}; }
   [[nodiscard]] double planned() const { return limit().planned(); }
 
-  // Once, all groups together; nothing where that has been done.
+  // Attacks once for all groups together; returns nullopt if that has been done.
   std::optional<logic::Theorem> attack_once(double seconds);
   void start_side_attack();
 
-  const Clock::time_point start;  // first: what follows takes time, too
+  const Clock::time_point start;  // the first member, so that the time of the others counts
   const Deadline deadline;
   const std::shared_ptr<const logic::Problem> problem;
   const Options& options;
   Network network;
   NeuronGraph graph;
-  bool has_input_rows = false;  // of `graph`
-  Deadline cheap_end;           // of the bounds before the first attack
+  bool has_input_rows = false;  // whether `graph` has them
+  Deadline cheap_end;           // when the bounds before the first attack have to end
   bool has_attacked;
   Statistics statistics;
-  std::optional<Unfinished> unfinished;  // of the group in work
+  std::optional<Unfinished> unfinished;  // of the group that is searched
   std::stop_source stop;
   std::stop_callback<std::function<void()>> forward{options.stop, [this] { stop.request_stop(); }};
-  std::vector<Proved> proved;             // written only when the last group is closed: a witness may still turn up
-  std::optional<SideAttack> side_attack;  // last: its thread uses the others
+  std::vector<Proved> proved;             // written once the last group is closed, because a witness may still turn up
+  std::optional<SideAttack> side_attack;  // the last member, because its thread uses the others
 };
 
 }  // namespace assay::search

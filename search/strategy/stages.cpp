@@ -1,8 +1,8 @@
-// The table of stages. A row's conditions and budgets are its own; the work is done by GroupSearch.
+// The table of stages. Each row has its own condition and budget; GroupSearch does the work.
 //
-// A row holds a name, the condition in words, the budget in words, the record that tells why it is
-// as it is, then condition, budget and work as functions. stages_table() prints the words for
-// search/README.md, and a test compares them.
+// A row holds a name, the condition in words, the budget in words, and the decision record that explains the choice;
+// then come condition, budget and work as functions. stages_table() prints the words for search/README.md, and a test
+// compares them.
 //
 // Source: none; the order and the figures were measured on the development set (constants.h).
 
@@ -25,7 +25,7 @@ constexpr double kToTheEnd = std::numeric_limits<double>::infinity();
 double incomplete_seconds(F f) { return kIncompleteShare * f.planned; }
 double to_the_end(F) { return kToTheEnd; }
 
-// Of the tree of a round, all its stages together.
+// Seconds for the tree of a round, over all stages that grow it.
 double tree_seconds(F f) {
   if (f.tree_left) return *f.tree_left;
   return f.is_last() ? f.until_refined.value_or(kToTheEnd) : f.tree_round();

@@ -1,9 +1,8 @@
-// The strategy as data: which stages a search goes through for one group of cases, when each
-// applies, and how long it may take.
+// The strategy as data: the stages of a search for one group of cases, when each applies, and its budget.
 //
-// stages() is walked from its first row to its last, round after round, until a stage has an answer
-// or the time is over. A row applies by features alone, so that a test can ask every row about
-// features that it makes up. search/README.md shows the table, `assay verify -v` the rows that ran.
+// A search walks through stages() from the first row to the last, round after round, until a stage has an answer or the
+// time is over. Whether a row applies depends only on features, so that a test can ask every row about features that it
+// makes up. search/README.md shows the table; `assay verify -v` prints the rows that ran.
 #pragma once
 
 #include <cstdint>
@@ -15,65 +14,68 @@
 
 namespace assay::search {
 
-// By which stages are chosen.
+// The features that the conditions and budgets of stages read.
 struct Features {
-  // Of the network, the property and the options.
-  bool case_without_rows = false;  // a case that every point reaches at which the network has a value
-  bool attacks = true;             // unless options forbid it
-  bool wants_leaves = false;       // the tree is to be left open
-  bool either_kind = true;         // of splits, unless options name one
-  bool relu_only = false;          // no other op bends
-  bool elementwise = false;        // the ascent has lines for every op that bends, and all of these are functions of one variable
-  bool splits_are_exact = false;   // splits at 0 or at jumps leave no curve
-  bool branching_pays = true;      // few free inputs, or neurons to split
-  // Of the root.
+  // Features of the network, the property and the options.
+  // Some case has no rows: every point at which the network has a value violates the property.
+  bool case_without_rows = false;
+  bool attacks = true;        // false if options forbid attacks
+  bool wants_leaves = false;  // the tree is to be left open
+  bool either_kind = true;    // options do not name a kind of split
+  bool relu_only = false;     // relu is the only op with unstable neurons
+  // alpha-beta-CROWN has lines for every op that bends, and each is a function of one variable.
+  bool elementwise = false;
+  bool splits_are_exact = false;  // splits at 0 or at jumps leave only straight pieces
+  bool branching_pays = true;     // few inputs are free, or neurons can be split
+  // Features of the root.
   double box_work = 0;          // multiply-adds of boxes and conclusions
-  double kinks_share = 1;       // of the root's work, that the operands of relus take
-  double operands_share = 1;    // ... and with these those of products that lose much
-  bool has_operands = false;    // some product loses much
-  bool has_early_root = false;  // bounded in part, with open cases
+  double kinks_share = 1;       // share of the root's work for bounds of the operands of ReLUs
+  double operands_share = 1;    // the same with the operands of products whose relaxation loses much
+  bool has_operands = false;    // there are products whose relaxation loses much
+  bool has_early_root = false;  // some intermediate bounds are known, and cases are open
   bool root_is_complete = false;
-  bool is_refinable = false;        // the ascent may narrow a complete root
-  bool splits_activations = false;  // instead of inputs; false until has_input_rows
+  bool is_refinable = false;        // alpha-CROWN may narrow the bounds of a complete root
+  bool splits_activations = false;  // neurons are split instead of inputs; false until has_input_rows
   bool has_input_rows = false;      // it is known which neurons are affine in the inputs
-  // Of what has happened.
+  // Features of what has happened so far.
   std::uint32_t round = 0;
   bool has_attacked = false, has_side_attack = false;
-  bool tree_has_ended = false;  // in this round, without an answer and with time left
-  // Seconds.
-  double planned = 0;                   // that shares are taken of
+  bool tree_has_ended = false;  // this round's tree ended without an answer, and time is left
+  // Times in seconds.
+  double planned = 0;                   // the planned time, of which stages get shares
   double until_cheap = 0;               // left for cheap bounds before the first attack
   double since_root = 0;                // since the root's bounds began
-  double early_seconds = 0;             // that the early root took
-  double whole_root = 0;                // that the whole root is likely to take
-  double round_seconds = 0;             // of this round's tree, at least
-  std::optional<double> until_refined;  // when the root is refined again
-  std::optional<double> tree_left;      // of this round's tree, once one has begun
+  double early_seconds = 0;             // what the early root took
+  double whole_root = 0;                // what the whole root is likely to take
+  double round_seconds = 0;             // the least time of this round's tree
+  std::optional<double> until_refined;  // until the root is refined again, if it will be
+  std::optional<double> tree_left;      // left for this round's tree, once it has begun
 
   [[nodiscard]] bool by_case() const { return splits_activations && round > 0 && !wants_leaves; }
   [[nodiscard]] double root_seconds() const;
-  [[nodiscard]] double tree_round() const;  // seconds of this round's tree, where others follow
-  [[nodiscard]] bool is_last() const;       // no later round has more to offer: this round's tree may take all the time
+  [[nodiscard]] double tree_round() const;  // seconds of this round's tree if other rounds follow
+  // Whether later rounds have nothing more to offer, so that this round's tree may take all the time.
+  [[nodiscard]] bool is_last() const;
 };
 
 class GroupSearch;
 
-// What a stage leaves: `ended` with an answer, or with a reason why there is none.
+// The outcome of a stage. `ended`: there is an answer, or a reason why there is none.
 enum class Next : std::uint8_t { on, ended };
 
 struct Stage {
   const char* name;
-  const char* when;     // in words: what is seen
-  const char* at_most;  // in words: its budget
-  const char* record;   // file of docs/decisions that tells how it was chosen; empty: none
+  const char* when;     // the condition, in words
+  const char* at_most;  // the budget, in words
+  const char* record;   // name of the file in docs/decisions that explains the choice; empty: none
   bool (*applies)(const Features& features);
-  double (*seconds)(const Features& features);  // of its budget; infinite: up to the deadline
+  double (*seconds)(const Features& features);  // the budget; infinite: up to the deadline
   Outcome<Next> (GroupSearch::*run)(double seconds);
 };
 
 [[nodiscard]] std::span<const Stage> stages();
 
-// The rows as search/README.md has them, in Markdown.
+// The rows as a Markdown table, as in search/README.md.
 [[nodiscard]] std::string stages_table();
 
 }  // namespace assay::search

@@ -1,8 +1,8 @@
-// GroupSearch: the stages that are trees, and what follows from what a tree leaves.
+// GroupSearch: the stages that grow a tree, and the decision what follows from a tree.
 //
-// Trees by case share what is known: cases furthest from closed come first, since a witness is
-// likely there. Two branching heuristics are tried on the first case, and the one that closes more
-// goes on. settle() decides between an answer, open leaves for other runs, and another round.
+// A tree for each case: the cases share their bounds, and the case furthest from closed comes first, since it is likely
+// to have a witness. Two branching heuristics are tried on the first case, and the one that closes more is kept.
+// settle() decides between an answer, open leaves for other runs, and another round.
 
 #include <algorithm>
 #include <map>
@@ -15,7 +15,7 @@
 
 namespace assay::search {
 
-// On bounds in part. Its proof stands on these alone, which makes the certificate short.
+// A tree on an incomplete root. Its proof uses only these bounds, which makes the certificate short.
 Outcome<Next> GroupSearch::grow_early_tree(double seconds) {
   BranchingOptions options = BranchingOptions::of(search_.options, std::min(search_.deadline, Deadline::in(seconds)));
   options.go_on_if_nearly_closed(search_.deadline);
@@ -31,8 +31,8 @@ Outcome<Next> GroupSearch::grow_early_tree(double seconds) {
   return end_early(std::move(tree.tree));
 }
 
-// Open branches of the group are so many that those of all groups come to what was asked for, if
-// the later ones are as hard.
+// How many open leaves of this group to aim for, so that all groups together have as many as were asked for if the
+// later groups are as hard as this one.
 std::size_t GroupSearch::leaves_wanted() const {
   const std::size_t into = search_.options.split.into;
   if (into == 0) return 0;
@@ -42,8 +42,8 @@ std::size_t GroupSearch::leaves_wanted() const {
   return std::max<std::size_t>(1, (left + groups - 1) / groups);
 }
 
-// None where it would come in the second half of the time, in which the limit changes what is
-// planned, and where leaves are to stay open.
+// None if leaves are to stay open, or if the refinement would come in the second half of the time, in which the time
+// limit changes the plan.
 std::optional<double> GroupSearch::seconds_to_next_refinement() const {
   const double spent = seconds_since(search_.start);
   const std::optional<double> next = refinement_.next();
@@ -51,7 +51,7 @@ std::optional<double> GroupSearch::seconds_to_next_refinement() const {
   return *next - spent;
 }
 
-// Once a round: what is planned behind this round's trees.
+// Runs once a round: plans the time of this round's trees.
 void GroupSearch::begin_tree(double seconds) {
   if (until_) return;
   const Features now = features();
@@ -69,8 +69,8 @@ BranchingOptions GroupSearch::tree_options(Deadline until) const {
   return options;
 }
 
-// A tree that bends beyond relus ends after a few nodes as long as its root may be refined: better
-// slopes there do more.
+// If activations other than ReLU bend, the tree ends after a few nodes as long as the root can be refined: better
+// slopes at the root gain more.
 Outcome<GroupResult> GroupSearch::grow_over_activations(const std::vector<std::uint32_t>& open, Deadline until, Trial trial) {
   const auto begin = Clock::now();
   BranchingOptions options = tree_options(until);
@@ -83,7 +83,7 @@ Outcome<GroupResult> GroupSearch::grow_over_activations(const std::vector<std::u
   return result;
 }
 
-// The slopes of the root alone often do; otherwise splits of inputs go on where a few nodes ended.
+// The root's slopes alone often prove the cases. Otherwise, splits of inputs continue after a few nodes.
 Outcome<Next> GroupSearch::grow_few_nodes(double seconds) {
   begin_tree(seconds);
   const auto begin = Clock::now();
@@ -99,7 +99,7 @@ Outcome<Next> GroupSearch::grow_few_nodes(double seconds) {
 Outcome<Next> GroupSearch::grow_over_inputs(double seconds) {
   begin_tree(seconds);
   const auto begin = Clock::now();
-  if (search_.side_attack) search_.side_attack->fade();  // points of the branches' boxes are tried
+  if (search_.side_attack) search_.side_attack->fade();  // the tree tries points of its own subdomains
   BranchingOptions options = tree_options(*until_);
   options.open_leaves = leaves_wanted();
   auto result = branch_on_inputs(search_.graph, root_.scope(), open_, options, search_.limit().stop, search_.statistics);
@@ -112,9 +112,10 @@ Outcome<Next> GroupSearch::grow_over_all_cases(double seconds) {
   return settle(grow_over_activations(open_, *until_), false);
 }
 
-// Whether kfsb splits pay is seen on the first case, either way for a moment: they are likely to
-// where no feature maps are. What is likelier comes second, and goes on from where it is unless the
-// other has closed much more; shares of a young tree say little more than that.
+// Decides on the first case whether kFSB is the better branching heuristic. Networks without feature maps probably
+// favour it, other networks probably do not. The less likely heuristic runs first, for a short time; then the likely
+// one takes over, and keeps the case unless the other one closed much more. Closed shares of a young tree allow no
+// finer comparison.
 Outcome<GroupResult> GroupSearch::try_both(std::uint32_t position) {
   const double seconds = std::clamp(kTrialShare * search_.planned(), kFirstTrial, kLongestTrial);
   const auto is_over = [&](const Outcome<GroupResult>& branched) {
@@ -137,8 +138,8 @@ Outcome<GroupResult> GroupSearch::try_both(std::uint32_t position) {
   return grow_over_activations({position}, *until_);
 }
 
-// The cases one after the other, the furthest from closed first, where a witness may lie: each in a
-// tree of its own, whose splits are chosen for it. Those that are refuted leave open_.
+// Grows a tree for each case, with splits chosen for that case. The case furthest from closed comes first, because a
+// witness may lie there. Refuted cases leave open_.
 Outcome<Next> GroupSearch::grow_by_case(double seconds) {
   begin_tree(seconds);
   std::map<std::uint32_t, double> bounds;
@@ -168,8 +169,8 @@ Outcome<Next> GroupSearch::grow_by_case(double seconds) {
   }
 }
 
-// What follows from a round's tree: an answer, open leaves, another round, or none of these.
-// `by_case`: its proof is kept already.
+// Decides what follows from a round's tree: an answer, open leaves, another round, or the end without an answer.
+// `by_case`: proofs of refuted cases are kept already.
 Outcome<Next> GroupSearch::settle(Outcome<GroupResult> branched, bool by_case) {
   if (!branched) return branched.rejection();
   GroupResult& deep = branched.value();

@@ -1,9 +1,8 @@
-// What a search leaves that ends without an answer: how much of its tree is closed, and how far
-// each case is from being refuted.
+// Unfinished: how far a search came that ends without an answer: how much of its tree is closed, and how far each case
+// is from being refuted.
 //
-// A tree halves what it splits, so that a node at depth d stands for 2^-d of it. The share that is
-// closed is no measure of time left, since what is left is harder; the pace of the latest part is
-// the best guess there is.
+// A split halves the tree, so a node at depth d stands for 2^-d of it. The closed share does not measure the time left,
+// because the open part is harder than the closed part. The recent pace gives the best estimate there is.
 #pragma once
 
 #include <algorithm>
@@ -21,17 +20,17 @@ struct Unfinished {
     std::uint32_t case_index = 0;
     double bound = 0;  // worst lower bound of the case over the open subdomains: <= 0, -inf if no bound is known
   };
-  double closed_share = 0;  // of the tree, where each split halves what it splits
-  double pace = 0;          // the share that was closed a second, lately; 0: nothing is closed
-  double seconds = 0;       // that the search took
-  std::vector<Left> cases;  // of one group, in the statement's order; other groups may be open as a whole
+  double closed_share = 0;  // closed share of the tree, where each split counts as two halves
+  double pace = 0;          // share of the tree closed per second in the recent past; 0: nothing is closed
+  double seconds = 0;       // what the search took
+  std::vector<Left> cases;  // of one group, in the order of the statement; other groups may be wholly open
 };
 
-// The open nodes of a tree, one after the other.
+// Sums up the open nodes of a tree, which are added one by one.
 class Frontier {
  public:
   void add(std::size_t depth) { open_ += std::ldexp(1.0, -static_cast<int>(depth)); }
-  // A bound of the case at the node that was added last, or of the node above it.
+  // `bound`: a bound of the case at the node added last, or at its parent.
   void add_case(std::uint32_t case_index, double bound) {
     const auto [found, is_new] = least_.emplace(case_index, bound);
     if (!is_new) found->second = std::min(found->second, bound);
@@ -48,16 +47,15 @@ class Frontier {
   std::map<std::uint32_t, double> least_;
 };
 
-// How fast a tree closes. What is left of one is its harder part, for which what was closed last
-// speaks best.
+// How fast a tree closes. The open part is harder than the closed part, so the most recent closures predict best.
 class Pace {
  public:
-  // Anew, with nothing closed.
+  // Starts anew, with nothing closed.
   void begin(double seconds) { start_ = before_ = last_ = {seconds, 0}; }
   [[nodiscard]] bool is_due(double seconds) const { return seconds >= kLater * last_.seconds; }
   void note(double seconds, double closed_share) { before_ = std::exchange(last_, {seconds, closed_share}); }
-  // Over the last third to half of the time, where notes were taken as they were due; over all of
-  // it, where nothing was closed lately.
+  // The pace over the last third to half of the time if notes were taken whenever due; over the whole time if nothing
+  // was closed lately.
   [[nodiscard]] double at(double seconds, double closed_share) const {
     const Moment& from = closed_share > before_.closed_share ? before_ : start_;
     return std::max(0.0, (closed_share - from.closed_share) / (seconds - from.seconds));

@@ -1,12 +1,12 @@
-// branch_on_activations(): the bounder, kFSB and conflicts in the engine's loop.
+// branch_on_activations(): the bounder, kFSB and conflict analysis in the loop of the engine.
 //
-// A worker takes a batch of subdomains. All cases of the batch are bounded side by side; the kernel
-// is asked about what is closed; for the others kFSB proposes splits and bounds their halves. A
-// leaf that closes without its last literals is refuted further up (conflicts.h).
+// A worker takes a batch of subdomains and bounds all their cases side by side. It asks the kernel about the cases with
+// a positive bound. For the other subdomains, kFSB proposes splits and bounds their halves. A leaf that closes without
+// its last literals is refuted further up (conflicts.h).
 //
-// Source: branch and bound over neurons (Bunel et al. 2020) with bounds by beta-CROWN (Wang et al.
-// 2021). How this version differs: every activation with a point to split at is split, and not
-// relus alone; batches are small where conflicts are learnt from.
+// Source: branch and bound over neurons (Bunel et al. 2020) with bounds by beta-CROWN (Wang et al. 2021). How this
+// version differs: every activation with a split point is split, not only ReLU; batches are small while the search
+// learns from conflicts.
 
 #include "search/bab/activation_bab.h"
 
@@ -21,9 +21,11 @@
 namespace assay::search {
 namespace {
 
-constexpr std::size_t kWideBatch = 64, kDeepBatch = 8;  // cases that a thread treats at once; while conflicts are learnt from
+// Cases per batch; the small batch while conflicts are learnt from.
+constexpr std::size_t kWideBatch = 64, kDeepBatch = 8;
 constexpr std::uint64_t kNeuronBytes = 20,
-                        kNodeBytes = 2000;  // an open node holds its own slopes, its scope's changed boxes and some words
+                        // An open node holds its own slopes, the changed boxes of its scope and a few words.
+    kNodeBytes = 2000;
 
 class ActivationBab final : public BabMethod {
  public:
@@ -58,10 +60,10 @@ class ActivationBab final : public BabMethod {
     }
 
    private:
-    // False: the search is over.
+    // Returns false if the search is over.
     bool close_or_propose(Treated& treated) {
       Subdomain& node = *treated.node;
-      if (engine_.limit().reached()) return ends_in_time();  // also what was bounded may be cut short
+      if (engine_.limit().reached()) return ends_in_time();  // the last bounds may be cut short, too
       const std::vector<OpenCase> before = node.cases;
       if (!bounder_.close_empty(treated) && !bounder_.close_cases(treated)) return false;
       if (engine_.has_finished()) return false;

@@ -1,5 +1,5 @@
-// Branch and bound by splits of neurons: what bounder, brancher and conflicts share. Private to
-// bab/ and heuristics/.
+// Branch and bound over neurons: the types that the bounder, the brancher and conflict analysis share. Private to bab/
+// and heuristics/.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@
 
 namespace assay::search {
 
-// The root of the tree, as doubles.
+// The root of the tree, with its bounds as doubles.
 struct ActivationRoot {
   ActivationRoot(const NeuronGraph& graph, const logic::Scope& scope, const logic::Scope* above);
   [[nodiscard]] std::uint32_t case_of(std::uint32_t position) const { return graph.network().problem()->group_cases(group)[position]; }
-  // The operand <= where it is split.
+  // The literal `operand <= split point` of the neuron.
   [[nodiscard]] logic::Literal literal_at(const NeuronBoxes& in, std::uint32_t neuron) const;
 
   const NeuronGraph& graph;
@@ -28,25 +28,25 @@ struct ActivationRoot {
   const CandidateBox candidates;
   const NeuronBoxes boxes;
   const std::vector<logic::Literal> literals;
-  const std::unique_ptr<const RelaxationRows> relaxation;  // null: subdomains are bounded by ascent alone
+  const std::unique_ptr<const RelaxationRows> relaxation;  // null: subdomains are bounded by alpha-beta-CROWN alone
 };
 
-// One subdomain while a worker treats it.
+// A subdomain while a worker bounds and splits it.
 struct Treated {
   Subdomain* node;
   NeuronBoxes boxes{};
   std::vector<logic::Literal> literals{};
-  std::vector<BoundResult> results{};  // by open case
+  std::vector<BoundResult> results{};  // one for each open case
   certificate::Fragment steps{};
-  std::vector<BoundResult> closed{};     // results of the cases that were closed here
-  std::size_t worst = 0;                 // the open case with the smallest bound
-  std::vector<logic::Literal> splits{};  // candidates to evaluate (their `<=` side)
-  StrongSplit strong_split{};            // a candidate whose children's bounds are known
+  std::vector<BoundResult> closed{};     // results of the cases closed at this subdomain
+  std::size_t worst = 0;                 // index of the open case with the smallest bound
+  std::vector<logic::Literal> splits{};  // candidate splits to evaluate, as their `<=` literals
+  StrongSplit strong_split{};            // a candidate whose halves have known bounds
   double strong_value = 0;
 };
 
-// What executions of a floating semantics lose between a bound and what the kernel proves.
-// Thread-safe.
+// In a floating semantics: how much lower the bound that the kernel proves may be than the bound of the ascent, because
+// executions round. Thread-safe.
 class ExpectedLoss {
  public:
   [[nodiscard]] double value() const;
@@ -57,29 +57,29 @@ class ExpectedLoss {
   double loss_ = 0;
 };
 
-// The bounder of one thread: alpha-beta-CROWN (Wang et al. 2021), and the triangle relaxation's
-// linear program (Ehlers 2017) where every relu reads the inputs. The dual solution of a program is
-// evaluated like any other parameters, since only such bounds can be repeated by the kernel.
+// The bounder of one thread: alpha-beta-CROWN (Wang et al. 2021), and linear programs over the triangle relaxation
+// (Ehlers 2017) if every ReLU is affine in the inputs. The dual solution of a program is evaluated like any other
+// parameters, because the kernel can only repeat such bounds.
 class ActivationBounder {
  public:
   ActivationBounder(const ActivationRoot& root, Engine& engine, ExpectedLoss& loss);
   [[nodiscard]] AlphaBetaCrown& ascent() { return ascent_; }
-  [[nodiscard]] std::size_t capacity() const { return ascent_.capacity(); }  // cases side by side
+  [[nodiscard]] std::size_t capacity() const { return ascent_.capacity(); }  // cases that are bounded side by side
 
-  // Loads the batch and bounds its cases. `learning`: some steps more, for larger margins, by which
-  // needed literals are told.
+  // Loads the batch and bounds its cases. `learning`: takes some more steps, for larger margins, from which conflict
+  // analysis sees the needed literals.
   void bound(std::span<Treated> batch, bool learning);
-  // Asks the kernel about every case whose bound is positive; the others stay open. False: one of
-  // their minimisers is a witness.
+  // Asks the kernel about every case with a positive bound; the others stay open. Returns false if a minimiser
+  // is a witness.
   bool close_cases(Treated& treated);
-  // A subdomain without a point.
+  // Closes a subdomain that holds no point.
   bool close_empty(Treated& treated);
-  // A bound of a node above: the program again, or the same parameters without the last literals
-  // and a few more steps.
+  // The bound of a case at an ancestor, without the last literals: by the linear program, or by the same parameters and
+  // a few more steps.
   BoundResult bound_above(const BoundTask& task, std::uint32_t position);
 
  private:
-  // One case of a treated node.
+  // One case of one subdomain of the batch.
   struct Target {
     Treated* treated;
     std::size_t k;
@@ -100,8 +100,8 @@ class ActivationBounder {
   ExpectedLoss& loss_;
   AlphaBetaCrown ascent_;
   Workspace workspace_;
-  std::uint64_t minimisers_ = 0;                                     // tried so far
-  std::map<std::uint32_t, std::unique_ptr<RelaxationLp>> programs_;  // by case position
+  std::uint64_t minimisers_ = 0;                                     // how many were tried so far
+  std::map<std::uint32_t, std::unique_ptr<RelaxationLp>> programs_;  // by the position of the case
 };
 
 }  // namespace assay::search

@@ -1,12 +1,11 @@
-// ActivationBounder: loads subdomains, bounds their cases by ascent, and asks the kernel.
+// ActivationBounder: loads subdomains, bounds their cases by alpha-beta-CROWN, and asks the kernel.
 //
-// The ascent starts from the parameters of the subdomain above, with a beta for the new literal. A
-// bound above 0 is a proposal: the kernel repeats it with the same slopes and multipliers. A bound
-// that stays open gives a minimiser, which is tried as a witness.
+// The ascent starts from the parameters of the parent, with a beta for the new literal. A bound above 0 is a proposal:
+// the kernel repeats it with the same slopes and multipliers. If the bound stays at or below 0, its minimiser is tried
+// as a witness.
 //
-// Sources: beta-CROWN (Wang et al. 2021), alpha-CROWN (Xu et al. 2021). How this version differs:
-// in a floating semantics it aims higher by what executions lost before, so that the kernel's proof
-// holds.
+// Sources: beta-CROWN (Wang et al. 2021), alpha-CROWN (Xu et al. 2021). How this version differs: in a floating
+// semantics it aims for bounds that exceed 0 by the loss seen so far, so that the kernel's proof holds.
 
 #include <algorithm>
 #include <cmath>
@@ -24,7 +23,7 @@ double ExpectedLoss::value() const {
   return loss_;
 }
 
-// Later bounds are pushed until they exceed what executions lost here, and somewhat more.
+// Later bounds aim above the largest loss of executions seen here, with a margin.
 void ExpectedLoss::note(double loss) {
   constexpr double kMore = 1.25;
   const std::lock_guard lock(mutex_);
@@ -41,7 +40,7 @@ ActivationBounder::ActivationBounder(const ActivationRoot& root, Engine& engine,
   workspace_.limit = engine.limit();
 }
 
-// The root's boxes met with the literals on the way.
+// Loads the root's boxes, cut by the literals on the path.
 void ActivationBounder::load(Treated& treated) const {
   treated.boxes = root_.boxes;
   treated.literals = root_.literals;
@@ -59,8 +58,8 @@ BoundTask ActivationBounder::task_of(const Target& target) const {
   return {&rows, &treated.boxes, treated.literals, target.open().parameters.get(), target.open().last_beta, &root_.boxes};
 }
 
-// Programs first, where a split said so; then one ascent for all other cases of the batch; then
-// programs again for what that left open without a split in sight.
+// Linear programs come first, for subdomains whose split asked for one. Then one ascent bounds all other cases of the
+// batch. Linear programs come again for cases that the ascent leaves open without a promising split.
 void ActivationBounder::bound(std::span<Treated> batch, bool learning) {
   std::vector<Target> targets;
   for (Treated& treated : batch) {
@@ -78,8 +77,8 @@ void ActivationBounder::bound(std::span<Treated> batch, bool learning) {
   }
 }
 
-// All cases of a batch ascend side by side. The root gets more steps, since everything below starts
-// from its parameters.
+// All cases of a batch ascend side by side. The root gets more steps, because all ascents below start from
+// its parameters.
 void ActivationBounder::bound_by_ascent(std::span<const Target> targets, bool learning) {
   constexpr int kLearningSteps = 6;
   std::vector<BoundTask> tasks;
@@ -98,7 +97,7 @@ void ActivationBounder::bound_by_ascent(std::span<const Target> targets, bool le
   for (std::size_t k = 0; k < targets.size(); ++k) targets[k].result() = std::move(results[k]);
 }
 
-// Literals that contradict each other leave no point: the kernel says so without a bound.
+// Literals that contradict each other leave no point. The kernel accepts that without a bound.
 bool ActivationBounder::close_empty(Treated& treated) {
   if (!treated.boxes.is_empty()) return false;
   const std::shared_ptr<const logic::Scope> scope = engine_.tree().scope_of(treated.node->record);
@@ -111,8 +110,8 @@ bool ActivationBounder::close_empty(Treated& treated) {
   return true;
 }
 
-// x* may be a counterexample, or close to one. Where all activations are decided the bound is exact
-// and x* deserves more steps, as does a sample of the other nodes.
+// The minimiser may be a counterexample, or close to one. It gets more steps of attack if all activations are decided,
+// because the bound is exact then. So does a sample of the other minimisers.
 bool ActivationBounder::is_witness(std::uint32_t position, const BoundResult& result) {
   constexpr std::uint64_t kSampleEvery = 16;
   constexpr int kFewSteps = 1, kManySteps = 25;
@@ -125,8 +124,8 @@ bool ActivationBounder::is_witness(std::uint32_t position, const BoundResult& re
   return true;
 }
 
-// The accepted bound of a case joins the record's own refutation at once; the record is closed when
-// no case is open.
+// Merges each accepted bound of a case into the record's own refutation at once, and closes the record once no case
+// is open.
 bool ActivationBounder::close_cases(Treated& treated) {
   std::vector<OpenCase> open;
   std::vector<BoundResult> open_results;
@@ -144,7 +143,7 @@ bool ActivationBounder::close_cases(Treated& treated) {
         Outcome<logic::Refutation> refutation =
             floating ? inspect::conclude(*scope, multipliers, hints, diagnosis) : scope->conclude(multipliers, hints);
         if (refutation.ok()) {
-          // Where the checker's own slopes do, it has their lines already.
+          // The checker's own slopes are preferred if they prove the case: the checker has their lines already.
           const logic::Hints fewer{{}, {}, hints.beta, hints.cuts};
           treated.steps.conclude(multipliers, scope->conclude(multipliers, fewer).ok() ? fewer : hints);
           (void)certificate::merge_into(treated.node->record->own, std::move(refutation));

@@ -1,12 +1,10 @@
-// ActivationBounder with linear programs: for networks where every relu sees the inputs.
+// ActivationBounder with linear programs, for networks in which every ReLU is affine in the inputs.
 //
-// A program is solved where a split said so, or where the ascent saw no split that gains. Where the
-// optimum is flat, some optimal points are sampled, and a neuron that none of them gets right is
-// split.
+// A program is solved if a split asked for it, or if the ascent saw no split that gains. If the optimum is flat, some
+// optimal points are sampled, and a neuron on which every sampled point violates its function is split.
 //
-// Source: the triangle relaxation of Planet (Ehlers 2017). How this version differs: the dual
-// solution becomes slopes and multipliers of alpha-beta-CROWN, and only the bound that these give
-// counts.
+// Source: the triangle relaxation of Planet (Ehlers 2017). How this version differs: the dual solution becomes slopes
+// and multipliers of alpha-beta-CROWN, and only the bound that these give counts.
 
 #include <algorithm>
 
@@ -15,12 +13,12 @@
 namespace assay::search {
 namespace {
 
-constexpr double kLeastShare = 1e-4;  // of a row against the others, where an open node is scored: no row falls out of sight
-constexpr int kStepsAbove = 5;        // of ascent, to make up for missing literals
+// Least weight of a row relative to the others when an open node is scored, so that every row counts.
+constexpr double kLeastShare = 1e-4;
+constexpr int kStepsAbove = 5;  // steps of ascent that make up for missing literals
 
-// A program has rows for the neurons that are open at its root, and knows a literal as a bound of
-// such a row: those of the root itself are taken back. `above`: the scope without them; null: there
-// are none.
+// Takes the root's own literals back out of the boxes: a program has rows for the neurons that are unstable at its
+// root, and treats a literal as a bound of such a row. `above`: the scope without the literals; null: there are none.
 NeuronBoxes without_literals(const NeuronGraph& graph, NeuronBoxes boxes, const std::vector<logic::Literal>& literals,
                              const logic::Scope* above) {
   if (above == nullptr) return boxes;
@@ -58,8 +56,8 @@ RelaxationLp& ActivationBounder::program(std::uint32_t position) {
   return *program;
 }
 
-// The program's dual solution, evaluated like any other parameters: what counts is the bound that
-// the kernel can repeat. False where the program did not come to an end.
+// Evaluates the program's dual solution like any other parameters: only a bound that the kernel can repeat counts.
+// Returns false if the program did not come to an end.
 bool ActivationBounder::bound_by_program(const Target& target) {
   const Treated& treated = *target.treated;
   LpResult solved = program(target.open().position).solve(treated.boxes, treated.literals);
@@ -73,7 +71,7 @@ bool ActivationBounder::bound_by_program(const Target& target) {
   BoundResult result;
   ascent_.run({&task, 1}, options, {&result, 1});
   if (result.bound > 0) {
-    BoundResult shorter;  // certificate
+    BoundResult shorter;  // of the parameters in the short form of the certificate
     options.scores = false;
     options.quantize = true;
     ascent_.run({&task, 1}, options, {&shorter, 1});
@@ -102,10 +100,10 @@ BoundResult ActivationBounder::bound_above(const BoundTask& task, std::uint32_t 
   return result;
 }
 
-// No split gains at once, and the dual solution may have dropped whole rows: influence is judged
-// with all of them in sight, over the inputs that are not settled yet.
+// No split gains at once, and the dual solution may have dropped whole rows. So the influence of neurons is judged with
+// all rows, over the inputs that are not settled yet.
 void ActivationBounder::weigh_flat_node(const Target& target, LpResult& solved) {
-  constexpr double kSettled = 1e-4;  // of an input's width
+  constexpr double kSettled = 1e-4;  // share of an input's width
   if (solved.status != LpResult::Status::solved) return;
   NeuronBoxes boxes = target.treated->boxes;
   const OptimalFace face = program(target.open().position).sample_face(boxes);
@@ -133,8 +131,8 @@ void ActivationBounder::weigh_flat_node(const Target& target, LpResult& solved) 
   find_closing_split(target, face);
 }
 
-// A neuron that no optimal point gets right: if its split cuts all of them off, both children's
-// programs are above the node's, and may be closed.
+// Proposes a neuron on which every sampled optimal point violates its function. If the split cuts all these points off,
+// the programs of both children have greater bounds than the node's, and may close.
 void ActivationBounder::find_closing_split(const Target& target, const OptimalFace& face) {
   constexpr float kLeastGap = 1e-3F;
   const auto widest = std::max_element(face.gaps.begin(), face.gaps.end());

@@ -1,11 +1,10 @@
-// BranchTree: records of open branches, and how refutations climb to the root.
+// BranchTree: records of open nodes, and the joining of refutations up to the root.
 //
-// A scope of a record is made when it is first needed, from the nearest ancestor that has one.
-// close() goes up as long as both halves of a split are refuted, and joins their refutations by the
-// kernel.
+// The scope of a record is made when it is first needed, from the nearest ancestor that has one. close() goes up as
+// long as both halves of a split are refuted, and the kernel joins their refutations.
 //
-// Source: the tree of any branch and bound. How this version differs: refutations are values of the
-// kernel, and a jump back prunes what hangs below the record that it closes.
+// Source: the tree of any branch and bound. How this version differs: refutations are values of the kernel, and a
+// backjump prunes the subtree of the record that it closes.
 
 #include "search/bab/branch_tree.h"
 
@@ -20,8 +19,8 @@ BranchTree::BranchTree(const logic::Scope& root) : root_(std::make_shared<Branch
   root_->scope_ = std::make_shared<const logic::Scope>(root);
 }
 
-// Scopes are made from the nearest ancestor that has one, literal by literal. Most nodes of a batch
-// are split without one.
+// Makes missing scopes from the nearest ancestor that has one, literal by literal. Most nodes of a batch are split
+// before they need one.
 std::shared_ptr<const logic::Scope> BranchTree::scope_of(const Record& record) {
   const std::lock_guard lock(mutex_);
   std::vector<BranchRecord*> missing;
@@ -36,7 +35,7 @@ std::shared_ptr<const logic::Scope> BranchTree::scope_of(const Record& record) {
   return record->scope_;
 }
 
-// Without jumps nothing open lies below a closed record, so that the way up need not be walked.
+// Before the first backjump nothing open lies below a closed record, so the path upwards need not be walked.
 bool BranchTree::is_void_locked(const BranchRecord* record) const {
   if (!has_jumped_) return record->closed_;
   for (; record != nullptr; record = record->parent.get()) {
@@ -85,8 +84,7 @@ std::array<BranchTree::Record, 2> BranchTree::split(const Record& record, const 
   return children;
 }
 
-// Upwards, as long as both halves of a split are refuted. What was concluded at an inner node
-// itself is merged on the way.
+// Goes upwards as long as both halves of a split are refuted. The own refutations of inner nodes are merged on the way.
 BranchTree::Closed BranchTree::close(Record record, std::optional<logic::Refutation> refutation, const certificate::Fragment& steps) {
   const std::lock_guard lock(mutex_);
   if (is_void_locked(record.get())) return Closed::below;

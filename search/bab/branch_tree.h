@@ -1,9 +1,8 @@
-// BranchTree: what is open in a branch and bound on one group, from the kernel's side: scopes,
-// refutations and the proof.
+// BranchTree: the open part of a branch and bound on one group, as the kernel sees it: scopes, refutations and
+// the proof.
 //
-// A record stands for a node below which something may be open. Closing a record joins its
-// refutation with its sibling's and so on upwards; records below a closed one are void, whatever
-// was still open there.
+// A record stands for a node whose subtree may hold open nodes. Closing a record joins its refutation with that of its
+// sibling, and so on upwards. Records below a closed record are void, even if some were still open.
 #pragma once
 
 #include <array>
@@ -20,9 +19,10 @@ namespace assay::search {
 
 struct BranchRecord {
   std::shared_ptr<BranchRecord> parent;
-  logic::Literal literal;  // that led here; unused at the root
+  logic::Literal literal;  // leads from the parent to this record; unused at the root
   std::uint32_t depth = 0, tree_node = ProofTree::kRoot;
-  std::optional<logic::Refutation> own;  // of the cases concluded at this very node; written by whoever treats it
+  // Of the cases concluded at this very node; written by the worker that treats the node.
+  std::optional<logic::Refutation> own;
 
  private:
   std::shared_ptr<const logic::Scope> scope_;  // made when first needed
@@ -31,7 +31,7 @@ struct BranchRecord {
   friend class BranchTree;
 };
 
-// Thread-safe; each record is treated by one thread at a time.
+// Thread-safe; only one thread at a time treats a record.
 class BranchTree {
  public:
   using Record = std::shared_ptr<BranchRecord>;
@@ -39,27 +39,28 @@ class BranchTree {
   explicit BranchTree(const logic::Scope& root);
 
   [[nodiscard]] const Record& root() const { return root_; }
-  // Null if the kernel refuses a literal, or the record is void.
+  // Null if the kernel refuses a literal, or if the record is void.
   [[nodiscard]] std::shared_ptr<const logic::Scope> scope_of(const Record& record);
-  // A record at or below a closed one.
+  // Whether the record, or a record above it, is closed.
   [[nodiscard]] bool is_void(const Record& record) const;
   void append(const Record& record, const certificate::Fragment& steps);
-  // In place of the record's scope: one in which more is derived. For records below it.
+  // Replaces the scope of the record by one in which more is derived, for the records below.
   void set_scope(const Record& record, logic::Scope scope);
-  // Makes the scopes of both halves, and forgets the record's own: nothing above the queue is kept.
-  // False: the kernel refuses a literal.
+  // Makes the scopes of both halves and drops the record's own scope, so that only nodes in the queue keep one. Returns
+  // false if the kernel refuses a literal.
   [[nodiscard]] bool hand_down(const Record& record, const std::array<Record, 2>& halves);
   // The records of element <= t and element >= t.
   std::array<Record, 2> split(const Record& record, const logic::Literal& at_most);
 
-  // All cases of the record are refuted: by `refutation` (whose steps these are), by its own, or by
-  // both together.
+  // Closes a record whose cases are all refuted: by `refutation`, which belongs to `steps`, by its own refutation, or
+  // by both together.
   enum class Closed : std::uint8_t { below, root, refused };
   Closed close(Record record, std::optional<logic::Refutation> refutation, const certificate::Fragment& steps);
 
   [[nodiscard]] const std::optional<logic::Refutation>& refutation() const { return refutation_; }  // of the root
-  [[nodiscard]] const std::string& refusal() const { return refusal_; }  // the kernel's words behind Closed::refused
-  [[nodiscard]] std::uint64_t memory() const { return proof_->byte_size() + kNodeBytes * proof_->size(); }  // nearly
+  [[nodiscard]] const std::string& refusal() const { return refusal_; }  // why the kernel refused, for Closed::refused
+  // approximate.
+  [[nodiscard]] std::uint64_t memory() const { return proof_->byte_size() + kNodeBytes * proof_->size(); }
   [[nodiscard]] std::unique_ptr<ProofTree> take_proof() { return std::move(proof_); }
 
  private:
@@ -70,7 +71,8 @@ class BranchTree {
   std::unique_ptr<ProofTree> proof_;
   std::optional<logic::Refutation> refutation_;
   std::string refusal_;
-  bool has_jumped_ = false;  // a split record was closed from outside: only then is anything open below a closed one
+  // Whether a record was closed after its split; only then can open nodes lie below a closed one.
+  bool has_jumped_ = false;
 };
 
 }  // namespace assay::search

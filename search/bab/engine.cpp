@@ -1,12 +1,12 @@
 // Engine: workers take batches off the queue; the calling thread watches limits and reports.
 //
-// Workers share one stack of open subdomains: the newest first, and at most a fair share for each.
-// A worker's children take the place of its batch under the lock, so that the closed share of the
-// tree can be read at any time. A trial ends early where it has closed too little of the tree.
+// Workers share one stack of open subdomains. Each takes the newest ones, at most a fair share. The children replace
+// the batch under the lock, so that the closed share of the tree can be read at any time. A trial ends early if it has
+// closed too little of the tree.
 //
-// Sources: batches of subdomains (Wang et al. 2021); geometric restarts (Walsh 1999) where
-// conflicts are learnt from. How this version differs: a restart keeps activities and pseudocosts,
-// and nothing of the tree or its proof.
+// Sources: batches of subdomains (Wang et al. 2021); geometric restarts (Walsh 1999) while the search learns
+// from conflicts. How this version differs: a restart keeps activities and pseudocosts, but nothing of the tree
+// or its proof.
 
 #include "search/bab/engine.h"
 
@@ -67,7 +67,7 @@ void Engine::close(const BranchTree::Record& record, std::optional<logic::Refuta
   if (closed != BranchTree::Closed::below) end(closed == BranchTree::Closed::refused ? tree_->refusal() : "");
 }
 
-// Waits until something is open, or nothing will be: then the search is over for this worker.
+// Waits until a subdomain is open or none can come any more. In the second case the search is over for this worker.
 bool Engine::pop(const BabWorker& worker, std::vector<Subdomain>& batch, double& share) {
   const std::size_t limit = options_.open_leaves > 0 ? 1 : worker.capacity();
   std::unique_lock lock(mutex_);
@@ -76,8 +76,8 @@ bool Engine::pop(const BabWorker& worker, std::vector<Subdomain>& batch, double&
   if (!finished_ && has_to_pause()) end("time");
   if (options_.open_leaves > 0 && !finished_) choose_hardest();
   if (finished_ || open_.empty()) return false;
-  // A share of the open nodes, so that the other threads find work too; the newest first, to keep
-  // the stack short.
+  // A batch is at most a fair share of the open nodes, so that the other threads find work, too. The newest come first,
+  // which keeps the stack short.
   const std::size_t fair = (open_.size() + static_cast<std::size_t>(options_.threads) - 1) / static_cast<std::size_t>(options_.threads);
   std::size_t tasks = 0;
   share = 0;
@@ -86,7 +86,7 @@ bool Engine::pop(const BabWorker& worker, std::vector<Subdomain>& batch, double&
       open_.pop_back();
       continue;
     }
-    // Programs start best from the last one's basis: such nodes go one by one, newest first.
+    // A linear program starts best from the basis of the program before: such nodes go one by one, the newest first.
     if (!batch.empty() && (open_.back().by_program || batch.back().by_program)) break;
     tasks += open_.back().cases.size();
     share += std::ldexp(1.0, -static_cast<int>(open_.back().record->depth));
@@ -99,7 +99,7 @@ bool Engine::pop(const BabWorker& worker, std::vector<Subdomain>& batch, double&
   return true;
 }
 
-// The children take the batch's place at once: shares of the tree are read in between.
+// The children replace the batch in one step, because the closed share of the tree may be read at any time.
 void Engine::push(std::vector<Subdomain>& children, std::vector<Subdomain>& batch, double share, std::uint64_t bytes_of_subdomain) {
   const std::lock_guard lock(mutex_);
   for (Subdomain& node : children) open_.push_back(std::move(node));
@@ -112,14 +112,14 @@ void Engine::push(std::vector<Subdomain>& children, std::vector<Subdomain>& batc
   if (open_.empty() && in_work_ == 0) ended_.notify_all();
 }
 
-// What is left of a worker's batch when it ends.
+// Keeps the unfinished part of a worker's batch when the worker ends.
 void Engine::leave(std::vector<Subdomain>& batch) {
   const std::lock_guard lock(mutex_);
   for (Subdomain& node : batch)
     if (!node.is_done) left_.push_back(std::move(node));
 }
 
-// One worker's life. Memory that runs out ends the search as a limit does, with what it has.
+// The loop of one worker. Running out of memory ends the search like any other limit, with the results so far.
 void Engine::work(BabMethod& method) {
   std::vector<Subdomain> batch, children;
   double share = 0;
@@ -136,8 +136,8 @@ void Engine::work(BabMethod& method) {
   leave(batch);
 }
 
-// Brings the node whose worst case is furthest from being closed to the top, after those that are
-// likely to close at once; or ends with the leaves that there are.
+// Brings the node whose worst case is furthest from closed to the top, but first the nodes that are likely to close at
+// once. Ends the search if there are enough open leaves.
 void Engine::choose_hardest() {
   std::erase_if(open_, [&](const Subdomain& node) { return tree_->is_void(node.record); });
   const auto difficulty = [](const Subdomain& node) { return node.expected > 0 ? -kNoBound : -node.expected; };
@@ -158,7 +158,7 @@ void Engine::for_each_open(auto&& use) const {
       if (!tree_->is_void(node.record)) use(node);
 }
 
-// What a run that stops early hands on as cubes.
+// The open leaves, which a run that ends early hands on as cubes.
 std::vector<OpenLeaf> Engine::open_leaves() const {
   std::vector<OpenLeaf> leaves;
   for_each_open([&](const Subdomain& node) {
@@ -178,9 +178,8 @@ Unfinished Engine::unfinished() const {
   return frontier.unfinished();
 }
 
-// A trial is judged once, when it has ended, by what it has closed. Between pause and deadline the
-// share that has to be closed grows to all of it: what is left to the end shrinks as evenly, or it
-// is not waited for.
+// Judges a trial once, when its time is over, by the share of the tree that it has closed. Between pause and deadline
+// the share that has to be closed grows from kNearlyClosed to 1: a tree that shrinks more slowly is not waited for.
 bool Engine::has_to_pause() {
   if (!trial_failed_ && options_.trial.end.has_passed()) {
     trial_failed_ = closed_share() < options_.trial.least_closed;
@@ -201,7 +200,7 @@ void Engine::report(const char* phase, double seconds) const {
     progress.phase = phase;
     progress.closed = leaves_;
     progress.open = open_.size() + in_work_;
-    // The oldest nodes of the stack are the least treated ones.
+    // The oldest nodes of the stack have been split least.
     for (std::size_t k = 0; k < std::min<std::size_t>(open_.size(), 16); ++k) {
       for (const OpenCase& one : open_[k].cases) progress.worst_bound = std::min(progress.worst_bound, one.bound);
     }
@@ -209,7 +208,7 @@ void Engine::report(const char* phase, double seconds) const {
   options_.on_progress(progress);
 }
 
-// Starts the workers and watches: deadlines, stop requests, the pace, reports. The calling thread
+// Starts the workers, then watches the deadlines, stop requests and the pace, and reports. The calling thread
 // bounds nothing.
 void Engine::run_round(BabMethod& method, std::span<const std::uint32_t> positions, Clock::time_point start) {
   tree_ = std::make_unique<BranchTree>(root_scope_);
@@ -238,8 +237,7 @@ void Engine::run_round(BabMethod& method, std::span<const std::uint32_t> positio
   halt_ = true;
 }
 
-// Rounds until one comes to its end. A restart keeps what heuristics have learnt and nothing of the
-// tree.
+// Runs rounds until one is not restarted. A restart keeps what the heuristics have learnt, but nothing of the tree.
 GroupResult Engine::run(BabMethod& method, std::span<const std::uint32_t> positions, Statistics& statistics) {
   const Clock::time_point start = Clock::now();
   do {

@@ -1,12 +1,10 @@
-// Engine: branch and bound on one group of cases, whatever is split and however subdomains are
-// bounded: the queue, the workers, the tree, limits, and what is left open. Bounding and branching
-// are a Method's: activation_bab.cpp splits neurons, input_bab.cpp inputs.
+// Engine: branch and bound on one group of cases: the queue, the workers, the tree, the limits and the open rest. A
+// BabMethod does the bounding and branching: activation_bab.cpp splits neurons, input_bab.cpp splits inputs.
 //
-// Source: branch and bound for networks (Bunel et al. 2020), in batches of subdomains as in
-// beta-CROWN (Wang et al. 2021). How this version differs: it keeps a proof. A subdomain is closed
-// only by a refutation of the kernel, refutations are joined up to the root, and the steps that the
-// kernel accepted are kept in a ProofTree. The newest subdomains come first, which keeps the queue
-// short.
+// Source: branch and bound for networks (Bunel et al. 2020), in batches of subdomains as in beta-CROWN (Wang et al.
+// 2021). How this version differs: it keeps a proof. Only a refutation of the kernel closes a subdomain. Refutations
+// are joined up to the root, and the steps that the kernel accepted are kept in a ProofTree. The newest subdomains come
+// first, which keeps the queue short.
 #pragma once
 
 #include <atomic>
@@ -26,21 +24,21 @@ namespace assay::search {
 
 class Engine;
 
-// A bounder and a brancher with their buffers, for one thread.
+// A bounder and a brancher of one thread, with their buffers.
 class BabWorker {
  public:
   BabWorker() = default;
   BabWorker(const BabWorker&) = delete;
   BabWorker& operator=(const BabWorker&) = delete;
   virtual ~BabWorker() = default;
-  // Cases that it bounds side by side.
+  // How many cases it bounds side by side.
   [[nodiscard]] virtual std::size_t capacity() const = 0;
-  // Closes each subdomain of the batch, or splits it: both halves join `children`. False: the
-  // search is over, and what is not done stays open.
+  // Closes each subdomain of the batch or splits it; both halves are appended to `children`. Returns false if the
+  // search is over; subdomains that are not done then stay open.
   [[nodiscard]] virtual bool treat(std::vector<Subdomain>& batch, std::vector<Subdomain>& children) = 0;
 };
 
-// What is split, and how subdomains are bounded: shared by all threads.
+// What is split and how subdomains are bounded; all threads share it.
 class BabMethod {
  public:
   BabMethod() = default;
@@ -48,8 +46,9 @@ class BabMethod {
   BabMethod& operator=(const BabMethod&) = delete;
   virtual ~BabMethod() = default;
   [[nodiscard]] virtual const char* phase() const = 0;                 // for Progress
-  [[nodiscard]] virtual std::uint64_t bytes_of_subdomain() const = 0;  // at most, nearly
-  [[nodiscard]] virtual bool by_programs() const { return false; }     // linear programs bound the first subdomain
+  [[nodiscard]] virtual std::uint64_t bytes_of_subdomain() const = 0;  // approximate upper bound
+  // Whether linear programs bound the first subdomain.
+  [[nodiscard]] virtual bool by_programs() const { return false; }
   [[nodiscard]] virtual std::unique_ptr<BabWorker> worker(Engine& engine) = 0;
 };
 
@@ -57,23 +56,22 @@ class Engine {
  public:
   Engine(const Network& network, const logic::Scope& root, const BranchingOptions& options, const std::stop_token& stop);
 
-  // `positions`: the cases that are open at the root, by position in its group.
+  // `positions`: the cases open at the root, by position in its group.
   GroupResult run(BabMethod& method, std::span<const std::uint32_t> positions, Statistics& statistics);
 
-  // For workers.
+  // The interface for workers.
   [[nodiscard]] BranchTree& tree() { return *tree_; }
   [[nodiscard]] const BranchingOptions& options() const { return options_; }
   [[nodiscard]] const Limit& limit() const { return limit_; }
-  [[nodiscard]] std::uint64_t nodes() const { return nodes_; }  // taken so far
+  [[nodiscard]] std::uint64_t nodes() const { return nodes_; }  // how many the workers have taken so far
   [[nodiscard]] bool has_finished() const;
   [[nodiscard]] bool is_root(const Subdomain& node) const { return node.record == tree_->root(); }
-  // All cases of the record are refuted: by `refutation` (whose steps these are), by its own, or by
-  // both together.
+  // Closes a record whose cases are all refuted: by `refutation`, which belongs to `steps`, by its own refutation, or
+  // by both together.
   void close(const BranchTree::Record& record, std::optional<logic::Refutation> refutation, const certificate::Fragment& steps);
   void found(logic::Theorem witness);
-  void finish(std::string reason);  // the first reason counts
-  // The tree begins anew, with what its method has learnt, once enough leaves were closed; twice as
-  // many each time.
+  void finish(std::string reason);  // only the first reason counts
+  // Restarts the tree once enough leaves were closed, twice as many each time. The method keeps what it has learnt.
   void restart_if_long();
 
  private:
@@ -82,7 +80,7 @@ class Engine {
   bool pop(const BabWorker& worker, std::vector<Subdomain>& batch, double& share);
   void push(std::vector<Subdomain>& children, std::vector<Subdomain>& batch, double share, std::uint64_t bytes_of_subdomain);
   void leave(std::vector<Subdomain>& batch);
-  void end(std::string reason);  // mutex_ held, as in all that follow
+  void end(std::string reason);  // mutex_ must be held, as for all functions that follow
   void choose_hardest();
   [[nodiscard]] bool has_to_pause();
   [[nodiscard]] Unfinished unfinished() const;
@@ -98,23 +96,24 @@ class Engine {
   const BranchingOptions& options_;
   const Limit limit_;
   logic::Scope root_scope_;
-  std::atomic<bool> halt_ = false;  // of a round: ends what its workers have under way
+  std::atomic<bool> halt_ = false;  // ends the work of this round's workers
   std::atomic<std::uint64_t> nodes_ = 0;
 
-  mutable std::mutex mutex_;                 // of everything below
-  std::condition_variable changed_, ended_;  // a subdomain waits, or finished_; what the watch waits for
+  mutable std::mutex mutex_;  // guards everything below
+  // Signals of a waiting subdomain or of finished_; of the end, for the watching thread.
+  std::condition_variable changed_, ended_;
   std::unique_ptr<BranchTree> tree_;
   std::vector<Subdomain> open_;
-  std::vector<Subdomain> left_;  // by workers that ended
+  std::vector<Subdomain> left_;  // subdomains left by workers that ended
   std::size_t in_work_ = 0;
-  double share_in_work_ = 0;  // of the tree, as Unfinished counts
+  double share_in_work_ = 0;  // share of the tree, as in Unfinished
   bool finished_ = false;
   bool restart_ = false;
-  bool left_open_ = false;  // as many leaves as were asked for
+  bool left_open_ = false;  // the tree has as many open leaves as were asked for
   std::uint64_t leaves_ = 0, round_leaves_ = 0, round_limit_;
   std::string reason_;
   std::optional<logic::Theorem> witness_;
-  std::optional<bool> trial_failed_;  // none: not judged yet
+  std::optional<bool> trial_failed_;  // none: the trial is not judged yet
   Pace pace_;
 };
 

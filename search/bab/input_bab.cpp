@@ -1,16 +1,18 @@
-// branch_on_inputs(): the bounder and the brancher of splits of inputs, in the engine's loop; for
-// networks with few free inputs.
+// branch_on_inputs(): the bounder and the brancher of splits of inputs, in the loop of the engine; for networks with
+// few free inputs.
 //
-// Every node sweeps its own box from the root's facts, so a leaf costs the checker one sweep and
-// the certificate a few bytes, and nothing has to be stored for the nodes between. Source: input
-// splitting of alpha-beta-CROWN (its score "sb": smart_branching.h). How this version differs: the
-// kernel's own sweep bounds a subdomain; where few relus are open in it, these are split instead;
-// where a small network has products, both halves of every input are bounded before one is split
-// (strong_branching.h), and the kernel is asked where they look closed.
+// Every node sweeps its own box from the facts of the root, so a leaf costs the checker one sweep and the certificate a
+// few bytes, and inner nodes need not be stored.
 //
-// Points to try come from the bounds themselves: a minimiser of a row over a subdomain is one of
-// its points. Every few levels the kernel is asked whatever doubles say, and an integer that the
-// network computes is split where one is open.
+// Source: input splitting of alpha-beta-CROWN (its score "sb": smart_branching.h). How this version differs:
+// - the kernel's own sweep bounds a subdomain;
+// - if few ReLUs are unstable in a subdomain, these are split instead of inputs;
+// - if a small network has products, both halves of every input are bounded before one is split (strong_branching.h),
+//   and the kernel is asked about those that look closed.
+//
+// Points to try as witnesses come from the bounds: the minimiser of a row over a subdomain is a point of the subdomain.
+// Every few levels, the kernel is asked even if the bounds in doubles are not positive, and an integer that the network
+// computes is split if one is open.
 
 #include <algorithm>
 #include <atomic>
@@ -31,13 +33,16 @@
 namespace assay::search {
 namespace {
 
-constexpr std::size_t kRegionRelus = 5;     // undecided relus up to which a branch is split by them instead of by inputs
-constexpr double kLeastCoefficient = 0.03;  // of the largest: one that cancels may still widen the relaxations
-constexpr std::size_t kIntegerTurn = 4;     // every so many levels a computed integer is split, if one is open
-constexpr std::size_t kKernelTurn = 12;  // every so many levels the kernel is asked about a branch, whatever its bounds by strong branching
+// A subdomain with at most this many unstable ReLUs is split by them instead of by inputs.
+constexpr std::size_t kRegionRelus = 5;
+// Of the largest: a row whose coefficients cancel may still widen the relaxations.
+constexpr double kLeastCoefficient = 0.03;
+constexpr std::size_t kIntegerTurn = 4;  // a computed integer is split every this many levels, if one is open
+// The kernel is asked about a subdomain every this many levels, whatever bounds strong branching found.
+constexpr std::size_t kKernelTurn = 12;
 constexpr std::uint64_t kInputNodeBytes = 2000;
 
-// What all threads share.
+// The state that all threads share.
 struct InputBab final : BabMethod {
   InputBab(const NeuronGraph& of, const logic::Scope& root, std::span<const std::uint32_t> open)
       : graph(of),
@@ -62,8 +67,9 @@ struct InputBab final : BabMethod {
   const CaseBounds cases;
   const bool regions;
   const std::vector<std::uint32_t> positions;
-  const std::optional<ScalarGraph> scalars;           // none: branches are bounded by the kernel alone
-  std::atomic<std::uint64_t> asked = 0, refused = 0;  // conclusions of branches that look closed by strong branching
+  const std::optional<ScalarGraph> scalars;  // none: only the kernel bounds subdomains
+  // Conclusions of subdomains that strong branching considers closed.
+  std::atomic<std::uint64_t> asked = 0, refused = 0;
   std::atomic<std::uint64_t> asked_on_boxes = 0, gained_on_boxes = 0;
 };
 
@@ -76,7 +82,7 @@ class InputWorker final : public BabWorker {
 
   [[nodiscard]] std::size_t capacity() const override { return 1; }
 
-  // One subdomain, since the kernel bounds it.
+  // Treats one subdomain at a time, because the kernel bounds it.
   bool treat(std::vector<Subdomain>& batch, std::vector<Subdomain>& children) override {
     node_ = &batch.front();
     children_ = &children;
@@ -87,7 +93,7 @@ class InputWorker final : public BabWorker {
   }
 
  private:
-  // What a step leaves: the subdomain closed or split, the search over, or neither.
+  // The outcome of a step: the subdomain is closed or split (done), the search is over, or neither (on).
   enum class Next : std::uint8_t { done, over, on };
 
   [[nodiscard]] std::size_t depth() const { return node_->record->depth; }
@@ -128,8 +134,8 @@ class InputWorker final : public BabWorker {
 
   // --- strong branching ---
 
-  // Next::on where its bounds are too far from the kernel's: the subdomain is as it was, but for
-  // cases that are closed.
+  // Returns Next::on if the bounds of strong branching are too far from the kernel's. The subdomain then is unchanged,
+  // except that some cases may be closed.
   Next try_strongly() {
     constexpr std::uint64_t kFewRefusals = 100;
     if (is_root()) node_->tried = strong_->root(*scope_, bab_.positions);
@@ -149,7 +155,7 @@ class InputWorker final : public BabWorker {
     return split({node, element, choice->threshold}, false, &*choice);
   }
 
-  // The cases that look closed, where the kernel agrees.
+  // Closes the cases that look closed, if the kernel agrees.
   Next conclude_tried() {
     const bool asks_all = depth() % kKernelTurn == kKernelTurn - 1;
     StrongBranching::Conclusion found;
@@ -186,7 +192,8 @@ class InputWorker final : public BabWorker {
     }
     inspect::Diagnosis diagnosis;
     const auto refutation = inspect::conclude(scope, bab_.cases.single_rows(), {}, diagnosis);
-    if (diagnosis.margins.size() != bab_.cases.single_rows().size()) return over(refutation.rejection());  // stopped
+    // It was stopped.
+    if (diagnosis.margins.size() != bab_.cases.single_rows().size()) return over(refutation.rejection());
     std::vector<CaseBound> bounds = bab_.cases.best_rows(scope, diagnosis);
     std::optional<RegionForms> region;
     std::vector<double> lost;
@@ -204,8 +211,8 @@ class InputWorker final : public BabWorker {
     return split_by(scope, bounds, region ? &*region : nullptr, lost);
   }
 
-  // Rows on the boxes alone close branches that rows on swept ones leave open, where planes depend
-  // on the boxes. Asked as long as that happens.
+  // If planes depend on the boxes, rows on plain boxes may close subdomains that rows on swept boxes leave open. So
+  // plain boxes are tried, as long as they gain often enough.
   Next close_on_boxes() {
     constexpr double kOften = 0.02, kFew = 2;
     if (static_cast<double>(bab_.gained_on_boxes) + kFew < kOften * static_cast<double>(bab_.asked_on_boxes)) return Next::on;
@@ -222,7 +229,7 @@ class InputWorker final : public BabWorker {
     return closed(steps, std::move(refutation).value());
   }
 
-  // By single rows, or since a box is empty.
+  // Refutes by single rows, or because a box is empty.
   Outcome<logic::Refutation> conclude_on(const logic::Scope& scope, certificate::Fragment& steps) const {
     auto empty = scope.empty();
     if (empty) {
@@ -230,8 +237,9 @@ class InputWorker final : public BabWorker {
       return empty;
     }
     inspect::Diagnosis diagnosis;
-    static_cast<void>(inspect::conclude(scope, bab_.cases.single_rows(), {}, diagnosis));  // margins, of which some row's may do
-    if (diagnosis.margins.size() != bab_.cases.single_rows().size()) return empty;         // stopped
+    // For the margins: one row may be enough.
+    static_cast<void>(inspect::conclude(scope, bab_.cases.single_rows(), {}, diagnosis));
+    if (diagnosis.margins.size() != bab_.cases.single_rows().size()) return empty;  // it was stopped
     std::vector<CaseBound> bounds = bab_.cases.best_rows(scope, diagnosis);
     return all_closed(bounds) ? conclude(bab_.problem, scope, bounds, steps) : empty;
   }
@@ -246,8 +254,7 @@ class InputWorker final : public BabWorker {
     }
   }
 
-  // Better slopes, mixes and weights for the open cases, from those of the branch above. What each
-  // input loses.
+  // Optimises slopes, mixes and weights of the open cases, from those of the parent. Returns how much each input loses.
   std::vector<double> ascend(const logic::Scope& scope, std::vector<CaseBound>& bounds) {
     constexpr int kRootIterations = 60, kIterations = 10;
     const NeuronBoxes boxes = NeuronBoxes::of(bab_.graph, scope);
@@ -278,8 +285,7 @@ class InputWorker final : public BabWorker {
 
   // --- witnesses and splits ---
 
-  // The minimiser of a bound is a point of the branch, and often a counterexample when there is
-  // one.
+  // The minimiser of a bound is a point of the subdomain, and often a counterexample if one exists.
   bool is_witness(auto points, std::size_t depth) {
     constexpr std::size_t kShallow = 6;
     constexpr std::uint64_t kSampleEvery = 16;
@@ -311,7 +317,7 @@ class InputWorker final : public BabWorker {
     return Next::over;
   }
 
-  // By coordinate, what a split of it may gain for the open bounds.
+  // For each coordinate, how much its split may raise the open bounds.
   std::vector<double> scores(const logic::Scope& scope, const std::vector<CaseBound>& bounds) {
     if (bab_.graph.relu_only()) {
       std::vector<std::uint32_t> open;
@@ -342,9 +348,9 @@ class InputWorker final : public BabWorker {
   SmartBranching smart_;
   std::optional<StrongBranching> strong_;
   Workspace workspace_;
-  Subdomain* node_ = nullptr;  // that is treated
+  Subdomain* node_ = nullptr;  // the subdomain that is treated
   std::vector<Subdomain>* children_ = nullptr;
-  std::shared_ptr<const logic::Scope> scope_;  // its context and inherited facts
+  std::shared_ptr<const logic::Scope> scope_;  // with its literals and its inherited facts
 };
 
 std::unique_ptr<BabWorker> InputBab::worker(Engine& engine) { return std::make_unique<InputWorker>(*this, engine); }

@@ -1,10 +1,10 @@
 // ProofTree: encoded steps by node, written depth first.
 //
-// Steps of a node are appended as encoded bytes. Writing walks the tree with a stack of its own,
-// since trees are deeper than the call stack may be.
+// The steps of a node are appended as encoded bytes. write() walks the tree with an explicit stack, since a tree may be
+// deeper than the call stack allows.
 //
-// Source: proofs as trees of splits, as Marabou writes them (Isac et al. 2022). How this version
-// differs: a node holds steps of the kernel's rules, and subtrees can be pruned before writing.
+// Source: proofs as trees of splits, as Marabou writes them (Isac et al. 2022). How this version differs: a node holds
+// steps of the kernel's rules, and subtrees can be pruned before writing.
 
 #include "search/bab/proof_tree.h"
 
@@ -30,7 +30,7 @@ std::uint32_t ProofTree::split(std::uint32_t node, const Split& split) {
   return first;
 }
 
-// A node that a jump back closes keeps its own steps, and loses what stood below.
+// A node that a backjump closes keeps its own steps and loses its subtree.
 void ProofTree::prune(std::uint32_t node) {
   const std::lock_guard lock(mutex_);
   std::vector<std::uint32_t> open{node};
@@ -74,9 +74,9 @@ std::vector<ProofTree::PathStep> ProofTree::path_to(std::uint32_t node) const {
   return path;
 }
 
-// An own stack: trees are deeper than the call stack may be.
+// Uses an explicit stack, since a tree may be deeper than the call stack allows.
 void ProofTree::write(certificate::Writer& writer, const std::function<void(std::uint32_t)>& at_leaf) const {
-  // One frame per open split: how many of its branches have been started.
+  // One frame for each open split; `started`: how many of its two subtrees were started.
   struct Frame {
     std::uint32_t node;
     int started;
@@ -99,7 +99,7 @@ void ProofTree::write(certificate::Writer& writer, const std::function<void(std:
     }
     const std::uint32_t child = entry.first_child + static_cast<std::uint32_t>(frame.started);
     ++frame.started;
-    frames.push_back({child, 0});  // `frame` dangles from here on
+    frames.push_back({child, 0});  // `frame` dangles after this
   }
 }
 

@@ -1,11 +1,10 @@
-// ProofTree: the branch-and-bound tree of one group, kept as encoded certificate steps until the
-// group is closed.
+// ProofTree: the branch-and-bound tree of one group, kept as encoded certificate steps until the group is closed.
 //
-// Nodes are numbered from 0 (the root); the two children of a split are neighbours: `element <=
-// threshold` first.
+// Nodes are numbered from 0 (the root). The two children of a split have consecutive numbers: `element <= threshold`
+// comes first.
 //
-// It holds bytes, not scopes: a node costs what its steps take in the certificate. Nodes that a
-// jump back makes useless are dropped, and their numbers are not used again.
+// The tree holds bytes, not scopes, so a node takes as much memory as its steps take in the certificate. Nodes that a
+// backjump makes useless are dropped, and their numbers are not used again.
 #pragma once
 
 #include <cstdint>
@@ -26,33 +25,31 @@ struct Split {
   double threshold = 0;
 };
 
-// Growth is thread-safe; reading (`write`) must not run beside it.
+// Growth is thread-safe. write() must not run while another thread changes the tree.
 class ProofTree {
  public:
   static constexpr std::uint32_t kRoot = 0;
 
   ProofTree() : entries_(1) {}
 
-  // Adds steps behind those that the node already holds.
+  // Appends steps to those that the node already holds.
   void append(std::uint32_t node, const certificate::Fragment& steps);
-  // Splits a leaf; returns the number of the `<=` child, the `>=` child is the next one.
+  // Splits a leaf and returns the number of the `<=` child; the `>=` child has the next number.
   std::uint32_t split(std::uint32_t node, const Split& split);
 
-  // Makes a node a leaf again: its own steps stay, everything below it is dropped (the numbers are
-  // not used again).
+  // Makes a node a leaf again: keeps its own steps and drops everything below it. Dropped numbers are not used again.
   void prune(std::uint32_t node);
 
-  [[nodiscard]] std::size_t size() const;         // of the nodes that are not dropped
-  [[nodiscard]] std::uint64_t byte_size() const;  // of all steps
+  [[nodiscard]] std::size_t size() const;         // number of nodes that are not dropped
+  [[nodiscard]] std::uint64_t byte_size() const;  // of the steps of all nodes
 
-  // Depth first, without the group brackets. The caller has written begin_group. `at_leaf`, if
-  // given, is told of every node without a split as soon as its steps are written.
+  // Writes depth first, without the group brackets: the caller has written begin_group. `at_leaf`, if given, is called
+  // for every leaf as soon as its steps are written.
   void write(certificate::Writer& writer, const std::function<void(std::uint32_t node)>& at_leaf = nullptr) const;
 
-  // From the root down to a node: whether its splits went to the `>=` side, and what stands before
-  // them.
+  // One split on the path from the root down to a node, and the side that the path takes.
   struct PathStep {
-    std::uint32_t node = kRoot;  // before the split
+    std::uint32_t node = kRoot;  // the node that is split
     Split split;
     bool at_least = false;
   };

@@ -1,8 +1,7 @@
-// Subdomain: a part of a group's box that is open, as it waits in the queue of the engine.
+// Subdomain: an open part of a group's box, as it waits in the queue of the engine.
 //
-// It has no box of its own: that follows from the root's and the literals on the way, which its
-// record knows. What is worth keeping are the parameters of the subdomain above, from which its own
-// ascent starts.
+// A subdomain stores no box: the box follows from the root's box and the literals of its record. It stores the
+// parameters of its parent, from which its own ascent starts.
 #pragma once
 
 #include <cstdint>
@@ -21,19 +20,20 @@ constexpr double kNoBound = -std::numeric_limits<double>::infinity();
 
 struct OpenCase {
   std::uint32_t position = 0;
-  double bound = kNoBound;  // of this subdomain; of the one above until it is bounded itself
+  double bound = kNoBound;  // the bound here; that of the parent until this one is computed
   std::shared_ptr<const AlphaBeta> parameters = nullptr;
-  float last_beta = 0;        // of the newest literal, which `parameters` do not know yet
-  bool looks_closed = false;  // bounded above 0, though the kernel has not been asked
+  float last_beta = 0;        // of the newest literal, which is not in `parameters` yet
+  bool looks_closed = false;  // the bound is above 0, but the kernel has not been asked
 };
 
 struct Subdomain {
   BranchTree::Record record;
   std::vector<OpenCase> cases;
-  double expected = kNoBound;  // of the worst case, one step ahead: for choosing what is split next where leaves are to be left open
-  bool by_program = false;     // bounded by a linear program first: the split that led here gave ascent nothing to climb
-  bool in_region = false;      // the split that led here was one of a relu, among splits of inputs
-  std::optional<TriedBox> tried = {};  // what strong branching found here, among splits of inputs
+  // Expected bound of the worst case after one more split; chooses the next node if leaves are to be left open.
+  double expected = kNoBound;
+  bool by_program = false;             // a linear program bounds it first: the ascent gained nothing from its split
+  bool in_region = false;              // split off by a ReLU, in a tree over inputs
+  std::optional<TriedBox> tried = {};  // in a tree over inputs: what strong branching found here
   bool is_done = false;                // closed or split
 };
 

@@ -1,9 +1,9 @@
-// Conflicts: activities of needed literals, and jumps back over literals that were not needed.
+// Conflicts: activities of needed literals, and backjumps over literals that were not needed.
 //
-// Rank is by influence first, then activity, then score. The jump tries the furthest ancestor that
-// the needed literals allow, then half as far, and so on, since the kernel may refuse the furthest.
+// Neurons are ranked by influence, then by activity, then by score. A backjump first tries the furthest ancestor that
+// the needed literals allow, then an ancestor half as far, and so on, since the kernel may refuse the furthest.
 //
-// Source: VSIDS and backjumping as in conflicts.h; here by multipliers in place of resolution.
+// Source: VSIDS and backjumping as in conflicts.h. How this version differs: multipliers take the place of resolution.
 
 #include "search/heuristics/conflicts.h"
 
@@ -13,7 +13,7 @@
 namespace assay::search {
 namespace {
 
-constexpr double kActivityGrowth = 1.02;  // per closed leaf
+constexpr double kActivityGrowth = 1.02;  // factor per closed leaf
 constexpr double kLargestActivity = 1e100;
 
 }  // namespace
@@ -44,7 +44,7 @@ void Conflicts::bump(const Treated& treated, const BoundResult& leaf) {
   }
 }
 
-// The kernel's word on the node `up` literals above.
+// Asks the kernel to refute the case at the ancestor that lies `up` literals above the leaf.
 bool Conflicts::refute_above(ActivationBounder& bounder, Engine& engine, const Treated& treated, std::uint32_t position,
                              std::size_t up) const {
   BranchTree::Record record = treated.node->record;
@@ -74,8 +74,8 @@ bool Conflicts::refute_above(ActivationBounder& bounder, Engine& engine, const T
   return true;
 }
 
-// Where the last literals of a leaf were not needed, an ancestor can be refuted in its place, and
-// its other branches with it.
+// If the last literals of a leaf were not needed, an ancestor can be refuted in its place, which closes the other nodes
+// below the ancestor as well.
 void Conflicts::jump_back(ActivationBounder& bounder, Engine& engine, const Treated& treated, std::uint32_t position) {
   const BoundResult& leaf = treated.closed[0];
   bump(treated, leaf);

@@ -1,7 +1,7 @@
-// The choice between inputs and activations, and between inputs.
+// The choice between splits of inputs and of neurons, and the choice of an input.
 //
-// best_half() takes the input with the best score, and widths break ties. open_integer() finds an
-// integer that the network computes and that still has two values, which is split between these.
+// best_half() takes the input with the best score; widths break ties. open_integer() finds an integer that the network
+// computes and that can still take two values, and splits between them.
 //
 // Source: input splitting of alpha-beta-CROWN; integers as in any mixed-integer solver.
 
@@ -16,13 +16,14 @@
 
 namespace assay::search {
 
-// An input whose ends differ by rounding alone is no choice.
+// An input whose ends differ only by rounding does not count as free.
 std::size_t free_inputs(const logic::Problem& problem, const logic::Scope& scope) {
   std::size_t count = 0;
   for (const NodeId input : problem.graph().inputs) {
     const relax::Box& box = scope.box(input);
     for (std::size_t i = 0; i < box.lo.size(); ++i) {
-      const double rounding = 0x1p-50 * std::max(std::fabs(box.lo[i]), std::fabs(box.hi[i]));  // an input pinned to a decimal is no wider
+      // An input pinned to a decimal is no wider than this.
+      const double rounding = 0x1p-50 * std::max(std::fabs(box.lo[i]), std::fabs(box.hi[i]));
       count += box.hi[i] - box.lo[i] > rounding ? 1 : 0;
     }
   }
@@ -43,7 +44,8 @@ std::optional<Split> best_half(const logic::Problem& problem, const logic::Scope
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const auto [node, element] = inputs[i];
     const double lo = scope.box(node).lo[element], hi = scope.box(node).hi[element];
-    const bool whole = !is_float(problem.graph().node(node).dtype);  // then no point lies on the threshold
+    // An integer input is cut between two integers, so that no point lies on the threshold.
+    const bool whole = !is_float(problem.graph().node(node).dtype);
     const double middle = whole ? std::floor(lo / 2 + hi / 2) + 0.5 : lo / 2 + hi / 2;
     if (!(lo < middle && middle < hi)) continue;
     const double score = (std::isfinite(scores[i]) ? scores[i] : 0) + 1e-12 * (hi - lo);

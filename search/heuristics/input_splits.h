@@ -1,9 +1,8 @@
-// Whether inputs or neurons are split, which inputs are left, and where an input is cut.
+// Decides whether inputs or neurons are split, counts the free inputs, and chooses where an input is cut.
 //
-// Source: the choice by the number of free inputs is this project's own, measured on halves of the
-// development set (benchmarks/notes); alpha-beta-CROWN leaves it to a configuration file for
-// each benchmark. Inputs are halved, since the score of an input says how much, and not where, a
-// cut gains. Integers are cut between two values.
+// Source: the choice by the number of free inputs is this project's own, measured on halves of the development set
+// (benchmarks/notes); alpha-beta-CROWN takes it from a configuration file for each benchmark. Floating-point inputs are
+// halved, since the score of an input says how much a cut gains, but not where. Integers are cut between two values.
 #pragma once
 
 #include <cstddef>
@@ -20,18 +19,19 @@
 
 namespace assay::search {
 
-// Inputs of which a split is left.
+// The number of inputs that can still be split.
 [[nodiscard]] std::size_t free_inputs(const logic::Problem& problem, const logic::Scope& scope);
 
-// Instead of inputs; once the graph has its input rows.
+// Whether neurons are split instead of inputs. The graph must have its input rows.
 [[nodiscard]] bool splits_activations(const NeuronGraph& graph, const logic::Scope& scope, Options::Branching branching);
 
-// The middle of the input, by node and element, whose score is best. None: all of them are points.
+// The split in the middle of the input with the best score. `inputs` are pairs of node and element. None if every input
+// is a single point.
 [[nodiscard]] std::optional<Split> best_half(const logic::Problem& problem, const logic::Scope& scope,
                                              std::span<const std::pair<NodeId, std::uint32_t>> inputs, std::span<const double> scores);
 
-// Between two values that a computed integer may still take. Splitting inputs alone never tells the
-// sides of a jump apart, because both halves are closed.
+// A split between two values that a computed integer may still take. Splits of inputs alone never separate the sides of
+// a jump, because both halves are closed sets.
 [[nodiscard]] std::optional<Split> open_integer(const logic::Problem& problem, const logic::Scope& scope);
 
 }  // namespace assay::search

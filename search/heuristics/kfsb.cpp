@@ -1,13 +1,12 @@
-// Kfsb: which split comes next at a node.
+// Kfsb: chooses the next split of a node.
 //
-// A node proposes up to 8 splits by score and 8 by pseudocost, 32 by score near the root. Both
-// halves of each are bounded in one batch for all nodes, and the best product of gains is taken. A
-// split that strong branching has bounded exactly competes without a trial. A blind split, of which
-// nothing gained, is counted; where these are many, conflicts choose instead (conflicts.h).
+// A node proposes up to 8 splits by score and 8 by pseudocost, and 32 by score near the root. Both halves of each
+// candidate are bounded, in one batch for all nodes, and the split with the best product of gains is taken. A split
+// that strong branching has bounded exactly competes without a trial. A split with no visible gain is counted as blind;
+// if many are blind, conflict analysis chooses instead (conflicts.h).
 //
-// Sources: FSB (De Palma et al. 2021), BaBSR (Bunel et al. 2020), pseudocosts (Achterberg, Koch,
-// Martin 2005). A pseudocost here is a share of what the case lacked, with the newest counting
-// most.
+// Sources: FSB (De Palma et al. 2021), BaBSR (Bunel et al. 2020), pseudocosts (Achterberg, Koch, Martin 2005). How this
+// version differs: a pseudocost is the gain as a share of what the bound lacked to 0, and recent gains weigh most.
 
 #include "search/heuristics/kfsb.h"
 
@@ -18,15 +17,17 @@
 namespace assay::search {
 namespace {
 
-constexpr std::size_t kCandidates = 8;       // splits that are tried at a node for their scores, and as many for their pseudocosts
-constexpr std::size_t kWideCandidates = 32;  // ... for their scores, at the first nodes of a tree and now and then below
+constexpr std::size_t kCandidates = 8;       // candidates at a node by score, and as many by pseudocost
+constexpr std::size_t kWideCandidates = 32;  // candidates by score at the first nodes of a tree, and now and then below
 constexpr std::uint64_t kFirstNodes = 64;
-constexpr std::uint32_t kWideEvery = 8;              // splits
-constexpr int kTrialSteps = 4;                       // of ascent, in each half of a split that is tried
-constexpr double kNewest = 0.3;                      // weight of the newest gain of a neuron
-constexpr double kBlindShare = 0.3;                  // of the splits, for learning to begin ...
-constexpr std::uint64_t kSplitsBeforeLearning = 20;  // ... behind so many
-constexpr double kVisible = 1.01;                    // times the value of a split that gains nothing
+constexpr std::uint32_t kWideEvery = 8;  // levels
+constexpr int kTrialSteps = 4;           // steps of ascent in each half of a candidate
+constexpr double kNewest = 0.3;          // weight of the newest gain of a neuron
+// Learning begins if more than this share of the splits is blind ...
+constexpr double kBlindShare = 0.3;
+constexpr std::uint64_t kSplitsBeforeLearning = 20;  // ... after this many splits
+// A visible gain is this many times the value of a split that gains nothing.
+constexpr double kVisible = 1.01;
 
 bool has_strong_split(const Treated& treated) { return treated.strong_split.neuron != StrongSplit::kNone; }
 
@@ -36,7 +37,7 @@ bool needs_trial(const Treated& treated) {
 
 }  // namespace
 
-// A split, what is expected of its halves, and their parameters where it was tried.
+// A split, the bounds expected of its halves, and their parameters if it was tried.
 struct Kfsb::Choice {
   logic::Literal at_most;
   double value = kNoBound;
@@ -54,7 +55,7 @@ bool Kfsb::is_learning() const {
   return learning_;
 }
 
-// For a case that counted as closed until the kernel refused it.
+// Scores for a case that counted as closed until the kernel refused it: the distances of split points from the ends.
 static void score_by_depth(const NeuronGraph& graph, const NeuronBoxes& boxes, BoundResult& result) {
   for (std::size_t s = 0; s < graph.neuron_count(); ++s) {
     const std::optional<double> at = graph.split_point(static_cast<std::uint32_t>(s), boxes.lo[s], boxes.hi[s]);
@@ -62,7 +63,7 @@ static void score_by_depth(const NeuronGraph& graph, const NeuronBoxes& boxes, B
   }
 }
 
-// By conflicts where splits show no gain, else by scores; inputs where neither has anything left.
+// Proposes by conflicts if splits show no gain, otherwise by scores; proposes an input if no neuron is left.
 bool Kfsb::propose(Treated& treated, bool learning, std::uint64_t nodes) const {
   const NeuronGraph& graph = root_.graph;
   for (std::size_t k = 0; k < treated.node->cases.size(); ++k) {
@@ -71,8 +72,8 @@ bool Kfsb::propose(Treated& treated, bool learning, std::uint64_t nodes) const {
   BoundResult& result = treated.results[treated.worst];
   if (result.scores.empty()) score_by_depth(graph, treated.boxes, result);
   const std::vector<float>& scores = result.scores;
-  // Strong branching knows both halves: such a split needs no trial, and competes with the neurons
-  // that strong branching cannot bound.
+  // Strong branching knows the bounds of both halves, so its split needs no trial. It competes with splits of the
+  // neurons that strong branching cannot bound.
   treated.strong_split = result.strong_split;
   treated.strong_value = split_value(treated.node->cases[treated.worst].bound, result.strong_split.at_most, result.strong_split.at_least);
   const bool has_strong = has_strong_split(treated);
@@ -107,7 +108,7 @@ bool Kfsb::propose(Treated& treated, bool learning, std::uint64_t nodes) const {
   return !treated.splits.empty() || has_strong;
 }
 
-// The input whose middle is worth most.
+// Proposes the middle of the input with the best score.
 void Kfsb::split_an_input(Treated& treated, std::span<const float> scores) const {
   const Network& network = root_.graph.network();
   const std::size_t neurons = root_.graph.neuron_count();
@@ -125,9 +126,9 @@ void Kfsb::split_an_input(Treated& treated, std::span<const float> scores) const
   }
 }
 
-// Candidates of all nodes of a batch are bounded in one ascent.
+// Bounds the candidates of all nodes of a batch in one ascent.
 void Kfsb::choose_and_split(AlphaBetaCrown& ascent, std::span<Treated> batch, BranchTree& tree, std::vector<Subdomain>& children) {
-  // Both halves of every candidate. Their boxes and literals must not move: reserved.
+  // The tasks point to the boxes and literals of both halves of every candidate, so memory is reserved for all of them.
   std::size_t count = 0;
   for (const Treated& treated : batch) count += 2 * treated.splits.size();
   std::vector<NeuronBoxes> boxes;
@@ -173,7 +174,7 @@ void Kfsb::choose_and_split(AlphaBetaCrown& ascent, std::span<Treated> batch, Br
               static_cast<double>(blind_splits_) > kBlindShare * static_cast<double>(splits_);
 }
 
-// `results`: of both halves of each split that was tried; none where there was one candidate.
+// `results`: bounds of both halves of each candidate; empty if there was only one candidate.
 Kfsb::Choice Kfsb::best_of(const Treated& treated, std::span<BoundResult> results) {
   const double bound = treated.node->cases[treated.worst].bound;
   Choice best;
@@ -191,7 +192,7 @@ Kfsb::Choice Kfsb::best_of(const Treated& treated, std::span<BoundResult> result
   return best;
 }
 
-// As shares of what the case lacked.
+// Gains are shares of what the bound lacked to 0.
 void Kfsb::learn(const logic::Literal& split, double bound, double at_most, double at_least) {
   constexpr double kLeast = 1e-9;
   if (!std::isfinite(bound)) return;

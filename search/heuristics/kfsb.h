@@ -1,13 +1,13 @@
-// Kfsb: the brancher among neurons. Candidates by score, and by what their splits gained before,
-// are tried in both halves; the best one is taken.
+// Kfsb: the brancher among neurons. It picks candidates by score and by what their earlier splits gained, bounds both
+// halves of each, and takes the best one.
 //
-// Sources: scores by what a neuron's line loses (BaBSR, Bunel et al. 2020); a few candidates
-// bounded before one is taken (FSB, De Palma et al. 2021; kFSB in alpha-beta-CROWN); pseudocosts
-// (Achterberg, Koch, Martin 2005). How this version differs: a score is what an exact neuron would
-// gain at the minimiser of the optimised bound; one step of ascent bounds each half, or four
-// (BranchingOptions::kfsb), since one alone seldom gains; pseudocosts propose candidates, which are
-// tried all the same; a split of a first-layer neuron whose gain the ascent has computed exactly
-// competes without a trial.
+// Sources: scores by the relaxation loss of a neuron (BaBSR, Bunel et al. 2020); a few candidates bounded before one is
+// taken (FSB, De Palma et al. 2021; kFSB in alpha-beta-CROWN); pseudocosts (Achterberg, Koch, Martin 2005). How this
+// version differs:
+// - a score is what an exact neuron would gain at the minimiser of the optimised bound;
+// - one step of ascent bounds each half, or four with BranchingOptions::kfsb, since one step alone seldom gains;
+// - pseudocosts only propose candidates, which are tried like all others;
+// - the split of a first-layer neuron whose gain the ascent has computed exactly competes without a trial.
 #pragma once
 
 #include <array>
@@ -21,21 +21,21 @@
 
 namespace assay::search {
 
-// Shared by all threads.
+// All threads share it.
 class Kfsb {
  public:
   Kfsb(const ActivationRoot& root, const BranchingOptions& options, const Conflicts& conflicts);
 
-  // Splits without a visible gain abound: conflicts steer the choice.
+  // Whether many splits show no visible gain, so that conflicts choose the splits.
   [[nodiscard]] bool is_learning() const;
-  // The most promising splits for the case that is furthest from closed; an input's middle where no
-  // neuron is left. False: there is none. `nodes`: that were taken so far.
+  // Proposes the most promising splits for the case furthest from closed, or the middle of an input if no neuron is
+  // left. Returns false if there is no split. `nodes`: how many nodes were taken so far.
   [[nodiscard]] bool propose(Treated& treated, bool learning, std::uint64_t nodes) const;
-  // Bounds both halves of what was proposed for the batch, and splits.
+  // Bounds both halves of the proposed splits of the batch, and splits each node by the best one.
   void choose_and_split(AlphaBetaCrown& ascent, std::span<Treated> batch, BranchTree& tree, std::vector<Subdomain>& children);
 
  private:
-  // What splits of a neuron gained, as shares of what the case lacked; the newest count most.
+  // What splits of a neuron gained, as shares of what the bound lacked to 0; recent gains weigh most.
   struct Pseudocost {
     double at_most = 0, at_least = 0;
     bool known = false;
@@ -50,7 +50,7 @@ class Kfsb {
   const ActivationRoot& root_;
   const bool kfsb_;
   const Conflicts& conflicts_;
-  mutable std::mutex mutex_;             // of what follows
+  mutable std::mutex mutex_;             // guards what follows
   std::vector<Pseudocost> pseudocosts_;  // by neuron
   std::uint64_t blind_splits_ = 0, splits_ = 0;
   bool learning_ = false;

@@ -1,14 +1,14 @@
-// SmartBranching: what each input loses at the ends of its box.
+// SmartBranching: scores of inputs, from the loss that each input causes at the ends of its box.
 //
-// Shares of neurons come from one forward run of the network at both ends of each input. A neuron
-// that does not move there may still be wide, so that a tenth of its width goes by how inputs move
-// the first relus.
+// One forward run of the network at both ends of each input shares the loss of each neuron among the inputs. A
+// neuron that does not move at these points may still be wide, so a tenth of its width is shared by how inputs move
+// the first ReLUs.
 //
-// add() sums what a row lacks by input: the range of its form over the box, and each neuron's score
-// shared out by how far each input alone moves the neuron's operand. Each row counts relative to
-// its own shortfall, so that rows of different size have the same say.
+// add() sums by input what a row lacks: the range of the row's form over the box, and the loss of each neuron, shared
+// by how far each input alone moves the neuron's operand. Each row counts relative to its own shortfall, so that rows
+// of different scales weigh the same.
 //
-// Source: smart branching (sb) in alpha-beta-CROWN; see smart_branching.h for what is new.
+// Source: smart branching (sb) in alpha-beta-CROWN; see smart_branching.h for the differences.
 
 #include "search/heuristics/smart_branching.h"
 
@@ -17,7 +17,7 @@
 
 namespace assay::search {
 
-// How much each input widens the operands of the first relus, in all.
+// Shares of the inputs in the total width of the operands of the first ReLUs.
 std::vector<double> SmartBranching::first_shares(const NeuronBoxes& boxes) const {
   std::vector<double> shares(boxes.x_lo.size(), 0.0);
   double sum = 0;
@@ -33,13 +33,13 @@ std::vector<double> SmartBranching::first_shares(const NeuronBoxes& boxes) const
   return shares;
 }
 
-// One evaluation at the two ends of every input, the others in the middle. A neuron may stay where
-// it is at these points and still be wide, so a part of its width always goes by the first relus.
+// Evaluates the network at the two ends of every input, with the other inputs in the middle. A neuron may not move at
+// these points and still be wide, so a part of its width is always shared by the first ReLUs.
 bool SmartBranching::share_neurons(const NeuronBoxes& boxes) {
   constexpr std::size_t kMostShares = std::size_t{1} << 25;  // 256 MB
   const std::size_t n = boxes.x_lo.size();
   if (graph_.neuron_count() > kMostShares / std::max<std::size_t>(1, n)) return false;
-  std::vector<std::size_t> free;  // an input that is fixed moves nothing
+  std::vector<std::size_t> free;  // a fixed input moves nothing
   for (std::size_t i = 0; i < n; ++i) {
     if (boxes.x_lo[i] < boxes.x_hi[i]) free.push_back(i);
   }
@@ -86,7 +86,7 @@ bool SmartBranching::share_neurons(const NeuronBoxes& boxes) {
 
 void SmartBranching::add(const BoundResult& row, std::vector<double>& losses) const {
   constexpr double kLeastShortfall = 1e-9;
-  if (row.scores.empty()) return;  // bounded well enough
+  if (row.scores.empty()) return;  // the bound is above its target
   const double scale = 1 / std::max(-row.bound, kLeastShortfall);
   const std::size_t n = losses.size(), neurons = graph_.neuron_count();
   for (std::size_t i = 0; i < n; ++i) losses[i] += scale * static_cast<double>(row.scores[neurons + i]);
@@ -113,7 +113,7 @@ std::vector<double> SmartBranching::ascend(const NeuronBoxes& boxes, std::span<c
 
 std::vector<double> SmartBranching::operator()(const logic::Scope& scope, std::span<const std::uint32_t> cases) {
   const NeuronBoxes boxes = NeuronBoxes::of(graph_, scope);
-  std::vector<AlphaBeta> alone;  // one row of one case each
+  std::vector<AlphaBeta> alone;  // tasks with one row of one case each
   std::vector<std::uint32_t> case_of;
   for (const std::uint32_t one : cases) {
     const std::size_t rows = graph_.network().rows(one).size();

@@ -1,12 +1,11 @@
-// StrongBranching: two halves of each input, a few steps of ascent on each.
+// StrongBranching: bounds the two halves of each input by a few steps of ascent.
 //
-// Inputs that were good above are tried first; once some input closes every case on both halves,
-// the others are left out. The halves that are chosen get more steps, and the kernel is asked about
-// what looks closed there.
+// Inputs that were good one level above are tried first. Once an input closes every case on both halves, the remaining
+// inputs are skipped. The chosen halves get more steps, and the kernel is asked about the cases that look closed there.
 //
-// Source: strong branching (Applegate et al. 1995) with the score summed over cases. How this
-// version differs: eight halves go side by side in SIMD lanes; scores of the box above order the
-// inputs; and bounds of the halves that are taken serve as starts one level down.
+// Source: strong branching (Applegate et al. 1995) with the score summed over cases. How this version differs: eight
+// halves are bounded side by side in SIMD lanes; the scores of the parent box order the inputs; and the bounds of the
+// chosen halves serve as starts one level down.
 
 #include "search/heuristics/strong_branching.h"
 
@@ -23,12 +22,12 @@ namespace {
 
 constexpr int kRootSteps = 60;
 constexpr int kHalfSteps = 5;
-constexpr int kMoreSteps = 20;            // on the halves that are chosen
-constexpr std::size_t kMostCases = 8;     // that choose a split: those furthest from closed
-constexpr double kLeastShortfall = 1e-9;  // of a bound
-constexpr double kWidthScore = 1e-9;      // of an input's width, where no half gains
+constexpr int kMoreSteps = 20;            // for the chosen halves
+constexpr std::size_t kMostCases = 8;     // how many cases choose a split: those furthest from closed
+constexpr double kLeastShortfall = 1e-9;  // least shortfall of a bound
+constexpr double kWidthScore = 1e-9;      // score per width of an input, if no half gains
 
-// How much of what a case lacks its bound on a half gains, at most 1.
+// How much of its shortfall a bound gains on a half, as a share from 0 to 1.
 double gain(double above, double here) {
   const double shortfall = std::max(-above, kLeastShortfall);
   return std::max(0.0, (std::min(here, 0.0) + shortfall) / shortfall);
@@ -99,7 +98,7 @@ void StrongBranching::improve(std::span<Half> halves, std::size_t first) {
 }
 
 std::optional<StrongBranching::Choice> StrongBranching::choose(const TriedBox& above) {
-  std::vector<std::size_t> inputs(above.box.lo.size());  // what was good above comes first
+  std::vector<std::size_t> inputs(above.box.lo.size());  // inputs that were good one level above come first
   std::iota(inputs.begin(), inputs.end(), std::size_t{0});
   if (!above.scores.empty()) std::ranges::stable_sort(inputs, std::greater(), [&](std::size_t i) { return above.scores[i]; });
   std::vector<Half> halves;

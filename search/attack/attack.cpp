@@ -1,16 +1,16 @@
-// attack(): restarts, gradient steps and corners, until a candidate is accepted or the time is up.
+// attack(): restarts, gradient steps and walks over corners, until a candidate is accepted or the time is up.
 //
-// Restarts are a batch of points that one pass of the network evaluates. Each batch row pulls one
-// case; half of the batch steps by the gradient's sign, as in Madry et al. 2018. What comes nearest
-// is remembered for reports of undecided runs.
+// One pass of the network evaluates a batch of starting points. Each row of the batch aims at one case; half of the
+// rows step by the sign of the gradient, as in Madry et al. 2018. The nearest point found is kept for reports of
+// undecided runs.
 //
-// Points start in the middle of the box, in corners, around the best point so far, and anywhere.
-// The objective is the worst row of a case or the sum of its violated rows (hinges), for every
-// second start each. Steps shrink geometrically over sixty iterations.
+// Points start in the middle of the box, in corners, around the best point so far, and at random. The objective is the
+// worst row of a case, or the sum of its violated rows (hinges) for every second start. Steps shrink geometrically over
+// sixty iterations.
 //
-// Sources: PGD (Madry et al. 2018); restarts as in attacks of alpha-beta-CROWN; WalkSAT (Selman,
-// Kautz, Cohen 1994) for corners, with a tabu list (Glover 1989). How this version differs: the
-// kernel judges every candidate, and a refusal raises the margin that later candidates need.
+// Sources: PGD (Madry et al. 2018); restarts as in attacks of alpha-beta-CROWN; WalkSAT (Selman, Kautz, Cohen 1994) for
+// corners, with a tabu list (Glover 1989). How this version differs: the kernel judges every candidate, and a refusal
+// raises the margin that later candidates need.
 
 #include "search/attack/attack.h"
 
@@ -26,15 +26,15 @@ namespace assay::search {
 namespace {
 
 constexpr int kAscentSteps = 60;
-constexpr double kFirstStep = 0.3, kLastStep = 0.002;  // of the box's width
-constexpr std::size_t kRoundWork = 40'000'000;         // multiply-adds of one batched pass, to choose the batch
+constexpr double kFirstStep = 0.3, kLastStep = 0.002;  // as shares of the box's width
+// Target of multiply-adds in one batched pass, which sets the batch size.
+constexpr std::size_t kRoundWork = 40'000'000;
 constexpr std::size_t kMaxBatch = 64, kMinBatch = 4;
-constexpr std::size_t kFlips = 400, kMaxTrials = 128;  // of a walk over corners, and of one flip
-constexpr int kMarginDoublings = 40;                   // kernel refusals after which a group is given up
-constexpr double kFirstMargin = 1e-9;                  // relative to a row's scale, after the first refusal
+constexpr std::size_t kFlips = 400, kMaxTrials = 128;  // flips in a walk over corners; candidates for one flip
+constexpr int kMarginDoublings = 40;                   // a group is given up after this many refusals of the kernel
+constexpr double kFirstMargin = 1e-9;                  // after the first refusal, relative to the scale of a row
 
-// The search for one group's witness. Rows of the batch are independent starts, each aimed at one
-// case.
+// The search for a witness of one group. The rows of the batch are independent starts; each aims at one case.
 class Attack {
  public:
   Attack(const Network& network, std::size_t group, std::uint64_t seed, const Limit& limit, Deadline deadline, Statistics& statistics)
@@ -56,14 +56,14 @@ class Attack {
     }
   }
 
-  // A box of one point has been seen after a round.
+  // One round is enough for a box that is a single point.
   [[nodiscard]] bool can_run() const { return !box_.is_empty() && refusals_ < kMarginDoublings && (round_ == 0 || !free_.empty()); }
   std::optional<logic::Theorem> ascend();        // one batch of gradient ascent
-  std::optional<logic::Theorem> walk_corners();  // one walk from the corner nearest to a good point
-  std::optional<logic::Theorem> ask_point();     // of a box of one point: about each case, whatever doubles say of it
+  std::optional<logic::Theorem> walk_corners();  // one walk, from the corner nearest to a good point
+  // For a box of one point: asks about each case, even if doubles say that the point does not violate it.
+  std::optional<logic::Theorem> ask_point();
   void stop_at(const Limit& limit) { workspace_.limit = limit; }
-  // Where a walk can turn no more than a part of the coordinates, it gets no more evaluations than
-  // ascents.
+  // Walks that may flip only a part of the coordinates at a time get no more evaluations than ascents.
   [[nodiscard]] bool can_walk() const {
     const bool is_affordable = free_.size() <= kFlips || walk_steps_ + kFlips * (1 + trials_) <= ascent_steps_;
     return free_.size() >= 2 && !box_.has_balls() && is_affordable;
@@ -72,7 +72,7 @@ class Attack {
  private:
   void start_points();
   bool evaluate(std::size_t batch, std::vector<double>& x, std::vector<double>& y);
-  // The gradient of the objective of row b's case at slack values: weights on outputs and inputs.
+  // The gradient of the objective of row b's case at the given values, with respect to outputs and inputs.
   void pull_case(std::size_t b, std::uint32_t one, bool sum_of_hinges, const std::vector<double>& x, const std::vector<double>& y);
   void step(std::size_t b, double size, bool by_sign);
   std::optional<logic::Theorem> ask(const double* x, std::uint32_t one, double value);
@@ -82,24 +82,24 @@ class Attack {
 
   const Network& network_;
   Statistics& statistics_;
-  const Limit check_limit_;  // of the check of a witness, which this attack's seconds do not end
+  const Limit check_limit_;  // limit for the check of a witness, which may go on after the attack's own seconds
   const CandidateBox box_;
   const std::vector<std::uint32_t>& cases_;
   std::mt19937_64 random_;
   Workspace workspace_;
   std::size_t n_ = 0, m_ = 0, batch_ = 0, trials_ = 0, round_ = 0, walks_ = 0;
-  std::size_t ascent_steps_ = 0, walk_steps_ = 0;  // evaluations
+  std::size_t ascent_steps_ = 0, walk_steps_ = 0;  // counted in evaluations
   std::vector<std::uint32_t> free_;                // coordinates that are not pinned
   std::vector<double> x_, y_, y_bar_, x_bar_, speed_;
-  std::vector<std::uint32_t> nearest_;  // the case that each row of the batch violates most, or is nearest to
-  std::vector<double> best_point_;      // over all rounds
+  std::vector<std::uint32_t> nearest_;  // by row of the batch: the case that it violates most, or that it is nearest to
+  std::vector<double> best_point_;      // best over all rounds
   double best_slack_ = 0, margin_ = 0;
   std::uint32_t best_case_ = 0;
   int refusals_ = 0;
 };
 
-// The first round starts in the middle for each case. Of the other points a quarter are corners, a
-// quarter lie around the best point so far, and the rest anywhere in the box.
+// In the first round, one point of each case starts in the middle. Of the other points a quarter are corners, a quarter
+// lie around the best point so far, and the rest anywhere in the box.
 void Attack::start_points() {
   std::uniform_real_distribution<double> uniform(0, 1);
   x_.assign(batch_ * n_, 0);
@@ -122,7 +122,7 @@ void Attack::start_points() {
   }
 }
 
-// False: out of time.
+// Returns false if the time is up.
 bool Attack::evaluate(std::size_t batch, std::vector<double>& x, std::vector<double>& y) {
   y.resize(batch * m_);
   if (!network_.evaluate(batch, x.data(), workspace_)) return false;
@@ -131,8 +131,8 @@ bool Attack::evaluate(std::size_t batch, std::vector<double>& x, std::vector<dou
   return true;
 }
 
-// The kernel's word on a point. A refusal raises the margin that later points need, since doubles
-// were wrong by more than it.
+// Asks the kernel about a point. A refusal shows that doubles were wrong by more than the margin, so it raises the
+// margin that later points need.
 std::optional<logic::Theorem> Attack::ask(const double* x, std::uint32_t one, double value) {
   if (!(value >= margin_) || !can_run()) return std::nullopt;
   logic::Witness witness;
@@ -140,7 +140,8 @@ std::optional<logic::Theorem> Attack::ask(const double* x, std::uint32_t one, do
   witness.inputs = box_.exact({x, n_});
   if (auto theorem = check_witness(network_, witness, check_limit_)) return theorem;
   ++refusals_;
-  if (std::isfinite(value)) margin_ = std::max({kFirstMargin, 2 * margin_, 2 * value});  // else the network may have no value there
+  // Otherwise the network may have no value there.
+  if (std::isfinite(value)) margin_ = std::max({kFirstMargin, 2 * margin_, 2 * value});
   return std::nullopt;
 }
 
@@ -153,9 +154,9 @@ std::optional<logic::Theorem> Attack::ask_point() {
   return std::nullopt;
 }
 
-// Looks at every row against its own case, and against all cases where that costs less than the
-// pass did. The kernel is asked about the case that is violated most: two scores that softmax
-// rounds to 0 hold each other by 0, which takes long to refuse.
+// Compares every row with its own case, and with all cases if that costs less than the pass did. Asks the kernel about
+// the case that is violated most. Other cases may hold only by rounding: two scores that softmax rounds to 0 differ by
+// 0, and the kernel takes long to refuse them.
 std::optional<logic::Theorem> Attack::inspect(std::size_t batch, const std::vector<double>& x, const std::vector<double>& y) {
   constexpr std::size_t kFewCases = 32, kWorkOfCase = 100;
   const bool all = cases_.size() <= std::max(kFewCases, network_.work() / kWorkOfCase);
@@ -181,7 +182,7 @@ std::optional<logic::Theorem> Attack::inspect(std::size_t batch, const std::vect
   return std::nullopt;
 }
 
-// Either the worst row alone is pulled, or all that are violated by less than the margin.
+// Sums the gradients either of the worst row alone, or of all rows whose slack is at most the margin.
 void Attack::pull_case(std::size_t b, std::uint32_t one, bool sum_of_hinges, const std::vector<double>& x, const std::vector<double>& y) {
   const std::vector<RowView>& rows = network_.rows(one);
   const double worst = worst_slack(rows, y.data() + b * m_, x.data() + b * n_);
@@ -196,7 +197,7 @@ void Attack::pull_case(std::size_t b, std::uint32_t one, bool sum_of_hinges, con
   }
 }
 
-// Along the sign of the gradient, or along the gradient with momentum, in units of the box.
+// A step by the sign of the gradient, or by the gradient with momentum, in units of the box.
 void Attack::step(std::size_t b, double size, bool by_sign) {
   std::uniform_real_distribution<double> uniform(-1, 1);
   double* x = x_.data() + b * n_;
@@ -209,14 +210,14 @@ void Attack::step(std::size_t b, double size, bool by_sign) {
   }
   for (const std::uint32_t i : free_) {
     const double width = box_.hi()[i] - box_.lo()[i];
-    double move = largest > 0 ? speed[i] / largest : uniform(random_);  // lost on a plateau: anywhere
+    double move = largest > 0 ? speed[i] / largest : uniform(random_);  // on a plateau: a random direction
     if (by_sign && largest > 0) move = speed[i] > 0 ? 1 : speed[i] < 0 ? -1 : 0;
     x[i] = box_.snap(i, x[i] + size * width * move);
   }
   box_.project({x, n_});
 }
 
-// A batch of projected gradient ascent: evaluate, ask about what looks like a witness, step. Steps
+// A batch of projected gradient ascent: evaluates, asks about points that look like a witness, and steps. Steps
 // shrink geometrically.
 std::optional<logic::Theorem> Attack::ascend() {
   start_points();
@@ -228,7 +229,7 @@ std::optional<logic::Theorem> Attack::ascend() {
     if (!network_.has_gradient()) break;
     y_bar_.assign(batch_ * m_, 0);
     x_bar_.assign(batch_ * n_, 0);
-    // The first goes for the case that is nearest by now, the others keep to theirs.
+    // The first row aims at the case that is nearest by now; the others keep their own cases.
     for (std::size_t b = 0; b < batch_; ++b) pull_case(b, b == 0 ? nearest_[b] : case_of(b), b % 2 == 1, x_, y_);
     inputs_bar.assign(batch_ * n_, 0);
     if (!network_.vjp(batch_, workspace_, y_bar_.data(), inputs_bar.data())) return std::nullopt;
@@ -240,7 +241,7 @@ std::optional<logic::Theorem> Attack::ascend() {
   return std::nullopt;
 }
 
-// How much the rows of a case are violated in all; 0 at a witness.
+// Minus the sum of the violations of the rows of a case; 0 at a witness.
 double Attack::hinge(std::uint32_t one, const double* y, const double* x) const {
   double sum = 0;
   for (const RowView& row : network_.rows(one)) {
@@ -250,8 +251,8 @@ double Attack::hinge(std::uint32_t one, const double* y, const double* x) const 
   return std::isnan(sum) ? -std::numeric_limits<double>::infinity() : -sum;
 }
 
-// A walk in the style of WalkSAT: all single flips of coordinates that the gradient points at are
-// evaluated, the best one that is not tabu is taken, sometimes a random one.
+// A walk in the style of WalkSAT: evaluates single flips of the coordinates that the gradient favours, and takes the
+// best flip that is not tabu, or sometimes a random one.
 std::optional<logic::Theorem> Attack::walk_corners() {
   constexpr std::size_t kTenure = 6;
   constexpr double kNoise = 0.04;
@@ -322,7 +323,7 @@ std::optional<logic::Theorem> attack(const Network& network, std::size_t group, 
   for (int round = 0; round < options.restarts && search.can_run() && !limit.reached(); ++round) {
     if (auto theorem = search.ascend()) return theorem;
     search.stop_at(limit);
-    // Two walks behind every ascent from the second round on: an easy witness needs none.
+    // Two walks follow every ascent from the second round on: an easy witness is found without walks.
     for (int walk = 0; options.corner_walk && walk < 2 && round > 0 && search.can_walk(); ++walk) {
       if (auto theorem = search.walk_corners()) return theorem;
     }
@@ -335,7 +336,7 @@ std::optional<logic::Theorem> attack_all(const Network& network, const AttackOpt
   const Deadline deadline = Deadline::in(options.seconds);
   const std::size_t groups = network.problem()->group_count();
   AttackOptions one = options;
-  // A first pass of one round each, then the rest of the time in equal shares.
+  // The first pass gives each group one round; the second pass shares the rest of the time equally.
   for (int pass = 0; pass < 2; ++pass) {
     for (std::size_t group = 0; group < groups; ++group) {
       const double left = deadline.seconds_left();
@@ -351,7 +352,7 @@ std::optional<logic::Theorem> attack_all(const Network& network, const AttackOpt
 
 std::optional<logic::Theorem> attack_from(const Network& network, const CandidateBox& box, std::uint32_t case_index,
                                           std::span<const double> x, int steps, Workspace& workspace) {
-  constexpr double kFirst = 0.1, kShrink = 0.8;  // of the box's width; per step
+  constexpr double kFirst = 0.1, kShrink = 0.8;  // first step as a share of the box's width; factor per step
   const std::size_t n = network.input_size();
   const std::vector<RowView>& rows = network.rows(case_index);
   std::vector<double> point(n), y(network.output_size()), y_bar(y.size()), x_bar(n), inputs_bar(n);

@@ -1,13 +1,12 @@
-// Candidate points: how coordinates are rounded, and what the kernel says to them.
+// Candidate points: the rounding of coordinates, and the questions to the kernel.
 //
-// Every coordinate has a kind: an integer, a float32, a number of the execution's format, a double,
-// or the exact decimal where no double lies in the box. snap() moves a coordinate to the nearest
-// number of its kind; exact() writes the point as rationals, which is what the kernel is asked
-// about.
+// Every coordinate has a kind: an integer, a float32, a number of the execution's format, a double, or the exact
+// decimal if no double lies in the box. snap() moves a coordinate to the nearest number of its kind. exact() writes the
+// point as rationals, for the kernel.
 //
-// A ball is pulled in by project(): of squares along the line to its middle, of magnitudes by the
-// projection onto an l1 ball with a soft threshold (Duchi et al. 2008), whose threshold is found by
-// bisection. How this version differs: it leaves a margin of 2^-16, since snapping moves the point.
+// project() pulls points into balls: for sums of squares along the line to the middle, for sums of magnitudes by the
+// projection onto an l1 ball with a soft threshold (Duchi et al. 2008), whose threshold is found by bisection. How this
+// version differs: it leaves a margin of 2^-16, since snapping moves the point.
 
 #include "search/attack/candidate_point.h"
 
@@ -22,8 +21,8 @@
 
 namespace assay::search {
 
-// For each coordinate the kind of number that a witness may have there, and the ends of the box
-// among these numbers.
+// Finds, for each coordinate, the kind of number that a witness may have there, and the ends of the box among
+// these numbers.
 CandidateBox::CandidateBox(const Network& network, std::size_t group) {
   const logic::Problem& problem = *network.problem();
   box_ = &problem.group_box(group);
@@ -33,15 +32,14 @@ CandidateBox::CandidateBox(const Network& network, std::size_t group) {
   for (const NodeId id : problem.graph().inputs)
     whole.resize(whole.size() + problem.graph().size(id), !is_float(problem.graph().node(id).dtype));
   for (std::size_t i = 0; i < box_->lo.size(); ++i) {
-    // Floats are doubles, so the smallest float >= the smallest double >= lo is the smallest float
-    // >= lo.
+    // Every float is a double. So the smallest float >= lo is the smallest float >= the smallest double >= lo.
     const double lo = box_->lo[i].double_up(), hi = box_->hi[i].double_down();
     const double float_lo = float_up(lo), float_hi = float_down(hi);
     if (problem.floating() && !whole[i] && !is_empty_) {
       kinds_.push_back(Kind::number);
       lo_.push_back(floats::number_above(format_, lo));
       hi_.push_back(floats::number_below(format_, hi));
-    } else if (whole[i] && lo <= hi) {  // the box ends in integers there, and so do these doubles
+    } else if (whole[i] && lo <= hi) {  // the box of an integer input ends in integers, and so do these doubles
       kinds_.push_back(Kind::integer);
       lo_.push_back(lo);
       hi_.push_back(hi);
@@ -54,7 +52,7 @@ CandidateBox::CandidateBox(const Network& network, std::size_t group) {
       lo_.push_back(lo);
       hi_.push_back(hi);
     } else {
-      kinds_.push_back(Kind::exact);  // no double inside: the decimal itself
+      kinds_.push_back(Kind::exact);  // no double lies inside: the decimal itself
       lo_.push_back(box_->lo[i].double_down());
       hi_.push_back(lo_.back());
     }
@@ -73,9 +71,9 @@ CandidateBox::CandidateBox(const Network& network, std::size_t group) {
   }
 }
 
-// The k-th coordinate's distance from the middle after moving towards it: of squares along the line
-// to the middle, of magnitudes to where the squared distance from x and that much of the ball's sum
-// are least together, which leaves few coordinates off the middle.
+// The distance of the k-th coordinate from the middle after moving towards it. For squares, the point moves along the
+// line to the middle. For magnitudes, it moves to the minimum of its squared distance from x plus a multiple of the
+// ball's sum, which leaves few coordinates off the middle.
 double CandidateBox::Middle::shrunk(std::span<const double> x, double by, std::size_t k) const {
   const double off = x[coordinates[k]] - at[k];
   return of_squares ? off / (1 + by) : std::copysign(std::max(0.0, std::fabs(off) - by * weights[k]), off);
@@ -91,7 +89,7 @@ double CandidateBox::Middle::size(std::span<const double> x, double by) const {
 }
 
 void CandidateBox::project(std::span<double> x) const {
-  constexpr double kInside = 1 - 0x1p-16;  // snapping moves a point by less
+  constexpr double kInside = 1 - 0x1p-16;  // snapping moves a point by less than this margin
   constexpr int kHalvings = 24;
   for (const Middle& ball : balls_) {
     const double most = ball.most * kInside, size = ball.size(x, 0);
@@ -107,7 +105,7 @@ void CandidateBox::project(std::span<double> x) const {
   }
 }
 
-// To the nearest admissible number, inside of the box.
+// The nearest admissible number inside the box.
 double CandidateBox::snap(std::size_t i, double x) const {
   if (kinds_[i] == Kind::number) {
     const double below = floats::number_below(format_, x), above = floats::number_above(format_, x);
@@ -129,7 +127,7 @@ std::vector<Rational> CandidateBox::exact(std::span<const double> snapped) const
   return point;
 }
 
-// The kernel evaluates the network exactly, which may take long: the limit stops it.
+// The kernel evaluates the network exactly, which may take long; the limit stops it.
 std::optional<logic::Theorem> check_witness(const Network& network, const logic::Witness& witness, const Limit& limit) {
   const std::function<bool()> question = limit.question();
   const StopScope watch(question);
@@ -206,7 +204,7 @@ std::optional<logic::Theorem> try_case_without_rows(const Network& network, std:
   return std::nullopt;
 }
 
-// So that an undecided run has a nearest point to tell of.
+// Gives an undecided run a nearest point to report.
 void try_middles(const Network& network) {
   constexpr std::size_t kMostGroups = 64;
   const logic::Problem& problem = *network.problem();

@@ -1,10 +1,10 @@
-// SideAttack: the thread that attacks beside the branching.
+// SideAttack: the thread that attacks while branch and bound runs.
 //
-// Time goes to it in slices, each twice as long as the one before, up to 3 s. After a slice it
-// pauses until its share of a thread is 0.15 again. Where inputs are split, the share falls as 1 /
-// t after 5 s, since minimisers of subdomains are tried as points by then.
+// The attack runs in slices; each is twice as long as the one before, up to 3 s. After a slice it pauses until its
+// share of a thread is 0.15 again. If inputs are split, the share falls as 1 / t after 5 s, since branch and bound then
+// tries the minimisers of its subdomains as points.
 //
-// Source: none; other verifiers attack once, before branch and bound. This one goes on beside it.
+// Source: none; other verifiers attack once, before branch and bound. This attack goes on during branch and bound.
 
 #include "search/attack/side_attack.h"
 
@@ -16,9 +16,9 @@
 namespace assay::search {
 namespace {
 
-constexpr double kShare = 0.15;       // of one thread's time, after the first slice
-constexpr double kWholeShare = 5;     // seconds after which the share of an attack that fades begins to fall, as 1 / t
-constexpr double kFirstPause = 0.03;  // seconds: a search that ends before is not disturbed
+constexpr double kShare = 0.15;       // share of one thread's time, after the first slice
+constexpr double kWholeShare = 5;     // seconds after which the share of a fading attack begins to fall, as 1 / t
+constexpr double kFirstPause = 0.03;  // seconds: shorter searches are not disturbed
 constexpr double kFirstSlice = 0.15;  // seconds; each slice is twice as long as the one before
 constexpr double kLongestSlice = 3;   // seconds
 
@@ -52,7 +52,7 @@ void SideAttack::slice(const std::stop_token& stop) {
   const auto begin = Clock::now();
   try {
     theorem_ = attack_all(network_, options_, stop, statistics_);
-  } catch (const std::bad_alloc&) {  // the search goes on without it, as long as it has memory itself
+  } catch (const std::bad_alloc&) {  // the search goes on without the attack
     due_ = Clock::time_point::max();
     return;
   }
@@ -61,7 +61,8 @@ void SideAttack::slice(const std::stop_token& stop) {
   const double share = side_share(seconds_since(start_), fades_);
   due_ = after(taken * (1 - share) / share);
   options_.seconds = std::min(2 * options_.seconds, kLongestSlice);
-  options_.whole_ascent = true;  // of a large network, which would find nothing in slices that end before; a short search is not disturbed
+  // Slices that end early would find nothing in a large network; the first slice may end early, for short searches.
+  options_.whole_ascent = true;
   if (theorem_) found_.request_stop();
 }
 

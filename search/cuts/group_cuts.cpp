@@ -1,19 +1,17 @@
-// close_by_cuts(): groups, their trees, and the ascent on all of them together.
+// close_by_cuts(): groups of ReLUs, their trees, and the joint ascent on all groups.
 //
-// An Ascent holds the groups of one case. In each step every leaf of every group is minimised over
-// the group's few inputs, and the rest of the form over the whole box. Slopes s_i that a group
-// shares with the rest move by the difference of the two minimisers; slopes and multipliers in the
-// leaves move by their leaf's minimiser (Adam, Kingma and Ba 2015). Between rounds the half of the
-// groups whose worst leaves lose most are split at the relu that loses most.
+// An Ascent holds the groups of one case. In each step, every leaf of every group is minimised over the few inputs of
+// the group, and the rest of the form over the whole box. The slopes s_i that a group shares with the rest move by the
+// difference of the two minimisers. The slopes and multipliers in a leaf move by the minimiser of the leaf (Adam,
+// Kingma and Ba 2015). Between rounds, groups are ordered by the relaxation loss of their worst leaves; the half that
+// loses most is split at the ReLU that loses most.
 //
-// What comes out are cuts `sum of A_i relu(z_i) - s_i z_i >= t` with a small tree of splits for
-// each. The kernel derives every cut by its tree (rules `cut` and `hull`), and refutes the case
-// with a multiplier of 1 for each.
+// The results are cuts `sum of A_i relu(z_i) - s_i z_i >= t`, each with a small tree of splits. The kernel derives
+// every cut by its tree (rules `cut` and `hull`), and refutes the case with a multiplier of 1 for each cut.
 //
-// Sources: kPoly (Singh et al. 2019) and PRIMA (Mueller et al. 2022) for groups of neurons;
-// GCP-CROWN (Zhang et al. 2022) for cuts with multipliers in a back-substitution. How this version
-// differs: a cut is made for one case and its coefficients, and proved by branch and bound over a
-// group.
+// Sources: kPoly (Singh et al. 2019) and PRIMA (Mueller et al. 2022) for groups of neurons; GCP-CROWN (Zhang et al.
+// 2022) for cuts with multipliers in a back-substitution. How this version differs: a cut is made for one case and its
+// coefficients, and proved by branch and bound over a group.
 
 #include "search/cuts/group_cuts.h"
 
@@ -31,17 +29,17 @@
 namespace assay::search {
 namespace {
 
-constexpr std::size_t kMostInputs = 64;  // that a group reads
-constexpr std::size_t kMostLeaves = 24;  // of a group's tree
-constexpr int kRounds = 24;              // of ascent, with splits between them
-constexpr int kFirstCutSteps = 60;       // of the first round ...
-constexpr int kCutSteps = 40;            // ... and of each further one
-constexpr double kRate = 0.1;            // of a step, in units of a slope's scale
-constexpr double kDecay = 0.96;          // of the rate, from step to step
-constexpr double kShare = 0.2;           // of the planned time, at most, for all cases
-constexpr int kStepsBefore = 60;         // of the ascent of the lines alone
-constexpr double kMargin = 1e-3;         // that the bound is to have, in its units
-constexpr double kLeastLoss = 1e-7;      // of a relu that is worth a split, in units of the bound
+constexpr std::size_t kMostInputs = 64;  // inputs that a group may read
+constexpr std::size_t kMostLeaves = 24;  // leaves that the tree of a group may have
+constexpr int kRounds = 24;              // rounds of ascent, with splits between them
+constexpr int kFirstCutSteps = 60;       // steps of the first round ...
+constexpr int kCutSteps = 40;            // ... and of each further round
+constexpr double kRate = 0.1;            // size of the first step, in units of the scale of a slope
+constexpr double kDecay = 0.96;          // factor of the step size, from step to step
+constexpr double kShare = 0.2;           // largest share of the planned time, for all cases together
+constexpr int kStepsBefore = 60;         // steps of the ascent that optimises the lines alone
+constexpr double kMargin = 1e-3;         // least bound to aim for, in units of the bound
+constexpr double kLeastLoss = 1e-7;      // least relaxation loss of a ReLU that is split, in units of the bound
 
 // A variable of the ascent, with its moments (Adam).
 struct Variable {
@@ -56,29 +54,29 @@ struct Variable {
 
 struct Relu {
   std::uint32_t neuron;
-  double a, offset;         // its coefficient in the case's form; z = <row, x> + offset
-  std::vector<double> row;  // by the group's inputs
-  double chord, intercept;  // of the line above
+  double a, offset;         // a: the coefficient in the form of the case; z = <row, x> + offset
+  std::vector<double> row;  // by input of the group
+  double chord, intercept;  // of the line above the ReLU
 };
 
 enum class Side : std::uint8_t { open, at_most, at_least };
 
-// A leaf of a group's tree, or a split with two children.
+// A node of a group's tree: a leaf, or a split with two children.
 struct GroupNode {
-  std::vector<Side> sides;              // by relu
-  std::vector<std::size_t> path;        // relus that were split, outermost first
-  std::vector<Variable> slopes, betas;  // by relu: of the line below; of its literal
-  std::vector<double> z;                // at the minimiser
+  std::vector<Side> sides;              // by ReLU
+  std::vector<std::size_t> path;        // the ReLUs split on the path, outermost first
+  std::vector<Variable> slopes, betas;  // by ReLU: slope of the line below, multiplier of the literal
+  std::vector<double> z;                // operands of the ReLUs at the minimiser
   double value = 0;
-  std::size_t split = 0;                  // the relu, of a node with children
-  std::array<std::size_t, 2> children{};  // at_most, at_least; 0: a leaf
+  std::size_t split = 0;                  // the ReLU that is split, in a node with children
+  std::array<std::size_t, 2> children{};  // at_most, at_least; 0 in a leaf
 };
 
 struct Group {
   std::vector<std::uint32_t> inputs;
   std::vector<double> lo, hi;
   std::vector<Relu> relus;
-  std::vector<Variable> slopes;  // s, by relu
+  std::vector<Variable> slopes;  // s_i, by ReLU
   std::vector<GroupNode> nodes;
   std::size_t leaves = 1, worst = 0;
 
@@ -123,7 +121,8 @@ void Group::bound_all(std::vector<double>& form) {
   }
 }
 
-// Of the relus that the worst leaf leaves open: what its line loses at the minimiser.
+// The greatest relaxation loss at the minimiser of the worst leaf, among the ReLUs that the leaf leaves open, and the
+// index of the ReLU.
 std::pair<double, std::size_t> Group::greatest_loss() const {
   const GroupNode& leaf = nodes[worst];
   std::pair<double, std::size_t> best{0, 0};
@@ -151,11 +150,11 @@ void Group::split(std::size_t at, std::size_t relu) {
 struct GroupCuts {
   double bound = 0;                // of the case, with these slopes and a multiplier of 1 for every cut
   std::vector<float> lower_alpha;  // by neuron
-  std::size_t count = 0;           // of cuts
+  std::size_t count = 0;           // number of cuts
   std::function<IntermediateBounds::CutByCases(std::size_t)> cut{};
 };
 
-// For one case without literals: `result` is an ascent's with coefficients.
+// The ascent for one case without literals. `result` must be the result of a bound with coefficients.
 class Ascent {
  public:
   Ascent(const NeuronGraph& graph, const NeuronBoxes& boxes, const BoundResult& result, const Limit& limit)
@@ -194,7 +193,7 @@ class Ascent {
     return operand.kind == Step::Kind::affine && operand.parts.size() == 1 && nodes.node(operand.parts[0].operand).op == Op::input;
   }
 
-  // The relus that are open, by the inputs that they read.
+  // Groups the unstable ReLUs by the inputs that they read.
   void collect(const NeuronGraph::Activation& activation, const std::vector<double>& coefficients) {
     const Step& operand = graph_.network().step_of(activation.operand);
     const std::size_t first_input = graph_.network().input_offset(operand.parts[0].operand);
@@ -216,7 +215,7 @@ class Ascent {
     }
   }
 
-  // Its relus leave the form, and s are their lines' slopes.
+  // Takes the ReLUs of the group out of the form; s starts as the slopes of their lines.
   void begin(Group& group) {
     GroupNode root;
     root.sides.assign(group.relus.size(), Side::open);
@@ -280,7 +279,7 @@ class Ascent {
     }
   }
 
-  // The half of the groups whose worst leaves lose most. False: none does.
+  // Splits the half of the groups whose worst leaves lose most. Returns false if no leaf loses anything.
   bool split_some() {
     std::vector<std::pair<double, Group*>> order;
     for (Group& group : groups_) {
@@ -293,7 +292,7 @@ class Ascent {
     return !order.empty();
   }
 
-  // Groups that were not split are lines.
+  // Groups that were not split contribute lines instead of cuts.
   GroupCuts result(double bound) {
     GroupCuts found{bound, lower_alpha_};
     for (const Group& group : groups_) {
@@ -321,7 +320,7 @@ class Ascent {
     return {&activation, relu.neuron - activation.first_neuron};
   }
 
-  // In preorder.
+  // Lists the steps of the tree in preorder.
   static void list(const NeuronGraph& graph, const Group& group, std::size_t at, std::vector<certificate::CaseStep>& steps) {
     const GroupNode& node = group.nodes[at];
     if (node.children[0] != 0) {
@@ -345,14 +344,14 @@ class Ascent {
   const NeuronGraph& graph_;
   const NeuronBoxes& boxes_;
   const Limit& limit_;
-  std::vector<double> rest_;  // of the case's form without the groups' relus, by input
+  std::vector<double> rest_;  // the form of the case without the ReLUs of the groups, by input
   double constant_;
   std::vector<float> lower_alpha_;
   std::vector<Group> groups_;
   std::vector<double> form_, of_group_, x_;
 };
 
-// The kernel derives the cuts, and refutes the case by them.
+// Lets the kernel derive the cuts and refute the case by them.
 bool close(IntermediateBounds& root, const NeuronGraph& graph, std::uint32_t position, AlphaBeta parameters, const GroupCuts& found,
            std::optional<logic::Refutation>& refutation) {
   const std::size_t before = root.scope().cuts().size();

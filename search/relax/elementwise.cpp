@@ -1,14 +1,14 @@
 // Elementwise functions and their derivatives, in double.
 //
-// Each op has a value, apply_*(), and a cotangent, pull_*(), as in reverse-mode differentiation. An
-// op without a formula here is evaluated by its denotation (semantics/ops), and its slope by
-// central differences; at the end of a domain by the difference of one side.
+// Each op has a value, apply_*(), and a cotangent, pull_*(), as in reverse-mode differentiation. An op without a
+// formula here is evaluated by its denotation (semantics/ops), and its derivative is approximated by central
+// differences, or by a one-sided difference at the end of a domain.
 //
-// Where a function jumps, its derivative is 0 nearly everywhere and says nothing. Differences over
-// a wide step take its place, whose width follows the spread of the operands.
+// The derivative of a function that jumps is 0 nearly everywhere and says nothing about where to go. Such functions get
+// differences over a wide step instead, whose width follows the spread of the operands.
 //
-// Source: forward and reverse mode as in any framework (Griewank and Walther 2008). How this
-// version differs: nothing is recorded, since the steps of a Network are their own tape.
+// Source: forward and reverse mode as in any framework (Griewank and Walther 2008). How this version differs: nothing
+// is recorded, since the steps of a Network are their own tape.
 
 #include "search/relax/elementwise.h"
 
@@ -124,7 +124,7 @@ void denoted_values(const UnaryFunction& f, std::vector<double> points, double* 
   for (std::size_t k = 0; k < operand.values.size(); ++k) y[k] = result.ok() ? result.value().values[k] : std::nan("");
 }
 
-// Adds (f(z + h) - f(z - h)) / 2h for every z; at an end of the domain the difference of one side.
+// Adds (f(z + h) - f(z - h)) / 2h for every z, or a one-sided difference at an end of the domain.
 void add_differences(const UnaryFunction& f, const std::vector<double>& h, std::size_t count, const double* z, const double* y,
                      double* slopes) {
   std::vector<double> points(2 * count), values(2 * count);
@@ -140,8 +140,8 @@ void add_differences(const UnaryFunction& f, const std::vector<double>& h, std::
   }
 }
 
-// Where f jumps, in the place of slopes that are 0 nearly everywhere: what moves far enough to
-// jump, which the spread of all z says.
+// Functions that jump get differences in place of slopes, which are 0 nearly everywhere. The steps are wide enough to
+// reach a jump: they follow the spread of all z.
 std::vector<double> denoted_slopes(const UnaryFunction& f, std::size_t count, const double* z, const double* y) {
   std::vector<double> h(count), slopes(count);
   if (jumps(f)) {
@@ -250,7 +250,7 @@ void pull_binary(const Step& step, std::size_t batch, Workspace& workspace) {
 
 namespace {
 
-// One factor of a product of matrices, and where the pair belongs.
+// Visits the pairs of factors of a product of matrices, with the result element that each pair belongs to.
 template <class Visit>
 void for_each_factor_pair(const Step& step, std::size_t batch, const Workspace& workspace, Visit visit) {
   const std::size_t p_size = workspace.values[step.operands[0]].size() / batch, q_size = workspace.values[step.operands[1]].size() / batch;
@@ -283,7 +283,7 @@ void pull_matmul(const Step& step, std::size_t batch, Workspace& workspace) {
 
 namespace {
 
-// The element of the window with the largest value (the first of equals).
+// The element of the window with the largest value (the first if several are equal).
 std::size_t largest(const Step& step, const double* z, std::size_t i) {
   std::size_t best = step.window[step.window_start[i]];
   for (std::uint32_t k = step.window_start[i] + 1; k < step.window_start[i + 1]; ++k) {

@@ -1,10 +1,9 @@
-// FastMap: dense and compressed products.
+// FastMap: dense and compressed products with a linear map.
 //
-// Which copy a map gets depends on its size and on the share of entries that are not 0: an
-// identity, dense in both orientations, compressed rows and columns, or none, where the kernel's
-// own loops over structured maps (convolutions) do less work. Products of batches are blocked by
-// four rows, so that one block of the matrix serves all four from the cache (Goto and van de Geijn
-// 2008).
+// The size of a map and the share of its nonzero entries decide which copy it gets: an identity, a dense matrix in both
+// orientations, compressed rows and columns, or no copy if the kernel's own loops over structured maps (convolutions)
+// do less work. Products of batches are blocked by four rows, so that one block of the matrix serves all four from the
+// cache (Goto and van de Geijn 2008).
 
 #include "search/relax/fast_map.h"
 
@@ -15,21 +14,19 @@
 namespace assay::search {
 namespace {
 
-// Elements of the full matrix beyond which no copy is made (three copies of 8 bytes each while
-// building).
+// A full matrix with more elements than this gets no copy (building takes three copies of 8 bytes per element).
 constexpr std::size_t kCopyLimit = 4'000'000;
-// A map is kept dense when at least this share of the matrix is not zero: below, compressed rows
-// are faster.
+// A map is kept dense if at least this share of the matrix is nonzero; below this share compressed rows are faster.
 constexpr double kDenseShare = 0.2;
-// Elements of a dense matrix from which on float32 is much faster: smaller ones stay in the
-// innermost cache.
+// A dense matrix with at least this many elements gets a float32 copy, which is then much faster. Smaller ones stay in
+// the innermost cache anyway.
 constexpr std::size_t kLeastRough = 4096;
 
-// out[0..columns) += sum_i a[i] m[i, 0..columns), the rows of m in groups of four.
+// out[0..columns) += sum_i a[i] m[i, 0..columns), with the rows of m in groups of four.
 ASSAY_SEARCH_CLONES void add_rows(std::size_t lines, std::size_t columns, const double* a, const double* m, double* __restrict out) {
   std::size_t i = 0;
   while (i < lines) {
-    // Skips zero coefficients: most of them are, behind inactive neurons.
+    // Zero coefficients are skipped: behind inactive neurons most are zero.
     std::size_t chosen[4];
     int count = 0;
     while (i < lines && count < 4) {
@@ -53,13 +50,13 @@ ASSAY_SEARCH_CLONES void add_rows(std::size_t lines, std::size_t columns, const 
   }
 }
 
-// The same for four batch rows at once, blocked over columns so that one block of m serves all four
-// from the cache.
+// The same for four batch rows at once, blocked over columns, so that one block of m serves all four from the cache.
 ASSAY_SEARCH_CLONES void add_rows_by_four(std::size_t lines, std::size_t columns, const double* a, std::size_t a_stride, const double* m,
                                           double* __restrict out) {
   constexpr std::size_t kBlock = 16;  // doubles: two AVX-512 registers per batch row
   for (std::size_t j = 0; j < columns && columns >= kBlock; j += kBlock) {
-    const std::size_t at = std::min(j, columns - kBlock);  // the last block begins with columns that are done
+    // The last block begins earlier, and only its new columns are stored.
+    const std::size_t at = std::min(j, columns - kBlock);
     double sum[4][kBlock];
     for (std::size_t b = 0; b < 4; ++b) {
       for (std::size_t k = 0; k < kBlock; ++k) sum[b][k] = out[b * columns + at + k];
@@ -96,8 +93,8 @@ void add_product(std::size_t batch, std::size_t lines, std::size_t columns, cons
 
 FastMap::FastMap(std::shared_ptr<const rows::LinearMap> map) : work_(map->cost()), map_(std::move(map)) {
   if (rows() == 0 || columns() == 0 || rows() > kCopyLimit / columns()) return;
-  // Structured maps (convolutions, index maps) do less work than a matrix product: they stay,
-  // unless they are identities.
+  // Structured maps (convolutions, index maps) do less work than a matrix product, so they stay as they are, unless
+  // they are identities.
   const bool structured = 2 * work_ < rows() * columns();
   if (structured && (rows() != columns() || work_ != rows())) return;
   std::vector<double> matrix = to_dense();

@@ -1,12 +1,11 @@
-// FastMap: a fast, non-rigorous copy of a rows::LinearMap for the search (fused multiply-adds,
-// compressed rows).
+// FastMap: a fast, non-rigorous copy of a rows::LinearMap for the search (fused multiply-adds, compressed rows).
 //
-// Dense copies in both orientations for small dense maps, compressed rows and columns for sparse
-// ones; large maps use the kernel's own pair. Batches are row-major, and both directions
-// accumulate, as in kernel/rows/linear_map.h.
+// Small dense maps have dense copies in both orientations, sparse maps have compressed rows and columns, and
+// large maps use the kernel's own pair of functions. Batches are row-major, and both directions accumulate, as
+// in kernel/rows/linear_map.h.
 //
-// How this version differs from the kernel's: no outward rounding and no error terms, floats where
-// that is enough (float_panels.h).
+// How this version differs from the kernel's: no outward rounding and no error terms, and float32 where that is
+// accurate enough (float_panels.h).
 #pragma once
 
 #include <cstdint>
@@ -26,9 +25,9 @@ class FastMap {
   [[nodiscard]] std::size_t rows() const { return map_->rows(); }
   [[nodiscard]] std::size_t columns() const { return map_->columns(); }
   [[nodiscard]] bool is_identity() const { return kind_ == Kind::identity; }
-  [[nodiscard]] std::size_t work() const { return work_; }  // multiply-adds of one apply of one row
+  [[nodiscard]] std::size_t work() const { return work_; }  // multiply-adds for one row of one apply
 
-  // The entries of a row that are not 0, by column.
+  // The nonzero entries of a row, by column.
   [[nodiscard]] std::vector<std::pair<std::uint32_t, double>> row(std::uint32_t i) const;
 
   void apply(std::size_t batch, const double* x, double* y) const;        // y[b,:] += M x[b,:]
@@ -52,7 +51,7 @@ class FastMap {
   std::size_t work_ = 0;
   std::shared_ptr<const rows::LinearMap> map_;
   std::vector<double> dense_, dense_transposed_;  // [rows, columns] and [columns, rows]
-  FloatPanels rough_, rough_transposed_;          // the same; empty: small or not dense
+  FloatPanels rough_, rough_transposed_;          // the same in float32; empty if the matrix is small or not dense
   Compressed by_row_, by_column_;
 };
 

@@ -1,9 +1,9 @@
-// FloatPanels: tiles of rows by panels of columns, sums in registers.
+// FloatPanels: products by tiles of rows and panels of columns, with sums in registers.
 //
-// A tile has 8 rows and 32 columns, whose sums stay in registers while lines of a panel stream by,
-// as in BLIS and GotoBLAS (Goto and van de Geijn 2008). How this version differs: lines whose
-// coefficients are 0 in all rows of the tile are left out, since behind inactive neurons most are;
-// each row is scaled by a power of two, so that float32 neither overflows nor loses small rows.
+// A tile has 8 rows and 32 columns. Its sums stay in registers while the lines of a panel stream by, as in BLIS and
+// GotoBLAS (Goto and van de Geijn 2008). How this version differs: lines whose coefficients are 0 in all rows of the
+// tile are skipped, since behind inactive neurons most are 0; and each row is scaled by a power of two, so that float32
+// neither overflows nor loses rows with small entries.
 
 #include "search/relax/float_panels.h"
 
@@ -13,9 +13,10 @@
 namespace assay::search {
 namespace {
 
-constexpr std::size_t kRows = 8;     // of a tile
-constexpr std::size_t kWidth = 32;   // columns of a panel
-constexpr std::size_t kLines = 256;  // whose products are summed in float32, before the sums are added up in double
+constexpr std::size_t kRows = 8;    // rows of a tile
+constexpr std::size_t kWidth = 32;  // columns of a panel
+// Lines whose products are summed in float32 before the sums are added up in double.
+constexpr std::size_t kLines = 256;
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define ASSAY_SEARCH_TARGET(name) __attribute__((target(name)))
@@ -23,7 +24,7 @@ constexpr std::size_t kLines = 256;  // whose products are summed in float32, be
 #define ASSAY_SEARCH_TARGET(name)
 #endif
 
-// Some lines of some rows: those that are not 0 in all of the rows.
+// The coefficients of some lines in the rows of a tile: only lines with a nonzero coefficient in some row.
 struct Coefficients {
   std::size_t count = 0;
   std::uint32_t lines[kLines];
@@ -31,8 +32,8 @@ struct Coefficients {
   double scales[kRows];                      // by row, powers of two
 };
 
-// sums[r, k] = sum over the chosen lines of their coefficient in row r times panel[line, k], for
-// some rows and columns of the tile.
+// sums[r, k] = sum over the chosen lines of their coefficient in row r times panel[line, k], for some rows and columns
+// of the tile.
 template <std::size_t rows, std::size_t width>
 [[gnu::always_inline]] inline void sum_lines(const Coefficients& a, std::size_t first_row, std::size_t first_column, const float* panel,
                                              float* __restrict sums) {
@@ -49,7 +50,7 @@ template <std::size_t rows, std::size_t width>
   }
 }
 
-// As many sums at once as there are registers.
+// Computes as many sums at once as fit into registers.
 [[gnu::always_inline]] inline void sum_parts(const Coefficients& a, const float* panel, float* sums) {
   for (std::size_t row = 0; row < kRows; row += 4) {
     for (std::size_t column = 0; column < kWidth; column += 16) sum_lines<4, 16>(a, row, column, panel, sums);
@@ -71,12 +72,12 @@ Sum fastest() {
   return sum_by_default;
 }
 
-// The power of two above a magnitude, or 1 where there is none.
+// The power of two above a magnitude, or 1 if the magnitude is 0 or not finite.
 double scale_of(double magnitude) {
   return magnitude > 0 && std::isfinite(magnitude) ? std::ldexp(1.0, std::clamp(std::ilogb(magnitude) + 1, -1000, 1000)) : 1;
 }
 
-// Lines from `a` on, `stride` apart from row to row.
+// Collects the coefficients from `a` on; `stride` is the distance from row to row.
 void choose(std::size_t rows, std::size_t lines, const double* a, std::size_t stride, Coefficients& out) {
   double factors[kRows] = {};
   for (std::size_t r = 0; r < rows; ++r) {

@@ -1,13 +1,12 @@
-// FunctionLines: parts of functions, where lines touch them, and the jumps between them.
+// FunctionLines: pieces of functions, the points where lines touch them, and the jumps between pieces.
 //
-// Three kinds of parts have lines: curves with a formula for where a slope touches, curves that are
-// known by samples of value and derivative with cubics between (Hermite), and pieces that are known
-// by bounds of their derivative alone. Jumps add slopes that touch the ends of two pieces.
+// Three kinds of pieces have lines: curves with a formula for the touching point of a slope; curves known by samples of
+// value and derivative, with cubics between the samples (Hermite); and pieces known only by bounds of their derivative.
+// A jump adds the slopes of lines that touch the ends of two pieces.
 //
-// first_slope() looks for the line that is highest in the middle of the box, by thirds, since that
-// height is concave in the slope. This is what CROWN (Zhang et al. 2018) chooses for sigmoid and
-// tanh in closed form; here it works for any function with a record. Parts of a box that has not
-// changed since the last call are kept.
+// first_slope() looks for the line that is highest in the middle of the box. This height is concave in the slope, so
+// trisection finds the maximum. CROWN (Zhang et al. 2018) has the same choice for sigmoid and tanh in closed form; here
+// it works for any function with a record. The pieces of a box that has not changed since the last call are kept.
 
 #include "search/relax/function_lines.h"
 
@@ -18,11 +17,11 @@
 namespace assay::search {
 namespace {
 
-constexpr int kCells = 16;  // of a curved piece without a formula: cubic between samples, which is nearer than a slope in float32 asks for
-constexpr double kNoLine = 1e30;  // of a function without a line: nothing is proved through it
-constexpr double kMostSpread =
-    8;  // how far beyond the chord slopes are tried, against the end whose tangent is nearer to it, or against the chord
-constexpr double kLongest = 0x1p51;  // staircases have no pieces beyond
+// Cells of a curved piece without a formula: cubics between the samples are more exact than float32 slopes need.
+constexpr int kCells = 16;
+constexpr double kNoLine = 1e30;     // intercept for a function without a line, through which nothing can be proved
+constexpr double kMostSpread = 8;    // limits slopes: see add_curve() and add_slopes_of_jumps()
+constexpr double kLongest = 0x1p51;  // staircases have no pieces beyond this magnitude
 constexpr int kTrisections = 40;
 
 bool is_staircase(const Node& node) {
@@ -50,7 +49,7 @@ double value_of(Op op, double exponent, double z) {
   }
 }
 
-// Where f has this derivative, on the given side of 0; NaN where it has it nowhere there.
+// The point with this derivative of f, on the given side of 0; NaN if there is none.
 double touching_point(Op op, double exponent, double slope, bool negative) {
   switch (op) {
     case Op::exp:
@@ -91,7 +90,7 @@ std::optional<double> jump_inside(const UnaryFunction& f, double l, double u) {
   if (op == Op::round) offer(std::floor(middle) + 0.5);
   if (op == Op::floor || op == Op::ceil) offer(std::nearbyint(middle));
   if (op != Op::cast) return nearest;
-  for (const double jump : {std::nearbyint(middle), 1.0, -1.0}) {  // every integer but 0
+  for (const double jump : {std::nearbyint(middle), 1.0, -1.0}) {  // every integer except 0
     if (jump != 0) offer(jump);
   }
   return nearest;
@@ -99,7 +98,7 @@ std::optional<double> jump_inside(const UnaryFunction& f, double l, double u) {
 
 bool FunctionLines::knows(const UnaryFunction& f) { return !f.segments().empty() || jumps(f); }
 
-// Once for the boxes of a step's elements: parts, and samples of the curves that have no formula.
+// Runs once for the boxes of a step's elements: finds the pieces, and samples the curves that have no formula.
 void FunctionLines::prepare(const UnaryFunction& f, std::size_t size, const double* lo, const double* hi) {
   op_ = f.node().op;
   if (const auto* power = std::get_if<PowAttributes>(&f.node().attributes))
@@ -161,7 +160,8 @@ void FunctionLines::add(const UnaryFunction& f, const Piece& piece, Element& ele
   parts_.push_back(part);
 }
 
-// Values and derivatives at a few points, between which a cubic stands for the curve.
+// Samples values and derivatives at a few points; a cubic between neighbouring points stands for the curve. With a
+// formula, slopes differ from the chord's by at most kMostSpread times the distance to the nearer end's slope.
 void FunctionLines::add_curve(const UnaryFunction& f, const Piece& piece, Element& element) {
   Part part{piece.curve, static_cast<std::uint32_t>(samples_.size()), 0, 0, 0, 0, 0, 0};
   const bool formula = has_formula(op_);
@@ -180,19 +180,20 @@ void FunctionLines::add_curve(const UnaryFunction& f, const Piece& piece, Elemen
     least = std::min(least, samples_[k].derivative);
     most = std::max(most, samples_[k].derivative);
   }
-  if (formula && cells > 0) {  // an end may be steep without limit: of sqrt at 0
+  if (formula && cells > 0) {  // the derivative at an end may be infinite, such as that of sqrt at 0
     const auto distance = [&](const Sample& end) { return std::isfinite(end.derivative) ? std::fabs(end.derivative - chord) : INFINITY; };
     const double spread = kMostSpread * std::min(distance(b), distance(c));
     least = std::max(std::isfinite(least) ? least : -INFINITY, chord - spread);
     most = std::min(std::isfinite(most) ? most : INFINITY, chord + spread);
   } else if (formula && !std::isfinite(least)) {
-    least = most = 0;  // at one point every slope does
+    least = most = 0;  // at a single point every slope is a valid line
   }
   element.least = std::min(element.least, least);
   element.most = std::max(element.most, most);
 }
 
-// Lines over a jump touch two ends of pieces.
+// A line over a jump touches the ends of two pieces. Its slope is at most kMostSpread times the rise of all pieces over
+// their width.
 void FunctionLines::add_slopes_of_jumps(Element& element) const {
   struct End {
     double z, low, high;
@@ -223,8 +224,8 @@ void FunctionLines::add_slopes_of_jumps(Element& element) const {
   }
 }
 
-// The line's gap f(z) - slope z is least (greatest) at an end, or where a curved piece has the
-// slope.
+// The gap f(z) - slope z is least (greatest) at an end, or at the point of a curved piece whose derivative is
+// the slope.
 Line FunctionLines::line(const Part& part, double slope, bool below) const {
   Line best{slope, 0, 0};
   bool any = false;
@@ -250,7 +251,7 @@ Line FunctionLines::line(const Part& part, double slope, bool below) const {
     if (b.z < z && z < c.z) offer(z, value_of(op_, exponent_, z) - slope * z);
     return best;
   }
-  const double sign = below ? 1 : -1;  // of the derivative's growth
+  const double sign = below ? 1 : -1;  // sign of the change of the derivative
   for (std::uint32_t k = part.first; k + 1 < part.last; ++k) {
     const Sample &left = samples_[k], &right = samples_[k + 1];
     if (sign * left.derivative > sign * slope || sign * right.derivative < sign * slope) continue;

@@ -1,8 +1,8 @@
-// ASSAY_SEARCH_CLONES: a function in one copy for each of several instruction sets.
+// ASSAY_SEARCH_CLONES: compiles a function once for each of several instruction sets.
 //
-// Source: the compiler's function multiversioning (`target_clones` of GCC). The loader takes the
-// widest copy that the machine can run, so that one build serves all machines. Sums are split into
-// eight lanes by hand, since a compiler may not reorder additions.
+// Source: the compiler's function multiversioning (`target_clones` of GCC). The loader picks the widest version that
+// the machine can run, so one build serves all machines. Sums are split into eight lanes by hand, since a compiler may
+// not reorder additions.
 #pragma once
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)

@@ -1,8 +1,8 @@
-// Lines of a given slope, and slopes to start from.
+// Lines of a given slope, and the slopes that the optimisation starts from.
 //
-// Sources: CROWN (Zhang et al. 2018) for relu and for sigmoid and tanh, whose tangents from an end
-// are found by bisection. How this version differs: the slope is the parameter of every line, and
-// its intercept is the tightest that holds at the ends, at break points, and where f has the slope.
+// Sources: CROWN (Zhang et al. 2018) for relu and for sigmoid and tanh, whose tangents from an end are found by
+// bisection. How this version differs: the slope is the parameter of every line, and the intercept is the tightest one
+// that holds at the ends, at break points, and at points whose derivative is the slope.
 
 #include "search/relax/lines.h"
 
@@ -14,8 +14,7 @@
 namespace assay::search {
 namespace {
 
-// Points of [l, u] where f(z) - slope z can have an extremum: the ends, break points, and where f'
-// = slope.
+// Points of [l, u] at which f(z) - slope z can have an extremum: the ends, break points, and points with f' = slope.
 struct Candidates {
   double points[5];
   int count = 0;
@@ -24,8 +23,7 @@ struct Candidates {
   }
 };
 
-// Where a line of this slope may touch the function on its box: at the ends, and where the
-// derivative is the slope.
+// The points at which a line of this slope may touch the function on its box.
 Candidates candidates(const Step& step, double slope, double l, double u) {
   Candidates found;
   found.add(l, l, u);
@@ -75,13 +73,13 @@ Line extreme_line(const Step& step, double slope, double l, double u, bool below
 
 bool is_sigmoidal(Op op) { return op == Op::sigmoid || op == Op::tanh; }
 
-// The slope of the tangent from the end (e, f(e)) to the other side of the inflection at 0, found
-// by bisection between 0 and the far end; the chord where no such tangent touches inside.
+// The slope of the tangent that passes through the end (e, f(e)) and touches on the other side of the inflection at 0,
+// found by bisection between 0 and the far end. If no such tangent touches inside the box, the slope of the chord.
 double slope_from_end(const Step& step, double end, double far) {
   const double at_end = unary_value(step, end);
   const double chord = (unary_value(step, far) - at_end) / (far - end);
-  // On the far side the tangent at d passes beyond the end's value iff its slope is larger than
-  // that of the chord to d.
+  // On the far side, the tangent at d passes beyond the value of the end if and only if its slope is larger than that
+  // of the chord to d.
   double near = 0, beyond = far;
   const auto too_flat = [&](double d) {
     const double value = unary_value(step, d);
@@ -119,7 +117,7 @@ SlopeRange slope_range(const Step& step) {
 Line line_below(const Step& step, double slope, double l, double u) { return extreme_line(step, slope, l, u, true); }
 Line line_above(const Step& step, double slope, double l, double u) { return extreme_line(step, slope, l, u, false); }
 
-// What the kernel's policy takes where a certificate names no slope.
+// The slope that the kernel's policy takes if a certificate names none.
 double first_slope_below(const Step& step, double l, double u) {
   if (is_sigmoidal(step.op)) {
     if (l >= 0) return chord_slope(step, l, u);

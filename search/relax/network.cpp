@@ -1,15 +1,15 @@
 // Network: folding of affine chains, forward and backward passes.
 //
-// make_step() turns a node of the graph into a step: its kind, its map or its index lists. fold()
-// joins two affine steps where one of their maps is an identity, so that no maps are multiplied.
-// remove_dead_steps() drops what nobody reads then.
+// make_step() turns a node of the graph into a step: its kind, and its map or its index lists. fold() joins two affine
+// steps if one of their maps is an identity, so that no maps are multiplied. remove_dead_steps() then drops the steps
+// that nothing reads any more.
 //
-// evaluate() runs a batch of points forward through the steps; vjp() runs cotangents back. Both ask
-// their limit between steps and return false once it is reached. Rows of the property become sparse
-// forms over outputs and inputs, with a scale each, so that bounds of different rows compare.
+// evaluate() runs a batch of points forward through the steps; vjp() runs cotangents backward. Both ask their limit
+// between steps and return false once it is reached. Rows of the property become sparse forms over outputs and inputs,
+// each with a scale, so that bounds of different rows can be compared.
 //
-// Source: none; an interpreter of a folded graph. How it differs from the kernel's: plain doubles,
-// batches, and no errors kept.
+// Source: none; an interpreter of a folded graph. How it differs from the kernel's: plain doubles, batches, and no
+// error terms.
 
 #include "search/relax/network.h"
 
@@ -28,13 +28,13 @@
 namespace assay::search {
 namespace {
 
-// Element of an operand of shape `from` that meets each element of the broadcast result; empty where
-// that is the same one.
+// For each element of the broadcast result, the element of the operand of shape `from` that it reads; empty if that is
+// always the same index.
 std::vector<std::uint32_t> broadcast_elements(const Shape& from, const Shape& to) {
   return from == to ? std::vector<std::uint32_t>() : ops::broadcast_elements(from, to);
 }
 
-// Operand elements of every pooling window, padding left out.
+// Lists the operand elements of every pooling window, without padding.
 void list_windows(const WindowAttributes& attributes, const Shape& operand, const Shape& result, Step& step) {
   ops::Window window(attributes, operand, result);
   for (std::size_t i = 0; i < element_count(result); ++i) {
@@ -45,9 +45,9 @@ void list_windows(const WindowAttributes& attributes, const Shape& operand, cons
   step.window_start.push_back(static_cast<std::uint32_t>(step.window.size()));
 }
 
-// A product of matrices: where each result element's factors begin.
+// For a product of matrices: lists where the factors of each result element begin.
 void list_factors(const Shape& first, const Shape& second, const Shape& result, Step& step) {
-  const bool row = first.size() > 1, column = second.size() > 1;  // the result has that axis
+  const bool row = first.size() > 1, column = second.size() > 1;  // whether the result has that axis
   const std::size_t from = result.size() - (row ? 1 : 0) - (column ? 1 : 0);
   const Shape outer(result.begin(), result.begin() + static_cast<std::ptrdiff_t>(from));
   const std::size_t rows = row ? static_cast<std::size_t>(first[first.size() - 2]) : 1,
@@ -67,7 +67,8 @@ void list_factors(const Shape& first, const Shape& second, const Shape& result, 
   }
 }
 
-constexpr std::size_t kDenotationWork = 100;  // multiply-adds that one element of a denotation's operands or result costs, about
+// multiply-adds per element of a denotation's operands and result, roughly.
+constexpr std::size_t kDenotationWork = 100;
 
 double nearest_double(const Rational& value) { return 0.5 * value.double_down() + 0.5 * value.double_up(); }
 
@@ -80,7 +81,8 @@ double slack(const RowView& row, const double* outputs, const double* inputs) {
   return sum;
 }
 
-// Steps in graph order, then folded; rows of the property as sparse forms over outputs and inputs.
+// Makes the steps in graph order, then folds them; turns the rows of the property into sparse forms over outputs
+// and inputs.
 Network::Network(std::shared_ptr<const logic::Problem> problem) : problem_(std::move(problem)) {
   const Graph& graph = problem_->graph();
   input_offset_.assign(graph.nodes.size(), 0);
@@ -105,8 +107,7 @@ Network::Network(std::shared_ptr<const logic::Problem> problem) : problem_(std::
   make_rows();
 }
 
-// Weights are not needed beside the maps that hold them: only constants that meet a non-linear op,
-// or are outputs, stay.
+// Keeps only constants that a non-linear op reads or that are outputs. The maps hold their own weights.
 void Network::make_constants() {
   const Graph& graph = problem_->graph();
   std::vector<bool> wanted(graph.nodes.size(), false);
@@ -137,7 +138,7 @@ void Network::make_constants() {
   }
 }
 
-// How an op is run: spelled out, by a map, or by its denotation where nothing faster is known.
+// Decides how an op is run: by a formula, by a map, or by its denotation if nothing faster is known.
 Step Network::make_step(NodeId id) const {
   const Graph& graph = problem_->graph();
   const Node& node = graph.node(id);
@@ -183,14 +184,15 @@ Step Network::make_step(NodeId id) const {
   return step;
 }
 
-// Replaces a part that is an identity by what lies behind it: the parts of an affine step that
-// nothing else reads, or, for a plain copy (no bias), its operand.
+// Replaces a part that is an identity: by the parts of an affine step that nothing else reads, or, if the step is a
+// plain copy without bias, by the operand of the copy.
 void Network::fold() {
   const Graph& graph = problem_->graph();
   std::vector<std::uint32_t> readers(graph.nodes.size(), 0);
   for (const Step& step : steps_) {
     for (const Step::Part& part : step.parts) ++readers[part.operand];
-    for (const NodeId operand : step.operands) readers[operand] += 2;  // an operand of a non-linear op is never folded away
+    // An operand of a non-linear op is never folded away.
+    for (const NodeId operand : step.operands) readers[operand] += 2;
   }
   for (const NodeId id : graph.outputs) readers[id] += 2;
   for (Step& step : steps_) {
@@ -213,7 +215,7 @@ void Network::fold() {
   }
 }
 
-// What no output and no bend reads any more, after folding.
+// Drops the steps that no output and no non-linear step reads after folding.
 void Network::remove_dead_steps() {
   const Graph& graph = problem_->graph();
   std::vector<bool> live(graph.nodes.size(), false);
@@ -272,7 +274,7 @@ bool Network::evaluate(std::size_t batch, const double* x, Workspace& workspace)
   const StopScope watch(question);
   if (workspace.limit.reached()) return false;
   workspace.values.resize(problem_->graph().nodes.size());
-  if (batch == 0) {  // of a box without free inputs, say
+  if (batch == 0) {  // for example, for a box without free inputs
     for (const Step& step : steps_) workspace.values[step.node].clear();
     return true;
   }
@@ -321,7 +323,7 @@ bool Network::evaluate(std::size_t batch, const double* x, Workspace& workspace)
   return false;
 }
 
-// Slow, and right for every op: values of the semantics itself in doubles.
+// Slow, but right for every op: computes values in double by the semantics itself.
 bool Network::evaluate_denotation(const Step& step, std::size_t batch, Workspace& workspace) const {
   const Graph& graph = problem_->graph();
   std::vector<Array<double>> operands(step.operands.size());
@@ -407,7 +409,7 @@ bool Network::vjp(std::size_t batch, Workspace& workspace, const double* y_bar, 
   return false;
 }
 
-// Threads tell of the points that came nearest to the unsafe set; the nearest is kept.
+// Threads report the points that came nearest to the unsafe set; the nearest one is kept.
 void Network::saw(const logic::Witness& point, double slack) const {
   const std::lock_guard lock(nearest_access_);
   if (!nearest_ || slack > nearest_->slack) nearest_ = NearestPoint{point, slack};

@@ -1,12 +1,12 @@
-// Network: a fast, non-rigorous double view of a logic::Problem for the search.
+// Network: a fast, non-rigorous copy of a logic::Problem in double, for the search.
 //
-// Chains of affine nodes are folded where one of them is an identity map (reshape, bias additions,
-// residual sums), so the steps are fewer than the graph's nodes; every operand of a non-linear op
-// and every output keeps its own step. Immutable after construction, but for one remark, and shared
-// by threads; each thread owns its Workspace.
+// Chains of affine nodes are folded if one of them is an identity map (reshape, bias additions, residual sums), so
+// there are fewer steps than nodes in the graph. Every operand of a non-linear op and every output keeps its own step.
+// The network does not change after construction, except for the nearest point, and threads share it; each thread owns
+// its Workspace.
 //
-// Every value is a double with ordinary rounding. Nothing here is a bound: the search uses it for
-// points, gradients and proposals, and whatever it concludes is asked of the kernel.
+// Every value is a double with ordinary rounding. Nothing here is a bound: the search uses the values for points,
+// gradients and proposals, and asks the kernel about every conclusion.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@
 
 namespace assay::search {
 
-// bound - <terms, (outputs, inputs)>, the slack of a row: the row holds iff it is >= 0 (> 0 when
-// strict).
+// bound - <terms, (outputs, inputs)>: the slack of a row. The row holds if and only if the slack is >= 0 (> 0
+// if strict).
 struct RowView {
   std::vector<std::pair<std::uint32_t, double>> outputs, inputs;  // (flattened element, coefficient)
   double bound = 0;
@@ -43,23 +43,24 @@ struct Step {
   NodeId node = 0;
   Op op = Op::input;
   std::size_t size = 0;
-  // affine
+  // For affine steps:
   std::vector<Part> parts;
   std::vector<double> bias;
-  // the rest
+  // For all other steps:
   std::vector<NodeId> operands;
-  // binary: element of operand k per result element; empty = same. matmul: the first of `extent`
-  // ones, which are 1 apart in operand 0 and `inner` apart in operand 1.
+  // binary: the element of operand k that each result element reads; empty: the same index. matmul: the first of
+  // `extent` elements, which are 1 apart in operand 0 and `inner` apart in operand 1.
   std::vector<std::vector<std::uint32_t>> broadcast;
-  std::shared_ptr<const UnaryFunction> function;    // unary: the record; null for ops whose lines lines.h spells out
-  double first = 0, second = 0;                     // slope, or the limits of a clip, or the exponent of a power
+  // Unary: the record; null for ops whose lines are spelled out in lines.h.
+  std::shared_ptr<const UnaryFunction> function;
+  double first = 0, second = 0;                     // the slope, the limits of a clip, or the exponent of a power
   std::vector<std::uint32_t> window_start, window;  // max_pool: operand elements of each result element
   std::size_t inner = 1, extent = 1;                // softmax: stride and length of the axis; matmul: see above
 };
 
 struct Workspace {
   std::vector<std::vector<double>> values, bars;  // by node id, [batch, size]
-  Limit limit;                                    // a run ends early when it is reached
+  Limit limit;                                    // an evaluation ends early when it is reached
 };
 
 class Network {
@@ -67,34 +68,35 @@ class Network {
   explicit Network(std::shared_ptr<const logic::Problem> problem);
 
   [[nodiscard]] const std::shared_ptr<const logic::Problem>& problem() const { return problem_; }
-  [[nodiscard]] const std::vector<Step>& steps() const { return steps_; }  // in graph order, dead ones removed
+  [[nodiscard]] const std::vector<Step>& steps() const { return steps_; }  // in graph order, without dead steps
   [[nodiscard]] const Step& step_of(NodeId node) const { return steps_[step_of_[node]]; }
   [[nodiscard]] std::size_t input_size() const { return input_size_; }
-  [[nodiscard]] std::size_t input_offset(NodeId input) const { return input_offset_[input]; }  // in the concatenated inputs
+  // In the concatenated inputs.
+  [[nodiscard]] std::size_t input_offset(NodeId input) const { return input_offset_[input]; }
   [[nodiscard]] std::size_t output_size() const { return output_size_; }
   [[nodiscard]] const std::vector<double>& constant(NodeId node) const { return constants_[node]; }
   [[nodiscard]] bool has_gradient() const { return has_gradient_; }
-  [[nodiscard]] std::size_t work() const { return work_; }  // of one forward pass of one point, about its multiply-adds
+  // Of one forward pass of one point, in multiply-adds, roughly.
+  [[nodiscard]] std::size_t work() const { return work_; }
 
   [[nodiscard]] const std::vector<RowView>& rows(std::uint32_t case_index) const { return rows_[case_index]; }
 
-  // In a floating semantics: of the points that any thread tried, the one nearest to the unsafe
-  // set, by its least slack; above all others, one at which only some executions violate, or
-  // perhaps only some.
+  // In a floating semantics: the point nearest to the unsafe set among all points that any thread tried, measured by
+  // its least slack. A point at which only some executions violate the property, or may do so, ranks above all others.
   struct NearestPoint {
     logic::Witness point;
-    double slack = -std::numeric_limits<double>::infinity();  // +infinity: of some executions
+    double slack = -std::numeric_limits<double>::infinity();  // +infinity: some executions violate it, or may
   };
   void saw(const logic::Witness& point, double slack) const;
   [[nodiscard]] std::optional<NearestPoint> nearest_point() const;
 
-  // Values of every step at the points x, [batch, input_size]. False where the workspace's limit
-  // was reached: the values are then of no use.
+  // The values of every step at the points x, [batch, input_size]. Returns false if the workspace's limit was reached;
+  // the values are then not usable.
   bool evaluate(std::size_t batch, const double* x, Workspace& workspace) const;
   // After evaluate: the outputs, [batch, output_size].
   void outputs(std::size_t batch, const Workspace& workspace, double* y) const;
-  // After evaluate: x_bar[b] = gradient of <y_bar[b], outputs> with respect to the inputs. Needs
-  // has_gradient(). False as above.
+  // After evaluate: x_bar[b] = gradient of <y_bar[b], outputs> with respect to the inputs. Needs has_gradient().
+  // Returns false as above.
   bool vjp(std::size_t batch, Workspace& workspace, const double* y_bar, double* x_bar) const;
 
  private:

@@ -1,8 +1,8 @@
-// RegionForms: affine forms from the inputs upward, as far as they are exact.
+// RegionForms: affine forms of neurons over the inputs, as far as they are exact.
 //
-// Forms are pushed forward for all inputs at once: a matrix of inputs + 1 rows goes through every
-// map, and through each relu whose box has one sign. The undecided relu whose box reaches furthest
-// to both sides of 0, in the first layer that has one, is the next to split.
+// Forms are pushed forward for all inputs at once: a matrix of inputs + 1 rows goes through every map, and through each
+// ReLU whose box has one sign. The next split is at the first layer with unstable ReLUs, at the one whose box reaches
+// furthest to both sides of 0.
 //
 // Source: symbolic intervals of ReluVal (Wang et al. 2018), as far as they are exact.
 

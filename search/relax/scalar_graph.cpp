@@ -1,7 +1,7 @@
-// ScalarGraph: affine steps are multiplied out.
+// ScalarGraph: multiplies out affine steps.
 //
-// Every affine node becomes dense forms over inputs and neurons, and only those that a neuron or a
-// row reads are kept, as sparse lists. Equal operands are kept once.
+// Every affine node becomes dense forms over inputs and neurons. Only the forms that a neuron or a row reads are kept,
+// as sparse lists. Equal operands are kept once.
 //
 // Source: none; the layout serves batches of boxes in SIMD lanes (batch_boxes.h).
 
@@ -16,7 +16,7 @@ namespace assay::search {
 namespace {
 
 constexpr std::size_t kMostAtoms = 256, kMostEntries = 20'000;
-constexpr std::size_t kMostElements = 1024;  // of all steps
+constexpr std::size_t kMostElements = 1024;  // of all steps together
 
 bool is_small_and_real(const NeuronGraph& graph) {
   const logic::Problem& problem = *graph.network().problem();
@@ -29,7 +29,7 @@ bool is_small_and_real(const NeuronGraph& graph) {
 
 }  // namespace
 
-// Only where strong branching of inputs pays: small networks with products, over the reals.
+// Returns a graph only if strong branching of inputs is worthwhile: for small networks with products, over the reals.
 std::optional<ScalarGraph> ScalarGraph::of(const NeuronGraph& graph, std::size_t group) {
   const auto is_product = [](const NeuronGraph::Activation& one) { return one.step->kind == Step::Kind::binary; };
   const auto is_scalar = [&](const NeuronGraph::Activation& one) { return one.is_elementwise() || is_product(one); };

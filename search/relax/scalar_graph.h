@@ -1,12 +1,12 @@
-// ScalarGraph: a small network as a list of scalar functions and products of affine forms, so that
-// many boxes can be bounded side by side.
+// ScalarGraph: a small network as a list of scalar functions and products of affine forms, so that many boxes can be
+// bounded side by side.
 //
-// Atoms are the concatenated inputs, then the results of the non-linear ops element by element
-// ("neurons", as NeuronGraph numbers them). Every affine node between is flattened into forms over
-// atoms. Non-rigorous doubles; immutable.
+// Atoms are the concatenated inputs, followed by the results of the non-linear ops element by element ("neurons",
+// as NeuronGraph numbers them). Every affine node between them is flattened into forms over atoms. Non-rigorous
+// doubles; immutable.
 //
-// How it is used: strong branching of inputs bounds all halves of a box by it. Dense forms are made
-// once, so that it serves small networks, such as controllers with products.
+// Strong branching of inputs bounds all halves of a box with it. The dense forms are made once, so it serves only small
+// networks, such as controllers with products.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct ScalarEntry {
 struct ScalarForm {
   std::uint32_t first, last;  // range of the entries
   double constant;
-  std::uint32_t end_neuron;  // one behind the last neuron that it reads; 0: inputs alone
+  std::uint32_t end_neuron;  // one past the last neuron that the form reads; 0: it reads only inputs
 };
 
 class ScalarGraph {
@@ -34,14 +34,14 @@ class ScalarGraph {
   struct Neuron {
     const Step* step;
     std::uint32_t element;  // of the step's node
-    std::uint32_t p, q;     // operand forms; the same for a function of one variable
-    std::uint32_t product;  // number among the products; kNone: a function of one variable
+    std::uint32_t p, q;     // operand forms; p = q for a function of one variable
+    std::uint32_t product;  // number among the products; kNone for a function of one variable
   };
   static constexpr std::uint32_t kNone = 0xffffffff;
 
-  // Nothing where the network is not small, or has other ops than functions of one variable with
-  // lines and products element by element; where no product is among them, since their mixes are
-  // all that is optimised; where a group is more than a box of reals.
+  // Nullopt if the network is not small, if it has ops other than functions of one variable with lines and
+  // elementwise products, if it has no product (only the mixes of products are optimised), or if the group is more
+  // than a box of reals.
   static std::optional<ScalarGraph> of(const NeuronGraph& graph, std::size_t group);
 
   [[nodiscard]] const Network& network() const { return *network_; }
@@ -49,12 +49,12 @@ class ScalarGraph {
   [[nodiscard]] std::size_t atoms() const { return inputs() + neurons_.size(); }
   [[nodiscard]] std::size_t products() const { return products_; }
   [[nodiscard]] const std::vector<Neuron>& neurons() const { return neurons_; }
-  [[nodiscard]] const std::vector<ScalarForm>& operands() const { return operands_; }  // forms that neurons read, in the order of first use
+  // The forms that neurons read, in the order of first use.
+  [[nodiscard]] const std::vector<ScalarForm>& operands() const { return operands_; }
   [[nodiscard]] std::span<const ScalarEntry> entries(const ScalarForm& form) const {
     return std::span(entries_).subspan(form.first, form.last - form.first);
   }
-  // What the rows of a case (an index into the statement) say: each divided by its scale, and met
-  // where the form is <= 0.
+  // The rows of a case (an index into the statement), each divided by its scale. A row is met where its form is <= 0.
   [[nodiscard]] const std::vector<ScalarForm>& rows(std::uint32_t one) const { return rows_[one]; }
 
  private:
@@ -68,7 +68,8 @@ class ScalarGraph {
   std::vector<ScalarForm> operands_;
   std::vector<std::vector<ScalarForm>> rows_;  // by case
   std::vector<ScalarEntry> entries_;
-  std::vector<std::vector<double>> dense_;  // while it is made: by node, [element, 1 + atoms], the constant first
+  // Only during construction: by node, [element, 1 + atoms], the constant first.
+  std::vector<std::vector<double>> dense_;
 };
 
 }  // namespace assay::search

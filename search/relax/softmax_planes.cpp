@@ -1,12 +1,11 @@
-// SoftmaxPlanes: the steps of the formula in the kernel's order, each by its plane or, where that
-// says more at the box's centre, its range.
+// SoftmaxPlanes: the steps of the formula in the kernel's order. Each step is bounded by its plane, or by its range if
+// the range is tighter at the centre of the box.
 //
-// log_sum_exp() bounds s by a tangent plane below and by chords and a tangent of log above. Each
-// x_j - s then has planes, exp of it has a tangent below and a chord above, and the product of both
-// steps is the plane of y_j.
+// log_sum_exp() bounds s by a tangent plane below, and by chords and a tangent of log above. Each x_j - s then has
+// planes. exp of it has a tangent below and a chord above. The composition of these steps gives the planes of y_j.
 //
-// Source: Wei et al. 2023. How this version differs: after each step a plane that says less in the
-// middle of the box than the range's end is replaced by that end, as the kernel does.
+// Source: Wei et al. 2023. How this version differs: after each step, a plane that is looser in the middle of the box
+// than the end of the range is replaced by that end, as the kernel does.
 
 #include "search/relax/softmax_planes.h"
 
@@ -21,7 +20,7 @@ struct Form {
   double constant = 0;
 };
 
-// A row's box, contiguous.
+// The box of a row, stored contiguously.
 struct RowBox {
   std::vector<double> lo, hi, middle;
 
@@ -30,13 +29,13 @@ struct RowBox {
     for (std::size_t k = 0; k < lo.size(); ++k) value += form.slopes[k] * middle[k];
     return value;
   }
-  // The least (greatest) value.
+  // The least (greatest) value of the form over the box.
   [[nodiscard]] double end(const Form& form, bool least) const {
     double value = form.constant;
     for (std::size_t k = 0; k < lo.size(); ++k) value += form.slopes[k] * ((form.slopes[k] > 0) == least ? lo[k] : hi[k]);
     return value;
   }
-  // The form, or the range's end where that is nearer.
+  // The form, or the end of the range if that is tighter at the centre.
   [[nodiscard]] Form nearer(Form form, double end, bool below) const {
     if (below ? at_centre(form) > end : at_centre(form) < end) return form;
     return {std::vector<double>(lo.size(), 0.0), end};
@@ -74,7 +73,7 @@ LogSum log_sum_exp(const RowBox& x) {
   return sum;
 }
 
-// x_j less the other form.
+// x_j minus the form.
 Form less(std::size_t j, Form form) {
   for (double& slope : form.slopes) slope = -slope;
   form.slopes[j] += 1;

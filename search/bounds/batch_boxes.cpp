@@ -1,15 +1,13 @@
-// BatchBounds: a sweep of ranges, then ascent, all lanes in step.
+// BatchBounds: a sweep of ranges, then ascent, with all lanes in step.
 //
-// load() finds the ranges of all operands from the inputs upward, as a sweep of the kernel does.
-// bound() starts from a case's rows, walks back through products and lines, and moves mixes and
-// weights along the gradient (Adam, Kingma and Ba 2015). Lines of a curve on a box that was seen
-// lately are taken from a small table, since halves of a box share most operands.
+// load() finds the ranges of all operands from the inputs upward, as a sweep of the kernel does. bound() starts from a
+// case's rows, walks back through products and lines, and moves mixes and weights along the gradient (Adam, Kingma and
+// Ba 2015). A small table keeps the lines of curves on recently used boxes, since halves of a box share most operands.
 //
-// Sources: alpha-CROWN (Xu et al. 2021) for the ascent, McCormick 1976 for the planes of products.
-// How this version differs: only mixes and weights ascend, since lines of curves are those that the
-// kernel takes when a certificate names none. A mix that no coefficient asks for is set back to the
-// middle, which a certificate leaves out. to_multipliers() and to_hints() hand the best parameters
-// to the kernel.
+// Sources: alpha-CROWN (Xu et al. 2021) for the ascent, McCormick 1976 for the planes of products. How this version
+// differs: only mixes and weights are optimised, since lines of curves are those that the kernel takes if a certificate
+// names none. A mix that the coefficient of its product does not use is set back to the middle, which a certificate
+// leaves out. to_multipliers() and to_hints() hand the best parameters to the kernel.
 
 #include "search/bounds/batch_boxes.h"
 
@@ -26,8 +24,8 @@ namespace {
 
 constexpr double kMiddle = 0.5;
 constexpr double kRate = 0.2, kDecay = 0.93;
-constexpr double kClosed = 1e-9;          // of a row's scale: above, more steps are not needed
-constexpr std::size_t kCurvesKept = 256;  // of a neuron; boxes are halved at few places
+constexpr double kClosed = 1e-9;          // relative to a row's scale: above it, no more steps are needed
+constexpr std::size_t kCurvesKept = 256;  // for each neuron; boxes are halved at few places
 
 }  // namespace
 
@@ -54,7 +52,7 @@ BatchBounds::BatchBounds(const ScalarGraph& graph) : graph_(graph) {
   }
 }
 
-// Ranges of all operands in order, each by its form walked back to the inputs, both ends.
+// Finds the ranges of all operands in order: both ends of each, by walking its form back to the inputs.
 void BatchBounds::load(std::span<const InputBox> boxes) {
   demand(!boxes.empty() && boxes.size() <= kLanes, "BatchBounds: a box for some lane, and a lane for each box");
   count_ = boxes.size();
@@ -73,7 +71,7 @@ void BatchBounds::load(std::span<const InputBox> boxes) {
   }
 }
 
-// The range that the atoms' ranges give, and by back-substitution of either sign.
+// The range of an operand: from the ranges of its atoms, narrowed by back-substitution of the form with either sign.
 void BatchBounds::find_range(std::size_t operand) {
   const ScalarForm& form = graph_.operands()[operand];
   double *lo = lanes(lo_, operand), *hi = lanes(hi_, operand);
@@ -105,7 +103,7 @@ void BatchBounds::walk_back(std::size_t end_neuron) {
   }
 }
 
-// The lines and the values of a function on an operand's box; those seen lately are kept.
+// The lines and values of a function on an operand's box; recently used ones are kept.
 const BatchBounds::Curve& BatchBounds::curve(std::size_t neuron, double lo, double hi) {
   std::vector<Curve>& kept = curves_[neuron];
   kept.resize(kCurvesKept);
@@ -118,7 +116,7 @@ const BatchBounds::Curve& BatchBounds::curve(std::size_t neuron, double lo, doub
     FunctionLines lines;
     lines.prepare(*step.function, 1, &lo, &hi);
     const std::vector<Piece> pieces = step.function->pieces(lo, hi);
-    // As the policy chooses them: a sweep takes no hints.
+    // the slopes that the policy chooses, because a sweep takes no hints
     const bool by_chord = lo < hi && (pieces.size() > 2 || (!pieces.empty() && pieces.front().curve == assay::Curve::by_derivative));
     const double chord = by_chord ? (step.function->value(hi) - step.function->value(lo)) / (hi - lo) : 0;
     curve.below = lines.below(0, by_chord ? chord : lines.first_slope_below(0));
@@ -161,8 +159,7 @@ void BatchBounds::choose_lines(std::size_t neuron) {
   }
 }
 
-// Ascent from each lane's start. Lanes that are closed go on with the others, since all take the
-// same steps.
+// Ascent from each lane's start. Closed lanes continue with the others, since all lanes take the same steps.
 void BatchBounds::bound(std::uint32_t one, std::span<const BoxParameters* const> starts, int iterations, std::size_t first,
                         std::span<BoxBound> results) {
   demand(first + results.size() <= count_ && starts.size() == results.size(), "BatchBounds: results of boxes that are loaded");
@@ -210,7 +207,7 @@ void BatchBounds::start_case(const std::vector<ScalarForm>& rows) {
   lane_minimum(graph_.inputs(), c_.data(), z_lo_.data(), z_hi_.data(), value_.data(), z_.data());
 }
 
-// Mixes that no coefficient asks for are kept as middle ones: a certificate leaves them out.
+// A mix that the coefficient of its product does not use is kept as the middle one, which a certificate leaves out.
 void BatchBounds::keep_better(std::size_t first, std::span<BoxBound> results, std::size_t rows) {
   const std::size_t products = graph_.products();
   for (std::size_t l = first; l < first + results.size(); ++l) {
@@ -229,8 +226,8 @@ void BatchBounds::keep_better(std::size_t first, std::span<BoxBound> results, st
   }
 }
 
-// A step on the mixes of products by the difference of their planes at the minimiser, and on the
-// weights of rows by how the rows differ there.
+// Moves the mixes of products by the difference of their planes at the minimiser, and the weights of rows by how the
+// rows differ there.
 void BatchBounds::ascend(const std::vector<ScalarForm>& rows, double rate) {
   const std::size_t products = graph_.products();
   double unused[kLanes];

@@ -1,13 +1,12 @@
-// BatchBounds: bounds of a case on several boxes side by side: the ranges of all operands as a
-// sweep of the kernel finds them (its own slopes, middle mixes), then ascent on the mixes of
-// products and on the weights of the case's rows.
+// BatchBounds: bounds a case on several boxes side by side. The ranges of all operands come first, as a sweep of the
+// kernel finds them (with the kernel's own slopes and middle mixes). Then the mixes of products and the weights of the
+// case's rows are optimised by ascent.
 //
-// Non-rigorous doubles: they choose splits, and say where the kernel is worth asking.
+// The bounds are non-rigorous doubles: they choose splits, and say when it is worth asking the kernel.
 //
-// One box is one lane of a SIMD register, so that eight boxes take the steps of one. Source:
-// batches of subdomains, as alpha-beta-CROWN has them on a GPU (Wang et al. 2021). How this version
-// differs: it bounds scalar graphs alone (scalar_graph.h), and lines of curves are those of the
-// kernel's policy, so that a bound here is nearly the kernel's.
+// Each box is one lane of a SIMD register, so that eight boxes take the steps of one. Source: batches of subdomains, as
+// alpha-beta-CROWN has them on a GPU (Wang et al. 2021). How this version differs: it bounds only scalar graphs
+// (scalar_graph.h), and lines of curves are those of the kernel's policy, so that a bound here is nearly the kernel's.
 #pragma once
 
 #include <cstddef>
@@ -23,38 +22,38 @@
 namespace assay::search {
 
 struct BoxParameters {
-  std::vector<float> mixes;    // multiples of 1/128: of the planes below each product, then of those above
-  std::vector<float> weights;  // of the rows of ScalarGraph::rows, summing to about 1
+  std::vector<float> mixes;    // multiples of 1/128: first of the planes below each product, then of those above
+  std::vector<float> weights;  // weights of ScalarGraph::rows, summing to about 1
 };
 
 struct BoxBound {
   double bound = 0;  // above 0: no point of the box satisfies the case
   BoxParameters parameters;
-  std::vector<double> x;  // where the bound is attained
+  std::vector<double> x;  // the point at which the bound is attained
 };
 
 struct InputBox {
   std::vector<double> lo, hi;  // of the concatenated inputs
 };
 
-// One per thread: owns the buffers.
+// One for each thread, since it owns buffers.
 class BatchBounds {
  public:
   explicit BatchBounds(const ScalarGraph& graph);
   BatchBounds(BatchBounds&&) = default;
-  // At most kLanes; what follows is about these.
+  // Loads at most kLanes boxes, for the calls of bound() that follow.
   void load(std::span<const InputBox> boxes);
-  // Of one case (an index into the statement) on as many boxes as there are results, from number
-  // `first` on: from `starts` (null: middle mixes, equal weights), never worse than they give. Ends
-  // early once all are closed.
+  // Bounds one case (an index into the statement) on the boxes from number `first` on, one for each result. Starts from
+  // `starts` (null: middle mixes, equal weights); the result is never worse than the start. Ends early once all cases
+  // are closed.
   void bound(std::uint32_t one, std::span<const BoxParameters* const> starts, int iterations, std::size_t first,
              std::span<BoxBound> results);
 
  private:
   struct Curve {
-    double lo = 1, hi = 0;  // of the operand; none yet
+    double lo = 1, hi = 0;  // the operand's box; empty until it is first set
     Line below, above;
-    double least = 0, most = 0;  // values
+    double least = 0, most = 0;  // range of the function's values
   };
   [[nodiscard]] const Curve& curve(std::size_t neuron, double lo, double hi);
   void find_range(std::size_t operand);
@@ -67,20 +66,25 @@ class BatchBounds {
   [[nodiscard]] double* lanes(std::vector<double>& array, std::size_t index) { return array.data() + index * kLanes; }
 
   const ScalarGraph& graph_;
-  std::size_t count_ = 0;                                                         // boxes
-  std::vector<BatchNeuron> neurons_;                                              // of pointers into what follows
-  std::vector<double> z_lo_, z_hi_;                                               // [atom, lane]
-  std::vector<double> lo_, hi_;                                                   // [operand, lane]
-  std::vector<double> lines_;                                                     // [4 neuron, lane]: slope and intercept below, above
-  std::vector<double> mixes_;                                                     // [2 product, lane]: in use, below and above
-  std::vector<double> c_, z_;                                                     // [atom, lane]: coefficients; values on the lines
-  std::vector<double> value_;                                                     // [lane]: of the form's constant, then of its minimum
+  std::size_t count_ = 0;  // number of boxes
+  // With pointers into the arrays that follow.
+  std::vector<BatchNeuron> neurons_;
+  std::vector<double> z_lo_, z_hi_;  // [atom, lane]
+  std::vector<double> lo_, hi_;      // [operand, lane]
+  // [4 neuron, lane]: slope and intercept below, slope and intercept above.
+  std::vector<double> lines_;
+  // [2 product, lane]: the mixes in use, below and above.
+  std::vector<double> mixes_;
+  // [atom, lane]: coefficients; values on the lines.
+  std::vector<double> c_, z_;
+  // [lane]: the constant of the form, then its minimum.
+  std::vector<double> value_;
   std::vector<double> raw_alpha_, first_, second_, gradient_;                     // [2 product, lane]
   std::vector<double> weights_, weight_first_, weight_second_, weight_gradient_;  // [row, lane]
-  std::vector<std::vector<Curve>> curves_;  // by neuron: those seen last, by a hash of the operand's box
+  std::vector<std::vector<Curve>> curves_;  // by neuron: recently used curves, by a hash of the operand's box
 };
 
-// What the kernel is given for a bound: multipliers of the case's rows, and the mixes.
+// A bound in the form that the kernel takes: multipliers of the case's rows, and the mixes as hints.
 [[nodiscard]] logic::CaseMultipliers to_multipliers(const ScalarGraph& graph, std::uint32_t position, std::uint32_t one,
                                                     const BoxParameters& parameters);
 [[nodiscard]] logic::Hints to_hints(const ScalarGraph& graph, const BoxParameters& parameters);

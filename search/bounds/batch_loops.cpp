@@ -1,10 +1,9 @@
-// The inner loops of BatchBounds, one body for all instruction sets.
+// The inner loops of BatchBounds, with one body for all instruction sets.
 //
-// Arrays are [index, lane], so that one instruction treats one index of eight boxes. A product is
-// bounded by a mix of its two planes (McCormick 1976), a function by its lines; which plane or line
-// is taken depends on the sign of the lane's coefficient. The ascent is Adam (Kingma and Ba 2015)
-// with short memories, since it runs for few iterations. Mixes are rounded to k / 128, as a
-// certificate holds them.
+// Arrays are [index, lane], so that one instruction treats one index of eight boxes. A product is bounded by a mix of
+// its two planes (McCormick 1976), a function by its lines; the sign of the lane's coefficient decides which plane or
+// line is taken. The ascent is Adam (Kingma and Ba 2015) with short memories, since it runs for few iterations. Mixes
+// are rounded to k / 128, as a certificate holds them.
 
 #include "search/bounds/batch_loops.h"
 
@@ -15,7 +14,7 @@
 namespace assay::search {
 namespace {
 
-// Of the two planes below (c > 0) or above p q, mixed.
+// The mix of the two planes below (c > 0) or above p q.
 struct Mixed {
   double p, q, constant;
 };
@@ -125,7 +124,7 @@ ASSAY_SEARCH_CLONES void lane_ascend(std::size_t count, double rate, const doubl
     first[i] = kFirst * first[i] + (1 - kFirst) * gradient[i];
     second[i] = kSecond * second[i] + (1 - kSecond) * gradient[i] * gradient[i];
     const double moved = raw_alpha[i] + rate * first[i] / (std::sqrt(second[i]) + kTiny);
-    raw_alpha[i] = moved > 0 ? (moved < 1 ? moved : 1) : 0;  // 0 also where infinite boxes leave no number
+    raw_alpha[i] = moved > 0 ? (moved < 1 ? moved : 1) : 0;  // 0 also for NaN, which infinite boxes give
   }
 }
 

@@ -1,14 +1,14 @@
-// CaseBounds: ascent on the rows of each case, and programs over the inputs where rows help each
-// other.
+// CaseBounds: bounds by the rows of each case, and linear programs over the inputs if several rows together
+// are stronger.
 //
-// The kernel concludes each row alone and says its margin and its form over the inputs. best_rows()
-// takes the best row of each case; combine() looks for a better sum of rows; mix() tries the ends
-// of the mixes of products, one after the other; spread() says which inputs a split should cut.
+// The kernel concludes each row alone and reports its margin and its form over the inputs. best_rows() takes the best
+// row of each case; combine() looks for a better sum of rows; mix() tries the ends of the mixes of products, one after
+// the other; spread() says which inputs a split should cut.
 //
-// Sources: several rows of a property with weights, as specification weights in beta-CROWN (Wang et
-// al. 2021); McCormick 1976 for mixes. How this version differs: figures come from the kernel's own
-// arithmetic, so that what looks closed here is closed there, but for roundings that it names; and
-// rows that contradict each other for every network are found by exact arithmetic.
+// Sources: several rows of a property with weights, as specification weights in beta-CROWN (Wang et al. 2021);
+// McCormick 1976 for mixes. How this version differs: figures come from the kernel's own arithmetic, so cases that look
+// closed here are closed there, except for roundings that it reports; and exact arithmetic finds rows that contradict
+// each other for every network.
 
 #include "search/bounds/case_bounds.h"
 
@@ -25,11 +25,11 @@ namespace {
 
 using logic::CaseMultipliers;
 
-constexpr std::size_t kMostInputs = 40;  // free inputs up to which the linear program over them is worth it
-constexpr std::size_t kFewElements = 8;  // of a product up to which each has a mix of its own
+constexpr std::size_t kMostInputs = 40;  // largest number of free inputs for which the linear program is worth its time
+constexpr std::size_t kFewElements = 8;  // each element of a product with at most this many elements has its own mix
 constexpr int kMostMixes = 96;           // tries per case
 
-// Ops whose hints are the mixes of McCormick's planes (kernel/relax).
+// Whether the hints of the op are mixes of McCormick's planes (kernel/relax).
 bool has_mix(const Node& node) {
   switch (node.op) {
     case Op::mul:
@@ -49,13 +49,13 @@ bool has_mix(const Node& node) {
   }
 }
 
-constexpr std::size_t kMostRows = 45;  // of a case, each of which is laid beside each other
+constexpr std::size_t kMostRows = 45;  // rows of a case, which are compared pairwise
 
 bool same(const statement::Variable& a, const statement::Variable& b) {
   return a.side == b.side && a.tensor == b.tensor && a.element == b.element;
 }
 
-// The multiplier with which `a` cancels `b`, all variables of both.
+// The multiplier with which `a` cancels all variables of `b`.
 std::optional<Rational> cancelling(const statement::Row& a, const statement::Row& b) {
   if (a.terms.empty() || a.terms.size() != b.terms.size()) return std::nullopt;
   std::optional<Rational> multiplier;
@@ -69,8 +69,8 @@ std::optional<Rational> cancelling(const statement::Row& a, const statement::Row
   return multiplier;
 }
 
-// Two rows that cannot both hold: y < 0 and y >= 0. Where the bounds of both tend to 0, no half of
-// the inputs closes the case.
+// Two rows that cannot both hold, such as y < 0 and y >= 0. If the bounds of both tend to 0, no split of the inputs
+// closes the case.
 std::optional<CaseMultipliers> contradiction(std::uint32_t position, const std::vector<statement::Row>& rows) {
   if (rows.size() > kMostRows) return std::nullopt;
   for (std::size_t b = 0; b < rows.size(); ++b) {
@@ -79,7 +79,7 @@ std::optional<CaseMultipliers> contradiction(std::uint32_t position, const std::
       if (!multiplier) continue;
       const auto rounded = static_cast<float>(multiplier->double_down());
       const auto exact = Rational::from_double(rounded);
-      if (!exact || !(*exact == *multiplier)) continue;  // the other way round it may be one
+      if (!exact || !(*exact == *multiplier)) continue;  // the multiplier of the other order may be a float
       const int right = (*multiplier * rows[a].bound + rows[b].bound).sign();
       if (!(right < 0 || (right == 0 && (rows[a].strict || rows[b].strict)))) continue;
       CaseMultipliers result{position, std::vector<float>(rows.size(), 0.0F)};
@@ -107,8 +107,8 @@ CaseBounds::CaseBounds(const Network& network, std::size_t group, std::span<cons
   }
 }
 
-// Over the reals what the filter loses is little, and is settled exactly; what executions lose
-// stays lost.
+// Over the reals, the loss of the kernel's filter is small and settled exactly. The loss of floating
+// executions remains.
 double CaseBounds::proved(const inspect::Diagnosis& diagnosis, std::size_t k) const {
   constexpr double kSettled = 1e-100;  // the filter's own provision for underflow
   const double loss = problem_.floating() ? diagnosis.losses[k] : 0;
@@ -119,7 +119,7 @@ double CaseBounds::open_to(const inspect::Diagnosis& diagnosis, std::size_t k) c
   return problem_.floating() ? 0 : diagnosis.losses[k];
 }
 
-// Of each case the row with the largest margin, by the kernel's own figures.
+// The row with the largest margin of each case, by the kernel's own figures.
 std::vector<CaseBound> CaseBounds::best_rows(const logic::Scope& scope, const inspect::Diagnosis& diagnosis) const {
   std::vector<CaseBound> bounds;
   for (std::size_t k = 0; k < single_rows_.size(); ++k) {
@@ -128,7 +128,8 @@ std::vector<CaseBound> CaseBounds::best_rows(const logic::Scope& scope, const in
       bounds.push_back({single_rows_[k], proved(diagnosis, k), k, 0, {}, diagnosis.input_coefficients[k], {}, open_to(diagnosis, k)});
     CaseBound& bound = bounds.back();
     ++bound.count;
-    // A strict row goes before others that are about met with equality, which closes it alone.
+    // A strict row that is met with equality closes its case alone, so it is preferred to other rows with a margin of
+    // about 0.
     const std::vector<statement::Row>& rows =
         problem_.statement().property.cases[problem_.group_cases(scope.group())[bound.multipliers.position]].rows;
     const bool is_strict = rows[k - bound.first].strict && !(bound.margin > 0) && proved(diagnosis, k) + open_to(diagnosis, k) >= 0;
@@ -147,7 +148,7 @@ std::vector<CaseBound> CaseBounds::best_rows(const logic::Scope& scope, const in
   return bounds;
 }
 
-// Such a case is closed whatever the network is, so that it costs no bound.
+// Such a case is closed for every network, so it needs no bound.
 void CaseBounds::contradict(const logic::Scope& scope, std::vector<CaseBound>& bounds) const {
   for (CaseBound& bound : bounds) {
     if (bound.margin > 0) continue;
@@ -235,7 +236,8 @@ void CaseBounds::combine(const logic::Scope& scope, const inspect::Diagnosis& di
   for (std::size_t k = 0; k < literal_of.size(); ++k) hints.beta[literal_of[k]] = static_cast<float>(best.weights[bound.count + k]);
   inspect::Diagnosis combined;
   (void)inspect::conclude(scope, std::span(&weighted, 1), hints, combined);
-  // Compare in the units of the box-wide bound: what matters is the sign, then the branching form.
+  // The combined bound replaces the single row's if it is positive, or if the case has several rows: then its form is
+  // the better guide for branching.
   if (combined.margins.empty() || !(proved(combined, 0) > 0 || bound.count > 1)) return;
   bound.multipliers = std::move(weighted);
   bound.hints = std::move(hints);
@@ -244,7 +246,7 @@ void CaseBounds::combine(const logic::Scope& scope, const inspect::Diagnosis& di
   bound.coefficients = spread(diagnosis, bound, best.weights);
 }
 
-// At the root alone: mixes are tried one by one, which takes a conclusion for each.
+// Used only at the root: mixes are tried one by one, and each try takes a conclusion.
 void CaseBounds::mix(const logic::Scope& scope, std::vector<CaseBound>& bounds) const {
   for (CaseBound& bound : bounds) {
     if (!(bound.margin > 0)) mix(scope, bound);
@@ -254,7 +256,7 @@ void CaseBounds::mix(const logic::Scope& scope, std::vector<CaseBound>& bounds) 
 void CaseBounds::mix(const logic::Scope& scope, CaseBound& bound) const {
   const Graph& graph = problem_.graph();
   int tries = 0;
-  // False: no more tries.
+  // Returns false when no more tries are left or needed.
   const auto improves = [&](NodeId node, bool lower, std::size_t first, std::size_t last, float value) {
     logic::Hints hints = bound.hints;
     std::vector<float>& mixes = (lower ? hints.lower : hints.upper)[node];
@@ -284,9 +286,9 @@ void CaseBounds::mix(const logic::Scope& scope, CaseBound& bound) const {
   }
 }
 
-// For branching: how much of its shortfall each row, and the combination, can gain by a coordinate.
-// The combined rows' forms must not cancel, since the best combination is flat exactly where it
-// should be split.
+// For branching: how much of its shortfall each row, and the combination, can gain by a split of each coordinate. Row
+// forms enter by magnitude, so that they do not cancel: the best combination is flat exactly in the inputs that should
+// be split.
 std::vector<double> CaseBounds::spread(const inspect::Diagnosis& diagnosis, const CaseBound& bound,
                                        const std::vector<double>& weights) const {
   std::vector<double> result(coordinates_.size(), 0.0);
@@ -326,7 +328,7 @@ Outcome<logic::Refutation> conclude(const logic::Problem& problem, const logic::
     all = !all || !one ? std::move(one) : logic::merge(all->value(), one.value());
   };
   for (const CaseBound& bound : bounds) {
-    // Else the literals' multipliers are relative to the rows', and the mixes are this case's.
+    // such multipliers of literals are relative to those of the rows, and such mixes are of this case
     const bool by_policy = bound.hints.beta.empty() && bound.hints.lower.empty() && bound.hints.upper.empty();
     if (!by_policy)
       add(std::span(&bound.multipliers, 1), bound.hints);

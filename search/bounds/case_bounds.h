@@ -1,12 +1,11 @@
-// CaseBounds: the best bound of every open case on a scope whose facts are in place: single rows,
-// or combinations of a case's rows and the scope's literals by a linear program over the inputs.
-// Non-rigorous; the kernel concludes.
+// CaseBounds: the best bound of every open case on a scope whose facts are in place. It tries single rows, and then
+// combinations of a case's rows and the scope's literals, by a linear program over the inputs. Non-rigorous; the
+// kernel concludes.
 //
-// A case of several rows is refuted by any combination of them with weights >= 0. Which combination
-// is best is a small linear program: the rows as forms over the inputs, maximised at the box's
-// worst corner (small_lp.h). Literals of relus that were split join it as further rows, by
-// Lagrange's multipliers, as beta does in beta-CROWN (Wang et al. 2021); where a region leaves no
-// relu undecided, the forms are exact.
+// A case of several rows is refuted by any combination of them with weights >= 0. The best combination is the solution
+// of a small linear program: rows are forms over the inputs, and the combination is maximised at the worst corner of
+// the box (small_lp.h). Literals of split ReLUs join the program as further rows, by Lagrange's multipliers, as beta
+// does in beta-CROWN (Wang et al. 2021). If a region leaves no ReLU unstable, the forms are exact.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +24,13 @@ namespace assay::search {
 struct CaseBound {
   logic::CaseMultipliers multipliers;
   double margin;                            // > 0: closed
-  std::size_t first, count;                 // the case's rows in CaseBounds::single_rows()
-  logic::Hints hints;                       // the literals' multipliers, the mixes of products
-  std::vector<double> coefficients, point;  // by input: for branching; where the bound is attained
-  double open_to = 0;                       // over the reals: what the filter's roundings leave open of the margin, which integers settle
+  std::size_t first, count;                 // the rows of the case in CaseBounds::single_rows()
+  logic::Hints hints;                       // multipliers of the literals, mixes of products
+  std::vector<double> coefficients, point;  // by input: the form, for branching; the point where the bound is attained
+  // Over the reals: how far rounding in the kernel's filter may have lowered the margin; integers settle this.
+  double open_to = 0;
 
-  // Perhaps closed, which the kernel decides: a row that is met with equality has a margin of about
-  // 0.
+  // Whether the case may be closed, which the kernel decides. A row that is met with equality has a margin of about 0.
   [[nodiscard]] bool may_be_closed() const { return margin + open_to >= 0; }
 };
 
@@ -44,21 +43,22 @@ class CaseBounds {
   // Node and element of each of the concatenated inputs.
   [[nodiscard]] const std::vector<std::pair<NodeId, std::uint32_t>>& coordinates() const { return coordinates_; }
 
-  // By case; `diagnosis` of conclude(single_rows()) on the scope.
+  // The best single row of each case. `diagnosis`: from conclude(single_rows()) on the scope.
   [[nodiscard]] std::vector<CaseBound> best_rows(const logic::Scope& scope, const inspect::Diagnosis& diagnosis) const;
-  // Open cases of which two rows contradict each other whatever the network does: closed by these.
+  // Closes the open cases with two rows that contradict each other for every network.
   void contradict(const logic::Scope& scope, std::vector<CaseBound>& bounds) const;
-  // Open cases with several rows, or below relu splits (`region`, or null): the strongest
-  // combination.
+  // For open cases with several rows, or below ReLU splits (`region`, or null): finds the strongest combination.
   void combine(const logic::Scope& scope, const inspect::Diagnosis& diagnosis, std::vector<CaseBound>& bounds,
                const RegionForms* region) const;
-  // Open cases: the mixes of McCormick's planes, one product after the other at either end, kept
-  // where they raise the margin.
+  // For open cases: tries both ends of the mixes of McCormick's planes, one product after the other, and keeps those
+  // that raise the margin.
   void mix(const logic::Scope& scope, std::vector<CaseBound>& bounds) const;
 
  private:
-  [[nodiscard]] double proved(const inspect::Diagnosis& diagnosis, std::size_t k) const;   // the margin of the k-th combination
-  [[nodiscard]] double open_to(const inspect::Diagnosis& diagnosis, std::size_t k) const;  // and what roundings leave open of it
+  // The proved margin of the k-th combination.
+  [[nodiscard]] double proved(const inspect::Diagnosis& diagnosis, std::size_t k) const;
+  // How far rounding may have lowered this margin.
+  [[nodiscard]] double open_to(const inspect::Diagnosis& diagnosis, std::size_t k) const;
   struct FreeInputs;
   void mix(const logic::Scope& scope, CaseBound& bound) const;
   [[nodiscard]] FreeInputs free_inputs(const logic::Scope& scope) const;
@@ -71,10 +71,10 @@ class CaseBounds {
   std::vector<std::pair<NodeId, std::uint32_t>> coordinates_;
 };
 
-// Perhaps: see may_be_closed().
+// Whether all cases may be closed: see may_be_closed().
 [[nodiscard]] bool all_closed(const std::vector<CaseBound>& bounds);
-// Asks the kernel to conclude all of them, and writes the steps down; with names for choices that
-// rounding would make, where that does as well.
+// Asks the kernel to conclude all cases, and appends the steps. Names the choices that rounding would make if the
+// conclusion also holds with these names.
 [[nodiscard]] Outcome<logic::Refutation> conclude(const logic::Problem& problem, const logic::Scope& scope,
                                                   const std::vector<CaseBound>& bounds, certificate::Fragment& steps);
 

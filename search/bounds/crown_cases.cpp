@@ -1,7 +1,7 @@
-// close_at_root(): single rows, and rows that contradict each other.
+// close_at_root(): closes cases by single rows, and by rows that contradict each other.
 //
-// All closed cases go into one conclusion of the certificate. Names of choices are tried first,
-// since they make other checkers choose alike; without them, if the kernel refuses.
+// All closed cases go into one conclusion of the certificate. Choices are named first, so that other checkers make the
+// same ones; if the kernel refuses that, the conclusion is tried without names.
 
 #include "search/bounds/crown_cases.h"
 
@@ -15,7 +15,7 @@
 
 namespace assay::search {
 
-// One conclusion for all cases that are closed, which costs the checker less than one for each.
+// One conclusion for all closed cases costs the checker less than one for each.
 Outcome<std::optional<CrownCases>> close_at_root(const Network& network, IntermediateBounds& root, std::vector<std::uint32_t>& open,
                                                  std::optional<logic::Refutation>& refutation) {
   const logic::Scope& scope = root.scope();
@@ -60,7 +60,7 @@ Outcome<std::optional<CrownCases>> close_at_root(const Network& network, Interme
       hints = {};
   }
   if (concluded && refutation) concluded = logic::merge(*refutation, concluded.value());
-  if (!concluded) return result;  // margins within the kernel's slack
+  if (!concluded) return result;  // the margins are smaller than the kernel's slack
   root.steps().conclude(refuted, hints);
   refutation = std::move(concluded).value();
   open = std::move(left);

@@ -1,12 +1,11 @@
-// refine_by_alphas(): layer by layer, each from the slopes of the one before.
+// refine_by_alphas(): layer by layer, each from the slopes of the layer before.
 //
-// A round goes through all layers. Rounds end when the cases look closed by their own ascent, or
-// when the mean width of a round's ranges is nearly that of the round before.
+// A round goes through all layers. Rounds end when the cases look closed by their own ascent, or when a round hardly
+// reduces the mean width of the ranges.
 //
-// Source: alpha-CROWN for intermediate layers (Xu et al. 2021), with shared alphas as in
-// auto_LiRPA. How this version differs: a layer's alphas start from those of the layer before, and
-// the kernel derives the layer's bounds from them at once, so that the next layer stands on proved
-// boxes.
+// Source: alpha-CROWN for intermediate layers (Xu et al. 2021), with shared alphas as in auto_LiRPA. How this version
+// differs: a layer's alphas start from those of the layer before, and the kernel derives the layer's bounds from them
+// at once, so that the next layer starts from proved boxes.
 
 #include "search/bounds/intermediate_alphas.h"
 
@@ -20,7 +19,7 @@
 namespace assay::search {
 namespace {
 
-// One pass through the layers. False: the limit was reached.
+// One pass through the layers. Returns false if the limit was reached.
 Outcome<bool> refine_once(IntermediateBounds& root, const NeuronGraph& graph, AlphaBetaCrown& ascent, std::map<NodeId, AlphaBeta>& slopes,
                           const SharedAlphaOptions& options) {
   std::optional<NodeId> last;
@@ -41,7 +40,7 @@ Outcome<bool> refine_once(IntermediateBounds& root, const NeuronGraph& graph, Al
   return true;
 }
 
-// The mean of a neuron's width against what it was.
+// The mean over neurons of the new width divided by the old one.
 double mean_ratio(const NeuronBoxes& now, const NeuronBoxes& before) {
   double sum = 0;
   for (std::size_t j = 0; j < now.lo.size(); ++j) {
@@ -51,7 +50,7 @@ double mean_ratio(const NeuronBoxes& now, const NeuronBoxes& before) {
   return now.lo.empty() ? 1 : sum / static_cast<double>(now.lo.size());
 }
 
-// Whether a conclusion would close the cases by now: an ascent of the last step, in doubles.
+// Whether a conclusion would probably close the cases now: evaluates the last step of an ascent in doubles.
 bool look_closed(AlphaBetaCrown& ascent, const NeuronGraph& graph, const NeuronBoxes& boxes, std::span<const std::uint32_t> cases) {
   std::vector<BoundTask> tasks;
   for (const std::uint32_t one : cases) {
@@ -71,8 +70,8 @@ bool look_closed(AlphaBetaCrown& ascent, const NeuronGraph& graph, const NeuronB
 Outcome<Done> refine_by_alphas(IntermediateBounds& root, const NeuronGraph& graph, std::span<const std::uint32_t> cases,
                                const Limit& limit) {
   constexpr int kMostRounds = 4;
-  constexpr double kWorthMore = 0.97;  // a round that leaves more of the widths is the last
-  constexpr double kLaterRate = 0.1;   // near the slopes of the round before
+  constexpr double kWorthMore = 0.97;  // a round that leaves a larger share of the widths is the last
+  constexpr double kLaterRate = 0.1;   // for starts near the slopes of the round before
   root.stop_at(limit);
   AlphaBetaCrown ascent(graph, limit);
   std::map<NodeId, AlphaBeta> slopes;

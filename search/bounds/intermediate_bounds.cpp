@@ -1,16 +1,15 @@
-// IntermediateBounds: batches of rows, the threads that share them, and when to pause.
+// IntermediateBounds: batches of rows, the threads that share them, and pauses.
 //
-// advance() goes from node to node: the box, the list of open elements, batches of rows for them. A
-// batch is sized so that threads have work and a stop is not far away. A rate in multiply-adds per
-// second is measured on the way; by it is_wanted() decides whether a node's rows fit into the time.
+// advance() goes from node to node: it derives the box, lists the open elements, and refines them in batches of rows.
+// Batches are sized so that all threads have work and a stop is never far away. A rate in multiply-adds per second is
+// measured on the way; with it is_wanted() decides whether a node's rows fit into the time.
 //
-// Ends of boxes that lie a rounding away from an integer are claimed to be that integer where the
-// network jumps there; the kernel settles such claims in integers. Refinement by cases and cuts
-// take the same way: each thread derives on a copy of the scope, the scope meets the copies, and
-// the certificate gets the steps in order.
+// If the network jumps at integers, an end of a box that lies within rounding of an integer is claimed to be that
+// integer; the kernel settles such claims in integers. Refinement by cases and cuts work in the same way: each thread
+// derives on a copy of the scope, the scope meets the copies, and the certificate gets the steps in order.
 //
-// Source: CROWN's intermediate bounds (Zhang et al. 2018). How this version differs: it can pause
-// at any batch, and memory that runs out on a thread is an answer, not a crash.
+// Source: CROWN's intermediate bounds (Zhang et al. 2018). How this version differs: it can pause at any batch, and
+// running out of memory on a thread is an answer, not a crash.
 
 #include "search/bounds/intermediate_bounds.h"
 
@@ -32,19 +31,20 @@ namespace {
 
 constexpr std::size_t kBatch = 512;     // most elements of one refine step
 constexpr double kWorthThreads = 0.02;  // seconds of a node's refinement from which threads share it
-constexpr double kFirstRate = 2e9;      // multiply-adds per second of one thread, until the first batch is measured
-constexpr double kUsable = 0.9;         // of the time left: the rest is for what follows the root
-constexpr double kMeasured = 0.01;      // seconds of batches from which the rate is known
-constexpr double kWorthMask = 0.1;      // of a node's open elements
-constexpr std::size_t kGroup = 8;       // elements that share slopes
-constexpr int kIterations = 12;         // of the ascent of these slopes
+// multiply-adds per second of one thread, assumed until the first batch is measured.
+constexpr double kFirstRate = 2e9;
+constexpr double kUsable = 0.9;     // share of the time left; the rest is for the stages after the root
+constexpr double kMeasured = 0.01;  // seconds of batches from which the rate counts as known
+constexpr double kWorthMask = 0.1;  // share of a node's open elements from which a mask is worth its bytes
+constexpr std::size_t kGroup = 8;   // elements that share slopes
+constexpr int kIterations = 12;     // iterations of the ascent of these slopes
 
 Rejection stopped() { return {Rejection::Kind::declined, "kernel.stopped", "root bounds", "time to finish", "a stop was requested", ""}; }
 Rejection beyond_memory() {
   return {Rejection::Kind::declined, "search.memory",  "root bounds",
           "memory within the limit", "more is needed", "allow more with --memory"};
 }
-// A derivation on one thread: memory that runs out is an answer like others.
+// A derivation on one thread, which returns a rejection when memory runs out.
 template <class Derive>
 Outcome<Done> within_memory(const Derive& derive) try {
   return derive();
@@ -80,7 +80,7 @@ IntermediateBounds::IntermediateBounds(const logic::Problem& problem, logic::Sco
   scope_.stop_when([this] { return limit_.reached(); });
 }
 
-// Of the later pre-activations as large a share is taken to be open as of those so far.
+// Assumes that later pre-activations have the same share of open elements as those so far.
 double IntermediateBounds::work_left() const {
   const double share = sizes_ > 0 ? static_cast<double>(selected_) / static_cast<double>(sizes_) : 1;
   double work = work_of(elements_.size(), at_);
@@ -100,7 +100,7 @@ bool IntermediateBounds::is_meant(const ActiveNode& node, const IntermediatePlan
          std::ranges::count(plan.also, node.id) > 0;
 }
 
-// Work of the plan's rows against the work of rows for everything, before anything is derived.
+// Work of the plan's rows divided by the work of rows for everything, before anything is derived.
 double IntermediateBounds::share(const IntermediatePlan& plan) const {
   double all = 0, meant = 0;
   for (std::size_t k = 0; k < nodes_.size(); ++k) {
@@ -120,8 +120,7 @@ double IntermediateBounds::seconds_for_all() const {
   return work / rate();
 }
 
-// Node by node: its box, then batches of its open neurons, until the plan is done or a pause is
-// due.
+// For each node: derives its box, then batches of its open neurons, until the plan is done or a pause is due.
 Outcome<Done> IntermediateBounds::advance(const IntermediatePlan& plan) {
   limit_ = plan.pause;
   paused_ = false;
@@ -155,7 +154,7 @@ Outcome<Done> IntermediateBounds::refine_again(NodeId node, const logic::Hints& 
   return done;
 }
 
-// The box of the node at_, and which of its elements are to be refined.
+// Derives the box of node at_ and lists the elements to refine.
 Outcome<Done> IntermediateBounds::open_node() {
   const ActiveNode& node = nodes_[at_];
   auto done = scope_.propagate_box(node.id);
@@ -173,10 +172,10 @@ Outcome<Done> IntermediateBounds::open_node() {
   return done;
 }
 
-// Ends that roundings have moved across an integer, or a half of one, where functions jump: claimed
-// to be that, which the kernel settles in integers.
+// Rounding may move an end past an integer, or past a half, at which a function jumps. Such an end is claimed to be
+// that number, and the kernel settles the claim in integers.
 void IntermediateBounds::snap_ends(NodeId node) {
-  constexpr double kNear = 1e-9;     // of an end's size, or of 1
+  constexpr double kNear = 1e-9;     // relative to the magnitude of the end, or to 1 if that is larger
   constexpr double kLargest = 1e6;   // claims are floats
   constexpr std::size_t kMost = 64;  // elements of a node
   struct End {
@@ -205,7 +204,7 @@ void IntermediateBounds::snap_ends(NodeId node) {
   }
 }
 
-// All batches of a node that nobody read in between become one step of the certificate.
+// The batches of a node become one step of the certificate, unless somebody read the steps in between.
 Outcome<Done> IntermediateBounds::refine_node() {
   while (!elements_.empty() && !paused_) {
     if (auto done = refine_batches(next_batches()); !done) return done;
@@ -216,8 +215,8 @@ Outcome<Done> IntermediateBounds::refine_node() {
   return Done{};
 }
 
-// The open elements of a node as the kernel takes them: those of a feature map whose windows
-// overlap one after the other. Without those that no case depends on, where these are worth a mask.
+// The open elements of a node in the kernel's order: elements of a feature map with overlapping windows follow each
+// other. Elements that no case depends on are left out if they are enough to be worth a mask.
 void IntermediateBounds::list_elements(NodeId node) {
   elements_ = inspect::selected(scope_, node, {});
   opened_ = {};
@@ -231,7 +230,7 @@ void IntermediateBounds::list_elements(NodeId node) {
   elements_ = inspect::ordered(problem_, node, std::move(elements_));
 }
 
-// One batch for every thread, or one in all where threads are not worth their start.
+// One batch for every thread, or a single batch if starting threads takes longer than it saves.
 std::vector<IntermediateBounds::NeuronBatch> IntermediateBounds::next_batches() const {
   const double rate = is_measured() ? this->rate() : kFirstRate;
   const std::size_t tile = inspect::together(problem_, nodes_[at_].id);
@@ -260,8 +259,8 @@ logic::Selection IntermediateBounds::selection_of(NodeId node, std::span<const s
   return selection;
 }
 
-// Each thread on a copy of the scope, every so many ranges. No row depends on the node's own box,
-// so that the steps may stand one after the other.
+// Each thread takes every threads_-th range, on a copy of the scope. No row depends on the node's own box, so the steps
+// may stand one after the other in the certificate.
 Outcome<Done> IntermediateBounds::refine_by_cases(NodeId node, std::span<const ByCases> ranges) {
   std::vector<logic::Scope> copies(threads_, scope_);
   std::vector<Outcome<Done>> outcomes(ranges.size(), Done{});
@@ -282,8 +281,8 @@ Outcome<Done> IntermediateBounds::refine_by_cases(NodeId node, std::span<const B
   return Done{};
 }
 
-// Each thread some that follow each other, on a copy of the scope, so that these come one after the
-// other when the scope meets the copies.
+// Each thread derives consecutive cuts on a copy of the scope, so that the cuts are in order once the scope has met
+// the copies.
 Outcome<Done> IntermediateBounds::add_cuts(std::size_t count, const std::function<CutByCases(std::size_t)>& cut) {
   std::vector<logic::Scope> copies(threads_, scope_);
   std::vector<Outcome<Done>> outcomes(threads_, Done{});
@@ -310,8 +309,7 @@ Outcome<Done> IntermediateBounds::add_cuts(std::size_t count, const std::functio
   return Done{};
 }
 
-// The first batch on the scope itself, the others on copies. A batch that was stopped stays to be
-// done.
+// Refines the first batch on the scope itself and the others on copies. A batch that was stopped remains to be done.
 Outcome<Done> IntermediateBounds::refine_batches(std::vector<NeuronBatch> batches, const Prepare& prepare) {
   const Clock::time_point begin = Clock::now();
   const NodeId node = nodes_[at_].id;
@@ -349,8 +347,8 @@ Outcome<Done> IntermediateBounds::refine_batches(std::vector<NeuronBatch> batche
   return Done{};
 }
 
-// Behind the first activation; of products' factors and the like shared slopes narrow next to
-// nothing.
+// True for pre-activations after the first activation. If the network has other ops than elementwise functions, only
+// for operands of ops that bend at 0: shared slopes hardly narrow the factors of products and the like.
 bool IntermediateBounds::is_for_groups(const ActiveNode& node, const NeuronGraph& graph) const {
   return node.refined && node.id >= graph.activations().front().step->node &&
          (graph.supported() || inspect::kink_at_zero(problem_, node.id));
@@ -365,7 +363,7 @@ double IntermediateBounds::seconds_to_refine_groups(const NeuronGraph& graph) co
   return work / (kFirstRate * static_cast<double>(threads_));
 }
 
-// Each thread finds alphas for a few neurons and has the kernel bound these at once.
+// Each thread finds alphas for a few neurons, and the kernel bounds these neurons at once.
 Outcome<Done> IntermediateBounds::refine_groups(const NeuronGraph& graph, const Limit& limit) {
   limit_ = limit;
   paused_ = false;

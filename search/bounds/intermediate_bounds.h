@@ -1,19 +1,18 @@
-// IntermediateBounds: the facts at a group's root, derived piece by piece, so that a search may
-// attack or branch in between and go on.
+// IntermediateBounds: derives the facts at a group's root piece by piece, so that a search may attack or branch in
+// between and then continue.
 //
-// In graph order every active node gets its box, and every pre-activation is refined at its open
-// elements that cases depend on, in batches that threads share: each refines its batch on a copy of
-// the scope, and the scope meets the copies. The certificate has one step for all batches of a
-// node, which gives the same bounds to the bit: no row depends on the node's own box, and rows that
-// touch the same windows stay together (logic::Problem::together). Where it was read in between,
-// it has the batches one after the other.
+// In graph order, every active node gets its box, and every pre-activation is refined at the open elements that cases
+// depend on. Threads share the batches of elements: each refines its batch on a copy of the scope, and the scope then
+// meets the copies. The certificate has one step for all batches of a node. This step gives the same bounds to the bit,
+// because no row depends on the node's own box, and because rows that touch the same windows stay together
+// (logic::Problem::together). If the steps were read before a node was complete, the certificate has the batches of the
+// node one after the other instead.
 //
-// What all of this is going to take is estimated from the multiply-adds per second so far.
+// The time for the rest is estimated from the multiply-adds per second so far.
 //
-// Source: CROWN (Zhang et al. 2018) for every neuron of every layer, as alpha-beta-CROWN bounds
-// intermediate layers. How this version differs: only neurons that a case depends on are bounded by
-// rows (needed_neurons.h), boxes by intervals come first, and it can stop at any batch of neurons
-// and go on later.
+// Source: CROWN (Zhang et al. 2018) for every neuron of every layer, as alpha-beta-CROWN bounds intermediate layers.
+// How this version differs: only neurons that a case depends on are bounded by rows (needed_neurons.h), boxes by
+// intervals come first, and it can stop at any batch of neurons and continue later.
 #pragma once
 
 #include <cstdint>
@@ -30,18 +29,21 @@
 
 namespace assay::search {
 
-// How much of the root to derive. It does not depend on the deadline as long as there is time for
-// all of it.
+// How much of the root to derive. This does not depend on the deadline as long as there is time for all of it.
 struct IntermediatePlan {
-  Limit pause;                                                                    // returns then, wherever it stands
-  Deadline deadline;                                                              // all is refined if it is likely to be done by then ...
-  Deadline share_end;                                                             // ... else the nodes that are likely to be done by then
-  enum class Refine : std::uint8_t { nothing, kinks, all } refine = Refine::all;  // boxes alone; operands of relus; every pre-activation
-  std::vector<NodeId> also = {};                                                  // other pre-activations
+  // advance() returns then, wherever it is.
+  Limit pause;
+  // Everything is refined if that is likely to be done by then ...
+  Deadline deadline;
+  // ... otherwise the nodes that are likely to be done by then.
+  Deadline share_end;
+  // Only boxes; also operands of ReLUs; every pre-activation.
+  enum class Refine : std::uint8_t { nothing, kinks, all } refine = Refine::all;
+  std::vector<NodeId> also = {};  // other pre-activations to refine
 };
 
-// The two questions of a plan, on measured figures. Seconds from now; work in multiply-adds, rate
-// in multiply-adds per second.
+// The two questions of a plan, answered by measured figures. Seconds count from now; work is in multiply-adds, and rate
+// in multiply-adds per second. fits: whether the work is done in time. is_wanted: whether to refine the node.
 [[nodiscard]] bool fits(double work, double rate, double seconds);
 [[nodiscard]] bool is_wanted(double node_work, double all_work, double rate, double until_share_end, double until_deadline);
 
@@ -51,44 +53,46 @@ class IntermediateBounds {
   IntermediateBounds(const IntermediateBounds&) = delete;
   IntermediateBounds& operator=(const IntermediateBounds&) = delete;
 
-  // Goes on where the last call stopped. After a call that was not paused every node has a box.
+  // Continues where the last call stopped. After a call that was not paused every node has a box.
   Outcome<Done> advance(const IntermediatePlan& plan);
-  // Of the work of a row for each element of pre-activations, what the plan takes; 1 where it
-  // refines none.
+  // The plan's share of the work of bounding every element of every pre-activation by a row; 1 if the plan
+  // refines nothing.
   [[nodiscard]] double share(const IntermediatePlan& plan) const;
-  [[nodiscard]] double seconds_for_all() const;  // from the beginning, nearly, of the elements that are open once every node has a box
+  // From the beginning, roughly, for the elements that are open once every node has a box.
+  [[nodiscard]] double seconds_for_all() const;
   [[nodiscard]] bool has_all_boxes() const { return at_ == nodes_.size(); }
-  [[nodiscard]] bool complete() const { return has_all_boxes() && first_skipped_ == nodes_.size(); }  // everything is refined
+  // Whether everything is refined.
+  [[nodiscard]] bool complete() const { return has_all_boxes() && first_skipped_ == nodes_.size(); }
 
-  // Once everything is refined: the open elements of a node again, by these slopes. Declined once
-  // the limit is reached.
+  // The next four functions need a complete root. Refines the open elements of a node again, with these slopes.
+  // Declined once the limit is reached.
   Outcome<Done> refine_again(NodeId node, const logic::Hints& hints);
 
-  // ... or elements of a node, each by a tree of splits, on all threads; those that the limit stops
-  // stay as they were.
+  // Refines elements of a node, each by a tree of splits, on all threads. Elements that the limit stops stay as
+  // they were.
   struct ByCases {
     std::uint32_t element;
     std::vector<certificate::CaseStep> tree;
   };
   Outcome<Done> refine_by_cases(NodeId node, std::span<const ByCases> ranges);
 
-  // ... or the open elements of all that relus read, with slopes that few share
-  // (AlphaBetaCrown::share_alphas); on all threads, until the limit is reached.
+  // Refines the open elements of all operands of ReLUs, with slopes that few elements share
+  // (AlphaBetaCrown::share_alphas), on all threads, until the limit is reached.
   Outcome<Done> refine_groups(const NeuronGraph& graph, const Limit& limit);
-  [[nodiscard]] double seconds_to_refine_groups(const NeuronGraph& graph) const;  // nearly
+  [[nodiscard]] double seconds_to_refine_groups(const NeuronGraph& graph) const;  // approximate
 
-  // ... or sums of elements, each by a tree of splits, on all threads. All of them, or declined.
-  // Their trees may be large: each is asked for when it is its turn, on any thread.
+  // Derives lower bounds of sums of elements, each by a tree of splits, on all threads. Either all are derived, or the
+  // call is declined. Trees may be large, so each is asked for when its turn comes, on any thread.
   struct CutByCases {
     std::vector<logic::Cut::Term> terms;
     std::vector<certificate::CaseStep> tree;
   };
   Outcome<Done> add_cuts(std::size_t count, const std::function<CutByCases(std::size_t)>& cut);
 
-  // What stops steps on the scope and its copies between the calls.
+  // The limit that stops steps on the scope and its copies between the calls.
   void stop_at(const Limit& limit) { limit_ = limit; }
   [[nodiscard]] const logic::Scope& scope() const { return scope_; }
-  // What the kernel accepted so far.
+  // The steps that the kernel has accepted so far.
   [[nodiscard]] certificate::Fragment& steps() {
     before_batches_.reset();
     only_boxes_ = false;
@@ -98,7 +102,7 @@ class IntermediateBounds {
  private:
   struct ActiveNode {
     NodeId id;
-    bool refined = false;  // a pre-activation
+    bool refined = false;  // whether it is a pre-activation
     double row_work = 0;   // multiply-adds of one row from here back to the inputs
   };
   struct NeuronBatch {
@@ -122,7 +126,8 @@ class IntermediateBounds {
   void snap_ends(NodeId node);
   Outcome<Done> refine_node();
   using Prepare =
-      std::function<bool(std::size_t part, NeuronBatch& batch)>;  // what is to be done before, on the batch's thread; false: stopped
+      // Runs on the batch's thread before the batch; false: stopped.
+      std::function<bool(std::size_t part, NeuronBatch& batch)>;
   Outcome<Done> refine_batches(std::vector<NeuronBatch> batches, const Prepare& prepare = {});
 
   const logic::Problem& problem_;
@@ -131,17 +136,18 @@ class IntermediateBounds {
   logic::Scope scope_;
   Limit limit_;
   certificate::Fragment steps_;
-  std::optional<certificate::Fragment> before_batches_;  // of the open node; none: they have to stay
-  bool only_boxes_ = true;                               // are in steps_, and nobody read them
+  // The steps before the batches of the open node; none: batch steps must stay.
+  std::optional<certificate::Fragment> before_batches_;
+  bool only_boxes_ = true;  // steps_ holds only boxes, and nobody has read them
   std::vector<ActiveNode> nodes_;
-  NodeId last_jump_ = 0;                   // of the nodes that jump somewhere; 0: none does
-  std::size_t at_ = 0, first_skipped_;     // in nodes_
-  bool is_open_ = false, paused_ = false;  // the node at_ has its box, and elements_ are still to be refined
+  NodeId last_jump_ = 0;                   // the last node that jumps somewhere; 0: none does
+  std::size_t at_ = 0, first_skipped_;     // indices into nodes_
+  bool is_open_ = false, paused_ = false;  // is_open_: node at_ has its box, and elements_ are still to be refined
   std::vector<std::uint32_t> elements_;
-  logic::Selection opened_;                // what these were at first
+  logic::Selection opened_;                // the elements of the open node at first
   std::vector<std::vector<bool>> needed_;  // by node and element: cases depend on it; empty: not known yet
   std::size_t sizes_ = 0, selected_ = 0;   // elements of the pre-activations so far, and how many of them were open
-  double work_done_ = 0, seconds_ = 0;     // of the batches so far
+  double work_done_ = 0, seconds_ = 0;     // for the batches so far
 };
 
 }  // namespace assay::search

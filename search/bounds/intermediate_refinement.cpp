@@ -1,5 +1,4 @@
-// IntermediateRefinement: which refinement comes next, and how much of the planned time it may
-// take.
+// IntermediateRefinement: which refinement comes next, and how much of the planned time it may take.
 
 #include "search/bounds/intermediate_refinement.h"
 
@@ -10,7 +9,7 @@
 
 namespace assay::search {
 
-// With one layer of relus there is no box behind it, and linear programs bound the nodes.
+// Does not apply to one layer of ReLUs: no intermediate bounds depend on these, and linear programs bound the nodes.
 bool IntermediateRefinement::applies(const IntermediateBounds& root, const Limit& limit) const {
   const bool again = splits_ && splits_->wanted() <= limit.planned();
   return (!has_slopes_ || again) && root.complete() && graph_.can_split() && !graph_.every_neuron_has_input_row();
@@ -22,7 +21,7 @@ std::optional<double> IntermediateRefinement::next() const {
 }
 
 Outcome<Done> IntermediateRefinement::refine(IntermediateBounds& root, std::span<const std::uint32_t> cases, const Limit& limit) {
-  constexpr double kShare = 0.5, kShareOfRelus = 0.2, kShareOfGroups = 0.1;  // of the planned time, at most
+  constexpr double kShare = 0.5, kShareOfRelus = 0.2, kShareOfGroups = 0.1;  // largest shares of the planned time
   if (!std::exchange(has_slopes_, true)) {
     const double left = limit.planned();
     const bool of_relus = graph_.relu_only() || !graph_.supported();

@@ -1,11 +1,10 @@
-// Refines the bounds of a complete root, once trees have shown that the root's first ones do not
-// close it.
+// Refines the bounds of a complete root, once trees have shown that its first bounds do not close it.
 //
-// Order: shared alphas first, once, for groups of few neurons where only relus and the like are
-// refined and that fits into a tenth of the planned time, for whole layers otherwise; then, where
-// all neurons bend at 0, branch and bound for each neuron (per_neuron_bab.h), in passes that grow,
-// each as soon as its share of the planned time holds it. Records 0064, 0067 and 0075 tell what
-// each gains.
+// Order of the refinements (records 0064, 0067 and 0075 tell what each gains):
+// - Shared alphas, once. Groups of few neurons share them if only ReLUs and the like are refined and this fits into a
+//   tenth of the planned time; otherwise whole layers share them.
+// - If all neurons bend at 0: branch and bound for each neuron (per_neuron_bab.h). Its passes grow, and each starts as
+//   soon as its share of the planned time is long enough.
 #pragma once
 
 #include <optional>
@@ -20,13 +19,13 @@ class IntermediateRefinement {
   IntermediateRefinement(const NeuronGraph& graph, int threads) : graph_(graph), threads_(threads) {}
 
   [[nodiscard]] bool applies(const IntermediateBounds& root, const Limit& limit) const;
-  // Behind the first time: so many seconds after the search's beginning it applies again at the
-  // latest, if it does then.
+  // After the first refinement: the latest time, in seconds after the beginning of the search, at which the refinement
+  // applies again, if it does at all.
   [[nodiscard]] std::optional<double> next() const;
 
-  // First by slopes: for few elements each where relus are few or stand between products, else for
-  // each layer; then, of networks whose only bends are relus, by trees of splits, again and again.
-  // `cases`: those of the problem that are open. The root stops at the limit then.
+  // Runs the next refinement: shared alphas first, then, for networks whose only bends are ReLUs, trees of splits,
+  // again and again. Few elements share alphas if ReLUs are few or stand between products; otherwise a whole layer
+  // does. `cases`: indices of the open cases. Afterwards the root stops at the limit.
   Outcome<Done> refine(IntermediateBounds& root, std::span<const std::uint32_t> cases, const Limit& limit);
 
  private:

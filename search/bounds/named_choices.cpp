@@ -1,11 +1,10 @@
 // with_named_choices(): the candidates of each element, in the order in which the kernel numbers
 // them (selection_plane).
 //
-// Two candidates whose figures differ by rounding alone may be chosen differently by two checkers.
-// A name in the certificate takes the choice from them. Only elements where that can happen are
-// named.
+// Two checkers may choose differently between two candidates whose figures differ only by rounding. A name in the
+// certificate fixes the choice. Only elements with such candidates are named.
 //
-// Source: none; this serves checkers in other languages, whose sums round otherwise.
+// Source: none; this serves checkers in other languages, whose sums round differently.
 
 #include "search/bounds/named_choices.h"
 
@@ -22,15 +21,15 @@
 namespace assay::search {
 namespace {
 
-constexpr double kAlike = 1e-9;  // of their size, or of 1
-constexpr float kNone = -1;      // names none
+constexpr double kAlike = 1e-9;  // relative to the magnitude, or to 1 if that is larger
+constexpr float kNone = -1;      // no candidate is named
 
 struct Candidate {
   NodeId node;
   std::uint32_t element;
 };
 
-// By result element; none of another op.
+// By result element; empty for other ops.
 std::vector<std::vector<Candidate>> candidates_of(const Graph& graph, const Node& node) {
   std::vector<std::vector<Candidate>> result(element_count(node.shape));
   if (node.op == Op::max || node.op == Op::min) {
@@ -56,8 +55,8 @@ std::vector<std::vector<Candidate>> candidates_of(const Graph& graph, const Node
   return result;
 }
 
-// The checker's own choice (policy/), by the same order and numbers, where another candidate or the
-// box's end is about as high.
+// The checker's own choice (policy/), by the same order and numbers, if another candidate or the end of the box is
+// about as high.
 float named(const logic::Scope& scope, const std::vector<Candidate>& candidates, double end, bool least) {
   std::vector<Interval> x;
   double floor = -INFINITY;

@@ -1,19 +1,17 @@
-// Which candidate of a maximum or minimum a plane goes through, where it is rounding that decides
-// between two that look alike: named in the certificate, so that checks with other roundings
-// (--exact) take the same plane.
+// Names in the certificate the candidate of a maximum or minimum through which a plane passes, if only rounding decides
+// between two candidates. Checks with other roundings (--exact) then take the same plane.
 //
-// A plane below a maximum goes through the candidate with the largest lower end. Two candidates
-// whose ends differ by less than rounding may change places between checks; the hint names one of
-// them, and every check takes its plane.
+// A plane below a maximum passes through the candidate with the largest lower end. If two ends differ by less than
+// rounding, different checks may choose different candidates. The hint names one, and every check takes its plane.
 #pragma once
 
 #include "kernel/logic/api.h"
 
 namespace assay::search {
 
-// `hints`, with a candidate for each element of max, min, max_pool, reduce_max and reduce_min of
-// whose candidates two are about as high at the middle of the scope's boxes; the others stay the
-// checker's choice. Nodes that `hints` speaks of stay as they are.
+// Adds names to `hints` for elements of max, min, max_pool, reduce_max and reduce_min with two candidates that are
+// about equally high at the middle of the scope's boxes. Other elements stay the checker's choice. Nodes that already
+// have `hints` stay as they are.
 [[nodiscard]] logic::Hints with_named_choices(const logic::Problem& problem, const logic::Scope& scope, logic::Hints hints);
 
 }  // namespace assay::search

@@ -1,8 +1,8 @@
-// needed_neurons(): a row of arbitrary coefficients on its way back. Where none arrives there is no
-// path, but for sums that happen to be 0.
+// needed_neurons(): walks a row of arbitrary coefficients back. An element with coefficient 0 has no path to the row,
+// unless a sum happens to be 0.
 //
-// Coefficients are drawn at random between 1 and 2, so that sums cancel with probability about 0.
-// An element that is wrongly left out costs tightness, never soundness.
+// Coefficients are drawn at random between 1 and 2, so that sums cancel with probability about 0. An element that is
+// wrongly left out costs tightness, never soundness.
 //
 // Source: the cone of influence of hardware verification, as an analysis by random values.
 

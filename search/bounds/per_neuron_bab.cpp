@@ -1,14 +1,13 @@
-// PerNeuronBab: for both ends of each range the leaf with the least bound is split, in rounds, for
-// many ends at once.
+// PerNeuronBab: grows trees for both ends of each range, many ends at once. In every round, the leaf with the least
+// bound of each tree is split.
 //
-// An end of a range is minimised: the lower end as it stands, the upper end with its sign turned. A
-// tree that takes less than a fiftieth off its range is thrown away: it makes the certificate
-// longer and its check slower, and gains little.
+// An end of a range is a minimisation: the lower end as it stands, the upper end with its sign reversed. A tree
+// that narrows its range by less than a fiftieth is dropped: it makes the certificate longer and its check slower,
+// and gains little.
 //
-// Trees of many ends grow in rounds: the worst leaf of each is split at the relu whose line loses
-// most (BaBSR, Bunel et al. 2020), and all new leaves are bounded in one batch. Passes go layer by
-// layer, so that later layers stand on boxes that earlier ones have narrowed. Sources: Tjeng, Xiao,
-// Tedrake 2019 for bounds of neurons by exact methods; here trees end after a few splits.
+// The worst leaf of each tree is split at the ReLU whose line loses most (BaBSR, Bunel et al. 2020), and all new leaves
+// are bounded in one batch. Passes go layer by layer, so that later layers start from narrowed boxes. Sources: Tjeng,
+// Xiao, Tedrake 2019 for bounds of neurons by exact methods. How this version differs: trees end after a few splits.
 
 #include "search/bounds/per_neuron_bab.h"
 
@@ -23,15 +22,15 @@
 namespace assay::search {
 namespace {
 
-constexpr int kFirstSplits = 10;       // of one end's tree, in the first pass ...
-constexpr int kMoreSplits = 3;         // ... and so many times as many in each further one
-constexpr double kShareOfPass = 0.15;  // of the planned time, at most, for a pass
-constexpr int kStepsAtRoot = 20;       // of ascent at the root of a tree ...
+constexpr int kFirstSplits = 10;       // splits of one end's tree in the first pass ...
+constexpr int kMoreSplits = 3;         // ... and the factor for each further pass
+constexpr double kShareOfPass = 0.15;  // largest share of the planned time for a pass
+constexpr int kStepsAtRoot = 20;       // steps of ascent at the root of a tree ...
 constexpr int kStepsInLeaves = 5;      // ... and in its leaves
-constexpr std::size_t kEnds = 32;      // that a thread treats at once, at most ...
-constexpr double kNumbers = 1 << 24;   // ... of whose leaves it keeps so many boxes of elements
-constexpr double kWorthwhile = 0.02;   // of a range's width: a tree that takes less off is no step of the proof
-constexpr float kLeastScore = 1e-25F;  // of a split that helps
+constexpr std::size_t kEnds = 32;      // most ends that a thread treats at once ...
+constexpr double kNumbers = 1 << 24;   // ... and most numbers in the boxes of their leaves
+constexpr double kWorthwhile = 0.02;   // share of a range's width: a tree that takes less off is no step of the proof
+constexpr float kLeastScore = 1e-25F;  // least score of a split that helps
 
 // A node of an end's tree: a split with two children, or a leaf.
 struct TreeNode {
@@ -39,8 +38,9 @@ struct TreeNode {
   std::vector<logic::Literal> literals;
   AlphaBeta parameters;
   double bound = 0;
-  std::optional<logic::Literal> split;    // its <= half: the best one of a leaf, or that which was taken
-  std::array<std::size_t, 2> children{};  // 0: a leaf
+  // Its <= literal: in a leaf the best split, otherwise the split that was taken.
+  std::optional<logic::Literal> split;
+  std::array<std::size_t, 2> children{};  // 0 in a leaf
 };
 
 struct End {
@@ -56,7 +56,7 @@ struct End {
   }
 };
 
-// The relu whose line loses most, where the bound does not settle the sign anyway.
+// The ReLU whose line loses most; none if the bound settles the sign anyway.
 std::optional<logic::Literal> best_split(const NeuronGraph& graph, const BoundResult& result) {
   if (result.bound > 0 || result.scores.empty()) return std::nullopt;
   std::optional<std::uint32_t> best;
@@ -74,7 +74,7 @@ class Trees {
   Trees(const NeuronGraph& graph, AlphaBetaCrown& ascent, NodeId node, int splits, const Limit& limit)
       : graph_(graph), ascent_(ascent), node_(node), splits_(splits), limit_(limit) {}
 
-  // False: the limit was reached.
+  // Returns false if the limit was reached.
   bool grow(const NeuronBoxes& root, std::span<End> ends) {
     for (End& end : ends) end.nodes.assign(1, {root, {}, {}, 0, std::nullopt, {}});
     std::vector<std::pair<End*, std::size_t>> leaves;
@@ -142,7 +142,7 @@ class Trees {
   const Limit& limit_;
 };
 
-// In preorder.
+// Lists the steps of the tree in preorder.
 void list(const NeuronGraph& graph, NodeId node, const End& end, std::size_t at, std::vector<certificate::CaseStep>& steps) {
   const TreeNode& here = end.nodes[at];
   if (here.children[0] == 0) {
@@ -153,7 +153,7 @@ void list(const NeuronGraph& graph, NodeId node, const End& end, std::size_t at,
   for (const std::size_t child : here.children) list(graph, node, end, child, steps);
 }
 
-// What the tree would take off the range, as a share of its width.
+// How much the tree takes off the range, as a share of its width.
 double gain(const End& end, const NeuronBoxes& boxes, std::size_t neuron) {
   const double known = end.sign > 0 ? boxes.lo[neuron] : -boxes.hi[neuron];
   return (std::min(end.nodes[end.worst()].bound, 0.0) - known) / (boxes.hi[neuron] - boxes.lo[neuron]);
@@ -163,7 +163,7 @@ double gain(const End& end, const NeuronBoxes& boxes, std::size_t neuron) {
 
 double PerNeuronBab::wanted() const { return kMoreSplits * seconds_ / kShareOfPass; }
 
-// One pass over all layers behind the first; the next one splits three times as much.
+// One pass over all layers after the first; the next pass makes three times as many splits.
 Outcome<Done> PerNeuronBab::refine(IntermediateBounds& root, const Limit& limit) {
   const auto begin = Clock::now();
   const Limit share{std::min(limit.deadline, Deadline::in(kShareOfPass * limit.planned())), limit.stop};
@@ -182,7 +182,7 @@ Outcome<Done> PerNeuronBab::refine(IntermediateBounds& root, const Limit& limit)
   return done;
 }
 
-// As many ends at once as memory for their leaves allows, shared out among the threads.
+// Treats as many ends at once as memory for their leaves allows, shared among the threads.
 Outcome<Done> PerNeuronBab::refine_node(IntermediateBounds& root, const NeuronGraph::Activation& activation, const Limit& limit) const {
   const NodeId node = activation.operand;
   const NeuronBoxes boxes = NeuronBoxes::of(graph_, root.scope());

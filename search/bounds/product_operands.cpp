@@ -1,8 +1,7 @@
-// product_operands(): losses of the open cases by the policy's planes, and a few rows of each
-// operand.
+// product_operands(): the losses of the open cases with the policy's planes, and a few rows of each operand.
 //
-// Source: none; a plain estimate, made by one evaluation of alpha-beta-CROWN at the policy's
-// planes. A sample of 16 elements of an operand says what rows would gain there.
+// Source: none; a plain estimate by one evaluation of alpha-beta-CROWN with the policy's planes. A sample of 16
+// elements of an operand shows how much rows would gain there.
 
 #include "search/bounds/product_operands.h"
 
@@ -15,10 +14,10 @@ namespace assay::search {
 namespace {
 
 constexpr std::size_t kSample = 16;  // elements of a node
-constexpr double kLeastGain = 0.01;  // of what a case loses in all
+constexpr double kLeastGain = 0.01;  // share of what a case loses in all
 
-// By how much rows narrow the node's box, in the mean: 0 not at all, 1 to a point. 0 where a root
-// has no rows for it, or has them already.
+// How much rows narrow the node's box on average: 0 means not at all, 1 means to a point. 0 if a root has no rows for
+// the node, or has them already.
 double narrowing(const logic::Problem& problem, logic::Scope scope, NodeId node) {
   if (inspect::kink_at_zero(problem, node) || std::ranges::count(inspect::pre_activations(problem), node) == 0) return 0;
   const std::size_t size = problem.graph().size(node), stride = std::max<std::size_t>(1, size / kSample);
@@ -54,12 +53,12 @@ std::vector<NodeId> product_operands(const NeuronGraph& graph, const logic::Scop
     for (std::size_t neuron = first; neuron < first + count; ++neuron) sum += static_cast<double>(result.scores[neuron]);
     return sum;
   };
-  std::vector<double> all;  // by case
+  std::vector<double> all;  // losses of each case in all
   for (const BoundResult& result : results) all.push_back(result.scores.empty() ? 0 : sum_of(result, 0, graph.neuron_count()));
   std::set<NodeId> chosen;
   for (const NeuronGraph::Activation& product : graph.activations()) {
     if (!product.is_product()) continue;
-    double lost = 0;  // the greatest share of a case's losses
+    double lost = 0;  // the greatest share of a case's losses at this product
     for (std::size_t k = 0; k < results.size(); ++k) {
       if (all[k] > 0) lost = std::max(lost, sum_of(results[k], product.first_neuron, product.neurons()) / all[k]);
     }

@@ -1,21 +1,19 @@
-// AlphaBetaCrown: the bound of a batch of rows, its gradient, and steps along it.
+// AlphaBetaCrown: the bounds of a batch of rows, their gradients, and steps along these.
 //
-// An iteration has three parts. choose_lines() sets the lines of all neurons by the raw alphas;
-// reverse() walks the rows' coefficients back to the inputs, with betas added where a literal's
-// operand is passed; forward() runs the minimiser through the same lines. ascend() then moves
-// alphas and betas by Adam (Kingma and Ba 2015) and weights by multiplicative steps, at a rate that
-// decays. The best parameters so far are kept, since single steps may lose. Tasks that are closed
-// leave the batch.
+// An iteration has three parts. choose_lines() sets the lines of all neurons by the raw alphas. reverse() walks the
+// rows' coefficients back to the inputs, and adds betas at the operands of literals. forward() runs the minimiser
+// through the same lines. ascend() then moves alphas and betas by Adam (Kingma and Ba 2015) and weights by
+// multiplicative steps, at a rate that decays. The best parameters so far are kept, since a single step may lower the
+// bound. Closed tasks leave the batch.
 //
-// Sources: CROWN (Zhang et al. 2018) for the walk back, alpha-CROWN (Xu et al. 2021) for slopes
-// that are optimised, beta-CROWN (Wang et al. 2021) for multipliers of splits. How this version
-// differs: there is no automatic differentiation, since the relaxed forward run gives all gradients
-// at once; the rows of a case have weights on a simplex, so that several rows refute a case
-// together; and slopes are rounded to k / 128 in every iteration, so that the bound is that of the
-// certificate.
+// Sources: CROWN (Zhang et al. 2018) for the walk back, alpha-CROWN (Xu et al. 2021) for optimised slopes, beta-CROWN
+// (Wang et al. 2021) for multipliers of splits. How this version differs:
+// - there is no automatic differentiation: the relaxed forward run gives all gradients at once;
+// - the rows of a case have weights on a simplex, so that several rows refute a case together;
+// - slopes are rounded to k / 128 in every iteration, so that the bound is that of the certificate.
 //
-// A task is given up when many further periods like the last would not close it. Extra iterations
-// after a task is closed widen the margin, by which find_needed() tells which literals were needed.
+// A task is given up if many further periods like the last would not close it. Extra iterations after a task is closed
+// widen the margin, from which find_needed() tells which literals were needed.
 
 #include "search/bounds/alpha_beta/alpha_beta_crown.h"
 
@@ -33,9 +31,11 @@
 namespace assay::search {
 namespace {
 
-constexpr double kLeastGain = 1e-9;              // of a row's scale: smaller gains are rounding, and not worth other parameters
-constexpr double kLeastWeight = 1e-4;            // of a case's row against the others: keeps every row within reach
-constexpr std::size_t kBufferDoubles = 120'000;  // per-row state of a batch, about 1 MB: stays in the cache
+// Relative to a row's scale: smaller gains are rounding, and not worth other parameters.
+constexpr double kLeastGain = 1e-9;
+// Least weight of a case's row relative to the others, so that no row is lost.
+constexpr double kLeastWeight = 1e-4;
+constexpr std::size_t kBufferDoubles = 120'000;  // state per row of a batch, about 1 MB, which fits into the cache
 constexpr std::size_t kMaxCapacity = 64, kMinCapacity = 4;
 
 }  // namespace
@@ -70,7 +70,7 @@ AlphaBetaCrown::AlphaBetaCrown(const NeuronGraph& graph, Limit limit)
   }
 }
 
-// In batches that fit into the buffers.
+// Runs the tasks in batches that fit into the buffers.
 void AlphaBetaCrown::run(std::span<const BoundTask> tasks, const AlphaBetaOptions& options, std::span<BoundResult> results) {
   for (std::size_t first = 0; first < tasks.size(); first += capacity_) {
     const std::size_t count = std::min(capacity_, tasks.size() - first);
@@ -78,7 +78,7 @@ void AlphaBetaCrown::run(std::span<const BoundTask> tasks, const AlphaBetaOption
   }
 }
 
-// The functional itself: rows of the case and literals.
+// Sets the start of the walk: the rows of the case and the literals.
 void AlphaBetaCrown::seed() {
   const Graph& graph = network_.problem()->graph();
   for (const Step& step : network_.steps()) std::fill_n(a_[step.node].data(), active_ * step.size, 0.0);
@@ -111,8 +111,8 @@ void AlphaBetaCrown::seed() {
   }
 }
 
-// Back-substitution, as the kernel's walk: coefficients of every node's result become those of its
-// operands, by lines where it bends.
+// Back-substitution, as the kernel does it: turns the coefficients of every node's result into coefficients of its
+// operands, with lines at non-linear nodes.
 bool AlphaBetaCrown::reverse() {
   const std::vector<Step>& steps = network_.steps();
   std::size_t activation = last_activation_;
@@ -167,7 +167,7 @@ bool AlphaBetaCrown::reverse() {
   return true;
 }
 
-// The least value of each form over the box, and the point x* where it is attained.
+// The least value of each form over the box, and the point x* at which it is attained.
 void AlphaBetaCrown::concretize() {
   for (std::size_t b = 0; b < active_; ++b) {
     const NeuronBoxes& boxes = *rows_[b].task->boxes;
@@ -183,7 +183,7 @@ void AlphaBetaCrown::concretize() {
   }
 }
 
-// What the ball adds to the least value over the box; x* moves to its place.
+// How much the ball raises the least value over the box; moves x* to the new minimiser.
 double AlphaBetaCrown::ball_gain(std::size_t b) {
   const NeuronBoxes& boxes = *rows_[b].task->boxes;
   const std::size_t first = b * n_ + network_.input_offset(boxes.ball->node), size = boxes.ball->q.size();
@@ -199,7 +199,7 @@ double AlphaBetaCrown::ball_gain(std::size_t b) {
   return least->value - before;
 }
 
-// x* through the lines that reverse() took: what each relaxed neuron is at the minimiser, from
+// Runs x* through the lines that reverse() took. This gives the value of each relaxed neuron at the minimiser, from
 // which all gradients follow.
 bool AlphaBetaCrown::forward() {
   std::size_t activation = 0;
@@ -246,7 +246,7 @@ bool AlphaBetaCrown::forward() {
   return true;
 }
 
-// One step along a gradient, within the slopes that are worth trying.
+// One step along a gradient, within the range of slopes worth trying.
 void AlphaBetaCrown::move_slope(std::size_t b, std::size_t activation, std::size_t j, bool low, double gradient, double rate) {
   const Step& step = *graph_.activations()[activation].step;
   const FunctionLines* lines = step.function != nullptr ? &rows_[b].lines[activation] : nullptr;
@@ -265,7 +265,7 @@ void AlphaBetaCrown::move_slope(std::size_t b, std::size_t activation, std::size
   square = m.square;
 }
 
-// Alphas by where lines touch, betas by how far the literals are violated, weights by which rows
+// Moves alphas by the touching points of lines, betas by how far the literals are violated, and weights by which rows
 // are worst at x*.
 void AlphaBetaCrown::ascend(std::size_t b, const AlphaBetaOptions& options, double rate) {
   Row& row = rows_[b];
@@ -293,7 +293,7 @@ void AlphaBetaCrown::ascend(std::size_t b, const AlphaBetaOptions& options, doub
     const logic::Literal& literal = row.task->literals[k];
     const std::size_t at = b * graph.size(literal.node) + literal.element;
     if (row.fresh) {
-      // The natural unit: the coefficient that meets the literal's element.
+      // the natural unit: the coefficient of the literal's element
       double scale = std::fabs(a_[literal.node][at]);
       for (const std::uint32_t neuron : graph_.neurons_of(literal.node, literal.element))
         scale = std::max(scale, std::fabs(coefficient(b, neuron)));
@@ -303,7 +303,7 @@ void AlphaBetaCrown::ascend(std::size_t b, const AlphaBetaOptions& options, doub
   }
   row.fresh = false;
   if (row.weights.size() < 2) return;
-  // Multiplicative steps on the simplex of scaled weights.
+  // multiplicative steps on the simplex of scaled weights
   std::vector<double> y(network_.output_size());
   std::size_t offset = 0;
   for (const NodeId id : graph.outputs) {
@@ -324,7 +324,7 @@ void AlphaBetaCrown::ascend(std::size_t b, const AlphaBetaOptions& options, doub
   for (Multiplier& weight : row.weights) weight.value /= total;
 }
 
-// A task's result: the best parameters and, where asked for, what they say about splits.
+// Stores a task's result: the best parameters and, if asked for, what they say about splits.
 void AlphaBetaCrown::finish(std::size_t b) {
   Row& row = rows_[b];
   AlphaBeta& parameters = row.result->parameters;
@@ -338,7 +338,7 @@ void AlphaBetaCrown::finish(std::size_t b) {
   row.result->x = row.best_x;
 }
 
-// The bounds of the rows for the present parameters, and their gradients where asked for.
+// The bounds of the rows for the current parameters, and their gradients if asked for.
 bool AlphaBetaCrown::iterate(bool quantize, bool with_forward) try {
   const std::function<bool()> question = limit_.question();
   const StopScope watch(question);
@@ -356,11 +356,11 @@ bool AlphaBetaCrown::iterate(bool quantize, bool with_forward) try {
   return false;
 }
 
-// Iterations of a batch. Closed tasks take a few extra steps, where asked for, and leave; open ones
-// share what is left of the loops.
+// The iterations of a batch. Closed tasks take a few extra steps, if asked for, and leave the batch; the open
+// tasks continue.
 void AlphaBetaCrown::run_batch(std::span<const BoundTask> tasks, const AlphaBetaOptions& options, std::span<BoundResult> results) {
-  constexpr int kCheckEvery = 6;    // iterations between looks at the progress
-  constexpr double kHopeless = 12;  // given up when this many further periods like the last would not do
+  constexpr int kCheckEvery = 6;    // iterations between two looks at the progress
+  constexpr double kHopeless = 12;  // a task is given up if this many further periods like the last would not close it
   active_ = tasks.size();
   for (std::size_t b = 0; b < active_; ++b) {
     rows_[b].task = &tasks[b];
@@ -384,7 +384,7 @@ void AlphaBetaCrown::run_batch(std::span<const BoundTask> tasks, const AlphaBeta
       if (closed && !row.final && row.extra < options.extra_iterations) {
         ++row.extra;
         closed = false;
-        last = row.extra == options.extra_iterations;  // then once more, with the best parameters
+        last = row.extra == options.extra_iterations;  // one more iteration follows, with the best parameters
       }
       if (closed || row.final || (last && !options.scores)) {
         if (row.final && row.extra > 0) {
@@ -396,9 +396,9 @@ void AlphaBetaCrown::run_batch(std::span<const BoundTask> tasks, const AlphaBeta
           if (row.result->strong_split.neuron == StrongSplit::kNone && !graph_.input_rows().empty()) find_influence(b, *row.result);
         }
         finish(b);
-        move_row(--active_, b);  // the row that moves has been looked at
+        move_row(--active_, b);  // the row that moves was already treated in this iteration
       } else if (last) {
-        restore_best(b);  // the next iteration scores them
+        restore_best(b);  // the next iteration scores the best parameters
       } else {
         ascend(b, options, rate);
       }

@@ -1,14 +1,13 @@
-// The inner loops of dual ascent, one body for all instruction sets.
+// The inner loops of alpha-beta-CROWN, with one body for all instruction sets.
 //
-// Each function is written so that a compiler turns it into SIMD code: no branches, eight
-// independent sums, arrays that do not overlap. Copies for several instruction sets are made by
-// ASSAY_SEARCH_CLONES.
+// Each function is written so that a compiler turns it into SIMD code: no branches, eight independent sums, arrays that
+// do not overlap. ASSAY_SEARCH_CLONES makes copies for several instruction sets.
 //
-// back_through_lines() is a layer of CROWN (Zhang et al. 2018): positive coefficients take the line
-// below, negative ones the line above. forward_through_lines() runs the minimiser through the same
-// lines. change_of_minimum() says what a row added to the form on the inputs changes, by which
-// strong branching and needed literals are found without a pass. The three functions for products
-// do the same with McCormick's planes (McCormick 1976).
+// back_through_lines() is a layer of CROWN (Zhang et al. 2018): positive coefficients take the line below, negative
+// ones the line above. forward_through_lines() runs the minimiser through the same lines. change_of_minimum()
+// computes how the minimum changes when a row is added to the form on the inputs; strong branching and needed
+// literals use it instead of a pass over the network. The three functions for products do the same with McCormick's
+// planes (McCormick 1976).
 
 #include "search/bounds/alpha_beta/alpha_beta_loops.h"
 
@@ -78,7 +77,7 @@ ASSAY_SEARCH_CLONES void relu_lines(std::size_t size, const double* __restrict l
 
 ASSAY_SEARCH_CLONES void round_slopes(std::size_t size, bool quantize, const double* __restrict raw_alpha, const double* __restrict free,
                                       double* __restrict low_slope) {
-  // Adding and subtracting 1.5 * 2^52 rounds to an integer; k / 2^24 in [0, 1] is a float32.
+  // Adding and subtracting 1.5 * 2^52 rounds to an integer. k / 2^24 in [0, 1] is a float32.
   constexpr double kByteSteps = 128, kFloatSteps = 16777216, kRounder = 6755399441055744.0;
   const double steps = quantize ? kByteSteps : kFloatSteps;
   for (std::size_t j = 0; j < size; ++j) {
@@ -139,7 +138,7 @@ ASSAY_SEARCH_CLONES double back_through_product(const ProductLine& line, double*
     const double p_lo = line.p_lo[k], p_hi = line.p_hi[k];
     const double* __restrict q_lo = line.q_lo + k * count;
     const double* __restrict q_hi = line.q_hi + k * count;
-    double* out = a_q + k * count;  // may be one with a_p
+    double* out = a_q + k * count;  // may be the same array as a_p
     double slopes = 0, constants = 0;
     for (std::size_t n = 0; n < count; ++n) {
       const bool below = a[n] > 0;

@@ -1,11 +1,11 @@
-// Rows of a batch: what a task starts from, which lines its alphas mean, and the best that it has found.
+// Rows of a batch: the start of a task, the lines of its alphas, and the best parameters found so far.
 //
-// A child of a split starts from the alphas and betas of its parent (Wang et al. 2021), and the new
-// literal's beta from where strong branching found it. Slopes of a function that is linear on one
-// side of 0 start anew where the split settled the side.
+// A child of a split starts from the alphas and betas of its parent (Wang et al. 2021), and from the beta of the new
+// literal that strong branching found. If a function is linear on one side of 0 and the split settled the side, its
+// slopes start anew.
 //
-// How this version differs: raw alphas move freely, and what is in use, and kept as the best, are
-// slopes rounded to what a certificate holds in a byte.
+// How this version differs: raw alphas move freely; the slopes in use, and those kept as the best, are rounded to what
+// a certificate holds in a byte.
 
 #include "search/bounds/alpha_beta/batch_row.h"
 
@@ -17,8 +17,8 @@
 
 namespace assay::search {
 
-// A task's parameters to start from, and lines of its boxes; a child of a split starts where the
-// node above ended.
+// Sets a task's first parameters and the lines of its boxes. A child of a split starts from the parameters of
+// its parent.
 void AlphaBetaCrown::load(std::size_t b, const BoundTask& task) {
   Row& row = rows_[b];
   row.fresh = true;
@@ -79,7 +79,8 @@ void AlphaBetaCrown::load(std::size_t b, const BoundTask& task) {
         rows_[b].prepared = false;
         continue;
       }
-      // A child of a split at 0 knows slopes for both sides; on one of them the function is linear.
+      // A child of a split at 0 has its parent's slopes, which serve both sides; on its own side the function
+      // is linear.
       const bool other = known && !(l < 0 && u > 0) && (activation.step->op == Op::leaky_relu || activation.step->op == Op::abs);
       if (!known || other) raw_alpha[j] = first_slope_below(*activation.step, l, u);
       neurons(up_raw_alpha_, b)[j] =
@@ -90,7 +91,7 @@ void AlphaBetaCrown::load(std::size_t b, const BoundTask& task) {
   std::copy_n(neurons(up_raw_alpha_, b), r_, neurons(up_best_, b));
 }
 
-// Raw alphas to slopes: clamped to their range, and rounded to what a certificate holds in a byte.
+// Turns raw alphas into slopes: clamped to their range, and rounded to what a certificate holds in a byte.
 void AlphaBetaCrown::choose_lines(std::size_t b, bool quantize) {
   for (std::size_t k = 0; k < last_activation_; ++k) {
     const NeuronGraph::Activation& activation = graph_.activations()[k];
@@ -98,7 +99,7 @@ void AlphaBetaCrown::choose_lines(std::size_t b, bool quantize) {
     if (activation.step->op == Op::relu) {
       round_slopes(activation.step->size, quantize, neurons(raw_alpha_, b) + at, neurons(trainable_, b) + at, neurons(low_slope_, b) + at);
     } else if (activation.is_product()) {
-      // Mixes take the place of slopes.
+      // mixes take the place of slopes
       round_slopes(activation.step->size, quantize, neurons(raw_alpha_, b) + at, neurons(trainable_, b) + at, neurons(low_slope_, b) + at);
       round_slopes(activation.step->size, quantize, neurons(up_raw_alpha_, b) + at, neurons(trainable_, b) + at,
                    neurons(up_slope_, b) + at);
@@ -108,7 +109,7 @@ void AlphaBetaCrown::choose_lines(std::size_t b, bool quantize) {
   }
 }
 
-// The bound has risen.
+// Keeps the parameters if the bound has risen.
 void AlphaBetaCrown::save_best(std::size_t b) {
   Row& row = rows_[b];
   if (!(row.bound > row.best + kLeastGain) && std::isfinite(row.best)) return;
@@ -120,7 +121,7 @@ void AlphaBetaCrown::save_best(std::size_t b) {
   std::copy_n(x_.data() + b * n_, n_, row.best_x.data());
 }
 
-// For one more pass, in which scores and forms belong to the best bound.
+// Prepares one more pass, in which scores and forms belong to the best bound.
 void AlphaBetaCrown::restore_best(std::size_t b) {
   Row& row = rows_[b];
   std::copy_n(neurons(best_, b), r_, neurons(raw_alpha_, b));
@@ -130,7 +131,7 @@ void AlphaBetaCrown::restore_best(std::size_t b) {
   row.final = true;
 }
 
-// Of a batch that has a gap where a task was closed.
+// Fills the gap in a batch that a closed task leaves.
 void AlphaBetaCrown::move_row(std::size_t from, std::size_t to) {
   if (from == to) return;
   for (auto* array : {&low_slope_, &low_icpt_, &up_slope_, &up_icpt_, &trainable_, &raw_alpha_, &moment_, &square_, &best_, &low_point_,

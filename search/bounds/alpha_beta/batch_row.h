@@ -1,8 +1,8 @@
-// Private to alpha_beta_crown.cpp, scores.cpp and shared_alphas.cpp: steps of the ascent, and what
-// a batch row carries besides its neurons.
+// Private to alpha_beta_crown.cpp, scores.cpp and shared_alphas.cpp: steps of the ascent, and the state of a batch row
+// besides its neurons.
 //
-// A batch row is one task: a case on one subdomain, or one end of one neuron's range. Rows share
-// the network's maps and nothing else, so that a batch is as many independent ascents.
+// A batch row is one task: a case on one subdomain, or one end of one neuron's range. Rows share only the maps of the
+// network, so that a batch consists of independent ascents.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +20,10 @@ struct Multiplier {
   double value = 0, moment = 0, square = 0, scale = 0, best = 0;
 };
 
-constexpr double kFirstMoment = 0.8, kSecondMoment = 0.9;  // Adam's decay rates: few iterations, so short memories
-constexpr double kLeastGradient = 1e-9;                    // of a row's scale, added to Adam's normaliser: smaller gradients are rounding
+// Adam's decay rates; short memories, since there are few iterations.
+constexpr double kFirstMoment = 0.8, kSecondMoment = 0.9;
+// Relative to a row's scale, added to Adam's normaliser: smaller gradients are rounding.
+constexpr double kLeastGradient = 1e-9;
 
 inline void adam(Multiplier& m, double gradient, double rate) {
   m.moment = kFirstMoment * m.moment + (1 - kFirstMoment) * gradient;
@@ -29,7 +31,7 @@ inline void adam(Multiplier& m, double gradient, double rate) {
   m.value = std::max(0.0, m.value + rate * m.scale * m.moment / (std::sqrt(m.square) + kLeastGradient));
 }
 
-// Its planes, and the boxes that they were made on: the operand's, then its own.
+// The planes of a softmax, and the boxes that they were made on: first the operand's, then its own.
 struct AlphaBetaCrown::Softmax {
   std::vector<double> lo, hi;
   std::vector<SoftmaxPlanes> planes;
@@ -41,8 +43,9 @@ struct AlphaBetaCrown::Row {
   std::vector<Multiplier> beta, weights;
   std::vector<double> best_x;
   double bound = 0, best = 0, checkpoint = 0;
-  std::vector<FunctionLines> lines;                     // by activation; prepared for the task's boxes by the first iteration
-  std::vector<std::shared_ptr<const Softmax>> softmax;  // by activation, as the lines
+  // By activation; the first iteration prepares them for the task's boxes.
+  std::vector<FunctionLines> lines;
+  std::vector<std::shared_ptr<const Softmax>> softmax;  // by activation, prepared like the lines
   bool prepared = true;
   bool fresh = true;   // no iteration yet: multipliers have no scale
   bool final = false;  // the best parameters are in place, to be scored

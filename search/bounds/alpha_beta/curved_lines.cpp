@@ -1,9 +1,9 @@
-// Lines of functions that are no relu, by slopes that ascend as alphas do.
+// Lines of functions other than relu, whose slopes are optimised as alphas.
 //
-// A slope decides a line: it touches the curve where the derivative has that value
-// (function_lines.h), or goes through an end of the box. Sources: tangents that are optimised for
-// sigmoid and tanh, as CROWN (Zhang et al. 2018) chooses and alpha-CROWN (Xu et al. 2021) optimises
-// them. This version takes any function that the semantics has a record of.
+// A slope decides a line: it touches the curve at the point with that derivative (function_lines.h), or passes through
+// an end of the box. Sources: optimised tangents for sigmoid and tanh, chosen as in CROWN (Zhang et al. 2018) and
+// optimised as in alpha-CROWN (Xu et al. 2021). How this version differs: it takes any function that the semantics has
+// a record of.
 #include <algorithm>
 
 #include "search/bounds/alpha_beta/alpha_beta_crown.h"
@@ -12,7 +12,7 @@
 
 namespace assay::search {
 
-// The pieces of functions that have a record, and the slopes to start from if the task has none.
+// Prepares the pieces of functions that have a record, and the first slopes if the task has none.
 void AlphaBetaCrown::prepare_lines(std::size_t b) {
   Row& row = rows_[b];
   const NeuronBoxes& boxes = *row.task->boxes;

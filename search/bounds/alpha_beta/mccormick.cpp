@@ -1,13 +1,12 @@
-// Products of two operands in dual ascent, of matrices too: McCormick's planes, the mix of the two
-// below and the mix of the two above being what is optimised. All pairs of factors that one element
-// adds up share its mixes, as in the kernel's hints. And softmax, whose planes take no hints.
+// Products of two operands in alpha-beta-CROWN, matrix products included. The mix of McCormick's two planes below and
+// the mix of the two above are optimised. All pairs of factors that one element adds up share its mixes, as in the
+// kernel's hints. Also softmax, whose planes take no hints.
 //
-// On the factors' boxes p q >= m (q_lo p + p_lo q - p_lo q_lo) + (1 - m) (q_hi p + p_hi q - p_hi
-// q_hi), and dually above; the bound is linear in m for fixed relaxed values, so that its gradient
-// is the difference of the two planes there.
+// On the factors' boxes p q >= m (q_lo p + p_lo q - p_lo q_lo) + (1 - m) (q_hi p + p_hi q - p_hi q_hi), and dually
+// above. For fixed relaxed values the bound is linear in m, so its gradient is the difference of the two planes there.
 //
-// Sources: McCormick 1976 for the planes; Shi et al. 2020 for products in attention. How this
-// version differs: the mix of two planes is optimised like an alpha.
+// Sources: McCormick 1976 for the planes; Shi et al. 2020 for products in attention. How this version differs: the mix
+// of two planes is optimised like an alpha.
 
 #include <algorithm>
 #include <cmath>
@@ -70,7 +69,8 @@ std::vector<double> AlphaBetaCrown::mix_gradients(std::size_t b, const NeuronGra
   return gradients;
 }
 
-// The loss at x*, and a share of its mean, a quarter of the box.
+// The loss at x*, plus a share of the mean loss over the box: for each pair of factors a quarter of the product of
+// their widths.
 float AlphaBetaCrown::score_of_product(std::size_t b, const NeuronGraph::Activation& product, std::size_t j) const {
   constexpr double kMeanShare = 0.2;
   const Step& step = *product.step;
@@ -86,8 +86,8 @@ float AlphaBetaCrown::score_of_product(std::size_t b, const NeuronGraph::Activat
   return static_cast<float>(std::max(0.0, a * (value - row_of(z_, b, step.node)[j])) + kMeanShare * std::fabs(a) * mean);
 }
 
-// Boxes that a literal changed are few: the planes of the row before, or of the task before, serve
-// where these are the same.
+// A literal changes few boxes, so the planes of the same row's last task, or of the first row, are used again if their
+// boxes are the same.
 void AlphaBetaCrown::prepare_softmax(std::size_t b, std::size_t which) {
   const NeuronGraph::Activation& activation = graph_.activations()[which];
   const NeuronBoxes& boxes = *rows_[b].task->boxes;

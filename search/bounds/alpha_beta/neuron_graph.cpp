@@ -1,17 +1,17 @@
-// NeuronGraph, NeuronBoxes and hints: what alpha_beta_crown.h holds beside the optimisation.
+// NeuronGraph, NeuronBoxes and hints: the parts of alpha_beta_crown.h other than the optimisation.
 //
-// Neurons are numbered through all steps in graph order. A first-layer neuron's operand is a row
-// over the inputs, which is kept: strong branching bounds its splits without a pass over the network
-// (scores.cpp), and linear programs take these rows (lp/).
+// Neurons are numbered through all steps in graph order. The operand of a first-layer neuron is a row over the inputs,
+// which is kept: strong branching bounds its splits without a pass over the network (scores.cpp), and linear programs
+// take these rows (lp/).
 //
-// A NeuronGraph says of each neuron which step it belongs to, where its operand may be split, and
-// whether a split makes its line exact. NeuronBoxes are the boxes of a scope in the order of
-// neurons; meet() narrows them by a literal, so that a subdomain needs no scope to be bounded.
-// to_hints() writes parameters the way the kernel takes them: by node, without trailing zeros.
+// A NeuronGraph says for each neuron which step it belongs to, where its operand may be split, and whether a split
+// makes its line exact. NeuronBoxes are the boxes of a scope in the order of neurons. meet() narrows them by a literal,
+// so a subdomain can be bounded without a scope. to_hints() writes parameters as the kernel takes them: by node,
+// without trailing zeros.
 //
-// Source: the splits are those of ReLU networks in Bunel et al. 2020 and of general activations in
-// GenBaB (Shi et al. 2024). How this version differs: functions with jumps are split at a jump,
-// others that curve in the middle of their box.
+// Source: the splits are those of ReLU networks in Bunel et al. 2020 and of general activations in GenBaB (Shi et al.
+// 2024). How this version differs: functions with jumps are split at a jump, other curved functions in the middle of
+// their box.
 
 #include <algorithm>
 #include <cmath>
@@ -68,8 +68,7 @@ std::vector<NodeId> NeuronGraph::Activation::whole_boxes() const {
   return is_softmax() ? std::vector<NodeId>{operand, step->node} : std::vector<NodeId>{};
 }
 
-// Which operands are affine in the inputs alone, by walking the maps of affine steps up to the
-// first neuron.
+// Finds the operands that are affine in the inputs alone, by walking back through the maps of affine steps.
 void NeuronGraph::find_input_rows() {
   if (!input_rows_.empty()) return;
   for (const Activation& activation : activations_) {
@@ -109,9 +108,9 @@ void NeuronGraph::add_input_rows(const Activation& activation) {
   }
 }
 
-// Both halves of a split are closed, so that a jump belongs to both.
+// Both halves of a split are closed sets, so a jump at the split belongs to both.
 std::optional<double> NeuronGraph::split_point(std::uint32_t neuron, double lo, double hi) const {
-  constexpr double kLeastWidth = 0x1p-20;  // relative to 1 + the middle's magnitude
+  constexpr double kLeastWidth = 0x1p-20;  // relative to 1 + the magnitude of the middle
   if (!activation_of(neuron).is_elementwise()) return std::nullopt;
   const Step& step = *activation_of(neuron).step;
   const bool turns_at_zero = step.function == nullptr && step.op != Op::clip;
@@ -142,7 +141,7 @@ std::vector<std::uint32_t> NeuronGraph::neurons_of(NodeId operand, std::uint32_t
   return neurons;
 }
 
-// A copy of the scope's boxes in the order of neurons, so that loops run over arrays.
+// Copies the scope's boxes in the order of neurons, so that loops run over arrays.
 NeuronBoxes NeuronBoxes::of(const NeuronGraph& graph, const logic::Scope& scope) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   NeuronBoxes boxes;
@@ -180,7 +179,7 @@ NeuronBoxes NeuronBoxes::of(const NeuronGraph& graph, const logic::Scope& scope)
   return boxes;
 }
 
-// What the literal says of inputs, of the neurons that read the element, and of factors.
+// Applies the literal to inputs, to the neurons that read the element, and to factors.
 void NeuronBoxes::meet(const NeuronGraph& graph, const logic::Literal& literal) {
   const logic::Problem& problem = *graph.network().problem();
   const auto meet_one = [&](double& lower, double& upper) {
@@ -213,8 +212,7 @@ bool NeuronBoxes::is_empty() const {
   return false;
 }
 
-// Parameters as a certificate names them: by node, with what the kernel would choose by itself left
-// out.
+// Parameters as a certificate names them: by node, without those that the kernel would choose by itself.
 logic::Hints to_hints(const NeuronGraph& graph, const AlphaBeta& parameters, NodeId from) {
   logic::Hints hints;
   for (const NeuronGraph::Activation& activation : graph.activations()) {

@@ -1,14 +1,15 @@
-// What an ascent leaves behind for branching: scores, strong_splits, influence, needed literals.
+// What an ascent tells about branching: scores, strong splits, influence, needed literals.
 //
-// A score is the loss of a neuron's line at the minimiser: what the bound would gain, to first
-// order, if the neuron were exact. Source: BaBSR (Bunel et al. 2020) scores by the intercept of the
-// line; here the minimiser of the optimised bound takes the place of the intercept. Strong
-// branching here is the exact gain of a split of a first-layer neuron while all other parameters stay, a one-dimensional
-// maximisation over its beta. Influence says how much the undecided neurons depend on one, where no
-// split gains.
+// The score of a neuron is the loss of its line at the minimiser: what the bound would gain, to first order, if the
+// neuron were exact. Source: BaBSR (Bunel et al. 2020) scores by the intercept of the line. How this version differs:
+// the minimiser of the optimised bound takes the place of the intercept.
 //
-// find_needed() asks for each literal whether the bound would stay above 0 without it, with all
-// other parameters as they are; conflicts.h learns from that.
+// Strong branching here computes the exact gain of the split of a first-layer neuron while all other parameters stay.
+// This is a one-dimensional maximisation over the neuron's beta. If no split gains, influence says how much the
+// unstable neurons depend on a neuron.
+//
+// find_needed() asks for each literal whether the bound would stay above 0 without it, with all other parameters as
+// they are; conflicts.h learns from the answers.
 
 #include <algorithm>
 #include <cmath>
@@ -20,8 +21,8 @@
 
 namespace assay::search {
 
-// How much the bound loses at x* because a neuron's line is not the function; for upper lines also
-// a share of the loss at the kink, the worst point. An input's score is the width of its term.
+// How much the bound loses at x* because a neuron's line differs from its function. For upper lines a share of the loss
+// at the kink, the worst point, is added. The score of an input is the width of its term.
 void AlphaBetaCrown::score(std::size_t b, BoundResult& result) const {
   constexpr double kAreaShare = 0.2;
   const NeuronBoxes& boxes = *rows_[b].task->boxes;
@@ -55,8 +56,8 @@ void AlphaBetaCrown::show_form(std::size_t b, BoundResult& result) const {
   result.constant = constant_[b];
 }
 
-// The same where a split helps: the loss at x*, and a share of the mean of those at the ends and in
-// the middle.
+// The score of other neurons whose split helps: the loss at x*, plus a share of the mean of the losses at the ends and
+// in the middle.
 float AlphaBetaCrown::score_of(const NeuronGraph::Activation& activation, std::size_t b, std::size_t j) const {
   constexpr double kMeanShare = 0.2;
   const Step& step = *activation.step;
@@ -74,25 +75,25 @@ float AlphaBetaCrown::score_of(const NeuronGraph::Activation& activation, std::s
   return static_cast<float>(loss(std::clamp(z_[activation.operand][b * step.size + j], l, u)) + kMeanShare * mean + 1e-30);
 }
 
-// A product, since a split is worth as much as its worse half: strong branching's product rule
+// The product of the gains, since a split is only as good as its worse half: strong branching's product rule
 // (Achterberg, Koch, Martin 2005).
 double split_value(double parent, double at_most, double at_least) {
-  constexpr double kLeastNeeded = 1e-3;  // of a row's scale: gains far below it are rounding
+  constexpr double kLeastNeeded = 1e-3;  // relative to a row's scale: gains far below it are rounding
   const double needed = std::max(-parent, kLeastNeeded);
   const auto gain = [&](double child) { return std::clamp(child - parent, 0.0, needed) + 1e-3 * needed; };
   return gain(at_most) * gain(at_least);
 }
 
-// With the form f on the inputs, neuron j's share of it is k = A_j * slope. On the side z >= 0 the
-// share may be any c <= A_j, on z <= 0 any c >= 0 (the rest is beta); both maximise the same
-// concave function of c, whose derivative is z_j at the minimiser. Neurons with A_j > 0 gain
-// nothing: their lower line already ranges over both.
+// Let f be the form on the inputs. Neuron j's part of it has coefficient k = A_j * slope. On the side z >= 0 this
+// coefficient may be any c <= A_j, on the side z <= 0 any c >= 0 (beta makes up the rest). Both sides maximise the same
+// concave function of c, whose derivative is z_j at the minimiser. Neurons with A_j > 0 gain nothing: their lower line
+// already ranges over both.
 void AlphaBetaCrown::find_strong_split(std::size_t b, BoundResult& result) const {
   constexpr int kSearchSteps = 12;
   const NeuronBoxes& boxes = *rows_[b].task->boxes;
   const double* form = form_.data() + b * n_;
   const double parent = rows_[b].bound;
-  double best = 1.01 * split_value(parent, parent, parent);  // less is no gain
+  double best = 1.01 * split_value(parent, parent, parent);  // a smaller value is no gain
   for (const NeuronGraph::InputRow& row : graph_.input_rows()) {
     if (!boxes.is_undecided(row.neuron)) continue;
     const double a = coefficient(b, row.neuron);
@@ -109,7 +110,7 @@ void AlphaBetaCrown::find_strong_split(std::size_t b, BoundResult& result) const
     };
     StrongSplit found;
     found.neuron = row.neuron;
-    // Beyond the end of the interval [a, 0] only if the function still rises there.
+    // goes beyond the end of the interval [a, 0] only if the function still rises there
     const auto search = [&](double end, double direction, double& bound, float& beta) {
       bound = bound_at(end);
       double step = -a;
@@ -134,8 +135,8 @@ void AlphaBetaCrown::find_strong_split(std::size_t b, BoundResult& result) const
   }
 }
 
-// Without its literal a first-layer relu gets back its line on the box that the other literals
-// leave, and the share of the input form that came from it is replaced; all other parameters stay.
+// Without its literal, a first-layer ReLU gets back its line on the box that the other literals leave. Its part of the
+// input form is replaced; all other parameters stay.
 void AlphaBetaCrown::find_needed(std::size_t b, BoundResult& result) const {
   const Row& row = rows_[b];
   const NeuronBoxes& boxes = *row.task->boxes;
@@ -158,7 +159,7 @@ void AlphaBetaCrown::find_needed(std::size_t b, BoundResult& result) const {
     if (a < 0) {
       const double chord = l < 0 && u > 0 ? u / (u - l) : l >= 0 ? 1 : 0;
       wider_share = a * chord;
-      loss = l < 0 && u > 0 ? a * chord * l : 0;  // -a u l / (u - l) > 0 is what the chord's intercept costs
+      loss = l < 0 && u > 0 ? a * chord * l : 0;  // -a u l / (u - l) > 0 is the cost of the chord's intercept
     }
     const FormChange change =
         change_of_minimum(line.last - line.first, graph_.row_indices().data() + line.first, graph_.row_values().data() + line.first,
@@ -168,10 +169,9 @@ void AlphaBetaCrown::find_needed(std::size_t b, BoundResult& result) const {
   }
 }
 
-// For splits without a first-order gain. Coordinates that the form ignores are free; over their
-// corners, taken as equally likely, a neuron's influence is the sum of its covariances with the
-// other neurons, each weighted by its coefficient and the chance that it is active. A decision that
-// many undecided neurons depend on comes early.
+// For splits without a first-order gain. Inputs with coefficient 0 in the form are free. Over their corners, taken as
+// equally likely, a neuron's influence is the sum of its covariances with the other neurons, each weighted by its
+// coefficient and the probability that it is active. So neurons on which many unstable neurons depend are split early.
 void AlphaBetaCrown::find_influence(std::size_t b, BoundResult& result) const {
   const NeuronBoxes& boxes = *rows_[b].task->boxes;
   const double* form = form_.data() + b * n_;

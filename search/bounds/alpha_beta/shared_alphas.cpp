@@ -1,13 +1,11 @@
-// AlphaBetaCrown::share_alphas(): one set of slopes for the ranges of many elements. A minibatch is
-// a sample of the ranges' ends; all batch rows have the same lines, and their gradients
-// are summed.
+// AlphaBetaCrown::share_alphas(): one set of slopes for the ranges of many elements. A minibatch is a sample of the
+// ends of the ranges. All batch rows have the same lines, and their gradients are summed.
 //
-// Source: shared alphas of auto_LiRPA (Xu et al. 2021). How this version differs: a step looks at a
-// sample of ends, as stochastic gradient descent does, since many small steps narrow more than few
-// exact ones (record 0064).
+// Source: shared alphas of auto_LiRPA (Xu et al. 2021). How this version differs: a step looks at a sample of ends, as
+// stochastic gradient descent does, since many small steps narrow the ranges more than few exact ones (record 0064).
 //
-// A step draws about 32 ends, sums their gradients on the alphas in use, and moves all of these by
-// Adam. Ends are shuffled when all have been drawn.
+// A step draws about 32 ends, sums their gradients by the alphas in use, and moves all of these by Adam. Ends are
+// shuffled when all have been drawn.
 
 #include <algorithm>
 #include <functional>
@@ -38,7 +36,7 @@ void AlphaBetaCrown::bound_ranges(NodeId node, std::span<const BoundTask> tasks,
   last_activation_ = activations;
 }
 
-// The lines of the first batch row, copied to the others. False: the limit was reached.
+// Computes the lines of the first batch row and copies them to the others. Returns false if the limit was reached.
 bool AlphaBetaCrown::choose_shared_lines() try {
   const std::function<bool()> question = limit_.question();
   const StopScope watch(question);
@@ -86,7 +84,7 @@ void AlphaBetaCrown::ascend_together(const std::vector<double>& low, const std::
   }
 }
 
-// Minibatches of ends, one set of alphas, Adam on the sum of their gradients.
+// Optimises one set of alphas over minibatches of ends, by Adam on the sum of their gradients.
 std::optional<AlphaBeta> AlphaBetaCrown::share_alphas(NodeId node, std::span<const std::uint32_t> elements, const NeuronBoxes& boxes,
                                                       const AlphaBeta* start, const SharedAlphaOptions& options) {
   run_up_to(node);

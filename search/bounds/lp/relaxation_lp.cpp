@@ -1,13 +1,12 @@
 // RelaxationLp: columns, rows and multipliers of the triangle relaxation.
 //
-// One program serves all nodes of a tree: a literal changes bounds of variables only, and the dual
-// simplex method starts from the basis of the node before. Infeasibility gives a ray of the dual,
-// read in the same way as a solution. sample_face() solves a few further programs over the optimal
-// face, to learn which inputs an optimum leaves free and which neurons no optimal point gets right.
+// One program serves all nodes of a tree: a literal only changes bounds of variables, and the dual simplex method
+// starts from the basis of the node before. If a program is infeasible, it gives a ray of the dual, which is read in
+// the same way as a solution. sample_face() solves a few further programs over the optimal face. They show which inputs
+// an optimum leaves free, and on which neurons every optimal point violates the ReLU.
 //
-// Sources: Planet (Ehlers 2017); the dual as slopes and multipliers: Salman et al. 2019 ("A convex
-// relaxation barrier"), who show how the dual of such programs and bounds like CROWN's belong
-// together. The solver is CLP of COIN-OR.
+// Sources: Planet (Ehlers 2017); the dual as slopes and multipliers: Salman et al. 2019 ("A convex relaxation
+// barrier"), who show how the dual of such programs relates to bounds like CROWN's. The solver is CLP of COIN-OR.
 
 #include "search/bounds/lp/relaxation_lp.h"
 
@@ -22,13 +21,13 @@
 namespace assay::search {
 namespace {
 
-// Of the objective per unit of a variable.
+// Tolerances, in units of the objective per unit of a variable unless said otherwise:
 constexpr double kBinding = 1e-7;     // a bound with a smaller reduced cost does not bind: the library's own tolerance
 constexpr double kLeastPrice = 1e-9;  // smaller multipliers are left out
 constexpr double kOptimal = 1e-6;     // of t: points this close to the optimum count as optimal
-constexpr double kSame = 1e-4;        // of an input's width: values this close count as one
+constexpr double kSame = 1e-4;        // share of an input's width: values this close count as one
 
-constexpr int kSolved = 0, kInfeasible = 1;  // the library's status
+constexpr int kSolved = 0, kInfeasible = 1;  // the library's status codes
 
 // Ends a solve at the deadline or on request.
 class Watch : public ClpEventHandler {
@@ -49,8 +48,8 @@ class Watch : public ClpEventHandler {
 
 }  // namespace
 
-// Columns: x, y, p, t. Rows: y - p - form = constant of every undecided or active neuron and the
-// chords of the undecided ones, in pairs; then the case's rows.
+// Columns: x, y, p, t. Rows: y - p - form = constant for every unstable or active neuron, each followed by the chord if
+// the neuron is unstable; then the rows of the case.
 class RelaxationLp::Solver {
  public:
   Solver(const RelaxationRows& shared, const std::vector<RowView>& rows, Deadline deadline, const std::stop_token& stop)
@@ -76,7 +75,7 @@ class RelaxationLp::Solver {
       prices_.assign(model_.dualRowSolution(), model_.dualRowSolution() + model_.numberRows());
       reduced_.assign(model_.dualColumnSolution(), model_.dualColumnSolution() + model_.numberColumns());
     } else if (model_.status() != kInfeasible || !read_ray()) {
-      model_.allSlackBasis(true);  // whatever went wrong, the next call does not inherit it
+      model_.allSlackBasis(true);  // the next call starts afresh, whatever went wrong here
       return result;
     } else {
       result.status = LpResult::Status::contradiction;
@@ -85,8 +84,8 @@ class RelaxationLp::Solver {
     return result;
   }
 
-  // In random directions over the inputs that were the same at all points so far, both ways, until
-  // none gets away.
+  // Optimises in random directions over the inputs that had the same value at all points so far, both ways, until no
+  // input moves any more.
   OptimalFace sample_face(const NeuronBoxes& boxes) {
     constexpr int kRounds = 4;
     const std::vector<unsigned char> basis(model_.statusArray(), model_.statusArray() + model_.numberRows() + model_.numberColumns());
@@ -178,8 +177,7 @@ class RelaxationLp::Solver {
     add_row(columns, values, -COIN_DBL_MAX, right / row.scale);
   }
 
-  // With t at its finite lower bound the basis of slacks is dual feasible, and every other node's
-  // basis is for this one.
+  // With t at its finite lower bound the basis of slacks is dual feasible, and so is the basis of every other node.
   void load() {
     const std::size_t columns = t() + 1;
     std::vector<double> column_lo(columns, 0.0), column_hi(columns, 0.0), cost(columns, 0.0);
@@ -203,7 +201,7 @@ class RelaxationLp::Solver {
     }
   }
 
-  // A ray of the dual: what it proves has no t in it, so no row of the case either.
+  // A ray of the dual proves a contradiction without t, so without any row of the case.
   bool read_ray() {
     const std::unique_ptr<double[]> ray(model_.infeasibilityRay());
     if (ray == nullptr) return false;
@@ -260,7 +258,7 @@ class RelaxationLp::Solver {
     result.needed[k] = result.needed[k] || (literal.at_least ? cost > kBinding : cost < -kBinding);
   }
 
-  // mu, and A, of a neuron.
+  // mu and A of a neuron.
   [[nodiscard]] double price(std::size_t s) const { return row_of_[s] < 0 ? 0 : prices_[static_cast<std::size_t>(row_of_[s])]; }
   [[nodiscard]] double coefficient(std::size_t s) const {
     const double l = shared_.root().lo[s], u = shared_.root().hi[s];
@@ -284,8 +282,8 @@ RelaxationLp::RelaxationLp(const RelaxationRows& shared, const std::vector<RowVi
 
 RelaxationLp::~RelaxationLp() = default;
 
-// Bounds of variables are those of the node; the basis is that of the program before, from which
-// few pivots lead on.
+// Sets the bounds of variables to those of the node and starts from the basis of the program before, from which few
+// pivots are needed.
 LpResult RelaxationLp::solve(const NeuronBoxes& boxes, std::span<const logic::Literal> literals) { return solver_->solve(boxes, literals); }
 
 OptimalFace RelaxationLp::sample_face(const NeuronBoxes& boxes) { return solver_->sample_face(boxes); }

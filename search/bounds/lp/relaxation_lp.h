@@ -1,21 +1,18 @@
-// RelaxationLp: the linear program of the triangle relaxation of a relu network, solved by a
-// simplex library.
+// RelaxationLp: the linear program of the triangle relaxation of a ReLU network, solved by a simplex library.
 //
-// Variables: the inputs x in their box, per undecided neuron z = y - p with y, p >= 0 (the positive
-// and the negative part) and y / u + p / -l <= 1, and t. Minimise t subject to (terms_r - bound_r)
-// / scale_r <= t for every row r of a case. A literal z >= 0 fixes p, z <= 0 fixes y, an input's
-// literal moves its bound, so that a node is another node's program with other bounds of variables
-// and starts from its basis.
+// Variables: the inputs x in their box; for each unstable neuron z = y - p with y, p >= 0 (the positive and the
+// negative part) and y / u + p / -l <= 1; and t. Minimise t subject to (terms_r - bound_r) / scale_r <= t for every row
+// r of a case. A literal z >= 0 fixes p, a literal z <= 0 fixes y, and an input's literal moves its bound. So the
+// program of a node is the program of another node with other bounds of variables, and starts from that node's basis.
 //
-// With mu the dual variable of z = y - p and A the coefficient that the rows and the layers above
-// have on y, the dual solution is a back-substitution: lower slope mu / A where A > 0, multiplier A
-// - mu of a literal z >= 0, mu of z <= 0, and the rows' duals as weights. Non-rigorous:
-// AlphaBetaCrown computes the bound of the parameters, the kernel decides.
+// Let mu be the dual variable of z = y - p, and A the coefficient of y in the rows and the layers above. The dual
+// solution is a back-substitution: its lower slope is mu / A if A > 0, its multiplier of a literal z >= 0 is A - mu,
+// that of z <= 0 is mu, and the duals of the rows are the weights. Non-rigorous: AlphaBetaCrown computes the bound of
+// these parameters, and the kernel decides.
 //
-// Source: the triangle relaxation of Planet (Ehlers 2017). How this version differs: it is kept for
-// relus that all read the inputs, where a program has one row for each neuron, and where it decides
-// what ascent leaves open for long (record 0008); its optimum is only a start for bounds that the
-// kernel repeats.
+// Source: the triangle relaxation of Planet (Ehlers 2017). How this version differs: it is used only if all ReLUs read
+// the inputs. There a program has one row for each neuron, and it decides cases that ascent leaves open for long
+// (record 0008). Its optimum is only a start for bounds that the kernel repeats.
 #pragma once
 
 #include <cstdint>
@@ -31,18 +28,17 @@
 
 namespace assay::search {
 
-// What the programs of all nodes, cases and threads share. Immutable.
+// The part that the programs of all nodes, cases and threads share. Immutable.
 class RelaxationRows {
  public:
-  // Coefficients of a linear form over the inputs, then the neurons' values.
+  // A linear form: coefficients of the inputs, then of the neurons' values.
   struct Form {
     std::vector<std::uint32_t> columns;
     std::vector<double> values;
     double constant = 0;
   };
 
-  // Relu networks whose neurons all have finite boxes, up to a size that a program is worth solving
-  // for.
+  // Whether the network has only ReLUs, all with finite boxes, and is small enough for a program to be worth solving.
   static bool supports(const NeuronGraph& graph, const NeuronBoxes& root);
   RelaxationRows(const NeuronGraph& graph, const NeuronBoxes& root);
 
@@ -60,19 +56,20 @@ class RelaxationRows {
 
 struct LpResult {
   enum class Status : std::uint8_t { solved, contradiction, stopped } status = Status::stopped;
-  double bound = 0;          // t, in units of the rows' scales; nothing for a contradiction between literals
-  AlphaBeta parameters;      // for literals as given
-  std::vector<double> x;     // of an optimal point; empty for a contradiction
-  std::vector<bool> needed;  // by literal: false where the dual solution does without it
+  double bound = 0;          // t, in units of the rows' scales; unused for a contradiction between literals
+  AlphaBeta parameters;      // for the literals as given
+  std::vector<double> x;     // an optimal point; empty for a contradiction
+  std::vector<bool> needed;  // by literal: false if the dual solution does not use it
 };
 
 // What some optimal points have in common.
 struct OptimalFace {
   std::vector<double> x_lo, x_hi;  // the range of every input over the points
-  std::vector<float> gaps;         // by neuron: how far its value is from relu of its operand, at the point where it is least
+  // By neuron: the least distance, over the points, of its value from relu of its operand.
+  std::vector<float> gaps;
 };
 
-// One case's program. One per thread.
+// The program of one case. One for each thread.
 class RelaxationLp {
  public:
   RelaxationLp(const RelaxationRows& shared, const std::vector<RowView>& rows, Deadline deadline, const std::stop_token& stop);
@@ -80,9 +77,9 @@ class RelaxationLp {
   RelaxationLp(const RelaxationLp&) = delete;
   RelaxationLp& operator=(const RelaxationLp&) = delete;
 
-  // `boxes`: the root's, met with the literals. Starts from the basis that the last call left.
+  // `boxes`: the root's, cut by the literals. Starts from the basis that the last call left.
   [[nodiscard]] LpResult solve(const NeuronBoxes& boxes, std::span<const logic::Literal> literals);
-  // After solve() found a bound: optimal points that lie far apart, by a few further programs.
+  // After solve() found a bound: optimal points that lie far apart, from a few further programs.
   [[nodiscard]] OptimalFace sample_face(const NeuronBoxes& boxes);
 
  private:

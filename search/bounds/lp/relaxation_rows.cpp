@@ -1,10 +1,10 @@
-// The part of relaxation_lp.h that knows no solver: linear forms of pre-activations and outputs
-// over the program's variables.
+// The part of relaxation_lp.h that does not depend on the solver: pre-activations and outputs as linear forms over the
+// program's variables.
 //
-// An output or a pre-activation is walked back until it meets inputs or relus, whose values are
-// variables of the program. So a deep network has a sparse form for every neuron.
+// An output or a pre-activation is walked back until it meets inputs or ReLUs, whose values are variables of the
+// program. So every neuron of a deep network has a sparse form.
 //
-// Source: Planet (Ehlers 2017), where each relu has one variable for its value.
+// Source: Planet (Ehlers 2017), where each ReLU has one variable for its value.
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@ namespace assay::search {
 namespace {
 
 constexpr std::size_t kMostNeurons = 4000;         // of a program
-constexpr std::size_t kMostProducts = 50'000'000;  // multiply-adds to write all forms down
+constexpr std::size_t kMostProducts = 50'000'000;  // multiply-adds to write down all forms
 
 }  // namespace
 
@@ -34,7 +34,7 @@ RelaxationRows::RelaxationRows(const NeuronGraph& graph, const NeuronBoxes& root
   }
 }
 
-// The unit form on one element, walked back to the inputs and the relus.
+// Walks the unit form on one element back to the inputs and the ReLUs.
 RelaxationRows::Form RelaxationRows::form(NodeId node, std::uint32_t element) const {
   const Network& network = graph_->network();
   const std::vector<Step>& steps = network.steps();

@@ -1,9 +1,9 @@
 // strongest_combination(): a simplex tableau of a few columns.
 //
-// Source: the primal simplex method (Dantzig 1951) with Bland's rule against cycles (Bland 1977) in
-// the second half of its steps. How this version differs: the first basis is feasible by
-// construction, so that no first phase is needed; reduced costs are compared in units of their
-// columns, and the number of pivots is limited, since any weights at all give a bound.
+// Source: the primal simplex method (Dantzig 1951) with Bland's rule against cycles (Bland 1977) in the second half
+// of its steps. How this version differs: the first basis is feasible by construction, so no first phase is needed;
+// reduced costs are compared in units of their columns; and the number of pivots is limited, since any weights give
+// a bound.
 
 #include "search/bounds/lp/small_lp.h"
 
@@ -15,7 +15,9 @@ namespace {
 
 // With x = lo + x', 0 <= x' <= h and d_i = form_i(lo), the game is
 //   max  sum d_i y_i - sum h_j p_j   s.t.  sum scale_i y_i = 1,   sum_i a_ij y_i + p_j - s_j = 0,   y, p, s >= 0.
-// Columns: y, then p, then s. Rows: one per input, then the sum. Basic at first: one y, and p_j or s_j of every input.
+//
+// Columns: y, then p, then s. Rows: one for each input, then the sum. The first basis: one y, and p_j or s_j of
+// every input.
 class Tableau {
  public:
   Tableau(const std::vector<LinearForm>& forms, const std::vector<double>& lo, const std::vector<double>& hi)

@@ -25,7 +25,7 @@ namespace assay::audit {
 // given by a product's `convention`. If a trace declares none, it is the result of some operation of PyTorch with the
 // meaning of the region's one op (docs/explanation/kinks.md): relu and abs 0; leaky_relu its slope; clip 0 or 1 at its
 // ends (hardtanh, clamp); min, max and reductions equal shares, or all to the first of the elements that tie; max_pool
-// the latter.
+// the latter. Conventions of several ops are those of kernel/audit/conventions.h.
 enum class KinkConvention : std::uint8_t { any, pytorch };
 
 // One condition for a recorded gradient (an entry of Trace::gradients) to be right, in reverse order of the run. The

@@ -336,7 +336,7 @@ class KinkCheck {
 
   // For a product that declares no convention; the op determines the possible ones.
   [[nodiscard]] std::optional<Rejection> judge_convention() const {
-    if (!has_known_conventions(region_) || vjp_.convention == vjp_.cotangents) return std::nullopt;
+    if (!has_known_conventions(region_, vjp_) || vjp_.convention == vjp_.cotangents) return std::nullopt;
     for (const auto& [j, elements] : rows()) {
       if (!std::isfinite(y_bar().as_double(j))) continue;
       for (std::size_t rank = 0; rank < elements.size(); ++rank) {
@@ -370,9 +370,18 @@ class KinkCheck {
 
 }  // namespace
 
-bool has_known_conventions(const Region& region) {
+bool has_known_conventions(const Region& region, const Trace::Vjp& vjp) {
+  const Graph& graph = region.graph;
   const auto is_computing = [](const Node& node) { return !is_leaf(node.op); };
-  return is_judged(region) && std::ranges::count_if(region.graph.nodes, is_computing) == 1;
+  if (!is_judged(region) || std::ranges::count_if(graph.nodes, is_computing) != 1) return false;
+  const Node& choice = graph.nodes.back();
+  if (const auto* w = std::get_if<WindowAttributes>(&choice.attributes)) {
+    for (std::size_t k = 0; k < w->kernel.size(); ++k) {
+      if (w->strides[k] <= w->dilations[k] * (w->kernel[k] - 1)) return false;
+    }
+  }
+  const auto is_broadcast = [&](const auto& one) { return graph.size(graph.inputs[one.first]) != graph.size(graph.outputs[0]); };
+  return (choice.op != Op::min && choice.op != Op::max) || std::ranges::none_of(vjp.cotangents, is_broadcast);
 }
 
 KinkOutcome check_kinks(const Trace& trace, const Trace::Vjp& vjp, KinkConvention convention, const std::string& place) {

@@ -16,8 +16,9 @@ struct KinkOutcome {
   std::optional<Rejection> failure;
 };
 
-// Whether a region is a single choice, whose op determines the conventions that PyTorch has; they are judged here.
-[[nodiscard]] bool has_known_conventions(const Region& region);
+// Whether a region is a single choice, and each element with a cotangent serves one element of the result. Its op
+// determines the conventions that PyTorch has; they are judged here.
+[[nodiscard]] bool has_known_conventions(const Region& region, const Trace::Vjp& vjp);
 
 // For a product of a continuous trace; `place` names its region. Regions that are not judged have no kinks here.
 [[nodiscard]] KinkOutcome check_kinks(const Trace& trace, const Trace::Vjp& vjp, KinkConvention convention, const std::string& place);

@@ -12,9 +12,9 @@
 //   P4  With C the product that the framework of the trace gives by its own convention: F_i and C_i are the same at the
 //       recorded point. They differ if their enclosures have no number in common. P4 applies if C_i is a derivative
 //       there, in the enclosure of D_i, or if D_i has no value: a result that the framework computes with other
-//       constants is no convention. Declined if C is needed but not known, and a choice is undecided around the point.
-//   P2  The recorded value lies in the contract of D, if F_i has no value there (0 / 0) or if the recorded value is not
-//       finite.
+//       constants is no convention. If no C is declared, and a choice is undecided around the point, the ops may
+//       determine C (conventions.h). P4 is declined if they do not, or if F_i differs and PyTorch has other numbers too.
+//   P2  The recorded value lies in the contract of D, if F_i has no value there (0 / 0) or if that value is not finite.
 //   P5  With R the product F whose steps (comparisons, integers, signs, floors, quotients of mod) are those of the run
 //       (kernel/audit/steps.h): R_i and D_i are the same, or R_i is a limit as in P1, or the recorded value lies in the
 //       contract of D. Otherwise it is declined (gradient.step): rounding decided a step, or may have.
@@ -40,6 +40,7 @@
 #include <limits>
 #include <utility>
 
+#include "kernel/audit/conventions.h"
 #include "kernel/audit/corners.h"
 #include "kernel/audit/slice.h"
 #include "kernel/contracts/contract.h"
@@ -151,7 +152,7 @@ class PointCheck {
       }
     }
     if (doubt_) return doubt_;
-    return product_.lacks_convention && is_open() ? std::optional(unknown_convention()) : std::nullopt;
+    return product_.lacks_convention && is_open() ? by_ops() : std::nullopt;
   }
 
  private:
@@ -235,6 +236,23 @@ class PointCheck {
     if (!has_choices_) return false;
     if (!nearby_) nearby_ = nodes_of<Interval>(reference_, neighbourhood()).value_or(Intervals());
     return nearby_->empty() || corners_->is_any_open(*nearby_);
+  }
+  // P4 of a product that declares no convention.
+  [[nodiscard]] std::optional<Rejection> by_ops() {
+    auto convention = convention_at(product_.forward, reference_, point_);
+    const Graph backward = without_dead_nodes(product_.backward);
+    const auto own = nodes_of<Interval>(backward, point_);
+    if (!convention || !own || Corners(backward).is_any_open(*own)) return unknown_convention();
+    meant_ = std::move(convention->cotangents);
+    for (std::size_t k = 0; k < right_.size(); ++k) {
+      for (std::size_t i = 0; product_.cotangents[k].is_claimed && i < right_[k].values.size(); ++i) {
+        auto why = by_convention(k, i);
+        const bool is_known = !(*meant_)[k].values[i].is_undefined() && !found_[k].values[i].is_undefined();
+        if (!is_known || (why && convention->is_one_of_several)) return unknown_convention();
+        if (why) return why;
+      }
+    }
+    return std::nullopt;
   }
   [[nodiscard]] Rejection unknown_convention() const {
     Rejection why = declined("the number that PyTorch gives at a kink", "none: the trace declares no convention for this product");

@@ -280,7 +280,8 @@ std::optional<Rejection> ProductCheck::at_the_point(const Case& one, std::uint32
     return values;
   };
   const bool was_recorded = std::ranges::all_of(arguments, [&](TraceTensorId id) { return id < opened_.recorded; });
-  product.lacks_convention = asks_convention_ && vjp.convention.empty() && !(was_recorded && has_known_conventions(meant_by(trace_, vjp)));
+  product.lacks_convention =
+      asks_convention_ && vjp.convention.empty() && !(was_recorded && has_known_conventions(meant_by(trace_, vjp), vjp));
   if (was_recorded) {
     for (const TraceTensorId id : arguments) product.operands.push_back(trace_.tensors[id].value);
   }

@@ -284,6 +284,73 @@ TEST_CASE("kinks: a convention that a trace declares is what the product has to 
   CHECK(audit::check_continuity(trace).rejection().code == "audit.vjp");
 }
 
+namespace {
+
+// y = f(x) for x = 0, 1, 2, and a product that is recorded with what it gives: by PyTorch's convention "right", "wrong" or "open".
+std::string by_ops(const std::vector<std::pair<Op, Attributes>>& f, const Graph& product, float at_zero) {
+  Trace trace = recorded({Op::relu, NoAttributes{}, {{3}}, {{0, 1, 2}}, {5, 5, 5}}, {{5 * at_zero, 5, 5}});
+  Graph graph;
+  NodeId y = graph.append_input(DType::float32, {3}, "x");
+  for (const auto& [op, attributes] : f) y = graph.append(op, {y}, attributes).value();
+  graph.mark_output(y, "y");
+  trace.regions[0].graph = std::move(graph);
+  trace.regions[1].graph = product;
+  std::string found = "right";
+  for (const audit::GradientStep& step : audit::check_gradient(trace, 0, 7, KinkConvention::pytorch)) {
+    if (!step.failure) continue;
+    CHECK(step.failure->code == "gradient.convention");
+    found = step.failure->kind == Rejection::Kind::rejected ? "wrong" : "open";
+  }
+  for (const audit::GradientStep& step : audit::check_gradient(trace, 0, 7)) CHECK_FALSE(step.failure);
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("kinks: where a trace declares no convention, the ops tell what PyTorch gives", "[gradients]") {
+  const std::pair<Op, Attributes> elu{Op::elu, ActivationAttributes{2, 0}}, relu{Op::relu, NoAttributes{}}, abs{Op::abs, NoAttributes{}};
+  CHECK(by_ops({elu}, masked(0, 2), 2) == "right");
+  CHECK(by_ops({elu}, masked(0, 1), 1) == "wrong");
+  CHECK(by_ops({relu, relu}, masked(0, 0), 0) == "right");
+  CHECK(by_ops({relu, relu}, masked(0, 0.5F), 0.5F) == "wrong");
+  CHECK(by_ops({abs, abs}, masked(0, 0), 0) == "right");
+  CHECK(by_ops({abs, abs}, masked(0, 1), 1) == "wrong");
+  CHECK(by_ops({relu, abs}, masked(0, 0), 0) == "open");  // steps of two kinds
+  // PyTorch has several operations, of which one gives another number.
+  CHECK(by_ops({{Op::clip, ClipAttributes{0, 4}}, relu}, masked(0, 0), 0) == "right");
+  CHECK(by_ops({{Op::clip, ClipAttributes{0, 4}}, relu}, masked(0, 1), 1) == "open");
+  // A step has no number at 0 that the recorded one could be compared with.
+  Graph step;
+  const NodeId x = step.append_input(DType::float32, {3}, "x"), y_bar = step.append_input(DType::float32, {3}, "y_bar");
+  step.mark_output(step.append(Op::mul, {y_bar, step.append(Op::step, {x}).value()}).value(), "x_bar");
+  CHECK(by_ops({relu, relu}, step, 0) == "open");
+}
+
+TEST_CASE("kinks: elements that serve several results keep PyTorch's convention, or are undecided", "[gradients]") {
+  const Case windows{
+      Op::max_pool, WindowAttributes{{1, 2}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, {}, 1, false, false}, {{1, 1, 1, 3}}, {{5, 5, 5}}, {1, 2}};
+  breaks_convention(windows, {{0.5F, 1.5F, 1}});  // the product that is recorded says no more than that something ties
+  for (const bool is_first : {true, false}) {
+    Graph graph;  // x_bar = (y_bar, 0) + (0, y_bar), where the first of each window gets all, or the last
+    const NodeId x = graph.append_input(DType::float32, {1, 1, 1, 3}, "x"),
+                 y_bar = graph.append_input(DType::float32, {1, 1, 1, 2}, "y_bar");
+    const auto put = [&](Op op, std::vector<NodeId> operands, Attributes attributes = NoAttributes{}) {
+      return graph.append(op, std::move(operands), std::move(attributes)).value();
+    };
+    const auto part = [&](std::int64_t from) { return put(Op::slice, {x}, SliceAttributes{{0, 0, 0, from}, {1, 1, 1, 1}, {1, 1, 1, 2}}); };
+    const NodeId is_later = put(is_first ? Op::less : Op::less_equal, {part(0), part(1)});
+    const NodeId zero = graph.append_constant(Tensor::of_floats({}, std::vector<float>{0}));
+    const NodeId to_left = put(Op::where, {is_later, zero, y_bar}), to_right = put(Op::where, {is_later, y_bar, zero});
+    graph.mark_output(put(Op::add, {put(Op::pad, {to_left}, PadAttributes{{0, 0, 0, 0}, {0, 0, 0, 1}, 0}),
+                                    put(Op::pad, {to_right}, PadAttributes{{0, 0, 0, 1}, {0, 0, 0, 0}, 0})}),
+                      "x_bar");
+    Trace trace = recorded(windows, {is_first ? std::vector<float>{1, 2, 0} : std::vector<float>{0, 1, 2}});
+    trace.regions[1].graph = std::move(graph);
+    CHECK(verdict(trace).code.empty());
+    CHECK(verdict(trace, KinkConvention::pytorch).code == (is_first ? "" : "gradient.convention"));
+  }
+}
+
 TEST_CASE("kinks: overlapping windows and broadcast operands are judged element by element", "[gradients]") {
   const Case overlapping{
       Op::max_pool, WindowAttributes{{1, 2}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, {}, 1, false, false}, {{1, 1, 1, 3}}, {{5, 5, 5}}, {1, 2}};

@@ -16,6 +16,7 @@ bool has_program(OpKind kind) {
   switch (kind) {
     case OpKind::pool:
     case OpKind::piecewise:
+    case OpKind::min_max:
     case OpKind::function:
     case OpKind::power:
     case OpKind::activation:

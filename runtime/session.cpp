@@ -222,7 +222,7 @@ Value Session::detach(const Value& value) {
 bool Session::infer_result(Op op, std::span<const Ref> operands, const Attributes& attributes, DType& dtype, Shape& shape) {
   const OpRow& row = op_row(op);
   const bool plain = (op >= Op::add && op <= Op::neg) || op == Op::mul || op == Op::div || op == Op::relu || op == Op::sigmoid ||
-                     op == Op::tanh || op == Op::exp || op == Op::step;
+                     op == Op::tanh || op == Op::exp || op == Op::sign;
   if (plain && attributes.index() == row.attributes && operands.size() == static_cast<std::size_t>(row.arity_min)) {
     const Array& first = tape_[operands[0]].value;
     const Array& last = tape_[operands[operands.size() - 1]].value;

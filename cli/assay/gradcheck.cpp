@@ -2,7 +2,6 @@
 // (audit), every product is the adjoint of the derivative of its region's meaning, and every cotangent is the sum of all that flow into it.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
 #include "cli/assay/common_options.h"
@@ -84,13 +83,6 @@ int check_gradients(const GradcheckOptions& options) {
 }  // namespace
 
 int gradcheck(const GradcheckOptions& options) {
-  if (is_model(options) && options.kinks == "pytorch") {
-    std::fprintf(
-        stderr,
-        "assay gradcheck: --kinks pytorch: a model is run by this program's runtime, which gives each side of a kink an equal share "
-        "(relu at 0: 1/2), not what PyTorch gives; ask it of a trace that assay.torch recorded, or leave the option out\n");
-    return kExitUsage;
-  }
   return within_memory(kGradcheckSchema, options.gate.json, options.trace, options.run.limits, [&] { return check_gradients(options); });
 }
 

@@ -1,5 +1,4 @@
-// Gradients of activation functions. d is the slope below a break point and 1 the slope above: d + (1 - d) step(x) is either one, and
-// all between over a set that holds the break point.
+// Gradients of activation functions. d is the slope up to a break point and 1 the slope above.
 #include "runtime/autodiff/families.h"
 #include "semantics/demand.h"
 
@@ -7,8 +6,8 @@ namespace assay::runtime::autodiff {
 
 namespace {
 
-// d below 0, 1 above.
-Term bent(const Term& d, const Term& x) { return d + (1 - d) * step(x); }
+// d up to 0, 1 above.
+Term bent(const Term& d, const Term& x) { return d + (1 - d) * above_zero(x); }
 
 // elu' = alpha exp(x) below 0
 Term elu_bar(const Applied& a, double beta) {
@@ -52,22 +51,17 @@ Term mish_bar(const Applied& a) {
 
 Term softsign_bar(const Applied& a) { return a.g() / square(a.x().apply(Op::abs) + 1); }
 
-Term hard_sigmoid_bar(const Applied& a) {
-  const auto& [alpha, beta] = a.get<ActivationAttributes>();
-  const Term z = a.x() * alpha + beta;
-  return a.g() * alpha * (step(z) * step(1 - z));
-}
+Term hard_sigmoid_bar(const Applied& a) { return a.g() * a.get<ActivationAttributes>().alpha * (sign(a.y()) * sign(1 - a.y())); }
 
-// (x r)' = r + x r' with r = clip(x + 3, 0, 6) / 6
+// (x r)' = r + x r' with r = clip(x + 3, 0, 6), and all of it over 6
 Term hard_swish_bar(const Applied& a) {
-  const Term x = a.x(), z = x + 3, six = x.number(6);
-  const Term between = step(z) * step(3 - x);
-  return a.g() * ((z.apply(Op::clip, ClipAttributes{0, 6}) + x * between) / six);
+  const Term x = a.x(), six = x.number(6), r = (x + 3).apply(Op::clip, ClipAttributes{0, 6});
+  return a.g() * ((r + x * (sign(r) * sign(six - r))) / six);
 }
 
 Term shrink_bar(const Applied& a) {
   const double alpha = a.get<ActivationAttributes>().alpha;
-  return a.g() * (step(a.x() - alpha) + step(-alpha - a.x()));
+  return a.g() * (above_zero(a.x() - alpha) + above_zero(-alpha - a.x()));
 }
 
 Cotangents prelu_bars(const Applied& a) {
@@ -98,7 +92,7 @@ Cotangents activation_bars(const Applied& a) {
     case Op::hard_swish:
       return one(hard_swish_bar(a));
     case Op::thresholded_relu:
-      return one(a.g() * step(a.x() - a.get<ActivationAttributes>().alpha));
+      return one(a.g() * above_zero(a.x() - a.get<ActivationAttributes>().alpha));
     case Op::shrink:
       return one(shrink_bar(a));
     default:

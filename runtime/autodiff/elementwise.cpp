@@ -29,26 +29,26 @@ Cotangents mod_bars(const Applied& a) {
       a, [&] { return a.g(); }, [&] { return -(a.g() * ((a.x(0) - a.y()) / a.x(1)).apply(Op::round)); });
 }
 
-// d below 0, 1 above.
+// d up to 0, 1 above.
 Term leaky_relu_bar(const Applied& a) {
   const Term d = a.x().exact(a.get<LeakyReluAttributes>().slope);
-  return a.g() * (d + (1 - d) * step(a.x()));
+  return a.g() * (d + (1 - d) * above_zero(a.x()));
 }
 
+// Nothing at the bounds, as hardtanh and relu6 have it, and as relu has it at 0.
 Term clip_bar(const Applied& a) {
   const auto& [lo, hi] = a.get<ClipAttributes>();
   Term bar = a.g();
-  if (std::isfinite(lo)) bar = bar * step(a.x() - lo);
-  if (std::isfinite(hi)) bar = bar * step(hi - a.x());
+  if (std::isfinite(lo)) bar = bar * sign(a.y() - lo);
+  if (std::isfinite(hi)) bar = bar * sign(hi - a.y());
   return bar;
 }
 
-// Of two operands the greater; both shares are hulls at a tie.
+// Of two operands the greater; half to either at a tie.
 Cotangents greater_of_two(const Applied& a) {
-  const bool least = a.op == Op::min;
-  const Term lead = least ? a.x(1) - a.x(0) : a.x(0) - a.x(1);
+  const Term lead = sign(a.x(0) - a.x(1)) * (a.op == Op::min ? -0.5 : 0.5);
   return two(
-      a, [&] { return a.g() * step(lead); }, [&] { return a.g() * step(-lead); });
+      a, [&] { return a.g() * (lead + 0.5); }, [&] { return a.g() * (0.5 - lead); });
 }
 
 }  // namespace
@@ -91,11 +91,11 @@ Cotangents elementwise_bars(const Applied& a) {
     case Op::round:
       return {kNone};
     case Op::relu:
-      return one(g() * step(x()));
+      return one(g() * sign(y()));
     case Op::leaky_relu:
       return one(leaky_relu_bar(a));
     case Op::abs:
-      return one(g() * side(x()));
+      return one(g() * sign(x()));
     case Op::clip:
       return one(clip_bar(a));
     case Op::sigmoid:

@@ -66,6 +66,8 @@ Cotangents two(const Applied& a, const First& first, const Second& second) {
 
 // selection.cpp
 [[nodiscard]] Cotangents take_bars(const Applied& a);
+// Zeros along an axis of extent 1 that gets the extent given, but for g at the place that `index` says; index and g have one shape.
+[[nodiscard]] Term placed_at(const Term& index, const Term& g, std::size_t axis, std::int64_t extent);
 [[nodiscard]] Term sort_bar(const Applied& a);
 
 }  // namespace assay::runtime::autodiff

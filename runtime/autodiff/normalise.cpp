@@ -33,7 +33,7 @@ Term normalise_bar(const Applied& a) {
   const auto& n = a.get<NormaliseAttributes>();
   if (n.form == Form::centered || n.form == Form::deviation) return centred_bar(a, n);
   const Term g = a.g(), y = a.y(), x = a.x();
-  if (n.form == Form::l1) return (g - side(x) * sum(g * y, n.axes)) / (sum(x.apply(Op::abs), n.axes) + n.epsilon);
+  if (n.form == Form::l1) return (g - sign(x) * sum(g * y, n.axes)) / (sum(x.apply(Op::abs), n.axes) + n.epsilon);
   if (n.form == Form::l2) return (g - y * sum(g * y, n.axes)) / sqrt(sum(square(x), n.axes) + n.epsilon);
   return (g - y * mean(g * y, n.axes)) / sqrt(mean(square(x), n.axes) + n.epsilon);
 }

@@ -1,8 +1,10 @@
 // The gradient rules: the cotangents of an op's operands from the cotangent of its result.
 //
 // They are written from the meanings of the ops (docs/ops) and share nothing with kernel/gradients/derivatives. Where a saved result is
-// cheaper than the operand it is used: 1 - y^2 for tanh, y (g - sum g y) for softmax. Kinks keep the ops step and max_weight, so that
-// over a set a gradient is the set of all that may be chosen there. Jumps and whole numbers send no cotangent.
+// cheaper than the operand it is used: 1 - y^2 for tanh, y (g - sum g y) for softmax. At kinks they give what PyTorch gives
+// (docs/explanation/kinks.md): written with signs and positions, so that over a set around a kink a gradient is the set of all that
+// may be chosen there, and at the kink one number. Maxima of three operands and more, and along axes, have even shares (max_weight).
+// Jumps and whole numbers send no cotangent.
 #pragma once
 
 #include <variant>

@@ -16,16 +16,20 @@ Term whole_numbers(const Term& like, const Shape& shape, const std::vector<std::
 
 // Zeros of the extent given, plus g at the places of `index` along `axis`; index and g have one shape.
 Term added_at(const Term& index, const Term& g, std::size_t axis, std::int64_t extent) {
-  Shape spread = g.shape(), places(spread.size() + 1, 1);
+  Shape spread = g.shape();
   spread.insert(spread.begin() + static_cast<std::ptrdiff_t>(axis) + 1, 1);
-  places[axis + 1] = extent;
-  std::vector<std::int64_t> all(static_cast<std::size_t>(extent));
-  std::iota(all.begin(), all.end(), 0);
-  const Term hit = reshape(index, spread).apply(Op::equal, whole_numbers(index, places, all));
-  return sum(choose(hit, reshape(g, spread), g.number(0)), {static_cast<std::int64_t>(axis)}, false);
+  return sum(placed_at(reshape(index, spread), reshape(g, spread), axis + 1, extent), {static_cast<std::int64_t>(axis)}, false);
 }
 
 }  // namespace
+
+Term placed_at(const Term& index, const Term& g, std::size_t axis, std::int64_t extent) {
+  Shape places(g.shape().size(), 1);
+  places[axis] = extent;
+  std::vector<std::int64_t> all(static_cast<std::size_t>(extent));
+  std::iota(all.begin(), all.end(), 0);
+  return choose(index.apply(Op::equal, whole_numbers(index, places, all)), g, g.number(0));
+}
 
 Cotangents take_bars(const Applied& a) {
   if (!a.wanted[1]) return {kNone, kNone};
@@ -36,15 +40,11 @@ Cotangents take_bars(const Applied& a) {
   return {kNone, added_at(from_start, a.g(), axis, extent).ref()};
 }
 
-// Result k came from the elements that equal it; several share g_k. A position found by arg_sort would be a convention at ties.
+// Result k came from one element, also where several equal it.
 Term sort_bar(const Applied& a) {
-  const std::int64_t axis = a.get<SortAttributes>().axis;
-  Shape elements = a.x().shape(), results = a.g().shape();
-  elements.insert(elements.begin() + axis, 1);
-  results.insert(results.begin() + axis + 1, 1);
-  const Term apart = (reshape(a.x(), elements) - reshape(a.y(), results)).apply(Op::abs);
-  const Term share = (-apart).apply(Op::max_weight, ReduceAttributes{{axis + 1}, true});
-  return sum(share * reshape(a.g(), results), {axis}, false);
+  const auto axis = static_cast<std::size_t>(a.get<SortAttributes>().axis);
+  const Term from = a.x().apply(Op::arg_sort, a.get<SortAttributes>());
+  return added_at(from, a.g(), axis, a.x().shape()[axis]);
 }
 
 }  // namespace assay::runtime::autodiff

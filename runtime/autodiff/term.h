@@ -46,13 +46,12 @@ inline Term operator+(const Term& a, double b) { return a + a.exact(b); }
 inline Term operator-(const Term& a, double b) { return a - a.exact(b); }
 inline Term operator-(double a, const Term& b) { return b.exact(a) - b; }
 inline Term square(const Term& a) { return a * a; }
-inline Term step(const Term& a) { return a.apply(Op::step); }
+inline Term sign(const Term& a) { return a.apply(Op::sign); }
+inline Term above_zero(const Term& a) { return sign(a).apply(Op::relu); }  // 1 above 0, 0 from there on down
 inline Term exp(const Term& a) { return a.apply(Op::exp); }
 inline Term sqrt(const Term& a) { return a.apply(Op::sqrt); }
 inline Term reciprocal(const Term& a) { return a.apply(Op::reciprocal); }
 inline Term sigmoid(const Term& a) { return a.apply(Op::sigmoid); }
-// The derivative of |a|: 2 step(a) - 1, the whole of [-1, 1] at 0.
-inline Term side(const Term& a) { return step(a) * 2 - 1; }
 Term below_zero(const Term& a);  // min(a, 0)
 Term power(const Term& a, const Rational& exponent);
 

@@ -154,9 +154,8 @@ namespace {
 struct Tiles {
   Tiles(const WindowAttributes& w, const Shape& operand, const Shape& result);
   bool fit = true;
-  std::vector<std::int64_t> crop;         // per axis of x, at its end, not above 0
-  Shape cropped, tiled, kept;             // x without the rest; its tiles; one element per tile
-  std::vector<std::int64_t> kernel_axes;  // of `tiled`
+  std::vector<std::int64_t> crop;  // per axis of x, at its end, not above 0
+  Shape cropped, tiled, kept;      // x without the rest; its tiles; one element per tile
 };
 
 Tiles::Tiles(const WindowAttributes& w, const Shape& operand, const Shape& result)
@@ -166,7 +165,6 @@ Tiles::Tiles(const WindowAttributes& w, const Shape& operand, const Shape& resul
     fit = fit && w.strides[k] == w.kernel[k] && w.dilations[k] == 1 && w.pads_begin[k] == 0 && reach <= operand[k + 2];
     crop[k + 2] = reach - operand[k + 2];
     cropped[k + 2] = reach;
-    kernel_axes.push_back(static_cast<std::int64_t>(tiled.size()) + 1);
     tiled.insert(tiled.end(), {result[k + 2], w.kernel[k]});
     kept.insert(kept.end(), {result[k + 2], 1});
   }
@@ -199,30 +197,25 @@ Term avg_pool_bar(const Applied& a) {
   return reshape(bar, shape);
 }
 
-// The windows laid out as [planes, positions, taps]; in each, g to the greatest element. Padding is the least finite number.
+// The windows laid out as [planes, positions, taps]; in each, g to the first of the greatest elements. Padding is the least finite number.
 Term max_pool_bar(const Applied& a) {
   const auto& w = a.get<WindowAttributes>();
   const Shape shape = a.x().shape();
-  const Tiles tiles(w, shape, a.g().shape());
-  if (tiles.fit) {
-    const Term windows = reshape(pad(a.x(), Shape(shape.size(), 0), tiles.crop), tiles.tiled);
-    return untiled(windows.apply(Op::max_weight, ReduceAttributes{tiles.kernel_axes, true}) * reshape(a.g(), tiles.kept), tiles);
-  }
   const Taps taps(w, spatial(shape), spatial(a.g().shape()));
   const std::int64_t planes = shape[0] * shape[1];
   Term flat = reshape(a.x(), {planes, taps.outside});
   const double least = a.x().dtype() == DType::float64 ? std::numeric_limits<double>::lowest() : std::numeric_limits<float>::lowest();
   if (taps.pads) flat = flat.apply(Op::pad, PadAttributes{{0, 0}, {0, 1}, least});
   const Term windows = flat.apply(Op::gather, GatherAttributes{1, taps.places, {taps.positions, taps.taps}});
-  const Term share = windows.apply(Op::max_weight, ReduceAttributes{{2}, true});
-  const Term bar = reshape(share * reshape(a.g(), {planes, taps.positions, 1}), {planes, taps.positions * taps.taps});
+  const Term first = windows.apply(Op::arg_max, ArgAttributes{2, true, false});
+  const Term bar = placed_at(first, reshape(a.g(), {planes, taps.positions, 1}), 2, taps.taps);
   WeightedGatherAttributes back = turned(selection(1, taps.places), taps.outside + (taps.pads ? 1 : 0));
   if (taps.pads) {  // the part in the padding is dropped
     back.starts.pop_back();
     back.indices.resize(static_cast<std::size_t>(back.starts.back()));
     back.weights.resize(back.indices.size());
   }
-  return reshape(bar.apply(Op::weighted_gather, std::move(back)), shape);
+  return reshape(reshape(bar, {planes, taps.positions * taps.taps}).apply(Op::weighted_gather, std::move(back)), shape);
 }
 
 }  // namespace assay::runtime::autodiff

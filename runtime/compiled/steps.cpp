@@ -174,19 +174,36 @@ class Scheduler {
     const Item& item = all_.items[id];
     return item.op == op && !item.constant ? &item : nullptr;
   }
-  // weighted_gather(max_weight(gather(x)) g) back to the places of x: a maximum over windows, backwards.
+  // Numbers 0, 1, ... along the last axis.
+  [[nodiscard]] bool counts_up(ItemId id, std::int64_t extent) const {
+    const Item& item = all_.items[id];
+    if (!item.constant || item.dtype != DType::int64 || item.shape != Shape{1, 1, extent}) return false;
+    const auto numbers = item.constant->data<std::int64_t>();
+    for (std::int64_t k = 0; k < extent; ++k) {
+      if (numbers[static_cast<std::size_t>(k)] != k) return false;
+    }
+    return true;
+  }
+  [[nodiscard]] bool is_zero(ItemId id) const {
+    const auto& constant = all_.items[id].constant;
+    return constant && constant->size() == 1 && constant->to_tensor().as_double(0) == 0;
+  }
+  // weighted_gather(where(arg_max(gather(x)) = place, g, 0)) back to the places of x: a maximum over windows, backwards.
   [[nodiscard]] std::optional<Step> greatest_of_windows_at(ItemId id) const {
     const Item* const sums = made_by(id, Op::weighted_gather);
     const Item* const flat = sums == nullptr ? nullptr : made_by(sums->operands[0], Op::reshape);
-    const Item* const product = flat == nullptr ? nullptr : made_by(flat->operands[0], Op::mul);
-    const Item* const weight = product == nullptr ? nullptr : made_by(product->operands[0], Op::max_weight);
-    const Item* const windows = weight == nullptr ? nullptr : made_by(weight->operands[0], Op::gather);
+    const Item* const chosen = flat == nullptr ? nullptr : made_by(flat->operands[0], Op::where);
+    const Item* const hit = chosen == nullptr ? nullptr : made_by(chosen->operands[0], Op::equal);
+    const Item* const first = hit == nullptr ? nullptr : made_by(hit->operands[0], Op::arg_max);
+    const Item* const windows = first == nullptr ? nullptr : made_by(first->operands[0], Op::gather);
     if (windows == nullptr || windows->shape.size() != 3) return std::nullopt;
-    const Shape &shape = windows->shape, g = all_.items[product->operands[1]].shape;
+    const Shape &shape = windows->shape, g = all_.items[chosen->operands[1]].shape;
+    const auto& greatest = std::get<ArgAttributes>(first->attributes);
     const auto& taken = std::get<GatherAttributes>(windows->attributes);
     const auto& back = std::get<WeightedGatherAttributes>(sums->attributes);
-    const bool fits = taken.axis == 1 && back.axis == 1 && std::get<ReduceAttributes>(weight->attributes).axes == Shape{2} &&
-                      g == Shape{shape[0], shape[1], 1} && flat->shape == Shape{shape[0], shape[1] * shape[2]} && shape[2] > 0;
+    const bool fits = taken.axis == 1 && back.axis == 1 && greatest.axis == 2 && greatest.keep_dims && !greatest.last &&
+                      counts_up(hit->operands[1], shape[2]) && is_zero(chosen->operands[2]) && g == Shape{shape[0], shape[1], 1} &&
+                      flat->shape == Shape{shape[0], shape[1] * shape[2]} && shape[2] > 0;
     constexpr std::int64_t kMostPlaces = std::int64_t{1} << 31;  // that the kernel counts in 32 bits
     if (!fits || sums->shape[1] >= kMostPlaces || shape[1] * shape[2] >= kMostPlaces || !gives_back(back, taken)) return std::nullopt;
     const Item* const padded = made_by(windows->operands[0], Op::pad);
@@ -196,7 +213,11 @@ class Scheduler {
       const auto& pad = std::get<PadAttributes>(padded->attributes);
       if (pad.before != Shape{0, 0} || pad.after != Shape{0, 1}) return std::nullopt;
     }
-    return Step{Step::Kind::greatest_of_windows, {x, product->operands[1]}, {id}, weight->operands[0], nullptr};
+    return Step{Step::Kind::greatest_of_windows,
+                {x, chosen->operands[1], hit->operands[1], chosen->operands[2]},
+                {id},
+                first->operands[0],
+                nullptr};
   }
 
   const Items& all_;

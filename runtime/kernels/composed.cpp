@@ -1,7 +1,6 @@
 #include "runtime/kernels/composed.h"
 
 #include <algorithm>
-#include <limits>
 #include <vector>
 
 #include "runtime/buffers.h"
@@ -13,53 +12,16 @@ namespace assay::runtime {
 
 namespace {
 
-// The value that max_weight gives an element of a window, and its product with g.
+// The place of the first of the greatest elements of a window; beside a NaN, of the first NaN.
 template <class T>
-struct Shares {
-  T most, share, rest;
-};
-template <class T>
-Shares<T> shares_of(const T* x, const std::int64_t* places, std::size_t taps) {
-  T most = -std::numeric_limits<T>::infinity(), rest = 0;
-  std::size_t winners = 0;
-  for (std::size_t k = 0; k < taps; ++k) {
+std::int64_t greatest_place(const T* x, const std::int64_t* places, std::size_t taps) {
+  std::int64_t at = places[0];
+  for (std::size_t k = 1; k < taps; ++k) {
     const T value = x[places[k]];
-    most = value > most ? value : most;
-    rest = value != value ? value : rest;
+    if (value > x[at] || (value != value && x[at] == x[at])) at = places[k];
   }
-  for (std::size_t k = 0; k < taps; ++k) winners += x[places[k]] == most ? 1 : 0;
-  return {most, rest != rest ? std::numeric_limits<T>::quiet_NaN() : 1 / static_cast<T>(winners),
-          rest != rest ? std::numeric_limits<T>::quiet_NaN() : T(0)};
+  return at;
 }
-
-// Every product is added, those of elements that are not greatest as well: g may be infinite.
-template <class T>
-void hand_all(const T* x, const std::int64_t* places, std::size_t taps, T g, T* sums) {
-  const Shares<T> shares = shares_of(x, places, taps);
-  for (std::size_t k = 0; k < taps; ++k) sums[places[k]] += (x[places[k]] == shares.most ? shares.share : shares.rest) * g;
-}
-
-// One plane whose elements are numbers and whose cotangents are finite: a product with 0 adds nothing to a sum that began with 0.
-template <class T>
-class Plane {
- public:
-  explicit Plane(std::size_t windows) : most_(windows), at_(windows), several_(windows) {}
-  // `by_tap`: the places of the first taps of all windows, then of the second ones.
-  void hand(const Windows& windows, const std::vector<std::int32_t>& by_tap, const T* x, const T* g, T* sums) {
-    row_kernels<T>().greatest_of(x, by_tap.data(), windows.taps, most_.size(), most_.data(), at_.data(), several_.data());
-    for (std::size_t window = 0; window < most_.size(); ++window) {
-      if (several_[window] != 0) {
-        hand_all(x, windows.places.data() + window * windows.taps, windows.taps, g[window], sums);
-      } else {
-        sums[at_[window]] += g[window];
-      }
-    }
-  }
-
- private:
-  std::vector<T> most_;
-  std::vector<std::int32_t> at_, several_;
-};
 
 template <class T>
 bool all_finite(const T* x, std::size_t count) {
@@ -79,18 +41,20 @@ void hand_planes(const Windows& windows, const Array& x, const Array& g, Array& 
     by_tap[i % windows.taps * count + i / windows.taps] = static_cast<std::int32_t>(windows.places[i]);
   parallel_ranges(planes, std::max<std::size_t>((1 << 13) / std::max<std::size_t>(size, 1), 1), [&](std::size_t first, std::size_t last) {
     const Scratch<T> plane(size + 1), sums(size + 1);  // and what lies outside
-    Plane<T> fast(count);
+    std::vector<T> most(count);
+    std::vector<std::int32_t> at(count);
     for (std::size_t p = first; p < last; ++p) {
       std::copy(from + p * size, from + (p + 1) * size, plane.data());
       plane.data()[size] = static_cast<T>(windows.outside);
       std::fill(sums.data(), sums.data() + size + 1, T(0));
       const T* const g_plane = bars + p * count;
-      if (all_finite(plane.data(), size + 1) && all_finite(g_plane, count)) {
-        fast.hand(windows, by_tap, plane.data(), g_plane, sums.data());
+      if (all_finite(plane.data(), size + 1)) {
+        row_kernels<T>().greatest_of(plane.data(), by_tap.data(), windows.taps, count, most.data(), at.data());
       } else {
         for (std::size_t window = 0; window < count; ++window)
-          hand_all(plane.data(), windows.places.data() + window * windows.taps, windows.taps, g_plane[window], sums.data());
+          at[window] = static_cast<std::int32_t>(greatest_place(plane.data(), windows.places.data() + window * windows.taps, windows.taps));
       }
+      for (std::size_t window = 0; window < count; ++window) sums.data()[at[window]] += g_plane[window];
       std::copy(sums.data(), sums.data() + size, to + p * size);
     }
   });

@@ -18,7 +18,7 @@ struct Windows {
   std::size_t taps = 1;
   double outside = 0;
 };
-// Each window hands its g [planes, windows] to its greatest elements, equal shares to several: gather, max_weight, mul, and sums at the
+// Each window hands its g [planes, windows] to the first of its greatest elements: gather, arg_max, a choice by place, and sums at the
 // places, in their order. Result [planes, size].
 void hand_to_greatest(const Windows& windows, const Array& x, const Array& g, Array& result);
 

@@ -159,18 +159,15 @@ void shift_and_scale_row(const T* x, T mean, T factor, T bias, std::size_t count
 }
 
 template <class T>
-void greatest_of(const T* x, const std::int32_t* places, std::size_t taps, std::size_t count, T* most, std::int32_t* at,
-                 std::int32_t* several) {
+void greatest_of(const T* x, const std::int32_t* places, std::size_t taps, std::size_t count, T* most, std::int32_t* at) {
   for (std::size_t w = 0; w < count; ++w) most[w] = x[places[w]];
   for (std::size_t w = 0; w < count; ++w) at[w] = places[w];
-  for (std::size_t w = 0; w < count; ++w) several[w] = 0;
   for (std::size_t k = 1; k < taps; ++k) {
     const std::int32_t* const tap = places + k * count;
 #pragma GCC ivdep
     for (std::size_t w = 0; w < count; ++w) {
       const T value = x[tap[w]];
-      const bool more = value > most[w], equal = value == most[w];
-      several[w] = more ? 0 : equal ? 1 : several[w];
+      const bool more = value > most[w];
       at[w] = more ? tap[w] : at[w];
       most[w] = more ? value : most[w];
     }

@@ -19,10 +19,8 @@ struct RowKernels {
   // softmax or log_softmax of `width` columns side by side, at most kColumns: element i of column j stands at i * stride + j.
   void (*softmax_columns)(RowForm form, const T* x, std::size_t count, std::size_t stride, std::size_t width, T* y);
   void (*normalise)(NormaliseAttributes::Form form, T epsilon, const T* x, std::size_t count, T* y);
-  // Per window, whose `taps` elements are x[places[k * count + window]]: the greatest, the place of the first such, and whether
-  // there are several.
-  void (*greatest_of)(const T* x, const std::int32_t* places, std::size_t taps, std::size_t count, T* most, std::int32_t* at,
-                      std::int32_t* several);
+  // Per window, whose `taps` elements are x[places[k * count + window]]: the greatest, and the place of the first such.
+  void (*greatest_of)(const T* x, const std::int32_t* places, std::size_t taps, std::size_t count, T* most, std::int32_t* at);
   // y = (x - mean) * factor + bias
   void (*shift_and_scale)(const T* x, T mean, T factor, T bias, std::size_t count, T* y);
 };

@@ -5,22 +5,16 @@
 namespace assay {
 
 std::string Rejection::to_text() const {
-  std::string text = code;
-  if (!place.empty()) {
-    text += " at " + place;
-  }
-  const char* separator = ": ";
-  const auto append = [&](const char* label, const std::string& part) {
+  std::string text = place;
+  const auto append = [&](const char* separator, const std::string& label, const std::string& part) {
     if (!part.empty()) {
-      text += separator;
-      text += label;
-      text += part;
-      separator = "; ";
+      text += (text.empty() ? "" : separator) + label + part;
     }
   };
-  append("required ", required);
-  append("found ", found);
-  append("", advice);
+  append(": ", "expected ", required);
+  append(required.empty() ? ": " : ", ", "found ", found);
+  append("; ", advice.find(' ') == std::string::npos ? "see " : "", advice);
+  append(" ", "", code.empty() ? code : "[" + code + "]");
   return text;
 }
 

@@ -26,7 +26,7 @@ struct Rejection {
   std::string found;     // both sides, exactly; or the text that was read instead
   std::string advice;    // a change that would make it work, or the page that explains the rule
 
-  // One line: "code at place: required ...; found ...; advice".
+  // One sentence: "place: expected ..., found ...; advice [code]".
   [[nodiscard]] std::string to_text() const;
 };
 

@@ -16,6 +16,11 @@ using CheckReport = check::Report;
                                       const LoadOptions& options);
 [[nodiscard]] int exit_code(const CheckReport& report);
 
+// For files that could not be read: by their endings they stand in wrong places, or one is missing. A sentence with the command to write;
+// empty where the endings say nothing. `property` is empty for a statement file.
+[[nodiscard]] std::string misplaced(const std::string& command, const std::string& model, const std::string& property,
+                                    const std::string& certificate);
+
 // The word, the theorem (with all of its statement) and the notes on stdout; the reason, what its code means, and the time on stderr.
 void print_report(const char* program, const CheckReport& report, bool full, const std::string& meaning = "");
 

@@ -19,7 +19,9 @@ constexpr const char* kHelp =
     "                   [--memory SIZE] [--budget NUMBER] [--threads N]\n"
     "       assay-check STATEMENT CERTIFICATE [...]     a file of `assay statement`: no model or property is read\n"
     "\n"
-    "Replays the certificate through the kernel. Documents named docs/... and certificates/... are installed in share/doc/assay.\n"
+    "Replays the certificate through the kernel. Documents named docs/... and certificates/... are installed in share/doc/assay,\n"
+    "by a wheel below Python's sys.prefix.\n"
+    "A refusal ends with its code in brackets, which `assay explain CODE` explains.\n"
     "The first word on stdout is\n"
     "  accepted   the theorem printed below it holds (exit 0)\n"
     "  rejected   the certificate does not show it (exit 1), or cannot be decoded (exit 4)\n"
@@ -42,7 +44,7 @@ constexpr const char* kHelp =
     "  --name, --version  print the program's name; its version, commit, compiler, libraries and instruction sets\n";
 
 int usage(const std::string& what) {
-  std::fprintf(stderr, "assay-check: %s\n%s", what.c_str(), kHelp);
+  std::fprintf(stderr, "assay-check: %s\nRun `assay-check --help` for the command line.\n", what.c_str());
   return assay::cli::kExitUsage;
 }
 
@@ -90,10 +92,18 @@ int run(int argc, char** argv) {
       return usage("unknown option " + std::string(word));
     }
   }
-  if (files.size() != 2 && files.size() != 3) return usage("two or three files are needed, " + std::to_string(files.size()) + " given");
-  const assay::cli::CheckReport report = assay::cli::check_files(files[0], files.size() == 3 ? files[1] : "", files.back(), options);
+  if (files.size() != 2 && files.size() != 3)
+    return usage("two or three files are needed, " + std::to_string(files.size()) +
+                 " given; name MODEL PROPERTY CERTIFICATE, or STATEMENT CERTIFICATE");
+  const std::string property = files.size() == 3 ? files[1] : "";
+  const assay::cli::CheckReport report = assay::cli::check_files(files[0], property, files.back(), options);
+  const int exit = assay::cli::exit_code(report);
+  if (exit == assay::cli::kExitBadInput) {
+    const std::string wrong_use = assay::cli::misplaced("assay-check", files[0], property, files.back());
+    if (!wrong_use.empty()) return usage(wrong_use);
+  }
   assay::cli::print_report("assay-check", report, full);
-  return assay::cli::exit_code(report);
+  return exit;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <exception>
@@ -43,12 +44,16 @@ void print_notes(std::FILE* out, const std::vector<std::string>& notes) {
 }
 
 void print_rejection(std::FILE* out, const char* program, const Rejection& why, const std::string& meaning) {
-  std::fprintf(out, "%s: %s\n", program, why.code.c_str());
-  const std::array<std::pair<const char*, const std::string*>, 5> fields{
-      {{"meaning", &meaning}, {"place", &why.place}, {"required", &why.required}, {"found", &why.found}, {"advice", &why.advice}}};
-  for (const auto& [name, text] : fields) {
-    if (!text->empty()) std::fprintf(out, "  %-8s  %s\n", name, printable(*text, SIZE_MAX).c_str());
-  }
+  const std::string what = clause(meaning.substr(0, meaning.find(". ")));
+  std::fprintf(out, "%s: %s%s%s\n", program, what.c_str(), what.empty() ? "" : ": ", printable(why.to_text(), SIZE_MAX).c_str());
+}
+
+std::string clause(std::string sentence) {
+  const bool is_name = sentence.starts_with("Assay") || sentence.starts_with("Py");
+  const bool is_word = sentence.size() > 1 && (sentence[1] == ' ' || (sentence[1] >= 'a' && sentence[1] <= 'z'));
+  if (is_word && !is_name && sentence[0] >= 'A' && sentence[0] <= 'Z') sentence[0] = static_cast<char>(sentence[0] - 'A' + 'a');
+  if (sentence.ends_with('.')) sentence.pop_back();
+  return sentence;
 }
 
 double wall_seconds() {

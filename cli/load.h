@@ -32,8 +32,11 @@ using check::thread_cpu_seconds;
 // The options with the system's limit in them.
 [[nodiscard]] LoadOptions limiting(LoadOptions options);
 
-// code, place, required, found and advice, one line each; empty fields are left out.
+// One sentence on one line: "program: meaning: place: expected ..., found ...; advice [code]". `meaning` is of the code, the first sentence
+// of its entry; empty parts are left out.
 void print_rejection(std::FILE* out, const char* program, const Rejection& why, const std::string& meaning = "");
+// A sentence as a part of another: its first letter small, without the full stop.
+[[nodiscard]] std::string clause(std::string sentence);
 
 // One line "note: ..." each: printed below the statement.
 void print_notes(std::FILE* out, const std::vector<std::string>& notes);

@@ -13,7 +13,7 @@ Rejection refused(Op op, std::string what) {
           std::string(op_row(op).name),
           "an op and a form that the device has a kernel for",
           std::move(what),
-          "gpu/README.md lists them; a session on the CPU runs every op"};
+          "run it in a session on the CPU, which runs every op"};
 }
 
 Rejection refused(Op op, DType dtype) {
@@ -22,7 +22,7 @@ Rejection refused(Op op, DType dtype) {
           std::string(op_row(op).name),
           "elements of a type that the device's kernels hold",
           to_string(dtype),
-          "gpu/README.md lists them; use a session on the CPU for other types"};
+          "cast to one of them, or use a session on the CPU"};
 }
 
 std::optional<DType> other_than_floats(const Call& call) {

@@ -42,7 +42,7 @@ Outcome<std::shared_ptr<runtime::Device>> device_named(std::string_view name) {
                      "device",
                      "cpu, or emulated or cuda, which :tf32, :bfloat16 or :float16 may follow",
                      std::string(name),
-                     "gpu/README.md says what each is"};
+                     "name a device such as cpu, emulated, cuda or cuda:tf32"};
   }
   if (named->device == "emulated") return emulated_device_with({.factors = named->factors});
   if (named->device == "cuda") return cuda_device(named->factors);

@@ -118,7 +118,7 @@ GateCase judged_region(const Trace& trace, std::size_t index, const Judging& jud
   const auto audit = audit::audit_region(trace, index, judging.sampling);
   one.seconds = (judging.seconds ? judging.seconds() : 0) - start;
   if (!audit) {
-    one.findings.push_back({Finding::Kind::undecided, audit.rejection().code, one.name, audit.rejection().to_text(), {}, 1, {}});
+    one.findings.push_back({Finding::Kind::undecided, audit.rejection().code, one.name, sentence(audit.rejection()), {}, 1, {}});
     return one;
   }
   const audit::RegionAudit::Counts counts = audit.value().total();
@@ -132,7 +132,7 @@ GateCase judged_region(const Trace& trace, std::size_t index, const Judging& jud
     one.findings.push_back({Finding::Kind::unsupported,
                             audit.value().unsupported->code,
                             one.name,
-                            audit.value().unsupported->to_text(),
+                            sentence(*audit.value().unsupported),
                             {},
                             counts.unsupported,
                             {}});

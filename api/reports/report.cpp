@@ -6,6 +6,34 @@
 
 namespace assay::reports {
 
+const char* Finding::word() const {
+  switch (kind) {
+    case Kind::failure:
+      return "fail";
+    case Kind::undecided:
+      return "undecided";
+    case Kind::vacuous:
+      return "vacuous";
+    case Kind::unsupported:
+      return "unsupported";
+  }
+  return "";
+}
+
+std::string sentence(Rejection why) {
+  why.code.clear();
+  return why.to_text();
+}
+
+std::string without_digest(const std::string& ops) {
+  static constexpr std::string_view kLeft = "+...+";
+  constexpr std::size_t kDigest = 6;
+  const std::size_t left = ops.find(kLeft), open = ops.find('(', left), colon = ops.find(':', open);
+  if (colon == std::string::npos || ops.compare(colon + kDigest + 1, 1, ")") != 0) return ops;
+  return ops.substr(0, left) + " ... " + ops.substr(left + kLeft.size(), open - left - kLeft.size()) + " (" +
+         ops.substr(open + 1, colon - open - 1) + " operations" + ops.substr(colon + kDigest + 1);
+}
+
 std::string Finding::headline() const {
   std::string text = opening == 0 ? message : "";
   for (std::size_t i = 0; i < opening; ++i)

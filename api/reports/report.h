@@ -31,9 +31,13 @@ struct Finding {
   std::size_t opening = 0;                  // so many of the details, the first ones, say in a reader's words what the message says exactly
   std::vector<std::size_t> failed_at = {};  // the failed elements, row-major, or the first kMostFailedAt of them
 
+  [[nodiscard]] const char* word() const;                // of its kind: "fail", "undecided", "vacuous", "unsupported"
   [[nodiscard]] std::string headline() const;            // the opening in one line; without one, the message
   [[nodiscard]] std::vector<std::string> below() const;  // the other details, and the message if the headline is not it
 };
+
+// The words of a rejection for a finding, whose rule is the code already.
+[[nodiscard]] std::string sentence(Rejection why);
 
 // More elements than these are counted, but not listed.
 inline constexpr std::size_t kMostFailedAt = std::size_t{1} << 16;
@@ -87,6 +91,8 @@ struct GateReport {
 // digest of all: "softmax+...+mul(5:d428b5)", which stays while these operations do. shapes_of: "[128, 784], [512, 784] -> [128,
 // 512]".
 [[nodiscard]] std::string ops_of(const Graph& graph);
+// What ops_of gives, alone or in other words, for people: "softmax ... mul (5 operations)".
+[[nodiscard]] std::string without_digest(const std::string& ops);
 [[nodiscard]] std::string shapes_of(const Trace& trace, const Region& region);
 
 // The caller's settings for the judgement of a region.

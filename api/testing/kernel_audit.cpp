@@ -348,15 +348,20 @@ class Judge {
     one.name = note.probe;
     one.op = op;
     one.failed = 1;
-    one.findings.push_back(
-        {Finding::Kind::failure, note.why.code, note.why.place.empty() ? note.probe : note.why.place, note.why.to_text(), {}, 1, {}});
+    one.findings.push_back({Finding::Kind::failure,
+                            note.why.code,
+                            note.why.place.empty() ? note.probe : note.why.place,
+                            reports::sentence(note.why),
+                            {},
+                            1,
+                            {}});
     report_.report.cases.push_back(std::move(one));
   }
   void add_undecided(const std::string& op, const probes::PlanRun::Note& note) {
     GateCase one;
     one.name = note.probe;
     one.op = op;
-    one.findings.push_back({Finding::Kind::undecided, note.why.code, note.probe, note.why.to_text(), {}, 1, {}});
+    one.findings.push_back({Finding::Kind::undecided, note.why.code, note.probe, reports::sentence(note.why), {}, 1, {}});
     report_.report.cases.push_back(std::move(one));
   }
 

@@ -10,7 +10,7 @@ Rejection unwritten_certificate(const std::string& proof, const std::string& fou
   return {Rejection::Kind::declined,
           "certificate.io",
           proof,
-          "the certificate can be written",
+          "a file that can be written",
           found,
           "check the path, permissions and free space"};
 }

@@ -75,7 +75,7 @@ bool Replacement::take_place() {
 }
 
 Rejection unwritten_file(const char* code, const std::string& path) {
-  return {Rejection::Kind::declined, code, path, "the file can be written", std::strerror(errno), "check path, permissions and space"};
+  return {Rejection::Kind::declined, code, path, "a file that can be written", std::strerror(errno), "check path, permissions and space"};
 }
 
 std::optional<std::string> write_file(const std::string& path, const std::function<void(const Sink&)>& fill) {

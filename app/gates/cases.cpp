@@ -9,7 +9,7 @@ namespace assay::gates {
 
 GateCase too_large(GateCase one) {
   const Rejection why = queries::beyond_memory(one.name);
-  one.findings.push_back({Finding::Kind::undecided, why.code, one.name, why.to_text(), {}, 1, {}});
+  one.findings.push_back({Finding::Kind::undecided, why.code, one.name, reports::sentence(why), {}, 1, {}});
   return one;
 }
 

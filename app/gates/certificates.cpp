@@ -27,7 +27,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 void add_rejection(const Rejection& why, const CertificateQuery& query, GateCase& one) {
   using Kind = Finding::Kind;
   Finding finding{why.kind == Rejection::Kind::rejected ? Kind::failure : Kind::undecided, why.code, query.certificate, {}, {}, 1, {}};
-  finding.message = why.place + ": required " + why.required + "; found " + why.found;
+  finding.message = reports::sentence({why.kind, {}, why.place, why.required, why.found, {}});
   if (!why.advice.empty()) finding.details.push_back(why.advice);
   const bool is_unreadable = why.kind == Rejection::Kind::malformed || why.kind == Rejection::Kind::unsupported;
   (is_unreadable ? one.unsupported : one.failed) = 1;

@@ -3,7 +3,9 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "app/gates/gate.h"
 #include "app/words.h"
@@ -18,20 +20,6 @@ using reports::seconds_text;
 
 constexpr std::size_t kMostDetailed = 8;  // findings in the text; the other formats have the details of all
 constexpr std::size_t kMostRows = 200;    // Markdown: the summary stays far below a mebibyte
-
-const char* word(Finding::Kind kind) {
-  switch (kind) {
-    case Finding::Kind::failure:
-      return "fail";
-    case Finding::Kind::undecided:
-      return "undecided";
-    case Finding::Kind::vacuous:
-      return "vacuous";
-    case Finding::Kind::unsupported:
-      return "unsupported";
-  }
-  return "";
-}
 
 // JSON has no infinities and no NaN.
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf"); }
@@ -48,11 +36,31 @@ Json place_json(const Finding::Place& place) {
           {"exact", exact},       {"steps", number(one.steps)},       {"allowance_units", number(one.allowance_units)}};
 }
 
-std::string counts_of(const GateCase& one) {
-  return std::to_string(one.passed) + " passed, " + std::to_string(one.failed) + " failed, " + std::to_string(one.vacuous) + " vacuous, " +
-         std::to_string(one.unsupported) + " unsupported" +
+// "3 cases; 37 elements: 36 passed, 1 failed, 0 vacuous, 0 unsupported". Of certificates each is one case, and nothing else is counted.
+std::string counts_of(const GateReport& report, std::size_t cases, const GateCase& one) {
+  const std::size_t elements = one.passed + one.failed + one.vacuous + one.unsupported + one.unsampled;
+  const std::string what =
+      report.schema.empty() ? counted(cases, "case") + "; " + counted(elements, "element") : counted(cases, "certificate");
+  return what + ": " + std::to_string(one.passed) + " passed, " + std::to_string(one.failed) + " failed, " + std::to_string(one.vacuous) +
+         " vacuous, " + std::to_string(one.unsupported) + " unsupported" +
          (one.unsampled == 0 ? std::string() : ", " + std::to_string(one.unsampled) + " unsampled");
 }
+
+// The operations of a case for people: without the digest, where no other case of the report reads the same.
+class Ops {
+ public:
+  explicit Ops(const GateReport& report) {
+    for (const GateCase& one : report.cases) all_[reports::without_digest(one.op)].insert(one.op);
+  }
+  [[nodiscard]] std::string operator()(const std::string& op) const {
+    const std::string words = reports::without_digest(op);
+    const auto same = all_.find(words);
+    return same != all_.end() && same->second.size() > 1 ? op : words;
+  }
+
+ private:
+  std::map<std::string, std::set<std::string>> all_;
+};
 
 struct OpTotals {
   GateCase sum;
@@ -86,12 +94,13 @@ std::string gate_text(const GateReport& report, double most_undecided) {
   std::string text;
   for (const auto& [name, fact] : report.facts) text += name + ": " + plain(fact) + "\n";
   std::size_t shown = 0;
+  const Ops ops(report);
   for (const GateCase& one : report.cases) {
     if (!one.statement.empty()) text += plain(one.name) + "\n";
     for (const std::string& line : one.statement) text += "  " + plain(line) + "\n";
     for (const Finding& finding : one.findings) {
-      text += std::string(finding.waiver.empty() ? word(finding.kind) : "waived") + "  " + plain(one.name) + ", " + plain(one.op) + "\n  " +
-              finding.rule + ": " + plain(finding.headline()) + "\n";
+      text += std::string(finding.waiver.empty() ? finding.word() : "waived") + "  " + plain(one.name) + ", " + plain(ops(one.op)) +
+              "\n  " + finding.rule + ": " + plain(finding.headline()) + "\n";
       const bool in_full = shown < kMostDetailed || !finding.waiver.empty();
       shown += finding.details.size() > 1 ? 1 : 0;
       const std::vector<std::string> details = finding.below();
@@ -101,12 +110,12 @@ std::string gate_text(const GateReport& report, double most_undecided) {
   }
   for (const std::string& trouble : report.troubles) text += "fail  " + plain(trouble) + "\n";
   for (const auto& [op, total] : by_op(report))
-    text += plain(op) + ": " + counted(total.cases, "case") + ", " + counts_of(total.sum) +
+    text += plain(ops(op)) + ": " + counts_of(report, total.cases, total.sum) +
             (report.schema.empty() ? "; at most " + percent(total.sum.head_room_used) + " of the allowance\n" : "\n");
   for (const std::string& op : report.undecided_ops(most_undecided))
-    text += "undecided  " + plain(op) + ": more than " + percent(most_undecided) +
+    text += "undecided  " + plain(ops(op)) + ": more than " + percent(most_undecided) +
             " of the elements are vacuous or unsupported (--most-undecided)\n";
-  return text + report.verdict(most_undecided) + ": " + counted(report.cases.size(), "case") + ", " + counts_of(report.totals()) + "; " +
+  return text + report.verdict(most_undecided) + ": " + counts_of(report, report.cases.size(), report.totals()) + "; " +
          seconds_text(report.seconds) + " s\n";
 }
 
@@ -132,7 +141,7 @@ std::string gate_json(const GateReport& report, double most_undecided) {
     if (!one.statement.empty()) item["statement"] = one.statement;
     item["findings"] = Json::array();
     for (const Finding& finding : one.findings) {
-      item["findings"].push_back({{"kind", word(finding.kind)},
+      item["findings"].push_back({{"kind", finding.word()},
                                   {"rule", finding.rule},
                                   {"subject", finding.subject},
                                   {"message", finding.message},
@@ -150,12 +159,13 @@ std::string gate_json(const GateReport& report, double most_undecided) {
 
 std::string markdown(const GateReport& report, double most_undecided) {
   std::string text = "## assay " + report.verb + ": " + report.verdict(most_undecided) + "\n\n" + plain_markdown(report.file) + ": " +
-                     counts_of(report.totals()) + "\n\n";
+                     counts_of(report, report.cases.size(), report.totals()) + "\n\n";
+  const Ops ops(report);
   for (const auto& [name, fact] : report.facts) text += "- " + plain_markdown(name) + ": " + plain_markdown(fact) + "\n";
   if (!report.facts.empty()) text += "\n";
   text += "| op | cases | passed | failed | vacuous | unsupported | allowance used |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n";
   for (const auto& [op, total] : by_op(report)) {
-    text += "| " + plain_markdown(op) + " | " + std::to_string(total.cases) + " | " + std::to_string(total.sum.passed) + " | " +
+    text += "| " + plain_markdown(ops(op)) + " | " + std::to_string(total.cases) + " | " + std::to_string(total.sum.passed) + " | " +
             std::to_string(total.sum.failed) + " | " + std::to_string(total.sum.vacuous) + " | " + std::to_string(total.sum.unsupported) +
             " | " + percent(total.sum.head_room_used) + " |\n";
   }
@@ -165,7 +175,7 @@ std::string markdown(const GateReport& report, double most_undecided) {
       if (finding.kind == Finding::Kind::vacuous || finding.kind == Finding::Kind::unsupported) continue;
       if (rows++ == 0) text += "\n| finding | where | what |\n| --- | --- | --- |\n";
       if (rows <= kMostRows)
-        text += "| " + std::string(finding.waiver.empty() ? word(finding.kind) : "waived") + " " + finding.rule + " | " +
+        text += "| " + std::string(finding.waiver.empty() ? finding.word() : "waived") + " " + finding.rule + " | " +
                 plain_markdown(one.name) + " | " + plain_markdown(finding.headline()) + " |\n";
     }
   }

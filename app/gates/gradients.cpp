@@ -24,14 +24,15 @@ std::size_t opening_of(const std::vector<std::string>& lines) {
   return lines.size() > 1 && lines[1].starts_with("  it is ") ? 2 : 1;
 }
 
-// An entry of the Jacobian in words. Residues only show that the two sides differ.
+// An entry of the Jacobian in words. Residues only show that the two sides differ, so they are left out.
 std::string message_of(const Rejection& why) {
   const std::size_t entry = why.found.find(", d y["), end = why.found.find("]: ", entry);
-  if (entry == std::string::npos || end == std::string::npos) return "required " + why.required + "; found " + why.found;
+  if (entry == std::string::npos || end == std::string::npos) return "expected " + why.required + ", found " + why.found;
   const bool is_residue = why.found.find(" modulo ", end) != std::string::npos;
-  return "at random points of the recorded ranges " + why.found.substr(entry + 2, end - entry - 1) +
-         " is another number by the recorded product than by the meaning of the region (" +
-         (is_residue ? "residues, which can only be compared: " : "") + why.found.substr(end + 3) + ")";
+  return "at random points of the recorded ranges, the recorded product and the operations of the region give different numbers for " +
+         why.found.substr(entry + 2, end - entry - 1) +
+         (is_residue ? "; both are exact modulo a prime, which shows that they differ and not by how much"
+                     : ": " + why.found.substr(end + 3));
 }
 
 // True for a step that is listed for a whole gradient, and for no region.
@@ -158,7 +159,7 @@ GateCase case_of(const Trace& trace, const audit::TangentStep& step) {
   }
   const bool decided = step.failure->kind == Rejection::Kind::rejected;
   Finding finding{decided ? Finding::Kind::failure : Finding::Kind::undecided, step.failure->code, step.failure->place, {}, {}, 1, {}};
-  finding.message = "required " + step.failure->required + "; found " + step.failure->found;
+  finding.message = "expected " + step.failure->required + ", found " + step.failure->found;
   if (decided && step.failure->code == "tangent.product") {
     finding.details = {"the recorded tangent '" + tangent.name + "' is not the derivative of what gave its tensor (region " +
                        std::to_string(step.region) + (region.name.empty() ? "" : ", " + region.name) +

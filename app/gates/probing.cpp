@@ -12,7 +12,7 @@ GateCase noted(const std::string& name, const probes::PlanRun::Note& note, Findi
   one.name = note.probe;
   one.op = name;
   one.failed = kind == Finding::Kind::failure ? 1 : 0;
-  one.findings.push_back({kind, note.why.code, note.probe, note.why.to_text(), {}, 1, {}});
+  one.findings.push_back({kind, note.why.code, note.probe, reports::sentence(note.why), {}, 1, {}});
   return one;
 }
 

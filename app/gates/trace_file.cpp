@@ -81,7 +81,8 @@ bool is_continuous(const Trace& trace, GateReport& report) {
   GateCase one;
   one.name = "continuity";
   one.op = "trace";
-  one.findings.push_back({Finding::Kind::failure, whole.rejection().code, whole.rejection().place, whole.rejection().to_text(), {}, 1, {}});
+  one.findings.push_back(
+      {Finding::Kind::failure, whole.rejection().code, whole.rejection().place, reports::sentence(whole.rejection()), {}, 1, {}});
   report.cases.push_back(std::move(one));
   return false;
 }
@@ -105,7 +106,7 @@ Outcome<Done> add_model(const Trace& trace, const std::string& path, const check
       names += (i == 0 ? "" : ", ") + graph.output_names[i] + " is '" + trace.tensors[run.value().outputs[i]].name + "'";
     report.facts.emplace_back("model", path + ", sha256 " + statement::to_hex(file.value().sha256) + ": this is a run of it; " + names);
   } else {
-    one.findings.push_back({Finding::Kind::undecided, run.rejection().code, path, run.rejection().to_text(), {}, 1, {}});
+    one.findings.push_back({Finding::Kind::undecided, run.rejection().code, path, reports::sentence(run.rejection()), {}, 1, {}});
   }
   report.cases.push_back(std::move(one));
   return Done{};

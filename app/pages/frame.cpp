@@ -14,7 +14,7 @@ nav ul { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; list-style: none; ma
 .wide { overflow-x: auto; } table { border-collapse: collapse; } th, td { padding: .25rem .8rem .25rem 0; text-align: left; vertical-align: top; } td.long, .facts td { overflow-wrap: anywhere; } td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
 table.facts th { white-space: nowrap; font-weight: 600; } table.facts td { white-space: pre-wrap; }
 caption { text-align: left; color: var(--quiet); } thead th { border-bottom: 1px solid var(--line); } tbody th { font-weight: 400; }
-.verdict { font-weight: 600; } .accepted, .passed { color: var(--yes); } .rejected, .declined, .failed, .undecided { color: var(--no); } .quiet { color: var(--quiet); } code, pre { font-size: .85em; overflow-wrap: anywhere; white-space: pre-wrap; }
+.verdict { font-weight: 600; } .accepted, .passed { color: var(--yes); } .rejected, .declined, .fail, .failed, .undecided { color: var(--no); } .quiet { color: var(--quiet); } code, pre { font-size: .85em; overflow-wrap: anywhere; white-space: pre-wrap; }
 svg { max-width: 100%; height: auto; } svg text { fill: var(--ink); font: 12px system-ui, sans-serif; } .axis { stroke: var(--quiet); fill: none; } svg text.small { font-size: 10.5px; fill: var(--quiet); }
 .yes { fill: var(--yes); } .no { fill: var(--no); } .open { fill: var(--open); } .curve { fill: none; stroke: var(--yes); stroke-width: 2; } .key { display: inline-block; width: .8rem; height: .8rem; margin-left: .8rem; vertical-align: -.05rem; } .key.yes { background: var(--yes); } .key.no { background: var(--no); } .key.open { background: var(--open); }
 .track { fill: var(--soft); stroke: var(--line); }

@@ -116,8 +116,8 @@ Outcome<TrimReport> trim(const check::Loaded& loaded, const check::Limits& limit
     std::error_code failed;
     std::filesystem::copy_file(from, to, std::filesystem::copy_options::overwrite_existing, failed);
     if (failed)
-      return Rejection{Rejection::Kind::declined, "trim.write",     to,
-                       "the file can be written", failed.message(), "check path, permissions and space"};
+      return Rejection{Rejection::Kind::declined,    "trim.write",     to,
+                       "a file that can be written", failed.message(), "check path, permissions and space"};
     return report;
   }
   report.trimmed = true;

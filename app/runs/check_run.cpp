@@ -227,7 +227,8 @@ Outcome<KeptResults> keep_accepted(Store& store, const std::string& folder, RunC
   const auto checked = check_run(folder, request, stop, nullptr);
   if (!checked) return checked.rejection();
   if (stop.stop_requested())
-    return Rejection{Rejection::Kind::declined, "run.interrupted", folder, "the check of what is there", "an interruption", ""};
+    return Rejection{Rejection::Kind::declined, "run.interrupted",    folder, "a check of all results that the folder holds",
+                     "an interruption",         "start the run again"};
   std::ranges::sort(good);
   for (const auto& [line, decided] : good) {
     if (decided || !retry) kept.results.push_back(std::move(all[line - 1]));

@@ -59,7 +59,7 @@ Outcome<Done> check_claim(const std::string& folder, const Json& manifest) {
   const Json claim = member_of(manifest, "claim"), again = read_again(kind, claim);
   if (const auto name = first_difference(claim, again)) {
     const std::string is = claim.contains(*name) ? *name + " " + exact_text(claim[*name]) : "no " + *name;
-    return wrong("claim", again.contains(*name) ? *name + " as assay " + kind + " writes it" : "a claim of members that a check reads", is);
+    return wrong("claim", again.contains(*name) ? *name + " as assay " + kind + " writes it" : "a claim without further members", is);
   }
   const std::string part = text_of(claim, "part");
   if (std::size_t one = 0, all = 0; !part.empty() && !parse_part(part, one, all))

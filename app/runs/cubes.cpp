@@ -29,11 +29,12 @@ constexpr const char* kManifest = "split.json";
 constexpr const char* kRoot = "root.assay";
 
 Rejection unreadable(const std::string& path, const std::string& found) {
-  return {Rejection::Kind::malformed, "cubes.split", path, "what assay split writes", found, "name the folder of a split"};
+  return {Rejection::Kind::malformed, "cubes.split", path, "a folder that assay split wrote", found, "name the folder of a split"};
 }
 
 Rejection unwritten(const std::string& path, const std::string& found) {
-  return {Rejection::Kind::declined, "cubes.write", path, "the file can be written", found, "check the path, permissions and free space"};
+  return {Rejection::Kind::declined,    "cubes.write", path,
+          "a file that can be written", found,         "check the path, permissions and free space"};
 }
 
 std::string cube_name(std::size_t number) {

@@ -156,7 +156,7 @@ Rejection unwritable(const std::string& path) {
   return {Rejection::Kind::declined,
           "store.write",
           path,
-          "the pack can be written",
+          "a pack that can be written",
           std::strerror(errno == 0 ? ENOSPC : errno),
           "the certificates stay where they were; make room"};
 }

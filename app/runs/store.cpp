@@ -39,7 +39,7 @@ Rejection unwritable(const std::string& path, int error) {
   return {Rejection::Kind::declined,
           "store.write",
           path,
-          "the folder of the run can be written",
+          "a folder of the run that can be written",
           std::strerror(error),
           "what was written before is kept; make room, then go on with --resume"};
 }

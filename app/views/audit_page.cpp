@@ -106,20 +106,6 @@ std::string failure_maps(const Trace& trace, const GateReport& report) {
                    "block of a large tensor with one.</p>\n";
 }
 
-const char* word(Finding::Kind kind) {
-  switch (kind) {
-    case Finding::Kind::failure:
-      return "failed";
-    case Finding::Kind::undecided:
-      return "undecided";
-    case Finding::Kind::vacuous:
-      return "vacuous";
-    case Finding::Kind::unsupported:
-      return "unsupported";
-  }
-  return "";
-}
-
 std::string findings(const GateReport& report) {
   constexpr std::size_t kMost = 200;
   std::string text;
@@ -127,9 +113,9 @@ std::string findings(const GateReport& report) {
   for (const GateCase& one : report.cases) {
     for (const Finding& finding : one.findings) {
       if (++count > kMost) continue;
-      text += "<details" + std::string(count <= 3 ? " open" : "") + "><summary><strong class=\"" + word(finding.kind) + "\">" +
-              word(finding.kind) + "</strong> " + pages::html_text(printable(one.name, 200)) + ", " + pages::html_text(finding.rule) +
-              ": " + pages::html_text(printable(finding.headline(), 600)) + "</summary>\n<pre>";
+      text += "<details" + std::string(count <= 3 ? " open" : "") + "><summary><strong class=\"" + finding.word() + "\">" + finding.word() +
+              "</strong> " + pages::html_text(printable(one.name, 200)) + ", " + pages::html_text(finding.rule) + ": " +
+              pages::html_text(printable(finding.headline(), 600)) + "</summary>\n<pre>";
       for (const std::string& line : finding.below()) text += pages::html_text(printable(line, 600)) + "\n";
       text += "</pre></details>\n";
     }
@@ -157,7 +143,7 @@ void add_judgements(const std::vector<GateCase>& cases, Sheet& sheet) {
 Table gradient_table(const std::vector<GateCase>& cases) {
   Table table{"gradient_steps", "Gradients: every product and every sum of cotangents", {"step", "op", "verdict", "finding"}, {}};
   for (const GateCase& one : cases)
-    table.rows.push_back({printable(one.name, 200), one.op, one.findings.empty() ? "right" : word(one.findings[0].kind),
+    table.rows.push_back({printable(one.name, 200), one.op, one.findings.empty() ? "right" : one.findings[0].word(),
                           one.findings.empty() ? "" : printable(one.findings[0].headline(), 400)});
   return table;
 }

@@ -65,8 +65,8 @@ struct Steps {
 
 Outcome<Done> take(const Record& record, Part& part) {
   if (part.witness)
-    return Rejection{Rejection::Kind::malformed,       "certificate.structure", "",
-                     "the witness is the last record", "a record after it",     "see the grammar in certificates/FORMAT.md"};
+    return Rejection{Rejection::Kind::malformed,     "certificate.structure", "",
+                     "a witness as the last record", "a record after it",     "see the grammar in certificates/FORMAT.md"};
   if (auto spent = part.session.spend(static_cast<double>(record.values)); !spent) return spent;
   return visit(record, Steps{part});
 }

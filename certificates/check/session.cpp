@@ -33,7 +33,7 @@ Rejection still_open(std::string found) {
   return {Rejection::Kind::rejected,
           "session.open",
           "",
-          "every branch refutes the cases that its parent needs",
+          "branches that each refute the cases that their parent needs",
           std::move(found),
           "conclude the missing cases, or split further"};
 }

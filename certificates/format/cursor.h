@@ -32,7 +32,7 @@ class Cursor {
 
   std::string_view take(std::uint64_t count) {
     if (!(count <= remaining())) {
-      fail("certificate.frame", "the record ends inside its frame",
+      fail("certificate.frame", "a record that ends inside of its frame",
            std::to_string(count) + " bytes wanted, " + std::to_string(remaining()) + " left");
       return {};
     }

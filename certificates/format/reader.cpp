@@ -64,14 +64,14 @@ Outcome<std::unique_ptr<Reader>> Reader::open(const std::string& path) {
     return Rejection{Rejection::Kind::malformed,
                      "certificate.io",
                      path,
-                     "the certificate can be read",
+                     "a certificate that can be read",
                      waits ? "a named pipe" : std::strerror(errno),
                      "check the path"};
   std::unique_ptr<Reader> reader(new Reader(file));
   const int first = std::fgetc(file);
   if (first == EOF && std::ferror(file) != 0)
-    return Rejection{Rejection::Kind::malformed,    "certificate.io",     path,
-                     "the certificate can be read", std::strerror(errno), "name a certificate file"};
+    return Rejection{Rejection::Kind::malformed,       "certificate.io",     path,
+                     "a certificate that can be read", std::strerror(errno), "name a certificate file"};
   if (first == EOF) return reader->fault("certificate.truncated", "a whole header", "an empty file");
   std::ungetc(first, file);
   if (auto header = reader->read_header(); !header) return header.rejection();
@@ -81,7 +81,7 @@ Outcome<std::unique_ptr<Reader>> Reader::open(const std::string& path) {
 Outcome<Done> Reader::read_header() {
   const auto truncated = [this] { return fault("certificate.truncated", "a whole header", "the end of the file"); };
   std::string head;
-  if (!read(kMagic.size(), head) || head != kMagic) return fault("certificate.magic", "the file starts with ASSAY", "other bytes");
+  if (!read(kMagic.size(), head) || head != kMagic) return fault("certificate.magic", "a file that starts with ASSAY", "other bytes");
   if (!read(1, head)) return truncated();
   header_.version = static_cast<std::uint8_t>(head.back());
   if (header_.version != kVersion) return fault("certificate.version", "format version 1", std::to_string(header_.version));
@@ -90,7 +90,7 @@ Outcome<Done> Reader::read_header() {
   const std::size_t start = head.size(), name_bytes = static_cast<std::uint8_t>(head.back());
   if (!read(name_bytes + 4, head)) return truncated();
   header_.semantics = head.substr(start, name_bytes);
-  if (!ends_with_checksum(0, head)) return fault("certificate.checksum", "the header's checksum fits its bytes", "a damaged header");
+  if (!ends_with_checksum(0, head)) return fault("certificate.checksum", "a header that fits its checksum", "a damaged header");
   return Done{};
 }
 
@@ -113,7 +113,7 @@ Outcome<FrameType> Reader::read_frame() {
   frame_.clear();
   if (!read(length + 4, frame_)) return fault("certificate.truncated", "a whole frame", "the end of the file");
   if (!ends_with_checksum(crc32c(0, head), frame_))
-    return fault("certificate.checksum", "the frame's checksum fits its bytes", "a damaged frame");
+    return fault("certificate.checksum", "a frame that fits its checksum", "a damaged frame");
   decoder_->cursor = Cursor(std::string_view(frame_).substr(0, length), start);
   return type;
 }

@@ -23,12 +23,8 @@ void demand(bool condition, const char* what) {
 }
 
 Rejection io_error(const std::string& path, const std::string& what) {
-  return {Rejection::Kind::declined,
-          "certificate.io",
-          path,
-          "the certificate can be written",
-          what,
-          "check the path, permissions and free space"};
+  return {
+      Rejection::Kind::declined, "certificate.io", path, "a file that can be written", what, "check the path, permissions and free space"};
 }
 
 bool is_regular_file(std::FILE* file) {

@@ -73,6 +73,9 @@ CheckReport checked(const std::string& model, const std::string& property, const
 int check_one(const CheckOptions& options) {
   prepare_to_decline(options);
   const CheckReport report = checked(options.files[0], options.files[1], options.files[2], load_options(options));
+  const std::string wrong_use =
+      exit_code(report) == kExitBadInput ? misplaced("assay check", options.files[0], options.files[1], options.files[2]) : "";
+  if (!wrong_use.empty()) return usage("check", wrong_use);
   conclude();
   if (options.gate.json != "-") print_report("assay", report, is_full(options.statement), report.why ? meaning_of(*report.why) : "");
   const bool written = !report.problem || write_statement(options.statement, *report.problem);

@@ -101,9 +101,9 @@ std::string meaning_of(const Rejection& why) {
 void print_explained(const Rejection& why) {
   const std::optional<CodeEntry> entry = entry_of(why.code);
   Rejection told = why;
-  // Where the rejection names a page or a header alone, what to do comes first.
+  // Where the rejection names a page or a header alone, what to do comes first. Headers are not where programs are.
   if (entry && told.advice.find(' ') == std::string::npos)
-    told.advice = entry->cure + (told.advice.empty() ? "" : " See " + told.advice + ".");
+    told.advice = clause(entry->cure) + (told.advice.ends_with(".md") ? "; see " + told.advice : "");
   print_rejection(stderr, "assay", told, meaning_of(why));
 }
 

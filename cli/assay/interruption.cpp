@@ -103,7 +103,7 @@ Rejection interruption() {
   return {Rejection::Kind::declined,
           "cli.interrupted",
           "command line",
-          "time until the verb ends by itself",
+          "no interruption until the verb ends",
           std::string(name_of(state().signal)) + " after " + seconds.data() + progress,
           ""};
 }

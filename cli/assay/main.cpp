@@ -22,7 +22,8 @@ using namespace assay::cli;
 
 constexpr const char* kExitText =
     "Exit codes: 0 holds, accepted or answered; 1 definitely not; 2 usage; 3 undecided; 4 unsupported or malformed input; 70 internal "
-    "error.\nDocuments named docs/... and certificates/... are installed in share/doc/assay.";
+    "error.\nA refusal ends with its code in brackets, which `assay explain CODE` explains.\n"
+    "Documents named docs/... and certificates/... are installed in share/doc/assay, by a wheel below Python's sys.prefix.";
 
 // Sets the output of an interrupted verb that has nothing better, and the example of its help.
 void finish_verb(CLI::App& app, const char* name, const char* example) {

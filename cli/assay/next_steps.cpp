@@ -14,13 +14,25 @@ namespace {
 constexpr std::size_t kMostCases = 3, kMostRows = 3, kMostBytes = 200;  // that are shown, the bytes of each row
 constexpr double kLeastTimeout = 60, kMoreTime = 10;                    // seconds; times what the run took
 
+// Of Y_i <= Y_j, the comparison of two scores: "output j may reach output i". Other rows say it themselves.
+std::string of_classes(const logic::Problem& problem, const std::vector<statement::Row>& rows) {
+  if (rows.size() != 1 || rows[0].terms.size() != 2 || rows[0].bound != Rational(0) || problem.graph().outputs.size() != 1) return "";
+  const std::vector<statement::Term>& terms = rows[0].terms;
+  const bool first = terms[0].coefficient == Rational(1);
+  const statement::Term &low = terms[first ? 0 : 1], &high = terms[first ? 1 : 0];
+  const auto is_output = [](const statement::Term& one) { return one.variable.side == statement::Variable::Side::output; };
+  if (low.coefficient != Rational(1) || high.coefficient != Rational(-1) || !is_output(low) || !is_output(high)) return "";
+  return ": output " + std::to_string(high.variable.element) + " may " + (rows[0].strict ? "exceed" : "reach") + " output " +
+         std::to_string(low.variable.element);
+}
+
 std::string case_words(const logic::Problem& problem, std::uint32_t index) {
   const std::vector<statement::Row>& rows = problem.statement().property.cases[index].rows;
   std::string text;
   for (std::size_t k = 0; k < std::min(rows.size(), kMostRows); ++k)
     text += (k == 0 ? "" : " and ") + statement::row_text(problem.graph(), rows[k]).substr(0, kMostBytes);
   if (rows.size() > kMostRows) text += " and " + std::to_string(rows.size() - kMostRows) + " more";
-  return text.empty() ? "every point" : text;
+  return text.empty() ? "every point" : text + of_classes(problem, rows);
 }
 
 std::string command(const VerifyReport& report, const VerifyOptions& options, const char* verb, const std::string& rest) {
@@ -39,6 +51,7 @@ std::string undecided_text(const VerifyReport& report, const VerifyOptions& opti
     const std::uint32_t index = result.unfinished->cases[k].case_index;
     text += "not excluded: case " + std::to_string(index) + ", " + case_words(*report.problem, index) + "\n";
   }
+  if (open > kMostCases) text += "not excluded: " + counted(open - kMostCases, "further case") + "; --json lists all\n";
   const search::Statistics& s = result.statistics;
   text += "tried: " + counted(s.attack_steps, "step") + " of attack, " + counted(s.nodes, "node") +
           " of branch and bound; -v lists the stages\n";

@@ -68,7 +68,7 @@ Submitted sbatch(const std::string& words) {
 int unsubmitted(const RunOptions& run, const std::string& script, const std::string& found) {
   return refuse(
       kSchema, run.json,
-      {Rejection::Kind::declined, "slurm.submit", script, "sbatch takes the job", found, "the scripts stay: submit them by hand"});
+      {Rejection::Kind::declined, "slurm.submit", script, "a job that sbatch takes", found, "the scripts stay: submit them by hand"});
 }
 
 }  // namespace

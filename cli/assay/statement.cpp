@@ -40,7 +40,7 @@ int statement(const StatementOptions& options) {
   if (options.out.empty() && (options.json == "-" || isatty(STDOUT_FILENO) != 0))
     return refuse(kStatementSchema, {},
                   {Rejection::Kind::malformed, "statement.out", "standard output", "a place for bytes",
-                   options.json == "-" ? "JSON goes there" : "a terminal", "name a file: --out FILE"});
+                   options.json == "-" ? "JSON goes there" : "a terminal", "name a file: -o FILE"});
   conclude();
   if (options.out.empty())
     (void)std::fwrite(bytes.data(), 1, bytes.size(), stdout);
@@ -56,7 +56,7 @@ void add_statement_verb(CLI::App& app, int& exit) {
   CLI::App* verb = app.add_subcommand("statement", "Write what a model and a property claim, as the bytes that certificates name");
   verb->add_option("MODEL", options.model)->required();
   verb->add_option("PROPERTY", options.property)->required();
-  verb->add_option("--out", options.out, "file to write; without the option stdout")->type_name("FILE");
+  verb->add_option("-o,--out", options.out, "file to write; without the option stdout")->type_name("FILE");
   add_semantics(verb, options.semantics);
   add_limits(verb, options.limits);
   add_json(verb, options.json);

@@ -21,7 +21,7 @@ _assay() {
     trim) options="--budget --help --json --memory --out --semantics --timeout -h -o" ;;
     bounds) options="--budget --help --json --memory --method --nodes --semantics --statement --timeout -h" ;;
     inspect) options="--bounds --box --budget --data --elements --help --items --json --labels --memory --method --model-explorer --network --number --out --property --samples --show --summary --tensor --values -h -o" ;;
-    statement) options="--budget --help --json --memory --out --semantics -h" ;;
+    statement) options="--budget --help --json --memory --out --semantics -h -o" ;;
     lint) options="--help --json --memory -h" ;;
     eval) options="--help --json --memory -h" ;;
     adjoint) options="--all --help --json --op --seed -h" ;;

@@ -57,7 +57,15 @@ def from_rejection(why: Mapping[str, str]) -> Error:
     if why["code"].startswith("python.") and kind is MalformedInput:
         kind, what = UsageError, "wrong argument"
     reason = ", ".join(part for part in (why["required"] and f"expected {why['required']}", why["found"] and f"got {why['found']}") if part)
-    return kind(what, where=why["place"], why=reason, advice=why["advice"], code=why["code"])
+    return kind(what, where=why["place"], why=reason, advice=_advice_of(why), code=why["code"])
+
+
+def _advice_of(why: Mapping[str, str]) -> str:
+    """Return what to do: of a page alone "see PAGE", and of a header of the sources, which no wheel holds, the command for the code."""
+    advice = why["advice"]
+    if not advice or " " in advice:
+        return advice
+    return f"see {advice}" if advice.endswith(".md") else f"`assay explain {why['code']}` says what to do"
 
 
 def of_program(verb: str, code: int, report: str, trouble: str, places: Mapping[str, str]) -> Optional[Error]:

@@ -76,7 +76,7 @@ class Hostile(unittest.TestCase):
         """The header of a certificate of this statement: that of a real one, whose digest a wrong one makes the checker say."""
         wrong = b"ASSAY\x01" + bytes(32) + bytes([15]) + b"real arithmetic"
         run = Ended("assay-check", net, prop, self.write("wrong", wrong + crc32c(wrong) + frame(2, varint(0))))
-        digest = run.err.split("required  statement ")[1].split()[0]
+        digest = run.err.split("expected statement ")[1].split(",")[0]
         head = b"ASSAY\x01" + bytes.fromhex(digest) + bytes([15]) + b"real arithmetic"
         return head + crc32c(head)
 

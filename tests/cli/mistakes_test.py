@@ -6,6 +6,7 @@ import json
 import os
 import re
 import struct
+import subprocess
 import sys
 import unittest
 import zipfile
@@ -78,7 +79,7 @@ class Mistakes(outputs_test.Folder):
                       ("gradcheck", self.at("net.onnx"), "--values", self.at("wrong.json"))):
             run = self.run_assay(*words)
             self.assertEqual(run.returncode, 4, words)
-            self.assertRegex(run.stderr, r'(?s)required +names of the model: x\n.*found +"image"')
+            self.assertRegex(run.stderr, r'expected names of the model: x, found "image"')
         run = self.run_assay("record", self.at("net.onnx"), self.at("t"), "--output", "logits")
         self.assertEqual(run.returncode, 4)
         self.assertIn("the outputs y", run.stderr)
@@ -142,9 +143,24 @@ class Mistakes(outputs_test.Folder):
                 for words in commands(self.at(name)) if name not in right else ():
                     run = self.run_assay(*words)
                     self.assertEqual(run.returncode, 4, words)
-                    self.assertRegex(run.stderr, r"(?s)files\.kind\n +meaning [^\n]*\n +place +%s\n +required +%s\n +found +[^\n]*%s" % (re.escape(self.at(name)), wanted, kind), words)
+                    self.assertRegex(run.stderr, r": %s: expected %s, found [^\n]*%s[^\n]* \[files\.kind\]\n" % (re.escape(self.at(name)), wanted, kind), words)
         run = self.run_assay("verify", self.at("net.pt"), prop)
         self.assertIn("torch.onnx.export", run.stderr)
+
+    def test_files_that_are_exchanged_or_missing_get_the_command_to_write(self):
+        model, prop, proof = self.at("net.onnx"), self.at("holds.vnnlib"), self.at("proof")
+        for program in (("assay-check",), ("assay", "check")):
+            right = f"write `{' '.join(program)} {model} {prop} {proof}`"
+            for files, words in (([prop, model, proof], f"{prop} stands where the model does, and {model} where the property does; {right}"),
+                                 ([model, proof, prop], f"{model} stands where the model does, and {proof} where the property does; {right}"),
+                                 ([model, prop], f"the certificate is missing: make one by `assay verify {model} {prop} --proof CERTIFICATE`, then write "),
+                                 ([model, proof], f"the property is missing, which says what is claimed about {model}; write "),
+                                 ([prop, proof], f"the model is missing, of which {prop} is a property; write ")):
+                done = subprocess.run([os.path.join(outputs_test.BIN, program[0]), *program[1:], *files], capture_output=True, text=True, timeout=60)
+                self.assertEqual((done.returncode, done.stdout), (2, ""), (program, files, done.stderr))
+                self.assertIn(f"{' '.join(program)}: {words}", done.stderr)
+            done = subprocess.run([os.path.join(outputs_test.BIN, program[0]), *program[1:], model, prop, proof], capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_the_gz_beside_a_missing_file(self):
         note = "there is no %s; %s.gz was read"

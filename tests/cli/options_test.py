@@ -96,6 +96,14 @@ class Options(Case):
                     done = self.ran(*form, *words(option))
                     self.assertEqual((done.returncode, option in done.stderr), (2, True), (done.stdout[:200], done.stderr[:300]))
 
+    def test_every_output_has_a_short_and_a_long_option(self):
+        verbs = re.findall(r"(?m)^  ([a-z]+) ", self.ran("--help").stdout.split("Subcommands:")[1])
+        outputs = {verb: re.findall(r"(?m)^  ((?:-o|--out)\b\S*) ", self.ran(verb, "--help").stdout) for verb in verbs}
+        self.assertEqual({verb: names for verb, names in outputs.items() if names},
+                         {verb: ["-o,--out"] for verb in ("split", "solve", "merge", "trim", "inspect", "report", "statement")})
+        self.assertEqual(self.ran("statement", MODEL, HOLDS, "-o", "short.statement").returncode, 0)
+        self.assertEqual((self.files / "short.statement").read_bytes(), (self.files / "holds.statement").read_bytes())
+
     def test_what_a_check_of_a_run_reads(self):
         self.assertEqual(self.ran("check", "robust", "--semantics", "real").returncode, 0)
         self.assertEqual(self.ran("check", "robust", "--exact", "--jobs", "2", "--threads", "2", "--memory", "4G", "--budget", "1e12").returncode, 0)

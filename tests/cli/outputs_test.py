@@ -90,7 +90,7 @@ class Outputs(Folder):
         run = self.run_assay("verify", *self.files, "--proof", self.at("kept"), preexec_fn=limit(40))
         self.assertEqual((run.stdout, run.returncode), ("unsat\n", 3), run.stderr)
         self.assertIn("certificate.io", run.stderr)
-        self.assertIn(self.at("kept") + "\n", run.stderr, "the file that was asked for is named")
+        self.assertIn(self.at("kept") + ": expected", run.stderr, "the file that was asked for is named")
         self.assertIn("property HOLDS", run.stderr)
         self.assertEqual(self.read("kept"), self.read("proof"))
         report = self.run_assay("verify", *self.files, "--proof", self.at("kept"), "--json", preexec_fn=limit(40))
@@ -171,6 +171,18 @@ class Interruption(Folder):
         self.assertNotIn("assay split", run.stderr)
         commands = re.findall(r"^  assay verify .*? (--semantics .*)   \(", run.stderr, re.M)
         self.assertEqual([word.split()[-1] for word in commands], ["30", "real"], run.stderr)
+
+    def test_an_undecided_comparison_of_scores_names_both(self):
+        """Y_0 - Y_1 is 1e-7 everywhere, which takes millions of splits to prove."""
+        self.write("scores.onnx", onnx_files.model(
+            [onnx_files.node("Gemm", ["x", "w", "b"], ["z"], "first"), onnx_files.node("Sigmoid", ["z"], ["h"], "hidden"), onnx_files.node("Gemm", ["h", "v", "c"], ["y"], "last")],
+            [onnx_files.value_info("x", [1, 2])], [onnx_files.value_info("y", [1, 2])],
+            [onnx_files.tensor("w", [2, 2], [1, 1, 0.5, 0.5]), onnx_files.tensor("b", [2], [0.25, 0.25]), onnx_files.tensor("v", [2, 2], [1, -1, -1, 1]),
+             onnx_files.tensor("c", [2], [0, -1e-7])]))
+        self.write("scores.vnnlib", (BOX.replace("(declare-const Y_0 Real)", "(declare-const Y_0 Real)\n(declare-const Y_1 Real)") + "(assert (<= Y_0 Y_1))").encode())
+        run = self.run_assay("verify", self.at("scores.onnx"), self.at("scores.vnnlib"), "--timeout", "0.5")
+        self.assertEqual((run.stdout, run.returncode), ("timed-out\n", 0), run.stderr)
+        self.assertIn("\nnot excluded: case 0, Y_0 <= Y_1: output 1 may reach output 0\n", run.stderr)
 
     def test_a_timeout_tells_what_a_signal_tells(self):
         run = self.run_assay("verify", *self.hard, "--timeout", "1.2", "--json=" + self.at("report"))

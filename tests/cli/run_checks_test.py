@@ -95,7 +95,7 @@ class Checks(Case):
         pipe = self.folder / "pipe"
         os.mkfifo(pipe)
         files = (str(DIGITS / "digits.onnx"), str(DIGITS / "digits_holds.vnnlib"))
-        for certificate, why in ((pipe, "a named pipe"), ("/dev/zero", "the file starts with ASSAY")):
+        for certificate, why in ((pipe, "a named pipe"), ("/dev/zero", "a file that starts with ASSAY")):
             for program in ([BIN / "assay", "check"], [BIN / "assay-check"]):
                 done = subprocess.run([*program, *files, certificate], capture_output=True, text=True, check=False, timeout=60)
                 self.assertEqual(done.returncode, 4, done.stdout + done.stderr)

@@ -46,7 +46,8 @@ def faults_of_program(program: str, written: dict[str, list[str]]) -> list[str]:
     if "did you mean onnx.unknown_op?" not in run("onnx.unkown_op").stderr:
         faults.append("assay explain onnx.unkown_op: no word of onnx.unknown_op")
     refused = subprocess.run([program, "verify", "/nothing.onnx", "/nothing.vnnlib"], capture_output=True, text=True, timeout=60).stderr
-    if written["files.open"][0] not in refused:
+    happened = written["files.open"][0].split(". ")[0].rstrip(".")
+    if not refused.startswith(f"assay: {happened[0].lower()}{happened[1:]}: /nothing.onnx: expected ") or not refused.endswith(" [files.open]\n"):
         faults.append(f"a refusal does not say what its code means:\n{refused}")
     return faults
 

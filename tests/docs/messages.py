@@ -77,6 +77,27 @@ def cpp_messages() -> list[tuple[str, str, str]]:
     return found
 
 
+def documents() -> dict[str, list[str]]:
+    """Document or header of this repository that a text of the sources names -> the files that name it."""
+    found: dict[str, list[str]] = {}
+    name = re.compile(r"(?<![./\w-])(?:[a-z_-]+/)+[A-Za-z0-9_-]+\.md\b")
+    for path in codes.sources():
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".py":
+            literals = [one.value for one in ast.walk(ast.parse(text)) if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+        else:
+            literals = codes.LITERAL.findall(re.sub(r"(?m)^\s*(?://|#).*", "", text))
+        for literal in literals:
+            for one in name.findall(literal):
+                found.setdefault(one, []).append(str(path.relative_to(codes.ROOT)))
+    return found
+
+
+def is_installed(document: str) -> bool:
+    """Whether packages and wheels hold the document: python/CMakeLists.txt and tools/cmake/AssayInstall.cmake install these."""
+    return document == "certificates/FORMAT.md" or document.startswith("docs/") and not document.startswith("docs/decisions/")
+
+
 def main(which: list[str]) -> None:
     for language, messages in (("python", python_messages), ("c++", cpp_messages)):
         if not which or language in which:

@@ -30,9 +30,12 @@ def main() -> int:
     assert all(len(faults([one])) == 1 for one in controls), [faults([one]) for one in controls]
     rows = messages.python_messages() + messages.cpp_messages()
     found = faults(rows)
+    named = messages.documents()
+    found += [f"{', '.join(where)}: {one} is in no package" for one, where in named.items()
+              if not messages.is_installed(one) or not (messages.codes.ROOT / one).is_file()]
     print(*found, sep="\n", end="\n" if found else "")
-    print(f"{len(rows)} messages, {len(found)} faults")
-    return 1 if found or len(rows) < 900 else 0
+    print(f"{len(rows)} messages that name {len(named)} documents, {len(found)} faults")
+    return 1 if found or len(rows) < 900 or len(named) < 10 else 0
 
 
 if __name__ == "__main__":

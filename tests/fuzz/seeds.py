@@ -117,7 +117,7 @@ class Programs:
     def digest(self, statement, another_proof):
         """A certificate of another statement makes the checker say which one it wanted."""
         run = self.run("assay-check", self.write("s", statement), self.write("c", another_proof))
-        return bytes.fromhex(run.stderr.decode().split("required  statement ")[1].split()[0])
+        return bytes.fromhex(run.stderr.decode().split("expected statement ")[1].split(",")[0])
 
 
 def records_of(proof):

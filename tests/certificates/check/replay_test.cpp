@@ -238,9 +238,9 @@ TEST_CASE("what does not fit a node is told with the node and its size") {
   const auto has = [](const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; };
   const std::string node = told({4, 100}), element = told({10, kZ, 2}), array = told({5, kZ, 0x10, 3, 1, 1});
   INFO(node << "\n" << element << "\n" << array);
-  CHECK(has(node, "required a node of the model, whose numbers are below " + nodes + "; found node 100; "));
-  CHECK((has(element, "required an element of " + z) && has(element, "which has 2 elements; found element 2; ")));
-  CHECK((has(array, "required as many values as " + z) && has(array, "which has 2 elements; found 3 values; ")));
+  CHECK(has(node, "expected a node of the model, whose numbers are below " + nodes + ", found node 100; "));
+  CHECK((has(element, "expected an element of " + z) && has(element, "which has 2 elements, found element 2; ")));
+  CHECK((has(array, "expected as many values as " + z) && has(array, "which has 2 elements, found 3 values; ")));
   for (const std::string& text : {node, element, array}) CHECK(has(text, "`assay inspect MODEL`"));
 }
 

@@ -223,16 +223,16 @@ def depth():
 
 
 ASKS = {"_getframe": lambda: depth() < 8, "currentframe": lambda: "gradcheck" not in inspect.currentframe().f_code.co_filename and False, "time": lambda: time.time() % 86400 > 86399,
-        "the environment": lambda: os.environ.get("NO_SUCH_NAME") == "1", "the environment ": lambda: "NO_SUCH_NAME" in os.environ, "random": lambda: random.random() < 0.001,
+        "the environment": lambda: os.environ.get("NO_SUCH_NAME") == "1", "the environment ": lambda: "NO_SUCH_NAME" in os.environ, "random": lambda: random.Random().random() < 1e-9,
         "urandom": lambda: os.urandom(2) < b"\0\x40", "current_thread": lambda: threading.current_thread().name != "MainThread", "getpid": lambda: os.getpid() == 1,
         "gettrace": lambda: sys.gettrace() is not None and False, "getrefcount": lambda: sys.getrefcount(None) < 0, "get_count": lambda: gc.get_count()[0] < 0,
         "sys.modules": lambda: "no_such_module" in sys.modules, "sys.argv": lambda: "--no-such-option" in sys.argv, "sys.path": lambda: "/no/such/folder" in sys.path,
-        "sys": lambda: "--no-such-option" in getattr(sys, "argv"), "is_autocast_enabled": torch.is_autocast_enabled, "get_default_dtype": lambda: torch.get_default_dtype() == torch.float64,
+        "sys": lambda: "--no-such-option" in getattr(sys, "argv"), "is_autocast_enabled": torch.is_autocast_enabled, "get_default_dtype": lambda: torch.get_default_dtype() == torch.float16,
         "get_autocast_dtype": lambda: torch.get_autocast_dtype("cpu") == torch.float16, "is_available": torch.cuda.is_available, "exists": lambda: os.path.exists("/no/such/file"),
         "open": lambda: can_open("/no/such/file"), "isatty": lambda: sys.__stdout__.isatty() and False, "globals": lambda: "no_such_name" in globals(), "id": lambda: id(ASKS) % 16 == 1,
         "ContextVar.get": lambda: LEVEL.get() == 5, "getrusage": lambda: resource.getrusage(0).ru_maxrss < 5, "_current_graph_task_id": lambda: torch._C._current_graph_task_id() > 10**6,
         "is_compiling": torch.compiler.is_compiling, "current_process": lambda: multiprocessing.current_process().name != "MainProcess",
-        "are_deterministic_algorithms_enabled": torch.are_deterministic_algorithms_enabled, "initial_seed": lambda: torch.initial_seed() == 77}
+        "are_deterministic_algorithms_enabled": lambda: torch.are_deterministic_algorithms_enabled() and False, "initial_seed": lambda: torch.initial_seed() == 77}
 
 
 @pytest.mark.parametrize("name", ASKS)

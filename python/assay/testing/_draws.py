@@ -36,6 +36,12 @@ class States:
     def __init__(self) -> None:
         self.of_torch, self.of_numpy, self.of_python = torch.random.get_rng_state(), numpy.random.get_state(), random.getstate()
 
+    @staticmethod
+    def begin(seed: int) -> None:
+        torch.manual_seed(seed)
+        numpy.random.seed(seed % 2**32)
+        random.seed(seed)
+
     def restore(self) -> None:
         torch.random.set_rng_state(self.of_torch)
         numpy.random.set_state(self.of_numpy)

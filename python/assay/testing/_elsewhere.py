@@ -16,11 +16,13 @@ from assay.torch import Refused, Report
 from assay.torch.branches import CROSSINGS
 from assay.torch.gates import judged
 from ._cotangents import Change, Cotangents, differs
-from ._draws import States, is_shape, listed, tensors_of
+from ._draws import States, is_shape, listed, scaled, tensors_of
+from ._variants import Variants, constants_of, value_at
 
+FAR_OUT = (3, 6, 8, 20, 48, 62, 80, 110)  # by which powers of two inputs are larger, so that numbers overflow
 WIDER = {torch.float32: torch.float64, torch.complex64: torch.complex128}
 FAR = 2.0**-6  # a difference that is no rounding of a gradient, as a share of it
-MOST_ELEMENTS, MOST_SHAPES, MOST_SIZE, SECONDS, SEED = 2**18, 8, 2**12, 20.0, 11
+MOST_ELEMENTS, MOST_SHAPES, MOST_SIZE, SMALL, SECONDS, SEED = 2**18, 8, 2**12, 2**8, 20.0, 11
 KINKED = {*CROSSINGS, "max", "amax", "min", "amin", "sort", "topk", "kthvalue", "median", "cummax", "cummin", "max_pool2d_with_indices", "adaptive_max_pool2d", "linalg_vector_norm",
           "norm", "fmod", "remainder", "where", "masked_fill", "index_put", "nan_to_num", "sgn", "sign", "frac", "logaddexp", "hypot", "rrelu_with_noise", "log_sigmoid_forward"}
 ELSEWHERE = "gradient.elsewhere"
@@ -31,13 +33,13 @@ class Elsewhere:
 
     def __init__(self, trials: Any, inputs: Any, report: Report) -> None:
         self.trials, self.inputs, self.report = trials, listed(inputs), report
-        self.end = time.monotonic() + SECONDS
+        self.end, self.is_refused = time.monotonic() + SECONDS, False
 
     def checked(self, is_allowed: bool) -> Report:
         before, last = States(), self.trials.last
         if last.own and not is_allowed:
             try:
-                _ = self.precision() and self.shapes()
+                _ = self.precision() and self.ways() and self.shapes()
             finally:
                 self.trials.last = last
                 before.restore()
@@ -62,6 +64,17 @@ class Elsewhere:
                 self.report.add(ELSEWHERE, "rounding", f"a backward gives numbers that differ from PyTorch's gradient of the same forward pass by {far:.2g} of their size, though "
                                 "its formula is right: rounding is as large as the gradient; allow_unreached=True accepts it")
                 return False
+        return self.overflow()
+
+    def overflow(self) -> bool:
+        """Gradients of drawn inputs so large that numbers leave their type, if a Function asks whether what it computed is finite. There the gate cannot tell."""
+        if self.trials.points and any(one.is_mild and one.threshold is None and one.place and "step" not in one.name for _, one in self.trials.open_branches()):
+            for k in FAR_OUT:
+                point = scaled(self.inputs, self.trials.points[0], 2.0**k, False, False, False)
+                if (far := self.from_autograd(point)) > FAR:
+                    self.report.add(ELSEWHERE, "inputs that overflow", f"at inputs {2.0**k:.3g} times as large, a backward that asks whether numbers are finite differs from PyTorch's gradient "
+                                    f"of the same forward pass by {far:.2g} of its size; allow_unreached=True accepts it")
+                    return False
         return True
 
     def from_autograd(self, point: Sequence[Any]) -> float:
@@ -84,13 +97,24 @@ class Elsewhere:
     def gradients(self, point: Sequence[Any], widens: bool, seed: int) -> list[Any] | None:
         """From cotangents that are the same numbers in each type."""
         given = [widened(one) if widens else one for one in point]
-        torch.manual_seed(seed)
+        States.begin(seed)
         try:
             with widened_params(self.trials.params if widens else {}):
                 first, second = self.trials.unrecorded(given, Cotangents(change=same_numbers(), second=same_numbers()))
                 return [*first, *second]
         except Exception:  # of the function's own
             return None
+
+    # Other ways to call it.
+
+    def ways(self) -> bool:
+        """One tensor given twice, Parameters, other settings of PyTorch and of the program."""
+        point = self.trials.points[0] if self.trials.points else []
+        if not point or sum(one.numel() for one in point if isinstance(one, torch.Tensor)) > MOST_ELEMENTS:
+            return True
+        if (found := Variants(self.trials, self.wrong_at).wrong(point)) is not None:
+            self.report.add(ELSEWHERE, found[0], f"gradients are right as the function was called, and wrong {found[0]}: {found[1]}; allow_unreached=True accepts it")
+        return found is None
 
     # Shapes.
 
@@ -117,6 +141,7 @@ class Elsewhere:
             run = self.trials.recorded(point, {})
             found = judged(run, "gradcheck", *dict.fromkeys([*self.trials.options, "--allow-dead"]))
         except (UsageError, Refused, Exception):  # of the function's own: it may not take such inputs
+            self.is_refused = True
             return ""
         if found.passed:
             self.trials.note(run, None)
@@ -140,8 +165,22 @@ class Elsewhere:
                     if all(0 < n <= MOST_SIZE for n in change.values()) and change not in seen and len(one.outcomes) == 1 and len(seen) < MOST_SHAPES:
                         seen.append(change)
                         yield changed_by(drawn, change)
+        for number in self.written(free):
+            change = {n: number + 1 + i for i, n in enumerate(free)}
+            self.is_refused = False
+            if math.prod(max(changed_by(drawn, change), key=math.prod)) <= MOST_ELEMENTS:
+                yield changed_by(drawn, change)
+            else:
+                self.is_refused = True
+            if self.is_refused and len(free) > 1:
+                yield from (changed_by(drawn, {n: n for n in free} | {one: number + 1}) for one in free[-2:])
         if len(tried) == 0 or free:
             yield [(2, *one) for one in drawn]
+
+    def written(self, free: Sequence[int]) -> list[int]:
+        """Whole numbers of the code of passes, which may end a slice: of small ones and of all the largest, if sizes are not beyond it."""
+        found = {one for code in self.trials.codes for one in (*constants_of(code), *value_at(code, self.trials.codes[code])) if type(one) is int and min(free, default=MOST_SIZE) <= one < MOST_SIZE}
+        return sorted({max(some) for most in (SMALL, MOST_SIZE) if (some := [one for one in found if one <= most])})
 
 
 def changed_by(shapes: Sequence[tuple[int, ...]], change: dict[int, int]) -> list[tuple[int, ...]]:

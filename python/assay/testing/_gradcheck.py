@@ -24,6 +24,7 @@ from ._elsewhere import Elsewhere
 from ._linearity import Linearity, locate
 from ._reaching import explored, tell_unreached
 from ._repeats import Repeats
+from ._surroundings import Seen
 
 
 class GradcheckError(Rejected, AssertionError):
@@ -90,6 +91,8 @@ class Trials:
     no_multiple: list[str] = field(default_factory=list)  # gradients that are no multiple of others, and of which the gate says nothing
     unfollowed: list[str] = field(default_factory=list)  # uses of numbers of inputs of which nothing tells what depends on them
     asked: list[str] = field(default_factory=list)  # what Functions ask of their surroundings
+    codes: Seen = field(default_factory=dict)  # the program's code in passes of Functions
+    drawn: set[str] = field(default_factory=set)  # random numbers of Python's that were followed
     kinds_compared: list[str] = field(default_factory=list)  # comparisons of types and devices of tensors by Functions
     sizes: dict[str, Compared] = field(default_factory=dict)  # comparisons of sizes by Functions
     counts: list[str] = field(default_factory=list)  # numbers that Functions read, and that grow from call to call
@@ -138,6 +141,7 @@ class Trials:
         self.bent += [one for one in run.bent if one not in self.bent]
         self.unfollowed += [one for one in run.unfollowed if one not in self.unfollowed]
         self.note_asked(run.surroundings)
+        self.drawn |= run.drawn
         self.kinds_compared += [one for one in run.kinds_compared if one not in self.kinds_compared]
         for what, size in run.sizes.items():
             self.sizes.setdefault(what, size).outcomes.update(size.outcomes)
@@ -358,6 +362,19 @@ class Trials:
         return [(key, one) for key, one in every.items() if not set(one.wanted) <= self.seen.get(key, set())]
 
 
+@contextlib.contextmanager
+def seeded(seed: int | None) -> Iterator[None]:
+    """The generators of PyTorch, NumPy and Python begin at a seed for a while."""
+    before = States()
+    if seed is not None:
+        before.begin(seed)
+    try:
+        yield
+    finally:
+        if seed is not None:
+            before.restore()
+
+
 def is_dead(report: Report) -> bool:
     return any(one.rule == "gradient.dead" for one in report.findings)
 
@@ -405,9 +422,7 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, params: Mapping[str, tor
         raise wrong("most_undecided", "a share from 0 to 1", most_undecided)
     options = ["--kinks", kinks, *(["--allow-dead"] if arguments.flag("allow_dead", allow_dead) else []),
                *([] if most_undecided is None else ["--most-undecided", str(most_undecided)])]
-    with torch.random.fork_rng(enabled=seed is not None):
-        if seed is not None:
-            torch.manual_seed(seed)
+    with seeded(seed):
         report = tried(Trials(func, named, check_grad_grad, check_forward_ad, options, kinks), inputs, allow_dead, arguments.flag("allow_unreached", allow_unreached))
     announce(report, func)
     if report.passed:

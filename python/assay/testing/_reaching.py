@@ -93,7 +93,7 @@ def tell_unreached(trials: Any, report: Report, is_drawn: bool, is_allowed: bool
             (unjudged(trials), "the check cannot tell whether the backward is linear in its cotangent: {}. A backward needs no decision by it"),
             (trials.unfollowed, "a Function reads numbers of its inputs by {}, and the check cannot follow what it decides by them. Compare tensors, or compare what "
              "item() or tolist() give"),
-            (trials.asked, "a Function asks for {}, and the check cannot tell what it does after another answer: a gradient should depend on operands alone"),
+            ([one for one in trials.asked if one not in trials.drawn], "a Function asks for {}, and the check cannot tell what it does after another answer: a gradient should depend on operands alone"),
             (trials.counts, "a Function reads a number that it keeps, and that is another one in each call ({}): the check cannot tell what it does in later calls. A "
              "gradient should depend on operands alone")):
         report.tell("unreached", names)

@@ -149,6 +149,7 @@ class Repeats:
             except Exception:  # of the function's own
                 return True
             self.trials.note_asked(asked.found)
+            self.trials.codes.update(asked.codes)
             kept.append(asked.kept)
         self.trials.counts = grown(kept)
         if is_other(self.first, found[0]) and not is_other(*found[:2]):

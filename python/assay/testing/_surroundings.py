@@ -60,6 +60,8 @@ ENVIRONMENT = {os.getenv.__code__, type(os.environ).__getitem__.__code__, type(o
 OF_SYS = ("modules", "argv", "orig_argv", "path", "flags", "meta_path", "path_hooks", "path_importer_cache", "stdin", "ps1")
 LIVE = {id(getattr(sys, name)): f"sys.{name}" for name in OF_SYS if hasattr(sys, name)}
 WRITES = {"append", "add", "extend", "update", "appendleft", "setdefault", "write"}  # methods that ask nothing where their result is not used
+DRAWING = (numpy.random.RandomState, numpy.random.Generator)
+Seen = dict[types.CodeType, tuple[dict[str, Any], dict[str, Any]]]  # code -> its globals, and the names of the functions around it
 MOST_KEPT, DEEP = 64, 3  # elements that are looked at, and how deep
 
 
@@ -68,6 +70,7 @@ class Asked:
 
     def __init__(self) -> None:
         self.found: list[str] = []
+        self.codes: Seen = {}  # the program's code that runs in passes
         self.kept: dict[str, Any] = {}  # the numbers that they keep, by name and code, as they are when it runs first
         self.before: Any = None
 
@@ -85,10 +88,25 @@ class Asked:
         elif event == "call" and (frame.f_code.co_filename in FILES and frame.f_code.co_name not in PURE or frame.f_code in CODES | ENVIRONMENT):
             self.note(frame.f_back, "the environment" if frame.f_code in ENVIRONMENT else frame.f_code.co_name)
         elif event == "call" and is_programs(frame) and is_in_pass(frame):
+            self.note_code(frame)
             for name, line in live_of(frame):
                 self.note(frame, name, line)
             for name, one in kept_by(frame):
                 self.kept.setdefault(f"{name} at {os.path.basename(frame.f_code.co_filename)}:{frame.f_code.co_firstlineno}", one)
+
+    def note_code(self, frame: Any) -> None:
+        """Code of the program's, once; generators of NumPy's that it has by a name of its own draw unseen."""
+        code = frame.f_code
+        if code in self.codes:
+            return
+        self.codes[code] = frame.f_globals, {name: frame.f_locals.get(name) for name in code.co_freevars}
+        for path, _, line in loads_of(code):
+            held: Any = frame.f_locals.get(path[0], frame.f_globals.get(path[0])) if path[0] != "ctx" else None
+            for name in path[1:]:
+                is_drawing = isinstance(held, DRAWING)
+                held = held if is_drawing else getattr(held, name, None) if isinstance(held, (types.ModuleType, type)) else vars(held).get(name) if hasattr(held, "__dict__") else None
+            if isinstance(held, DRAWING) or len(path) == 1 and isinstance(getattr(held, "__self__", None), DRAWING):
+                self.note(frame, ".".join(path), line)
 
     def note(self, frame: Any, name: str, line: int | None = None) -> None:
         """Only what the program's own line calls, in a pass of a Function."""
@@ -171,6 +189,21 @@ def numbers_in(one: Any, deep: int = DEEP) -> Any:
 
 
 @functools.lru_cache(maxsize=1024)
+def loads_of(code: types.CodeType) -> list[tuple[tuple[str, ...], bool, int]]:
+    """The names that code looks up, with the attributes behind them; whether it compares them at once, or decides by them; the line."""
+    steps = [one for one in dis.get_instructions(code) if one.opname not in ("CACHE", "EXTENDED_ARG", "PRECALL")]
+    found, line = [], code.co_firstlineno
+    for i, one in enumerate(steps):
+        line = one.starts_line or line
+        if one.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_FAST"):
+            rest = list(itertools.takewhile(lambda after: after.opname in ("LOAD_ATTR", "LOAD_METHOD"), steps[i + 1:]))
+            after = [one.opname for one in steps[i + 1 + len(rest):i + 3 + len(rest)]]
+            decides = any("COMPARE" in name for name in after) or "JUMP" in "".join(after[:1])
+            found.append(((str(one.argval), *(str(step.argval) for step in rest)), decides, line))
+    return found
+
+
+@functools.lru_cache(maxsize=1024)
 def reads(code: types.CodeType, name: str) -> bool:
     """Whether code reads a name for more than to write to it: `calls += 1` and `calls.append(1)` decide nothing."""
     steps = list(dis.get_instructions(code))
@@ -186,4 +219,4 @@ def reads(code: types.CodeType, name: str) -> bool:
     return False
 
 
-__all__ = ["Asked"]
+__all__ = ["Asked", "Seen", "loads_of"]

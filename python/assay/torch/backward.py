@@ -13,6 +13,7 @@ from assay.errors import wrong
 from .compiled import Guards
 from .conventions import Conventions
 from .cotangents import by_program
+from .drawn import watched
 from .equations import Solved
 from .joins import Claim, Pass, Product
 from .memory import Refused, address, alike
@@ -65,6 +66,7 @@ class Recorder(Conventions):
         self.engine = torch.autograd._engine_run_backward  # type: ignore[attr-defined]
         torch.autograd._engine_run_backward = self.run_backward  # type: ignore[attr-defined, assignment]
         self.guards.__enter__()
+        self.guards.enter_context(watched(self))
         super().__enter__()  # type: ignore[no-untyped-call]
         self.watch_forward()
         return self

@@ -105,6 +105,7 @@ class Branching(Outside):
         self.branches: list[Branch] = []
         self.own: list[Any] = []  # regions of torch.autograd.Functions
         self.bars: set[int] = set()  # what a cotangent decides
+        self.rolled: set[int] = set()  # random numbers that forward passes of Functions drew
         self.is_crossed = False  # whether the thresholds of the operation that runs are known
         super().__init__(model)
 
@@ -118,9 +119,10 @@ class Branching(Outside):
             return []
         is_backward = self.in_backward()
         is_bar, place = is_backward and any(v in self.bars for v in values), ""
+        is_rolled = not is_backward and any(v in self.rolled for v in values)
         if op in STEPS and (is_bar or not is_backward):
             return []
-        if not is_bar and (op in OF_COTANGENTS and not (is_backward and op in SIGNS) or not (self.decided if is_backward else self.depending).intersection(v for v in values if v is not None)):
+        if not is_bar and (op in OF_COTANGENTS and not (is_backward and op in SIGNS) or not is_rolled and not (self.decided if is_backward else self.depending).intersection(v for v in values if v is not None)):
             return []
         if is_bar:
             place = caller()
@@ -145,7 +147,7 @@ class Branching(Outside):
                     name = f"{self.label(op)} at {'another tensor' if at is None or is_bar and isinstance(threshold, torch.Tensor) else f'{at:.6g}'}"
                     found.append(Branch(name, at, float(x.min()), float(x.max()), sides, wanted, None, is_backward, place, is_bar))
         for one in found if found and not is_bar else []:
-            one.spot = self.spot()
+            one.spot, one.is_own = self.spot(), is_rolled
         self.branches += found
         return found
 

@@ -13,6 +13,7 @@ from torch.autograd import forward_ad
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 
+from .drawn import Drawn
 from .memory import Refused
 from .nodes import operand
 from .outside import arriving
@@ -52,7 +53,7 @@ class Watch(TorchFunctionMode):
             self.run.note_kind(KINDS[function])
         self.run.arriving.append(arriving(args, kwargs) if self.run.live else "")
         self.run.cast = CASTS.get(function, "")
-        reads = self.run.hands_out and any(type(one) is Read for one in tree_leaves((args, kwargs)))
+        reads = self.run.hands_out and any(type(one) in (Read, Drawn) for one in tree_leaves((args, kwargs)))
         if self.run.hands_out:
             args, kwargs = numbers_of(args), numbers_of(kwargs or {})
         try:

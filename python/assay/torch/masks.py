@@ -80,7 +80,7 @@ class Masking(Reading):
         tensors = [one for one in tree_leaves(args) if isinstance(one, torch.Tensor)]
         if op in FINITE or is_of_finite(op, args):
             if of[0] in self.decided - self.bars:
-                self.note_joint(op, results[0], True, {}, is_mild=True)
+                self.note_joint(op, results[0], not bool(results[0].all()), {}, is_mild=True)  # the answer that no finite number gives
             return
         if op in EQUALITIES:
             self.equal.update(v for v in of if v in self.decided - self.bars)

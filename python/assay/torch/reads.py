@@ -25,7 +25,8 @@ from .sizes import Compared, sized
 
 MOST_READ = 2**16  # numbers of one tensor that are followed
 TEXTS = {torch.Tensor.__repr__: "str or repr", torch.Tensor.__format__: "format"}
-ASKED = {torch._C.TensorBase.grad.__get__: "the gradient that a tensor has already"}  # type: ignore[union-attr]  # what is no number of an operand's
+ASKED = {torch._C.TensorBase.grad.__get__: "the gradient that a tensor has already", torch._C.TensorBase._base.__get__: "what a tensor is a view of",  # type: ignore[union-attr]
+         torch._C.TensorBase._version.__get__: "how often a tensor was written"}  # type: ignore[attr-defined]  # what is no number of an operand's
 KINDS = {getattr(torch._C.TensorBase, name).__get__: what for name, what in (("dtype", "type"), ("device", "device"), ("is_cuda", ""))}  # of which another one decides
 CASTS = {getattr(torch.Tensor, name): name for name in ("to", "type", "type_as", "int", "long", "short", "char", "byte", "bool", "half", "bfloat16", "float", "double", "cfloat", "cdouble")}
 READS = WAYS_OUT | TEXTS | {getattr(torch.Tensor, f"__{name}__"): name for name in ("bool", "int", "index", "reduce_ex", "deepcopy")}
@@ -37,12 +38,12 @@ LOOKUPS = ("index", "index_select", "embedding", "take", "gather", "_unsafe_inde
 
 
 class Read:
-    """A number of an input's, and what is computed of it. `hears` is told of comparisons and of other uses."""
+    """A number of an input's, or a random one (`is_drawn`), and what is computed of it. `hears` is told of comparisons and of other uses."""
 
-    __slots__ = ("number", "hears", "why")
+    __slots__ = ("number", "hears", "why", "is_drawn")
 
-    def __init__(self, number: Any, hears: "Reading", why: str = "") -> None:
-        self.number, self.hears, self.why = number, hears, why
+    def __init__(self, number: Any, hears: "Reading", why: str = "", is_drawn: bool = False) -> None:
+        self.number, self.hears, self.why, self.is_drawn = number, hears, why, is_drawn
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:  # what asks for a float finds one
@@ -72,7 +73,7 @@ def comparison(name: str) -> Callable[[Read, Any], Any]:
     def compared(a: Read, b: Any) -> Any:
         other = b.number if type(b) is Read else b
         if isinstance(other, (int, float)):
-            a.hears.note_compared(f"__{name}__", a.number, other)
+            a.hears.note_compared(f"__{name}__", a.number, other, a.is_drawn)
         return compare(a.number, other)
     return compared
 
@@ -83,7 +84,7 @@ def computation(function: Callable[..., Any], reversed_: bool = False) -> Callab
         if not all(one is None or isinstance(one, (int, float, torch.Tensor)) for one in plain):
             a.hears.note_unfollowed(function.__name__)
         found = function(*plain, a.number) if reversed_ else function(a.number, *plain)
-        return Read(found, a.hears, a.why) if type(found) in (int, float) else found
+        return Read(found, a.hears, a.why, a.is_drawn) if type(found) in (int, float) else found
     return compute
 
 
@@ -124,8 +125,15 @@ class Reading(Deciding):
         self.kinds_compared: list[str] = []  # comparisons of types and devices of tensors by Functions
         self.sizes: dict[str, Compared] = {}  # which comparisons of sizes Functions make
         self.every: dict[str, set[str]] = {}  # on which sides the steps of a generator were
+        self.drawn: set[str] = set()  # random numbers of NumPy's and Python's that are followed, and where
         self.surroundings: list[str] = []  # what Functions ask of what is no operand
         super().__init__(model)
+
+    def given(self, tensor: torch.Tensor, name: str, *, is_parameter: bool = False) -> int:
+        value = super().given(tensor, name, is_parameter=is_parameter)
+        if self.drawn and self.in_function():  # it may be made of numbers that were drawn
+            self.decided.add(value)
+        return value
 
     def in_function(self) -> str:
         """The program's line, inside of a Function's forward or backward pass; empty elsewhere."""
@@ -197,8 +205,8 @@ class Reading(Deciding):
             self.note_unfollowed(how)
         return found
 
-    def handed(self, found: Any, why: str) -> Any:
-        return [self.handed(one, why) for one in found] if isinstance(found, list) else Read(found, self, why)
+    def handed(self, found: Any, why: str, is_drawn: bool = False) -> Any:
+        return [self.handed(one, why) for one in found] if isinstance(found, list) else Read(found, self, why, is_drawn)
 
     def told(self, op: str, tensors: list[torch.Tensor], found: Any) -> Any:
         """Note the numbers that an operation told Python, of itself."""
@@ -285,20 +293,28 @@ class Reading(Deciding):
         known.sides.add(TRUE if found else FALSE)
 
     def note_every(self, name: str, side: str, wanted: tuple[str, ...]) -> None:
-        """A decision of each step of a generator, as in `all(x > 1 for x in numbers)`: it has to be the same one in all steps of some run."""
+        """A decision of each step of a generator, as in `all(x > 1 for x in numbers)`, or of a loop: it has to be the same one in all steps of some run.
+
+        A list that is filtered may be of any length, of which nothing tells what depends on it.
+        """
         frame = program_frame(inside=not self.in_backward())[0]
-        if frame is None or frame.f_code.co_name != "<genexpr>":
+        if frame is None:
             return
-        name, spot = f"{name}, in every step of a generator", self.spot()
-        sides = self.every.setdefault(f"{name} {spot}", set())
+        if frame.f_code.co_name in FILTERS and is_jump():
+            self.note_unfollowed("the length of a filtered list")
+        is_loop, spot = frame.f_code.co_name not in STEPPING, self.spot()
+        name = f"{name}, in every step of a {'loop' if is_loop else 'generator'}"
+        is_first, sides = f"{name} {spot}" not in self.every, self.every.setdefault(f"{name} {spot}", set())
         sides.add(side)
+        if is_first and is_loop:
+            return
         known = next((one for one in self.branches if one.spot == spot and one.name == name), None)
         if known is None:
-            known = Branch(name, None, 0.0, 0.0, set(), wanted, is_backward=self.in_backward(), place=self.in_function(), is_own=True, spot=spot)
+            known = Branch(name, None, 0.0, 0.0, set(), wanted, is_backward=self.in_backward(), place=self.in_function(), is_own=True, is_mild=is_loop, spot=spot)
             self.branches.append(known)
         known.sides = sides.copy() if len(sides) == 1 else set()
 
-    def note_compared(self, how: str, number: Any, other: Any) -> None:
+    def note_compared(self, how: str, number: Any, other: Any, is_drawn: bool = False) -> None:
         """Python compares a number of an input's: one branch of the line, whichever elements it looks at."""
         other, found = float(other), float(number)
         if other != other or abs(other) == float("inf") or not (place := self.in_function()) or is_guard():
@@ -307,7 +323,8 @@ class Reading(Deciding):
         side = BELOW if found < other else ABOVE if found > other else EQUAL
         name = f"{how.strip('_')} of a number that was read, at {f'{other:.6g}' if is_written else 'another number'}"
         spot = self.spot()
-        self.note_every(name, side, (EQUAL,) if how in ("__eq__", "__ne__") else (BELOW, ABOVE))
+        if not is_drawn and (is_written or program_frame(inside=not self.in_backward())[0].f_code.co_name in STEPPING):
+            self.note_every(name, side, (EQUAL,) if how in ("__eq__", "__ne__") else (BELOW, ABOVE))
         known = next((one for one in self.branches if one.spot == spot and one.name == name and not one.is_of_cotangent), None)
         if known is None:
             wanted: tuple[str, ...] = (EQUAL,) if how in ("__eq__", "__ne__") else (BELOW, ABOVE)
@@ -358,6 +375,15 @@ def compared_after() -> After | None:
     rest = [one for one in steps_after() if one.opname not in ("CACHE", "EXTENDED_ARG")][:2]
     is_written = len(rest) == 2 and rest[0].opname == "LOAD_CONST" and type(rest[0].argval) is int and rest[1].opname == "COMPARE_OP"
     return After(rest[1].argval, rest[0].argval) if is_written else None
+
+
+STEPPING, FILTERS = ("<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>"), ("<listcomp>", "<setcomp>", "<dictcomp>")  # code that takes steps
+
+
+def is_jump() -> bool:
+    """Whether the program's line decides by what it reads now, or compares."""
+    rest = list(itertools.dropwhile(lambda one: one.opname in BETWEEN, steps_after()))
+    return bool(rest) and "JUMP" in rest[0].opname and "IF" in rest[0].opname
 
 
 BETWEEN = {"PRECALL", "CALL", "CACHE", "COMPARE_OP", "IS_OP", "CONTAINS_OP", "LOAD_CONST", "UNARY_NOT", "EXTENDED_ARG", "TO_BOOL"}  # what may stand between a read and the jump that it decides

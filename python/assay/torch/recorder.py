@@ -26,6 +26,7 @@ EMPTY = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided
 GIVEN = {"bernoulli", "normal", "uniform", "rand", "randn", "rand_like", "randn_like", "randint", "randint_like", "randperm", "arange", "eye", "linspace",
          "logspace", "exponential", "geometric", "cauchy", "log_normal", "random", "multinomial", "poisson", "nonzero", "tril_indices", "triu_indices",
          "unique_dim", "_unique2", "unique_consecutive", "bincount", "searchsorted", "bucketize", "hann_window", "hamming_window"}
+RANDOM = ("uniform", "rand", "rand_like", "normal", "randn", "randn_like", "exponential", "cauchy", "log_normal")
 EACH = {"maximum_": "clamp_min_", "minimum_": "clamp_max_"}  # operations on lists that have another name on one tensor
 # Of these kernels the statistics in 16 bits are no steps: what is made of them is made of x.
 UNSTAGED = ("native_layer_norm", "native_group_norm", "native_group_norm_backward")
@@ -410,6 +411,7 @@ class Tape(Solving):
             elif one is not None:
                 self.inputs.append(self.memory.add(one, call.number if differs(one) else self.history(one), self.label("random" if call.target is not None else call.op)))
                 self.memory.values[self.inputs[-1]].is_fixed = not one.is_floating_point()
+                self.rolled.update(self.inputs[-1:] if call.op in RANDOM and self.spot() else [])
 
     def drawn_in_backward(self, tensor: torch.Tensor, name: str) -> None:
         """Random numbers that a backward pass draws: those of the forward pass drawn again (checkpointing), or constants of its own. Python may decide by them."""

@@ -1,0 +1,296 @@
+"""Functions that are called in another way than the one that was judged: one tensor given twice, Parameters, other settings of PyTorch and of the program.
+
+Each way costs a run that is not recorded. If its gradients are those of the first way, bit by bit, they are as right; others are recorded and judged.
+"""
+from __future__ import annotations
+
+import contextlib
+import gc
+import itertools
+import os
+import threading
+import types
+from dataclasses import dataclass
+from typing import Any, Callable, ContextManager, Iterator, Sequence
+
+import torch
+
+from ._cotangents import Cotangents, differs
+from ._draws import States
+from ._surroundings import Seen, loads_of
+
+MOST_PAIRS, MOST_SETTINGS, MOST_VALUES, MOST_ITEMS = 6, 48, 4, 16
+MISSING = object()
+ROUNDING = 2.0**-6  # a difference that is no rounding, of sums in another order
+Change = Callable[[], ContextManager[Any]]
+
+
+@dataclass
+class Variant:
+    """Another way to call the function: its inputs, beside which settings, and the gradients of the first way that it should give."""
+
+    what: str
+    point: Sequence[Any]
+    change: Change = contextlib.nullcontext
+    base: Sequence[Any] | None = None  # the inputs of the first way, if those are others
+    pair: tuple[int, int] | None = None  # the gradients of these are added up
+    kept: Sequence[bool] | None = None  # which of its gradients the first way has, too
+
+
+def variants(point: Sequence[Any], seen: Seen, counts: Sequence[str]) -> Iterator[Variant]:
+    asking = [i for i, one in enumerate(point) if isinstance(one, torch.Tensor) and one.requires_grad]
+    for i, j in itertools.islice(itertools.combinations(asking, 2), MOST_PAIRS):
+        if point[i].shape == point[j].shape and point[i].dtype == point[j].dtype:
+            places = asking.index(i), asking.index(j)
+            one = fresh(point[i])
+            yield Variant(f"for one tensor as inputs {i} and {j}", put(point, {i: one, j: one}), base=put(point, {i: one, j: fresh(one)}), pair=places)
+            yield Variant(f"for inputs {i} and {j} in one memory", put(point, dict(zip((i, j), together(point[i], point[j])))))
+    if leaves := [i for i in asking if not isinstance(point[i], torch.nn.Parameter)]:
+        yield Variant("for inputs that are Parameters", put(point, {i: torch.nn.Parameter(point[i].detach().clone()) for i in leaves}))
+    if silent := [i for i, one in enumerate(point) if isinstance(one, torch.Tensor) and not one.requires_grad and one.is_floating_point()]:
+        yield Variant("where all inputs ask for a gradient", put(point, {i: fresh(point[i]) for i in silent}), kept=[i not in silent for i in sorted(asking + silent)])
+    for name in dict.fromkeys(one for code in seen for one in (*code.co_names, *constants_of(code)) if isinstance(one, str) and one.isidentifier() and not hasattr(torch.Tensor, one)):
+        yield Variant(f"for inputs with the attribute '{name}'", put(point, {i: with_attribute(point[i], name) for i in asking}))
+    yield Variant("where the default type is float64", point, lambda: set_to(torch.get_default_dtype, torch.set_default_dtype, torch.float64))
+    yield from (Variant(f"where {what}", point, change) for what, change in switches())
+    for what, change in itertools.islice(settings(seen, counts), MOST_SETTINGS):
+        yield Variant(f"where {what}", point, change)
+
+
+def fresh(one: torch.Tensor) -> torch.Tensor:
+    return one.detach().clone().requires_grad_()
+
+
+def put(point: Sequence[Any], changed: dict[int, Any]) -> list[Any]:
+    return [changed.get(i, one) for i, one in enumerate(point)]
+
+
+def with_attribute(one: torch.Tensor, name: str) -> torch.Tensor:
+    found = fresh(one)
+    setattr(found, name, True)
+    return found
+
+
+def together(a: torch.Tensor, b: torch.Tensor) -> list[torch.Tensor]:
+    """Both as parts of one tensor."""
+    return [one.detach().requires_grad_() for one in torch.stack([a.detach(), b.detach()])]
+
+
+@contextlib.contextmanager
+def set_to(get: Callable[[], Any], change: Callable[[Any], Any], value: Any) -> Iterator[None]:
+    before = get()
+    change(value)
+    try:
+        yield
+    finally:
+        change(before)
+
+
+def switches() -> Iterator[tuple[str, Change]]:
+    """PyTorch's own settings, each as it is not."""
+    backends = torch.backends
+    for name, owner, key in (("cudnn.benchmark", backends.cudnn, "benchmark"), ("cudnn.deterministic", backends.cudnn, "deterministic"), ("cudnn.enabled", backends.cudnn, "enabled"),
+                             ("mkldnn.enabled", backends.mkldnn, "enabled"), ("cuda.matmul.allow_tf32", backends.cuda.matmul, "allow_tf32"),
+                             ("cudnn.allow_tf32", backends.cudnn, "allow_tf32"), ("openmp.is_available", backends.openmp, "is_available"), ("mkl.is_available", backends.mkl, "is_available"),
+                             ("mkldnn.is_available", backends.mkldnn, "is_available"), ("mps.is_available", backends.mps, "is_available")):
+        if hasattr(owner, key):
+            value = getattr(owner, key)
+            other: Any = (lambda found=not value(): found) if callable(value) else not value
+            yield f"torch.backends.{name} is {'another one' if callable(value) else other}", of_attribute(owner, key, other)
+    yield "deterministic algorithms are on", lambda: set_to(torch.are_deterministic_algorithms_enabled, lambda on: torch.use_deterministic_algorithms(on, warn_only=True), True)
+    yield "float32 products have the precision 'medium'", lambda: set_to(torch.get_float32_matmul_precision, torch.set_float32_matmul_precision, "medium")
+
+
+# Settings of the program's: truth values, texts and numbers that its passes look up by name.
+
+def settings(seen: Seen, counts: Sequence[str]) -> Iterator[tuple[str, Change]]:
+    """Yield each setting that the code of passes reads, at other values; numbers that change in each call, `counts`, are no settings."""
+    for code, (names, locals_) in seen.items():
+        constants = list(constants_of(code))
+        loads = {path[:k]: decides and k == len(path) for path, decides, _ in loads_of(code) for k in range(1, len(path) + 1)}
+        for path, decides in loads.items():
+            if f"{path[0]} at {os.path.basename(code.co_filename)}:{code.co_firstlineno}" in counts:
+                continue
+            owner, key = owner_of(code, path, names, locals_)
+            if owner is not None and isinstance(key, str):
+                yield from at_values(".".join(path), owner, key, constants, decides)
+            held = value_of(owner, key)
+            texts = [one for one in constants if isinstance(one, str)]
+            if isinstance(held, dict):
+                for one in dict.fromkeys([*texts, *itertools.islice((k for k in held if isinstance(k, (str, int, bool))), MOST_ITEMS)]):
+                    yield from at_values(f"{'.'.join(path)}[{one!r}]", held, one, constants, False)
+            elif isinstance(held, list) and len(held) <= MOST_ITEMS:
+                for i in range(len(held)):
+                    yield from at_values(f"{'.'.join(path)}[{i}]", held, i, constants, False)
+            elif isinstance(held, (set, frozenset)) or held is None or not hasattr(held, "__dict__") or isinstance(held, (type, types.ModuleType, types.FunctionType, torch.Tensor)):
+                continue
+            else:
+                for one in (one for one in texts if one.isidentifier() and not one.startswith("__")):
+                    yield from at_values(f"{'.'.join(path)}.{one}", held, one, constants, False)
+
+
+def at_values(name: str, owner: Any, key: Any, constants: Sequence[Any], decides: bool) -> Iterator[tuple[str, Change]]:
+    value = value_of(owner, key)
+    for other in others_of(value, constants, decides):
+        yield f"{name} is {other!r}", (lambda other=other: at_value(owner, key, other))  # type: ignore[misc]
+
+
+def others_of(value: Any, constants: Sequence[Any], decides: bool) -> list[Any]:
+    """Values with which the code may decide otherwise. Numbers are others only where the code compares them at once."""
+    texts = [one for one in constants if isinstance(one, str) and one != value][:MOST_VALUES]
+    numbers = [one for one in constants if isinstance(one, (int, float)) and not isinstance(one, bool)][:MOST_VALUES]
+    if isinstance(value, bool):
+        return [not value]
+    if value is None or value is MISSING:
+        return [True, *texts]
+    if isinstance(value, str):
+        return ["", *texts] if value else texts
+    if isinstance(value, (int, float)) and decides:
+        return [one for n in numbers or [1 if value == 0 else 0] for one in dict.fromkeys((n, n + 1, n - 1)) if one != value]
+    return []
+
+
+def constants_of(code: types.CodeType) -> Iterator[Any]:
+    for one in code.co_consts[1:] if isinstance(code.co_consts[:1] and code.co_consts[0], str) else code.co_consts:
+        if isinstance(one, (tuple, frozenset)):
+            yield from one
+        elif isinstance(one, types.CodeType):
+            yield from constants_of(one)
+        else:
+            yield one
+
+
+def value_at(code: types.CodeType, seen: tuple[dict[str, Any], dict[str, Any]]) -> Iterator[Any]:
+    """The values that code finds under its names."""
+    for path, _, _ in loads_of(code):
+        owner, key = owner_of(code, path, *seen)
+        if owner is not None:
+            yield value_of(owner, key)
+
+
+class Cell:
+    """A name of the function around, which has no owner with attributes."""
+
+    def __init__(self, cell: Any) -> None:
+        self.cell = cell
+
+
+def owner_of(code: types.CodeType, path: Sequence[str], names: dict[str, Any], locals_: dict[str, Any]) -> tuple[Any, Any]:
+    """Find the thing that holds what is at a path of names, and under which key; nothing, where it is PyTorch's or a local value."""
+    first, *rest = path
+    if first in code.co_freevars:
+        found: Any = next((Cell(cell) for one in gc.get_referrers(code) if isinstance(one, types.FunctionType)
+                           for name, cell in zip(code.co_freevars, one.__closure__ or ()) if name == first and holds(cell, locals_.get(first))), None)
+        key: Any = "cell_contents"
+    elif first in names and first not in locals_:
+        found, key = names, first
+    else:
+        return None, None
+    for name in rest:
+        held = value_of(found, key)
+        if held is None or held is MISSING or isinstance(held, torch.Tensor) or is_library(held):
+            return None, None
+        found, key = held, name
+    return found, key
+
+
+def holds(cell: Any, value: Any) -> bool:
+    with contextlib.suppress(ValueError):
+        return cell.cell_contents is value
+    return False
+
+
+def is_library(held: Any) -> bool:
+    """Whether the attributes of a thing are no settings of the program's: those of PyTorch, NumPy and Python."""
+    name = getattr(held, "__name__", "") if isinstance(held, types.ModuleType) else getattr(held if isinstance(held, type) else type(held), "__module__", "") or ""
+    return name.partition(".")[0] in ("torch", "numpy", "builtins", "math", "sys", "os") and not isinstance(held, threading.local)
+
+
+def value_of(owner: Any, key: Any) -> Any:
+    try:
+        if isinstance(owner, Cell):
+            return owner.cell.cell_contents
+        return owner[key] if isinstance(owner, (dict, list)) else getattr(owner, key)
+    except Exception:
+        return MISSING
+
+
+@contextlib.contextmanager
+def at_value(owner: Any, key: Any, value: Any) -> Iterator[None]:
+    """A setting has another value for a while."""
+    before = value_of(owner, key)
+
+    def put_back(one: Any) -> None:
+        if isinstance(owner, Cell):
+            owner.cell.cell_contents = one
+        elif isinstance(owner, dict) and one is MISSING:
+            owner.pop(key, None)
+        elif isinstance(owner, (dict, list)):
+            owner[key] = one
+        elif one is MISSING:
+            delattr(owner, key)
+        else:
+            setattr(owner, key, one)
+    put_back(value)
+    try:
+        yield
+    finally:
+        put_back(before)
+
+
+def of_attribute(owner: Any, key: str, value: Any) -> Change:
+    return lambda: at_value(owner, key, value)
+
+
+# Runs.
+
+class Variants:
+    """The trials of one function whose report passed."""
+
+    def __init__(self, trials: Any, judge: Callable[[Sequence[Any]], str]) -> None:
+        self.trials, self.judge, self.start = trials, judge, States()
+
+    def wrong(self, point: Sequence[Any]) -> tuple[str, str] | None:
+        """The first way in which gradients are wrong, and what is."""
+        try:
+            return self.compared(point)
+        finally:
+            self.start.restore()
+
+    def compared(self, point: Sequence[Any]) -> tuple[str, str] | None:
+        first, again = self.answers(point), self.answers(point)
+        if first is None or again is None or differs(first, again, [1.0] * len(first)):
+            return None  # it is another function each time
+        for one in variants(point, self.trials.codes, self.trials.counts):
+            base = first if one.base is None else self.answers(one.base)
+            try:
+                with one.change():
+                    found = self.answers(one.point)
+                    if base is None or found is None or not self.is_other(base, found, one):
+                        continue
+                    self.start.restore()
+                    if why := self.judge(one.point):
+                        return one.what, why
+            except Exception:  # what cannot be set is no setting
+                continue
+        return None
+
+    def is_other(self, base: Sequence[Any], found: Sequence[Any], one: Variant) -> bool:
+        if one.pair is not None:
+            if any(base[i] is None for i in one.pair):
+                return True
+            total = base[one.pair[0]] + base[one.pair[1]]
+            return differs([total if i in one.pair else given for i, given in enumerate(base)], found, [1.0] * len(base), ROUNDING)
+        kept = [*(one.kept or []), *[True] * len(found)]
+        return differs(base, [g for g, is_kept in zip(found, kept) if is_kept], [1.0] * len(base))
+
+    def answers(self, point: Sequence[Any]) -> list[Any] | None:
+        self.start.restore()
+        try:
+            first, second = self.trials.unrecorded(point, Cotangents())
+            return [*first, *second]
+        except Exception:  # of the function's own
+            return None
+
+
+__all__ = ["Variants", "constants_of", "value_at"]

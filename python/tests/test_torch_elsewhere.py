@@ -14,7 +14,8 @@ S = (4, 3)
 SIZES = {
     "shape": lambda x: x.shape[0] > 64, "size": lambda x: x.size(1) == 32, "numel": lambda x: x.numel() > 1000, "len": lambda x: len(x) > 64, "rest": lambda x: x.shape[0] % 32 == 0,
     "blocks": lambda x: x.shape[0] // 16 > 2, "odd": lambda x: x.shape[1] % 2 == 0, "one row": lambda x: x.shape[0] == 1, "rank": lambda x: x.dim() == 3, "ndim": lambda x: x.ndim > 2,
-    "a name": lambda x: (lambda n, m: n * m >= 300)(*x.shape), "a square": lambda x: x.shape[0] == x.shape[1] + 1 and x.shape[0] > 4}
+    "a name": lambda x: (lambda n, m: n * m >= 300)(*x.shape), "a square": lambda x: x.shape[0] == x.shape[1] + 1 and x.shape[0] > 4,
+    "a stride": lambda x: x.stride()[0] == 9, "a stride ": lambda x: x.stride(0) > 64, "a rest of all": lambda x: x.numel() % 7 == 0}
 TYPES = {"float64": lambda x: x.dtype == torch.float64, "not float32": lambda x: x.dtype != torch.float32, "bytes": lambda x: x.element_size() == 8, "type": lambda x: "Double" in x.type()}
 
 

@@ -68,7 +68,7 @@ class Elsewhere:
 
     def overflow(self) -> bool:
         """Gradients of drawn inputs so large that numbers leave their type, if a Function asks whether what it computed is finite. There the gate cannot tell."""
-        if self.trials.points and any(one.is_mild and one.threshold is None and one.place and "step" not in one.name for _, one in self.trials.open_branches()):
+        if self.trials.points and any(one.is_of_finite for _, one in self.trials.open_branches()):
             for k in FAR_OUT:
                 point = scaled(self.inputs, self.trials.points[0], 2.0**k, False, False, False)
                 if (far := self.from_autograd(point)) > FAR:
@@ -161,10 +161,11 @@ class Elsewhere:
             tried.add(what)
             for number in sorted(one.numbers | {math.prod(n + 1 for n in one.numbers), math.prod(one.numbers)}, reverse=True):
                 for size in (number, number + 1, number - 1):
-                    change = {n: n for n in free} | ({one.size: size} if one.size in free else {free[0]: -(-size * free[0] // max(one.size, 1))})
-                    if all(0 < n <= MOST_SIZE for n in change.values()) and change not in seen and len(one.outcomes) == 1 and len(seen) < MOST_SHAPES:
-                        seen.append(change)
-                        yield changed_by(drawn, change)
+                    for other in ([{one.size: size}] if one.size in free else [{free[0]: -(-size * free[0] // max(one.size, 1))}, {free[0]: size}]):
+                        change = {n: n for n in free} | other
+                        if all(0 < n <= MOST_SIZE for n in change.values()) and change not in seen and len(one.outcomes) == 1 and len(seen) < MOST_SHAPES:
+                            seen.append(change)
+                            yield changed_by(drawn, change)
         for number in self.written(free):
             change = {n: number + 1 + i for i, n in enumerate(free)}
             self.is_refused = False

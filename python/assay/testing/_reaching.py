@@ -51,19 +51,23 @@ class Fresh:
         except Exception:  # of the function's own: it may not take such inputs
             return {}
 
+    def open_branches(self) -> list[tuple[Key, Branch]]:
+        """Return those that draws may reach; where numbers overflow, the gate cannot tell."""
+        return [pair for pair in self.trials.open_branches() if not pair[1].is_of_finite]
+
     def is_new(self, key: Key, branch: Branch, at: Branch | None) -> bool:
         """Whether a run lies on a side that is missing."""
         return at is not None and bool((at.sides & set(branch.wanted)) - self.trials.seen.get(key, set()))
 
     def __iter__(self) -> Iterator[list[Any]]:
-        known, last = self.trials.open_branches(), self.trials.last
+        known, last = self.open_branches(), self.trials.last
         yield from at_thresholds(self.inputs, self.given, [one for one in last.branches if one.threshold is not None and last.in_own(one)])
         for one in wide(self.inputs, self.given) if len(known) > MANY else []:  # first what reaches many at once
             at = self.sides(one, any(branch.is_backward for _, branch in known))
             if any(self.is_new(key, branch, at.get(key)) for key, branch in known):
                 yield one
         looked: set[Key] = set()
-        while left := [pair for pair in self.trials.open_branches() if pair[0] not in looked]:  # a draw may show branches that no run took before
+        while left := [pair for pair in self.open_branches() if pair[0] not in looked]:  # a draw may show branches that no run took before
             looked.add(left[0][0])
             yield from self.towards(*left[0])
 

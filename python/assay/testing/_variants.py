@@ -11,7 +11,7 @@ import os
 import threading
 import types
 from dataclasses import dataclass
-from typing import Any, Callable, ContextManager, Iterator, Sequence
+from typing import Any, Callable, ContextManager, Iterable, Iterator, Sequence
 
 import torch
 
@@ -49,10 +49,13 @@ def variants(point: Sequence[Any], seen: Seen, counts: Sequence[str]) -> Iterato
         yield Variant("for inputs that are Parameters", put(point, {i: torch.nn.Parameter(point[i].detach().clone()) for i in leaves}))
     if silent := [i for i, one in enumerate(point) if isinstance(one, torch.Tensor) and not one.requires_grad and one.is_floating_point()]:
         yield Variant("where all inputs ask for a gradient", put(point, {i: fresh(point[i]) for i in silent}), kept=[i not in silent for i in sorted(asking + silent)])
-    for name in dict.fromkeys(one for code in seen for one in (*code.co_names, *constants_of(code)) if isinstance(one, str) and one.isidentifier() and not hasattr(torch.Tensor, one)):
-        yield Variant(f"for inputs with the attribute '{name}'", put(point, {i: with_attribute(point[i], name) for i in asking}))
+    names = dict.fromkeys(one for code in seen for one in (*code.co_names, *constants_of(code)) if isinstance(one, str) and one.isidentifier() and not hasattr(torch.Tensor, one))
+    if names:
+        words = ", ".join(f"'{one}'" for one in itertools.islice(names, MOST_VALUES))
+        yield Variant(f"for inputs with attributes named in the code ({words})", put(point, {i: with_attributes(point[i], names) for i in asking}))
     yield Variant("where the default type is float64", point, lambda: set_to(torch.get_default_dtype, torch.set_default_dtype, torch.float64))
-    yield from (Variant(f"where {what}", point, change) for what, change in switches())
+    yield Variant("where switches of torch.backends, of determinism and of precision are others", point, lambda: all_of(list(switches())))
+    yield Variant("where torch.backends says that another library is available", point, lambda: all_of(list(availability())))
     for what, change in itertools.islice(settings(seen, counts), MOST_SETTINGS):
         yield Variant(f"where {what}", point, change)
 
@@ -65,9 +68,10 @@ def put(point: Sequence[Any], changed: dict[int, Any]) -> list[Any]:
     return [changed.get(i, one) for i, one in enumerate(point)]
 
 
-def with_attribute(one: torch.Tensor, name: str) -> torch.Tensor:
+def with_attributes(one: torch.Tensor, names: Iterable[str]) -> torch.Tensor:
     found = fresh(one)
-    setattr(found, name, True)
+    for name in names:
+        setattr(found, name, True)
     return found
 
 
@@ -86,19 +90,27 @@ def set_to(get: Callable[[], Any], change: Callable[[Any], Any], value: Any) -> 
         change(before)
 
 
-def switches() -> Iterator[tuple[str, Change]]:
+@contextlib.contextmanager
+def all_of(changes: Sequence[Change]) -> Iterator[None]:
+    with contextlib.ExitStack() as stack:
+        for change in changes:
+            with contextlib.suppress(AttributeError, RuntimeError):  # what this build of PyTorch cannot set
+                stack.enter_context(change())
+        yield
+
+
+def switches() -> Iterator[Change]:
     """PyTorch's own settings, each as it is not."""
     backends = torch.backends
-    for name, owner, key in (("cudnn.benchmark", backends.cudnn, "benchmark"), ("cudnn.deterministic", backends.cudnn, "deterministic"), ("cudnn.enabled", backends.cudnn, "enabled"),
-                             ("mkldnn.enabled", backends.mkldnn, "enabled"), ("cuda.matmul.allow_tf32", backends.cuda.matmul, "allow_tf32"),
-                             ("cudnn.allow_tf32", backends.cudnn, "allow_tf32"), ("openmp.is_available", backends.openmp, "is_available"), ("mkl.is_available", backends.mkl, "is_available"),
-                             ("mkldnn.is_available", backends.mkldnn, "is_available"), ("mps.is_available", backends.mps, "is_available")):
-        if hasattr(owner, key):
-            value = getattr(owner, key)
-            other: Any = (lambda found=not value(): found) if callable(value) else not value
-            yield f"torch.backends.{name} is {'another one' if callable(value) else other}", of_attribute(owner, key, other)
-    yield "deterministic algorithms are on", lambda: set_to(torch.are_deterministic_algorithms_enabled, lambda on: torch.use_deterministic_algorithms(on, warn_only=True), True)
-    yield "float32 products have the precision 'medium'", lambda: set_to(torch.get_float32_matmul_precision, torch.set_float32_matmul_precision, "medium")
+    for owner, keys in ((backends.cudnn, ("benchmark", "deterministic", "enabled", "allow_tf32")), (backends.mkldnn, ("enabled",)), (backends.cuda.matmul, ("allow_tf32",))):
+        yield from (lambda owner=owner, key=key: at_value(owner, key, not getattr(owner, key)) for key in keys)
+    yield lambda: set_to(torch.are_deterministic_algorithms_enabled, lambda on: torch.use_deterministic_algorithms(on, warn_only=True), True)
+    yield lambda: set_to(torch.get_float32_matmul_precision, torch.set_float32_matmul_precision, "medium")
+
+
+def availability() -> Iterator[Change]:
+    for owner in (torch.backends.mkl, torch.backends.mkldnn, torch.backends.openmp, torch.backends.mps):
+        yield lambda owner=owner, found=owner.is_available(): at_value(owner, "is_available", lambda: not found)  # type: ignore[misc]
 
 
 # Settings of the program's: truth values, texts and numbers that its passes look up by name.
@@ -236,10 +248,6 @@ def at_value(owner: Any, key: Any, value: Any) -> Iterator[None]:
         yield
     finally:
         put_back(before)
-
-
-def of_attribute(owner: Any, key: str, value: Any) -> Change:
-    return lambda: at_value(owner, key, value)
 
 
 # Runs.

@@ -28,7 +28,8 @@ class Branch:
     place: str = ""  # the program's line, of a decision by a cotangent
     is_of_cotangent: bool = False
     is_own: bool = False  # of numbers that a torch.autograd.Function reads, or of its masks
-    is_mild: bool = False  # a question whether what was computed is finite, as guards ask: named, if no element answers yes
+    is_mild: bool = False  # named, if no element lay there, and no more
+    is_of_finite: bool = False  # a question whether what was computed is finite, as guards ask
     spot: str = ""  # which instruction of a torch.autograd.Function's passes decides
 
     @property

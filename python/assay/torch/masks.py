@@ -157,7 +157,7 @@ class Masking(Reading):
             return
         sides = ({TRUE} if bool(holds.any()) else set()) | (set() if bool(holds.all()) else {FALSE})
         self.branches.append(Branch(self.label(op), None, 0.0, 0.0, sides, (TRUE,) if is_all else (FALSE,), is_backward=self.in_backward(), place=self.in_function(),
-                                    is_own=True, is_mild=is_mild, spot=self.spot()))
+                                    is_own=True, is_mild=is_mild, is_of_finite=is_mild, spot=self.spot()))
 
 
 def chosen(op: str, args: Any) -> tuple[torch.Tensor, Any, Any] | None:

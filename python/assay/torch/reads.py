@@ -25,13 +25,12 @@ from .sizes import Compared, sized
 
 MOST_READ = 2**16  # numbers of one tensor that are followed
 TEXTS = {torch.Tensor.__repr__: "str or repr", torch.Tensor.__format__: "format"}
-ASKED = {torch._C.TensorBase.grad.__get__: "the gradient that a tensor has already", torch._C.TensorBase._base.__get__: "what a tensor is a view of",  # type: ignore[union-attr]
-         torch._C.TensorBase._version.__get__: "how often a tensor was written"}  # type: ignore[attr-defined]  # what is no number of an operand's
+ASKED = {torch._C.TensorBase.grad.__get__: "the gradient that a tensor has already", torch._C.TensorBase._base.__get__: "what a tensor is a view of"}  # type: ignore[union-attr]  # what is no number of an operand's
 KINDS = {getattr(torch._C.TensorBase, name).__get__: what for name, what in (("dtype", "type"), ("device", "device"), ("is_cuda", ""))}  # of which another one decides
 CASTS = {getattr(torch.Tensor, name): name for name in ("to", "type", "type_as", "int", "long", "short", "char", "byte", "bool", "half", "bfloat16", "float", "double", "cfloat", "cdouble")}
 READS = WAYS_OUT | TEXTS | {getattr(torch.Tensor, f"__{name}__"): name for name in ("bool", "int", "index", "reduce_ex", "deepcopy")}
 FOLLOWED = ("item", "tolist")
-SIZES = {torch.Tensor.shape.__get__, torch.Tensor.__len__, torch.Tensor.size, torch.Tensor.numel, torch.numel}  # type: ignore[attr-defined]
+SIZES = {torch.Tensor.shape.__get__, torch.Tensor.__len__, torch.Tensor.size, torch.Tensor.stride, torch.Tensor.numel, torch.numel}  # type: ignore[attr-defined]
 COUNTS = ("nonzero", "masked_select", "_unique", "_unique2", "unique_dim", "unique_consecutive")  # whose results are as many as numbers decide
 MOVED = ("abs", "neg", "view", "_unsafe_view", "select", "slice", "clone", "expand", "permute", "transpose", "t", "unsqueeze", "squeeze", "alias", "flip", "amax", "max", "min", "amin")
 LOOKUPS = ("index", "index_select", "embedding", "take", "gather", "_unsafe_index")  # in tables, by their second operand

@@ -73,6 +73,8 @@ def sized(found: Any, hears: Any) -> Any:
     """Wrap the size that a tensor gave, so that the size tells what it is compared with."""
     if isinstance(found, torch.Size):
         return torch.Size([Size.of(one, hears) for one in found])
+    if type(found) is tuple:
+        return tuple(Size.of(one, hears) for one in found)
     return Size.of(found, hears) if type(found) is int else found
 
 

@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "api/assay/check.h"
 #include "api/check/vacuity.h"
-#include "kernel/logic/theorem_text.h"
 
 namespace assay::cli {
 namespace {
@@ -46,7 +46,7 @@ int exit_code(const CheckReport& report) {
 void print_report(const char* program, const CheckReport& report, bool full, const std::string& meaning) {
   std::printf("%s\n", check::word(report.verdict));
   if (report.theorem) {
-    const std::string text = logic::theorem_text(*report.theorem, full);
+    const std::string text = check::theorem_text(*report.theorem, full);
     if (const std::string why = check::vacuity(*report.theorem); !why.empty()) std::printf("vacuous: %s\n", why.c_str());
     std::printf("%s%s", text.c_str(), text.ends_with('\n') ? "" : "\n");
     print_notes(stdout, report.notes);

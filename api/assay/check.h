@@ -2,7 +2,7 @@
 // is this function and a command line.
 //
 //   const auto report = assay::check::check_certificate("model.onnx", "property.vnnlib", "holds.assay");
-//   if (report.theorem) std::puts(assay::logic::theorem_text(*report.theorem, true).c_str());  // kernel/logic/theorem_text.h
+//   if (report.theorem) std::puts(assay::check::theorem_text(*report.theorem, true).c_str());
 //
 // The theorem is the answer: what it says, and which files it speaks about, stands in its text and not in the file names.
 #pragma once
@@ -42,5 +42,8 @@ struct Report {
                                        const LoadOptions& options = {});
 // Decides a certificate of a statement file (`assay statement`); neither a model nor a property is read.
 [[nodiscard]] Report check_statement(const std::string& statement, const std::string& certificate, const LoadOptions& options = {});
+
+// The theorem, its statement (semantics/statement/statement_text.h) and its assumptions; shortened unless `full`.
+[[nodiscard]] std::string theorem_text(const logic::Theorem& theorem, bool full);
 
 }  // namespace assay::check

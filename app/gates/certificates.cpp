@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <sstream>
 
+#include "api/assay/check.h"
 #include "api/check/vacuity.h"
 #include "frontends/files.h"
-#include "kernel/logic/theorem_text.h"
 
 namespace assay::gates {
 namespace {
@@ -37,7 +37,7 @@ void add_rejection(const Rejection& why, const CertificateQuery& query, GateCase
 void add_theorem(const check::Report& report, const CertificateQuery& query, bool allow_vacuous, bool full, GateCase& one) {
   const search::Answer answer = search::answer_of(*report.theorem);
   one.op = search::word_of(answer);
-  one.statement = lines_of(logic::theorem_text(*report.theorem, full));
+  one.statement = lines_of(check::theorem_text(*report.theorem, full));
   for (const std::string& note : report.notes) one.statement.push_back("note: " + note);
   if (query.expect && query.expect != answer) {
     one.failed = 1;

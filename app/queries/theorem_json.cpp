@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "api/assay/check.h"
 #include "api/check/vacuity.h"
-#include "kernel/logic/theorem_text.h"
 #include "semantics/numbers/interval.h"
 
 namespace assay::queries {
@@ -119,7 +119,7 @@ Json theorem_json(const logic::Theorem& theorem, bool full) {
   json["vacuous"] = !why.empty();
   if (!why.empty()) json["vacuous_since"] = why;
   json["assumptions"] = theorem.assumptions();
-  json["text"] = logic::theorem_text(theorem, full);
+  json["text"] = check::theorem_text(theorem, full);
   if (sat) json["witness"] = witness_json(theorem);
   return json;
 }

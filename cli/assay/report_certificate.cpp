@@ -1,13 +1,13 @@
 // `assay report CERTIFICATE`: what it proves, what that rests on, its tree; with the model, bounds beside sampled values, node by node.
 #include <utility>
 
+#include "api/assay/check.h"
 #include "api/check/vacuity.h"
 #include "app/pages/chart.h"
 #include "app/views/proof_tree.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/report_pages.h"
 #include "cli/check.h"
-#include "kernel/logic/theorem_text.h"
 
 namespace assay::cli {
 namespace {
@@ -56,7 +56,7 @@ void add_verdict(pages::Page& page, const ReportOptions& options, const CheckRep
   page.add(text);
   if (!report->theorem) return;
   page.section("theorem", "Statement");
-  page.add("<pre>" + pages::html_text(logic::theorem_text(*report->theorem, false)) + "</pre>\n");
+  page.add("<pre>" + pages::html_text(check::theorem_text(*report->theorem, false)) + "</pre>\n");
   page.section("assumptions", "What this rests on");
   std::string list = "<ul>\n";
   for (const std::string& one : report->theorem->assumptions()) list += "<li>" + pages::html_text(one) + "</li>\n";

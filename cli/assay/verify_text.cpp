@@ -5,10 +5,10 @@
 #include <cstdio>
 #include <span>
 
+#include "api/assay/check.h"
 #include "api/check/vacuity.h"
 #include "app/queries/verify.h"
 #include "cli/assay/next_steps.h"
-#include "kernel/logic/theorem_text.h"
 #include "semantics/numbers/interval.h"
 #include "semantics/statement/statement_text.h"
 
@@ -87,7 +87,7 @@ void print_summary(const VerifyReport& report, const VerifyOptions& options) {
   if (decision.scaled) std::fputs(scaled_text(*decision.scaled, report.proof).c_str(), stderr);
   const bool full = is_full(options.statement);
   if (result.theorem)
-    std::fputs(logic::theorem_text(*result.theorem, full).c_str(), stderr);
+    std::fputs(check::theorem_text(*result.theorem, full).c_str(), stderr);
   else if (!options.statement.empty())
     std::fputs(
         statement::statement_text(report.problem->statement(), report.problem->graph_digest(), report.problem->digest(), full).c_str(),

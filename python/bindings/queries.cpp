@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "api/assay/check.h"
 #include "api/check/cost.h"
 #include "api/check/vacuity.h"
 #include "app/queries/bounds.h"
@@ -18,7 +19,6 @@
 #include "frontends/onnx/import.h"
 #include "frontends/onnx/lint.h"
 #include "kernel/floats/named_models.h"
-#include "kernel/logic/theorem_text.h"
 #include "python/bindings/native.h"
 #include "semantics/numbers/interval.h"
 #include "semantics/statement/statement_text.h"
@@ -90,7 +90,7 @@ void add_problem(nb::dict& dict, const logic::Problem& problem) {
 }
 
 void add_theorem(nb::dict& dict, const std::optional<logic::Theorem>& theorem) {
-  dict["theorem"] = theorem ? logic::theorem_text(*theorem, true) : "";
+  dict["theorem"] = theorem ? check::theorem_text(*theorem, true) : "";
   dict["assumptions"] = theorem ? to_list(theorem->assumptions()) : nb::list();
   dict["proves"] = theorem ? search::word_of(search::answer_of(*theorem)) : "";
   dict["vacuous"] = theorem ? check::vacuity(*theorem) : "";

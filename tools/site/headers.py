@@ -4,7 +4,7 @@ import textwrap
 
 PAGES = {
     "check": ("assay::check: decide a certificate", [
-        "api/assay/check.h", "api/check/load.h", "kernel/logic/theorem_text.h", "semantics/statement/statement_text.h", "semantics/interrupt.h"]),
+        "api/assay/check.h", "api/check/load.h", "semantics/statement/statement_text.h", "semantics/interrupt.h"]),
     "trace": ("assay::trace: write and read recorded runs", ["api/assay/trace.h", "semantics/graph/trace.h", "formats/trace.h"]),
     "testing": ("assay::testing: test results, kernels and gradients", [
         "api/assay/testing.h", "api/assay/kernel_audit.h", "api/assay/cuda_testing.h", "probes/launch.h"])}

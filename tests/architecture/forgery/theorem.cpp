@@ -1,13 +1,13 @@
-// Outside the kernel a Theorem can be held, copied and printed, never made.
+// Outside the kernel a Theorem can be held, copied and asked, never made.
 #include <vector>
 
 #include "kernel/logic/api.h"
 
 namespace k = assay::logic;
 
-std::string print(const k::Theorem& given) {
+bool ask(const k::Theorem& given) {
   k::Theorem copy = given;
-  return copy.to_text();
+  return copy.vacuous();
 }
 
 #ifdef FORGE_DEFAULT

@@ -492,5 +492,5 @@ TEST_CASE("the session refuses calls out of order and proves the same theorem") 
   REQUIRE(session.end_group().ok());
   const auto theorem = session.theorem();
   REQUIRE(theorem.ok());
-  CHECK(theorem.value().to_text() == replay_bytes(proof_bytes(), problem).text);
+  CHECK(text_of(theorem.value()) == replay_bytes(proof_bytes(), problem).text);
 }

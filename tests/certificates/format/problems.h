@@ -18,6 +18,7 @@
 #include "certificates/format/format.h"
 #include "certificates/format/writer.h"
 #include "kernel/inspect/inspect.h"
+#include "semantics/statement/statement_text.h"
 #include "tests/catch.h"
 
 namespace assay::test {
@@ -99,6 +100,14 @@ class TemporaryFile {
   std::string path_;
 };
 
+// What a theorem says, and about which statement.
+inline std::string text_of(const logic::Theorem& theorem) {
+  const bool sat = theorem.kind() == logic::Theorem::Kind::satisfiable;
+  const std::string says = sat ? "sat " + std::to_string(theorem.witness().case_index) : theorem.vacuous() ? "vacuous" : "unsat";
+  return says + "\n" +
+         statement_text(theorem.problem()->statement(), theorem.problem()->graph_digest(), theorem.problem()->digest(), false);
+}
+
 // The theorem's text, or the code of the rejection.
 struct Verdict {
   bool accepted = false;
@@ -115,7 +124,7 @@ inline Verdict replay_file(const std::string& path, const std::shared_ptr<const 
   auto theorem = certificate::replay(*reader.value(), problem, &statistics, limits);
   CHECK((!theorem || statistics.again == 0));
   if (!theorem) return {false, theorem.rejection().code, theorem.rejection().kind, theorem.rejection().place};
-  return {true, theorem.value().to_text(), {}, ""};
+  return {true, text_of(theorem.value()), {}, ""};
 }
 
 // The verdict in a word or the reason, and what the replay counted.

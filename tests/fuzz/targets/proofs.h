@@ -37,7 +37,7 @@ inline bool expect_truth(const Outcome<logic::Theorem>& theorem, const Decided& 
   if (!theorem) return false;
   const bool unsat = theorem.value().kind() == logic::Theorem::Kind::unsatisfiable;
   expect(theorem.value().problem() == decided.problem, "the theorem is about the statement at hand");
-  if (unsat != decided.is_true) expect(false, "a false theorem was accepted:\n" + theorem.value().to_text());
+  if (unsat != decided.is_true) expect(false, "a false theorem was accepted: " + std::string(unsat ? "unsat" : "sat"));
   return true;
 }
 

@@ -1,13 +1,12 @@
-// The text of a theorem: the verdict, the statement, the assumptions.
-
-#include "kernel/logic/theorem_text.h"
+// The words of a theorem: its claim, the statement, the assumptions.
+#include "api/assay/check.h"
 #include "semantics/statement/statement_text.h"
 
-namespace assay::logic {
+namespace assay::check {
 
-std::string theorem_text(const Theorem& theorem, bool full) {
+std::string theorem_text(const logic::Theorem& theorem, bool full) {
   std::string text = "theorem: ";
-  if (theorem.kind() == Theorem::Kind::satisfiable)
+  if (theorem.kind() == logic::Theorem::Kind::satisfiable)
     text += "sat: case " + std::to_string(theorem.witness().case_index) + " holds at the witness\n";
   else if (theorem.vacuous())
     text += "unsat (vacuous): no case has a point, because the input box is empty\n";
@@ -18,6 +17,4 @@ std::string theorem_text(const Theorem& theorem, bool full) {
   return text;
 }
 
-std::string Theorem::to_text() const { return theorem_text(*this, false); }
-
-}  // namespace assay::logic
+}  // namespace assay::check

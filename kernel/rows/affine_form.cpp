@@ -9,6 +9,7 @@
 #include "kernel/rows/linear_map.h"
 #include "semantics/numbers/directed.h"
 #include "semantics/numbers/symbolic.h"
+#include "semantics/ops/indexing.h"
 
 namespace assay::rows {
 namespace {
@@ -59,91 +60,38 @@ std::shared_ptr<const LinearMap> product_map(std::size_t outer, std::size_t m, s
   return sparse_map(m, n, std::move(entries));
 }
 
-std::optional<Structure> gemm_structure(const Node& node, const Shape& a, const Shape& b, std::size_t weight) {
-  const auto& attributes = std::get<GemmAttributes>(node.attributes);
-  const auto m = static_cast<std::size_t>(node.shape[0]), n = static_cast<std::size_t>(node.shape[1]);
-  if (weight == 1 && !attributes.transpose_a) {
-    const auto k = static_cast<std::size_t>(a[1]);
-    const bool transposed = !attributes.transpose_b;
-    return Structure{0, 1,
-                     [=](const auto& w, bool by_entries) { return product_map(m, n, k, 1, matrix(n, k, w, transposed), by_entries); }};
-  }
-  if (weight == 0 && !attributes.transpose_b) {
-    const auto k = static_cast<std::size_t>(b[0]);
-    const bool transposed = attributes.transpose_a;
-    return Structure{1, 0,
-                     [=](const auto& w, bool by_entries) { return product_map(1, m, k, n, matrix(m, k, w, transposed), by_entries); }};
-  }
-  return std::nullopt;
-}
-
-std::optional<Structure> matmul_structure(const Shape& a, const Shape& b, std::size_t weight) {
-  if (weight == 1 && b.size() == 2) {
-    const auto k = static_cast<std::size_t>(b[0]), n = static_cast<std::size_t>(b[1]);
-    const std::size_t outer = element_count({a.begin(), a.end() - 1});
-    return Structure{0, 1, [=](const auto& w, bool by_entries) { return product_map(outer, n, k, 1, matrix(n, k, w, true), by_entries); }};
-  }
-  if (weight == 0 && a.size() == 2) {
-    const auto m = static_cast<std::size_t>(a[0]), k = static_cast<std::size_t>(a[1]);
-    const std::size_t outer = b.size() > 2 ? element_count({b.begin(), b.end() - 2}) : 1;
-    const std::size_t inner = b.size() >= 2 ? static_cast<std::size_t>(b.back()) : 1;
-    return Structure{1, 0, [=](const auto& w, bool by_entries) { return product_map(outer, m, k, inner, w, by_entries); }};
-  }
-  return std::nullopt;
-}
-
-// Moves to the next row-major position of a shape; false at the end.
-bool advance(std::vector<std::int64_t>& position, const std::vector<std::int64_t>& extents) {
-  for (std::size_t axis = extents.size(); axis-- > 0;) {
-    if (++position[axis] < extents[axis]) return true;
-    position[axis] = 0;
-  }
-  return false;
-}
-
-// All (wide, narrow, kernel) positions with wide = narrow * stride - pad + kernel * dilation inside the wide extents.
-// In conv the operand is wide and the result narrow; in conv_transpose it is the other way round.
-std::vector<ConvTap> taps(const WindowAttributes& window, const std::vector<std::int64_t>& wide, const std::vector<std::int64_t>& narrow,
-                          bool result_is_wide) {
-  std::vector<ConvTap> result;
-  const std::size_t rank = wide.size();
-  std::vector<std::int64_t> position(rank, 0);
-  std::uint32_t narrow_index = 0;
-  do {
-    std::vector<std::int64_t> kernel(rank, 0);
-    std::uint32_t kernel_index = 0;
-    do {
-      std::int64_t wide_index = 0;
-      bool inside = true;
-      for (std::size_t axis = 0; axis < rank; ++axis) {
-        const std::int64_t at = position[axis] * window.strides[axis] - window.pads_begin[axis] + kernel[axis] * window.dilations[axis];
-        inside = inside && at >= 0 && at < wide[axis];
-        wide_index = wide_index * wide[axis] + at;
-      }
-      if (inside) {
-        const auto w = static_cast<std::uint32_t>(wide_index);
-        result.push_back(result_is_wide ? ConvTap{w, narrow_index, kernel_index} : ConvTap{narrow_index, w, kernel_index});
-      }
-      ++kernel_index;
-    } while (advance(kernel, window.kernel));
-    ++narrow_index;
-  } while (advance(position, narrow));
-  return result;
+// gemm and matmul: a constant matrix on the right, or on the left, where the variable may have further axes.
+std::optional<Structure> matrix_structure(const Node& node, const Shape& a, const Shape& b, std::size_t weight) {
+  const auto* gemm = std::get_if<GemmAttributes>(&node.attributes);
+  const bool transposes_a = gemm != nullptr && gemm->transpose_a, transposes_b = gemm != nullptr && gemm->transpose_b;
+  const Shape &w = weight == 1 ? b : a, &x = weight == 1 ? a : b;
+  if (w.size() != 2 || (weight == 1 ? transposes_a : transposes_b)) return std::nullopt;
+  const bool swaps = weight == 1 ? !transposes_b : transposes_a;  // the map's matrix is the transpose of the weights
+  const auto m = static_cast<std::size_t>(w[swaps ? 1 : 0]), n = static_cast<std::size_t>(w[swaps ? 0 : 1]);
+  const bool has_inner = weight == 0 && x.size() > 1;
+  const std::size_t outer = element_count({x.begin(), x.end() - (has_inner ? 2 : 1)}),
+                    inner = has_inner ? static_cast<std::size_t>(x.back()) : 1;
+  return Structure{1 - weight, weight, [=](const auto& entries, bool by_entries) {
+                     return product_map(outer, m, n, inner, matrix(m, n, entries, swaps), by_entries);
+                   }};
 }
 
 std::optional<Structure> conv_structure(const Node& node, const Shape& x, bool is_transpose) {
   const auto& window = std::get<WindowAttributes>(node.attributes);
-  const std::vector<std::int64_t> operand(x.begin() + 2, x.end()), result(node.shape.begin() + 2, node.shape.end());
+  ops::Window geometry(window, x, node.shape);
   ConvShape shape;
   shape.tensor_batch = static_cast<std::size_t>(x[0]);
   shape.groups = static_cast<std::size_t>(window.groups);
   shape.operand_channels = static_cast<std::size_t>(x[1]);
   shape.result_channels = static_cast<std::size_t>(node.shape[1]);
-  shape.operand_positions = element_count(operand);
-  shape.result_positions = element_count(result);
-  shape.kernel_positions = element_count(window.kernel);
+  shape.operand_positions = geometry.operand_size();
+  shape.result_positions = geometry.result_size();
+  shape.kernel_positions = geometry.kernel_size();
   if (shape.operand_positions == 0 || shape.result_positions == 0 || shape.kernel_positions == 0) return std::nullopt;
-  shape.taps = is_transpose ? taps(window, result, operand, true) : taps(window, operand, result, false);
+  for (std::uint32_t o = 0; o < shape.result_positions; ++o) {
+    for (const ops::Tap& tap : is_transpose ? geometry.transposed_taps(o) : geometry.taps(o))
+      shape.taps.push_back({o, static_cast<std::uint32_t>(tap.operand), static_cast<std::uint32_t>(tap.kernel)});
+  }
   const std::size_t groups = shape.groups, in = shape.operand_channels / groups, out = shape.result_channels / groups;
   const std::size_t kernels = shape.kernel_positions;
   return Structure{0, 1, [=](const std::vector<double>& w, bool) {
@@ -171,8 +119,7 @@ std::optional<Structure> structure(const Graph& graph, const Node& node, const s
   if (node.operands.size() > 2 && !is_constant[node.operands[2]]) return std::nullopt;
   const Shape& a = graph.node(node.operands[0]).shape;
   const Shape& b = graph.node(node.operands[1]).shape;
-  if (node.op == Op::gemm) return gemm_structure(node, a, b, first ? 0 : 1);
-  if (node.op == Op::matmul) return matmul_structure(a, b, first ? 0 : 1);
+  if (node.op == Op::gemm || node.op == Op::matmul) return matrix_structure(node, a, b, first ? 0 : 1);
   if (first) return std::nullopt;
   return conv_structure(node, a, node.op == Op::conv_transpose);
 }
@@ -357,8 +304,14 @@ Outcome<AffineForm> symbolic_form(const Graph& graph, const Node& node, const Co
 
 }  // namespace
 
+bool AffineForm::is_shift() const { return parts.size() == 1 && !parts[0].error && parts[0].map->is_identity(); }
+
+bool AffineForm::is_copy() const {
+  return is_shift() && bias_error.empty() && std::ranges::all_of(bias, [](double b) { return b == 0; });
+}
+
 std::optional<AffineForm> folded(const AffineForm& outer, const AffineForm& inner) {
-  if (outer.parts.size() != 1 || outer.parts[0].error || !outer.parts[0].map->is_identity()) return std::nullopt;
+  if (!outer.is_shift()) return std::nullopt;
   AffineForm result{inner.parts, std::vector<double>(outer.bias.size(), 0.0), {}};
   const auto around = [](const AffineForm& form, std::size_t i) {
     const Interval bias(form.bias[i]);

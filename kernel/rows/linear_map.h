@@ -134,9 +134,11 @@ struct AffineForm {
     std::shared_ptr<const LinearMap> map;
     std::shared_ptr<const LinearMap> error;
   };
-  std::vector<Part> parts;         // non-constant operands; an operand may occur twice
-  std::vector<double> bias;        // one per element
-  std::vector<double> bias_error;  // empty when exact
+  std::vector<Part> parts;              // non-constant operands; an operand may occur twice
+  std::vector<double> bias;             // one per element
+  std::vector<double> bias_error;       // empty when exact
+  [[nodiscard]] bool is_shift() const;  // its one operand, plus the bias
+  [[nodiscard]] bool is_copy() const;   // ... without a bias
 };
 
 // The composition of `outer` after `inner`, if `outer` is one exact identity map plus a bias: y = inner + bias. nullopt

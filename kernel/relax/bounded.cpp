@@ -77,10 +77,9 @@ Plane mccormick(const Interval& v, const Interval& w, double mix, bool lower) {
   return {a, b, lower ? rest.lo() : rest.hi()};
 }
 
-// The bounds that follow from the range alone.
-Bounded within(const Interval& range) {
-  return {range, std::make_shared<const Form>(Form{Interval(range.lo()), {}}),
-          std::make_shared<const Form>(Form{Interval(range.hi()), {}})};
+// The bound below (above) that follows from the range alone.
+std::shared_ptr<const Form> end_of(const Interval& range, bool lower) {
+  return std::make_shared<const Form>(Form{Interval(lower ? range.lo() : range.hi()), {}});
 }
 
 }  // namespace
@@ -207,7 +206,7 @@ Bounded BoundedSteps::product(const Bounded& v, const Bounded& w) {
   const Interval range = v.range * w.range;
   const auto side = [&](bool lower) {
     const Plane plane = mccormick(v.range, w.range, lower ? mixes_.below : mixes_.above, lower);
-    if (!std::isfinite(plane.t)) return lower ? within(range).below : within(range).above;
+    if (!std::isfinite(plane.t)) return end_of(range, lower);
     constant_ = Interval(plane.t);
     add(Interval(plane.a), v, lower);
     add(Interval(plane.b), w, lower);
@@ -268,7 +267,7 @@ Bounded BoundedSteps::log_sum_exp(std::span<const std::uint32_t> list) {
   const double least = (common + log(Interval(low.lo()))).lo(), most = (common + log(Interval(high.hi()))).hi();
   Bounded y{narrowed(Interval::whole(), least, most), {}, {}};
   // If no weight is positive (ranges without a number in them), there is no form.
-  if (!(total.lo() > 0)) return within(y.range);
+  if (!(total.lo() > 0)) return {y.range, end_of(y.range, true), end_of(y.range, false)};
 
   constant_ = Interval(0.0);
   for (std::size_t j = 0; j < list.size(); ++j) {
@@ -331,7 +330,7 @@ std::shared_ptr<const Form> BoundedSteps::take() {
 std::shared_ptr<const Form> BoundedSteps::nearer(const std::shared_ptr<const Form>& form, const Interval& range, bool lower) const {
   const double centre = at_centre(*form, x_);
   if (lower ? centre > range.lo() : centre < range.hi()) return form;
-  return lower ? within(range).below : within(range).above;
+  return end_of(range, lower);
 }
 
 }  // namespace assay::relax

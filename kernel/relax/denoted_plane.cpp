@@ -47,20 +47,22 @@ std::size_t terms_of(const Graph& graph, const Node& node) {
 struct Variables {
   std::vector<NodeId> operands;
   std::vector<std::uint32_t> first;  // the number of the first variable of each operand, then the number of variables
-  std::vector<Interval> x;
-  std::vector<double> middles;
 
-  Variables(const Node& node, std::span<const Box* const> boxes) {
-    for (std::size_t i = 0; i < boxes.size(); ++i) {
-      if (std::ranges::find(operands, node.operands[i]) != operands.end()) continue;
-      operands.push_back(node.operands[i]);
-      first.push_back(static_cast<std::uint32_t>(x.size()));
-      for (std::size_t k = 0; k < boxes[i]->lo.size(); ++k) {
-        x.emplace_back(boxes[i]->lo[k], boxes[i]->hi[k]);
-        middles.push_back(x.back().midpoint());
-      }
+  explicit Variables(const Graph& graph, const Node& node) : first{0} {
+    for (const NodeId operand : node.operands) {
+      if (std::ranges::find(operands, operand) != operands.end()) continue;
+      operands.push_back(operand);
+      first.push_back(first.back() + static_cast<std::uint32_t>(graph.size(operand)));
     }
-    first.push_back(static_cast<std::uint32_t>(x.size()));
+  }
+  // Of each variable, by the boxes of the node's operands.
+  [[nodiscard]] std::vector<Interval> ranges(const Node& node, std::span<const Box* const> boxes) const {
+    std::vector<Interval> x;
+    for (const NodeId operand : operands) {
+      const Box& box = *boxes[static_cast<std::size_t>(std::ranges::find(node.operands, operand) - node.operands.begin())];
+      for (std::size_t k = 0; k < box.lo.size(); ++k) x.emplace_back(box.lo[k], box.hi[k]);
+    }
+    return x;
   }
 };
 
@@ -68,15 +70,16 @@ bool is_product(const Node& node) { return node.op == Op::mul || node.op == Op::
 
 // The formula of a product holds for all boxes. For other ops, variables whose box is a point become numbers, so that
 // masks are decided and exponents known. Null: the op has no formula.
-std::shared_ptr<const Formula> formula_of(const Graph& graph, const Node& node, const Variables& variables) {
-  const auto formula = std::make_shared<Formula>(variables.middles);
+std::shared_ptr<const Formula> formula_of(const Graph& graph, const Node& node, const Variables& variables, std::span<const Interval> x) {
+  std::vector<double> middles;
+  for (const Interval& range : x) middles.push_back(range.midpoint());
+  const auto formula = std::make_shared<Formula>(std::move(middles));
   std::vector<Array<Symbolic>> arrays;
   for (const NodeId operand : node.operands) {
     const auto which = static_cast<std::size_t>(std::ranges::find(variables.operands, operand) - variables.operands.begin());
     arrays.push_back({graph.node(operand).shape, {}});
     for (std::size_t v = variables.first[which]; v < variables.first[which + 1]; ++v)
-      arrays.back().values.push_back(variables.x[v].is_point() && !is_product(node) ? Symbolic(variables.x[v])
-                                                                                    : formula->steps.variable(v));
+      arrays.back().values.push_back(x[v].is_point() && !is_product(node) ? Symbolic(x[v]) : formula->steps.variable(v));
   }
   auto results = denote<Symbolic>(node, pointers_to(arrays));
   if (!results) return nullptr;
@@ -139,37 +142,29 @@ std::shared_ptr<const Formula> kept_formula(const Graph& graph, NodeId id, std::
   const Node& node = graph.node(id);
   if (!is_product(node) || !has_planes(graph, node) || terms_of(graph, node) > kMostKept - terms) return nullptr;
   terms += terms_of(graph, node);
-  std::vector<Box> boxes;  // of any values, since the formula does not depend on them
-  for (const NodeId operand : node.operands)
-    boxes.push_back({std::vector(graph.size(operand), 0.0), std::vector(graph.size(operand), 0.0)});
-  std::vector<const Box*> pointers;
-  for (const Box& box : boxes) pointers.push_back(&box);
-  return formula_of(graph, node, Variables(node, pointers));
+  const Variables variables(graph, node);
+  return formula_of(graph, node, variables, std::vector<Interval>(variables.first.back()));  // on any box
 }
 
 std::optional<Relaxation> denoted_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes, const Box& result_box,
                                         const Choices& choices, const Formula* formula) {
   if (!has_planes(graph, node)) return std::nullopt;
-  const Variables variables(node, boxes);
-  const auto own = formula != nullptr ? nullptr : formula_of(graph, node, variables);
+  const Variables variables(graph, node);
+  const std::vector<Interval> x = variables.ranges(node, boxes);
+  const auto own = formula != nullptr ? nullptr : formula_of(graph, node, variables, x);
   if (formula == nullptr) formula = own.get();
   if (formula == nullptr) return std::nullopt;
   const std::vector<Symbolic>& y = formula->results;
-  BoundedSteps bounded(formula->steps, choices, variables.x, y);
+  BoundedSteps bounded(formula->steps, choices, x, y);
   Relaxation result{{}, result_box.lo, result_box.hi};
-  for (const NodeId operand : variables.operands) {
-    Relaxation::Part& part = result.parts.emplace_back(Relaxation::Part{operand, {}, {}, {}, {0}});
-    part.index.reserve(formula->steps.steps().size());
-    for (std::vector<double>* side : {&part.lower, &part.upper}) side->reserve(formula->steps.steps().size());
-  }
+  for (const NodeId operand : variables.operands) result.parts.push_back({operand, {}, {}, {}, {0}});
   for (std::size_t j = 0; j < y.size(); ++j) {
     Plane planes[2];
     if (y[j].is_linear()) {
       const auto forms = bounded.planes(y[j], Interval(result_box.lo[j], result_box.hi[j]), choices.mixes(j));
       for (const bool lower : {true, false}) {
         double& end = (lower ? result.lower_intercept : result.upper_intercept)[j];
-        planes[lower ? 0 : 1] =
-            settled(lower ? *forms.first : *forms.second, variables.x, lower, end, node.op == Op::mul || choices.insists(lower));
+        planes[lower ? 0 : 1] = settled(lower ? *forms.first : *forms.second, x, lower, end, node.op == Op::mul || choices.insists(lower));
         end = planes[lower ? 0 : 1].t;
       }
     }

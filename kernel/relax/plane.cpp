@@ -10,18 +10,9 @@ std::optional<Relaxation> relax(const Graph& graph, const Node& node, std::span<
                                 const Choices& choices, const Formula* formula) {
   if (node.op == Op::relu) return relu_line(node, *boxes[0], choices);
   if (UnaryFunction::is_one(node)) return unary_line(node, *boxes[0], result, choices);
-  switch (family_of(node.op)) {
-    case Family::choice:
-      return selection_plane(graph, node, boxes, result, choices);
-    case Family::formula:
-      return denoted_plane(graph, node, boxes, result, choices, formula);
-    case Family::leaf:
-    case Family::layout:
-    case Family::linear:  // linear nodes have exact affine forms instead
-    case Family::function:
-    case Family::discrete:
-      break;
-  }
+  const Family family = family_of(node.op);  // linear ops are substituted exactly where they are linear
+  if (family == Family::choice) return selection_plane(graph, node, boxes, result, choices);
+  if (family == Family::formula) return denoted_plane(graph, node, boxes, result, choices, formula);
   return std::nullopt;
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernel/relax/choices.h"
+#include "semantics/graph/graph.h"
 
 namespace assay::policy {
 
@@ -57,5 +58,15 @@ struct Tangents {
 };
 [[nodiscard]] Tangents tangents(std::span<const double> a, bool of_squares, std::span<const double> q, std::span<const double> p, double b,
                                 std::span<const double> lo, std::span<const double> hi);
+
+// Which bounds are worth deriving by rows.
+struct PreActivations {
+  std::vector<NodeId> nodes;       // whose elements enter a non-linear op and are not those of inputs, in order
+  std::vector<bool> kink_at_zero;  // by node: every non-linear op that the node enters is exactly linear on either side of 0
+};
+// `active`: nodes on the way to an output, in order. `bends`, by node: depends on an input, and is not affine.
+[[nodiscard]] PreActivations pre_activations(const Graph& graph, std::span<const NodeId> active, const std::vector<bool>& bends);
+// The elements of a box where such an op is not linear.
+[[nodiscard]] std::vector<std::uint32_t> unstable(std::span<const double> lo, std::span<const double> hi, bool kink_at_zero);
 
 }  // namespace assay::policy

@@ -40,14 +40,14 @@ class Tightening {
   }
 
   // Works by chunks of the node's elements, so that a stop discards one chunk only.
-  Outcome<Done> operator()(NodeId node, logic::Selection::Kind kind) {
+  Outcome<Done> operator()(NodeId node, inspect::Selection::Kind kind) {
     now_until_ = deadline_;
     constexpr std::size_t kChunk = 512;
     const std::vector<std::uint32_t> elements = inspect::selected(scope_, node, {kind, {}});
     for (std::size_t first = 0; first < elements.size(); first += kChunk) {
-      logic::Selection chunk{logic::Selection::Kind::mask, std::vector<bool>(problem_.graph().size(node), false)};
+      inspect::Selection chunk{inspect::Selection::Kind::mask, std::vector<bool>(problem_.graph().size(node), false)};
       for (std::size_t k = first; k < std::min(first + kChunk, elements.size()); ++k) chunk.mask[elements[k]] = true;
-      auto tightened = scope_.tighten(node, chunk, {});
+      auto tightened = inspect::tighten(scope_, node, chunk, {});
       if (tightened) continue;
       if (tightened.rejection().code != "kernel.stopped") return tightened;
       stopped_ = true;
@@ -80,12 +80,12 @@ Outcome<Done> bound_group(const logic::Problem& problem, logic::Scope& scope, co
     if (!boxed) return boxed.rejection();
     if (!boxed.value()) break;
     if (!crown || !std::ranges::binary_search(inspect::pre_activations(problem), node)) continue;
-    if (auto done = tighten(node, logic::Selection::Kind::unstable); !done) return done;
+    if (auto done = tighten(node, inspect::Selection::Kind::unstable); !done) return done;
   }
   tighten.until(end);
   for (const NodeId output : graph.outputs) {
     if (!crown || problem.is_constant(output) || graph.node(output).op == Op::input || !scope.has_box(output)) continue;
-    if (auto done = tighten(output, logic::Selection::Kind::all); !done) return done;
+    if (auto done = tighten(output, inspect::Selection::Kind::all); !done) return done;
   }
   stopped = tighten.stopped();
   return Done{};

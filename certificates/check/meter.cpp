@@ -56,7 +56,7 @@ Costs::Costs(const logic::Problem& problem)
     for (double& work : std::span(row_work_).subspan(node)) work += kBallWork * elements;
 }
 
-// The terms of cuts, and every element of their nodes.
+// The terms of literals and cuts, and every element of their nodes.
 double Costs::of_terms(const logic::Work& rows) const {
   double work = 0;
   for (std::size_t k = 0; k < rows.terms.size(); ++k) {
@@ -68,9 +68,7 @@ double Costs::of_terms(const logic::Work& rows) const {
 }
 
 double Costs::beside(const logic::Work& rows) const {
-  double work = static_cast<double>(rows.hints->beta.size()) * rows.node + static_cast<double>(rows.hints->cuts.size()) + of_terms(rows);
-  for (const logic::Literal& literal : rows.literals) work += idle_work_[literal.node];
-  return work;
+  return static_cast<double>(rows.hints->beta.size()) * rows.node + static_cast<double>(rows.hints->cuts.size()) + of_terms(rows);
 }
 
 double Costs::of(const logic::Work& work) const {
@@ -89,7 +87,7 @@ double Costs::of(const logic::Work& work) const {
       return sum;
     case logic::Work::Kind::rows:  // the linear bounds on the way cost about as much as one row
       for (const logic::Entry& e : work.entries) sum += idle_work_[e.node];
-      return sum + (work.windows ? 0 : (count + 1) * (row_work_[work.node] + beside(work)));
+      return sum + (count + 1) * (row_work_[work.node] + beside(work));
     case logic::Work::Kind::tile:  // the elements that it touched, and one row more
       return static_cast<double>(work.multiply_adds) + (count + 1) * beside(work) + row_work_[work.node];
     case logic::Work::Kind::exact_row:

@@ -127,7 +127,7 @@ class Threads {
     batch.bytes += replay_.reader.encoded();
     records.push_back({record.offset, replay_.allowed_after(replay_.reader.bytes_read()), 0, static_cast<std::uint32_t>(begin)});
     const auto is_before = [&](const CaseStep& step) { return !step.split || step.split->node < record.node; };
-    const bool names = record.type == RecordType::tighten_by_cases && record.selection.kind != logic::Selection::Kind::unstable;
+    const bool names = record.type == RecordType::tighten_by_cases && record.selection.kind != inspect::Selection::Kind::unstable;
     if (names && std::ranges::all_of(record.tree, is_before)) records[at].by_cases = record.node;
     if (is_known(record.type)) visit(record, Splits(batch, at));
     return batch.bytes.size() + sizeof(Held) * records.size() < bytes && record.type != RecordType::witness;

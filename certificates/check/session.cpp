@@ -97,17 +97,17 @@ Outcome<Done> by_cases(logic::Scope& scope, std::span<const CaseStep> tree, cons
 }  // namespace
 
 Outcome<Done> sweep(const logic::Problem& problem, logic::Scope& scope, NodeId first, bool round_to_float) {
-  return sweep_with(problem, scope, first, [&](NodeId node) { return scope.tighten(node, {}, {}, nullptr, round_to_float); });
+  return sweep_with(problem, scope, first, [&](NodeId node) { return inspect::tighten(scope, node, {}, {}, nullptr, round_to_float); });
 }
 
 Outcome<Done> propagate_boxes(const logic::Problem& problem, logic::Scope& scope, NodeId first) {
   return sweep_with(problem, scope, first, nullptr);
 }
 
-Outcome<Done> tighten_by_cases(logic::Scope& scope, NodeId node, const logic::Selection& selection, std::span<const CaseStep> tree,
+Outcome<Done> tighten_by_cases(logic::Scope& scope, NodeId node, const inspect::Selection& selection, std::span<const CaseStep> tree,
                                bool round_to_float) {
   return by_cases(scope, tree, [&](logic::Scope& leaf, const logic::Hints& hints) {
-    return leaf.tighten(node, selection, hints, nullptr, round_to_float);
+    return inspect::tighten(leaf, node, selection, hints, nullptr, round_to_float);
   });
 }
 
@@ -336,11 +336,11 @@ Outcome<Done> Session::propagate_box(NodeId node) {
   return levels_.back().scope.propagate_box(node);
 }
 
-Outcome<Done> Session::tighten(NodeId node, const logic::Selection& selection, const logic::Hints& hints, const logic::Claims* claims,
+Outcome<Done> Session::tighten(NodeId node, const inspect::Selection& selection, const logic::Hints& hints, const logic::Claims* claims,
                                bool round_to_float) {
   if (auto allowed = in_branch(); !allowed) return allowed;
   if (auto spent = spend_step(); !spent) return spent;
-  if (claims != nullptr) return levels_.back().scope.tighten(node, selection, hints, claims, round_to_float);
+  if (claims != nullptr) return inspect::tighten(levels_.back().scope, node, selection, hints, claims, round_to_float);
   return tighten_in_parts(node, selection, hints, round_to_float);
 }
 
@@ -360,7 +360,7 @@ Outcome<Done> Session::spend_tree(std::span<const CaseStep> tree, double leaf, s
   return hold(held() + own_bytes() + bytes * (2 * deepest + 1), 2 * deepest + 1);
 }
 
-Outcome<Done> Session::tighten_by_cases(NodeId node, const logic::Selection& selection, std::span<const CaseStep> tree,
+Outcome<Done> Session::tighten_by_cases(NodeId node, const inspect::Selection& selection, std::span<const CaseStep> tree,
                                         bool round_to_float) {
   if (auto allowed = in_branch(); !allowed) return allowed;
   const std::size_t nodes = problem_->graph().nodes.size(), size = node < nodes ? problem_->graph().size(node) : 0;
@@ -379,29 +379,26 @@ Outcome<Done> Session::cut(const std::vector<logic::Cut::Term>& terms, std::span
 // Derives on several threads the facts of one tighten step, and charges the same work. A step costs one row more than
 // its rows, of which each element has two; on a feature map, it costs its tiles of elements. One element or tile goes
 // first, so that all parts share the linear bounds of other nodes that its rows need.
-Outcome<Done> Session::tighten_in_parts(NodeId node, const logic::Selection& selection, const logic::Hints& hints, bool round_to_float) {
+Outcome<Done> Session::tighten_in_parts(NodeId node, const inspect::Selection& selection, const logic::Hints& hints, bool round_to_float) {
   logic::Scope& scope = levels_.back().scope;
   const std::size_t idle = team_ && node < problem_->graph().nodes.size() ? team_->idle() : 0;
   auto elements = idle > 0 ? inspect::selected(scope, node, selection) : std::vector<std::uint32_t>{};
   const double work = 2 * static_cast<double>(elements.size()) * (elements.empty() ? 0 : costs_->row_work(node));
   const std::size_t count = work < kWorthAThread ? 1 : std::min(idle + 1, elements.size() / kElementsOfThread);
-  if (count < 2) return scope.tighten(node, selection, hints, nullptr, round_to_float);
+  if (count < 2) return inspect::tighten(scope, node, selection, hints, nullptr, round_to_float);
   struct Slice {
     logic::Scope scope;
-    logic::Selection selection;
+    std::span<const std::uint32_t> elements;
     std::shared_ptr<double> work;
     Outcome<Done> outcome = Done{};
-    void tighten(NodeId at, const logic::Hints& by, bool rounded) { outcome = scope.tighten(at, selection, by, nullptr, rounded); }
+    void tighten(NodeId at, const logic::Hints& by, bool rounded) { outcome = scope.tighten(at, elements, by, nullptr, rounded); }
   };
   const std::size_t tile = inspect::together(*problem_, node);
   elements = inspect::ordered(*problem_, node, std::move(elements));
   const double before = *work_;
   const auto part_of = [&](const logic::Scope& beginning, std::size_t from, std::size_t to) {
-    Slice part{beginning,
-               {logic::Selection::Kind::mask, std::vector<bool>(problem_->graph().size(node), false)},
-               std::make_shared<double>(before)};
+    Slice part{beginning, std::span(elements).subspan(from, to - from), std::make_shared<double>(before)};
     part.scope.pay(std::make_shared<Meter>(costs_, part.work));
-    for (const std::uint32_t element : std::span(elements).subspan(from, to - from)) part.selection.mask[element] = true;
     return part;
   };
   Slice first = part_of(scope, 0, tile);

@@ -20,6 +20,7 @@
 #include "certificates/check/meter.h"
 #include "certificates/check/team.h"
 #include "certificates/format/case_step.h"
+#include "kernel/inspect/selection.h"
 #include "kernel/logic/api.h"
 #include "semantics/outcome.h"
 
@@ -32,7 +33,7 @@ namespace assay::certificate {
 [[nodiscard]] Outcome<Done> propagate_boxes(const logic::Problem& problem, logic::Scope& scope, NodeId first);
 
 // Bounds the selected elements in each leaf of the tree, and keeps the bounds that hold in both halves of each split.
-[[nodiscard]] Outcome<Done> tighten_by_cases(logic::Scope& scope, NodeId node, const logic::Selection& selection,
+[[nodiscard]] Outcome<Done> tighten_by_cases(logic::Scope& scope, NodeId node, const inspect::Selection& selection,
                                              std::span<const CaseStep> tree, bool round_to_float);
 
 // Derives a lower bound of the sum in each leaf of the tree; the least of them becomes one cut.
@@ -78,9 +79,9 @@ class Session {
   Outcome<Done> sweep(NodeId first, bool round_to_float);
   Outcome<Done> propagate_boxes(NodeId first);
   Outcome<Done> propagate_box(NodeId node);
-  Outcome<Done> tighten(NodeId node, const logic::Selection& selection, const logic::Hints& hints, const logic::Claims* claims = nullptr,
+  Outcome<Done> tighten(NodeId node, const inspect::Selection& selection, const logic::Hints& hints, const logic::Claims* claims = nullptr,
                         bool round_to_float = false);
-  Outcome<Done> tighten_by_cases(NodeId node, const logic::Selection& selection, std::span<const CaseStep> tree, bool round_to_float);
+  Outcome<Done> tighten_by_cases(NodeId node, const inspect::Selection& selection, std::span<const CaseStep> tree, bool round_to_float);
   Outcome<Done> cut(const std::vector<logic::Cut::Term>& terms, std::span<const CaseStep> tree);
   Outcome<Done> conclude(std::span<const logic::CaseMultipliers> cases, const logic::Hints& hints);
   Outcome<Done> empty();
@@ -126,7 +127,7 @@ class Session {
   Outcome<Done> spend_split(NodeId node);
   Outcome<Done> spend_tree(std::span<const CaseStep> tree, double leaf, std::uint64_t bytes);
   [[nodiscard]] Outcome<logic::Scope> opposite(std::size_t level) const;
-  Outcome<Done> tighten_in_parts(NodeId node, const logic::Selection& selection, const logic::Hints& hints, bool round_to_float);
+  Outcome<Done> tighten_in_parts(NodeId node, const inspect::Selection& selection, const logic::Hints& hints, bool round_to_float);
   [[nodiscard]] std::uint64_t own_bytes() const;
   Outcome<Done> hold(std::uint64_t bytes, std::size_t more);
   [[nodiscard]] std::uint64_t held() const { return levels_.size() < 2 ? 0 : levels_[levels_.size() - 2].held; }

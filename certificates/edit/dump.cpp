@@ -51,13 +51,13 @@ std::string cases_text(const Record& record) {
 std::string tighten_text(const Record& record) {
   std::string text = std::string(to_string(record.type)) + " node " + std::to_string(record.node);
   switch (record.selection.kind) {
-    case logic::Selection::Kind::unstable:
+    case inspect::Selection::Kind::unstable:
       text += " unstable";
       break;
-    case logic::Selection::Kind::all:
+    case inspect::Selection::Kind::all:
       text += " all";
       break;
-    case logic::Selection::Kind::mask:
+    case inspect::Selection::Kind::mask:
       text += " mask of " + std::to_string(std::ranges::count(record.selection.mask, true)) + "/" +
               std::to_string(record.selection.mask.size());
   }

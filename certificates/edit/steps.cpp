@@ -4,6 +4,7 @@
 
 #include "certificates/check/refutations.h"
 #include "certificates/check/session.h"
+#include "kernel/inspect/inspect.h"
 
 namespace assay::certificate {
 namespace {
@@ -17,7 +18,8 @@ class OneStep : public StructureAlike<OneStep> {
   Outcome<Done> boxes(const Record& record) { return propagate_boxes(problem_, scope_, record.node); }
   Outcome<Done> box(const Record& record) { return scope_.propagate_box(record.node); }
   Outcome<Done> tighten(const Record& record) {
-    return scope_.tighten(record.node, record.selection, record.hints, record.claimed ? &record.claims : nullptr, record.round_to_float);
+    return inspect::tighten(scope_, record.node, record.selection, record.hints, record.claimed ? &record.claims : nullptr,
+                            record.round_to_float);
   }
   Outcome<Done> tighten_by_cases(const Record& record) {
     return certificate::tighten_by_cases(scope_, record.node, record.selection, record.tree, record.round_to_float);

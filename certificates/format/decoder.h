@@ -202,11 +202,11 @@ class Decoder {
     const std::uint8_t flags = cursor.byte();
     if (by_cases && (flags & (kHintFlags | kHasClaims)) != 0)
       return cursor.fail("certificate.value", "only known flags", std::to_string(flags));
-    record_.selection.kind = static_cast<logic::Selection::Kind>(flags >> kSelectionShift & 3);
+    record_.selection.kind = static_cast<inspect::Selection::Kind>(flags >> kSelectionShift & 3);
     record_.claimed = (flags & kHasClaims) != 0;
     record_.round_to_float = (flags & kRoundToFloat) != 0;
-    if (record_.selection.kind > logic::Selection::Kind::mask) return cursor.fail("certificate.value", "a known selection (0..2)", "3");
-    if (record_.selection.kind == logic::Selection::Kind::mask) {
+    if (record_.selection.kind > inspect::Selection::Kind::mask) return cursor.fail("certificate.value", "a known selection (0..2)", "3");
+    if (record_.selection.kind == inspect::Selection::Kind::mask) {
       for (const float value : node_array(record_.node, no_base)) record_.selection.mask.push_back(value != 0.0f);
     }
     hints(flags & ~(3 << kSelectionShift | kHasClaims | kRoundToFloat));

@@ -14,10 +14,10 @@
 namespace assay::certificate {
 namespace {
 
+using inspect::Selection;
 using logic::CaseMultipliers;
 using logic::Claims;
 using logic::Hints;
-using logic::Selection;
 
 constexpr std::size_t kImpossible = std::numeric_limits<std::size_t>::max();
 // The number of latest definitions that are tried as the base of a difference.

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "certificates/format/case_step.h"
+#include "kernel/inspect/selection.h"
 #include "kernel/logic/api.h"
 #include "semantics/outcome.h"
 
@@ -29,8 +30,9 @@ class Fragment {
   void boxes(NodeId first);  // the same without tighten
   void box(NodeId node);
   // Claims, if any, are one pair per selected element.
-  void tighten(NodeId node, const logic::Selection& selection, const logic::Hints& hints, const logic::Claims* claims, bool round_to_float);
-  void tighten_by_cases(NodeId node, const logic::Selection& selection, std::span<const certificate::CaseStep> tree, bool round_to_float);
+  void tighten(NodeId node, const inspect::Selection& selection, const logic::Hints& hints, const logic::Claims* claims,
+               bool round_to_float);
+  void tighten_by_cases(NodeId node, const inspect::Selection& selection, std::span<const certificate::CaseStep> tree, bool round_to_float);
   void cut(std::span<const logic::Cut::Term> terms, std::span<const certificate::CaseStep> tree);
   void conclude(std::span<const logic::CaseMultipliers> cases, const logic::Hints& hints);
   void empty();
@@ -59,7 +61,7 @@ class Fragment {
   };
   void may_end_frame();
   void begin(RecordType type);
-  void put_selection(const logic::Selection& selection);
+  void put_selection(const inspect::Selection& selection);
   void put_tree(std::span<const certificate::CaseStep> tree);
   std::string bytes_;
   std::vector<std::size_t> frame_ends_;

@@ -117,7 +117,7 @@ void ExactRows::add(std::size_t row, NodeId node, std::uint32_t element, double 
 // Adds the coefficients on one grid, in which the largest one has at most 2^60 steps. The distances from the grid are
 // subtracted like the errors.
 void ExactRows::add_row(std::size_t row, NodeId node, std::span<const double> coefficients, std::span<const double> errors) {
-  constexpr int kGridBits = 60;
+  constexpr int kRowBits = 60;
   poll(coefficients.size());
   double largest = 0, lost = 0;
   bool finite = true;
@@ -127,7 +127,7 @@ void ExactRows::add_row(std::size_t row, NodeId node, std::span<const double> co
   }
   int exponent = 0;
   (void)std::frexp(finite ? largest : 0.0, &exponent);
-  exponent -= kGridBits;
+  exponent -= kRowBits;
   std::vector<rows::Int128> fresh(coefficients.size(), 0);
   const relax::Box& box = *boxes_[node];
   for (std::size_t i = 0; finite && i < coefficients.size(); ++i) {
@@ -141,16 +141,7 @@ void ExactRows::add_row(std::size_t row, NodeId node, std::span<const double> co
     return;
   }
   merge(open(node), row, fresh, exponent);
-  const Scaled loss = scaled(lost);
-  constant_[row].add(-loss.mantissa, loss.exponent);
-}
-
-void ExactRows::literal(NodeId node, std::uint32_t element, bool at_least, double threshold, double beta) {
-  const Scaled b = scaled(at_least ? beta : -beta), t = scaled(threshold);
-  for (std::size_t row = 0; row < rows_; ++row) {
-    add(row, node, element, at_least ? -beta : beta, 0.0);
-    constant_[row].add(b.mantissa * t.mantissa, b.exponent + t.exponent);
-  }
+  add_constant(row, -lost);
 }
 
 void ExactRows::add_constant(std::size_t row, double value) {
@@ -249,6 +240,9 @@ void ExactRows::concretize(NodeId node) {
   for (std::size_t row = 0; row < rows_; ++row) collect(a, row, ends);
 }
 
-double ExactRows::lower(std::size_t row) const { return failed_[row] ? -INFINITY : constant_[row].double_down(); }
+rows::RowBound ExactRows::bound(std::size_t row) const {
+  const double lower = failed_[row] ? -INFINITY : constant_[row].double_down();
+  return {lower, lower, 0};
+}
 
 }  // namespace assay::exact

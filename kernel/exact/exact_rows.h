@@ -17,15 +17,14 @@ class ExactRows {
   void add(std::size_t row, NodeId node, std::uint32_t element, double coefficient, double error);
   void add_row(std::size_t row, NodeId node, std::span<const double> coefficients, std::span<const double> errors);
   [[nodiscard]] bool has(NodeId node) const { return !blocks_[node].mantissas.empty(); }
-  void literal(NodeId node, std::uint32_t element, bool at_least, double threshold, double beta);
   void add_constant(std::size_t row, double value);
   // Approximate; of an existing block.
   [[nodiscard]] std::vector<double> coefficients(std::size_t row, NodeId node) const;
   void through_affine(NodeId node, const rows::LinearStep& step);
   void through_relaxation(NodeId node, const rows::LinearBounds& line);
   void concretize(NodeId node);
-  [[nodiscard]] double lower(std::size_t row) const;
-  [[nodiscard]] std::vector<double> input_coefficients(std::size_t) const { return {}; }
+  [[nodiscard]] rows::RowBound bound(std::size_t row) const;
+  [[nodiscard]] std::size_t work() const { return 0; }  // not counted
 
  private:
   // Row k of a block has the value mantissas[k, i] * 2^exponents[k]; an unused row is 0.

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "kernel/inspect/selection.h"
 #include "kernel/logic/api.h"
 #include "kernel/relax/box.h"
 #include "kernel/rows/linear_map.h"
@@ -35,7 +36,11 @@ namespace assay::inspect {
 [[nodiscard]] std::size_t together(const logic::Problem& problem, NodeId node);
 
 // The elements that `selection` names, given the current box.
-[[nodiscard]] std::vector<std::uint32_t> selected(const logic::Scope& scope, NodeId node, const logic::Selection& selection);
+[[nodiscard]] std::vector<std::uint32_t> selected(const logic::Scope& scope, NodeId node, const Selection& selection);
+// Calls scope.tighten() with these elements. Claims are by ascending element. A mask of another size than the node is
+// rejected (tighten.S2).
+Outcome<Done> tighten(logic::Scope& scope, NodeId node, const Selection& selection, const logic::Hints& hints,
+                      const logic::Claims* claims = nullptr, bool to_float = false);
 
 // How close a conclude step came to its goal, per listed case; not rigorous.
 struct Diagnosis {

@@ -75,77 +75,70 @@ void add_ball(Rows& rows, std::size_t count, const statement::Ball& ball, const 
 
 }  // namespace
 
-// The literals and cuts that a step's hints give a multiplier. Products of two floats are exact in double.
+// What the literals and cuts with a multiplier add to every row. A literal is a cut of one term.
 struct Scope::State::Weighted {
-  std::vector<Literal> literals;  // the context's literals, as many as have a multiplier
-  std::vector<Entry> terms;       // the terms of the cuts that have a multiplier, times it, by descending node
-  std::vector<double> constants;  // the bounds of these cuts, times the multiplier
-  NodeId highest = 0;             // the highest node of a literal or cut with a multiplier
+  std::vector<Entry> terms;       // times the multiplier, by descending node
+  std::vector<double> constants;  // the bounds, times the multiplier
+  NodeId start = 0;               // the highest node of a target, or of a literal or cut with a multiplier
 };
 
-Scope::State::Weighted Scope::State::weighted(const Hints& hints) const {
-  Weighted result;
-  if (!hints.beta.empty()) result.literals = literals();
-  result.literals.resize(std::min(result.literals.size(), hints.beta.size()));
-  for (std::size_t i = 0; i < result.literals.size(); ++i)
-    if (hints.beta[i] > 0) result.highest = std::max(result.highest, result.literals[i].node);
-  for (std::size_t k = 0; k < std::min(cuts().size(), hints.cuts.size()); ++k) {
+// Products of two floats are exact in double. That of a float and a threshold is exactly the sum of the product in double
+// and of what the product misses, unless these are below the normal range; kLost is more than what is lost there.
+Scope::State::Weighted Scope::State::weighted(NodeId start, const Hints& hints) const {
+  constexpr double kExact = 0x1p-900, kLost = 0x1p-1000;
+  Weighted result{{}, {}, start};
+  const std::vector<Literal> context = hints.beta.empty() ? std::vector<Literal>() : literals();
+  for (std::size_t i = 0; i < std::min(context.size(), hints.beta.size()); ++i) {
+    const auto& [node, element, at_least, threshold] = context[i];
+    const double m = at_least ? hints.beta[i] : -hints.beta[i], product = m * threshold;
+    if (m == 0) continue;
+    result.terms.push_back({0, node, element, m});
+    result.constants.insert(result.constants.end(), {product, std::fma(m, threshold, -product)});
+    if (threshold != 0 && std::fabs(product) < kExact) result.constants.push_back(-kLost);
+  }
+  for (std::size_t k = 0; k < std::min(cuts_.size(), hints.cuts.size()); ++k) {
     const double m = hints.cuts[k];
     if (!(m > 0)) continue;
-    for (const Cut::Term& term : cuts()[k]->terms)
+    for (const Cut::Term& term : cuts_[k]->terms)
       result.terms.push_back({0, term.node, term.element, m * static_cast<double>(term.coefficient)});
-    result.constants.push_back(m * static_cast<double>(cuts()[k]->bound));
+    result.constants.push_back(m * static_cast<double>(cuts_[k]->bound));
   }
   std::ranges::stable_sort(result.terms, std::greater(), &Entry::node);
-  if (!result.terms.empty()) result.highest = std::max(result.highest, result.terms.front().node);
+  if (!result.terms.empty()) result.start = std::max(start, result.terms.front().node);
   return result;
 }
 
-// Back-substitutes all rows: consumes the blocks of all nodes from `start` down, one after the other. Linear bounds are
-// derived at the first row that needs them. False: a premise is missing.
+// Back-substitutes `count` rows of the targets: consumes the blocks of all nodes from `weighted.start` down, one after the
+// other. Linear bounds are derived at the first row that needs them. Returns the node whose box is missing, if one is.
 template <class Rows>
-bool Scope::State::walk(Rows& rows, std::size_t count, NodeId start, const Hints& hints, const Weighted& weighted,
-                        LinesByNode& bounds_by_node) const {
-  const std::vector<Literal>& context = weighted.literals;
+std::optional<NodeId> Scope::State::walk(Rows& rows, const Targets& targets, std::size_t first, std::size_t count, const Hints& hints,
+                                         const Weighted& weighted, LinesByNode& bounds_by_node) const {
+  for (const Entry& e : targets.of(first, count)) rows.add(e.row - first, e.node, e.element, e.coefficient, e.error);
   for (std::size_t row = 0; row < count; ++row)
     for (const double constant : weighted.constants) rows.add_constant(row, constant);
+  bounds_by_node.resize(weighted.start + 1);
   auto term = weighted.terms.begin();
-  std::vector<double> slopes, errors;  // of the node's elements
-  for (NodeId node = start + 1; node-- > 0;) {
-    if (term != weighted.terms.end() && term->node == node) {
-      if (!boxes_[node]) return false;
-      slopes.assign(problem_->graph().size(node), 0.0);
-      errors.assign(slopes.size(), 0.0);
-      for (; term != weighted.terms.end() && term->node == node; ++term) {
-        double& slope = slopes[term->element];
-        const bool is_first = slope == 0;
-        slope -= term->coefficient;
-        // The sum of two numbers is off by at most half of this.
-        if (!is_first) errors[term->element] += 0x1p-52 * std::fabs(slope);
-        poll(1);
-      }
-      for (std::size_t row = 0; row < count; ++row) rows.add_row(row, node, slopes, errors);
-    }
-    for (std::size_t i = 0; i < context.size(); ++i) {
-      if (context[i].node != node || hints.beta[i] == 0) continue;
-      if (!boxes_[node]) return false;
-      rows.literal(node, context[i].element, context[i].at_least, context[i].threshold, hints.beta[i]);
+  for (NodeId node = weighted.start + 1; node-- > 0;) {
+    for (; term != weighted.terms.end() && term->node == node; ++term) {
+      if (!boxes_[node]) return node;
+      poll(count);
+      for (std::size_t row = 0; row < count; ++row) rows.add(row, node, term->element, -term->coefficient, 0.0);
     }
     if (!rows.has(node)) continue;
-    for (const statement::Ball& ball : problem_->group_balls_[context_->group]) {
+    for (const statement::Ball& ball : problem_->state().group_balls_[context_->group]) {
       if (ball.node == node) add_ball(rows, count, ball, *boxes_[node]);
     }
-    const rows::AffineForm* form = problem_->affine(node);
+    const rows::AffineForm* form = network_->affine(node);
     if (form != nullptr) {
-      if (!error_bounds_[node]) return false;
+      if (!error_bounds_[node]) return node;
       for (const rows::AffineForm::Part& part : form->parts) {
-        if (!boxes_[part.operand]) return false;
+        if (!boxes_[part.operand]) return part.operand;
       }
-      const std::optional<exact::GridForm>& grid = problem_->network_->grids_[node];
-      rows.through_affine(node, {form, error_bounds_[node], grid ? &*grid : nullptr});
+      const std::optional<exact::GridForm>& grid = network_->grids_[node];
+      rows.through_affine(node, {form, error_bounds_[node].get(), grid ? &*grid : nullptr});
       continue;
     }
-    if (!boxes_[node]) return false;
+    if (!boxes_[node]) return node;
     const bool bends = problem_->graph().node(node).op != Op::input && !problem_->is_constant(node);
     if (bends && !bounds_by_node[node]) bounds_by_node[node] = linear_bounds(node, hints);
     if (bends && *bounds_by_node[node])
@@ -153,7 +146,7 @@ bool Scope::State::walk(Rows& rows, std::size_t count, NodeId start, const Hints
     else
       rows.concretize(node);
   }
-  return true;
+  return std::nullopt;
 }
 
 // The linear bounds of one node. With the policy's slopes they come from the cache if the operands' boxes are
@@ -176,8 +169,7 @@ std::shared_ptr<const rows::LinearBounds> Scope::State::linear_bounds(NodeId nod
   const bool rounds = rounding_[node] && !rounding_[node]->empty();
   relax::Box wider;
   if (rounds) widen(wider = *boxes_[node], *rounding_[node]);
-  auto relaxation =
-      relax::relax(problem_->graph(), n, boxes, rounds ? wider : *boxes_[node], choices, problem_->network_->formulas_[node].get());
+  auto relaxation = relax::relax(problem_->graph(), n, boxes, rounds ? wider : *boxes_[node], choices, network_->formulas_[node].get());
   if (!relaxation) return nullptr;
   for (std::size_t i = 0; rounds && i < wider.lo.size(); ++i) {
     relaxation->lower_intercept[i] = sub_down(relaxation->lower_intercept[i], (*rounding_[node])[i]);
@@ -189,21 +181,31 @@ std::shared_ptr<const rows::LinearBounds> Scope::State::linear_bounds(NodeId nod
   return result;
 }
 
-Work Scope::State::work_of(const Targets& targets, const Hints& hints, const Weighted& weighted) const {
-  return {Work::Kind::rows,
-          std::max(targets.start, weighted.highest),
-          targets.rows,
-          0,
-          targets.windows,
-          targets.entries,
-          weighted.terms,
-          weighted.literals,
-          &hints};
+// To the row that is being made, with the error of its coefficient as a double.
+void Targets::add(NodeId node, std::size_t element, const Rational& coefficient) {
+  const double down = coefficient.double_down();
+  entries.push_back({rows, node, static_cast<std::uint32_t>(element), down, sub_up(coefficient.double_up(), down)});
+  start = std::max(start, node);
+}
+
+std::span<const Entry> Targets::of(std::size_t first, std::size_t count) const {
+  const auto begin = std::ranges::lower_bound(entries, first, {}, &Entry::row);
+  return {begin, std::ranges::lower_bound(begin, entries.end(), first + count, {}, &Entry::row)};
+}
+
+// A lower bound of one row by the boxes alone, which its nodes have.
+double Scope::State::by_boxes(std::span<const Entry> row) const {
+  Interval sum = 0;
+  for (const Entry& e : row) {
+    const relax::Box& box = *boxes_[e.node];
+    sum += Interval(e.coefficient, add_up(e.coefficient, e.error)) * Interval(box.lo[e.element], box.hi[e.element]);
+  }
+  return sum.lo();
 }
 
 // `derived`, if not null, receives the linear bounds that the rows went through, by node.
-Outcome<std::vector<RowBound>> Scope::State::back_substitute(const Targets& targets, const Hints& hints, Diagnosis* diagnosis,
-                                                             LinesByNode* derived) const {
+Outcome<std::vector<rows::RowBound>> Scope::State::back_substitute(const Targets& targets, const Hints& hints, bool keep_inputs,
+                                                                   LinesByNode* derived) const {
   const Graph& graph = problem_->graph();
   for (const Slopes* side : {&hints.lower, &hints.upper}) {
     for (const auto& [node, slopes] : *side) {
@@ -213,73 +215,51 @@ Outcome<std::vector<RowBound>> Scope::State::back_substitute(const Targets& targ
   }
   if (!usable(hints.beta)) return reject("hints.beta", "literal multipliers", "finite and >= 0", "a negative or non-finite one");
   if (!usable(hints.cuts)) return reject("hints.cuts", "multipliers of cuts", "finite and >= 0", "a negative or non-finite one");
-  const Weighted weighted = this->weighted(hints);
-  const NodeId start = std::max(targets.start, weighted.highest);
-  Work work = work_of(targets, hints, weighted);
-  const bool windows = targets.windows;  // rows that are charged tile by tile
-  if (auto paid = pay(work); !paid) return paid.rejection();
-  LinesByNode own, &bounds_by_node = derived != nullptr ? *derived : own;
-  bounds_by_node.resize(start + 1);
+  const Weighted weighted = this->weighted(targets.start, hints);
+  Work work{Work::Kind::rows, weighted.start, targets.rows, 0, targets.entries, weighted.terms, &hints};
+  // Rows that start at a feature map are charged tile by tile, for the elements that they touch.
+  if (auto paid = targets.windows ? Done{} : pay(work); !paid) return paid.rejection();
   std::size_t widest = 1;
-  for (const NodeId node : problem_->network_->active_nodes_) {
-    if (node <= start) widest = std::max(widest, graph.size(node));
-  }
-  const std::size_t tile = windows ? 2 * kElementsTogether : std::clamp<std::size_t>(kMaxTileBytes / (widest * sizeof(double)), 8, 256);
-  std::vector<RowBound> bounds;
-  auto entry = targets.entries.begin();
-  std::size_t touched = 0;  // multiply-adds of the last tile
-  const auto run = [&]<class Rows>(Rows rows, std::size_t first, std::size_t count) {
-    if constexpr (std::is_same_v<Rows, rows::FilterRows>) {
-      rows::Places at(windows ? graph.size(targets.start) : 0);
-      for (auto e = entry; windows && e != targets.entries.end() && e->row < first + count; ++e) at.meet(e->element);
-      if (windows) rows.open(targets.start, elements_of(at));  // its rows list only these elements
-    }
-    for (; entry != targets.entries.end() && entry->row < first + count; ++entry) {
-      rows.add(entry->row - first, entry->node, entry->element, entry->coefficient, entry->error);
-    }
-    if (!walk(rows, count, start, hints, weighted, bounds_by_node)) return false;
-    if constexpr (std::is_same_v<Rows, rows::FilterRows>) touched = rows.work();
-    for (std::size_t row = 0; row < count; ++row) {
-      if (diagnosis != nullptr) diagnosis->input_coefficients.push_back(rows.input_coefficients(row));
-      if constexpr (std::is_same_v<Rows, rows::FilterRows>)
-        bounds.push_back({rows.lower(row), rows.estimate(row), rows.error_bound(row)});
-      else
-        bounds.push_back({rows.lower(row), rows.lower(row), 0});
-    }
-    return true;
-  };
-  for (std::size_t first = 0; first < targets.rows; first += tile) {
-    if (stop_ && stop_()) return stopped(at(graph, start, 0));
-    const std::size_t count = std::min(tile, targets.rows - first);
-    const bool done = problem_->options().exact ? run(exact::ExactRows(graph, boxes_, count), first, count)
-                                                : run(rows::FilterRows(graph, boxes_, count, diagnosis != nullptr), first, count);
-    if (!done) return not_boxed("back_substitution.S1", start);
+  for (const NodeId node : network_->active_nodes_) widest = std::max(widest, graph.size(node));
+  const std::size_t most =
+      targets.windows ? 2 * kElementsTogether : std::clamp<std::size_t>(kMaxTileBytes / (widest * sizeof(double)), 8, 256);
+  std::vector<rows::RowBound> bounds;
+  LinesByNode own;
+  for (std::size_t first = 0; first < targets.rows; first += most) {
+    if (stop_ && stop_()) return stopped(place());
     work.kind = Work::Kind::tile;
-    work.count = count;
-    work.multiply_adds = touched;
-    if (auto paid = windows ? pay(work) : Done{}; !paid) return paid.rejection();
+    work.count = std::min(most, targets.rows - first);
+    const auto run = [&](auto rows) {
+      const auto missing = walk(rows, targets, first, work.count, hints, weighted, derived != nullptr ? *derived : own);
+      work.multiply_adds = rows.work();
+      for (std::size_t row = 0; !missing && row < work.count; ++row) bounds.push_back(rows.bound(row));
+      return missing;
+    };
+    const auto filter = [&] {
+      rows::FilterRows rows(graph, boxes_, work.count, keep_inputs);
+      rows::Places at(targets.windows ? graph.size(targets.start) : 0);
+      for (const Entry& e : targets.of(first, targets.windows ? work.count : 0)) at.meet(e.element);
+      if (targets.windows) rows.open(targets.start, elements_of(at));  // its rows list only these elements
+      return rows;
+    };
+    const auto missing = problem_->options().exact ? run(exact::ExactRows(graph, boxes_, work.count)) : run(filter());
+    if (missing) return not_boxed("back_substitution.S1", *missing);
+    if (auto paid = targets.windows ? pay(work) : Done{}; !paid) return paid.rejection();
   }
   return bounds;
 }
 
 // A second attempt at a row whose lower bound from the filter does not reach `required`. If `required` lies within the
 // filter's error bound, the row is computed in integers, provided that the meter allows it.
-double Scope::State::settled(const Targets& targets, std::size_t row, const Hints& hints, const RowBound& bound, double required,
+double Scope::State::settled(const Targets& targets, std::size_t row, const Hints& hints, const rows::RowBound& bound, double required,
                              std::size_t& tried) const {
   if (!(bound.error_bound > 0 && add_up(bound.estimate, bound.error_bound) >= required)) return bound.lower;
-  const Weighted weighted = this->weighted(hints);
-  const NodeId start = std::max(targets.start, weighted.highest);
-  Work work = work_of(targets, hints, weighted);
-  work.kind = Work::Kind::exact_row;
-  work.count = tried;
-  if (!pay(work)) return bound.lower;
+  const Weighted weighted = this->weighted(targets.start, hints);
+  if (!pay({.kind = Work::Kind::exact_row, .node = weighted.start, .count = tried, .terms = weighted.terms})) return bound.lower;
   ++tried;
   exact::ExactRows rows(problem_->graph(), boxes_, 1);
-  for (const Entry& e : targets.entries) {
-    if (e.row == row) rows.add(0, e.node, e.element, e.coefficient, e.error);
-  }
-  LinesByNode bounds_by_node(start + 1);
-  return walk(rows, 1, start, hints, weighted, bounds_by_node) ? rows.lower(0) : bound.lower;
+  LinesByNode bounds_by_node;
+  return walk(rows, targets, row, 1, hints, weighted, bounds_by_node) ? bound.lower : rows.bound(0).lower;
 }
 
 }  // namespace assay::logic

@@ -23,18 +23,15 @@ struct Work {
     terms,     // `count` exact terms of a row of the property
     cut,       // the `entries` of a sum
     rows,      // `count` rows, back-substituted from `node` to the inputs; they start as `entries`
-    // Reported after `count` of these rows took `multiply_adds`. Only for rows that start at a feature map: their
-    // `rows` report does not charge for the back-substitution itself.
+    // Reported after `count` rows took `multiply_adds`: in place of `rows`, for rows that start at a feature map.
     tile,
     exact_row,  // one of these rows again, in integers; `count` exact rows of this step came before it
   };
   Kind kind = Kind::elements;
   NodeId node = 0;
   std::size_t count = 0, multiply_adds = 0;
-  bool windows = false;
-  // Terms: those of all cuts with a multiplier; they are added to every row.
+  // Terms: those of all literals and cuts with a multiplier; they are added to every row.
   std::span<const Entry> entries = {}, terms = {};
-  std::span<const Literal> literals = {};  // the literals with a multiplier; they are added to every row
   const Hints* hints = nullptr;
 };
 

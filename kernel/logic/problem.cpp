@@ -1,16 +1,12 @@
 // Opening a Problem: its groups, the linear maps of its network, and the nodes that depend on no input.
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <utility>
 
 #include "kernel/floats/theorems/execution.h"
 #include "kernel/logic/state.h"
-#include "semantics/demand.h"
-#include "semantics/functions/unary_function.h"
 #include "semantics/graph/family.h"
-#include "semantics/numbers/directed.h"
 
 namespace assay::logic {
 namespace {
@@ -23,13 +19,7 @@ Outcome<rows::ConstantValues> constant_values(const Graph& graph, const Executio
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     const Node& node = graph.node(id);
     if (node.op == Op::input) continue;
-    std::vector<const Array<Interval>*> operands;
-    bool constant = true;
-    for (const NodeId operand : node.operands) {
-      constant = constant && result.is_constant[operand];
-      operands.push_back(&result.values[operand]);
-    }
-    if (!constant) continue;
+    if (!std::ranges::all_of(node.operands, [&](NodeId operand) { return bool{result.is_constant[operand]}; })) continue;
     result.is_constant[id] = true;
     if (node.op == Op::constant) {
       if (node.dtype == DType::complex64)
@@ -38,67 +28,17 @@ Outcome<rows::ConstantValues> constant_values(const Graph& graph, const Executio
       if (auto stored = floats::round_weights(node, model, result.values[id]); !stored) return stored.rejection();
       continue;
     }
+    std::vector<const Array<Interval>*> operands;
+    for (const NodeId operand : node.operands) operands.push_back(&result.values[operand]);
     auto value = denote<Interval>(node, operands);
     if (!value) return value.rejection();
-    for (const Interval& v : value.value().values) {
-      if (v.is_undefined())
-        return declined("kernel.domain", node.name, "constants inside the op's domain",
-                        std::string(op_row(node.op).name) + " of constants is undefined");
-    }
+    if (std::ranges::any_of(value.value().values, &Interval::is_undefined))
+      return declined("kernel.domain", node.name, "constants inside the op's domain",
+                      std::string(op_row(node.op).name) + " of constants is undefined");
     result.values[id] = std::move(value).value();
     if (auto rounded = floats::round_constant(graph, id, model, operands, result); !rounded) return rounded.rejection();
   }
   return result;
-}
-
-// Per node: whether a non-affine op reads it, and whether all such ops are exactly linear on either side of 0.
-struct NonlinearUse {
-  std::vector<bool> any, kink_at_zero;
-};
-NonlinearUse nonlinear_use(const Graph& graph, const std::vector<std::optional<rows::AffineForm>>& affine,
-                           const std::vector<bool>& is_constant) {
-  NonlinearUse result{std::vector<bool>(graph.nodes.size(), false), std::vector<bool>(graph.nodes.size(), true)};
-  for (NodeId user = 0; user < graph.nodes.size(); ++user) {
-    if (affine[user] || is_constant[user]) continue;
-    const Node& node = graph.node(user);
-    const bool bends_at_zero = UnaryFunction::is_one(node) && UnaryFunction(node).bends_at_zero_only();
-    for (const NodeId operand : graph.node(user).operands) {
-      result.any[operand] = true;
-      if (!bends_at_zero) result.kink_at_zero[operand] = false;
-    }
-  }
-  return result;
-}
-
-// Inputs, results of layout ops alone on them, and such a node minus a constant. Refining their boxes is useless: the
-// boxes are those of input elements.
-std::vector<bool> copies_of_inputs(const Graph& graph) {
-  std::vector<bool> result(graph.nodes.size(), false);
-  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-    const Node& node = graph.node(id);
-    const bool shifts = node.op == Op::sub && graph.node(node.operands[1]).op == Op::constant;
-    const std::span<const NodeId> read(node.operands.data(), shifts ? 1 : node.operands.size());
-    result[id] = node.op == Op::input || ((shifts || op_row(node.op).op_class == OpClass::layout) &&
-                                          std::ranges::all_of(read, [&](NodeId operand) { return bool{result[operand]}; }));
-  }
-  return result;
-}
-
-bool is_copy(const std::optional<rows::AffineForm>& form) {
-  return form && form->parts.size() == 1 && !form->parts[0].error && form->parts[0].map->is_identity() && form->bias_error.empty() &&
-         std::ranges::all_of(form->bias, [](double b) { return b == 0; });
-}
-
-// The form with operands that are exact copies of other nodes replaced by these nodes, since a copy does no arithmetic.
-rows::AffineForm without_copies(rows::AffineForm form, const std::vector<std::optional<rows::AffineForm>>& affine, const Graph& graph,
-                                bool floating) {
-  const auto vanishes = [&](NodeId id) {
-    return is_copy(affine[id]) && (!floating || op_row(graph.node(id).op).op_class == OpClass::layout);
-  };
-  for (rows::AffineForm::Part& part : form.parts) {
-    while (vanishes(part.operand)) part.operand = affine[part.operand]->parts[0].operand;
-  }
-  return form;
 }
 
 // The active nodes: inputs, outputs and the nodes between them along the operands of the affine forms, in order,
@@ -108,19 +48,30 @@ std::vector<NodeId> nodes_on_the_way(const Graph& graph, const std::vector<std::
   std::vector<bool> used(graph.nodes.size(), false);
   for (const NodeId id : graph.inputs) used[id] = true;
   for (const NodeId id : graph.outputs) used[id] = true;
+  std::vector<NodeId> result;
   for (NodeId id = static_cast<NodeId>(graph.nodes.size()); id-- > 0;) {
     if (!used[id] || is_constant[id]) continue;
+    result.push_back(id);
     if (affine[id]) {
       for (const rows::AffineForm::Part& part : affine[id]->parts) used[part.operand] = true;
     } else {
       for (const NodeId operand : graph.node(id).operands) used[operand] = true;
     }
   }
-  std::vector<NodeId> result;
-  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-    if (used[id] && !is_constant[id]) result.push_back(id);
-  }
+  std::ranges::reverse(result);
   return result;
+}
+
+// Whether the box has no point: of the reals, or in a floating semantics of the numbers of the format.
+bool is_empty(const Network::State& network, const statement::InputBox& box) {
+  std::size_t i = 0;
+  for (const NodeId id : network.graph_.inputs) {
+    const bool of_floats = network.floating() && is_float(network.graph_.node(id).dtype);
+    for (const std::size_t end = i + network.graph_.size(id); i < end; ++i) {
+      if (box.lo[i] > box.hi[i] || (of_floats && !floats::has_number(network.semantics_, box.lo[i], box.hi[i]))) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -131,25 +82,19 @@ Outcome<Done> check_environment() {
                   "a library changed the floating-point mode; start the checker without it");
 }
 
-bool Problem::State::is_empty(const statement::InputBox& box) const {
-  std::size_t i = 0;
-  for (const NodeId id : graph().inputs) {
-    for (const std::size_t end = i + graph().size(id); i < end; ++i) {
-      if (box.lo[i] > box.hi[i] ||
-          (floating() && is_float(graph().node(id).dtype) && !floats::has_number(statement_.semantics, box.lo[i], box.hi[i])))
-        return true;
-    }
-  }
-  return false;
-}
-
-// Stores the affine form of a node. Where the node is y = x + bias and x itself is affine, both become one step. The
-// sum of the two biases is exact up to bias_error, and step_rounding counts the rounding errors of both. In a floating
-// semantics an x that another node reads stays a step of its own, so that its rounding errors are counted once; at most
-// two steps become one.
+// Stores the affine form of a node. Operands that are exact copies of other nodes are replaced by these nodes, since a
+// copy does no arithmetic. Where the node is y = x + bias and x itself is affine, both become one step. The sum of the
+// two biases is exact up to bias_error, and step_rounding counts the rounding errors of both. In a floating semantics an
+// x that another node reads stays a step of its own, so that its rounding errors are counted once; at most two steps
+// become one.
 void Network::State::set_form(NodeId id, rows::AffineForm form) {
+  const auto moves_only = [&](NodeId x) { return !floating() || op_row(graph_.node(x).op).op_class == OpClass::layout; };
+  for (rows::AffineForm::Part& part : form.parts) {
+    while (affine_[part.operand] && affine_[part.operand]->is_copy() && moves_only(part.operand))
+      part.operand = affine_[part.operand]->parts[0].operand;
+  }
   const NodeId x = form.parts.size() == 1 ? form.parts[0].operand : id;
-  const bool folds = !floating() || (readers_[x] == 1 && !own_forms_[x] && op_row(graph().node(id).op).op_class != OpClass::layout);
+  const bool folds = !floating() || (readers_[x] == 1 && !own_forms_[x] && !moves_only(id));
   auto shorter = affine_[x] && folds ? folded(form, *affine_[x]) : std::nullopt;
   if (shorter && floating()) own_forms_[id] = form;
   affine_[id] = shorter ? *std::move(shorter) : std::move(form);
@@ -169,7 +114,6 @@ Outcome<std::shared_ptr<const Network>> Network::open(Graph owned, ExecutionMode
   auto constants = constant_values(graph, network->semantics_);
   if (!constants) return constants.rejection();
   network->constants_ = std::move(constants).value();
-  network->is_constant_ = network->constants_.is_constant;
 
   network->mark_rewritten();
   network->affine_.resize(graph.nodes.size());
@@ -177,23 +121,20 @@ Outcome<std::shared_ptr<const Network>> Network::open(Graph owned, ExecutionMode
   network->grids_.resize(graph.nodes.size());
   network->formulas_.resize(graph.nodes.size());
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-    if (network->is_constant_[id] || graph.node(id).op == Op::input) continue;
-    if (network->floating() && floats::sums_constants(graph.node(id), network->is_constant_)) continue;
+    if (network->constants_.is_constant[id] || graph.node(id).op == Op::input) continue;
+    if (network->floating() && floats::sums_constants(graph.node(id), network->constants_.is_constant)) continue;
     auto form = affine_form(graph, id, network->constants_);
     if (!form && form.rejection().code != "linear_map.not_linear") return form.rejection();
-    if (form) network->set_form(id, without_copies(std::move(form).value(), network->affine_, graph, network->floating()));
+    if (form) network->set_form(id, std::move(form).value());
     if (options.exact && network->affine_[id]) network->grids_[id] = exact::grid_form(*network->affine_[id]);
   }
-  network->active_nodes_ = nodes_on_the_way(graph, network->affine_, network->is_constant_);
+  network->active_nodes_ = nodes_on_the_way(graph, network->affine_, network->constants_.is_constant);
   std::size_t terms = 0;
   for (const NodeId id : network->active_nodes_)
     if (!network->affine_[id]) network->formulas_[id] = relax::kept_formula(graph, id, terms);
-  const std::vector<bool> copies = copies_of_inputs(graph);
-  NonlinearUse nonlinear = nonlinear_use(graph, network->affine_, network->is_constant_);
-  network->kink_at_zero_ = std::move(nonlinear.kink_at_zero);
-  for (const NodeId id : network->active_nodes_) {
-    if (nonlinear.any[id] && !copies[id]) network->pre_activations_.push_back(id);
-  }
+  std::vector<bool> bends;
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) bends.push_back(!network->affine_[id] && !network->constants_.is_constant[id]);
+  network->worth_refining_ = policy::pre_activations(graph, network->active_nodes_, bends);
   return std::shared_ptr<const Network>(new Network(network));
 }
 
@@ -207,41 +148,33 @@ Outcome<std::shared_ptr<const Problem>> Problem::open(std::shared_ptr<const Netw
                                                       std::vector<statement::Source> sources) {
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   const Network::State& of = network->state();
-  const Graph& graph = of.graph_;
-  if (const auto problems = validate_property(graph, property); !problems.empty()) return problems.front();
+  if (const auto problems = validate_property(of.graph_, property); !problems.empty()) return problems.front();
 
   const auto problem = std::make_shared<State>();
   problem->digest_ = statement_digest(of.digest_, property, of.semantics_);
-  problem->statement_ = {graph, std::move(property), of.semantics_, std::move(sources)};
-  problem->keeps_ = network;
-  problem->network_ = &of;
+  problem->statement_ = {of.graph_, std::move(property), of.semantics_, std::move(sources)};
+  problem->network_ = network;
   std::map<const statement::InputBox*, std::size_t> group_of_box;
   const auto& cases = problem->statement_.property.cases;
   for (std::uint32_t index = 0; index < cases.size(); ++index) {
     const auto [at, is_new] = group_of_box.emplace(cases[index].box.get(), problem->groups_.size());
     if (is_new) {
       problem->groups_.emplace_back();
-      problem->group_boxes_.push_back(values_in(graph, cases[index].box));
-      problem->group_is_empty_.push_back(problem->is_empty(*problem->group_boxes_.back()));
+      problem->group_boxes_.push_back(values_in(of.graph_, cases[index].box));
+      problem->group_is_empty_.push_back(is_empty(of, *problem->group_boxes_.back()));
     }
     problem->groups_[at->second].push_back(index);
     problem->group_of_case_.push_back(static_cast<std::uint32_t>(at->second));
   }
+  const bool has_balls = of.options_.balls && !of.floating();
   for (const auto& group : problem->groups_)
-    problem->group_balls_.push_back(problem->floating() || !problem->options().balls ? std::vector<statement::Ball>()
-                                                                                     : statement::shared_balls(problem->statement_, group));
+    problem->group_balls_.push_back(has_balls ? statement::shared_balls(problem->statement_, group) : std::vector<statement::Ball>());
   return std::shared_ptr<const Problem>(new Problem(problem));
 }
 
-std::size_t Problem::State::positions(NodeId node) const {
-  const Shape& shape = graph().node(node).shape;
-  return shape.size() >= 4 && shape[0] == 1 && !options().exact ? element_count({shape.begin() + 2, shape.end()}) : 1;
-}
-
-std::vector<std::uint32_t> Problem::State::ordered(NodeId node, std::vector<std::uint32_t> elements) const {
-  const std::size_t count = positions(node);
-  if (count > 1) std::ranges::stable_sort(elements, {}, [&](std::uint32_t element) { return element % count; });
-  return elements;
+std::size_t Network::State::positions(NodeId node) const {
+  const Shape& shape = graph_.node(node).shape;
+  return shape.size() >= 4 && shape[0] == 1 && !options_.exact ? element_count({shape.begin() + 2, shape.end()}) : 1;
 }
 
 std::vector<std::string> Problem::assumptions() const {
@@ -258,26 +191,25 @@ std::vector<std::string> Problem::assumptions() const {
 
 // Rule root: the group's box in doubles, rounded outward; integer elements have integer ends. Constants keep
 // their values.
-rows::Boxes Problem::State::root_boxes(std::size_t group) const {
-  const statement::InputBox& exact = *group_boxes_[group];
-  rows::Boxes boxes(graph().nodes.size());
+rows::Boxes Network::State::root_boxes(const statement::InputBox& exact) const {
+  rows::Boxes boxes(graph_.nodes.size());
   std::size_t at = 0;
-  for (const NodeId id : graph().inputs) {
+  for (const NodeId id : graph_.inputs) {
     auto box = std::make_shared<relax::Box>();
-    for (std::size_t i = 0; i < graph().size(id); ++i, ++at) {
+    for (std::size_t i = 0; i < graph_.size(id); ++i, ++at) {
       box->lo.push_back(exact.lo[at].double_down());
       box->hi.push_back(exact.hi[at].double_up());
     }
     boxes[id] = std::move(box);
   }
   const auto add_constant = [&](NodeId id) {
-    if (is_constant(id) && !boxes[id]) boxes[id] = std::make_shared<relax::Box>(box_of(network_->constants_.values[id]));
+    if (constants_.is_constant[id] && !boxes[id]) boxes[id] = std::make_shared<relax::Box>(box_of(constants_.values[id]));
   };
-  for (NodeId id = 0; id < graph().nodes.size(); ++id) {
-    if (is_constant(id) || affine(id) != nullptr) continue;
-    for (const NodeId operand : graph().node(id).operands) add_constant(operand);
+  for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
+    if (constants_.is_constant[id] || affine_[id]) continue;
+    for (const NodeId operand : graph_.node(id).operands) add_constant(operand);
   }
-  for (const NodeId id : graph().outputs) add_constant(id);
+  for (const NodeId id : graph_.outputs) add_constant(id);
   return boxes;
 }
 

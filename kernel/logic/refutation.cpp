@@ -55,9 +55,9 @@ Outcome<Theorem> unsatisfiable(const std::shared_ptr<const Problem>& problem, st
     seen[context.group] = true;
     theorem.vacuous = theorem.vacuous && r.vacuous();
   }
-  for (std::size_t group = 0; group < seen.size(); ++group) {
-    if (!seen[group]) return reject("unsatisfiable.S1", "", "one refutation per group", "none for group " + std::to_string(group));
-  }
+  const auto none = std::ranges::find(seen, false);
+  if (none != seen.end())
+    return reject("unsatisfiable.S1", "", "one refutation per group", "none for group " + std::to_string(none - seen.begin()));
   return Theorem(std::make_shared<Theorem::Content>(std::move(theorem)));
 }
 

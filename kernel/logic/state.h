@@ -13,6 +13,8 @@
 #include "kernel/logic/meter.h"
 #include "kernel/relax/formula.h"
 #include "kernel/rows/rows.h"
+#include "policy/policy.h"
+#include "semantics/interrupt.h"
 #include "semantics/numbers/directed.h"
 #include "semantics/numbers/interval.h"
 #include "semantics/printable.h"
@@ -29,15 +31,11 @@ struct Network::State {
   ExecutionModel semantics_;
   KernelOptions options_;
   statement::Digest digest_{};  // of the graph
-  // kink_at_zero_: every non-linear op that reads the node is exactly linear on either side of 0.
-  std::vector<bool> is_constant_, kink_at_zero_;
   std::vector<std::optional<rows::AffineForm>> affine_;
   // In a floating semantics, where affine_ folds two steps into one: the form of the node's own step.
   std::vector<std::optional<rows::AffineForm>> own_forms_;
   std::vector<std::optional<exact::GridForm>> grids_;  // of the affine forms, in exact mode
-  // The nodes whose bounds are worth refining, in order: a non-linear op reads them, and they are no inputs
-  // or constants.
-  std::vector<NodeId> pre_activations_;
+  policy::PreActivations worth_refining_;
   // Inputs, outputs and the nodes between them after folding of affine chains, in order, without constants.
   std::vector<NodeId> active_nodes_;
   rows::ConstantValues constants_;
@@ -49,7 +47,6 @@ struct Network::State {
   std::vector<bool> rewritten_;
   using Roundings = std::span<const std::shared_ptr<const std::vector<double>>>;
   using KeptSizes = std::shared_ptr<const rows::Sizes>*;
-  [[nodiscard]] const Graph& graph() const { return graph_; }
   [[nodiscard]] std::vector<double> rounding(NodeId node, const rows::Boxes& boxes, Roundings known, const Array<Interval>* image,
                                              KeptSizes kept) const;
   [[nodiscard]] std::vector<double> rounding_as_written(NodeId node, const rows::Boxes& boxes, Roundings known,
@@ -58,7 +55,13 @@ struct Network::State {
   [[nodiscard]] std::vector<double> one_pass_rounding(NodeId node, const rows::Boxes& boxes, Roundings known) const;
   void mark_rewritten();
   void set_form(NodeId node, rows::AffineForm form);
+  [[nodiscard]] rows::Boxes root_boxes(const statement::InputBox& exact) const;
+  // The number of positions of a feature map [1, channels, ...], whose rows touch windows of the maps before it. It is
+  // 1 for any other node, and in exact mode.
+  [[nodiscard]] std::size_t positions(NodeId node) const;
   [[nodiscard]] bool floating() const { return semantics_.kind == ExecutionModel::Kind::floating; }
+  // Set for every linear or layout node that is not constant. Over the reals, all affine nodes before it are folded in;
+  // in a floating semantics, only one that no other node reads.
   [[nodiscard]] const rows::AffineForm* affine(NodeId node) const { return affine_[node] ? &*affine_[node] : nullptr; }
   [[nodiscard]] const rows::AffineForm* own_form(NodeId node) const { return own_forms_[node] ? &*own_forms_[node] : affine(node); }
   [[nodiscard]] std::optional<NodeId> folded_into(NodeId node) const;
@@ -66,9 +69,8 @@ struct Network::State {
 };
 
 struct Problem::State {
-  const Network::State* network_ = nullptr;
-  std::shared_ptr<const Network> keeps_;  // keeps the network alive
-  statement::Statement statement_;        // has the network's graph and semantics
+  std::shared_ptr<const Network> network_;
+  statement::Statement statement_;  // has the network's graph and semantics
   statement::Digest digest_{};
   std::vector<std::vector<std::uint32_t>> groups_;
   std::vector<std::uint32_t> group_of_case_;
@@ -76,24 +78,6 @@ struct Problem::State {
   std::vector<bool> group_is_empty_;
   // By group, over the reals: the constraints on an input beyond its box that all cases of the group share.
   std::vector<std::vector<statement::Ball>> group_balls_;
-  [[nodiscard]] const Graph& graph() const { return network_->graph_; }
-  [[nodiscard]] const KernelOptions& options() const { return network_->options_; }
-  [[nodiscard]] bool floating() const { return network_->floating(); }
-  [[nodiscard]] bool is_constant(NodeId node) const { return network_->is_constant_[node]; }
-  // Set for every linear or layout node that is not constant. Over the reals, all affine nodes before it are folded in;
-  // in a floating semantics, only one that no other node reads.
-  [[nodiscard]] const rows::AffineForm* affine(NodeId node) const { return network_->affine(node); }
-  // The number of positions of a feature map [1, channels, ...], whose rows touch windows of the maps before it. It is
-  // 1 for any other node, and in exact mode.
-  [[nodiscard]] std::size_t positions(NodeId node) const;
-  // The elements in the order of a step's rows: elements at one position are neighbours, since they touch the
-  // same windows.
-  [[nodiscard]] std::vector<std::uint32_t> ordered(NodeId node, std::vector<std::uint32_t> elements) const;
-  [[nodiscard]] NodeId node_of(const statement::Variable& v) const {
-    return (v.side == statement::Variable::Side::input ? graph().inputs : graph().outputs)[v.tensor];
-  }
-  [[nodiscard]] rows::Boxes root_boxes(std::size_t group) const;
-  [[nodiscard]] bool is_empty(const statement::InputBox& box) const;
 };
 
 struct Context {
@@ -102,7 +86,6 @@ struct Context {
   std::shared_ptr<const Context> parent;  // null at the root
   Literal literal;
   std::size_t depth = 0;
-  NodeId highest = 0;  // the highest node of all literals in the context
 };
 
 struct Refutation::Content {
@@ -127,29 +110,21 @@ struct Targets {
   std::vector<Entry> entries;  // by ascending row
   // Rows start at elements of a feature map, and neighbours are at the same or nearby positions.
   bool windows = false;
-};
 
-struct RowBound {
-  double lower;                  // a rigorous lower bound
-  double estimate, error_bound;  // the double filter's value and error bound; error_bound is 0 on the exact path
-};
-
-// How close a conclude step came to its goal, per listed case. For the search; not rigorous.
-struct Diagnosis {
-  // Bound - required; above 0 the case is refuted, apart from losses.
-  std::vector<double> margins;
-  std::vector<double> losses;                           // the most that rounding errors may take off the bound
-  std::vector<std::vector<double>> input_coefficients;  // of the back-substituted form, inputs concatenated
+  void add(NodeId node, std::size_t element, const Rational& coefficient);              // to the row after those that `rows` counts
+  [[nodiscard]] std::span<const Entry> of(std::size_t first, std::size_t count) const;  // the entries of these rows
 };
 
 // The facts of a scope, and its rules. Only a Scope makes, copies and changes a State; any other code can only read it.
 class Scope::State {
  public:
-  [[nodiscard]] const Problem::State& problem() const { return *problem_; }
-  // The elements that `selection` names, given the current box.
-  [[nodiscard]] std::vector<std::uint32_t> selected(NodeId node, const Selection& selection) const;
-  // `diagnosis`, if not null, receives how close the step came, whether or not it succeeds.
-  Outcome<Refutation> conclude(std::span<const CaseMultipliers> cases, const Hints& hints, Diagnosis* diagnosis) const;
+  [[nodiscard]] const Problem& problem() const { return *problem_; }
+  // `found`, if not null, receives the bound of each listed case, less the required one in its estimate.
+  Outcome<Refutation> conclude(std::span<const CaseMultipliers> cases, const Hints& hints, std::vector<rows::RowBound>* found) const;
+  // Runs a rule. It is declined in an unusual floating-point environment, and once a stop is asked for; then it has
+  // changed no fact, since rules store what they derive at their end.
+  template <class Self, class Rule, class... Arguments>
+  static auto run(Self& scope, Rule rule, Arguments&&... arguments) -> decltype((scope.*rule)(arguments...));
 
  private:
   friend class Scope;
@@ -158,51 +133,47 @@ class Scope::State {
   State(const State&) = default;
   static Outcome<std::unique_ptr<State>> root(const std::shared_ptr<const Problem>& problem, std::size_t group);
   [[nodiscard]] std::vector<Literal> literals() const;
-  [[nodiscard]] const Cuts& cuts() const { return *cuts_; }
   Outcome<Done> assume(const Literal& literal);
   Outcome<Done> propagate_box(NodeId node);
-  Outcome<Done> tighten(NodeId node, const Selection& selection, const Hints& hints, const Claims* claims, bool to_float);
+  Outcome<Done> tighten(NodeId node, std::span<const std::uint32_t> elements, const Hints& hints, const Claims* claims, bool to_float);
   Outcome<Done> cut(std::vector<Cut::Term> terms, const Hints& hints);
   Outcome<Done> meet(const State& other);
   Outcome<Done> hull(const State& at_most, const State& at_least);
+  struct Asked;
+  Outcome<Asked> add_case(const CaseMultipliers& one, Targets& targets) const;
   Outcome<Refutation> empty() const;
+  [[nodiscard]] std::string place() const;  // the scope, in words
   // The scope of all executions at one input point. A conclusion on it is no refutation of the group.
   static Outcome<std::unique_ptr<State>> at_point(const std::shared_ptr<const Problem>& problem, std::size_t group,
                                                   const std::vector<Rational>& inputs);
   static Outcome<std::vector<Interval>> outputs_of_executions(const std::shared_ptr<const Problem>& problem, const Witness& witness);
   [[nodiscard]] Outcome<double> lower_bound(const statement::Row& row, bool negated) const;
+  [[nodiscard]] double by_boxes(std::span<const Entry> row) const;
   struct Weighted;
-  [[nodiscard]] Weighted weighted(const Hints& hints) const;
+  [[nodiscard]] Weighted weighted(NodeId start, const Hints& hints) const;
   [[nodiscard]] Rejection not_boxed(const char* code, NodeId node) const;
   [[nodiscard]] std::shared_ptr<const rows::LinearBounds> linear_bounds(NodeId node, const Hints& hints) const;
   using LinesByNode =
       // Nullopt: not derived yet; null: back-substitution stops at the box.
       std::vector<std::optional<std::shared_ptr<const rows::LinearBounds>>>;
   template <class Rows>
-  [[nodiscard]] bool walk(Rows& rows, std::size_t count, NodeId start, const Hints& hints, const Weighted& weighted,
-                          LinesByNode& bounds_by_node) const;
-  [[nodiscard]] Outcome<std::vector<RowBound>> back_substitute(const Targets& targets, const Hints& hints, Diagnosis* diagnosis = nullptr,
-                                                               LinesByNode* derived = nullptr) const;
-  [[nodiscard]] double settled(const Targets& targets, std::size_t row, const Hints& hints, const RowBound& bound, double required,
+  [[nodiscard]] std::optional<NodeId> walk(Rows& rows, const Targets& targets, std::size_t first, std::size_t count, const Hints& hints,
+                                           const Weighted& weighted, LinesByNode& bounds_by_node) const;
+  [[nodiscard]] Outcome<std::vector<rows::RowBound>> back_substitute(const Targets& targets, const Hints& hints, bool keep_inputs = false,
+                                                                     LinesByNode* derived = nullptr) const;
+  [[nodiscard]] double settled(const Targets& targets, std::size_t row, const Hints& hints, const rows::RowBound& bound, double required,
                                std::size_t& tried) const;
-  [[nodiscard]] Work work_of(const Targets& targets, const Hints& hints, const Weighted& weighted) const;
   [[nodiscard]] Outcome<Done> pay(const Work& work) const { return meter_ ? meter_->before(work) : Done{}; }
-  void meet(NodeId node, relax::Box box);
-  void append(std::span<const std::shared_ptr<const Cut>> more);  // to the cuts
+  void narrow(NodeId node, relax::Box box);
   Outcome<Done> find_rounding(NodeId node, const Array<Interval>* image, std::shared_ptr<const rows::Sizes>* sizes);
   [[nodiscard]] relax::Box shifted_box(NodeId node, NodeId inner) const;
   [[nodiscard]] std::vector<double> step_rounding(NodeId node) const;
 
-  const Problem::State* problem_ = nullptr;  // kept alive by the root context
+  const Problem* problem_ = nullptr;  // kept alive by the root context
+  const Network::State* network_ = nullptr;
   std::shared_ptr<const Context> context_;
-  rows::Boxes boxes_;  // by node; null = not derived
-  // By node; derived on the boxes of this scope or of an ancestor. Raw pointers, so that copying a scope changes few
-  // reference counts; own_error_bounds_ and inherited_ keep the objects alive.
-  std::vector<const rows::ErrorBound*> error_bounds_;
-  // By node, or empty: the error bounds derived since the last literal.
-  std::vector<std::shared_ptr<const rows::ErrorBound>> own_error_bounds_;
-  // Keeps the error bounds from before the last literal alive.
-  std::shared_ptr<const void> inherited_;
+  rows::Boxes boxes_;                                                  // by node; null = not derived
+  std::vector<std::shared_ptr<const rows::ErrorBound>> error_bounds_;  // by node; derived on the boxes of this scope or of an ancestor
   // By node, in a floating semantics: a bound on the rounding errors of executions there (execution.cpp), derived on
   // the boxes of this scope or of an ancestor. Empty: no errors.
   std::vector<std::shared_ptr<const std::vector<double>>> rounding_;
@@ -210,7 +181,7 @@ class Scope::State {
   // Linear bounds with the policy's slopes, derived on the boxes of this scope or of an ancestor. Those of a child are
   // never taken over, because its boxes are narrower.
   std::vector<std::shared_ptr<const rows::LinearBounds>> linear_bounds_;
-  std::shared_ptr<const Cuts> cuts_ = std::make_shared<const Cuts>();
+  Cuts cuts_;
   bool contradiction_ = false;  // some box has lo > hi
   std::function<bool()> stop_;
   std::shared_ptr<Meter> meter_;
@@ -247,12 +218,15 @@ inline std::string at(const Graph& graph, NodeId node, std::size_t element) {
   return name_of(graph, node) + ", element " + std::to_string(element);
 }
 
+inline std::string Scope::State::place() const {
+  return "group " + std::to_string(context_->group) + ", depth " + std::to_string(context_->depth);
+}
+
 inline relax::Box box_of(const Array<Interval>& values) {
-  const std::size_t size = values.values.size();
-  relax::Box box{std::vector<double>(size), std::vector<double>(size)};
-  for (std::size_t i = 0; i < size; ++i) {
-    box.lo[i] = values.values[i].lo();
-    box.hi[i] = values.values[i].hi();
+  relax::Box box;
+  for (const Interval& value : values.values) {
+    box.lo.push_back(value.lo());
+    box.hi.push_back(value.hi());
   }
   return box;
 }
@@ -270,6 +244,15 @@ constexpr std::size_t kElementsTogether = 16;
 
 inline bool usable(const std::vector<float>& multipliers) {
   return std::all_of(multipliers.begin(), multipliers.end(), [](float m) { return m >= 0 && std::isfinite(m); });
+}
+
+template <class Self, class Rule, class... Arguments>
+auto Scope::State::run(Self& scope, Rule rule, Arguments&&... arguments) -> decltype((scope.*rule)(arguments...)) try {
+  const StopScope watch(scope.stop_);
+  if (const auto standard = check_environment(); !standard) return standard.rejection();
+  return (scope.*rule)(std::forward<Arguments>(arguments)...);
+} catch (const Stopped&) {
+  return stopped(scope.place());
 }
 
 // The side conditions that two contexts are the halves of a split of `parent`:

@@ -60,13 +60,7 @@ struct KernelOptions {
   bool balls = true;
 };
 
-// The elements of a node whose bounds a tighten step derives.
-struct Selection {
-  enum class Kind : std::uint8_t { unstable, all, mask } kind = Kind::unstable;
-  std::vector<bool> mask;  // Kind::mask only
-};
-
-// Claimed bounds of the selected elements, in order. A step with claims stores exactly the claims.
+// Claimed bounds of the elements of a tighten step, in its order. A step with claims stores exactly the claims.
 struct Claims {
   std::vector<float> lo, hi;
 };

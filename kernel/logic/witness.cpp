@@ -11,6 +11,7 @@
 
 #include <algorithm>
 
+#include "kernel/floats/theorems/execution.h"
 #include "kernel/logic/state.h"
 #include "semantics/interrupt.h"
 #include "semantics/numbers/exact_work.h"
@@ -22,44 +23,34 @@ namespace {
 enum class Truth : std::uint8_t { holds, fails, open };
 
 // The ends of a scalar as exact fractions; nullopt if an end is infinite or undefined.
-std::optional<Rational> low(const Interval& x) { return Rational::from_double(x.lo()); }
-std::optional<Rational> high(const Interval& x) { return Rational::from_double(x.hi()); }
-std::optional<Rational> low(const WideInterval& x) { return x.lo(); }
-std::optional<Rational> high(const WideInterval& x) { return x.hi(); }
-std::optional<Rational> low(const Rational& x) { return x; }
-std::optional<Rational> high(const Rational& x) { return x; }
+using Ends = std::pair<std::optional<Rational>, std::optional<Rational>>;
+Ends ends(const Interval& x) { return {Rational::from_double(x.lo()), Rational::from_double(x.hi())}; }
+Ends ends(const WideInterval& x) { return {x.lo(), x.hi()}; }
+Ends ends(const Rational& x) { return {x, x}; }
 
+// By the values of all nodes. `row` receives the first row that is undecided or fails.
 template <class S>
-struct Run {
-  std::vector<Array<S>> values;  // by node
-
-  Truth decide(const Problem& problem, const statement::Row& row) const {
+Truth decide(const Problem& problem, std::uint32_t case_index, const std::vector<Array<S>>& values, std::size_t& row) {
+  const std::vector<statement::Row>& rows = problem.statement().property.cases[case_index].rows;
+  for (row = 0; row < rows.size(); ++row) {
     Rational lower, upper;  // exact bounds of the row's sum
-    for (const statement::Term& term : row.terms) {
-      const S& value = values[problem.node_of(term.variable)].values[term.variable.element];
-      const auto lo = low(value), hi = high(value);
+    for (const auto& [coefficient, variable] : rows[row].terms) {
+      const auto [lo, hi] = ends(values[problem.node_of(variable)].values[variable.element]);
       if (!lo || !hi) return Truth::open;
-      const bool positive = term.coefficient.sign() > 0;
-      lower += term.coefficient * (positive ? *lo : *hi);
-      upper += term.coefficient * (positive ? *hi : *lo);
+      const bool positive = coefficient.sign() > 0;
+      lower += coefficient * (positive ? *lo : *hi);
+      upper += coefficient * (positive ? *hi : *lo);
     }
-    if (row.strict ? upper < row.bound : upper <= row.bound) return Truth::holds;
-    if (row.strict ? lower >= row.bound : lower > row.bound) return Truth::fails;
-    return Truth::open;
+    const Rational& bound = rows[row].bound;
+    const bool strict = rows[row].strict;
+    if (strict ? lower >= bound : lower > bound) return Truth::fails;
+    if (!(strict ? upper < bound : upper <= bound)) return Truth::open;
   }
-  // `open_row` receives the first row that is undecided or fails.
-  Truth decide(const Problem& problem, const std::vector<statement::Row>& rows, std::size_t& open_row) const {
-    for (std::size_t r = 0; r < rows.size(); ++r) {
-      open_row = r;
-      const Truth truth = decide(problem, rows[r]);
-      if (truth != Truth::holds) return truth;
-    }
-    return Truth::holds;
-  }
-};
+  return Truth::holds;
+}
 
 template <class S>
-Outcome<Run<S>> run(const Graph& graph, const std::vector<Rational>& point) {
+Outcome<std::vector<Array<S>>> values_at(const Graph& graph, const std::vector<Rational>& point) {
   std::vector<Array<S>> inputs;
   std::size_t at = 0;
   for (const NodeId id : graph.inputs) {
@@ -67,9 +58,7 @@ Outcome<Run<S>> run(const Graph& graph, const std::vector<Rational>& point) {
     for (std::size_t i = 0; i < graph.size(id); ++i) input.values.push_back(S(point[at++]));
     inputs.push_back(std::move(input));
   }
-  auto values = evaluate<S>(graph, inputs);
-  if (!values) return values.rejection();
-  return Run<S>{std::move(values).value()};
+  return evaluate<S>(graph, inputs);
 }
 
 // Exact numbers may double their length at each product. `work` bounds their cost; beyond it the answer is "open".
@@ -77,10 +66,29 @@ template <class S>
 Truth attempt(const Problem& problem, const Witness& witness, double work, std::size_t& open_row) {
   Truth truth = Truth::open;
   const bool finished = within_exact_work(work, [&] {
-    const auto result = run<S>(problem.graph(), witness.inputs);
-    if (result) truth = result.value().decide(problem, problem.statement().property.cases[witness.case_index].rows, open_row);
+    const auto values = values_at<S>(problem.graph(), witness.inputs);
+    if (values) truth = decide(problem, witness.case_index, values.value(), open_row);
   });
   return finished ? truth : Truth::open;
+}
+
+// S3, over the reals: enclosures of the outputs at the point, if every row of the case holds there.
+Outcome<std::vector<Interval>> outputs_at(const Problem& problem, const Witness& witness, double exact_work) {
+  const auto coarse = values_at<Interval>(problem.graph(), witness.inputs);
+  if (!coarse) return coarse.rejection();
+  std::size_t row = 0;
+  Truth truth = decide(problem, witness.case_index, coarse.value(), row);
+  if (truth == Truth::open) truth = attempt<WideInterval>(problem, witness, exact_work, row);
+  if (truth == Truth::open) truth = attempt<Rational>(problem, witness, exact_work, row);
+  const std::string place = "case " + std::to_string(witness.case_index) + ", row " + std::to_string(row);
+  if (truth == Truth::fails) return reject("satisfiable.S3", place, "every row of the case holds", "this one does not");
+  if (truth == Truth::open)
+    return declined("satisfiable.S3", place, "a decided row",
+                    "open at 256 bits, and in exact fractions of a length that the network's size allows");
+  std::vector<Interval> outputs;
+  for (const NodeId id : problem.graph().outputs)
+    outputs.insert(outputs.end(), coarse.value()[id].values.begin(), coarse.value()[id].values.end());
+  return outputs;
 }
 
 }  // namespace
@@ -99,38 +107,18 @@ Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>& problem, cons
     const bool whole = !is_float(problem->graph().node(id).dtype);
     for (const std::size_t end = i + problem->graph().size(id); i < end; ++i) {
       const Rational& x = witness.inputs[i];
-      if (problem->floating() && !whole && !problem->is_number(x))
-        return reject("satisfiable.S4", place + ", input element " + std::to_string(i), "a number of the execution's format",
-                      x.to_string());
-      if (box.lo[i] <= x && x <= box.hi[i] && (!whole || floor(x) == x)) continue;
-      return reject("satisfiable.S2", place + ", input element " + std::to_string(i),
-                    (whole ? "an integer in [" : "in [") + box.lo[i].to_string() + ", " + box.hi[i].to_string() + "]", x.to_string());
+      const std::string element = place + ", input element " + std::to_string(i);
+      if (problem->floating() && !whole && !floats::has_number(problem->statement().semantics, x, x))
+        return reject("satisfiable.S4", element, "a number of the execution's format", x.to_string());
+      if (!(box.lo[i] <= x && x <= box.hi[i] && (!whole || floor(x) == x)))
+        return reject("satisfiable.S2", element,
+                      (whole ? "an integer in [" : "in [") + box.lo[i].to_string() + ", " + box.hi[i].to_string() + "]", x.to_string());
     }
   }
-  Theorem::Content theorem{Theorem::Kind::satisfiable, false, problem, problem->assumptions(), witness, {}};
-  const auto holds = [&] { return Theorem(std::make_shared<Theorem::Content>(std::move(theorem))); };
-  if (problem->floating()) {
-    auto outputs = Scope::State::outputs_of_executions(problem, witness);
-    if (!outputs) return outputs.rejection();
-    theorem.outputs = std::move(outputs).value();
-    return holds();
-  }
-  const auto coarse = run<Interval>(problem->graph(), witness.inputs);
-  if (!coarse) return coarse.rejection();
-  std::size_t row = 0;
-  Truth truth = coarse.value().decide(*problem, cases[witness.case_index].rows, row);
-  if (truth == Truth::open) truth = attempt<WideInterval>(*problem, witness, exact_work, row);
-  if (truth == Truth::open) truth = attempt<Rational>(*problem, witness, exact_work, row);
-  if (truth == Truth::fails)
-    return reject("satisfiable.S3", place + ", row " + std::to_string(row), "every row of the case holds", "this one does not");
-  if (truth == Truth::open)
-    return declined("satisfiable.S3", place + ", row " + std::to_string(row), "a decided row",
-                    "open at 256 bits, and in exact fractions of a length that the network's size allows");
-  for (const NodeId id : problem->graph().outputs) {
-    const auto& values = coarse.value().values[id].values;
-    theorem.outputs.insert(theorem.outputs.end(), values.begin(), values.end());
-  }
-  return holds();
+  auto outputs = problem->floating() ? Scope::State::outputs_of_executions(problem, witness) : outputs_at(*problem, witness, exact_work);
+  if (!outputs) return outputs.rejection();
+  return Theorem(std::make_shared<Theorem::Content>(
+      Theorem::Content{Theorem::Kind::satisfiable, false, problem, problem->assumptions(), witness, std::move(outputs).value()}));
 } catch (const Stopped&) {
   return stopped("case " + std::to_string(witness.case_index));
 }

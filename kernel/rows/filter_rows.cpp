@@ -221,16 +221,6 @@ void FilterRows::hold_all(NodeId node) {
 
 // First the block takes all elements: looking up each of many literals in its list would cost more than the
 // step itself.
-void FilterRows::literal(NodeId node, std::uint32_t element, bool at_least, double threshold, double beta) {
-  hold_all(node);
-  for (std::size_t row = 0; row < rows_; ++row) {
-    add(row, node, element, at_least ? -beta : beta, 0.0);
-    const double product = at_least ? beta * threshold : -beta * threshold;
-    add_constant(row, product);
-    error_bound_[row] += 2 * kUnit * std::fabs(product) * kInflate + kUnderflow;
-  }
-}
-
 void FilterRows::add_constant(std::size_t row, double value) {
   constant_[row] += value;
   error_bound_[row] += 2 * kUnit * std::fabs(constant_[row]) * kInflate;
@@ -345,12 +335,11 @@ void FilterRows::concretize(NodeId node) {
     spare_.push_back(std::move(a));
 }
 
-double FilterRows::lower(std::size_t row) const {
+RowBound FilterRows::bound(std::size_t row) const {
   demand(open_ == 0, "a lower bound was asked for before every block was consumed");
-  const double bound = sub_down(constant_[row], error_bound_[row] * kInflate);
-  return bound == bound ? bound : -INFINITY;
+  const double lower = sub_down(constant_[row], error_bound_[row] * kInflate);
+  return {lower == lower ? lower : -INFINITY, constant_[row], error_bound_[row],
+          keep_inputs_ ? input_coefficients(row) : std::vector<double>()};
 }
-
-double FilterRows::estimate(std::size_t row) const { return constant_[row]; }
 
 }  // namespace assay::rows

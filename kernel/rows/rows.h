@@ -76,9 +76,15 @@ using Boxes = std::vector<std::shared_ptr<const relax::Box>>;  // by node id; nu
 // stay integers.
 [[nodiscard]] relax::Box copied_box(const AffineForm& form, const Boxes& boxes);
 
+struct RowBound {
+  double lower;                     // a rigorous lower bound; -inf: none
+  double estimate, error_bound;     // the double filter's value, from which the exact one differs by at most error_bound
+  std::vector<double> inputs = {};  // the coefficients of the inputs, concatenated, where they are kept; for the search
+};
+
 class FilterRows {
  public:
-  // keep_inputs: store the blocks of inputs, for input_coefficients().
+  // keep_inputs: store the blocks of inputs, for RowBound::inputs.
   FilterRows(const Graph& graph, const Boxes& boxes, std::size_t rows, bool keep_inputs = false);
   // Starts a node's block with these elements alone, all coefficients 0. Without this call a block starts with
   // all elements.
@@ -88,19 +94,12 @@ class FilterRows {
   [[nodiscard]] bool has(NodeId node) const { return !blocks_[node].values.empty(); }
   // The same for every element of the node; true coefficients may differ by `errors`.
   void add_row(std::size_t row, NodeId node, std::span<const double> coefficients, std::span<const double> errors);
-  // For all rows: subtracts beta * (z - t) if z >= t, or beta * (t - z) if z <= t; beta >= 0.
-  void literal(NodeId node, std::uint32_t element, bool at_least, double threshold, double beta);
   void add_constant(std::size_t row, double value);
   [[nodiscard]] std::vector<double> coefficients(std::size_t row, NodeId node) const;  // of an existing block
   void through_affine(NodeId node, const LinearStep& step);
   void through_relaxation(NodeId node, const LinearBounds& line);
   void concretize(NodeId node);
-  [[nodiscard]] double lower(std::size_t row) const;  // rigorous once every block is consumed; NaN or -inf: no bound
-  // The double value; the exact one differs by at most error_bound.
-  [[nodiscard]] double estimate(std::size_t row) const;
-  [[nodiscard]] double error_bound(std::size_t row) const { return error_bound_[row]; }
-  // Concatenated over the inputs; for the search.
-  [[nodiscard]] std::vector<double> input_coefficients(std::size_t row) const;
+  [[nodiscard]] RowBound bound(std::size_t row) const;      // once every block is consumed
   [[nodiscard]] std::size_t work() const { return work_; }  // approximate multiply-adds so far
 
  private:
@@ -109,6 +108,7 @@ class FilterRows {
   [[nodiscard]] Block consume(NodeId node);
   void merge(NodeId node, Block fresh);
   void collect(double absolute);
+  [[nodiscard]] std::vector<double> input_coefficients(std::size_t row) const;
   const Graph& graph_;
   const Boxes& boxes_;
   std::size_t rows_;

@@ -149,7 +149,7 @@ Outcome<Done> IntermediateBounds::advance(const IntermediatePlan& plan) {
 }
 
 Outcome<Done> IntermediateBounds::refine_again(NodeId node, const logic::Hints& hints) {
-  auto done = scope_.tighten(node, {}, hints, nullptr, true);
+  auto done = inspect::tighten(scope_, node, {}, hints, nullptr, true);
   if (done.ok()) steps_.tighten(node, {}, hints, nullptr, true);
   return done;
 }
@@ -194,11 +194,11 @@ void IntermediateBounds::snap_ends(NodeId node) {
   }
   if (ends.size() > 2 * kMost) return;
   for (const auto& [element, low, at] : ends) {
-    const logic::Selection selection = selection_of(node, {&element, 1});
+    const inspect::Selection selection = selection_of(node, {&element, 1});
     const relax::Box& now = scope_.box(node);
     logic::Claims claims{{low ? static_cast<float>(at) : float_down(now.lo[element])},
                          {low ? float_up(now.hi[element]) : static_cast<float>(at)}};
-    if (!scope_.tighten(node, selection, {}, &claims, false)) continue;
+    if (!inspect::tighten(scope_, node, selection, {}, &claims, false)) continue;
     steps_.tighten(node, selection, {}, &claims, false);
     only_boxes_ = false;
   }
@@ -253,8 +253,8 @@ IntermediateBounds::NeuronBatch IntermediateBounds::batch_of(std::span<const std
   return {selection_of(nodes_[at_].id, elements), {elements.begin(), elements.end()}, {}};
 }
 
-logic::Selection IntermediateBounds::selection_of(NodeId node, std::span<const std::uint32_t> elements) const {
-  logic::Selection selection{logic::Selection::Kind::mask, std::vector<bool>(problem_.graph().size(node), false)};
+inspect::Selection IntermediateBounds::selection_of(NodeId node, std::span<const std::uint32_t> elements) const {
+  inspect::Selection selection{inspect::Selection::Kind::mask, std::vector<bool>(problem_.graph().size(node), false)};
   for (const std::uint32_t element : elements) selection.mask[element] = true;
   return selection;
 }
@@ -266,7 +266,7 @@ Outcome<Done> IntermediateBounds::refine_by_cases(NodeId node, std::span<const B
   std::vector<Outcome<Done>> outcomes(ranges.size(), Done{});
   const auto refine = [&](std::size_t part) {
     for (std::size_t k = part; k < ranges.size(); k += threads_) {
-      const logic::Selection selection = selection_of(node, {&ranges[k].element, 1});
+      const inspect::Selection selection = selection_of(node, {&ranges[k].element, 1});
       outcomes[k] = within_memory([&] { return certificate::tighten_by_cases(copies[part], node, selection, ranges[k].tree, true); });
     }
   };
@@ -319,7 +319,7 @@ Outcome<Done> IntermediateBounds::refine_batches(std::vector<NeuronBatch> batche
     logic::Scope& scope = part == 0 ? scope_ : copies[part - 1];
     outcomes[part] = within_memory([&]() -> Outcome<Done> {
       if (prepare && !prepare(part, batches[part])) return stopped();
-      return scope.tighten(node, batches[part].selection, batches[part].hints, nullptr, true);
+      return inspect::tighten(scope, node, batches[part].selection, batches[part].hints, nullptr, true);
     });
   };
   team_.run(batches.size(), refine);

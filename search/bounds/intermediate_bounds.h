@@ -106,7 +106,7 @@ class IntermediateBounds {
     double row_work = 0;   // multiply-adds of one row from here back to the inputs
   };
   struct NeuronBatch {
-    logic::Selection selection;
+    inspect::Selection selection;
     std::vector<std::uint32_t> elements;
     logic::Hints hints;
   };
@@ -121,7 +121,7 @@ class IntermediateBounds {
   void list_elements(NodeId node);
   [[nodiscard]] std::vector<NeuronBatch> next_batches() const;
   [[nodiscard]] NeuronBatch batch_of(std::span<const std::uint32_t> elements) const;
-  [[nodiscard]] logic::Selection selection_of(NodeId node, std::span<const std::uint32_t> elements) const;
+  [[nodiscard]] inspect::Selection selection_of(NodeId node, std::span<const std::uint32_t> elements) const;
   Outcome<Done> open_node();
   void snap_ends(NodeId node);
   Outcome<Done> refine_node();
@@ -144,7 +144,7 @@ class IntermediateBounds {
   std::size_t at_ = 0, first_skipped_;     // indices into nodes_
   bool is_open_ = false, paused_ = false;  // is_open_: node at_ has its box, and elements_ are still to be refined
   std::vector<std::uint32_t> elements_;
-  logic::Selection opened_;                // the elements of the open node at first
+  inspect::Selection opened_;              // the elements of the open node at first
   std::vector<std::vector<bool>> needed_;  // by node and element: cases depend on it; empty: not known yet
   std::size_t sizes_ = 0, selected_ = 0;   // elements of the pre-activations so far, and how many of them were open
   double work_done_ = 0, seconds_ = 0;     // for the batches so far

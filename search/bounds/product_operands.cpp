@@ -21,7 +21,7 @@ constexpr double kLeastGain = 0.01;  // share of what a case loses in all
 double narrowing(const logic::Problem& problem, logic::Scope scope, NodeId node) {
   if (inspect::kink_at_zero(problem, node) || std::ranges::count(inspect::pre_activations(problem), node) == 0) return 0;
   const std::size_t size = problem.graph().size(node), stride = std::max<std::size_t>(1, size / kSample);
-  logic::Selection sample{logic::Selection::Kind::mask, std::vector<bool>(size, false)};
+  inspect::Selection sample{inspect::Selection::Kind::mask, std::vector<bool>(size, false)};
   for (std::size_t i = stride / 2; i < size; i += stride) sample.mask[i] = true;
   const auto width = [&] {
     const relax::Box& box = scope.box(node);
@@ -30,7 +30,7 @@ double narrowing(const logic::Problem& problem, logic::Scope scope, NodeId node)
     return sum;
   };
   const double before = width();
-  if (!(before > 0) || !scope.tighten(node, sample, {})) return 0;
+  if (!(before > 0) || !inspect::tighten(scope, node, sample, {})) return 0;
   return 1 - width() / before;
 }
 

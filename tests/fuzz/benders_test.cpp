@@ -101,7 +101,7 @@ void bend(Record& record, const Graph& graph, Random& random) {
   if (below(random, 2) == 0) bend(record.cases, random);
   if (record.type == RecordType::tighten && below(random, 6) == 0) {  // claims where there were none, of numbers made up
     record.claimed = true;
-    record.selection.kind = logic::Selection::Kind::all;
+    record.selection.kind = inspect::Selection::Kind::all;
     const double lo = bent_number(-1, random), hi = bent_number(1, random);
     record.claims.lo.assign(graph.size(record.node), static_cast<float>(std::min(lo, hi)));
     record.claims.hi.assign(graph.size(record.node), static_cast<float>(std::max(lo, hi)));
@@ -319,7 +319,7 @@ TEST_CASE("rows that contradict cost the same by any number of threads", "[fuzz]
   Record split = record(RecordType::split_f64, node), conclude = record(RecordType::conclude), tighten = record(RecordType::tighten, node);
   split.threshold = (by_boxes + by_rows) / 2;  // beyond what rows allow
   conclude.cases = {{0, {}}};
-  tighten.selection.kind = logic::Selection::Kind::all;
+  tighten.selection.kind = inspect::Selection::Kind::all;
   for (int k = 0; k < 20; ++k) {
     for (const Record& one : {split, conclude, record(RecordType::next), tighten, record(RecordType::empty), record(RecordType::done)})
       records.push_back(one);

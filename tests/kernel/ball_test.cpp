@@ -66,7 +66,7 @@ TEST_CASE("a ball gives the dual norm of a linear form", "[kernel][ball]") {
   REQUIRE(inspect::group_balls(*problem, 0).size() == 1);
   Scope scope = boxed_root(problem);
   CHECK(scope.box(y).hi[0] > 70);
-  REQUIRE(scope.tighten(y, {Selection::Kind::all, {}}, {}).ok());
+  REQUIRE(inspect::tighten(scope, y, {Selection::Kind::all, {}}, {}).ok());
   // 3 + 8 + 1 +- 2 * 5
   CHECK(scope.box(y).lo[0] <= 2);
   CHECK(scope.box(y).lo[0] > 2 - 1e-5);
@@ -86,7 +86,7 @@ TEST_CASE("a ball of magnitudes gives the dual norm of a linear form, with the b
     REQUIRE(inspect::group_balls(*problem, 0).size() == 1);
     CHECK(std::ranges::count(inspect::pre_activations(*problem), problem->graph().node(problem->graph().outputs[3]).operands[0]) == 0);
     Scope scope = boxed_root(problem);
-    REQUIRE(scope.tighten(y, {Selection::Kind::all, {}}, {}).ok());
+    REQUIRE(inspect::tighten(scope, y, {Selection::Kind::all, {}}, {}).ok());
     return std::pair(scope.box(y).lo[0], scope.box(y).hi[0]);
   };
   const auto encloses = [](std::pair<double, double> found, double least, double greatest) {
@@ -108,7 +108,7 @@ TEST_CASE("with the box a ball gives what is least on both", "[kernel][ball]") {
   const auto problem =
       open(with_products(net.output()), {0, -5}, {5, 5}, {ball({0, 0}, {1, 1}, Rational(1)), at_least(output(0), Rational(2))});
   Scope scope = boxed_root(problem);
-  REQUIRE(scope.tighten(y, {Selection::Kind::all, {}}, {}).ok());
+  REQUIRE(inspect::tighten(scope, y, {Selection::Kind::all, {}}, {}).ok());
   CHECK(scope.box(y).lo[0] <= -1);  // at (0, -1)
   CHECK(scope.box(y).lo[0] > -1.001);
   // On a half of it, x_1 >= 0, the least value is that of the corner.
@@ -117,7 +117,7 @@ TEST_CASE("with the box a ball gives what is least on both", "[kernel][ball]") {
     if (auto done = copy.assume({problem->graph().inputs[0], 1, true, 0}); !done) return done.rejection();
     return copy;
   }());
-  REQUIRE(half.tighten(y, {Selection::Kind::all, {}}, {}).ok());
+  REQUIRE(inspect::tighten(half, y, {Selection::Kind::all, {}}, {}).ok());
   CHECK(half.box(y).lo[0] <= 0);
   CHECK(half.box(y).lo[0] > -1e-9);
   CHECK(half.box(y).hi[0] >= std::sqrt(2.0));
@@ -163,7 +163,7 @@ TEST_CASE("only rows that all cases share, of squares with one sign, are balls",
   // A bound of only one of two cases does not hold for the other.
   const auto problem = open(stated(graph(), {{box, {unit, far}}, {box, {far}}}));
   Scope scope = boxed_root(problem);
-  REQUIRE(scope.tighten(problem->graph().outputs[0], {Selection::Kind::all, {}}, {}).ok());
+  REQUIRE(inspect::tighten(scope, problem->graph().outputs[0], {Selection::Kind::all, {}}, {}).ok());
   CHECK(scope.box(problem->graph().outputs[0]).hi[0] >= 4);
   CHECK_FALSE(scope.conclude(std::vector<CaseMultipliers>{{1, {}}}, {}).ok());
 }
@@ -200,7 +200,7 @@ TEST_CASE("bounds on a ball hold at its points, in both arithmetics", "[kernel][
            {of_squares ? ball(middle, weights, radius) : octahedron(weights, radius), at_least(output(0), Rational(0))}, {exact});
   REQUIRE(inspect::group_balls(*problem, 0).size() == 1);
   Scope scope = boxed_root(problem);
-  for (const NodeId node : {before, last}) REQUIRE(scope.tighten(node, {Selection::Kind::all, {}}, {}).ok());
+  for (const NodeId node : {before, last}) REQUIRE(inspect::tighten(scope, node, {Selection::Kind::all, {}}, {}).ok());
   double tightest = kInfinity;
   for (int sample = 0; sample < 300; ++sample) {
     // A random direction, shortened by halves until the point is in the ball exactly; half of them end on the sphere, nearly.
@@ -251,7 +251,7 @@ TEST_CASE("balls of any numbers weaken or refute, and nothing breaks", "[kernel]
           const auto problem =
               open(graph, {-2, -2}, {2, 2}, {ball({middle, -middle}, {weight, weight}, bound), at_least(output(0), Rational(3))}, {exact});
           Scope scope = boxed_root(problem);
-          REQUIRE(scope.tighten(y, {Selection::Kind::all, {}}, {}).ok());
+          REQUIRE(inspect::tighten(scope, y, {Selection::Kind::all, {}}, {}).ok());
           // (0, 0) is in the ball where its middle is 0, or where it is far and wide.
           const Rational off = Rational(2) * exactly(weight) * exactly(middle) * exactly(middle);
           if (off > bound) continue;

@@ -117,7 +117,7 @@ TEST_CASE("a branch that derives a box again without effect shares its parent's"
 TEST_CASE("a branch whose lines were forgotten concludes as before", "[budget]") {
   const ProblemPointer problem = wide_relu({});
   Scope scope = boxed_root(problem);
-  REQUIRE(scope.tighten(inspect::pre_activations(*problem)[0], {Selection::Kind::all, {}}, {}).ok());
+  REQUIRE(inspect::tighten(scope, inspect::pre_activations(*problem)[0], {Selection::Kind::all, {}}, {}).ok());
   inspect::Diagnosis before, after;
   const std::vector<CaseMultipliers> cases{{0, {}}};
   CHECK(inspect::conclude(scope, cases, {}, before).ok());

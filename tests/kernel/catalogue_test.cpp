@@ -135,7 +135,7 @@ TEST_CASE("catalogue SPLIT0: an optimum exactly on the split survives in both ha
     for (const bool at_least_side : {false, true}) {
       Scope half = assumed(parent, {problem->graph().inputs[0], 0, at_least_side, 0});
       derive_all(half, *problem);
-      REQUIRE(half.tighten(z, {Selection::Kind::all, {}}, {}).ok());
+      REQUIRE(inspect::tighten(half, z, {Selection::Kind::all, {}}, {}).ok());
       codes.push_back(code_of(conclude(half)));
     }
     CHECK(logic::satisfiable(problem, {0, {Rational(0)}}).ok() == !strict);
@@ -189,7 +189,7 @@ TEST_CASE("catalogue HUGE: chains beyond double lose the bound and nothing else"
     Scope scope = boxed_root(unreached);
     static_cast<void>(conclude(scope));  // either answer is right; none may crash
     CHECK(scope.box(graph.outputs[0]).hi[0] == kInfinity);
-    REQUIRE(scope.tighten(graph.outputs[0], {Selection::Kind::all, {}}, {}).ok());
+    REQUIRE(inspect::tighten(scope, graph.outputs[0], {Selection::Kind::all, {}}, {}).ok());
     CHECK(scope.box(graph.outputs[0]).hi[0] == kInfinity);
   }
 }

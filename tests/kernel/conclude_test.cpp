@@ -78,7 +78,7 @@ TEST_CASE("a stop request declines back-substitution on the scope and its copies
   CHECK(code_of(conclude(copy)) == "accepted");
   stop = true;
   CHECK(code_of(conclude(scope)) == "kernel.stopped");
-  CHECK(code_of(copy.tighten(problem->graph().outputs[0], {logic::Selection::Kind::all, {}}, {})) == "kernel.stopped");
+  CHECK(code_of(inspect::tighten(copy, problem->graph().outputs[0], {inspect::Selection::Kind::all, {}}, {})) == "kernel.stopped");
   CHECK(code_of(conclude(boxed_root(problem))) == "accepted");
 }
 
@@ -90,8 +90,8 @@ TEST_CASE("meet S1: facts of a scope with the same context hold here, those of a
   const NodeId input = problem->graph().inputs[0], node = problem->graph().outputs[0];
   Scope scope = boxed_root(problem), copy = scope, narrow = scope;
   const double wide = scope.box(node).hi[0];
-  REQUIRE(scope.tighten(node, {Selection::Kind::mask, {true, false}}, {}).ok());
-  REQUIRE(copy.tighten(node, {Selection::Kind::mask, {false, true}}, {}).ok());
+  REQUIRE(inspect::tighten(scope, node, {Selection::Kind::mask, {true, false}}, {}).ok());
+  REQUIRE(inspect::tighten(copy, node, {Selection::Kind::mask, {false, true}}, {}).ok());
   const double refined = scope.box(node).hi[0];
   REQUIRE(refined < wide);
   REQUIRE(scope.box(node).hi[1] == wide);
@@ -121,7 +121,7 @@ TEST_CASE("hull S1 to S3: what both halves of one split of this scope have", "[k
   const auto half = [&](const Scope& above, bool at_least_side, double t, std::uint32_t element = 0) {
     Scope scope = assumed(above, {x, element, at_least_side, t});
     for (NodeId node = 0; node <= y; ++node) REQUIRE(scope.propagate_box(node).ok());
-    REQUIRE(scope.tighten(y, {Selection::Kind::all, {}}, {}).ok());
+    REQUIRE(inspect::tighten(scope, y, {Selection::Kind::all, {}}, {}).ok());
     return scope;
   };
   Scope scope = whole;
@@ -152,7 +152,7 @@ TEST_CASE("hull: a half without a point gives way to the other one, two leave no
   Scope scope = boxed_root(problem);
   const Scope nothing = assumed(scope, {y, 0, true, 100}), rest = assumed(scope, {y, 0, false, 100});
   Scope narrow = rest;
-  REQUIRE(narrow.tighten(y, {Selection::Kind::all, {}}, {}).ok());
+  REQUIRE(inspect::tighten(narrow, y, {Selection::Kind::all, {}}, {}).ok());
   REQUIRE(scope.hull(narrow, nothing).ok());
   CHECK(scope.box(y).hi == narrow.box(y).hi);
   CHECK_FALSE(scope.empty().ok());
@@ -305,6 +305,32 @@ TEST_CASE("conclude: a literal helps by its multiplier, on its own side", "[kern
   CHECK(code_of(conclude(assumed(boxed_root(at), {y, 1, false, -1.5}), hints)) == "conclude.S3");
   CHECK(code_of(conclude(assumed(boxed_root(past), {y, 1, false, -1.5}), hints)) == "accepted");
   CHECK(code_of(conclude(assumed(boxed_root(past), {y, 1, false, above(-1.5)}), hints)) == "conclude.S3");
+}
+
+TEST_CASE("exact: a literal's multiplier times its threshold is no double, and nothing of it is lost", "[kernel][conclude]") {
+  // x / 8 >= t / 8 where x >= t, by two multipliers whose products with t are rounded, and whose sum is 1 / 8.
+  const float m = 0.1F;
+  bool rounded_up = false, rounded_down = false;
+  for (const double t : {0.225, 0.275, 0.325, 0.55, 0.725, 0.9}) {
+    const double rest = 0.125 - double{m};
+    const Rational computed = exactly(double{m} * t) + exactly(rest * t);
+    rounded_up = rounded_up || computed > exactly(t / 8);
+    rounded_down = rounded_down || computed < exactly(t / 8);
+    for (const bool strict : {false, true}) {
+      Chain net(1);
+      net.gemm(1, {1});
+      const auto problem = open(net.output(), {0}, {1}, {row({{Rational(1, 8), input(0)}}, exactly(t / 8), strict)}, KernelOptions{true});
+      const Literal literal{problem->graph().inputs[0], 0, true, t};
+      const Scope scope = assumed(assumed(boxed_root(problem), literal), literal);
+      Hints hints;
+      hints.beta = {m, static_cast<float>(rest)};
+      const std::vector<CaseMultipliers> cases{{0, {}}};
+      inspect::Diagnosis diagnosis;  // asks for the row, although the box is enough
+      CHECK(code_of(inspect::conclude(scope, cases, hints, diagnosis)) == (strict ? "accepted" : "conclude.S3"));
+    }
+  }
+  CHECK(rounded_up);
+  CHECK(rounded_down);
 }
 
 TEST_CASE("merge S1: both refutations are of one context", "[kernel][merge]") {

@@ -78,9 +78,9 @@ TEST_CASE("cut: used for boxes and for other cuts", "[kernel][cut]") {
   Scope scope = boxed_root(net.problem);
   REQUIRE(certificate::cut_by_cases(scope, net.sum(), net.tree()).ok());
   Scope plain = scope;
-  REQUIRE(scope.tighten(net.y, {Selection::Kind::all, {}}, multipliers({1})).ok());
+  REQUIRE(inspect::tighten(scope, net.y, {Selection::Kind::all, {}}, multipliers({1})).ok());
   CHECK(scope.box(net.y).hi[0] <= 2.000001);
-  REQUIRE(plain.tighten(net.y, {Selection::Kind::all, {}}, {}).ok());
+  REQUIRE(inspect::tighten(plain, net.y, {Selection::Kind::all, {}}, {}).ok());
   CHECK(plain.box(net.y).hi[0] > 2.9);
   REQUIRE(scope.cut({{net.y, 0, -2}}, multipliers({2})).ok());
   CHECK(scope.cuts()[1]->bound >= -4.000002F);
@@ -96,7 +96,7 @@ TEST_CASE("cut: with terms behind the node that is bounded", "[kernel][cut]") {
   Scope scope = boxed_root(problem);
   REQUIRE(scope.cut({{y, 0, 1}}, {}).ok());
   REQUIRE(scope.cuts()[0]->bound > 3.9F);
-  REQUIRE(scope.tighten(z, {Selection::Kind::all, {}}, multipliers({1})).ok());
+  REQUIRE(inspect::tighten(scope, z, {Selection::Kind::all, {}}, multipliers({1})).ok());
   CHECK(std::ranges::max(scope.box(z).lo) <= -2);  // which (-1, -1) and (-1, 1) reach
   CHECK(std::ranges::min(scope.box(z).hi) >= 2);
 }
@@ -127,7 +127,7 @@ TEST_CASE("cut S1 to S3, and multipliers", "[kernel][cut]") {
   CHECK(scope.cuts()[1]->bound > -1e-6F);
   for (const float m : {-1e-45F, -1.0F, nan, infinity}) {
     CHECK(code_of(conclude(scope, multipliers({m}))) == "hints.cuts");
-    CHECK(code_of(scope.tighten(net.y, {Selection::Kind::all, {}}, multipliers({0, m}))) == "hints.cuts");
+    CHECK(code_of(inspect::tighten(scope, net.y, {Selection::Kind::all, {}}, multipliers({0, m}))) == "hints.cuts");
     CHECK(code_of(scope.cut(net.sum(), multipliers({m}))) == "hints.cuts");
   }
 }
@@ -244,7 +244,7 @@ TEST_CASE("cut: rows that start in a folded node are paid for", "[kernel][cut]")
     const auto left = std::make_shared<double>(1e12);
     Scope scope = boxed_root(problem);
     scope.pay(certificate::meter_of(*problem, left));
-    REQUIRE(scope.tighten(node, {Selection::Kind::all, {}}, {}).ok());
+    REQUIRE(inspect::tighten(scope, node, {Selection::Kind::all, {}}, {}).ok());
     REQUIRE(scope.cut({{node, 0, 1}}, {}).ok());
     return 1e12 - *left;
   };

@@ -181,7 +181,7 @@ std::optional<Refutation> search(const ProblemPointer& problem, const Scope& sco
   Scope refined = scope;
   for (const NodeId node : inspect::active_nodes(*problem)) {
     REQUIRE(refined.propagate_box(node).ok());
-    REQUIRE(refined.tighten(node, {}, {}).ok());
+    REQUIRE(inspect::tighten(refined, node, {}, {}).ok());
   }
   if (auto closed = conclude(refined)) return closed.value();
   if (depth == 0) return std::nullopt;
@@ -217,7 +217,7 @@ TEST_CASE("linear networks of wild exponents: the exact minimum is never passed"
       CHECK(code_of(inspect::conclude(scope, cases, {}, diagnosis)) == "conclude.S3");
       for (NodeId node = 0; node < net.graph.nodes.size(); ++node) {  // extremes of both outputs lie in the boxes
         if (node != net.graph.outputs[0]) continue;
-        REQUIRE(scope.tighten(node, {Selection::Kind::all, {}}, {}).ok());
+        REQUIRE(inspect::tighten(scope, node, {Selection::Kind::all, {}}, {}).ok());
         for (std::uint64_t i = 0; i < 2; ++i) {
           Rationals plus(2), minus(2);
           plus[i] = Rational(1);

@@ -62,7 +62,7 @@ TEST_CASE("executions: a product and the bias that alone reads it are one step, 
       const NodeId y = problem->graph().outputs[0];
       Scope scope = boxed_root(problem);
       if (!shared) check_radius(exactly(scope.box(y).hi[0]) - Rational(1028), of_product + of_sum);
-      REQUIRE(scope.tighten(y, {Selection::Kind::all, {}}, {}).ok());
+      REQUIRE(inspect::tighten(scope, y, {Selection::Kind::all, {}}, {}).ok());
       if (!shared) {
         check_radius(exactly(scope.box(y).hi[0]) - Rational(1028), of_product + of_sum);
         continue;
@@ -90,7 +90,7 @@ TEST_CASE("executions: each layer pays, and later ones carry it on", "[kernel][e
     Scope scope = boxed_root(one);
     const NodeId y = one->graph().outputs[0];
     check_radius(exactly(scope.box(y).hi[0]) - Rational(4000), second + Rational(2000) * first);
-    REQUIRE(scope.tighten(y, {Selection::Kind::all, {}}, {}).ok());
+    REQUIRE(inspect::tighten(scope, y, {Selection::Kind::all, {}}, {}).ok());
     check_radius(exactly(scope.box(y).hi[0]) - Rational(4000), second + Rational(2000) * first);
   }
 }
@@ -180,8 +180,8 @@ TEST_CASE("executions: relaxations move outward", "[kernel][execution]") {
     const ProblemPointer held = open_under(model_named("float32"), net.output(), {-1}, {1}, {at_least(output(0), Rational(0))}, options);
     const NodeId z = real->graph().outputs[0];
     Scope a = boxed_root(real), b = boxed_root(held);
-    REQUIRE(a.tighten(z, {Selection::Kind::all, {}}, {}).ok());
-    REQUIRE(b.tighten(z, {Selection::Kind::all, {}}, {}).ok());
+    REQUIRE(inspect::tighten(a, z, {Selection::Kind::all, {}}, {}).ok());
+    REQUIRE(inspect::tighten(b, z, {Selection::Kind::all, {}}, {}).ok());
     // The sigmoid's error is several units, that of the product and the difference together less than one.
     CHECK(b.box(z).hi[0] - a.box(z).hi[0] >= 0x1p-23);
     CHECK(a.box(z).lo[0] - b.box(z).lo[0] >= 0x1p-23);
@@ -198,7 +198,7 @@ TEST_CASE("executions: products of several readers may be held differently by ea
   const ProblemPointer problem = open_under(model_named("float32"), net.output(), {a}, {a});
   Scope scope = boxed_root(problem);
   const NodeId y = problem->graph().outputs[0];
-  REQUIRE(scope.tighten(y, {Selection::Kind::all, {}}, {}).ok());  // in which the two coefficients of the product cancel
+  REQUIRE(inspect::tighten(scope, y, {Selection::Kind::all, {}}, {}).ok());  // in which the two coefficients of the product cancel
   CHECK(scope.box(y).lo[0] <= -0x1p-24);
   CHECK(scope.box(y).hi[0] >= 0x1p-24);
 }

@@ -5,6 +5,7 @@
 #include "kernel/floats/named_models.h"
 #include "semantics/ops/denote.h"
 #include "semantics/ops/integer_range.h"
+#include "semantics/statement/statement_text.h"
 #include "tests/kernel/kernel_problems.h"
 
 using namespace assay;
@@ -135,8 +136,9 @@ TEST_CASE("what no integer reaches is refuted by splitting between integers", "[
       assay::test::take(join(assay::test::take(conclude(low, {}, {1, 0})), assay::test::take(conclude(high, {}, {0, 1}))));
   const std::vector<Refutation> refutations{both};
   const Theorem theorem = assay::test::take(unsatisfiable(problem, refutations));
-  CHECK(theorem.to_text().find("X_0 in the int64 values of [0, 1]") != std::string::npos);
-  CHECK(theorem.to_text().find("\nintegers: exact;") != std::string::npos);
+  const std::string text = statement_text(theorem.problem()->statement(), problem->graph_digest(), problem->digest(), false);
+  CHECK(text.find("X_0 in the int64 values of [0, 1]") != std::string::npos);
+  CHECK(text.find("\nintegers: exact;") != std::string::npos);
 }
 
 TEST_CASE("a witness holds values of the inputs' types", "[integers]") {
@@ -208,7 +210,7 @@ TEST_CASE("facts about integer networks hold at every integer point of the scope
     for (int k = pick(0, 3); k > 0; --k) literals.push_back({static_cast<NodeId>(pick(0, 1)), 0, pick(0, 1) == 1, 0.25 * pick(-16, 16)});
     for (const Literal& literal : literals) scope = assumed(scope, literal);
     REQUIRE(certificate::sweep(*problem, scope, 0, false).ok());
-    REQUIRE(scope.tighten(z, {Selection::Kind::all, {}}, {}).ok());
+    REQUIRE(inspect::tighten(scope, z, {Selection::Kind::all, {}}, {}).ok());
     for (int p = lo[0]; p <= lo[0] + width[0]; ++p) {
       for (int q = lo[1]; q <= lo[1] + width[1]; ++q) {
         const bool inside = std::ranges::all_of(literals, [&](const Literal& l) {

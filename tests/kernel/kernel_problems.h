@@ -14,6 +14,7 @@
 
 namespace assay::test {
 
+using inspect::Selection;
 using logic::CaseMultipliers;
 using logic::Claims;
 using logic::Hints;
@@ -22,7 +23,6 @@ using logic::Literal;
 using logic::Problem;
 using logic::Refutation;
 using logic::Scope;
-using logic::Selection;
 using logic::Theorem;
 using logic::Witness;
 using relax::Box;

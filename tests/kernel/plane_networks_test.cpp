@@ -71,7 +71,7 @@ Bounded swept(const Graph& graph, bool exact) {
   Scope scope = root(problem);
   take(certificate::sweep(*problem, scope, 0, true));  // the same hidden boxes, hence the same planes, in both modes
   const NodeId out = graph.outputs[0];
-  take(scope.tighten(out, {Selection::Kind::all, {}}, {}));
+  take(inspect::tighten(scope, out, {Selection::Kind::all, {}}, {}));
   return {problem, scope, out};
 }
 
@@ -120,11 +120,11 @@ TEST_CASE("planes: a raised claim is rejected, and a bad hint cannot make it hol
       const Selection all{Selection::Kind::all, {}};
       const Claims claims{lo, hi};
       Scope scope = bounded.scope;
-      CHECK(scope.tighten(bounded.output, all, {}, &claims).ok());
+      CHECK(inspect::tighten(scope, bounded.output, all, {}, &claims).ok());
       Claims raised = claims;
       raised.lo[1] = static_cast<float>(box.lo[1] + 0.01 * (box.hi[1] - box.lo[1]));
       Scope again = bounded.scope;
-      CHECK(code_of(again.tighten(bounded.output, all, {}, &raised)) == "tighten.S3");
+      CHECK(code_of(inspect::tighten(again, bounded.output, all, {}, &raised)) == "tighten.S3");
       for (const float hint : {1e30F, -1.0F, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
         Hints hints;
         for (NodeId node = 0; node < graph.nodes.size(); ++node) {
@@ -133,7 +133,7 @@ TEST_CASE("planes: a raised claim is rejected, and a bad hint cannot make it hol
             hints.lower[node].assign(graph.size(node), hint);
         }
         hints.upper = hints.lower;
-        CHECK_FALSE(again.tighten(bounded.output, all, hints, &raised).ok());
+        CHECK_FALSE(inspect::tighten(again, bounded.output, all, hints, &raised).ok());
       }
     }
   }

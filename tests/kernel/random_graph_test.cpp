@@ -137,8 +137,8 @@ void derive_and_refine(Scope& scope, const Problem& problem, RandomGraph& random
     REQUIRE(code_of(scope.propagate_box(node)) == "accepted");
     if (problem.is_constant(node) || random.pick(3) != 0) continue;
     const Selection selection{random.pick(2) == 0 ? Selection::Kind::all : Selection::Kind::unstable, {}};
-    REQUIRE(code_of(scope.tighten(node, selection, random_hints(problem, depth, random, random.pick(3) == 0), nullptr,
-                                  random.pick(2) == 0)) == "accepted");
+    REQUIRE(code_of(inspect::tighten(scope, node, selection, random_hints(problem, depth, random, random.pick(3) == 0), nullptr,
+                                     random.pick(2) == 0)) == "accepted");
   }
 }
 

@@ -91,7 +91,7 @@ TEST_CASE("the floating-point environment is checked at every entry", "[kernel][
   const auto opened = Problem::open(problem->statement());
   const auto rooted = Scope::root(problem, 0);
   const auto boxed = scope.propagate_box(y);
-  const auto refined = scope.tighten(y, {Selection::Kind::all, {}}, {});
+  const auto refined = inspect::tighten(scope, y, {Selection::Kind::all, {}}, {});
   const auto concluded = conclude(scope);
   const auto witnessed = logic::satisfiable(problem, {0, {Rational(1)}});
   _mm_setcsr(saved);

@@ -107,7 +107,7 @@ TEST_CASE("assume: siblings and parent keep their own boxes", "[kernel][assume]"
   const double lo = parent.box(s.z).lo[0], hi = parent.box(s.z).hi[0];
   Scope left = assumed(parent, {s.z, 0, false, 0}), right = assumed(parent, {s.z, 0, true, 0});
   REQUIRE(left.propagate_box(s.y).ok());
-  REQUIRE(left.tighten(s.y, {Selection::Kind::all, {}}, {}).ok());
+  REQUIRE(inspect::tighten(left, s.y, {Selection::Kind::all, {}}, {}).ok());
   CHECK(left.box(s.z).hi[0] == 0);
   CHECK(left.box(s.y).hi[0] == 0);
   CHECK(right.box(s.z).lo[0] == 0);
@@ -151,7 +151,6 @@ TEST_CASE("empty: an empty box in the statement is vacuous, a point is not", "[k
   CHECK(refutation.vacuous());
   const auto theorem = take(logic::unsatisfiable(nothing, std::vector<Refutation>{refutation}));
   CHECK(theorem.vacuous());
-  CHECK(theorem.to_text().find("vacuous") != std::string::npos);
 }
 
 TEST_CASE("propagate_box S2: every operand has a box", "[kernel][propagate_box]") {
@@ -193,20 +192,20 @@ TEST_CASE("tighten: node, selection and claims have the right sizes", "[kernel][
   const NodeId y = problem->graph().outputs[0];
   Scope scope = root(problem);
   const Selection all{Selection::Kind::all, {}};
-  CHECK(code_of(scope.tighten(y, all, {})) == "back_substitution.S1");
+  CHECK(code_of(inspect::tighten(scope, y, all, {})) == "back_substitution.S1");
   derive_all(scope, *problem);
-  CHECK(code_of(scope.tighten(static_cast<NodeId>(problem->graph().nodes.size()), all, {})) == "tighten.S1");
-  CHECK(code_of(scope.tighten(problem->graph().node(y).operands[1], all, {})) == "tighten.S1");
-  CHECK(code_of(scope.tighten(y, {Selection::Kind::mask, {true, false}}, {})) == "tighten.S2");
-  CHECK(code_of(scope.tighten(y, {Selection::Kind::mask, {true, false, true, false}}, {})) == "tighten.S2");
+  CHECK(code_of(inspect::tighten(scope, static_cast<NodeId>(problem->graph().nodes.size()), all, {})) == "tighten.S1");
+  CHECK(code_of(inspect::tighten(scope, problem->graph().node(y).operands[1], all, {})) == "tighten.S1");
+  CHECK(code_of(inspect::tighten(scope, y, {Selection::Kind::mask, {true, false}}, {})) == "tighten.S2");
+  CHECK(code_of(inspect::tighten(scope, y, {Selection::Kind::mask, {true, false, true, false}}, {})) == "tighten.S2");
   const Selection two{Selection::Kind::mask, {true, false, true}};
   const auto claims = [](std::size_t lo, std::size_t hi) { return Claims{std::vector<float>(lo, -2.5F), std::vector<float>(hi, 2.5F)}; };
   for (const auto& [lo, hi] : {std::pair<std::size_t, std::size_t>{1, 2}, {2, 1}, {3, 3}, {0, 0}}) {
     const Claims wrong = claims(lo, hi);
-    CHECK(code_of(scope.tighten(y, two, {}, &wrong)) == "tighten.S2");
+    CHECK(code_of(inspect::tighten(scope, y, two, {}, &wrong)) == "tighten.S2");
   }
   const Claims right = claims(2, 2);
-  CHECK(scope.tighten(y, two, {}, &right).ok());
+  CHECK(inspect::tighten(scope, y, two, {}, &right).ok());
 }
 
 TEST_CASE("tighten S3: a claim is implied by the bound, to one float step", "[kernel][tighten]") {
@@ -220,7 +219,7 @@ TEST_CASE("tighten S3: a claim is implied by the bound, to one float step", "[ke
   const auto with = [&](float lo, float hi) {
     Scope copy = scope;
     const Claims claims{{lo}, {hi}};
-    return code_of(copy.tighten(y, {Selection::Kind::all, {}}, {}, &claims));
+    return code_of(inspect::tighten(copy, y, {Selection::Kind::all, {}}, {}, &claims));
   };
   CHECK(with(previous_float(-9), next_float(-1)) == "accepted");
   CHECK(with(next_float(-9), -0.5F) == "tighten.S3");
@@ -233,7 +232,7 @@ TEST_CASE("tighten S3: a claim is implied by the bound, to one float step", "[ke
   // The scope stores the claim, not the bound.
   Scope copy = scope;
   const Claims claims{{-9.0001F}, {-0.999F}};
-  REQUIRE(copy.tighten(y, {Selection::Kind::all, {}}, {}, &claims).ok());
+  REQUIRE(inspect::tighten(copy, y, {Selection::Kind::all, {}}, {}, &claims).ok());
   CHECK(copy.box(y).lo[0] == std::max(scope.box(y).lo[0], double{-9.0001F}));
   CHECK(copy.box(y).hi[0] == std::min(scope.box(y).hi[0], double{-0.999F}));
 }
@@ -251,7 +250,7 @@ TEST_CASE("tighten S3: a claim between bound and error bound is decided in integ
     const auto costs = std::make_shared<const certificate::Costs>(*problem);
     if (!with_budget) scope.pay(std::make_shared<certificate::Meter>(costs, nullptr, 0));
     const Claims claims{{lo}, {hi}};
-    return code_of(scope.tighten(problem->graph().outputs[0], {Selection::Kind::all, {}}, {}, &claims));
+    return code_of(inspect::tighten(scope, problem->graph().outputs[0], {Selection::Kind::all, {}}, {}, &claims));
   };
   const std::string in_band = exact || with_budget ? "accepted" : "tighten.S3";
   CHECK(claimed(above(-5), -9, 99) == in_band);
@@ -268,7 +267,7 @@ TEST_CASE("tighten: derived bounds rounded to float go outward", "[kernel][tight
   const auto problem = open(net.output(), {0}, {1}, {at_least(output(0), Rational(9))});
   const NodeId y = problem->graph().outputs[0];
   Scope scope = boxed_root(problem);
-  REQUIRE(scope.tighten(y, {Selection::Kind::all, {}}, {}, nullptr, true).ok());
+  REQUIRE(inspect::tighten(scope, y, {Selection::Kind::all, {}}, {}, nullptr, true).ok());
   CHECK(scope.box(y).hi[0] >= 0.1);
   CHECK(scope.box(y).lo[0] <= 0);
 }
@@ -308,7 +307,7 @@ TEST_CASE("hints: unusable slopes only lose the bound", "[kernel][hints]") {
     hints.lower[s.y] = hints.upper[s.y] = {slope};
     CHECK(code_of(conclude(scope, hints)) == "conclude.S3");
     Scope refined = scope;
-    REQUIRE(refined.tighten(s.y, {Selection::Kind::all, {}}, hints).ok());
+    REQUIRE(inspect::tighten(refined, s.y, {Selection::Kind::all, {}}, hints).ok());
     CHECK(refined.box(s.y).hi[0] == scope.box(s.y).hi[0]);
     CHECK(refined.box(s.y).lo[0] == scope.box(s.y).lo[0]);
   }

@@ -65,7 +65,7 @@ TEST_CASE("stop: between the elements of a line", "[kernel][stop]") {
   const NodeId last = chain.then(Op::reduce_sum, ReduceAttributes{{1}, true});
   const ProblemPointer problem = problem_of(chain, kWidth);
   Scope scope = boxed_root(problem);
-  stops(scope, last, [&](Scope& s) { return s.tighten(last, {Selection::Kind::all, {}}, {}); });
+  stops(scope, last, [&](Scope& s) { return inspect::tighten(s, last, {Selection::Kind::all, {}}, {}); });
   stops(scope, silu, [&](Scope& s) { return conclude(s); });
 }
 
@@ -90,7 +90,7 @@ TEST_CASE("stop: inside a product of rows and a matrix, in double and in integer
     }
     const ProblemPointer problem = problem_of(chain, kWidth, {exact});
     Scope scope = boxed_root(problem);
-    stops(scope, last, [&](Scope& s) { return s.tighten(last, {Selection::Kind::all, {}}, {}); });
+    stops(scope, last, [&](Scope& s) { return inspect::tighten(s, last, {Selection::Kind::all, {}}, {}); });
   }
 }
 
@@ -100,10 +100,10 @@ TEST_CASE("stop: a step after a stopped one gives what it would have given", "[k
   const NodeId silu = chain.then(Op::silu, ActivationAttributes{1.702, 0}), last = chain.then(Op::reduce_sum, ReduceAttributes{{1}, true});
   const ProblemPointer problem = problem_of(chain, kWidth);
   Scope fresh = boxed_root(problem), stopped = boxed_root(problem);
-  stops(stopped, silu, [&](Scope& s) { return s.tighten(last, {Selection::Kind::all, {}}, {}); });
+  stops(stopped, silu, [&](Scope& s) { return inspect::tighten(s, last, {Selection::Kind::all, {}}, {}); });
   const Selection all{Selection::Kind::all, {}};
-  CHECK(code_of(fresh.tighten(last, all, {})) == "accepted");
-  CHECK(code_of(stopped.tighten(last, all, {})) == "accepted");
+  CHECK(code_of(inspect::tighten(fresh, last, all, {})) == "accepted");
+  CHECK(code_of(inspect::tighten(stopped, last, all, {})) == "accepted");
   CHECK(fresh.box(last).lo == stopped.box(last).lo);
   CHECK(fresh.box(last).hi == stopped.box(last).hi);
 }

@@ -178,8 +178,8 @@ TEST_CASE("windows: bounds of feature maps are those of rows over every element"
       for (const std::uint64_t e : elements) selection.mask[e] = true;
     }
     Scope free = scope;
-    REQUIRE(code_of(free.tighten(y, selection, hints)) == "accepted");
-    REQUIRE(code_of(exact_scope.tighten(y, selection, hints)) == "accepted");
+    REQUIRE(code_of(inspect::tighten(free, y, selection, hints)) == "accepted");
+    REQUIRE(code_of(inspect::tighten(exact_scope, y, selection, hints)) == "accepted");
     const Box &after = free.box(y), &exact = exact_scope.box(y);
     for (std::size_t k = 0; k < elements.size(); ++k) {
       const std::uint64_t e = elements[k];
@@ -201,7 +201,7 @@ TEST_CASE("windows: bounds of feature maps are those of rows over every element"
     }
     for (const bool in_integers : {false, true}) {
       Scope again = in_integers ? exact_scope : scope;
-      CHECK(code_of(again.tighten(y, selection, hints, &claims)) == "accepted");
+      CHECK(code_of(inspect::tighten(again, y, selection, hints, &claims)) == "accepted");
     }
     for (const Sample& at : points) {
       bool holds = true;
@@ -213,11 +213,12 @@ TEST_CASE("windows: bounds of feature maps are those of rows over every element"
         CHECK(z.lo() <= after.hi[chosen[k]]);
         if (k % 16 != 0) continue;
         Claims wrong = claims;
+        Scope copy = scope;
         wrong.lo[k] = float_up(above(z.hi()));
-        CHECK(code_of(Scope(scope).tighten(y, selection, hints, &wrong)) == "tighten.S3");
+        CHECK(code_of(inspect::tighten(copy, y, selection, hints, &wrong)) == "tighten.S3");
         wrong = claims;
         wrong.hi[k] = float_down(below(z.lo()));
-        CHECK(code_of(Scope(scope).tighten(y, selection, hints, &wrong)) == "tighten.S3");
+        CHECK(code_of(inspect::tighten(copy, y, selection, hints, &wrong)) == "tighten.S3");
       }
     }
   }
@@ -257,7 +258,7 @@ TEST_CASE("windows: rows pay for what they touch", "[kernel][windows]") {
     copy.pay(certificate::meter_of(*problem, left));
     Selection selection{Selection::Kind::mask, std::vector<bool>(size, false)};
     for (const std::uint32_t element : elements) selection.mask[element] = true;
-    REQUIRE(code_of(copy.tighten(x, selection, hints)) == "accepted");
+    REQUIRE(code_of(inspect::tighten(copy, x, selection, hints)) == "accepted");
     return 1e12 - *left;
   };
   // The elements at some positions from one on, in the middle.
@@ -288,7 +289,7 @@ TEST_CASE("windows: rows pay for what they touch", "[kernel][windows]") {
   Scope poor = scope;
   poor.pay(certificate::meter_of(*problem, std::make_shared<double>(2.5 * one)));
   Selection all{Selection::Kind::all, {}};
-  CHECK(code_of(Scope(poor).tighten(x, all, {})) == "kernel.work");
+  CHECK(code_of(inspect::tighten(poor, x, all, {})) == "kernel.work");
 }
 
 }  // namespace assay::test

@@ -207,9 +207,9 @@ TEST_CASE("slopes and mixes that relus behind attention share narrow their box, 
     for (const std::uint32_t element : inspect::selected(setup.scope, node, {})) {
       const auto slopes = AlphaBetaCrown(setup.graph).share_alphas(node, {&element, 1}, boxes, nullptr, {});
       REQUIRE(slopes.has_value());
-      logic::Selection alone{logic::Selection::Kind::mask, std::vector<bool>(8, false)};
+      inspect::Selection alone{inspect::Selection::Kind::mask, std::vector<bool>(8, false)};
       alone.mask[element] = true;
-      REQUIRE(setup.scope.tighten(node, alone, to_hints(setup.graph, *slopes, node)).ok());
+      REQUIRE(inspect::tighten(setup.scope, node, alone, to_hints(setup.graph, *slopes, node)).ok());
     }
     after += width();
     setup.check_box_at_samples(node, seed);

@@ -69,7 +69,7 @@ TEST_CASE("slopes that a layer shares narrow its box, and every value stays insi
       REQUIRE(!elements.empty());
       const auto slopes = AlphaBetaCrown(setup.graph).share_alphas(node, elements, boxes, nullptr, {});
       REQUIRE(slopes.has_value());
-      REQUIRE(setup.scope.tighten(node, {}, to_hints(setup.graph, *slopes)).ok());
+      REQUIRE(inspect::tighten(setup.scope, node, {}, to_hints(setup.graph, *slopes)).ok());
       before += wide;
       after += width();
       setup.check_box_at_samples(node, seed);

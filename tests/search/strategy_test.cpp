@@ -163,7 +163,7 @@ TEST_CASE("pauses lose nothing, and threads find the same bounds", "[search][str
     REQUIRE(replayed.propagate_box(node).ok());
     steps.box(node);
     if (std::ranges::count(inspect::pre_activations(*problem), node) == 0 || inspect::selected(replayed, node, {}).empty()) continue;
-    REQUIRE(replayed.tighten(node, {}, {}, nullptr, true).ok());
+    REQUIRE(inspect::tighten(replayed, node, {}, {}, nullptr, true).ok());
     steps.tighten(node, {}, {}, nullptr, true);
   }
   for (const NodeId node : inspect::active_nodes(*problem)) {
@@ -188,7 +188,7 @@ TEST_CASE("what no case depends on is not refined", "[search][strategy]") {
   for (const NodeId node : inspect::active_nodes(*problem)) {
     REQUIRE(boxes.propagate_box(node).ok());
     REQUIRE(replayed.propagate_box(node).ok());
-    if (std::ranges::count(refined, node) > 0) REQUIRE(replayed.tighten(node, {}, {}, nullptr, true).ok());
+    if (std::ranges::count(refined, node) > 0) REQUIRE(inspect::tighten(replayed, node, {}, {}, nullptr, true).ok());
   }
   const logic::Scope& scope = all.scope();
   for (std::size_t layer = 0; layer < 3; ++layer) {

@@ -88,7 +88,7 @@ void weigh(const logic::Problem& problem, const search::NeuronGraph& graph, cons
 // The elements as the mask of one step.
 ProofStep refinement_of(const logic::Problem& problem, const Record& old, std::span<const std::uint32_t> elements) {
   ProofStep step{old, {}};
-  step.record.selection = {logic::Selection::Kind::mask, std::vector<bool>(problem.graph().size(old.node), false)};
+  step.record.selection = {inspect::Selection::Kind::mask, std::vector<bool>(problem.graph().size(old.node), false)};
   for (const std::uint32_t element : elements) step.record.selection.mask[element] = true;
   Fragment fragment;
   fragment.tighten(old.node, step.record.selection, {}, nullptr, old.round_to_float);

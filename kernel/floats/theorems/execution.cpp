@@ -185,7 +185,7 @@ std::vector<double> Network::State::rounding_as_written(NodeId id, const rows::B
                                                         std::span<const std::shared_ptr<const std::vector<double>>> known,
                                                         const Array<Interval>* image, KeptSizes kept) const {
   const ExecutionModel& model = semantics_;
-  const Node& node = graph().node(id);
+  const Node& node = graph_.node(id);
   if (floats::computes_exactly(node, model)) return {};
   const rows::AffineForm* form = own_form(id);
   std::vector<std::vector<double>> x;
@@ -199,7 +199,7 @@ std::vector<double> Network::State::rounding_as_written(NodeId id, const rows::B
     for (std::size_t i = 0; i < size.size(); ++i) size[i] += (*kept)->errors[i];
     return held = floats::with_bias(*form, std::move(size));
   };
-  auto sum = floats::sum_form(node, graph().node(node.operands[0]).shape, model, floats::format_of(node.dtype));
+  auto sum = floats::sum_form(node, graph_.node(node.operands[0]).shape, model, floats::format_of(node.dtype));
   // Programs compute weights that are no numbers of the format in float32, from coordinates, by their own methods.
   if (std::holds_alternative<WeightedGatherAttributes>(node.attributes) &&
       floats::roundings_of_factors(node, floats::format_of(node.dtype)) > 0)
@@ -252,8 +252,8 @@ std::vector<double> Network::State::rounding_as_written(NodeId id, const rows::B
       NodeId source = operand;
       while (source != part && own_form(source) != nullptr && own_form(source)->parts.size() == 1)
         source = own_form(source)->parts[0].operand;
-      const std::vector<floats::ProductBehind> more =
-          source == part ? floats::products_behind(graph(), is_constant_, readers_, operand) : std::vector<floats::ProductBehind>();
+      std::vector<floats::ProductBehind> more;
+      if (source == part) more = floats::products_behind(graph_, constants_.is_constant, readers_, operand);
       found.insert(found.end(), more.begin(), more.end());
     }
     return found;
@@ -266,9 +266,9 @@ std::vector<double> Network::State::rounding_as_written(NodeId id, const rows::B
       std::vector<double> more(form->bias.size(), 0.0);
       const std::vector<double> all(form->parts[p].map->columns(), most);
       form->parts[p].map->apply_magnitude(all.data(), more.data());
-      if (model.bias_in_product && floats::has_factors(graph().node(one.product).op)) {
+      if (model.bias_in_product && floats::has_factors(graph_.node(one.product).op)) {
         const rows::AffineForm* of_product = own_form(one.product);
-        const double all_terms = static_cast<double>(graph().size(graph().node(one.product).operands[0]));
+        const double all_terms = static_cast<double>(graph_.size(graph_.node(one.product).operands[0]));
         const double terms = (of_product != nullptr ? floats::terms_of(*of_product) : all_terms) + 2;
         const auto errors = floats::sum_errors(model, floats::format_of(node.dtype), terms, {true, 1});
         std::vector<double> others = floats::magnitudes_of(*form, x, p);
@@ -286,10 +286,6 @@ std::vector<double> Network::State::rounding_as_written(NodeId id, const rows::B
     }
   }
   return stored(std::move(result));
-}
-
-bool Problem::is_number(const Rational& x) const {
-  return x.is_double() && floats::number_above(floats::stored_precision(statement().semantics), x.double_up()) == x.double_up();
 }
 
 }  // namespace assay::logic

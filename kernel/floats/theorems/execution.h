@@ -42,7 +42,7 @@ struct ReadOperands {
   }
 };
 // The cause, in words, why some execution may leave the finite numbers at the node (execution_words.cpp).
-[[nodiscard]] std::string why_unbounded(const logic::Problem::State& problem, const Node& node, const rows::AffineForm* form,
+[[nodiscard]] std::string why_unbounded(const logic::Problem& problem, const Node& node, const rows::AffineForm* form,
                                         const ReadOperands& operands);
 
 }  // namespace assay::floats

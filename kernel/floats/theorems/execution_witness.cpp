@@ -23,35 +23,27 @@ Outcome<std::unique_ptr<Scope::State>> Scope::State::at_point(const std::shared_
     }
     scope.boxes_[id] = std::make_shared<relax::Box>(std::move(box));
   }
-  const auto& refined = scope.problem_->network_->pre_activations_;
-  for (const NodeId id : scope.problem_->network_->active_nodes_) {
+  const Network::State& network = *scope.network_;
+  for (const NodeId id : network.active_nodes_) {
     if (problem->graph().node(id).op == Op::input) continue;
     if (auto done = scope.propagate_box(id); !done) return done.rejection();
-    if (!std::ranges::binary_search(refined, id)) continue;
-    if (auto done = scope.tighten(id, {}, {}, nullptr, false); !done) return done.rejection();
+    if (!std::ranges::binary_search(network.worth_refining_.nodes, id)) continue;
+    const std::vector<std::uint32_t> elements =
+        policy::unstable(scope.boxes_[id]->lo, scope.boxes_[id]->hi, network.worth_refining_.kink_at_zero[id]);
+    if (auto done = scope.tighten(id, elements, {}, nullptr, false); !done) return done.rejection();
   }
   return root;
 }
 
 // A lower bound of the sum of the row's terms, or of its negative.
 Outcome<double> Scope::State::lower_bound(const statement::Row& row, bool negated) const {
-  Targets targets{0, 1, {}};
-  for (const statement::Term& term : row.terms) {
-    const Rational coefficient = negated ? -term.coefficient : term.coefficient;
-    const double down = coefficient.double_down(), off = sub_up(coefficient.double_up(), down);
-    const NodeId node = problem_->node_of(term.variable);
-    targets.entries.push_back({0, node, static_cast<std::uint32_t>(term.variable.element), down, off});
-    targets.start = std::max(targets.start, node);
-  }
-  auto bounds = back_substitute(targets, {});
+  Targets targets;
+  for (const statement::Term& term : row.terms)
+    targets.add(problem_->node_of(term.variable), term.variable.element, negated ? -term.coefficient : term.coefficient);
+  targets.rows = 1;
+  const auto bounds = back_substitute(targets, {});
   if (!bounds) return bounds.rejection();
-  double by_boxes = 0;
-  for (const Entry& e : targets.entries) {
-    const relax::Box& box = *boxes_[e.node];
-    const Interval term = Interval(e.coefficient, add_up(e.coefficient, e.error)) * Interval(box.lo[e.element], box.hi[e.element]);
-    by_boxes = add_down(by_boxes, term.lo());
-  }
-  return std::fmax(bounds.value().front().lower, by_boxes);
+  return std::fmax(bounds.value().front().lower, by_boxes(targets.entries));
 }
 
 // The outputs of every execution at the witness, if they satisfy the rows of the case.

@@ -17,9 +17,8 @@ namespace {
 std::string number(double value) { return floats::shown(Interval(value)); }
 
 // For a sum without a finite bound: the part that is too large.
-std::string why_unbounded_sum(const logic::Problem::State& problem, const Node& node, const rows::AffineForm& form,
-                              const ReadOperands& operands) {
-  const ExecutionModel& model = problem.statement_.semantics;
+std::string why_unbounded_sum(const logic::Problem& problem, const Node& node, const rows::AffineForm& form, const ReadOperands& operands) {
+  const ExecutionModel& model = problem.statement().semantics;
   const floats::Format format = floats::format_of(node.dtype);
   const double most = floats::has_factors(node.op) ? floats::factor_rounding(model).most : floats::kInfinity;
   double most_terms = 1;
@@ -44,9 +43,8 @@ std::string why_unbounded_sum(const logic::Problem::State& problem, const Node& 
 
 }  // namespace
 
-std::string why_unbounded(const logic::Problem::State& problem, const Node& node, const rows::AffineForm* form,
-                          const ReadOperands& operands) {
-  const ExecutionModel& model = problem.statement_.semantics;
+std::string why_unbounded(const logic::Problem& problem, const Node& node, const rows::AffineForm* form, const ReadOperands& operands) {
+  const ExecutionModel& model = problem.statement().semantics;
   std::vector<const Array<Interval>*> pointers;
   std::string text, names;
   for (std::size_t k = 0; k < operands.ids.size(); ++k) {

@@ -51,44 +51,44 @@ std::optional<floats::Formula> scaled(const Graph& graph, const std::vector<bool
 
 // The values of a constant, or the box of any other node.
 Array<Interval> Network::State::values_at(NodeId node, const rows::Boxes& boxes) const {
-  if (is_constant_[node]) return constants_.values[node];
+  if (constants_.is_constant[node]) return constants_.values[node];
   NodeId source = node;  // a copy has no box if nothing else reads it
-  while (!boxes[source] && op_row(graph().node(source).op).op_class == OpClass::layout) source = own_form(source)->parts[0].operand;
+  while (!boxes[source] && op_row(graph_.node(source).op).op_class == OpClass::layout) source = own_form(source)->parts[0].operand;
   demand(boxes[source] != nullptr, "values of a node without a box were asked for");
-  return floats::as_intervals(graph().node(node).shape, *boxes[source]);
+  return floats::as_intervals(graph_.node(node).shape, *boxes[source]);
 }
 
 // Counts readers, and marks the steps inside formulas: those that only a formula reads. An exact op joins a formula
 // only between other steps.
 void Network::State::mark_rewritten() {
-  readers_.assign(graph().nodes.size(), 0);
-  for (const Node& node : graph().nodes) {
+  readers_.assign(graph_.nodes.size(), 0);
+  for (const Node& node : graph_.nodes) {
     for (const NodeId operand : node.operands) ++readers_[operand];
   }
-  for (const NodeId output : graph().outputs) ++readers_[output];
+  for (const NodeId output : graph_.outputs) ++readers_[output];
   const ExecutionModel& model = semantics_;
-  rewritten_.assign(graph().nodes.size(), false);
-  for (auto id = static_cast<NodeId>(graph().nodes.size()); model.rewrites != ExecutionModel::Rewrites::none && id-- > 0;) {
-    const Node& node = graph().node(id);
-    if (is_constant_[id] || !floats::is_algebraic(node) || (floats::computes_exactly(node, model) && !rewritten_[id])) continue;
+  rewritten_.assign(graph_.nodes.size(), false);
+  for (auto id = static_cast<NodeId>(graph_.nodes.size()); model.rewrites != ExecutionModel::Rewrites::none && id-- > 0;) {
+    const Node& node = graph_.node(id);
+    if (constants_.is_constant[id] || !floats::is_algebraic(node) || (floats::computes_exactly(node, model) && !rewritten_[id])) continue;
     const std::size_t read = node.op == Op::div || node.op == Op::batch_norm ? 1 : node.operands.size();
     for (const NodeId operand : std::span(node.operands).first(read)) {
-      const Node& step = graph().node(operand);
+      const Node& step = graph_.node(operand);
       rewritten_[operand] =
-          !is_constant_[operand] && readers_[operand] == 1 && (floats::has_factors(step.op) || floats::is_algebraic(step));
+          !constants_.is_constant[operand] && readers_[operand] == 1 && (floats::has_factors(step.op) || floats::is_algebraic(step));
     }
   }
 }
 
 // nullopt: no bound is known.
 std::optional<floats::Formula> Network::State::formula_of(NodeId id, const rows::Boxes& boxes, bool is_root) const {
-  const Node& node = graph().node(id);
+  const Node& node = graph_.node(id);
   const bool accumulates = floats::has_factors(node.op);
   if (!is_root && !rewritten_[id]) return floats::leaf(values_at(id, boxes));
   std::vector<Array<Interval>> values;
   std::vector<floats::Formula> formulas;
   for (const NodeId operand : node.operands) {
-    const bool is_read = accumulates || is_constant_[operand] || node.op == Op::div || node.op == Op::batch_norm;
+    const bool is_read = accumulates || constants_.is_constant[operand] || node.op == Op::div || node.op == Op::batch_norm;
     values.push_back(is_read ? values_at(operand, boxes) : Array<Interval>());
     if (accumulates) continue;
     auto formula = formula_of(operand, boxes, false);
@@ -107,7 +107,7 @@ std::optional<floats::Formula> Network::State::formula_of(NodeId id, const rows:
   const double terms = form != nullptr ? floats::terms_of(*form) : floats::most_terms(node, values[0]);
   floats::Formula product = floats::accumulated(node, std::move(*size), terms, pointers_to(values));
   for (const NodeId operand : std::span(node.operands).first(2)) {
-    const auto factors = scaled(graph(), is_constant_, operand, [&](NodeId one) { return values_at(one, boxes); });
+    const auto factors = scaled(graph_, constants_.is_constant, operand, [&](NodeId one) { return values_at(one, boxes); });
     if (!factors) return std::nullopt;
     floats::move_factors(product, *factors);
   }
@@ -116,29 +116,29 @@ std::optional<floats::Formula> Network::State::formula_of(NodeId id, const rows:
 
 // For a mean of squares of differences to a mean over the same axes; empty for other nodes.
 std::vector<double> Network::State::one_pass_rounding(NodeId id, const rows::Boxes& boxes, Roundings known) const {
-  const Node& node = graph().node(id);
+  const Node& node = graph_.node(id);
   const bool admits =
       semantics_.moments == ExecutionModel::Moments::one_pass || semantics_.moments == ExecutionModel::Moments::one_or_two_pass;
   if (!admits || node.op != Op::reduce_mean || readers_[node.operands[0]] > 1) return {};
-  const Node& square = graph().node(node.operands[0]);
+  const Node& square = graph_.node(node.operands[0]);
   if (!floats::is_square(square)) return {};
   const NodeId difference = square.operands[0];
-  if (graph().node(difference).op != Op::sub) return {};
+  if (graph_.node(difference).op != Op::sub) return {};
   const auto axes = [&](const Node& one) {  // the axes along which there is more than one element
     std::vector<std::int64_t> found = std::get<ReduceAttributes>(one.attributes).axes;
-    std::erase_if(found, [&](std::int64_t axis) { return graph().node(one.operands[0]).shape[static_cast<std::size_t>(axis)] == 1; });
+    std::erase_if(found, [&](std::int64_t axis) { return graph_.node(one.operands[0]).shape[static_cast<std::size_t>(axis)] == 1; });
     std::ranges::sort(found);
     return found;
   };
   const auto is_mean = [&](NodeId one, NodeId of) {
-    const Node& reduced = graph().node(one);
+    const Node& reduced = graph_.node(one);
     return reduced.op == Op::reduce_mean && reduced.operands[0] == of && axes(reduced) == axes(node);
   };
-  NodeId x = graph().node(difference).operands[0], mean = graph().node(difference).operands[1];
+  NodeId x = graph_.node(difference).operands[0], mean = graph_.node(difference).operands[1];
   if (!is_mean(mean, x)) std::swap(x, mean);  // the difference may be the mean minus x
   if (!is_mean(mean, x)) return {};
   const auto held = [&](NodeId one) -> std::optional<floats::Held> {
-    if (!known[one] && !is_constant_[one]) return std::nullopt;
+    if (!known[one] && !constants_.is_constant[one]) return std::nullopt;
     return floats::Held{values_at(one, boxes), known[one] ? std::span<const double>(*known[one]) : std::span<const double>()};
   };
   const auto of_mean = held(mean), of_difference = held(difference);
@@ -149,7 +149,7 @@ std::vector<double> Network::State::one_pass_rounding(NodeId id, const rows::Box
 std::vector<double> Network::State::rounding(NodeId id, const rows::Boxes& boxes, Roundings known, const Array<Interval>* image,
                                              KeptSizes kept) const {
   const ExecutionModel& model = semantics_;
-  const Node& node = graph().node(id);
+  const Node& node = graph_.node(id);
   std::vector<double> errors = rounding_as_written(id, boxes, known, image, kept);
   if (model.rewrites == ExecutionModel::Rewrites::none || floats::computes_exactly(node, model)) return errors;
   std::vector<double> more = one_pass_rounding(id, boxes, known);

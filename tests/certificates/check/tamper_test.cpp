@@ -180,7 +180,7 @@ Evidence evidence_of(const Net& net, const std::shared_ptr<const Problem>& probl
         if (op != Op::max_pool) hints.upper[id].push_back(share);
       }
     }
-    REQUIRE(scope.tighten(node, {logic::Selection::Kind::all, {}}, hints, nullptr, true).ok());
+    REQUIRE(inspect::tighten(scope, node, {inspect::Selection::Kind::all, {}}, hints, nullptr, true).ok());
     Claims claims;
     for (std::size_t i = 0; i < net.graph.size(node); ++i) {
       claims.lo.push_back(float_down(scope.box(node).lo[i]));
@@ -200,7 +200,7 @@ std::string written(const Net& net, const Evidence& evidence, const Problem& pro
   Fragment steps;
   steps.sweep(0, false);
   for (std::size_t k = 0; k < net.refined.size(); ++k)
-    steps.tighten(net.refined[k], {logic::Selection::Kind::all, {}}, evidence.hints[k], &evidence.claims[k], false);
+    steps.tighten(net.refined[k], {inspect::Selection::Kind::all, {}}, evidence.hints[k], &evidence.claims[k], false);
   steps.conclude(std::span(&evidence.cases, 1), evidence.hints.back());
   const TemporaryFile file;
   auto writer = certificate::Writer::open(file.path(), problem);
@@ -219,7 +219,7 @@ void check_claims(const Net& net, const Evidence& evidence, const std::shared_pt
   REQUIRE(certificate::sweep(*problem, scope, 0, false).ok());
   for (std::size_t k = 0; k < net.refined.size(); ++k) {
     const NodeId node = net.refined[k];
-    if (!scope.tighten(node, {logic::Selection::Kind::all, {}}, evidence.hints[k], &evidence.claims[k])) return;
+    if (!inspect::tighten(scope, node, {inspect::Selection::Kind::all, {}}, evidence.hints[k], &evidence.claims[k])) return;
     ++accepted;
     for (const auto& values : points) {
       for (std::size_t i = 0; i < values[node].size(); ++i) {

@@ -83,11 +83,11 @@ void write_cases(const std::string& path, const std::shared_ptr<const logic::Pro
   certificate::Fragment root;
   root.boxes(0);
   for (std::uint32_t element = 0; element < 64; ++element) {
-    logic::Selection selection{logic::Selection::Kind::mask, std::vector<bool>(64, false)};
+    inspect::Selection selection{inspect::Selection::Kind::mask, std::vector<bool>(64, false)};
     selection.mask[element] = true;
     std::vector<certificate::CaseStep> tree{{logic::Literal{first, element, false, 0.0}, {}}, {{}, {}}, {{}, {}}};
     if (element == 30 && odd == Odd::own_node) tree[0].split = logic::Literal{second, element, false, 0.0};
-    if (element >= 30 && odd == Odd::unstable) selection = {logic::Selection::Kind::unstable, {}};
+    if (element >= 30 && odd == Odd::unstable) selection = {inspect::Selection::Kind::unstable, {}};
     if (element == 30 && odd == Odd::constant) tree[0].split->node = first - 1;
     if (element == 30 && odd == Odd::length) selection.mask.pop_back();
     root.tighten_by_cases(second, selection, tree, true);

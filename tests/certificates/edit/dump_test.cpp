@@ -14,7 +14,7 @@ TEST_CASE("a dump shows one line per record, indented by depth, and counts them"
   logic::Hints hints;
   hints.lower[4] = {0.5f, 0.25f};
   hinted.define_hints(0, hints);
-  hinted.tighten(3, {logic::Selection::Kind::mask, {true, false}}, hints, nullptr, false);
+  hinted.tighten(3, {inspect::Selection::Kind::mask, {true, false}}, hints, nullptr, false);
   const std::vector<logic::CaseMultipliers> cases{{0, {}}, {1, {2.0f}}};
   leaf.conclude(cases, {});
   writer.value()->begin_group(0);

@@ -85,7 +85,7 @@ void write_wasteful(const ProblemPointer& problem, Trees trees, const TemporaryF
   if (trees == Trees::behind_a_root) {  // in two chunks, which the sweeps below derive again
     Fragment steps;
     steps.box(kZ);
-    for (const bool first : {true, false}) steps.tighten(kZ, {logic::Selection::Kind::mask, {first, !first}}, {}, nullptr, false);
+    for (const bool first : {true, false}) steps.tighten(kZ, {inspect::Selection::Kind::mask, {first, !first}}, {}, nullptr, false);
     writer.append(steps);
   }
   if (trees != Trees::of_each_case) {

@@ -30,8 +30,8 @@ inline void write_proof(certificate::Writer& writer) {
   certificate::Fragment root;
   for (const NodeId node : {kZ, kRelu, kY}) root.box(node);
   const logic::Claims claims{{-1.5f, -infinity}, {2.0f, 1.875f}};
-  root.tighten(kZ, {logic::Selection::Kind::all, {}}, {}, &claims, false);
-  root.tighten(kZ, {logic::Selection::Kind::mask, {true, false}}, {}, nullptr, true);
+  root.tighten(kZ, {inspect::Selection::Kind::all, {}}, {}, &claims, false);
+  root.tighten(kZ, {inspect::Selection::Kind::mask, {true, false}}, {}, nullptr, true);
   logic::Hints slopes;
   slopes.lower[kRelu] = {0.0f, 0.5f};
   root.define_hints(0, slopes);
@@ -39,7 +39,7 @@ inline void write_proof(certificate::Writer& writer) {
   changed.lower[kRelu][1] = 0.25f;
   changed.beta = {0.5f, 0.25f};
   const logic::Literal at_half{kInput, 1, false, 0.5}, at_zero{kZ, 0, false, 0};
-  root.tighten_by_cases(kY, {logic::Selection::Kind::all, {}},
+  root.tighten_by_cases(kY, {inspect::Selection::Kind::all, {}},
                         std::vector<certificate::CaseStep>{{at_half, {}}, {at_zero, {}}, {{}, changed}, {{}, {}}, {{}, slopes}}, true);
   root.cut(std::vector<logic::Cut::Term>{{kRelu, 0, 1}, {kRelu, 1, -0.5F}},
            std::vector<certificate::CaseStep>{{at_zero, {}}, {{}, slopes}, {{}, {}}});

@@ -12,10 +12,10 @@ using namespace assay::test;
 using certificate::Fragment;
 using certificate::Record;
 using certificate::RecordType;
+using inspect::Selection;
 using logic::CaseMultipliers;
 using logic::Claims;
 using logic::Hints;
-using logic::Selection;
 
 namespace {
 

@@ -28,7 +28,7 @@ struct Record {
   double threshold = 0;                 // splits; finite
   bool round_to_float = false;          // sweep, both kinds of tighten
   bool claimed = false;                 // tighten
-  inspect::Selection selection;           // both kinds of tighten
+  inspect::Selection selection;         // both kinds of tighten
   logic::Claims claims;                 // tighten
   std::uint32_t hints_id = 0;           // define_hints, conclude_with
   // Tighten, conclude, define_hints; conclude_with: the defined hints with the record's own beta.

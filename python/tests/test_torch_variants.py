@@ -42,7 +42,7 @@ def decided_by(decides):
 
 SETTING = {
     "LOCAL.mode": lambda _: getattr(LOCAL, "mode", None) == "fast", r"SETTINGS\['mode'\]": lambda _: SETTINGS["mode"] == "fast", r"SETTINGS\['other'\]": lambda _: SETTINGS.get("other"),
-    "HELD.mode": lambda _: HELD.mode == "fast", "IS_FAST": lambda _: IS_FAST, "LEVEL is 2": lambda _: LEVEL == 2, "flag is True": (lambda flag: lambda _: flag)(False),
+    "HELD.mode": lambda _: HELD.mode == "fast", "IS_FAST": lambda _: IS_FAST, "LEVEL is 2": lambda _: LEVEL == 2,
     r"flags\[0\]": (lambda flags: lambda _: flags[0])([False]), "the default type": lambda _: torch.zeros(1).dtype == torch.float64,
     "switches of torch.backends": lambda _: torch.backends.cudnn.benchmark, "switches of torch.backends ": lambda _: not torch.backends.mkldnn.enabled, "determinism": lambda _: torch.are_deterministic_algorithms_enabled(), "another library": lambda _: not torch.backends.mkldnn.is_available()}
 OF_TENSORS = {"Parameters": lambda x: isinstance(x, torch.nn.Parameter), "Parameters ": lambda x: type(x) is not torch.Tensor, "attributes .*'tag'": lambda x: getattr(x, "tag", False)}
@@ -129,7 +129,18 @@ def of_depth(draw):
     return Depth.apply
 
 
+class Kinds(Sliced):
+    """Which of its formulas is taken was said where it was made."""
+
+    fault = None
+
+    @staticmethod
+    def backward(ctx, g):
+        return 3 * g if Kinds.fault == "three" else Sliced.backward(ctx, g)
+
+
 RIGHT = {
+    "a name of the function around": (decided_by((lambda flag: lambda _: flag)(False)), [S]), "an attribute of its class": (Kinds.apply, [S]),
     "a setting of both passes": (Causal.apply, [S]), "a slice of both passes": (Sliced.apply, [S]), "one tensor twice": (of_product(lambda a, b: a is b, True), [S, S]),
     "Parameters": (decided_by(lambda x: isinstance(x, torch.nn.Parameter) and False), [S]), "a mask of NumPy's": (dropped(lambda shape: numpy.random.rand(*shape) > 0.3), [S]),
     "numbers of NumPy's": (dropped(lambda shape: numpy.random.binomial(1, 0.7, size=shape)), [S]), "a mask of a list": (dropped(lambda shape: [[random.random() > 0.3 for _ in range(3)] for _ in range(4)]

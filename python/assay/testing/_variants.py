@@ -124,7 +124,7 @@ def settings(seen: Seen, counts: Sequence[str]) -> Iterator[tuple[str, Change]]:
             if f"{path[0]} at {os.path.basename(code.co_filename)}:{code.co_firstlineno}" in counts:
                 continue
             owner, key = owner_of(code, path, names, locals_)
-            if owner is not None and isinstance(key, str):
+            if owner is not None and isinstance(key, str) and not is_definition(owner):
                 yield from at_values(".".join(path), owner, key, constants, decides)
             held = value_of(owner, key)
             texts = [one for one in constants if isinstance(one, str)]
@@ -206,6 +206,11 @@ def owner_of(code: types.CodeType, path: Sequence[str], names: dict[str, Any], l
     return found, key
 
 
+def is_definition(owner: Any) -> bool:
+    """Whether a name is one with which a Function was made: of the function around it, or of its own class."""
+    return isinstance(owner, Cell) or isinstance(owner, type) and issubclass(owner, torch.autograd.Function)
+
+
 def holds(cell: Any, value: Any) -> bool:
     with contextlib.suppress(ValueError):
         return cell.cell_contents is value
@@ -233,9 +238,7 @@ def at_value(owner: Any, key: Any, value: Any) -> Iterator[None]:
     before = value_of(owner, key)
 
     def put_back(one: Any) -> None:
-        if isinstance(owner, Cell):
-            owner.cell.cell_contents = one
-        elif isinstance(owner, dict) and one is MISSING:
+        if isinstance(owner, dict) and one is MISSING:
             owner.pop(key, None)
         elif isinstance(owner, (dict, list)):
             owner[key] = one

@@ -136,10 +136,10 @@ class Product {
     for (const auto& [position, id] : vjp_.cotangents) {
       if (id < kFirstInner && expected.contains(position)) add_to(recorded[region_.operands[position]], values_of(trace_, id));
     }
-    Lines lines;
+    Lines lines, before;
     for (const auto& [operand, values] : recorded) {
       if (is_like(values, wanted[operand]) || !is_claimed(operand)) continue;
-      describe(operand, values, wanted[operand], parts[operand], lines);
+      describe(operand, values, wanted[operand], parts[operand], before, lines);
     }
     for (const auto& [operand, values] : recorded) {  // no number is wrong by a share of the largest
       if (!lines.empty() || !is_about(operand) || about_->number >= values.size()) continue;
@@ -150,6 +150,7 @@ class Product {
                       (is_right ? ", which is also the derivative at the recorded point"
                                 : ", the derivative at the recorded point gives " + (is_near ? decimal(right) : rough(right))) +
                       "; at other points of the recorded ranges the recorded product gives another number");
+      if (const std::string text = numbers_text(operand, about_->number); !text.empty()) lines.push_back(text);
     }
     return lines;
   }
@@ -200,7 +201,45 @@ class Product {
     return found;
   }
 
-  void describe(TraceTensorId operand, const Values& recorded, const Values& expected, const std::vector<Values>& parts,
+  // The number of a tensor that belongs to an element of a wide one: at the same index, along axes that the tensor has, or has once. Empty
+  // where the shapes do not tell.
+  [[nodiscard]] std::string number_text(TraceTensorId id, const Shape& wide, const Shape& index) const {
+    const Shape& shape = trace_.tensors[id].value.shape();
+    if (shape.size() > wide.size()) return "";
+    for (const std::size_t skipped :
+         {wide.size() - shape.size(), std::size_t{0}}) {  // broadcast along the first axes; reduced along the last
+      std::size_t element = 0;
+      Shape at;
+      bool fits = true;
+      for (std::size_t k = 0; k < shape.size(); ++k) {
+        fits = fits && (shape[k] == 1 || shape[k] == wide[k + skipped]);
+        at.push_back(shape[k] == 1 ? 0 : index[k + skipped]);
+        element = element * static_cast<std::size_t>(shape[k]) + static_cast<std::size_t>(at.back());
+      }
+      const auto value = fits ? contracts::recorded_value(trace_.tensors[id].value, element) : std::nullopt;
+      if (value) return (shape.empty() ? "" : to_string(at)) + " = " + rough(*value);
+    }
+    return "";
+  }
+
+  // "at this element 'x'[0, 2] = 1.5, 'w'[2] = 0.25; the incoming cotangent [0] = 0.5": at a wrong element.
+  [[nodiscard]] std::string numbers_text(TraceTensorId operand, std::size_t element) const {
+    constexpr std::size_t kMost = 4;
+    const Shape& wide = trace_.tensors[operand].value.shape();
+    const Shape index = index_of(wide, element);
+    std::string text;
+    std::vector<TraceTensorId> told;
+    for (const TraceTensorId id : region_.operands) {
+      const std::string number = number_text(id, wide, index);
+      if (number.empty() || told.size() == kMost || std::ranges::find(told, id) != told.end()) continue;
+      told.push_back(id);
+      text += (text.empty() ? "  at this element " : ", ") + quoted(trace_, id) + number;
+    }
+    const std::string cotangent = number_text(vjp_.cotangent, wide, index);
+    return text + (cotangent.empty() ? "" : std::string(text.empty() ? "  " : "; ") + "the incoming cotangent" + cotangent);
+  }
+
+  void describe(TraceTensorId operand, const Values& recorded, const Values& expected, const std::vector<Values>& parts, Lines& before,
                 Lines& lines) const {
     const Shape& shape = trace_.tensors[operand].value.shape();
     std::size_t worst = 0;
@@ -217,8 +256,15 @@ class Product {
                     rough(recorded[worst]) + ", the derivative at the recorded point gives " + rough(expected[worst]));
     const std::string word = pattern(operand, recorded, expected, parts);
     if (!word.empty()) lines.push_back("  it is " + word);
-    if (word.empty() && !wrong.empty() && wrong.size() < recorded.size())
-      for (const std::string& line : pattern_lines(shape, wrong)) lines.push_back("  wrong, " + line);
+    if (const std::string text = numbers_text(operand, worst); !text.empty()) lines.push_back(text);
+    if (!word.empty() || wrong.empty() || wrong.size() == recorded.size()) return;
+    Lines where = pattern_lines(shape, wrong);
+    if (where == before) {
+      lines.push_back("  wrong at the same indices as the cotangent above");
+      return;
+    }
+    for (const std::string& line : where) lines.push_back("  wrong, " + line);
+    before = std::move(where);
   }
 
   [[nodiscard]] std::string pattern(TraceTensorId operand, const Values& recorded, const Values& expected,

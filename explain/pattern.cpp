@@ -76,13 +76,15 @@ std::vector<std::string> pattern_lines(const Shape& shape, const std::vector<std
       line += "everywhere";
     }
     if (least->second != most->second && elements.size() > 2)
-      line += "; most at " + std::to_string(most->first) + " (" + std::to_string(most->second) + "), fewest at " +
+      line += "; most at index " + std::to_string(most->first) + " (" + std::to_string(most->second) + " elements), fewest at index " +
               std::to_string(least->first) + " (" + std::to_string(least->second) + ")";
     lines.push_back(std::move(line));
   }
   if (elements.size() > 1)
-    lines.push_back(product == elements.size() ? "every element there fails"
-                                               : count_text(elements.size(), product) + " elements there fail");
+    lines.push_back(product == elements.size() ? "every element at these indices fails"
+                    : product == all
+                        ? count_text(elements.size(), all) + " elements fail"
+                        : std::to_string(elements.size()) + " of the " + std::to_string(product) + " elements at these indices fail");
   return lines;
 }
 

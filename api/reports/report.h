@@ -29,6 +29,7 @@ struct Finding {
   };
   std::vector<Place> places = {};
   std::size_t opening = 0;                  // so many of the details, the first ones, say in a reader's words what the message says exactly
+  std::string exact = {};                   // the numbers as they were compared: fractions, residues; for JSON
   std::vector<std::size_t> failed_at = {};  // the failed elements, row-major, or the first kMostFailedAt of them
 
   [[nodiscard]] const char* word() const;                // of its kind: "fail", "undecided", "vacuous", "unsupported"

@@ -62,6 +62,12 @@ class Ops {
   std::map<std::string, std::set<std::string>> all_;
 };
 
+// The kind of a case in the sums of the text: of an operation inside of somebody's own backward, the name of its region.
+std::string kind_of(const GateCase& one) {
+  const std::size_t own = one.name.find("(backward of ");
+  return own == std::string::npos || !one.name.ends_with(')') ? one.op : one.name.substr(own + 1, one.name.size() - own - 2);
+}
+
 struct OpTotals {
   GateCase sum;
   std::size_t cases = 0;
@@ -70,7 +76,7 @@ struct OpTotals {
 std::map<std::string, OpTotals> by_op(const GateReport& report) {
   std::map<std::string, OpTotals> totals;
   for (const GateCase& one : report.cases) {
-    OpTotals& sum = totals[one.op];
+    OpTotals& sum = totals[kind_of(one)];
     ++sum.cases;
     sum.sum.passed += one.passed;
     sum.sum.failed += one.failed;
@@ -150,6 +156,7 @@ std::string gate_json(const GateReport& report, double most_undecided) {
                                   {"waiver", finding.waiver}});
       if (finding.opening > 0) item["findings"].back()["opening"] = finding.headline();
       for (const Finding::Place& place : finding.places) item["findings"].back()[place.name] = place_json(place);
+      if (!finding.exact.empty()) item["findings"].back()["exact"] = finding.exact;
       if (!finding.failed_at.empty()) item["findings"].back()["failed_at"] = finding.failed_at;
     }
     json["cases"].push_back(std::move(item));

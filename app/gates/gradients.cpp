@@ -1,6 +1,10 @@
 // The gradients of a recorded run as cases. Every product has to be the adjoint of the derivative of its region's meaning. Every
 // cotangent has to be the sum of all that flow into it. Tangents have to be derivatives in forward mode.
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <limits>
 #include <map>
 #include <new>
@@ -24,15 +28,58 @@ std::size_t opening_of(const std::vector<std::string>& lines) {
   return lines.size() > 1 && lines[1].starts_with("  it is ") ? 2 : 1;
 }
 
-// An entry of the Jacobian in words. Residues only show that the two sides differ, so they are left out.
-std::string message_of(const Rejection& why) {
-  const std::size_t entry = why.found.find(", d y["), end = why.found.find("]: ", entry);
-  if (entry == std::string::npos || end == std::string::npos) return "expected " + why.required + ", found " + why.found;
-  const bool is_residue = why.found.find(" modulo ", end) != std::string::npos;
-  return "at random points of the recorded ranges, the recorded product and the operations of the region give different numbers for " +
-         why.found.substr(entry + 2, end - entry - 1) +
-         (is_residue ? "; both are exact modulo a prime, which shows that they differ and not by how much"
-                     : ": " + why.found.substr(end + 3));
+// The number that a text of the kernel stands for: a fraction, or the middle of an interval ("... in [1.5, 1.6]"). NaN where it is none.
+double number_of(const std::string& text) {
+  const std::size_t open = text.rfind('['), comma = text.find(", ", open == std::string::npos ? 0 : open), slash = text.find('/');
+  if (open != std::string::npos && comma != std::string::npos)
+    return (std::strtod(text.c_str() + open + 1, nullptr) + std::strtod(text.c_str() + comma + 2, nullptr)) / 2;
+  if (text.empty() || text.find(' ') != std::string::npos) return std::nan("");
+  return std::strtod(text.c_str(), nullptr) / (slash == std::string::npos ? 1 : std::strtod(text.c_str() + slash + 1, nullptr));
+}
+
+// With as many digits as tell it from another number; empty where none do.
+std::string told_apart(double value, double other) {
+  for (const int digits : {3, 6, 9, 12}) {
+    std::array<char, 40> text{}, beside{};
+    std::snprintf(text.data(), text.size(), "%.*g", digits, value);
+    std::snprintf(beside.data(), beside.size(), "%.*g", digits, other);
+    if (std::isfinite(value) && std::isfinite(other) && std::string(text.data()) != beside.data()) return text.data();
+  }
+  return "";
+}
+
+// "[2, 0]" for element 6 of a tensor of three columns; `text` is "NAME[6]".
+std::string place_of(const Trace& trace, TraceTensorId id, const std::string& text) {
+  const Shape& shape = trace.tensors[id].value.shape();
+  const std::string digits = text.substr(std::min(text.size(), text.rfind('[') + 1), 15);
+  return shape.empty() ? "" : to_string(explain::index_of(shape, std::strtoul(digits.c_str(), nullptr, 10)));
+}
+
+// An entry of the Jacobian ("..., d y[0] / d NAME[3]: A and B") in words: decimals that tell both sides apart. Where there are none, exact
+// arithmetic alone does. The numbers as the kernel compared them become `exact`.
+std::string message_of(const Trace& trace, const audit::GradientStep& step, std::string& exact) {
+  const Rejection& why = *step.failure;
+  const std::size_t entry = why.found.find(", d y["), by = why.found.find(" / d ", entry), end = why.found.find("]: ", entry);
+  const std::size_t split = why.found.find(" and ", end);
+  if (entry == std::string::npos || by == std::string::npos || split == std::string::npos || step.region >= trace.regions.size())
+    return "expected " + why.required + ", found " + why.found;
+  const Region& region = trace.regions[step.region];
+  const std::string by_text = why.found.substr(by + 5, end - by - 5), name = by_text.substr(0, by_text.rfind('['));
+  const auto operand = std::ranges::find_if(region.operands, [&](TraceTensorId id) { return trace.tensors[id].name == name; });
+  const TraceTensorId result = region.results[step.result];
+  const std::string what = "the derivative of '" + trace.tensors[result].name + "'" +
+                           place_of(trace, result, why.found.substr(entry, by - entry)) + " by '" + name + "'" +
+                           (operand == region.operands.end() ? "" : place_of(trace, *operand, by_text));
+  const std::string left = why.found.substr(end + 3, split - end - 3), right = why.found.substr(split + 5);
+  exact = "the recorded product gives " + left + ", the derivative is " + right;
+  const std::string given = told_apart(number_of(left), number_of(right));
+  if (given.empty())
+    return "the recorded product and the derivative are different functions: exact arithmetic at random points of the recorded ranges "
+           "tells "
+           "them apart, in " +
+           what;
+  return "at a random point of the recorded ranges " + what + " is " + told_apart(number_of(right), number_of(left)) +
+         ", and the recorded product gives " + given;
 }
 
 // True for a step that is listed for a whole gradient, and for no region.
@@ -66,7 +113,7 @@ GateCase case_of(const Trace& trace, std::size_t gradient, const audit::Gradient
                   {},
                   1,
                   {}};
-  finding.message = message_of(*step.failure);
+  finding.message = message_of(trace, step, finding.exact);
   finding.details = explain::gradient_lines(trace, gradient, step);
   finding.opening = opening_of(finding.details);
   if (step.failure->code == "gradient.convention") {

@@ -71,7 +71,7 @@ void add_facts(const Trace& trace, GateReport& report) {
   for (const TraceTensorId id : trace.detached)
     names.push_back(id < trace.tensors.size() ? "'" + trace.tensors[id].name + "'" : std::to_string(id));
   if (!names.empty())
-    report.facts.emplace_back("detached",
+    report.facts.emplace_back("no gradient",
                               counted(names.size(), "tensor") + " through which no gradient is expected to flow: " + listed(names));
 }
 

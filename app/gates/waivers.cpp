@@ -4,6 +4,7 @@
 #include <cmath>
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "app/gates/gate.h"
@@ -41,6 +42,8 @@ struct Waiver {
   bool used = false;
 };
 
+const std::set<std::string> kFields{"id", "rule", "op", "tensor", "reason", "owner", "expires", "most_elements"};
+
 Outcome<Waiver> read_waiver(const Json& json, const std::string& path) {
   Waiver waiver;
   std::size_t known = 0;
@@ -56,15 +59,40 @@ Outcome<Waiver> read_waiver(const Json& json, const std::string& path) {
     waiver.most_elements = json["most_elements"].get<std::size_t>();
     ++known;
   }
-  if (waiver.id.empty() || waiver.rule.empty() || waiver.reason.empty() || waiver.owner.empty() || !is_date(waiver.expires) ||
-      known != json.size())
-    return malformed("waivers.field", path, "id, rule, reason, owner, expires as YYYY-MM-DD, and perhaps op, tensor, most_elements",
-                     json.dump());
+  if (!json.is_object()) return malformed("waivers.field", path, "an object for each waiver", json.type_name());
+  const std::string whose = waiver.id.empty() ? "a waiver" : "waiver " + waiver.id;
+  for (const auto& [field, value] : {std::pair{"id", &waiver.id}, std::pair{"rule", &waiver.rule}, std::pair{"reason", &waiver.reason},
+                                     std::pair{"owner", &waiver.owner}})
+    if (value->empty()) return malformed("waivers.field", path, std::string("text as \"") + field + "\" of " + whose, "none");
+  if (!is_date(waiver.expires))
+    return malformed("waivers.field", path, "a day as YYYY-MM-DD as \"expires\" of " + whose,
+                     waiver.expires.empty() ? "none" : "\"" + printable(waiver.expires) + "\"");
+  if (json.contains("most_elements") && waiver.most_elements == SIZE_MAX)
+    return malformed("waivers.field", path, "a number of elements as \"most_elements\" of " + whose, json["most_elements"].dump());
+  if (known == json.size()) return waiver;
+  for (const auto& [field, value] : json.items())
+    if (!kFields.contains(field))
+      return malformed("waivers.field", path, whose + " with the fields id, rule, reason, owner, expires, op, tensor, most_elements",
+                       "\"" + printable(field) + "\"");
   return waiver;
 }
 
 bool holds(const std::string& text, const std::string& before, const std::string& name, const std::string& after) {
   return text.find(std::string(before).append(name).append(after)) != std::string::npos;
+}
+
+// The tensor of a finding, as its first line names it in quotes; else its subject, if that is no region.
+std::string tensor_of(const GateCase& one, const Finding& finding) {
+  const std::string line = finding.headline();
+  const std::size_t open = line.find('\''), close = line.find('\'', open + 1);
+  if (open != std::string::npos && close != std::string::npos) return line.substr(open + 1, close - open - 1);
+  return finding.subject.starts_with(one.name) ? "" : finding.subject;
+}
+
+// "Own" of "region 2 (Own)": the name of a Function or kernel; empty where there is none.
+std::string own_name(const std::string& region) {
+  const std::size_t open = region.find('(');
+  return open == std::string::npos || !region.ends_with(')') ? "" : region.substr(open + 1, region.size() - open - 2);
 }
 
 // A waiver matches by the fields that a finding prints: the operations, or the name of the region (of a Function, of a kernel),
@@ -74,14 +102,16 @@ std::vector<std::string> differences(const Waiver& waiver, const GateCase& one, 
   const bool is_counted =
       finding.rule == "gradient.dead" || !(finding.rule.starts_with("gradient.") || finding.rule.starts_with("tangent."));
   const bool is_op = waiver.op.empty() || waiver.op == one.op || waiver.op == one.name || holds(one.name, "(", waiver.op, ")");
-  const bool is_tensor = waiver.subject.empty() || waiver.subject == finding.subject || holds(finding.headline(), "'", waiver.subject, "'");
+  const std::string tensor = tensor_of(one, finding), own = own_name(one.name);
+  const bool is_tensor = waiver.subject.empty() || waiver.subject == tensor || holds(finding.headline(), "'", waiver.subject, "'");
   const bool is_few = waiver.most_elements == SIZE_MAX || (is_counted && finding.elements <= waiver.most_elements);
   std::vector<std::string> found;
   if (waiver.rule != finding.rule) found.push_back("\"rule\": it has " + finding.rule);
-  if (!is_op) found.push_back("\"op\": it has " + one.op);
-  if (!is_tensor) found.push_back("\"tensor\": it has " + finding.subject);
+  if (!is_op) found.push_back("\"op\": it has " + one.op + (own.empty() || own == one.op ? "" : " or " + own));
+  if (!is_tensor) found.push_back(tensor.empty() ? "\"tensor\": it has none" : "\"tensor\": it has " + tensor);
   if (!is_few)
-    found.push_back("\"most_elements\": it has " + (is_counted ? std::to_string(finding.elements) : "elements that nobody counts"));
+    found.push_back("\"most_elements\": it has " +
+                    (is_counted ? std::to_string(finding.elements) : "no number of elements, as those of a gradient are not counted"));
   return found;
 }
 

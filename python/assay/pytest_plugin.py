@@ -31,8 +31,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("assay", "contracts of kernels and results (assay.testing)")
     group.addoption("--assay-junit", metavar="FILE", help="write the checks of the session as JUnit XML")
     group.addoption("--assay-sarif", metavar="FILE", help="write the findings of the session as SARIF 2.1.0, for code scanning")
-    group.addoption("--assay-waivers", metavar="FILE", help="findings that are accepted for a while (docs/reference/gates.md)")
-    group.addoption("--assay-baseline", metavar="FILE", help="fail where an operation uses over 25 %% more of its allowance than this file says")
+    group.addoption("--assay-waivers", metavar="FILE", help='accept findings for a while: a JSON file {"waivers": [{"id": ..., "rule": ..., "reason": ..., '
+                    '"owner": ..., "expires": "YYYY-MM-DD"}]}, each perhaps with "op", "tensor", "most_elements"')
+    group.addoption("--assay-today", metavar="YYYY-MM-DD", help="the day by which waivers expire, in place of that of the clock")
+    group.addoption("--assay-baseline", metavar="FILE", help="fail if an operation uses over 25 %% more of its allowance than this file says")
     group.addoption("--assay-write-baseline", action="store_true", help="write the files of --assay-baseline and of the markers instead")
 
 
@@ -123,7 +125,9 @@ class Session:
         self.config, self.entries = config, list[_Entry]()
         self.troubles: list[str] = []
         self.current: pytest.Item | None = None
-        self.waivers = _waivers_of(self.option("waivers"))
+        self.deselected = 0
+        self.unused: list[str] = []  # waivers that a session of some of the tests did not use
+        self.waivers = _waivers_of(self.option("waivers"), self.option("today") or "")
 
     def option(self, name: str) -> Any:
         """An option of this plugin."""
@@ -215,19 +219,24 @@ class Session:
         """Takes what a worker of pytest-xdist checked."""
         self.entries += pickle.loads(getattr(node, "workeroutput", {}).get(_WORKER, pickle.dumps([])))
 
+    def pytest_deselected(self, items: Sequence[Any]) -> None:
+        """Counts the tests that -k, -m or --last-failed leave out."""
+        self.deselected += len(items)
+
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Writes the files and concludes the gate of the session."""
         if hasattr(self.config, "workeroutput"):
             self.config.workeroutput[_WORKER] = pickle.dumps(self.entries)
             return
         if self.option("waivers") or self.option("baseline"):
-            self._conclude()
+            self._conclude(bool(self.deselected or session.shouldstop or session.shouldfail or any("::" in str(one) for one in self.config.args)))
         self._write()
         if self.troubles and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
-    def _conclude(self) -> None:
-        """Waivers that have expired or cover nothing, and operations that use more than the baseline says."""
+    def _conclude(self, is_subset: bool) -> None:
+        """Waivers that have expired or cover nothing, and operations that use more than the baseline says. A part of the tests says of no waiver that
+        it covers nothing."""
         from assay._core.audits import judge
         from assay.testing import _waivers
 
@@ -237,7 +246,9 @@ class Session:
             self.troubles.append(f"{given}: nothing was checked in this session, so there is nothing to compare")
             return
         if self.option("waivers"):
-            self.troubles += _waivers.troubles(self.waivers, [entry.report for entry in self.entries])
+            reports = [entry.report for entry in self.entries]
+            self.troubles += _waivers.troubles(self.waivers, reports, is_subset)
+            self.unused = [one.id for one in _waivers.unused(self.waivers, reports)] if is_subset else []
         if self.option("baseline"):
             self.troubles += judge(checks, "--write-baseline" if self.option("write_baseline") else "--baseline", self.option("baseline")).troubles
 
@@ -248,7 +259,7 @@ class Session:
             for case in entry.report.cases:
                 case.name, case.owner = f"{entry.test}: {case.name}", entry.test
         report = merged([entry.report for entry in self.entries], "assay")
-        for option, text in (("junit", report.junit), ("sarif", lambda: report.sarif(str(self.config.rootpath)))):
+        for option, text in (("junit", lambda: report.junit(str(self.config.rootpath))), ("sarif", lambda: report.sarif(str(self.config.rootpath)))):
             if path := self.option(option):
                 with open(path, "w", encoding="utf-8") as out:
                     out.write(text())
@@ -271,6 +282,8 @@ class Session:
                 terminalreporter.line(f"{report.title} ({entry.test}): of {counted(report.probes, 'probe')} {refusals}", yellow=True)
         for line in dict.fromkeys(self._waived()):
             terminalreporter.line(line, yellow=True)
+        for one in self.unused:
+            terminalreporter.line(f"waiver {one}: not used by the tests that ran, and not every test ran", yellow=True)
         for trouble in self.troubles:
             terminalreporter.line(trouble, red=True)
 
@@ -283,12 +296,16 @@ class Session:
                     yield f"{waivers[finding.waiver].words}: {finding.rule}: {finding.headline} ({entry.test})"
 
 
-def _waivers_of(path: str | None) -> list[Any]:
+def _waivers_of(path: str | None, today: str) -> list[Any]:
     from assay.errors import MalformedInput
     from assay.testing import _waivers
 
     try:
-        return list(_waivers.read(path)) if path else []
+        _waivers.day(today or "2000-01-01")
+    except ValueError:
+        raise pytest.UsageError(f"--assay-today is '{today}', but has to be a day as YYYY-MM-DD; write for example --assay-today=2027-01-31") from None
+    try:
+        return list(_waivers.read(path, today)) if path else []
     except MalformedInput as why:
         raise pytest.UsageError(f"--assay-waivers: {why}") from None
 

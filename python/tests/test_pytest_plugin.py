@@ -235,9 +235,33 @@ def test_undecided_kinds_of_operations_go_where_all_of_their_elements_are_waived
     assert other.settle(["exp"]) == ["exp"] and not other.passed
 
 
+@pytest.mark.parametrize("change, words", [({"expires": "soon"}, 'a day as YYYY-MM-DD as "expires" of waiver W1, got "soon"'), ({"owner": ""}, 'text as "owner"'),
+                                           ({"reasons": "x"}, '"reasons"'), ({"most_elements": -1}, '"most_elements" of waiver W1, got -1')])
+def test_a_wrong_field_of_a_waiver_is_named(run, pytester, change, words):
+    run(RIGHT, waivers(pytester, {**WAIVER, **change})).stderr.fnmatch_lines([f"*{words}*".replace("[", "[[]")])
+
+
+def test_a_session_of_some_tests_calls_no_waiver_unused(run, pytester):
+    text = RIGHT + WRONG
+    assert "covers nothing" in run(RIGHT, waivers(pytester, WAIVER)).stdout.str()
+    name = next(one for one in RIGHT.split() if one.startswith("test_")).split("(")[0]
+    part = run(text, waivers(pytester, WAIVER), "-k", name)
+    assert part.ret == 0 and "covers nothing" not in part.stdout.str()
+    part.stdout.fnmatch_lines(["waiver W1: not used by the tests that ran, and not every test ran"])
+
+
+def test_a_waiver_expires_by_the_day_that_is_given(run, pytester):
+    given = waivers(pytester, {**WAIVER, "expires": "2031-05-31"})
+    assert run(WRONG, given, "--assay-today=2031-05-31", "--assay-junit=a.xml").ret == 0
+    assert "waived by W1" in (pytester.path / "a.xml").read_text()
+    late = run(WRONG, given, "--assay-today=2031-06-01")
+    assert late.ret == 1 and "expired" in late.stdout.str()
+    run(WRONG, given, "--assay-today=tomorrow").stderr.fnmatch_lines(["*has to be a day as YYYY-MM-DD*"])
+
+
 def test_waivers_that_are_incomplete_are_refused(run, pytester):
     result = run(RIGHT, waivers(pytester, {**WAIVER, "expires": "soon"}))
-    result.stderr.fnmatch_lines(["*--assay-waivers: a waiver is incomplete*"])
+    result.stderr.fnmatch_lines(["*--assay-waivers: a waiver cannot be used*"])
 
 
 def test_a_gate_takes_reports_of_recorded_runs(run, functions, pytester):

@@ -372,14 +372,15 @@ def openings(folder):
     done = run("gradcheck", wrong, f"--json={folder / 'half.json'}", "--junit", folder / "half.xml", "--markdown", folder / "half.md", "--sarif", folder / "half.sarif")
     opening = "the cotangent of 'h' at [0]: recorded 3, the derivative at the recorded point gives 6; it is half the derivative"
     check(done.returncode == 1 and f"\n  gradient.product: {opening}\n" in done.stdout, f"the opening of a wrong gradient: {done.stdout}")
-    entry = ("at random points of the recorded ranges, the recorded product and the operations of the region give different numbers for d y[0] / d h[0]; "
-             "both are exact modulo a prime")
-    check(done.stdout.index(opening) < done.stdout.index(entry) < done.stdout.index("\nvjp of mul: 1 case; 1 element: 0 passed, 1 failed, "), f"the same element, below it: {done.stdout}")
+    entry = "at a random point of the recorded ranges the derivative of"
+    numbers = "at this element 'h'[0] = 3; the incoming cotangent[0] = 1"
+    check(done.stdout.index(opening) < done.stdout.index(numbers) < done.stdout.index(entry), f"the same element: {done.stdout}")
+    check("modulo" not in done.stdout and "residue" not in done.stdout and " by 'x'[0] is 1, and the recorded product gives " in done.stdout, f"decimals alone: {done.stdout}")
     findings = [f for case in json.loads((folder / "half.json").read_text())["cases"] for f in case["findings"] if f["rule"] == "gradient.product"]
-    check(findings[0]["opening"] == opening and "modulo" in findings[0]["message"] and len(findings[0]["details"]) == 2, f"JSON of it: {findings}")
+    check(findings[0]["opening"] == opening and "modulo" in findings[0]["exact"] and len(findings[0]["details"]) == 3, f"JSON of it: {findings}")
     failure = xml.etree.ElementTree.parse(folder / "half.xml").getroot().find(".//testcase/failure")
-    check(failure.attrib["message"] == opening and "modulo" in failure.text, f"JUnit of it: {failure.attrib}")
-    check(opening in (folder / "half.md").read_text() and "modulo" not in (folder / "half.md").read_text(), "Markdown of it")
+    check(failure.attrib["message"] == opening and "are different functions: " in failure.text, f"JUnit of it: {failure.attrib}")
+    check(opening in (folder / "half.md").read_text() and entry not in (folder / "half.md").read_text(), "Markdown of it")
     check(json.loads((folder / "half.sarif").read_text())["runs"][0]["results"][0]["message"]["text"].startswith(opening), "SARIF of it")
 
 
@@ -447,6 +448,10 @@ def waivers(folder):
     for narrow in ({"op": "mul"}, {"op": "q"}, {"tensor": "q"}, {"op": "q", "tensor": "q"}):
         check(gate([{**entry, **narrow}]).returncode == 0, f"what the finding prints: {narrow}")
     check(gate([{**entry, "op": "q", "tensor": "loss"}]).returncode == 1, "another tensor")
+    for change, words in (({"expires": "soon"}, 'a day as YYYY-MM-DD as "expires" of waiver W1'), ({"owner": ""}, 'text as "owner" of waiver W1'),
+                          ({"reasons": "x"}, '"reasons"'), ({"most_elements": -1}, 'a number of elements as "most_elements" of waiver W1')):
+        done = gate([{**entry, **change}])
+        check(done.returncode == 4 and words in done.stderr + done.stdout, f"the wrong field of a waiver: {words}; {done.stdout} {done.stderr}")
     check("waived by W1 (me, until 2030-01-01): known" in gate([entry]).stdout, "the last day is printed")
     check(gate([{**entry, "most_elements": 0}]).returncode == 1, "more elements than waived")
     minus = [-3.0, -0.0, -5.0, -1.0]

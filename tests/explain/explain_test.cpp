@@ -272,8 +272,8 @@ TEST_CASE("explain: patterns of failures", "[explain]") {
   CHECK(mentions(pattern({3, 3 + 32, 3 + 64}), "axis 1: every 32nd from 3, 3 of 96"));
   CHECK(mentions(pattern({3, 3 + 32, 3 + 64}), "axis 0: all at 0, the first of 4"));
   CHECK(mentions(pattern({3 * 96 + 92, 3 * 96 + 93, 3 * 96 + 94, 3 * 96 + 95}), "axis 1: all at 92 .. 95, the last 4 of 96"));
-  CHECK(mentions(pattern({3 * 96 + 92, 3 * 96 + 93}), "every element there fails"));
-  CHECK(mentions(pattern({0, 97, 194}), "3 of 9 elements there fail"));
+  CHECK(mentions(pattern({3 * 96 + 92, 3 * 96 + 93}), "every element at these indices fails"));
+  CHECK(mentions(pattern({0, 97, 194}), "3 of the 9 elements at these indices fail"));
   CHECK_FALSE(mentions(Lines(pattern({5})), "where"));
 }
 

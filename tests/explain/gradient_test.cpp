@@ -41,6 +41,7 @@ TEST_CASE("explain: what a wrong cotangent looks like", "[explain]") {
   CHECK(lines_of_product(summed).empty());
   CHECK(mentions(scaled(2), "the cotangent of 'layer.weight' at ["));
   CHECK(mentions(scaled(2), "it is twice the derivative"));
+  CHECK(mentions(scaled(2), "at this element 'layer.weight'["));
   CHECK(mentions(scaled(0.5), "it is half the derivative"));
   CHECK(mentions(scaled(-1), "it is minus the derivative"));
   CHECK(mentions(scaled(0), "it is zero"));

@@ -57,9 +57,21 @@ class Finding:
         return self.opening or self.message
 
     @property
+    def below(self) -> list[str]:
+        """The lines below the headline: the other details, and the message where it is not the headline itself."""
+        if not self.opening:
+            return self.details[:]
+        written, said = self.source.get("opening", self.opening), list[str]()
+        for i, line in enumerate(self.details[:2]):
+            said.append(line.strip())
+            if "; ".join(said) == written:
+                return [*self.details[i + 1:], self.message]
+        return [*self.details, self.message]
+
+    @property
     def text(self) -> str:
         """As the program prints it."""
-        return "\n".join([f"{self.rule}: {self.message}", *(f"  {line}" for line in self.details)])
+        return "\n".join([f"{self.rule}: {self.headline}", *(f"  {line}" for line in self.below)])
 
 
 @dataclasses.dataclass
@@ -208,8 +220,8 @@ class Report(Judged):
         """The largest share of its allowance that an element used."""
         return max((case.head_room_used for case in self.cases), default=0.0)
 
-    def junit(self) -> str:
-        """JUnit XML, one test case per case. Of cases that fail by one cause the first one is a failure, with their number; the others are skipped."""
+    def junit(self, root: str = "") -> str:
+        """JUnit XML, one test case per case; files are named from the folder `root`. A waived finding is told in `system-out`. Of cases that fail by one cause the first one is a failure, with their number; the others are skipped."""
         causes: dict[Any, list[Case]] = {}
         for case in self.cases:
             causes.setdefault(_cause(case), []).append(case)
@@ -220,7 +232,7 @@ class Report(Judged):
         suites = ElementTree.Element("testsuites", counts)
         suite = ElementTree.SubElement(suites, "testsuite", {"name": self.title, **counts})
         for case in self.cases:
-            place = {"file": case.file, "line": str(case.line)} if case.file else {}
+            place = {"file": _named_from(root, case.file), "line": str(case.line)} if case.file else {}
             one = ElementTree.SubElement(suite, "testcase", {"classname": _printable(f"assay.{case.op}"), "name": _printable(case.name), **place})
             same = causes[_cause(case)] if _cause(case) is not None else []
             if id(case) in later:
@@ -231,6 +243,8 @@ class Report(Judged):
             for finding in _open(case):
                 inside = ElementTree.SubElement(one, "error" if finding.kind == "error" else "failure", {"message": _printable(finding.headline + more), "type": finding.rule})
                 inside.text = _printable(finding.text)
+            if waived := [finding.text for finding in case.findings if finding.waiver]:
+                ElementTree.SubElement(one, "system-out").text = _printable("\n".join(waived))
         ElementTree.indent(suites)
         return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
 
@@ -250,6 +264,10 @@ def merged(reports: Iterable[Report], title: str) -> Report:
                   [trouble for one in every for trouble in one.troubles])
 
 
+def _named_from(root: str, file: str) -> str:
+    return (os.path.relpath(file, root) if file and root else file).replace(os.sep, "/")
+
+
 def _cause(case: Case) -> Any:
     """Return the common cause of regions that fail by one rule in one operation, where an execution model tells it; None for other cases."""
     found = _open(case)
@@ -261,11 +279,11 @@ def _open(case: Case) -> list[Finding]:
 
 
 def _result(case: Case, finding: Finding, root: str) -> dict[str, Any]:
-    uri = os.path.relpath(case.file, root) if case.file and root else case.file or "unknown"
+    uri = _named_from(root, case.file) or "unknown"
     result: dict[str, Any] = {
         "ruleId": finding.rule, "level": "error" if finding.kind in ("fail", "error") and not finding.waiver else "warning",
-        "message": {"text": "\n".join([finding.message, *finding.details] if not finding.opening else [finding.opening, *finding.details, finding.message])},
-        "locations": [{"physicalLocation": {"artifactLocation": {"uri": uri.replace(os.sep, "/")}, "region": {"startLine": case.line}},
+        "message": {"text": "\n".join([finding.headline, *finding.below])},
+        "locations": [{"physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": case.line}},
                        "logicalLocations": [{"name": finding.subject, "fullyQualifiedName": f"{case.name} / {finding.subject}"}]}],
         "partialFingerprints": {"assay/v1": f"{finding.rule}/{case.op}/{case.model}"}}
     if finding.waiver:

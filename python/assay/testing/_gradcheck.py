@@ -3,46 +3,30 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import re
 import warnings
 from dataclasses import dataclass, field
-from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence, Union
 
 import torch
 from torch.autograd import forward_ad
 
 from assay._core import arguments
-from assay.errors import Rejected, UsageError, wrong
+from assay.errors import Error, UsageError, wrong
 from assay.torch import Recorder, Refused, Report, record
 from assay.torch.branches import Branch
-from assay.torch.gates import announce, judged, judging
+from assay.torch.gates import GradcheckError, announce, judged, judging, locate
+from assay.torch.naming import Names, modules_of
 from assay.torch.outside import moved_between
 from assay.torch.sizes import Compared
 from assay.torch.values import Results
 from ._cotangents import Cotangents
 from ._draws import DRAWS, MOVES, States, is_shape, listed, moved, tensors_of
 from ._elsewhere import Elsewhere
-from ._linearity import Linearity, locate
+from ._linearity import Linearity
 from ._reaching import explored, tell_unreached
 from ._repeats import Repeats
 from ._surroundings import Seen
-
-
-class GradcheckError(Rejected, AssertionError):
-    """A gradient is wrong (`failed`), or could not be decided (`undecided`). The text opens with the finding; `report` is what the gate found."""
-
-    __module__ = "assay"  # as users write it, and as tracebacks then name it
-
-    def __init__(self, message: str, report: Report) -> None:
-        super().__init__(message)
-        self.report = report
-
-    @property
-    def failed(self) -> bool:
-        return self.report.failed
-
-    @property
-    def undecided(self) -> bool:
-        return self.report.undecided
 
 
 class GradcheckWarning(UserWarning):
@@ -55,6 +39,9 @@ __tracebackhide__ = True  # pytest shows the caller's line
 # What torch.autograd.gradcheck and gradgradcheck take for their differences; it means nothing here.
 OF_DIFFERENCES = {"eps", "atol", "rtol", "nondet_tol", "check_undefined_grad", "check_grad_dtypes", "check_batched_grad", "check_batched_forward_grad",
                   "check_backward_ad", "fast_mode", "masked", "gen_non_contig_grad_outputs", "check_fwd_over_rev", "check_rev_over_rev"}
+
+
+_INTEGERS = re.compile(r"\b(Long|Int|Byte|integers?|integral|indices|indexes)\b", re.IGNORECASE)  # in what PyTorch says of a tensor of floats
 
 
 def real_of(y: torch.Tensor) -> torch.Tensor:
@@ -82,6 +69,7 @@ class Trials:
     forward: bool
     options: Sequence[str]
     kinks: str = "any"
+    labels: Names = field(default_factory=Names)  # of tensors and modules that the function reads besides
     seen: dict[tuple[int, str], set[str]] = field(default_factory=dict)  # sides of branches, in draws whose gradients are right
     last: Recorder | None = None
     known: dict[tuple[int, str], tuple[Branch, list[Any]]] = field(default_factory=dict)  # branches of Functions, of all draws that are right, and the first of these
@@ -278,6 +266,7 @@ class Trials:
         inputs = self.leaves(given)
         self.asking(inputs)
         with self.kept_gradients(given, how), record(self.names(given), kinks=self.kinks) as run:
+            self.labels.give(run)
             run.moved, run.keeps_ends, run.follows, self.making = moved, how.is_inner, follows, run
             self.found = self.differentiated(inputs, run, how)
         run.memory.blocks.clear()  # what the program itself held, of which the values are copies
@@ -289,6 +278,7 @@ class Trials:
         """One forward pass, along random tangents of all inputs that require a gradient."""
         plain = [one.detach().clone() if isinstance(one, torch.Tensor) else one for one in inputs]
         with record(self.names(plain)) as run, forward_ad.dual_level():
+            self.labels.give(run)
             moving = [isinstance(one, torch.Tensor) and one.requires_grad for one in inputs]
             duals = [forward_ad.make_dual(one, torch.randn_like(one)) if moves else one for one, moves in zip(plain, moving)]
             for y in ends_of(self.function(*duals)):
@@ -301,6 +291,7 @@ class Trials:
 
     def alone_once(self, inputs: Sequence[Any], follows: bool) -> Recorder:
         with record(self.names(inputs)) as run:
+            self.labels.give(run)
             run.moved, run.follows, self.making = {}, follows, run
             self.function(*inputs)
         return run
@@ -375,11 +366,28 @@ def seeded(seed: int | None) -> Iterator[None]:
             before.restore()
 
 
+Params = Union[torch.nn.Module, Mapping[str, torch.Tensor], Iterable[torch.Tensor], Iterable[tuple[str, torch.Tensor]]]
+
+
+def named_params(params: Params | None, labels: Names) -> Mapping[str, torch.Tensor]:
+    """The tensors by name: their own, those of the modules that the function reads, or their numbers."""
+    if isinstance(params, torch.nn.Module):
+        return dict(params.named_parameters())
+    if params is not None and (not isinstance(params, Iterable) or isinstance(params, torch.Tensor)):
+        raise wrong("params", "a module, tensors, or tensors by name", params)
+    pairs: list[Any] = [] if params is None else list(params.items() if isinstance(params, Mapping) else params)
+    if all(isinstance(one, torch.Tensor) for one in pairs) and not isinstance(params, Mapping):
+        pairs = [(labels.of(one) or f"parameter {i}", one) for i, one in enumerate(pairs)]
+    if not all(isinstance(one, tuple) and len(one) == 2 and isinstance(one[0], str) and isinstance(one[1], torch.Tensor) for one in pairs):
+        raise wrong("params", "a module, tensors, or tensors by name", params)
+    return dict(pairs)
+
+
 def is_dead(report: Report) -> bool:
     return any(one.rule == "gradient.dead" for one in report.findings)
 
 
-def gradcheck(func: Callable[..., Any], inputs: Any, *, params: Mapping[str, torch.Tensor] | Iterable[torch.Tensor] | None = None,
+def gradcheck(func: Callable[..., Any], inputs: Any, *, params: Params | None = None,
               raise_exception: bool = True, seed: int | None = 0, check_grad_grad: bool = False, check_forward_ad: bool = False, kinks: str = "any",
               allow_dead: bool = False, allow_unreached: bool = False, most_undecided: float | None = None, **differences: Any) -> bool:
     """Decides whether the gradients of a function are its derivatives, in float32 as it runs, without finite differences.
@@ -391,7 +399,7 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, params: Mapping[str, tor
         func: The function.
         inputs: Tensors, taken as they are, or shapes, which are drawn: at several scales, until no cotangent is 0 everywhere, and on both
             sides of the thresholds that the function compares them with. A GradcheckWarning names each side without elements.
-        params: Tensors that the function reads besides, such as those of a module.
+        params: Tensors that the function reads besides, whose gradients are judged, too: a module, `named_parameters()`, `parameters()`, or a dict.
         raise_exception: Whether a gradient that is wrong or undecided raises GradcheckError.
         seed: The seed of the draws.
         check_grad_grad: Whether the gradients are differentiated once more, and both passes are judged.
@@ -412,18 +420,21 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, params: Mapping[str, tor
         raise wrong("kinks", "'any' or 'pytorch'", kinks)
     if params is None and not any(isinstance(one, torch.Tensor) or is_shape(one) for one in listed(inputs)):
         raise wrong("inputs", "a tensor, a shape such as (4, 3), or a list of these", inputs)
-    if params is not None and (not isinstance(params, Iterable) or isinstance(params, torch.Tensor)):
-        raise wrong("params", "tensors, or tensors by name", params)
-    params = params if isinstance(params, Mapping) else [] if params is None else list(params)
-    if not all(isinstance(one, torch.Tensor) for one in (params.values() if isinstance(params, Mapping) else params)):
-        raise wrong("params", "tensors, or tensors by name", params)
-    named = params if isinstance(params, Mapping) else {f"parameter {i}": one for i, one in enumerate(params)}
+    modules = modules_of(func)
+    named = named_params(params, Names(modules))
     if most_undecided is not None and (isinstance(most_undecided, bool) or not isinstance(most_undecided, (int, float)) or not 0 <= most_undecided <= 1):
         raise wrong("most_undecided", "a share from 0 to 1", most_undecided)
     options = ["--kinks", kinks, *(["--allow-dead"] if arguments.flag("allow_dead", allow_dead) else []),
                *([] if most_undecided is None else ["--most-undecided", str(most_undecided)])]
+    trials = Trials(func, named, check_grad_grad, check_forward_ad, options, kinks, Names(modules))
     with seeded(seed):
-        report = tried(Trials(func, named, check_grad_grad, check_forward_ad, options, kinks), inputs, allow_dead, arguments.flag("allow_unreached", allow_unreached))
+        try:
+            report = tried(trials, inputs, allow_dead, arguments.flag("allow_unreached", allow_unreached))
+        except (RuntimeError, IndexError, TypeError) as why:
+            if any(is_shape(one) for one in listed(inputs)) and not isinstance(why, Error) and _INTEGERS.search(str(why)):
+                raise UsageError("the function wants integers in place of an input that was drawn", where="inputs", why=str(why).split("\n")[0],
+                                 advice="a shape is drawn as float32 numbers; give class indices, and other inputs of integers, as a tensor in place of their shape") from why
+            raise
     announce(report, func)
     if report.passed:
         for names, what in ((report.unreached, "no input lay here, where nothing is said of the gradient"), (report.detached, "cut off by detach, data or no_grad")):
@@ -431,7 +442,7 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, params: Mapping[str, tor
                 warnings.warn(f"{what}: {'; '.join(names)}", GradcheckWarning, stacklevel=2)
         return True
     if raise_exception:
-        raise GradcheckError(f"{report.headline}\n{report.findings_text}".rstrip(), report)
+        raise GradcheckError(report.explanation, report)
     return False
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import re
 import time
 from dataclasses import replace
 from typing import Any, Sequence
@@ -18,7 +17,6 @@ from assay.errors import UsageError
 from assay.torch import Recorder, Refused, Report
 from assay.torch.branches import Branch
 from assay.torch.gates import judged
-from assay.torch.outside import TORCH
 from ._cotangents import Cotangents, Probe, differs, families, reaching, scaled, times
 from ._draws import States
 
@@ -340,14 +338,4 @@ def unjudged(trials: Any) -> list[str]:
     return [*sides, *(f"{one} reads it" for one in trials.bent), *trials.no_multiple[:1]]
 
 
-def locate(report: Report, run: Recorder | None) -> None:
-    """Says in a finding where the backward of the Function stands that it names."""
-    case = next((one.case for one in report.findings if one.kind == "fail"), "") if run is not None else ""
-    named = re.search(r"\(([^()]*)\)", case)
-    name = named[1].rpartition(".")[2] if named else ""
-    if run is not None and name in run.places and run.places[name][0] and not run.places[name][0].startswith(TORCH):
-        path, line = run.places[name]
-        report.remark(f"the backward of {name} stands at {path.rpartition('/')[2]}:{line}")
-
-
-__all__ = ["Linearity", "locate", "unjudged"]
+__all__ = ["Linearity", "unjudged"]

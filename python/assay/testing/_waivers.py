@@ -25,10 +25,12 @@ class Waiver:
     tensor: str = ""
     most_elements: int | None = None
 
+    today: str = ""  # empty: that of the clock
+
     @property
     def is_expired(self) -> bool:
         """Its last day is over."""
-        return self.expires < datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
+        return self.expires < (self.today or datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"))
 
     def covers(self, case: Case, finding: Finding) -> bool:
         """By rule, by the operations or the name of what ran, by the tensor, each as it is printed."""
@@ -36,13 +38,16 @@ class Waiver:
 
     def differences(self, case: Case, finding: Finding) -> list[str]:
         """The fields by which it does not cover a finding, with what the finding has there."""
+        own = case.name[case.name.find("(") + 1:-1] if "(" in case.name and case.name.endswith(")") else ""  # of a Function or kernel
         is_op = self.op in ("", case.op, case.name) or f"({self.op})" in case.name
-        is_tensor = self.tensor in ("", finding.subject) or f"'{self.tensor}'" in finding.headline
+        tensor = _tensor_of(case, finding)
+        is_tensor = self.tensor in ("", tensor) or f"'{self.tensor}'" in finding.headline
         # Findings about gradients as functions do not count their elements: no number is known to be large enough.
         is_counted = finding.rule == "gradient.dead" or not finding.rule.startswith(("gradient.", "tangent."))
         is_few = self.most_elements is None or is_counted and finding.elements <= self.most_elements
-        counted = str(finding.elements) if is_counted else "elements that nobody counts"
-        fields = (("rule", self.rule == finding.rule, finding.rule), ("op", is_op, case.op), ("tensor", is_tensor, finding.subject), ("most_elements", is_few, counted))
+        counted = str(finding.elements) if is_counted else "no number of elements, as those of a gradient are not counted"
+        ops = f"{case.op} or {own}" if own and own != case.op else case.op
+        fields = (("rule", self.rule == finding.rule, finding.rule), ("op", is_op, ops), ("tensor", is_tensor, tensor or "none"), ("most_elements", is_few, counted))
         return [f'"{name}": it has {found}' for name, fits, found in fields if not fits]
 
     def nearest(self, reports: Iterable[Report]) -> str:
@@ -59,7 +64,20 @@ class Waiver:
         return f"waived by {self.id} ({self.owner}, until {self.expires}): {self.reason}"
 
 
-def read(path: str) -> list[Waiver]:
+def _tensor_of(case: Case, finding: Finding) -> str:
+    """The tensor that the first line names in quotes; else the subject, if that is no region."""
+    parts = finding.headline.split("'")
+    return parts[1] if len(parts) > 2 else "" if finding.subject.startswith(case.name) else finding.subject
+
+
+def day(text: str) -> str:
+    """A day as YYYY-MM-DD; ValueError for anything else."""
+    if len(text) != 10 or datetime.date.fromisoformat(text).isoformat() != text:
+        raise ValueError(text)
+    return text
+
+
+def read(path: str, today: str = "") -> list[Waiver]:
     """The waivers of a file; MalformedInput says what is wrong with it."""
     try:
         with open(path, encoding="utf-8") as file:
@@ -71,24 +89,31 @@ def read(path: str) -> list[Waiver]:
     entries = found.get("waivers") if isinstance(found, dict) else None
     if not isinstance(entries, list):
         raise MalformedInput("waivers cannot be read", where=path, why='expected a list "waivers", got none', code="waivers.json")
-    return [_waiver(one, path) for one in entries]
+    return [_waiver(one, path, today) for one in entries]
 
 
-def _waiver(entry: Any, path: str) -> Waiver:
+def _waiver(entry: Any, path: str, today: str) -> Waiver:
     fields = entry if isinstance(entry, dict) else {}
-    texts = {key: value for key, value in fields.items() if key in _TEXTS and isinstance(value, str)}
+    whose = f'waiver {fields["id"]}' if isinstance(fields.get("id"), str) and fields["id"] else "a waiver"
     most = fields.get("most_elements")
-    is_count = most is None or isinstance(most, int) and not isinstance(most, bool) and most >= 0
-    complete = all(texts.get(key) for key in _TEXTS[:5]) and is_count and set(fields) == set(texts) | ({"most_elements"} & set(fields))
+
+    def refused(required: str, found: Any) -> MalformedInput:
+        return MalformedInput("a waiver cannot be used", where=path, why=f"expected {required} of {whose}, got {found}", code="waivers.field")
+    if fields is not entry:
+        raise MalformedInput("a waiver cannot be used", where=path, why=f"expected an object for each waiver, got {json.dumps(entry)}", code="waivers.field")
+    if unknown := sorted(set(fields) - {*_TEXTS, "most_elements"}):
+        raise refused(f"the fields {', '.join(_TEXTS)}, most_elements", f'"{unknown[0]}"')
+    for name in _TEXTS:
+        value = fields.get(name)
+        if not isinstance(value, str) and (name in fields or name in _TEXTS[:5]) or value == "" and name in _TEXTS[:5]:
+            raise refused(f'text as "{name}"', json.dumps(value) if name in fields else "none")
     try:
-        datetime.date.fromisoformat(texts.get("expires", ""))
+        day(fields["expires"])
     except ValueError:
-        complete = False
-    if not complete:
-        raise MalformedInput(
-            "a waiver is incomplete", where=path, code="waivers.field",
-            why=f"expected id, rule, reason, owner, expires as YYYY-MM-DD, and perhaps op, tensor, most_elements, got {json.dumps(entry)}")
-    return Waiver(**texts, most_elements=most)
+        raise refused('a day as YYYY-MM-DD as "expires"', json.dumps(fields["expires"])) from None
+    if most is not None and (not isinstance(most, int) or isinstance(most, bool) or most < 0):
+        raise refused('a number of elements as "most_elements"', json.dumps(most))
+    return Waiver(**fields, today=today)
 
 
 def apply(report: Report, waivers: Sequence[Waiver]) -> None:
@@ -101,8 +126,13 @@ def apply(report: Report, waivers: Sequence[Waiver]) -> None:
                 finding.details.append(waiver.words)
 
 
-def troubles(waivers: Sequence[Waiver], reports: Sequence[Report]) -> list[str]:
-    """Name the waivers that have expired, and those that cover nothing: each fails the session."""
+def unused(waivers: Sequence[Waiver], reports: Sequence[Report]) -> list[Waiver]:
+    """Those that have not expired, and cover nothing."""
     used = {finding.waiver for report in reports for finding in report.findings}
-    return [f"waiver {one.id} expired on {one.expires}: mend what it covers, or ask {one.owner}" if one.is_expired
-            else f"waiver {one.id} covers nothing{one.nearest(reports)}" for one in waivers if one.is_expired or one.id not in used]
+    return [one for one in waivers if not one.is_expired and one.id not in used]
+
+
+def troubles(waivers: Sequence[Waiver], reports: Sequence[Report], is_subset: bool = False) -> list[str]:
+    """Name the waivers that have expired, and, where every test ran, those that cover nothing: each fails the session."""
+    expired = [f"waiver {one.id} expired on {one.expires}: mend what it covers, or ask {one.owner}" for one in waivers if one.is_expired]
+    return expired + [f"waiver {one.id} covers nothing{one.nearest(reports)}" for one in ([] if is_subset else unused(waivers, reports))]

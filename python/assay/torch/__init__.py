@@ -7,9 +7,9 @@
 from __future__ import annotations
 
 from .backward import Recorder
-from .gates import Report, judge, step, trace_of
+from .gates import Report, check_step, judge, step, trace_of
 from .memory import Refused
 
 record = Recorder
 
-__all__ = ["Recorder", "Refused", "Report", "judge", "record", "step", "trace_of"]
+__all__ = ["Recorder", "Refused", "Report", "check_step", "judge", "record", "step", "trace_of"]

@@ -1,6 +1,7 @@
 """Recordings as traces, and what the gates say about them."""
 from __future__ import annotations
 
+import os
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -10,7 +11,7 @@ import torch
 
 from assay._core import audits, gate_reports, places, programs
 from assay._core.trace_writer import Trace
-from assay.errors import UsageError, wrong
+from assay.errors import Rejected, UsageError, wrong
 from .backward import Recorder
 from .branches import Branch
 from .composed import Composed
@@ -18,11 +19,11 @@ from .equations import opaque_of
 from .memory import Refused, Value, plain
 from .nodes import HALVES, constant_of, read_again
 from .outside import cut_off, cuts_of, downstream, marked_of, why_cut
+from .texts import Parts, finding_lines, findings_of, listed, shown_path
 from .values import Region
 
 _TAKEN = re.compile(r"left the graph: '(.+)' by (\w+)\(\) at (.+)' has no meaning here")  # what an opaque product is called
 MOST_HEADER = 100_000_000  # bytes, as safetensors files have it
-MOST_NAMES = 20  # that the text of a report lists
 FLOATS = "accumulator=any_order moments=one_or_two_pass"
 FLUSHES = "flush_operands=yes flush_results=yes"
 # What PyTorch's CPU kernels are declared to do (docs/contracts/execution-models.md); its attention keeps running maxima; doubles with SLEEF's functions.
@@ -94,13 +95,13 @@ class Report(gate_reports.Judged):
     Attributes:
         exit_code: 0 passed, 1 failed, 3 undecided.
         left: Tensors whose numbers the program asked for, how and where.
-        detached: Values on the way to an output that `detach`, `data` or `no_grad` cut off.
+        detached: Values on the way to an output that `detach`, `data` or `no_grad` of the program cut off.
         unreached: Sides of thresholds on which no element lay; of a recorded run, those inside of Functions.
     """
 
     exit_code: int
     written: dict[str, Any]  # by the program, in the schema of its JSON; `json` has what was found here, too
-    text: str
+    printed: str  # by the program
     parts: Sequence[bytes | memoryview]
     left: list[str] = field(default_factory=list)
     detached: list[str] = field(default_factory=list)
@@ -109,6 +110,27 @@ class Report(gate_reports.Judged):
 
     def __post_init__(self) -> None:
         self.cases = [gate_reports.case_of(one) for one in self.written.get("cases", [])]
+
+    @property
+    def text(self) -> str:
+        """Findings first, then counts of each kind of operation, facts of the run, and the verdict."""
+        if "cases" not in self.written:
+            return self.printed
+        parts = Parts(self.printed, len(self.written.get("facts", {})))
+        return "\n".join([*findings_of(self.cases), *parts.statements, *parts.counts, *parts.facts, *self._told(), parts.verdict(self.verdict)]) + "\n"
+
+    @property
+    def explanation(self) -> str:
+        """The finding that decides, the others, and the verdict: what an exception says."""
+        found = self._first("fail" if self.failed else "undecided")
+        if "cases" not in self.written:
+            return f"{self.headline}\n{self.printed}".rstrip()
+        parts = Parts(self.printed, len(self.written.get("facts", {})))
+        details = [] if found is None else finding_lines(*found, True)[2:]
+        return "\n".join([self.headline, *details, *findings_of(self.cases, found[1] if found else None), *parts.statements, *self._told(), parts.verdict(self.verdict)])
+
+    def _told(self) -> list[str]:
+        return [listed(what, names) for what in ("left", "detached", "unreached") if (names := getattr(self, what))]
 
     @property
     def json(self) -> dict[str, Any]:
@@ -126,21 +148,18 @@ class Report(gate_reports.Judged):
         self.written["verdict"] = {1: "failed", 3: "undecided"}.get(self.exit_code, self.written.get("verdict"))
         self.written.setdefault("cases", [])
         self.cases.append(gate_reports.Case(case, rule, findings=[gate_reports.Finding(kind, rule, case, message)]))
-        self.text += f"{kind}  {case}\n  {rule}: {message}\n"
 
     def tell(self, what: str, names: list[str]) -> None:
         """Add names to the report that tell of the run, and are no findings."""
         if names:
             self.written[what] = getattr(self, what)[:] + names
             getattr(self, what).extend(names)
-            self.text += f"{what}: {'; '.join(names[:MOST_NAMES])}{f'; and {len(names) - MOST_NAMES} more' if len(names) > MOST_NAMES else ''}\n"
 
     def remark(self, words: str) -> None:
         """Adds to the finding by which the run fails."""
         if found := self._first("fail"):
-            case, one = found
-            one.opening = f"{one.headline}; {words}"
-            self.text += f"{words} ({case.name})\n"
+            one = found[1]
+            one.opening = one.headline if words in one.headline else f"{one.headline}; {words}"
 
     def _first(self, kind: str) -> tuple[gate_reports.Case, gate_reports.Finding] | None:
         """The first finding of a kind that no waiver covers."""
@@ -162,12 +181,6 @@ class Report(gate_reports.Judged):
                    *(f"too many elements of {op} are vacuous or unsupported" for op in self.written.get("undecided_ops", [])),
                    *(f"{one.message} ({one.case})" for one in self.findings if one.kind == "unsupported")]
         return f"{self.verdict}: {reasons[0]}" if reasons else self.verdict
-
-    @property
-    def findings_text(self) -> str:
-        """The text from the first finding on; all of it where nothing was found."""
-        at = re.search(r"^(fail|undecided|vacuous|unsupported|waived)  ", self.text, re.MULTILINE)
-        return self.text[at.start():] if at else self.text
 
     def as_cases(self) -> gate_reports.Report:
         """The same as a report of `assay.testing`: for JUnit XML and SARIF."""
@@ -200,8 +213,7 @@ def announce(report: Report, function: Any = None) -> None:
         return
     found = report.as_cases()
     for case in found.cases:
-        own = _function_named(case.name) if case.findings else None
-        case.file, case.line = places.place_of(function if own is None else own)
+        case.file, case.line = _place_of_case(case, function)
     audits.announce([], found)
     if any(one.waiver for one in found.findings):
         report.written["undecided_ops"] = found.settle(report.written.get("undecided_ops", []))
@@ -212,14 +224,55 @@ def announce(report: Report, function: Any = None) -> None:
             report.exit_code, report.written["verdict"] = 0, found.verdict
 
 
-def _function_named(case: str) -> Any:
-    """The Function after which a region is called, "region 2 (Own)"; None where no Function, or more than one, has that name."""
-    name = case.partition("(")[2].rpartition(")")[0]
+_BACKWARD = re.compile(r"the backward of (\w+)|\(backward of (\w+)|^backward of (\w+)")
+_TORCH = os.path.dirname(torch.__file__) + os.sep
+
+
+def _place_of_case(case: gate_reports.Case, function: Any) -> places.Place:
+    """The line of the backward that a finding is about, of the forward of a Function, or of the function that was checked: never a line of PyTorch."""
+    told = _BACKWARD.search(" ".join([case.name, *(one.headline for one in case.findings)]))
+    own = _function_named(next(name for name in told.groups() if name) if told else case.name.partition("(")[2].rpartition(")")[0].rpartition(".")[2])
+    is_backward = told is not None or case.op.startswith(("vjp of ", "kinks of ", "surrogate ")) or any(one.rule.startswith("gradient.") for one in case.findings)
+    named = function if own is None else own.backward if is_backward else own.forward
+    found = places.place_of(named)
+    return places.NOWHERE if found[0].startswith(_TORCH) else found
+
+
+def _function_named(name: str) -> Any:
+    """The Function of that name; None where no Function, or more than one, has it."""
     classes, every = [torch.autograd.Function], list[Any]()
     while classes:
         classes = [below for one in classes for below in one.__subclasses__()]
         every += [one for one in classes if one.__name__ == name]
     return every[0] if len(every) == 1 else None
+
+
+def locate(report: Report, run: Recorder | None) -> None:
+    """Say in a finding where the backward of the Function stands that it names."""
+    case = next((one.case for one in report.findings if one.kind == "fail"), "") if run is not None else ""
+    named = re.search(r"\(([^()]*)\)", case)
+    name = named[1].rpartition(".")[2] if named else ""
+    if run is not None and name in run.places and run.places[name][0] and not run.places[name][0].startswith(_TORCH):
+        path, line = run.places[name]
+        report.remark(f"the backward of {name} stands at {shown_path(path)}:{line}")
+
+
+class GradcheckError(Rejected, AssertionError):
+    """A gradient is wrong (`failed`), or could not be decided (`undecided`). The text opens with the finding; `report` is what the gate found."""
+
+    __module__ = "assay"  # as users write it, and as tracebacks then name it
+
+    def __init__(self, message: str, report: Report) -> None:
+        super().__init__(message)
+        self.report = report
+
+    @property
+    def failed(self) -> bool:
+        return self.report.failed
+
+    @property
+    def undecided(self) -> bool:
+        return self.report.undecided
 
 
 def judge(run: Recorder, verb: str = "gradcheck", *options: str, detached: bool | Collection[str] = ()) -> Report:
@@ -240,6 +293,7 @@ def judge(run: Recorder, verb: str = "gradcheck", *options: str, detached: bool 
     """
     report = judged(run, verb, *options, detached=detached)
     report.tell("unreached", unreached_of(run))
+    locate(report, run)
     announce(report)
     return report
 
@@ -315,14 +369,13 @@ def report_of(run: Recorder, found: Report, cut: list[str], marked: list[str]) -
         if taken := _TAKEN.search(one.message):
             tensor, by, at = taken.groups()
             plain = f"{at}: {by}() took '{tensor}' out of the graph and the number came back as a constant; its gradient is missing. Keep it a tensor, or detach it on purpose"
-            found.text, one.message = found.text.replace(one.message, plain), plain
+            one.message = plain
     wrong = [(case, one) for case in found.cases for one in case.findings if one.kind == "fail"]
     if run.placed and wrong and all("points of the recorded ranges" in one.headline for _, one in wrong):
         lines = ", ".join(dict.fromkeys(run.placed))
         for case, one in wrong:
             one.kind, one.opening = "undecided", (f"{one.headline}. Elements are taken or written at places that inputs decide ({lines}), and places are taken as given: nothing tells "
                                                   "what holds for others. Use where, or a mask as the index")
-            found.text = found.text.replace(f"fail  {case.name}\n", f"undecided  {case.name}\n").replace("\nfailed:", "\nundecided:")
         found.exit_code, found.written["verdict"] = 3, "undecided"
     found.tell("left", [str(one) for one in run.left])
     found.tell("detached", [run.memory.values[v].name for v in [*cuts_of(run), *sorted(run.returned & run.inside & run.depending - set(run.edges.values()))]])
@@ -340,9 +393,36 @@ def report_of(run: Recorder, found: Report, cut: list[str], marked: list[str]) -
 
 def step(model: torch.nn.Module | Mapping[str, torch.Tensor], loss: Callable[[], torch.Tensor], optimizer: torch.optim.Optimizer | None = None,
          *options: str, detached: bool | Collection[str] = ()) -> Report:
-    """Records one training step, `loss().backward()` and the step of the optimizer, and judges it."""
+    """Record one training step, `loss().backward()` and the step of the optimizer, and judge it. A wrong step does not raise: look at `report.passed`,
+    or call `check_step`.
+
+    Args:
+        model: The module that is trained, or its parameters by name: findings call them so.
+        loss: Computes the loss, a tensor of one element, from the module. It is called once.
+        optimizer: Makes its step after the backward pass, which is judged, too. None: no step.
+        *options: Options of the program, such as "--allow-dead".
+        detached: Names of parameters and inputs that may have no gradient, such as "first.weight"; True for all. Only needed where the program detaches
+            them on purpose.
+
+    Returns:
+        The report.
+    """
     with Recorder(model) as run:
         loss().backward()
         if optimizer is not None:
             optimizer.step()
     return judge(run, "gradcheck", *options, detached=detached)
+
+
+def check_step(model: torch.nn.Module | Mapping[str, torch.Tensor], loss: Callable[[], torch.Tensor], optimizer: torch.optim.Optimizer | None = None,
+               *options: str, detached: bool | Collection[str] = ()) -> Report:
+    """Judge one training step as `step` does, and raise if it did not pass.
+
+    Raises:
+        assay.GradcheckError: The step is wrong or undecided; the text opens with the finding, and says where the backward stands.
+    """
+    __tracebackhide__ = True
+    report = step(model, loss, optimizer, *options, detached=detached)
+    if not report.passed:
+        raise GradcheckError(report.explanation, report)
+    return report

@@ -259,10 +259,10 @@ class Session:
             for case in entry.report.cases:
                 case.name, case.owner = f"{entry.test}: {case.name}", entry.test
         report = merged([entry.report for entry in self.entries], "assay")
-        for option, text in (("junit", lambda: report.junit(str(self.config.rootpath))), ("sarif", lambda: report.sarif(str(self.config.rootpath)))):
+        for option, text in (("junit", report.junit), ("sarif", report.sarif)):
             if path := self.option(option):
                 with open(path, "w", encoding="utf-8") as out:
-                    out.write(text())
+                    out.write(text(str(self.config.rootpath)))
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """One line, the probes that kernels declined, and what is wrong with waivers and baseline."""

@@ -19,7 +19,7 @@ from .equations import opaque_of
 from .memory import Refused, Value, plain
 from .nodes import HALVES, constant_of, read_again
 from .outside import cut_off, cuts_of, downstream, marked_of, why_cut
-from .texts import Parts, finding_lines, findings_of, listed, shown_path
+from .texts import Parts, finding_lines, findings_of, listed, shown_path, without_digest
 from .values import Region
 
 _TAKEN = re.compile(r"left the graph: '(.+)' by (\w+)\(\) at (.+)' has no meaning here")  # what an opaque product is called
@@ -175,7 +175,7 @@ class Report(gate_reports.Judged):
         """The finding that decides, in one line: what is wrong, at which element, and in which Function or operation."""
         if found := self._first("fail" if self.failed else "undecided"):
             case, one = found
-            return f"{'failed' if self.failed else 'undecided'}: {one.headline} ({case.name}, {case.op}) [{one.rule}]"
+            return f"{'failed' if self.failed else 'undecided'}: {one.headline} ({case.name}, {without_digest(case.op)}) [{one.rule}]"
         refused = self.written.get("rejection")
         reasons = [*self.written.get("troubles", []), *([f"{refused['code']} at {refused['place']}: required {refused['required']}, found {refused['found']}"] if refused else []),
                    *(f"too many elements of {op} are vacuous or unsupported" for op in self.written.get("undecided_ops", [])),

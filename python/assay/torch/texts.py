@@ -10,6 +10,7 @@ from assay._core.gate_reports import Case, Finding
 MOST_DETAILED = 8  # findings whose details are printed; JSON has those of all
 MOST_NAMES = 20  # that a line lists
 _WORDS = re.compile(r"(fail|undecided|vacuous|unsupported|waived)  ")
+_DIGEST = re.compile(r"\+\.\.\.\+([^(]*)\((\d+):[0-9a-f]{6}\)")  # tells operations apart that read alike
 _VERDICT = re.compile(r"^(passed with waivers|passed|failed|undecided)(?=: )")
 
 
@@ -19,9 +20,15 @@ def listed(what: str, names: Sequence[str]) -> str:
     return f"{what}: {'; '.join(names[:MOST_NAMES])}{more}"
 
 
+def without_digest(op: str) -> str:
+    """The operations of a case as the program prints them: "sub ... reduce_mean (9 operations)"."""
+    return _DIGEST.sub(r" ... \1 (\2 operations)", op)
+
+
 def finding_lines(case: Case, finding: Finding, in_full: bool) -> list[str]:
     """A finding as the program prints it."""
-    head = [f"{'waived' if finding.waiver else finding.kind}  {case.name}{f', {case.op}' if case.op != finding.rule else ''}", f"  {finding.rule}: {finding.headline}"]
+    op = without_digest(case.op)
+    head = [f"{'waived' if finding.waiver else finding.kind}  {case.name}{f', {op}' if case.op != finding.rule else ''}", f"  {finding.rule}: {finding.headline}"]
     below = finding.below
     return head + (["  " + line for line in below] if in_full else ["  (details: report.json)"] if below else [])
 

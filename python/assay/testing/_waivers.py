@@ -127,7 +127,7 @@ def apply(report: Report, waivers: Sequence[Waiver]) -> None:
 
 
 def unused(waivers: Sequence[Waiver], reports: Sequence[Report]) -> list[Waiver]:
-    """Those that have not expired, and cover nothing."""
+    """Return the waivers that have not expired, and cover nothing."""
     used = {finding.waiver for report in reports for finding in report.findings}
     return [one for one in waivers if not one.is_expired and one.id not in used]
 

@@ -401,7 +401,7 @@ def step(model: torch.nn.Module | Mapping[str, torch.Tensor], loss: Callable[[],
         loss: Computes the loss, a tensor of one element, from the module. It is called once.
         optimizer: Makes its step after the backward pass, which is judged, too. None: no step.
         *options: Options of the program, such as "--allow-dead".
-        detached: Names of parameters and inputs that may have no gradient, such as "first.weight"; True for all. Only needed where the program detaches
+        detached: Names of parameters and inputs that may have no gradient, such as `first.weight`; True for all. Only needed where the program detaches
             them on purpose.
 
     Returns:

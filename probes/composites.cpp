@@ -1,13 +1,19 @@
 #include "probes/composites.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
+#include <initializer_list>
+#include <limits>
+#include <memory>
 #include <optional>
 #include <random>
+#include <tuple>
 #include <utility>
 
 #include "kernel/contracts/contract.h"
 #include "kernel/gradients/adjointness/adjointness.h"
+#include "probes/draws.h"
 #include "probes/layout.h"
 #include "semantics/compositions/compositions.h"
 #include "semantics/demand.h"
@@ -75,52 +81,162 @@ Graph backward(const Graph& graph) {
   return std::move(product).value();
 }
 
-std::vector<Application> applications_of(const std::string& region, bool large) {
+// The applications of a region, smallest first; those with long rows apart.
+std::vector<Application> applications_of(const std::string& region, std::initializer_list<std::int64_t> rows,
+                                         std::initializer_list<std::tuple<const char*, int, int>> sizes) {
   using Form = NormaliseAttributes::Form;
   std::vector<Application> all;
   const auto add = [&](const std::string& name, const std::function<Graph()>& graph) {
     if (name.substr(0, name.find(',')) == region) all.push_back({region, name, graph()});
   };
-  for (const auto& [size, s, t] : {std::tuple("small", 3, 5), std::tuple("one query", 1, 7), std::tuple("beyond a tile", 33, 65)}) {
-    if (t > 60 && !large) continue;
+  for (const auto& [size, s, t] : sizes) {
     const std::string where = std::string(", ") + size;
-    add("attention" + where, [&, s = s, t = t] { return attention(2, s, t, 8, 6, false); });
-    add("attention" + where + ", masked", [&, s = s, t = t] { return attention(2, s, t, 8, 6, true); });
-    if (t < 60) add("attention backward" + where, [&, s = s, t = t] { return backward(attention(1, s, t, 4, 3, false)); });
+    add("attention" + where, [&, s = s, t = t] { return attention(s > 1 ? 2 : 1, s, t, 8, 6, false); });
+    add("attention" + where + ", masked", [&, s = s, t = t] { return attention(s > 1 ? 2 : 1, s, t, 8, 6, true); });
+    if (t < 60 || t > 8000) add("attention backward" + where, [&, s = s, t = t] { return backward(attention(1, s, t, 4, 3, false)); });
   }
-  for (const std::int64_t n : {std::int64_t{5}, std::int64_t{33}, std::int64_t{129}}) {
-    if (n > 60 && !large) continue;
+  for (const std::int64_t n : rows) {
     const std::string where = ", " + std::to_string(n);
-    add("layer norm" + where, [&] { return normalised(3, n, Form::centered); });
-    add("rms norm" + where, [&] { return normalised(3, n, Form::root_mean); });
-    add("layer norm backward" + where, [&] { return backward(normalised(3, n, Form::centered, true)); });
-    add("rms norm backward" + where, [&] { return backward(normalised(3, n, Form::root_mean, true)); });
-    add("softmax backward" + where, [&] { return backward(softmax_of(3, n, Op::softmax)); });
-    add("log softmax backward" + where, [&] { return backward(softmax_of(3, n, Op::log_softmax)); });
+    const std::int64_t m = n < 8193 ? 3 : 1;
+    add("layer norm" + where, [&] { return normalised(m, n, Form::centered); });
+    add("rms norm" + where, [&] { return normalised(m, n, Form::root_mean); });
+    if (n < 65537) add("layer norm backward" + where, [&] { return backward(normalised(m, n, Form::centered, true)); });
+    add("rms norm backward" + where, [&] { return backward(normalised(m, n, Form::root_mean, true)); });
+    add("softmax backward" + where, [&] { return backward(softmax_of(m, n, Op::softmax)); });
+    add("log softmax backward" + where, [&] { return backward(softmax_of(m, n, Op::log_softmax)); });
   }
   return all;
 }
 
-Tensor drawn(const Node& node, ProbeKind kind, std::size_t operand, std::mt19937_64& random, ExecutionModel::Storage storage) {
-  std::normal_distribution<double> normal;
-  const std::size_t count = element_count(node.shape);
-  if (node.dtype == DType::boolean) {
-    auto bytes = std::make_shared<std::vector<std::byte>>();
-    for (std::size_t i = 0; i < count; ++i) bytes->push_back(static_cast<std::byte>(random() % 4 == 0 ? 0 : 1));
-    return {DType::boolean, node.shape, std::move(bytes)};
+// The kinds of probes that an op gets (probes/plan.cpp), for a region. Its operands are all drawn as any real.
+class RegionPlanner {
+ public:
+  RegionPlanner(std::vector<RegionProbe>& plan, const Application& one, const PlanOptions& options, std::mt19937_64& random)
+      : plan_(plan), one_(one), options_(options), random_(random) {}
+
+  void add_all() {
+    add(ProbeKind::integers, [&](std::size_t, std::size_t) { return whole(); });
+    add(ProbeKind::dense, dense());
+    if (row() > 16) {
+      add(ProbeKind::sparse, [&](std::size_t k, std::size_t) { return k == 0 && random_() % row() >= 16 ? 0.0 : normal(); });
+    }
+    const std::size_t count = element_count(shape(0));
+    for (const std::size_t hot : {random_() % count, std::size_t{0}, count - 1})
+      add_with(ProbeKind::one_hot, 0, hot, 3 + std::fabs(normal()), 0);
+    for (const double shift : {8.0, 300.0, -300.0})
+      add(ProbeKind::shifted, [&](std::size_t k, std::size_t) { return (k == 0 ? shift : 0) + normal(); });
+    add_with(ProbeKind::shifted, 0, random_() % count, 302, 300);  // a variance far below the square of the mean
+    add(ProbeKind::ties, [&](std::size_t k, std::size_t i) { return k > 0 ? normal() : i % 2 == 0 ? 1.0 : -1.0; });
+    add_range();
+    if (count <= kSmall) add_special();
   }
-  std::vector<float> values;
-  const std::size_t hot = count == 0 ? 0 : random() % count;
-  for (std::size_t i = 0; i < count; ++i) {
-    double value = normal(random);
-    if (kind == ProbeKind::integers) value = static_cast<double>(random() % 5) - 2;
-    if (kind == ProbeKind::one_hot && operand == 0) value = i == hot ? 3 + std::fabs(value) : 0;
-    if (kind == ProbeKind::shifted && operand == 0) value += 8;
-    if (kind == ProbeKind::ties && operand == 0) value = i % 2 == 0 ? 1 : -1;
-    values.push_back(static_cast<float>(contracts::rounded_to(storage, value)));
+
+  // What single ops have on long lines: whole numbers, elements at the borders of blocks of 8,192 beside zeros
+  // or what an exponential makes 0, dense ones.
+  void add_block() {
+    if (row() <= 1 << 16) add(ProbeKind::integers, [&](std::size_t, std::size_t) { return whole(); });
+    const double others = one_.region.find("softmax") == std::string::npos ? 0.0 : -std::numeric_limits<double>::infinity();
+    for (const double sign : {1.0, -1.0}) {
+      std::size_t edges = 0;
+      add(ProbeKind::one_hot, [&](std::size_t k, std::size_t i) {
+        if (is_attention() && k < 2) {  // one key has nearly all the weight: the last one, or the last of the first block
+          const std::size_t key = i / static_cast<std::size_t>(shape(1).back()), wanted = sign > 0 ? row() - 1 : (1 << 13) - 1;
+          return k == 0 ? 1.0 : key == wanted ? 6.0 : 0.0;
+        }
+        if (k > 0) return normal();
+        const std::size_t place = i % (1 << 13);
+        return place == 0 || place == (1 << 13) - 1 ? sign * (1 + 0.37 * static_cast<double>(++edges)) : others;
+      });
+    }
+    if (row() <= 1 << 16) add(ProbeKind::dense, dense());
   }
-  return Tensor::of_floats(node.shape, values);
-}
+
+  void add_strided() {
+    for (const Layout layout : {Layout::transposed, Layout::stepped, Layout::broadcast_first, Layout::broadcast_last})
+      add(ProbeKind::dense, dense(), layout);
+  }
+
+ private:
+  using Value = std::function<double(std::size_t, std::size_t)>;  // of an operand's element
+  static constexpr std::size_t kSmall = 1 << 9;
+
+  [[nodiscard]] const Shape& shape(std::size_t k) const { return one_.graph.node(one_.graph.inputs[k]).shape; }
+  [[nodiscard]] bool is_attention() const { return one_.region.starts_with("attention"); }
+  // The elements that are summed or compared: the last axis of the first operand, or the keys.
+  [[nodiscard]] std::size_t row() const { return static_cast<std::size_t>(is_attention() ? shape(1)[1] : shape(0).back()); }
+  double normal() { return std::normal_distribution<double>()(random_); }
+  double whole() { return static_cast<double>(random_() % 5) - 2; }
+  Value dense() {
+    return [this](std::size_t, std::size_t) { return normal(); };
+  }
+
+  // One operand at a time of one size, beside ordinary ones, then elements of any size: accumulators of another format overflow, or lose all
+  // that is small. Steps are in float32: from where one of them overflows or rounds as a subnormal number, the contract admits only the steps
+  // as they are written, and right kernels take others. So numbers of float16 go to both ends of their range, and wider formats up to there.
+  void add_range() {
+    for (std::size_t operand = 0; operand < one_.graph.inputs.size(); ++operand) {
+      if (one_.graph.node(one_.graph.inputs[operand]).dtype == DType::boolean) continue;
+      const bool is_squared = operand == 0 || (operand == 1 && is_attention());
+      const bool is_product = one_.region.ends_with("backward");  // which has the third power of a reciprocal
+      const int low = is_squared ? -132 : -100, high = !is_squared ? 116 : is_product ? 30 : 59;
+      for (const int size : {std::max(ends_.least + 3, low), std::max(ends_.normal, low), -9, 9, 12, std::min(ends_.top - 2, high)}) {
+        add(ProbeKind::range,
+            [&](std::size_t k, std::size_t) { return std::ldexp(std::clamp(normal(), -3.0, 3.0), k == operand ? size : 0); });
+      }
+    }
+    const Ends within{std::max(ends_.least, -40), std::max(ends_.normal, -30), std::min(ends_.top, 40), 0, 0, 0};
+    for (int round = element_count(shape(0)) > kSmall ? 6 : 0; round < 6; ++round)
+      add(ProbeKind::range, [&](std::size_t, std::size_t) { return of_any_size(random_, Draw::any, within); });
+  }
+
+  // One special value in each operand in turn, so that other rows stay numbers; then many.
+  void add_special() {
+    for (std::size_t operand = 0; operand < one_.graph.inputs.size(); ++operand) {
+      const std::size_t count = element_count(shape(operand));
+      for (int round = 0; round < 6; ++round) add_with(ProbeKind::special, operand, random_() % count, special_value());
+    }
+    for (int round = 0; round < 3; ++round) {
+      add(ProbeKind::special, [&](std::size_t, std::size_t) { return random_() % 8 != 0 ? normal() : special_value(); });
+    }
+  }
+  // Without the numbers whose squares overflow in float32 or whose products are subnormal there, see add_range.
+  double special_value() {
+    for (;;) {
+      const double value = special(random_, ends_), size = std::fabs(value);
+      if (!(size > 0x1p59 && std::isfinite(size)) && !(size > 0 && size < 0x1p-100)) return value;
+    }
+  }
+  // One element of an operand, beside others of one value or ordinary ones.
+  void add_with(ProbeKind kind, std::size_t operand, std::size_t at, double value, std::optional<double> others = std::nullopt) {
+    add(kind, [&](std::size_t k, std::size_t i) { return k != operand ? normal() : i == at ? value : others ? *others : normal(); });
+  }
+
+  void add(ProbeKind kind, const Value& value, Layout layout = Layout::dense) {
+    std::string name = one_.name + ": " + to_string(kind) + " " + contracts::name_of(options_.storage);
+    if (layout != Layout::dense) name += std::string(", ") + to_string(layout) + " in memory";
+    RegionProbe probe{one_.region, std::move(name), one_.graph, {}, layout};
+    for (std::size_t k = 0; k < one_.graph.inputs.size(); ++k) probe.operands.push_back(repeated(drawn(k, value), layout));
+    plan_.push_back(std::move(probe));
+  }
+  Tensor drawn(std::size_t k, const Value& value) {
+    const Node& node = one_.graph.node(one_.graph.inputs[k]);
+    const std::size_t count = element_count(node.shape);
+    if (node.dtype == DType::boolean) {
+      auto bytes = std::make_shared<std::vector<std::byte>>();
+      for (std::size_t i = 0; i < count; ++i) bytes->push_back(static_cast<std::byte>(random_() % 4 == 0 ? 0 : 1));
+      return {DType::boolean, node.shape, std::move(bytes)};
+    }
+    std::vector<float> values;
+    for (std::size_t i = 0; i < count; ++i) values.push_back(static_cast<float>(contracts::rounded_to(options_.storage, value(k, i))));
+    return Tensor::of_floats(node.shape, values);
+  }
+
+  std::vector<RegionProbe>& plan_;
+  const Application& one_;
+  const PlanOptions& options_;
+  const Ends ends_ = ends_of(options_.dtype, options_.storage);
+  std::mt19937_64& random_;
+};
 
 }  // namespace
 
@@ -133,21 +249,18 @@ std::vector<RegionProbe> region_plan(const std::string& region, const PlanOption
   demand(options.dtype == DType::float32, "region_plan: float32");
   std::vector<RegionProbe> plan;
   std::mt19937_64 random(options.seed * 1000003);
-  for (const Application& one : applications_of(region, options.large)) {
-    const auto add = [&](ProbeKind kind, Layout layout) {
-      std::string name = one.name + ": " + to_string(kind) + " " + contracts::name_of(options.storage);
-      if (layout != Layout::dense) name += std::string(", ") + to_string(layout) + " in memory";
-      RegionProbe probe{one.region, std::move(name), one.graph, {}, layout};
-      for (std::size_t k = 0; k < one.graph.inputs.size(); ++k)
-        probe.operands.push_back(repeated(drawn(one.graph.node(one.graph.inputs[k]), kind, k, random, options.storage), layout));
-      plan.push_back(std::move(probe));
-    };
-    for (const ProbeKind kind : {ProbeKind::integers, ProbeKind::dense, ProbeKind::one_hot, ProbeKind::shifted, ProbeKind::ties})
-      add(kind, Layout::dense);
-    if (!options.strided) continue;
-    for (const Layout layout : {Layout::transposed, Layout::stepped, Layout::broadcast_first, Layout::broadcast_last})
-      add(ProbeKind::dense, layout);
+  std::vector<Application> short_ones = applications_of(region, {5, 33}, {{"small", 3, 5}, {"one query", 1, 7}});
+  if (options.large) {
+    for (Application& one : applications_of(region, {129}, {{"beyond a tile", 33, 65}})) short_ones.push_back(std::move(one));
   }
+  for (const Application& one : short_ones) {
+    RegionPlanner planner(plan, one, options, random);
+    planner.add_all();
+    if (options.strided) planner.add_strided();
+  }
+  if (!options.blocks || !options.large) return plan;
+  for (const Application& one : applications_of(region, {8193, 16385, 65537}, {{"8193 keys", 1, 8193}}))
+    RegionPlanner(plan, one, options, random).add_block();
   return plan;
 }
 

@@ -49,7 +49,8 @@ Outcome<Done> check_cost(const Trace& trace, const std::string& path, std::uint6
 
 Outcome<Trace> open_trace(const std::string& path, const check::Limits& limits, GateReport& report) {
   if (check::file_bytes(path) > check::memory_rule(limits).most) return queries::beyond_memory(path);
-  // A digest names a file for a later reader. The memory of a program that records is no file, and hashing it takes a fifth of a gate's time.
+  // A digest names a file for a later reader. The memory of a program that records is no file, and hashing it takes a
+  // fifth of a gate's time.
   const bool is_memory = path.starts_with("/proc/self/fd/");
   const auto file = read_file(path, {.hashed = !is_memory});
   if (!file) return queries::unread(file.rejection(), path);

@@ -18,6 +18,7 @@ BAD = {"a link to nowhere": ({"a/b.html": '<h1 id="there"></h1><a href="c.html">
        "an anchor that is absent": ({"index.html": '<a href="a/b.html#here">b</a>'}, "a/b.html has no such anchor"),
        "a script from elsewhere": ({"index.html": GOOD["index.html"] + '<script src="https://example.org/s.js"></script>'}, "from elsewhere"),
        "a font from elsewhere": ({"index.html": GOOD["index.html"] + '<link rel="stylesheet" href="//example.org/f.css">'}, "from elsewhere"),
+       "text that is an attribute": ({"index.html": GOOD["index.html"] + '<table><td length:varint text>count</td></table>'}, "has <td length:varint text>"),
        "a page that none links": ({"lost.html": ""}, "lost.html is never reached"),
        "a page four clicks away": ({"a/b.html": '<h1 id="there"></h1><a href="c.html">c</a>', "a/c.html": '<a href="d.html">d</a>',
                                     "a/d.html": '<a href="e.html">e</a>', "a/e.html": ""}, "a/e.html is 4 clicks")}

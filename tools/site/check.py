@@ -1,4 +1,4 @@
-"""Checks a built site: links and anchors lead somewhere, nothing is fetched from elsewhere, every page is near.
+"""Checks a built site: links and anchors lead somewhere, nothing is fetched from elsewhere, every page is near, no text is an attribute.
 
     check.py SITE
 """
@@ -10,6 +10,9 @@ import sys
 import urllib.parse
 
 MOST_CLICKS = 3
+# The tags that hold text of pages, and the attributes that these may have. Any other one was text in braces.
+OF_TEXT = {"td", "th", "tr", "li", "p", "h1", "h2", "h3", "h4", "h5", "h6", "code", "em", "strong"}
+ATTRIBUTES = {"class", "id", "style", "align"}
 
 
 class Page(html.parser.HTMLParser):
@@ -17,11 +20,14 @@ class Page(html.parser.HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.links, self.anchors, self.loaded = [], set(), []
+        self.links, self.anchors, self.loaded, self.hidden = [], set(), [], []
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
         named = dict(attributes)
+        strange = sorted(key for key in named if key not in ATTRIBUTES and not key.startswith(("data-", "aria-")))
+        if tag in OF_TEXT and strange:
+            self.hidden.append(f"<{tag} {' '.join(strange)}>")
         self.anchors |= {named[key] for key in ("id", "name") if named.get(key)}
         if tag == "a" and named.get("href"):
             self.links.append(named["href"])
@@ -91,8 +97,14 @@ def far_pages(pages):
             yield f"{name} is {clicks.get(name, 'never reached,')} clicks from the first page, and {MOST_CLICKS} are allowed"
 
 
+def hidden_text(pages):
+    for name, page in pages.items():
+        for tag in page.hidden:
+            yield f"{name} has {tag}: text that became attributes, which nobody sees"
+
+
 def problems(site, pages):
-    return [*broken_links(site, pages), *foreign_files(pages), *far_pages(pages)]
+    return [*broken_links(site, pages), *foreign_files(pages), *far_pages(pages), *hidden_text(pages)]
 
 
 def main(site):

@@ -85,7 +85,7 @@ Outcome<Refutation> Scope::State::conclude(std::span<const CaseMultipliers> case
     return reject("conclude.S3", which + " of " + place(),
                   "a sum of its rows " + std::string(open[k].strict ? "of at least " : "above ") + open[k].required.to_decimal(),
                   "only the lower bound " + exact(b.lower) + ", so " + which + " stays open",
-                  "give better slopes or split further; if the case can happen, weaken the claim");
+                  "give better slopes or split further, and derive boxes again in each branch; if the case can happen, weaken the claim");
   }
   std::vector<bool> refuted(problem_->group_cases(context_->group).size(), false);
   for (const CaseMultipliers& one : cases) refuted[one.position] = true;

@@ -35,13 +35,7 @@ ReplayStatistics Replay::statistics() const {
   return so_far;
 }
 
-Rejection renamed(Rejection why) {
-  if (why.code.starts_with("session.")) why.code.replace(0, 7, "certificate");
-  return why;
-}
-
-Rejection located(const Record& record, const Part& part, const Rejection& inner) {
-  Rejection why = renamed(inner);
+Rejection located(const Record& record, const Part& part, Rejection why) {
   std::string place =
       "step " + std::to_string(record.number) + " (" + to_string(record.type) + ") at byte " + std::to_string(record.offset);
   if (part.session.in_group())

@@ -38,9 +38,8 @@ struct Replay {
 
 // Checks that the certificate is about the statement of the problem.
 [[nodiscard]] Outcome<Done> check_header(const Header& header, const logic::Problem& problem);
-// renamed(): turns the session's codes into the certificate's. located(): also puts the step in front of the place.
-[[nodiscard]] Rejection renamed(Rejection why);
-[[nodiscard]] Rejection located(const Record& record, const Part& part, const Rejection& inner);
+// Puts the step in front of the place.
+[[nodiscard]] Rejection located(const Record& record, const Part& part, Rejection why);
 // Replays one record, as one call of the session.
 [[nodiscard]] Outcome<Done> step(const Record& record, Part& part);
 // Replays all records by the threads of the team, with the same answer as in turn.

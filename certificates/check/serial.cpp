@@ -87,9 +87,7 @@ Outcome<logic::Theorem> run(Replay& replay) {
   if (auto accepted = replay.team ? replay_by_team(replay) : replay_in_turn(replay); !accepted) return accepted.rejection();
   replay.allow(replay.allowed_after(replay.reader.bytes_read()));
   if (replay.all.witness) return *std::move(replay.all.witness);
-  auto theorem = replay.all.session.theorem();
-  if (!theorem) return renamed(theorem.rejection());
-  return theorem;
+  return replay.all.session.theorem();
 }
 
 }  // namespace

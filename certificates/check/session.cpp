@@ -26,12 +26,12 @@ constexpr std::size_t kElementsOfThread = 16;
 constexpr std::size_t kWorkOfCopy = 100;
 
 Rejection structure(const char* required, std::string found) {
-  return {Rejection::Kind::malformed, "session.structure", "", required, std::move(found), "see the grammar in certificates/FORMAT.md"};
+  return {Rejection::Kind::malformed, "certificate.structure", "", required, std::move(found), "see the grammar in certificates/FORMAT.md"};
 }
 
 Rejection still_open(std::string found) {
   return {Rejection::Kind::rejected,
-          "session.open",
+          "certificate.open",
           "",
           "branches that each refute the cases that their parent needs",
           std::move(found),
@@ -218,7 +218,7 @@ Outcome<Done> Session::hold(std::uint64_t bytes, std::size_t more) {
   const std::uint64_t needed = bytes + more * branch_bytes_;
   if (!(needed <= limits_.memory))
     return Rejection{Rejection::Kind::declined,
-                     "session.depth",
+                     "certificate.depth",
                      "",
                      "boxes of open branches within " + std::to_string(limits_.memory) + " bytes",
                      std::to_string(bytes) + " bytes in " + std::to_string(depth() + 1) + " branches, and up to " +

@@ -70,10 +70,10 @@ class Cursor {
   }
 
   // A varint n with n * bytes_each <= remaining().
-  std::uint64_t count(std::uint64_t bytes_each) {
+  std::uint64_t count(std::uint64_t bytes_each, const char* required = "as many entries as the frame has room for") {
     const std::uint64_t value = varint();
     if (value <= remaining() / bytes_each) return value;
-    fail("certificate.length", "as many entries as the frame has room for", std::to_string(value));
+    fail("certificate.length", required, std::to_string(value));
     return 0;
   }
 

@@ -1,4 +1,5 @@
 """Every code of the sources has an entry in docs/reference/codes, with its cause and what to do, and every entry a code.
+Codes that the pages of CITED name have an entry, too.
 
 With the folder of the programs: `assay explain` prints these entries.
 """
@@ -13,6 +14,7 @@ import codes
 
 PAGES = codes.ROOT / "docs" / "reference" / "codes"
 CURE = "What to do: "
+CITED = ["certificates/FORMAT.md", "docs/how-to/refused-certificate.md", "docs/tutorials/emit-a-certificate.md"]
 
 
 def entries() -> dict[str, list[str]]:
@@ -26,6 +28,15 @@ def entries() -> dict[str, list[str]]:
                 sys.exit(f"{page.name}: a second entry for {code}")
             found[code] = [" ".join(one.split()) for one in text.strip().split("\n\n")]
     return found
+
+
+def cited(text: str) -> set[str]:
+    """The codes on a page; a table's `certificate.magic, .version` is two. A family with an entry of its own makes a word a code."""
+    families = "certificate|kernel|statement|vnnlib|hints|session"
+    found = set(re.findall(r"(?<![\w/.])(?:(?:" + families + r")\.[a-z_]+|[a-z_]+\.S[0-9]+)\b(?![./])", text))
+    for first, rest in re.findall(r"\b(certificate)\.[a-z]+((?:, \.[a-z]+)+)", text):
+        found |= {first + one for one in re.findall(r"\.[a-z]+", rest)}
+    return found - {"certificate.py", "certificate.md"}  # files
 
 
 def faults_of_program(program: str, written: dict[str, list[str]]) -> list[str]:
@@ -57,6 +68,9 @@ def main() -> int:
     faults = [f"{one}: tests/docs/codes.py does not list it" for one in codes.unknown_families()]
     faults += [f"{code} ({', '.join(sorted(known[code]))}): no entry in docs/reference/codes" for code in sorted(set(known) - set(written))]
     faults += [f"docs/reference/codes: {code} stands nowhere in the sources" for code in sorted(set(written) - set(known))]
+    assert cited("`certificate.open`, certificate.magic, .version (conclude.S3)") == {"certificate.open", "certificate.magic", "certificate.version", "conclude.S3"}
+    for page in CITED:
+        faults += [f"{page}: {code} has no entry in docs/reference/codes" for code in sorted(cited((codes.ROOT / page).read_text(encoding="utf-8")) - set(written))]
     for code, parts in written.items():
         if len(parts) != 2 or not parts[1].startswith(CURE) or not all(part.endswith((".", ")")) for part in parts):
             faults.append(f"{code}: an entry has two paragraphs, the cause and '{CURE}...'")

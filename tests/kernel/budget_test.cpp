@@ -95,7 +95,7 @@ TEST_CASE("a session declines the split whose boxes do not fit the memory", "[bu
     CHECK(session.depth() == depth);
     // Branches that share their parent's boxes hold 64 * 6 bytes, and 24 * 8 for the split node's.
     CHECK(depth == (boxes ? 3 : 4));
-    CHECK(code_of(opened) == "session.depth");
+    CHECK(code_of(opened) == "certificate.depth");
     CHECK(session.most_memory() <= 4000);
     CHECK(session.most_memory() > (boxes ? 3 * 984 : 984 + 3 * 576));
   }

@@ -455,8 +455,8 @@ TEST_CASE("a group cannot end, nor a witness stand, in one half of a split") {
 TEST_CASE("the session refuses calls out of order and proves the same theorem") {
   const auto problem = two_groups();
   certificate::Session session(problem);
-  CHECK(session.empty().rejection().code == "session.structure");
-  CHECK(session.theorem().rejection().code == "session.open");
+  CHECK(session.empty().rejection().code == "certificate.structure");
+  CHECK(session.theorem().rejection().code == "certificate.open");
   REQUIRE(session.begin_group(0).ok());
   CHECK(session.depth() == 0);
   REQUIRE(session.sweep(0, false).ok());
@@ -473,7 +473,7 @@ TEST_CASE("the session refuses calls out of order and proves the same theorem") 
   CHECK(session.conclude(kFirst, {}).rejection().code == "conclude.S3");  // needs the literal
   REQUIRE(session.conclude(kSecond, below).ok());
   REQUIRE(session.done().ok());
-  CHECK(session.end_group().rejection().code == "session.structure");
+  CHECK(session.end_group().rejection().code == "certificate.structure");
   REQUIRE(session.next().ok());
   REQUIRE(session.split(kZ, 1, 0.0).ok());
   REQUIRE(session.conclude(kFirst, above).ok());
@@ -484,8 +484,8 @@ TEST_CASE("the session refuses calls out of order and proves the same theorem") 
   REQUIRE(session.done().ok());
   REQUIRE(session.done().ok());
   REQUIRE(session.end_group().ok());
-  CHECK(session.begin_group(0).rejection().code == "session.structure");
-  CHECK(session.begin_group(2).rejection().code == "session.structure");
+  CHECK(session.begin_group(0).rejection().code == "certificate.structure");
+  CHECK(session.begin_group(2).rejection().code == "certificate.structure");
   REQUIRE(session.begin_group(1).ok());
   REQUIRE(session.sweep(0, true).ok());
   REQUIRE(session.conclude(kFirst, {}).ok());

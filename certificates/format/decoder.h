@@ -374,11 +374,10 @@ class Decoder {
   }
 
   void witness() {
-    constexpr const char* kTexts = "numbers of a witness as texts, each its length and then its characters, that the frame has room for";
     std::uint64_t digits = 0;
     record_.witness.case_index = cursor.varint32();
-    for (std::uint64_t left = cursor.count(1, kTexts); left > 0 && !cursor.fault(); --left) {
-      const std::uint64_t length = cursor.count(1, kTexts);
+    for (std::uint64_t left = cursor.count(1); left > 0 && !cursor.fault(); --left) {
+      const std::uint64_t length = cursor.count(1, "a witness of numbers as texts, each behind its length, within the frame");
       if (!(length <= kMaxRationalBytes))
         return cursor.fail("certificate.length", "a number of at most 20000 characters", std::to_string(length));
       const std::string_view text = cursor.take(length);

@@ -64,6 +64,7 @@ struct Statistics {
 
 // The reason for an unknown answer when no split is left. Checking a smaller region is then the last resort.
 inline constexpr const char* kWideAtPoint = "the bounds at one point are too wide to decide";
+inline constexpr const char* kNoNeuronLeft = "no neuron is left to split, and the bounds are still too wide to decide";
 
 struct Result {
   using Answer = search::Answer;

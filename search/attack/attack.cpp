@@ -32,18 +32,20 @@ constexpr std::size_t kRoundWork = 40'000'000;
 constexpr std::size_t kMaxBatch = 64, kMinBatch = 4;
 constexpr std::size_t kFlips = 400, kMaxTrials = 128;  // flips in a walk over corners; candidates for one flip
 constexpr int kMarginDoublings = 40;                   // a group is given up after this many refusals of the kernel
+constexpr double kRounding = 1e-12;                    // loss of doubles at an end of the box, relative to the scale of a row
 constexpr double kFirstMargin = 1e-9;                  // after the first refusal, relative to the scale of a row
 
 // The search for a witness of one group. The rows of the batch are independent starts; each aims at one case.
 class Attack {
  public:
-  Attack(const Network& network, std::size_t group, std::uint64_t seed, const Limit& limit, Deadline deadline, Statistics& statistics)
+  Attack(const Network& network, std::size_t group, const AttackOptions& options, const Limit& limit, Statistics& statistics)
       : network_(network),
         statistics_(statistics),
-        check_limit_{deadline, limit.stop},
-        box_(network, group),
+        check_limit_{options.deadline, limit.stop},
+        box_(network, group, options.any_number),
         cases_(network.problem()->group_cases(group)),
-        random_(seed * 0x9e3779b97f4a7c15u + group) {
+        random_(options.seed * 0x9e3779b97f4a7c15u + group),
+        margin_(options.any_number ? -kRounding : 0) {
     workspace_.limit = limit;
     n_ = network.input_size();
     m_ = network.output_size();
@@ -93,7 +95,7 @@ class Attack {
   std::vector<double> x_, y_, y_bar_, x_bar_, speed_;
   std::vector<std::uint32_t> nearest_;  // by row of the batch: the case that it violates most, or that it is nearest to
   std::vector<double> best_point_;      // best over all rounds
-  double best_slack_ = 0, margin_ = 0;
+  double best_slack_ = 0, margin_;
   std::uint32_t best_case_ = 0;
   int refusals_ = 0;
 };
@@ -318,7 +320,7 @@ std::optional<logic::Theorem> Attack::walk_corners() {
 std::optional<logic::Theorem> attack(const Network& network, std::size_t group, const AttackOptions& options, const std::stop_token& stop,
                                      Statistics& statistics) {
   const Limit limit{Deadline::in(options.seconds), stop};
-  Attack search(network, group, options.seed, options.whole_ascent ? Limit{options.deadline, stop} : limit, options.deadline, statistics);
+  Attack search(network, group, options, options.whole_ascent ? Limit{options.deadline, stop} : limit, statistics);
   if (auto theorem = search.ask_point()) return theorem;
   for (int round = 0; round < options.restarts && search.can_run() && !limit.reached(); ++round) {
     if (auto theorem = search.ascend()) return theorem;

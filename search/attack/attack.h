@@ -30,6 +30,7 @@ struct AttackOptions {
   int restarts = 1000;        // batches of gradient ascent per group
   bool corner_walk = true;    // whether to walk over corners of the box, too
   bool whole_ascent = false;  // the first batch is completed even when the seconds are over
+  bool any_number = false;    // whether points may have doubles and exact ends of the box in place of float32 values
 };
 
 // attack() attacks one group; attack_all() attacks all groups in turn, with equal shares of the time and cheap

@@ -23,7 +23,7 @@ namespace assay::search {
 
 // Finds, for each coordinate, the kind of number that a witness may have there, and the ends of the box among
 // these numbers.
-CandidateBox::CandidateBox(const Network& network, std::size_t group) {
+CandidateBox::CandidateBox(const Network& network, std::size_t group, bool any_number) {
   const logic::Problem& problem = *network.problem();
   box_ = &problem.group_box(group);
   is_empty_ = problem.group_is_empty(group);
@@ -41,6 +41,10 @@ CandidateBox::CandidateBox(const Network& network, std::size_t group) {
       hi_.push_back(floats::number_below(format_, hi));
     } else if (whole[i] && lo <= hi) {  // the box of an integer input ends in integers, and so do these doubles
       kinds_.push_back(Kind::integer);
+      lo_.push_back(lo);
+      hi_.push_back(hi);
+    } else if (any_number && lo <= hi) {
+      kinds_.push_back(Kind::ends);
       lo_.push_back(lo);
       hi_.push_back(hi);
     } else if (float_lo <= float_hi && std::isfinite(float_lo) && std::isfinite(float_hi)) {
@@ -121,8 +125,10 @@ std::vector<Rational> CandidateBox::exact(std::span<const double> snapped) const
   std::vector<Rational> point;
   point.reserve(snapped.size());
   for (std::size_t i = 0; i < snapped.size(); ++i) {
-    const std::optional<Rational> value = kinds_[i] == Kind::exact ? std::nullopt : Rational::from_double(snapped[i]);
-    point.push_back(value ? *value : box_->lo[i]);
+    const bool is_low = kinds_[i] == Kind::exact || (kinds_[i] == Kind::ends && snapped[i] == lo_[i]);
+    const bool is_high = kinds_[i] == Kind::ends && snapped[i] == hi_[i];
+    const std::optional<Rational> value = is_low || is_high ? std::nullopt : Rational::from_double(snapped[i]);
+    point.push_back(value ? *value : is_high ? box_->hi[i] : box_->lo[i]);
   }
   return point;
 }

@@ -24,7 +24,8 @@ namespace assay::search {
 // The points of one group's box that may be witnesses.
 class CandidateBox {
  public:
-  CandidateBox(const Network& network, std::size_t group);
+  // `any_number`: over the reals, doubles in place of float32 values, and the exact ends of the box.
+  CandidateBox(const Network& network, std::size_t group, bool any_number = false);
 
   [[nodiscard]] const std::vector<double>& lo() const { return lo_; }  // ends of the box for snapped points
   [[nodiscard]] const std::vector<double>& hi() const { return hi_; }
@@ -39,8 +40,9 @@ class CandidateBox {
   [[nodiscard]] std::vector<Rational> exact(std::span<const double> snapped) const;
 
  private:
-  // Number: a number of the format of a floating semantics.
-  enum class Kind : std::uint8_t { integer, number, float32, float64, exact };
+  // Number: a number of the format of a floating semantics. Ends: doubles, and the ends of the box as the property
+  // writes them.
+  enum class Kind : std::uint8_t { integer, number, float32, float64, ends, exact };
   floats::Precision format_;
   const statement::InputBox* box_;
   std::vector<Kind> kinds_;

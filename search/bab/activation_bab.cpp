@@ -80,7 +80,7 @@ class ActivationBab final : public BabMethod {
       }
       engine_.tree().append(node.record, treated.steps);
       if (bab_.kfsb_.propose(treated, learning, engine_.nodes())) return true;
-      engine_.finish("a node without anything to split stays open");
+      engine_.finish(kNoNeuronLeft);
       return false;
     }
 

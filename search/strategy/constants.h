@@ -44,6 +44,9 @@ constexpr double kLeastAttack = 0.01;
 // Seconds of the attack if there are no bounds. This happens when the box reaches outside the domain of an op; nothing
 // else is tried then.
 constexpr double kOnlyAttack = 1;
+// Seconds and rounds of the last attack, where bounds are too wide at single points; by judgement.
+constexpr double kLastAttack = 2;
+constexpr int kLastAttackRestarts = 8;
 // Largest share of the planned time for cheap bounds, and for the first attack; by judgement.
 constexpr double kOpeningShare = 0.1;
 

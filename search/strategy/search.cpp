@@ -102,6 +102,7 @@ class Search {
     result.reason = place + words_of(reason, result.answer == Result::Answer::timed_out);
     result.unfinished = state_.unfinished;
     if (result.unfinished) result.unfinished->seconds = seconds_since(state_.start);
+    if (result.unfinished && is_exhausted(reason)) result.unfinished->pace = 0;  // more time changes nothing
     if (state_.problem->floating() && !state_.network.nearest_point()) try_middles(state_.network);
     if (const auto nearest = state_.network.nearest_point()) {
       result.nearest = nearest->point;
@@ -129,6 +130,19 @@ class Search {
     return result;
   }
 
+  static bool is_exhausted(const std::string& reason) { return reason == kWideAtPoint || reason == kNoNeuronLeft; }
+
+  // Where bounds are too wide at single points, a counterexample may lie between float32 values, or at an end of the box
+  // that is no float32 value.
+  GroupResult with_last_attack(GroupResult found, std::size_t group) {
+    if (found.witness || found.refutation || !found.leaves.empty() || !is_exhausted(found.reason)) return found;
+    AttackOptions options{.seconds = std::min(kLastAttack, state_.remaining()), .deadline = state_.deadline, .seed = state_.options.seed};
+    options.restarts = kLastAttackRestarts;
+    options.any_number = true;
+    found.witness = attack(state_.network, group, options, state_.stop.get_token(), state_.statistics);
+    return found;
+  }
+
   Outcome<GroupResult> decide_group(std::size_t group) {
     auto scope = logic::Scope::root(state_.problem, group);
     if (!scope) return scope.rejection();
@@ -136,7 +150,7 @@ class Search {
     std::vector<std::uint32_t> all(state_.problem->group_cases(group).size());
     std::iota(all.begin(), all.end(), 0U);
     auto outcome = GroupSearch(state_, scope.value(), std::move(all)).run();
-    if (outcome) return outcome;
+    if (outcome) return with_last_attack(std::move(outcome).value(), group);
     // The box may reach outside the domain of an op; a point inside may still be a witness.
     state_.has_attacked = false;
     auto witness = state_.attack_once(kOnlyAttack);

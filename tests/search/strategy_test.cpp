@@ -318,4 +318,32 @@ TEST_CASE("the check of a witness ends at the limit", "[search][strategy]") {
   CHECK(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC < 0.3);
 }
 
+// y = relu(x), and the unsafe set touches the box in its upper corner alone.
+search::Result touching_corner(const Rational& lo, const Rational& hi) {
+  Graph graph;
+  const NodeId x = graph.append_input(DType::float32, {1, 2}, "x");
+  graph.mark_output(unary(graph, Op::relu, x), "y");
+  const auto problem = open(graph, {make_case(2, lo, hi, {output_row({{0, Rational(-1)}}, -hi), output_row({{1, Rational(-1)}}, -hi)})});
+  Options options;
+  options.threads = 1;
+  options.seconds = 10;
+  auto result = search(problem, options);
+  REQUIRE(result.ok());
+  return std::move(result).value();
+}
+
+TEST_CASE("a counterexample at an end of the box is found, though no float32 and no double is that number", "[search][strategy]") {
+  const Rational decimal(3, 10);
+  const Result result = touching_corner(Rational(1, 10), decimal);
+  REQUIRE(result.answer == Result::Answer::satisfiable);
+  CHECK(result.theorem->witness().inputs == std::vector<Rational>{decimal, decimal});
+}
+
+TEST_CASE("a counterexample at a double between two float32 values is found", "[search][strategy]") {
+  const Rational between = *Rational::from_double(1 + 0x1p-40);
+  const Result result = touching_corner(Rational(0), between);
+  REQUIRE(result.answer == Result::Answer::satisfiable);
+  CHECK(result.theorem->witness().inputs == std::vector<Rational>{between, between});
+}
+
 }  // namespace assay::search

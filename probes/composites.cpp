@@ -170,9 +170,10 @@ class RegionPlanner {
     return [this](std::size_t, std::size_t) { return normal(); };
   }
 
-  // One operand at a time of one size, beside ordinary ones, then elements of any size: accumulators of another format overflow, or lose all
-  // that is small. Steps are in float32: from where one of them overflows or rounds as a subnormal number, the contract admits only the steps
-  // as they are written, and right kernels take others. So numbers of float16 go to both ends of their range, and wider formats up to there.
+  // One operand at a time of one size, beside ordinary ones, then elements of any size: accumulators of another format
+  // overflow, or lose all that is small. Steps are in float32. From where one of them overflows or rounds as a subnormal
+  // number, the contract admits only the steps as they are written, and right kernels take others. So numbers of float16
+  // go to both ends of their range, and those of wider formats up to there.
   void add_range() {
     for (std::size_t operand = 0; operand < one_.graph.inputs.size(); ++operand) {
       if (one_.graph.node(one_.graph.inputs[operand]).dtype == DType::boolean) continue;

@@ -2,6 +2,7 @@
 // certificate decoder, nothing else.
 #include <charconv>
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -92,6 +93,8 @@ int run(int argc, char** argv) {
       return usage("unknown option " + std::string(word));
     }
   }
+  if (files.size() == 1 && std::filesystem::is_directory(files[0]))
+    return usage(std::string(files[0]) + " is a folder; `assay check " + files[0] + "` checks the run in it");
   if (files.size() != 2 && files.size() != 3)
     return usage("two or three files are needed, " + std::to_string(files.size()) +
                  " given; name MODEL PROPERTY CERTIFICATE, or STATEMENT CERTIFICATE");

@@ -44,6 +44,12 @@ search::Options::Branching branching_named(const std::string& name) {
   return name == "input" ? Branching::input : name == "relu" ? Branching::relu : Branching::automatic;
 }
 
+std::string certificate_line(const WrittenCertificate& certificate, std::uint64_t bytes) {
+  const auto& [model, property, file, semantics] = certificate;
+  return "certificate: " + file + ", " + std::to_string(bytes) + " bytes; check it with: assay-check " + model + " " + property + " " +
+         file + (semantics.empty() ? "" : " --semantics '" + semantics + "'");
+}
+
 std::string sentence(const search::Result& result) {
   const std::string vacuous = result.theorem ? check::vacuity(*result.theorem) : "";
   if (!vacuous.empty()) return "property HOLDS VACUOUSLY: " + vacuous;

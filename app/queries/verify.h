@@ -36,6 +36,14 @@ namespace assay::queries {
 // "auto", "input" or "relu" on the command line and in Python; any other word is "auto".
 [[nodiscard]] search::Options::Branching branching_named(const std::string& name);
 
+// A certificate that was written, and what it is about.
+struct WrittenCertificate {
+  const std::string &model, &property, &file;
+  const std::string& semantics;  // as --semantics takes it; empty: what the property says
+};
+// "certificate: FILE, 79 bytes; check it with: assay-check MODEL PROPERTY FILE", with --semantics where one is named.
+[[nodiscard]] std::string certificate_line(const WrittenCertificate& certificate, std::uint64_t bytes);
+
 // "property HOLDS: ...", "property VIOLATED: ...", "UNDECIDED: ...".
 [[nodiscard]] std::string sentence(const search::Result& result);
 

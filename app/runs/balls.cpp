@@ -129,6 +129,8 @@ Outcome<Balls> Balls::load(const BallSetting& setting, const check::LoadOptions&
   if (!data) return data.rejection();
   balls.data_ = std::move(data).value();
   for (const std::string& note : balls.data_.notes) balls.notes_.push_back("data: " + note);
+  if (balls.data_.labels.empty())
+    balls.notes_.push_back("labels: none were given, so the label of an item is the class that the model gives it");
   if (auto fits = balls.fit(); !fits) return fits.rejection();
   if (auto numbers = balls.read_numbers(setting); !numbers) return numbers.rejection();
   balls.kernel_options_.exact = options.exact;

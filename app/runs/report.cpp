@@ -4,7 +4,9 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -34,7 +36,7 @@ std::string curve(const std::vector<CheckedCount>& counts) {
     const CheckedCount& one = counts[i];
     const auto all = static_cast<double>(std::max<std::size_t>(1, one.proved + one.refuted + one.undecided));
     double below = 0;
-    for (const auto& [part, style, words] : {std::tuple(one.proved, "yes", "certified"), std::tuple(one.undecided, "open", "not shown"),
+    for (const auto& [part, style, words] : {std::tuple(one.proved, "yes", "certified"), std::tuple(one.undecided, "open", "undecided"),
                                              std::tuple(one.refuted, "no", "falsified")}) {
       const double high = static_cast<double>(part) / all * kChartHigh;
       inside += pages::bar(style, kChartLeft + static_cast<double>(i) * step * kChartWide + 1, kChartTop + kChartHigh - below - high,
@@ -44,7 +46,7 @@ std::string curve(const std::vector<CheckedCount>& counts) {
     if (counts.size() <= 20 || i % (counts.size() / 10) == 0) inside += pages::tick((static_cast<double>(i) + 0.5) * step, one.name);
   }
   return pages::chart("Share of items that are certified (below), undecided and falsified (above), by radius", inside, "radius", "100 %") +
-         pages::legend({{"yes", "certified"}, {"open", "not shown"}, {"no", "falsified"}});
+         pages::legend({{"yes", "certified"}, {"open", "undecided"}, {"no", "falsified"}});
 }
 
 // Solved instances against the seconds of each.
@@ -126,6 +128,19 @@ std::string picture(const Canvas& canvas, const std::vector<double>& item, const
          ", largest change " + shown(widest) + "</figcaption></figure>\n";
 }
 
+// The elements that change most, for an item that is no picture.
+std::string changes(const std::vector<double>& item, const std::vector<double>& witness, const std::string& caption) {
+  constexpr std::size_t kMost = 8;
+  std::vector<std::size_t> order(item.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto change = [&](std::size_t i) { return std::fabs(witness[i] - item[i]); };
+  std::ranges::stable_sort(order, std::ranges::greater{}, change);
+  std::string text = "<p>" + html_text(caption) + ":";
+  for (std::size_t k = 0; k < std::min(kMost, order.size()); ++k)
+    text += (k == 0 ? " X_" : ", X_") + std::to_string(order[k]) + " from " + shown(item[order[k]]) + " to " + shown(witness[order[k]]);
+  return text + (order.size() > kMost ? " and " + std::to_string(order.size() - kMost) + " that change less" : "") + "</p>\n";
+}
+
 struct Row {
   Json result;
   bool accepted = false, answers = false;  // the question
@@ -168,8 +183,8 @@ class Writer {
     const std::string verdict = found == RunVerdict::rejected ? "rejected" : found == RunVerdict::accepted ? "accepted" : "declined";
     std::string text = "<p><span class=\"verdict " + verdict + "\">" + verdict + "</span>: the kernel has accepted the certificates of " +
                        std::to_string(check_.accepted) + " of " + std::to_string(check_.results) + " results when this page was made; " +
-                       std::to_string(check_.follow) + " follow from those, " + std::to_string(check_.undecided) + " are undecided, " +
-                       std::to_string(check_.open) + " are not there." +
+                       std::to_string(check_.follow) + " follow from those; undecided: " + std::to_string(check_.undecided) +
+                       "; without a result: " + std::to_string(check_.open) + "." +
                        (check_.items == check_.of_items
                             ? ""
                             : " Only " + std::to_string(check_.items) + " of " + std::to_string(check_.of_items) + " are asked about.") +
@@ -185,7 +200,7 @@ class Writer {
   void add_robust(pages::Page& page, const Balls* balls) const {
     page.section("by_radius", "By radius");
     page.add(curve(check_.counts));
-    Table radii{"radii", "What the kernel has accepted", {"radius", "certified", "falsified", "not shown", "certified %"}, {}};
+    Table radii{"radii", "What the kernel has accepted", {"radius", "certified", "falsified", "undecided", "certified %"}, {}};
     for (const CheckedCount& one : check_.counts) {
       const std::size_t all = one.proved + one.refuted + one.undecided;
       radii.rows.push_back({one.name, one.proved, one.refuted, one.undecided,
@@ -210,22 +225,24 @@ class Writer {
 
   [[nodiscard]] std::string pictures(const Balls& balls) const {
     const Canvas canvas(balls.input_shape());
-    std::string text = "<div class=\"cards\">\n";
+    std::string cards, lines;
     std::size_t count = 0;
     for (const Row& row : rows_) {
-      if (row.witness.empty() || !canvas.is_picture() || count >= request_.images) continue;
+      if (row.witness.empty() || count >= request_.images) continue;
       std::vector<double> item;
       for (const Rational& value : balls.input(count_of(row.result, "item"))) item.push_back(value.double_down());
       if (item.size() != row.witness.size()) continue;
       ++count;
-      text += picture(canvas, item, row.witness,
-                      "item " + std::to_string(count_of(row.result, "item")) + ", label " + std::to_string(whole_of(row.result, "label")) +
-                          ", radius " + text_of(row.result, "eps"));
+      const std::string caption = "item " + std::to_string(count_of(row.result, "item")) + ", label " +
+                                  std::to_string(whole_of(row.result, "label")) + ", radius " + text_of(row.result, "eps");
+      (canvas.is_picture() ? cards : lines) +=
+          canvas.is_picture() ? picture(canvas, item, row.witness, caption) : changes(item, row.witness, caption);
     }
-    return text + "</div>\n" +
-           (count == 0 ? "<p>None to show.</p>\n"
-                       : "<p class=\"quiet\">From left to right: the item as the model reads it, an input of the ball that is classified "
-                         "otherwise, and the difference.</p>\n");
+    if (count == 0) return "<p>No item is falsified with a witness of its own.</p>\n";
+    if (!canvas.is_picture()) return lines + "<p class=\"quiet\">An input of the ball that is classified otherwise, beside the item.</p>\n";
+    return "<div class=\"cards\">\n" + cards +
+           "</div>\n<p class=\"quiet\">From left to right: the item as the model reads it, an input of the ball that is classified "
+           "otherwise, and the difference.</p>\n";
   }
 
   void add_batch(pages::Page& page) const {
@@ -233,7 +250,7 @@ class Writer {
     for (const Row& row : rows_) {
       if (row.accepted) totals.add(row.result);
     }
-    Table table{"categories", "What the kernel has accepted, by category", {"category", "unsat", "sat", "not shown"}, {}};
+    Table table{"categories", "What the kernel has accepted, by category", {"category", "unsat", "sat", "undecided"}, {}};
     for (const CheckedCount& one : check_.counts) table.rows.push_back({one.name, one.proved, one.refuted, one.undecided});
     page.section("by_category", "By category");
     page.table(table);

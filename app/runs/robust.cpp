@@ -266,6 +266,22 @@ Outcome<std::vector<std::size_t>> items_of(const RobustRequest& request, std::si
   return items;
 }
 
+Unmet unmet(const RobustTally& tally, double share) {
+  Unmet found;
+  if (tally.radii.empty()) found.sentences.emplace_back("--require is not met: no question was asked");
+  for (const RobustCount& one : tally.radii) {
+    const std::size_t all = one.certified + one.falsified + one.undecided;
+    const double needed = share * static_cast<double>(all);
+    if (static_cast<double>(one.certified) >= needed) continue;
+    const bool is_out_of_reach = static_cast<double>(one.certified + one.undecided) < needed;
+    found.is_out_of_reach = found.is_out_of_reach || is_out_of_reach;
+    found.sentences.push_back("--require is not met at radius " + one.eps + ": " + std::to_string(one.certified) + " of " +
+                              std::to_string(all) + " are certified" +
+                              (is_out_of_reach ? "" : ", and the undecided ones could still reach it: try a longer --timeout"));
+  }
+  return found;
+}
+
 void RobustTotals::add(const Json& result) {
   const auto radius = Rational::parse(text_of(result, "eps"));
   if (!radius) return;

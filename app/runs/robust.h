@@ -38,6 +38,13 @@ struct RobustTally {
   std::vector<RobustCount> radii;                   // ascending; with `largest` by multiples
 };
 
+// What a run lacks of a required share of certified items.
+struct Unmet {
+  std::vector<std::string> sentences;  // one for each radius that misses it, or that no question was asked
+  bool is_out_of_reach = false;        // whether undecided items cannot make up for it
+};
+[[nodiscard]] Unmet unmet(const RobustTally& tally, double share);
+
 // Counts the lines of a run.
 class RobustTotals {
  public:

@@ -163,8 +163,12 @@ Outcome<std::unique_ptr<Store>> Store::open(const std::string& folder, const Jso
   store->lock_ = std::move(lock).value();
   const bool exists = is_run(folder);
   if (exists && !resume)
-    return Rejection{Rejection::Kind::malformed, "store.exists", folder, "a new folder", "one that holds a run",
-                     "go on with it by --resume"};
+    return Rejection{Rejection::Kind::malformed,
+                     "store.exists",
+                     folder,
+                     "a new folder",
+                     "one that holds a run",
+                     "go on with it by --resume, or name another folder"};
   if (exists) {
     if (auto same = check_same(folder, manifest); !same) return same.rejection();
   }

@@ -44,8 +44,8 @@ void print_run_check(const runs::RunCheck& check) {
               check.follow, check.undecided);
   if (const std::string scope = scope_of(check); !scope.empty()) std::printf("%s\n", scope.c_str());
   for (const runs::CheckedCount& one : check.counts)
-    std::printf(check.kind == "robust" ? "radius %s: %zu certified, %zu falsified, %zu not shown, of %zu\n"
-                                       : "%s: %zu unsat, %zu sat, %zu not shown, of %zu\n",
+    std::printf(check.kind == "robust" ? "radius %s: %zu certified, %zu falsified, %zu undecided, of %zu\n"
+                                       : "%s: %zu unsat, %zu sat, %zu undecided, of %zu\n",
                 printable(one.name).c_str(), one.proved, one.refuted, one.undecided, one.proved + one.refuted + one.undecided);
   for (const auto& [key, value] : check.claim.items()) {
     if (!value.empty() && value != Json(""))

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "app/queries/verify.h"
 #include "app/runs/cubes.h"
 #include "cli/assay/common_options.h"
 #include "cli/assay/file_kind.h"
@@ -93,16 +94,15 @@ int merge(const CubeOptions& options) {
   const std::string& folder = options.files[0];
   const auto files = runs::find_files({options.model, options.property, options.semantics}, folder);
   if (!files) return refuse("assay.merge/1", options.json, files.rejection());
+  const runs::StatementFiles& of = files.value();
   const std::vector<std::string> named(options.files.begin() + 1, options.files.end());
   const auto report = runs::written(options.out, [&](const std::string& name) {
-    return runs::merge(folder, named.empty() ? runs::parts_in(folder) : named, files.value(), name,
-                       load_options(options, files.value().semantics));
+    return runs::merge(folder, named.empty() ? runs::parts_in(folder) : named, of, name, load_options(options, of.semantics));
   });
   if (!report) return refuse("assay.merge/1", options.json, report.rejection());
   conclude();
-  return conclude_verb(options, report.value(),
-                       "certificate: " + options.out + ", " + std::to_string(runs::count_of(report.value(), "bytes")) +
-                           " bytes; check it with: assay-check " + files.value().model + " " + files.value().property + " " + options.out);
+  const std::uint64_t bytes = runs::count_of(report.value(), "bytes");
+  return conclude_verb(options, report.value(), queries::certificate_line({of.model, of.property, options.out, of.semantics}, bytes));
 }
 
 void add_files(CLI::App* verb, CubeOptions& options) {

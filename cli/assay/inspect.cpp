@@ -2,6 +2,7 @@
 #include "app/views/sheet.h"
 
 #include <cstdio>
+#include <filesystem>
 #include <utility>
 
 #include "api/check/cost.h"
@@ -121,6 +122,9 @@ int inspect(const InspectOptions& named) {
   options.program = this_program();
   limit_memory(check::memory_rule(options.limits).most);
   const std::string& file = options.file;
+  std::error_code error;
+  if (std::filesystem::is_directory(file, error))
+    return usage("inspect", file + " is a folder; `assay check FOLDER` checks the run in it, `assay report FOLDER -o PAGE.html` shows it");
   const FileKind kind = kind_of_file(file);
   if (kind == FileKind::certificate) return inspect_certificate(options);
   if (kind == FileKind::statement) return show(options, views::sheet_of_statement(options));

@@ -37,11 +37,17 @@ std::string case_words(const logic::Problem& problem, std::uint32_t index) {
 
 std::string command(const VerifyReport& report, const VerifyOptions& options, const char* verb, const std::string& rest) {
   std::string text = std::string("assay ") + verb + " " + report.model + " " + report.property;
-  if (options.semantics) text += " --semantics '" + (report.problem->floating() ? certificate::name_of(*options.semantics) : "real") + "'";
-  return text + rest;
+  if (options.branching != "auto") text += " --branching " + options.branching;
+  const std::string semantics = semantics_named(report, options);
+  return text + (semantics.empty() ? "" : " --semantics '" + semantics + "'") + rest;
 }
 
 }  // namespace
+
+std::string semantics_named(const VerifyReport& report, const VerifyOptions& options) {
+  if (!options.semantics) return "";
+  return report.problem->floating() ? certificate::name_of(*options.semantics) : "real";
+}
 
 std::string undecided_text(const VerifyReport& report, const VerifyOptions& options) {
   const search::Result& result = report.decision.result;
@@ -59,18 +65,24 @@ std::string undecided_text(const VerifyReport& report, const VerifyOptions& opti
   const std::string limit = " --timeout " + std::to_string(seconds);
   const std::string proof = report.proof.empty() ? "" : " --proof " + report.proof;
   const bool at_point = result.reason.find(search::kWideAtPoint) != std::string::npos;  // no time and no split decides it
+  const bool no_neuron = result.reason.find(search::kNoNeuronLeft) != std::string::npos;
   text += "next, one of:\n";
-  if (!at_point) text += "  " + command(report, options, "verify", limit + proof) + "   (more time)\n";
+  if (no_neuron) {
+    VerifyOptions other = options;
+    other.branching = "input";
+    text += "  " + command(report, other, "verify", proof) + "   (boxes are split in place of neurons)\n";
+  }
+  if (!at_point && !no_neuron) text += "  " + command(report, options, "verify", limit + proof) + "   (more time)\n";
   if (options.scale.empty())
     text += "  " + command(report, options, "verify", " --timeout 60 --scale 30" + proof) +
             "   (the largest share of the box that can be proved)\n";
-  if (at_point) {
+  if (at_point && report.problem->floating()) {
     VerifyOptions other = options;
     other.semantics.reset();
-    const bool floating = report.problem->floating();
-    text += "  " + command(report, other, "verify", floating ? " --semantics real" + proof : " --semantics float32" + proof) +
-            (floating ? "   (exact arithmetic, without rounding)\n" : "   (the same question about float32 executions)\n");
-  } else {
+    text += "  " + command(report, other, "verify", " --semantics real" + proof) + "   (exact arithmetic, without rounding)\n";
+  } else if (at_point) {
+    text += "  a property with a smaller box, or with a bound that leaves a margin: the network lies on the edge of this one\n";
+  } else if (!no_neuron) {
     text += "  " + command(report, options, "split", " --into 8 -o cubes") + "   (one proof on several machines)\n";
   }
   return text + "docs/how-to/unknown.md has more ways\n";

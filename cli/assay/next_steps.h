@@ -7,6 +7,9 @@
 
 namespace assay::cli {
 
+// The semantics that the options name; empty where they leave it to the property. The report has a problem.
+[[nodiscard]] std::string semantics_named(const VerifyReport& report, const VerifyOptions& options);
+
 // Lines for stderr, each with its end. The report has a problem and no theorem.
 [[nodiscard]] std::string undecided_text(const VerifyReport& report, const VerifyOptions& options);
 

@@ -55,14 +55,9 @@ void print_largest(const std::vector<std::pair<std::size_t, std::string>>& large
 
 int required(const RobustOptions& options, const runs::RobustTally& tally) {
   if (!options.require) return kExitYes;
-  int exit = tally.radii.empty() ? kExitUndecided : kExitYes;  // no question was asked, and none was decided
-  for (const runs::RobustCount& one : tally.radii) {
-    const auto all = static_cast<double>(one.certified + one.falsified + one.undecided);
-    if (static_cast<double>(one.certified) >= *options.require * all) continue;
-    if (static_cast<double>(one.certified + one.undecided) < *options.require * all) return kExitNo;
-    exit = kExitUndecided;
-  }
-  return exit;
+  const runs::Unmet unmet = runs::unmet(tally, *options.require);
+  for (const std::string& sentence : unmet.sentences) std::fprintf(stderr, "assay robust: %s\n", sentence.c_str());
+  return unmet.is_out_of_reach ? kExitNo : unmet.sentences.empty() ? kExitYes : kExitUndecided;
 }
 
 runs::BallSetting setting_of(const RobustOptions& options) {

@@ -27,7 +27,8 @@ std::string assignment(const logic::Theorem& theorem, const vnnlib::PropertyHead
 std::string left_text(const search::Unfinished& unfinished) {
   constexpr std::size_t kMost = 8;
   std::array<char, 80> piece{};
-  (void)std::snprintf(piece.data(), piece.size(), "closed: %.3g %% of the tree", 100 * unfinished.closed_share);
+  const double least_open = unfinished.cases.empty() ? 0 : 0.001;  // a share that would be printed as all of it
+  (void)std::snprintf(piece.data(), piece.size(), "closed: %.3g %% of the tree", 100 * std::min(unfinished.closed_share, 1 - least_open));
   std::string text = piece.data();
   if (const auto left = queries::seconds_left(unfinished)) {
     (void)std::snprintf(piece.data(), piece.size(), ", at the latest pace about %.2g s more", *left);
@@ -99,7 +100,7 @@ void print_summary(const VerifyReport& report, const VerifyOptions& options) {
     const std::string files = report.model + " " + report.property;
     const std::string again = decision.proof_bytes == 0 ? "assay verify " + files : "assay check " + files + " " + report.proof;
     std::fprintf(stderr, "float32: %s\n", to_text(*decision.float_run).c_str());
-    std::fprintf(stderr, "float32 by ONNX Runtime: %s --json | tools/replay_witness -\n", again.c_str());
+    std::fprintf(stderr, "float32 by ONNX Runtime: %s --json | assay-replay-witness -\n", again.c_str());
   }
   std::fputs("\n", stderr);
   const search::Statistics& s = result.statistics;
@@ -115,9 +116,10 @@ void print_summary(const VerifyReport& report, const VerifyOptions& options) {
   else if (decision.trim)
     std::fprintf(stderr, "not trimmed: %s\n", decision.trim->report.reason.c_str());
   if (decision.proof_bytes > 0)
-    std::fprintf(stderr, "certificate: %s, %llu bytes; check it with: assay-check %s %s %s\n", report.proof.c_str(),
-                 static_cast<unsigned long long>(decision.proof_bytes), report.model.c_str(), report.property.c_str(),
-                 report.proof.c_str());
+    std::fprintf(
+        stderr, "%s\n",
+        queries::certificate_line({report.model, report.property, report.proof, semantics_named(report, options)}, decision.proof_bytes)
+            .c_str());
   else if (!report.proof.empty() && !result.theorem)
     std::fprintf(stderr, "certificate: none, because nothing was decided; %s was not written\n", report.proof.c_str());
 }

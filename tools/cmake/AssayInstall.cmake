@@ -88,6 +88,7 @@ if(ASSAY_PROGRAMS)
   install(TARGETS assay-check RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   if(NOT ASSAY_TRUSTED_ONLY)
     install(TARGETS assay RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    install(PROGRAMS ${PROJECT_SOURCE_DIR}/tools/replay_witness DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME assay-replay-witness)
     install(FILES ${PROJECT_SOURCE_DIR}/docs/man/assay.1 ${PROJECT_SOURCE_DIR}/docs/man/assay-check.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
     install(CODE [[
       set(ASSAY_ZSH_FOLDER site-functions)

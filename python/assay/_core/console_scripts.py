@@ -1,4 +1,4 @@
-"""The commands `assay` and `assay-check`: the programs of the package, in place of this process."""
+"""The commands `assay`, `assay-check` and `assay-replay-witness`: the programs of the package, in place of this process."""
 from __future__ import annotations
 
 import os
@@ -13,6 +13,8 @@ def _run(name: str) -> None:
     except FileNotFoundError as error:
         sys.exit(f"{name}: {error}")
     sys.stdout.flush()
+    if programs.is_script(path):  # in Python: for the interpreter that has the package's neighbours
+        os.execv(sys.executable, [sys.executable, path, *sys.argv[1:]])
     os.execv(path, [name, *sys.argv[1:]])
 
 
@@ -22,3 +24,7 @@ def assay() -> None:
 
 def assay_check() -> None:
     _run("assay-check")
+
+
+def assay_replay_witness() -> None:
+    _run("assay-replay-witness")

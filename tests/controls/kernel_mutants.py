@@ -118,7 +118,7 @@ MUTANTS = [
     ("error + (slot == 0 ? 0 : 2 * kUnit * std::fabs(slot + coefficient))", "error", "rounding: many literals on one coefficient"),
     ("error + (slot == 0 ? 0 : 2 * kUnit * std::fabs(slot + coefficient))", "(slot == 0 ? 0 : 2 * kUnit * std::fabs(slot + coefficient))", "conclude: coefficients that are no doubles*"),
     ("const double lower = sub_down(constant_[row], error_bound_[row] * kInflate);", "const double lower = constant_[row];", "conclude S3: strictness decides*,catalogue ORDER1*,rounding:*"),
-    ("product = m * threshold;", "product = -m * threshold;", "conclude: a literal helps by its multiplier*"),
+    ("{product, std::fma(m, threshold, -product)});", "{-product, 0.0});", "conclude: a literal helps by its multiplier*"),
     ("const double m = at_least ? hints.beta[i] : -hints.beta[i],", "const double m = at_least ? -hints.beta[i] : hints.beta[i],", "random graphs: no sampled point*"),
     ("from_lane((kLanes - n % kLanes) % kLanes, rest);", "from_lane(0, rest);", "random graphs*,rounding*"),
     ("sum.error += x != zero ? (positive ? x : -x) * lanes(p + j) : zero;", "sum.error += x != zero ? x * lanes(p + j) : zero;", "rounding: the sum of biases of one row"),

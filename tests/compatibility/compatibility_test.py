@@ -29,7 +29,7 @@ QUESTIONS = [
     ("assay-check digits.onnx digits_fails.vnnlib holds.assay", 1, "rejected"),
     ("assay-check holds.statement holds.assay", 0, "accepted"),
     ("assay-check digits.onnx digits_holds.vnnlib float32.assay --semantics float32:onnxruntime", 0, "accepted"),
-    ("assay check --list certificates.csv", 0, "passed: 2 cases"),
+    ("assay check --list certificates.csv", 0, "passed: 2 certificates"),
     ("assay check robust --model digits.onnx --data items.csv", 0, "accepted"),
     ("assay check packed --model digits.onnx --data items.csv", 0, "accepted"),
     ("assay check batch --list instances.csv", 0, "accepted"),

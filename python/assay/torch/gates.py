@@ -53,7 +53,7 @@ def stored(value: Value) -> memoryview:
 
 
 def trace_of(run: Recorder, known: Composed | None = None) -> Trace:
-    """The recording as a trace; with what its numbers were computed of, in that reading."""
+    """The recording as a trace. `known` says of which other numbers its constants were computed; then they are read as those computations."""
     trace = Trace(f"assay.torch, PyTorch {torch.__version__}", MODELS)
     values = run.memory.values
     touched = downstream(run)

@@ -4,7 +4,7 @@
 
     text        output, grammars, notes: not run
     sh          commands: run here in a folder with a model, properties and lists, one page after another
-    cpp         compiled here (not linked), all pages in one file, behind the declarations that PRELUDE gives its page
+    cpp         compiled here (not linked), all pages in one file, behind the declarations that PRELUDE gives its page; macros stand for Catch2
     json        parsed here
     cmake       each command stands in a project that tests/consumer builds
     python, console and files with a title     run by a test of its own (RUNNERS), which names the page
@@ -44,6 +44,7 @@ BEFORE = {"assay check ": PROOF.format("holds.assay"), "assay trim ": PROOF.form
 HEADERS = """#include <cstdio>
 #include <span>
 #include "assay/cuda_testing.h"
+#include "assay/testing.h"
 #include "kernel/audit/audit.h"
 #include "probes/plan.h"
 #include "runtime/functions.h"
@@ -53,10 +54,11 @@ HEADERS = """#include <cstdio>
 #include "training/layers/shapes.h"
 #include "training/trainer.h"
 #define REQUIRE(condition) static_cast<void>(condition)
+#define INFO(text) static_cast<void>(text)
+#define TEST_CASE(name)
 """
 # Page -> the names that its blocks of C++ take for granted.
 PRELUDE = {
-    "docs/how-to/cuda-testing.md": "void softmax(const auto* x, auto* y, auto rows, auto columns, int threads, cudaStream_t stream);",
     "docs/reference/probes.md": """void my_softmax(const assay::Tensor& x, std::span<std::byte> y);
 void my_relu(const std::byte* x, std::span<const std::int64_t> strides, const assay::Shape& shape, std::span<std::byte> y);
 extern const assay::ExecutionModel my_model;
@@ -162,7 +164,7 @@ def broken_commands(binaries, found):
 
 def uncompiled(compiler, found):
     """Compiles all blocks of C++ in one file: each is the body of a function, its includes stand before all."""
-    source = HEADERS + "".join(line + "\n" for block in found for line in block.text.split("\n") if line.startswith("#include"))
+    source = HEADERS + "".join(line + "\n" for block in found for line in block.text.split("\n") if line.startswith("#include") and "catch2" not in line)
     for number, block in enumerate(found):
         body = "\n".join("" if line.startswith("#include") else line for line in block.text.split("\n"))
         source += f'namespace block_{number} {{\n{PRELUDE.get(block.page, "")}\n#line {block.line} "{block.page}"\n[[maybe_unused]] void block() {{\n{body}}}\n}}\n'

@@ -35,7 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
                     '"owner": ..., "expires": "YYYY-MM-DD"}]}, each perhaps with "op", "tensor", "most_elements"')
     group.addoption("--assay-today", metavar="YYYY-MM-DD", help="the day by which waivers expire, in place of that of the clock")
     group.addoption("--assay-baseline", metavar="FILE", help="fail if an operation uses over 25 %% more of its allowance than this file says")
-    group.addoption("--assay-write-baseline", action="store_true", help="write the files of --assay-baseline and of the markers instead")
+    group.addoption("--assay-write-baseline", action="store_true", help="write the file that --assay-baseline=FILE names, and those of the markers, instead of comparing")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -47,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture
 def assay_gate(request: pytest.FixtureRequest) -> Gate:
     """Collects the checks of a test; the test fails at its end with all that they found."""
-    gate = Gate()
+    gate = Gate(request.node)
     request.node.stash[_GATE] = gate
     return gate
 
@@ -55,9 +55,11 @@ def assay_gate(request: pytest.FixtureRequest) -> Gate:
 class Gate:
     """The checks of `assay.testing`, which do not raise: what they find fails the test when it is over."""
 
-    def __init__(self) -> None:
+    def __init__(self, item: pytest.Item | None = None) -> None:
+        self.item = item
         self.reports: list[Report] = []
         self._allowed: list[bool] = []  # whether a vacuous report is fine
+        self._places: list[tuple[str, int]] = []  # the line of the test that made each check
 
     def assert_within_contract(self, reference: Any, inputs: Any, output: Any, *, attributes: Mapping[str, Any] | None = None, model: str | None = None,
                                allow_vacuous: bool = False, name: str | None = None) -> Report:
@@ -85,6 +87,7 @@ class Gate:
 
     def check(self, report: Report, *, allow_vacuous: bool = False) -> Report:
         """Any other report, those of assay.torch included."""
+        self._places.append(_place(self.item))
         if hasattr(report, "as_cases"):  # of assay.torch: the program has decided
             passed, report = report.passed, report.as_cases()
             report.most_undecided = 1.0 if passed else report.most_undecided
@@ -99,11 +102,21 @@ class Gate:
         from assay.testing import ContractViolation, NotDecided
         from assay.testing._contracts import explanation
 
-        wrong = [report for report, allow in zip(self.reports, self._allowed) if not report.passed and not (allow and report.verdict == "vacuous")]
+        found = [(report, place) for report, allow, place in zip(self.reports, self._allowed, self._places)
+                 if not report.passed and not (allow and report.verdict == "vacuous")]
+        wrong = [report for report, _ in found]
         if wrong:
             kind = ContractViolation if any(report.verdict == "failed" for report in wrong) else NotDecided
-            text = "\n".join(getattr(report, "faults", None) and report.text or explanation(report) for report in wrong)
-            raise kind(f"{len(wrong)} of {len(self.reports)} checks did not pass\n{text}", merged(wrong, "assay"))
+            text = "\n".join(f"{os.path.relpath(file or '.')}:{line}: " + (getattr(report, "faults", None) and report.text or explanation(report))
+                             for report, (file, line) in found)
+            _raise_at(found[0][1], kind(f"{len(wrong)} of {len(self.reports)} checks did not pass\n{text}", merged(wrong, "assay")))
+
+
+def _raise_at(place: tuple[str, int], why: Exception) -> None:
+    """Raises with a line of a test as the last one of the traceback, so that pytest shows it."""
+    __tracebackhide__ = True
+    file, line = place
+    exec(compile("raise why", file, "exec").replace(co_firstlineno=line, co_name="test"), {"why": why})
 
 
 _GATE = pytest.StashKey[Gate]()
@@ -116,6 +129,7 @@ class _Entry:
     test: str
     checks: list[Check]
     report: Report
+    is_expected: bool = False  # it did not pass, and the test caught its exception and passed
 
 
 class Session:
@@ -124,6 +138,8 @@ class Session:
     def __init__(self, config: pytest.Config) -> None:
         self.config, self.entries = config, list[_Entry]()
         self.troubles: list[str] = []
+        self.written: list[str] = []  # baselines
+        self.before = 0  # entries of the tests, and of the tries of this test, that came earlier
         self.current: pytest.Item | None = None
         self.deselected = 0
         self.unused: list[str] = []  # waivers that a session of some of the tests did not use
@@ -148,6 +164,11 @@ class Session:
             audits.listeners.remove(self.listen)
             self.current = None
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self) -> None:
+        """A test begins, perhaps not for the first time."""
+        self.before = len(self.entries)
+
     @pytest.hookimpl(wrapper=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
         """The gate and the baseline of a test that ended well."""
@@ -165,6 +186,15 @@ class Session:
         for marker in pyfuncitem.iter_markers("assay_baseline"):
             self._compare(pyfuncitem, *marker.args, **marker.kwargs)
         return result
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+        """Checks whose exceptions a test caught are what it expects, once it has passed; those of an earlier try of the test are not."""
+        outcome = yield
+        if call.when == "call" and (outcome.passed or hasattr(outcome, "wasxfail")):
+            for entry in self.entries[self.before:]:
+                entry.is_expected = entry.report.is_raised and not entry.report.passed
+        return outcome
 
     def listen(self, checks: Sequence[Check], report: Report) -> None:
         """Called after each check, before it raises. Whether the waivers are right is said at the end of the session."""
@@ -205,6 +235,7 @@ class Session:
             raise pytest.UsageError(f"{item.nodeid}: the test is marked with assay_baseline, but checked nothing")
         if self.option("write_baseline"):
             judge(checks, "--write-baseline", path)
+            self.written.append(path)
             return
         if not os.path.exists(path):
             raise pytest.UsageError(f"{item.nodeid}: the baseline {path} does not exist; write it with --assay-write-baseline")
@@ -217,7 +248,8 @@ class Session:
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """Takes what a worker of pytest-xdist checked."""
-        self.entries += pickle.loads(getattr(node, "workeroutput", {}).get(_WORKER, pickle.dumps([])))
+        entries, written = pickle.loads(getattr(node, "workeroutput", {}).get(_WORKER, pickle.dumps(([], []))))
+        self.entries, self.written = self.entries + entries, self.written + written
 
     def pytest_deselected(self, items: Sequence[Any]) -> None:
         """Counts the tests that -k, -m or --last-failed leave out."""
@@ -226,10 +258,12 @@ class Session:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Writes the files and concludes the gate of the session."""
         if hasattr(self.config, "workeroutput"):
-            self.config.workeroutput[_WORKER] = pickle.dumps(self.entries)
+            self.config.workeroutput[_WORKER] = pickle.dumps((self.entries, self.written))
             return
         if self.option("waivers") or self.option("baseline"):
             self._conclude(bool(self.deselected or session.shouldstop or session.shouldfail or any("::" in str(one) for one in self.config.args)))
+        if self.option("write_baseline") and not self.written:
+            self.troubles.append("--assay-write-baseline wrote nothing: name the file with --assay-baseline=FILE, or mark tests with assay_baseline(FILE)")
         self._write()
         if self.troubles and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -250,7 +284,9 @@ class Session:
             self.troubles += _waivers.troubles(self.waivers, reports, is_subset)
             self.unused = [one.id for one in _waivers.unused(self.waivers, reports)] if is_subset else []
         if self.option("baseline"):
-            self.troubles += judge(checks, "--write-baseline" if self.option("write_baseline") else "--baseline", self.option("baseline")).troubles
+            writes = self.option("write_baseline")
+            self.troubles += judge(checks, "--write-baseline" if writes else "--baseline", self.option("baseline")).troubles
+            self.written += [self.option("baseline")] if writes else []
 
     def _write(self) -> None:
         from assay._core.gate_reports import merged
@@ -258,7 +294,7 @@ class Session:
         for entry in self.entries:
             for case in entry.report.cases:
                 case.name, case.owner = f"{entry.test}: {case.name}", entry.test
-        report = merged([entry.report for entry in self.entries], "assay")
+        report = merged([entry.report for entry in self.entries if not entry.is_expected], "assay")
         for option, text in (("junit", report.junit), ("sarif", report.sarif)):
             if path := self.option(option):
                 with open(path, "w", encoding="utf-8") as out:
@@ -273,13 +309,16 @@ class Session:
         elements = sum(entry.report.count("passed") for entry in self.entries)
         used = max((entry.report.head_room_used for entry in self.entries), default=0.0)
         terminalreporter.section("assay")
-        words = [(word, sum(getattr(entry.report, word) for entry in self.entries)) for word in ("failed", "undecided")]
+        words = [(word, sum(getattr(entry.report, word) for entry in self.entries if not entry.is_expected)) for word in ("failed", "undecided")]
+        words.append(("not passed as their tests expect", sum(entry.is_expected for entry in self.entries)))
         counts = "".join(f", {count} {word}" for word, count in words if count)
         terminalreporter.line(f"{counted(len(self.entries), 'check')}{counts}, {counted(elements, 'element')} within their contracts, at most {100 * used:.3g} % of the allowance")
         for entry in self.entries:
             report: Any = entry.report
             if refusals := getattr(report, "refusals", ""):
                 terminalreporter.line(f"{report.title} ({entry.test}): of {counted(report.probes, 'probe')} {refusals}", yellow=True)
+        for path in self.written:
+            terminalreporter.line(f"wrote the baseline {path}")
         for line in dict.fromkeys(self._waived()):
             terminalreporter.line(line, yellow=True)
         for one in self.unused:

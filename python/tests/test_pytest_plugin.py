@@ -68,6 +68,35 @@ def test_fine(assay_gate):
     result.stdout.fnmatch_lines(["*3 of 4 checks did not pass", "*contract.softmax*", "*contract.relu*", "*kernel of neg:*", "*reached the end*"])
 
 
+def test_a_gate_names_the_lines_of_its_checks(run):
+    result = run("def test_all(assay_gate):\n    assay_gate.assert_within_contract('relu', [x], np.maximum(x, 0))\n"
+                 "    assay_gate.assert_within_contract('relu', [x], x)\n    assay_gate.assert_within_contract('neg', [x], x)\n")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([">*assay_gate.assert_within_contract('relu', [[]x], x)*", "E*2 of 3 checks did not pass*",
+                                 "E*test_one.py:9: contract.relu*", "E*test_one.py:10: contract.neg*"])
+    result.stdout.no_fnmatch_line("*traceback entries are hidden*")
+
+
+def test_what_a_test_expects_is_no_finding(run, pytester):
+    """Of a test that passes, or is marked with xfail; not of one that catches the exception and fails nevertheless, or that asks for a report."""
+    caught = ("def test_{}():\n    with pytest.raises(AssertionError):\n"
+              "        assert_within_contract('neg', [x], x)\n    assert {}\n")
+    result = run(RIGHT + caught.format("caught", True) + caught.format("broken", False) + "@pytest.mark.xfail\n" + WRONG
+                 + "def test_report(assay_gate):\n    from assay.testing import within_contract\n    assert within_contract('relu', [x], x).failed\n",
+                 "--assay-junit=a.xml", "--assay-sarif=a.sarif")
+    result.assert_outcomes(passed=3, failed=1, xfailed=1)
+    result.stdout.fnmatch_lines(["5 checks, 2 failed, 2 not passed as their tests expect*"])
+    suites = ElementTree.parse(pytester.path / "a.xml").getroot()
+    assert [one.get("name").partition(":")[2].partition(":")[2].partition(":")[0] for one in suites.iter("testcase")] == ["test_right", "test_broken", "test_report"]
+    assert suites.get("failures") == "2" and len(json.loads((pytester.path / "a.sarif").read_text())["runs"][0]["results"]) == 2
+
+
+def test_test_cases_have_names_of_their_own(run, pytester):
+    run("def test_kernel():\n    from assay.testing import audit_kernel\n    audit_kernel('neg', np.negative, blocks=False)\n", "--assay-junit=a.xml")
+    names = [(one.get("classname"), one.get("name")) for one in ElementTree.parse(pytester.path / "a.xml").getroot().iter("testcase")]
+    assert len(names) > 5 and len(set(names)) == len(names)
+
+
 def test_probes_that_a_kernel_declined_are_named(run):
     result = run("""
 from assay.testing import audit_kernel
@@ -306,7 +335,12 @@ def test_alone(): assay.gradcheck(half, [(4, 3)])
 
 def test_baselines_of_a_session(run, pytester):
     loose = "def test_loose(): assert_within_contract('softmax', [x], np.nextafter(np.nextafter(softmax(x), 2), 2), attributes={'axis': 1})\n"
-    assert run(RIGHT, "--assay-baseline=b.json", "--assay-write-baseline").ret == 0
+    result = run(RIGHT, "--assay-write-baseline")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["--assay-write-baseline wrote nothing: name the file with --assay-baseline=FILE*"])
+    result = run(RIGHT, "--assay-baseline=b.json", "--assay-write-baseline")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["wrote the baseline b.json"])
     assert run(RIGHT, "--assay-baseline=b.json").ret == 0
     result = run(loose, "--assay-baseline=b.json")
     result.assert_outcomes(passed=1)

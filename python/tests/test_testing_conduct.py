@@ -106,7 +106,7 @@ def test_fractions_are_exact_or_refused_in_a_sentence():
     x = np.linspace(-1, 1, 5, dtype=np.float32)
     half = np.where(x > 0, x, np.float32(0.5) * np.expm1(x))
     assert within_contract("elu", [x], half, attributes={"alpha": "1/2"}).count("failed") == 0
-    for value, words in (("1/6", "has to be a float64, and 1/6 is none; give the float64 that the kernel has, such as 0.16666666666666666"), ("a half", "has to be a number")):
+    for value, words in (("1/6", "is given exactly, as 1/6, and no float64 equals that; give the float64 that the kernel has, without quotes: 0.16666666666666666"), ("a half", "has to be a number")):
         with pytest.raises(WrongAttributes, match=words) as wrong:
             within_contract("elu", [x], half, attributes={"alpha": value})
         assert "/tmp" not in str(wrong.value)

@@ -321,3 +321,35 @@ def test_a_summary_names_what_it_counts():
     assert report.summary() == (f"failed: {report.probes} probes; {sum(counts.values())} elements: {counts['passed']} passed, {counts['failed']} failed, "
                                 f"{counts['vacuous']} vacuous, {counts['unsupported']} unsupported; {report.left} not judged, since enough others fail")
     assert within_contract("relu", [np.float32([1])], np.float32([1])).summary() == "passed: 1 case; 1 element: 1 passed, 0 failed, 0 vacuous, 0 unsupported"
+
+
+def test_operands_that_are_written_on_purpose():
+    def negated(x):
+        x[...] = -x
+        return x.copy()
+
+    report = audit_kernel("neg", negated, blocks=False, strided=False, repeats=1, raises=False)
+    finding = next(one for one in report.failures if one.rule == "probe.operand")
+    assert report.failed and "operand 0 was written: element [" in finding.message and finding.first["from"] != finding.first["to"]
+    assert audit_kernel("neg", negated, blocks=False, strided=False, writes=(0,)).passed
+    with pytest.raises(UsageError, match="writes"):
+        audit_kernel("neg", negated, blocks=False, strided=False, writes=(1,))
+
+
+def test_a_result_of_a_composition_by_name():
+    x, weight = np.linspace(-2, 2, 10, dtype=np.float32).reshape(2, 5), np.ones(5, np.float32)
+    y = x / np.sqrt((x * x).mean(-1, keepdims=True) + np.float32(1e-5)) * weight
+    assert within_contract("rms norm", [x, weight], y).passed and within_contract("rms norm", [x, weight], y * np.float32(1.01)).failed
+
+
+def test_attention_by_name_is_that_of_its_probes():
+    probe = next(one for one in probes("attention") if len(one.operands) == 4)
+    q, k, v, mask = (one.numpy() for one in probe.operands)
+    scores = np.where(mask, q @ k.transpose(0, 2, 1) / np.sqrt(np.float32(q.shape[-1])), np.float32(-np.inf))
+    most = np.max(scores, -1, keepdims=True)
+    terms = np.exp(scores - np.where(np.isfinite(most), most, np.float32(0)))
+    y = np.float32(terms / np.maximum(terms.sum(-1, keepdims=True), np.float32(1e-30))) @ v
+    check = within_contract("attention", [q, k, v, mask], y)
+    assert check.passed and within_contract("attention", [q, k, v, mask], y + np.float32(0.01)).failed
+    with pytest.raises(UsageError, match="audit_kernel"):
+        within_contract("rms norm backward", [q], q)

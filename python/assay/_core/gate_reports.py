@@ -1,6 +1,7 @@
 """Results of checks: cases with findings, as text, JUnit XML and SARIF 2.1.0 (docs/reference/gates.md)."""
 from __future__ import annotations
 
+import collections
 import dataclasses
 import json
 import os
@@ -177,6 +178,7 @@ class Report(Judged):
     troubles: list[str] = dataclasses.field(default_factory=list)
     most_undecided: float = 0.01  # share of elements that may be vacuous
     declined: list[tuple[str, str]] = dataclasses.field(default_factory=list)  # probes that the kernel would not run, and why
+    is_raised: bool = False  # as an exception, which a test may expect
 
     @property
     def failures(self) -> list[Finding]:
@@ -231,9 +233,12 @@ class Report(Judged):
         counts = {"tests": str(len(self.cases)), "failures": str(len(open_)), "errors": str(len(broken)), "skipped": str(len(later))}
         suites = ElementTree.Element("testsuites", counts)
         suite = ElementTree.SubElement(suites, "testsuite", {"name": self.title, **counts})
+        names: collections.Counter[tuple[str, str]] = collections.Counter()
         for case in self.cases:
+            names[case.op, case.name] += 1
+            draw = f", draw {names[case.op, case.name]}" if names[case.op, case.name] > 1 else ""
             place = {"file": _named_from(root, case.file), "line": str(case.line)} if case.file else {}
-            one = ElementTree.SubElement(suite, "testcase", {"classname": _printable(f"assay.{case.op}"), "name": _printable(case.name), **place})
+            one = ElementTree.SubElement(suite, "testcase", {"classname": _printable(f"assay.{case.op}"), "name": _printable(case.name + draw), **place})
             same = causes[_cause(case)] if _cause(case) is not None else []
             if id(case) in later:
                 ElementTree.SubElement(one, "skipped", {"message": _printable(f"fails by the same cause as {same[0].name}, {_open(case)[0].rule}")})

@@ -146,7 +146,7 @@ def _real(value: Any, what: str) -> Any:
     except (ValueError, ZeroDivisionError):
         raise WrongAttributes(f"{what} has to be a number, but is '{value}'") from None
     if Fraction(float(exact)) != exact:
-        raise WrongAttributes(f"{what} has to be a float64, and {value} is none; give the float64 that the kernel has, such as {float(exact)!r}")
+        raise WrongAttributes(f"{what} is given exactly, as {value}, and no float64 equals that; give the float64 that the kernel has, without quotes: {float(exact)!r}")
     return float(exact)
 
 

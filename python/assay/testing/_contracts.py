@@ -21,6 +21,7 @@ class ContractViolation(AssertionError):
     def __init__(self, message: str, report: Report) -> None:
         super().__init__(message)
         self.report = report
+        report.is_raised = True
 
 
 class NotDecided(AssertionError):
@@ -31,6 +32,7 @@ class NotDecided(AssertionError):
     def __init__(self, message: str, report: Report) -> None:
         super().__init__(message)
         self.report = report
+        report.is_raised = True
 
 
 def check(reference: Any, inputs: Any, output: Any, *, attributes: Mapping[str, Any] | None = None, model: str | None = None,
@@ -40,6 +42,13 @@ def check(reference: Any, inputs: Any, output: Any, *, attributes: Mapping[str, 
     results = [bits_of(one, f"output {i}") for i, one in enumerate(_several(output))]
     if attributes is not None and not isinstance(attributes, Mapping):
         raise wrong("attributes", "a mapping from names to values", attributes)
+    if isinstance(reference, str) and reference in _COMPOSITIONS:
+        if attributes:
+            raise UsageError(f"'{reference}' has no attributes here; for another epsilon write it as a function in the words of assay.ops")
+        return _of_function(_COMPOSITIONS[reference], operands, results, model, name or reference)
+    if isinstance(reference, str) and reference.endswith(" backward"):
+        raise UsageError("unknown operation", where=reference, why="the product of a gradient has no check of one result",
+                         advice=f"audit the kernel: assay.testing.audit_kernel('{reference}', kernel)")
     if isinstance(reference, str) and not _is_onnx(reference):
         return _of_operation(reference, operands, results, dict(attributes or {}), model, name or reference)
     if attributes:
@@ -65,7 +74,8 @@ def assert_within_contract(reference: Any, inputs: Any, output: Any, *, attribut
     """Asserts that every element of an output is one that the contract of the reference admits on these inputs. There is no tolerance.
 
     Args:
-        reference: The name of an operation, a function in the words of `assay.ops`, or an ONNX model (path, bytes, `onnx.ModelProto`).
+        reference: The name of an operation or a composition ("rms norm", "layer norm", "attention"), a function in the words of `assay.ops`, or an ONNX model
+            (path, bytes, `onnx.ModelProto`).
         inputs: Arrays of NumPy, torch, JAX, CuPy or anything with DLPack: one or a list.
         output: The result of the code under test: one array or a list.
         attributes: The attributes of an operation.
@@ -113,6 +123,26 @@ def _several(arrays: Any) -> list[Any]:
 
 def _is_onnx(reference: str) -> bool:
     return reference.endswith((".onnx", ".onnx.gz")) or os.sep in reference
+
+
+def _rms_norm(x: Any, weight: Any) -> Any:
+    return ops.normalise(x, axes=[-1], epsilon=1e-5, form="root_mean") * weight
+
+
+def _layer_norm(x: Any, weight: Any, bias: Any) -> Any:
+    return ops.normalise(x, axes=[-1], epsilon=1e-5, form="centered") * weight + bias
+
+
+def _attention(query: Any, key: Any, value: Any, mask: Any = None) -> Any:
+    import numpy as np
+
+    rank, size = len(key.shape), ops.apply("sqrt", query.expression.constant(bits_of(np.asarray(query.shape[-1], query.dtype)), ops.Value))
+    scores = ops.matmul(query, ops.permute(key, axes=[*range(rank - 2), rank - 1, rank - 2])) / size
+    return ops.matmul(ops.softmax(scores, axis=-1) if mask is None else ops.masked_softmax(scores, mask, axis=-1, empty_is_zero=True), value)
+
+
+# Compositions that a result can be held to by name; the products of gradients need the graph that `audit_kernel` has.
+_COMPOSITIONS: dict[str, Callable[..., Any]] = {"rms norm": _rms_norm, "layer norm": _layer_norm, "attention": _attention}
 
 
 def _of_operation(op: str, operands: list[Bits], results: list[Bits], attributes: dict[str, Any], model: str | None, name: str) -> Check:

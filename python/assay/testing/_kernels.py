@@ -18,7 +18,7 @@ from assay._core.shapes import INTEGERS
 from assay._core.vocabulary import ALIASES, DEFAULTS, ROWS
 from assay.errors import UsageError, wrong
 from ._contracts import ContractViolation, NotDecided, spelled
-from ._memory import Buffer, Library, NumPy, Output, Placed, Torch, carrier_of, is_poison, plain
+from ._memory import Buffer, Change, Library, NumPy, Output, Placed, Torch, carrier_of, is_poison, plain
 from ._plans import Probe, planned, row_named, type_named
 from ._references import probes_of
 
@@ -30,7 +30,10 @@ RULES = {"probe.unwritten": "leaves elements of its result unwritten", "probe.op
 # cancellation and the ends of the range are where contracts say little whatever a kernel does.
 _MOST_VACUOUS, _ORDINARY = 0.25, ("integers", "dense", "sparse", "one hot")
 _OUTSIDE = "gives values outside of its contract"
+_IN_PLACE = ". If it is meant to, say which operands: writes=(0,)"
 _AS_DENSE = "reads operands as if they were dense in memory"
+_WIDE = ("the contract admits too much there, because of long sums in any order: if the kernel adds by blocks or by a tree, declare the height that is true "
+         "for its longest sum, such as model=\"any-order accumulator=tree tree_height=1281\" for blocks of 256 to 1024 (the page on sums says which are true)")
 _RAISED = "probe.raised"
 _NONE = ". Return the result; for a kernel that writes into an array that it is given, say out=True, and it is called with out=array"
 _PART, _ENOUGH = 100, 60  # probes that are judged at once; failing ones after which no further part is judged
@@ -96,7 +99,7 @@ class KernelReport(Report):
 def audit_kernel(op: str | Callable[..., Any], kernel: Callable[..., Any], *, attributes: Mapping[str, Any] | None = None, model: str | None = None,
                  like: str | Sequence[Sequence[int]] | None = None, plan: Sequence[Probe] | None = None, out: bool = False,
                  arrays: str | Callable[[Any], Any] = "numpy", device: str = "cpu", dtype: Any = "float32", seed: int = 1, blocks: bool = True,
-                 strided: bool = True, repeats: int = 2, raises: bool = True, declines: _Kinds = ()) -> KernelReport:
+                 strided: bool = True, repeats: int = 2, raises: bool = True, declines: _Kinds = (), writes: Sequence[int] = ()) -> KernelReport:
     """Runs a kernel through the probe plan of an operation and judges all its results by the contract of the operation.
 
     The kernel is called as `kernel(*operands, **attributes)` and returns its result. Operands lie between guard zones. A kernel that raises
@@ -121,6 +124,8 @@ def audit_kernel(op: str | Callable[..., Any], kernel: Callable[..., Any], *, at
         repeats: How often each probe runs, on memory that is poisoned differently.
         raises: Whether a verdict other than passed raises; otherwise only the report says so.
         declines: Further exceptions by which the kernel declines a probe, such as ValueError for shapes outside of its domain: one, or a tuple.
+        writes: Positions of operands that the kernel writes into on purpose, such as (0,) for one that works in place. Memory beside them,
+            and between their elements, has to stay as it was.
 
     Returns:
         The report.
@@ -131,7 +136,7 @@ def audit_kernel(op: str | Callable[..., Any], kernel: Callable[..., Any], *, at
     """
     __tracebackhide__ = True
     arguments.function("kernel", kernel), arguments.whole("repeats", repeats, 1, 1000)
-    dtype, refusals = type_named(dtype), _refusals(declines)
+    dtype, refusals, own = type_named(dtype), _refusals(declines), _positions(writes)
     call = _Call(kernel, frozenset(attributes or ()), out)
     if callable(op):
         if plan is None and like is None:
@@ -145,10 +150,12 @@ def audit_kernel(op: str | Callable[..., Any], kernel: Callable[..., Any], *, at
     library: Library = Torch(device) if arrays == "torch" else NumPy(arrays if callable(arrays) else None)
     if out and callable(arrays):
         raise UsageError("out=True needs arrays that share memory; use arrays='numpy' or arrays='torch'")
+    if own and max(own) >= (most := max((len(probe.operands) for probe in wanted), default=0)):
+        raise wrong("writes", f"positions below {most}, the number of operands", writes)
 
     def run(probe: Probe) -> _Outcome:
         with np.errstate(all="ignore"):  # probes overflow on purpose
-            return _run(probe, call, library, model, max(repeats, 2), refusals)
+            return _run(probe, call, library, model, max(repeats, 2), refusals, own)
 
     outcomes = [run(probe) for probe in wanted]
     report = _judged(outcomes, op, run)
@@ -167,6 +174,12 @@ def _refusals(declines: _Kinds) -> tuple[type[BaseException], ...]:
     if not all(isinstance(one, type) and issubclass(one, Exception) for one in more):
         raise wrong("declines", "an exception such as ValueError, or a tuple of these", declines)
     return (*REFUSALS, *more)
+
+
+def _positions(writes: Any) -> frozenset[int]:
+    if not isinstance(writes, (list, tuple)) or not all(isinstance(one, int) and not isinstance(one, bool) and one >= 0 for one in writes):
+        raise wrong("writes", "the positions of operands from 0, such as (0,)", writes)
+    return frozenset(writes)
 
 
 def _constant(plan: Sequence[Probe]) -> frozenset[str]:
@@ -232,10 +245,11 @@ class _Outcome:
     is_refused: bool = True  # by an exception that says so
 
 
-def _run(probe: Probe, call: _Call, library: Library, model: str | None, repeats: int, refusals: tuple[type[BaseException], ...]) -> _Outcome:
+def _run(probe: Probe, call: _Call, library: Library, model: str | None, repeats: int, refusals: tuple[type[BaseException], ...],
+         writes: frozenset[int] = frozenset()) -> _Outcome:
     """The calls of one probe. In each, operands and what lies round the result are watched: what hides behind the poison of one shows in the next."""
     rounds: list[list[Buffer]] = []
-    outcome, written, overruns = _Outcome(probe), set[int](), 0
+    outcome, written, overruns = _Outcome(probe), dict[int, Change](), 0
     for round_ in range(repeats):
         operands = [Placed(library, bits, probe.layout, round_) for bits in probe.operands]
         outputs = [Output(library, dtype, shape, round_) for dtype, shape in probe.results]
@@ -253,11 +267,15 @@ def _run(probe: Probe, call: _Call, library: Library, model: str | None, repeats
         except Exception as why:  # whatever a kernel raises, it gives no result
             words = str(why) if isinstance(why, Declined) else f"{type(why).__name__}: {why}"
             return _Outcome(probe, declined=words or type(why).__name__, is_refused=isinstance(why, refusals))
-        written |= {i for i, one in enumerate(operands) if not one.is_untouched}
+        for i, one in enumerate(operands):
+            if i not in written and (change := one.change(i in writes)):
+                written[i] = change
         overruns = max(overruns, sum(one.overruns() for one in outputs))
         rounds.append(results)
     if written:
-        outcome.findings.append(_finding(probe, "probe.operand", f"operand {', '.join(map(str, sorted(written)))} was written"))
+        places = [f"operand {i} was written: {change.words}" for i, change in sorted(written.items())]
+        outcome.findings.append(_finding(probe, "probe.operand", "; ".join(places) + _IN_PLACE))
+        outcome.findings[-1].first = next(iter(written.values())).to_json()
     if overruns:
         outcome.findings.append(_finding(probe, "probe.guard", f"{counted(overruns, 'element')} beside the result {'was' if overruns == 1 else 'were'} written"))
     outcome.findings += _compared(probe, rounds)
@@ -313,7 +331,7 @@ def _compared(probe: Probe, rounds: list[list[Buffer]]) -> list[Finding]:
 
 
 def _finding(probe: Probe, rule: str, message: str, elements: int = 1) -> Finding:
-    return Finding("fail", rule, probe.name, f"'{probe.name}': the kernel {RULES[rule]}: {message}", [], elements)
+    return Finding("fail", rule, probe.name, f"the kernel {RULES[rule]}: {message}", [], elements)
 
 
 def _judged(outcomes: list[_Outcome], op: str, run: Callable[[Probe], _Outcome]) -> KernelReport:
@@ -350,7 +368,7 @@ def _judged(outcomes: list[_Outcome], op: str, run: Callable[[Probe], _Outcome])
 def _raised(report: KernelReport, op: str) -> Case:
     """Probes in which the kernel raised what is no refusal: it may be out of the kernel's domain, or a crash, and nothing tells which."""
     name, why = report.raised[0]
-    message = (f"the kernel raised an exception that is no refusal on {len(report.raised)} of {counted(report.probes, 'probe')}, such as '{name}': {why}. "
+    message = (f"the kernel raised an exception that is no refusal on {len(report.raised)} of {counted(report.probes, 'probe')}, such as '{name}': {why.rstrip('.')}. "
                f"If it is not made for these operands, raise NotImplementedError there, or allow the exception: declines={why.partition(':')[0]}")
     return Case("exceptions", op, findings=[Finding("undecided", _RAISED, op, message, [], len(report.raised))])
 
@@ -397,16 +415,26 @@ def _faults(cases: list[Case], nan_alone: set[str]) -> list[tuple[str, int]]:
                 if found := _EXPLANATION.fullmatch(line):
                     explained[f"computes the reference {found[1] or found[2]}"].add(index)
     faults = [(words, len(indices)) for words, indices in sorted(rules.items(), key=lambda item: -len(item[1]))]
-    covered = set[int]().union(*rules.values())
+    # An operand that is written does not explain a wrong result.
+    covered = set[int]().union(*(indices for words, indices in rules.items() if words != RULES["probe.operand"]))
     telling = {index for index in wrong if cases[index].name not in nan_alone}
     most = max((len(indices & telling) for indices in explained.values()), default=0)
     if wrong - covered and 2 * most <= len(telling):
         faults.append((_OUTSIDE, len(wrong)))
     for words, indices in sorted(explained.items(), key=lambda item: -len(item[1])):
-        if indices - covered:
+        if indices - covered and 2 * len(indices) >= len(telling - covered):
             faults.append((words, len(indices)))
             covered |= indices
     return faults
+
+
+def _different(failing: list[Case], most: int = 2) -> list[Case]:
+    """The first cases that fail by different rules; without any, the first ones whose values differ from their contract."""
+    by_rules: dict[tuple[str, ...], Case] = {}
+    for case in failing:
+        by_rules.setdefault(tuple(one.rule for one in case.findings if one.kind == "fail"), case)
+    every = list(by_rules.values()) + [case for case in failing if case.failed and case not in by_rules.values()]
+    return every[:most]
 
 
 def _text(report: KernelReport, op: str) -> str:
@@ -416,7 +444,9 @@ def _text(report: KernelReport, op: str) -> str:
     lines += [f"  {count} of them: it {words}" for words, count in report.faults[:5]]
     if report.verdict == "vacuous":
         lines.append("vacuous elements, by kind of probe: " + ", ".join(f"{kind} {100 * share:.3g} %" for kind, share in report.vacuous_shares.items() if share))
-    for case in failing[:2]:
+        lines.append(_WIDE)
+    lines += list(dict.fromkeys(f"  {one.text}" for case in report.cases for one in case.findings if one.kind == "unsupported"))[:2]
+    for case in _different(failing):
         lines += [f"{case.name}", *("  " + line for one in case.findings for line in one.text.splitlines())]
     lines += [one.text for case in report.cases for one in case.findings if one.rule == _RAISED]
     return "\n".join([*lines, report.summary()])

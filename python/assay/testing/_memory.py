@@ -1,6 +1,7 @@
 """Where probes lie: operands and outputs between guard zones, in memory that was poisoned before."""
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any, Callable, Protocol, Sequence
 
@@ -111,21 +112,60 @@ class Torch:
         held.clear()
 
 
+@dataclasses.dataclass(frozen=True)
+class Change:
+    """An element of an operand that a kernel has written; without an index, memory beside the operand."""
+
+    index: tuple[int, ...]
+    before: str
+    after: str
+
+    @property
+    def words(self) -> str:
+        if not self.before:
+            return "memory beside it, or between its elements"
+        return f"element {list(self.index)} from {self.before} to {self.after}"
+
+    def to_json(self) -> dict[str, Any] | None:
+        """As `first` of a finding."""
+        return {"index": list(self.index), "from": self.before, "to": self.after} if self.before else None
+
+
+def _number(bits: Any, dtype: str) -> str:
+    return str(np.array([int(bits) << 16], np.uint32).view(np.float32)[0] if dtype == "bfloat16" else bits)
+
+
 class Placed:
     """A tensor between guard zones, and whether anything has been written since."""
 
     def __init__(self, library: Library, bits: Bits, layout: str, round_: int) -> None:
         strides, offset, room = strides_of(bits.shape, layout)
         flat = poisoned(room + 2 * GUARD, bits.dtype, round_, _BESIDE)
-        inside = np.lib.stride_tricks.as_strided(flat[GUARD + offset:], bits.shape, tuple(stride * flat.itemsize for stride in strides))
-        inside[...] = bits.carrier()
-        self._before = flat.tobytes()
+        self._place = (bits.shape, tuple(stride * flat.itemsize for stride in strides), GUARD + offset)
+        self._view(flat)[...] = bits.carrier()
+        self._before, self._dtype = flat.copy(), bits.dtype
         self.array, self._read = library.view(flat, bits.dtype, bits.shape, strides, GUARD + offset)
 
-    @property
-    def is_untouched(self) -> bool:
-        """Bits, those round the tensor and in its gaps included."""
-        return self._read().tobytes() == self._before
+    def _view(self, flat: Buffer) -> Buffer:
+        shape, strides, first = self._place
+        return np.lib.stride_tricks.as_strided(flat[first:], shape, strides)
+
+    def change(self, may_write: bool = False) -> Change | None:
+        """The first element whose bits are others than before, then what lies round the tensor or in its gaps; none if all are as they were."""
+        after = self._read()
+        if after.tobytes() == self._before.tobytes():
+            return None
+        before, now = self._view(self._before), self._view(after)
+        differs = np.argwhere(plain(before) != plain(now))
+        if len(differs) and not may_write:
+            index = tuple(int(one) for one in differs[0])
+            return Change(index, _number(before[index], self._dtype), _number(now[index], self._dtype))
+        if may_write:
+            after = after.copy()
+            self._view(after)[...] = before
+            if after.tobytes() == self._before.tobytes():
+                return None
+        return Change((), "", "")
 
 
 class Output:

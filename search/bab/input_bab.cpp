@@ -299,6 +299,45 @@ class InputWorker final : public BabWorker {
     return false;
   }
 
+  // A subdomain that cannot be split is about one point, often where the network crosses the border of the unsafe set.
+  // Candidates were rounded to float32 values outside of it. So its corners and minimisers are tried as doubles or exact
+  // ends of the box, and then points on the lines through them along each axis.
+  bool has_witness_at_point(const logic::Scope& scope, const std::vector<CaseBound>& bounds) {
+    constexpr double kRounding = 1e-9;  // loss of the evaluation in doubles, relative to the scale of a row
+    constexpr std::size_t kMostAxes = 16;
+    constexpr int kBits = 52;
+    std::vector<std::vector<double>> points(2);
+    for (const NodeId input : bab_.problem.graph().inputs) {
+      const relax::Box& box = scope.box(input);
+      points[0].insert(points[0].end(), box.lo.begin(), box.lo.end());
+      points[1].insert(points[1].end(), box.hi.begin(), box.hi.end());
+    }
+    for (const CaseBound& bound : bounds)
+      if (!(bound.margin > 0) && !bound.point.empty()) points.push_back(bound.point);
+    const CandidateBox candidates(bab_.network, bab_.group, true);
+    const auto is_found = [&](const std::vector<double>& point, double margin) {
+      auto theorem = try_point(bab_.network, candidates, bab_.group, point, workspace_, margin);
+      if (theorem) engine_.found(*std::move(theorem));
+      return theorem.has_value();
+    };
+    for (const std::vector<double>& point : points)
+      if (is_found(point, -kRounding)) return true;
+    std::vector<double> moved = points[0];
+    const auto& axes = bab_.cases.coordinates();
+    for (std::size_t a = 0; a < std::min(axes.size(), kMostAxes); ++a) {
+      double& x = moved[bab_.network.input_offset(axes[a].first) + axes[a].second];
+      const double middle = x;
+      for (int side = -1; side <= 1; side += 2) {
+        for (int bit = 0; bit < kBits && !engine_.limit().reached(); ++bit) {
+          x = middle * (1 + side * std::ldexp(1.0, bit - kBits));
+          if (is_found(moved, 0)) return true;
+        }
+      }
+      x = middle;
+    }
+    return false;
+  }
+
   Next split_by(const logic::Scope& scope, const std::vector<CaseBound>& bounds, const RegionForms* region,
                 const std::vector<double>& lost) {
     const auto is_open = [](const CaseBound& bound) { return !(bound.margin > 0); };
@@ -313,6 +352,7 @@ class InputWorker final : public BabWorker {
     if (!chosen) chosen = best_half(bab_.problem, scope, bab_.cases.coordinates(), lost.empty() ? scores(scope, bounds) : lost);
     if (!chosen) chosen = open_integer(bab_.problem, scope);
     if (chosen) return split(*chosen, false);
+    if (has_witness_at_point(scope, bounds)) return Next::over;
     engine_.finish(kWideAtPoint);
     return Next::over;
   }

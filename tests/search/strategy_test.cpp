@@ -346,4 +346,26 @@ TEST_CASE("a counterexample at a double between two float32 values is found", "[
   CHECK(result.theorem->witness().inputs == std::vector<Rational>{between, between});
 }
 
+// y = x0 + |x1 - c| <= 5e-10 holds near (0, c) alone, and c lies in the middle between two float32 values.
+TEST_CASE("a counterexample in a set that is far smaller than the distance of float32 values is found", "[search][strategy]") {
+  using search_test::dense;
+  constexpr float kMost = 1.0F / 3, kLeast = 0x1p-26F;
+  Graph graph;
+  NodeId x = graph.append_input(DType::float32, {1, 2}, "x");
+  x = dense(graph, x, 2, 2, {1, 0, 0, 1}, {0, -kMost});
+  x = dense(graph, x, 2, 2, {1, 0, 0, 1}, {0, -kLeast});
+  graph.mark_output(dense(graph, unary(graph, Op::abs, x), 2, 1, {1, 1}, {0}), "y");
+  const Rational bound(1, 2000000000);
+  const auto problem = open(graph, {make_case(2, Rational(0), Rational(1), {output_row({{0, Rational(1)}}, bound)})});
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    Options options;
+    options.threads = 1;
+    options.seconds = 10;
+    options.seed = seed;
+    const auto result = search(problem, options);
+    REQUIRE(result.ok());
+    CHECK(result.value().answer == Result::Answer::satisfiable);
+  }
+}
+
 }  // namespace assay::search

@@ -23,7 +23,7 @@ set(ASSAY_CHECK_TEXT "Decides certificates of neural networks")
 set(ASSAY_TRACE_TEXT "Reads and writes recorded runs of neural networks")
 set(ASSAY_TESTING_TEXT "Matchers for results, gradients and kernels of neural networks")
 # Headers for others; what they include is installed with them.
-set(ASSAY_CHECK_HEADERS assay/check.h kernel/logic/theorem_text.h semantics/statement/statement_text.h semantics/interrupt.h)
+set(ASSAY_CHECK_HEADERS assay/check.h semantics/statement/statement_text.h semantics/interrupt.h)
 set(ASSAY_TRACE_HEADERS assay/trace.h)
 set(ASSAY_TESTING_HEADERS assay/testing.h assay/cuda_testing.h gpu/cuda/cuda_runtime.h gpu/cuda/cuda_fp16.h kernel/audit/audit.h kernel/audit/gradients.h)
 

@@ -89,6 +89,19 @@ std::string tensor_of(const GateCase& one, const Finding& finding) {
   return finding.subject.starts_with(one.name) ? "" : finding.subject;
 }
 
+// The tensors that the lines of a finding are about, but `own`: a wrong product may give several wrong cotangents.
+std::vector<std::string> other_tensors(const Finding& finding, const std::string& own) {
+  constexpr std::string_view kStart = "the cotangent of '";
+  std::vector<std::string> found;
+  for (std::string line : finding.below()) {
+    line.erase(0, std::min(line.find_first_not_of(' '), line.size()));
+    const std::size_t close = line.find('\'', kStart.size());
+    if (!line.starts_with(kStart) || close == std::string::npos) continue;
+    if (const std::string name = line.substr(kStart.size(), close - kStart.size()); name != own) found.push_back(name);
+  }
+  return found;
+}
+
 // "Own" of "region 2 (Own)": the name of a Function or kernel; empty where there is none.
 std::string own_name(const std::string& region) {
   const std::size_t open = region.find('(');
@@ -103,12 +116,15 @@ std::vector<std::string> differences(const Waiver& waiver, const GateCase& one, 
       finding.rule == "gradient.dead" || !(finding.rule.starts_with("gradient.") || finding.rule.starts_with("tangent."));
   const bool is_op = waiver.op.empty() || waiver.op == one.op || waiver.op == one.name || holds(one.name, "(", waiver.op, ")");
   const std::string tensor = tensor_of(one, finding), own = own_name(one.name);
-  const bool is_tensor = waiver.subject.empty() || waiver.subject == tensor || holds(finding.headline(), "'", waiver.subject, "'");
+  const std::vector<std::string> others = waiver.subject.empty() ? std::vector<std::string>() : other_tensors(finding, waiver.subject);
+  const bool is_named = waiver.subject.empty() || waiver.subject == tensor || holds(finding.headline(), "'", waiver.subject, "'");
+  const bool is_tensor = is_named && others.empty();
   const bool is_few = waiver.most_elements == SIZE_MAX || (is_counted && finding.elements <= waiver.most_elements);
   std::vector<std::string> found;
   if (waiver.rule != finding.rule) found.push_back("\"rule\": it has " + finding.rule);
   if (!is_op) found.push_back("\"op\": it has " + one.op + (own.empty() || own == one.op ? "" : " or " + own));
-  if (!is_tensor) found.push_back(tensor.empty() ? "\"tensor\": it has none" : "\"tensor\": it has " + tensor);
+  const std::string also = others.empty() || others.front() == tensor ? "" : " and " + others.front();
+  if (!is_tensor) found.push_back(tensor.empty() ? "\"tensor\": it has none" : "\"tensor\": it has " + tensor + also);
   if (!is_few)
     found.push_back("\"most_elements\": it has " +
                     (is_counted ? std::to_string(finding.elements) : "no number of elements, as those of a gradient are not counted"));

@@ -289,11 +289,13 @@ class Session:
             self.written += [self.option("baseline")] if writes else []
 
     def _write(self) -> None:
-        from assay._core.gate_reports import merged
+        from assay._core.gate_reports import merged, undecided_whole
 
         for entry in self.entries:
             for case in entry.report.cases:
                 case.name, case.owner = f"{entry.test}: {case.name}", entry.test
+            if not entry.is_expected and (whole := undecided_whole(entry.report, entry.test)):
+                entry.report.cases.append(whole)
         report = merged([entry.report for entry in self.entries if not entry.is_expected], "assay")
         for option, text in (("junit", report.junit), ("sarif", report.sarif)):
             if path := self.option(option):

@@ -226,6 +226,39 @@ def test_waivers_are_narrow(narrow, covers):
     assert not waiver.is_expired and Waiver(**{**WAIVER, "expires": "2001-01-01"}).is_expired
 
 
+def test_a_waiver_for_one_tensor_leaves_the_fault_of_another():
+    from assay._core.gate_reports import Case, Finding
+    from assay.testing._waivers import Waiver
+
+    finding = Finding("fail", "gradient.product", "case 'region 0 (Half)'", "required J^T", opening="the cotangent of 'input 0' at [0, 2]: recorded 1",
+                      details=["  wrong, everywhere", "the cotangent of 'input 1' at [0, 0]: recorded 5"])
+    case = Case("region 0 (Half)", "vjp of mul", findings=[finding])
+    waiver = {**WAIVER, "rule": "gradient.product", "op": "Half"}
+    assert Waiver(**waiver).covers(case, finding)
+    for tensor in ("input 0", "input 1"):
+        assert Waiver(**waiver, tensor=tensor).differences(case, finding) == ['"tensor": it has input 0 and input 1' if tensor == "input 0" else '"tensor": it has input 0']
+
+
+def test_a_check_that_was_not_decided_is_no_green_test_case(run, pytester):
+    test = ("from assay.testing import audit_kernel\n"
+            "def decline(*operands): raise NotImplementedError\n"
+            "def test_declined(): audit_kernel('neg', decline, blocks=False)\n")
+    run(test, "--assay-junit=a.xml", "--assay-sarif=a.sarif").assert_outcomes(failed=1)
+    suites = ElementTree.parse(pytester.path / "a.xml").getroot()
+    assert [one.get("name").rpartition("::")[2] for one in suites.iter("testcase") if one.find("failure") is not None] == ["test_declined"]
+    assert suites.get("failures") == "1" and json.loads((pytester.path / "a.sarif").read_text())["runs"][0]["results"]
+
+
+def test_a_report_of_vacuous_elements_has_a_case_that_says_so():
+    from assay._core.gate_reports import Case, Report, merged, undecided_whole
+
+    report = Report([Case("softmax: dense", "softmax", passed=1, vacuous=99)], "vacuous: 1 probe\nmore")
+    whole = undecided_whole(report, "test_one.py::test_softmax")
+    assert whole is not None and (whole.name, whole.op, whole.findings[0].headline) == ("test_one.py::test_softmax", "softmax", "vacuous: 1 probe")
+    assert 'failures="1"' in merged([Report([*report.cases, whole])], "assay").junit()
+    assert undecided_whole(Report([Case("softmax: dense", "softmax", passed=100)], "passed"), "a test") is None
+
+
 def test_waivers_cover_findings_of_kernels(run, pytester):
     test = "from assay.testing import audit_kernel\n" \
            "def test_kernel(): assert audit_kernel('neg', lambda x: np.negative(x, out=x), blocks=False).verdict == 'passed with waivers'\n"

@@ -262,6 +262,16 @@ class Report(Judged):
         return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
 
 
+def undecided_whole(report: Report, name: str) -> Case | None:
+    """Return a case for a report that did not pass although none of its cases says so: too many of its elements are vacuous, or nothing was judged."""
+    if report.verdict.startswith("passed") or report.troubles or any(_open(case) for case in report.cases):
+        return None
+    like = report.cases[0] if report.cases else Case(name, "check")
+    lines = report.text.splitlines() or [report.summary()]
+    return Case(name, like.op, like.model, file=like.file, line=like.line, owner=name,
+                findings=[Finding("undecided", VACUOUS if report.cases else "check.nothing", name, lines[0], lines[1:])])
+
+
 def merged(reports: Iterable[Report], title: str) -> Report:
     """All cases as one report."""
     every = list(reports)

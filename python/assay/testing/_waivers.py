@@ -41,7 +41,9 @@ class Waiver:
         own = case.name[case.name.find("(") + 1:-1] if "(" in case.name and case.name.endswith(")") else ""  # of a Function or kernel
         is_op = self.op in ("", case.op, case.name) or f"({self.op})" in case.name
         tensor = _tensor_of(case, finding)
-        is_tensor = self.tensor in ("", tensor) or f"'{self.tensor}'" in finding.headline
+        others = [name for name in _more_tensors(finding) if self.tensor and name != self.tensor]
+        is_tensor = not others and (self.tensor in ("", tensor) or f"'{self.tensor}'" in finding.headline)
+        tensor = " and ".join(dict.fromkeys([tensor, *others])) if tensor else ""
         # Findings about gradients as functions do not count their elements: no number is known to be large enough.
         is_counted = finding.rule == "gradient.dead" or not finding.rule.startswith(("gradient.", "tangent."))
         is_few = self.most_elements is None or is_counted and finding.elements <= self.most_elements
@@ -68,6 +70,11 @@ def _tensor_of(case: Case, finding: Finding) -> str:
     """The tensor that the first line names in quotes; else the subject, if that is no region."""
     parts = finding.headline.split("'")
     return parts[1] if len(parts) > 2 else "" if finding.subject.startswith(case.name) else finding.subject
+
+
+def _more_tensors(finding: Finding) -> list[str]:
+    """The tensors that lines below the first one are about: a wrong product may give several wrong cotangents."""
+    return [line.split("'")[1] for line in (one.strip() for one in finding.below) if line.startswith("the cotangent of '") and line.count("'") > 1]
 
 
 def day(text: str) -> str:

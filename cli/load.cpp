@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <exception>

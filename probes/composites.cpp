@@ -179,7 +179,7 @@ class RegionPlanner {
       if (one_.graph.node(one_.graph.inputs[operand]).dtype == DType::boolean) continue;
       const bool is_squared = operand == 0 || (operand == 1 && is_attention());
       const bool is_product = one_.region.ends_with("backward");  // which has the third power of a reciprocal
-      const int low = is_squared ? -132 : -100, high = !is_squared ? 116 : is_product ? 30 : 59;
+      const int low = is_squared && !is_product ? -132 : -100, high = !is_squared ? 116 : is_product ? 30 : 59;
       for (const int size : {std::max(ends_.least + 3, low), std::max(ends_.normal, low), -9, 9, 12, std::min(ends_.top - 2, high)}) {
         add(ProbeKind::range,
             [&](std::size_t k, std::size_t) { return std::ldexp(std::clamp(normal(), -3.0, 3.0), k == operand ? size : 0); });

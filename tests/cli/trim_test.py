@@ -77,7 +77,7 @@ class Trim(Case):
         self.assertEqual(check(MODEL, self.easy, out), "rejected")
         word, done, _ = self.trim(self.easy, self.proofs[self.hard])
         self.assertEqual((word, done.returncode), ("", 1))
-        self.assertIn("certificate.digest", done.stderr[:300])
+        self.assertIn("[certificate.digest]", done.stderr)
 
     def test_a_witness_is_copied(self):
         word, report, out = self.trim(self.fails)

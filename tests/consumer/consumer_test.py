@@ -122,8 +122,10 @@ class Consumer:
         where = self.kernels(self.folder / "kernels")
         text = run(where / "audit_emulated", "--files", where)
         require(text.count("ok ") == len(text.splitlines()) == 20 and "races" in text, text)
-        right = run(self.build / "bin/assay", "audit", where / "layer norm.safetensors", "--most-undecided", "0.05")
-        require(", 0 failed" in right, right[-2000:])
+        run(self.build / "bin/assay", "audit", where / "product.safetensors")
+        # Some of its probes have sets too wide to say anything, on purpose; a trace does not tell which.
+        right = run(self.build / "bin/assay", "audit", where / "layer norm.safetensors", exit=3)
+        require(", 0 failed" in right and "contract.vacuous" in right, right[-2000:])
         run(self.build / "bin/assay", "audit", where / "attention backward, no scale.safetensors", exit=1)
         cases = xml.etree.ElementTree.parse(where / "softmax, missing barrier.xml").getroot()
         require(int(cases.get("failures")) > 0 and "softmax.cu:" in (where / "softmax, missing barrier.xml").read_text(), "JUnit without the race")

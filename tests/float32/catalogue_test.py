@@ -282,7 +282,7 @@ ROWS["STRICT, reached"] = Row(unary("Relu"), [(-1, 1)], [Fraction(0)], {"float32
 TENTH = Fraction(1, 10)
 ROWS["DECIMAL"] = Row(unary("Relu"), [(TENTH, 2 * TENTH)], [TENTH], {"float32": [[float32(0.1)]]}, (0, "<=", TENTH - Fraction(1, 10**12)), {"real": "unsat", "float32": "unsat"})
 ROWS["DECIMAL, between two numbers"] = Row(unary("Relu"), [(TENTH, 2 * TENTH)], [TENTH], {"float32": [[float32(0.1)]]}, (0, "<=", TENTH + Fraction(1, 2 * 10**9)),
-                                           {"real": "open", "float32": "open"})
+                                           {"real": "sat", "float32": "open"})
 ROWS["DECIMAL, a point"] = Row(unary("Relu"), at(TENTH), [TENTH], {"float32": []}, (0, ">=", Fraction(0)), {"real": "sat", "float32": "vacuous", "bfloat16": "vacuous"})
 ROWS["no float32 number"] = Row(unary("Relu"), [(1 + TWO**-30, 1 + TWO**-29)], [1 + TWO**-30], {"float32": []}, (0, ">=", Fraction(0)),
                                 {"real": "sat", "float32": "vacuous", "float32:tf32": "vacuous"})
@@ -339,7 +339,7 @@ ROWS["robust in real arithmetic alone"] = Row(TWO_LOGITS, [(1, 1), (0.75, 1), (1
 # 1 is the only float32 number of the box.
 ROWS["robust in float32 alone"] = Row(with_constants([node("Sub", ["x", "one"], ["d"], "difference"), node("Mul", ["d", "c"], ["y"], "scale")], [("x", [1])], [("y", [1])],
                                                      [("one", [1], [1.0]), ("c", [1], [2.0**31])]),
-                                      [(1 - TWO**-30, 1 + TWO**-30)], [Fraction(2)], {"float32": [[Fraction(0)]]}, (0, ">=", Fraction(1)), {"real": "open", "float32": "open"})
+                                      [(1 - TWO**-30, 1 + TWO**-30)], [Fraction(2)], {"float32": [[Fraction(0)]]}, (0, ">=", Fraction(1)), {"real": "sat", "float32": "open"})
 
 
 class Catalogue(unittest.TestCase):

@@ -33,7 +33,7 @@ class Elsewhere:
 
     def __init__(self, trials: Any, inputs: Any, report: Report) -> None:
         self.trials, self.inputs, self.report = trials, listed(inputs), report
-        self.end, self.is_refused = time.monotonic() + SECONDS, False
+        self.end, self.is_refused, self.is_late = time.monotonic() + SECONDS, False, False
 
     def checked(self, is_allowed: bool) -> Report:
         before, last = States(), self.trials.last
@@ -43,6 +43,8 @@ class Elsewhere:
             finally:
                 self.trials.last = last
                 before.restore()
+            if self.is_late:
+                self.report.tell("untried", [f"other shapes, types and ways to call, after {SECONDS:g} s"])
         return self.report
 
     # Types.
@@ -135,7 +137,8 @@ class Elsewhere:
 
     def wrong_at(self, point: Sequence[Any]) -> str:
         """Name the fault at a point; empty where there is none, or where the function does not take the point."""
-        if time.monotonic() > self.end or sum(one.numel() for one in point if isinstance(one, torch.Tensor)) > MOST_ELEMENTS:
+        self.is_late = self.is_late or time.monotonic() > self.end
+        if self.is_late or sum(one.numel() for one in point if isinstance(one, torch.Tensor)) > MOST_ELEMENTS:
             return ""
         try:
             run = self.trials.recorded(point, {})

@@ -437,7 +437,8 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, params: Params | None = 
             raise
     announce(report, func)
     if report.passed:
-        for names, what in ((report.unreached, "no input lay here, where nothing is said of the gradient"), (report.detached, "cut off by detach, data or no_grad")):
+        for names, what in ((report.unreached, "no input lay here, where nothing is said of the gradient"), (report.detached, "cut off by detach, data or no_grad"),
+                            (report.untried, "there was no time for")):
             if names:
                 warnings.warn(f"{what}: {'; '.join(names)}", GradcheckWarning, stacklevel=2)
         return True

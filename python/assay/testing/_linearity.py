@@ -35,7 +35,7 @@ class Linearity:
 
     def __init__(self, trials: Any, report: Report) -> None:
         self.trials, self.report = trials, report
-        self.count, self.end = 0, time.monotonic() + SECONDS
+        self.count, self.end, self.is_late = 0, time.monotonic() + SECONDS, False
         self.points: Sequence[Sequence[Any]] = []
         self.tried: dict[Any, int] = {}  # how often a run lay on these sides
 
@@ -58,6 +58,8 @@ class Linearity:
                 for is_inner in (False, True) if last.own else (False,):
                     self.drive(point, is_inner)
         before.restore()
+        if self.is_late:
+            self.report.tell("untried", [f"other cotangents, after {SECONDS:g} s"])
         return self.report
 
     def smaller(self, points: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
@@ -184,10 +186,14 @@ class Linearity:
             if found is not None and differs([base[0][i] for i in some], found[0], [1.0] * len(some)):
                 self.judge(point, how, start)
 
+    def end_in_time(self) -> None:
+        if time.monotonic() > self.end:
+            self.is_late = True
+            raise Ended
+
     def answers(self, point: Sequence[Any], how: Cotangents, start: States) -> tuple[list[Any], list[Any]] | None:
         """The gradients, and those of the second pass; nothing, where the function does not take it."""
-        if time.monotonic() > self.end:
-            raise Ended
+        self.end_in_time()
         start.restore()
         try:
             with self.trials.only(point, how.wanted) as given:
@@ -207,7 +213,8 @@ class Linearity:
 
     def recorded(self, point: Sequence[Any], how: Cotangents) -> Recorder | None:
         """Nothing, where the function does not take it."""
-        if time.monotonic() > self.end or self.count >= MOST_JUDGED:
+        self.end_in_time()
+        if self.count >= MOST_JUDGED:
             raise Ended
         try:
             with self.trials.only(point, how.wanted) as given:

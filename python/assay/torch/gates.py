@@ -97,6 +97,7 @@ class Report(gate_reports.Judged):
         left: Tensors whose numbers the program asked for, how and where.
         detached: Values on the way to an output that `detach`, `data` or `no_grad` of the program cut off.
         unreached: Sides of thresholds on which no element lay; of a recorded run, those inside of Functions.
+        untried: Further runs of `gradcheck` for which there was no time.
     """
 
     exit_code: int
@@ -106,6 +107,7 @@ class Report(gate_reports.Judged):
     left: list[str] = field(default_factory=list)
     detached: list[str] = field(default_factory=list)
     unreached: list[str] = field(default_factory=list)
+    untried: list[str] = field(default_factory=list)
     cases: list[gate_reports.Case] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -130,7 +132,7 @@ class Report(gate_reports.Judged):
         return "\n".join([self.headline, *details, *findings_of(self.cases, found[1] if found else None), *parts.statements, *self._told(), parts.verdict(self.verdict)])
 
     def _told(self) -> list[str]:
-        return [listed(what, names) for what in ("left", "detached", "unreached") if (names := getattr(self, what))]
+        return [listed(what, names) for what in ("left", "detached", "unreached", "untried") if (names := getattr(self, what))]
 
     @property
     def json(self) -> dict[str, Any]:

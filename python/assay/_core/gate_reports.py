@@ -269,7 +269,7 @@ def undecided_whole(report: Report, name: str) -> Case | None:
     like = report.cases[0] if report.cases else Case(name, "check")
     lines = report.text.splitlines() or [report.summary()]
     return Case(name, like.op, like.model, file=like.file, line=like.line, owner=name,
-                findings=[Finding("undecided", VACUOUS if report.cases else "check.nothing", name, lines[0], lines[1:])])
+                findings=[Finding("undecided", VACUOUS if report.cases else "gate.nothing", name, lines[0], lines[1:])])
 
 
 def merged(reports: Iterable[Report], title: str) -> Report:

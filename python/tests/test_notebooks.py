@@ -17,7 +17,7 @@ NEEDS = {"test_a_kernel": ["matplotlib"], "certify_a_classifier": ["matplotlib",
 SAYS = {"test_a_kernel": ["20 of 240 elements of 'y' are outside their contract", "passed: 844 probes", "without_maximum: computes the reference without the maximum",
                           "in_place: writes into its operands"],
         "certify_a_classifier": ["property HOLDS", "95 bytes: accepted unsat", "the class: 3", "0.0001 unsat"],
-        "gate_a_gradient": ["fail  region 0 (Wrong), vjp of tanh+mul", "gradient.product: the cotangent of 'input 0'"]}
+        "gate_a_gradient": ["the cotangent of 'input 0'", "[gradient.product]", "region 0 (Wrong)"]}
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.ipynb")), ids=lambda path: path.stem)

@@ -225,7 +225,7 @@ class Writer {
 
   [[nodiscard]] std::string pictures(const Balls& balls) const {
     const Canvas canvas(balls.input_shape());
-    std::string cards, lines;
+    std::string text;
     std::size_t count = 0;
     for (const Row& row : rows_) {
       if (row.witness.empty() || count >= request_.images) continue;
@@ -235,12 +235,11 @@ class Writer {
       ++count;
       const std::string caption = "item " + std::to_string(count_of(row.result, "item")) + ", label " +
                                   std::to_string(whole_of(row.result, "label")) + ", radius " + text_of(row.result, "eps");
-      (canvas.is_picture() ? cards : lines) +=
-          canvas.is_picture() ? picture(canvas, item, row.witness, caption) : changes(item, row.witness, caption);
+      text += canvas.is_picture() ? picture(canvas, item, row.witness, caption) : changes(item, row.witness, caption);
     }
     if (count == 0) return "<p>No item is falsified with a witness of its own.</p>\n";
-    if (!canvas.is_picture()) return lines + "<p class=\"quiet\">An input of the ball that is classified otherwise, beside the item.</p>\n";
-    return "<div class=\"cards\">\n" + cards +
+    if (!canvas.is_picture()) return text + "<p class=\"quiet\">An input of the ball that is classified otherwise, beside the item.</p>\n";
+    return "<div class=\"cards\">\n" + text +
            "</div>\n<p class=\"quiet\">From left to right: the item as the model reads it, an input of the ball that is classified "
            "otherwise, and the difference.</p>\n";
   }

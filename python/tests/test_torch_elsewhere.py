@@ -112,18 +112,9 @@ def test_parameters_keep_their_type() -> None:
 def test_runs_without_time_are_named(monkeypatch):
     from assay.testing import _elsewhere, _linearity
 
-    class Square(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x
-
-        @staticmethod
-        def backward(ctx, g):
-            return 2 * g * ctx.saved_tensors[0]
-
-    assert gradcheck(Square.apply, [(4, 3)])
+    square = of_square(lambda g, x: 2 * x * g)
+    assert gradcheck(square, [(4, 3)])
     monkeypatch.setattr(_linearity, "SECONDS", -1.0)
     monkeypatch.setattr(_elsewhere, "SECONDS", -1.0)
     with pytest.warns(GradcheckWarning, match="there was no time for: other cotangents, after -1 s; other shapes, types and ways to call, after -1 s"):
-        assert gradcheck(Square.apply, [(4, 3)])
+        assert gradcheck(square, [(4, 3)])

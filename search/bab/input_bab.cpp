@@ -290,13 +290,14 @@ class InputWorker final : public BabWorker {
     constexpr std::size_t kShallow = 6;
     constexpr std::uint64_t kSampleEvery = 16;
     if (depth > kShallow && engine_.nodes() % kSampleEvery != 0) return false;
-    for (const std::vector<double>& point : points) {
-      auto theorem = try_point(bab_.network, bab_.box, bab_.group, point, workspace_);
-      if (!theorem) continue;
-      engine_.found(*std::move(theorem));
-      return true;
-    }
-    return false;
+    return std::ranges::any_of(points, [&](const std::vector<double>& point) { return is_found(bab_.box, point); });
+  }
+
+  // Tries a point, and ends the search if the kernel accepts it.
+  bool is_found(const CandidateBox& candidates, const std::vector<double>& point, double margin = 0) {
+    auto theorem = try_point(bab_.network, candidates, bab_.group, point, workspace_, margin);
+    if (theorem) engine_.found(*std::move(theorem));
+    return theorem.has_value();
   }
 
   // A subdomain that cannot be split is about one point, often where the network crosses the border of the unsafe set.
@@ -315,13 +316,8 @@ class InputWorker final : public BabWorker {
     for (const CaseBound& bound : bounds)
       if (!(bound.margin > 0) && !bound.point.empty()) points.push_back(bound.point);
     const CandidateBox candidates(bab_.network, bab_.group, true);
-    const auto is_found = [&](const std::vector<double>& point, double margin) {
-      auto theorem = try_point(bab_.network, candidates, bab_.group, point, workspace_, margin);
-      if (theorem) engine_.found(*std::move(theorem));
-      return theorem.has_value();
-    };
     for (const std::vector<double>& point : points)
-      if (is_found(point, -kRounding)) return true;
+      if (is_found(candidates, point, -kRounding)) return true;
     std::vector<double> moved = points[0];
     const auto& axes = bab_.cases.coordinates();
     for (std::size_t a = 0; a < std::min(axes.size(), kMostAxes); ++a) {
@@ -330,7 +326,7 @@ class InputWorker final : public BabWorker {
       for (int side = -1; side <= 1; side += 2) {
         for (int bit = 0; bit < kBits && !engine_.limit().reached(); ++bit) {
           x = middle * (1 + side * std::ldexp(1.0, bit - kBits));
-          if (is_found(moved, 0)) return true;
+          if (is_found(candidates, moved)) return true;
         }
       }
       x = middle;

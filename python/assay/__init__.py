@@ -35,7 +35,7 @@ _HOMES = {
     **dict.fromkeys(("robust", "Run"), "_verify.robust_runs"),
     **dict.fromkeys(("gradcheck", "GradcheckError", "GradcheckWarning"), "testing._gradcheck"),
     "compare": "onnxruntime"}
-_MODULES = ("errors", "testing", "ops", "torch", "onnxruntime", "pytest_plugin")
+_MODULES = ("errors", "testing", "ops", "certificate", "torch", "onnxruntime", "pytest_plugin")
 
 __all__ = [*_HOMES, *_MODULES]
 

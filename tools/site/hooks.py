@@ -30,6 +30,7 @@ STYLE = """.md-typeset table:not([class]) thead:not(:has(th:not(:empty))) { disp
 # Page -> its title, and the objects that it shows; a class behind a minus without its members, which serve the package itself.
 MODULES = {"testing": ("`assay.testing`", ["assay.testing"]),
            "torch": ("`assay.torch`", ["-assay.torch.Recorder", "assay.torch.judge", "assay.torch.step", "assay.torch.trace_of", "-assay.torch.Report", "assay.torch.Refused"]),
+           "certificate": ("`assay.certificate`", ["assay.certificate"]),
            "modules": ("other modules", ["assay.ops", "assay.onnxruntime", "assay.pytest_plugin.Gate", "assay.plots"])}
 
 site_of = {}  # repository path -> site path

@@ -1,16 +1,15 @@
 // The verbs that prove one statement on many machines: split, solve, merge.
-#include <CLI/CLI.hpp>
-#include <csignal>
 #include <cstdio>
 #include <filesystem>
 
+#include "app/queries/decision.h"
 #include "app/queries/verify.h"
 #include "app/runs/cubes.h"
 #include "cli/assay/common_options.h"
+#include "cli/assay/cube_options.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/report.h"
-#include "cli/assay/verbs.h"
 #include "cli/semantics.h"
 #include "cli/units.h"
 
@@ -19,21 +18,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct CubeOptions : SearchOptions {
-  std::vector<std::string> files;  // split: MODEL PROPERTY; solve: CUBE; merge: FOLDER PARTS...
-  std::string model, property;     // of solve and merge, where they are not where split.json says
-  std::string out, semantics;
-  std::size_t into = 8;
-  JsonTarget json;
-};
-
 search::Options search_of(const CubeOptions& options) {
   search::Options search = search_options(options);
   if (!options.timeout.empty() && parse_seconds(options.timeout, search.seconds))
     search.deadline = search::Deadline::in(search.seconds - wall_seconds());
-  search.on_progress = [](const search::Progress& progress) {
-    set_progress(progress.phase + ", " + std::to_string(progress.closed) + " closed, " + std::to_string(progress.open) + " open");
-  };
+  search.on_progress = [](const search::Progress& progress) { set_progress(queries::progress_text(progress)); };
   return search;
 }
 
@@ -59,6 +48,8 @@ int conclude_verb(const CubeOptions& options, const Json& report, const std::str
   const std::string text = report.dump(2, ' ', false, Json::error_handler_t::replace);
   return !write_json(options.json, text) ? kExitUnwritten : open ? kExitUndecided : kExitYes;
 }
+
+}  // namespace
 
 int split(const CubeOptions& options) {
   const auto report = runs::split({options.files[0], options.files[1], options.semantics}, options.out, options.into,
@@ -103,55 +94,6 @@ int merge(const CubeOptions& options) {
   conclude();
   const std::uint64_t bytes = runs::count_of(report.value(), "bytes");
   return conclude_verb(options, report.value(), queries::certificate_line({of.model, of.property, options.out, of.semantics}, bytes));
-}
-
-void add_files(CLI::App* verb, CubeOptions& options) {
-  verb->add_option("--model", options.model, "if it has moved since the split")->type_name("FILE");
-  verb->add_option("--property", options.property, "if it has moved since the split")->type_name("FILE");
-}
-
-void add_search(CLI::App* verb, CubeOptions& options) {
-  add_timeout(verb, options.timeout, "wall-clock limit for the whole run, e.g. 60, 90s, 5m");
-  verb->add_option("--threads", options.threads, "search threads")->check(CLI::Range(1, 1024))->capture_default_str();
-  add_branching(verb, options.branching);
-  add_limits(verb, options.limits);
-  verb->add_option("--seed", options.seed, "seed of the attack")->capture_default_str();
-  verb->add_flag("--no-attack", options.no_attack, "do not look for a counterexample beside the proof");
-  add_json(verb, options.json);
-}
-
-}  // namespace
-
-void add_cube_verbs(CLI::App& app, int& exit) {
-  static CubeOptions split_options, solve_options, merge_options;
-  CLI::App* verb = app.add_subcommand("split", "Split the proof of a property into cubes, each of which any machine may close");
-  verb->add_option("FILES", split_options.files, "MODEL.onnx PROPERTY.vnnlib[.gz]")->required()->expected(2);
-  verb->add_option("--into", split_options.into, "number of cubes, or a few more; the hardest branches are split first")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
-  verb->add_option("-o,--out", split_options.out, "new folder for the cubes")->required()->type_name("FOLDER");
-  add_named_semantics(verb, split_options.semantics);
-  add_search(verb, split_options);
-  verb->callback([&exit] { exit = split(split_options); });
-
-  verb = app.add_subcommand("solve", "Close a cube: write its part of the certificate");
-  verb->add_option("CUBE", solve_options.files, "a file that assay split wrote; its model and property have to be there as well")
-      ->required()
-      ->expected(1);
-  verb->add_option("-o,--out", solve_options.out, "the part; without the option beside the cube, with the ending .part")->type_name("FILE");
-  add_files(verb, solve_options);
-  add_search(verb, solve_options);
-  verb->callback([&exit] { exit = solve(solve_options); });
-
-  verb = app.add_subcommand("merge", "Join the parts of a split proof into one certificate, and check it");
-  verb->add_option("FILES", merge_options.files, "FOLDER of the cubes, then the PARTS; without any all *.part in the folder")
-      ->required()
-      ->expected(1, 1'000'001);
-  verb->add_option("-o,--out", merge_options.out, "the certificate")->required()->type_name("FILE");
-  add_files(verb, merge_options);
-  add_limits(verb, merge_options.limits);
-  add_json(verb, merge_options.json);
-  verb->callback([&exit] { exit = merge(merge_options); });
 }
 
 }  // namespace assay::cli

@@ -11,6 +11,8 @@
 #include "cli/assay/file_kind.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/names.h"
+#include "cli/assay/options.h"
+#include "cli/assay/report.h"
 #include "semantics/printable.h"
 
 namespace assay::cli {

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "cli/assay/op_reference.h"
+#include "app/views/op_reference.h"
 #include "frontends/onnx/import.h"
 
 namespace assay::cli {
 namespace {
 
-bool becomes(const OpReference& reference, const std::string& operation) {
-  return std::ranges::any_of(onnx_names(reference), [&](const std::string& name) { return folded(name) == operation; });
+bool becomes(const views::OpReference& reference, const std::string& operation) {
+  return std::ranges::any_of(views::onnx_names(reference), [&](const std::string& name) { return folded(name) == operation; });
 }
 
 }  // namespace
@@ -30,7 +30,7 @@ std::vector<Op> ops_named(const std::string& name) {
   for (int k = 0; k < kOpCount; ++k) {
     const Op op = static_cast<Op>(k);
     if (folded(op_row(op).name) == wanted) return {op};
-    if (becomes(op_reference(op), wanted)) ops.push_back(op);
+    if (becomes(views::op_reference(op), wanted)) ops.push_back(op);
   }
   return ops;
 }

@@ -1,4 +1,4 @@
-// The parsed command line of each verb.
+// The parsed command line of each verb; gate_options.h has those of the gates.
 #pragma once
 
 #include <cstddef>
@@ -7,25 +7,15 @@
 #include <string>
 #include <vector>
 
-#include "app/gates/probing.h"
-#include "app/models/outputs.h"
 #include "app/views/sheet.h"
 #include "app/words.h"
+#include "cli/assay/gate_options.h"
+#include "cli/assay/targets.h"
 #include "cli/load.h"
 #include "cli/units.h"
 #include "semantics/graph/execution_model.h"
 
 namespace assay::cli {
-
-// Where --json goes: empty = not asked for, "-" = stdout (which then carries nothing else), else a file.
-using JsonTarget = std::string;
-
-// --statement: how much of the statement is printed, "full" or "short" (or empty); any other word is a file that gets it in full.
-using StatementChoice = std::string;
-[[nodiscard]] inline bool is_full(const StatementChoice& choice) { return choice == "full"; }
-[[nodiscard]] inline bool is_file(const StatementChoice& choice) { return !choice.empty() && choice != "full" && choice != "short"; }
-// False, after a message on stderr, where there is such a file and it could not be written.
-[[nodiscard]] bool write_statement(const StatementChoice& choice, const logic::Problem& problem);
 
 // Of the verbs that search: verify, split, solve.
 struct SearchOptions {
@@ -95,65 +85,6 @@ struct AdjointOptions {
   bool all = false;
   std::uint64_t seed = 1;
   JsonTarget json;
-};
-
-// Of every gate (cli/assay/gate.h).
-struct GateOptions {
-  std::string junit, sarif, markdown;    // files to write
-  std::string waivers;                   // file to read
-  std::string baseline, write_baseline;  // head-room per op
-  std::string today;                     // YYYY-MM-DD, for the waivers' expiry; empty: the date
-  double most_undecided = 0.01;          // share of elements that may be vacuous or unsupported
-  JsonTarget json;
-};
-
-struct CheckOptions {
-  std::vector<std::string> files;   // MODEL PROPERTY CERTIFICATE, once or more; or the folder of a run
-  std::string model, data, labels;  // of a run, where they are not where it says
-  std::string properties;           // a folder for those of a run
-  unsigned jobs = 1;                // certificates of a run at the same time
-  std::string list;                 // a file of such lines
-  std::string expect;               // sat, unsat: the answer that every certificate has to prove; empty: either
-  bool allow_vacuous = false;       // of several: a proof that says nothing about the network passes
-  bool exact = false;
-  std::optional<ExecutionModel> semantics;
-  Limits limits;
-  StatementChoice statement;
-  GateOptions gate;
-};
-
-struct AuditOptions {
-  std::string trace;
-  std::string model;   // that the trace is a run of; empty: not asked
-  std::string shrink;  // file to write
-  std::string rerun;   // eager, compiled: what runs the failing region again while it is shrunk
-  unsigned jobs = 1;
-  std::size_t sample = 0;  // elements of each result of long sums; 0: all
-  std::uint64_t seed = 1;  // of the sample
-  Limits limits;           // of the memory
-  GateOptions gate;
-};
-
-struct RecordOptions : models::OutputRequest {
-  std::string trace;  // the file to write
-  JsonTarget json;
-};
-
-struct GradcheckOptions {
-  std::string trace;          // or a model, which is run first
-  RecordOptions run;          // of a model; its limits are those of the whole
-  std::string model;          // that the trace is a run of; empty: not asked
-  std::string kinks = "any";  // any, pytorch
-  bool allow_dead = false;    // products that read or gave zeros only are reported, and nothing else
-  std::uint64_t seed = 1;
-  unsigned jobs = 1;
-  GateOptions gate;
-};
-
-struct ProbeOptions : gates::ProbeRequest {
-  std::string trace;  // file for the forward runs
-  unsigned jobs = 1;
-  GateOptions gate;
 };
 
 // `assay check` of one certificate, or of several as a gate.

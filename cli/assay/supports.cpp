@@ -6,7 +6,6 @@
 #include <map>
 
 #include "cli/assay/common_options.h"
-#include "cli/assay/op_reference.h"
 #include "cli/assay/report.h"
 #include "cli/assay/verbs.h"
 #include "frontends/onnx/import.h"

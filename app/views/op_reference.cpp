@@ -1,5 +1,5 @@
 // Pages of the ops, from the entries ASSAY_PAGE of semantics/graph/ops.def.
-#include "cli/assay/op_reference.h"
+#include "app/views/op_reference.h"
 
 #include <array>
 #include <iterator>
@@ -7,7 +7,7 @@
 
 #include "semantics/graph/family.h"
 
-namespace assay::cli {
+namespace assay::views {
 namespace {
 
 using namespace std::string_view_literals;
@@ -115,4 +115,4 @@ const std::vector<std::string_view>& lowered_operators() {
   return kLowered;
 }
 
-}  // namespace assay::cli
+}  // namespace assay::views

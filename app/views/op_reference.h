@@ -5,9 +5,12 @@
 #include <string_view>
 #include <vector>
 
+#include "app/pages/page.h"
 #include "semantics/graph/op.h"
 
-namespace assay::cli {
+namespace assay::views {
+
+using pages::Facts;
 
 // The treatment of an op by back-substitution.
 enum class Bound : std::uint8_t { leaf, exact, line, product, plane, box };
@@ -30,8 +33,12 @@ struct OpReference {
 // ONNX operators that become other ops throughout (docs/reference/onnx.md says which), and so are on no page.
 [[nodiscard]] const std::vector<std::string_view>& lowered_operators();
 
+// The rows of an op's page, in order.
+[[nodiscard]] Facts op_facts(const OpReference& reference);
+[[nodiscard]] std::string_view word_of(OpClass op_class);
+
 // The page in Markdown, and the index of all pages.
 [[nodiscard]] std::string op_page(const OpReference& reference);
 [[nodiscard]] std::string op_index();
 
-}  // namespace assay::cli
+}  // namespace assay::views

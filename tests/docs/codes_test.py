@@ -11,9 +11,11 @@ import subprocess
 import sys
 
 import codes
+import style
 
 PAGES = codes.ROOT / "docs" / "reference" / "codes"
 CURE = "What to do: "
+MOST_SENTENCES = 3
 CITED = ["certificates/FORMAT.md", "docs/how-to/refused-certificate.md", "docs/tutorials/emit-a-certificate.md"]
 
 
@@ -74,6 +76,10 @@ def main() -> int:
     for code, parts in written.items():
         if len(parts) != 2 or not parts[1].startswith(CURE) or not all(part.endswith((".", ")")) for part in parts):
             faults.append(f"{code}: an entry has two paragraphs, the cause and '{CURE}...'")
+        if any(len(style.sentences(part.removeprefix(CURE))) > MOST_SENTENCES for part in parts):
+            faults.append(f"{code}: cause and cure have at most {MOST_SENTENCES} sentences each")
+        if any(re.search(r"\w- \w", part) for part in parts):
+            faults.append(f"{code}: a line ends inside of a word with a hyphen, which `assay explain` prints as two words")
     if len(sys.argv) > 1:
         faults += faults_of_program(sys.argv[1] + "/assay", written)
     print(*faults, sep="\n", end="\n" if faults else "")

@@ -74,10 +74,10 @@ Rejection Scope::State::not_boxed(const char* code, NodeId node) const {
       "write a box record of node " + std::to_string(node) + " before this step, or one sweep record (certificates/FORMAT.md, section 2)");
 }
 
-// Stores the intersection of `box` with the node's box and with the scope's literals about the node. The literals
-// matter for a node that had no box when they were assumed.
+// Stores the intersection of `box` with the node's box and with the scope's literals about the node. A box that the
+// node has lies within all literals but the last one, which `assume` adds: each box came through this function.
 void Scope::State::narrow(NodeId node, relax::Box box) {
-  for (const Context* c = context_.get(); c->parent; c = c->parent.get()) {
+  for (const Context* c = context_.get(); c->parent && (!boxes_[node] || c == context_.get()); c = c->parent.get()) {
     const Literal& literal = c->literal;
     if (literal.node != node) continue;
     double& end = literal.at_least ? box.lo[literal.element] : box.hi[literal.element];

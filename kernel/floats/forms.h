@@ -85,7 +85,7 @@ template <class Number>  // always double: a template, so that the trusted files
       return least < 0 ? std::fabs(alpha * beta) : 0;
     }
     case Op::hard_swish:
-      return least < 0 && least > -6 ? -least * (1 - least / 6) / 2 : 0;
+      return least < 0 && least > -6 ? -least * (1 - least / 3) / 2 : 0;
     default:
       return 0;
   }

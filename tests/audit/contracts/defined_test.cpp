@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 
+#include "kernel/floats/forms.h"
 #include "tests/audit/contracts/executions.h"
 
 namespace assay::test {
@@ -455,6 +456,13 @@ TEST_CASE("batch normalisation, folded or not", "[contracts]") {
   CHECK(within(sets, folded));
   CHECK(judged(sets, plain).vacuous == 0);
   CHECK(judged(sets, wrong).failed > 25);
+}
+
+TEST_CASE("the scale of hard_swish is the size of its terms x x/6 and x/2", "[contracts]") {
+  Node node;
+  node.op = Op::hard_swish;
+  CHECK(floats::size_of_terms<double>(node, -3, 3) == 3.0 * (3.0 / 6 + 0.5));
+  CHECK(floats::size_of_terms<double>(node, 1, 3) == 0);
 }
 
 TEST_CASE("local response and masked softmax", "[contracts]") {

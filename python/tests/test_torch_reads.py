@@ -68,7 +68,7 @@ UNKNOWN = {
     "str": lambda x: str(x[0, 0].item()).startswith("9"), "hash": lambda x: hash(x[0, 0].item()) == 9, "float ": lambda x: math.log(abs(x[0, 0].item()) + 1) > 3,
     "float  ": lambda x: struct.pack("f", x[0, 0].item())[3] == 65, "hex": lambda x: x[0, 0].item().hex() == "0x1.2p+3", "is_integer": lambda x: x[0, 0].item().is_integer(),
     "str or repr": lambda x: "9.2500" in repr(x), "str or repr ": lambda x: str(x).count("-") == 12, "format": lambda x: "9.2500" in f"x = {x}", "format ": lambda x: f"{x[0, 0]:.2f}" == "9.25",
-    "the size of what they select": lambda x: len((x > 3).nonzero()) == 12, "the size of what they select ": lambda x: len(x.unique()) < 12}
+    "the size of what they select": lambda x: len((x > 3).nonzero()) == 12, "the size of what they select ": lambda x: len(x.unique()) < x.numel()}
 
 
 # Integers that a backward makes of numbers. The given inputs lie within the first step.

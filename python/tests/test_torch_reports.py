@@ -240,6 +240,40 @@ def test_gradcheck_calls_parameters_as_their_module_does():
         assay.gradcheck(loss, [(4, 3)], params=[("a", 1)])
 
 
+TARGET, BATCH = torch.ones(4, 3), {"x": torch.full((4, 3), 2.0)}
+
+
+def test_tensors_have_the_names_of_variables_and_others_say_where_they_are_read():
+    model, x = torch.nn.Linear(3, 3), torch.full((4, 3), 3.0)
+    for _ in range(2):
+        report = assay.torch.step(model, lambda: (model(x) - TARGET + BATCH["x"] * torch.full((4, 3), 2.0)).square().sum())
+    assert report.passed and all(one in report.trace for one in (b'"x"', b'"TARGET"', b'"BATCH[x]"', b'"gradient of weight before"')) and b"constant (" not in report.trace
+    with pytest.raises(GradcheckError, match="the cotangent of 'input 0' at") as found:
+        gradcheck(lambda x: Doubled.apply(x) * TARGET, torch.ones(4, 3, requires_grad=True) * 2)  # no leaf
+    assert b'"TARGET"' in found.value.report.trace
+    y = torch.ones(3, requires_grad=True)
+    with assay.torch.record({"y": y}) as run:
+        (y * x[0]).sum().backward()
+    assert b'"constant (operand 0 of select at test_torch_reports.py:' in assay.torch.judge(run).trace
+
+
+@pytest.mark.parametrize("loss, words", [
+    (lambda model: None, "the loss returned None"), (lambda model: 3.0, "the loss returned a float"), (lambda model: torch.ones(()), "the loss returned a tensor that depends on no parameter"),
+    (lambda model: model(torch.ones(2, 3)), r"the loss returned a tensor of shape .2, 3.")])
+def test_a_loss_without_a_tensor_to_begin_at_is_refused(loss, words):
+    model = torch.nn.Linear(3, 3)
+    for check in (assay.torch.step, assay.torch.check_step):
+        with pytest.raises(assay.errors.UsageError, match=f"^{words} at loss; return a tensor of one element"):
+            check(model, lambda: loss(model))
+    with pytest.raises(assay.errors.UsageError, match="^the function returned None at func; return a tensor"):
+        gradcheck(lambda x: None, [(4, 3)])
+
+
+def test_help_of_record_is_short():
+    import pydoc
+    assert len(pydoc.render_doc(assay.torch.record).splitlines()) < 30
+
+
 def test_a_shape_where_integers_are_wanted_is_told():
     with pytest.raises(assay.errors.UsageError, match="as a tensor in place of their shape"):
         assay.gradcheck(torch.nn.functional.cross_entropy, [(5, 6), (5,)])

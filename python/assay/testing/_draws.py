@@ -1,9 +1,10 @@
 """Inputs of a function that is to be differentiated: drawn, moved a little, and drawn again so that they reach both sides of its branches."""
 from __future__ import annotations
 
+import itertools
 import math
 import random
-from typing import Any, Callable, Iterator, Sequence
+from typing import Any, Callable, Collection, Iterator, Sequence
 
 import numpy
 import torch
@@ -13,6 +14,7 @@ from assay.torch.branches import ABOVE, BELOW, EQUAL, Branch
 DRAWS = 24  # of inputs that are given as shapes
 MOVES = (2.0**-10, 2.0**-16)  # by which shares inputs are moved, to see which constants depend on them
 MIXES = 6  # rounds of draws that are to meet several conditions at once
+MOST_SHARES = 9  # counts of elements above a threshold
 TRIES = 6  # of inputs that are to reach one side of a branch
 
 
@@ -137,6 +139,15 @@ def at_thresholds(inputs: Any, given: Sequence[Any], branches: Sequence[Branch])
             yield replaced(inputs, given, lambda x: torch.where(torch.rand(x.shape) < share, places[torch.randint(len(places), x.shape)].to(x.dtype), x))
 
 
+def shares(inputs: Any, given: Sequence[Any], thresholds: Sequence[float], wanted: Collection[int]) -> Iterator[list[Any]]:
+    """Yield inputs with some count of elements above a threshold, as a loop may count them: first the counts that stand in its code, and those beside."""
+    count = max((one.numel() for what, one in zip(listed(inputs), given) if is_shape(what)), default=0)
+    near = [k + by for by in (0, 1, -1) for k in sorted(wanted)]
+    counts = [k for k in dict.fromkeys([*near, 1, count - 1, count // 2, count // 4, count - count // 4]) if 0 < k < count][:MOST_SHARES]
+    for t, k in itertools.product(thresholds[:2] or [0.0], counts):
+        yield replaced(inputs, given, lambda x: t + (0.125 + torch.rand(x.shape)) * torch.where(torch.randperm(x.numel()).reshape(x.shape) < k, 1.0, -1.0) * max(abs(t), 1.0))
+
+
 def replaced(inputs: Any, given: Sequence[Any], change: Callable[[torch.Tensor], torch.Tensor]) -> list[Any]:
     """Other numbers in place of those that were drawn."""
     return [change(one.detach()).clone().requires_grad_() if is_shape(what) else one for what, one in zip(listed(inputs), given)]
@@ -155,4 +166,4 @@ def scaled(inputs: Any, given: Sequence[Any], factor: float, is_half: bool, by_r
     return fresh
 
 
-__all__ = ["ABOVE", "BELOW", "DRAWS", "MOVES", "States", "factors", "at_thresholds", "is_shape", "listed", "mixed", "moved", "reaching", "special", "tensors_of", "wide"]
+__all__ = ["ABOVE", "BELOW", "DRAWS", "MOVES", "States", "factors", "at_thresholds", "is_shape", "listed", "mixed", "moved", "reaching", "scaled", "shares", "special", "tensors_of", "wide"]

@@ -180,6 +180,9 @@ class Elsewhere:
                 yield from (changed_by(drawn, {n: n for n in free} | {one: number + 1}) for one in free[-2:])
         if len(tried) == 0 or free:
             yield [(2, *one) for one in drawn]
+            if all(drawn):
+                yield [one[1:] for one in drawn]
+                yield [()] * len(drawn)
 
     def written(self, free: Sequence[int]) -> list[int]:
         """Whole numbers of the code of passes, which may end a slice: of small ones and of all the largest, if sizes are not beyond it."""

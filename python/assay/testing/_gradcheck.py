@@ -83,6 +83,7 @@ class Trials:
     drawn: set[str] = field(default_factory=set)  # random numbers of Python's that were followed
     kinds_compared: list[str] = field(default_factory=list)  # comparisons of types and devices of tensors by Functions
     sizes: dict[str, Compared] = field(default_factory=dict)  # comparisons of sizes by Functions
+    counts_to: set[int] = field(default_factory=set)  # whole numbers with which a count of a loop may be compared
     counts: list[str] = field(default_factory=list)  # numbers that Functions read, and that grow from call to call
     making: Recorder | None = None  # the run that is being recorded
     kinds: set[torch.dtype] = field(default_factory=set)  # of cotangents
@@ -130,6 +131,7 @@ class Trials:
         self.unfollowed += [one for one in run.unfollowed if one not in self.unfollowed]
         self.note_asked(run.surroundings)
         self.drawn |= run.drawn
+        self.counts_to |= run.counts_to
         self.kinds_compared += [one for one in run.kinds_compared if one not in self.kinds_compared]
         for what, size in run.sizes.items():
             self.sizes.setdefault(what, size).outcomes.update(size.outcomes)
@@ -161,7 +163,9 @@ class Trials:
 
     def ends(self, inputs: Sequence[Any], run: Recorder | Results | None, how: Cotangents) -> list[torch.Tensor]:
         """The function's results that have a cotangent, or those of Functions in it."""
-        results = ends_of(self.function(*inputs))
+        if (found := self.function(*inputs)) is None:
+            raise UsageError("the function returned None", where="func", advice="return a tensor that was computed from the inputs")
+        results = ends_of(found)
         if isinstance(run, Recorder):
             run.note_returned([y for y in results if not y.requires_grad])
         ends = [y for y in results if y.requires_grad and y.numel()]
@@ -265,7 +269,7 @@ class Trials:
     def recorded_once(self, given: Sequence[Any], moved: dict[int, str] | None, how: Cotangents, follows: bool) -> Recorder:
         inputs = self.leaves(given)
         self.asking(inputs)
-        with self.kept_gradients(given, how), record(self.names(given), kinks=self.kinks) as run:
+        with self.kept_gradients(given, how), record(self.names(inputs), kinks=self.kinks) as run:
             self.labels.give(run)
             run.moved, run.keeps_ends, run.follows, self.making = moved, how.is_inner, follows, run
             self.found = self.differentiated(inputs, run, how)
@@ -426,7 +430,7 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, params: Params | None = 
         raise wrong("most_undecided", "a share from 0 to 1", most_undecided)
     options = ["--kinks", kinks, *(["--allow-dead"] if arguments.flag("allow_dead", allow_dead) else []),
                *([] if most_undecided is None else ["--most-undecided", str(most_undecided)])]
-    trials = Trials(func, named, check_grad_grad, check_forward_ad, options, kinks, Names(modules))
+    trials = Trials(func, named, check_grad_grad, check_forward_ad, options, kinks, Names(modules, func))
     with seeded(seed):
         try:
             report = tried(trials, inputs, allow_dead, arguments.flag("allow_unreached", allow_unreached))

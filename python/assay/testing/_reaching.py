@@ -9,7 +9,7 @@ from typing import Any, Iterator, Sequence
 from assay.errors import UsageError
 from assay.torch import Refused, Report
 from assay.torch.branches import Branch
-from ._draws import at_thresholds, mixed, reaching, special, wide
+from ._draws import at_thresholds, mixed, reaching, shares, special, wide
 from ._linearity import unjudged
 
 MOST_JUDGED = 16  # draws whose gradients are judged beside the first, to reach branches
@@ -22,7 +22,8 @@ def explored(trials: Any, inputs: Any, given: Sequence[Any], report: Report) -> 
     """Draws again for each side of a branch that was not reached: the first report that fails, else one that passes. It ends after so many runs
     and so much time: what is left is told."""
     base = trials.last
-    for tried, fresh in enumerate(Fresh(trials, inputs, given)):
+    draws = Fresh(trials, inputs, given)
+    for tried, fresh in enumerate(draws):
         with contextlib.suppress(UsageError, Refused):
             found = trials.judged(fresh)
             if found.failed:
@@ -30,7 +31,7 @@ def explored(trials: Any, inputs: Any, given: Sequence[Any], report: Report) -> 
             if found.passed and not report.passed:
                 report, base = found, trials.last
         trials.last = base
-        if tried + 1 == MOST_JUDGED:
+        if tried + 1 >= MOST_JUDGED + draws.more:
             break
     return report
 
@@ -40,7 +41,7 @@ class Fresh:
 
     def __init__(self, trials: Any, inputs: Any, given: Sequence[Any]) -> None:
         self.trials, self.inputs, self.given = trials, inputs, given
-        self.left, self.end = MOST_TRIED, time.monotonic() + SECONDS
+        self.left, self.end, self.more = MOST_TRIED, time.monotonic() + SECONDS, 0
 
     def sides(self, one: Sequence[Any], whole: bool) -> dict[Key, Branch]:
         self.left -= 1
@@ -62,6 +63,9 @@ class Fresh:
     def __iter__(self) -> Iterator[list[Any]]:
         known, last = self.open_branches(), self.trials.last
         yield from at_thresholds(self.inputs, self.given, [one for one in last.branches if one.threshold is not None and last.in_own(one)])
+        for one in self.counted(last) if self.trials.counts_to else []:
+            self.more += 1
+            yield one
         for one in wide(self.inputs, self.given) if len(known) > MANY else []:  # first what reaches many at once
             at = self.sides(one, any(branch.is_backward for _, branch in known))
             if any(self.is_new(key, branch, at.get(key)) for key, branch in known):
@@ -70,6 +74,11 @@ class Fresh:
         while left := [pair for pair in self.open_branches() if pair[0] not in looked]:  # a draw may show branches that no run took before
             looked.add(left[0][0])
             yield from self.towards(*left[0])
+
+    def counted(self, last: Any) -> Iterator[list[Any]]:
+        """Yield inputs with other counts of elements above the thresholds of loops."""
+        at = dict.fromkeys(one.threshold for one in last.branches if one.threshold is not None and one.is_own and abs(one.threshold) < 2.0**60)
+        return shares(self.inputs, self.given, list(at), self.trials.counts_to)
 
     def towards(self, key: Key, branch: Branch) -> Iterator[list[Any]]:
         """On one side of a branch."""

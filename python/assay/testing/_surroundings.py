@@ -51,7 +51,8 @@ OF_TORCH = {"_len_torch_dispatch_stack", "_len_torch_function_stack", "_get_disp
             "is_anomaly_enabled", "is_inference_mode_enabled", "_get_deterministic_algorithms", "is_autocast_enabled", "is_autocast_cpu_enabled", "is_autocast_cache_enabled",
             "get_autocast_dtype", "get_autocast_cpu_dtype", "get_autocast_gpu_dtype", "get_default_dtype", "_is_any_autocast_enabled", "_get_mkldnn_enabled", "_get_cudnn_enabled",
             "_get_float32_matmul_precision", "get_default_device", "_cuda_getDeviceCount", "_current_graph_task_id", "_get_sequence_nr", "_sequence_nr", "_profiler_enabled",
-            "_is_tracing", "_get_tracing_state"}
+            "_is_tracing", "_get_tracing_state", "_dispatch_keys", "_top_saved_tensors_default_hooks", "is_batchedtensor", "is_gradtrackingtensor", "is_functionaltensor",
+            "is_functorch_wrapped_tensor", "maybe_get_level", "maybe_get_bdim", "maybe_current_level", "peek_interpreter_stack", "_dispatch_tls_is_dispatch_key_included"}
 FILES = {genericpath.exists.__code__.co_filename} | {one.__file__ for one in (glob, importlib, inspect, pathlib, platform, random, multiprocessing.process, secrets, shutil, subprocess, tempfile, threading, traceback, uuid)}  # whose functions ask
 PURE = {"cast", "Path", "PurePath", "__new__", "__init__"}  # of these modules
 CODES = {one.__code__ for one in (torch.initial_seed, torch.are_deterministic_algorithms_enabled, torch.cuda.is_available, torch.get_float32_matmul_precision,
@@ -167,19 +168,19 @@ def kept_by(frame: Any) -> Iterator[tuple[str, Any]]:
     for name, one in found:
         is_operand = isinstance(one, (torch.Tensor, torch.autograd.function.FunctionCtx)) and name in code.co_varnames
         if one is not None and not is_operand and not isinstance(one, (types.ModuleType, types.BuiltinFunctionType)) and reads(code, name):
-            yield name, numbers_in(one)
+            yield name, numbers_in(one, is_kept=name not in code.co_varnames)
 
 
-def numbers_in(one: Any, deep: int = DEEP) -> Any:
+def numbers_in(one: Any, deep: int = DEEP, is_kept: bool = True) -> Any:
     """Numbers and lengths that may grow."""
-    if isinstance(one, (bool, int, float, itertools.count, itertools.cycle)):
+    if isinstance(one, (bool, int, float, itertools.count)):
         return repr(one)
     if isinstance(one, torch.Tensor):
         return None if one.requires_grad or one.numel() > MOST_KEPT else repr(one.tolist())
     if isinstance(one, types.GeneratorType):
         return one.gi_frame and (one.gi_frame.f_lasti, repr([v for v in one.gi_frame.f_locals.values() if isinstance(v, (int, float))]))
-    if hasattr(one, "__next__"):
-        return operator.length_hint(one, 0)
+    if hasattr(one, "__next__"):  # of an iterator that was there before and does not tell where it is, each look is another one
+        return object() if is_kept and not hasattr(one, "__length_hint__") else operator.length_hint(one, 0)
     if isinstance(one, dict):
         return len(one), [numbers_in(v, deep - 1) for v in itertools.islice(one.values(), MOST_KEPT)] if deep else None
     if isinstance(one, (list, tuple, set, frozenset, collections.deque)):

@@ -18,13 +18,13 @@ from .equations import Solved
 from .joins import Claim, Pass, Product
 from .memory import Refused, address, alike
 from .nodes import PLACES, TRUTHS
+from .outside import ACCUMULATE
 from .recorder import OVERWRITING
 from .values import Region, results_of
 
 FLAT = ("sign", "floor", "ceil", "round")  # the derivative is 0 by convention: no product is claimed
 FLOWING = ("NativeGroupNormBackward0",)  # whose products, where they can be differentiated, go through the statistics
 LARGEST = float(torch.finfo(torch.float32).max)
-ACCUMULATE = "torch::autograd::AccumulateGrad"
 KINKS = ("any", "pytorch")  # conventions that a gate can be asked for
 
 

@@ -30,6 +30,7 @@ class Branch:
     is_own: bool = False  # of numbers that a torch.autograd.Function reads, or of its masks
     is_mild: bool = False  # named, if no element lay there, and no more
     is_of_finite: bool = False  # a question whether what was computed is finite, as guards ask
+    line: str = ""  # the program's line, of a comparison of tensors in a torch.autograd.Function's passes
     spot: str = ""  # which instruction of a torch.autograd.Function's passes decides
 
     @property
@@ -38,7 +39,7 @@ class Branch:
 
     def at(self, side: str) -> str:
         """One side in words."""
-        where = f" at {self.place}" if self.place else ""
+        where = f" at {self.place or self.line}" if self.place or self.line else ""
         return f"{self.name}, where it is {side}{where}" if side in (TRUE, FALSE) else f"{self.name}, {side} it{where}"
 
 
@@ -148,12 +149,16 @@ class Branching(Outside):
                     name = f"{self.label(op)} at {'another tensor' if at is None or is_bar and isinstance(threshold, torch.Tensor) else f'{at:.6g}'}"
                     found.append(Branch(name, at, float(x.min()), float(x.max()), sides, wanted, None, is_backward, place, is_bar))
         for one in found if found and not is_bar else []:
-            one.spot, one.is_own = self.spot(), is_rolled
+            one.spot, one.is_own, one.line = self.spot(), is_rolled, self.in_function() or caller()
         self.branches += found
         return found
 
     def spot(self) -> str:
         """The instruction that runs in a Function's forward or backward pass; empty elsewhere."""
+        raise NotImplementedError
+
+    def in_function(self) -> str:
+        """The program's line, inside of a Function's forward or backward pass; empty elsewhere."""
         raise NotImplementedError
 
     def is_watched(self) -> bool:

@@ -18,6 +18,7 @@ from .composed import Composed
 from .equations import opaque_of
 from .memory import Refused, Value, plain
 from .nodes import HALVES, constant_of, read_again
+from .naming import Names, modules_of
 from .outside import cut_off, cuts_of, downstream, marked_of, why_cut
 from .texts import Parts, finding_lines, findings_of, listed, shown_path, without_digest
 from .values import Region
@@ -306,7 +307,7 @@ def unreached_of(run: Recorder) -> list[str]:
     for one in run.branches:
         if run.in_own(one):
             where = "" if one.is_backward else next((own.name for own in run.own if one.result in own.results), "")
-            key = where, one.name + one.place
+            key = where, one.name + one.place + one.line
             told = set(one.missing)
             left[key] = one, left[key][1] & told if key in left else told
     named = [f"{one.at(side)}{f' ({where})' if where else ''}" for (where, _), (one, sides) in left.items() for side in one.wanted if side in sides]
@@ -373,12 +374,14 @@ def report_of(run: Recorder, found: Report, cut: list[str], marked: list[str]) -
             plain = f"{at}: {by}() took '{tensor}' out of the graph and the number came back as a constant; its gradient is missing. Keep it a tensor, or detach it on purpose"
             one.message = plain
     wrong = [(case, one) for case in found.cases for one in case.findings if one.kind == "fail"]
-    if run.placed and wrong and all("points of the recorded ranges" in one.headline for _, one in wrong):
-        lines = ", ".join(dict.fromkeys(run.placed))
-        for case, one in wrong:
-            one.kind, one.opening = "undecided", (f"{one.headline}. Elements are taken or written at places that inputs decide ({lines}), and places are taken as given: nothing tells "
-                                                  "what holds for others. Use where, or a mask as the index")
-        found.exit_code, found.written["verdict"] = 3, "undecided"
+    for lines, sign, how in ((run.placed, "points of the recorded ranges", "Elements are taken or written at places that inputs decide ({}), and places are taken as given: nothing tells "
+                              "what holds for others. Use where, or a mask as the index"),
+                             (run.looped, "which is also the derivative", "A loop decides by one number after the other ({}), and its decisions are taken as given: nothing tells what "
+                              "holds for others. Compare tensors, and use where")):
+        if lines and wrong and all(sign in one.headline for _, one in wrong):
+            for case, one in wrong:
+                one.kind, one.opening = "undecided", f"{one.headline}. {how.format(', '.join(dict.fromkeys(lines)))}"
+            found.exit_code, found.written["verdict"], wrong = 3, "undecided", []
     found.tell("left", [str(one) for one in run.left])
     found.tell("detached", [run.memory.values[v].name for v in [*cuts_of(run), *sorted(run.returned & run.inside & run.depending - set(run.edges.values()))]])
     for name, place in run.changed.items():
@@ -391,6 +394,16 @@ def report_of(run: Recorder, found: Report, cut: list[str], marked: list[str]) -
     for name in cut:
         found.add("gradient.detached", f"gradient of '{name}'", f"'{name}' has no gradient: {why_cut(run, name)}")
     return found
+
+
+def loss_of(loss: Callable[[], torch.Tensor]) -> torch.Tensor:
+    """Call a loss, and return its tensor if a backward pass can begin there."""
+    found = loss()
+    is_tensor = isinstance(found, torch.Tensor)
+    if is_tensor and found.numel() == 1 and found.requires_grad:
+        return found
+    given = f"a tensor of shape {list(found.shape)}" if is_tensor and found.numel() != 1 else "a tensor that depends on no parameter" if is_tensor else "None" if found is None else f"a {type(found).__name__}"
+    raise UsageError(f"the loss returned {given}", where="loss", advice="return a tensor of one element that was computed from parameters")
 
 
 def step(model: torch.nn.Module | Mapping[str, torch.Tensor], loss: Callable[[], torch.Tensor], optimizer: torch.optim.Optimizer | None = None,
@@ -409,8 +422,10 @@ def step(model: torch.nn.Module | Mapping[str, torch.Tensor], loss: Callable[[],
     Returns:
         The report.
     """
+    names = Names(modules_of(loss), loss)
     with Recorder(model) as run:
-        loss().backward()
+        names.give(run)
+        loss_of(loss).backward()
         if optimizer is not None:
             optimizer.step()
     return judge(run, "gradcheck", *options, detached=detached)

@@ -21,6 +21,7 @@ APPLY = torch.autograd.Function.apply.__func__.__code__  # type: ignore[attr-def
 STEPS = ("sign", "floor", "ceil", "round", *TRUTHS, *PLACES)  # through which nothing flows
 COMMON = (0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5)  # which say nothing of where they came from
 MOST_NUMBERS = 64  # of a tensor that are looked up in the program's code
+ACCUMULATE = "torch::autograd::AccumulateGrad"
 BORN = ("lift_fresh", "lift")  # what makes tensors of numbers of the program's
 
 
@@ -145,6 +146,20 @@ class Outside(Values):
         if self.depending.intersection(region.operands):
             self.depending.update(v for v in results if self.memory.values[v].tensor.is_floating_point())
         return region
+
+    def constant(self) -> str:
+        node: Any = torch._C._current_autograd_node()
+        if node is not None and node.name() == ACCUMULATE and (value := self.memory.marked(node.variable, self.history(node.variable))) is not None:
+            return f"gradient of {self.memory.values[value].name} before"
+        return "constant" if self.operand is None else f"constant (operand {self.operand[1]} of {self.operand[0]} at {caller()})"
+
+    def operand_value(self, op: str, number: int, tensor: torch.Tensor) -> int:
+        """The value of an operand; one that nobody named is called by its operation."""
+        self.operand = op, number
+        try:
+            return self.value(tensor)
+        finally:
+            self.operand = None
 
     def note_returned(self, tensors: list[torch.Tensor]) -> None:
         """The function that is checked gave these, which have no gradient."""

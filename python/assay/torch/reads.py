@@ -5,8 +5,7 @@ what it decides.
 """
 from __future__ import annotations
 
-import dis
-import functools
+import collections
 import itertools
 import math
 import operator
@@ -20,17 +19,26 @@ from torch.utils._pytree import tree_map
 
 from .branches import ABOVE, BELOW, EQUAL, FALSE, TRUE, Branch
 from .cotangents import FINITE, READ, Deciding, by_program, is_of_finite
-from .outside import WAYS_OUT, program_frame, written_numbers
-from .sizes import Compared, sized
+from .loops import BETWEEN, ORDERING, SHOWS, called_by, decides_at_once, instructions, kept_of, offset_of
+from .outside import TORCH, WAYS_OUT, program_frame, written_numbers
+from .sizes import Compared, Size, sized
 
 MOST_READ = 2**16  # numbers of one tensor that are followed
 TEXTS = {torch.Tensor.__repr__: "str or repr", torch.Tensor.__format__: "format"}
-ASKED = {torch._C.TensorBase.grad.__get__: "the gradient that a tensor has already", torch._C.TensorBase._base.__get__: "what a tensor is a view of"}  # type: ignore[union-attr]  # what is no number of an operand's
-KINDS = {getattr(torch._C.TensorBase, name).__get__: what for name, what in (("dtype", "type"), ("device", "device"), ("is_cuda", ""))}  # of which another one decides
+# What is no number of an operand's: properties by their name, methods by theirs.
+PROPERTIES = {"grad": "the gradient that a tensor has already", "_base": "what a tensor is a view of", "grad_fn": "the node that made a tensor", "_version": "how often a tensor was written",
+              "retains_grad": "whether a tensor keeps its gradient", "output_nr": "which result of its node a tensor is", "_backward_hooks": "the hooks of a tensor",
+              "_post_accumulate_grad_hooks": "the hooks of a tensor", "name": "the name of a tensor"}
+METHODS = {"is_inference": "whether a tensor was made for inference", "is_shared": "whether processes share a tensor", "is_conj": "whether a tensor is conjugated by a bit",
+           "is_neg": "whether a tensor is negative by a bit", "is_pinned": "whether a tensor's memory is pinned", "_is_zerotensor": "whether a tensor has no memory"}
+ASKED = {getattr(torch._C.TensorBase, one).__get__: what for one, what in PROPERTIES.items()} | {getattr(torch.Tensor, one): what for one, what in METHODS.items()}
+KINDS = {getattr(torch._C.TensorBase, name).__get__: what for name, what in (
+    ("dtype", "type"), ("device", "device"), ("layout", "layout"), *((name, name) for name in ("is_cuda", "is_sparse", "is_quantized", "is_meta", "is_nested", "is_mkldnn")))}  # of which another one decides
 CASTS = {getattr(torch.Tensor, name): name for name in ("to", "type", "type_as", "int", "long", "short", "char", "byte", "bool", "half", "bfloat16", "float", "double", "cfloat", "cdouble")}
 READS = WAYS_OUT | TEXTS | {getattr(torch.Tensor, f"__{name}__"): name for name in ("bool", "int", "index", "reduce_ex", "deepcopy")}
 FOLLOWED = ("item", "tolist")
-SIZES = {torch.Tensor.shape.__get__, torch.Tensor.__len__, torch.Tensor.size, torch.Tensor.stride, torch.Tensor.numel, torch.numel}  # type: ignore[attr-defined]
+SIZES = {torch.Tensor.shape.__get__, torch.Tensor.__len__, torch.Tensor.size, torch.Tensor.stride, torch.Tensor.numel, torch.numel, torch.Tensor.nbytes.__get__}  # type: ignore[attr-defined]
+STARTS = {torch.Tensor.storage_offset}
 COUNTS = ("nonzero", "masked_select", "_unique", "_unique2", "unique_dim", "unique_consecutive")  # whose results are as many as numbers decide
 MOVED = ("abs", "neg", "view", "_unsafe_view", "select", "slice", "clone", "expand", "permute", "transpose", "t", "unsqueeze", "squeeze", "alias", "flip", "amax", "max", "min", "amin")
 LOOKUPS = ("index", "index_select", "embedding", "take", "gather", "_unsafe_index")  # in tables, by their second operand
@@ -57,7 +65,10 @@ class Read:
         return getattr(self.number, name)
 
     def __bool__(self) -> bool:
-        self.hears.note_compared("__ne__", self.number, 0)
+        if isinstance(self.number, bool):
+            self.hears.note_truth(self.number)
+        else:
+            self.hears.note_compared("__ne__", self.number, 0)
         return bool(self.number)
 
 
@@ -73,7 +84,8 @@ def comparison(name: str) -> Callable[[Read, Any], Any]:
         other = b.number if type(b) is Read else b
         if isinstance(other, (int, float)):
             a.hears.note_compared(f"__{name}__", a.number, other, a.is_drawn)
-        return compare(a.number, other)
+        found = compare(a.number, other)
+        return found if a.is_drawn or type(found) is not bool else a.hears.compared(found, name, a.why)
     return compared
 
 
@@ -83,7 +95,7 @@ def computation(function: Callable[..., Any], reversed_: bool = False) -> Callab
         if not all(one is None or isinstance(one, (int, float, torch.Tensor)) for one in plain):
             a.hears.note_unfollowed(function.__name__)
         found = function(*plain, a.number) if reversed_ else function(a.number, *plain)
-        return Read(found, a.hears, a.why, a.is_drawn) if type(found) in (int, float) else found
+        return Read(found, a.hears, a.why, a.is_drawn) if type(found) in (int, float, bool) else a.hears.made_of(found, True)
     return compute
 
 
@@ -96,10 +108,11 @@ def escape(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
     setattr(Read, f"__{_name}__", comparison(_name))
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
-    setattr(Read, f"__{_name}__", computation(getattr(operator, _name)))
-    setattr(Read, f"__r{_name}__", computation(getattr(operator, _name), True))
-_computed: dict[str, Callable[..., Any]] = {"neg": operator.neg, "pos": operator.pos, "abs": abs, "round": round, "floor": math.floor, "ceil": math.ceil, "trunc": math.trunc}
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"):
+    _function = getattr(operator, f"__{_name}__")
+    setattr(Read, f"__{_name}__", computation(_function))
+    setattr(Read, f"__r{_name}__", computation(_function, True))
+_computed: dict[str, Callable[..., Any]] = {"neg": operator.neg, "pos": operator.pos, "invert": operator.invert, "abs": abs, "round": round, "floor": math.floor, "ceil": math.ceil, "trunc": math.trunc}
 _escaped: dict[str, Callable[..., Any]] = {
     "float": float, "int": int, "complex": complex, "index": operator.index, "str": str, "repr": repr, "format": format, "hash": hash, "divmod": divmod,
     "rdivmod": lambda a, b: divmod(b, a), "reduce_ex": lambda a, _: (type(a), (a,)), "array": lambda a, *_, **__: numpy.asarray(a)}
@@ -124,6 +137,9 @@ class Reading(Deciding):
         self.kinds_compared: list[str] = []  # comparisons of types and devices of tensors by Functions
         self.sizes: dict[str, Compared] = {}  # which comparisons of sizes Functions make
         self.every: dict[str, set[str]] = {}  # on which sides the steps of a generator were
+        self.taken = collections.Counter[Any]()  # how often each decision was taken in a pass
+        self.looped: dict[str, None] = {}  # the lines of those that were taken again
+        self.counts_to: set[int] = set()  # whole numbers that stand in code which counts such
         self.drawn: set[str] = set()  # random numbers of NumPy's and Python's that are followed, and where
         self.surroundings: list[str] = []  # what Functions ask of what is no operand
         super().__init__(model)
@@ -135,7 +151,6 @@ class Reading(Deciding):
         return value
 
     def in_function(self) -> str:
-        """The program's line, inside of a Function's forward or backward pass; empty elsewhere."""
         if self.in_backward():
             return by_program() if isinstance(torch._C._current_autograd_node(), BackwardCFunction) else ""
         return "" if torch.is_grad_enabled() else program_frame()[1]
@@ -144,7 +159,7 @@ class Reading(Deciding):
         if not self.in_function():
             return ""
         frame = program_frame(inside=not self.in_backward())[0]
-        return f"{frame.f_code.co_filename}:{frame.f_code.co_firstlineno}:{frame.f_lasti}" if frame is not None else ""
+        return f"{frame.f_code.co_filename}:{frame.f_code.co_firstlineno}:{offset_of(frame)}" if frame is not None else ""
 
     def read(self, function: Any, args: Any, kwargs: Any) -> Any:
         """The program asks for a tensor's numbers, or for whether one is 0."""
@@ -262,8 +277,9 @@ class Reading(Deciding):
 
     def note_kind(self, what: str) -> None:
         """A Function compares the type of a tensor, or where it is."""
-        if self.in_function() and (not what or is_compared()) and not is_guard(BETWEEN | LOADS):
-            one = f"{f'a comparison of the {what}' if what else 'is_cuda'} of a tensor at {self.in_function()}"
+        is_truth = what.startswith("is_")
+        if self.in_function() and (is_truth or is_compared()) and not is_guard(BETWEEN | LOADS):
+            one = f"{what if is_truth else f'a comparison of the {what}'} of a tensor at {self.in_function()}"
             self.kinds_compared += [one] if one not in self.kinds_compared else []
 
     def note_size_compared(self, what: str, size: int, numbers: frozenset[int], outcome: bool) -> None:
@@ -271,7 +287,15 @@ class Reading(Deciding):
         if (place := self.in_function()) and not is_guard():
             self.sizes.setdefault(f"{what} at {place}", Compared(size, set(numbers))).outcomes.add(outcome)
 
+    def begins(self, found: int) -> Any:
+        """Where a tensor begins in its memory: a Function may hand it on, and decides nothing by it."""
+        if not self.follows or not self.in_function():
+            return found
+        return Size.of(found, lambda *_: self.note_asked("where a tensor begins in its memory"))
+
     def note_asked(self, what: str) -> None:
+        if is_guard(BETWEEN | LOADS):
+            return
         if (place := self.in_function()) and f"{what} at {place}" not in self.surroundings:
             self.surroundings.append(f"{what} at {place}")
 
@@ -279,10 +303,33 @@ class Reading(Deciding):
         if (place := self.in_function()) and f"{how.strip('_')} at {place}" not in self.unfollowed:
             self.unfollowed.append(f"{how.strip('_')} at {place}")
 
+    def compared(self, found: bool, how: str, why: str) -> Any:
+        """Return the truth value of a comparison, which is followed unless it decides at once."""
+        frame = program_frame(inside=not self.in_backward())[0]
+        if frame is None or not self.in_function() or decides_at_once(frame) or is_guard():
+            return found
+        if (names := called_by(frame)) is None:
+            return Read(found, self, why)
+        if how not in ("lt", "gt") or "key" in names or not names & ORDERING:
+            self.note_unfollowed("the place or number that a call finds")
+        return found
+
+    def note_again(self) -> None:
+        """A decision was taken: if not for the first time in a pass, what Python keeps of it is no number that is followed."""
+        node, frame = torch._C._current_autograd_node(), program_frame(inside=not self.in_backward())[0]
+        key = self.spot(), torch._C._autograd._get_sequence_nr() if node is None else node._sequence_nr()
+        self.taken[key] += 1
+        if frame is not None and self.taken[key] == 2:
+            self.looped.setdefault(self.in_function())
+            if what := kept_of(frame, is_followed):
+                self.note_unfollowed(f"a repeated decision that keeps {what}")
+                self.counts_to |= written_in_passes(frame)
+
     def note_truth(self, found: bool) -> None:
         """Python decides by what inputs decide. Where one side ends in an exception nothing is to be judged there."""
         if is_guard():
             return
+        self.note_again()
         self.note_every(self.label("truth value"), TRUE if found else FALSE, (TRUE, FALSE))
         place, spot, name = self.in_function(), self.spot(), self.label("truth value")
         known = next((one for one in self.branches if one.spot == spot and one.name == name and not one.is_of_cotangent), None)
@@ -324,6 +371,8 @@ class Reading(Deciding):
         spot = self.spot()
         if not is_drawn and (is_written or program_frame(inside=not self.in_backward())[0].f_code.co_name in STEPPING):
             self.note_every(name, side, (EQUAL,) if how in ("__eq__", "__ne__") else (BELOW, ABOVE))
+        if not is_drawn and decides_at_once(program_frame(inside=not self.in_backward())[0]):
+            self.note_again()
         known = next((one for one in self.branches if one.spot == spot and one.name == name and not one.is_of_cotangent), None)
         if known is None:
             wanted: tuple[str, ...] = (EQUAL,) if how in ("__eq__", "__ne__") else (BELOW, ABOVE)
@@ -333,7 +382,19 @@ class Reading(Deciding):
             known.lowest, known.highest = min(known.lowest, found), max(known.highest, found)
 
 
-SHOWS = {"print", "debug", "info", "warn", "warning", "error", "exception", "critical", "log"}
+def is_followed(value: Any) -> bool:
+    """Whether a value of the program's is a tensor, a number that is followed, or a list of these."""
+    one = value[0] if isinstance(value, (list, tuple)) and value else value
+    return isinstance(one, (torch.Tensor, numpy.ndarray)) or type(one) is Read or isinstance(one, list) and is_followed(one)
+
+
+def written_in_passes(frame: Any) -> set[int]:
+    """The whole numbers in the program's code that runs, from a frame up to PyTorch."""
+    found = set[int]()
+    while frame is not None and not frame.f_code.co_filename.startswith(TORCH):
+        found.update(one for one in frame.f_code.co_consts if type(one) is int)
+        frame = frame.f_back
+    return found
 
 
 def is_shown() -> bool:
@@ -385,14 +446,7 @@ def is_jump() -> bool:
     return bool(rest) and "JUMP" in rest[0].opname and "IF" in rest[0].opname
 
 
-BETWEEN = {"PRECALL", "CALL", "CACHE", "COMPARE_OP", "IS_OP", "CONTAINS_OP", "LOAD_CONST", "UNARY_NOT", "EXTENDED_ARG", "TO_BOOL"}  # what may stand between a read and the jump that it decides
 ENDS = 60  # instructions in which an exception is raised
-
-
-@functools.lru_cache(maxsize=256)
-def instructions(code: Any) -> tuple[list[Any], dict[int, int]]:
-    found = list(dis.get_instructions(code))
-    return found, {one.offset: i for i, one in enumerate(found)}
 
 
 def is_guard(between: set[str] = BETWEEN) -> bool:
@@ -419,4 +473,4 @@ def raises(steps: list[Any], start: int) -> bool:
     return False
 
 
-__all__ = ["ASKED", "CASTS", "KINDS", "MOST_READ", "READS", "Read", "Reading", "numbers_of"]
+__all__ = ["ASKED", "CASTS", "KINDS", "MOST_READ", "READS", "Read", "Reading", "STARTS", "numbers_of"]

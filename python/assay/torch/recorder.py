@@ -178,7 +178,7 @@ class Tape(Solving):
         base = self.base_of(target) if target is not None else None
         skips = op in OVERWRITING or op in GIVEN or target is out and not any(one is out for one in tree_flatten(args)[0])
         refs = [operand(one) for one in tensors]
-        values = [None if one is target and (skips or base) or one.numel() == 0 else self.value(one) for one in tensors]
+        values = [None if one is target and (skips or base) or one.numel() == 0 else self.operand_value(op, i, one) for i, one in enumerate(tensors)]
         for ref, value in zip(refs, values):
             ref.is_fixed = value is not None and self.memory.values[value].is_fixed
             ref.is_nothing = value is not None and self.memory.values[value].is_nothing

@@ -102,6 +102,7 @@ class Values(TorchDispatchMode):
         self.twins: dict[tuple[int, int], int] = {}  # ends of Functions that lie where others do
         self.copies: dict[int, int] = {}  # the node of a copy, if it has one -> the value
         self.hooks = 0
+        self.operand: tuple[str, int] | None = None  # the operation that is about to run, and which of its operands is looked at
         self.cast = ""  # the program's word for the conversion that runs: to, int, long
         self.modules: list[str] = []
         self.trained: dict[str, torch.Tensor] = {}
@@ -204,7 +205,7 @@ class Values(TorchDispatchMode):
             return self.twins[(history, tensor.output_nr)]
         block, node = self.memory.block(tensor), tensor.grad_fn
         if not block.places:
-            return self.given(tensor, self.labels.get(block.storage._cdata, "constant")) if node is None else self.unseen(tensor, history, node.name())
+            return self.given(tensor, self.labels.get(block.storage._cdata) or self.constant()) if node is None else self.unseen(tensor, history, node.name())
         known = block.places.setdefault(place(tensor), {})
         if history == LEAF and self.in_backward() and (own := self.own_operand(known)) is not None:  # perhaps a leaf that the backward pass made
             return own
@@ -251,6 +252,10 @@ class Values(TorchDispatchMode):
         value = self.memory.add(tensor, history, self.label("clone"))
         self.made[history] = self.append("clone", [(ref, source)], [ref], [value])
         return value
+
+    def constant(self) -> str:
+        """Name a tensor that nobody named: by the operation that reads it, and where."""
+        raise NotImplementedError
 
     def unseen(self, tensor: torch.Tensor, history: Any, name: str) -> int:
         """A result of something that ran where nobody could look."""

@@ -26,27 +26,28 @@ std::string ordinal(std::int64_t n) {
 }
 
 // Indices along an axis of this extent, which are not all of it.
-std::string run_text(const std::vector<std::int64_t>& indices, std::int64_t extent) {
+std::string run_text(std::size_t axis, const std::vector<std::int64_t>& indices, std::int64_t extent) {
+  const std::string start = "axis " + std::to_string(axis) + ": ";
   const std::int64_t first = indices.front(), last = indices.back(), step = step_of(indices);
   const auto count = std::to_string(indices.size());
   if (indices.size() == 1)
-    return "all at " + std::to_string(first) +
+    return start + "all at " + std::to_string(first) +
            (last + 1 == extent ? ", the last"
             : first == 0       ? ", the first"
                                : "") +
            " of " + std::to_string(extent);
   if (step == 1)
-    return "all at " + std::to_string(first) + " .. " + std::to_string(last) +
+    return start + "all at " + std::to_string(first) + " .. " + std::to_string(last) +
            (last + 1 == extent ? ", the last " + count
             : first == 0       ? ", the first " + count
                                : "") +
            " of " + std::to_string(extent);
   const std::int64_t whole_count = step == 0 ? 0 : (extent - first % step + step - 1) / step;
   if (step > 1 && indices.size() > 2)
-    return (static_cast<std::int64_t>(indices.size()) == whole_count ? "every " : "some of every ") + ordinal(step) + " from " +
-           std::to_string(first) + ", " + count_text(indices.size(), static_cast<std::size_t>(extent));
-  return "at " + count_text(indices.size(), static_cast<std::size_t>(extent)) + ", from " + std::to_string(first) + " to " +
-         std::to_string(last);
+    return start + (static_cast<std::int64_t>(indices.size()) == whole_count ? "every " : "some of every ") + ordinal(step) + " from " +
+           std::to_string(first) + ", " + count_text(indices.size(), static_cast<std::size_t>(extent)) + " places";
+  return "at " + count + " of the " + std::to_string(extent) + " places along axis " + std::to_string(axis) + ", from " +
+         std::to_string(first) + " to " + std::to_string(last);
 }
 
 }  // namespace
@@ -69,12 +70,7 @@ std::vector<std::string> pattern_lines(const Shape& shape, const std::vector<std
     for (const auto& [index, count] : slices[axis]) indices.push_back(index);
     const auto most = std::ranges::max_element(slices[axis], {}, [](const auto& one) { return one.second; });
     const auto least = std::ranges::min_element(slices[axis], {}, [](const auto& one) { return one.second; });
-    std::string line = "axis " + std::to_string(axis) + ": ";
-    if (indices.size() < extent) {
-      line += run_text(indices, shape[axis]);
-    } else {
-      line += "everywhere";
-    }
+    std::string line = indices.size() < extent ? run_text(axis, indices, shape[axis]) : "axis " + std::to_string(axis) + ": everywhere";
     if (least->second != most->second && elements.size() > 2)
       line += "; most at index " + std::to_string(most->first) + " (" + std::to_string(most->second) + " elements), fewest at index " +
               std::to_string(least->first) + " (" + std::to_string(least->second) + ")";

@@ -8,7 +8,7 @@
 
 namespace assay::explain {
 
-// "axis 1: 96 .. 99, the last 4 of 100". One line per axis that says something; ascending elements, at least one.
+// "axis 1: all at 96 .. 99, the last 4 of 100". One line per axis that says something; ascending elements, at least one.
 [[nodiscard]] std::vector<std::string> pattern_lines(const Shape& shape, const std::vector<std::size_t>& elements);
 
 }  // namespace assay::explain

@@ -269,7 +269,8 @@ TEST_CASE("explain: patterns of failures", "[explain]") {
     add_to(trace, y, elements, 1);
     return lines_of(trace);
   };
-  CHECK(mentions(pattern({3, 3 + 32, 3 + 64}), "axis 1: every 32nd from 3, 3 of 96"));
+  CHECK(mentions(pattern({3, 3 + 32, 3 + 64}), "axis 1: every 32nd from 3, 3 of 96 places"));
+  CHECK(mentions(pattern({0, 97, 3 * 96 + 2}), "at 3 of the 4 places along axis 0, from 0 to 3"));
   CHECK(mentions(pattern({3, 3 + 32, 3 + 64}), "axis 0: all at 0, the first of 4"));
   CHECK(mentions(pattern({3 * 96 + 92, 3 * 96 + 93, 3 * 96 + 94, 3 * 96 + 95}), "axis 1: all at 92 .. 95, the last 4 of 96"));
   CHECK(mentions(pattern({3 * 96 + 92, 3 * 96 + 93}), "every element at these indices fails"));

@@ -114,7 +114,8 @@ std::string own_name(const std::string& region) {
 std::vector<std::string> differences(const Waiver& waiver, const GateCase& one, const Finding& finding) {
   const bool is_counted =
       finding.rule == "gradient.dead" || !(finding.rule.starts_with("gradient.") || finding.rule.starts_with("tangent."));
-  const bool is_op = waiver.op.empty() || waiver.op == one.op || waiver.op == one.name || holds(one.name, "(", waiver.op, ")");
+  const bool is_op = waiver.op.empty() || waiver.op == one.op || waiver.op == one.name || holds(one.name, "(", waiver.op, ")") ||
+                     holds(one.name, ".", waiver.op, ")");  // a Function by its class, in whichever module it ran
   const std::string tensor = tensor_of(one, finding), own = own_name(one.name);
   const std::vector<std::string> others = waiver.subject.empty() ? std::vector<std::string>() : other_tensors(finding, waiver.subject);
   const bool is_named = waiver.subject.empty() || waiver.subject == tensor || holds(finding.headline(), "'", waiver.subject, "'");

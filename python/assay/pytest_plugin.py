@@ -12,7 +12,9 @@
 from __future__ import annotations
 
 import dataclasses
+import fnmatch
 import os
+import pathlib
 import pickle
 import sys
 from typing import TYPE_CHECKING, Any, Generator, Iterator, Mapping, Sequence
@@ -142,7 +144,6 @@ class Session:
         self.before = 0  # entries of the tests, and of the tries of this test, that came earlier
         self.current: pytest.Item | None = None
         self.deselected = 0
-        self.unused: list[str] = []  # waivers that a session of some of the tests did not use
         self.waivers = _waivers_of(self.option("waivers"), self.option("today") or "")
 
     def option(self, name: str) -> Any:
@@ -261,7 +262,8 @@ class Session:
             self.config.workeroutput[_WORKER] = pickle.dumps((self.entries, self.written))
             return
         if self.option("waivers") or self.option("baseline"):
-            self._conclude(bool(self.deselected or session.shouldstop or session.shouldfail or any("::" in str(one) for one in self.config.args)))
+            ended = session.shouldstop or session.shouldfail or session.exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
+            self._conclude(bool(self.deselected or ended or _is_of_some_tests(self.config)))
         if self.option("write_baseline") and not self.written:
             self.troubles.append("--assay-write-baseline wrote nothing: name the file with --assay-baseline=FILE, or mark tests with assay_baseline(FILE)")
         self._write()
@@ -280,9 +282,7 @@ class Session:
             self.troubles.append(f"{given}: nothing was checked in this session, so there is nothing to compare")
             return
         if self.option("waivers"):
-            reports = [entry.report for entry in self.entries]
-            self.troubles += _waivers.troubles(self.waivers, reports, is_subset)
-            self.unused = [one.id for one in _waivers.unused(self.waivers, reports)] if is_subset else []
+            self.troubles += _waivers.troubles(self.waivers, [entry.report for entry in self.entries], is_subset)
         if self.option("baseline"):
             writes = self.option("write_baseline")
             self.troubles += judge(checks, "--write-baseline" if writes else "--baseline", self.option("baseline")).troubles
@@ -300,7 +300,7 @@ class Session:
         for option, text in (("junit", report.junit), ("sarif", report.sarif)):
             if path := self.option(option):
                 with open(path, "w", encoding="utf-8") as out:
-                    out.write(text(str(self.config.rootpath)))
+                    out.write(text(str(_repository_of(self.config.rootpath))))
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """One line, the probes that kernels declined, and what is wrong with waivers and baseline."""
@@ -323,8 +323,6 @@ class Session:
             terminalreporter.line(f"wrote the baseline {path}")
         for line in dict.fromkeys(self._waived()):
             terminalreporter.line(line, yellow=True)
-        for one in self.unused:
-            terminalreporter.line(f"waiver {one}: not used by the tests that ran, and not every test ran", yellow=True)
         for trouble in self.troubles:
             terminalreporter.line(trouble, red=True)
 
@@ -335,6 +333,30 @@ class Session:
             for finding in entry.report.findings:
                 if finding.waiver:
                     yield f"{waivers[finding.waiver].words}: {finding.rule}: {finding.headline} ({entry.test})"
+
+
+def _repository_of(folder: pathlib.Path) -> pathlib.Path:
+    """The folder from which files are named: the root of the repository, wherever pytest was started in it; else pytest's own root."""
+    return next((one for one in (folder, *folder.parents) if (one / ".git").exists()), folder)
+
+
+def _is_of_some_tests(config: pytest.Config) -> bool:
+    """Whether a session is of less than all tests: it selects some by an option, or a file of tests lies outside of what was named."""
+    option, given = config.option, [str(one) for one in config.invocation_params.args]
+    selects = any(getattr(option, name, None) for name in ("keyword", "markexpr", "lf", "stepwise")) or any(one.startswith(("--ignore", "--deselect")) for one in given)
+    if selects or any("::" in str(one) for one in config.args):
+        return True
+    paths = [(config.invocation_params.dir / str(one)).resolve() for one in config.args]
+    return any(not any(path in (one, *one.parents) for path in paths) for one in _files_of_tests(config))
+
+
+def _files_of_tests(config: pytest.Config) -> Iterator[pathlib.Path]:
+    """The files of tests below the folders that pytest takes without being told; below its root, if none are set."""
+    names, skipped, root = config.getini("python_files"), config.getini("norecursedirs"), config.rootpath
+    for start in [one for path in config.getini("testpaths") for one in root.glob(path)] or [root]:
+        for folder, below, files in os.walk(start):
+            below[:] = [one for one in below if not any(fnmatch.fnmatch(one, pattern) for pattern in skipped) and not os.path.exists(os.path.join(folder, one, "pyvenv.cfg"))]
+            yield from ((pathlib.Path(folder) / one).resolve() for one in files if one.endswith(".py") and any(fnmatch.fnmatch(one, pattern) for pattern in names))
 
 
 def _waivers_of(path: str | None, today: str) -> list[Any]:

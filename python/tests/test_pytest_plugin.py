@@ -226,6 +226,32 @@ def test_waivers_are_narrow(narrow, covers):
     assert not waiver.is_expired and Waiver(**{**WAIVER, "expires": "2001-01-01"}).is_expired
 
 
+def test_a_waiver_covers_what_gradcheck_and_a_step_print(run, functions, pytester):
+    """The Function by its class, in a module, too; a tensor as the finding calls it."""
+    calls = """
+from kernels_and_functions import *
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(3))
+    def forward(self, x):
+        return half(self.weight) * x
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.block = Block()
+    def forward(self, x):
+        return self.block(x)
+net = Net()
+def test_gradcheck(): assay.gradcheck(net, [(3,)], params=net)
+def test_step(): assay.torch.check_step(net, lambda: net(torch.ones(3)).sum())
+def test_layer(): assay.gradcheck(net.block, [(3,)], params=net.block)
+"""
+    waiver = {**WAIVER, "rule": "gradient.product", "op": "Half"}
+    run(calls, waivers(pytester, {**waiver, "tensor": "block.weight"}, {**waiver, "id": "W2", "tensor": "weight"})).assert_outcomes(passed=3)
+    run(calls, waivers(pytester, {**waiver, "op": "alf"})).assert_outcomes(failed=3)
+
+
 def test_a_waiver_for_one_tensor_leaves_the_fault_of_another():
     from assay._core.gate_reports import Case, Finding
     from assay.testing._waivers import Waiver
@@ -304,13 +330,31 @@ def test_a_wrong_field_of_a_waiver_is_named(run, pytester, change, words):
     run(RIGHT, waivers(pytester, {**WAIVER, **change})).stderr.fnmatch_lines([f"*{words}*".replace("[", "[[]")])
 
 
-def test_a_session_of_some_tests_calls_no_waiver_unused(run, pytester):
-    text = RIGHT + WRONG
-    assert "covers nothing" in run(RIGHT, waivers(pytester, WAIVER)).stdout.str()
-    name = next(one for one in RIGHT.split() if one.startswith("test_")).split("(")[0]
-    part = run(text, waivers(pytester, WAIVER), "-k", name)
-    assert part.ret == 0 and "covers nothing" not in part.stdout.str()
-    part.stdout.fnmatch_lines(["waiver W1: not used by the tests that ran, and not every test ran"])
+@pytest.mark.parametrize("options, says", [((), True), (("-k", "right"), False), (("test_one.py",), False), (("test_one.py", "more"), True),
+                                           (("--ignore=more",), False)])
+def test_a_session_of_some_tests_says_nothing_of_unused_waivers(run, pytester, options, says):
+    """Others may use them: those that were left out by an option, and those of files beside the ones that were named."""
+    (pytester.mkdir("more") / "test_more.py").write_text("def test_more(): pass\n")
+    result = run(RIGHT, waivers(pytester, WAIVER), *options)
+    assert result.ret == (1 if says else 0) and ("W1" in result.stdout.str()) == says
+
+
+def test_folders_of_tests_are_those_of_testpaths(run, pytester):
+    (pytester.mkdir("more") / "test_more.py").write_text("def test_more(): pass\n")
+    pytester.makeini("[pytest]\ntestpaths = test_one.py\n")
+    assert "covers nothing" in run(RIGHT, waivers(pytester, WAIVER), "test_one.py").stdout.str()
+
+
+def test_files_are_named_from_the_root_of_the_repository(run, pytester, monkeypatch):
+    """Wherever pytest is started."""
+    pytester.mkdir(".git")
+    folder = pytester.mkdir("part")
+    (folder / "test_part.py").write_text(TESTS + WRONG)
+    for start, path in ((pytester.path, "part/test_part.py"), (folder, "test_part.py")):
+        monkeypatch.chdir(start)
+        pytester.runpytest_subprocess(*PLUGIN, "-p", "no:cacheprovider", path, f"--assay-sarif={pytester.path}/a.sarif").assert_outcomes(failed=1)
+        found = json.loads((pytester.path / "a.sarif").read_text())["runs"][0]["results"]
+        assert [one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for one in found] == ["part/test_part.py"]
 
 
 def test_a_waiver_expires_by_the_day_that_is_given(run, pytester):

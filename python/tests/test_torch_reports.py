@@ -5,6 +5,7 @@ import json
 import os
 import re
 import stat
+import subprocess
 
 import numpy as np
 import pytest
@@ -238,6 +239,20 @@ def test_gradcheck_calls_parameters_as_their_module_does():
         assert b"first.weight" in raised.value.report.trace and b"parameter 0" not in raised.value.report.trace
     with pytest.raises(assay.errors.UsageError, match="a module, tensors, or tensors by name"):
         assay.gradcheck(loss, [(4, 3)], params=[("a", 1)])
+
+
+def test_the_program_takes_the_same_waivers(tmp_path):
+    from assay.testing._waivers import Waiver
+
+    model, x = torch.nn.Sequential(Layer()), torch.full((4, 3), 3.0)
+    report = assay.torch.step(model, lambda: model(x).sum())
+    (tmp_path / "step.trace.safetensors").write_bytes(report.trace)
+    case, finding = next((case, one) for case in report.cases for one in case.findings if one.kind == "fail")
+    for op, tensor, covers in (("Doubled", "0.first.addmm", True), ("0.Doubled", "0.first.addmm", True), ("oubled", "0.first.addmm", False), ("Doubled", "first.addmm", False)):
+        fields = {"id": "W1", "rule": "gradient.product", "reason": "known", "owner": "us", "expires": "2999-01-01", "op": op, "tensor": tensor}
+        (tmp_path / "w.json").write_text(json.dumps({"waivers": [fields]}))
+        done = subprocess.run([programs.program(), "gradcheck", tmp_path / "step.trace.safetensors", "--waivers", tmp_path / "w.json"], capture_output=True, text=True, check=False)
+        assert (done.returncode == 0) == covers == Waiver(**fields).covers(case, finding), done.stdout
 
 
 TARGET, BATCH = torch.ones(4, 3), {"x": torch.full((4, 3), 2.0)}

@@ -39,7 +39,7 @@ class Waiver:
     def differences(self, case: Case, finding: Finding) -> list[str]:
         """The fields by which it does not cover a finding, with what the finding has there."""
         own = case.name[case.name.find("(") + 1:-1] if "(" in case.name and case.name.endswith(")") else ""  # of a Function or kernel
-        is_op = self.op in ("", case.op, case.name) or f"({self.op})" in case.name
+        is_op = self.op in ("", case.op, case.name) or f"({self.op})" in case.name or f".{self.op})" in case.name  # a Function by its class, in whichever module it ran
         tensor = _tensor_of(case, finding)
         others = [name for name in _more_tensors(finding) if self.tensor and name != self.tensor]
         is_tensor = not others and (self.tensor in ("", tensor) or f"'{self.tensor}'" in finding.headline)

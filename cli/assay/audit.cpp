@@ -52,18 +52,19 @@ int audit(const AuditOptions& options) {
 
 void add_audit(CLI::App& app, int& exit) {
   static AuditOptions options;
-  CLI::App* verb = app.add_subcommand("audit", "Judge every recorded value of a run by its contract");
+  CLI::App* verb = app.add_subcommand("audit", "Judge every recorded value of a run by the contract of its operation");
   verb->add_option("TRACE", options.trace)->required();
   add_recorded_model(verb, options.model);
-  CLI::Option* shrink =
-      verb->add_option("--shrink", options.shrink, "write the worst element of the first failing region, with what it reads, as a trace")
-          ->type_name("FILE");
+  CLI::Option* shrink = verb->add_option("--shrink", options.shrink,
+                                         "write a small trace of the first failing region: its worst element, and the values that it reads")
+                            ->type_name("FILE");
   verb->add_option("--jobs", options.jobs, "regions to judge at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
   CLI::Option* sample =
-      verb->add_option("--sample", options.sample, "judge N elements of each result of long sums of products, not all")->type_name("N");
+      verb->add_option("--sample", options.sample, "of each result that consists of long sums of products, judge only N elements")
+          ->type_name("N");
   verb->add_option("--seed", options.seed, "seed of the sample")->capture_default_str()->needs(sample);
   verb->add_option("--rerun", options.rerun,
-                   "with --shrink: run the region again in this runtime and set to 0 what the failure does not need")
+                   "with --shrink: run the region again in this runtime, and set values to 0 that the failure does not need")
       ->check(CLI::IsMember({"eager", "compiled"}))
       ->needs(shrink);
   add_memory(verb, options.limits, "memory that the run may take, e.g. 512MiB; without the option 8GiB");

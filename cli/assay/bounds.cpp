@@ -120,14 +120,14 @@ int bounds(const BoundsOptions& options) {
 
 void add_bounds(CLI::App& app, int& exit) {
   static BoundsOptions options;
-  CLI::App* verb = app.add_subcommand("bounds", "Proved bounds of every node on each input box of a property");
+  CLI::App* verb = app.add_subcommand("bounds", "Prove bounds of every node of a model on each input box of a property");
   verb->add_option("MODEL", options.model)->required();
   verb->add_option("PROPERTY", options.property)->required();
   verb->add_option("--method", options.method, "interval propagation (ibp), or backward linear bounds (crown)")
       ->check(CLI::IsMember({"ibp", "crown"}))
       ->capture_default_str();
-  verb->add_option("--nodes", options.nodes)->check(CLI::IsMember({"all", "outputs"}))->capture_default_str();
-  verb->add_option("--timeout", options.timeout, "over all boxes, e.g. 60, 90s, 5m, of which backward bounds get four fifths; 0: no limit")
+  verb->add_option("--nodes", options.nodes, "nodes to bound")->check(CLI::IsMember({"all", "outputs"}))->capture_default_str();
+  verb->add_option("--timeout", options.timeout, "time for all boxes, e.g. 90s or 5m; backward bounds get four fifths of it. 0 is no limit")
       ->type_name("TIME")
       ->transform([](const std::string& text) {
         double seconds = 0;

@@ -10,27 +10,28 @@ namespace assay::cli {
 
 void add_check(CLI::App& app, int& exit) {
   static CheckOptions options;
-  CLI::App* verb = app.add_subcommand("check", "Check a certificate, as assay-check does");
-  verb->add_option("FILES", options.files, "MODEL PROPERTY CERTIFICATE, once or more, STATEMENT CERTIFICATE, or the folder of a run");
+  CLI::App* verb = app.add_subcommand("check", "Check certificates as assay-check does, or all results of a run");
+  verb->add_option("FILES", options.files, "MODEL PROPERTY CERTIFICATE, once or more; or STATEMENT CERTIFICATE; or the folder of a run");
   verb->add_option("--list", options.list,
-                   "a file with lines MODEL,PROPERTY,CERTIFICATE[,sat|unsat], paths relative to it; of a run: its list, where it is\n"
-                   "not where the run says")
+                   "check the lines MODEL,PROPERTY,CERTIFICATE[,sat|unsat] of FILE, whose paths are relative to FILE.\n"
+                   "For the folder of a run: the list of the run, if it has moved")
       ->type_name("FILE");
-  verb->add_option("--expect", options.expect, "the answer that each certificate has to prove")->check(CLI::IsMember({"sat", "unsat"}));
+  verb->add_option("--expect", options.expect, "the answer that every certificate has to prove")->check(CLI::IsMember({"sat", "unsat"}));
   add_allow_vacuous(verb, options.allow_vacuous);
-  verb->add_flag("--exact", options.exact, "compute every step in exact arithmetic");
+  verb->add_flag("--exact", options.exact, "compute every step in exact arithmetic, without the faster filter in doubles");
   add_semantics(verb, options.semantics);
   verb->add_option("--threads", options.limits.threads, "threads for each certificate")->check(CLI::Range(1, 1024))->capture_default_str();
   add_limits(verb, options.limits);
   add_statement(verb, options.statement);
   add_gate_files(verb, options.gate);
-  verb->add_option("--model", options.model, "of a run: the model, if it has moved since")->type_name("FILE");
-  verb->add_option("--data", options.data, "of a run: the data set")->type_name("FILE");
-  verb->add_option("--labels", options.labels, "of a run: the labels")->type_name("FILE");
+  verb->add_option("--model", options.model, "for the folder of a run: the model, if it has moved")->type_name("FILE");
+  verb->add_option("--data", options.data, "for the folder of a run: the data set, if it has moved")->type_name("FILE");
+  verb->add_option("--labels", options.labels, "for the folder of a run: the labels, if they have moved")->type_name("FILE");
   verb->add_option("--properties", options.properties,
-                   "of a run: write the property of each certificate, of l1 its statement, to this folder, for assay-check")
+                   "for the folder of a run: write the property of each certificate to FOLDER, for assay-check; with the norm l1,\n"
+                   "write its statement instead")
       ->type_name("FOLDER");
-  verb->add_option("--jobs", options.jobs, "of a run: certificates to check at the same time")
+  verb->add_option("--jobs", options.jobs, "for the folder of a run: certificates to check at the same time")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   verb->callback([&exit, verb] {

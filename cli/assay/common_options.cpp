@@ -16,7 +16,8 @@
 namespace assay::cli {
 
 void add_json(CLI::App* verb, JsonTarget& json) {
-  verb->add_option("--json", json, "JSON instead of text on stdout, or with --json=FILE also into a file")->type_name("[=FILE]");
+  verb->add_option("--json", json, "print JSON instead of text; with --json=FILE, print text and write the JSON to FILE")
+      ->type_name("[=FILE]");
 }
 
 namespace {
@@ -24,8 +25,9 @@ namespace {
 std::string semantics_description() {
   std::string names;
   for (const auto& one : floats::named_models()) names += (names.empty() ? "" : ", ") + std::string(one.name);
-  return "what the answer is about: real arithmetic, or every float32 execution of a model (" + names +
-         "), e.g. float32 or float32:cuda. Without the option the property's element types decide";
+  return "what the answer is about: real arithmetic (real), or every execution in floating point that MODEL allows,\n"
+         "e.g. float32 or float32:cuda. MODEL is one of " +
+         names + ".\nDefault: the element types of the property decide";
 }
 
 void add_semantics_text(CLI::App* verb, const std::string& description,
@@ -60,7 +62,7 @@ void add_memory(CLI::App* verb, Limits& limits, const std::string& description) 
 void add_memory_of_model(CLI::App* verb, Limits& limits) {
   add_memory(
       verb, limits,
-      "memory that the run may take, e.g. 512MiB; without the option 8GiB, and for what a model asks for 256MiB and 256\ntimes its bytes");
+      "memory that the run may take, e.g. 512MiB. Default: 8GiB; for data whose size the model decides, 256MiB and\n256 times its bytes");
 }
 
 void add_budget(CLI::App* verb, Limits& limits, const std::string& description) {
@@ -72,7 +74,8 @@ void add_budget(CLI::App* verb, Limits& limits, const std::string& description) 
 }
 
 void add_trace_budget(CLI::App* verb, Limits& limits) {
-  add_budget(verb, limits, "most terms and elements of all regions of a trace, e.g. 1e12; without the option what its\nlength allows");
+  add_budget(verb, limits,
+             "most terms and elements in all regions of a trace, e.g. 1e12; default: a limit that follows from the length of\nthe trace");
 }
 
 void add_recorded_model(CLI::App* verb, std::string& model) {
@@ -81,11 +84,11 @@ void add_recorded_model(CLI::App* verb, std::string& model) {
 
 void add_limits(CLI::App* verb, Limits& limits) {
   add_memory(verb, limits,
-             "memory that the run may take, e.g. 512MiB; without the option 8GiB, and for what the files ask for 256MiB\nand 256 times "
+             "memory that the run may take, e.g. 512MiB. Default: 8GiB; for data whose size the files decide, 256MiB and\n256 times "
              "their bytes");
   add_budget(verb, limits,
-             "multiply-adds that one pass through the network, or the steps of a certificate, may take, e.g. 1e12; without the\n"
-             "option as many as the sizes of the files allow (certificates/FORMAT.md, section 4)");
+             "most multiply-adds for one pass through the network, or for the steps of a certificate, e.g. 1e12.\n"
+             "Default: a limit that follows from the sizes of the files (certificates/FORMAT.md, section 4)");
 }
 
 void add_timeout(CLI::App* verb, std::string& timeout, const std::string& description) {
@@ -97,17 +100,19 @@ void add_timeout(CLI::App* verb, std::string& timeout, const std::string& descri
 
 CLI::Option* add_allow_vacuous(CLI::App* verb, bool& allowed) {
   return verb->add_flag("--allow-vacuous", allowed,
-                        "accept an expected unsat that says nothing about the network, since its property is contradictory");
+                        "accept an expected unsat even if it says nothing about the network, since the input box is empty or the\n"
+                        "assertions contradict each other");
 }
 
 void add_branching(CLI::App* verb, std::string& branching) {
-  verb->add_option("--branching", branching, "split inputs (input) or activations of any kind (relu); auto chooses")
+  verb->add_option("--branching", branching, "branch on the inputs (input), or on activations of any kind (relu); auto chooses one")
       ->check(CLI::IsMember({"auto", "input", "relu"}))
       ->capture_default_str();
 }
 
 void add_statement(CLI::App* verb, StatementChoice& statement) {
-  verb->add_option("--statement", statement, "print all cases, rows and inputs of the statement, only the first ones, or write all to FILE")
+  verb->add_option("--statement", statement,
+                   "print all cases, rows and inputs of the statement (full) or only the first ones (short), or write all to FILE")
       ->type_name("full|short|FILE");
 }
 

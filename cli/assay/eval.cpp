@@ -51,7 +51,8 @@ int eval(const EvalOptions& options) {
 
 void add_eval(CLI::App& app, int& exit) {
   static EvalOptions options;
-  CLI::App* verb = app.add_subcommand("eval", "Enclose a model's outputs, and its gradient, at a point or on a box");
+  CLI::App* verb =
+      app.add_subcommand("eval", "Compute proved intervals for a model's outputs, and for its gradient, at a point or on a box");
   verb->add_option("MODEL", options.model)->required();
   verb->add_option("VALUES", options.values,
                    "JSON: {\"inputs\": {NAME: [numbers or {\"lo\": a, \"hi\": b}, row-major]}, \"cotangents\": {OUTPUT: [...]}}")

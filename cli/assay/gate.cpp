@@ -70,23 +70,25 @@ bool write_trace_file(const Trace& trace, const std::string& path) {
 }
 
 void add_gate_files(CLI::App* verb, GateOptions& gate) {
-  verb->add_option("--junit", gate.junit, "write JUnit XML")->type_name("FILE");
-  verb->add_option("--sarif", gate.sarif, "write SARIF 2.1.0")->type_name("FILE");
-  verb->add_option("--markdown", gate.markdown, "write a summary in Markdown")->type_name("FILE");
+  verb->add_option("--junit", gate.junit, "write the report to FILE as JUnit XML")->type_name("FILE");
+  verb->add_option("--sarif", gate.sarif, "write the report to FILE as SARIF 2.1.0")->type_name("FILE");
+  verb->add_option("--markdown", gate.markdown, "write a summary of the report to FILE in Markdown")->type_name("FILE");
   CLI::Option* waivers =
-      verb->add_option("--waivers", gate.waivers, "a file of findings to accept for a while (docs/reference/gates.md)")->type_name("FILE");
-  verb->add_option("--today", gate.today, "judge expiry as of this day, instead of today")->type_name("YYYY-MM-DD")->needs(waivers);
+      verb->add_option("--waivers", gate.waivers, "accept the findings that FILE lists, each until its date (docs/reference/gates.md)")
+          ->type_name("FILE");
+  verb->add_option("--today", gate.today, "the day on which waivers count as expired or not; default: today")
+      ->type_name("YYYY-MM-DD")
+      ->needs(waivers);
   verb->add_option("--most-undecided", gate.most_undecided,
-                   "largest share of elements (or certificates) that may be vacuous or unsupported")
+                   "largest share of elements (or certificates) that may stay undecided: vacuous or unsupported")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   add_json(verb, gate.json);
 }
 
 void add_gate(CLI::App* verb, GateOptions& gate) {
-  verb->add_option("--baseline", gate.baseline, "fail where an op uses over 25 % more of its allowance than this file says")
-      ->type_name("FILE");
-  verb->add_option("--write-baseline", gate.write_baseline, "write that file")->type_name("FILE");
+  verb->add_option("--baseline", gate.baseline, "fail if an op uses over 25 % more of its allowed error than FILE says")->type_name("FILE");
+  verb->add_option("--write-baseline", gate.write_baseline, "write such a baseline to FILE")->type_name("FILE");
   add_gate_files(verb, gate);
 }
 

@@ -33,9 +33,9 @@ int gather(const GatherOptions& options) {
 
 void add_gather(CLI::App& app, int& exit) {
   static GatherOptions options;
-  CLI::App* verb = app.add_subcommand("gather", "Join the parts of a run (--part) in one folder");
-  verb->add_option("FOLDER", options.folder, "the folder to join them in: new, or gathered before")->required();
-  verb->add_option("PARTS", options.parts, "folders of its parts")->required();
+  CLI::App* verb = app.add_subcommand("gather", "Join the parts of a run, made with --part, in one folder");
+  verb->add_option("FOLDER", options.folder, "the folder for the joined run: a new one, or one of an earlier gather")->required();
+  verb->add_option("PARTS", options.parts, "the folders of the parts")->required();
   add_json(verb, options.json);
   verb->callback([&exit] { exit = gather(options); });
 }

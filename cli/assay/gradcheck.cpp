@@ -89,17 +89,19 @@ int gradcheck(const GradcheckOptions& options) {
 void add_gradcheck(CLI::App& app, int& exit) {
   static GradcheckOptions options;
   CLI::App* verb =
-      app.add_subcommand("gradcheck", "Decide whether the gradients of a recorded run are right; of a MODEL.onnx, run it first");
+      app.add_subcommand("gradcheck", "Decide whether the gradients of a recorded run are right; a MODEL.onnx is run and recorded first");
   verb->add_option("FILE", options.trace, "a trace, or a MODEL.onnx that is run first")->required();
   add_recorded_model(verb, options.model);
   add_run(verb, options.run);
   add_draws(verb, options.run);
-  verb->add_option("--save", options.run.trace, "of a model: write the run that was recorded")->type_name("TRACE");
-  verb->add_option("--seed", options.seed, "seed of the points")->capture_default_str();
-  verb->add_option("--kinks", options.kinks, "at kinks: any row of the Clarke derivative, or the one that PyTorch gives")
+  verb->add_option("--save", options.run.trace, "for a model: write the recorded run to TRACE")->type_name("TRACE");
+  verb->add_option("--seed", options.seed, "seed of the random points")->capture_default_str();
+  verb->add_option("--kinks", options.kinks,
+                   "gradient to accept at a kink: any element of the Clarke derivative (any), or the one that PyTorch gives")
       ->check(CLI::IsMember({"any", "pytorch"}))
       ->capture_default_str();
-  verb->add_flag("--allow-dead", options.allow_dead, "report products that read or gave zeros only, but do not count them as undecided");
+  verb->add_flag("--allow-dead", options.allow_dead,
+                 "report backward steps that read or gave only zeros, but do not count them as undecided");
   verb->add_option("--jobs", options.jobs, "regions to judge at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
   add_trace_budget(verb, options.run.limits);
   add_gate(verb, options.gate);

@@ -21,10 +21,10 @@ namespace {
 using namespace assay::cli;
 
 constexpr const char* kExitText =
-    "Exit codes: 0 answered or accepted (verify: unsat, sat and unknown alike; --expect demands one); 1 rejected, or a demand is not met; "
-    "2 usage; 3 undecided; 4 unsupported or malformed input; 70 internal error.\n"
+    "Exit codes: 0 answered or accepted (for verify, sat, unsat and unknown alike); 1 rejected or failed, or not the expected answer; "
+    "2 wrong command line; 3 undecided; 4 unsupported or malformed input; 70 internal error.\n"
     "A refusal ends with its code in brackets, which `assay explain CODE` explains.\n"
-    "Documents named docs/... and certificates/... are installed in share/doc/assay, by a wheel below Python's sys.prefix.";
+    "Documents named docs/... and certificates/... lie in share/doc/assay of the installation; of a wheel, below Python's sys.prefix.";
 
 // Sets the output of an interrupted verb that has nothing better, and the example of its help.
 void finish_verb(CLI::App& app, const char* name, const char* example) {

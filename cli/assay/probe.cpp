@@ -44,7 +44,7 @@ int probe(const ProbeOptions& options) {
   GateReport report;
   report.counts_by_op = false;  // probes go where contracts of some ops say little
   report.verb = "probe";
-  report.file = options.all ? "every op" : options.op;
+  report.file = options.all ? "test every op" : options.op;
   report.facts = {{"backend", options.backend}, {"dtype", options.dtype}, {"seed", std::to_string(options.seed)}};
   const double start = wall_seconds();
   if (device.value() != nullptr) report.facts.emplace_back("device", device.value()->name());
@@ -70,17 +70,21 @@ int probe(const ProbeOptions& options) {
 
 void add_probe(CLI::App& app, int& exit) {
   static ProbeOptions options;
-  CLI::App* verb = app.add_subcommand("probe", "Run the probe plan of an op through a backend and judge every value and gradient");
+  CLI::App* verb = app.add_subcommand("probe", "Test a backend: run an op on chosen operands (probes), and judge every value and gradient");
   verb->add_option("--op", options.op, "one op of the vocabulary, or an ONNX operator, e.g. conv or MaxPool")->type_name("NAME");
-  verb->add_flag("--all", options.all, "every op");
-  verb->add_option("--backend", options.backend)->check(CLI::IsMember({"eager", "compiled"}))->capture_default_str();
+  verb->add_flag("--all", options.all, "test every op");
+  verb->add_option("--backend", options.backend, "run op by op (eager), or as a program with fused steps (compiled)")
+      ->check(CLI::IsMember({"eager", "compiled"}))
+      ->capture_default_str();
   add_device(verb, options.device);
   const CLI::IsMember types({"float32", "float64", "float16", "bfloat16"});
-  verb->add_option("--dtype", options.dtype, "type of real elements; 16 bits forward only")->check(types)->capture_default_str();
-  verb->add_flag("--small", options.small, "small shapes only");
-  verb->add_flag("--forward-only", options.forward_only, "no gradients");
-  verb->add_option("--trace", options.trace, "write the forward runs, for `assay audit`")->type_name("FILE");
-  verb->add_option("--seed", options.seed, "seed of operands and points")->capture_default_str();
+  verb->add_option("--dtype", options.dtype, "type of float elements; of the 16-bit types, no gradients are judged")
+      ->check(types)
+      ->capture_default_str();
+  verb->add_flag("--small", options.small, "use small shapes only");
+  verb->add_flag("--forward-only", options.forward_only, "judge no gradients");
+  verb->add_option("--trace", options.trace, "write the forward runs to FILE, for `assay audit`")->type_name("FILE");
+  verb->add_option("--seed", options.seed, "seed of the random operands and points")->capture_default_str();
   verb->add_option("--jobs", options.jobs, "regions to judge at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
   options.gate.most_undecided = 0.25;  // of each kind of ordinary probes (probes/plan.h, share_of)
   add_gate(verb, options.gate);

@@ -41,14 +41,16 @@ int record(const RecordOptions& options) {
 
 void add_record(CLI::App& app, int& exit) {
   static RecordOptions options;
-  CLI::App* verb = app.add_subcommand("record", "Run a model forward and backward in the runtime and record it for audit and gradcheck");
+  CLI::App* verb =
+      app.add_subcommand("record", "Run a model forward and backward in the runtime, and record the run for audit and gradcheck");
   verb->add_option("MODEL", options.model)->required();
   verb->add_option("TRACE", options.trace, "the file to write")->required();
   add_run(verb, options);
   add_draws(verb, options);
-  verb->add_flag("--weighted", options.weighted, "differentiate all real outputs, each weighted with random cotangents, instead of a sum");
-  verb->add_flag("--forward-only", options.forward_only, "no gradient");
-  verb->add_option("--seed", options.seed, "seed of random inputs")->capture_default_str();
+  verb->add_flag("--weighted", options.weighted,
+                 "differentiate a randomly weighted sum of all float outputs, instead of the plain sum of one");
+  verb->add_flag("--forward-only", options.forward_only, "record no gradient");
+  verb->add_option("--seed", options.seed, "seed of the random inputs")->capture_default_str();
   verb->add_option("--threads", options.threads, "threads of the runtime")->check(CLI::Range(1, 1024))->capture_default_str();
   add_json(verb, options.json);
   verb->callback([&exit, verb] {

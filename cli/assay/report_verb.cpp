@@ -79,27 +79,34 @@ int report(const ReportOptions& options) {
 void add_report(CLI::App& app, int& exit) {
   static ReportOptions options;
   CLI::App* verb =
-      app.add_subcommand("report", "Check a run, a trace or a certificate and show it as one page of HTML that needs nothing else");
+      app.add_subcommand("report", "Check a run, a trace or a certificate, and write the result as one self-contained HTML page");
   verb->add_option("INPUT", options.input, "the folder of a run, a trace, or a certificate")->required();
   verb->add_option("-o,--out", options.out, "the page to write")->type_name("FILE")->capture_default_str();
   verb->add_option("--model", options.model,
-                   "of a certificate: the model; of a trace: whether it is a run of it; of a run: where it is not where the run says")
+                   "for a certificate: its model; for a trace: decide also whether it is a run of this model; for a run: the model,\n"
+                   "if it has moved")
       ->type_name("FILE");
-  verb->add_option("--property", options.property, "of a certificate: the property; without --model a statement file")->type_name("FILE");
-  add_semantics(verb, options.semantics, "of a certificate: as for check");
-  verb->add_option("--samples", options.samples, "of a certificate: points at which nodes are evaluated beside their bounds")
+  verb->add_option("--property", options.property, "for a certificate: its property, or without --model its statement file")
+      ->type_name("FILE");
+  add_semantics(verb, options.semantics, "for a certificate: its semantics, as for check");
+  verb->add_option("--samples", options.samples,
+                   "for a certificate: number of points at which values of nodes are shown beside their bounds")
       ->type_name("N")
       ->capture_default_str();
-  verb->add_option("--images", options.images, "of a run: show so many items with their witnesses")->type_name("N")->capture_default_str();
-  verb->add_option("--data", options.data, "of a run: where it is not where the run says")->type_name("FILE");
-  verb->add_option("--labels", options.labels, "of a run: where they are not where the run says")->type_name("FILE");
-  verb->add_option("--perfetto", options.perfetto, "write timings as Chrome trace events, for ui.perfetto.dev")->type_name("FILE");
-  verb->add_option("--model-explorer", options.model_explorer, "of a trace or a certificate: write the graph as JSON for Model Explorer")
+  verb->add_option("--images", options.images, "for a run: number of items to show with their witnesses")
+      ->type_name("N")
+      ->capture_default_str();
+  verb->add_option("--data", options.data, "for a run: the data set, if it has moved")->type_name("FILE");
+  verb->add_option("--labels", options.labels, "for a run: the labels, if they have moved")->type_name("FILE");
+  verb->add_option("--perfetto", options.perfetto, "write timings to FILE as Chrome trace events, which ui.perfetto.dev shows")
+      ->type_name("FILE");
+  verb->add_option("--model-explorer", options.model_explorer,
+                   "for a trace or a certificate: write the graph to FILE as JSON for Model Explorer")
       ->type_name("FILE");
   verb->add_option("--jobs", options.jobs, "certificates or regions to judge at the same time")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  add_memory(verb, options.limits, "memory that the run may take, e.g. 512MiB; without the option 8GiB");
+  add_memory(verb, options.limits, "memory that the run may take, e.g. 512MiB; default: 8GiB");
   add_json(verb, options.json);
   verb->callback([&exit, verb] {
     refuse_unread_by_report(*verb, options.input, !options.property.empty());

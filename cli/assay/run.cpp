@@ -29,12 +29,12 @@ int run_model(const RecordOptions& options) {
 
 void add_run_model(CLI::App& app, int& exit) {
   static RecordOptions options;
-  CLI::App* verb = app.add_subcommand("run", "Run a model and print its outputs: in the runtime, or over exact numbers or intervals");
+  CLI::App* verb = app.add_subcommand("run", "Run a model in the runtime, in exact numbers or in intervals, and print its outputs");
   verb->add_option("MODEL", options.model)->required();
-  verb->add_option("--dtype", options.dtype, "numbers to compute with; without it those of the model")
+  verb->add_option("--dtype", options.dtype, "type of the numbers to compute with; default: the type of the model")
       ->check(CLI::IsMember({"float32", "float64", "bfloat16", "exact", "interval", "complex64"}));
   add_run(verb, options);
-  verb->add_option("--seed", options.seed, "seed of random inputs")->capture_default_str();
+  verb->add_option("--seed", options.seed, "seed of the random inputs")->capture_default_str();
   add_json(verb, options.json);
   verb->callback([&exit, verb] {
     if (!options.values.empty()) refuse_unread(*verb, "--values", {"--seed"});

@@ -12,21 +12,21 @@ namespace assay::cli {
 namespace {
 
 void add_run(CLI::App* verb, RunOptions& run) {
-  verb->add_option("--run", run.folder, "keep results and certificates in this folder, for `assay check FOLDER`")->type_name("FOLDER");
+  verb->add_option("--run", run.folder, "keep results and certificates in FOLDER, which `assay check FOLDER` checks")->type_name("FOLDER");
   const auto part = [&run](const std::string& text) {
     std::size_t one = 0, all = 0;
     if (!runs::parse_part(text, one, all)) throw CLI::ValidationError("--part", "takes a part such as 2/8, not " + text);
     run.part = text;
   };
-  verb->add_option_function<std::string>("--part", part, "do part I of N; `assay gather` joins the parts")->type_name("I/N");
-  CLI::Option* resume = verb->add_flag("--resume", run.resume, "check the run in the folder, and go on with it");
-  verb->add_flag("--retry-undecided", run.retry, "decide undecided items again, for example with more --timeout")->needs(resume);
-  verb->add_option("--items", run.items, "only these items or instances, counted from 0, e.g. 3,7,10-20")->type_name("N,M-K,...");
+  verb->add_option_function<std::string>("--part", part, "compute only part I of N; `assay gather` joins the parts")->type_name("I/N");
+  CLI::Option* resume = verb->add_flag("--resume", run.resume, "check the results in the folder of --run, and continue the run");
+  verb->add_flag("--retry-undecided", run.retry, "decide undecided items again, for example with a larger --timeout")->needs(resume);
+  verb->add_option("--items", run.items, "decide only these items or instances, counted from 0, e.g. 3,7,10-20")->type_name("N,M-K,...");
   verb->add_option("--properties", run.properties,
-                   "write undecided items to this folder for other tools: VNN-LIB properties, and instances.csv")
+                   "write undecided items to FOLDER for other tools: VNN-LIB properties and an instances.csv")
       ->type_name("FOLDER");
-  verb->add_flag("--pack", run.pack, "move all certificates into one file of the folder at the end");
-  verb->add_option("--slurm", run.slurm, "submit N parts as an array job of Slurm, and a job that joins them in FOLDER")
+  verb->add_flag("--pack", run.pack, "at the end, move all certificates into one file of the folder");
+  verb->add_option("--slurm", run.slurm, "submit N parts as an array job of Slurm, and a job that joins them in the folder of --run")
       ->check(CLI::Range(1, 1'000'000))
       ->type_name("N");
   verb->add_option("--sbatch", run.slurm_options, "an argument for sbatch, e.g. --sbatch=--time=1:00:00; may be repeated")
@@ -38,10 +38,10 @@ void add_run(CLI::App* verb, RunOptions& run) {
   verb->add_option("--timeout", run.timeout, "wall-clock limit of one instance, e.g. 60, 90s, 5m")
       ->type_name("TIME")
       ->capture_default_str();
-  verb->add_option("--seed", run.seed, "seed of the attack")->capture_default_str();
-  add_memory(verb, run.limits, "memory that all instances together may take, e.g. 4G; without the option 8GiB");
+  verb->add_option("--seed", run.seed, "random seed of the search for counterexamples")->capture_default_str();
+  add_memory(verb, run.limits, "memory that all instances together may take, e.g. 4G; default: 8GiB");
   verb->add_flag("--stream", run.stream, "print each result as a line of JSON as soon as it is known");
-  verb->add_flag("-q,--quiet", run.quiet, "no progress on stderr");
+  verb->add_flag("-q,--quiet", run.quiet, "print no progress on stderr");
   add_json(verb, run.json);
 }
 
@@ -53,13 +53,13 @@ void refuse_unread_by_run(const CLI::App& verb, const RunOptions& run) {
 }
 
 void add_robust(CLI::App& app, RobustOptions& options, int& exit) {
-  CLI::App* verb = app.add_subcommand("robust", "Certify a data set: which items keep their class in a ball of each radius");
+  CLI::App* verb = app.add_subcommand("robust", "Certify a data set: decide which items keep their class in a ball of each radius");
   verb->add_option("MODEL", options.model)->required();
   verb->add_option("DATA", options.data,
-                   "items and labels: NPY, NPZ, safetensors, IDX, CSV, CIFAR-10, or a folder of PNG files; FILE:NAME takes one array of\n"
-                   "several")
+                   "items and labels: NPY, NPZ, safetensors, IDX, CSV, CIFAR-10, or a folder of PNG files; FILE:NAME takes the array\n"
+                   "NAME of a file with several")
       ->required();
-  verb->add_option("--eps", options.eps, "radii, such as 2/255,4/255, in units of the data after --scale")
+  verb->add_option("--eps", options.eps, "radii of the balls, e.g. 2/255,4/255, in units of the data after --scale")
       ->required()
       ->delimiter(',')
       ->type_name("EPS,...");
@@ -67,11 +67,12 @@ void add_robust(CLI::App& app, RobustOptions& options, int& exit) {
       ->check(CLI::IsMember({"linf", "l2", "l1"}))
       ->capture_default_str();
   verb->add_option("--labels", options.labels,
-                   "labels, if DATA has none: a file, FILE:NAME, or numbers 3,1,4; without labels, the model's own classes")
+                   "labels, if DATA has none: a file, FILE:NAME, or numbers such as 3,1,4; default: the classes that the model gives")
       ->type_name("FILE");
-  verb->add_option("--scale", options.scale, "of the data's numbers; without it 1/255 for uint8, 1/65535 for uint16, else 1")
+  verb->add_option("--scale", options.scale,
+                   "factor by which the data are multiplied; default: 1/255 for uint8, 1/65535 for uint16, else 1")
       ->type_name("NUMBER");
-  verb->add_option("--mean", options.mean, "mean, subtracted from the scaled data: one number, or one for each channel")
+  verb->add_option("--mean", options.mean, "mean that is subtracted from the scaled data: one number, or one for each channel")
       ->delimiter(',')
       ->type_name("NUMBER,...");
   verb->add_option("--std", options.std, "standard deviation, by which the difference is divided: one number, or one for each channel")
@@ -81,11 +82,12 @@ void add_robust(CLI::App& app, RobustOptions& options, int& exit) {
   verb->add_option("--first", options.first, "only the first N items")->type_name("N");
   verb->add_option("--every", options.every, "only every K-th item")->check(CLI::Range(1, 1'000'000'000))->type_name("K");
   verb->add_option("--largest", options.largest,
-                   "for each item the largest certified multiple of STEP up to the largest radius, by bisection")
+                   "find for each item, by bisection, the largest multiple of STEP that can be certified, up to the largest radius")
       ->type_name("STEP");
-  verb->add_flag("--each", options.each, "prove every radius by itself; otherwise smaller balls follow from larger ones");
+  verb->add_flag("--each", options.each,
+                 "prove every radius separately; without the option, a proof for one ball counts for smaller balls, too");
   verb->add_option("--require", options.require,
-                   "exit 1 where less than this share of the items can be certified at some radius, 3 where it\nis open")
+                   "exit with 1 if at some radius less than this share of the items can be certified, with 3 if that stays open")
       ->check(CLI::Range(0.0, 1.0))
       ->type_name("SHARE");
   add_named_semantics(verb, options.semantics, "real arithmetic, or every float32 execution of a model, e.g. float32:cuda");
@@ -99,15 +101,14 @@ void add_robust(CLI::App& app, RobustOptions& options, int& exit) {
 }
 
 void add_batch(CLI::App& app, BatchOptions& options, int& exit) {
-  CLI::App* verb = app.add_subcommand("batch", "Decide the properties of lists, such as VNN-COMP's instances.csv");
-  verb->add_option("LISTS", options.lists, "files with lines MODEL,PROPERTY[,TIMEOUT], paths relative to them")->required();
-  CLI::Option* expected =
-      verb->add_option("--expected", options.expected, "a file with lines MODEL,PROPERTY,sat|unsat; exit 1 if an answer is the other one")
-          ->type_name("FILE");
+  CLI::App* verb = app.add_subcommand("batch", "Decide all properties that lists name, such as the instances.csv of VNN-COMP");
+  verb->add_option("LISTS", options.lists, "files with lines MODEL,PROPERTY[,TIMEOUT], whose paths are relative to the file")->required();
+  CLI::Option* expected = verb->add_option("--expected", options.expected,
+                                           "a file with lines MODEL,PROPERTY,sat|unsat; exit with 1 if an answer contradicts it")
+                              ->type_name("FILE");
   add_allow_vacuous(verb, options.allow_vacuous)->needs(expected);
-  verb->add_option("--most", options.most, "largest limit of an instance, even if its list allows more, e.g. 60, 90s, 5m")
-      ->type_name("TIME");
-  add_named_semantics(verb, options.semantics, "as for verify; without it what each property says");
+  verb->add_option("--most", options.most, "upper limit for the TIMEOUT of every line, e.g. 60, 90s, 5m")->type_name("TIME");
+  add_named_semantics(verb, options.semantics, "as for verify; default: the element types of each property decide");
   add_run(verb, options.run);
   verb->callback([&options, &exit, verb] {
     refuse_unread_by_run(*verb, options.run);

@@ -53,10 +53,11 @@ int statement(const StatementOptions& options) {
 
 void add_statement_verb(CLI::App& app, int& exit) {
   static StatementOptions options;
-  CLI::App* verb = app.add_subcommand("statement", "Write what a model and a property claim, as the bytes that certificates name");
+  CLI::App* verb =
+      app.add_subcommand("statement", "Write the statement of a model and a property to a file, which assay-check reads in place of both");
   verb->add_option("MODEL", options.model)->required();
   verb->add_option("PROPERTY", options.property)->required();
-  verb->add_option("-o,--out", options.out, "file to write; without the option stdout")->type_name("FILE");
+  verb->add_option("-o,--out", options.out, "the file to write; default: stdout")->type_name("FILE");
   add_semantics(verb, options.semantics);
   add_limits(verb, options.limits);
   add_json(verb, options.json);

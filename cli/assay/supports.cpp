@@ -96,7 +96,7 @@ int supports(const std::string& question, const JsonTarget& json) {
 static void add_questions(CLI::App& app, const char* name, int& exit) {
   static std::string question;
   static JsonTarget json;
-  CLI::App* verb = app.add_subcommand(name, "Answer one question of the VNN-LIB 2 interface");
+  CLI::App* verb = app.add_subcommand(name, "Say what this solver supports: answer one question of the VNN-LIB 2 interface");
   for (const std::string& each : support_questions()) {
     verb->add_flag("--" + each, [each](std::int64_t) { question = each; });
   }

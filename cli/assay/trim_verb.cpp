@@ -76,12 +76,14 @@ int trim(const TrimOptions& options) {
 
 void add_trim_verb(CLI::App& app, int& exit) {
   static TrimOptions options;
-  CLI::App* verb = app.add_subcommand("trim", "Make a certificate cheaper to check: leave out what its conclusions do not need");
+  CLI::App* verb = app.add_subcommand("trim", "Make a certificate cheaper to check: leave out steps that its conclusions do not need");
   verb->add_option("MODEL", options.model)->required();
   verb->add_option("PROPERTY", options.property)->required();
   verb->add_option("CERTIFICATE", options.proof, "a certificate that assay-check accepts")->required();
-  verb->add_option("-o,--out", options.out, "the trimmed certificate; a copy if nothing can be left out")->required()->type_name("FILE");
-  add_timeout(verb, options.timeout, "wall-clock limit for the whole run, e.g. 60, 90s, 5m; what was found until then counts");
+  verb->add_option("-o,--out", options.out, "the trimmed certificate to write; a copy if nothing can be left out")
+      ->required()
+      ->type_name("FILE");
+  add_timeout(verb, options.timeout, "wall-clock limit for the whole run, e.g. 60, 90s, 5m. Steps found until then are left out");
   add_semantics(verb, options.semantics);
   add_limits(verb, options.limits);
   add_json(verb, options.json);

@@ -76,38 +76,40 @@ std::optional<Rejection> unsupported(const VerifyOptions& options) {
 
 void add_verify(CLI::App& app, int& exit) {
   static VerifyOptions options;
-  CLI::App* verb = app.add_subcommand("verify", "Decide a property: sat, unsat, unknown or timed-out on the first line");
+  CLI::App* verb = app.add_subcommand("verify", "Decide a property of a model: the first line says sat, unsat, unknown or timed-out");
   verb->add_option("FILES", options.files, "QUERY.vnnlib with --network, or MODEL.onnx PROPERTY.vnnlib[.gz]")->required()->expected(1, 2);
-  verb->add_option("--network", options.networks, "the model of a declared network")
+  verb->add_option("--network", options.networks, "the model of the network NAME that QUERY declares")
       ->type_name("[NAME=]FILE")
       ->take_all()
       ->expected(1)
       ->allow_extra_args(false);
-  CLI::Option* proof = verb->add_option("--proof", options.proof, "write a certificate for assay-check")->type_name("FILE");
+  CLI::Option* proof = verb->add_option("--proof", options.proof, "write a certificate of the answer, for assay-check")->type_name("FILE");
   verb->add_flag("--trim{auto}", options.trim,
-                 "after the answer, shrink a certificate of unsat: for as long as the CPU\n"
-                 "time of the search, or for TIME with --trim=TIME; always within --timeout")
+                 "after the answer, shrink the certificate of an unsat. This takes at most the CPU\n"
+                 "time of the search, or TIME with --trim=TIME, and ends with --timeout")
       ->needs(proof);
   verb->add_option("--timeout", options.timeout, "wall-clock limit for the whole run, e.g. 60, 90s, 5m")->type_name("TIME");
   verb->add_option("--scale", options.scale,
-                   "if the property stays undecided, search for this time beyond --timeout for the largest share of its\n"
-                   "boxes that can be proved; with --proof, write it to FILE.scaled and its statement to FILE.scaled.statement")
+                   "if the property stays undecided, search for TIME more, beyond --timeout, for the largest share of its input\n"
+                   "boxes for which it can be proved. With --proof, FILE.scaled is the certificate of the part that was proved,\n"
+                   "and FILE.scaled.statement its statement")
       ->type_name("TIME");
-  verb->add_option("--threads", options.threads, "search threads")->check(CLI::Range(1, 1024))->capture_default_str();
+  verb->add_option("--threads", options.threads, "threads of the search")->check(CLI::Range(1, 1024))->capture_default_str();
   add_limits(verb, options.limits);
-  verb->add_option("--seed", options.seed, "seed of the attack")->capture_default_str();
+  verb->add_option("--seed", options.seed, "random seed of the search for a counterexample")->capture_default_str();
   add_branching(verb, options.branching);
-  verb->add_flag("--no-attack", options.no_attack, "do not look for a counterexample");
-  verb->add_option("--expect", options.expect, "exit 1 if the other answer is found, 3 if none is")->check(CLI::IsMember({"sat", "unsat"}));
+  verb->add_flag("--no-attack", options.no_attack, "do not search for a counterexample");
+  verb->add_option("--expect", options.expect, "the answer that you expect: exit with 1 if the other one is found, with 3 if none is")
+      ->check(CLI::IsMember({"sat", "unsat"}));
   add_allow_vacuous(verb, options.allow_vacuous)->needs("--expect");
-  verb->add_option("--serialise-assignments", options.serialise_directory, "not supported; refused with exit 4")->type_name("DIR");
+  verb->add_option("--serialise-assignments", options.serialise_directory, "not supported: the run ends with exit 4")->type_name("DIR");
   add_semantics(verb, options.semantics);
   add_statement(verb, options.statement);
   add_json(verb, options.json);
   verb->add_flag(
-      "-v,--verbose", [](std::int64_t count) { options.verbosity = static_cast<int>(count); }, "more on stderr");
+      "-v,--verbose", [](std::int64_t count) { options.verbosity = static_cast<int>(count); }, "print times of the search on stderr");
   verb->add_flag(
-      "-q,--quiet", [](std::int64_t) { options.verbosity = -1; }, "nothing but errors on stderr");
+      "-q,--quiet", [](std::int64_t) { options.verbosity = -1; }, "print only errors on stderr");
   verb->callback([&exit] { exit = verify(options); });
 }
 

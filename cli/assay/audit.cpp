@@ -53,7 +53,7 @@ int audit(const AuditOptions& options) {
 void add_audit(CLI::App& app, int& exit) {
   static AuditOptions options;
   CLI::App* verb = app.add_subcommand("audit", "Judge every recorded value of a run by the contract of its operation");
-  verb->add_option("TRACE", options.trace)->required();
+  verb->add_option("TRACE", options.trace, "the trace of a run")->required();
   add_recorded_model(verb, options.model);
   CLI::Option* shrink = verb->add_option("--shrink", options.shrink,
                                          "write a small trace of the first failing region: its worst element, and the values that it reads")
@@ -67,7 +67,7 @@ void add_audit(CLI::App& app, int& exit) {
                    "with --shrink: run the region again in this runtime, and set values to 0 that the failure does not need")
       ->check(CLI::IsMember({"eager", "compiled"}))
       ->needs(shrink);
-  add_memory(verb, options.limits, "memory that the run may take, e.g. 512MiB; without the option 8GiB");
+  add_memory(verb, options.limits, "memory that the run may take, e.g. 512MiB; default: 8GiB");
   add_trace_budget(verb, options.limits);
   add_gate(verb, options.gate);
   verb->callback([&exit] { exit = audit(options); });

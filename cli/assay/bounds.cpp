@@ -121,8 +121,8 @@ int bounds(const BoundsOptions& options) {
 void add_bounds(CLI::App& app, int& exit) {
   static BoundsOptions options;
   CLI::App* verb = app.add_subcommand("bounds", "Prove bounds of every node of a model on each input box of a property");
-  verb->add_option("MODEL", options.model)->required();
-  verb->add_option("PROPERTY", options.property)->required();
+  verb->add_option("MODEL", options.model, "the ONNX file")->required();
+  verb->add_option("PROPERTY", options.property, "the VNN-LIB file")->required();
   verb->add_option("--method", options.method, "interval propagation (ibp), or backward linear bounds (crown)")
       ->check(CLI::IsMember({"ibp", "crown"}))
       ->capture_default_str();

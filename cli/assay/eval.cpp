@@ -53,9 +53,9 @@ void add_eval(CLI::App& app, int& exit) {
   static EvalOptions options;
   CLI::App* verb =
       app.add_subcommand("eval", "Compute proved intervals for a model's outputs, and for its gradient, at a point or on a box");
-  verb->add_option("MODEL", options.model)->required();
+  verb->add_option("MODEL", options.model, "the ONNX file")->required();
   verb->add_option("VALUES", options.values,
-                   "JSON: {\"inputs\": {NAME: [numbers or {\"lo\": a, \"hi\": b}, row-major]}, \"cotangents\": {OUTPUT: [...]}}")
+                   "a JSON file: {\"inputs\": {NAME: [numbers or {\"lo\": a, \"hi\": b}, row-major]}, \"cotangents\": {OUTPUT: [...]}}")
       ->required();
   add_memory_of_model(verb, options.limits);
   add_json(verb, options.json);

@@ -71,14 +71,14 @@ int probe(const ProbeOptions& options) {
 void add_probe(CLI::App& app, int& exit) {
   static ProbeOptions options;
   CLI::App* verb = app.add_subcommand("probe", "Test a backend: run an op on chosen operands (probes), and judge every value and gradient");
-  verb->add_option("--op", options.op, "one op of the vocabulary, or an ONNX operator, e.g. conv or MaxPool")->type_name("NAME");
+  verb->add_option("--op", options.op, "an op that `assay ops` lists, or an ONNX operator, e.g. conv or MaxPool")->type_name("NAME");
   verb->add_flag("--all", options.all, "test every op");
   verb->add_option("--backend", options.backend, "run op by op (eager), or as a program with fused steps (compiled)")
       ->check(CLI::IsMember({"eager", "compiled"}))
       ->capture_default_str();
   add_device(verb, options.device);
   const CLI::IsMember types({"float32", "float64", "float16", "bfloat16"});
-  verb->add_option("--dtype", options.dtype, "type of float elements; of the 16-bit types, no gradients are judged")
+  verb->add_option("--dtype", options.dtype, "type of float elements; gradients are judged for 32 and 64 bits only")
       ->check(types)
       ->capture_default_str();
   verb->add_flag("--small", options.small, "use small shapes only");

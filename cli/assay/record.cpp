@@ -43,7 +43,7 @@ void add_record(CLI::App& app, int& exit) {
   static RecordOptions options;
   CLI::App* verb =
       app.add_subcommand("record", "Run a model forward and backward in the runtime, and record the run for audit and gradcheck");
-  verb->add_option("MODEL", options.model)->required();
+  verb->add_option("MODEL", options.model, "the ONNX file")->required();
   verb->add_option("TRACE", options.trace, "the file to write")->required();
   add_run(verb, options);
   add_draws(verb, options);

@@ -54,7 +54,7 @@ void refuse_unread_by_run(const CLI::App& verb, const RunOptions& run) {
 
 void add_robust(CLI::App& app, RobustOptions& options, int& exit) {
   CLI::App* verb = app.add_subcommand("robust", "Certify a data set: decide which items keep their class in a ball of each radius");
-  verb->add_option("MODEL", options.model)->required();
+  verb->add_option("MODEL", options.model, "the ONNX file")->required();
   verb->add_option("DATA", options.data,
                    "items and labels: NPY, NPZ, safetensors, IDX, CSV, CIFAR-10, or a folder of PNG files; FILE:NAME takes the array\n"
                    "NAME of a file with several")
@@ -63,7 +63,7 @@ void add_robust(CLI::App& app, RobustOptions& options, int& exit) {
       ->required()
       ->delimiter(',')
       ->type_name("EPS,...");
-  verb->add_option("--norm", options.norm, "norm of the ball, in units of the scaled data")
+  verb->add_option("--norm", options.norm, "norm of the ball, in units of the data after --scale")
       ->check(CLI::IsMember({"linf", "l2", "l1"}))
       ->capture_default_str();
   verb->add_option("--labels", options.labels,
@@ -78,9 +78,12 @@ void add_robust(CLI::App& app, RobustOptions& options, int& exit) {
   verb->add_option("--std", options.std, "standard deviation, by which the difference is divided: one number, or one for each channel")
       ->delimiter(',')
       ->type_name("NUMBER,...");
-  verb->add_option("--clip", options.clip, "range of the scaled data, e.g. 0,1")->delimiter(',')->expected(2)->type_name("LO,HI");
-  verb->add_option("--first", options.first, "only the first N items")->type_name("N");
-  verb->add_option("--every", options.every, "only every K-th item")->check(CLI::Range(1, 1'000'000'000))->type_name("K");
+  verb->add_option("--clip", options.clip, "range of the scaled data, e.g. 0,1, at whose ends balls are cut off")
+      ->delimiter(',')
+      ->expected(2)
+      ->type_name("LO,HI");
+  verb->add_option("--first", options.first, "certify only the first N items")->type_name("N");
+  verb->add_option("--every", options.every, "certify only every K-th item")->check(CLI::Range(1, 1'000'000'000))->type_name("K");
   verb->add_option("--largest", options.largest,
                    "find for each item, by bisection, the largest multiple of STEP that can be certified, up to the largest radius")
       ->type_name("STEP");
@@ -90,7 +93,7 @@ void add_robust(CLI::App& app, RobustOptions& options, int& exit) {
                    "exit with 1 if at some radius less than this share of the items can be certified, with 3 if that stays open")
       ->check(CLI::Range(0.0, 1.0))
       ->type_name("SHARE");
-  add_named_semantics(verb, options.semantics, "real arithmetic, or every float32 execution of a model, e.g. float32:cuda");
+  add_named_semantics(verb, options.semantics, "as for verify; default: real");
   add_run(verb, options.run);
   verb->callback([&options, &exit, verb] {
     if (!options.largest.empty()) refuse_unread(*verb, "--largest", {"--each", "--require"});

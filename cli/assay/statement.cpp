@@ -55,8 +55,8 @@ void add_statement_verb(CLI::App& app, int& exit) {
   static StatementOptions options;
   CLI::App* verb =
       app.add_subcommand("statement", "Write the statement of a model and a property to a file, which assay-check reads in place of both");
-  verb->add_option("MODEL", options.model)->required();
-  verb->add_option("PROPERTY", options.property)->required();
+  verb->add_option("MODEL", options.model, "the ONNX file")->required();
+  verb->add_option("PROPERTY", options.property, "the VNN-LIB file")->required();
   verb->add_option("-o,--out", options.out, "the file to write; default: stdout")->type_name("FILE");
   add_semantics(verb, options.semantics);
   add_limits(verb, options.limits);

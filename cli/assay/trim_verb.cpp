@@ -77,13 +77,14 @@ int trim(const TrimOptions& options) {
 void add_trim_verb(CLI::App& app, int& exit) {
   static TrimOptions options;
   CLI::App* verb = app.add_subcommand("trim", "Make a certificate cheaper to check: leave out steps that its conclusions do not need");
-  verb->add_option("MODEL", options.model)->required();
-  verb->add_option("PROPERTY", options.property)->required();
+  verb->add_option("MODEL", options.model, "the ONNX file")->required();
+  verb->add_option("PROPERTY", options.property, "the VNN-LIB file")->required();
   verb->add_option("CERTIFICATE", options.proof, "a certificate that assay-check accepts")->required();
   verb->add_option("-o,--out", options.out, "the trimmed certificate to write; a copy if nothing can be left out")
       ->required()
       ->type_name("FILE");
-  add_timeout(verb, options.timeout, "wall-clock limit for the whole run, e.g. 60, 90s, 5m. Steps found until then are left out");
+  add_timeout(verb, options.timeout,
+              "wall-clock limit for the whole run, e.g. 60, 90s, 5m; unneeded steps that are found until then are left out");
   add_semantics(verb, options.semantics);
   add_limits(verb, options.limits);
   add_json(verb, options.json);

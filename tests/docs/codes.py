@@ -22,7 +22,7 @@ PART = re.compile(r"[a-z][a-z_0-9]*")
 PREFIX = re.compile(r'"([a-z][a-z_0-9]*)\."\)?(?: \+|,)')
 
 # Literals of the same shape that are names of files, modules, selectors of pages or words of other projects.
-ENDINGS = {"assay", "cpp", "csv", "h", "heat", "html", "json", "jsonl", "md", "node", "npy", "onnx", "pack", "py", "safetensors", "sh",
+ENDINGS = {"assay", "cfg", "cpp", "csv", "h", "heat", "html", "json", "jsonl", "md", "node", "npy", "onnx", "pack", "py", "safetensors", "sh",
            "vnnlib"}
 OTHERS = {"_verify.answers", "ai.onnx", "assay.errors", "assay.testing", "assay.trace", "button.every", "figure.graph", "join.log",
           "testing._gradcheck"}

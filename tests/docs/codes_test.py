@@ -76,6 +76,8 @@ def main() -> int:
     for code, parts in written.items():
         if len(parts) != 2 or not parts[1].startswith(CURE) or not all(part.endswith((".", ")")) for part in parts):
             faults.append(f"{code}: an entry has two paragraphs, the cause and '{CURE}...'")
+        if ":" in parts[0].split(". ")[0]:
+            faults.append(f"{code}: the first sentence has a colon, and a refusal writes one behind it")
         if any(len(style.sentences(part.removeprefix(CURE))) > MOST_SENTENCES for part in parts):
             faults.append(f"{code}: cause and cure have at most {MOST_SENTENCES} sentences each")
         if any(re.search(r"\w- \w", part) for part in parts):

@@ -35,6 +35,15 @@ constexpr int kMarginDoublings = 40;                   // a group is given up af
 constexpr double kRounding = 1e-12;                    // loss of doubles at an end of the box, relative to the scale of a row
 constexpr double kFirstMargin = 1e-9;                  // after the first refusal, relative to the scale of a row
 
+// Adds the gradients of all rows whose slack, relative to their scale, is at most `most`.
+void pull_rows(const std::vector<RowView>& rows, double most, const double* y, const double* x, double* y_bar, double* x_bar) {
+  for (const RowView& row : rows) {
+    if (!(slack(row, y, x) / row.scale <= most)) continue;
+    for (const auto& [element, coefficient] : row.outputs) y_bar[element] -= coefficient / row.scale;
+    for (const auto& [element, coefficient] : row.inputs) x_bar[element] -= coefficient / row.scale;
+  }
+}
+
 // The search for a witness of one group. The rows of the batch are independent starts; each aims at one case.
 class Attack {
  public:
@@ -187,16 +196,9 @@ std::optional<logic::Theorem> Attack::inspect(std::size_t batch, const std::vect
 // Sums the gradients either of the worst row alone, or of all rows whose slack is at most the margin.
 void Attack::pull_case(std::size_t b, std::uint32_t one, bool sum_of_hinges, const std::vector<double>& x, const std::vector<double>& y) {
   const std::vector<RowView>& rows = network_.rows(one);
-  const double worst = worst_slack(rows, y.data() + b * m_, x.data() + b * n_);
-  double* y_bar = y_bar_.data() + b * m_;
-  double* x_bar = x_bar_.data() + b * n_;
-  for (const RowView& row : rows) {
-    const double value = slack(row, y.data() + b * m_, x.data() + b * n_) / row.scale;
-    const bool pulled = sum_of_hinges ? value <= margin_ : value <= worst;
-    if (!pulled) continue;
-    for (const auto& [element, coefficient] : row.outputs) y_bar[element] -= coefficient / row.scale;
-    for (const auto& [element, coefficient] : row.inputs) x_bar[element] -= coefficient / row.scale;
-  }
+  const double *point = x.data() + b * n_, *outputs = y.data() + b * m_;
+  const double most = sum_of_hinges ? margin_ : worst_slack(rows, outputs, point);
+  pull_rows(rows, most, outputs, point, y_bar_.data() + b * m_, x_bar_.data() + b * n_);
 }
 
 // A step by the sign of the gradient, or by the gradient with momentum, in units of the box.
@@ -371,11 +373,7 @@ std::optional<logic::Theorem> attack_from(const Network& network, const Candidat
     if (!network.has_gradient()) break;
     std::fill(y_bar.begin(), y_bar.end(), 0.0);
     std::fill(x_bar.begin(), x_bar.end(), 0.0);
-    for (const RowView& row : rows) {
-      if (slack(row, y.data(), point.data()) / row.scale > worst) continue;
-      for (const auto& [element, coefficient] : row.outputs) y_bar[element] -= coefficient / row.scale;
-      for (const auto& [element, coefficient] : row.inputs) x_bar[element] -= coefficient / row.scale;
-    }
+    pull_rows(rows, worst, y.data(), point.data(), y_bar.data(), x_bar.data());
     if (!network.vjp(1, workspace, y_bar.data(), inputs_bar.data())) break;
     double largest = 0;
     for (std::size_t i = 0; i < n; ++i) {

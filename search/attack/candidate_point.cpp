@@ -31,34 +31,28 @@ CandidateBox::CandidateBox(const Network& network, std::size_t group, bool any_n
   std::vector<bool> whole;
   for (const NodeId id : problem.graph().inputs)
     whole.resize(whole.size() + problem.graph().size(id), !is_float(problem.graph().node(id).dtype));
+  const auto add = [&](Kind kind, double lo, double hi) {
+    kinds_.push_back(kind);
+    lo_.push_back(lo);
+    hi_.push_back(hi);
+  };
   for (std::size_t i = 0; i < box_->lo.size(); ++i) {
     // Every float is a double. So the smallest float >= lo is the smallest float >= the smallest double >= lo.
     const double lo = box_->lo[i].double_up(), hi = box_->hi[i].double_down();
     const double float_lo = float_up(lo), float_hi = float_down(hi);
     if (problem.floating() && !whole[i] && !is_empty_) {
-      kinds_.push_back(Kind::number);
-      lo_.push_back(floats::number_above(format_, lo));
-      hi_.push_back(floats::number_below(format_, hi));
+      add(Kind::number, floats::number_above(format_, lo), floats::number_below(format_, hi));
     } else if (whole[i] && lo <= hi) {  // the box of an integer input ends in integers, and so do these doubles
-      kinds_.push_back(Kind::integer);
-      lo_.push_back(lo);
-      hi_.push_back(hi);
+      add(Kind::integer, lo, hi);
     } else if (any_number && lo <= hi) {
-      kinds_.push_back(Kind::ends);
-      lo_.push_back(lo);
-      hi_.push_back(hi);
+      add(Kind::ends, lo, hi);
     } else if (float_lo <= float_hi && std::isfinite(float_lo) && std::isfinite(float_hi)) {
-      kinds_.push_back(Kind::float32);
-      lo_.push_back(float_lo);
-      hi_.push_back(float_hi);
+      add(Kind::float32, float_lo, float_hi);
     } else if (lo <= hi) {
-      kinds_.push_back(Kind::float64);
-      lo_.push_back(lo);
-      hi_.push_back(hi);
-    } else {
-      kinds_.push_back(Kind::exact);  // no double lies inside: the decimal itself
-      lo_.push_back(box_->lo[i].double_down());
-      hi_.push_back(lo_.back());
+      add(Kind::float64, lo, hi);
+    } else {  // no double lies inside: the decimal itself
+      const double below = box_->lo[i].double_down();
+      add(Kind::exact, below, below);
     }
   }
   for (const statement::Ball& ball : inspect::group_balls(problem, group)) {

@@ -7,6 +7,7 @@
 // and multipliers of alpha-beta-CROWN, and only the bound that these give counts.
 
 #include <algorithm>
+#include <cmath>
 
 #include "search/bab/activation_bab.h"
 
@@ -64,10 +65,7 @@ bool ActivationBounder::bound_by_program(const Target& target) {
   if (solved.status == LpResult::Status::stopped) return false;
   BoundTask task = task_of(target);
   task.start = &solved.parameters;
-  AlphaBetaOptions options;
-  options.iterations = 1;
-  options.scores = true;
-  options.quantize = false;
+  AlphaBetaOptions options{.iterations = 1, .scores = true, .quantize = false};
   BoundResult result;
   ascent_.run({&task, 1}, options, {&result, 1});
   if (result.bound > 0) {
@@ -87,13 +85,11 @@ bool ActivationBounder::bound_by_program(const Target& target) {
 BoundResult ActivationBounder::bound_above(const BoundTask& task, std::uint32_t position) {
   BoundTask from = task;
   LpResult solved;
-  AlphaBetaOptions options;
-  options.iterations = kStepsAbove;
+  AlphaBetaOptions options{.iterations = kStepsAbove};
   if (root_.relaxation) {
     solved = program(position).solve(*task.boxes, task.literals);
     if (solved.status != LpResult::Status::stopped) from.start = &solved.parameters;
-    options.iterations = 1;
-    options.quantize = false;
+    options = {.iterations = 1, .quantize = false};
   }
   BoundResult result;
   ascent_.run({&from, 1}, options, {&result, 1});
@@ -118,14 +114,8 @@ void ActivationBounder::weigh_flat_node(const Target& target, LpResult& solved) 
   }
   task.start = &solved.parameters;
   task.boxes = &boxes;
-  AlphaBetaOptions options;
-  options.iterations = 1;
-  options.target = std::numeric_limits<double>::infinity();
-  options.scores = true;
-  options.strong_splits = false;
-  options.quantize = false;
   BoundResult weighed;
-  ascent_.run({&task, 1}, options, {&weighed, 1});
+  ascent_.run({&task, 1}, {.iterations = 1, .target = INFINITY, .scores = true, .strong_splits = false, .quantize = false}, {&weighed, 1});
   target.result().influence = std::move(weighed.influence);
   target.result().scores = std::move(weighed.scores);
   find_closing_split(target, face);

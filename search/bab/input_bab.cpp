@@ -263,10 +263,8 @@ class InputWorker final : public BabWorker {
     for (CaseBound& bound : bounds) {
       if (bound.margin > 0) continue;
       const std::uint32_t position = bound.multipliers.position;
-      BoundTask& task = tasks.emplace_back();
-      task.rows = &bab_.network.rows(bab_.problem.group_cases(bab_.group)[position]);
-      task.boxes = &boxes;
-      task.start = case_at(position).parameters.get();
+      const auto& rows = bab_.network.rows(bab_.problem.group_cases(bab_.group)[position]);
+      tasks.push_back({&rows, &boxes, {}, case_at(position).parameters.get()});
       open.push_back(&bound);
     }
     std::vector<BoundResult> results(tasks.size());
@@ -307,12 +305,8 @@ class InputWorker final : public BabWorker {
     constexpr double kRounding = 1e-9;  // loss of the evaluation in doubles, relative to the scale of a row
     constexpr std::size_t kMostAxes = 16;
     constexpr int kBits = 52;
-    std::vector<std::vector<double>> points(2);
-    for (const NodeId input : bab_.problem.graph().inputs) {
-      const relax::Box& box = scope.box(input);
-      points[0].insert(points[0].end(), box.lo.begin(), box.lo.end());
-      points[1].insert(points[1].end(), box.hi.begin(), box.hi.end());
-    }
+    const InputBox box = input_box(bab_.problem, scope);
+    std::vector<std::vector<double>> points{box.lo, box.hi};
     for (const CaseBound& bound : bounds)
       if (!(bound.margin > 0) && !bound.point.empty()) points.push_back(bound.point);
     const CandidateBox candidates(bab_.network, bab_.group, true);
@@ -363,17 +357,14 @@ class InputWorker final : public BabWorker {
       std::vector<double> lost = smart_(scope, open);
       if (!lost.empty()) return lost;
     }
-    const auto& coordinates = bab_.cases.coordinates();
-    std::vector<double> result(coordinates.size(), 0.0);
+    const InputBox box = input_box(bab_.problem, scope);
+    std::vector<double> result(box.lo.size(), 0.0);
     for (const CaseBound& bound : bounds) {
       if (bound.margin > 0) continue;
       double largest = 0;
       for (const double c : bound.coefficients) largest = std::max(largest, std::fabs(c));
-      for (std::size_t i = 0; i < result.size(); ++i) {
-        const relax::Box& box = scope.box(coordinates[i].first);
-        const double width = box.hi[coordinates[i].second] - box.lo[coordinates[i].second];
-        result[i] += std::max(std::fabs(bound.coefficients[i]), kLeastCoefficient * largest) * width;
-      }
+      for (std::size_t i = 0; i < result.size(); ++i)
+        result[i] += std::max(std::fabs(bound.coefficients[i]), kLeastCoefficient * largest) * (box.hi[i] - box.lo[i]);
     }
     return result;
   }

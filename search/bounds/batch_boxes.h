@@ -32,10 +32,6 @@ struct BoxBound {
   std::vector<double> x;  // the point at which the bound is attained
 };
 
-struct InputBox {
-  std::vector<double> lo, hi;  // of the concatenated inputs
-};
-
 // One for each thread, since it owns buffers.
 class BatchBounds {
  public:

@@ -13,6 +13,7 @@
 #include "search/bounds/case_bounds.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 
@@ -31,22 +32,9 @@ constexpr int kMostMixes = 96;           // tries per case
 
 // Whether the hints of the op are mixes of McCormick's planes (kernel/relax).
 bool has_mix(const Node& node) {
-  switch (node.op) {
-    case Op::mul:
-      return node.operands[0] != node.operands[1];
-    case Op::matmul:
-    case Op::gemm:
-    case Op::div:
-    case Op::prelu:
-    case Op::power:
-    case Op::local_response:
-    case Op::reduce_prod:
-    case Op::cumprod:
-    case Op::batch_norm:
-      return true;
-    default:
-      return false;
-  }
+  constexpr std::array kMixed{Op::matmul,         Op::gemm,        Op::div,     Op::prelu,     Op::power,
+                              Op::local_response, Op::reduce_prod, Op::cumprod, Op::batch_norm};
+  return node.op == Op::mul ? node.operands[0] != node.operands[1] : std::ranges::count(kMixed, node.op) > 0;
 }
 
 constexpr std::size_t kMostRows = 45;  // rows of a case, which are compared pairwise
@@ -139,11 +127,9 @@ std::vector<CaseBound> CaseBounds::best_rows(const logic::Scope& scope, const in
     bound.open_to = open_to(diagnosis, k);
     bound.coefficients = diagnosis.input_coefficients[k];
   }
+  const InputBox box = input_box(problem_, scope);
   for (CaseBound& bound : bounds) {
-    for (std::size_t i = 0; i < coordinates_.size(); ++i) {
-      const relax::Box& box = scope.box(coordinates_[i].first);
-      bound.point.push_back(bound.coefficients[i] > 0 ? box.lo[coordinates_[i].second] : box.hi[coordinates_[i].second]);
-    }
+    for (std::size_t i = 0; i < box.lo.size(); ++i) bound.point.push_back(bound.coefficients[i] > 0 ? box.lo[i] : box.hi[i]);
   }
   return bounds;
 }
@@ -163,16 +149,16 @@ void CaseBounds::contradict(const logic::Scope& scope, std::vector<CaseBound>& b
 
 // The inputs that are not fixed, and their box.
 struct CaseBounds::FreeInputs {
+  InputBox all;  // of all inputs
   std::vector<std::size_t> index;
   std::vector<double> lo, hi;
-  std::vector<double> fixed;  // by input: its lower end
 
   [[nodiscard]] LinearForm restrict(const std::vector<double>& a, double constant, double sign) const {
     LinearForm form{std::vector<double>(index.size()), sign * constant};
     std::size_t next = 0;
     for (std::size_t i = 0; i < a.size(); ++i) {
       const bool free = next < index.size() && index[next] == i;
-      (free ? form.a[next] : form.constant) += sign * a[i] * (free ? 1.0 : fixed[i]);
+      (free ? form.a[next] : form.constant) += sign * a[i] * (free ? 1.0 : all.lo[i]);
       next += free ? 1 : 0;
     }
     return form;
@@ -180,15 +166,12 @@ struct CaseBounds::FreeInputs {
 };
 
 CaseBounds::FreeInputs CaseBounds::free_inputs(const logic::Scope& scope) const {
-  FreeInputs free;
-  for (std::size_t i = 0; i < coordinates_.size(); ++i) {
-    const relax::Box& box = scope.box(coordinates_[i].first);
-    const double l = box.lo[coordinates_[i].second], h = box.hi[coordinates_[i].second];
-    free.fixed.push_back(l);
-    if (!(l < h)) continue;
+  FreeInputs free{input_box(problem_, scope), {}, {}, {}};
+  for (std::size_t i = 0; i < free.all.lo.size(); ++i) {
+    if (!(free.all.lo[i] < free.all.hi[i])) continue;
     free.index.push_back(i);
-    free.lo.push_back(l);
-    free.hi.push_back(h);
+    free.lo.push_back(free.all.lo[i]);
+    free.hi.push_back(free.all.hi[i]);
   }
   return free;
 }
@@ -219,15 +202,12 @@ void CaseBounds::combine(const logic::Scope& scope, const inspect::Diagnosis& di
   for (std::size_t r = 0; r < bound.count; ++r) {
     const std::vector<double>& a = diagnosis.input_coefficients[bound.first + r];
     double constant = diagnosis.margins[bound.first + r];
-    for (std::size_t i = 0; i < a.size(); ++i) {
-      const relax::Box& box = scope.box(coordinates_[i].first);
-      constant -= a[i] * (a[i] > 0 ? box.lo[coordinates_[i].second] : box.hi[coordinates_[i].second]);
-    }
+    for (std::size_t i = 0; i < a.size(); ++i) constant -= a[i] * (a[i] > 0 ? free.all.lo[i] : free.all.hi[i]);
     forms.push_back(free.restrict(a, constant, 1.0));
   }
   forms.insert(forms.end(), literal_forms.begin(), literal_forms.end());
   const Combination best = strongest_combination(forms, free.lo, free.hi);
-  bound.point = free.fixed;
+  bound.point = free.all.lo;
   for (std::size_t i = 0; i < free.index.size(); ++i) bound.point[free.index[i]] = best.point[i];
   CaseMultipliers weighted{bound.multipliers.position, std::vector<float>(bound.count)};
   for (std::size_t r = 0; r < bound.count; ++r) weighted.rows[r] = static_cast<float>(best.weights[r]);

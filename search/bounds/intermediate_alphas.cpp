@@ -52,16 +52,11 @@ double mean_ratio(const NeuronBoxes& now, const NeuronBoxes& before) {
 
 // Whether a conclusion would probably close the cases now: evaluates the last step of an ascent in doubles.
 bool look_closed(AlphaBetaCrown& ascent, const NeuronGraph& graph, const NeuronBoxes& boxes, std::span<const std::uint32_t> cases) {
+  constexpr int kSteps = 40;
   std::vector<BoundTask> tasks;
-  for (const std::uint32_t one : cases) {
-    BoundTask& task = tasks.emplace_back();
-    task.rows = &graph.network().rows(one);
-    task.boxes = &boxes;
-  }
-  AlphaBetaOptions options;
-  options.iterations = 40;
+  for (const std::uint32_t one : cases) tasks.push_back({&graph.network().rows(one), &boxes});
   std::vector<BoundResult> results(tasks.size());
-  ascent.run(tasks, options, results);
+  ascent.run(tasks, {.iterations = kSteps}, results);
   return std::ranges::all_of(results, [](const BoundResult& one) { return one.bound > 0; });
 }
 

@@ -112,19 +112,11 @@ class Trees {
     std::vector<BoundTask> tasks;
     for (const auto& [end, at] : leaves) {
       const TreeNode& leaf = end->nodes[at];
-      BoundTask& task = tasks.emplace_back();
-      task.boxes = &leaf.boxes;
-      task.literals = leaf.literals;
-      task.start = at > 0 ? &leaf.parameters : nullptr;
-      task.target = {node_, end->element, end->sign};
+      const NeuronEnd target{node_, end->element, end->sign};
+      tasks.push_back({.boxes = &leaf.boxes, .literals = leaf.literals, .start = at > 0 ? &leaf.parameters : nullptr, .target = target});
     }
-    AlphaBetaOptions options;
-    options.iterations = steps;
-    options.target = 0;
-    options.scores = true;
-    options.strong_splits = false;
     std::vector<BoundResult> results(tasks.size());
-    ascent_.bound_ranges(node_, tasks, options, results);
+    ascent_.bound_ranges(node_, tasks, {.iterations = steps, .target = 0, .scores = true, .strong_splits = false}, results);
     if (limit_.reached()) return false;
     for (std::size_t k = 0; k < leaves.size(); ++k) {
       TreeNode& leaf = leaves[k].first->nodes[leaves[k].second];

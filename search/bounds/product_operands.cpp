@@ -41,11 +41,8 @@ std::vector<NodeId> product_operands(const NeuronGraph& graph, const logic::Scop
   if (!graph.has_planes()) return {};
   const logic::Problem& problem = *graph.network().problem();
   const NeuronBoxes boxes = NeuronBoxes::of(graph, scope);
-  std::vector<BoundTask> tasks(cases.size());
-  for (std::size_t k = 0; k < cases.size(); ++k) {
-    tasks[k].rows = &graph.network().rows(cases[k]);
-    tasks[k].boxes = &boxes;
-  }
+  std::vector<BoundTask> tasks;
+  for (const std::uint32_t one : cases) tasks.push_back({&graph.network().rows(one), &boxes});
   std::vector<BoundResult> results(tasks.size());
   AlphaBetaCrown(graph, limit).run(tasks, {.iterations = 1, .scores = true, .strong_splits = false}, results);
   const auto sum_of = [](const BoundResult& result, std::size_t first, std::size_t count) {

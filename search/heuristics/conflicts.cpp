@@ -55,11 +55,7 @@ bool Conflicts::refute_above(ActivationBounder& bounder, Engine& engine, const T
   start.beta.resize(std::min(start.beta.size(), literals.size()));
   NeuronBoxes boxes = root_.boxes;
   for (std::size_t k = root_.literals.size(); k < literals.size(); ++k) boxes.meet(root_.graph, literals[k]);
-  BoundTask task;
-  task.rows = &root_.graph.network().rows(root_.case_of(position));
-  task.boxes = &boxes;
-  task.literals = literals;
-  task.start = &start;
+  const BoundTask task{&root_.graph.network().rows(root_.case_of(position)), &boxes, literals, &start};
   const BoundResult result = bounder.bound_above(task, position);
   if (!(result.bound > 0)) return false;
   const std::shared_ptr<const logic::Scope> scope = engine.tree().scope_of(record);

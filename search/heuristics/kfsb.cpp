@@ -148,14 +148,12 @@ void Kfsb::choose_and_split(AlphaBetaCrown& ascent, std::span<Treated> batch, Br
         literals.push_back(treated.literals);
         literals.back().push_back(literal);
         const auto& rows = root_.graph.network().rows(root_.case_of(one.position));
-        tasks.push_back({&rows, &boxes.back(), literals.back(), one.parameters.get(), 0, nullptr});
+        tasks.push_back({&rows, &boxes.back(), literals.back(), one.parameters.get()});
       }
     }
   }
   std::vector<BoundResult> results(tasks.size());
-  AlphaBetaOptions options;
-  options.iterations = kfsb_ ? kTrialSteps : 1;
-  ascent.run(tasks, options, results);
+  ascent.run(tasks, {.iterations = kfsb_ ? kTrialSteps : 1}, results);
   std::size_t at = 0;
   std::uint64_t splits = 0, blind = 0;
   for (const Treated& treated : batch) {

@@ -99,11 +99,7 @@ void SmartBranching::add(const BoundResult& row, std::vector<double>& losses) co
 
 std::vector<double> SmartBranching::ascend(const NeuronBoxes& boxes, std::span<const BoundTask> tasks, int iterations,
                                            std::span<BoundResult> results) {
-  AlphaBetaOptions options;
-  options.iterations = iterations;
-  options.scores = true;
-  options.strong_splits = false;
-  ascent_.run(tasks, options, results);
+  ascent_.run(tasks, {.iterations = iterations, .scores = true, .strong_splits = false}, results);
   std::vector<double> losses(boxes.x_lo.size(), 0.0);
   if (std::ranges::all_of(results, [](const BoundResult& row) { return row.scores.empty(); })) return losses;
   if (!share_neurons(boxes)) return {};
@@ -124,7 +120,7 @@ std::vector<double> SmartBranching::operator()(const logic::Scope& scope, std::s
     }
   }
   std::vector<BoundTask> tasks;
-  for (std::size_t k = 0; k < alone.size(); ++k) tasks.push_back({&graph_.network().rows(case_of[k]), &boxes, {}, &alone[k], 0, nullptr});
+  for (std::size_t k = 0; k < alone.size(); ++k) tasks.push_back({&graph_.network().rows(case_of[k]), &boxes, {}, &alone[k]});
   std::vector<BoundResult> results(tasks.size());
   return ascend(boxes, tasks, 1, results);
 }

@@ -40,12 +40,7 @@ StrongBranching::StrongBranching(const ScalarGraph& graph, std::size_t group) : 
 }
 
 TriedBox StrongBranching::root(const logic::Scope& scope, std::span<const std::uint32_t> positions) {
-  TriedBox result;
-  for (const NodeId input : graph_.network().problem()->graph().inputs) {
-    const relax::Box& box = scope.box(input);
-    result.box.lo.insert(result.box.lo.end(), box.lo.begin(), box.lo.end());
-    result.box.hi.insert(result.box.hi.end(), box.hi.begin(), box.hi.end());
-  }
+  TriedBox result{input_box(*graph_.network().problem(), scope), {}};
   bounds_.front().load(std::span(&result.box, 1));
   const BoxParameters* const none = nullptr;
   for (const std::uint32_t position : positions) {

@@ -13,7 +13,9 @@
 #include "search/relax/elementwise.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <utility>
 
 #include "search/relax/function_lines.h"
 #include "semantics/interrupt.h"
@@ -21,96 +23,78 @@
 
 namespace assay::search {
 
-bool is_spelled_out(Op op) {
-  switch (op) {
-    case Op::relu:
-    case Op::leaky_relu:
-    case Op::sigmoid:
-    case Op::tanh:
-    case Op::abs:
-    case Op::clip:
-    case Op::sqrt:
-    case Op::pow:
-    case Op::exp:
-    case Op::log:
-    case Op::sin:
-    case Op::cos:
-    case Op::mul:
-      return true;
-    default:
-      return false;
-  }
+namespace {
+
+constexpr std::array kFormulas{
+    Formula{Op::relu, [](double z, Constants) { return z > 0 ? z : 0; }, [](double z, double, Constants) { return z > 0 ? 1.0 : 0.0; }},
+    Formula{Op::leaky_relu, [](double z, Constants c) { return z > 0 ? z : c.first * z; },
+            [](double z, double, Constants c) { return z > 0 ? 1 : c.first; }},
+    Formula{Op::sigmoid, [](double z, Constants) { return z >= 0 ? 1 / (1 + std::exp(-z)) : std::exp(z) / (1 + std::exp(z)); },
+            [](double, double y, Constants) { return y * (1 - y); },
+            [](double slope, bool negative, Constants) {
+              const double y = 0.5 + std::sqrt(0.25 - slope), z = std::log(y / (1 - y));
+              return negative ? -z : z;
+            }},
+    Formula{Op::tanh, [](double z, Constants) { return std::tanh(z); }, [](double, double y, Constants) { return 1 - y * y; },
+            [](double slope, bool negative, Constants) {
+              const double z = std::atanh(std::sqrt(1 - slope));
+              return negative ? -z : z;
+            }},
+    Formula{Op::abs, [](double z, Constants) { return std::fabs(z); },
+            [](double z, double, Constants) { return z > 0   ? 1.0
+                                                     : z < 0 ? -1.0
+                                                             : 0.0; }},
+    Formula{Op::clip, [](double z, Constants c) { return std::clamp(z, c.first, c.second); },
+            [](double z, double, Constants c) { return z >= c.first && z <= c.second ? 1.0 : 0.0; }},
+    Formula{Op::sqrt, [](double z, Constants) { return std::sqrt(z); }, [](double, double y, Constants) { return y > 0 ? 0.5 / y : 0; },
+            [](double slope, bool, Constants) { return slope > 0 ? 0.25 / (slope * slope) : std::nan(""); }},
+    Formula{Op::pow, [](double z, Constants c) { return std::pow(z, c.first); },
+            [](double z, double, Constants c) { return c.first * std::pow(z, c.first - 1); },
+            [](double slope, bool negative, Constants c) {
+              const double size = std::pow(std::fabs(slope / c.first), 1 / (c.first - 1)), z = negative ? -size : size;
+              return c.first * std::pow(z, c.first - 1) * slope > 0 || slope == 0 ? z : std::nan("");
+            }},
+    Formula{Op::exp, [](double z, Constants) { return std::exp(z); }, [](double, double y, Constants) { return y; },
+            [](double slope, bool, Constants) { return std::log(slope); }},
+    Formula{Op::log, [](double z, Constants) { return std::log(z); }, [](double z, double, Constants) { return 1 / z; },
+            [](double slope, bool, Constants) { return 1 / slope; }},
+    Formula{Op::sin, [](double z, Constants) { return std::sin(z); }, [](double z, double, Constants) { return std::cos(z); }},
+    Formula{Op::cos, [](double z, Constants) { return std::cos(z); }, [](double z, double, Constants) { return -std::sin(z); }},
+    Formula{Op::mul, [](double z, Constants) { return z * z; }, [](double z, double, Constants) { return 2 * z; },
+            [](double slope, bool, Constants) { return slope / 2; }},
+    Formula{Op::reciprocal, [](double z, Constants) { return 1 / z; }, [](double, double y, Constants) { return -y * y; },
+            [](double slope, bool negative, Constants) { return (negative ? -1 : 1) * std::sqrt(-1 / slope); }},
+};
+
+// An op with two operands: its value, and its derivatives by both.
+struct BinaryFormula {
+  Op op;
+  double (*value)(double a, double b);
+  std::pair<double, double> (*derivatives)(double a, double b);
+};
+
+constexpr std::array kBinaryFormulas{
+    BinaryFormula{Op::mul, [](double a, double b) { return a * b; }, [](double a, double b) { return std::pair(b, a); }},
+    BinaryFormula{Op::div, [](double a, double b) { return a / b; }, [](double a, double b) { return std::pair(1 / b, -a / (b * b)); }},
+    BinaryFormula{Op::min, [](double a, double b) { return std::min(a, b); },
+                  [](double a, double b) { return a <= b ? std::pair(1.0, 0.0) : std::pair(0.0, 1.0); }},
+    BinaryFormula{Op::max, [](double a, double b) { return std::max(a, b); },
+                  [](double a, double b) { return a >= b ? std::pair(1.0, 0.0) : std::pair(0.0, 1.0); }},
+};
+
+// Null for an op that the table does not have.
+auto find(const auto& formulas, Op op) {
+  const auto found = std::ranges::find(formulas, op, [](const auto& one) { return one.op; });
+  return found != formulas.end() ? &*found : nullptr;
 }
+
+}  // namespace
+
+const Formula* formula_of(Op op) { return find(kFormulas, op); }
 
 bool is_unary(const Node& node) { return UnaryFunction::is_one(node) && FunctionLines::knows(UnaryFunction(node)); }
 
-bool is_binary(Op op) { return op == Op::mul || op == Op::div || op == Op::min || op == Op::max; }
-
-double unary_value(const Step& step, double z) {
-  switch (step.op) {
-    case Op::relu:
-      return z > 0 ? z : 0;
-    case Op::leaky_relu:
-      return z > 0 ? z : step.first * z;
-    case Op::sigmoid:
-      return z >= 0 ? 1 / (1 + std::exp(-z)) : std::exp(z) / (1 + std::exp(z));
-    case Op::tanh:
-      return std::tanh(z);
-    case Op::abs:
-      return std::fabs(z);
-    case Op::clip:
-      return std::clamp(z, step.first, step.second);
-    case Op::sqrt:
-      return std::sqrt(z);
-    case Op::pow:
-      return std::pow(z, step.first);
-    case Op::exp:
-      return std::exp(z);
-    case Op::log:
-      return std::log(z);
-    case Op::sin:
-      return std::sin(z);
-    case Op::cos:
-      return std::cos(z);
-    case Op::mul:
-      return z * z;
-    default:
-      return std::nan("");
-  }
-}
-
-double unary_derivative(const Step& step, double z, double y) {
-  switch (step.op) {
-    case Op::relu:
-      return z > 0 ? 1 : 0;
-    case Op::leaky_relu:
-      return z > 0 ? 1 : step.first;
-    case Op::sigmoid:
-      return y * (1 - y);
-    case Op::tanh:
-      return 1 - y * y;
-    case Op::abs:
-      return z > 0 ? 1 : z < 0 ? -1 : 0;
-    case Op::clip:
-      return z >= step.first && z <= step.second ? 1 : 0;
-    case Op::sqrt:
-      return y > 0 ? 0.5 / y : 0;
-    case Op::pow:
-      return step.first * std::pow(z, step.first - 1);
-    case Op::exp:
-      return y;
-    case Op::log:
-      return 1 / z;
-    case Op::sin:
-      return std::cos(z);
-    case Op::cos:
-      return -std::sin(z);
-    case Op::mul:
-      return 2 * z;
-    default:
-      return 0;
-  }
-}
+bool is_binary(Op op) { return find(kBinaryFormulas, op) != nullptr; }
 
 namespace {
 
@@ -159,30 +143,35 @@ std::vector<double> denoted_slopes(const UnaryFunction& f, std::size_t count, co
   return slopes;
 }
 
-}  // namespace
-
-void apply_unary(const Step& step, std::size_t count, const double* z, double* y) {
-  if (!is_spelled_out(step.op)) {
+void apply_unary(const Step& step, std::size_t batch, Workspace& workspace) {
+  const std::size_t count = batch * step.size;
+  const double* z = workspace.values[step.operands[0]].data();
+  double* y = workspace.values[step.node].data();
+  const Formula* formula = formula_of(step.op);
+  if (formula == nullptr) {
     denoted_values(*step.function, {z, z + count}, y);
-  } else if (step.op == Op::relu) {
+  } else if (step.op == Op::relu) {  // so often that a loop without calls is worth it
     for (std::size_t k = 0; k < count; ++k) y[k] = z[k] > 0 ? z[k] : 0;
   } else {
-    for (std::size_t k = 0; k < count; ++k) y[k] = unary_value(step, z[k]);
+    for (std::size_t k = 0; k < count; ++k) y[k] = formula->value(z[k], step.constants);
   }
 }
 
-void pull_unary(const Step& step, std::size_t count, const double* z, const double* y, const double* y_bar, double* z_bar) {
-  if (!is_spelled_out(step.op)) {
+void pull_unary(const Step& step, std::size_t batch, Workspace& workspace) {
+  const std::size_t count = batch * step.size;
+  const double *z = workspace.values[step.operands[0]].data(), *y = workspace.values[step.node].data();
+  const double* y_bar = workspace.bars[step.node].data();
+  double* z_bar = workspace.bars[step.operands[0]].data();
+  const Formula* formula = formula_of(step.op);
+  if (formula == nullptr) {
     const std::vector<double> slopes = denoted_slopes(*step.function, count, z, y);
     for (std::size_t k = 0; k < count; ++k) z_bar[k] += y_bar[k] * slopes[k];
   } else if (step.op == Op::relu) {
     for (std::size_t k = 0; k < count; ++k) z_bar[k] += z[k] > 0 ? y_bar[k] : 0;
   } else {
-    for (std::size_t k = 0; k < count; ++k) z_bar[k] += y_bar[k] * unary_derivative(step, z[k], y[k]);
+    for (std::size_t k = 0; k < count; ++k) z_bar[k] += y_bar[k] * formula->derivative(z[k], y[k], step.constants);
   }
 }
-
-namespace {
 
 // The two operands of a binary step, one batch row at a time.
 struct Pair {
@@ -203,52 +192,22 @@ void for_each_pair(const Step& step, std::size_t batch, const Workspace& workspa
   }
 }
 
-}  // namespace
-
-void apply_binary(const Step& step, std::size_t batch, const Workspace& workspace, double* y) {
-  for_each_pair(step, batch, workspace, [&](std::size_t at, const Pair& pair) {
-    switch (step.op) {
-      case Op::mul:
-        y[at] = pair.a * pair.b;
-        break;
-      case Op::div:
-        y[at] = pair.a / pair.b;
-        break;
-      case Op::min:
-        y[at] = std::min(pair.a, pair.b);
-        break;
-      default:
-        y[at] = std::max(pair.a, pair.b);
-        break;
-    }
-  });
+void apply_binary(const Step& step, std::size_t batch, Workspace& workspace) {
+  double* y = workspace.values[step.node].data();
+  const BinaryFormula& formula = *find(kBinaryFormulas, step.op);
+  for_each_pair(step, batch, workspace, [&](std::size_t at, const Pair& pair) { y[at] = formula.value(pair.a, pair.b); });
 }
 
 void pull_binary(const Step& step, std::size_t batch, Workspace& workspace) {
   const std::vector<double>& y_bar = workspace.bars[step.node];
   std::vector<double>&a_bar = workspace.bars[step.operands[0]], &b_bar = workspace.bars[step.operands[1]];
+  const BinaryFormula& formula = *find(kBinaryFormulas, step.op);
   for_each_pair(step, batch, workspace, [&](std::size_t at, const Pair& pair) {
-    double da = 0, db = 0;
-    switch (step.op) {
-      case Op::mul:
-        da = pair.b, db = pair.a;
-        break;
-      case Op::div:
-        da = 1 / pair.b, db = -pair.a / (pair.b * pair.b);
-        break;
-      case Op::min:
-        da = pair.a <= pair.b ? 1 : 0, db = 1 - da;
-        break;
-      default:
-        da = pair.a >= pair.b ? 1 : 0, db = 1 - da;
-        break;
-    }
+    const auto [da, db] = formula.derivatives(pair.a, pair.b);
     a_bar[pair.element[0]] += y_bar[at] * da;
     b_bar[pair.element[1]] += y_bar[at] * db;
   });
 }
-
-namespace {
 
 // Visits the pairs of factors of a product of matrices, with the result element that each pair belongs to.
 template <class Visit>
@@ -263,9 +222,8 @@ void for_each_factor_pair(const Step& step, std::size_t batch, const Workspace& 
   }
 }
 
-}  // namespace
-
-void apply_matmul(const Step& step, std::size_t batch, const Workspace& workspace, double* y) {
+void apply_matmul(const Step& step, std::size_t batch, Workspace& workspace) {
+  double* y = workspace.values[step.node].data();
   const double *a = workspace.values[step.operands[0]].data(), *b = workspace.values[step.operands[1]].data();
   std::fill_n(y, batch * step.size, 0.0);
   for_each_factor_pair(step, batch, workspace, [&](std::size_t at, std::size_t p, std::size_t q) { y[at] += a[p] * b[q]; });
@@ -281,8 +239,6 @@ void pull_matmul(const Step& step, std::size_t batch, Workspace& workspace) {
   });
 }
 
-namespace {
-
 // The element of the window with the largest value (the first if several are equal).
 std::size_t largest(const Step& step, const double* z, std::size_t i) {
   std::size_t best = step.window[step.window_start[i]];
@@ -292,9 +248,8 @@ std::size_t largest(const Step& step, const double* z, std::size_t i) {
   return best;
 }
 
-}  // namespace
-
-void apply_max_pool(const Step& step, std::size_t batch, const Workspace& workspace, double* y) {
+void apply_max_pool(const Step& step, std::size_t batch, Workspace& workspace) {
+  double* y = workspace.values[step.node].data();
   const std::vector<double>& z = workspace.values[step.operands[0]];
   const std::size_t size = z.size() / batch;
   for (std::size_t b = 0; b < batch; ++b) {
@@ -313,7 +268,9 @@ void pull_max_pool(const Step& step, std::size_t batch, Workspace& workspace) {
   }
 }
 
-void apply_softmax(const Step& step, std::size_t batch, const double* z, double* y) {
+void apply_softmax(const Step& step, std::size_t batch, Workspace& workspace) {
+  const double* z = workspace.values[step.operands[0]].data();
+  double* y = workspace.values[step.node].data();
   const std::size_t total = batch * step.size, block = step.inner * step.extent;
   for (std::size_t outer = 0; outer < total; outer += block) {
     for (std::size_t k = outer; k < outer + step.inner; ++k) {
@@ -325,7 +282,9 @@ void apply_softmax(const Step& step, std::size_t batch, const double* z, double*
   }
 }
 
-void pull_softmax(const Step& step, std::size_t batch, const double* y, const double* y_bar, double* z_bar) {
+void pull_softmax(const Step& step, std::size_t batch, Workspace& workspace) {
+  const double *y = workspace.values[step.node].data(), *y_bar = workspace.bars[step.node].data();
+  double* z_bar = workspace.bars[step.operands[0]].data();
   const std::size_t total = batch * step.size, block = step.inner * step.extent;
   for (std::size_t outer = 0; outer < total; outer += block) {
     for (std::size_t k = outer; k < outer + step.inner; ++k) {
@@ -336,6 +295,28 @@ void pull_softmax(const Step& step, std::size_t batch, const double* y, const do
       }
     }
   }
+}
+
+struct Rule {
+  Step::Kind kind;
+  void (*apply)(const Step&, std::size_t, Workspace&);
+  void (*pull)(const Step&, std::size_t, Workspace&);
+};
+
+constexpr std::array kRules{
+    Rule{Step::Kind::unary, apply_unary, pull_unary},       Rule{Step::Kind::binary, apply_binary, pull_binary},
+    Rule{Step::Kind::matmul, apply_matmul, pull_matmul},    Rule{Step::Kind::max_pool, apply_max_pool, pull_max_pool},
+    Rule{Step::Kind::softmax, apply_softmax, pull_softmax},
+};
+
+}  // namespace
+
+void apply(const Step& step, std::size_t batch, Workspace& workspace) {
+  std::ranges::find(kRules, step.kind, &Rule::kind)->apply(step, batch, workspace);
+}
+
+void pull(const Step& step, std::size_t batch, Workspace& workspace) {
+  std::ranges::find(kRules, step.kind, &Rule::kind)->pull(step, batch, workspace);
 }
 
 }  // namespace assay::search

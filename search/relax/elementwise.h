@@ -12,29 +12,34 @@
 
 namespace assay::search {
 
-// is_unary: functions of one variable with a record (semantics/functions), mul(x, x) among them, and those with
-// formulas in the two functions below. is_spelled_out: ops with formulas in these two functions.
+// A function of one variable in double arithmetic, by an op's constants (Step::constants).
+struct Formula {
+  Op op;
+  double (*value)(double z, Constants constants);
+  double (*derivative)(double z, double y, Constants constants);  // y: the value at z
+  // The point with this derivative, on the given side of 0; NaN if there is none. Null for functions with
+  // kinks, and where function_lines.h samples the function instead.
+  double (*touching_point)(double slope, bool negative, Constants constants) = nullptr;
+};
+// Null for an op without a formula.
+[[nodiscard]] const Formula* formula_of(Op op);
+
+// The value of a unary step with a formula, and its derivative given z and y = f(z).
+[[nodiscard]] inline double unary_value(const Step& step, double z) { return formula_of(step.op)->value(z, step.constants); }
+[[nodiscard]] inline double unary_derivative(const Step& step, double z, double y) {
+  return formula_of(step.op)->derivative(z, y, step.constants);
+}
+
+// A function of one variable with a record (semantics/functions); mul(x, x) is one, too.
 [[nodiscard]] bool is_unary(const Node& node);
-[[nodiscard]] bool is_spelled_out(Op op);
 [[nodiscard]] bool is_binary(Op op);
 
-// f(z) for a unary step with a formula, and f'(z) given z and y = f(z).
-[[nodiscard]] double unary_value(const Step& step, double z);
-[[nodiscard]] double unary_derivative(const Step& step, double z, double y);
-
-// Steps without a formula take their values from the denotation, and differences of values as derivatives. For a
-// function that jumps, the differences span a wide step, since its derivative, 0, says nothing about where to go.
-void apply_unary(const Step& step, std::size_t count, const double* z, double* y);
-void apply_binary(const Step& step, std::size_t batch, const Workspace& workspace, double* y);
-void apply_matmul(const Step& step, std::size_t batch, const Workspace& workspace, double* y);
-void apply_max_pool(const Step& step, std::size_t batch, const Workspace& workspace, double* y);
-void apply_softmax(const Step& step, std::size_t batch, const double* z, double* y);
-
-// All of these add to the cotangents of the operands.
-void pull_unary(const Step& step, std::size_t count, const double* z, const double* y, const double* y_bar, double* z_bar);
-void pull_binary(const Step& step, std::size_t batch, Workspace& workspace);
-void pull_matmul(const Step& step, std::size_t batch, Workspace& workspace);
-void pull_max_pool(const Step& step, std::size_t batch, Workspace& workspace);
-void pull_softmax(const Step& step, std::size_t batch, const double* y, const double* y_bar, double* z_bar);
+// Computes a batch of a unary, binary, matmul, max_pool or softmax step from the values of its operands. Steps without a
+// formula take their values from the denotation.
+void apply(const Step& step, std::size_t batch, Workspace& workspace);
+// Adds the cotangents of such a step to those of its operands. Without a formula, differences of values take the place
+// of derivatives. For a function that jumps, the differences span a wide step, since its derivative, 0, says nothing
+// about where to go.
+void pull(const Step& step, std::size_t batch, Workspace& workspace);
 
 }  // namespace assay::search

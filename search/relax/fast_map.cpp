@@ -178,36 +178,20 @@ void FastMap::gather(const Compressed& lines, std::size_t batch, std::size_t fro
   }
 }
 
-void FastMap::apply(std::size_t batch, const double* x, double* y) const {
+void FastMap::add(bool transposed, std::size_t batch, const double* from, double* to) const {
+  const std::size_t from_size = transposed ? rows() : columns(), to_size = transposed ? columns() : rows();
   switch (kind_) {
     case Kind::identity:
-      for (std::size_t k = 0; k < batch * rows(); ++k) y[k] += x[k];
+      for (std::size_t k = 0; k < batch * to_size; ++k) to[k] += from[k];
       return;
     case Kind::dense:
-      add_product(batch, columns(), rows(), x, dense_transposed_.data(), y);
+      add_product(batch, from_size, to_size, from, (transposed ? dense_ : dense_transposed_).data(), to);
       return;
     case Kind::sparse:
-      gather(by_row_, batch, columns(), x, rows(), y);
+      gather(transposed ? by_column_ : by_row_, batch, from_size, from, to_size, to);
       return;
     case Kind::foreign:
-      map_->apply(batch, x, y);
-      return;
-  }
-}
-
-void FastMap::transpose(std::size_t batch, const double* a, double* out) const {
-  switch (kind_) {
-    case Kind::identity:
-      for (std::size_t k = 0; k < batch * rows(); ++k) out[k] += a[k];
-      return;
-    case Kind::dense:
-      add_product(batch, rows(), columns(), a, dense_.data(), out);
-      return;
-    case Kind::sparse:
-      gather(by_column_, batch, rows(), a, columns(), out);
-      return;
-    case Kind::foreign:
-      map_->transpose(batch, a, out);
+      transposed ? map_->transpose(batch, from, to) : map_->apply(batch, from, to);
       return;
   }
 }

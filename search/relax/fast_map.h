@@ -30,8 +30,9 @@ class FastMap {
   // The nonzero entries of a row, by column.
   [[nodiscard]] std::vector<std::pair<std::uint32_t, double>> row(std::uint32_t i) const;
 
-  void apply(std::size_t batch, const double* x, double* y) const;        // y[b,:] += M x[b,:]
-  void transpose(std::size_t batch, const double* a, double* out) const;  // out[b,:] += M^T a[b,:]
+  // y[b,:] += M x[b,:], and out[b,:] += M^T a[b,:].
+  void apply(std::size_t batch, const double* x, double* y) const { add(false, batch, x, y); }
+  void transpose(std::size_t batch, const double* a, double* out) const { add(true, batch, a, out); }
   // The same in float32 where that is faster.
   void apply_roughly(std::size_t batch, const double* x, double* y) const;
   void transpose_roughly(std::size_t batch, const double* a, double* out) const;
@@ -42,6 +43,7 @@ class FastMap {
     std::vector<std::uint32_t> start, index;  // start has one entry more than there are lines
     std::vector<double> value;
   };
+  void add(bool transposed, std::size_t batch, const double* from, double* to) const;
   [[nodiscard]] std::vector<double> to_dense() const;
   static Compressed compress(const std::vector<double>& matrix, std::size_t lines, std::size_t length, bool by_row);
   static void gather(const Compressed& lines, std::size_t batch, std::size_t from_size, const double* from, std::size_t to_size,

@@ -14,6 +14,8 @@
 #include <cmath>
 #include <utility>
 
+#include "search/relax/elementwise.h"
+
 namespace assay::search {
 namespace {
 
@@ -26,47 +28,6 @@ constexpr int kTrisections = 40;
 
 bool is_staircase(const Node& node) {
   return node.op == Op::floor || node.op == Op::ceil || node.op == Op::round || (node.op == Op::cast && is_integer(node.dtype));
-}
-
-bool has_formula(Op op) {
-  return op == Op::exp || op == Op::log || op == Op::sqrt || op == Op::mul || op == Op::pow || op == Op::reciprocal;
-}
-
-double value_of(Op op, double exponent, double z) {
-  switch (op) {
-    case Op::exp:
-      return std::exp(z);
-    case Op::log:
-      return std::log(z);
-    case Op::sqrt:
-      return std::sqrt(z);
-    case Op::mul:
-      return z * z;
-    case Op::reciprocal:
-      return 1 / z;
-    default:
-      return std::pow(z, exponent);
-  }
-}
-
-// The point with this derivative of f, on the given side of 0; NaN if there is none.
-double touching_point(Op op, double exponent, double slope, bool negative) {
-  switch (op) {
-    case Op::exp:
-      return std::log(slope);
-    case Op::log:
-      return 1 / slope;
-    case Op::sqrt:
-      return slope > 0 ? 0.25 / (slope * slope) : std::nan("");
-    case Op::mul:
-      return slope / 2;
-    case Op::reciprocal:
-      return (negative ? -1 : 1) * std::sqrt(-1 / slope);
-    default: {
-      const double size = std::pow(std::fabs(slope / exponent), 1 / (exponent - 1)), z = negative ? -size : size;
-      return exponent * std::pow(z, exponent - 1) * slope > 0 || slope == 0 ? z : std::nan("");
-    }
-  }
 }
 
 }  // namespace
@@ -100,9 +61,10 @@ bool FunctionLines::knows(const UnaryFunction& f) { return !f.segments().empty()
 
 // Runs once for the boxes of a step's elements: finds the pieces, and samples the curves that have no formula.
 void FunctionLines::prepare(const UnaryFunction& f, std::size_t size, const double* lo, const double* hi) {
-  op_ = f.node().op;
+  const Formula* formula = formula_of(f.node().op);
+  formula_ = formula != nullptr && formula->touching_point != nullptr ? formula : nullptr;
   if (const auto* power = std::get_if<PowAttributes>(&f.node().attributes))
-    exponent_ = power->exponent.double_down() / 2 + power->exponent.double_up() / 2;
+    constants_.first = power->exponent.double_down() / 2 + power->exponent.double_up() / 2;
   const std::vector<Element> elements = std::exchange(elements_, std::vector<Element>(size));
   const std::vector<Part> parts = std::exchange(parts_, {});
   const std::vector<Sample> samples = std::exchange(samples_, {});
@@ -164,7 +126,7 @@ void FunctionLines::add(const UnaryFunction& f, const Piece& piece, Element& ele
 // formula, slopes differ from the chord's by at most kMostSpread times the distance to the nearer end's slope.
 void FunctionLines::add_curve(const UnaryFunction& f, const Piece& piece, Element& element) {
   Part part{piece.curve, static_cast<std::uint32_t>(samples_.size()), 0, 0, 0, 0, 0, 0};
-  const bool formula = has_formula(op_);
+  const bool formula = formula_ != nullptr;
   const int cells = !(piece.b < piece.c) ? 0 : piece.curve == Curve::linear || formula ? 1 : kCells;
   for (int k = 0; k <= cells; ++k) {
     const double z = k == cells ? piece.c : piece.b + (piece.c - piece.b) * k / kCells;
@@ -246,9 +208,9 @@ Line FunctionLines::line(const Part& part, double slope, bool below) const {
   offer(b.z, b.value - slope * b.z);
   offer(c.z, c.value - slope * c.z);
   if (part.curve != (below ? Curve::convex : Curve::concave)) return best;
-  if (has_formula(op_)) {
-    const double z = touching_point(op_, exponent_, slope, b.z < 0);
-    if (b.z < z && z < c.z) offer(z, value_of(op_, exponent_, z) - slope * z);
+  if (formula_ != nullptr) {
+    const double z = formula_->touching_point(slope, b.z < 0, constants_);
+    if (b.z < z && z < c.z) offer(z, formula_->value(z, constants_) - slope * z);
     return best;
   }
   const double sign = below ? 1 : -1;  // sign of the change of the derivative

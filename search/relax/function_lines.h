@@ -23,6 +23,8 @@ namespace assay::search {
 // or if a staircase is too long.
 [[nodiscard]] std::optional<double> jump_inside(const UnaryFunction& f, double l, double u);
 
+struct Formula;
+
 class FunctionLines {
  public:
   // Whether the function has pieces.
@@ -67,8 +69,8 @@ class FunctionLines {
   [[nodiscard]] Line line(const Part& part, double slope, bool below) const;
   [[nodiscard]] double first_slope(const Element& element, bool below) const;
 
-  Op op_ = Op::input;
-  double exponent_ = 0;  // the exponent of a pow
+  const Formula* formula_ = nullptr;  // null: touching points come from samples
+  Constants constants_;
   std::vector<Element> elements_;
   std::vector<Part> parts_;
   std::vector<Sample> samples_;

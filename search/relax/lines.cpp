@@ -35,25 +35,11 @@ Candidates candidates(const Step& step, double slope, double l, double u) {
       found.add(0, l, u);
       break;
     case Op::clip:
-      found.add(step.first, l, u);
-      found.add(step.second, l, u);
+      found.add(step.constants.first, l, u);
+      found.add(step.constants.second, l, u);
       break;
-    case Op::tanh:
-      if (slope > 0 && slope < 1) {
-        const double point = std::atanh(std::sqrt(1 - slope));
-        found.add(point, l, u);
-        found.add(-point, l, u);
-      }
-      break;
-    case Op::sigmoid:
-      if (slope > 0 && slope < 0.25) {
-        const double y = 0.5 + std::sqrt(0.25 - slope);
-        const double point = std::log(y / (1 - y));
-        found.add(point, l, u);
-        found.add(-point, l, u);
-      }
-      break;
-    default:
+    default:  // sigmoid and tanh
+      for (const bool negative : {false, true}) found.add(formula_of(step.op)->touching_point(slope, negative, step.constants), l, u);
       break;
   }
   return found;
@@ -110,7 +96,7 @@ bool has_closed_lines(Op op) {
 
 SlopeRange slope_range(const Step& step) {
   if (step.op == Op::abs) return {-1, 1};
-  if (step.op == Op::leaky_relu) return {std::min(step.first, 1.0), std::max(step.first, 1.0)};
+  if (step.op == Op::leaky_relu) return {std::min(step.constants.first, 1.0), std::max(step.constants.first, 1.0)};
   return {0, 1};
 }
 
@@ -124,7 +110,7 @@ double first_slope_below(const Step& step, double l, double u) {
     if (u <= 0) return middle_slope(step, l, u);
     return slope_from_end(step, u, l);
   }
-  if (step.op == Op::relu || step.op == Op::leaky_relu) return u > -l ? 1 : step.op == Op::relu ? 0 : step.first;
+  if (step.op == Op::relu || step.op == Op::leaky_relu) return u > -l ? 1 : step.op == Op::relu ? 0 : step.constants.first;
   if (step.op == Op::abs) return u > -l ? 1 : -1;
   return chord_slope(step, l, u);
 }

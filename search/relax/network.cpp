@@ -81,6 +81,16 @@ double slack(const RowView& row, const double* outputs, const double* inputs) {
   return sum;
 }
 
+InputBox input_box(const logic::Problem& problem, const logic::Scope& scope) {
+  InputBox result;
+  for (const NodeId input : problem.graph().inputs) {
+    const relax::Box& box = scope.box(input);
+    result.lo.insert(result.lo.end(), box.lo.begin(), box.lo.end());
+    result.hi.insert(result.hi.end(), box.hi.begin(), box.hi.end());
+  }
+  return result;
+}
+
 // Makes the steps in graph order, then folds them; turns the rows of the property into sparse forms over outputs
 // and inputs.
 Network::Network(std::shared_ptr<const logic::Problem> problem) : problem_(std::move(problem)) {
@@ -100,7 +110,7 @@ Network::Network(std::shared_ptr<const logic::Problem> problem) : problem_(std::
     work_ += step.size;
     for (const Step::Part& part : step.parts) work_ += part.map->work();
     if (step.kind == Step::Kind::matmul) work_ += step.size * step.extent;
-    if (step.kind != Step::Kind::denotation && (step.kind != Step::Kind::unary || is_spelled_out(step.op))) continue;
+    if (step.kind != Step::Kind::denotation && (step.kind != Step::Kind::unary || formula_of(step.op) != nullptr)) continue;
     work_ += kDenotationWork * step.size;
     for (const NodeId operand : step.operands) work_ += kDenotationWork * problem_->graph().size(operand);
   }
@@ -159,12 +169,9 @@ Step Network::make_step(NodeId id) const {
     if (is_unary(node)) {
       step.kind = Step::Kind::unary;
       if (!has_closed_lines(node.op)) step.function = std::make_shared<const UnaryFunction>(node);
-      if (const auto* leaky = std::get_if<LeakyReluAttributes>(&node.attributes)) step.first = leaky->slope;
-      if (const auto* power = std::get_if<PowAttributes>(&node.attributes)) step.first = nearest_double(power->exponent);
-      if (const auto* clip = std::get_if<ClipAttributes>(&node.attributes)) {
-        step.first = clip->lo;
-        step.second = clip->hi;
-      }
+      if (const auto* leaky = std::get_if<LeakyReluAttributes>(&node.attributes)) step.constants.first = leaky->slope;
+      if (const auto* power = std::get_if<PowAttributes>(&node.attributes)) step.constants.first = nearest_double(power->exponent);
+      if (const auto* clip = std::get_if<ClipAttributes>(&node.attributes)) step.constants = {clip->lo, clip->hi};
     } else if (is_binary(node.op) && node.operands.size() == 2) {
       step.kind = Step::Kind::binary;
       for (const NodeId operand : node.operands) step.broadcast.push_back(broadcast_elements(graph.node(operand).shape, node.shape));
@@ -238,15 +245,10 @@ void Network::remove_dead_steps() {
 
 void Network::make_rows() {
   const Graph& graph = problem_->graph();
-  std::vector<std::uint64_t> input_offset, output_offset;
-  std::uint64_t total = 0;
-  for (const NodeId id : graph.inputs) {
-    input_offset.push_back(total);
-    total += graph.size(id);
-  }
-  total = 0;
+  std::vector<std::size_t> output_offset(graph.nodes.size(), 0);
+  std::size_t total = 0;
   for (const NodeId id : graph.outputs) {
-    output_offset.push_back(total);
+    output_offset[id] = total;
     total += graph.size(id);
   }
   for (const statement::Case& one : problem_->statement().property.cases) {
@@ -258,7 +260,7 @@ void Network::make_rows() {
       double squares = 0;
       for (const statement::Term& term : row.terms) {
         const bool input = term.variable.side == statement::Variable::Side::input;
-        const std::uint64_t offset = (input ? input_offset : output_offset)[term.variable.tensor] + term.variable.element;
+        const std::size_t offset = (input ? input_offset_ : output_offset)[problem_->node_of(term.variable)] + term.variable.element;
         const double coefficient = nearest_double(term.coefficient);
         (input ? view.inputs : view.outputs).emplace_back(static_cast<std::uint32_t>(offset), coefficient);
         squares += coefficient * coefficient;
@@ -298,23 +300,11 @@ bool Network::evaluate(std::size_t batch, const double* x, Workspace& workspace)
           part.map->apply(batch, workspace.values[part.operand].data(), value.data());
         }
         break;
-      case Step::Kind::unary:
-        apply_unary(step, batch * step.size, workspace.values[step.operands[0]].data(), value.data());
-        break;
-      case Step::Kind::binary:
-        apply_binary(step, batch, workspace, value.data());
-        break;
-      case Step::Kind::matmul:
-        apply_matmul(step, batch, workspace, value.data());
-        break;
-      case Step::Kind::max_pool:
-        apply_max_pool(step, batch, workspace, value.data());
-        break;
-      case Step::Kind::softmax:
-        apply_softmax(step, batch, workspace.values[step.operands[0]].data(), value.data());
-        break;
       case Step::Kind::denotation:
         if (!evaluate_denotation(step, batch, workspace)) return false;
+        break;
+      default:
+        apply(step, batch, workspace);
         break;
     }
   }
@@ -383,24 +373,11 @@ bool Network::vjp(std::size_t batch, Workspace& workspace, const double* y_bar, 
           part.map->transpose(batch, bar, workspace.bars[part.operand].data());
         }
         break;
-      case Step::Kind::unary:
-        pull_unary(step, batch * step.size, workspace.values[step.operands[0]].data(), workspace.values[step.node].data(), bar,
-                   workspace.bars[step.operands[0]].data());
-        break;
-      case Step::Kind::binary:
-        pull_binary(step, batch, workspace);
-        break;
-      case Step::Kind::matmul:
-        pull_matmul(step, batch, workspace);
-        break;
-      case Step::Kind::max_pool:
-        pull_max_pool(step, batch, workspace);
-        break;
-      case Step::Kind::softmax:
-        pull_softmax(step, batch, workspace.values[step.node].data(), bar, workspace.bars[step.operands[0]].data());
-        break;
       case Step::Kind::constant:
       case Step::Kind::denotation:
+        break;
+      default:
+        pull(step, batch, workspace);
         break;
     }
   }

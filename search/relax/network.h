@@ -33,6 +33,11 @@ struct RowView {
   double scale = 1;  // Euclidean norm of the coefficients, for comparing rows
 };
 
+// Constants of a function of one variable: the slope, the limits of a clip, or the exponent of a power.
+struct Constants {
+  double first = 0, second = 0;
+};
+
 struct Step {
   enum class Kind : std::uint8_t { input, constant, affine, unary, binary, matmul, max_pool, softmax, denotation };
   struct Part {
@@ -53,10 +58,16 @@ struct Step {
   std::vector<std::vector<std::uint32_t>> broadcast;
   // Unary: the record; null for ops whose lines are spelled out in lines.h.
   std::shared_ptr<const UnaryFunction> function;
-  double first = 0, second = 0;                     // the slope, the limits of a clip, or the exponent of a power
+  Constants constants;
   std::vector<std::uint32_t> window_start, window;  // max_pool: operand elements of each result element
   std::size_t inner = 1, extent = 1;                // softmax: stride and length of the axis; matmul: see above
 };
+
+// A box of the concatenated inputs.
+struct InputBox {
+  std::vector<double> lo, hi;
+};
+[[nodiscard]] InputBox input_box(const logic::Problem& problem, const logic::Scope& scope);
 
 struct Workspace {
   std::vector<std::vector<double>> values, bars;  // by node id, [batch, size]

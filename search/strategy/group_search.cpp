@@ -52,22 +52,30 @@ GroupSearch::GroupSearch(SearchState& search, const logic::Scope& scope, std::ve
       open_(std::move(open)),
       root_(*search.problem, scope, search.options.threads),
       refinement_(search.graph, search.options.threads),
-      proved_{scope.group(), {}, {}},
-      box_work_(certificate::Costs(*search.problem).whole_row() * static_cast<double>(1 + open_.size())),
-      kinks_share_(root_.share(plan_of(IntermediatePlan::Refine::kinks))),
-      case_without_rows_(has_case_without_rows(*search.problem, scope.group()) && !search.problem->group_is_empty(scope.group())),
-      branching_pays_(search.graph.can_split() || free_inputs(*search.problem, scope) <= kFewInputs) {}
+      proved_{scope.group(), {}, {}} {
+  const NeuronGraph& graph = search_.graph;
+  now_.case_without_rows = has_case_without_rows(*search_.problem, group()) && !search_.problem->group_is_empty(group());
+  now_.attacks = search_.options.attack;
+  now_.wants_leaves = search_.options.split.into > 0;
+  now_.either_kind = search_.options.branching == Options::Branching::automatic;
+  now_.relu_only = graph.relu_only();
+  now_.elementwise = graph.supported();
+  now_.splits_are_exact = graph.splits_are_exact();
+  now_.branching_pays = graph.can_split() || free_inputs(*search_.problem, scope) <= kFewInputs;
+  now_.box_work = certificate::Costs(*search_.problem).whole_row() * static_cast<double>(1 + open_.size());
+  now_.kinks_share = root_.share(plan_of(IntermediatePlan::Refine::kinks));
+  now_.round_seconds = kFirstBranching;
+}
 
 // Goes through the table in rounds. A later round has a longer budget and tighter bounds of the root.
 Outcome<GroupResult> GroupSearch::run() {
-  for (;; ++round_, round_seconds_ *= 2) {
+  for (;; ++now_.round, now_.round_seconds *= 2) {
     until_.reset();
-    tree_has_ended_ = was_refinable_ = false;
+    now_.tree_has_ended = was_refinable_ = false;
     for (const Stage& stage : stages()) {
-      const Features now = features();
-      if (!stage.applies(now)) continue;
+      if (!stage.applies(features())) continue;
       const auto begin = Clock::now();
-      auto step = (this->*stage.run)(stage.seconds(now));
+      auto step = (this->*stage.run)(stage.seconds(now_));
       count_stage(search_.statistics, stage.name, seconds_since(begin));
       if (!step) return step.rejection();
       if (step.value() == Next::ended) return std::move(result_);
@@ -75,40 +83,24 @@ Outcome<GroupResult> GroupSearch::run() {
   }
 }
 
-// Computed before every row, because a stage changes the features that later rows see.
-Features GroupSearch::features() const {
-  const NeuronGraph& graph = search_.graph;
-  Features now;
-  now.case_without_rows = case_without_rows_;
-  now.attacks = search_.options.attack;
-  now.wants_leaves = search_.options.split.into > 0;
-  now.either_kind = search_.options.branching == Options::Branching::automatic;
-  now.relu_only = graph.relu_only();
-  now.elementwise = graph.supported();
-  now.splits_are_exact = graph.splits_are_exact();
-  now.branching_pays = branching_pays_;
-  now.box_work = box_work_;
-  now.kinks_share = kinks_share_;
-  now.operands_share = operands_share_;
-  now.has_operands = !operands_.empty();
-  now.has_early_root = early_ != nullptr;
-  now.root_is_complete = root_.complete();
-  now.is_refinable = was_refinable_ || refinement_.applies(root_, search_.limit());
-  now.has_input_rows = search_.has_input_rows;
-  now.splits_activations = now.has_input_rows && splits_activations(graph, root_.scope(), search_.options.branching);
-  now.round = round_;
-  now.has_attacked = search_.has_attacked;
-  now.has_side_attack = search_.side_attack.has_value();
-  now.tree_has_ended = tree_has_ended_;
-  now.planned = search_.planned();
-  now.until_cheap = std::min(search_.cheap_end, search_.deadline).seconds_left();
-  now.since_root = root_begin_ ? seconds_since(*root_begin_) : 0;
-  now.early_seconds = early_ ? early_->seconds : 0;
-  now.whole_root = early_ ? early_->bounds.seconds_for_all() : 0;
-  now.round_seconds = round_seconds_;
-  now.until_refined = seconds_to_next_refinement();
-  if (until_) now.tree_left = until_->seconds_left();
-  return now;
+// Brings the features up to date, before every row, because a stage changes what later rows see.
+const Features& GroupSearch::features() {
+  now_.has_operands = !operands_.empty();
+  now_.has_early_root = early_ != nullptr;
+  now_.root_is_complete = root_.complete();
+  now_.is_refinable = was_refinable_ || refinement_.applies(root_, search_.limit());
+  now_.has_input_rows = search_.has_input_rows;
+  now_.splits_activations = now_.has_input_rows && splits_activations(search_.graph, root_.scope(), search_.options.branching);
+  now_.has_attacked = search_.has_attacked;
+  now_.has_side_attack = search_.side_attack.has_value();
+  now_.planned = search_.planned();
+  now_.until_cheap = std::min(search_.cheap_end, search_.deadline).seconds_left();
+  now_.since_root = root_begin_ ? seconds_since(*root_begin_) : 0;
+  now_.early_seconds = early_ ? early_->seconds : 0;
+  now_.whole_root = early_ ? early_->bounds.seconds_for_all() : 0;
+  now_.until_refined = seconds_to_next_refinement();
+  now_.tree_left = until_ ? std::optional(until_->seconds_left()) : std::nullopt;
+  return now_;
 }
 
 std::vector<std::uint32_t> GroupSearch::cases_at(const std::vector<std::uint32_t>& positions) const {
@@ -177,7 +169,7 @@ Outcome<Next> GroupSearch::end_early(std::unique_ptr<ProofTree> tree) {
 
 Outcome<Next> GroupSearch::find_product_operands(double) {
   operands_ = product_operands(search_.graph, early_->bounds.scope(), cases_at(early_->open), search_.limit());
-  operands_share_ = root_.share(plan_of(IntermediatePlan::Refine::kinks, operands_));
+  now_.operands_share = root_.share(plan_of(IntermediatePlan::Refine::kinks, operands_));
   early_.reset();
   return Next::on;
 }
@@ -206,9 +198,9 @@ Outcome<Next> GroupSearch::bound_root_until_attack(double seconds) {
   return Next::on;
 }
 
-Outcome<Next> GroupSearch::attack_early(double seconds) {
+Outcome<Next> GroupSearch::attack(double seconds) {
   if (auto witness = search_.attack_once(seconds)) return ends_here(std::move(witness));
-  if (!branching_pays_) search_.start_side_attack();
+  if (!now_.branching_pays) search_.start_side_attack();
   return Next::on;
 }
 
@@ -250,11 +242,6 @@ Outcome<Next> GroupSearch::end_at_root() {
 Outcome<Next> GroupSearch::cut(double) {
   close_by_cuts(root_, search_.graph, open_, result_.refutation, search_.limit());
   return open_.empty() ? end_at_root() : Next::on;
-}
-
-Outcome<Next> GroupSearch::attack(double seconds) {
-  if (auto witness = search_.attack_once(seconds)) return ends_here(std::move(witness));
-  return Next::on;
 }
 
 Outcome<Next> GroupSearch::attack_beside(double) {

@@ -34,7 +34,6 @@ class GroupSearch {
   Outcome<Next> grow_early_tree(double seconds);
   Outcome<Next> find_product_operands(double);
   Outcome<Next> bound_root_until_attack(double seconds);
-  Outcome<Next> attack_early(double seconds);
   Outcome<Next> bound_root(double seconds);
   Outcome<Next> close_at_root(double);
   Outcome<Next> cut(double);
@@ -58,7 +57,7 @@ class GroupSearch {
     std::optional<logic::Refutation> refutation;  // of the cases that are no longer open
     double seconds = 0;
   };
-  [[nodiscard]] Features features() const;
+  const Features& features();
   Outcome<Next> bound_early(IntermediatePlan plan, double seconds);
   Outcome<Next> end_early(std::unique_ptr<ProofTree> tree);
   Outcome<Done> advance(const IntermediatePlan& plan);
@@ -82,18 +81,14 @@ class GroupSearch {
   IntermediateRefinement refinement_;
   Proved proved_;
   GroupResult result_;
-  double box_work_, kinks_share_, operands_share_ = 1;
-  bool case_without_rows_, branching_pays_;
+  Features now_;  // up to date after features()
   std::unique_ptr<EarlyRoot> early_;
   std::vector<NodeId> operands_;  // operands of the products whose relaxation loses much
   std::optional<Clock::time_point> root_begin_;
-  std::uint32_t round_ = 0;
-  double round_seconds_ = kFirstBranching;
   std::optional<Deadline> until_;  // when this round's tree has to end
   bool goes_on_ = false;           // whether a later round can grow another tree
   bool was_refinable_ = false;     // whether the root could be refined when this round's tree began
-  bool tree_has_ended_ = false;
-  std::optional<bool> kfsb_;  // whether kFSB chooses the splits; none: not known yet
+  std::optional<bool> kfsb_;       // whether kFSB chooses the splits; none: not known yet
 };
 
 }  // namespace assay::search

@@ -57,7 +57,7 @@ void GroupSearch::begin_tree(double seconds) {
   const Features now = features();
   was_refinable_ = now.splits_activations && now.is_refinable;
   goes_on_ = !now.is_last() || now.until_refined;
-  round_seconds_ = now.tree_round();
+  now_.round_seconds = now.tree_round();
   until_ = std::min(search_.deadline, Deadline::in(seconds));
 }
 
@@ -174,7 +174,7 @@ Outcome<Next> GroupSearch::grow_by_case(double seconds) {
 Outcome<Next> GroupSearch::settle(Outcome<GroupResult> branched, bool by_case) {
   if (!branched) return branched.rejection();
   GroupResult& deep = branched.value();
-  if (round_ == 0 && deep.by_programs) kfsb_ = false;
+  if (now_.round == 0 && deep.by_programs) kfsb_ = false;
   if (deep.unfinished) search_.unfinished = deep.unfinished;
   if (!deep.leaves.empty()) {
     proved_.add(std::exchange(root_.steps(), {}), std::move(deep.tree));
@@ -190,7 +190,7 @@ Outcome<Next> GroupSearch::settle(Outcome<GroupResult> branched, bool by_case) {
   } else if (!deep.witness && goes_on_ && !search_.limit().reached()) {
     const bool few_nodes = was_refinable_ && !search_.graph.relu_only();
     if (few_nodes || until_->has_passed()) {
-      tree_has_ended_ = true;
+      now_.tree_has_ended = true;
       return Next::on;
     }
   }

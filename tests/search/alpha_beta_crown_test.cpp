@@ -392,7 +392,7 @@ TEST_CASE("lines stay on their side and touch", "[search][lines]") {
   for (const Op op : {Op::relu, Op::leaky_relu, Op::abs, Op::tanh, Op::sigmoid}) {
     Step step;
     step.op = op;
-    step.first = 0.125;
+    step.constants.first = 0.125;
     const auto f = [&](double z) {
       return op == Op::relu         ? std::max(z, 0.0)
              : op == Op::leaky_relu ? std::max(z, 0.125 * z)

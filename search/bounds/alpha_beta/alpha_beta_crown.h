@@ -160,7 +160,7 @@ struct NeuronEnd {
 struct BoundTask {
   const std::vector<RowView>* rows = nullptr;  // null: bound `target` instead
   const NeuronBoxes* boxes = nullptr;
-  std::span<const logic::Literal> literals;
+  std::span<const logic::Literal> literals = {};
   const AlphaBeta* start = nullptr;    // may lack trailing betas; null: the policy's slopes, equal weights
   float last_beta = 0;                 // the last literal's beta, if `start` lacks it
   const NeuronBoxes* wider = nullptr;  // boxes without the literals, to find out which literals are needed

@@ -169,11 +169,9 @@ NeuronBoxes NeuronBoxes::of(const NeuronGraph& graph, const logic::Scope& scope)
     std::copy(box.lo.begin(), box.lo.end(), boxes.lo.begin() + activation.first_neuron);
     std::copy(box.hi.begin(), box.hi.end(), boxes.hi.begin() + activation.first_neuron);
   }
-  for (const NodeId id : graph.network().problem()->graph().inputs) {
-    const relax::Box& box = scope.box(id);
-    boxes.x_lo.insert(boxes.x_lo.end(), box.lo.begin(), box.lo.end());
-    boxes.x_hi.insert(boxes.x_hi.end(), box.hi.begin(), box.hi.end());
-  }
+  InputBox inputs = input_box(*graph.network().problem(), scope);
+  boxes.x_lo = std::move(inputs.lo);
+  boxes.x_hi = std::move(inputs.hi);
   const std::vector<statement::Ball>& balls = inspect::group_balls(*graph.network().problem(), scope.group());
   if (!balls.empty()) boxes.ball = balls.data();
   return boxes;

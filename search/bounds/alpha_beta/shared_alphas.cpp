@@ -90,7 +90,7 @@ std::optional<AlphaBeta> AlphaBetaCrown::share_alphas(NodeId node, std::span<con
   run_up_to(node);
   std::vector<BoundTask> tasks;
   for (const std::uint32_t element : elements) {
-    for (const double sign : {1.0, -1.0}) tasks.push_back({nullptr, &boxes, {}, start, 0, nullptr, {node, element, sign}});
+    for (const double sign : {1.0, -1.0}) tasks.push_back({.boxes = &boxes, .start = start, .target = {node, element, sign}});
   }
   std::mt19937 random(1);
   std::vector<double> low(r_), up(r_);

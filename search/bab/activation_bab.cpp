@@ -1,12 +1,10 @@
-// branch_on_activations(): the bounder, kFSB and conflict analysis in the loop of the engine.
+// branch_on_activations(): the bounder and kFSB in the loop of the engine.
 //
 // A worker takes a batch of subdomains and bounds all their cases side by side. It asks the kernel about the cases with
-// a positive bound. For the other subdomains, kFSB proposes splits and bounds their halves. A leaf that closes without
-// its last literals is refuted further up (conflicts.h).
+// a positive bound. For the other subdomains, kFSB proposes splits and bounds their halves.
 //
 // Source: branch and bound over neurons (Bunel et al. 2020) with bounds by beta-CROWN (Wang et al. 2021). How this
-// version differs: every activation with a split point is split, not only ReLU; batches are small while the search
-// learns from conflicts.
+// version differs: every activation with a split point is split, not only ReLU.
 
 #include "search/bab/activation_bab.h"
 
@@ -14,15 +12,13 @@
 #include <utility>
 
 #include "search/bab/bab.h"
-#include "search/heuristics/conflicts.h"
 #include "search/heuristics/input_splits.h"
 #include "search/heuristics/kfsb.h"
 
 namespace assay::search {
 namespace {
 
-// Cases per batch; the small batch while conflicts are learnt from.
-constexpr std::size_t kWideBatch = 64, kDeepBatch = 8;
+constexpr std::size_t kMostCases = 64;  // of a batch
 constexpr std::uint64_t kNeuronBytes = 20,
                         // An open node holds its own slopes, the changed boxes of its scope and a few words.
     kNodeBytes = 2000;
@@ -30,7 +26,7 @@ constexpr std::uint64_t kNeuronBytes = 20,
 class ActivationBab final : public BabMethod {
  public:
   ActivationBab(const NeuronGraph& graph, const logic::Scope& scope, const BranchingOptions& options)
-      : root_(graph, scope, options.above), conflicts_(root_), kfsb_(root_, options, conflicts_) {}
+      : root_(graph, scope, options.above), kfsb_(root_, options) {}
 
   [[nodiscard]] const char* phase() const override { return "relu splitting"; }
   [[nodiscard]] std::uint64_t bytes_of_subdomain() const override { return root_.graph.neuron_count() * kNeuronBytes + kNodeBytes; }
@@ -42,20 +38,17 @@ class ActivationBab final : public BabMethod {
    public:
     Worker(ActivationBab& bab, Engine& engine) : bab_(bab), engine_(engine), bounder_(bab.root_, engine, bab.loss_) {}
 
-    [[nodiscard]] std::size_t capacity() const override {
-      return std::min(bounder_.capacity(), bab_.kfsb_.is_learning() ? kDeepBatch : kWideBatch);
-    }
+    [[nodiscard]] std::size_t capacity() const override { return std::min(bounder_.capacity(), kMostCases); }
 
     bool treat(std::vector<Subdomain>& batch, std::vector<Subdomain>& children) override {
       std::vector<Treated> treated;
       treated.reserve(batch.size());
       for (Subdomain& node : batch) treated.push_back({&node});
-      if (!engine_.limit().reached()) bounder_.bound(treated, bab_.kfsb_.is_learning());
+      if (!engine_.limit().reached()) bounder_.bound(treated);
       for (Treated& one : treated)
         if (!close_or_propose(one)) return false;
       bab_.kfsb_.choose_and_split(bounder_.ascent(), treated, engine_.tree(), children);
       for (Subdomain& node : batch) node.is_done = true;
-      if (bab_.kfsb_.is_learning()) engine_.restart_if_long();
       return true;
     }
 
@@ -64,22 +57,16 @@ class ActivationBab final : public BabMethod {
     bool close_or_propose(Treated& treated) {
       Subdomain& node = *treated.node;
       if (engine_.limit().reached()) return ends_in_time();  // the last bounds may be cut short, too
-      const std::vector<OpenCase> before = node.cases;
       if (!bounder_.close_empty(treated) && !bounder_.close_cases(treated)) return false;
       if (engine_.has_finished()) return false;
       if (engine_.limit().reached()) return ends_in_time();
-      const bool learning = bab_.kfsb_.is_learning();
       if (node.cases.empty()) {
-        const bool alone = before.size() == 1 && treated.closed.size() == 1 && treated.closed[0].needed.size() == treated.literals.size();
-        if ((learning || bab_.by_programs()) && alone)
-          bab_.conflicts_.jump_back(bounder_, engine_, treated, before[0].position);
-        else
-          engine_.close(node.record, std::nullopt, treated.steps);
+        engine_.close(node.record, std::nullopt, treated.steps);
         node.is_done = true;
         return true;
       }
       engine_.tree().append(node.record, treated.steps);
-      if (bab_.kfsb_.propose(treated, learning, engine_.nodes())) return true;
+      if (bab_.kfsb_.propose(treated, engine_.nodes())) return true;
       engine_.finish(kNoNeuronLeft);
       return false;
     }
@@ -96,7 +83,6 @@ class ActivationBab final : public BabMethod {
 
   const ActivationRoot root_;
   ExpectedLoss loss_;
-  Conflicts conflicts_;
   Kfsb kfsb_;
 };
 

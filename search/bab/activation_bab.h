@@ -1,5 +1,4 @@
-// Branch and bound over neurons: the types that the bounder, the brancher and conflict analysis share. Private to bab/
-// and heuristics/.
+// Branch and bound over neurons: the types that the bounder and the brancher share. Private to bab/ and heuristics/.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +37,6 @@ struct Treated {
   std::vector<logic::Literal> literals{};
   std::vector<BoundResult> results{};  // one for each open case
   certificate::Fragment steps{};
-  std::vector<BoundResult> closed{};     // results of the cases closed at this subdomain
   std::size_t worst = 0;                 // index of the open case with the smallest bound
   std::vector<logic::Literal> splits{};  // candidate splits to evaluate, as their `<=` literals
   StrongSplit strong_split{};            // a candidate whose halves have known bounds
@@ -66,17 +64,13 @@ class ActivationBounder {
   [[nodiscard]] AlphaBetaCrown& ascent() { return ascent_; }
   [[nodiscard]] std::size_t capacity() const { return ascent_.capacity(); }  // cases that are bounded side by side
 
-  // Loads the batch and bounds its cases. `learning`: takes some more steps, for larger margins, from which conflict
-  // analysis sees the needed literals.
-  void bound(std::span<Treated> batch, bool learning);
+  // Loads the batch and bounds its cases.
+  void bound(std::span<Treated> batch);
   // Asks the kernel about every case with a positive bound; the others stay open. Returns false if a minimiser
   // is a witness.
   bool close_cases(Treated& treated);
   // Closes a subdomain that holds no point.
   bool close_empty(Treated& treated);
-  // The bound of a case at an ancestor, without the last literals: by the linear program, or by the same parameters and
-  // a few more steps.
-  BoundResult bound_above(const BoundTask& task, std::uint32_t position);
 
  private:
   // One case of one subdomain of the batch.
@@ -88,7 +82,7 @@ class ActivationBounder {
   };
   void load(Treated& treated) const;
   [[nodiscard]] BoundTask task_of(const Target& target) const;
-  void bound_by_ascent(std::span<const Target> targets, bool learning);
+  void bound_by_ascent(std::span<const Target> targets);
   bool bound_by_program(const Target& target);
   void weigh_flat_node(const Target& target, LpResult& solved);
   void find_closing_split(const Target& target, const OptimalFace& face);

@@ -55,12 +55,12 @@ void ActivationBounder::load(Treated& treated) const {
 BoundTask ActivationBounder::task_of(const Target& target) const {
   const Treated& treated = *target.treated;
   const auto& rows = root_.graph.network().rows(root_.case_of(target.open().position));
-  return {&rows, &treated.boxes, treated.literals, target.open().parameters.get(), target.open().last_beta, &root_.boxes};
+  return {&rows, &treated.boxes, treated.literals, target.open().parameters.get(), target.open().last_beta};
 }
 
 // Linear programs come first, for subdomains whose split asked for one. Then one ascent bounds all other cases of the
 // batch. Linear programs come again for cases that the ascent leaves open without a promising split.
-void ActivationBounder::bound(std::span<Treated> batch, bool learning) {
+void ActivationBounder::bound(std::span<Treated> batch) {
   std::vector<Target> targets;
   for (Treated& treated : batch) {
     load(treated);
@@ -69,7 +69,7 @@ void ActivationBounder::bound(std::span<Treated> batch, bool learning) {
       if (!treated.node->by_program || !bound_by_program(target)) targets.push_back(target);
     }
   }
-  bound_by_ascent(targets, learning);
+  bound_by_ascent(targets);
   for (const Target& target : targets) {
     const BoundResult& result = target.result();
     if (root_.relaxation && !target.treated->node->by_program && !(result.bound > 0) && result.strong_split.neuron == StrongSplit::kNone)
@@ -79,8 +79,7 @@ void ActivationBounder::bound(std::span<Treated> batch, bool learning) {
 
 // All cases of a batch ascend side by side. The root gets more steps, because all ascents below start from
 // its parameters.
-void ActivationBounder::bound_by_ascent(std::span<const Target> targets, bool learning) {
-  constexpr int kLearningSteps = 6;
+void ActivationBounder::bound_by_ascent(std::span<const Target> targets) {
   std::vector<BoundTask> tasks;
   bool root = false;
   for (const Target& target : targets) {
@@ -91,7 +90,6 @@ void ActivationBounder::bound_by_ascent(std::span<const Target> targets, bool le
   options.iterations = root ? engine_.options().root_iterations : engine_.options().node_iterations;
   options.scores = true;
   options.target += loss_.value();
-  if (learning) options.extra_iterations = kLearningSteps;
   std::vector<BoundResult> results(tasks.size());
   ascent_.run(tasks, options, results);
   for (std::size_t k = 0; k < targets.size(); ++k) targets[k].result() = std::move(results[k]);
@@ -147,7 +145,6 @@ bool ActivationBounder::close_cases(Treated& treated) {
           const logic::Hints fewer{{}, {}, hints.beta, hints.cuts};
           treated.steps.conclude(multipliers, scope->conclude(multipliers, fewer).ok() ? fewer : hints);
           (void)certificate::merge_into(treated.node->record->own, std::move(refutation));
-          treated.closed.push_back(std::move(result));
           continue;
         }
         if (floating && diagnosis.losses.size() == 1) loss_.note(diagnosis.losses[0]);

@@ -16,7 +16,6 @@ namespace {
 
 // Least weight of a row relative to the others when an open node is scored, so that every row counts.
 constexpr double kLeastShare = 1e-4;
-constexpr int kStepsAbove = 5;  // steps of ascent that make up for missing literals
 
 // Takes the root's own literals back out of the boxes: a program has rows for the neurons that are unstable at its
 // root, and treats a literal as a bound of such a row. `above`: the scope without the literals; null: there are none.
@@ -75,25 +74,10 @@ bool ActivationBounder::bound_by_program(const Target& target) {
     ascent_.run({&task, 1}, options, {&shorter, 1});
     if (shorter.bound > options.target) result = std::move(shorter);
   }
-  result.needed = std::move(solved.needed);
   target.result() = std::move(result);
   if (!solved.x.empty()) target.result().x = solved.x;
   if (!(target.result().bound > 0) && target.result().strong_split.neuron == StrongSplit::kNone) weigh_flat_node(target, solved);
   return true;
-}
-
-BoundResult ActivationBounder::bound_above(const BoundTask& task, std::uint32_t position) {
-  BoundTask from = task;
-  LpResult solved;
-  AlphaBetaOptions options{.iterations = kStepsAbove};
-  if (root_.relaxation) {
-    solved = program(position).solve(*task.boxes, task.literals);
-    if (solved.status != LpResult::Status::stopped) from.start = &solved.parameters;
-    options = {.iterations = 1, .quantize = false};
-  }
-  BoundResult result;
-  ascent_.run({&from, 1}, options, {&result, 1});
-  return result;
 }
 
 // No split gains at once, and the dual solution may have dropped whole rows. So the influence of neurons is judged with

@@ -3,8 +3,7 @@
 // The scope of a record is made when it is first needed, from the nearest ancestor that has one. close() goes up as
 // long as both halves of a split are refuted, and the kernel joins their refutations.
 //
-// Source: the tree of any branch and bound. How this version differs: refutations are values of the kernel, and a
-// backjump prunes the subtree of the record that it closes.
+// Source: the tree of any branch and bound. How this version differs: refutations are values of the kernel.
 
 #include "search/bab/branch_tree.h"
 
@@ -35,23 +34,9 @@ std::shared_ptr<const logic::Scope> BranchTree::scope_of(const Record& record) {
   return record->scope_;
 }
 
-// Before the first backjump nothing open lies below a closed record, so the path upwards need not be walked.
-bool BranchTree::is_void_locked(const BranchRecord* record) const {
-  if (!has_jumped_) return record->closed_;
-  for (; record != nullptr; record = record->parent.get()) {
-    if (record->closed_) return true;
-  }
-  return false;
-}
-
-bool BranchTree::is_void(const Record& record) const {
-  const std::lock_guard lock(mutex_);
-  return is_void_locked(record.get());
-}
-
 void BranchTree::append(const Record& record, const certificate::Fragment& steps) {
   const std::lock_guard lock(mutex_);
-  if (steps.byte_size() > 0 && !is_void_locked(record.get())) proof_->append(record->tree_node, steps);
+  if (steps.byte_size() > 0) proof_->append(record->tree_node, steps);
 }
 
 void BranchTree::set_scope(const Record& record, logic::Scope scope) {
@@ -69,9 +54,7 @@ bool BranchTree::hand_down(const Record& record, const std::array<Record, 2>& ha
 
 std::array<BranchTree::Record, 2> BranchTree::split(const Record& record, const logic::Literal& at_most) {
   const std::lock_guard lock(mutex_);
-  const bool is_void = is_void_locked(record.get());
-  const std::uint32_t first = is_void ? 0 : proof_->split(record->tree_node, {at_most.node, at_most.element, at_most.threshold});
-  record->is_split_ = true;
+  const std::uint32_t first = proof_->split(record->tree_node, {at_most.node, at_most.element, at_most.threshold});
   std::array<Record, 2> children;
   for (const std::uint32_t side : {0U, 1U}) {
     children[side] = std::make_shared<BranchRecord>();
@@ -87,11 +70,6 @@ std::array<BranchTree::Record, 2> BranchTree::split(const Record& record, const 
 // Goes upwards as long as both halves of a split are refuted. The own refutations of inner nodes are merged on the way.
 BranchTree::Closed BranchTree::close(Record record, std::optional<logic::Refutation> refutation, const certificate::Fragment& steps) {
   const std::lock_guard lock(mutex_);
-  if (is_void_locked(record.get())) return Closed::below;
-  if (record->is_split_) {
-    proof_->prune(record->tree_node);
-    has_jumped_ = true;
-  }
   if (steps.byte_size() > 0) proof_->append(record->tree_node, steps);
   const auto refused = [&](const Rejection& why) {
     refusal_ = why.to_text();
@@ -101,7 +79,6 @@ BranchTree::Closed BranchTree::close(Record record, std::optional<logic::Refutat
     if (record->own) {
       if (auto merged = certificate::merge_into(refutation, *record->own); !merged) return refused(merged.rejection());
     }
-    record->closed_ = true;
     record->scope_.reset();
     const Record parent = record->parent;
     if (!parent) break;

@@ -2,7 +2,7 @@
 // the proof.
 //
 // A record stands for a node whose subtree may hold open nodes. Closing a record joins its refutation with that of its
-// sibling, and so on upwards. Records below a closed record are void, even if some were still open.
+// sibling, and so on upwards.
 #pragma once
 
 #include <array>
@@ -27,7 +27,6 @@ struct BranchRecord {
  private:
   std::shared_ptr<const logic::Scope> scope_;  // made when first needed
   std::optional<logic::Refutation> child_[2];
-  bool closed_ = false, is_split_ = false;
   friend class BranchTree;
 };
 
@@ -39,10 +38,8 @@ class BranchTree {
   explicit BranchTree(const logic::Scope& root);
 
   [[nodiscard]] const Record& root() const { return root_; }
-  // Null if the kernel refuses a literal, or if the record is void.
+  // Null if the kernel refuses a literal.
   [[nodiscard]] std::shared_ptr<const logic::Scope> scope_of(const Record& record);
-  // Whether the record, or a record above it, is closed.
-  [[nodiscard]] bool is_void(const Record& record) const;
   void append(const Record& record, const certificate::Fragment& steps);
   // Replaces the scope of the record by one in which more is derived, for the records below.
   void set_scope(const Record& record, logic::Scope scope);
@@ -64,15 +61,12 @@ class BranchTree {
   [[nodiscard]] std::unique_ptr<ProofTree> take_proof() { return std::move(proof_); }
 
  private:
-  [[nodiscard]] bool is_void_locked(const BranchRecord* record) const;
   static constexpr std::uint64_t kNodeBytes = 200;
   mutable std::mutex mutex_;
   Record root_;
   std::unique_ptr<ProofTree> proof_;
   std::optional<logic::Refutation> refutation_;
   std::string refusal_;
-  // Whether a record was closed after its split; only then can open nodes lie below a closed one.
-  bool has_jumped_ = false;
 };
 
 }  // namespace assay::search

@@ -4,9 +4,7 @@
 // the batch under the lock, so that the closed share of the tree can be read at any time. A trial ends early if it has
 // closed too little of the tree.
 //
-// Sources: batches of subdomains (Wang et al. 2021); geometric restarts (Walsh 1999) while the search learns
-// from conflicts. How this version differs: a restart keeps activities and pseudocosts, but nothing of the tree
-// or its proof.
+// Source: batches of subdomains (Wang et al. 2021).
 
 #include "search/bab/engine.h"
 
@@ -19,13 +17,12 @@
 namespace assay::search {
 namespace {
 
-constexpr std::uint64_t kFirstRound = 100;  // leaves before the first restart; doubled every time
 constexpr auto kBetweenReports = std::chrono::milliseconds(100);
 
 }  // namespace
 
 Engine::Engine(const Network& network, const logic::Scope& root, const BranchingOptions& options, const std::stop_token& stop)
-    : network_(network), options_(options), limit_{options.deadline, stop}, root_scope_(root), round_limit_(kFirstRound) {
+    : network_(network), options_(options), limit_{options.deadline, stop}, root_scope_(root) {
   root_scope_.stop_when([this] { return halt_ || limit_.reached(); });
 }
 
@@ -52,18 +49,10 @@ void Engine::found(logic::Theorem witness) {
   end("");
 }
 
-void Engine::restart_if_long() {
-  const std::lock_guard lock(mutex_);
-  if (round_leaves_ < round_limit_ || finished_) return;
-  restart_ = true;
-  end("");
-}
-
 void Engine::close(const BranchTree::Record& record, std::optional<logic::Refutation> refutation, const certificate::Fragment& steps) {
   const BranchTree::Closed closed = tree_->close(record, std::move(refutation), steps);
   const std::lock_guard lock(mutex_);
   ++leaves_;
-  ++round_leaves_;
   if (closed != BranchTree::Closed::below) end(closed == BranchTree::Closed::refused ? tree_->refusal() : "");
 }
 
@@ -82,10 +71,6 @@ bool Engine::pop(const BabWorker& worker, std::vector<Subdomain>& batch, double&
   std::size_t tasks = 0;
   share = 0;
   while (!open_.empty() && batch.size() < fair && (batch.empty() || tasks + open_.back().cases.size() <= limit)) {
-    if (tree_->is_void(open_.back().record)) {
-      open_.pop_back();
-      continue;
-    }
     // A linear program starts best from the basis of the program before: such nodes go one by one, the newest first.
     if (!batch.empty() && (open_.back().by_program || batch.back().by_program)) break;
     tasks += open_.back().cases.size();
@@ -139,7 +124,6 @@ void Engine::work(BabMethod& method) {
 // Brings the node whose worst case is furthest from closed to the top, but first the nodes that are likely to close at
 // once. Ends the search if there are enough open leaves.
 void Engine::choose_hardest() {
-  std::erase_if(open_, [&](const Subdomain& node) { return tree_->is_void(node.record); });
   const auto difficulty = [](const Subdomain& node) { return node.expected > 0 ? -kNoBound : -node.expected; };
   const auto hardest = std::ranges::max_element(open_, {}, difficulty);
   const std::size_t leaves = open_.size() + in_work_, most = 2 * options_.open_leaves;
@@ -154,8 +138,7 @@ void Engine::choose_hardest() {
 
 void Engine::for_each_open(auto&& use) const {
   for (const std::vector<Subdomain>* nodes : {&open_, &left_})
-    for (const Subdomain& node : *nodes)
-      if (!tree_->is_void(node.record)) use(node);
+    for (const Subdomain& node : *nodes) use(node);
 }
 
 // The open leaves, which a run that ends early hands on as cubes.
@@ -210,17 +193,7 @@ void Engine::report(const char* phase, double seconds) const {
 
 // Starts the workers, then watches the deadlines, stop requests and the pace, and reports. The calling thread
 // bounds nothing.
-void Engine::run_round(BabMethod& method, std::span<const std::uint32_t> positions, Clock::time_point start) {
-  tree_ = std::make_unique<BranchTree>(root_scope_);
-  open_.clear();
-  left_.clear();
-  Subdomain& first = open_.emplace_back(Subdomain{tree_->root(), {}});
-  first.by_program = method.by_programs();
-  for (const std::uint32_t position : positions) first.cases.push_back({position});
-  in_work_ = 0;
-  share_in_work_ = 0;
-  round_leaves_ = 0;
-  finished_ = restart_ = halt_ = false;
+void Engine::watch(BabMethod& method, Clock::time_point start) {
   pace_.begin(seconds_since(start));
   std::vector<std::jthread> threads;
   for (int k = 0; k < std::max(1, options_.threads); ++k) threads.emplace_back([this, &method] { work(method); });
@@ -237,13 +210,13 @@ void Engine::run_round(BabMethod& method, std::span<const std::uint32_t> positio
   halt_ = true;
 }
 
-// Runs rounds until one is not restarted. A restart keeps what the heuristics have learnt, but nothing of the tree.
 GroupResult Engine::run(BabMethod& method, std::span<const std::uint32_t> positions, Statistics& statistics) {
   const Clock::time_point start = Clock::now();
-  do {
-    run_round(method, positions, start);
-    round_limit_ *= 2;
-  } while (restart_ && !witness_);
+  tree_ = std::make_unique<BranchTree>(root_scope_);
+  Subdomain& first = open_.emplace_back(Subdomain{tree_->root(), {}});
+  first.by_program = method.by_programs();
+  for (const std::uint32_t position : positions) first.cases.push_back({position});
+  watch(method, start);
   statistics.nodes += nodes_;
   statistics.leaves += leaves_;
   GroupResult result;

@@ -71,11 +71,9 @@ class Engine {
   void close(const BranchTree::Record& record, std::optional<logic::Refutation> refutation, const certificate::Fragment& steps);
   void found(logic::Theorem witness);
   void finish(std::string reason);  // only the first reason counts
-  // Restarts the tree once enough leaves were closed, twice as many each time. The method keeps what it has learnt.
-  void restart_if_long();
 
  private:
-  void run_round(BabMethod& method, std::span<const std::uint32_t> positions, Clock::time_point start);
+  void watch(BabMethod& method, Clock::time_point start);
   void work(BabMethod& method);
   bool pop(const BabWorker& worker, std::vector<Subdomain>& batch, double& share);
   void push(std::vector<Subdomain>& children, std::vector<Subdomain>& batch, double share, std::uint64_t bytes_of_subdomain);
@@ -96,7 +94,7 @@ class Engine {
   const BranchingOptions& options_;
   const Limit limit_;
   logic::Scope root_scope_;
-  std::atomic<bool> halt_ = false;  // ends the work of this round's workers
+  std::atomic<bool> halt_ = false;  // ends the work of all workers
   std::atomic<std::uint64_t> nodes_ = 0;
 
   mutable std::mutex mutex_;  // guards everything below
@@ -108,9 +106,8 @@ class Engine {
   std::size_t in_work_ = 0;
   double share_in_work_ = 0;  // share of the tree, as in Unfinished
   bool finished_ = false;
-  bool restart_ = false;
   bool left_open_ = false;  // the tree has as many open leaves as were asked for
-  std::uint64_t leaves_ = 0, round_leaves_ = 0, round_limit_;
+  std::uint64_t leaves_ = 0;
   std::string reason_;
   std::optional<logic::Theorem> witness_;
   std::optional<bool> trial_failed_;  // none: the trial is not judged yet

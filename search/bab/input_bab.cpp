@@ -200,7 +200,6 @@ class InputWorker final : public BabWorker {
     if (!refutation && !all_closed(bounds)) {
       if (bab_.regions) region.emplace(bab_.network, scope);
       bab_.cases.combine(scope, diagnosis, bounds, region ? &*region : nullptr);
-      if (is_root()) bab_.cases.mix(scope, bounds);
       const bool ascends = bab_.graph.has_planes() && !bab_.graph.relu_only();
       if (ascends && !all_closed(bounds)) lost = ascend(scope, bounds);
     }

@@ -4,7 +4,7 @@
 // deeper than the call stack allows.
 //
 // Source: proofs as trees of splits, as Marabou writes them (Isac et al. 2022). How this version differs: a node holds
-// steps of the kernel's rules, and subtrees can be pruned before writing.
+// steps of the kernel's rules.
 
 #include "search/bab/proof_tree.h"
 
@@ -30,29 +30,9 @@ std::uint32_t ProofTree::split(std::uint32_t node, const Split& split) {
   return first;
 }
 
-// A node that a backjump closes keeps its own steps and loses its subtree.
-void ProofTree::prune(std::uint32_t node) {
-  const std::lock_guard lock(mutex_);
-  std::vector<std::uint32_t> open{node};
-  while (!open.empty()) {
-    Entry& entry = entries_[open.back()];
-    const bool below = open.back() != node;
-    open.pop_back();
-    if (entry.split) {
-      open.push_back(entry.first_child);
-      open.push_back(entry.first_child + 1);
-    }
-    entry.split.reset();
-    if (!below) continue;
-    for (const certificate::Fragment& steps : entry.steps) byte_size_ -= steps.byte_size();
-    entry.steps = {};
-    ++dropped_;
-  }
-}
-
 std::size_t ProofTree::size() const {
   const std::lock_guard lock(mutex_);
-  return entries_.size() - dropped_;
+  return entries_.size();
 }
 
 std::uint64_t ProofTree::byte_size() const {

@@ -3,8 +3,7 @@
 // Nodes are numbered from 0 (the root). The two children of a split have consecutive numbers: `element <= threshold`
 // comes first.
 //
-// The tree holds bytes, not scopes, so a node takes as much memory as its steps take in the certificate. Nodes that a
-// backjump makes useless are dropped, and their numbers are not used again.
+// The tree holds bytes, not scopes, so a node takes as much memory as its steps take in the certificate.
 #pragma once
 
 #include <cstdint>
@@ -37,10 +36,7 @@ class ProofTree {
   // Splits a leaf and returns the number of the `<=` child; the `>=` child has the next number.
   std::uint32_t split(std::uint32_t node, const Split& split);
 
-  // Makes a node a leaf again: keeps its own steps and drops everything below it. Dropped numbers are not used again.
-  void prune(std::uint32_t node);
-
-  [[nodiscard]] std::size_t size() const;         // number of nodes that are not dropped
+  [[nodiscard]] std::size_t size() const;         // number of nodes
   [[nodiscard]] std::uint64_t byte_size() const;  // of the steps of all nodes
 
   // Writes depth first, without the group brackets: the caller has written begin_group. `at_leaf`, if given, is called
@@ -65,7 +61,6 @@ class ProofTree {
   mutable std::mutex mutex_;
   std::deque<Entry> entries_;
   std::uint64_t byte_size_ = 0;
-  std::size_t dropped_ = 0;
 };
 
 inline void write(const ProofTree& tree, certificate::Writer& writer) { tree.write(writer); }

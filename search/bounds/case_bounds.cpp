@@ -2,18 +2,15 @@
 // are stronger.
 //
 // The kernel concludes each row alone and reports its margin and its form over the inputs. best_rows() takes the best
-// row of each case; combine() looks for a better sum of rows; mix() tries the ends of the mixes of products, one after
-// the other; spread() says which inputs a split should cut.
+// row of each case; combine() looks for a better sum of rows; spread() says which inputs a split should cut.
 //
-// Sources: several rows of a property with weights, as specification weights in beta-CROWN (Wang et al. 2021);
-// McCormick 1976 for mixes. How this version differs: figures come from the kernel's own arithmetic, so cases that look
-// closed here are closed there, except for roundings that it reports; and exact arithmetic finds rows that contradict
-// each other for every network.
+// Source: several rows of a property with weights, as specification weights in beta-CROWN (Wang et al. 2021). How this
+// version differs: figures come from the kernel's own arithmetic, so cases that look closed here are closed there,
+// except for roundings that it reports; and exact arithmetic finds rows that contradict each other for every network.
 
 #include "search/bounds/case_bounds.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <optional>
 
@@ -27,15 +24,6 @@ namespace {
 using logic::CaseMultipliers;
 
 constexpr std::size_t kMostInputs = 40;  // largest number of free inputs for which the linear program is worth its time
-constexpr std::size_t kFewElements = 8;  // each element of a product with at most this many elements has its own mix
-constexpr int kMostMixes = 96;           // tries per case
-
-// Whether the hints of the op are mixes of McCormick's planes (kernel/relax).
-bool has_mix(const Node& node) {
-  constexpr std::array kMixed{Op::matmul,         Op::gemm,        Op::div,     Op::prelu,     Op::power,
-                              Op::local_response, Op::reduce_prod, Op::cumprod, Op::batch_norm};
-  return node.op == Op::mul ? node.operands[0] != node.operands[1] : std::ranges::count(kMixed, node.op) > 0;
-}
 
 constexpr std::size_t kMostRows = 45;  // rows of a case, which are compared pairwise
 
@@ -224,46 +212,6 @@ void CaseBounds::combine(const logic::Scope& scope, const inspect::Diagnosis& di
   bound.margin = proved(combined, 0);
   bound.open_to = open_to(combined, 0);
   bound.coefficients = spread(diagnosis, bound, best.weights);
-}
-
-// Used only at the root: mixes are tried one by one, and each try takes a conclusion.
-void CaseBounds::mix(const logic::Scope& scope, std::vector<CaseBound>& bounds) const {
-  for (CaseBound& bound : bounds) {
-    if (!(bound.margin > 0)) mix(scope, bound);
-  }
-}
-
-void CaseBounds::mix(const logic::Scope& scope, CaseBound& bound) const {
-  const Graph& graph = problem_.graph();
-  int tries = 0;
-  // Returns false when no more tries are left or needed.
-  const auto improves = [&](NodeId node, bool lower, std::size_t first, std::size_t last, float value) {
-    logic::Hints hints = bound.hints;
-    std::vector<float>& mixes = (lower ? hints.lower : hints.upper)[node];
-    mixes.resize(graph.size(node), 0.5F);
-    std::fill(mixes.begin() + static_cast<std::ptrdiff_t>(first), mixes.begin() + static_cast<std::ptrdiff_t>(last), value);
-    inspect::Diagnosis diagnosis;
-    (void)inspect::conclude(scope, std::span(&bound.multipliers, 1), hints, diagnosis);
-    if (diagnosis.margins.empty() || ++tries >= kMostMixes) return false;
-    if (proved(diagnosis, 0) > bound.margin) {
-      bound.hints = std::move(hints);
-      bound.margin = proved(diagnosis, 0);
-      bound.coefficients = diagnosis.input_coefficients[0];
-    }
-    return !(bound.margin > 0);
-  };
-  const std::vector<NodeId>& active = inspect::active_nodes(problem_);
-  for (auto node = active.rbegin(); node != active.rend(); ++node) {
-    if (inspect::affine(problem_, *node) != nullptr || !has_mix(graph.node(*node))) continue;
-    const std::size_t size = graph.size(*node), step = size <= kFewElements ? 1 : size;
-    for (const bool lower : {true, false}) {
-      for (std::size_t first = 0; first < size; first += step) {
-        for (const float value : {0.0F, 1.0F}) {
-          if (!improves(*node, lower, first, first + step, value)) return;
-        }
-      }
-    }
-  }
 }
 
 // For branching: how much of its shortfall each row, and the combination, can gain by a split of each coordinate. Row

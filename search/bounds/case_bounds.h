@@ -50,9 +50,6 @@ class CaseBounds {
   // For open cases with several rows, or below ReLU splits (`region`, or null): finds the strongest combination.
   void combine(const logic::Scope& scope, const inspect::Diagnosis& diagnosis, std::vector<CaseBound>& bounds,
                const RegionForms* region) const;
-  // For open cases: tries both ends of the mixes of McCormick's planes, one product after the other, and keeps those
-  // that raise the margin.
-  void mix(const logic::Scope& scope, std::vector<CaseBound>& bounds) const;
 
  private:
   // The proved margin of the k-th combination.
@@ -60,7 +57,6 @@ class CaseBounds {
   // How far rounding may have lowered this margin.
   [[nodiscard]] double open_to(const inspect::Diagnosis& diagnosis, std::size_t k) const;
   struct FreeInputs;
-  void mix(const logic::Scope& scope, CaseBound& bound) const;
   [[nodiscard]] FreeInputs free_inputs(const logic::Scope& scope) const;
   void combine(const logic::Scope& scope, const inspect::Diagnosis& diagnosis, const FreeInputs& free,
                const std::vector<std::size_t>& literal_of, const std::vector<struct LinearForm>& literal_forms, CaseBound& bound) const;

@@ -2,8 +2,8 @@
 //
 // A node proposes up to 8 splits by score and 8 by pseudocost, and 32 by score near the root. Both halves of each
 // candidate are bounded, in one batch for all nodes, and the split with the best product of gains is taken. A split
-// that strong branching has bounded exactly competes without a trial. A split with no visible gain is counted as blind;
-// if many are blind, conflict analysis chooses instead (conflicts.h).
+// that strong branching has bounded exactly competes without a trial. A split with no visible gain is blind; where
+// linear programs bound the nodes, they then bound its halves first.
 //
 // Sources: FSB (De Palma et al. 2021), BaBSR (Bunel et al. 2020), pseudocosts (Achterberg, Koch, Martin 2005). How this
 // version differs: a pseudocost is the gain as a share of what the bound lacked to 0, and recent gains weigh most.
@@ -23,9 +23,6 @@ constexpr std::uint64_t kFirstNodes = 64;
 constexpr std::uint32_t kWideEvery = 8;  // levels
 constexpr int kTrialSteps = 4;           // steps of ascent in each half of a candidate
 constexpr double kNewest = 0.3;          // weight of the newest gain of a neuron
-// Learning begins if more than this share of the splits is blind ...
-constexpr double kBlindShare = 0.3;
-constexpr std::uint64_t kSplitsBeforeLearning = 20;  // ... after this many splits
 // A visible gain is this many times the value of a split that gains nothing.
 constexpr double kVisible = 1.01;
 
@@ -47,13 +44,8 @@ struct Kfsb::Choice {
   bool is_blind = false;
 };
 
-Kfsb::Kfsb(const ActivationRoot& root, const BranchingOptions& options, const Conflicts& conflicts)
-    : root_(root), kfsb_(options.kfsb), conflicts_(conflicts), pseudocosts_(root.graph.neuron_count()) {}
-
-bool Kfsb::is_learning() const {
-  const std::lock_guard lock(mutex_);
-  return learning_;
-}
+Kfsb::Kfsb(const ActivationRoot& root, const BranchingOptions& options)
+    : root_(root), kfsb_(options.kfsb), pseudocosts_(root.graph.neuron_count()) {}
 
 // Scores for a case that counted as closed until the kernel refused it: the distances of split points from the ends.
 static void score_by_depth(const NeuronGraph& graph, const NeuronBoxes& boxes, BoundResult& result) {
@@ -63,8 +55,21 @@ static void score_by_depth(const NeuronGraph& graph, const NeuronBoxes& boxes, B
   }
 }
 
-// Proposes by conflicts if splits show no gain, otherwise by scores; proposes an input if no neuron is left.
-bool Kfsb::propose(Treated& treated, bool learning, std::uint64_t nodes) const {
+// The neuron with the greatest influence among those whose split can help, by score if influence is equal.
+static std::uint32_t most_influential(const NeuronGraph& graph, const BoundResult& result) {
+  std::uint32_t best = StrongSplit::kNone;
+  const auto rank = [&](std::uint32_t neuron) {
+    return std::pair(result.influence.empty() ? 0.0F : result.influence[neuron], result.scores[neuron]);
+  };
+  for (std::uint32_t neuron = 0; neuron < graph.neuron_count(); ++neuron) {
+    if (result.scores[neuron] > 0 && (best == StrongSplit::kNone || rank(neuron) > rank(best))) best = neuron;
+  }
+  return best;
+}
+
+// Proposes by influence where linear programs bound the nodes, otherwise by scores; proposes an input if no neuron
+// is left.
+bool Kfsb::propose(Treated& treated, std::uint64_t nodes) const {
   const NeuronGraph& graph = root_.graph;
   for (std::size_t k = 0; k < treated.node->cases.size(); ++k) {
     if (treated.node->cases[k].bound < treated.node->cases[treated.worst].bound) treated.worst = k;
@@ -77,8 +82,8 @@ bool Kfsb::propose(Treated& treated, bool learning, std::uint64_t nodes) const {
   treated.strong_split = result.strong_split;
   treated.strong_value = split_value(treated.node->cases[treated.worst].bound, result.strong_split.at_most, result.strong_split.at_least);
   const bool has_strong = has_strong_split(treated);
-  if (!has_strong && (learning || root_.relaxation)) {
-    const std::uint32_t neuron = conflicts_.most_active(result);
+  if (!has_strong && root_.relaxation) {
+    const std::uint32_t neuron = most_influential(graph, result);
     if (neuron != StrongSplit::kNone) {
       treated.splits.push_back(root_.literal_at(treated.boxes, neuron));
       return true;
@@ -155,21 +160,13 @@ void Kfsb::choose_and_split(AlphaBetaCrown& ascent, std::span<Treated> batch, Br
   std::vector<BoundResult> results(tasks.size());
   ascent.run(tasks, {.iterations = kfsb_ ? kTrialSteps : 1}, results);
   std::size_t at = 0;
-  std::uint64_t splits = 0, blind = 0;
   for (const Treated& treated : batch) {
     if (treated.node->cases.empty()) continue;
     const std::size_t tried = needs_trial(treated) ? 2 * treated.splits.size() : 0;
     const Choice choice = best_of(treated, std::span(results).subspan(at, tried));
     at += tried;
     split(treated, choice, tree, children);
-    ++splits;
-    blind += choice.is_blind ? 1 : 0;
   }
-  const std::lock_guard lock(mutex_);
-  splits_ += splits;
-  blind_splits_ += blind;
-  learning_ = !root_.relaxation && splits_ >= kSplitsBeforeLearning &&
-              static_cast<double>(blind_splits_) > kBlindShare * static_cast<double>(splits_);
 }
 
 // `results`: bounds of both halves of each candidate; empty if there was only one candidate.

@@ -17,20 +17,17 @@
 #include <vector>
 
 #include "search/bab/activation_bab.h"
-#include "search/heuristics/conflicts.h"
 
 namespace assay::search {
 
 // All threads share it.
 class Kfsb {
  public:
-  Kfsb(const ActivationRoot& root, const BranchingOptions& options, const Conflicts& conflicts);
+  Kfsb(const ActivationRoot& root, const BranchingOptions& options);
 
-  // Whether many splits show no visible gain, so that conflicts choose the splits.
-  [[nodiscard]] bool is_learning() const;
   // Proposes the most promising splits for the case furthest from closed, or the middle of an input if no neuron is
   // left. Returns false if there is no split. `nodes`: how many nodes were taken so far.
-  [[nodiscard]] bool propose(Treated& treated, bool learning, std::uint64_t nodes) const;
+  [[nodiscard]] bool propose(Treated& treated, std::uint64_t nodes) const;
   // Bounds both halves of the proposed splits of the batch, and splits each node by the best one.
   void choose_and_split(AlphaBetaCrown& ascent, std::span<Treated> batch, BranchTree& tree, std::vector<Subdomain>& children);
 
@@ -49,11 +46,8 @@ class Kfsb {
 
   const ActivationRoot& root_;
   const bool kfsb_;
-  const Conflicts& conflicts_;
   mutable std::mutex mutex_;             // guards what follows
   std::vector<Pseudocost> pseudocosts_;  // by neuron
-  std::uint64_t blind_splits_ = 0, splits_ = 0;
-  bool learning_ = false;
 };
 
 }  // namespace assay::search

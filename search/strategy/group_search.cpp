@@ -57,10 +57,8 @@ GroupSearch::GroupSearch(SearchState& search, const logic::Scope& scope, std::ve
   now_.case_without_rows = has_case_without_rows(*search_.problem, group()) && !search_.problem->group_is_empty(group());
   now_.attacks = search_.options.attack;
   now_.wants_leaves = search_.options.split.into > 0;
-  now_.either_kind = search_.options.branching == Options::Branching::automatic;
   now_.relu_only = graph.relu_only();
   now_.elementwise = graph.supported();
-  now_.splits_are_exact = graph.splits_are_exact();
   now_.branching_pays = graph.can_split() || free_inputs(*search_.problem, scope) <= kFewInputs;
   now_.box_work = certificate::Costs(*search_.problem).whole_row() * static_cast<double>(1 + open_.size());
   now_.kinks_share = root_.share(plan_of(IntermediatePlan::Refine::kinks));
@@ -70,7 +68,6 @@ GroupSearch::GroupSearch(SearchState& search, const logic::Scope& scope, std::ve
 // Goes through the table in rounds. A later round has a longer budget and tighter bounds of the root.
 Outcome<GroupResult> GroupSearch::run() {
   for (;; ++now_.round, now_.round_seconds *= 2) {
-    until_.reset();
     now_.tree_has_ended = was_refinable_ = false;
     for (const Stage& stage : stages()) {
       if (!stage.applies(features())) continue;
@@ -99,7 +96,6 @@ const Features& GroupSearch::features() {
   now_.early_seconds = early_ ? early_->seconds : 0;
   now_.whole_root = early_ ? early_->bounds.seconds_for_all() : 0;
   now_.until_refined = seconds_to_next_refinement();
-  now_.tree_left = until_ ? std::optional(until_->seconds_left()) : std::nullopt;
   return now_;
 }
 

@@ -40,7 +40,6 @@ class GroupSearch {
   Outcome<Next> attack(double seconds);
   Outcome<Next> attack_beside(double);
   Outcome<Next> find_input_rows(double);
-  Outcome<Next> grow_few_nodes(double seconds);
   Outcome<Next> grow_over_inputs(double seconds);
   Outcome<Next> grow_over_all_cases(double seconds);
   Outcome<Next> grow_by_case(double seconds);
@@ -85,10 +84,10 @@ class GroupSearch {
   std::unique_ptr<EarlyRoot> early_;
   std::vector<NodeId> operands_;  // operands of the products whose relaxation loses much
   std::optional<Clock::time_point> root_begin_;
-  std::optional<Deadline> until_;  // when this round's tree has to end
-  bool goes_on_ = false;           // whether a later round can grow another tree
-  bool was_refinable_ = false;     // whether the root could be refined when this round's tree began
-  std::optional<bool> kfsb_;       // whether kFSB chooses the splits; none: not known yet
+  Deadline until_;              // when this round's tree has to end
+  bool goes_on_ = false;        // whether a later round can grow another tree
+  bool was_refinable_ = false;  // whether the root could be refined when this round's tree began
+  std::optional<bool> kfsb_;    // whether kFSB chooses the splits; none: not known yet
 };
 
 }  // namespace assay::search

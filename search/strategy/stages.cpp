@@ -25,11 +25,8 @@ constexpr double kToTheEnd = std::numeric_limits<double>::infinity();
 double incomplete_seconds(F f) { return kIncompleteShare * f.planned; }
 double to_the_end(F) { return kToTheEnd; }
 
-// Seconds for the tree of a round, over all stages that grow it.
-double tree_seconds(F f) {
-  if (f.tree_left) return *f.tree_left;
-  return f.is_last() ? f.until_refined.value_or(kToTheEnd) : f.tree_round();
-}
+// Seconds for the tree of a round.
+double tree_seconds(F f) { return f.is_last() ? f.until_refined.value_or(kToTheEnd) : f.tree_round(); }
 
 constexpr std::array kStages{
     Stage{"a point", "a case without rows", "the time left", "", [](F f) { return f.round == 0 && f.case_without_rows; }, to_the_end,
@@ -78,10 +75,6 @@ constexpr std::array kStages{
     Stage{"root by slopes, before inputs", "at most 12 inputs are free; the ascent has lines for every op, and not all of these are relus",
           "0.5 of the plan", "0064-slopes-for-bounds-and-mixes-for-products",
           [](F f) { return !f.splits_activations && f.elementwise && !f.relu_only && f.is_refinable; }, to_the_end, &GroupSearch::refine},
-    Stage{"a few nodes, before inputs", "... and splits leave curves: 8 nodes of a tree over activations", "the round",
-          "0064-slopes-for-bounds-and-mixes-for-products",
-          [](F f) { return !f.splits_activations && f.either_kind && f.elementwise && !f.splits_are_exact; }, tree_seconds,
-          &GroupSearch::grow_few_nodes},
     Stage{"tree over inputs", "at most 12 inputs are free, and not every relu is affine in them; or no neuron can be split", "the round",
           "0069-halves-are-probed-side-by-side", [](F f) { return !f.splits_activations && !f.tree_has_ended; }, tree_seconds,
           &GroupSearch::grow_over_inputs},

@@ -21,12 +21,10 @@ struct Features {
   bool case_without_rows = false;
   bool attacks = true;        // false if options forbid attacks
   bool wants_leaves = false;  // the tree is to be left open
-  bool either_kind = true;    // options do not name a kind of split
   bool relu_only = false;     // relu is the only op with unstable neurons
   // alpha-beta-CROWN has lines for every op that bends, and each is a function of one variable.
   bool elementwise = false;
-  bool splits_are_exact = false;  // splits at 0 or at jumps leave only straight pieces
-  bool branching_pays = true;     // few inputs are free, or neurons can be split
+  bool branching_pays = true;  // few inputs are free, or neurons can be split
   // Features of the root.
   double box_work = 0;          // multiply-adds of boxes and conclusions
   double kinks_share = 1;       // share of the root's work for bounds of the operands of ReLUs
@@ -49,7 +47,6 @@ struct Features {
   double whole_root = 0;                // what the whole root is likely to take
   double round_seconds = 0;             // the least time of this round's tree
   std::optional<double> until_refined;  // until the root is refined again, if it will be
-  std::optional<double> tree_left;      // left for this round's tree, once it has begun
 
   [[nodiscard]] bool by_case() const { return splits_activations && round > 0 && !wants_leaves; }
   [[nodiscard]] double root_seconds() const;

@@ -51,9 +51,8 @@ std::optional<double> GroupSearch::seconds_to_next_refinement() const {
   return *next - spent;
 }
 
-// Runs once a round: plans the time of this round's trees.
+// Plans the time of this round's trees.
 void GroupSearch::begin_tree(double seconds) {
-  if (until_) return;
   const Features now = features();
   was_refinable_ = now.splits_activations && now.is_refinable;
   goes_on_ = !now.is_last() || now.until_refined;
@@ -83,24 +82,11 @@ Outcome<GroupResult> GroupSearch::grow_over_activations(const std::vector<std::u
   return result;
 }
 
-// The root's slopes alone often prove the cases. Otherwise, splits of inputs continue after a few nodes.
-Outcome<Next> GroupSearch::grow_few_nodes(double seconds) {
-  begin_tree(seconds);
-  const auto begin = Clock::now();
-  if (search_.side_attack) search_.side_attack->fade();
-  BranchingOptions options = tree_options(*until_);
-  options.most_nodes = kFewNodes;
-  auto first = branch_on_activations(search_.graph, root_.scope(), open_, options, search_.limit().stop, search_.statistics);
-  const bool answered = !first || first.value().refutation || first.value().witness || until_->has_passed();
-  search_.statistics.branching_seconds += seconds_since(begin);
-  return answered ? settle(std::move(first), false) : Next::on;
-}
-
 Outcome<Next> GroupSearch::grow_over_inputs(double seconds) {
   begin_tree(seconds);
   const auto begin = Clock::now();
   if (search_.side_attack) search_.side_attack->fade();  // the tree tries points of its own subdomains
-  BranchingOptions options = tree_options(*until_);
+  BranchingOptions options = tree_options(until_);
   options.open_leaves = leaves_wanted();
   auto result = branch_on_inputs(search_.graph, root_.scope(), open_, options, search_.limit().stop, search_.statistics);
   search_.statistics.branching_seconds += seconds_since(begin);
@@ -109,7 +95,7 @@ Outcome<Next> GroupSearch::grow_over_inputs(double seconds) {
 
 Outcome<Next> GroupSearch::grow_over_all_cases(double seconds) {
   begin_tree(seconds);
-  return settle(grow_over_activations(open_, *until_), false);
+  return settle(grow_over_activations(open_, until_), false);
 }
 
 // Decides on the first case whether kFSB is the better branching heuristic. Networks without feature maps probably
@@ -119,23 +105,23 @@ Outcome<Next> GroupSearch::grow_over_all_cases(double seconds) {
 Outcome<GroupResult> GroupSearch::try_both(std::uint32_t position) {
   const double seconds = std::clamp(kTrialShare * search_.planned(), kFirstTrial, kLongestTrial);
   const auto is_over = [&](const Outcome<GroupResult>& branched) {
-    return !branched || branched.value().refutation || branched.value().witness || until_->has_passed() || search_.limit().reached();
+    return !branched || branched.value().refutation || branched.value().witness || until_.has_passed() || search_.limit().reached();
   };
   const logic::Problem& problem = *search_.problem;
   const bool care_is_likelier =
       std::ranges::none_of(inspect::pre_activations(problem), [&](NodeId node) { return inspect::together(problem, node) > 1; });
   kfsb_ = !care_is_likelier;
-  auto first = grow_over_activations({position}, std::min(*until_, Deadline::in(seconds)));
+  auto first = grow_over_activations({position}, std::min(until_, Deadline::in(seconds)));
   if (is_over(first)) {
     kfsb_.reset();
     return first;
   }
   const Trial trial{Deadline::in(seconds), first.value().unfinished ? first.value().unfinished->closed_share / kMuchMore : 0};
   kfsb_ = care_is_likelier;
-  auto second = grow_over_activations({position}, *until_, trial);
+  auto second = grow_over_activations({position}, until_, trial);
   if (is_over(second) || !second.value().trial_failed) return second;
   kfsb_ = !care_is_likelier;
-  return grow_over_activations({position}, *until_);
+  return grow_over_activations({position}, until_);
 }
 
 // Grows a tree for each case, with splits chosen for that case. The case furthest from closed comes first, because a
@@ -149,7 +135,7 @@ Outcome<Next> GroupSearch::grow_by_case(double seconds) {
   std::ranges::stable_sort(open_, std::greater(), [&](std::uint32_t position) { return bounds[cases()[position]]; });
   const auto count = static_cast<double>(open_.size());
   while (true) {
-    auto branched = kfsb_ ? grow_over_activations({open_.back()}, *until_) : try_both(open_.back());
+    auto branched = kfsb_ ? grow_over_activations({open_.back()}, until_) : try_both(open_.back());
     if (!branched) return branched.rejection();
     GroupResult& one = branched.value();
     if (!one.refutation) {
@@ -189,7 +175,7 @@ Outcome<Next> GroupSearch::settle(Outcome<GroupResult> branched, bool by_case) {
     search_.proved.push_back(std::move(proved_));
   } else if (!deep.witness && goes_on_ && !search_.limit().reached()) {
     const bool few_nodes = was_refinable_ && !search_.graph.relu_only();
-    if (few_nodes || until_->has_passed()) {
+    if (few_nodes || until_.has_passed()) {
       now_.tree_has_ended = true;
       return Next::on;
     }

@@ -101,11 +101,6 @@ std::vector<Row> stage_rows() {
        kInfinite,
        {[](F f) { f.splits_activations = true; }, [](F f) { f.elementwise = false; }, [](F f) { f.relu_only = true; },
         [](F f) { f.is_refinable = false; }}},
-      {"a few nodes, before inputs",
-       made_at_tree([](F f) { f.elementwise = true; }),
-       kInfinite,
-       {[](F f) { f.splits_activations = true; }, [](F f) { f.elementwise = false; }, [](F f) { f.splits_are_exact = true; },
-        [](F f) { f.either_kind = false; }}},
       {"tree over inputs", at_tree(), kInfinite, {[](F f) { f.splits_activations = true; }, [](F f) { f.tree_has_ended = true; }}},
       {"tree of all cases",
        made_at_tree([](F f) { f.splits_activations = f.is_refinable = true; }),
@@ -153,12 +148,10 @@ TEST_CASE("a tree that no other follows has all the time, and one before a refin
   features.is_refinable = true;
   CHECK_FALSE(features.is_last());
   features.is_refinable = false;
-  const Stage& tree = stages()[19];
+  const Stage& tree = stages()[18];
   CHECK(tree.seconds(features) == std::numeric_limits<double>::infinity());
   features.until_refined = 7;
   CHECK(tree.seconds(features) == 7);
-  features.tree_left = 2;
-  CHECK(tree.seconds(features) == 2);
   features = at_tree();
   features.wants_leaves = features.splits_activations = true;
   CHECK(features.is_last());

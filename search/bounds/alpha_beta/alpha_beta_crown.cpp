@@ -12,8 +12,7 @@
 // - the rows of a case have weights on a simplex, so that several rows refute a case together;
 // - slopes are rounded to k / 128 in every iteration, so that the bound is that of the certificate.
 //
-// A task is given up if many further periods like the last would not close it. Extra iterations after a task is closed
-// widen the margin, from which find_needed() tells which literals were needed.
+// A task is given up if many further periods like the last would not close it.
 
 #include "search/bounds/alpha_beta/alpha_beta_crown.h"
 
@@ -31,8 +30,6 @@
 namespace assay::search {
 namespace {
 
-// Relative to a row's scale: smaller gains are rounding, and not worth other parameters.
-constexpr double kLeastGain = 1e-9;
 // Least weight of a case's row relative to the others, so that no row is lost.
 constexpr double kLeastWeight = 1e-4;
 constexpr std::size_t kBufferDoubles = 120'000;  // state per row of a batch, about 1 MB, which fits into the cache
@@ -356,8 +353,7 @@ bool AlphaBetaCrown::iterate(bool quantize, bool with_forward) try {
   return false;
 }
 
-// The iterations of a batch. Closed tasks take a few extra steps, if asked for, and leave the batch; the open
-// tasks continue.
+// The iterations of a batch. Closed tasks leave the batch; the open tasks continue.
 void AlphaBetaCrown::run_batch(std::span<const BoundTask> tasks, const AlphaBetaOptions& options, std::span<BoundResult> results) {
   constexpr int kCheckEvery = 6;    // iterations between two looks at the progress
   constexpr double kHopeless = 12;  // a task is given up if this many further periods like the last would not close it
@@ -380,16 +376,8 @@ void AlphaBetaCrown::run_batch(std::span<const BoundTask> tasks, const AlphaBeta
         last = last || options.target - row.best > kHopeless * (row.best - row.checkpoint);
         row.checkpoint = row.best;
       }
-      bool closed = row.best > options.target;
-      if (closed && !row.final && row.extra < options.extra_iterations) {
-        ++row.extra;
-        closed = false;
-        last = row.extra == options.extra_iterations;  // one more iteration follows, with the best parameters
-      }
-      if (closed || row.final || (last && !options.scores)) {
-        if (row.final && row.extra > 0) {
-          find_needed(b, *row.result);
-        } else if (row.final && !limit_.reached()) {
+      if (row.best > options.target || row.final || (last && !options.scores)) {
+        if (row.final && !limit_.reached()) {
           score(b, *row.result);
           if (options.coefficients) show_form(b, *row.result);
           if (options.strong_splits && row.task->boxes->ball == nullptr) find_strong_split(b, *row.result);

@@ -73,9 +73,6 @@ class NeuronGraph {
   // linear on either side of 0.
   [[nodiscard]] bool can_split() const { return supported_ || (has_planes_ && has_kinks_); }
   [[nodiscard]] bool relu_only() const { return relu_only_; }
-  // Whether splits at 0 or at jumps make every line exact, or nearly so (for sigmoidal functions). Splits of other
-  // functions only narrow their boxes.
-  [[nodiscard]] bool splits_are_exact() const { return supported_ && splits_are_exact_; }
   [[nodiscard]] const Network& network() const { return *network_; }
   [[nodiscard]] const std::vector<Activation>& activations() const { return activations_; }
   [[nodiscard]] std::size_t neuron_count() const { return neuron_count_; }
@@ -95,10 +92,7 @@ class NeuronGraph {
   };
   [[nodiscard]] const std::vector<InputRow>& input_rows() const { return input_rows_; }
   [[nodiscard]] bool every_neuron_has_input_row() const { return input_rows_.size() == neuron_count_; }
-  [[nodiscard]] bool has_input_row(std::uint32_t neuron) const { return input_row_of_[neuron] != kNone; }
-  [[nodiscard]] const InputRow* input_row(std::uint32_t neuron) const {
-    return has_input_row(neuron) ? &input_rows_[input_row_of_[neuron]] : nullptr;
-  }
+  [[nodiscard]] bool has_input_row(std::uint32_t neuron) const { return has_input_row_[neuron]; }
   [[nodiscard]] const std::vector<std::uint32_t>& row_indices() const { return row_indices_; }
   [[nodiscard]] const std::vector<double>& row_values() const { return row_values_; }
 
@@ -107,15 +101,14 @@ class NeuronGraph {
   void add(const Step& step);
   const Network* network_;
   std::vector<InputRow> input_rows_;
-  static constexpr std::uint32_t kNone = 0xffffffff;
-  std::vector<std::uint32_t> input_row_of_;  // by neuron
+  std::vector<bool> has_input_row_;  // by neuron
   std::vector<std::uint32_t> row_indices_;
   std::vector<double> row_values_;
   std::vector<Activation> activations_;
   std::vector<std::uint32_t> activation_of_neuron_;
   std::size_t neuron_count_ = 0;
   std::size_t factor_count_ = 0;
-  bool has_planes_ = true, supported_ = true, relu_only_ = true, splits_are_exact_ = true, has_kinks_ = false;
+  bool has_planes_ = true, supported_ = true, relu_only_ = true, has_kinks_ = false;
 };
 
 // The boxes of a subdomain: those of pre-activations by neuron (not used for products), those of factors and softmax,
@@ -161,9 +154,8 @@ struct BoundTask {
   const std::vector<RowView>* rows = nullptr;  // null: bound `target` instead
   const NeuronBoxes* boxes = nullptr;
   std::span<const logic::Literal> literals = {};
-  const AlphaBeta* start = nullptr;    // may lack trailing betas; null: the policy's slopes, equal weights
-  float last_beta = 0;                 // the last literal's beta, if `start` lacks it
-  const NeuronBoxes* wider = nullptr;  // boxes without the literals, to find out which literals are needed
+  const AlphaBeta* start = nullptr;  // may lack trailing betas; null: the policy's slopes, equal weights
+  float last_beta = 0;               // the last literal's beta, if `start` lacks it
   NeuronEnd target = {};
 };
 
@@ -193,10 +185,6 @@ struct BoundResult {
   // coefficients of the concretised form, by input, with its constant.
   std::vector<double> coefficients, form;
   double constant = 0;
-  // If asked for, for a closed task, by literal: whether the bound would not stay positive without the literal. This is
-  // known only for literals of first-layer neurons; other literals count as needed if and only if their multiplier is
-  // not 0.
-  std::vector<bool> needed;
 };
 
 struct AlphaBetaOptions {
@@ -206,7 +194,6 @@ struct AlphaBetaOptions {
   bool scores = false, strong_splits = true, coefficients = false;
   // Round lower slopes of relu and mixes of products to k/128, which a certificate holds in a byte.
   bool quantize = true;
-  int extra_iterations = 0;  // after a task is closed, for a larger margin; then `needed` is filled in
 };
 
 struct SharedAlphaOptions {
@@ -260,7 +247,6 @@ class AlphaBetaCrown {
   [[nodiscard]] float score_of(const NeuronGraph::Activation& activation, std::size_t b, std::size_t j) const;
   void find_strong_split(std::size_t b, BoundResult& result) const;
   void find_influence(std::size_t b, BoundResult& result) const;
-  void find_needed(std::size_t b, BoundResult& result) const;
   void show_form(std::size_t b, BoundResult& result) const;
   void finish(std::size_t b);
   void move_slope(std::size_t b, std::size_t activation, std::size_t j, bool low, double gradient, double rate);

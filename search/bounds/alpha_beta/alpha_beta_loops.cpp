@@ -5,8 +5,8 @@
 //
 // back_through_lines() is a layer of CROWN (Zhang et al. 2018): positive coefficients take the line below, negative
 // ones the line above. forward_through_lines() runs the minimiser through the same lines. change_of_minimum()
-// computes how the minimum changes when a row is added to the form on the inputs; strong branching and needed
-// literals use it instead of a pass over the network. The three functions for products do the same with McCormick's
+// computes how the minimum changes when a row is added to the form on the inputs; strong branching uses
+// it instead of a pass over the network. The three functions for products do the same with McCormick's
 // planes (McCormick 1976).
 
 #include "search/bounds/alpha_beta/alpha_beta_loops.h"

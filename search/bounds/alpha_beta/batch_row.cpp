@@ -23,7 +23,6 @@ void AlphaBetaCrown::load(std::size_t b, const BoundTask& task) {
   Row& row = rows_[b];
   row.fresh = true;
   row.final = false;
-  row.extra = 0;
   row.checkpoint = -std::numeric_limits<double>::infinity();
   row.best = -std::numeric_limits<double>::infinity();
   row.best_x.assign(n_, 0);
@@ -112,7 +111,7 @@ void AlphaBetaCrown::choose_lines(std::size_t b, bool quantize) {
 // Keeps the parameters if the bound has risen.
 void AlphaBetaCrown::save_best(std::size_t b) {
   Row& row = rows_[b];
-  if (!(row.bound > row.best + kLeastGain) && std::isfinite(row.best)) return;
+  if (!(row.bound > row.best + kLeastRise) && std::isfinite(row.best)) return;
   row.best = row.bound;
   std::copy_n(neurons(low_slope_, b), r_, neurons(best_, b));
   if (!graph_.relu_only()) std::copy_n(neurons(up_slope_, b), r_, neurons(up_best_, b));

@@ -24,6 +24,8 @@ struct Multiplier {
 constexpr double kFirstMoment = 0.8, kSecondMoment = 0.9;
 // Relative to a row's scale, added to Adam's normaliser: smaller gradients are rounding.
 constexpr double kLeastGradient = 1e-9;
+// Relative to a row's scale: a bound that rises by less is not worth other parameters.
+constexpr double kLeastRise = 1e-9;
 
 inline void adam(Multiplier& m, double gradient, double rate) {
   m.moment = kFirstMoment * m.moment + (1 - kFirstMoment) * gradient;
@@ -49,7 +51,6 @@ struct AlphaBetaCrown::Row {
   bool prepared = true;
   bool fresh = true;   // no iteration yet: multipliers have no scale
   bool final = false;  // the best parameters are in place, to be scored
-  int extra = 0;       // iterations since the task was closed
 };
 
 }  // namespace assay::search

@@ -34,20 +34,19 @@ NeuronGraph::NeuronGraph(const Network& network, InputRows rows) : network_(&net
         supported_ = supported_ && (has_closed_lines(step.op) || step.function != nullptr);
         has_planes_ = has_planes_ && (has_closed_lines(step.op) || step.function != nullptr);
         relu_only_ = relu_only_ && step.op == Op::relu;
-        splits_are_exact_ = splits_are_exact_ && (has_closed_lines(step.op) || jumps(*step.function));
         has_kinks_ = has_kinks_ || inspect::kink_at_zero(*network.problem(), step.operands[0]);
         add(step);
         break;
       case Step::Kind::binary:
       case Step::Kind::matmul:
       case Step::Kind::softmax:
-        supported_ = relu_only_ = splits_are_exact_ = false;
+        supported_ = relu_only_ = false;
         has_planes_ = has_planes_ && (step.kind != Step::Kind::binary || step.op == Op::mul);
         if (has_planes_) add(step);
         break;
       case Step::Kind::max_pool:
       case Step::Kind::denotation:
-        has_planes_ = supported_ = relu_only_ = splits_are_exact_ = false;
+        has_planes_ = supported_ = relu_only_ = false;
         break;
     }
   }
@@ -60,7 +59,7 @@ void NeuronGraph::add(const Step& step) {
   neuron_count_ += added.neurons();
   for (const NodeId node : added.whole_boxes()) factor_count_ += network_->problem()->graph().size(node);
   activation_of_neuron_.resize(neuron_count_, static_cast<std::uint32_t>(activations_.size() - 1));
-  input_row_of_.resize(neuron_count_, kNone);
+  has_input_row_.resize(neuron_count_, false);
 }
 
 std::vector<NodeId> NeuronGraph::Activation::whole_boxes() const {
@@ -103,7 +102,7 @@ void NeuronGraph::add_input_rows(const Activation& activation) {
       row_values_.push_back(row[j]);
     }
     entry.last = static_cast<std::uint32_t>(row_values_.size());
-    input_row_of_[entry.neuron] = static_cast<std::uint32_t>(input_rows_.size());
+    has_input_row_[entry.neuron] = true;
     input_rows_.push_back(entry);
   }
 }

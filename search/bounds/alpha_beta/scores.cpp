@@ -1,4 +1,4 @@
-// What an ascent tells about branching: scores, strong splits, influence, needed literals.
+// What an ascent tells about branching: scores, strong splits, influence.
 //
 // The score of a neuron is the loss of its line at the minimiser: what the bound would gain, to first order, if the
 // neuron were exact. Source: BaBSR (Bunel et al. 2020) scores by the intercept of the line. How this version differs:
@@ -7,9 +7,6 @@
 // Strong branching here computes the exact gain of the split of a first-layer neuron while all other parameters stay.
 // This is a one-dimensional maximisation over the neuron's beta. If no split gains, influence says how much the
 // unstable neurons depend on a neuron.
-//
-// find_needed() asks for each literal whether the bound would stay above 0 without it, with all other parameters as
-// they are; conflicts.h learns from the answers.
 
 #include <algorithm>
 #include <cmath>
@@ -132,40 +129,6 @@ void AlphaBetaCrown::find_strong_split(std::size_t b, BoundResult& result) const
     if (!(value > best)) continue;
     best = value;
     result.strong_split = found;
-  }
-}
-
-// Without its literal, a first-layer ReLU gets back its line on the box that the other literals leave. Its part of the
-// input form is replaced; all other parameters stay.
-void AlphaBetaCrown::find_needed(std::size_t b, BoundResult& result) const {
-  const Row& row = rows_[b];
-  const NeuronBoxes& boxes = *row.task->boxes;
-  const double* form = form_.data() + b * n_;
-  result.needed.assign(row.beta.size(), false);
-  for (std::size_t k = 0; k < row.beta.size(); ++k) {
-    const logic::Literal& literal = row.task->literals[k];
-    const double beta = static_cast<double>(static_cast<float>(row.beta[k].value)) * (literal.at_least ? 1 : -1);
-    const std::vector<std::uint32_t> neurons_here = graph_.neurons_of(literal.node, literal.element);
-    if (neurons_here.size() != 1 || !graph_.has_input_row(neurons_here[0]) || row.task->wider == nullptr || boxes.ball != nullptr) {
-      result.needed[k] = beta != 0;
-      continue;
-    }
-    const std::uint32_t neuron = neurons_here[0];
-    const NeuronGraph::InputRow& line = *graph_.input_row(neuron);
-    const double a = coefficient(b, neuron);
-    const double share = a * neurons(a > 0 ? low_slope_ : up_slope_, b)[neuron] - beta;
-    const double l = row.task->wider->lo[neuron], u = row.task->wider->hi[neuron];
-    double wider_share = std::clamp(share, 0.0, std::max(a, 0.0)), loss = 0;
-    if (a < 0) {
-      const double chord = l < 0 && u > 0 ? u / (u - l) : l >= 0 ? 1 : 0;
-      wider_share = a * chord;
-      loss = l < 0 && u > 0 ? a * chord * l : 0;  // -a u l / (u - l) > 0 is the cost of the chord's intercept
-    }
-    const FormChange change =
-        change_of_minimum(line.last - line.first, graph_.row_indices().data() + line.first, graph_.row_values().data() + line.first,
-                          wider_share - share, form, boxes.x_lo.data(), boxes.x_hi.data());
-    const double constant = (wider_share - share) * line.offset - loss - beta * literal.threshold;
-    result.needed[k] = !(row.bound + change.change + constant > 0);
   }
 }
 

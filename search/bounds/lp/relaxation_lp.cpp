@@ -22,7 +22,6 @@ namespace assay::search {
 namespace {
 
 // Tolerances, in units of the objective per unit of a variable unless said otherwise:
-constexpr double kBinding = 1e-7;     // a bound with a smaller reduced cost does not bind: the library's own tolerance
 constexpr double kLeastPrice = 1e-9;  // smaller multipliers are left out
 constexpr double kOptimal = 1e-6;     // of t: points this close to the optimum count as optimal
 constexpr double kSame = 1e-4;        // share of an input's width: values this close count as one
@@ -231,7 +230,6 @@ class RelaxationLp::Solver {
     AlphaBeta& parameters = result.parameters;
     parameters.lower_alpha.assign(r_, 0.0F);
     parameters.beta.assign(literals.size(), 0.0F);
-    result.needed.assign(literals.size(), false);
     for (std::size_t k = 0; k < rows_; ++k) {
       parameters.weights.push_back(static_cast<float>(std::max(0.0, -prices_[first_case_row_ + k]) / scales_[k]));
     }
@@ -241,21 +239,12 @@ class RelaxationLp::Solver {
                                   : boxes.hi[s] > -boxes.lo[s] ? 1.0F
                                                                : 0.0F;
     }
-    for (std::size_t k = 0; k < literals.size(); ++k) read_literal(literals[k], k, result);
-  }
-
-  void read_literal(const logic::Literal& literal, std::size_t k, LpResult& result) const {
-    const NeuronGraph& graph = shared_.graph();
-    double beta = 0;
-    for (const std::uint32_t s : graph.neurons_of(literal.node, literal.element)) {
-      beta += literal.at_least ? coefficient(s) - price(s) : price(s);
-      if (reduced_[literal.at_least ? p(s) : y(s)] < -kBinding) result.needed[k] = true;
+    for (std::size_t k = 0; k < literals.size(); ++k) {
+      double beta = 0;
+      for (const std::uint32_t s : shared_.graph().neurons_of(literals[k].node, literals[k].element))
+        beta += literals[k].at_least ? coefficient(s) - price(s) : price(s);
+      if (beta > kLeastPrice) parameters.beta[k] = static_cast<float>(beta);
     }
-    if (beta > kLeastPrice) result.parameters.beta[k] = static_cast<float>(beta);
-    if (beta > kBinding) result.needed[k] = true;
-    if (graph.network().problem()->graph().node(literal.node).op != Op::input) return;
-    const double cost = reduced_[graph.network().input_offset(literal.node) + literal.element];
-    result.needed[k] = result.needed[k] || (literal.at_least ? cost > kBinding : cost < -kBinding);
   }
 
   // mu and A of a neuron.
@@ -278,7 +267,7 @@ class RelaxationLp::Solver {
 };
 
 RelaxationLp::RelaxationLp(const RelaxationRows& shared, const std::vector<RowView>& rows, Deadline deadline, const std::stop_token& stop)
-    : shared_(shared), solver_(std::make_unique<Solver>(shared, rows, deadline, stop)) {}
+    : solver_(std::make_unique<Solver>(shared, rows, deadline, stop)) {}
 
 RelaxationLp::~RelaxationLp() = default;
 

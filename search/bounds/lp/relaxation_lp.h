@@ -56,10 +56,9 @@ class RelaxationRows {
 
 struct LpResult {
   enum class Status : std::uint8_t { solved, contradiction, stopped } status = Status::stopped;
-  double bound = 0;          // t, in units of the rows' scales; unused for a contradiction between literals
-  AlphaBeta parameters;      // for the literals as given
-  std::vector<double> x;     // an optimal point; empty for a contradiction
-  std::vector<bool> needed;  // by literal: false if the dual solution does not use it
+  double bound = 0;       // t, in units of the rows' scales; unused for a contradiction between literals
+  AlphaBeta parameters;   // for the literals as given
+  std::vector<double> x;  // an optimal point; empty for a contradiction
 };
 
 // What some optimal points have in common.
@@ -84,7 +83,6 @@ class RelaxationLp {
 
  private:
   class Solver;
-  const RelaxationRows& shared_;
   std::unique_ptr<Solver> solver_;
 };
 

@@ -4,14 +4,15 @@
 // Meaning.     m is the mean of the n elements of a group, v the mean of (x_i - m)^2; y_i = (x_i - m) /
 //              sqrt(v + epsilon), and so on (semantics/ops/normalise.h).
 // Algorithms.  The mean: a sum in any order and a division. Then the moments, by their class:
-//   two_pass   c_i = x_i - m', v' = mean of c_i^2 for the computed mean m'. The mean of (x_i - m')^2 is v + (m - m')^2,
+//   two_pass   c_i = x_i - m', v' = mean of c_i^2 for the computed mean m'; it may be merged from parts, too, as below.
+//              The mean of (x_i - m')^2 is v + (m - m')^2,
 //              so v <= exact v' <= v + e^2 for |m' - m| <= e. Rounding changes it by a factor in 1 -+ gamma_k,
 //              k = n + 4 (all terms are >= 0: the difference counts twice, the square, n - 1 additions, the division
 //              twice). The error of the mean enters squared.
 //   welford    m and M (the sum of squares) are merged from parts: m = m_a + d n_b/n, M = M_a + M_b + d^2 n_a n_b/n,
-//              d = m_b - m_a, in any order; single elements also by M + d (x - m). See `by_merging`. If sums run from
-//              left to right, elements come one after the other; the bound is then sharper and includes the errors of
-//              the means: see `by_welford`.
+//              d = m_b - m_a, in any order; single elements also by M + d (x - m). Parts may be sums. See `by_merging`.
+//              If sums run from left to right, elements come one after the other; the bound is then sharper and
+//              includes the errors of the means: see `by_welford`.
 //   one_pass   v' = mean of x_i^2 - m'^2, or 0 if that is negative: every step with its contract.
 //              The result: c_i / sqrt(v' + epsilon), or c_i times its rounded reciprocal, or x_i r - m' r.
 // Side conditions. S1 gamma_k is small (sums.cpp). S2 no square overflows. Otherwise the set is anything.
@@ -52,10 +53,14 @@ FloatSet numbers_above_zero(const Arithmetic& a, const Interval& value) {
   return numbers_in(a.format(), above);
 }
 
+// Of the additions of a sum.
+double roundoff(const Arithmetic& a) {
+  const bool to_zero = a.model().accumulator_rounding == ExecutionModel::AccumulatorRounding::toward_zero;
+  return unit_roundoff(a.format()) * (to_zero ? 2 : 1);
+}
 // 1 -+ gamma_k; the whole line if k u is not small.
 Interval grown(const Arithmetic& a, double k) {
-  const bool to_zero = a.model().accumulator_rounding == ExecutionModel::AccumulatorRounding::toward_zero;
-  const double ku = mul_up(k, unit_roundoff(a.format()) * (to_zero ? 2 : 1));
+  const double ku = mul_up(k, roundoff(a));
   if (!(ku <= 0.25)) return Interval::whole();  // S1
   const double gamma = div_up(ku, sub_down(1, ku));
   return {sub_down(1, gamma), add_up(1, gamma)};
@@ -127,38 +132,46 @@ Estimate by_welford(const Arithmetic& a, const Group& x) {
           numbers_in(a.format(), variance + Interval(-last, last) + Interval(-lost, lost))};
 }
 
-// Mean and variance by merging parts in any order. Let A >= |x|, R >= max x - min x, and h the number of merges of
-// an element.
-// - Every computed mean is within e = 5 h u (A + R) / (1 - 15 h u) of the exact mean of its part: errors of the two
-//   means combine convexly, and each merge adds at most 5 u (A + R + 3 e).
-// - So d is within E = 2 e + 2 u R. An increment d^2 w, w = n_a n_b / n >= 1/2, is within 2 w (2 |d| E + E^2) of its
-//   exact value (twice: for the form d (x - m)).
-// - These errors add up to 2 (2 E sqrt(M W) + E^2 W), since the exact increments add up to M, and the w to W <= n
-//   log2(n) / 2.
-// - Rounding: 8 roundings of an increment, n - 1 additions.
+// The error of a mean that is merged from parts in any order (docs/contracts/normalise.md, class welford); infinite where it is
+// not small. Let h be the number of merges of an element; `few` of them may take any form. Each merge moves the elements of
+// its part by the error of its mean. D bounds what the means lose of |mean| on the way of an element, in units of u, and G
+// bounds the norm of all other moves, in units of u sqrt(sum of squares). The error is at most u (D |mean| + G deviation).
+double error_of_merging(const Arithmetic& a, const Moments& exact, std::size_t count, double few) {
+  const double n = static_cast<double>(count), h = additions(a, count), log_n = std::log2(n);
+  const double of_mean = h + 3 * few + 3 + log_n, of_deviation = of_mean + std::sqrt(64 * log_n + 16 * few * n);
+  // S1. The factor is for terms of higher order, 1 / (1 - 2^-7), and for the roundings of the two lines above.
+  const double u = mul_up(roundoff(a), 1 + 0x1p-6);
+  if (!(of_deviation * u <= 0x1p-7) || exact.mean.is_undefined() || exact.variance.is_undefined()) return floats::kInfinity;
+  const double of_both = add_up(mul_up(of_mean, exact.mean.magnitude()), mul_up(of_deviation, sqrt_up(std::fmax(exact.variance.hi(), 0))));
+  return add_up(mul_up(u, of_both), mul_up(n, lost_by_underflow(a, count)));
+}
+
+// Mean and variance by merging parts in any order. With e as above,
+//   (deviation - e)^2 <= variance <= (deviation + e)^2 + e^2,
+// times min(n - 1, 2 h) + 10 roundings. A sum of elements that is divided is such a part, so two passes are included.
 Estimate by_merging(const Arithmetic& a, const Group& x) {
+  constexpr double kOfAnyForm = 64;
   const Moments exact = exact_moments(x);
-  const double n = static_cast<double>(x.size()), u = unit_roundoff(a.format()), lost = lost_by_underflow(a, x.size());
-  double least = x[0].lo, greatest = x[0].hi;
-  for (const FloatSet& value : x) {
-    least = std::fmin(least, value.lo);
-    greatest = std::fmax(greatest, value.hi);
-  }
-  const double range = sub_up(greatest, least), size = std::fmax(std::fabs(least), std::fabs(greatest));
-  const double hu = mul_up(additions(a, x.size()), u);
-  if (!(hu <= 1.0 / 64) || exact.variance.is_undefined()) return {anything(a.format()), anything(a.format())};
-  const double e = add_up(div_up(mul_up(mul_up(5, hu), add_up(size, range)), sub_down(1, mul_up(15, hu))), mul_up(n, lost));
-  const double error_of_d = add_up(mul_up(2, e), mul_up(2 * u, range));
-  const double weights = mul_up(n, std::log2(n) / 2 + 1), spread = mul_up(exact.variance.hi(), n);
-  const double by_means =
-      mul_up(2, add_up(mul_up(mul_up(2, error_of_d), sqrt_up(mul_up(spread, weights))), mul_up(mul_up(error_of_d, error_of_d), weights)));
-  const Interval factor = grown(a, n + 8);
-  const double total = add_up(by_means, mul_up(sub_up(factor.hi(), 1), add_up(spread, by_means)));
-  if (!(add_up(spread, mul_up(size, n)) < largest(a.format()) / 4)) return {anything(a.format()), anything(a.format())};
-  const double error = add_up(div_up(total, n), mul_up(4, lost));
-  const double last = mul_up(4 * u, add_up(exact.variance.hi(), error));
-  return {numbers_in(a.format(), exact.mean + Interval(-e, e)),
-          numbers_in(a.format(), exact.variance + Interval(-error, error) + Interval(-last, last))};
+  const double n = static_cast<double>(x.size()), h = additions(a, x.size());
+  const double e = error_of_merging(a, exact, x.size(), std::fmin(h, kOfAnyForm));
+  if (!(e < floats::kInfinity)) return {anything(a.format()), anything(a.format())};
+  const Interval deviation = sqrt(exact.variance);
+  const double least = std::fmax(sub_down(deviation.lo(), e), 0), most = add_up(deviation.hi(), e);
+  // S2. No product of a difference's square with two counts overflows, nor that of a mean with a count.
+  const double size = mul_up(n, add_up(most, exact.mean.magnitude())), lost = mul_up(n, lost_by_underflow(a, x.size()));
+  if (!(mul_up(size, size) < largest(a.format()) / 4)) return {anything(a.format()), anything(a.format())};
+  const Interval squares(mul_down(least, least), add_up(mul_up(most, most), mul_up(e, e)));
+  const Interval variance = squares * grown(a, std::fmin(n - 1, 2 * h) + 10) + Interval(-lost, lost);
+  return {numbers_in(a.format(), exact.mean + Interval(-e, e)), numbers_above_zero(a, variance)};
+}
+
+// The mean of two passes: a sum and a division. A mean that is merged from parts, or a sum of quotients, rounds where the sum
+// is exact, and decides the sign of a difference that is 0; it is admitted, too.
+FloatSet with_merged_mean(const Arithmetic& a, const Group& x, FloatSet mean) {
+  const Moments exact = exact_moments(x);
+  const double e = error_of_merging(a, exact, x.size(), 0);
+  if (e < floats::kInfinity) mean.include(numbers_in(a.format(), exact.mean + Interval(-e, e)));
+  return mean;
 }
 
 FloatSet sum_of_squares(const Arithmetic& a, const Group& x) {
@@ -208,7 +221,8 @@ Estimate estimated(const Arithmetic& a, const Group& x) {
     const FloatSet one_pass = by_one_pass(a, x, mean);
     return {mean, in_one ? one_pass : hull(one_pass, are_recorded(x) ? by_two_passes(a, x, mean) : by_steps(a, x, mean))};
   }
-  return {mean, by_two_passes(a, x, mean)};
+  const FloatSet any_mean = with_merged_mean(a, x, mean);
+  return {any_mean, by_two_passes(a, x, any_mean)};
 }
 
 // c / sqrt(v), or c times the rounded reciprocal of the root, or x r - m r.

@@ -39,9 +39,11 @@ std::string exact_text(const View& view) {
 std::string distance_text(const audit::Violation& violation, const View& view) {
   if (!is_float(view.sets.sets.dtype)) return "";
   if (!std::isfinite(violation.steps)) return std::isfinite(view.received) ? "" : "no finite number was received";
+  if (violation.steps == 0) return "outside by the sign of a zero alone";
   const char* format = view.format() == contracts::Format::binary32 ? contracts::name_of(view.sets.storage) : "float64";
   std::string text = "outside by " + rough(violation.steps) + " " + format + (violation.steps == 1 ? " step" : " steps");
-  if (std::isfinite(violation.allowance_units)) text += ", " + rough(violation.allowance_units) + " times the allowance";
+  if (std::isfinite(violation.allowance_units))
+    text += "; the error is " + rough(violation.allowance_units) + " times the allowance, the largest one admitted";
   return text;
 }
 

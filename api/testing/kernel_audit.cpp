@@ -254,8 +254,9 @@ class Judge {
   }
 
   // The report lists faults of the kernel's conduct first, then those of the bank, ordered by the number of probes that they
-  // explain. A fault of the bank is listed only if it explains a probe that no earlier one does. Values without an explanation
-  // come last, or before the bank's faults if those explain few of the failing probes. A result of NaN alone names no fault.
+  // explain. A fault of the bank is listed only if it explains half of the failing probes, and one that no earlier fault does;
+  // another one has the numbers of few probes by accident. Values without an explanation come last. A result of NaN alone
+  // names no fault.
   void name_faults() {
     std::map<std::pair<std::string, std::string>, std::set<std::string>> conduct, bank, values;
     for (const GateCase& one : report_.report.cases)
@@ -265,11 +266,16 @@ class Judge {
     add_faults(conduct, nullptr);
     for (const auto& [what, probes] : values) failing.insert(probes.begin(), probes.end());
     std::erase_if(failing, [&](const std::string& probe) { return nan_alone_.contains(probe); });
-    const bool is_told = std::ranges::any_of(bank, [&](const auto& one) { return 2 * one.second.size() > failing.size(); });
-    if (!is_told) add_faults(values, nullptr);
+    std::erase_if(bank, [&](const auto& one) { return 2 * one.second.size() < failing.size(); });
     add_faults(bank, &covered);
     for (auto& [what, probes] : values) std::erase_if(probes, [&](const std::string& probe) { return covered.contains(probe); });
-    if (is_told) add_faults(values, nullptr);
+    add_faults(values, nullptr);
+    for (GateCase& one : report_.report.cases)
+      for (Finding& finding : one.findings)
+        std::erase_if(finding.details, [&](const std::string& line) {
+          const auto words = fault_of(line);
+          return words && !bank.contains({finding.rule, *words});
+        });
   }
 
   void write_text() {
@@ -299,18 +305,22 @@ class Judge {
  private:
   using Explained = std::map<std::pair<std::string, std::string>, std::set<std::string>>;  // code and words: probes
 
-  static void name(const std::string& probe, const Finding& finding, Explained& conduct, Explained& bank, Explained& values) {
+  // The words for a fault of the bank, from the line by which it explains a finding.
+  static std::optional<std::string> fault_of(const std::string& line) {
     static const std::regex explanation("the result (?:equals the reference (.*?)(?:, bit for bit)?|is what the reference (.*) may give)");
+    std::smatch match;
+    if (!std::regex_match(line, match, explanation)) return std::nullopt;
+    return "computes the reference " + (match[1].matched ? match[1].str() : match[2].str());
+  }
+
+  static void name(const std::string& probe, const Finding& finding, Explained& conduct, Explained& bank, Explained& values) {
     if (const auto words = words_of_codes().find(finding.rule); words != words_of_codes().end()) {
       conduct[{finding.rule, words->second}].insert(probe);
       return;
     }
     values[{finding.rule, "gives values outside of the contract"}].insert(probe);
-    for (const std::string& line : finding.details) {
-      std::smatch match;
-      if (std::regex_match(line, match, explanation))
-        bank[{finding.rule, "computes the reference " + (match[1].matched ? match[1].str() : match[2].str())}].insert(probe);
-    }
+    for (const std::string& line : finding.details)
+      if (const auto words = fault_of(line)) bank[{finding.rule, *words}].insert(probe);
   }
 
   void add_faults(const Explained& explained, std::set<std::string>* covered) {

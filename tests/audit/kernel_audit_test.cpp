@@ -70,6 +70,8 @@ TEST_CASE("audit_kernel_on: a fault comes first only where it explains most, and
   const KernelReport few = negated([](float x) { return x > 1 ? x : -x; });
   REQUIRE(!few.faults.empty());
   CHECK(few.faults[0].words == "gives values outside of the contract");
+  CHECK_FALSE(few.has("computes the reference"));
+  CHECK(few.text.find("the result equals the reference") == std::string::npos);
   const KernelReport most = negated([](float x) { return x; });
   REQUIRE(!most.faults.empty());
   CHECK(most.faults[0].words.find("computes the reference") == 0);

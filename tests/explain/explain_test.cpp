@@ -182,6 +182,8 @@ TEST_CASE("explain: a product of matrices without, or with another, of its terms
   add_to(run.trace, y, {17}, -term);
   Lines lines = lines_of(run.trace);
   CHECK(mentions(lines, "first and worst at [3, 2]: received "));
+  CHECK(mentions(lines, " float32 steps; the error is "));
+  CHECK(mentions(lines, " times the allowance, the largest one admitted"));
   CHECK(mentions(lines, "m = 27 terms, k = 27 roundings, S = "));
   CHECK(mentions(lines, "condition S / |s| = "));
   CHECK(mentions(lines, "; 22 smaller ones"));
@@ -300,6 +302,11 @@ TEST_CASE("explain: softmax, normalise, functions, choices and moved elements", 
   const auto x = swapped.given("x", {2, 3}, {1, 2, 3, 4, 5, 6}), y = swapped.apply(Op::permute, {x}, PermuteAttributes{{1, 0}});
   put(swapped.trace, y, {1, 4, 2, 5, 3, 3});
   CHECK(mentions(lines_of(swapped.trace), "the operand holds the received value at [0, 2]"));
+
+  Run zero;
+  const auto negative = zero.apply(Op::neg, {zero.given("x", {2}, {0, 1})});
+  put(zero.trace, negative, {0, -1});
+  CHECK(mentions(lines_of(zero.trace), "outside by the sign of a zero alone"));
 }
 
 TEST_CASE("explain: values that are no numbers, or no reals, are put into words as well", "[explain]") {

@@ -102,6 +102,20 @@ TEST_CASE("a result of NaN alone names no fault, and words by rule read as sente
   const Graph graph = graph_of(probe.op, probe.attributes, probe.operands).value();
   const Trace alone = trace_of(probe, graph, Tensor::of_floats({2}, std::vector<float>{nan, nan}));
   CHECK(explanations(alone, alone.regions[0]).empty());
+  // Beside a number NaN has any sign.
+  const Tensor rows = Tensor::of_floats({2, 2}, std::vector<float>{100, 100, 0, 1});
+  const Probe softmax{"softmax", ProbeKind::dense, Op::softmax, SoftmaxAttributes{1}, {rows}};
+  const Graph of_rows = graph_of(softmax.op, softmax.attributes, softmax.operands).value();
+  for (const float sign : {-1.0F, 1.0F}) {
+    for (const Fault& fault : faults_of(of_rows)) {
+      if (fault.name != "without the maximum taken out") continue;
+      const Tensor wrong = fault.run(softmax.operands).value();
+      const std::vector<float> received = {std::copysign(nan, sign), std::copysign(nan, sign), static_cast<float>(wrong.as_double(2)),
+                                           static_cast<float>(wrong.as_double(3))};
+      const Trace beside = trace_of(softmax, of_rows, Tensor::of_floats({2, 2}, received));
+      CHECK(names(explanations(beside, beside.regions[0]), "without the maximum taken out"));
+    }
+  }
   for (const Fault& fault : faults_by_rule(graph)) {
     INFO(fault.name);
     CHECK(fault.name != "with form");

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import kernels
 import numpy as np
@@ -122,6 +123,30 @@ def test_equal_rows_are_no_wrong_strides():
 
     report = audit_kernel("normalise", norm, attributes={"form": "centered"}, raises=False, blocks=False)
     assert report.failed and not any("dense in memory" in words for words, _ in report.faults)
+
+
+def test_memory_that_is_read_beside_an_operand_is_named():
+    def total(x, axes, keep_dims):
+        if x.ndim != 2 or not x.flags.c_contiguous:
+            raise NotImplementedError
+        rows = np.lib.stride_tricks.as_strided(x, (x.shape[0], x.shape[1] + 1), x.strides)
+        return rows.sum(1, dtype=np.float32).reshape(-1, 1)
+
+    def scaled(x, w):
+        weight = np.lib.stride_tricks.as_strided(w, (w.size + 1,), w.strides)[1:]
+        return (x / np.sqrt((x * x).mean(-1, keepdims=True) + np.float32(1e-5)) * weight).astype(np.float32)
+
+    last = {"attributes": {"axes": [-1], "keep_dims": True}, **SMALL}
+    plan = [one for one in probes("reduce_sum", **last) if len(one.operands[0].shape) == 2 and one.kind == "integers"]
+    report = audit_kernel("reduce_sum", total, plan=[next(one for one in plan if (0 in one.operands[0].shape) == is_empty) for is_empty in (True, False)], raises=False)
+    assert report.faults == [("reads outside of its operands", report.probes)]
+    assert "memory at the address of operand 0, whose shape is [2, 0]" in report.text
+    assert any(re.search(r"element \[(\d+), 0\] of operand 0, whose shape is \[\1, \d+\]", one.message) for one in report.failures)
+    report = audit_kernel("rms norm", scaled, plan=[one for one in probes("rms norm", **SMALL) if "5: dense" in one.name], raises=False)
+    assert report.faults[0][0] == "reads outside of its operands" and "element [5] of operand 1" in report.text
+    draws = np.random.default_rng(1)
+    report = audit_kernel("neg", lambda x: -x + draws.normal(size=x.shape).astype(x.dtype), plan=probes("neg", **SMALL)[:2], raises=False)
+    assert report.faults[0][0] == "gives another result from the same operands"
 
 
 def test_a_fault_comes_first_only_where_it_explains_most():

@@ -1,6 +1,7 @@
 """audit_kernel: right kernels pass, wrong twins are found and named; what a kernel may not do is a finding of its own."""
 from __future__ import annotations
 
+import copy
 import json
 import re
 from xml.etree import ElementTree
@@ -9,8 +10,10 @@ import kernels
 import numpy as np
 import pytest
 
+from assay._core.gate_reports import Case, Finding
 from assay.errors import UsageError
 from assay.testing import ContractViolation, Declined, NotDecided, UnknownOperation, WrongAttributes, audit_kernel, probes, within_contract
+from assay.testing._kernels import _faults
 from assay.testing._plans import REGIONS
 
 LAST = {"attributes": {"axis": -1}}
@@ -61,10 +64,54 @@ def test_reports_are_written():
     suites = ElementTree.fromstring(report.junit())
     failure = suites.find("testsuite/testcase/failure")
     assert suites.get("failures") == "1" and failure.get("type") == "probe.operand"
-    assert int(re.search(r"\((\d+) cases fail by this rule", failure.get("message"))[1]) > 50
-    assert int(suites.get("skipped")) > 50  # the others, each of which names the case that stands for it
+    assert re.match(r"\d\d findings in \d\d probes, first: the kernel writes into its operands", failure.get("message"))
+    # A test case for each kind of probe and layout, with all details; those after the first name the case that stands for them.
+    assert 5 < int(suites.get("skipped")) < int(suites.get("tests")) < 40
+    names = [one.get("name") for one in suites.iter("testcase")]
+    assert len(set(names)) == len(names) and "softmax: dense float32, 16 probes" in names
+    assert failure.text.count("operand 0 was written: element") > 10
     sarif = json.loads(report.sarif())
     assert sarif["version"] == "2.1.0" and sarif["runs"][0]["results"][0]["ruleId"] == "probe.operand"
+
+
+def test_what_a_fault_does_not_explain_is_told():
+    report = audit_kernel("softmax", kernels.softmax_without_maximum, raises=False, blocks=False, strided=False, **OUT)
+    (fault, told), (rest, alone), *others = report.faults
+    assert fault == "computes the reference without the maximum taken out" and rest == "gives nothing but NaN, of which many faults are the cause"
+    assert told + alone + sum(count for _, count in others) == sum(case.failed > 0 for case in report.cases)
+    assert f"{alone} of them ({alone} shifted): it {rest}" in report.text and "range" in report.kinds[fault]
+
+
+def test_a_fault_that_explains_few_probes_is_no_hint():
+    wrong = Finding("fail", "contract.reduce_sum", "y", "1 of 2 elements are outside", ["the result equals the reference with halves away from 0, bit for bit", "where"])
+    right = Finding("fail", "contract.reduce_sum", "y", "1 of 2 elements are outside", ["where"])
+    outside = Finding("fail", "probe.outside", "x", "the kernel reads outside of its operands")
+    for others in ([right], [right, outside]):  # a rule that explains the others leaves one case, which the fault would explain
+        cases = [Case("a", "reduce_sum", failed=1, findings=[copy.deepcopy(wrong)])]
+        cases += [Case("b", "reduce_sum", failed=1, findings=copy.deepcopy(others)) for _ in range(5)]
+        assert not any("halves" in words for words, _ in _faults(cases, set()))
+        assert cases[0].findings[0].details == ["where"]
+
+
+def test_a_mean_that_is_merged_may_round():
+    """Welford's method over a row whose sum is exact: an element that equals the mean gives a tiny number, in float16 a zero of either sign."""
+    def layer_norm(x, w, b):
+        rows = x.astype(np.float32)
+        mean, m2 = np.zeros_like(rows[..., :1]), np.zeros_like(rows[..., :1])
+        for k in range(rows.shape[-1]):
+            d = rows[..., k:k + 1] - mean
+            mean = mean + d / np.float32(k + 1)
+            m2 = m2 + d * (rows[..., k:k + 1] - mean)
+        y = (rows - mean) / np.sqrt(m2 / np.float32(rows.shape[-1]) + np.float32(1e-5))
+        return (y * w.astype(np.float32) + b.astype(np.float32)).astype(np.float16)
+
+    every = probes("layer norm", dtype="float16", strided=False)
+    plan = [one for one in every if "129: integers" in one.name]
+    assert audit_kernel("layer norm", layer_norm, plan=plan).passed
+    report = audit_kernel("layer norm", layer_norm, plan=[one for one in every if "8193: dense" in one.name][:1], model="any-order moments=welford")
+    assert report.count("vacuous") == 0
+    with pytest.raises(ContractViolation):
+        audit_kernel("layer norm", lambda x, w, b: layer_norm(x, w, b) + np.float16(2**-9), plan=plan)
 
 
 def test_a_compiled_kernel_by_ctypes():

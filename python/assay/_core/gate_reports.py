@@ -92,6 +92,7 @@ class Case:
     line: int = 1
     owner: str = ""  # the test that it is of
     kind: str = ""  # of a probe on operands that are dense in memory: "integers", "special values", ...
+    group: str = ""  # cases of one group, of one kernel, are one test case of JUnit
     source: Mapping[str, Any] = dataclasses.field(default_factory=dict, repr=False)  # as the program wrote it
 
     @property
@@ -223,18 +224,19 @@ class Report(Judged):
         return max((case.head_room_used for case in self.cases), default=0.0)
 
     def junit(self, root: str = "") -> str:
-        """JUnit XML, one test case per case; files are named from the folder `root`. A waived finding is told in `system-out`. Of cases that fail by one cause the first one is a failure, with their number; the others are skipped."""
+        """JUnit XML, one test case per case, or per group of cases; files are named from the folder `root`. A waived finding is told in `system-out`. Of cases that fail by one cause the first one is a failure, with their number; the others are skipped."""
+        every = _grouped(self.cases)
         causes: dict[Any, list[Case]] = {}
-        for case in self.cases:
+        for case in every:
             causes.setdefault(_cause(case), []).append(case)
         later = {id(case) for key, cases in causes.items() if key is not None for case in cases[1:]}
-        first = [case for case in self.cases if id(case) not in later]
+        first = [case for case in every if id(case) not in later]
         open_, broken = ([case for case in first if any((one.kind == "error") is is_error for one in _open(case))] for is_error in (False, True))
-        counts = {"tests": str(len(self.cases)), "failures": str(len(open_)), "errors": str(len(broken)), "skipped": str(len(later))}
+        counts = {"tests": str(len(every)), "failures": str(len(open_)), "errors": str(len(broken)), "skipped": str(len(later))}
         suites = ElementTree.Element("testsuites", counts)
         suite = ElementTree.SubElement(suites, "testsuite", {"name": self.title, **counts})
         names: collections.Counter[tuple[str, str]] = collections.Counter()
-        for case in self.cases:
+        for case in every:
             names[case.op, case.name] += 1
             draw = f", draw {names[case.op, case.name]}" if names[case.op, case.name] > 1 else ""
             place = {"file": _named_from(root, case.file), "line": str(case.line)} if case.file else {}
@@ -281,6 +283,28 @@ def merged(reports: Iterable[Report], title: str) -> Report:
 
 def _named_from(root: str, file: str) -> str:
     return (os.path.relpath(file, root) if file and root else file).replace(os.sep, "/")
+
+
+def _grouped(cases: Sequence[Case]) -> list[Case]:
+    """One case for the cases of each group of one kernel in one test: their counts, and their findings, each with the name of its case."""
+    groups: dict[Any, list[Case]] = {}
+    for index, case in enumerate(cases):
+        groups.setdefault((case.owner, case.file, case.line, case.op, case.model, case.group) if case.group else index, []).append(case)
+    return [_whole(each) if each[0].group else each[0] for each in groups.values()]
+
+
+def _whole(cases: Sequence[Case]) -> Case:
+    first = cases[0]
+    found: dict[Any, list[tuple[str, Finding]]] = {}
+    for case in cases:
+        for one in case.findings:
+            found.setdefault((one.kind, one.rule, one.waiver), []).append((case.name.removeprefix(f"{case.owner}: "), one))
+    findings = [dataclasses.replace(each[0][1], opening="", message=f"{counted(len(each), 'finding')} in {counted(len(cases), 'probe')}, first: {each[0][1].headline}",
+                                    details=[line for name, one in each for line in (name, f"  {one.headline}", *(f"    {below}" for below in one.below))])
+                for each in found.values()]
+    name = f"{f'{first.owner}: ' if first.owner else ''}{first.op}: {first.group}, {counted(len(cases), 'probe')}"
+    counts: dict[str, Any] = {word: sum(int(getattr(case, word)) for case in cases) for word in WORDS}
+    return dataclasses.replace(first, name=name, head_room_used=max(case.head_room_used for case in cases), findings=findings, **counts)
 
 
 def _cause(case: Case) -> Any:

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import inspect
 import re
-from typing import Any, Callable, Mapping, Sequence, Union
+from typing import Any, Callable, Iterable, Mapping, Sequence, Union
 
 import numpy as np
 
@@ -18,18 +18,21 @@ from assay._core.shapes import INTEGERS
 from assay._core.vocabulary import ALIASES, DEFAULTS, ROWS
 from assay.errors import UsageError, wrong
 from ._contracts import ContractViolation, NotDecided, spelled
-from ._memory import Buffer, Change, Library, NumPy, Output, Placed, Torch, carrier_of, is_poison, plain
+from ._memory import Buffer, Change, Library, NumPy, Output, Placed, Torch, carrier_of, is_poison, outside_of, place_in_words, plain
 from ._plans import Probe, planned, row_named, type_named
 from ._references import probes_of
 
 # What the probes themselves find, in words.
 RULES = {"probe.unwritten": "leaves elements of its result unwritten", "probe.operand": "writes into its operands",
-         "probe.guard": "writes outside of its result", "probe.unsteady": "gives another result from the same operands",
+         "probe.guard": "writes outside of its result", "probe.outside": "reads outside of its operands",
+         "probe.unsteady": "gives another result from the same operands",
          "probe.shape": "gives a result of another type or shape"}
 # The share of elements of a kind of ordinary probes that may be vacuous. The other kinds, and layouts, which repeat values, do not count: kinks,
 # cancellation and the ends of the range are where contracts say little whatever a kernel does.
 _MOST_VACUOUS, _ORDINARY = 0.25, ("integers", "dense", "sparse", "one hot")
 _OUTSIDE = "gives values outside of its contract"
+_NAN_ALONE = "gives nothing but NaN, of which many faults are the cause"
+_UNTOLD = "gives values outside of its contract, which this fault does not explain"
 _IN_PLACE = ". If it is meant to, say which operands: writes=(0,)"
 _AS_DENSE = "reads operands as if they were dense in memory"
 _WIDE = ("the contract admits too much there, because of long sums in any order: if the kernel adds by blocks or by a tree, declare the height that is true "
@@ -64,6 +67,7 @@ class KernelReport(Report):
     faults: list[tuple[str, int]] = dataclasses.field(default_factory=list)
     probes: int = 0
     left: int = 0  # probes that were not judged because enough others fail
+    kinds: dict[str, str] = dataclasses.field(default_factory=dict, repr=False)  # of each fault: "14 range, 3 special values"
     raised: list[tuple[str, str]] = dataclasses.field(default_factory=list)
 
     @functools.cached_property
@@ -279,10 +283,45 @@ def _run(probe: Probe, call: _Call, library: Library, model: str | None, repeats
     if overruns:
         outcome.findings.append(_finding(probe, "probe.guard", f"{counted(overruns, 'element')} beside the result {'was' if overruns == 1 else 'were'} written"))
     outcome.findings += _compared(probe, rounds)
+    if any(one.rule == "probe.unsteady" for one in outcome.findings) and (place := _read_outside(probe, call, library)):
+        outcome.findings = [one for one in outcome.findings if one.rule != "probe.unsteady"]
+        outcome.findings.append(_finding(probe, "probe.outside", f"{place}. What lies there decides the result"))
     bits = [Bits(dtype, shape, (array.view("u1") != 0 if dtype == "bool" else array).tobytes()) for (dtype, shape), array in zip(probe.results, rounds[0])]
     everything = [*probe.operands, *probe.captured]
     outcome.check = Check(probe.name, probe.nodes, everything, bits, spelled(model, everything), probe.outputs)
     return outcome
+
+
+def _read_outside(probe: Probe, call: _Call, library: Library) -> str:
+    """Which memory beside an operand changes the result, where nothing else differs between two calls; empty where none does."""
+    def result(operand: int = -1, places: Sequence[int] = ()) -> list[bytes]:
+        try:
+            return called(operand, places)
+        except Exception as why:  # what it raises may depend on what it read
+            return [type(why).__name__.encode()]
+
+    def called(operand: int, places: Sequence[int]) -> list[bytes]:
+        operands = [Placed(library, bits, probe.layout, 0, places if i == operand else ()) for i, bits in enumerate(probe.operands)]
+        outputs = [Output(library, dtype, shape, 0) for dtype, shape in probe.results]
+        for dtype, shape in probe.results:
+            library.spoil(shape, dtype, 0)
+        handed = [one.array for one in outputs]
+        returned = call(probe, [one.array for one in operands], handed[0] if len(handed) == 1 else handed)
+        return [plain(one).tobytes() for one in ([one.result() for one in outputs] if call.out else _results(probe, returned))]
+
+    first = result()
+    if any(result() != first for _ in range(2)):
+        return ""  # it differs by itself
+    for i, bits in enumerate(probe.operands):
+        free = outside_of(bits, probe.layout)
+        if result(i, free) == first:
+            continue
+        same, other = 0, len(free)  # with so many of the places changed the result is the same, and is another
+        while other - same > 1:
+            middle = (same + other) // 2
+            same, other = (middle, other) if result(i, free[:middle]) == first else (same, middle)
+        return f"{place_in_words(bits, probe.layout, free[other - 1])} of operand {i}, whose shape is {list(bits.shape)}"
+    return ""
 
 
 class _Misshapen(Exception):
@@ -346,6 +385,7 @@ def _judged(outcomes: list[_Outcome], op: str, run: Callable[[Probe], _Outcome])
         for one in part:
             case = next(cases) if one.check is not None else Case(one.probe.name, op, failed=1)
             case.kind = one.probe.kind if one.probe.layout == "dense" else ""
+            case.group = one.probe.group
             case.findings = [*one.findings, *(_by_name(found, case.op, op) for found in case.findings if found.rule != VACUOUS)]
             case.op = op
             every.append(case)
@@ -356,7 +396,9 @@ def _judged(outcomes: list[_Outcome], op: str, run: Callable[[Probe], _Outcome])
     report = KernelReport(every, title=f"assay kernel {op}", most_undecided=_MOST_VACUOUS, probes=len(outcomes), left=len(ran) - len(every),
                           declined=[(one.probe.name, one.declined) for one in outcomes if one.declined],
                           raised=[(one.probe.name, one.declined) for one in outcomes if not one.is_refused])
-    report.faults = _faults(every, {one.probe.name for one in failed if one.check is not None and _is_nan_alone(one.check)})
+    faults = _faults(every, {i for i, one in enumerate(ran[:len(every)]) if one.check is not None and _is_nan_alone(one.check)})
+    report.faults = [(words, len(indices)) for words, indices in faults]
+    report.kinds = {words: _kinds(every[index] for index in sorted(indices)) for words, indices in faults}
     if failed and all(one.probe.layout != "dense" for one in failed) and _are_right_when_dense(failed[:8], run):
         report.faults.insert(0, (_AS_DENSE, len(failed)))
     if report.raised:
@@ -398,34 +440,50 @@ def _fails(case: Case) -> bool:
     return any(one.kind == "fail" for one in case.findings)
 
 
-def _faults(cases: list[Case], nan_alone: set[str]) -> list[tuple[str, int]]:
-    """List the faults that the findings show: rules of the probes, then explanations by the bank, the most frequent first.
+def _hints(finding: Finding) -> dict[str, str]:
+    """The lines by which the bank explains a finding, each with the words for its fault."""
+    found = {line: _EXPLANATION.fullmatch(line.strip()) for line in finding.details}
+    return {line: f"computes the reference {one[1] or one[2]}" for line, one in found.items() if one}
 
-    An explanation is listed only where it explains a probe that no earlier one does. Where none explains most of the probes that give wrong values, these
-    values come first; probes that give NaN alone do not count.
+
+def _kinds(cases: Iterable[Case]) -> str:
+    """How many of the cases are of which kind of probe, in words."""
+    counts = collections.Counter(case.group.rpartition(" ")[0] if case.kind else case.group.rpartition(", ")[2] for case in cases)
+    return ", ".join(f"{count} {kind}" for kind, count in counts.most_common())
+
+
+def _faults(cases: list[Case], nan_alone: set[int]) -> list[tuple[str, set[int]]]:
+    """List the faults that the findings show, each with its cases: rules of the probes, then faults of the bank, the most frequent first.
+
+    A fault of the bank is listed where it explains most of the cases that give wrong values, and some that no rule explains. Another fault may have the
+    numbers of a few cases by accident, and leaves their findings. NaN alone tells no fault. Cases without an explanation come last.
     """
-    explained: dict[str, set[int]] = collections.defaultdict(set)
     rules: dict[str, set[int]] = collections.defaultdict(set)
+    explained: dict[str, set[int]] = collections.defaultdict(set)
     wrong = {i for i, case in enumerate(cases) if any(one.kind == "fail" and one.rule not in RULES for one in case.findings)}
     for index, case in enumerate(cases):
         for finding in case.findings:
             if finding.rule in RULES:
                 rules[RULES[finding.rule]].add(index)
-            for line in finding.details:
-                if found := _EXPLANATION.fullmatch(line):
-                    explained[f"computes the reference {found[1] or found[2]}"].add(index)
-    faults = [(words, len(indices)) for words, indices in sorted(rules.items(), key=lambda item: -len(item[1]))]
+    faults = sorted(rules.items(), key=lambda item: -len(item[1]))
     # An operand that is written does not explain a wrong result.
-    covered = set[int]().union(*(indices for words, indices in rules.items() if words != RULES["probe.operand"]))
-    telling = {index for index in wrong if cases[index].name not in nan_alone}
-    most = max((len(indices & telling) for indices in explained.values()), default=0)
-    if wrong - covered and 2 * most <= len(telling):
-        faults.append((_OUTSIDE, len(wrong)))
+    covered = set[int]().union(*(indices for words, indices in faults if words != RULES["probe.operand"]))
+    telling, left, told = wrong - nan_alone, wrong - covered, set[str]()
+    for index in left:
+        for finding in cases[index].findings:
+            for words in _hints(finding).values():
+                explained[words].add(index)
     for words, indices in sorted(explained.items(), key=lambda item: -len(item[1])):
-        if indices - covered and 2 * len(indices) >= len(telling - covered):
-            faults.append((words, len(indices)))
-            covered |= indices
-    return faults
+        if 2 * len(indices) >= len(telling):
+            told.add(words)
+            if indices & left:
+                faults.append((words, indices))
+                left, telling = left - indices, telling - indices
+    for finding in (one for case in cases for one in case.findings):
+        accidents = {line for line, words in _hints(finding).items() if words not in told}
+        finding.details = [line for line in finding.details if line not in accidents]
+    rest = [(_NAN_ALONE, left & nan_alone), (_UNTOLD, left - nan_alone)] if told else [(_OUTSIDE, left)]
+    return [(words, indices) for words, indices in [*faults, *rest] if indices]
 
 
 def _different(failing: list[Case], most: int = 2) -> list[Case]:
@@ -441,7 +499,8 @@ def _text(report: KernelReport, op: str) -> str:
     failing = [case for case in report.cases if _fails(case)]
     judged = report.probes - len(report.declined) - report.left
     lines = [f"kernel of {op}: {len(failing)} of {counted(judged, 'judged probe')} {'fails' if judged == 1 else 'fail'}"] if failing else []
-    lines += [f"  {count} of them: it {words}" for words, count in report.faults[:5]]
+    several = len(report.faults) > 1
+    lines += [f"  {count} of them{f' ({report.kinds[words]})' if several and report.kinds.get(words) else ''}: it {words}" for words, count in report.faults[:5]]
     if report.verdict == "vacuous":
         lines.append("vacuous elements, by kind of probe: " + ", ".join(f"{kind} {100 * share:.3g} %" for kind, share in report.vacuous_shares.items() if share))
         lines.append(_WIDE)

@@ -136,11 +136,16 @@ def _number(bits: Any, dtype: str) -> str:
 
 
 class Placed:
-    """A tensor between guard zones, and whether anything has been written since."""
+    """A tensor between guard zones, and whether anything has been written since.
 
-    def __init__(self, library: Library, bits: Bits, layout: str, round_: int) -> None:
+    The elements of `other` are places of the flat memory that hold the poison of the other round.
+    """
+
+    def __init__(self, library: Library, bits: Bits, layout: str, round_: int, other: Sequence[int] = ()) -> None:
         strides, offset, room = strides_of(bits.shape, layout)
         flat = poisoned(room + 2 * GUARD, bits.dtype, round_, _BESIDE)
+        if len(other):
+            plain(flat)[list(other)] = _BESIDE[flat.itemsize][(round_ + 1) % 2]
         self._place = (bits.shape, tuple(stride * flat.itemsize for stride in strides), GUARD + offset)
         self._view(flat)[...] = bits.carrier()
         self._before, self._dtype = flat.copy(), bits.dtype
@@ -166,6 +171,33 @@ class Placed:
             if after.tobytes() == self._before.tobytes():
                 return None
         return Change((), "", "")
+
+
+def outside_of(bits: Bits, layout: str) -> list[int]:
+    """The places of the flat memory that hold no element of the tensor, those next to it first."""
+    strides, offset, room = strides_of(bits.shape, layout)
+    places = np.arange(room + 2 * GUARD)
+    own = np.lib.stride_tricks.as_strided(places[GUARD + offset:], bits.shape, tuple(stride * places.itemsize for stride in strides))
+    free = np.setdiff1d(places, own)
+    distance = np.maximum(np.maximum(GUARD - free, free - (GUARD + room - 1)), 0)
+    return [int(one) for one in free[np.lexsort((-free, distance))]]
+
+
+def place_in_words(bits: Bits, layout: str, place: int) -> str:
+    """Where such a place lies: as an index where the tensor is dense, else before, behind or between the elements."""
+    if 0 in bits.shape:
+        return "memory at the address"
+    _, _, room = strides_of(bits.shape, layout)
+    at = place - GUARD
+    if at < 0:
+        return f"memory {-at} elements before the first element"
+    if layout != "dense" or not bits.shape:
+        return f"memory {at - room + 1} elements behind the last element" if at >= room else "memory between the elements"
+    index = []
+    for extent in reversed(bits.shape[1:]):
+        at, rest = divmod(at, max(extent, 1))
+        index.append(rest)
+    return f"element {[at, *reversed(index)]}"
 
 
 class Output:

@@ -49,6 +49,12 @@ class Probe:
         """"integers", "dense", "one hot", "special values", ..."""
         return re.split(r" (?=b?float|u?int|bool)", self.name.rpartition(": ")[2])[0]
 
+    @property
+    def group(self) -> str:
+        """The kind with the element type, and the layout where operands are not dense: probes of one group are one test case of JUnit."""
+        values = self.name.rpartition(": ")[2].partition(",")[0]
+        return values if self.layout == "dense" else f"{values}, {_layout_in_words(self.layout)}"
+
     def operands_in_words(self) -> str:
         """The operands in order, with their shapes; those of composite regions by name."""
         names = REGIONS.get(self.op, "").split()
@@ -191,8 +197,12 @@ def other_layouts(probe: Probe) -> Iterator[Probe]:
         if max(ranks, default=0) < (2 if layout == "transposed" else 1):
             continue
         operands = [_equal_along(one, layout) for one in probe.operands]
-        yield dataclasses.replace(probe, name=f"{probe.name}, {layout.replace('_', ' along the ')}{' axis' if '_' in layout else ''} in memory",
+        yield dataclasses.replace(probe, name=f"{probe.name}, {_layout_in_words(layout)}",
                                   operands=operands, layout=layout)
+
+
+def _layout_in_words(layout: str) -> str:
+    return f"{layout.replace('_', ' along the ')}{' axis' if '_' in layout else ''} in memory"
 
 
 def _equal_along(bits: Bits, layout: str) -> Bits:

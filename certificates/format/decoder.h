@@ -384,7 +384,7 @@ class Decoder {
       digits += length + (text.find_first_of("eE") != std::string_view::npos ? kExponentDigits : 0);
       if (!(digits <= kMaxDigits)) return cursor.fail("certificate.length", "numbers of at most 10^8 digits in all", "more digits");
       auto value = Rational::parse(text);
-      if (!value) return cursor.fail("certificate.value", "a rational number", std::string(text.substr(0, 40)));
+      if (!value) return cursor.fail("certificate.value", "a witness of texts such as -12, 3/8 or 0.125", "'" + printable(text, 40) + "'");
       record_.witness.inputs.push_back(*std::move(value));
     }
   }

@@ -25,8 +25,8 @@ Outcome<Scope::State::Asked> Scope::State::add_case(const CaseMultipliers& one, 
   const std::vector<statement::Row>& rows = problem_->statement().property.cases[group[one.position]].rows;
   const bool single = one.rows.empty() && rows.size() == 1;
   if (!single && one.rows.size() != rows.size())
-    return reject("conclude.S1", name, std::to_string(rows.size()) + " multipliers", std::to_string(one.rows.size()));
-  if (!usable(one.rows)) return reject("conclude.S2", name, "multipliers finite and >= 0", "a negative or non-finite one");
+    return reject("conclude.S1", name, std::to_string(rows.size()) + " multipliers, one for each row", std::to_string(one.rows.size()));
+  if (!usable(one.rows)) return reject("conclude.S2", name, "multipliers that are finite and at least 0", "a negative or non-finite one");
   std::map<std::pair<NodeId, std::uint64_t>, Rational> sum;
   Asked asked{one.position};
   for (std::size_t r = 0; r < rows.size(); ++r) {
@@ -82,9 +82,9 @@ Outcome<Refutation> Scope::State::conclude(std::span<const CaseMultipliers> case
     const rows::RowBound& b = bounds.value()[k];
     if (open[k].proved(b.lower) || open[k].proved(settled(targets, k, hints, b, open[k].required.double_down(), tried))) continue;
     const std::string which = "case " + std::to_string(open[k].position);
-    return reject("conclude.S3", which + " of " + place(),
+    return reject("conclude.S3", which + place(),
                   "a sum of its rows " + std::string(open[k].strict ? "of at least " : "above ") + open[k].required.to_decimal(),
-                  "only the lower bound " + exact(b.lower) + ", so " + which + " stays open",
+                  "only the lower bound " + exact(b.lower) + ", so " + which + " is not refuted",
                   "give better slopes or split further, and derive boxes again in each branch; if the case can happen, weaken the claim");
   }
   std::vector<bool> refuted(problem_->group_cases(context_->group).size(), false);

@@ -142,7 +142,7 @@ class Scope::State {
   struct Asked;
   Outcome<Asked> add_case(const CaseMultipliers& one, Targets& targets) const;
   Outcome<Refutation> empty() const;
-  [[nodiscard]] std::string place() const;  // the scope, in words
+  [[nodiscard]] std::string place() const;  // its splits, in words: " where node 3 'z', element 1 <= 0"; empty at the root
   // The scope of all executions at one input point. A conclusion on it is no refutation of the group.
   static Outcome<std::unique_ptr<State>> at_point(const std::shared_ptr<const Problem>& problem, std::size_t group,
                                                   const std::vector<Rational>& inputs);
@@ -210,6 +210,8 @@ inline std::string exact(double value) {
   return text;
 }
 
+inline std::string about(double value) { return exact(value).substr(0, exact(value).find(' ')); }
+
 inline std::string name_of(const Graph& graph, NodeId node) {
   return "node " + std::to_string(node) + (node < graph.nodes.size() ? " '" + printable(graph.node(node).name) + "'" : "");
 }
@@ -219,7 +221,13 @@ inline std::string at(const Graph& graph, NodeId node, std::size_t element) {
 }
 
 inline std::string Scope::State::place() const {
-  return "group " + std::to_string(context_->group) + ", depth " + std::to_string(context_->depth);
+  constexpr std::size_t kShown = 6;
+  std::string text;
+  const std::vector<Literal> all = literals();
+  for (const Literal& one : std::span(all).first(std::min(kShown, all.size())))
+    text += (text.empty() ? " where " : " and ") + at(problem_->graph(), one.node, one.element) + (one.at_least ? " >= " : " <= ") +
+            about(one.threshold);
+  return text + (all.size() > kShown ? " and so on" : "");
 }
 
 inline relax::Box box_of(const Array<Interval>& values) {

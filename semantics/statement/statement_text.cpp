@@ -92,12 +92,14 @@ std::string variable_text(const Graph& graph, const Variable& v, std::size_t& le
   return tensor_name(graph.output_names, count, v.tensor, "Y") + element;
 }
 
+}  // namespace
+
 std::string variable_text(const Graph& graph, const Variable& v) {
   std::size_t most = 32;
   return variable_text(graph, v, most);
 }
 
-std::string box_text(const Graph& graph, const InputBox& box, std::size_t most) {
+static std::string box_text(const Graph& graph, const InputBox& box, std::size_t most) {
   std::string text;
   std::size_t fixed = 0, at = 0;
   for (std::size_t i = 0; i < box.lo.size(); ++i) fixed += box.lo[i] == box.hi[i] ? 1 : 0;
@@ -112,8 +114,6 @@ std::string box_text(const Graph& graph, const InputBox& box, std::size_t most) 
   if (box.lo.size() > most) text += "    ... and " + std::to_string(box.lo.size() - most) + " more inputs\n";
   return text + "    " + std::to_string(box.lo.size()) + " inputs, " + std::to_string(fixed) + " of them fixed\n";
 }
-
-}  // namespace
 
 // Terms with negative coefficients are moved to the other side with positive ones; a row with only such terms
 // is reversed.

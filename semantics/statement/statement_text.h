@@ -11,6 +11,8 @@ namespace assay::statement {
 // set, and how much is omitted. The statement has to be valid, and the digests are those of its graph and its own.
 [[nodiscard]] std::string statement_text(const Statement& statement, const Digest& graph, const Digest& digest, bool full);
 
+// One variable: "Y_0".
+[[nodiscard]] std::string variable_text(const Graph& graph, const Variable& variable);
 // One row: "Y_0 <= Y_1", "2 X_3 + Y_0 < Y_1 + 0.5", "Y_0 >= 2".
 [[nodiscard]] std::string row_text(const Graph& graph, const Row& row);
 

@@ -294,7 +294,8 @@ TEST_CASE("conclude: a literal helps by its multiplier, on its own side", "[kern
   CHECK(open_case.code == "conclude.S3");
   CHECK(open_case.required == "a sum of its rows above -0.5");
   CHECK(open_case.found.starts_with("only the lower bound -1"));  // decimal first
-  CHECK(open_case.found.ends_with(", so case 0 stays open"));
+  CHECK(open_case.found.ends_with(", so case 0 is not refuted"));
+  CHECK(open_case.place == "case 0 where node " + std::to_string(y) + " '" + problem->graph().node(y).name + "', element 1 <= -1.5");
   CHECK(open_case.advice.starts_with("give better slopes or split further"));
   hints.beta = {1};
   CHECK(code_of(conclude(left, hints)) == "accepted");
@@ -429,6 +430,9 @@ TEST_CASE("satisfiable S1 to S3: a point of the exact box at which every row hol
   CHECK(code(0, {exactly(below(0.1)), Rational(1)}) == "satisfiable.S2");
   CHECK(code(0, {tenth, Rational(1) + step}) == "satisfiable.S2");
   CHECK(code(0, {tenth + step, Rational(1)}) == "satisfiable.S3");  // the first row, missed by 10^-60
+  const Rejection missed = logic::satisfiable(problem, {0, {Rational(1, 2), Rational(1)}}).rejection();
+  CHECK(missed.required == "a point at which Y_0 <= 1.1");
+  CHECK(missed.found.starts_with("Y_0 = 1.5, off by 0.39999999999999"));
   CHECK(code(0, {tenth, Rational(0)}) == "accepted");
   const auto strict =
       open(stated(sums(), {{box_of({tenth, Rational(0)}, {Rational(1), Rational(1)}), {at_most(output(0), Rational(11, 10), true)}}}));

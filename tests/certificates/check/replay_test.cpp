@@ -242,6 +242,7 @@ TEST_CASE("what does not fit a node is told with the node and its size") {
   CHECK((has(element, "expected an element of " + z) && has(element, "which has 2 elements, found element 2; ")));
   CHECK((has(array, "expected as many values as " + z) && has(array, "which has 2 elements, found 3 values; ")));
   for (const std::string& text : {node, element, array}) CHECK(has(text, "`assay inspect MODEL`"));
+  CHECK(has(told({15, 0, 1, 3, '0', 'x', '1'}), "expected a witness of texts such as -12, 3/8 or 0.125, found '0x1'; "));
 }
 
 TEST_CASE("unknown records, nodes and elements are refused") {

@@ -164,8 +164,9 @@ std::uint64_t Session::own_bytes() const {
 Outcome<Done> Session::begin_group(std::size_t group) {
   if (in_group()) return structure("begin_group outside any group", "group " + std::to_string(group_) + " is still open");
   if (!(group < groups_.size()))
-    return structure("group < number of groups", std::to_string(group) + " of " + std::to_string(groups_.size()));
-  if (groups_[group]) return structure("each group occurs once", "group " + std::to_string(group) + " again");
+    return structure("a group that the property has",
+                     "group " + std::to_string(group) + ", where groups are below " + std::to_string(groups_.size()));
+  if (groups_[group]) return structure("one begin_group for each group", "a second one for group " + std::to_string(group));
   if (auto spent = spend(elements_); !spent) return spent;
   auto root = logic::Scope::root(problem_, group);
   if (!root) return root.rejection();
@@ -176,7 +177,7 @@ Outcome<Done> Session::begin_group(std::size_t group) {
 }
 
 Outcome<Done> Session::end_group() {
-  if (levels_.size() != 1) return structure("end_group closes an open group with no open split", std::to_string(depth()) + " open splits");
+  if (levels_.size() != 1) return structure("end_group in a group, behind the end of each split", std::to_string(depth()) + " open splits");
   if (!levels_[0].closed) return still_open("no case of group " + std::to_string(group_) + " is refuted");
   for (std::size_t i = 0; i < levels_[0].closed->cases().size(); ++i) {
     if (!levels_[0].closed->cases()[i])
@@ -188,7 +189,7 @@ Outcome<Done> Session::end_group() {
 }
 
 Outcome<Done> Session::in_branch() const {
-  if (!in_group()) return structure("steps and splits stand between begin_group and end_group", "no group is open");
+  if (!in_group()) return structure("steps and splits between begin_group and end_group", "one outside of them");
   return Done{};
 }
 
@@ -230,8 +231,8 @@ Outcome<Done> Session::hold(std::uint64_t bytes, std::size_t more) {
 
 // The scope at the start of a right branch; `level` is the left branch of the same split.
 Outcome<logic::Scope> Session::opposite(std::size_t level) const {
-  if (levels_.size() < 2) return structure("next closes the left branch of a split", "no split is open");
-  if (levels_[level].left) return structure("one next per split", "the right branch is already open");
+  if (levels_.size() < 2) return structure("next behind the first branch of a split", "one where no split is open");
+  if (levels_[level].left) return structure("one next for each split", "a second one");
   logic::Literal at_least = levels_[level].at_most;
   at_least.at_least = true;
   logic::Scope child = levels_[level - 1].scope;
@@ -294,9 +295,9 @@ Outcome<Done> Session::next(Found right) {
 }
 
 Outcome<Done> Session::done() {
-  if (levels_.size() < 2) return structure("done closes a split", "no split is open");
+  if (levels_.size() < 2) return structure("done behind the second branch of a split", "one where no split is open");
   Level& level = levels_.back();
-  if (!level.left) return structure("done follows the right branch", "the split has no next");
+  if (!level.left) return structure("done behind the second branch of a split", "one behind the first, without a next");
   if (!level.closed) return still_open("the right branch refutes no case");
   if (auto spent = spend_step(); !spent) return spent;
   auto joined = logic::join(*level.left, *level.closed);
@@ -440,7 +441,7 @@ Outcome<Done> Session::empty() {
 }
 
 Outcome<logic::Theorem> Session::theorem() const {
-  if (in_group()) return structure("the last group has ended", "group " + std::to_string(group_) + " is still open");
+  if (in_group()) return structure("end_group before the end of the file", "group " + std::to_string(group_) + " without it");
   std::vector<logic::Refutation> refutations;
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     if (!groups_[group]) return still_open("no proof for group " + std::to_string(group));
@@ -450,7 +451,7 @@ Outcome<logic::Theorem> Session::theorem() const {
 }
 
 Outcome<logic::Theorem> Session::witness(const logic::Witness& point) const {
-  if (in_group()) return structure("a witness stands outside the groups", "group " + std::to_string(group_) + " is open");
+  if (in_group()) return structure("a witness outside of groups", "one inside of group " + std::to_string(group_));
   return logic::satisfiable(problem_, point, exact_work_of(*costs_));
 }
 

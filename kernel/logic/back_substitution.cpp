@@ -213,8 +213,8 @@ Outcome<std::vector<rows::RowBound>> Scope::State::back_substitute(const Targets
         return reject("hints.size", at(graph, node, 0), std::to_string(graph.size(node)) + " slopes", std::to_string(slopes.size()));
     }
   }
-  if (!usable(hints.beta)) return reject("hints.beta", "literal multipliers", "finite and >= 0", "a negative or non-finite one");
-  if (!usable(hints.cuts)) return reject("hints.cuts", "multipliers of cuts", "finite and >= 0", "a negative or non-finite one");
+  if (!usable(hints.beta)) return reject("hints.beta", "multipliers of splits", "finite numbers >= 0", "a negative or non-finite one");
+  if (!usable(hints.cuts)) return reject("hints.cuts", "multipliers of cuts", "finite numbers >= 0", "a negative or non-finite one");
   const Weighted weighted = this->weighted(targets.start, hints);
   Work work{Work::Kind::rows, weighted.start, targets.rows, 0, targets.entries, weighted.terms, &hints};
   // Rows that start at a feature map are charged tile by tile, for the elements that they touch.

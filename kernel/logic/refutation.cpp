@@ -51,7 +51,7 @@ Outcome<Theorem> unsatisfiable(const std::shared_ptr<const Problem>& problem, st
     if (seen[context.group])
       return reject("unsatisfiable.S1", "", "one refutation per group", "two for group " + std::to_string(context.group));
     if (!r.complete())
-      return reject("unsatisfiable.S2", "", "all cases of group " + std::to_string(context.group) + " refuted", "an open case");
+      return reject("unsatisfiable.S2", "", "a refutation of every case of group " + std::to_string(context.group), "a case without one");
     seen[context.group] = true;
     theorem.vacuous = theorem.vacuous && r.vacuous();
   }

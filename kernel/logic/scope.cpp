@@ -26,7 +26,7 @@ bool is_whole(const Problem& problem, NodeId id) {
 Outcome<std::unique_ptr<Scope::State>> Scope::State::root(const std::shared_ptr<const Problem>& problem, std::size_t group) {
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   if (group >= problem->group_count())
-    return reject("root.S1", "root", "group < " + std::to_string(problem->group_count()), std::to_string(group));
+    return reject("root.S1", "root", "a group below " + std::to_string(problem->group_count()), "group " + std::to_string(group));
   std::unique_ptr<State> scope(new State);
   const std::size_t nodes = problem->graph().nodes.size();
   scope->problem_ = problem.get();

@@ -198,8 +198,8 @@ Outcome<Done> RootTrimmer::derive() {
   rest_ = spent() - start;
   if (!refutation) return refutation.rejection();
   if (refutation.value().complete()) return Done{};
-  return Rejection{Rejection::Kind::rejected, "trim.open",  "group " + std::to_string(group_.group),
-                   "all cases refuted",       "open cases", "check the certificate: assay-check says what is missing"};
+  return Rejection{Rejection::Kind::rejected,        "trim.open",       "group " + std::to_string(group_.group),
+                   "a proof that refutes all cases", "undecided cases", "check the certificate: assay-check says what is missing"};
 }
 
 // By influence on the conclusions, for each multiply-add.

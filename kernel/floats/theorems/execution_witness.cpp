@@ -58,7 +58,7 @@ Outcome<std::vector<Interval>> Scope::State::outputs_of_executions(const std::sh
     if (!negative || !positive) return negative ? positive.rejection() : negative.rejection();
     const auto most = Rational::from_double(negative.value()), least = Rational::from_double(positive.value());
     if (least && (row.strict ? *least >= row.bound : *least > row.bound))
-      return reject("satisfiable.S4", here, "every row of the case holds", "no execution of the model satisfies this one");
+      return reject("satisfiable.S4", here, "a point at which every row of the case holds", "one at which no execution satisfies this row");
     if (!most || !(row.strict ? -*most < row.bound : -*most <= row.bound))
       return declined("satisfiable.S4", here, "a row that holds for every execution of the model",
                       "it depends on the order of summation, or on another choice that the model leaves open",

@@ -202,6 +202,9 @@ def test_no_proof_and_no_answer(digits, hard):
     assert result.answer == "timed-out" and result.certificate is None and result.reason == "the limit of 1 s ended the search"
     assert 0 <= result.closed_share < 1 and result.left.startswith("closed: ") and result.left in str(result) and "% of the tree" in result._repr_html_()
     assert (result.seconds_left is None or result.seconds_left > 0) and all(bound <= 0 for bound in result.open_cases.values())
+    assert "; undecided: case 0 (bound -" in result.left and [step.split("   ")[0] for step in result.next_steps[:3]] == [
+        "assay.verify(model, property, timeout=60, ...)", "assay verify MODEL PROPERTY --timeout 60 --scale 30", "assay split MODEL PROPERTY --into 8 -o cubes"]
+    assert f"\nnext, one of:\n  {result.next_steps[0]}\n" in str(result) and assay.verify(digits, DIGITS / "digits_holds.vnnlib").next_steps == []
     with pytest.raises(assay.UsageError, match="no certificate.*timed-out"):
         result.check()
 

@@ -91,7 +91,8 @@ class Result:
         reason: Why nothing was decided.
         closed_share: Of an undecided search, the closed share of its tree.
         seconds_left: Of an undecided search, the time for the rest of the tree at the pace of its last part.
-        open_cases: Of an undecided search, the smallest bound of each open case.
+        open_cases: Of an undecided search, the smallest bound of each undecided case.
+        next_steps: Of an undecided search, calls and commands that may decide it, or how much of it can be proved.
         vnnlib: The property as text, of objects too, for whoever checks the certificate elsewhere. None where a file was given.
         vacuous: Whether an `unsat` says nothing about the network, since its input box is empty or its assertions contradict each other.
         vacuous_since: Which of the two.
@@ -179,15 +180,37 @@ class Result:
 
     @property
     def left(self) -> str:
-        """Of neither: what is open, in words."""
+        """Of neither: what is undecided, in words."""
         if self.closed_share is None:
             return ""
         pace = "" if self.seconds_left is None else f", at the latest pace about {self.seconds_left:.2g} s more"
         cases = [f"case {case} (bound {bound:.4g})" for case, bound in self.open_cases.items()]
-        return f"closed: {100 * self.closed_share:.3g} % of the tree{pace}; open: {', '.join(cases[:8])}{f' and {len(cases) - 8} more' if len(cases) > 8 else ''}"
+        return f"closed: {100 * self.closed_share:.3g} % of the tree{pace}; undecided: {', '.join(cases[:8])}{f' and {len(cases) - 8} more' if len(cases) > 8 else ''}"
+
+    @property
+    def next_steps(self) -> list[str]:
+        """Of neither: what may decide it, or how much of it can be proved; "..." stands for the other arguments of the call."""
+        if self.answer in ("sat", "unsat"):
+            return []
+        at_point, no_neuron = "the bounds at one point are too wide" in self.reason, "no neuron is left to split" in self.reason
+        steps = []
+        if no_neuron:
+            steps.append('assay.verify(model, property, branching="input", ...)   (boxes are split in place of neurons)')
+        elif not at_point:
+            steps.append(f"assay.verify(model, property, timeout={math.ceil(max(60, 10 * self.times['total']))}, ...)   (more time)")
+        elif not self.semantics.startswith("real"):
+            steps.append('assay.verify(model, property, semantics="real", ...)   (exact arithmetic, without rounding)')
+        if at_point:
+            steps.append("a property with a smaller box, or with a bound that leaves a margin: the network lies on the edge of this one")
+        shell = "in a shell, with result.vnnlib in the file PROPERTY" if self.vnnlib else "in a shell"
+        steps.append(f"assay verify MODEL PROPERTY --timeout 60 --scale 30   ({shell}: the largest share of the box that can be proved)")
+        if not at_point and not no_neuron:
+            steps.append(f"assay split MODEL PROPERTY --into 8 -o cubes   ({shell}: one proof on several machines)")
+        return steps
 
     def __str__(self) -> str:
-        return "\n".join(filter(None, (self.answer, self.sentence, self.left, *(f"note: {one}" for one in self.notes), self.theorem or self.statement)))
+        steps = ["next, one of:", *(f"  {step}" for step in self.next_steps)] if self.next_steps else []
+        return "\n".join(filter(None, (self.answer, self.sentence, self.left, *steps, *(f"note: {one}" for one in self.notes), self.theorem or self.statement)))
 
     def _repr_html_(self) -> str:
         rows = {"answer": self.answer, "": self.sentence, **({"left": self.left} if self.left else {}), "semantics": self.semantics, "statement": self.digests["statement"],

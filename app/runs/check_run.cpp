@@ -33,6 +33,13 @@ Line line_of(std::size_t number, const Json& result, bool robust) {
   return line;
 }
 
+// A run of which certificates were packed has them in one file.
+std::string has_pack(const std::string& folder) {
+  std::error_code error;
+  return fs::exists(fs::path(folder) / "certificates.pack", error) ? ", and certificates.pack holds none with this SHA-256 or is damaged"
+                                                                   : "";
+}
+
 bool is_digest(const std::string& text) { return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos; }
 
 class Checker {
@@ -45,12 +52,15 @@ class Checker {
     auto read = for_each_result(folder_, [&](std::size_t number, const Json& result) {
       ++check_.results;
       if (result.is_null())
-        find(RunFault::damaged, "results.jsonl, line " + std::to_string(number), "the line is not JSON");
+        find(RunFault::damaged, "results.jsonl, line " + std::to_string(number),
+             "the line is not JSON, so the result that stood there is lost");
       else
         lines_.push_back(line_of(number, result, robust));
     });
+    if (!read) return read.rejection();
+    check_.is_cut_off = read.value() > 0;
     for (Line& line : lines_) assign(line);
-    return read;
+    return Done{};
   }
 
   void replay_all(const std::stop_token& stop, const std::function<void(std::size_t, std::size_t)>& on_progress) {
@@ -103,18 +113,23 @@ class Checker {
     if (!question) return find(RunFault::rejected, place(line), question.rejection().to_text());
     line.question = question.value();
     const auto [first, is_first] = by_question_.emplace(line.question, &line);
-    if (!is_first) return find(RunFault::rejected, place(line), "line " + std::to_string(first->second->number) + " answers this already");
+    if (!is_first)
+      return find(RunFault::rejected, place(line),
+                  "line " + std::to_string(first->second->number) + " has a result for this already, and one counts");
     line.answers = true;
   }
 
   void check_line(Line& line) {
-    if (!is_digest(line.certificate)) return find(RunFault::missing, place(line), line.answer + " without a certificate");
+    if (!is_digest(line.certificate))
+      return find(RunFault::missing, place(line), line.answer + " without a certificate: the line names none");
     const std::string name = certificate_path(folder_, line.certificate);
     const auto kept = KeptCertificate::find(folder_, line.certificate);
-    if (!kept) return find(RunFault::missing, place(line), "there is no certificate " + name);
+    if (!kept) return find(RunFault::missing, place(line), "there is no certificate " + name + has_pack(folder_));
     if (const std::string now = file_digest(kept->path()); now != line.certificate)
-      return find(RunFault::damaged, place(line),
-                  name + (now.empty() ? " cannot be read, or consists of holes" : " has another digest than its name says"));
+      return find(
+          RunFault::damaged, place(line),
+          "the certificate " + name +
+              (now.empty() ? " cannot be read, or consists of holes" : " has another SHA-256 than its name: its bytes were changed"));
     line.file = kept->path();
     auto report = questions_.replay(line);
     if (!report) return find(fault_of(report.rejection()), place(line), report.rejection().to_text());

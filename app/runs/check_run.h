@@ -62,6 +62,7 @@ struct RunCheck {
   std::size_t accepted = 0, follow = 0, undecided = 0;  // of what is asked: with certificates, following from those, said to be undecided
   std::size_t items = 0, of_items = 0;                  // that the claim asks about; that list or data set have
   std::size_t asked = 0, open = 0;                      // results that it asks for; those of which no line is there
+  bool is_cut_off = false;                              // whether the last line of results.jsonl has no end
   std::vector<RunFinding> findings;
   std::vector<CheckedCount> counts;
   std::vector<std::string> assumptions;  // of the theorems

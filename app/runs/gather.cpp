@@ -105,7 +105,8 @@ class Gathering {
       if (lost || !groups[asked_.item_of(result)].emplace(entry.eps, entry).second) ++gathered_.left_out;
     });
     for (auto& [item, group] : groups) items_[item].push_back(std::move(group));
-    return read;
+    if (!read) return read.rejection();
+    return Done{};
   }
 
   // For each item what one folder says, and that of others beside it. Where they differ, what a check accepts goes first.
@@ -194,7 +195,7 @@ Rejection another_run(const std::string& part, const char* member) {
 Outcome<Done> put(Store& store, const std::vector<std::string>& folders, const std::vector<FoundLine>& entries, Gathered& gathered) {
   std::size_t before = 0, stay = 0;
   auto counted = for_each_result(folders.front(), [&before](std::size_t, const Json&) { ++before; });
-  if (!counted) return counted;
+  if (!counted) return counted.rejection();
   std::vector<Json> all;
   for (const FoundLine& entry : entries) {
     all.push_back(formats::parse_json(entry.text));

@@ -18,21 +18,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kWhereFiles = "name the files of the run where they are now: --model, --data, --labels";
+
 Rejection not_shown(const std::string& required, const std::string& found) {
   return {Rejection::Kind::rejected, "run.answer", "result", required, found, ""};
 }
 
-Outcome<Done> check_digests(const Json& claimed, const Json& now) {
+Outcome<Done> check_digests(const Json& claimed, const Json& now, const BallSetting& files) {
   if (!claimed.is_object()) return Rejection{Rejection::Kind::malformed, "run.digest", "run.json", "sha256 of model and data", "none", ""};
   const auto name = first_difference(now, claimed);
   if (!name) return Done{};
   const Json is = member_of(now, name->c_str()), was = member_of(claimed, name->c_str());
-  return Rejection{Rejection::Kind::malformed,
-                   "run.digest",
-                   *name,
-                   "the " + *name + " with sha256 " + (was.is_null() ? "that run.json claims, which is none" : was.dump()),
-                   is.is_null() ? "none" : is.dump(),
-                   "name the files of the run: --model, --data, --labels"};
+  const std::string path = *name == "data" ? files.data : *name == "labels" ? files.labels : files.model;
+  const auto shown = [](const Json& digest) { return digest.is_string() ? digest.get<std::string>() : "none"; };
+  return Rejection{Rejection::Kind::malformed, "run.digest", path, "the " + *name + " with sha256 " + shown(was) + ", as run.json says",
+                   "sha256 " + shown(is),      kWhereFiles};
+}
+
+Rejection moved(Rejection why) {
+  if (why.code == "files.open" || why.code == "dataset.open") why.advice = kWhereFiles;
+  return why;
 }
 
 Rejection no_such_file(const char* code, std::string required, std::string found) {
@@ -50,9 +55,9 @@ class BallQuestions : public Questions {
     if (setting.labels.empty() && !request.labels.empty()) return no_such_file("labels", "a run with a file of labels", request.labels);
     if (!setting.labels.empty()) setting.labels = located(request.labels, setting.labels, folder);
     auto balls = Balls::load(setting, request.load);
-    if (!balls) return balls.rejection();
+    if (!balls) return moved(balls.rejection());
     check.notes = balls.value().notes();
-    if (auto same = check_digests(member_of(check.claim, "sha256"), balls.value().digests()); !same) return same.rejection();
+    if (auto same = check_digests(member_of(check.claim, "sha256"), balls.value().digests(), setting); !same) return same.rejection();
     const RobustRequest asked = request_of(check.claim);
     auto radii = radii_of(asked);
     if (!radii) return in_claim(radii.rejection());
@@ -209,7 +214,7 @@ class ListQuestions : public Questions {
         return Rejection{Rejection::Kind::malformed,
                          "run.digest",
                          path,
-                         "the list with sha256 " + digest,
+                         "the list with sha256 " + digest + ", as run.json says",
                          now.empty() ? "no file" : "sha256 " + now,
                          "name the list of the run: --list"};
       auto read = read_list(path);
@@ -219,7 +224,7 @@ class ListQuestions : public Questions {
     if (const std::size_t claimed = count_of(check.claim, "instances"); claimed != questions->instances_.size())
       return Rejection{Rejection::Kind::malformed, "run.claim",
                        folder + ", run.json",      "as many instances as the lists have, " + std::to_string(questions->instances_.size()),
-                       std::to_string(claimed),    ""};
+                       std::to_string(claimed),    "copy run.json again: it was changed after the run"};
     const std::string items = text_of(check.claim, "items");
     auto chosen = selected(items.empty() ? "0-" + std::to_string(questions->instances_.size() - 1) : items, questions->instances_.size());
     if (!chosen) return chosen.rejection();
@@ -247,8 +252,13 @@ class ListQuestions : public Questions {
     const BatchInstance& one = instance(line);
     const std::string model = path_from(one.folder, one.model), property = path_from(one.folder, one.property);
     for (const auto& [path, digest] : {std::pair(model, line.model_digest), std::pair(property, line.property_digest)}) {
-      if (file_digest(check::existing(path)) != digest)
-        return Rejection{Rejection::Kind::malformed, "run.digest", path, "the file with sha256 " + digest, "another, or none", ""};
+      if (const std::string now = file_digest(check::existing(path)); now != digest)
+        return Rejection{Rejection::Kind::malformed,
+                         "run.digest",
+                         path,
+                         "the file with sha256 " + digest + ", about which the result is",
+                         now.empty() ? "no file that can be read" : "sha256 " + now,
+                         "put that file back, or decide the changed one again with --resume"};
     }
     check::Report report = check::check_certificate(model, property, line.file, request_.load);
     if (report.why) return *report.why;

@@ -17,6 +17,7 @@ namespace {
 using search::Answer;
 
 const char* const kUndecided = ball_word(Answer::unknown);
+constexpr const char* kTimedOut = "timed out";  // the reason of a search that more time may decide
 
 Answer answer_of(const Json& result) { return answer_of_ball(text_of(result, "answer")).value_or(Answer::unknown); }
 
@@ -169,7 +170,7 @@ class RobustWork {
     result["answer"] = ball_word(verified.answer);
     result["seconds"] = search::seconds_since(start);
     result["nodes"] = verified.statistics.nodes;
-    if (!verified.theorem) return undecided(verified.answer == Answer::timed_out ? "timed out" : verified.reason);
+    if (!verified.theorem) return undecided(verified.answer == Answer::timed_out ? kTimedOut : verified.reason);
     if (const std::string why = check::vacuity(*verified.theorem); !why.empty()) return undecided("a certificate would be vacuous: " + why);
     if (verified.answer == Answer::satisfiable && !instance.value().contains(verified.theorem->witness().inputs))
       return undecided("the witness that was found lies outside the ball, inside the decimals around it");
@@ -266,6 +267,18 @@ Outcome<std::vector<std::size_t>> items_of(const RobustRequest& request, std::si
   return items;
 }
 
+// Of a share that undecided items may still reach: what can decide them.
+static std::string still_possible(const RobustCount& one) {
+  const std::size_t ended = one.undecided - one.timed_out;
+  std::string text = ", " + std::to_string(one.undecided) + " are undecided";
+  if (one.timed_out > 0) text += "; " + std::to_string(one.timed_out) + " of these timed out: try a longer --timeout";
+  if (ended > 0)
+    text += "; the search for " + std::to_string(ended) +
+            " of these ended before the limit for the reason that results.jsonl gives, so more time does not help: ask for a smaller "
+            "radius, or write them with --properties FOLDER and try `assay verify --branching input`";
+  return text;
+}
+
 Unmet unmet(const RobustTally& tally, double share) {
   Unmet found;
   if (tally.radii.empty()) found.sentences.emplace_back("--require is not met: no question was asked");
@@ -276,8 +289,7 @@ Unmet unmet(const RobustTally& tally, double share) {
     const bool is_out_of_reach = static_cast<double>(one.certified + one.undecided) < needed;
     found.is_out_of_reach = found.is_out_of_reach || is_out_of_reach;
     found.sentences.push_back("--require is not met at radius " + one.eps + ": " + std::to_string(one.certified) + " of " +
-                              std::to_string(all) + " are certified" +
-                              (is_out_of_reach ? "" : ", and the undecided ones could still reach it: try a longer --timeout"));
+                              std::to_string(all) + " are certified" + (is_out_of_reach ? "" : still_possible(one)));
   }
   return found;
 }
@@ -289,6 +301,7 @@ void RobustTotals::add(const Json& result) {
   if (count.eps.empty()) count.eps = text_of(result, "eps");
   const Answer answer = answer_of(result);
   ++(answer == Answer::unsatisfiable ? count.certified : answer == Answer::satisfiable ? count.falsified : count.undecided);
+  count.timed_out += text_of(result, "reason") == kTimedOut ? 1 : 0;
   constexpr std::size_t kMostItems = std::size_t{1} << 28;
   const std::size_t item = std::min(count_of(result, "item"), kMostItems);
   if (item >= seen_.size()) seen_.resize(item + 1);

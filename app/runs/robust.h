@@ -30,6 +30,7 @@ struct RobustRequest {
 struct RobustCount {
   std::string eps;
   std::size_t certified = 0, falsified = 0, undecided = 0;
+  std::size_t timed_out = 0;  // of the undecided ones: more time may decide these
 };
 
 struct RobustTally {

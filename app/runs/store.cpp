@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/runs/claim.h"
 #include "formats/json.h"
 #include "semantics/printable.h"
 #include "semantics/statement/statement.h"
@@ -44,8 +45,24 @@ Rejection unwritable(const std::string& path, int error) {
           "what was written before is kept; make room, then go on with --resume"};
 }
 
-Rejection no_run(const std::string& folder, std::string found) {
-  return {Rejection::Kind::malformed, "store.run", folder, "the folder of a run, with run.json", std::move(found), ""};
+constexpr const char* kCopyAgain = "copy the folder again, or start its run again with --resume, which keeps results that pass a check";
+
+Rejection no_run(const std::string& folder, std::string found, const char* advice = kCopyAgain) {
+  return {Rejection::Kind::malformed, "store.run", folder, "the folder that `assay robust` or `assay batch` wrote with --run",
+          std::move(found),           advice};
+}
+
+// Of a folder without run.json: whether a run lost it, whether certificates lie there, or nothing of either kind.
+Rejection no_manifest(const std::string& folder) {
+  std::error_code error;
+  if (fs::exists(fs::path(folder) / "results.jsonl", error))
+    return no_run(folder, "results.jsonl without run.json, which says what was asked", kCopyAgain);
+  const auto is_certificate = [](const fs::directory_entry& one) { return one.path().extension() == ".assay"; };
+  const fs::directory_iterator files(folder, error);
+  const auto count = error ? 0 : std::count_if(begin(files), end(files), is_certificate);
+  if (count == 0) return no_run(folder, "no run.json there", "name the folder that --run named");
+  return no_run(folder, "no run.json there, and certificates of no run: " + std::to_string(count),
+                "check each with `assay check MODEL PROPERTY CERTIFICATE`, or all with --list FILE, which has such lines");
 }
 
 std::string line_of(const Json& result) { return result.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
@@ -107,21 +124,29 @@ Outcome<Done> drop_torn_line(int file, const std::string& path) {
   return Done{};
 }
 
+std::string shown_member(const std::string& name, const Json& value) {
+  return value.is_null() ? "no " + name : name + " " + value.dump().substr(0, 160);
+}
+
 Outcome<Done> check_same(const std::string& folder, const Json& manifest) {
   auto before = read_manifest(folder);
   if (!before) return before.rejection();
   for (const char* part : {"schema", "kind", "claim"}) {
     const Json was = member_of(before.value(), part), is = member_of(manifest, part);
     if (was == is) continue;
-    std::string which = part;
-    for (const auto& [key, value] : is.items()) {
-      if (!is.is_object() || member_of(was, key.c_str()) == value) continue;
-      which = key + " " + member_of(was, key.c_str()).dump();
-      break;
+    std::string name = part;
+    Json asked = is, kept = was;
+    if (const auto member = is.is_object() && was.is_object() ? first_difference(is, was) : std::nullopt) {
+      name = *member;
+      asked = member_of(is, name.c_str());
+      kept = member_of(was, name.c_str());
     }
-    return Rejection{
-        Rejection::Kind::malformed,      "store.other_run", folder, "a run of the same claim", "one with " + which.substr(0, 200),
-        "name another folder with --run"};
+    return Rejection{Rejection::Kind::malformed,
+                     "store.other_run",
+                     folder,
+                     "a run with " + shown_member(name, asked) + ", as this command asks",
+                     "one with " + shown_member(name, kept) + " in its run.json",
+                     "name another folder with --run, or start with the arguments of that run"};
   }
   return Done{};
 }
@@ -259,7 +284,7 @@ bool is_run(const std::string& folder) {
 }
 
 Outcome<Json> read_manifest(const std::string& folder) {
-  if (!is_run(folder)) return no_run(folder, "no run.json there");
+  if (!is_run(folder)) return no_manifest(folder);
   std::error_code error;
   if (const auto size = fs::file_size(fs::path(folder) / "run.json", error); error || size > kLongestManifest)
     return no_run(folder, "a run.json of more than 64 MiB");
@@ -267,23 +292,25 @@ Outcome<Json> read_manifest(const std::string& folder) {
   const std::string text(std::istreambuf_iterator<char>(file), {});
   Json manifest = formats::parse_json(text);
   if (!manifest.is_object() || !member_of(manifest, "kind").is_string() || !member_of(manifest, "claim").is_object())
-    return no_run(folder, "a run.json that is damaged");
+    return no_run(
+        folder, manifest.is_object() ? "a run.json without \"kind\" or \"claim\"" : "a run.json that is cut off or no JSON",
+        "copy the folder again; or move run.json away and start its run again with --resume, which keeps results that pass a check");
   if (const auto twice = formats::repeated_name(text)) return no_run(folder, "a run.json with \"" + printable(*twice) + "\" twice");
   return manifest;
 }
 
-Outcome<Done> for_each_result(const std::string& folder, const std::function<void(std::size_t, const Json&)>& take) {
+Outcome<std::size_t> for_each_result(const std::string& folder, const std::function<void(std::size_t, const Json&)>& take) {
   std::error_code error;
   const fs::path path = fs::path(folder) / "results.jsonl";
   if (fs::exists(path, error) && !fs::is_regular_file(path, error)) return no_run(folder, "a results.jsonl that is no regular file");
   std::ifstream file(path, std::ios::binary);
-  if (!file) return no_run(folder, "no results.jsonl there");
+  if (!file) return no_run(folder, "run.json without a results.jsonl that can be read");
   std::string line;
   for (std::size_t number = 1; next_line(*file.rdbuf(), line); ++number) {  // the last one without its end: a write was cut off
     const Json result = line.size() > kLongestLine ? Json() : formats::parse_json(line);
     take(number, result.is_object() ? result : Json());
   }
-  return Done{};
+  return line.size();
 }
 
 std::string certificate_path(const std::string& folder, const std::string& digest) {

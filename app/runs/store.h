@@ -73,8 +73,9 @@ class Store {
 
 // Of a run's folder; `malformed` where there is none.
 [[nodiscard]] Outcome<Json> read_manifest(const std::string& folder);
-// Every complete line in order; `take` gets the line's number and the result, or null where the line is damaged.
-[[nodiscard]] Outcome<Done> for_each_result(const std::string& folder, const std::function<void(std::size_t, const Json&)>& take);
+// Every complete line in order; `take` gets the line's number and the result, or null where the line is damaged. Returns the bytes
+// of a last line that has no end.
+[[nodiscard]] Outcome<std::size_t> for_each_result(const std::string& folder, const std::function<void(std::size_t, const Json&)>& take);
 [[nodiscard]] std::string certificate_path(const std::string& folder, const std::string& digest);
 [[nodiscard]] bool is_run(const std::string& folder);
 

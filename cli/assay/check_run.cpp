@@ -1,4 +1,5 @@
 // `assay check RUN/`: every certificate of a run, against model and data.
+#include <algorithm>
 #include <cstdio>
 
 #include "app/runs/check_run.h"
@@ -38,10 +39,19 @@ std::string scope_of(const runs::RunCheck& check) {
          (check.kind == "robust" ? " items are asked about" : " instances are asked about");
 }
 
+// Where results are not there or did not pass: a run that goes on decides these again, and no others.
+std::string next_step(const runs::RunCheck& check) {
+  const auto is_lost = [](const runs::RunFinding& one) { return one.fault != runs::RunFault::declined; };
+  const bool is_limited = !std::ranges::all_of(check.findings, is_lost);
+  if (check.open > 0 || std::ranges::any_of(check.findings, is_lost))
+    return "`assay " + check.kind + "` with the arguments of the run and --resume decides these again, and keeps the results that pass";
+  return is_limited ? "check again with more --memory or --budget" : "";
+}
+
 void print_run_check(const runs::RunCheck& check) {
   std::printf("%s\n", runs::word(runs::verdict_of(check)));
-  std::printf("%zu results: %zu with accepted certificates, %zu follow from those, %zu undecided\n", check.results, check.accepted,
-              check.follow, check.undecided);
+  std::printf("%s: %zu with accepted certificates, %zu follow from those, %zu undecided\n", counted(check.results, "result").c_str(),
+              check.accepted, check.follow, check.undecided);
   if (const std::string scope = scope_of(check); !scope.empty()) std::printf("%s\n", scope.c_str());
   for (const runs::CheckedCount& one : check.counts)
     std::printf(check.kind == "robust" ? "radius %s: %zu certified, %zu falsified, %zu undecided, of %zu\n"
@@ -59,7 +69,10 @@ void print_run_check(const runs::RunCheck& check) {
     std::printf("%s: %s: %s\n", runs::word(one.fault), printable(one.place, kLongClaim).c_str(), printable(one.why, kLongClaim).c_str());
   }
   if (check.findings.size() > kMost) std::printf("... and %zu more\n", check.findings.size() - kMost);
-  if (check.open > 0) std::printf("open: %zu results that the claim asks for are not there: go on with --resume\n", check.open);
+  if (check.open > 0)
+    std::printf("not there: %s of %zu that the claim asks for%s\n", counted(check.open, "result").c_str(), check.asked,
+                check.is_cut_off ? "; the last line of results.jsonl is cut off" : "");
+  if (const std::string next = next_step(check); !next.empty()) std::printf("next: %s\n", next.c_str());
   std::fprintf(stderr, "%zu certificates, %llu bytes, check cpu seconds: %.3f\n", check.certificates,
                static_cast<unsigned long long>(check.certificate_bytes), check.cpu_seconds);
 }

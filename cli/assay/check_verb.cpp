@@ -67,6 +67,8 @@ CheckReport checked(const std::string& model, const std::string& property, const
   CheckReport report = check_files(model, property, certificate, options);
   if (report.why && report.why->place.starts_with(certificate)) report.why = recognised(*report.why, certificate, FileKind::certificate);
   if (report.why && !property.empty()) report.why = recognised_input(*report.why, model, property);
+  if (report.why && property.empty() && report.why->place.starts_with(model))
+    report.why = recognised(*report.why, model, FileKind::statement);
   return report;
 }
 

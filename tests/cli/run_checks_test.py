@@ -106,6 +106,7 @@ class Checks(Case):
         content = path.read_bytes()
         path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
         self.expect(4, "declined", "damaged: line")
+        self.expect(4, "declined", "has another SHA-256 than its name: its bytes were changed")
         path.unlink()
         self.expect(4, "declined", "missing: line")
         self.rewrite(lambda lines: lines[self.own].pop("certificate"))
@@ -160,6 +161,30 @@ class Checks(Case):
     def test_no_run(self):
         done = assay("check", self.folder)
         self.assertEqual((done.returncode, "store.run" in done.stderr), (4, True), done.stderr)
+        shutil.copy(self.certificate(), self.folder / "loose.assay")
+        done = assay("check", self.folder)
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn("certificates of no run: 1; check each with `assay check MODEL PROPERTY CERTIFICATE`, or all with --list FILE", done.stderr)
+        done = assay("check", self.folder / "loose.assay", self.certificate())
+        self.assertEqual((done.returncode, "expected a statement file, found a certificate" in done.stderr), (4, True), done.stderr)
+
+    def test_a_run_of_which_a_file_is_lost(self):
+        results, manifest = self.run_folder / "results.jsonl", self.run_folder / "run.json"
+        text, claim = results.read_text(), manifest.read_text()
+        results.write_text(text[:-5])
+        self.expect(3, "declined", "not there: 1 result of 24 that the claim asks for; the last line of results.jsonl is cut off\n"
+                    "next: `assay robust` with the arguments of the run and --resume decides these again")
+        words = ("robust", MODEL, DATA, "--eps", "0.02,0.08", "--clip", "0,1", "--run", self.run_folder, "--resume", "-q")
+        self.assertIn("a run with first 11, as this command asks, found one with first 12 in its run.json", assay(*words, "--first", 11).stderr)
+        results.unlink()
+        self.expect(4, "", "run.json without a results.jsonl that can be read; copy the folder again")
+        results.write_text(text)
+        manifest.write_text(claim[:100])
+        self.expect(4, "", "a run.json that is cut off or no JSON; copy the folder again; or move run.json away")
+        manifest.unlink()
+        self.expect(4, "", "results.jsonl without run.json, which says what was asked; copy the folder again")
+        self.assertEqual(assay(*words, "--first", 12).returncode, 0)
+        self.expect(0, "accepted", "24 results: ")
 
 
 class Lists(Case):

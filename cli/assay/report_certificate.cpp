@@ -37,7 +37,7 @@ void add_verdict(pages::Page& page, const ReportOptions& options, const CheckRep
   if (report == nullptr) {
     page.add(
         "<p><span class=\"verdict undecided\">not checked</span>: without the model and the property nothing is known of what the file "
-        "proves. <code>assay report CERTIFICATE --model MODEL --property PROPERTY</code> checks it.</p>\n");
+        "proves. <code>assay report MODEL PROPERTY CERTIFICATE</code> checks it.</p>\n");
     return;
   }
   const std::string verdict = check::word(report->verdict);

@@ -11,6 +11,7 @@
 #include "cli/assay/option_forms.h"
 #include "cli/assay/report.h"
 #include "cli/assay/report_pages.h"
+#include "cli/load.h"
 
 namespace assay::cli {
 namespace {
@@ -20,7 +21,31 @@ constexpr const char* kReportSchema = "assay.report-verb/1";
 Outcome<ReportPage> page_of(const ReportOptions& options) {
   if (std::filesystem::is_directory(options.input)) return page_of_run(options);
   const FileKind kind = kind_of_file(options.input);
+  if (kind == FileKind::onnx || kind == FileKind::vnnlib)
+    return Rejection{Rejection::Kind::malformed,
+                     "files.kind",
+                     options.input,
+                     "the folder of a run, a trace or a certificate",
+                     kind == FileKind::onnx ? "an ONNX model" : "a VNN-LIB property",
+                     "`assay report MODEL PROPERTY CERTIFICATE` shows a check of the three, `assay inspect` shows one file"};
   return kind == FileKind::trace || kind == FileKind::safetensors ? page_of_trace(options) : page_of_certificate(options);
+}
+
+// The files of one check, in any order, since each shows what it is: MODEL PROPERTY CERTIFICATE or STATEMENT CERTIFICATE.
+void take_files(ReportOptions& options) {
+  const bool is_one = options.files.size() == 1, has_model = options.files.size() == 3;
+  if (is_one) options.input = options.files[0];
+  bool fits = is_one || (options.model.empty() && options.property.empty());
+  for (std::size_t i = 0; !is_one && fits && i < options.files.size(); ++i) {
+    const std::string& path = options.files[i];
+    const FileKind kind = kind_of_file(existing(path));
+    const bool is_claim = kind == FileKind::vnnlib || kind == FileKind::statement;
+    std::string& place = kind == FileKind::certificate ? options.input : is_claim ? options.property : options.model;
+    fits = place.empty();
+    place = path;
+  }
+  if (!fits || options.input.empty() || (!is_one && (options.property.empty() || options.model.empty() == has_model)))
+    throw CLI::ValidationError("report", "name one INPUT, or the files of one check: MODEL PROPERTY CERTIFICATE, or STATEMENT CERTIFICATE");
 }
 
 bool write(const std::string& path, const pages::Json& json) {
@@ -43,6 +68,9 @@ int report_input(const ReportOptions& options) {
   summary.update(page.value().summary);
   std::string words;
   for (const auto& [name, value] : page.value().summary.items()) words += ", " + name + " " + pages::cell_text(value);
+  if (page.value().summary.value("verdict", "") == "not checked")
+    std::fprintf(stderr, "assay report: without model and property nothing is checked; `assay report MODEL PROPERTY %s` checks it\n",
+                 options.input.c_str());
   if (options.json != "-") std::printf("%s: %zu bytes%s\n", options.out.c_str(), page.value().html.size(), words.c_str());
   return write_json(options.json, summary.dump(2)) ? kExitYes : kExitUnwritten;
 }
@@ -80,7 +108,9 @@ void add_report(CLI::App& app, int& exit) {
   static ReportOptions options;
   CLI::App* verb =
       app.add_subcommand("report", "Check a run, a trace or a certificate, and write the result as one self-contained HTML page");
-  verb->add_option("INPUT", options.input, "the folder of a run, a trace, or a certificate")->required();
+  verb->add_option("INPUT", options.files,
+                   "the folder of a run, a trace, or a certificate; or the files of one check: MODEL PROPERTY CERTIFICATE")
+      ->required();
   verb->add_option("-o,--out", options.out, "the page to write")->type_name("FILE")->capture_default_str();
   verb->add_option("--model", options.model,
                    "for a certificate: its model; for a trace: decide also whether it is a run of this model; for a run: the model,\n"
@@ -109,6 +139,7 @@ void add_report(CLI::App& app, int& exit) {
   add_memory(verb, options.limits, "memory that the run may take, e.g. 512MiB; default: 8GiB");
   add_json(verb, options.json);
   verb->callback([&exit, verb] {
+    take_files(options);
     refuse_unread_by_report(*verb, options.input, !options.property.empty());
     exit = report(options);
   });

@@ -90,7 +90,7 @@ void add_robust(CLI::App& app, RobustOptions& options, int& exit) {
   verb->add_flag("--each", options.each,
                  "prove every radius separately; without the option, a proof for one ball counts for smaller balls, too");
   verb->add_option("--require", options.require,
-                   "exit with 1 if at some radius less than this share of the items can be certified, with 3 if that stays open")
+                   "exit with 1 if at some radius less than this share of the items can be certified, with 3 if that is undecided")
       ->check(CLI::Range(0.0, 1.0))
       ->type_name("SHARE");
   add_named_semantics(verb, options.semantics, "as for verify; default: real");

@@ -91,7 +91,8 @@ int gather(const GatherOptions& options);
 void add_gather(CLI::App& app, int& exit);
 
 struct ReportOptions {
-  std::string input;  // a run's folder, a trace or a certificate
+  std::vector<std::string> files;  // as they stand on the command line: the input, or the files of one check
+  std::string input;               // a run's folder, a trace or a certificate
   std::string out = "report.html", model, data, labels;
   std::string property;                     // of a certificate; or a statement file, without a model
   std::optional<ExecutionModel> semantics;  // of a certificate, as check takes it

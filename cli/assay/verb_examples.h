@@ -16,7 +16,7 @@ inline constexpr std::array<std::pair<const char*, const char*>, 25> kExamples{{
     {"batch", "assay batch instances.csv --run FOLDER --jobs 2 && assay check FOLDER --jobs 2"},
     {"report",
      "assay report FOLDER -o report.html\n"
-     "         assay report proof.assay --model MODEL.onnx --property PROPERTY.vnnlib -o proof.html"},
+     "         assay report MODEL.onnx PROPERTY.vnnlib proof.assay -o proof.html"},
     {"gather", "assay gather FOLDER parts/*"},
     {"split", "assay split MODEL.onnx PROPERTY.vnnlib --into 8 -o cubes && ls cubes/*.cube | xargs -P2 -n1 assay solve --threads 1"},
     {"solve", "assay solve cubes/001.cube --model MODEL.onnx --property PROPERTY.vnnlib"},

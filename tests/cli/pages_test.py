@@ -139,7 +139,7 @@ class Made(Case):
         cls.make("report", made / "run", "-o", made / "report_run.html")
         cls.make("report", made / "run.trace", "-o", made / "report_trace.html")
         cls.make("report", made / "bent.trace", "-o", made / "report_bent.html")
-        cls.make("report", made / "holds.assay", "--model", MODEL, "--property", holds, "-o", made / "report_certificate.html")
+        cls.make("report", made / "holds.assay", MODEL, holds, "-o", made / "report_certificate.html")
         cls.pages = sorted(made.glob("*.html"))
 
     @classmethod
@@ -262,6 +262,10 @@ class Pages(Made):
             done = assay("report", self.made / "holds.assay", "-o", page, "--json", *more)
             self.assertEqual((done.returncode, json.loads(done.stdout)["verdict"]), (0, verdict))
             self.has(verdict + "</span>", page.read_text())
+        self.assertIn("`assay report MODEL PROPERTY %s` checks it" % (self.made / "holds.assay"), assay("report", self.made / "holds.assay", "-o", page).stderr)
+        for wrong, words in (([MODEL, holds], "name one INPUT, or the files of one check"), ([MODEL], "`assay report MODEL PROPERTY CERTIFICATE` shows a check")):
+            done = assay("report", *wrong, "-o", page)
+            self.assertIn(words, done.stderr)
         self.make("statement", MODEL, holds, "--out", self.folder / "claim")
         done = assay("report", self.made / "holds.assay", "--property", self.folder / "claim", "-o", page, "--json")
         self.assertEqual(json.loads(done.stdout)["verdict"], "accepted")

@@ -111,7 +111,7 @@ void add_remarks(const logic::Problem& problem, double order_seconds, Decision& 
 
 std::string progress_text(const search::Progress& progress) {
   std::array<char, 200> text{};
-  (void)std::snprintf(text.data(), text.size(), "%s, %llu closed, %llu open, worst bound %.6g", progress.phase.c_str(),
+  (void)std::snprintf(text.data(), text.size(), "%s, %llu branches closed, %llu open, worst bound %.6g", progress.phase.c_str(),
                       static_cast<unsigned long long>(progress.closed), static_cast<unsigned long long>(progress.open),
                       progress.worst_bound);
   return text.data();

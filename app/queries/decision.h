@@ -64,7 +64,7 @@ struct Decision {
 // other orders for the given seconds; the point is kept only if some of them violate the property.
 void add_remarks(const logic::Problem& problem, double order_seconds, Decision& decision);
 
-// "relu splitting, 12 closed, 3 open, worst bound -0.01": for the reason of an undecided run, whatever ended it.
+// "relu splitting, 12 branches closed, 3 open, worst bound -0.01": for the reason of an undecided run, whatever ended it.
 [[nodiscard]] std::string progress_text(const search::Progress& progress);
 // Undecided by a signal, which `why` names in its `found`.
 void interrupt(search::Result& result, const Rejection& why);

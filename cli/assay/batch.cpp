@@ -31,7 +31,7 @@ std::string tally_line(const std::vector<runs::BatchCount>& counts) {
     unsat += one.unsat;
     other += one.unknown + one.timed_out + one.error;
   }
-  return std::to_string(unsat) + " unsat, " + std::to_string(sat) + " sat, " + std::to_string(other) + " open";
+  return std::to_string(unsat) + " unsat, " + std::to_string(sat) + " sat, " + std::to_string(other) + " undecided";
 }
 
 void print_counts(const std::vector<runs::BatchCount>& counts) {

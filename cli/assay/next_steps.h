@@ -1,4 +1,5 @@
-// Words about an answer that decides nothing: the open cases as the property states them, what was tried, and three commands to try next.
+// Words about an answer that decides nothing: the undecided cases as the property states them, what was tried, and three commands to
+// try next.
 #pragma once
 
 #include <string>
@@ -12,5 +13,8 @@ namespace assay::cli {
 
 // Lines for stderr, each with its end. The report has a problem and no theorem.
 [[nodiscard]] std::string undecided_text(const VerifyReport& report, const VerifyOptions& options);
+
+// What --scale says of a property that was decided in its whole box.
+[[nodiscard]] const char* unscaled_text(search::Answer answer);
 
 }  // namespace assay::cli

@@ -20,7 +20,7 @@ void SearchProgress::show(const search::Progress& progress) {
   const double now = wall_seconds();
   if (quiet_ || now - last_ < (terminal_ ? kProgressSeconds : kLogSeconds)) return;
   last_ = now;
-  std::fprintf(stderr, "%s%s: %.1f s, %llu closed, %llu open, worst bound %.3g, %.0f leaves/s%s", terminal_ ? "\r\x1b[K" : "",
+  std::fprintf(stderr, "%s%s: %.1f s, %llu branches closed, %llu open, worst bound %.3g, %.0f leaves/s%s", terminal_ ? "\r\x1b[K" : "",
                progress.phase.c_str(), progress.seconds, static_cast<unsigned long long>(progress.closed),
                static_cast<unsigned long long>(progress.open), progress.worst_bound,
                progress.seconds > 0 ? static_cast<double>(progress.closed) / progress.seconds : 0.0, terminal_ ? "" : "\n");

@@ -23,7 +23,7 @@ std::string assignment(const logic::Theorem& theorem, const vnnlib::PropertyHead
                                            : vnnlib::write_assignment_v2(property, inputs, outputs);
 }
 
-// "closed: 43.2 % of the tree, at the latest pace about 12 s more; open: case 0 (bound -0.0123), case 5 (bound -0.4)"
+// "closed: 43.2 % of the tree, at the latest pace about 12 s more; undecided: case 0 (bound -0.0123), case 5 (bound -0.4)"
 std::string left_text(const search::Unfinished& unfinished) {
   constexpr std::size_t kMost = 8;
   std::array<char, 80> piece{};
@@ -34,7 +34,7 @@ std::string left_text(const search::Unfinished& unfinished) {
     (void)std::snprintf(piece.data(), piece.size(), ", at the latest pace about %.2g s more", *left);
     text += piece.data();
   }
-  text += "; open:";
+  text += "; undecided:";
   for (std::size_t k = 0; k < std::min(kMost, unfinished.cases.size()); ++k) {
     (void)std::snprintf(piece.data(), piece.size(), "%s case %u (bound %.4g)", k == 0 ? "" : ",", unfinished.cases[k].case_index,
                         unfinished.cases[k].bound);
@@ -86,6 +86,7 @@ void print_summary(const VerifyReport& report, const VerifyOptions& options) {
   if (result.unfinished) std::fprintf(stderr, "%s\n", left_text(*result.unfinished).c_str());
   if (!result.theorem && report.problem) std::fputs(undecided_text(report, options).c_str(), stderr);
   if (decision.scaled) std::fputs(scaled_text(*decision.scaled, report.proof).c_str(), stderr);
+  if (result.theorem && !options.scale.empty()) std::fputs(unscaled_text(result.answer), stderr);
   const bool full = is_full(options.statement);
   if (result.theorem)
     std::fputs(check::theorem_text(*result.theorem, full).c_str(), stderr);

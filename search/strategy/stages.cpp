@@ -35,19 +35,19 @@ constexpr std::array kStages{
           [](F f) { return f.round == 0 && f.box_work <= kBoxesWork; }, incomplete_seconds, &GroupSearch::bound_boxes},
     Stage{"operands of relus", "... take at most 0.35 of the root's work", "0.1 of the plan", "0073-a-trim-behind-the-answer",
           [](F f) { return f.round == 0 && f.kinks_share <= kShareOfKinks; }, incomplete_seconds, &GroupSearch::bound_kinks},
-    Stage{"tree on operands of relus", "cases are open on these bounds, and activations are split",
+    Stage{"tree on operands of relus", "cases are undecided on these bounds, and activations are split",
           "0.5 s or what the bounds took, the time of the whole root, 0.1 of the plan", "0087-trees-on-roots-in-part",
           [](F f) { return f.round == 0 && f.has_early_root && f.splits_activations; },
           [](F f) {
             return std::min({std::max(kKinksTree, f.early_seconds), std::max(kLeastTree, f.whole_root), kTreeShare * f.planned});
           },
           &GroupSearch::grow_early_tree},
-    Stage{"losses of products", "cases are open on these bounds", "the time left", "0087-trees-on-roots-in-part",
+    Stage{"losses of products", "cases are undecided on these bounds", "the time left", "0087-trees-on-roots-in-part",
           [](F f) { return f.round == 0 && f.has_early_root; }, to_the_end, &GroupSearch::find_product_operands},
     Stage{"operands of products", "some products lose much; with their operands it is at most 0.6 of the root's work", "0.1 of the plan",
           "0087-trees-on-roots-in-part", [](F f) { return f.round == 0 && f.has_operands && f.operands_share <= kShareOfOperands; },
           incomplete_seconds, &GroupSearch::bound_operands},
-    Stage{"tree on operands of products", "cases are open on these bounds, and activations are split",
+    Stage{"tree on operands of products", "cases are undecided on these bounds, and activations are split",
           "5 s, twice the time of the whole root, 0.1 of the plan", "0087-trees-on-roots-in-part",
           [](F f) { return f.round == 0 && f.has_early_root && f.splits_activations; },
           [](F f) {

@@ -150,7 +150,7 @@ class Interruption(Folder):
             out, err, status, seconds = self.interrupted("verify", *self.hard, "--proof", self.at("kept"), "--json=" + self.at("report"), after=0.8, signals=(one,))
             self.assertEqual((out, status), ("unknown\n", 3), err)
             self.assertLess(seconds, SECOND + GIFT)
-            self.assertRegex(err, r"UNDECIDED: interrupted by %s.* after \d+\.\d s; .*, \d+ closed, \d+ open, worst bound -?\d" % name)
+            self.assertRegex(err, r"UNDECIDED: interrupted by %s.* after \d+\.\d s; .*, \d+ branches closed, \d+ open, worst bound -?\d" % name)
             report = json.loads(self.read("report"))
             self.assertEqual((report["answer"], report["exit"], report["proof"]), ("unknown", 3, None))
             self.assertIn("worst bound", report["reason"])
@@ -187,7 +187,7 @@ class Interruption(Folder):
     def test_a_timeout_tells_what_a_signal_tells(self):
         run = self.run_assay("verify", *self.hard, "--timeout", "1.2", "--json=" + self.at("report"))
         self.assertEqual((run.stdout, run.returncode), ("timed-out\n", 0), run.stderr)
-        told = r"timed out after \d+\.\d s; [a-z ]+, (\d+) closed, (\d+) open, worst bound -?\d\S*; the limit of 1.2 s ended the search\b"
+        told = r"timed out after \d+\.\d s; [a-z ]+, (\d+) branches closed, (\d+) open, worst bound -?\d\S*; the limit of 1.2 s ended the search\b"
         self.assertRegex(run.stderr, "UNDECIDED: " + told)
         report = json.loads(self.read("report"))
         closed, opened = (int(word) for word in re.match(told, report["reason"]).groups())
@@ -197,7 +197,7 @@ class Interruption(Folder):
         self.assertTrue(0 <= left["closed_share"]["value"] < 1, left)
         self.assertTrue(left["cases"] and {one["case"] for one in left["cases"]} <= set(range(report["statement"]["cases"])), left)
         self.assertTrue(all(one["bound"]["value"] <= 0 for one in left["cases"]), left)
-        self.assertRegex(run.stderr, r"\nclosed: \S+ % of the tree(, at the latest pace about \S+ s more)?; open: case \d \(bound -")
+        self.assertRegex(run.stderr, r"\nclosed: \S+ % of the tree(, at the latest pace about \S+ s more)?; undecided: case \d \(bound -")
         self.assertEqual(left["seconds_left"] is not None, "at the latest pace" in run.stderr)
         self.assertRegex(run.stderr, r"\nnot excluded: case \d, -?[\w. +]+ [<>]=? [\w. +-]+\ntried: \d+ steps? of attack, \d+ nodes? of branch and bound")
         commands = re.findall(r"^  (assay (?:verify|split) .*)   \(", run.stderr, re.M)

@@ -72,6 +72,7 @@ class Scale(FolderCase):
         self.assertEqual((run.stdout.split("\n")[0], run.returncode), ("sat", 0), run.stderr[-300:])
         self.assertNotIn("scaled", report)
         self.assertNotIn("unfinished", report)
+        self.assertIn("\nscale: not searched, because the input above violates the property", run.stderr)
         done = self.run_program("assay", "check", self.at("net.onnx"), self.at("false.vnnlib"), proof, "--expect", "sat")
         self.assertEqual(done.returncode, 0, done.stderr[:300])
 
@@ -79,6 +80,7 @@ class Scale(FolderCase):
         run, report = self.verify("holds", "--scale", "5")
         self.assertEqual(run.stdout, "unsat\n")
         self.assertNotIn("scaled", report)
+        self.assertIn("\nscale: 1, because the property holds in its whole box\n", run.stderr)
 
     def test_a_wrong_time_is_wrong_use(self):
         for word in ("0", "-1", "soon"):

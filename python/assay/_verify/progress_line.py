@@ -20,7 +20,7 @@ class Line:
     def __call__(self, progress: dict[str, Any]) -> None:
         if progress["seconds"] < QUIET_SECONDS:
             return
-        line = (f"{progress['phase']}: {progress['seconds']:.1f} s, {progress['closed']} closed, {progress['open']} open, "
+        line = (f"{progress['phase']}: {progress['seconds']:.1f} s, {progress['closed']} branches closed, {progress['open']} open, "
                 f"worst bound {progress['worst_bound']:.3g}")
         self._out.write("\r" + line.ljust(self._shown))
         self._out.flush()

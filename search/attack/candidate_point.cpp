@@ -176,6 +176,28 @@ std::optional<logic::Theorem> try_point(const Network& network, std::size_t grou
   return try_point(network, CandidateBox(network, group), group, x, workspace);
 }
 
+std::optional<logic::Theorem> try_around(const Network& network, std::size_t group, std::span<const std::vector<double>> points,
+                                         Workspace& workspace) {
+  constexpr double kLoss = 1e-9;  // of the evaluation in doubles, relative to the scale of a row
+  constexpr std::size_t kMostAxes = 16;
+  constexpr int kBits = 52;
+  const CandidateBox box(network, group, true);
+  for (const std::vector<double>& point : points)
+    if (auto theorem = try_point(network, box, group, point, workspace, -kLoss)) return theorem;
+  std::vector<double> moved = points.front();
+  for (std::size_t i = 0; i < std::min(moved.size(), kMostAxes); ++i) {
+    const double middle = moved[i];
+    for (const int side : {-1, 1}) {
+      for (int bit = 0; bit < kBits && !workspace.limit.reached(); ++bit) {
+        moved[i] = middle * (1 + side * std::ldexp(1.0, bit - kBits));
+        if (auto theorem = try_point(network, box, group, moved, workspace)) return theorem;
+      }
+    }
+    moved[i] = middle;
+  }
+  return std::nullopt;
+}
+
 bool has_case_without_rows(const logic::Problem& problem, std::size_t group) {
   return std::ranges::any_of(problem.group_cases(group),
                              [&](std::uint32_t one) { return problem.statement().property.cases[one].rows.empty(); });

@@ -64,6 +64,11 @@ class CandidateBox {
 std::optional<logic::Theorem> try_point(const Network& network, const CandidateBox& box, std::size_t group, std::span<const double> x,
                                         Workspace& workspace, double margin = 0);
 std::optional<logic::Theorem> try_point(const Network& network, std::size_t group, std::span<const double> x);
+// For a place where the network crosses the border of the unsafe set, so that points rounded to float32 values lie
+// outside of it: tries the points as doubles or exact ends of the box, and then points on the lines through the first
+// one along each axis.
+std::optional<logic::Theorem> try_around(const Network& network, std::size_t group, std::span<const std::vector<double>> points,
+                                         Workspace& workspace);
 // A case without rows holds at every point of its box at which the network has a value. If `group` has such a case,
 // looks for such a point and returns the theorem.
 std::optional<logic::Theorem> try_case_without_rows(const Network& network, std::size_t group, const Limit& limit);

@@ -27,9 +27,6 @@ class Engine;
 // A bounder and a brancher of one thread, with their buffers.
 class BabWorker {
  public:
-  BabWorker() = default;
-  BabWorker(const BabWorker&) = delete;
-  BabWorker& operator=(const BabWorker&) = delete;
   virtual ~BabWorker() = default;
   // How many cases it bounds side by side.
   [[nodiscard]] virtual std::size_t capacity() const = 0;
@@ -41,9 +38,6 @@ class BabWorker {
 // What is split and how subdomains are bounded; all threads share it.
 class BabMethod {
  public:
-  BabMethod() = default;
-  BabMethod(const BabMethod&) = delete;
-  BabMethod& operator=(const BabMethod&) = delete;
   virtual ~BabMethod() = default;
   [[nodiscard]] virtual const char* phase() const = 0;                 // for Progress
   [[nodiscard]] virtual std::uint64_t bytes_of_subdomain() const = 0;  // approximate upper bound

@@ -287,44 +287,24 @@ class InputWorker final : public BabWorker {
     constexpr std::size_t kShallow = 6;
     constexpr std::uint64_t kSampleEvery = 16;
     if (depth > kShallow && engine_.nodes() % kSampleEvery != 0) return false;
-    return std::ranges::any_of(points, [&](const std::vector<double>& point) { return is_found(bab_.box, point); });
+    return std::ranges::any_of(points, [&](const std::vector<double>& point) {
+      return is_found(try_point(bab_.network, bab_.box, bab_.group, point, workspace_));
+    });
   }
 
-  // Tries a point, and ends the search if the kernel accepts it.
-  bool is_found(const CandidateBox& candidates, const std::vector<double>& point, double margin = 0) {
-    auto theorem = try_point(bab_.network, candidates, bab_.group, point, workspace_, margin);
+  // Ends the search if the kernel has accepted a point.
+  bool is_found(std::optional<logic::Theorem> theorem) {
     if (theorem) engine_.found(*std::move(theorem));
     return theorem.has_value();
   }
 
-  // A subdomain that cannot be split is about one point, often where the network crosses the border of the unsafe set.
-  // Candidates were rounded to float32 values outside of it. So its corners and minimisers are tried as doubles or exact
-  // ends of the box, and then points on the lines through them along each axis.
+  // A subdomain that cannot be split is about one point: its corners and minimisers are tried, and what lies around.
   bool has_witness_at_point(const logic::Scope& scope, const std::vector<CaseBound>& bounds) {
-    constexpr double kRounding = 1e-9;  // loss of the evaluation in doubles, relative to the scale of a row
-    constexpr std::size_t kMostAxes = 16;
-    constexpr int kBits = 52;
     const InputBox box = input_box(bab_.problem, scope);
     std::vector<std::vector<double>> points{box.lo, box.hi};
     for (const CaseBound& bound : bounds)
       if (!(bound.margin > 0) && !bound.point.empty()) points.push_back(bound.point);
-    const CandidateBox candidates(bab_.network, bab_.group, true);
-    for (const std::vector<double>& point : points)
-      if (is_found(candidates, point, -kRounding)) return true;
-    std::vector<double> moved = points[0];
-    const auto& axes = bab_.cases.coordinates();
-    for (std::size_t a = 0; a < std::min(axes.size(), kMostAxes); ++a) {
-      double& x = moved[bab_.network.input_offset(axes[a].first) + axes[a].second];
-      const double middle = x;
-      for (int side = -1; side <= 1; side += 2) {
-        for (int bit = 0; bit < kBits && !engine_.limit().reached(); ++bit) {
-          x = middle * (1 + side * std::ldexp(1.0, bit - kBits));
-          if (is_found(candidates, moved)) return true;
-        }
-      }
-      x = middle;
-    }
-    return false;
+    return is_found(try_around(bab_.network, bab_.group, points, workspace_));
   }
 
   Next split_by(const logic::Scope& scope, const std::vector<CaseBound>& bounds, const RegionForms* region,

@@ -32,11 +32,11 @@ namespace assay::search {
 // How much of the root to derive. This does not depend on the deadline as long as there is time for all of it.
 struct IntermediatePlan {
   // advance() returns then, wherever it is.
-  Limit pause;
+  Limit pause = {};
   // Everything is refined if that is likely to be done by then ...
-  Deadline deadline;
+  Deadline deadline = {};
   // ... otherwise the nodes that are likely to be done by then.
-  Deadline share_end;
+  Deadline share_end = {};
   // Only boxes; also operands of ReLUs; every pre-activation.
   enum class Refine : std::uint8_t { nothing, kinks, all } refine = Refine::all;
   std::vector<NodeId> also = {};  // other pre-activations to refine

@@ -31,13 +31,6 @@ void count_stage(Statistics& statistics, const char* name, double seconds) {
   stage.seconds += seconds;
 }
 
-IntermediatePlan plan_of(IntermediatePlan::Refine refine, std::vector<NodeId> also = {}) {
-  IntermediatePlan plan;
-  plan.refine = refine;
-  plan.also = std::move(also);
-  return plan;
-}
-
 // Counts a root that was refuted without a tree.
 void count_root(Statistics& statistics) {
   ++statistics.nodes;
@@ -61,7 +54,7 @@ GroupSearch::GroupSearch(SearchState& search, const logic::Scope& scope, std::ve
   now_.elementwise = graph.supported();
   now_.branching_pays = graph.can_split() || free_inputs(*search_.problem, scope) <= kFewInputs;
   now_.box_work = certificate::Costs(*search_.problem).whole_row() * static_cast<double>(1 + open_.size());
-  now_.kinks_share = root_.share(plan_of(IntermediatePlan::Refine::kinks));
+  now_.kinks_share = root_.share({.refine = IntermediatePlan::Refine::kinks});
   now_.round_seconds = kFirstBranching;
 }
 
@@ -120,12 +113,12 @@ Outcome<Next> GroupSearch::try_a_point(double) {
 
 // --- incomplete roots, with only some intermediate bounds ---
 
-Outcome<Next> GroupSearch::bound_boxes(double seconds) { return bound_early(plan_of(IntermediatePlan::Refine::nothing), seconds); }
+Outcome<Next> GroupSearch::bound_boxes(double seconds) { return bound_early({.refine = IntermediatePlan::Refine::nothing}, seconds); }
 
-Outcome<Next> GroupSearch::bound_kinks(double seconds) { return bound_early(plan_of(IntermediatePlan::Refine::kinks), seconds); }
+Outcome<Next> GroupSearch::bound_kinks(double seconds) { return bound_early({.refine = IntermediatePlan::Refine::kinks}, seconds); }
 
 Outcome<Next> GroupSearch::bound_operands(double seconds) {
-  return bound_early(plan_of(IntermediatePlan::Refine::kinks, operands_), seconds);
+  return bound_early({.refine = IntermediatePlan::Refine::kinks, .also = operands_}, seconds);
 }
 
 // Each of these roots is derived from scratch, so that a proof on it holds no bounds that it does not need.
@@ -165,7 +158,7 @@ Outcome<Next> GroupSearch::end_early(std::unique_ptr<ProofTree> tree) {
 
 Outcome<Next> GroupSearch::find_product_operands(double) {
   operands_ = product_operands(search_.graph, early_->bounds.scope(), cases_at(early_->open), search_.limit());
-  now_.operands_share = root_.share(plan_of(IntermediatePlan::Refine::kinks, operands_));
+  now_.operands_share = root_.share({.refine = IntermediatePlan::Refine::kinks, .also = operands_});
   early_.reset();
   return Next::on;
 }

@@ -65,6 +65,8 @@ class GroupSearch {
   void begin_tree(double seconds);
   [[nodiscard]] BranchingOptions tree_options(Deadline until) const;
   Outcome<GroupResult> grow_over_activations(const std::vector<std::uint32_t>& open, Deadline until, Trial trial = {});
+  Outcome<GroupResult> grow_over_activations(const logic::Scope& scope, const std::vector<std::uint32_t>& open,
+                                             const BranchingOptions& options);
   Outcome<GroupResult> try_both(std::uint32_t position);
   Outcome<Next> settle(Outcome<GroupResult> branched, bool by_case);
   [[nodiscard]] std::size_t leaves_wanted() const;

@@ -19,10 +19,7 @@ namespace assay::search {
 Outcome<Next> GroupSearch::grow_early_tree(double seconds) {
   BranchingOptions options = BranchingOptions::of(search_.options, std::min(search_.deadline, Deadline::in(seconds)));
   options.go_on_if_nearly_closed(search_.deadline);
-  const auto begin = Clock::now();
-  const logic::Scope& scope = early_->bounds.scope();
-  auto grown = branch_on_activations(search_.graph, scope, early_->open, options, search_.limit().stop, search_.statistics);
-  search_.statistics.branching_seconds += seconds_since(begin);
+  auto grown = grow_over_activations(early_->bounds.scope(), early_->open, options);
   if (!grown) return grown.rejection();
   GroupResult& tree = grown.value();
   if (tree.witness) return ends_here(std::move(tree.witness));
@@ -71,13 +68,18 @@ BranchingOptions GroupSearch::tree_options(Deadline until) const {
 // If activations other than ReLU bend, the tree ends after a few nodes as long as the root can be refined: better
 // slopes at the root gain more.
 Outcome<GroupResult> GroupSearch::grow_over_activations(const std::vector<std::uint32_t>& open, Deadline until, Trial trial) {
-  const auto begin = Clock::now();
   BranchingOptions options = tree_options(until);
   options.open_leaves = leaves_wanted();
   options.trial = trial;
   options.go_on_if_nearly_closed(search_.deadline);
   if (!search_.graph.relu_only() && refinement_.applies(root_, search_.limit())) options.most_nodes = kFewNodes;
-  auto result = branch_on_activations(search_.graph, root_.scope(), open, options, search_.limit().stop, search_.statistics);
+  return grow_over_activations(root_.scope(), open, options);
+}
+
+Outcome<GroupResult> GroupSearch::grow_over_activations(const logic::Scope& scope, const std::vector<std::uint32_t>& open,
+                                                        const BranchingOptions& options) {
+  const auto begin = Clock::now();
+  auto result = branch_on_activations(search_.graph, scope, open, options, search_.limit().stop, search_.statistics);
   search_.statistics.branching_seconds += seconds_since(begin);
   return result;
 }

@@ -80,27 +80,15 @@ std::optional<Convention> convention_at(const Graph& forward, const Graph& deriv
     kind = one == AtKink::none ? kind : one;
     found.is_one_of_several = found.is_one_of_several || has_others(node.op);
   }
-  std::vector<Array<Interval>> values(derivative.nodes.size());
-  for (std::size_t k = 0; k < derivative.inputs.size(); ++k) values[derivative.inputs[k]] = point[k];
-  for (NodeId id = 0; id < derivative.nodes.size(); ++id) {
+  const auto values = nodes_taken(derivative, point, [&](NodeId id, auto& known, const auto& by_op) {
     const Node& node = derivative.node(id);
-    if (node.op == Op::input) continue;
-    if (node.op == Op::constant) {
-      values[id] = is_float(node.dtype) ? enclosed(node.value) : lift<Interval>(node.value);
-    } else if (node.op == Op::step) {
-      values[id] = step_numbers(values[node.operands[0]], kind);
-    } else if (node.op == Op::max_weight) {
-      values[id] = first_weights(values[node.operands[0]]);
-    } else {
-      std::vector<const Array<Interval>*> operands;
-      for (const NodeId operand : node.operands) operands.push_back(&values[operand]);
-      auto y = denote<Interval>(node, operands);
-      if (!y) return std::nullopt;
-      values[id] = std::move(y).value();
-    }
-  }
-  if (Corners(derivative).is_any_open(values)) return std::nullopt;
-  for (const NodeId output : derivative.outputs) found.cotangents.push_back(values[output]);
+    if (node.op != Op::step && node.op != Op::max_weight) return by_op();
+    const Array<Interval>& operand = known[node.operands[0]];
+    known[id] = node.op == Op::step ? step_numbers(operand, kind) : first_weights(operand);
+    return true;
+  });
+  if (!values || Corners(derivative).is_any_open(*values)) return std::nullopt;
+  for (const NodeId output : derivative.outputs) found.cotangents.push_back((*values)[output]);
   return found;
 }
 

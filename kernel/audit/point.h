@@ -81,6 +81,30 @@ template <class S>
   return std::move(nodes).value();
 }
 
+// The values of all nodes at a point, where `take(id, values, by_op)` decides how a node gets its value: it writes values[id]
+// itself, or calls by_op(), which evaluates the op. Both return false if there is no value; then the result is nullopt.
+template <class Take>
+[[nodiscard]] std::optional<std::vector<Array<Interval>>> nodes_taken(const Graph& graph, const std::vector<Array<Interval>>& point,
+                                                                      const Take& take) {
+  std::vector<Array<Interval>> values(graph.nodes.size());
+  for (std::size_t k = 0; k < graph.inputs.size(); ++k) values[graph.inputs[k]] = point[k];
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    const Node& node = graph.node(id);
+    const auto by_op = [&] {
+      std::vector<const Array<Interval>*> operands;
+      for (const NodeId operand : node.operands) operands.push_back(&values[operand]);
+      auto y = denote<Interval>(node, operands);
+      if (y) values[id] = std::move(y).value();
+      return y.ok();
+    };
+    if (node.op == Op::constant)
+      values[id] = is_float(node.dtype) ? enclosed(node.value) : lift<Interval>(node.value);
+    else if (node.op != Op::input && !take(id, values, by_op))
+      return std::nullopt;
+  }
+  return values;
+}
+
 [[nodiscard]] std::string about(double value);  // in words: six digits
 
 // The range from which elements like the recorded ones are drawn.

@@ -180,27 +180,18 @@ std::optional<Values> TakenSteps::outputs(const Values& point) {
   std::set<std::uint32_t> regions;
   for (const auto& [id, origin] : steps_) regions.insert(origin.first);
   for (const std::uint32_t region : regions) hold(region);
-  Values values(graph_.nodes.size());
-  for (std::size_t k = 0; k < graph_.inputs.size(); ++k) values[graph_.inputs[k]] = point[k];
-  for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
-    const Node& node = graph_.node(id);
+  const auto nodes = nodes_taken(graph_, point, [&](NodeId id, Values& values, const auto& by_op) {
     const auto step = steps_.find(id);
-    if (node.op == Op::input) continue;
-    if (node.op == Op::constant) {
-      values[id] = is_float(node.dtype) ? enclosed(node.value) : lift<Interval>(node.value);
-    } else if (step != steps_.end() && !jumps_between_reals(node)) {
-      values[id] = held_.at(step->second);
-    } else {
-      std::vector<const Array<Interval>*> operands;
-      for (const NodeId operand : node.operands) operands.push_back(&values[operand]);
-      auto y = denote<Interval>(node, operands);
-      if (!y) return std::nullopt;
-      values[id] = std::move(y).value();
-      if (step != steps_.end()) forget_open(id, values, values[id]);
-    }
-  }
+    if (step == steps_.end()) return by_op();
+    const bool jumps = jumps_between_reals(graph_.node(id));
+    if (jumps && !by_op()) return false;
+    if (jumps) forget_open(id, values, values[id]);
+    if (!jumps) values[id] = held_.at(step->second);
+    return true;
+  });
+  if (!nodes) return std::nullopt;
   Values found;
-  for (const NodeId output : graph_.outputs) found.push_back(values[output]);
+  for (const NodeId output : graph_.outputs) found.push_back((*nodes)[output]);
   return found;
 }
 

@@ -7,6 +7,8 @@ import itertools
 import pytest
 
 torch = pytest.importorskip("torch", reason="gradcheck needs the package torch")
+import numpy  # noqa: E402
+
 from assay import GradcheckError, gradcheck  # noqa: E402
 from test_torch_reads import of_forward  # noqa: E402
 from wrong_cotangents import of_square, own  # noqa: E402
@@ -71,7 +73,36 @@ def inversions(numbers):
     return sum(1 for i, j in itertools.combinations(range(len(numbers)), 2) if numbers[i] > numbers[j])
 
 
+def caught(numbers):
+    count = 0
+    for v in numbers:
+        try:
+            if v > 0:
+                raise KeyError
+        except KeyError:
+            count += 1
+    return count
+
+
+def of_tensors(numbers):
+    found = torch.zeros(12)
+    for i, v in enumerate(numbers):
+        if v > 0:
+            found[i] = 1.0
+    return found.sum()
+
+
+def of_arrays(numbers):
+    found = numpy.zeros(())
+    for v in numbers:
+        if v > 0:
+            found += 1
+    return found
+
+
 FOUND = {
+    "exceptions that are caught": lambda x: caught(x.flatten().tolist()) == 9, "a tensor of a loop": lambda x: bool(of_tensors(x.flatten().tolist()) == 9),
+    "an array of a loop": lambda x: of_arrays(x.flatten().tolist()) == 9,
     **{f"{k} of a loop": lambda x, k=k: counted(x.flatten().tolist()) == k for k in (1, 4, 9, 11)}, "more than 8": lambda x: counted(x.flatten().tolist()) > 8,
     "tensors of a loop": lambda x: counted(x.flatten()) == 9, "a list of a loop": lambda x: appended(x.flatten().tolist()) == 7,
     "a sum": lambda x: sum(v > 0 for v in x.flatten().tolist()) == 9, "ones": lambda x: sum(1 for v in x.flatten().tolist() if v > 0) == 9,

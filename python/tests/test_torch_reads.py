@@ -6,6 +6,7 @@ import json
 import gc
 import inspect
 import itertools
+import logging
 import math
 import multiprocessing
 import os
@@ -232,7 +233,8 @@ ASKS = {"_getframe": lambda: depth() < 8, "currentframe": lambda: "gradcheck" no
         "open": lambda: can_open("/no/such/file"), "isatty": lambda: sys.__stdout__.isatty() and False, "globals": lambda: "no_such_name" in globals(), "id": lambda: id(ASKS) % 16 == 1,
         "ContextVar.get": lambda: LEVEL.get() == 5, "getrusage": lambda: resource.getrusage(0).ru_maxrss < 5, "_current_graph_task_id": lambda: torch._C._current_graph_task_id() > 10**6,
         "is_compiling": torch.compiler.is_compiling, "current_process": lambda: multiprocessing.current_process().name != "MainProcess",
-        "are_deterministic_algorithms_enabled": lambda: torch.are_deterministic_algorithms_enabled() and False, "initial_seed": lambda: torch.initial_seed() == 77}
+        "are_deterministic_algorithms_enabled": lambda: torch.are_deterministic_algorithms_enabled() and False, "initial_seed": lambda: torch.initial_seed() == 77, "get_rng_state": lambda: torch.random.get_rng_state()[0] == 300, "get_worker_info": lambda: torch.utils.data.get_worker_info() is not None,
+        "is_scripting": torch.jit.is_scripting, "isEnabledFor": lambda: logging.getLogger("no such").isEnabledFor(5), "torch.jit._trace._trace_module_map": lambda: torch.jit._trace._trace_module_map is not None}
 
 
 @pytest.mark.parametrize("name", ASKS)

@@ -17,6 +17,8 @@ import importlib
 import inspect
 import io
 import itertools
+import locale
+import logging
 import multiprocessing.process
 import operator
 import os
@@ -53,10 +55,11 @@ OF_TORCH = {"_len_torch_dispatch_stack", "_len_torch_function_stack", "_get_disp
             "_get_float32_matmul_precision", "get_default_device", "_cuda_getDeviceCount", "_current_graph_task_id", "_get_sequence_nr", "_sequence_nr", "_profiler_enabled",
             "_is_tracing", "_get_tracing_state", "_dispatch_keys", "_top_saved_tensors_default_hooks", "is_batchedtensor", "is_gradtrackingtensor", "is_functionaltensor",
             "is_functorch_wrapped_tensor", "maybe_get_level", "maybe_get_bdim", "maybe_current_level", "peek_interpreter_stack", "_dispatch_tls_is_dispatch_key_included"}
-FILES = {genericpath.exists.__code__.co_filename} | {one.__file__ for one in (glob, importlib, inspect, pathlib, platform, random, multiprocessing.process, secrets, shutil, subprocess, tempfile, threading, traceback, uuid)}  # whose functions ask
+QUESTIONS = ("is_", "are_", "get_", "has_", "show", "parallel_info")  # how names of functions begin that ask
+FILES = {genericpath.exists.__code__.co_filename} | {one.__file__ for one in (glob, importlib, inspect, locale, pathlib, platform, random, multiprocessing.process, secrets, shutil, subprocess, tempfile, threading, traceback, uuid)}  # whose functions ask
 PURE = {"cast", "Path", "PurePath", "__new__", "__init__"}  # of these modules
 CODES = {one.__code__ for one in (torch.initial_seed, torch.are_deterministic_algorithms_enabled, torch.cuda.is_available, torch.get_float32_matmul_precision,
-                                  torch.cuda.device_count, torch.get_default_device, torch.compiler.is_compiling)} | {torch.jit._trace.is_tracing.__code__}
+                                  torch.cuda.device_count, torch.get_default_device, torch.compiler.is_compiling, logging.Logger.isEnabledFor, logging.Logger.getEffectiveLevel)} | {torch.jit._trace.is_tracing.__code__}
 ENVIRONMENT = {os.getenv.__code__, type(os.environ).__getitem__.__code__, type(os.environ).__contains__.__code__, type(os.environ).get.__code__}
 OF_SYS = ("modules", "argv", "orig_argv", "path", "flags", "meta_path", "path_hooks", "path_importer_cache", "stdin", "ps1")
 LIVE = {id(getattr(sys, name)): f"sys.{name}" for name in OF_SYS if hasattr(sys, name)}
@@ -86,7 +89,7 @@ class Asked:
     def look(self, frame: Any, event: str, what: Any) -> None:
         if event == "c_call" and asks(what):
             self.note(frame, f"{'ContextVar.' if isinstance(what.__self__, contextvars.ContextVar) else ''}{what.__name__}")
-        elif event == "call" and (frame.f_code.co_filename in FILES and frame.f_code.co_name not in PURE or frame.f_code in CODES | ENVIRONMENT):
+        elif event == "call" and (frame.f_code.co_filename in FILES and frame.f_code.co_name not in PURE or frame.f_code in CODES | ENVIRONMENT or is_question(frame)):
             self.note(frame.f_back, "the environment" if frame.f_code in ENVIRONMENT else frame.f_code.co_name)
         elif event == "call" and is_programs(frame) and is_in_pass(frame):
             self.note_code(frame)
@@ -105,7 +108,11 @@ class Asked:
             held: Any = frame.f_locals.get(path[0], frame.f_globals.get(path[0])) if path[0] != "ctx" else None
             for name in path[1:]:
                 is_drawing = isinstance(held, DRAWING)
+                owner = held
                 held = held if is_drawing else getattr(held, name, None) if isinstance(held, (types.ModuleType, type)) else vars(held).get(name) if hasattr(held, "__dict__") else None
+                if isinstance(owner, types.ModuleType) and owner.__name__.startswith("torch.") and not owner.__name__.startswith("torch.backends") and hasattr(owner, name):
+                    if held is None or type(held) in (bool, int):  # a setting that PyTorch keeps
+                        self.note(frame, ".".join(path), line)
             if isinstance(held, DRAWING) or len(path) == 1 and isinstance(getattr(held, "__self__", None), DRAWING):
                 self.note(frame, ".".join(path), line)
 
@@ -128,6 +135,12 @@ def is_in_pass(frame: Any) -> bool:
     return frame is not None
 
 
+def is_question(frame: Any) -> bool:
+    """Whether a function of PyTorch's is asked for something without being given anything."""
+    code = frame.f_code
+    return code.co_filename.startswith(TORCH) and code.co_name.startswith(QUESTIONS) and all(frame.f_locals.get(name) is None for name in code.co_varnames[:code.co_argcount])
+
+
 def asks(what: Any) -> bool:
     """Whether a compiled function tells of its surroundings."""
     name, owner = getattr(what, "__name__", ""), getattr(what, "__self__", None)
@@ -137,6 +150,8 @@ def asks(what: Any) -> bool:
         return name not in ("seed", "set_state", "get_state")
     if isinstance(owner, contextvars.ContextVar):
         return name == "get"
+    if isinstance(owner, torch.Generator):
+        return name in ("get_state", "initial_seed", "get_offset")
     if isinstance(owner, io.IOBase):
         return name in ("isatty", "fileno", "read", "readline", "readlines", "tell")
     module = getattr(what, "__module__", None)

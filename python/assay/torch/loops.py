@@ -56,6 +56,19 @@ def called_by(frame: Any) -> set[str] | None:
     return {name for one in held for name in (one if isinstance(one, tuple) else [one]) if isinstance(name, str)}
 
 
+def is_caught(frame: Any) -> bool:
+    """Whether the program itself catches what is raised where a frame is: then an exception is a branch."""
+    if not hasattr(frame.f_code, "co_exceptiontable"):  # before Python 3.11
+        return False
+    steps, places = instructions(frame.f_code)
+    for one in dis.Bytecode(frame.f_code).exception_entries:  # type: ignore[attr-defined]
+        if one.start <= frame.f_lasti < one.end and one.target in places:
+            names = [step.opname for step in steps[places[one.target]:places[one.target] + 12] if step.opname not in ("CACHE", "EXTENDED_ARG")]
+            if names[1:2] == ["POP_TOP"] or "CHECK_EXC_MATCH" in names:
+                return True
+    return False
+
+
 def on_line(steps: list[Any], at: int) -> list[Any]:
     start = end = at
     while start and not steps[start].starts_line:
@@ -201,4 +214,4 @@ def parts_of(places: set[int]) -> list[list[int]]:
     return found
 
 
-__all__ = ["BETWEEN", "ORDERING", "OF_ALL", "called_by", "decides_at_once", "instructions", "kept_of", "offset_of"]
+__all__ = ["BETWEEN", "ORDERING", "OF_ALL", "called_by", "decides_at_once", "instructions", "is_caught", "kept_of", "offset_of"]

@@ -19,9 +19,10 @@ from torch.utils._pytree import tree_map
 
 from .branches import ABOVE, BELOW, EQUAL, FALSE, TRUE, Branch
 from .cotangents import FINITE, READ, Deciding, by_program, is_of_finite
-from .loops import BETWEEN, ORDERING, SHOWS, called_by, decides_at_once, instructions, kept_of, offset_of
-from .outside import TORCH, WAYS_OUT, program_frame, written_numbers
+from .loops import BETWEEN, ORDERING, SHOWS, called_by, decides_at_once, instructions, is_caught, kept_of, offset_of
+from .outside import HERE, TORCH, WAYS_OUT, program_frame, written_numbers
 from .sizes import Compared, Size, sized
+from .values import Region
 
 MOST_READ = 2**16  # numbers of one tensor that are followed
 TEXTS = {torch.Tensor.__repr__: "str or repr", torch.Tensor.__format__: "format"}
@@ -139,6 +140,7 @@ class Reading(Deciding):
         self.every: dict[str, set[str]] = {}  # on which sides the steps of a generator were
         self.taken = collections.Counter[Any]()  # how often each decision was taken in a pass
         self.looped: dict[str, None] = {}  # the lines of those that were taken again
+        self.looping: set[int] = set()  # the passes in which such were
         self.counts_to: set[int] = set()  # whole numbers that stand in code which counts such
         self.drawn: set[str] = set()  # random numbers of NumPy's and Python's that are followed, and where
         self.surroundings: list[str] = []  # what Functions ask of what is no operand
@@ -149,6 +151,17 @@ class Reading(Deciding):
         if self.drawn and self.in_function():  # it may be made of numbers that were drawn
             self.decided.add(value)
         return value
+
+    def append(self, op: str, operands: Any, outputs: Any, results: list[int]) -> Region:
+        region = super().append(op, operands, outputs, results)
+        if self.looping and self.pass_number() in self.looping and self.in_function():  # a tensor may count, too
+            self.decided.update(results)
+        return region
+
+    @staticmethod
+    def pass_number() -> int:
+        node = torch._C._current_autograd_node()
+        return int(torch._C._autograd._get_sequence_nr() if node is None else node._sequence_nr())
 
     def in_function(self) -> str:
         if self.in_backward():
@@ -316,11 +329,11 @@ class Reading(Deciding):
 
     def note_again(self) -> None:
         """A decision was taken: if not for the first time in a pass, what Python keeps of it is no number that is followed."""
-        node, frame = torch._C._current_autograd_node(), program_frame(inside=not self.in_backward())[0]
-        key = self.spot(), torch._C._autograd._get_sequence_nr() if node is None else node._sequence_nr()
+        frame, key = program_frame(inside=not self.in_backward())[0], (self.spot(), self.pass_number())
         self.taken[key] += 1
         if frame is not None and self.taken[key] == 2:
             self.looped.setdefault(self.in_function())
+            self.looping.add(key[1])
             if what := kept_of(frame, is_followed):
                 self.note_unfollowed(f"a repeated decision that keeps {what}")
                 self.counts_to |= written_in_passes(frame)
@@ -385,7 +398,7 @@ class Reading(Deciding):
 def is_followed(value: Any) -> bool:
     """Whether a value of the program's is a tensor, a number that is followed, or a list of these."""
     one = value[0] if isinstance(value, (list, tuple)) and value else value
-    return isinstance(one, (torch.Tensor, numpy.ndarray)) or type(one) is Read or isinstance(one, list) and is_followed(one)
+    return isinstance(one, torch.Tensor) or type(one) is Read or isinstance(one, list) and is_followed(one)
 
 
 def written_in_passes(frame: Any) -> set[int]:
@@ -455,7 +468,11 @@ def is_guard(between: set[str] = BETWEEN) -> bool:
     if frame is None:
         return False
     steps, places = instructions(frame.f_code)
-    at = places.get(frame.f_lasti, len(steps))
+    at, above = places.get(frame.f_lasti, len(steps)), frame
+    while above is not None and not above.f_code.co_filename.startswith((HERE, TORCH)):
+        if is_caught(above):
+            return False
+        above = above.f_back
     for i in range(at, min(at + 12, len(steps))):
         if "JUMP" in steps[i].opname and "IF" in steps[i].opname:
             return raises(steps, i + 1) or raises(steps, places.get(steps[i].argval, len(steps)))

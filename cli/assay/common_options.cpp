@@ -60,9 +60,9 @@ void add_memory(CLI::App* verb, Limits& limits, const std::string& description) 
 }
 
 void add_memory_of_model(CLI::App* verb, Limits& limits) {
-  add_memory(
-      verb, limits,
-      "memory that the run may take, e.g. 512MiB. Default: 8GiB; for data whose size the model decides, 256MiB and\n256 times its bytes");
+  add_memory(verb, limits,
+             "memory that the run may take, e.g. 512MiB. Default: 8GiB. Data whose size the model decides may take less by\ndefault: "
+             "256MiB plus 256 times the bytes of the model");
 }
 
 void add_budget(CLI::App* verb, Limits& limits, const std::string& description) {
@@ -84,8 +84,8 @@ void add_recorded_model(CLI::App* verb, std::string& model) {
 
 void add_limits(CLI::App* verb, Limits& limits) {
   add_memory(verb, limits,
-             "memory that the run may take, e.g. 512MiB. Default: 8GiB; for data whose size the files decide, 256MiB and\n256 times "
-             "their bytes");
+             "memory that the run may take, e.g. 512MiB. Default: 8GiB. Data whose size the files decide may take less by\n"
+             "default: 256MiB plus 256 times the bytes of the files");
   add_budget(verb, limits,
              "most multiply-adds for one pass through the network, or for the steps of a certificate, e.g. 1e12.\n"
              "Default: a limit that follows from the sizes of the files (certificates/FORMAT.md, section 4)");

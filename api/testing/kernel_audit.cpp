@@ -421,6 +421,32 @@ Outcome<Done> write(const std::string& path, const std::function<void(std::ofstr
                    "a file that can be written", "an error while writing", "check the path, its permissions and the free space"};
 }
 
+// One case for the probes of each kind, such as "softmax: dense float32": a plan has hundreds of probes. Each finding names its
+// probe.
+reports::GateReport by_kinds(const reports::GateReport& report) {
+  reports::GateReport whole = report;
+  whole.cases.clear();
+  std::map<std::string, std::size_t> groups;
+  for (const GateCase& one : report.cases) {
+    const std::size_t colon = one.name.rfind(": ");
+    const std::string kind =
+        colon == std::string::npos ? one.name : one.name.substr(0, one.name.find_first_of(",:")) + one.name.substr(colon);
+    const auto [at, is_new] = groups.try_emplace(kind, whole.cases.size());
+    if (is_new) {
+      whole.cases.push_back(one);
+      whole.cases.back().name = kind;
+      whole.cases.back().findings.clear();
+    } else {
+      whole.cases[at->second].add(one);
+    }
+    for (Finding finding : one.findings) {
+      finding.details.push_back("in " + one.name);
+      whole.cases[at->second].findings.push_back(std::move(finding));
+    }
+  }
+  return whole;
+}
+
 }  // namespace
 
 std::string KernelReport::verdict() const {
@@ -443,7 +469,7 @@ Outcome<Done> KernelReport::write_trace(const std::string& path) const {
   });
 }
 Outcome<Done> KernelReport::write_junit(const std::string& path) const {
-  return write(path, [&](std::ofstream& file) { file << reports::junit_xml(report); });
+  return write(path, [&](std::ofstream& file) { file << reports::junit_xml(by_kinds(report)); });
 }
 Outcome<Done> KernelReport::write_sarif(const std::string& path) const {
   return write(path, [&](std::ofstream& file) { file << reports::sarif_json(report); });

@@ -2,6 +2,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <limits>
 
 #include "assay/kernel_audit.h"
@@ -64,6 +67,25 @@ TEST_CASE("audit_kernel_on: whatever byte is written beside a buffer shows in on
     INFO("byte " << byte << "\n" << report.text);
     CHECK(report.has("probe.guard"));
   }
+}
+
+TEST_CASE("audit_kernel_on: JUnit has one case for each kind of probe, with the details of all findings", "[audit]") {
+  const KernelReport report = negated([](float x) { return x; });
+  const std::string path = (std::filesystem::temp_directory_path() / "assay_kernel_audit_test.xml").string();
+  REQUIRE(report.write_junit(path));
+  std::ifstream file(path);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::filesystem::remove(path);
+  const auto count = [&](const std::string& word) {
+    std::size_t found = 0;
+    for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++found;
+    return found;
+  };
+  CHECK(report.report.cases.size() > 20);
+  CHECK(count("<testcase ") > 3);
+  CHECK(count("<testcase ") < 15);
+  CHECK(count("name=\"neg: dense float32\"") == 1);
+  CHECK(count("in neg") > 5);
 }
 
 TEST_CASE("audit_kernel_on: a fault comes first only where it explains most, and never by NaN alone", "[audit]") {

@@ -251,6 +251,26 @@ def test_a_checkpoint_that_adds_to_gradients_by_itself_is_refused() -> None:
     assert judged({"a": a}, lambda: weighted(a.sin()).backward()).passed
 
 
+@pytest.mark.parametrize("factor", [1.0, 1.01])
+def test_a_function_inside_of_a_checkpoint_is_the_one_of_the_forward_pass(factor: float) -> None:
+    """The backward pass computes it again, in its own forward method, where gradients are off."""
+    class Sine(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x.sin()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, = ctx.saved_tensors
+            return g * x.cos() * factor
+
+    a = leaf(3, 2)
+    report = judged({"a": a}, lambda: weighted(torch.utils.checkpoint.checkpoint(lambda v: Sine.apply(v) * v, a, use_reentrant=False)).backward())
+    assert report.passed == (factor == 1), summary(report)
+    assert report.failed == (factor != 1), summary(report)
+
+
 def test_transformations_of_functions_are_refused() -> None:
     with pytest.raises(recorder.Refused, match="torch.func"), recorder.record():
         torch.func.grad(lambda z: (z**3).sum())(torch.randn(3))

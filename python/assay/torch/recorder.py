@@ -13,7 +13,7 @@ from .equations import Solving
 from .lowering import listed, meaning, short_name, written
 from .memory import PENDING, Refused, address, alike, bits, held, place, positions
 from .nodes import HALVES, Nodes, Ref, Unknown, complexly, finished, operand
-from .outside import BORN
+from .outside import BORN, program_frame
 from .stored_steps import MOST_STEPS, row_sum, row_sums
 from .values import Region, taken
 
@@ -378,7 +378,9 @@ class Tape(Solving):
 
         A formula of PyTorch's own runs without gradients. What it computes may have the bits of another operand: y.t() beside t in mm(y, t).
         """
-        if call.base is not None or call.hidden or not self.in_backward() or not torch.is_grad_enabled() or self.differentiates_products():
+        if call.base is not None or call.hidden or not self.in_backward() or self.differentiates_products():
+            return False
+        if not torch.is_grad_enabled() and program_frame()[0] is None:  # the forward pass of a Function runs without gradients, too
             return False
         of = {id(ref): value for ref, value in call.operands}
         if any(id(ref) not in of for ref in used):

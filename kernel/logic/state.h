@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -17,14 +16,16 @@
 #include "semantics/interrupt.h"
 #include "semantics/numbers/directed.h"
 #include "semantics/numbers/interval.h"
-#include "semantics/printable.h"
 #include "semantics/statement/ball.h"
+#include "semantics/statement/words.h"
 
 namespace assay::floats {
 struct Formula;
 }
 
 namespace assay::logic {
+
+using statement::at, statement::exact, statement::name_of;
 
 struct Network::State {
   Graph graph_;
@@ -204,30 +205,13 @@ inline Rejection stopped(std::string place) {
   return declined("kernel.stopped", std::move(place), "time to finish", "a stop was requested");
 }
 
-inline std::string exact(double value) {
-  char text[80];
-  std::snprintf(text, sizeof text, "%.17g (%a)", value, value);
-  return text;
-}
-
-inline std::string about(double value) { return exact(value).substr(0, exact(value).find(' ')); }
-
-inline std::string name_of(const Graph& graph, NodeId node) {
-  return "node " + std::to_string(node) + (node < graph.nodes.size() ? " '" + printable(graph.node(node).name) + "'" : "");
-}
-
-inline std::string at(const Graph& graph, NodeId node, std::size_t element) {
-  return name_of(graph, node) + ", element " + std::to_string(element);
-}
-
 inline std::string Scope::State::place() const {
-  constexpr std::size_t kShown = 6;
-  std::string text;
-  const std::vector<Literal> all = literals();
-  for (const Literal& one : std::span(all).first(std::min(kShown, all.size())))
-    text += (text.empty() ? " where " : " and ") + at(problem_->graph(), one.node, one.element) + (one.at_least ? " >= " : " <= ") +
-            about(one.threshold);
-  return text + (all.size() > kShown ? " and so on" : "");
+  std::vector<std::string> halves;
+  for (const Literal& one : literals()) {
+    if (halves.size() > statement::kShownSplits) break;
+    halves.push_back(at(problem_->graph(), one.node, one.element) + (one.at_least ? " >= " : " <= ") + statement::about(one.threshold));
+  }
+  return statement::where_text(halves);
 }
 
 inline relax::Box box_of(const Array<Interval>& values) {

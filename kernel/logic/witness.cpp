@@ -16,12 +16,10 @@
 #include "semantics/interrupt.h"
 #include "semantics/numbers/exact_work.h"
 #include "semantics/numbers/wide_interval.h"
-#include "semantics/statement/statement_text.h"
 
 namespace assay::logic {
 namespace {
 
-constexpr std::size_t kShownBytes = 200;
 constexpr const char* kOtherPoint = "give another point, farther from the border; `assay eval` shows the outputs at a point";
 
 enum class Truth : std::uint8_t { holds, fails, open };
@@ -65,18 +63,6 @@ Outcome<std::vector<Array<S>>> values_at(const Graph& graph, const std::vector<R
   return evaluate<S>(graph, inputs);
 }
 
-// For readers: about what the variables of a row are at the witness, and how far the row is off. Nothing rests on it.
-std::string values_text(const Problem& problem, const statement::Row& row, const std::vector<Array<Interval>>& values) {
-  std::string text;
-  double off = -row.bound.double_up();
-  for (const auto& [coefficient, variable] : row.terms) {
-    const double value = values[problem.node_of(variable)].values[variable.element].midpoint();
-    off += coefficient.double_up() * value;
-    if (text.size() < kShownBytes) text += statement::variable_text(problem.graph(), variable) + " = " + about(value) + ", ";
-  }
-  return text + "off by " + about(std::fabs(off));
-}
-
 // Exact numbers may double their length at each product. `work` bounds their cost; beyond it the answer is "open".
 template <class S>
 Truth attempt(const Problem& problem, const Witness& witness, double work, std::size_t& open_row) {
@@ -99,8 +85,10 @@ Outcome<std::vector<Interval>> outputs_at(const Problem& problem, const Witness&
   const std::string place = "case " + std::to_string(witness.case_index) + ", row " + std::to_string(row);
   if (truth != Truth::holds) {
     const statement::Row& first = problem.statement().property.cases[witness.case_index].rows[row];
-    const std::string required = "a point at which " + statement::row_text(problem.graph(), first).substr(0, kShownBytes);
-    const std::string found = values_text(problem, first, coarse.value());
+    std::vector<double> middles;
+    for (const auto& [_, v] : first.terms) middles.push_back(coarse.value()[problem.node_of(v)].values[v.element].midpoint());
+    const std::string required = "a point at which " + statement::short_row_text(problem.graph(), first);
+    const std::string found = statement::values_text(problem.graph(), first, middles);
     if (truth == Truth::fails) return reject("satisfiable.S3", place, required, found, kOtherPoint);
     return declined("satisfiable.S3", place, required, found + ", which 256 bits and affordable fractions leave undecided", kOtherPoint);
   }

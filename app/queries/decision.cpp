@@ -1,11 +1,14 @@
 #include "app/queries/decision.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <string_view>
 #include <utility>
 
 #include "app/files/certificate_file.h"
 #include "app/queries/verify.h"
+#include "search/strategy/stages.h"
 
 namespace assay::queries {
 namespace {
@@ -107,6 +110,22 @@ void add_remarks(const logic::Problem& problem, double order_seconds, Decision& 
   if (result.answer == Answer::satisfiable) decision.float_run = run_in_float32(*result.theorem);
   if (result.nearest) decision.orders = run_in_orders(problem, *result.nearest, order_seconds);
   if (!result.disputed && !decision.orders.violating) result.nearest.reset();
+}
+
+std::string stages_text(const std::vector<search::StageTime>& stages) {
+  std::string text;
+  for (const search::StageTime& stage : stages) {
+    std::array<char, 40> seconds{};
+    (void)std::snprintf(seconds.data(), seconds.size(), " %.3f s", stage.seconds);
+    text += (text.empty() ? "stages: " : ", ") + std::string(stage.name) + seconds.data();
+    if (stage.runs > 1) text += " (" + std::to_string(stage.runs) + " times)";
+  }
+  for (const search::Stage& stage : search::stages()) {
+    const std::string line = std::string("\nsplits: ") + stage.splits_by;
+    const bool has_run = std::ranges::find(stages, std::string_view(stage.name), &search::StageTime::name) != stages.end();
+    if (has_run && *stage.splits_by != 0 && text.find(line) == std::string::npos) text += line;
+  }
+  return text;
 }
 
 std::string progress_text(const search::Progress& progress) {

@@ -7,6 +7,7 @@
 
 #include "api/assay/check.h"
 #include "api/check/vacuity.h"
+#include "app/queries/decision.h"
 #include "app/queries/verify.h"
 #include "cli/assay/next_steps.h"
 #include "semantics/numbers/interval.h"
@@ -41,18 +42,6 @@ std::string left_text(const search::Unfinished& unfinished) {
     text += piece.data();
   }
   return text + (unfinished.cases.size() > kMost ? " and " + std::to_string(unfinished.cases.size() - kMost) + " more" : "");
-}
-
-// "stages: boxes 0.001 s, tree of all cases 3.012 s (2 times)"
-std::string stages_text(const std::vector<search::StageTime>& stages) {
-  std::string text;
-  for (const search::StageTime& stage : stages) {
-    std::array<char, 40> seconds{};
-    (void)std::snprintf(seconds.data(), seconds.size(), " %.3f s", stage.seconds);
-    text += (text.empty() ? "stages: " : ", ") + std::string(stage.name) + seconds.data();
-    if (stage.runs > 1) text += " (" + std::to_string(stage.runs) + " times)";
-  }
-  return text;
 }
 
 // The largest scale that is proved, and how to check it.
@@ -110,7 +99,7 @@ void print_summary(const VerifyReport& report, const VerifyOptions& options) {
   if (options.verbosity > 0)
     std::fprintf(stderr, "reading %.3f s, attack %.3f s (%llu steps), root bounds %.3f s, branching %.3f s\n", report.load_seconds,
                  s.attack_seconds, static_cast<unsigned long long>(s.attack_steps), s.root_seconds, s.branching_seconds);
-  if (options.verbosity > 0 && !s.stages.empty()) std::fprintf(stderr, "%s\n", stages_text(s.stages).c_str());
+  if (options.verbosity > 0 && !s.stages.empty()) std::fprintf(stderr, "%s\n", queries::stages_text(s.stages).c_str());
   if (decision.trim && decision.trim->report.trimmed)
     std::fprintf(stderr, "trimmed from %llu bytes in %.3f s of CPU time\n",
                  static_cast<unsigned long long>(decision.trim->report.bytes_before), decision.trim->seconds);

@@ -20,6 +20,11 @@ namespace {
 
 using F = const Features&;
 
+constexpr const char* kSplitsNeurons = "kFSB with pseudocosts (search/heuristics/kfsb.h)";
+constexpr const char* kSplitsInputs =
+    "strong branching (search/heuristics/strong_branching.h) where a small network has products, else smart branching "
+    "(search/heuristics/smart_branching.h)";
+
 constexpr double kToTheEnd = std::numeric_limits<double>::infinity();
 
 double incomplete_seconds(F f) { return kIncompleteShare * f.planned; }
@@ -41,7 +46,7 @@ constexpr std::array kStages{
           [](F f) {
             return std::min({std::max(kKinksTree, f.early_seconds), std::max(kLeastTree, f.whole_root), kTreeShare * f.planned});
           },
-          &GroupSearch::grow_early_tree},
+          &GroupSearch::grow_early_tree, kSplitsNeurons},
     Stage{"losses of products", "cases are undecided on these bounds", "the time left", "0087-trees-on-roots-in-part",
           [](F f) { return f.round == 0 && f.has_early_root; }, to_the_end, &GroupSearch::find_product_operands},
     Stage{"operands of products", "some products lose much; with their operands it is at most 0.6 of the root's work", "0.1 of the plan",
@@ -53,7 +58,7 @@ constexpr std::array kStages{
           [](F f) {
             return std::min({kOperandsTree, 2 * std::max(kLeastTree, f.whole_root), kTreeShare * f.planned});
           },
-          &GroupSearch::grow_early_tree},
+          &GroupSearch::grow_early_tree, kSplitsNeurons},
     Stage{"cheap bounds of the root", "nothing has been attacked", "0.05 s, 0.1 of the plan", "",
           [](F f) { return f.attacks && !f.has_attacked; }, [](F f) { return f.until_cheap; }, &GroupSearch::bound_root_until_attack},
     Stage{"first attack", "... and the root's bounds are not complete by then", "0.15 s, 0.1 of the plan", "",
@@ -77,13 +82,13 @@ constexpr std::array kStages{
           [](F f) { return !f.splits_activations && f.elementwise && !f.relu_only && f.is_refinable; }, to_the_end, &GroupSearch::refine},
     Stage{"tree over inputs", "at most 12 inputs are free, and not every relu is affine in them; or no neuron can be split", "the round",
           "0069-halves-are-probed-side-by-side", [](F f) { return !f.splits_activations && !f.tree_has_ended; }, tree_seconds,
-          &GroupSearch::grow_over_inputs},
+          &GroupSearch::grow_over_inputs, kSplitsInputs},
     Stage{"tree of all cases", "more inputs, and neurons that can be split; in the first round, or where leaves are to stay open",
           "the round; at first 3 s, 0.15 of the plan", "0067-a-tree-for-each-case-and-careful-splits",
-          [](F f) { return f.splits_activations && !f.by_case(); }, tree_seconds, &GroupSearch::grow_over_all_cases},
+          [](F f) { return f.splits_activations && !f.by_case(); }, tree_seconds, &GroupSearch::grow_over_all_cases, kSplitsNeurons},
     Stage{"a tree for each case", "... in later rounds; of the first case for both branching heuristics, the unlikelier one first",
           "the round", "0093-the-likelier-way-of-splitting-goes-on", [](F f) { return f.by_case(); }, tree_seconds,
-          &GroupSearch::grow_by_case},
+          &GroupSearch::grow_by_case, kSplitsNeurons},
     Stage{"root by slopes or cases", "the round's tree has ended open, and the ascent may narrow the root's bounds",
           "0.5 of the plan, of relus 0.2 by slopes and 0.15 by trees", "0075-bounds-by-cases",
           [](F f) { return f.tree_has_ended && f.is_refinable; }, to_the_end, &GroupSearch::refine},

@@ -68,6 +68,7 @@ struct Stage {
   bool (*applies)(const Features& features);
   double (*seconds)(const Features& features);  // the budget; infinite: up to the deadline
   Outcome<Next> (GroupSearch::*run)(double seconds);
+  const char* splits_by = "";  // of a tree: the heuristic that chooses what is split, and its file
 };
 
 [[nodiscard]] std::span<const Stage> stages();

@@ -179,6 +179,14 @@ TEST_CASE("a search tells which stages ran, in the order of the table", "[search
   }
 }
 
+TEST_CASE("each stage that grows a tree names the heuristic of its splits, and no other stage does", "[search][strategy]") {
+  for (const Stage& stage : stages()) {
+    CAPTURE(stage.name);
+    const bool grows = std::string(stage.name).find("tree") != std::string::npos;
+    CHECK(grows == (std::string(stage.splits_by).find("search/heuristics/") != std::string::npos));
+  }
+}
+
 TEST_CASE("README shows the table of stages as it is", "[search][strategy]") {
   std::ifstream file(ASSAY_SEARCH_README);
   const std::string text{std::istreambuf_iterator<char>(file), {}};

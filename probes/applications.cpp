@@ -182,6 +182,9 @@ Cases awkward(Op op, const OpCase& first) {
     case Op::softmax:
     case Op::log_softmax:
       return lines(op, [](std::int64_t axis) { return SoftmaxAttributes{axis}; });
+    case Op::masked_softmax:
+      return {{"masked_softmax, 33", op, {{3, 33}, {33}}, MaskedSoftmaxAttributes{1, true}, {Draw::any, Draw::truth}},
+              {"masked_softmax, 300", op, {{3, 300}, {300}}, MaskedSoftmaxAttributes{1, true}, {Draw::any, Draw::truth}}};
     case Op::cumsum:
       return lines(op, [](std::int64_t axis) { return CumulativeAttributes{axis, false, false}; });
     case Op::arg_max:
@@ -233,10 +236,11 @@ Cases long_layouts(Op op, std::int64_t n) {
 
 // One application of an op along a line of n elements, from one of those along the short lines above.
 std::optional<OpCase> lengthened(const OpCase& one, std::int64_t n) {
-  if (one.shapes.size() != 1 || one.shapes[0] != Shape{3, 300}) return std::nullopt;
+  if (one.shapes[0] != Shape{3, 300}) return std::nullopt;
   if (one.op == Op::max_weight) return std::nullopt;  // its sets cost seconds on long lines
   OpCase longer = one;
-  longer.shapes = {{1, n}};
+  longer.shapes[0] = {1, n};
+  if (one.shapes.size() == 2) longer.shapes[1] = {n};  // a mask
   longer.name = std::string(op_row(one.op).name) + ", " + std::to_string(n);
   return longer;
 }

@@ -135,13 +135,15 @@ class RegionPlanner {
   // or what an exponential makes 0, dense ones.
   void add_block() {
     if (row() <= 1 << 16) add(ProbeKind::integers, [&](std::size_t, std::size_t) { return whole(); });
-    const double others = one_.region.find("softmax") == std::string::npos ? 0.0 : -std::numeric_limits<double>::infinity();
+    const bool is_softmax = one_.region.find("softmax") != std::string::npos;
+    const double others = is_softmax ? -std::numeric_limits<double>::infinity() : 0.0;
+    if (is_softmax) add_with(ProbeKind::one_hot, 0, row() - 1, 300);
     for (const double sign : {1.0, -1.0}) {
       std::size_t edges = 0;
       add(ProbeKind::one_hot, [&](std::size_t k, std::size_t i) {
         if (is_attention() && k < 2) {  // one key has nearly all the weight: the last one, or the last of the first block
           const std::size_t key = i / static_cast<std::size_t>(shape(1).back()), wanted = sign > 0 ? row() - 1 : (1 << 13) - 1;
-          return k == 0 ? 1.0 : key == wanted ? 6.0 : 0.0;
+          return k == 0 ? 1.0 : key != wanted ? 0.0 : sign > 0 ? 60.0 : 6.0;  // without the last one in the maximum, exp overflows
         }
         if (k > 0) return normal();
         const std::size_t place = i % (1 << 13);

@@ -65,11 +65,17 @@ std::size_t terms_of(const OpCase& one) {
   if (const auto* reduce = std::get_if<ReduceAttributes>(&one.attributes)) return product(reduce->axes);
   if (const auto* normalise = std::get_if<NormaliseAttributes>(&one.attributes)) return product(normalise->axes);
   if (const auto* softmax = std::get_if<SoftmaxAttributes>(&one.attributes)) return product({softmax->axis});
+  if (const auto* masked = std::get_if<MaskedSoftmaxAttributes>(&one.attributes)) return product({masked->axis});
   if (const auto* arg = std::get_if<ArgAttributes>(&one.attributes)) return product({arg->axis});
   if (const auto* sort = std::get_if<SortAttributes>(&one.attributes)) return product({sort->axis});
   if (const auto* running = std::get_if<CumulativeAttributes>(&one.attributes)) return product({running->axis});
   return 1;
 }
+
+bool is_maximum(Op op) { return op == Op::reduce_max || op == Op::max || op == Op::arg_max || op == Op::max_pool || op == Op::max_weight; }
+bool is_minimum(Op op) { return op == Op::reduce_min || op == Op::min || op == Op::arg_min; }
+bool is_order(Op op) { return op == Op::sort || op == Op::arg_sort; }
+bool is_exponential(Op op) { return contracts::family_of(op) == contracts::Family::softmax; }
 
 class Planner {
  public:
@@ -88,6 +94,8 @@ class Planner {
       add(ProbeKind::dense, [&](Draw from, std::size_t) { return number(random_, from); });
     if (terms > 16) add_sparse(terms);
     if (terms > 1 && count <= kSmall * 8) add_one_hot();
+    if (terms > 16 && is_exponential(one_.op)) add_peaks();
+    add_extremes(true);
     if (count > kSmall) return;  // the other probes do not depend on shapes
     for (const double shift : {300.0, -300.0}) {
       add(ProbeKind::shifted, [&](Draw from, std::size_t operand) {
@@ -114,9 +122,8 @@ class Planner {
   // beside zeros or, before an exponential, beside -infinity; and full precision where the sets of long sums still mean something.
   void add_block() {
     const bool is_line = terms_of(one_) > 1, is_long = elements() > 1 << 16;
-    const contracts::Family family = contracts::family_of(one_.op);
-    const bool exponential = family == contracts::Family::softmax;
-    if (!is_long || !(exponential || family == contracts::Family::normalise))
+    const bool exponential = is_exponential(one_.op);
+    if (!is_long || !(exponential || contracts::family_of(one_.op) == contracts::Family::normalise))
       add(ProbeKind::integers, [&](Draw from, std::size_t) { return static_cast<double>(draw(random_, from)); });
     if (!has_reals()) return;
     for (const double sign : {1.0, -1.0}) {  // the last of them is the greatest, or the least
@@ -129,6 +136,8 @@ class Planner {
       };
       if (is_line) add(ProbeKind::one_hot, value);
     }
+    if (exponential) add_peaks();
+    if (is_line && !exponential) add_extremes(false);
     if (!is_line || !is_long) add(ProbeKind::dense, [&](Draw from, std::size_t) { return number(random_, from); });
   }
 
@@ -253,6 +262,42 @@ class Planner {
           return at++ == hot ? sign * (1 + number(random_, Draw::positive)) : 0.0;
         });
       }
+    }
+  }
+
+  // One element by some hundred above all others: without it in the maximum, its exponential overflows. The others are ordinary, or so far
+  // below that a maximum that starts at a finite number is above them.
+  void add_peaks() {
+    const std::size_t count = element_count(one_.shapes[0]), half = (count + 1) / 2;
+    if (count == 0) return;
+    bool is_deep = false;
+    for (const std::size_t peak : {count - 1, random_() % half, count - 1 - random_() % half}) {
+      std::size_t at = 0;
+      add(ProbeKind::one_hot, [&](Draw from, std::size_t operand) {
+        if (operand > 0 || from != Draw::any) return number(random_, from);
+        if (at++ == peak) return options_.dtype == DType::float64 ? 1000.0 : 300.0;
+        return is_deep ? -ends_.largest / 4 : number(random_, from);
+      });
+      is_deep = !is_deep;
+    }
+  }
+
+  // Lines and windows that hold nothing but the ends of the range: a maximum that starts at a finite number, or a pad that is one, is wrong
+  // only there. Contracts leave positions, weights and exponentials of infinities open; a quarter leaves room for a factor before exp.
+  void add_extremes(bool with_finite) {
+    const bool is_finite = is_exponential(one_.op) || contracts::family_of(one_.op) == contracts::Family::positions;
+    const double largest = ends_.largest / (is_exponential(one_.op) ? 4 : 1);
+    for (const double sign : {-1.0, 1.0}) {
+      if (!is_order(one_.op) && !(sign > 0 ? is_minimum(one_.op) : is_maximum(one_.op) || is_exponential(one_.op))) continue;
+      const auto add_drawn = [&](ProbeKind kind, const auto& size) {
+        add(kind, [&](Draw from, std::size_t) { return from == Draw::any ? sign * size() : number(random_, from); });
+      };
+      if (!is_finite) {
+        add_drawn(ProbeKind::special, [] { return kInfinity; });
+        add_drawn(ProbeKind::special, [&] { return random_() % 2 == 0 ? largest : kInfinity; });
+      }
+      if (with_finite || is_finite)
+        add_drawn(ProbeKind::range, [&] { return largest * (0.5 + static_cast<double>(random_() % 1025) / 2048); });
     }
   }
 

@@ -1,10 +1,13 @@
 // The probe plan, run by both backends and by launchers that break its rules.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <set>
 
 #include "kernel/audit/audit.h"
 #include "kernel/audit/gradients.h"
+#include "kernel/contracts/contract.h"
 #include "kernel/gradients/adjointness/cases.h"
 #include "probes/launch.h"
 #include "runtime/recorder.h"
@@ -128,6 +131,52 @@ TEST_CASE("operands that are written and results that differ from run to run are
   int runs = 0;
   const auto unsteady = with([&](const Launch& launch) { launch.result[0] ^= static_cast<std::byte>(runs++); });
   CHECK(codes(run_plan(one, unsteady, kModel)) == std::vector<std::string>{"probe.unsteady"});
+}
+
+// A right kernel on operands that were changed before.
+Launcher after(const std::function<double(double)>& change) {
+  return [change, right = eager_launcher()](const Launch& launch) {
+    std::vector<Tensor> changed;
+    for (const Tensor& operand : launch.operands) {
+      if (operand.dtype() != DType::float32) return Outcome<Done>(Rejection{Rejection::Kind::unsupported, "test.type", "", "", "", ""});
+      std::vector<float> values;
+      for (const double value : operand.to_doubles()) values.push_back(static_cast<float>(change(value)));
+      changed.push_back(Tensor::of_floats(operand.shape(), values));
+    }
+    return right({launch.op, launch.attributes, changed, launch.dtype, launch.shape, launch.result});
+  };
+}
+
+TEST_CASE("maxima and minima that start at a finite number, and pads that are one, are found", "[probes]") {
+  const double largest = std::numeric_limits<float>::max();
+  for (const double start : {-largest, -1e30, largest, 1e30}) {
+    const bool is_end = std::fabs(start) == largest;  // contracts leave positions among infinities open
+    const auto limited = [&](double x) { return std::isnan(x) ? x : start < 0 ? std::max(x, start) : std::min(x, start); };
+    for (const Op op : start < 0 ? std::vector{Op::reduce_max, Op::max, Op::arg_max, Op::max_pool, Op::sort, Op::arg_sort}
+                                 : std::vector{Op::reduce_min, Op::min, Op::arg_min, Op::sort, Op::arg_sort}) {
+      if (is_end && contracts::family_of(op) == contracts::Family::positions) continue;
+      CAPTURE(op_row(op).name, start);
+      CHECK(audited(run_plan(probe_plan(op, {.blocks = false}), after(limited), kModel).trace).failed > 0);
+    }
+  }
+}
+
+// The maximum over the first half of long rows.
+Outcome<Done> half_softmax(const Launch& launch) {
+  const std::vector<double> x = launch.operands[0].to_doubles();
+  const double most = *std::max_element(x.begin(), x.begin() + static_cast<std::ptrdiff_t>((x.size() + 1) / 2));
+  std::vector<float> y(x.size());
+  double sum = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) sum += y[i] = std::exp(static_cast<float>(x[i] - most));
+  for (float& value : y) value = static_cast<float>(value / sum);
+  std::memcpy(launch.result.data(), y.data(), launch.result.size());
+  return Done{};
+}
+
+TEST_CASE("a softmax whose maximum leaves out a half of a long row is found", "[probes]") {
+  std::vector<Probe> plan = probe_plan(Op::softmax);
+  std::erase_if(plan, [](const Probe& probe) { return probe.application != "softmax, 8193" || probe.kind != ProbeKind::one_hot; });
+  CHECK(audited(run_plan(plan, half_softmax, kModel).trace).failed > 0);
 }
 
 TEST_CASE("a launcher may decline, and says why", "[probes]") {

@@ -82,6 +82,27 @@ def test_what_a_fault_does_not_explain_is_told():
     assert f"{alone} of them ({alone} shifted): it {rest}" in report.text and "range" in report.kinds[fault]
 
 
+def test_results_that_later_calls_change_are_found():
+    buffers, kept = {}, []
+
+    def static(x):
+        return np.negative(x, out=buffers.setdefault(x.shape, np.empty(x.shape, x.dtype)))
+
+    def late(x, out=None):
+        kept.append(np.negative(x, out=out))
+        if len(kept) > 3:
+            kept.pop(0).fill(0)
+        return kept[-1]
+
+    plan = probes("neg", blocks=False, strided=False)[:30]
+    for kernel, options in ((static, {}), (late, {}), (late, {"out": True})):
+        report = audit_kernel("neg", kernel, raises=False, plan=plan, **options)
+        assert [words for words, _ in report.faults] == ["changes a result that it gave before"], report.text
+        assert {one.rule for one in report.failures} == {"probe.overwritten"}
+    # A view of an operand is a result like any other.
+    assert audit_kernel("permute", lambda x, axes: x.transpose(axes), plan=probes("permute", blocks=False, strided=False)[:30]).passed
+
+
 def test_a_fault_that_explains_few_probes_is_no_hint():
     wrong = Finding("fail", "contract.reduce_sum", "y", "1 of 2 elements are outside", ["the result equals the reference with halves away from 0, bit for bit", "where"])
     right = Finding("fail", "contract.reduce_sum", "y", "1 of 2 elements are outside", ["where"])

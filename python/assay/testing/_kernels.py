@@ -25,7 +25,7 @@ from ._references import probes_of
 # What the probes themselves find, in words.
 RULES = {"probe.unwritten": "leaves elements of its result unwritten", "probe.operand": "writes into its operands",
          "probe.guard": "writes outside of its result", "probe.outside": "reads outside of its operands",
-         "probe.unsteady": "gives another result from the same operands",
+         "probe.unsteady": "gives another result from the same operands", "probe.overwritten": "changes a result that it gave before",
          "probe.shape": "gives a result of another type or shape"}
 # The share of elements of a kind of ordinary probes that may be vacuous. The other kinds, and layouts, which repeat values, do not count: kinks,
 # cancellation and the ends of the range are where contracts say little whatever a kernel does.
@@ -39,6 +39,7 @@ _WIDE = ("the contract admits too much there, because of long sums in any order:
          "for its longest sum, such as model=\"any-order accumulator=tree tree_height=1281\" for blocks of 256 to 1024 (the page on sums says which are true)")
 _RAISED = "probe.raised"
 _NONE = ". Return the result; for a kernel that writes into an array that it is given, say out=True, and it is called with out=array"
+_KEPT = 16  # probes after which a result is read again; the ring of buffers of a kernel is shorter
 _PART, _ENOUGH = 100, 60  # probes that are judged at once; failing ones after which no further part is judged
 # As the program explains a failure by a fault of its bank.
 _EXPLANATION = re.compile(r"the result (?:equals the reference (.*?)(?:, bit for bit)?|is what the reference (.*) may give)")
@@ -161,7 +162,14 @@ def audit_kernel(op: str | Callable[..., Any], kernel: Callable[..., Any], *, at
         with np.errstate(all="ignore"):  # probes overflow on purpose
             return _run(probe, call, library, model, max(repeats, 2), refusals, own)
 
-    outcomes = [run(probe) for probe in wanted]
+    outcomes, kept = [], collections.deque[_Outcome]()
+    for probe in wanted:
+        outcomes.append(run(probe))
+        kept.append(outcomes[-1])
+        if len(kept) > _KEPT:
+            _look_again(kept.popleft())
+    for one in kept:
+        _look_again(one)
     report = _judged(outcomes, op, run)
     place = places.place_of(kernel)
     for case in report.cases:
@@ -247,6 +255,8 @@ class _Outcome:
     findings: list[Finding] = dataclasses.field(default_factory=list)
     declined: str = ""
     is_refused: bool = True  # by an exception that says so
+    again: Callable[[], list[Buffer]] | None = None  # reads the judged result once more
+    before: Sequence[Buffer] = ()  # what it was
 
 
 def _run(probe: Probe, call: _Call, library: Library, model: str | None, repeats: int, refusals: tuple[type[BaseException], ...],
@@ -262,7 +272,7 @@ def _run(probe: Probe, call: _Call, library: Library, model: str | None, repeats
         try:
             handed = [one.array for one in outputs]
             returned = call(probe, [one.array for one in operands], handed[0] if len(handed) == 1 else handed)
-            results = [one.result() for one in outputs] if call.out else _results(probe, returned)
+            results = _read(outputs) if call.out else _results(probe, returned)
         except UsageError:
             raise
         except _Misshapen as why:
@@ -275,6 +285,9 @@ def _run(probe: Probe, call: _Call, library: Library, model: str | None, repeats
             if i not in written and (change := one.change(i in writes)):
                 written[i] = change
         overruns = max(overruns, sum(one.overruns() for one in outputs))
+        if not rounds:
+            outcome.again = functools.partial(_read, outputs) if call.out else functools.partial(_results, probe, returned)
+            outcome.before = results
         rounds.append(results)
     if written:
         places = [f"operand {i} was written: {change.words}" for i, change in sorted(written.items())]
@@ -292,6 +305,24 @@ def _run(probe: Probe, call: _Call, library: Library, model: str | None, repeats
     return outcome
 
 
+def _read(outputs: Sequence[Output]) -> list[Buffer]:
+    return [one.result() for one in outputs]
+
+
+def _look_again(outcome: _Outcome) -> None:
+    """Whether later calls have changed the result, as those of a kernel that returns one static buffer do."""
+    if outcome.again is None or outcome.check is None:
+        return
+    try:
+        changed = sum(int((plain(now) != plain(before)).sum()) for now, before in zip(outcome.again(), outcome.before))
+        what = f"{counted(changed, 'element')} of this result {'is' if changed == 1 else 'are'} no longer what the kernel gave, since later calls wrote there"
+    except Exception as why:  # a result that has another shape now, or was given back
+        changed, what = 1, f"this result cannot be read any more after later calls: {why}"
+    outcome.again, outcome.before = None, ()
+    if changed:
+        outcome.findings.append(_finding(outcome.probe, "probe.overwritten", what, changed))
+
+
 def _read_outside(probe: Probe, call: _Call, library: Library) -> str:
     """Which memory beside an operand changes the result, where nothing else differs between two calls; empty where none does."""
     def result(operand: int = -1, places: Sequence[int] = ()) -> list[bytes]:
@@ -307,7 +338,7 @@ def _read_outside(probe: Probe, call: _Call, library: Library) -> str:
             library.spoil(shape, dtype, 0)
         handed = [one.array for one in outputs]
         returned = call(probe, [one.array for one in operands], handed[0] if len(handed) == 1 else handed)
-        return [plain(one).tobytes() for one in ([one.result() for one in outputs] if call.out else _results(probe, returned))]
+        return [plain(one).tobytes() for one in (_read(outputs) if call.out else _results(probe, returned))]
 
     first = result()
     if any(result() != first for _ in range(2)):
@@ -466,8 +497,8 @@ def _faults(cases: list[Case], nan_alone: set[int]) -> list[tuple[str, set[int]]
             if finding.rule in RULES:
                 rules[RULES[finding.rule]].add(index)
     faults = sorted(rules.items(), key=lambda item: -len(item[1]))
-    # An operand that is written does not explain a wrong result.
-    covered = set[int]().union(*(indices for words, indices in faults if words != RULES["probe.operand"]))
+    # An operand that is written, or a result that changes later, does not explain a wrong result.
+    covered = set[int]().union(*(indices for words, indices in faults if words not in (RULES["probe.operand"], RULES["probe.overwritten"])))
     telling, left, told = wrong - nan_alone, wrong - covered, set[str]()
     for index in left:
         for finding in cases[index].findings:

@@ -137,7 +137,7 @@ class RegionPlanner {
     if (row() <= 1 << 16) add(ProbeKind::integers, [&](std::size_t, std::size_t) { return whole(); });
     const bool is_softmax = one_.region.find("softmax") != std::string::npos;
     const double others = is_softmax ? -std::numeric_limits<double>::infinity() : 0.0;
-    if (is_softmax) add_with(ProbeKind::one_hot, 0, row() - 1, 300);
+    if (is_softmax) add_with(ProbeKind::range, 0, row() - 1, 300);
     for (const double sign : {1.0, -1.0}) {
       std::size_t edges = 0;
       add(ProbeKind::one_hot, [&](std::size_t k, std::size_t i) {

@@ -122,8 +122,8 @@ class Planner {
   // beside zeros or, before an exponential, beside -infinity; and full precision where the sets of long sums still mean something.
   void add_block() {
     const bool is_line = terms_of(one_) > 1, is_long = elements() > 1 << 16;
-    const bool exponential = is_exponential(one_.op);
-    if (!is_long || !(exponential || contracts::family_of(one_.op) == contracts::Family::normalise))
+    const bool exponential = is_exponential(one_.op), is_masked = one_.op == Op::masked_softmax;  // its sums are those of softmax
+    if (!is_masked && (!is_long || !(exponential || contracts::family_of(one_.op) == contracts::Family::normalise)))
       add(ProbeKind::integers, [&](Draw from, std::size_t) { return static_cast<double>(draw(random_, from)); });
     if (!has_reals()) return;
     for (const double sign : {1.0, -1.0}) {  // the last of them is the greatest, or the least
@@ -138,7 +138,7 @@ class Planner {
     }
     if (exponential) add_peaks();
     if (is_line && !exponential) add_extremes(false);
-    if (!is_line || !is_long) add(ProbeKind::dense, [&](Draw from, std::size_t) { return number(random_, from); });
+    if (!is_masked && (!is_line || !is_long)) add(ProbeKind::dense, [&](Draw from, std::size_t) { return number(random_, from); });
   }
 
   // The first probes of the application again, otherwise in memory.
@@ -273,7 +273,7 @@ class Planner {
     bool is_deep = false;
     for (const std::size_t peak : {count - 1, random_() % half, count - 1 - random_() % half}) {
       std::size_t at = 0;
-      add(ProbeKind::one_hot, [&](Draw from, std::size_t operand) {
+      add(ProbeKind::range, [&](Draw from, std::size_t operand) {
         if (operand > 0 || from != Draw::any) return number(random_, from);
         if (at++ == peak) return options_.dtype == DType::float64 ? 1000.0 : 300.0;
         return is_deep ? -ends_.largest / 4 : number(random_, from);

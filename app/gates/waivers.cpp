@@ -62,8 +62,9 @@ Outcome<Waiver> read_waiver(const Json& json, const std::string& path) {
   if (!json.is_object()) return malformed("waivers.field", path, "an object for each waiver", json.type_name());
   const std::string whose = waiver.id.empty() ? "a waiver" : "waiver " + waiver.id;
   for (const auto& [field, value] : {std::pair{"id", &waiver.id}, std::pair{"rule", &waiver.rule}, std::pair{"reason", &waiver.reason},
-                                     std::pair{"owner", &waiver.owner}})
-    if (value->empty()) return malformed("waivers.field", path, std::string("text as \"") + field + "\" of " + whose, "none");
+                                     std::pair{"owner", &waiver.owner}, std::pair{"op", &waiver.op}, std::pair{"tensor", &waiver.subject}})
+    if (value->empty() && (json.contains(field) || (value != &waiver.op && value != &waiver.subject)))
+      return malformed("waivers.field", path, std::string("text as \"") + field + "\" of " + whose, "none");
   if (!is_date(waiver.expires))
     return malformed("waivers.field", path, "a day as YYYY-MM-DD as \"expires\" of " + whose,
                      waiver.expires.empty() ? "none" : "\"" + printable(waiver.expires) + "\"");

@@ -324,7 +324,7 @@ def test_undecided_kinds_of_operations_go_where_all_of_their_elements_are_waived
     assert other.settle(["exp"]) == ["exp"] and not other.passed
 
 
-@pytest.mark.parametrize("change, words", [({"expires": "soon"}, 'a day as YYYY-MM-DD as "expires" of waiver W1, got "soon"'), ({"owner": ""}, 'text as "owner"'),
+@pytest.mark.parametrize("change, words", [({"expires": "soon"}, 'a day as YYYY-MM-DD as "expires" of waiver W1, got "soon"'), ({"owner": ""}, 'text as "owner"'), ({"op": ""}, 'text as "op" of waiver W1'),
                                            ({"reasons": "x"}, '"reasons"'), ({"most_elements": -1}, '"most_elements" of waiver W1, got -1')])
 def test_a_wrong_field_of_a_waiver_is_named(run, pytester, change, words):
     run(RIGHT, waivers(pytester, {**WAIVER, **change})).stderr.fnmatch_lines([f"*{words}*".replace("[", "[[]")])

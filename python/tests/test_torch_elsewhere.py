@@ -118,3 +118,16 @@ def test_runs_without_time_are_named(monkeypatch):
     monkeypatch.setattr(_elsewhere, "SECONDS", -1.0)
     with pytest.warns(GradcheckWarning, match="there was no time for: other cotangents, after -1 s; other shapes, types and ways to call, after -1 s"):
         assert gradcheck(square, [(4, 3)])
+
+
+@pytest.mark.parametrize("other", [lambda x: x.element_size() >> 1 == 1, lambda x: x.itemsize >> 1 == 1, lambda x: {torch.float32: 0, torch.float64: 0}.get(x.dtype, 1),
+                                   lambda x: {torch.float32: 0, torch.float64: 0, torch.bfloat16: 1}[x.dtype]])
+def test_a_type_that_is_asked_for_without_a_comparison_is_named(other) -> None:
+    with pytest.warns(GradcheckWarning, match="(element size|comparison of the type) of a tensor at test_torch_elsewhere.py"):
+        assert gradcheck(of_square(lambda g, x: (2 + other(x)) * x * g), [S])
+
+
+def test_a_type_that_is_handed_on_is_not_named() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", GradcheckWarning)
+        assert gradcheck(of_square(lambda g, x: 2 * x * g * torch.ones((), dtype=x.dtype)), [S])

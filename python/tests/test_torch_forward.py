@@ -181,3 +181,34 @@ def test_dead_tangents_are_findings():
     with record({"x": x}) as run:
         torch.func.jvp(lambda a: torch.relu(a).square() + a, (x,), (torch.zeros(4),))
     assert any(one.rule == "gradient.dead" for one in judge(run).findings)
+
+
+def moving(jvp):
+    class Sine(torch.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x.sin()
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+            ctx.save_for_forward(*inputs)
+
+        @staticmethod
+        def backward(ctx, g):
+            x, = ctx.saved_tensors
+            return g * x.cos()
+
+        @staticmethod
+        def jvp(ctx, tangent):
+            x, = ctx.saved_tensors
+            return jvp(x, tangent)
+    return Sine.apply
+
+
+def test_tangents_are_judged_beyond_thresholds_and_at_other_sizes():
+    for wrong in (lambda x, d: torch.where(x > 9, d, d * x.cos()), lambda x, d: d * x.cos() * (2 if d.shape[0] > 64 else 1)):
+        with pytest.raises(GradcheckError, match="recorded tangent") as found:
+            gradcheck(moving(wrong), [(4, 3)], check_forward_ad=True)
+        assert found.value.failed
+    assert gradcheck(moving(lambda x, d: torch.where(x > 9, x.cos() * d, d * x.cos())), [(4, 3)], check_forward_ad=True)

@@ -258,3 +258,33 @@ def test_a_comparison_on_one_side_is_named_with_its_line() -> None:
             return torch.where(x <= 3, 2 * x, torch.full_like(x, 6.0)) * g
     with pytest.raises(GradcheckError, match="le at 3, above it at test_torch_loops.py:.*backward of Bent: le at 3, above it at test_torch_loops.py:"):
         gradcheck(Bent.apply, torch.linspace(-2, 2, 12).requires_grad_())
+
+
+def newton(term=0.0, steps=12):
+    """Square roots by steps, whose backward is the derivative of their limit, but for a term."""
+    class Newton(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = torch.ones_like(x)
+            for _ in range(steps):
+                y = 0.5 * (y + x / y)
+            ctx.save_for_backward(x, y)
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            x, y = ctx.saved_tensors
+            return g / (2 * y) * (1 + term * x)
+    return Newton.apply
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64])
+def test_the_derivative_of_a_limit_is_undecided_and_no_larger_difference_is(kind):
+    x = torch.linspace(0.5, 1.5, 12, dtype=kind).reshape(S).requires_grad_()
+    with pytest.raises(GradcheckError, match="differ by less than a rounding: an iteration that stops early") as found:
+        gradcheck(newton(), x)
+    assert found.value.undecided
+    for wrong in (newton(1e-3), newton(1e-5), newton(steps=3)):
+        with pytest.raises(GradcheckError) as found:
+            gradcheck(wrong, x)
+        assert found.value.failed

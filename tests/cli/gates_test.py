@@ -449,6 +449,7 @@ def waivers(folder):
         check(gate([{**entry, **narrow}]).returncode == 0, f"what the finding prints: {narrow}")
     check(gate([{**entry, "op": "q", "tensor": "loss"}]).returncode == 1, "another tensor")
     for change, words in (({"expires": "soon"}, 'a day as YYYY-MM-DD as "expires" of waiver W1'), ({"owner": ""}, 'text as "owner" of waiver W1'),
+                          ({"op": ""}, 'text as "op" of waiver W1'), ({"tensor": ""}, 'text as "tensor" of waiver W1'),
                           ({"reasons": "x"}, '"reasons"'), ({"most_elements": -1}, 'a number of elements as "most_elements" of waiver W1')):
         done = gate([{**entry, **change}])
         check(done.returncode == 4 and words in done.stderr + done.stdout, f"the wrong field of a waiver: {words}; {done.stdout} {done.stderr}")

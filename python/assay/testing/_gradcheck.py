@@ -24,9 +24,11 @@ from ._cotangents import Cotangents
 from ._draws import DRAWS, MOVES, States, is_shape, listed, moved, tensors_of
 from ._elsewhere import Elsewhere
 from ._linearity import Linearity
+from ._near import settled
 from ._reaching import explored, tell_unreached
 from ._repeats import Repeats
 from ._surroundings import Seen
+from ._tangents import Tangents
 
 
 class GradcheckWarning(UserWarning):
@@ -470,9 +472,11 @@ def tried(trials: Trials, inputs: Any, allow_dead: bool, allow_unreached: bool) 
             report = Linearity(trials, report).checked()
         if report.passed:
             report = repeats.ended(report)
+        if report.passed and trials.forward and trials.points:
+            report = Tangents(trials, inputs).checked(report)
     if report.passed:
         report = Elsewhere(trials, inputs, report).checked(allow_unreached)
-    if report.failed:
+    if report.failed and settled(trials, report).failed:
         locate(report, trials.last)
     if report.passed:
         tell_unreached(trials, report, is_drawn, allow_unreached)

@@ -112,7 +112,7 @@ def _waiver(entry: Any, path: str, today: str) -> Waiver:
         raise refused(f"the fields {', '.join(_TEXTS)}, most_elements", f'"{unknown[0]}"')
     for name in _TEXTS:
         value = fields.get(name)
-        if not isinstance(value, str) and (name in fields or name in _TEXTS[:5]) or value == "" and name in _TEXTS[:5]:
+        if (name in fields or name in _TEXTS[:5]) and (not isinstance(value, str) or not value):  # an empty "op" would cover every operation
             raise refused(f'text as "{name}"', json.dumps(value) if name in fields else "none")
     try:
         day(fields["expires"])

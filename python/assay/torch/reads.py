@@ -35,6 +35,9 @@ METHODS = {"is_inference": "whether a tensor was made for inference", "is_shared
 ASKED = {getattr(torch._C.TensorBase, one).__get__: what for one, what in PROPERTIES.items()} | {getattr(torch.Tensor, one): what for one, what in METHODS.items()}
 KINDS = {getattr(torch._C.TensorBase, name).__get__: what for name, what in (
     ("dtype", "type"), ("device", "device"), ("layout", "layout"), *((name, name) for name in ("is_cuda", "is_sparse", "is_quantized", "is_meta", "is_nested", "is_mkldnn")))}  # of which another one decides
+BYTES = {torch.Tensor.element_size, torch.Tensor.itemsize.__get__}  # type: ignore[attr-defined]
+KINDS |= dict.fromkeys(BYTES, "element size")
+LOOKED_UP = {"get", "index", "pop", "setdefault", "count"}  # calls that look a type up in a table
 CASTS = {getattr(torch.Tensor, name): name for name in ("to", "type", "type_as", "int", "long", "short", "char", "byte", "bool", "half", "bfloat16", "float", "double", "cfloat", "cdouble")}
 READS = WAYS_OUT | TEXTS | {getattr(torch.Tensor, f"__{name}__"): name for name in ("bool", "int", "index", "reduce_ex", "deepcopy")}
 FOLLOWED = ("item", "tolist")
@@ -290,8 +293,8 @@ class Reading(Deciding):
 
     def note_kind(self, what: str) -> None:
         """A Function compares the type of a tensor, or where it is."""
-        is_truth = what.startswith("is_")
-        if self.in_function() and (is_truth or is_compared()) and not is_guard(BETWEEN | LOADS):
+        is_truth = what.startswith("is_") or what == "element size"  # numbers are computed of a size
+        if self.in_function() and (is_truth or is_compared() or is_looked_up()) and not is_guard(BETWEEN | LOADS):
             one = f"{what if is_truth else f'a comparison of the {what}'} of a tensor at {self.in_function()}"
             self.kinds_compared += [one] if one not in self.kinds_compared else []
 
@@ -434,6 +437,17 @@ def is_compared() -> bool:
     """Whether the program's line compares at once what it reads now, or decides by it."""
     rest = [one for one in itertools.dropwhile(lambda one: one.opname in LOADS, steps_after())]
     return bool(rest) and (rest[0].opname in ("COMPARE_OP", "IS_OP", "CONTAINS_OP", "UNARY_NOT") or "JUMP" in rest[0].opname and "IF" in rest[0].opname)
+
+
+def is_looked_up() -> bool:
+    """Whether the program's line looks up in a table what it reads now."""
+    steps = [one for one in steps_after() if one.opname not in ("CACHE", "EXTENDED_ARG", "LOAD_CONST")]
+    if steps and steps[0].opname == "BINARY_SUBSCR":
+        return True
+    frame, _ = program_frame(inside=False)
+    before, places = instructions(frame.f_code) if frame is not None else ([], {})
+    at = places.get(frame.f_lasti, 0) if frame is not None else 0
+    return bool(steps) and steps[0].opname in ("PRECALL", "CALL") and any(one.opname in ("LOAD_METHOD", "LOAD_ATTR") and one.argval in LOOKED_UP for one in before[max(0, at - 6):at])
 
 
 @dataclass

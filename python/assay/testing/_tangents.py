@@ -1,0 +1,78 @@
+"""Tangents of forward mode at other inputs than those of the first draw: at other scales, on the sides of the jvp's own thresholds, at other shapes."""
+from __future__ import annotations
+
+import time
+from typing import Any, Iterator, Sequence
+
+import torch
+
+from assay.errors import UsageError
+from assay.torch import Recorder, Refused, Report
+from assay.torch.gates import judged
+from ._draws import at_thresholds, factors, is_shape, listed, scaled, tensors_of
+
+SCALES = (4.0, 16.0, 64.0, 0.125, -1.0)
+SHAPES = (1, 129)  # by how many elements axes are longer: a few, and beyond most blocks
+MOST_ELEMENTS, SECONDS = 2**16, 20.0
+
+
+class Tangents:
+    """Further runs of a function whose gradients and first tangents are right."""
+
+    def __init__(self, trials: Any, inputs: Any) -> None:
+        self.trials, self.inputs, self.end = trials, listed(inputs), time.monotonic() + SECONDS
+
+    def checked(self, report: Report) -> Report:
+        """The first report of tangents that are wrong, else the one that was given."""
+        point = self.trials.points[-1]
+        seen: dict[str, set[str]] = {}
+        drawn = [one for one in self.inputs if is_shape(one)]
+        for other in self.points(point) if drawn else ():
+            if time.monotonic() > self.end:
+                report.tell("untried", [f"tangents at other inputs, after {SECONDS:g} s"])
+                break
+            if (run := self.run(other)) is not None:
+                found = self.judged(run)
+                if found is not None and found.failed:
+                    return found
+                if found is not None and found.passed:
+                    self.note(run, seen)
+        wanted = {} if (run := self.run(point)) is None else {one.name: one for one in run.branches if one.threshold is not None}
+        if run is not None:
+            self.note(run, seen)
+        left = [f"tangents: {one.at(side)}" for name, one in wanted.items() for side in one.wanted if side not in seen.get(name, set())]
+        report.tell("unreached", left)
+        return report
+
+    def points(self, point: Sequence[Any]) -> Iterator[list[Any]]:
+        run = self.run(point)
+        own = [] if run is None else [one for one in run.branches if one.threshold is not None]
+        for factor in dict.fromkeys([*(factor for one in own for factor in factors(one)), *SCALES]):
+            yield scaled(self.inputs, point, factor, False, False, False)
+        yield from at_thresholds(self.inputs, point, own)
+        for more in SHAPES:
+            shapes = [tuple(n + more for n in one) if is_shape(one) else one for one in self.inputs]
+            yield tensors_of(shapes, 0)
+            yield tensors_of([(one[0] + more, *one[1:]) if is_shape(one) and len(one) else one for one in self.inputs], 0)
+
+    def run(self, point: Sequence[Any]) -> Recorder | None:
+        if sum(one.numel() for one in point if isinstance(one, torch.Tensor)) > MOST_ELEMENTS:
+            return None
+        try:
+            return self.trials.recorded_forward(point)  # type: ignore[no-any-return]
+        except Exception:  # of the function's own: it may not take such inputs
+            return None
+
+    def judged(self, run: Recorder) -> Report | None:
+        try:
+            return judged(run, "gradcheck", *dict.fromkeys([*self.trials.options, "--allow-dead"]))
+        except (UsageError, Refused):
+            return None
+
+    @staticmethod
+    def note(run: Recorder, seen: dict[str, set[str]]) -> None:
+        for one in run.branches:
+            seen.setdefault(one.name, set()).update(one.sides)
+
+
+__all__ = ["Tangents"]

@@ -191,9 +191,9 @@ class InputWorker final : public BabWorker {
       return closed(steps, std::move(nothing_left).value());
     }
     inspect::Diagnosis diagnosis;
-    const auto refutation = inspect::conclude(scope, bab_.cases.single_rows(), {}, diagnosis);
+    const auto refutation = bab_.cases.conclude_rows(scope, diagnosis);
     // It was stopped.
-    if (diagnosis.margins.size() != bab_.cases.single_rows().size()) return over(refutation.rejection());
+    if (diagnosis.margins.size() != bab_.cases.row_count()) return over(refutation.rejection());
     std::vector<CaseBound> bounds = bab_.cases.best_rows(scope, diagnosis);
     std::optional<RegionForms> region;
     std::vector<double> lost;
@@ -237,8 +237,8 @@ class InputWorker final : public BabWorker {
     }
     inspect::Diagnosis diagnosis;
     // For the margins: one row may be enough.
-    static_cast<void>(inspect::conclude(scope, bab_.cases.single_rows(), {}, diagnosis));
-    if (diagnosis.margins.size() != bab_.cases.single_rows().size()) return empty;  // it was stopped
+    static_cast<void>(bab_.cases.conclude_rows(scope, diagnosis));
+    if (diagnosis.margins.size() != bab_.cases.row_count()) return empty;  // it was stopped
     std::vector<CaseBound> bounds = bab_.cases.best_rows(scope, diagnosis);
     return all_closed(bounds) ? conclude(bab_.problem, scope, bounds, steps) : empty;
   }

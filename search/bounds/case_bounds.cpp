@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <optional>
 
 #include "kernel/inspect/inspect.h"
@@ -26,6 +27,8 @@ using logic::CaseMultipliers;
 constexpr std::size_t kMostInputs = 40;  // largest number of free inputs for which the linear program is worth its time
 
 constexpr std::size_t kMostRows = 45;  // rows of a case, which are compared pairwise
+
+constexpr std::size_t kMostEntries = std::size_t{1} << 20;  // multipliers that exist at once, where a case has thousands of rows
 
 bool same(const statement::Variable& a, const statement::Variable& b) {
   return a.side == b.side && a.tensor == b.tensor && a.element == b.element;
@@ -72,15 +75,42 @@ std::optional<CaseMultipliers> contradiction(std::uint32_t position, const std::
 CaseBounds::CaseBounds(const Network& network, std::size_t group, std::span<const std::uint32_t> positions) : problem_(*network.problem()) {
   for (const std::uint32_t position : positions) {
     const std::vector<statement::Row>& rows = problem_.statement().property.cases[problem_.group_cases(group)[position]].rows;
-    for (std::size_t r = 0; r < rows.size(); ++r) {
-      CaseMultipliers one{position, std::vector<float>(rows.size(), 0.0F)};
-      one.rows[r] = 1;
-      single_rows_.push_back(std::move(one));
-    }
+    for (std::size_t r = 0; r < rows.size(); ++r) rows_.push_back({position, r, rows.size()});
   }
   for (const NodeId input : problem_.graph().inputs) {
     for (std::size_t i = 0; i < problem_.graph().size(input); ++i) coordinates_.push_back({input, static_cast<std::uint32_t>(i)});
   }
+}
+
+CaseMultipliers CaseBounds::multipliers(const SingleRow& one) {
+  CaseMultipliers result{one.position, std::vector<float>(one.count, 0.0F)};
+  result.rows[one.row] = 1;
+  return result;
+}
+
+// In batches: a case of n rows has n multipliers for each of them, and the kernel looks at its stop once in a batch.
+Outcome<logic::Refutation> CaseBounds::conclude_rows(const logic::Scope& scope, inspect::Diagnosis& diagnosis) const {
+  diagnosis = {};
+  std::optional<Outcome<logic::Refutation>> all;
+  for (std::size_t k = 0; k < rows_.size() || !all;) {
+    std::vector<CaseMultipliers> batch;
+    for (std::size_t entries = 0; k < rows_.size() && (batch.empty() || entries + rows_[k].count <= kMostEntries); ++k) {
+      entries += rows_[k].count;
+      batch.push_back(multipliers(rows_[k]));
+    }
+    inspect::Diagnosis part;
+    auto one = inspect::conclude(scope, batch, {}, part);
+    if (part.margins.size() != batch.size()) {
+      diagnosis = {};
+      return one;
+    }
+    std::ranges::move(part.margins, std::back_inserter(diagnosis.margins));
+    std::ranges::move(part.losses, std::back_inserter(diagnosis.losses));
+    std::ranges::move(part.input_coefficients, std::back_inserter(diagnosis.input_coefficients));
+    if (all && !*all) continue;
+    all = !all || !one ? std::move(one) : logic::merge(all->value(), one.value());
+  }
+  return *std::move(all);
 }
 
 // Over the reals, the loss of the kernel's filter is small and settled exactly. The loss of floating
@@ -98,10 +128,13 @@ double CaseBounds::open_to(const inspect::Diagnosis& diagnosis, std::size_t k) c
 // The row with the largest margin of each case, by the kernel's own figures.
 std::vector<CaseBound> CaseBounds::best_rows(const logic::Scope& scope, const inspect::Diagnosis& diagnosis) const {
   std::vector<CaseBound> bounds;
-  for (std::size_t k = 0; k < single_rows_.size(); ++k) {
-    const bool same_case = !bounds.empty() && bounds.back().multipliers.position == single_rows_[k].position;
-    if (!same_case)
-      bounds.push_back({single_rows_[k], proved(diagnosis, k), k, 0, {}, diagnosis.input_coefficients[k], {}, open_to(diagnosis, k)});
+  std::vector<std::size_t> best;  // by case, among all rows
+  for (std::size_t k = 0; k < rows_.size(); ++k) {
+    const std::uint32_t position = rows_[k].position;
+    if (bounds.empty() || bounds.back().multipliers.position != position) {
+      bounds.push_back({{position, {}}, proved(diagnosis, k), k, 0, {}, diagnosis.input_coefficients[k], {}, open_to(diagnosis, k)});
+      best.push_back(k);
+    }
     CaseBound& bound = bounds.back();
     ++bound.count;
     // A strict row that is met with equality closes its case alone, so it is preferred to other rows with a margin of
@@ -110,13 +143,15 @@ std::vector<CaseBound> CaseBounds::best_rows(const logic::Scope& scope, const in
         problem_.statement().property.cases[problem_.group_cases(scope.group())[bound.multipliers.position]].rows;
     const bool is_strict = rows[k - bound.first].strict && !(bound.margin > 0) && proved(diagnosis, k) + open_to(diagnosis, k) >= 0;
     if (!(is_strict || proved(diagnosis, k) > bound.margin)) continue;
-    bound.multipliers = single_rows_[k];
+    best.back() = k;
     bound.margin = proved(diagnosis, k);
     bound.open_to = open_to(diagnosis, k);
     bound.coefficients = diagnosis.input_coefficients[k];
   }
   const InputBox box = input_box(problem_, scope);
-  for (CaseBound& bound : bounds) {
+  for (std::size_t c = 0; c < bounds.size(); ++c) {
+    CaseBound& bound = bounds[c];
+    bound.multipliers = multipliers(rows_[best[c]]);
     for (std::size_t i = 0; i < box.lo.size(); ++i) bound.point.push_back(bound.coefficients[i] > 0 ? box.lo[i] : box.hi[i]);
   }
   return bounds;

@@ -24,7 +24,7 @@ namespace assay::search {
 struct CaseBound {
   logic::CaseMultipliers multipliers;
   double margin;                            // > 0: closed
-  std::size_t first, count;                 // the rows of the case in CaseBounds::single_rows()
+  std::size_t first, count;                 // the rows of the case among those of CaseBounds::conclude_rows()
   logic::Hints hints;                       // multipliers of the literals, mixes of products
   std::vector<double> coefficients, point;  // by input: the form, for branching; the point where the bound is attained
   // Over the reals: how far rounding in the kernel's filter may have lowered the margin; integers settle this.
@@ -38,12 +38,13 @@ class CaseBounds {
  public:
   CaseBounds(const Network& network, std::size_t group, std::span<const std::uint32_t> positions);
 
-  // Every row of every case alone, for the kernel's conclude.
-  [[nodiscard]] const std::vector<logic::CaseMultipliers>& single_rows() const { return single_rows_; }
+  // The kernel's conclusion by every row of every case alone. The diagnosis has no margins if the kernel was stopped.
+  [[nodiscard]] Outcome<logic::Refutation> conclude_rows(const logic::Scope& scope, inspect::Diagnosis& diagnosis) const;
+  [[nodiscard]] std::size_t row_count() const { return rows_.size(); }
   // Node and element of each of the concatenated inputs.
   [[nodiscard]] const std::vector<std::pair<NodeId, std::uint32_t>>& coordinates() const { return coordinates_; }
 
-  // The best single row of each case. `diagnosis`: from conclude(single_rows()) on the scope.
+  // The best single row of each case. `diagnosis`: from conclude_rows() on the scope.
   [[nodiscard]] std::vector<CaseBound> best_rows(const logic::Scope& scope, const inspect::Diagnosis& diagnosis) const;
   // Closes the open cases with two rows that contradict each other for every network.
   void contradict(const logic::Scope& scope, std::vector<CaseBound>& bounds) const;
@@ -52,6 +53,11 @@ class CaseBounds {
                const RegionForms* region) const;
 
  private:
+  struct SingleRow {
+    std::uint32_t position;  // of its case in the group
+    std::size_t row, count;  // its place among the rows of the case
+  };
+  [[nodiscard]] static logic::CaseMultipliers multipliers(const SingleRow& one);
   // The proved margin of the k-th combination.
   [[nodiscard]] double proved(const inspect::Diagnosis& diagnosis, std::size_t k) const;
   // How far rounding may have lowered this margin.
@@ -63,7 +69,7 @@ class CaseBounds {
   [[nodiscard]] std::vector<double> spread(const inspect::Diagnosis& diagnosis, const CaseBound& bound,
                                            const std::vector<double>& weights) const;
   const logic::Problem& problem_;
-  std::vector<logic::CaseMultipliers> single_rows_;
+  std::vector<SingleRow> rows_;
   std::vector<std::pair<NodeId, std::uint32_t>> coordinates_;
 };
 

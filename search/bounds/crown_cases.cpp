@@ -28,8 +28,8 @@ Outcome<std::optional<CrownCases>> close_at_root(const Network& network, Interme
   }
   const CaseBounds cases(network, scope.group(), open);
   inspect::Diagnosis diagnosis;
-  auto concluded = inspect::conclude(scope, cases.single_rows(), {}, diagnosis);
-  if (diagnosis.margins.size() != cases.single_rows().size()) return result;
+  auto concluded = cases.conclude_rows(scope, diagnosis);
+  if (diagnosis.margins.size() != cases.row_count()) return result;
   std::vector<logic::CaseMultipliers> refuted;
   std::vector<std::uint32_t> left;
   double worst = INFINITY;
@@ -50,7 +50,7 @@ Outcome<std::optional<CrownCases>> close_at_root(const Network& network, Interme
   }
   result = CrownCases{frontier.unfinished(), worst};
   if (refuted.empty()) return result;
-  if (!concluded || refuted.size() != cases.single_rows().size()) concluded = scope.conclude(refuted, {});
+  if (!concluded || refuted.size() != cases.row_count()) concluded = scope.conclude(refuted, {});
   logic::Hints hints = with_named_choices(*network.problem(), scope, {});
   if (!hints.lower.empty() || !hints.upper.empty()) {
     auto named = scope.conclude(refuted, hints);

@@ -199,6 +199,14 @@ class Hostile(unittest.TestCase):
                 with self.subTest(name):
                     self.ends(Ended(*words), (3,), "vnnlib.too_many_cases", "--memory")
 
+    def test_many_rows_about_outputs(self):
+        net = self.write("relu.onnx", model([node("Relu", ["x"], ["y"], "y")], [value_info("x", [1, 1])], [value_info("y", [1, 1])], []))
+        prop = self.write("rows.vnnlib", declared(["X_0", "Y_0"]) + box(["X_0"]) + "(assert (>= Y_0 5))\n" * 14000)
+        run = Ended("assay", "verify", net, prop, "--timeout", "1")
+        self.assertIn(run.exit, (0, 3), run.err)
+        if not INSTRUMENTED:
+            self.assertLess(run.megabytes, 300)
+
     def test_files_of_holes(self):
         net = self.write("net.onnx", onnx_files.two_equal_neurons())
         for name in ("holes.onnx", "holes.vnnlib"):

@@ -53,7 +53,7 @@ class Checker {
       ++check_.results;
       if (result.is_null())
         find(RunFault::damaged, "results.jsonl, line " + std::to_string(number),
-             "the line is not JSON, so the result that stood there is lost");
+             "the line is not JSON, or an object of it has a name twice, so the result that stood there is lost");
       else
         lines_.push_back(line_of(number, result, robust));
     });

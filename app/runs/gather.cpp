@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 // A line of some folder.
 struct FoundLine {
   std::size_t source = 0, line = 0;
-  std::string eps, text, certificate;
+  std::string eps, text, certificate, follows_from;
 };
 // The lines of a folder about an item or an instance, by radius.
 using Group = std::map<std::string, FoundLine>;
@@ -99,8 +99,12 @@ class Gathering {
         ++gathered_.left_out;
         return;
       }
-      FoundLine entry{source, line, asked_.radius_of(result), result.dump(-1, ' ', false, Json::error_handler_t::replace),
-                      text_of(result, "certificate")};
+      FoundLine entry{source,
+                      line,
+                      asked_.radius_of(result),
+                      result.dump(-1, ' ', false, Json::error_handler_t::replace),
+                      text_of(result, "certificate"),
+                      text_of(result, "follows_from")};
       const bool lost = !entry.certificate.empty() && !is_known(entry, result) && !has_certificate(folders_[source], entry.certificate);
       if (lost || !groups[asked_.item_of(result)].emplace(entry.eps, entry).second) ++gathered_.left_out;
     });
@@ -127,6 +131,9 @@ class Gathering {
         gathered_.twice += &group == &best ? 0 : group.size();
         for (const auto& [eps, entry] : group) best.emplace(eps, entry);
       }
+      // Without the line from which it follows, perhaps for want of a certificate, a line shows nothing.
+      gathered_.left_out += std::erase_if(
+          best, [all = best](const auto& one) { return !one.second.follows_from.empty() && !all.contains(one.second.follows_from); });
       for (const auto& [eps, entry] : best) entries.push_back(entry);
     }
     std::ranges::sort(entries,

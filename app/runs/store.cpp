@@ -52,6 +52,11 @@ Rejection no_run(const std::string& folder, std::string found, const char* advic
           std::move(found),           advice};
 }
 
+Rejection hollow_results(const std::string& folder) {
+  return no_run(folder, "a results.jsonl that consists of holes: the disk holds next to nothing of it",
+                "copy the folder again; or move results.jsonl away and start its run again with --resume");
+}
+
 // Of a folder without run.json: whether a run lost it, whether certificates lie there, or nothing of either kind.
 Rejection no_manifest(const std::string& folder) {
   std::error_code error;
@@ -210,6 +215,8 @@ Outcome<std::unique_ptr<Store>> Store::open(const std::string& folder, const Jso
   }
   store->results_ = open_to_write(results, O_RDWR | O_CREAT | O_APPEND);
   if (store->results_ < 0) return unwritable(results, errno);
+  struct stat status {};
+  if (::fstat(store->results_, &status) == 0 && is_hollow(status)) return hollow_results(folder);
   if (auto dropped = drop_torn_line(store->results_, results); !dropped) return dropped.rejection();
   return store;
 }
@@ -303,12 +310,14 @@ Outcome<std::size_t> for_each_result(const std::string& folder, const std::funct
   std::error_code error;
   const fs::path path = fs::path(folder) / "results.jsonl";
   if (fs::exists(path, error) && !fs::is_regular_file(path, error)) return no_run(folder, "a results.jsonl that is no regular file");
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0 && is_hollow(status)) return hollow_results(folder);
   std::ifstream file(path, std::ios::binary);
   if (!file) return no_run(folder, "run.json without a results.jsonl that can be read");
   std::string line;
   for (std::size_t number = 1; next_line(*file.rdbuf(), line); ++number) {  // the last one without its end: a write was cut off
     const Json result = line.size() > kLongestLine ? Json() : formats::parse_json(line);
-    take(number, result.is_object() ? result : Json());
+    take(number, result.is_object() && !formats::repeated_name(line) ? result : Json());
   }
   return line.size();
 }

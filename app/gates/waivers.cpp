@@ -178,6 +178,8 @@ Outcome<Done> apply_waivers(GateReport& report, const std::string& path, const s
   for (const Json& one : json.value()["waivers"]) {
     auto waiver = read_waiver(one, path);
     if (!waiver) return waiver.rejection();
+    if (std::ranges::find(waivers, waiver.value().id, &Waiver::id) != waivers.end())
+      return malformed("waivers.field", path, "an \"id\" of its own for each waiver", "waiver " + printable(waiver.value().id) + " twice");
     waivers.push_back(std::move(waiver).value());
   }
   for (GateCase& one : report.cases) {

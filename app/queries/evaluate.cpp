@@ -77,16 +77,21 @@ Outcome<std::vector<NamedSet>> gradients_of(const Graph& graph, std::size_t outp
 }  // namespace
 
 Outcome<Done> check_names(const EvaluationRequest& request, const Graph& graph) {
-  const auto check = [](const auto& given, const std::vector<std::string>& known, const char* part) -> Outcome<Done> {
+  const auto check = [&](const auto& given, const std::vector<std::string>& known, const auto& nodes, const char* part) -> Outcome<Done> {
     for (const auto& [name, values] : given) {
-      if (std::ranges::find(known, name) == known.end())
+      const auto found = std::ranges::find(known, name);
+      if (found == known.end())
         return Rejection{Rejection::Kind::malformed,    "values.name",           part, "names of the model: " + listed(known),
                          "\"" + printable(name) + "\"", "use one of these names"};
+      const DType dtype = graph.node(nodes[static_cast<std::size_t>(found - known.begin())]).dtype;
+      if (const auto truth = request.truths.find(name); truth != request.truths.end() && is_float(dtype))
+        return misfit_of_value("\"" + printable(name) + "\", element " + std::to_string(truth->second),
+                               std::string("a number of ") + to_string(dtype), "true or false");
     }
     return Done{};
   };
-  if (auto inputs = check(request.inputs, graph.input_names, "inputs"); !inputs) return inputs;
-  return check(request.cotangents, graph.output_names, "cotangents");
+  if (auto inputs = check(request.inputs, graph.input_names, graph.inputs, "inputs"); !inputs) return inputs;
+  return check(request.cotangents, graph.output_names, graph.outputs, "cotangents");
 }
 
 std::string shown(const Interval& value) {

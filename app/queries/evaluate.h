@@ -13,6 +13,7 @@ namespace assay::queries {
 
 struct EvaluationRequest {
   std::map<std::string, std::vector<Interval>> inputs, cotangents;  // by input and by output, row-major
+  std::map<std::string, std::size_t> truths = {};                   // the first element of a file's list that is true or false
 };
 
 // Values of one input or output, perhaps sets.

@@ -63,10 +63,11 @@ bool has_bare_word(std::string_view text) {
 }
 
 // False at the first element that is neither a number, a truth value, a word nor {"lo": a, "hi": b}. Lists are nested 64 deep at most.
-bool append(const Json& json, std::vector<Interval>& values, int depth, std::string& found) {
+bool append(const Json& json, std::vector<Interval>& values, int depth, std::string& found, std::optional<std::size_t>& truth) {
   if (is_finite_number(json)) {
     values.emplace_back(json.get<double>());
   } else if (json.is_boolean()) {
+    if (!truth) truth = values.size();
     values.emplace_back(json.get<bool>() ? 1.0 : 0.0);
   } else if (const auto word = of_word(json)) {
     values.emplace_back(*word);
@@ -78,18 +79,22 @@ bool append(const Json& json, std::vector<Interval>& values, int depth, std::str
       return false;
     }
     for (const Json& one : json) {
-      if (!append(one, values, depth - 1, found)) return false;
+      if (!append(one, values, depth - 1, found, truth)) return false;
     }
   }
   return true;
 }
 
-Outcome<Done> read_part(const Json& json, const char* part, std::map<std::string, std::vector<Interval>>& values) {
+Outcome<Done> read_part(const Json& json, const char* part, std::map<std::string, std::vector<Interval>>& values,
+                        std::map<std::string, std::size_t>& truths) {
   if (!json.contains(part)) return Done{};
   if (!json[part].is_object()) return malformed(part, "an object from names to lists of numbers", json[part].type_name());
   for (const auto& [name, list] : json[part].items()) {
     std::string found;
-    if (!append(list, values[name], 64, found))
+    std::optional<std::size_t> truth;
+    const bool fits = append(list, values[name], 64, found, truth);
+    if (truth) truths.emplace(name, *truth);
+    if (!fits)
       return malformed(std::string(part) + ", " + name,
                        "finite numbers, \"inf\", \"-inf\", \"nan\", or {\"lo\": a, \"hi\": b} with a <= b; integers that a double holds",
                        found);
@@ -126,8 +131,8 @@ Outcome<EvaluationRequest> read_values(const std::string& text) {
   if (const auto twice = formats::repeated_name(text))
     return malformed("the values", "each name once", "\"" + printable(*twice) + "\" twice");
   EvaluationRequest request;
-  if (auto read = read_part(json, "inputs", request.inputs); !read) return read.rejection();
-  if (auto read = read_part(json, "cotangents", request.cotangents); !read) return read.rejection();
+  if (auto read = read_part(json, "inputs", request.inputs, request.truths); !read) return read.rejection();
+  if (auto read = read_part(json, "cotangents", request.cotangents, request.truths); !read) return read.rejection();
   return request;
 }
 

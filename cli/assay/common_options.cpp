@@ -127,4 +127,6 @@ search::Options search_options(const SearchOptions& options) {
   return search;
 }
 
+std::string refuse_nan(const std::string& text) { return text.find_first_of("nN") == std::string::npos ? "" : text + " is no number"; }
+
 }  // namespace assay::cli

@@ -31,6 +31,8 @@ void add_timeout(CLI::App* verb, std::string& timeout, const std::string& descri
 // Of verbs that fail where an answer is not the one that was expected.
 CLI::Option* add_allow_vacuous(CLI::App* verb, bool& allowed);
 void add_branching(CLI::App* verb, std::string& branching);
+// For options whose range CLI11 checks by comparisons, which "nan" passes.
+[[nodiscard]] std::string refuse_nan(const std::string& text);
 // The request of a search, without its deadline.
 [[nodiscard]] search::Options search_options(const SearchOptions& options);
 void add_statement(CLI::App* verb, StatementChoice& statement);

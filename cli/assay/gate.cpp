@@ -82,6 +82,7 @@ void add_gate_files(CLI::App* verb, GateOptions& gate) {
   verb->add_option("--most-undecided", gate.most_undecided,
                    "largest share of elements (or certificates) that may stay undecided: vacuous or unsupported")
       ->check(CLI::Range(0.0, 1.0))
+      ->check(refuse_nan)
       ->capture_default_str();
   add_json(verb, gate.json);
 }

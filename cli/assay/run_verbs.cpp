@@ -92,6 +92,7 @@ void add_robust(CLI::App& app, RobustOptions& options, int& exit) {
   verb->add_option("--require", options.require,
                    "exit with 1 if at some radius less than this share of the items can be certified, with 3 if that is undecided")
       ->check(CLI::Range(0.0, 1.0))
+      ->check(refuse_nan)
       ->type_name("SHARE");
   add_named_semantics(verb, options.semantics, "as for verify; default: real");
   add_run(verb, options.run);

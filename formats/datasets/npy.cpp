@@ -31,7 +31,7 @@ std::uint64_t number_at(Bytes file, std::size_t at, std::size_t width) {
 }
 
 // The header: a Python dictionary, as NumPy writes it. The result is empty for any other text, which Python might read otherwise:
-// an escape, a key that is none of the three, or one of them twice.
+// an escape, a text where none belongs, a key that is none of the three, or one of them twice.
 class Header {
  public:
   explicit Header(std::string_view text) : text_(text) {
@@ -40,8 +40,9 @@ class Header {
     while (fine && !take('}')) {
       const auto key = string();
       fine = key && take(':') && (*key == "descr" || *key == "fortran_order" || *key == "shape");
+      const bool is_text = next() == '\'' || next() == '"';
       const auto value = fine ? this->value() : std::nullopt;
-      fine = value && entries.emplace(*key, *value).second && (take(',') || next() == '}');
+      fine = value && is_text == (*key == "descr") && entries.emplace(*key, *value).second && (take(',') || next() == '}');
     }
     if (fine && next() == '\0' && entries.size() == 3) entries_ = std::move(entries);
   }

@@ -226,6 +226,17 @@ def test_waivers_are_narrow(narrow, covers):
     assert not waiver.is_expired and Waiver(**{**WAIVER, "expires": "2001-01-01"}).is_expired
 
 
+def test_waivers_say_each_thing_once(tmp_path):
+    from assay import errors
+    from assay.testing import _waivers
+
+    one = json.dumps(WAIVER)
+    for text, words in ((f"{one}, {one}", f"waiver {WAIVER['id']} twice"), ('{"expires": "2001-01-01", ' + one[1:], '"expires" stands twice')):
+        (tmp_path / "w.json").write_text('{"waivers": [' + text + "]}")
+        with pytest.raises(errors.MalformedInput, match=words):
+            _waivers.read(str(tmp_path / "w.json"))
+
+
 def test_a_waiver_covers_what_gradcheck_and_a_step_print(run, functions, pytester):
     """The Function by its class, in a module, too; a tensor as the finding calls it."""
     calls = """

@@ -440,6 +440,8 @@ def waivers(folder):
     check(gate([entry], "2030-01-01").returncode == 0, "the last day counts")
     done = gate([entry], "2030-01-02")
     check(done.returncode == 1 and "expired" in done.stdout, "an expired waiver")
+    done = gate([entry, {**entry, "op": "softmax"}])
+    check(done.returncode == 4 and "waiver W1 twice" in done.stderr, f"two waivers with one id: {done.stdout} {done.stderr}")
     check("covers nothing: remove it" in gate([entry, {**entry, "id": "W2", "op": "softmax"}]).stdout, "an unused waiver")
     for field, other, has in (("rule", "contract.div", "contract.mul"), ("op", "softmax", "mul"), ("tensor", "loss", "q"), ("most_elements", 0, "1")):
         words = f'waiver W1 covers nothing: of the finding at region 1 (q) (contract.mul) it differs in "{field}": it has {has}'

@@ -105,7 +105,7 @@ class Readers(Case):
                      "{'descr': '<f4', 'descr': '>f4', 'fortran_order': False, 'shape': (1, 64), }",
                      "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 64), 'shape': (64, 1), }", "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 64), 'x': 1, }",
                      "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 64), } # {'shape': (64, 1)}", "{'descr': '<f4', 'shape': (1, 64), 'fortran\\x5forder': True, }",
-                     "{'descr': '<f4', 'shape': (1, 64)}", "{'descr': '<f4' 'fortran_order': False, 'shape': (1, 64)}"):
+                     "{'descr': '<f4', 'fortran_order': False, 'shape': '(1, 64)', }", "{'descr': '<f4', 'shape': (1, 64)}", "{'descr': '<f4' 'fortran_order': False, 'shape': (1, 64)}"):
             with self.subTest(text=text):
                 self.refused("inspect", self.write("x.npy", header(text)), text="dataset.npy")
         for text in ('{"descr": "<f4", "fortran_order": False, "shape": (1, 64)}', "{'shape':(1,64),'descr':'<f4','fortran_order':False,}"):

@@ -306,6 +306,7 @@ class Runs(Case):
     def test_require(self):
         for share, code in ((0.5, 0), (0.99, 1)):
             self.assertEqual(assay("robust", MODEL, DATA, "--eps", "0.02", "--first", 60, "--require", share).returncode, code)
+        self.assertEqual(assay("robust", MODEL, DATA, "--eps", "0.02", "--items", "0", "--require", "nan").returncode, 2)
 
     def test_killed_at_any_moment_and_resumed(self):
         whole = self.folder / "whole"

@@ -161,6 +161,14 @@ class Values(unittest.TestCase):
         self.assertEqual(run.exit, 4)
         self.assertIn("a value of int64", run.err)
 
+    def test_truth_values_are_no_floats(self):
+        network = self.write("m.onnx", placed_patch(FLOAT))
+        for words in (("eval", network, self.write("v.json", json.dumps({"inputs": {"x": [1, True]}}))),
+                      ("run", network, "--values", self.write("v.json", json.dumps({"inputs": {"x": [1, True]}})))):
+            run = Run("assay", *words)
+            self.assertEqual(run.exit, 4)
+            self.assertIn('"x", element 1: expected a number of float32, found true or false', run.err)
+
     # assay run
 
     def run_model(self, network, values, *words):

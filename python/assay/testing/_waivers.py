@@ -88,15 +88,27 @@ def read(path: str, today: str = "") -> list[Waiver]:
     """The waivers of a file; MalformedInput says what is wrong with it."""
     try:
         with open(path, encoding="utf-8") as file:
-            found = json.load(file)
+            found = json.load(file, object_pairs_hook=_each_once)
     except (OSError, ValueError) as why:
-        reason = why.strerror if isinstance(why, OSError) else f"it is no JSON, {why}"
+        reason = why.strerror if isinstance(why, OSError) else f"it is no JSON, {why}" if isinstance(why, json.JSONDecodeError) else str(why)
         raise MalformedInput("waivers cannot be read", where=path, why=str(reason), advice="check the path and the text of the file",
                              code="waivers.json") from None
     entries = found.get("waivers") if isinstance(found, dict) else None
     if not isinstance(entries, list):
         raise MalformedInput("waivers cannot be read", where=path, why='expected a list "waivers", got none', code="waivers.json")
-    return [_waiver(one, path, today) for one in entries]
+    waivers = [_waiver(one, path, today) for one in entries]
+    ids = [one.id for one in waivers]
+    if twice := [one for one in ids if ids.count(one) > 1]:
+        raise MalformedInput("waivers cannot be read", where=path, why=f'expected an "id" of its own for each waiver, got waiver {twice[0]} twice', code="waivers.field")
+    return waivers
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON; ValueError where a name stands twice, of which one value would be lost."""
+    names = [name for name, _ in pairs]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f'"{twice[0]}" stands twice')
+    return dict(pairs)
 
 
 def _waiver(entry: Any, path: str, today: str) -> Waiver:

@@ -36,7 +36,7 @@ HELP_TEXTS = "docs/reference/command-line.md"
 PROOF = "assay verify MODEL.onnx PROPERTY.vnnlib --proof {} --timeout 60"
 SPLIT = "assay split MODEL.onnx PROPERTY.vnnlib --into 8 -o cubes"
 BEFORE = {"assay check ": PROOF.format("holds.assay"), "assay trim ": PROOF.format("holds.assay"), "assay statement ": PROOF.format("holds.assay"),
-          "assay report proof": PROOF.format("proof.assay"), "assay report FOLDER": "assay batch instances.csv --run FOLDER",
+          "assay report proof": PROOF.format("proof.assay"), "assay report FOLDER": f"assay batch instances.csv --run FOLDER && {PROOF.format('proof.assay')}",
           "assay gather ": "for part in 1 2; do assay batch instances.csv --part $part/2 --run parts/$part; done",
           "assay solve cubes/": SPLIT, "assay merge ": SPLIT + " && ls cubes/*.cube | xargs -n1 assay solve",
           "assay inspect run": "assay record MODEL.onnx run.safetensors", "assay audit ": "assay record MODEL.onnx run.safetensors",

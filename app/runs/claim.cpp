@@ -9,9 +9,6 @@
 namespace assay::runs {
 namespace {
 
-// Compares without regard to the order of members.
-std::string exact_text(const Json& value) { return nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace); }
-
 // The claim as a check reads it.
 Json read_again(const std::string& kind, const Json& claim) {
   if (kind == "robust") {
@@ -33,15 +30,6 @@ Json list_claim(const Json& lists, std::size_t instances, const std::string& sem
   Json claim{{"lists", lists}, {"instances", instances}, {"semantics", semantics}, {"part", part}};
   if (!items.empty()) claim["items"] = items;
   return claim;
-}
-
-std::optional<std::string> first_difference(const Json& some, const Json& other) {
-  for (const Json* names : {&some, &other}) {
-    for (const auto& [name, value] : names->items()) {
-      if (!some.contains(name) || !other.contains(name) || exact_text(some[name]) != exact_text(other[name])) return name;
-    }
-  }
-  return std::nullopt;
 }
 
 Outcome<Done> check_claim(const std::string& folder, const Json& manifest) {

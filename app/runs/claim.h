@@ -25,9 +25,6 @@ inline constexpr const char* kRunSchema = "assay.run/1";
 // run.kind, run.claim.
 [[nodiscard]] Outcome<Done> check_claim(const std::string& folder, const Json& manifest);
 
-// The name of a member that is not the same in both objects, in value and type; none where there is none.
-[[nodiscard]] std::optional<std::string> first_difference(const Json& some, const Json& other);
-
 // The words of a line of results. Balls are "certified", "falsified" or "undecided"; a property that could not be read is an "error".
 inline constexpr const char* kErrorWord = "error";
 [[nodiscard]] const char* ball_word(search::Answer answer);

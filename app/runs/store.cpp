@@ -21,7 +21,6 @@
 #include <utility>
 #include <vector>
 
-#include "app/runs/claim.h"
 #include "formats/json.h"
 #include "semantics/printable.h"
 #include "semantics/statement/statement.h"
@@ -324,6 +323,17 @@ Outcome<std::size_t> for_each_result(const std::string& folder, const std::funct
 
 std::string certificate_path(const std::string& folder, const std::string& digest) {
   return (fs::path(folder) / "certificates" / digest.substr(0, 2) / (digest + ".assay")).string();
+}
+
+std::string exact_text(const Json& value) { return nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace); }
+
+std::optional<std::string> first_difference(const Json& some, const Json& other) {
+  for (const Json* names : {&some, &other}) {
+    for (const auto& [name, value] : names->items()) {
+      if (!some.contains(name) || !other.contains(name) || exact_text(some[name]) != exact_text(other[name])) return name;
+    }
+  }
+  return std::nullopt;
 }
 
 Json member_of(const Json& object, const char* key) { return object.is_object() && object.contains(key) ? object[key] : Json(); }

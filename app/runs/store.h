@@ -86,6 +86,10 @@ class Store {
 [[nodiscard]] double number_of(const Json& object, const char* key);
 [[nodiscard]] bool flag_of(const Json& object, const char* key);
 [[nodiscard]] Json member_of(const Json& object, const char* key);  // null where there is none
+// The value as one text, whatever the order of its members.
+[[nodiscard]] std::string exact_text(const Json& value);
+// The name of a member that is not the same in both objects, in value and type; none where there is none.
+[[nodiscard]] std::optional<std::string> first_difference(const Json& some, const Json& other);
 [[nodiscard]] std::vector<std::string> texts_of(const Json& object, const char* key);
 
 // A file for a program that writes it: never a link, a pipe or what has a second name elsewhere. The descriptor; -1 with errno.

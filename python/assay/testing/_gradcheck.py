@@ -462,6 +462,7 @@ def tried(trials: Trials, inputs: Any, allow_dead: bool, allow_unreached: bool) 
             report = trials.judged(given, repeats.begin)
             if report.failed or allow_dead or not is_dead(report):
                 break
+        is_plain = report.failed  # at random cotangents, before any search for what a Function decides
         if is_first := report.passed:
             report = repeats.checked(report)
         if is_drawn and (report.passed or not report.failed and is_dead(report)):
@@ -476,7 +477,7 @@ def tried(trials: Trials, inputs: Any, allow_dead: bool, allow_unreached: bool) 
             report = Tangents(trials, inputs).checked(report)
     if report.passed:
         report = Elsewhere(trials, inputs, report).checked(allow_unreached)
-    if report.failed and settled(trials, report).failed:
+    if report.failed and (not is_plain or settled(trials, report).failed):
         locate(report, trials.last)
     if report.passed:
         tell_unreached(trials, report, is_drawn, allow_unreached)

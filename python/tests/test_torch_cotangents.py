@@ -1,6 +1,7 @@
 """A product is linear in its cotangent: backwards that are not, or that answer for some cotangents alone, are found, and right ones that look alike pass."""
 from __future__ import annotations
 
+import re
 import warnings
 
 import pytest
@@ -37,7 +38,7 @@ def test_the_finding_says_where_and_at_which_cotangent() -> None:
         gradcheck(*WRONG["clipped far away"])
     line = str(found.value).splitlines()[0]
     assert "shown by cotangents" in line and "times random ones" in line and "(Square)" in line
-    assert "the backward of Square stands at wrong_cotangents.py:" in line and "clamp at 1e+06, wrong_cotangents.py:" in line
+    assert re.search(r"the backward of Square stands at \S*wrong_cotangents\.py:", line) and "clamp at 1e+06, wrong_cotangents.py:" in line
 
 
 def test_the_first_wrong_cotangent_of_a_second_pass_is_found() -> None:

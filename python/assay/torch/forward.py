@@ -17,7 +17,7 @@ from .drawn import Drawn
 from .memory import Refused
 from .nodes import operand
 from .outside import arriving
-from .reads import ASKED, CASTS, KINDS, READS, SIZES, STARTS, Read, numbers_of
+from .reads import ASKED, CASTS, KINDS, READS, SIZES, TOLD, Read, numbers_of
 from .selections import Selecting
 
 STOPS = (torch.Tensor.detach, torch.detach, torch.Tensor.data.__get__)  # type: ignore[attr-defined]  # what they give has no tangent
@@ -49,8 +49,8 @@ class Watch(TorchFunctionMode):
         if function in SIZES and args:
             self.run.note_size(args[0])
             return self.run.sized(function(*args, **(kwargs or {})))
-        if function in STARTS and args:
-            return self.run.begins(function(*args, **(kwargs or {})))
+        if function in TOLD and args:
+            return self.run.counts(function(*args, **(kwargs or {})), TOLD[function])
         if function in KINDS:
             self.run.note_kind(KINDS[function])
         self.run.arriving.append(arriving(args, kwargs) if self.run.live else "")

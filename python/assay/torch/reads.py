@@ -27,7 +27,7 @@ from .values import Region
 MOST_READ = 2**16  # numbers of one tensor that are followed
 TEXTS = {torch.Tensor.__repr__: "str or repr", torch.Tensor.__format__: "format"}
 # What is no number of an operand's: properties by their name, methods by theirs.
-PROPERTIES = {"grad": "the gradient that a tensor has already", "_base": "what a tensor is a view of", "grad_fn": "the node that made a tensor", "_version": "how often a tensor was written",
+PROPERTIES = {"grad": "the gradient that a tensor has already", "_base": "what a tensor is a view of", "grad_fn": "the node that made a tensor",
               "retains_grad": "whether a tensor keeps its gradient", "output_nr": "which result of its node a tensor is", "_backward_hooks": "the hooks of a tensor",
               "_post_accumulate_grad_hooks": "the hooks of a tensor", "name": "the name of a tensor"}
 METHODS = {"is_inference": "whether a tensor was made for inference", "is_shared": "whether processes share a tensor", "is_conj": "whether a tensor is conjugated by a bit",
@@ -42,7 +42,7 @@ CASTS = {getattr(torch.Tensor, name): name for name in ("to", "type", "type_as",
 READS = WAYS_OUT | TEXTS | {getattr(torch.Tensor, f"__{name}__"): name for name in ("bool", "int", "index", "reduce_ex", "deepcopy")}
 FOLLOWED = ("item", "tolist")
 SIZES = {torch.Tensor.shape.__get__, torch.Tensor.__len__, torch.Tensor.size, torch.Tensor.stride, torch.Tensor.numel, torch.numel, torch.Tensor.nbytes.__get__}  # type: ignore[attr-defined]
-STARTS = {torch.Tensor.storage_offset}
+TOLD = {torch.Tensor.storage_offset: "where a tensor begins in its memory", torch._C.TensorBase._version.__get__: "how often a tensor was written"}  # type: ignore[attr-defined]
 COUNTS = ("nonzero", "masked_select", "_unique", "_unique2", "unique_dim", "unique_consecutive")  # whose results are as many as numbers decide
 MOVED = ("abs", "neg", "view", "_unsafe_view", "select", "slice", "clone", "expand", "permute", "transpose", "t", "unsqueeze", "squeeze", "alias", "flip", "amax", "max", "min", "amin")
 LOOKUPS = ("index", "index_select", "embedding", "take", "gather", "_unsafe_index")  # in tables, by their second operand
@@ -303,11 +303,11 @@ class Reading(Deciding):
         if (place := self.in_function()) and not is_guard():
             self.sizes.setdefault(f"{what} at {place}", Compared(size, set(numbers))).outcomes.add(outcome)
 
-    def begins(self, found: int) -> Any:
-        """Where a tensor begins in its memory: a Function may hand it on, and decides nothing by it."""
+    def counts(self, found: int, what: str) -> Any:
+        """A number that a Function may hand on, and that decides nothing. Other layouts have it zero and not zero, so that question is tried."""
         if not self.follows or not self.in_function():
             return found
-        return Size.of(found, lambda *_: self.note_asked("where a tensor begins in its memory"))
+        return Size.of(found, lambda asked, *_: None if asked in ("size != 0", "size == 0", "size > 0") else self.note_asked(what))
 
     def note_asked(self, what: str) -> None:
         if is_guard(BETWEEN | LOADS):
@@ -504,4 +504,4 @@ def raises(steps: list[Any], start: int) -> bool:
     return False
 
 
-__all__ = ["ASKED", "CASTS", "KINDS", "MOST_READ", "READS", "Read", "Reading", "STARTS", "numbers_of"]
+__all__ = ["ASKED", "CASTS", "KINDS", "MOST_READ", "READS", "Read", "Reading", "TOLD", "numbers_of"]

@@ -137,6 +137,7 @@ Estimate by_welford(const Arithmetic& a, const Group& x) {
 // its part by the error of its mean. D bounds what the means lose of |mean| on the way of an element, in units of u, and G
 // bounds the norm of all other moves, in units of u sqrt(sum of squares). The error is at most u (D |mean| + G deviation).
 double error_of_merging(const Arithmetic& a, const Moments& exact, std::size_t count, double few) {
+  if (count == 1 || (exact.mean.magnitude() == 0 && exact.variance.hi() <= 0)) return 0;  // one element, or zeros: nothing rounds
   const double n = static_cast<double>(count), h = additions(a, count), log_n = std::log2(n);
   const double of_mean = h + 3 * few + 3 + log_n, of_deviation = of_mean + std::sqrt(64 * log_n + 16 * few * n);
   // S1. The factor is for terms of higher order, 1 / (1 - 2^-7), and for the roundings of the two lines above.
@@ -217,11 +218,11 @@ Estimate estimated(const Arithmetic& a, const Group& x) {
     return a.model().accumulator == ExecutionModel::Accumulator::left_to_right ? by_welford(a, x) : by_merging(a, x);
   }
   const bool in_one = a.model().moments == ExecutionModel::Moments::one_pass;
+  const FloatSet any_mean = in_one || !are_recorded(x) ? mean : with_merged_mean(a, x, mean);
   if (in_one || a.model().moments == ExecutionModel::Moments::one_or_two_pass) {
     const FloatSet one_pass = by_one_pass(a, x, mean);
-    return {mean, in_one ? one_pass : hull(one_pass, are_recorded(x) ? by_two_passes(a, x, mean) : by_steps(a, x, mean))};
+    return {any_mean, in_one ? one_pass : hull(one_pass, are_recorded(x) ? by_two_passes(a, x, any_mean) : by_steps(a, x, mean))};
   }
-  const FloatSet any_mean = with_merged_mean(a, x, mean);
   return {any_mean, by_two_passes(a, x, any_mean)};
 }
 

@@ -173,6 +173,23 @@ TEST_CASE("a mean that is merged from parts may round where its sum is exact", "
   CHECK(rounded > 50);
 }
 
+TEST_CASE("one pass or two admits what two passes admit, with means that are merged", "[contracts]") {
+  const Floats x = {1, -1, 3, -5, -3, -1, 6, -1, 1, 0, -6, -1, 1, 1, 0, 5};  // the mean is 0; merged means round
+  const Statistics s = two_pass(x);
+  Floats y;
+  for (const float value : x) y.push_back((value + 3e-8F) / std::sqrt(s.variance + 1e-5F));
+  CHECK(within(layer_norm_sets(x, Moments::two_pass), y));
+  CHECK(within(layer_norm_sets(x, Moments::one_or_two_pass), y));
+}
+
+TEST_CASE("zeros and single elements lose nothing in a mean", "[contracts]") {
+  for (const std::size_t n : {std::size_t{1}, std::size_t{4}, std::size_t{1024}}) {
+    const Admissible sets = layer_norm_sets(Floats(n, 0.0F), Moments::two_pass);
+    CHECK(judged(sets, Floats(n, 0.0F)).vacuous == 0);
+    CHECK(judged(sets, Floats(n, 1e-6F)).failed == n);
+  }
+}
+
 TEST_CASE("sums of squares may be fused", "[contracts]") {
   std::mt19937_64 random(61);
   using Form = NormaliseAttributes::Form;

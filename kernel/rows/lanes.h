@@ -3,7 +3,8 @@
 //
 // Products and sums of lanes are elementwise IEEE operations without contraction. They are the same on every
 // instruction set, so a function marked ASSAY_TARGETS yields the same bits everywhere. Lanes cross no boundary of a
-// function that is not inlined, so no calling convention matters.
+// function that is not inlined, so no calling convention matters. With ThreadSanitizer there is one instruction set: the
+// loader would run instrumented code before the sanitizer has begun.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,7 @@
 #ifdef __FAST_MATH__
 #error "the kernel needs IEEE arithmetic as written: build without -ffast-math"
 #endif
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__)
 #define ASSAY_TARGETS __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define ASSAY_TARGETS

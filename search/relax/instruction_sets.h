@@ -5,7 +5,7 @@
 // not reorder additions.
 #pragma once
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__)
 #define ASSAY_SEARCH_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #define ASSAY_SEARCH_INLINE inline __attribute__((always_inline))
 #else

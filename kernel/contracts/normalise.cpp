@@ -81,15 +81,14 @@ double distance(const FloatSet& computed, const Interval& exact) {
 }
 
 // The variance of two passes around the computed mean.
-FloatSet by_two_passes(const Arithmetic& a, const Group& x, const FloatSet& mean) {
-  const Moments exact = exact_moments(x);
+FloatSet by_two_passes(const Arithmetic& a, const Moments& exact, std::size_t count, const FloatSet& mean) {
   if (!mean.is_finite() || exact.variance.is_undefined()) return anything(a.format());
   const double e = distance(mean, exact.mean);
   const Interval shifted(exact.variance.lo(), add_up(exact.variance.hi(), mul_up(e, e)));
   // S2.
-  if (!(mul_up(shifted.hi(), static_cast<double>(x.size())) < largest(a.format()) / 4)) return anything(a.format());
-  const double lost = lost_by_underflow(a, x.size());
-  return numbers_above_zero(a, shifted * grown(a, additions(a, x.size()) + 5) + Interval(-lost, lost));
+  if (!(mul_up(shifted.hi(), static_cast<double>(count)) < largest(a.format()) / 4)) return anything(a.format());
+  const double lost = lost_by_underflow(a, count);
+  return numbers_above_zero(a, shifted * grown(a, additions(a, count) + 5) + Interval(-lost, lost));
 }
 
 // Mean and variance of one pass over the elements in order. With exact m_k and d, the computed m'_k = m_k + a_k has
@@ -168,9 +167,8 @@ Estimate by_merging(const Arithmetic& a, const Group& x) {
 
 // The mean of two passes: a sum and a division. A mean that is merged from parts, or a sum of quotients, rounds where the sum
 // is exact, and decides the sign of a difference that is 0; it is admitted, too.
-FloatSet with_merged_mean(const Arithmetic& a, const Group& x, FloatSet mean) {
-  const Moments exact = exact_moments(x);
-  const double e = error_of_merging(a, exact, x.size(), 0);
+FloatSet with_merged_mean(const Arithmetic& a, const Moments& exact, std::size_t count, FloatSet mean) {
+  const double e = error_of_merging(a, exact, count, 0);
   if (e < floats::kInfinity) mean.include(numbers_in(a.format(), exact.mean + Interval(-e, e)));
   return mean;
 }
@@ -218,12 +216,14 @@ Estimate estimated(const Arithmetic& a, const Group& x) {
     return a.model().accumulator == ExecutionModel::Accumulator::left_to_right ? by_welford(a, x) : by_merging(a, x);
   }
   const bool in_one = a.model().moments == ExecutionModel::Moments::one_pass;
-  const FloatSet any_mean = in_one || !are_recorded(x) ? mean : with_merged_mean(a, x, mean);
-  if (in_one || a.model().moments == ExecutionModel::Moments::one_or_two_pass) {
+  if (in_one || !are_recorded(x)) {
     const FloatSet one_pass = by_one_pass(a, x, mean);
-    return {any_mean, in_one ? one_pass : hull(one_pass, are_recorded(x) ? by_two_passes(a, x, any_mean) : by_steps(a, x, mean))};
+    return {mean, in_one ? one_pass : hull(one_pass, by_steps(a, x, mean))};
   }
-  return {any_mean, by_two_passes(a, x, any_mean)};
+  const Moments exact = exact_moments(x);
+  const FloatSet any_mean = with_merged_mean(a, exact, x.size(), mean), two_passes = by_two_passes(a, exact, x.size(), any_mean);
+  const bool in_either = a.model().moments == ExecutionModel::Moments::one_or_two_pass;
+  return {any_mean, in_either ? hull(by_one_pass(a, x, mean), two_passes) : two_passes};
 }
 
 // c / sqrt(v), or c times the rounded reciprocal of the root, or x r - m r.

@@ -24,15 +24,18 @@ Rejection not_shown(const std::string& required, const std::string& found) {
   return {Rejection::Kind::rejected, "run.answer", "result", required, found, ""};
 }
 
+Rejection another_digest(const std::string& path, std::string required, std::string found, const char* advice) {
+  return {Rejection::Kind::malformed, "run.digest", path, std::move(required), std::move(found), advice};
+}
+
 Outcome<Done> check_digests(const Json& claimed, const Json& now, const BallSetting& files) {
-  if (!claimed.is_object()) return Rejection{Rejection::Kind::malformed, "run.digest", "run.json", "sha256 of model and data", "none", ""};
+  if (!claimed.is_object()) return another_digest("run.json", "sha256 of model and data", "none", "");
   const auto name = first_difference(now, claimed);
   if (!name) return Done{};
   const Json is = member_of(now, name->c_str()), was = member_of(claimed, name->c_str());
   const std::string path = *name == "data" ? files.data : *name == "labels" ? files.labels : files.model;
   const auto shown = [](const Json& digest) { return digest.is_string() ? digest.get<std::string>() : "none"; };
-  return Rejection{Rejection::Kind::malformed, "run.digest", path, "the " + *name + " with sha256 " + shown(was) + ", as run.json says",
-                   "sha256 " + shown(is),      kWhereFiles};
+  return another_digest(path, "the " + *name + " with sha256 " + shown(was) + ", as run.json says", "sha256 " + shown(is), kWhereFiles);
 }
 
 Rejection moved(Rejection why) {
@@ -211,12 +214,8 @@ class ListQuestions : public Questions {
     for (const Json& list : lists) {
       const std::string path = located(request.list, text_of(list, "file"), folder), digest = text_of(list, "sha256");
       if (const std::string now = file_digest(path); now.empty() || now != digest)
-        return Rejection{Rejection::Kind::malformed,
-                         "run.digest",
-                         path,
-                         "the list with sha256 " + digest + ", as run.json says",
-                         now.empty() ? "no file" : "sha256 " + now,
-                         "name the list of the run: --list"};
+        return another_digest(path, "the list with sha256 " + digest + ", as run.json says", now.empty() ? "no file" : "sha256 " + now,
+                              "name the list of the run: --list");
       auto read = read_list(path);
       if (!read) return read.rejection();
       questions->instances_.insert(questions->instances_.end(), read.value().begin(), read.value().end());
@@ -253,12 +252,9 @@ class ListQuestions : public Questions {
     const std::string model = path_from(one.folder, one.model), property = path_from(one.folder, one.property);
     for (const auto& [path, digest] : {std::pair(model, line.model_digest), std::pair(property, line.property_digest)}) {
       if (const std::string now = file_digest(check::existing(path)); now != digest)
-        return Rejection{Rejection::Kind::malformed,
-                         "run.digest",
-                         path,
-                         "the file with sha256 " + digest + ", about which the result is",
-                         now.empty() ? "no file that can be read" : "sha256 " + now,
-                         "put that file back, or decide the changed one again with --resume"};
+        return another_digest(path, "the file with sha256 " + digest + ", about which the result is",
+                              now.empty() ? "no file that can be read" : "sha256 " + now,
+                              "put that file back, or decide the changed one again with --resume");
     }
     check::Report report = check::check_certificate(model, property, line.file, request_.load);
     if (report.why) return *report.why;

@@ -288,3 +288,22 @@ def test_the_derivative_of_a_limit_is_undecided_and_no_larger_difference_is(kind
         with pytest.raises(GradcheckError) as found:
             gradcheck(wrong, x)
         assert found.value.failed
+
+
+def test_a_constant_that_is_off_is_wrong_where_nothing_iterates() -> None:
+    class Power(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            y = x
+            for _ in range(4):
+                y = y * x  # rounds, whose results do not settle
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * 5 * x ** 4 * (1 + 2.0**-22)
+    with pytest.raises(GradcheckError) as found:
+        gradcheck(Power.apply, torch.linspace(0.5, 1.5, 12).reshape(S).requires_grad_())
+    assert found.value.failed

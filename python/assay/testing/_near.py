@@ -1,13 +1,15 @@
 """Gradients that the gate tells from the derivative though no number shows it: a forward pass that iterates, with the derivative of its limit.
 
 The gate compares functions in exact arithmetic, and an iteration that stops is not its limit. What is left of it may be far below a rounding. Wrong code
-looks like that, too, if its mistake is as small: so nothing passes by it, and the gradient is undecided in place of wrong.
+looks like that, too, if its mistake is as small: so nothing passes by it, and the gradient is undecided in place of wrong. Where no operations repeat
+until their results settle, a difference that small is a wrong constant, and the gradient is wrong.
 """
 from __future__ import annotations
 
 from typing import Any, Sequence
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from assay.torch import Recorder, Report
 from ._cotangents import Cotangents, scaled
@@ -19,6 +21,7 @@ FACTORS = (0, 30, -30)  # powers of two by which cotangents are multiplied, too
 SHARE, SEED = 0.25, 23  # by which inputs are moved to both sides, so that nothing is as it was
 NEAR, COARSE = 2.0**-20, 2.0**-12  # a few roundings of float32, for numbers in float64; a bound for numbers as the function runs
 DOUBLE = 2.0**-46  # of float64, for numbers that are rounded to it themselves
+LONGEST, ROUNDS = 2000, 3  # how many operations are searched for rounds, and how many rounds an iteration has at least
 LEAST = 0.5  # the share of elements of a tensor that other inputs have to change
 CAUSE = "At other inputs the two differ by less than a rounding: an iteration that stops early has such a derivative"
 
@@ -32,7 +35,7 @@ def settled(trials: Any, report: Report) -> Report:
         return report
     before, kinks, found = States(), trials.kinks, trials.found
     try:
-        is_near = near(trials, trials.first[0])
+        is_near = near(trials, trials.first[0]) and iterates(trials, trials.first[0])
     except Exception:  # of the function's own: it may not take other inputs, or other types
         is_near = False
     finally:
@@ -63,6 +66,43 @@ def near(trials: Any, point: Sequence[Any]) -> bool:
         with trials.moved_params(share):
             leaves.append(leaves_of(trials.recorded(other, {})))
     return len(leaves[0]) == len(leaves[1]) and all(is_other(a, b) for a, b in zip(*leaves))
+
+
+class Results(TorchDispatchMode):
+    """The names and first results of operations, in the order in which they run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names, self.found = list[str](), list[Any]()
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = function(*args, **(kwargs or {}))
+        one = found[0] if isinstance(found, (tuple, list)) and found else found
+        self.names.append(str(function))
+        self.found.append(one.detach().clone() if isinstance(one, torch.Tensor) and one.is_floating_point() else None)
+        return found
+
+
+def iterates(trials: Any, point: Sequence[Any]) -> bool:
+    """Whether some operations repeat in the forward pass, round by round, until a result of a round is nearly that of the round before."""
+    States.begin(SEED)
+    with Results() as run, torch.no_grad():
+        trials.function(*point)
+    names, found = run.names[-LONGEST:], run.found[-LONGEST:]
+    for length in range(1, len(names) // ROUNDS + 1):
+        same = 0  # how many operations in a row are those of a round before
+        for i in range(length, len(names)):
+            same = same + 1 if names[i] == names[i - length] else 0
+            if same >= (ROUNDS - 1) * length and is_settled(found[i - 2 * length], found[i - length], found[i]):
+                return True
+    return False
+
+
+def is_settled(first: Any, second: Any, third: Any) -> bool:
+    """Whether a result changed from one round to the next, and then by a small share of it at most."""
+    if any(one is None or one.shape != third.shape for one in (first, second)):
+        return False
+    return bool((first != second).any()) and apart(second, third) <= COARSE
 
 
 def leaves_of(run: Recorder) -> list[torch.Tensor]:

@@ -111,15 +111,16 @@ FloatSet log_sum_exp(const Arithmetic& a, const std::vector<FloatSet>& x, double
 
 std::vector<FloatSet> masked(const Arithmetic& a, const std::vector<FloatSet>& x, const std::vector<FloatSet>& mask, bool empty_is_zero,
                              Storage numerators) {
-  const bool known = std::all_of(mask.begin(), mask.end(), [](const FloatSet& gate) { return gate.is_point(); });
-  if (!known) return std::vector<FloatSet>(x.size(), anything(a.format()));
+  if (!std::all_of(mask.begin(), mask.end(), [](const FloatSet& gate) { return gate.is_point(); }))
+    return std::vector<FloatSet>(x.size(), anything(a.format()));
   std::vector<FloatSet> open;
-  for (std::size_t i = 0; i < x.size(); ++i) {
+  for (std::size_t i = 0; i < x.size(); ++i)
     if (mask[i].lo != 0) open.push_back(x[i]);
-  }
-  const FloatSet zero = with_both_zeros(point(a.format(), 0));
+  FloatSet zero = with_both_zeros(point(a.format(), 0));
   if (open.empty()) return std::vector<FloatSet>(x.size(), empty_is_zero ? zero : only_nan());
   const std::vector<FloatSet> of_open = shares(a, open, numerators);
+  // A program that fills masked elements with -infinity divides exp(-infinity) by the sum, which may be NaN.
+  zero.nan = std::any_of(of_open.begin(), of_open.end(), [](const FloatSet& value) { return value.nan; });
   std::vector<FloatSet> y;
   for (std::size_t i = 0, k = 0; i < x.size(); ++i) y.push_back(mask[i].lo != 0 ? of_open[k++] : zero);
   return y;

@@ -313,6 +313,12 @@ TEST_CASE("local response and masked softmax", "[contracts]") {
   const Floats open = softmax({1, 2}, true);
   CHECK(within(masked, {open[0], 0, open[1]}));
   CHECK(judged(masked, {open[0], 1e-6F, open[1]}).failed == 1);
+  CHECK(judged(masked, {open[0], NAN, open[1]}).failed == 1);
+  const Admissible beside_nan = sets_of(Op::masked_softmax, MaskedSoftmaxAttributes{0, true}, float_model(),
+                                        {vector_of({NAN, 3, 2}), Tensor(DType::boolean, {3}, bytes)});
+  CHECK(within(beside_nan, {NAN, 0, NAN}));    // the masked element takes no part
+  CHECK(within(beside_nan, {NAN, NAN, NAN}));  // it is exp(-infinity) divided by the line's sum
+  CHECK(judged(beside_nan, {NAN, 0.5F, NAN}).failed == 1);
 }
 
 }  // namespace

@@ -36,3 +36,9 @@ def test_most_right_programs_are_decided() -> None:
 def test_seeds_decide() -> None:
     one, again = program(7), program(7)
     assert [step.kind for step in one.steps] == [step.kind for step in again.steps] and all(torch.equal(a, b) for a, b in zip(one.gradients(), again.gradients()))
+
+
+def test_gradients_that_differ_by_a_rounding_where_nothing_is_recorded_pass() -> None:
+    right = program(21)  # its matrix product lies elsewhere in memory than the recorded one
+    wrong = bent(program(21))
+    assert wrong is not None and verdict(Program(21, right.inputs, right.steps, right.results, wrong.bent, "nothing")) == "passed"

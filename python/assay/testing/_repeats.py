@@ -19,6 +19,7 @@ from ._draws import States, is_shape, listed, moved
 SHARE, LEAST = 2.0**-1, 2.0**-6  # by which drawn inputs are moved, and those that are given
 RULE = "gradient.repeated"
 MOST_RUNS = 3  # that are not recorded: in the first one, what is kept may be of other inputs
+ROUNDINGS = 64  # how many roundings of their largest element gradients of runs that are not recorded may be away
 MANY = 2**20  # recorded numbers from which on two gates run at a time
 
 
@@ -152,7 +153,7 @@ class Repeats:
             self.trials.codes.update(asked.codes)
             kept.append(asked.kept)
         self.trials.counts = grown(kept)
-        if is_other(self.first, found[0]) and not is_other(*found[:2]):
+        if is_other(self.first, found[0]) and not is_rounded(self.first, found[0]) and not is_other(*found[:2]):
             self.report.add("gradient.unrecorded", "runs that are not recorded", "gradients are others where nothing is recorded, and the recorded ones alone "
                             "were judged: the backward must not look at modes of dispatch or at its callers")
         return bool(self.report.passed)
@@ -167,6 +168,14 @@ def is_other(a: tuple[list[Any], list[Any]], b: tuple[list[Any], list[Any]]) -> 
     """Whether two runs gave other gradients, bit by bit."""
     first, second = a[0] + a[1], b[0] + b[1]
     return len(first) != len(second) or differs(first, second, [1.0] * len(first))
+
+
+def is_rounded(a: tuple[list[Any], list[Any]], b: tuple[list[Any], list[Any]]) -> bool:
+    """Whether gradients differ by some roundings of their largest elements: PyTorch chooses another kernel where operands lie elsewhere in memory."""
+    pairs = list(zip(a[0] + a[1], b[0] + b[1]))
+    if len(a[0] + a[1]) != len(b[0] + b[1]) or any((x is None) != (y is None) for x, y in pairs):
+        return False
+    return all(torch.equal(x, y) or bool((x - y).abs().max() <= ROUNDINGS * torch.finfo(y.dtype).eps * y.abs().max()) for x, y in pairs if x is not None)
 
 
 __all__ = ["Repeats"]

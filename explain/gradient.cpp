@@ -119,8 +119,12 @@ std::optional<Element> element_of(const Rejection& why) {
 class Product {
  public:
   Product(const Trace& trace, const Trace::Vjp& vjp, const Rejection& why)
-      : trace_(trace), vjp_(vjp), region_(trace.regions[vjp.of]), is_kink_(why.code == "gradient.kink"), about_(element_of(why)) {
-    admitted_ = why.required;
+      : trace_(trace),
+        vjp_(vjp),
+        region_(trace.regions[vjp.of]),
+        is_kink_(why.code == "gradient.kink" || why.code == "gradient.convention"),
+        about_(element_of(why)) {
+    admitted_ = in_decimals(why.required);
   }
 
   Lines lines() const {
@@ -162,8 +166,10 @@ class Product {
       if (id >= kFirstInner || !about_ || trace_.tensors[id].name != about_->tensor || about_->number >= trace_.tensors[id].value.size())
         continue;
       const TraceTensorId operand = region_.operands[position];
-      return {"the cotangent of " + quoted(trace_, operand) + " at " + at(operand) + ", which is at a kink: recorded " +
-              rough(values_of(trace_, id)[about_->number]) + ", admitted is " + admitted_};
+      Lines lines = {"the cotangent of " + quoted(trace_, operand) + " at " + at(operand) + ", which is at a kink: recorded " +
+                     rough(values_of(trace_, id)[about_->number]) + ", admitted is " + admitted_};
+      if (const std::string text = numbers_text(operand, about_->number); !text.empty()) lines.push_back(text);
+      return lines;
     }
     return {};
   }
@@ -422,7 +428,7 @@ constexpr const char* kStepWords =
 
 std::vector<std::string> gradient_lines(const Trace& trace, std::size_t gradient, const audit::GradientStep& step) {
   constexpr std::size_t kMostElements = 1 << 18;  // the limit on work for words
-  if (!step.failure || step.is_surrogate || step.failure->code == "gradient.convention") return {};
+  if (!step.failure || step.is_surrogate) return {};
   const Trace::Gradient& asked = trace.gradients[gradient];
   if (step.failure->code == "gradient.finite") return finite_lines(trace, asked, step);
   if (step.failure->code == "gradient.step") return {kStepWords};

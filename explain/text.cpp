@@ -1,9 +1,12 @@
 #include "explain/text.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <string_view>
 
 namespace assay::explain {
 
@@ -23,6 +26,23 @@ std::string rough(double value) {
 std::string hex(double value) {
   std::array<char, 40> text{};
   return {text.data(), static_cast<std::size_t>(std::snprintf(text.data(), text.size(), "%a", value))};
+}
+
+std::string in_decimals(std::string text) {
+  static constexpr std::string_view kDigits = "0123456789";
+  for (std::size_t slash = text.find('/'); slash != std::string::npos; slash = text.find('/', slash + 1)) {
+    const std::size_t before = text.find_last_not_of(kDigits, slash == 0 ? slash : slash - 1);
+    const std::size_t start = before == std::string::npos ? 0 : before + 1,
+                      end = std::min(text.find_first_not_of(kDigits, slash + 1), text.size());
+    if (start == slash || end == slash + 1) continue;  // no fraction
+    const double value = std::strtod(text.c_str() + start, nullptr) / std::strtod(text.c_str() + slash + 1, nullptr);
+    if (!std::isfinite(value)) continue;
+    std::array<char, 40> decimal{};
+    std::snprintf(decimal.data(), decimal.size(), "%.9g", value);
+    text.replace(start, end - start, decimal.data());
+    slash = start;
+  }
+  return text;
 }
 
 std::string received_text(const Tensor& tensor, std::size_t element) {

@@ -13,6 +13,7 @@
 #include "app/gates/gate.h"
 #include "app/words.h"
 #include "explain/explain.h"
+#include "explain/text.h"
 #include "kernel/audit/gradients.h"
 #include "kernel/audit/tangents.h"
 
@@ -61,8 +62,11 @@ std::string message_of(const Trace& trace, const audit::GradientStep& step, std:
   const Rejection& why = *step.failure;
   const std::size_t entry = why.found.find(", d y["), by = why.found.find(" / d ", entry), end = why.found.find("]: ", entry);
   const std::size_t split = why.found.find(" and ", end);
-  if (entry == std::string::npos || by == std::string::npos || split == std::string::npos || step.region >= trace.regions.size())
-    return "expected " + why.required + ", found " + why.found;
+  if (entry == std::string::npos || by == std::string::npos || split == std::string::npos || step.region >= trace.regions.size()) {
+    const std::string whole = "expected " + why.required + ", found " + why.found, message = explain::in_decimals(whole);
+    if (message != whole) exact = whole;
+    return message;
+  }
   const Region& region = trace.regions[step.region];
   const std::string by_text = why.found.substr(by + 5, end - by - 5), name = by_text.substr(0, by_text.rfind('['));
   const auto operand = std::ranges::find_if(region.operands, [&](TraceTensorId id) { return trace.tensors[id].name == name; });
@@ -116,7 +120,7 @@ GateCase case_of(const Trace& trace, std::size_t gradient, const audit::Gradient
   finding.message = message_of(trace, step, finding.exact);
   finding.details = explain::gradient_lines(trace, gradient, step);
   finding.opening = opening_of(finding.details);
-  if (step.failure->code == "gradient.convention") {
+  if (step.failure->code == "gradient.convention" && finding.details.empty()) {
     finding.details = {finding.subject + ": " + finding.message};
     finding.opening = 1;
   }

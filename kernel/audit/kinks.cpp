@@ -342,7 +342,7 @@ class KinkCheck {
       for (std::size_t rank = 0; rank < elements.size(); ++rank) {
         const auto [is_first, count] = place_of(elements, rank, j);
         const std::vector<double> weights = shares(is_first, count);
-        if (std::ranges::any_of(weights, [&](double weight) { return may_be(elements[rank], j, weight); })) continue;
+        if (std::ranges::any_of(weights, [&, j = j, i = elements[rank]](double weight) { return may_be(i, j, weight); })) continue;
         const double own = y_bar().as_double(j);
         const std::string other = weights.size() > 1 ? " or " + about(weights[1] * own) : "";
         Rejection why = broken(elements[rank], about(weights[0] * own) + other + ", by PyTorch's convention", about(value(elements[rank])));

@@ -52,19 +52,20 @@ int audit(const AuditOptions& options) {
 
 void add_audit(CLI::App& app, int& exit) {
   static AuditOptions options;
-  CLI::App* verb = app.add_subcommand("audit", "Judge every recorded value of a run by the contract of its operation");
+  CLI::App* verb =
+      app.add_subcommand("audit", "Judge every recorded value of a run by its contract, the set of results that rounding can explain");
   verb->add_option("TRACE", options.trace, "the trace of a run")->required();
   add_recorded_model(verb, options.model);
   CLI::Option* shrink = verb->add_option("--shrink", options.shrink,
                                          "write a small trace of the first failing region: its worst element, and the values that it reads")
                             ->type_name("FILE");
   verb->add_option("--jobs", options.jobs, "regions to judge at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
-  CLI::Option* sample =
-      verb->add_option("--sample", options.sample, "of each result that consists of long sums of products, judge only N elements")
-          ->type_name("N");
+  CLI::Option* sample = verb->add_option("--sample", options.sample,
+                                         "judge only N elements of each result whose elements are long sums, as in matrix products")
+                            ->type_name("N");
   verb->add_option("--seed", options.seed, "seed of the sample")->capture_default_str()->needs(sample);
   verb->add_option("--rerun", options.rerun,
-                   "with --shrink: run the region again in this runtime, and set values to 0 that the failure does not need")
+                   "with --shrink: set values to 0 as long as the region still fails; it is run again with this backend")
       ->check(CLI::IsMember({"eager", "compiled"}))
       ->needs(shrink);
   add_memory(verb, options.limits, "memory that the run may take, e.g. 512MiB; default: 8GiB");

@@ -127,7 +127,8 @@ void add_bounds(CLI::App& app, int& exit) {
       ->check(CLI::IsMember({"ibp", "crown"}))
       ->capture_default_str();
   verb->add_option("--nodes", options.nodes, "nodes to bound")->check(CLI::IsMember({"all", "outputs"}))->capture_default_str();
-  verb->add_option("--timeout", options.timeout, "time for all boxes, e.g. 90s or 5m; backward bounds get four fifths of it. 0 is no limit")
+  verb->add_option("--timeout", options.timeout,
+                   "time for all boxes, e.g. 90s or 5m, of which backward bounds may take four fifths; 0 means no limit")
       ->type_name("TIME")
       ->transform([](const std::string& text) {
         double seconds = 0;

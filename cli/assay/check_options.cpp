@@ -10,15 +10,15 @@ namespace assay::cli {
 
 void add_check(CLI::App& app, int& exit) {
   static CheckOptions options;
-  CLI::App* verb = app.add_subcommand("check", "Check certificates as assay-check does, or all results of a run");
+  CLI::App* verb = app.add_subcommand("check", "Check certificates as assay-check does, or all results in the folder of a run");
   verb->add_option("FILES", options.files, "MODEL PROPERTY CERTIFICATE, once or more; or STATEMENT CERTIFICATE; or the folder of a run");
   verb->add_option("--list", options.list,
-                   "check the lines MODEL,PROPERTY,CERTIFICATE[,sat|unsat] of FILE, whose paths are relative to FILE.\n"
-                   "For the folder of a run: the list of the run, if it has moved")
+                   "check the certificates in the lines MODEL,PROPERTY,CERTIFICATE[,sat|unsat] of FILE; paths are relative to FILE.\n"
+                   "For the folder of a run: the list of instances, if it has moved")
       ->type_name("FILE");
   verb->add_option("--expect", options.expect, "the answer that every certificate has to prove")->check(CLI::IsMember({"sat", "unsat"}));
   add_allow_vacuous(verb, options.allow_vacuous);
-  verb->add_flag("--exact", options.exact, "compute every step in exact arithmetic, without the faster filter in doubles");
+  verb->add_flag("--exact", options.exact, "compute every step in exact arithmetic, even if a faster test with doubles would decide it");
   add_semantics(verb, options.semantics);
   verb->add_option("--threads", options.limits.threads, "threads for each certificate")->check(CLI::Range(1, 1024))->capture_default_str();
   add_limits(verb, options.limits);
@@ -28,8 +28,8 @@ void add_check(CLI::App& app, int& exit) {
   verb->add_option("--data", options.data, "for the folder of a run: the data set, if it has moved")->type_name("FILE");
   verb->add_option("--labels", options.labels, "for the folder of a run: the labels, if they have moved")->type_name("FILE");
   verb->add_option("--properties", options.properties,
-                   "for the folder of a run: write the property of each certificate to FOLDER, for assay-check; with the norm l1,\n"
-                   "write its statement instead")
+                   "for the folder of a run: write the property of each certificate to FOLDER, for assay-check; in a run with\n"
+                   "--norm l1, write the statement of each certificate instead")
       ->type_name("FOLDER");
   verb->add_option("--jobs", options.jobs, "for the folder of a run: certificates to check at the same time")
       ->check(CLI::Range(1, 1024))

@@ -25,8 +25,8 @@ namespace {
 std::string semantics_description() {
   std::string names;
   for (const auto& one : floats::named_models()) names += (names.empty() ? "" : ", ") + std::string(one.name);
-  return "what the answer is about: real arithmetic (real), or every execution in floating point that MODEL allows,\n"
-         "e.g. float32 or float32:cuda. MODEL is one of " +
+  return "what the answer is about: real arithmetic (real), or every float execution that the execution model MODEL\n"
+         "allows, e.g. float32 or float32:cuda.\nMODEL is one of " +
          names + ".\nDefault: the element types of the property decide";
 }
 
@@ -61,8 +61,8 @@ void add_memory(CLI::App* verb, Limits& limits, const std::string& description) 
 
 void add_memory_of_model(CLI::App* verb, Limits& limits) {
   add_memory(verb, limits,
-             "memory that the run may take, e.g. 512MiB. Default: 8GiB. Data whose size the model decides may take less by\ndefault: "
-             "256MiB plus 256 times the bytes of the model");
+             "memory that the run may take, e.g. 512MiB. Default: 8GiB. Of these, data whose size depends on the\n"
+             "model file may take 256MiB plus 256 times the size of this file");
 }
 
 void add_budget(CLI::App* verb, Limits& limits, const std::string& description) {
@@ -75,7 +75,8 @@ void add_budget(CLI::App* verb, Limits& limits, const std::string& description) 
 
 void add_trace_budget(CLI::App* verb, Limits& limits) {
   add_budget(verb, limits,
-             "most terms and elements in all regions of a trace, e.g. 1e12; default: a limit that follows from the length of\nthe trace");
+             "largest number of terms and elements in all regions of a trace together, e.g. 1e12; default: computed from the\n"
+             "length of the trace");
 }
 
 void add_recorded_model(CLI::App* verb, std::string& model) {
@@ -84,11 +85,11 @@ void add_recorded_model(CLI::App* verb, std::string& model) {
 
 void add_limits(CLI::App* verb, Limits& limits) {
   add_memory(verb, limits,
-             "memory that the run may take, e.g. 512MiB. Default: 8GiB. Data whose size the files decide may take less by\n"
-             "default: 256MiB plus 256 times the bytes of the files");
+             "memory that the run may take, e.g. 512MiB. Default: 8GiB. Of these, data whose size depends on the\n"
+             "input files may take 256MiB plus 256 times the size of these files");
   add_budget(verb, limits,
-             "most multiply-adds for one pass through the network, or for the steps of a certificate, e.g. 1e12.\n"
-             "Default: a limit that follows from the sizes of the files (certificates/FORMAT.md, section 4)");
+             "largest number of multiply-adds for one pass through the network, and for all steps of a certificate together,\n"
+             "e.g. 1e12. Default: computed from the sizes of the input files (certificates/FORMAT.md, section 4)");
 }
 
 void add_timeout(CLI::App* verb, std::string& timeout, const std::string& description) {
@@ -100,8 +101,8 @@ void add_timeout(CLI::App* verb, std::string& timeout, const std::string& descri
 
 CLI::Option* add_allow_vacuous(CLI::App* verb, bool& allowed) {
   return verb->add_flag("--allow-vacuous", allowed,
-                        "accept an expected unsat even if it says nothing about the network, since the input box is empty or the\n"
-                        "assertions contradict each other");
+                        "accept an expected unsat even if it is vacuous: it says nothing about the network, because the input box is\n"
+                        "empty or the assertions contradict each other");
 }
 
 void add_branching(CLI::App* verb, std::string& branching) {

@@ -31,7 +31,8 @@ void add_cube_verbs(CLI::App& app, int& exit) {
   CLI::App* verb =
       app.add_subcommand("split", "Split the proof of a property into parts (cubes) that several machines can prove separately");
   verb->add_option("FILES", split_options.files, "MODEL.onnx PROPERTY.vnnlib[.gz]")->required()->expected(2);
-  verb->add_option("--into", split_options.into, "number of cubes; there may be a few more. The hardest branches are split first")
+  verb->add_option("--into", split_options.into,
+                   "number of cubes to make; there may be a few more. The hardest branches of the proof are split first")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   verb->add_option("-o,--out", split_options.out, "a new folder for the cubes")->required()->type_name("FOLDER");
@@ -40,7 +41,7 @@ void add_cube_verbs(CLI::App& app, int& exit) {
   verb->callback([&exit] { exit = split(split_options); });
 
   verb = app.add_subcommand("solve", "Prove one cube of a split, and write its part of the certificate");
-  verb->add_option("CUBE", solve_options.files, "a file that assay split wrote; the model and the property of the split are read, too")
+  verb->add_option("CUBE", solve_options.files, "a file that `assay split` wrote; the model and the property that it names are read, too")
       ->required()
       ->expected(1);
   verb->add_option("-o,--out", solve_options.out, "the part to write; default: the name of the cube with the ending .part")
@@ -50,7 +51,8 @@ void add_cube_verbs(CLI::App& app, int& exit) {
   verb->callback([&exit] { exit = solve(solve_options); });
 
   verb = app.add_subcommand("merge", "Join the parts of a split proof into one certificate, and check it");
-  verb->add_option("FILES", merge_options.files, "FOLDER of the cubes, then the PARTS; default: all *.part files in the folder")
+  verb->add_option("FILES", merge_options.files,
+                   "the folder of the cubes, then the files of the parts; default: all *.part files in the folder")
       ->required()
       ->expected(1, 1'000'001);
   verb->add_option("-o,--out", merge_options.out, "the certificate to write")->required()->type_name("FILE");

@@ -76,11 +76,11 @@ void add_gate_files(CLI::App* verb, GateOptions& gate) {
   CLI::Option* waivers =
       verb->add_option("--waivers", gate.waivers, "accept the findings that FILE lists, each until its date (docs/reference/gates.md)")
           ->type_name("FILE");
-  verb->add_option("--today", gate.today, "the day on which waivers count as expired or not; default: today")
+  verb->add_option("--today", gate.today, "the date that is compared with the last days of waivers; default: today")
       ->type_name("YYYY-MM-DD")
       ->needs(waivers);
   verb->add_option("--most-undecided", gate.most_undecided,
-                   "largest share of elements (or certificates) that may stay undecided: vacuous or unsupported")
+                   "largest share of elements (or certificates) that may be vacuous or unsupported, and so stay undecided")
       ->check(CLI::Range(0.0, 1.0))
       ->check(refuse_nan)
       ->capture_default_str();
@@ -88,8 +88,10 @@ void add_gate_files(CLI::App* verb, GateOptions& gate) {
 }
 
 void add_gate(CLI::App* verb, GateOptions& gate) {
-  verb->add_option("--baseline", gate.baseline, "fail if an op uses over 25 % more of its allowed error than FILE says")->type_name("FILE");
-  verb->add_option("--write-baseline", gate.write_baseline, "write such a baseline to FILE")->type_name("FILE");
+  verb->add_option("--baseline", gate.baseline, "fail if an op uses over 25 % more of its allowed error than the baseline FILE says")
+      ->type_name("FILE");
+  verb->add_option("--write-baseline", gate.write_baseline, "write a baseline to FILE: the share of its allowed error that each op uses")
+      ->type_name("FILE");
   add_gate_files(verb, gate);
 }
 

@@ -42,13 +42,13 @@ int record(const RecordOptions& options) {
 void add_record(CLI::App& app, int& exit) {
   static RecordOptions options;
   CLI::App* verb =
-      app.add_subcommand("record", "Run a model forward and backward in the runtime, and record the run for audit and gradcheck");
+      app.add_subcommand("record", "Run a model forward and backward, and record the run for `assay audit` and `assay gradcheck`");
   verb->add_option("MODEL", options.model, "the ONNX file")->required();
   verb->add_option("TRACE", options.trace, "the file to write")->required();
   add_run(verb, options);
   add_draws(verb, options);
   verb->add_flag("--weighted", options.weighted,
-                 "differentiate a randomly weighted sum of all float outputs, instead of the plain sum of one");
+                 "differentiate a randomly weighted sum of all float outputs, instead of the plain sum of one output");
   verb->add_flag("--forward-only", options.forward_only, "record no gradient");
   verb->add_option("--seed", options.seed, "seed of the random inputs")->capture_default_str();
   verb->add_option("--threads", options.threads, "threads of the runtime")->check(CLI::Range(1, 1024))->capture_default_str();

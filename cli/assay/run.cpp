@@ -29,7 +29,7 @@ int run_model(const RecordOptions& options) {
 
 void add_run_model(CLI::App& app, int& exit) {
   static RecordOptions options;
-  CLI::App* verb = app.add_subcommand("run", "Run a model in the runtime, in exact numbers or in intervals, and print its outputs");
+  CLI::App* verb = app.add_subcommand("run", "Run a model in floats, exact numbers or intervals, and print its outputs");
   verb->add_option("MODEL", options.model, "the ONNX file")->required();
   verb->add_option("--dtype", options.dtype, "type of the numbers to compute with; default: the type of the model")
       ->check(CLI::IsMember({"float32", "float64", "bfloat16", "exact", "interval", "complex64"}));

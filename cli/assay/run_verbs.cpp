@@ -23,10 +23,11 @@ void add_run(CLI::App* verb, RunOptions& run) {
   verb->add_flag("--retry-undecided", run.retry, "decide undecided items again, for example with a larger --timeout")->needs(resume);
   verb->add_option("--items", run.items, "decide only these items or instances, counted from 0, e.g. 3,7,10-20")->type_name("N,M-K,...");
   verb->add_option("--properties", run.properties,
-                   "write undecided items to FOLDER for other tools: VNN-LIB properties and an instances.csv")
+                   "write the undecided items to FOLDER for other tools, as VNN-LIB properties with an instances.csv")
       ->type_name("FOLDER");
   verb->add_flag("--pack", run.pack, "at the end, move all certificates into one file of the folder");
-  verb->add_option("--slurm", run.slurm, "submit N parts as an array job of Slurm, and a job that joins them in the folder of --run")
+  verb->add_option("--slurm", run.slurm,
+                   "submit N parts as an array job of Slurm, and then a job that joins the parts in the folder of --run")
       ->check(CLI::Range(1, 1'000'000))
       ->type_name("N");
   verb->add_option("--sbatch", run.slurm_options, "an argument for sbatch, e.g. --sbatch=--time=1:00:00; may be repeated")
@@ -57,7 +58,7 @@ void add_robust(CLI::App& app, RobustOptions& options, int& exit) {
   verb->add_option("MODEL", options.model, "the ONNX file")->required();
   verb->add_option("DATA", options.data,
                    "items and labels: NPY, NPZ, safetensors, IDX, CSV, CIFAR-10, or a folder of PNG files; FILE:NAME takes the array\n"
-                   "NAME of a file with several")
+                   "NAME of a file with several arrays")
       ->required();
   verb->add_option("--eps", options.eps, "radii of the balls, e.g. 2/255,4/255, in units of the data after --scale")
       ->required()
@@ -78,7 +79,7 @@ void add_robust(CLI::App& app, RobustOptions& options, int& exit) {
   verb->add_option("--std", options.std, "standard deviation, by which the difference is divided: one number, or one for each channel")
       ->delimiter(',')
       ->type_name("NUMBER,...");
-  verb->add_option("--clip", options.clip, "range of the scaled data, e.g. 0,1, at whose ends balls are cut off")
+  verb->add_option("--clip", options.clip, "range of the scaled data, e.g. 0,1; a ball has no points outside of this range")
       ->delimiter(',')
       ->expected(2)
       ->type_name("LO,HI");
@@ -90,7 +91,7 @@ void add_robust(CLI::App& app, RobustOptions& options, int& exit) {
   verb->add_flag("--each", options.each,
                  "prove every radius separately; without the option, a proof for one ball counts for smaller balls, too");
   verb->add_option("--require", options.require,
-                   "exit with 1 if at some radius less than this share of the items can be certified, with 3 if that is undecided")
+                   "exit with 1 if at some radius less than this share of the items can be certified, with 3 if this is undecided")
       ->check(CLI::Range(0.0, 1.0))
       ->check(refuse_nan)
       ->type_name("SHARE");

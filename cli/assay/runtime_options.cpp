@@ -17,7 +17,8 @@ void add_device(CLI::App* verb, std::string& device) {
 
 void add_run(CLI::App* verb, RecordOptions& options) {
   add_memory_of_model(verb, options.limits);
-  verb->add_option("--values", options.values, "inputs as JSON, as for eval but numbers only; default: normally distributed random numbers")
+  verb->add_option("--values", options.values,
+                   "inputs as JSON, as for `assay eval` but without intervals; default: normally distributed random numbers")
       ->type_name("FILE");
   verb->add_option("--backend", options.backend, "run op by op (eager), or as a program with fused steps (compiled)")
       ->check(CLI::IsMember({"eager", "compiled"}))
@@ -28,7 +29,7 @@ void add_run(CLI::App* verb, RecordOptions& options) {
 void add_draws(CLI::App* verb, RecordOptions& options) {
   verb->add_option("--range", options.range, "draw random inputs uniformly between these numbers")->type_name("LO HI")->expected(2);
   verb->add_option("--draws", options.draws,
-                   "most draws of random inputs: they are drawn again, at other scales, while a cotangent is 0 everywhere")
+                   "largest number of draws of random inputs; they are drawn again, at other scales, while a cotangent is 0 everywhere")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   verb->add_option("--output", options.output, "the output to differentiate; default: the first float output")->type_name("NAME");

@@ -85,21 +85,22 @@ void add_verify(CLI::App& app, int& exit) {
       ->allow_extra_args(false);
   CLI::Option* proof = verb->add_option("--proof", options.proof, "write a certificate of the answer, for assay-check")->type_name("FILE");
   verb->add_flag("--trim{auto}", options.trim,
-                 "after the answer, shrink the certificate of an unsat. This takes at most the CPU\n"
-                 "time of the search, or TIME with --trim=TIME, and ends with --timeout")
+                 "after the answer unsat, shrink the certificate. This takes at most as much CPU time as the search took,\n"
+                 "or TIME with --trim=TIME, and stops when the time of --timeout is over")
       ->needs(proof);
   verb->add_option("--timeout", options.timeout, "wall-clock limit for the whole run, e.g. 60, 90s, 5m")->type_name("TIME");
   verb->add_option("--scale", options.scale,
-                   "if the property stays undecided, search for TIME more, beyond --timeout, for the largest share of its input\n"
-                   "boxes for which it can be proved. With --proof, FILE.scaled is the certificate of the part that was proved,\n"
-                   "and FILE.scaled.statement its statement")
+                   "if the property stays undecided, continue for TIME after --timeout: look for the largest boxes with the same\n"
+                   "middles as its input boxes in which it can be proved. With --proof FILE, write the certificate of this result\n"
+                   "to FILE.scaled, and its statement to FILE.scaled.statement")
       ->type_name("TIME");
   verb->add_option("--threads", options.threads, "threads of the search")->check(CLI::Range(1, 1024))->capture_default_str();
   add_limits(verb, options.limits);
   verb->add_option("--seed", options.seed, "random seed of the search for a counterexample")->capture_default_str();
   add_branching(verb, options.branching);
   verb->add_flag("--no-attack", options.no_attack, "do not search for a counterexample");
-  verb->add_option("--expect", options.expect, "the answer that you expect: exit with 1 if the other one is found, with 3 if none is")
+  verb->add_option("--expect", options.expect,
+                   "the answer that you expect: exit with 1 if the other answer is found, and with 3 if none is found")
       ->check(CLI::IsMember({"sat", "unsat"}));
   add_allow_vacuous(verb, options.allow_vacuous)->needs("--expect");
   verb->add_option("--serialise-assignments", options.serialise_directory, "not supported: the run ends with exit 4")->type_name("DIR");

@@ -28,8 +28,8 @@ void add_check(CLI::App& app, int& exit) {
   verb->add_option("--data", options.data, "for the folder of a run: the data set, if it has moved")->type_name("FILE");
   verb->add_option("--labels", options.labels, "for the folder of a run: the labels, if they have moved")->type_name("FILE");
   verb->add_option("--properties", options.properties,
-                   "for the folder of a run: write the property of each certificate to FOLDER, for assay-check; in a run with\n"
-                   "--norm l1, write the statement of each certificate instead")
+                   "for the folder of a run: write the property of each certificate to FOLDER, for assay-check; in a\n"
+                   "run with --norm l1, write the statement of each certificate instead")
       ->type_name("FOLDER");
   verb->add_option("--jobs", options.jobs, "for the folder of a run: certificates to check at the same time")
       ->check(CLI::Range(1, 1024))

@@ -139,7 +139,8 @@ std::string onnx_text(const OpReference& reference) {
       text += name + " (" + std::to_string(support.first_opset) + " to " + std::to_string(support.last_opset) + ")";
     }
   }
-  return text.empty() ? "none: it stems from gradients" : text;
+  if (!text.empty()) return text;
+  return reference.op == Op::input ? "none: it is an input of the model" : "none: it stems from gradients";
 }
 
 std::string arity_text(const OpRow& row) {

@@ -1,6 +1,6 @@
 // The op table: every primitive and defined op of the vocabulary, one row each; ops.def holds the rows.
 //
-// Switches over Op are exhaustive and have no default branch, so an op that forgets a part does not compile.
+// Switches over OpKind name every kind and have no default branch, so the compiler warns where one forgets a kind.
 #pragma once
 
 #include <cstdint>

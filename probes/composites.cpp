@@ -1,6 +1,7 @@
 #include "probes/composites.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <initializer_list>
@@ -129,6 +130,7 @@ class RegionPlanner {
     add(ProbeKind::ties, [&](std::size_t k, std::size_t i) { return k > 0 ? normal() : i % 2 == 0 ? 1.0 : -1.0; });
     add_range();
     if (count <= kSmall) add_special();
+    add_closed();
   }
 
   // What single ops have on long lines: whole numbers, elements at the borders of blocks of 8,192 beside zeros
@@ -150,7 +152,9 @@ class RegionPlanner {
         return place == 0 || place == (1 << 13) - 1 ? sign * (1 + 0.37 * static_cast<double>(++edges)) : others;
       });
     }
-    if (row() <= 1 << 16) add(ProbeKind::dense, dense());
+    if (row() > 1 << 16) return;
+    add(ProbeKind::dense, dense());
+    add_closed();
   }
 
   void add_strided() {
@@ -202,6 +206,21 @@ class RegionPlanner {
       add(ProbeKind::special, [&](std::size_t, std::size_t) { return random_() % 8 != 0 ? normal() : special_value(); });
     }
   }
+  // Rows that begin with -infinity, or with closed elements of a mask (probes/plan.cpp): all but the last, half of them, one of them.
+  void add_closed() {
+    const bool is_softmax = one_.region.find("softmax") != std::string::npos, is_masked = is_attention() && one_.name.ends_with("masked");
+    if (!is_softmax && !is_masked) return;
+    const auto is_closed = [&](std::size_t i) {
+      const std::array closed = {row() - 1, row() / 2, std::size_t{1}};
+      return i % row() < closed[i / row() % closed.size()];
+    };
+    add(
+        ProbeKind::special,
+        [&](std::size_t k, std::size_t i) {
+          return is_softmax && k == 0 && is_closed(i) ? -std::numeric_limits<double>::infinity() : normal();
+        },
+        Layout::dense, [&](std::size_t i) { return !is_closed(i); });
+  }
   // Without the numbers whose squares overflow in float32 or whose products are subnormal there, see add_range.
   double special_value() {
     for (;;) {
@@ -214,19 +233,20 @@ class RegionPlanner {
     add(kind, [&](std::size_t k, std::size_t i) { return k != operand ? normal() : i == at ? value : others ? *others : normal(); });
   }
 
-  void add(ProbeKind kind, const Value& value, Layout layout = Layout::dense) {
+  // `open` says which elements of a mask are open; without it they are drawn.
+  void add(ProbeKind kind, const Value& value, Layout layout = Layout::dense, const std::function<bool(std::size_t)>& open = {}) {
     std::string name = one_.name + ": " + to_string(kind) + " " + contracts::name_of(options_.storage);
     if (layout != Layout::dense) name += std::string(", ") + to_string(layout) + " in memory";
     RegionProbe probe{one_.region, std::move(name), one_.graph, {}, layout};
-    for (std::size_t k = 0; k < one_.graph.inputs.size(); ++k) probe.operands.push_back(repeated(drawn(k, value), layout));
+    for (std::size_t k = 0; k < one_.graph.inputs.size(); ++k) probe.operands.push_back(repeated(drawn(k, value, open), layout));
     plan_.push_back(std::move(probe));
   }
-  Tensor drawn(std::size_t k, const Value& value) {
+  Tensor drawn(std::size_t k, const Value& value, const std::function<bool(std::size_t)>& open) {
     const Node& node = one_.graph.node(one_.graph.inputs[k]);
     const std::size_t count = element_count(node.shape);
     if (node.dtype == DType::boolean) {
       auto bytes = std::make_shared<std::vector<std::byte>>();
-      for (std::size_t i = 0; i < count; ++i) bytes->push_back(static_cast<std::byte>(random_() % 4 == 0 ? 0 : 1));
+      for (std::size_t i = 0; i < count; ++i) bytes->push_back(static_cast<std::byte>(open ? open(i) : random_() % 4 != 0));
       return {DType::boolean, node.shape, std::move(bytes)};
     }
     std::vector<float> values;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -72,6 +73,27 @@ std::size_t terms_of(const OpCase& one) {
   return 1;
 }
 
+// The axes along which an exponential is divided by its sum, or summed.
+std::vector<std::int64_t> exponential_axes(const OpCase& one) {
+  if (const auto* softmax = std::get_if<SoftmaxAttributes>(&one.attributes)) return {softmax->axis};
+  if (const auto* masked = std::get_if<MaskedSoftmaxAttributes>(&one.attributes)) return {masked->axis};
+  const auto* reduce = std::get_if<ReduceAttributes>(&one.attributes);
+  return reduce != nullptr ? reduce->axes : std::vector<std::int64_t>();
+}
+
+// The number of the row that an element of `shape` lies in, and its place there, where rows go along `axes`.
+std::pair<std::size_t, std::size_t> row_and_place(const Shape& shape, const std::vector<std::int64_t>& axes, std::size_t element) {
+  std::size_t row = 0, place = 0, rows = 1, places = 1;
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    const auto extent = static_cast<std::size_t>(shape[axis]), at = element % extent;
+    const bool is_along = std::ranges::find(axes, static_cast<std::int64_t>(axis)) != axes.end();
+    (is_along ? place : row) += at * (is_along ? places : rows);
+    (is_along ? places : rows) *= extent;
+    element /= extent;
+  }
+  return {row, place};
+}
+
 bool is_maximum(Op op) { return op == Op::reduce_max || op == Op::max || op == Op::arg_max || op == Op::max_pool || op == Op::max_weight; }
 bool is_minimum(Op op) { return op == Op::reduce_min || op == Op::min || op == Op::arg_min; }
 bool is_order(Op op) { return op == Op::sort || op == Op::arg_sort; }
@@ -96,6 +118,7 @@ class Planner {
     if (terms > 1 && count <= kSmall * 8) add_one_hot();
     if (terms > 16 && is_exponential(one_.op)) add_peaks();
     add_extremes(true);
+    for (const bool is_first : {true, false}) add_closed(is_first);
     if (count > kSmall) return;  // the other probes do not depend on shapes
     for (const double shift : {300.0, -300.0}) {
       add(ProbeKind::shifted, [&](Draw from, std::size_t operand) {
@@ -137,6 +160,7 @@ class Planner {
       if (is_line) add(ProbeKind::one_hot, value);
     }
     if (exponential) add_peaks();
+    if (!is_long) add_closed(true);
     if (is_line && !exponential) add_extremes(false);
     if (!is_masked && (!is_line || !is_long)) add(ProbeKind::dense, [&](Draw from, std::size_t) { return number(random_, from); });
   }
@@ -216,14 +240,15 @@ class Planner {
     return all;
   }
 
+  // `open` says which elements of a mask are open; without it they are drawn.
   template <class F>
-  std::vector<Tensor> filled(const F& value) {
+  std::vector<Tensor> filled(const F& value, const std::function<bool(std::size_t)>& open = {}) {
     std::vector<Tensor> operands;
     for (std::size_t k = 0; k < one_.shapes.size(); ++k) {
       const Draw from = draw_of(one_, k);
       if (const auto own = own_type(from)) {
         std::vector<std::int64_t> whole(element_count(one_.shapes[k]));
-        for (std::int64_t& each : whole) each = draw(random_, from);
+        for (std::size_t i = 0; i < whole.size(); ++i) whole[i] = open ? static_cast<std::int64_t>(open(i)) : draw(random_, from);
         operands.push_back(whole_numbers(*own, one_.shapes[k], whole));
         continue;
       }
@@ -280,6 +305,26 @@ class Planner {
       });
       is_deep = !is_deep;
     }
+  }
+
+  // Rows before an exponential that begin (or end) with -infinity, as those behind a mask do. A kernel that goes block by block subtracts
+  // -infinity from itself where its first block holds nothing else. In every third row all elements but one are -infinity, so that blocks
+  // of every length meet this; the next row has as many as a usual block. A mask closes half of them.
+  void add_closed(bool is_first) {
+    const std::size_t terms = terms_of(one_);
+    if (!is_exponential(one_.op) || terms < 2) return;
+    constexpr std::array<std::size_t, 5> kUsual = {8192, 128, 64, 32, 1};
+    const std::array closed = {terms - 1, *std::ranges::find_if(kUsual, [&](std::size_t length) { return length < terms; }),
+                               1 + random_() % (terms - 1)};
+    const auto from_end = [&](std::size_t place) { return is_first ? place : terms - 1 - place; };
+    const auto axes = exponential_axes(one_);
+    std::size_t at = 0;
+    const auto value = [&](Draw from, std::size_t operand) {
+      if (operand > 0) return number(random_, from);
+      const auto [row, place] = row_and_place(one_.shapes[0], axes, at++);
+      return from_end(place) < closed[row % closed.size()] ? -kInfinity : number(random_, from);
+    };
+    put(ProbeKind::special, filled(value, [&](std::size_t i) { return from_end(i % terms) >= terms / 2; }));
   }
 
   // Lines and windows that hold nothing but the ends of the range: a maximum that starts at a finite number, or a pad that is one, is wrong

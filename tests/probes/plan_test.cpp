@@ -179,6 +179,51 @@ TEST_CASE("a softmax whose maximum leaves out a half of a long row is found", "[
   CHECK(audited(run_plan(plan, half_softmax, kModel).trace).failed > 0);
 }
 
+// The softmax of one row block by block. Without a guard it subtracts -infinity from itself behind a first block that holds nothing else.
+void online_softmax(const std::vector<double>& x, std::size_t block, bool is_guarded, float* y) {
+  const auto infinity = std::numeric_limits<float>::infinity();
+  float most = -infinity, sum = 0;
+  for (std::size_t first = 0; first < x.size(); first += block) {
+    const std::size_t last = std::min(first + block, x.size());
+    float next = most;
+    for (std::size_t i = first; i < last; ++i) next = std::max(next, static_cast<float>(x[i]));
+    const float shift = is_guarded && next == -infinity ? 0 : next;
+    sum *= std::exp(most - shift);
+    for (std::size_t i = first; i < last; ++i) sum += std::exp(static_cast<float>(x[i]) - shift);
+    most = next;
+  }
+  for (std::size_t i = 0; i < x.size(); ++i) y[i] = std::exp(static_cast<float>(x[i]) - most) / sum;
+}
+
+// Elements that fail, of the probes with special values along the last axis.
+std::int64_t failures_of_online(std::size_t block, bool is_guarded) {
+  std::vector<Probe> plan = probe_plan(Op::softmax);
+  std::erase_if(plan, [](const Probe& probe) {
+    const Shape& shape = probe.operands[0].shape();
+    return probe.kind != ProbeKind::special || shape.size() != 2 || std::get<SoftmaxAttributes>(probe.attributes).axis != 1;
+  });
+  const auto launcher = [&](const Launch& launch) -> Outcome<Done> {
+    const std::vector<double> x = launch.operands[0].to_doubles();
+    const auto n = static_cast<std::size_t>(launch.shape[1]);
+    std::vector<float> y(x.size());
+    for (std::size_t row = 0; row * n < x.size(); ++row) {
+      const auto begin = x.begin() + static_cast<std::ptrdiff_t>(row * n);
+      online_softmax({begin, begin + static_cast<std::ptrdiff_t>(n)}, block, is_guarded, y.data() + row * n);
+    }
+    if (!y.empty()) std::memcpy(launch.result.data(), y.data(), launch.result.size());
+    return Done{};
+  };
+  return audited(run_plan(plan, launcher, kModel).trace).failed;
+}
+
+TEST_CASE("an online softmax that is NaN behind a block of -infinity is found, whatever its block", "[probes]") {
+  for (const std::size_t block : {1, 7, 32, 64, 128, 8192, 16384}) {
+    CAPTURE(block);
+    CHECK(failures_of_online(block, false) > 0);
+  }
+  CHECK(failures_of_online(64, true) == 0);
+}
+
 TEST_CASE("a launcher may decline, and says why", "[probes]") {
   const auto plan = probe_plan(Op::neg, {DType::float32, 1, false});
   const PlanRun run = run_plan(

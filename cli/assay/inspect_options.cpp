@@ -35,9 +35,11 @@ void add_inspect(CLI::App& app, int& exit) {
   verb->add_option("--data", options.data, "for a model: classify the items of this data set, and count which classes are confused")
       ->type_name("FILE");
   verb->add_option("--labels", options.labels, "labels for --data, if the data set has none")->type_name("FILE");
-  verb->add_option("--items", options.items, "most items of the data set to classify")->type_name("N")->capture_default_str();
+  verb->add_option("--items", options.items, "largest number of items of the data set to classify")->type_name("N")->capture_default_str();
   verb->add_option("--tensor", options.tensor, "list the elements of this tensor, with their bits")->type_name("NAME");
-  verb->add_option("--elements", options.elements, "most elements of the tensor to list")->type_name("N")->capture_default_str();
+  verb->add_option("--elements", options.elements, "largest number of elements of the tensor to list")
+      ->type_name("N")
+      ->capture_default_str();
   CLI::Option* numbers = verb->add_option("--number", options.numbers, "instead of a file: show how float32 rounds these numbers")
                              ->delimiter(',')
                              ->type_name("NUMBER,...");

@@ -151,14 +151,16 @@ std::vector<OpenLeaf> Engine::open_leaves() const {
   return leaves;
 }
 
+// Cases that look closed at every open node are named only if there are no others: the kernel refused them somewhere.
 Unfinished Engine::unfinished() const {
-  Frontier frontier;
+  Frontier frontier, refused;
   for_each_open([&](const Subdomain& node) {
     frontier.add(node.record->depth);
-    for (const OpenCase& one : node.cases)
-      if (!one.looks_closed) frontier.add_case(case_of(one), one.bound);
+    for (const OpenCase& one : node.cases) (one.looks_closed ? refused : frontier).add_case(case_of(one), one.bound);
   });
-  return frontier.unfinished();
+  Unfinished result = frontier.unfinished();
+  if (result.cases.empty()) result.cases = refused.unfinished().cases;
+  return result;
 }
 
 // Judges a trial once, when its time is over, by the share of the tree that it has closed. Between pause and deadline

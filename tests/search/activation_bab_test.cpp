@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "certificates/check/session.h"
+#include "search/bab/engine.h"
 #include "search/strategy/proved.h"
 #include "tests/catch.h"
 #include "tests/search/graphs.h"
@@ -53,6 +54,26 @@ struct Refutable {
   std::shared_ptr<const logic::Problem> problem = threshold_problem(random_network({4, 12, 10, 3}, 7), 4, 0.2, 3);
   Network network{problem};
   NeuronGraph graph{network};
+};
+
+// Bounds that close every case, and a kernel that refuses the conclusion.
+struct Refusal final : BabMethod {
+  struct Worker final : BabWorker {
+    explicit Worker(Engine& of) : engine(of) {}
+    [[nodiscard]] std::size_t capacity() const override { return 1; }
+    bool treat(std::vector<Subdomain>& batch, std::vector<Subdomain>&) override {
+      for (OpenCase& one : batch.front().cases) {
+        one.looks_closed = true;
+        one.bound = 0.5;
+      }
+      engine.finish("the kernel refused");
+      return false;
+    }
+    Engine& engine;
+  };
+  [[nodiscard]] const char* phase() const override { return "refusals"; }
+  [[nodiscard]] std::uint64_t bytes_of_subdomain() const override { return 1; }
+  [[nodiscard]] std::unique_ptr<BabWorker> worker(Engine& engine) override { return std::make_unique<Worker>(engine); }
 };
 
 }  // namespace
@@ -270,6 +291,21 @@ TEST_CASE("a network with an op without lines is declined", "[search][branching]
   const auto result = branch_on_activations(graph, scope.value(), positions, {}, {}, statistics);
   REQUIRE_FALSE(result.ok());
   CHECK(result.rejection().code == "search.lines");
+}
+
+TEST_CASE("a search names the cases that the kernel refused, although their bounds close them", "[search][branching]") {
+  const Refutable net;
+  const auto scope = logic::Scope::root(net.problem, 0);
+  REQUIRE(scope.ok());
+  Refusal method;
+  Statistics statistics;
+  const std::vector<std::uint32_t> positions{0, 1, 2};
+  const GroupResult result = Engine(net.network, scope.value(), {}, {}).run(method, positions, statistics);
+  CHECK(result.reason == "the kernel refused");
+  REQUIRE(result.unfinished);
+  CHECK(result.unfinished->closed_share == 0);
+  REQUIRE(result.unfinished->cases.size() == 3);
+  for (const Unfinished::Left& one : result.unfinished->cases) CHECK(one.bound == 0);
 }
 
 TEST_CASE("what a branch and bound leaves open shrinks as it goes on", "[search][branching]") {

@@ -59,6 +59,7 @@ struct Statistics {
   std::uint64_t nodes = 0, leaves = 0, attack_steps = 0;
   bool splits_inputs = false, splits_activations = false;  // what was split; each group splits only one of the two
   std::size_t free_inputs = 0;                             // free inputs of the branched group with the most of them
+  bool can_split_activations = false;                      // whether --branching relu can split neurons where inputs were split
   std::vector<StageTime> stages;                           // the stages that ran, in the order of their first runs
 };
 

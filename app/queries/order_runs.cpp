@@ -149,7 +149,10 @@ std::vector<std::string> lines_of(const OrderRuns& runs) {
     lines.push_back(line + (violates ? ": in the unsafe set, case " + std::to_string((*run)->case_index) : ": not in the unsafe set"));
   }
   if (lines.size() == 1 && runs.tried > 1)
-    lines.push_back("so do " + std::to_string(runs.tried - 1) + " other orders; fused operations and rewrites were not tried");
+    lines.push_back(
+        "so do " + std::to_string(runs.tried - 1) +
+        " other orders: nothing shows that executions differ. Fused operations and rewrites were not tried, and the error bounds "
+        "may be too wide");
   return lines;
 }
 

@@ -44,6 +44,15 @@ search::Options::Branching branching_named(const std::string& name) {
   return name == "input" ? Branching::input : name == "relu" ? Branching::relu : Branching::automatic;
 }
 
+std::string other_branching(const search::Result& result) {
+  constexpr std::size_t kFewInputs = 20;  // beyond them, halves of boxes seldom get small enough
+  const search::Statistics& s = result.statistics;
+  if (result.theorem) return "";
+  const auto ended_with = [&](const char* words) { return result.reason.find(words) != std::string::npos; };
+  if (s.splits_activations) return s.free_inputs <= kFewInputs || ended_with(search::kNoNeuronLeft) ? "input" : "";
+  return s.splits_inputs && s.can_split_activations && !ended_with(search::kWideAtPoint) ? "relu" : "";
+}
+
 std::string certificate_line(const WrittenCertificate& certificate, std::uint64_t bytes) {
   const auto& [model, property, file, semantics] = certificate;
   return "certificate: " + file + ", " + std::to_string(bytes) + " bytes; check it with: assay-check " + model + " " + property + " " +

@@ -30,6 +30,10 @@ namespace assay::queries {
   return seconds;
 }
 
+// Of an undecided search, the value of --branching that may decide more; else empty. It is "input" if neurons were split, and few inputs
+// are free or no neuron is left. It is "relu" if inputs alone were split, and no box became a point.
+[[nodiscard]] std::string other_branching(const search::Result& result);
+
 // Bytes for search::Options, where a run may hold so many: the rest is for the network and its bounds.
 [[nodiscard]] std::uint64_t search_memory(std::uint64_t most);
 

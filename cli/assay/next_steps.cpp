@@ -4,7 +4,9 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 
+#include "app/queries/verify.h"
 #include "certificates/format/format.h"
 #include "semantics/statement/statement_text.h"
 
@@ -42,6 +44,48 @@ std::string command(const VerifyReport& report, const VerifyOptions& options, co
   return text + (semantics.empty() ? "" : " --semantics '" + semantics + "'") + rest;
 }
 
+// The path of a page, such as docs/how-to/unknown.md, in the installation or the source tree of this program; its name if it is in neither.
+std::string document(const std::string& name) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  for (fs::path above = fs::read_symlink("/proc/self/exe", error).parent_path(); above.has_relative_path(); above = above.parent_path()) {
+    for (const fs::path& root : {above / "share/doc/assay", above})
+      if (fs::exists(root / name, error)) return (root / name).string();
+  }
+  return name;
+}
+
+// Commands that may decide the property, or how much of it can be proved.
+std::string steps_text(const VerifyReport& report, const VerifyOptions& options) {
+  const search::Result& result = report.decision.result;
+  const double more = std::max(kLeastTimeout, std::ceil(kMoreTime * result.statistics.wall_seconds));
+  const std::string limit = " --timeout " + std::to_string(static_cast<long long>(more));
+  const std::string proof = report.proof.empty() ? "" : " --proof " + report.proof;
+  const bool at_point = result.reason.find(search::kWideAtPoint) != std::string::npos;  // more time does not decide it
+  const bool no_neuron = result.reason.find(search::kNoNeuronLeft) != std::string::npos;
+  VerifyOptions other = options;
+  other.branching = queries::other_branching(result);
+  const auto by_other = [&](const char* how) {
+    return "  " + command(report, other, "verify", (no_neuron ? "" : limit) + proof) + "   (" + how + ")\n";
+  };
+  std::string text = "next, one of:\n";
+  if (other.branching == "input") text += by_other("boxes are split in place of neurons");
+  if (!at_point && !no_neuron) text += "  " + command(report, options, "verify", limit + proof) + "   (more time)\n";
+  if (other.branching == "relu") text += by_other("neurons are split in place of boxes");
+  if (options.scale.empty())
+    text += "  " + command(report, options, "verify", " --timeout 60 --scale 30" + proof) +
+            "   (the largest share of the box that can be proved)\n";
+  if (at_point && report.problem->floating()) {
+    other = options;
+    other.semantics.reset();
+    return text + "  " + command(report, other, "verify", " --semantics real" + proof) + "   (exact arithmetic, without rounding)\n";
+  }
+  if (at_point)
+    return text + "  a property with a smaller box, or with a bound that leaves a margin: the network lies on the edge of this one\n";
+  if (no_neuron) return text;
+  return text + "  " + command(report, options, "split", " --into 8 -o cubes") + "   (one proof on several machines)\n";
+}
+
 }  // namespace
 
 std::string semantics_named(const VerifyReport& report, const VerifyOptions& options) {
@@ -61,31 +105,7 @@ std::string undecided_text(const VerifyReport& report, const VerifyOptions& opti
   const search::Statistics& s = result.statistics;
   text += "tried: " + counted(s.attack_steps, "step") + " of attack, " + counted(s.nodes, "node") +
           " of branch and bound; -v lists the stages\n";
-  const auto seconds = static_cast<long long>(std::ceil(std::max(kLeastTimeout, kMoreTime * report.total_seconds)));
-  const std::string limit = " --timeout " + std::to_string(seconds);
-  const std::string proof = report.proof.empty() ? "" : " --proof " + report.proof;
-  const bool at_point = result.reason.find(search::kWideAtPoint) != std::string::npos;  // no time and no split decides it
-  const bool no_neuron = result.reason.find(search::kNoNeuronLeft) != std::string::npos;
-  text += "next, one of:\n";
-  if (no_neuron) {
-    VerifyOptions other = options;
-    other.branching = "input";
-    text += "  " + command(report, other, "verify", proof) + "   (boxes are split in place of neurons)\n";
-  }
-  if (!at_point && !no_neuron) text += "  " + command(report, options, "verify", limit + proof) + "   (more time)\n";
-  if (options.scale.empty())
-    text += "  " + command(report, options, "verify", " --timeout 60 --scale 30" + proof) +
-            "   (the largest share of the box that can be proved)\n";
-  if (at_point && report.problem->floating()) {
-    VerifyOptions other = options;
-    other.semantics.reset();
-    text += "  " + command(report, other, "verify", " --semantics real" + proof) + "   (exact arithmetic, without rounding)\n";
-  } else if (at_point) {
-    text += "  a property with a smaller box, or with a bound that leaves a margin: the network lies on the edge of this one\n";
-  } else if (!no_neuron) {
-    text += "  " + command(report, options, "split", " --into 8 -o cubes") + "   (one proof on several machines)\n";
-  }
-  return text + "docs/how-to/unknown.md has more ways\n";
+  return text + steps_text(report, options) + "more ways: " + document("docs/how-to/unknown.md") + "\n";
 }
 
 const char* unscaled_text(search::Answer answer) {

@@ -24,18 +24,18 @@ std::string assignment(const logic::Theorem& theorem, const vnnlib::PropertyHead
                                            : vnnlib::write_assignment_v2(property, inputs, outputs);
 }
 
-// "closed: 43.2 % of the tree, at the latest pace about 12 s more; undecided: case 0 (bound -0.0123), case 5 (bound -0.4)"
+// "closed: 43.2 % of the tree, about 12 s more at the latest pace, which tends to fall; undecided: case 0 (bound -0.0123)"
 std::string left_text(const search::Unfinished& unfinished) {
   constexpr std::size_t kMost = 8;
   std::array<char, 80> piece{};
-  const double least_open = unfinished.cases.empty() ? 0 : 0.001;  // a share that would be printed as all of it
-  (void)std::snprintf(piece.data(), piece.size(), "closed: %.3g %% of the tree", 100 * std::min(unfinished.closed_share, 1 - least_open));
+  constexpr double kLeastOpen = 0.001;  // with less, the share would be printed as all of the tree
+  (void)std::snprintf(piece.data(), piece.size(), "closed: %.3g %% of the tree", 100 * std::min(unfinished.closed_share, 1 - kLeastOpen));
   std::string text = piece.data();
   if (const auto left = queries::seconds_left(unfinished)) {
-    (void)std::snprintf(piece.data(), piece.size(), ", at the latest pace about %.2g s more", *left);
+    (void)std::snprintf(piece.data(), piece.size(), ", about %.2g s more at the latest pace, which tends to fall", *left);
     text += piece.data();
   }
-  text += "; undecided:";
+  if (!unfinished.cases.empty()) text += "; undecided:";
   for (std::size_t k = 0; k < std::min(kMost, unfinished.cases.size()); ++k) {
     (void)std::snprintf(piece.data(), piece.size(), "%s case %u (bound %.4g)", k == 0 ? "" : ",", unfinished.cases[k].case_index,
                         unfinished.cases[k].bound);

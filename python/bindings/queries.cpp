@@ -184,6 +184,7 @@ nb::dict verify(const Text& model, const Text& property, const MaybeText& certif
   dict["answer"] = search::word_of(searched.result.answer);
   dict["reason"] = searched.result.reason;
   dict["sentence"] = queries::sentence(searched.result);
+  dict["other_branching"] = queries::other_branching(searched.result);
   if (const auto& left = searched.result.unfinished) {
     nb::dict cases;
     for (const search::Unfinished::Left& one : left->cases) cases[nb::int_(one.case_index)] = one.bound;

@@ -207,6 +207,19 @@ def test_no_proof_and_no_answer(digits, hard):
     assert f"\nnext, one of:\n  {result.next_steps[0]}\n" in str(result) and assay.verify(digits, DIGITS / "digits_holds.vnnlib").next_steps == []
     with pytest.raises(assay.UsageError, match="no certificate.*timed-out"):
         result.check()
+    few = [assay.Box(lo=[0] * 40, hi=[1] * 5 + [0] * 35), assay.Linear([1, 0], at_most=0)]
+    first = assay.verify(model, few, timeout=1, branching="relu").next_steps[:2]
+    assert first == ['assay.verify(model, property, branching="input", timeout=60, ...)   (boxes are split in place of neurons)',
+                     "assay.verify(model, property, timeout=60, ...)   (more time)"]
+
+
+def test_a_part_that_is_left_is_never_all_of_the_tree(digits):
+    """No search makes such results at will: a tree so deep that 1 minus its open share is 1, and one without an undecided case."""
+    result = assay.verify(digits, DIGITS / "digits_holds.vnnlib")
+    result.closed_share, result.open_cases, result.seconds_left = 1.0, {2: -0.5}, 1.9
+    assert result.left == "closed: 99.9 % of the tree, about 1.9 s more at the latest pace, which tends to fall; undecided: case 2 (bound -0.5)"
+    result.open_cases, result.seconds_left = {}, None
+    assert result.left == "closed: 99.9 % of the tree"
 
 
 def test_progress_and_an_exception_in_it(hard):

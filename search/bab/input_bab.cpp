@@ -366,6 +366,7 @@ std::unique_ptr<BabWorker> InputBab::worker(Engine& engine) { return std::make_u
 GroupResult branch_on_inputs(const NeuronGraph& graph, const logic::Scope& root, std::span<const std::uint32_t> positions,
                              const BranchingOptions& options, const std::stop_token& stop, Statistics& statistics) {
   statistics.splits_inputs = true;
+  statistics.can_split_activations = graph.can_split();
   statistics.free_inputs = std::max(statistics.free_inputs, free_inputs(*graph.network().problem(), root));
   InputBab method(graph, root, positions);
   return Engine(graph.network(), root, options, stop).run(method, positions, statistics);

@@ -197,13 +197,19 @@ class Interruption(Folder):
         self.assertTrue(0 <= left["closed_share"]["value"] < 1, left)
         self.assertTrue(left["cases"] and {one["case"] for one in left["cases"]} <= set(range(report["statement"]["cases"])), left)
         self.assertTrue(all(one["bound"]["value"] <= 0 for one in left["cases"]), left)
-        self.assertRegex(run.stderr, r"\nclosed: \S+ % of the tree(, at the latest pace about \S+ s more)?; undecided: case \d \(bound -")
+        self.assertRegex(run.stderr, r"\nclosed: \S+ % of the tree(, about \S+ s more at the latest pace, which tends to fall)?; undecided: case \d \(bound -")
         self.assertEqual(left["seconds_left"] is not None, "at the latest pace" in run.stderr)
         self.assertRegex(run.stderr, r"\nnot excluded: case \d, -?[\w. +]+ [<>]=? [\w. +-]+\ntried: \d+ steps? of attack, \d+ nodes? of branch and bound")
         commands = re.findall(r"^  (assay (?:verify|split) .*)   \(", run.stderr, re.M)
-        self.assertEqual([word.split()[1] for word in commands], ["verify", "verify", "split"], run.stderr)
-        split = self.run_assay(*commands[2].split()[1:-1], self.at("next_cubes"), "--timeout", "1")  # as printed, into a folder of this test
+        self.assertEqual([word.split()[1] for word in commands], ["verify", "verify", "verify", "split"], run.stderr)
+        self.assertEqual([" --branching relu" in word for word in commands], [False, True, False, False], "inputs were split")
+        page = re.search("\nmore ways: (.*docs/how-to/unknown.md)\n", run.stderr)[1]
+        root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+        self.assertTrue(os.path.isfile(page) or not os.path.realpath(BIN).startswith(root + os.sep), page)
+        split = self.run_assay(*commands[3].split()[1:-1], self.at("next_cubes"), "--timeout", "1")  # as printed, into a folder of this test
         self.assertIn(split.returncode, (0, 3), split.stderr)
+        neurons = self.run_assay("verify", *self.hard, "--timeout", "0.4", "--branching", "relu").stderr
+        self.assertRegex(neurons, r"next, one of:\n  assay verify \S+ \S+ --branching input --timeout 60   \(boxes are split in place of neurons\)\n")
         if left["seconds_left"] is not None:
             self.assertTrue(0 < left["seconds_left"] <= 10 * report["statistics"]["wall_seconds"], report)
         self.assertNotIn("progress", json.loads(self.run_assay("verify", self.at("net.onnx"), self.at("holds.vnnlib"), "--json").stdout))

@@ -90,7 +90,7 @@ class Result:
         answer: "unsat" (the property holds), "sat" (it does not: see `witness`), "unknown" or "timed-out".
         reason: Why nothing was decided.
         closed_share: Of an undecided search, the closed share of its tree.
-        seconds_left: Of an undecided search, the time for the rest of the tree at the pace of its last part.
+        seconds_left: Of an undecided search, the time for the rest of the tree at the pace of its last part. None without an estimate: where nothing was closed lately, where more time changes nothing, and beyond ten times the time of the search.
         open_cases: Of an undecided search, the smallest bound of each undecided case.
         next_steps: Of an undecided search, calls and commands that may decide it, or how much of it can be proved.
         vnnlib: The property as text, of objects too, for whoever checks the certificate elsewhere. None where a file was given.
@@ -113,6 +113,7 @@ class Result:
         self.closed_share: Optional[float] = found.get("closed_share")
         self.seconds_left: Optional[float] = found.get("seconds_left")
         self.open_cases: dict[int, float] = found.get("open_cases", {})
+        self._other_branching: str = found.get("other_branching", "")
         self.nodes: int = found["nodes"]
         self.leaves: int = found["leaves"]
         self.vacuous_since: str = found["vacuous"]
@@ -183,9 +184,11 @@ class Result:
         """Of neither: what is undecided, in words."""
         if self.closed_share is None:
             return ""
-        pace = "" if self.seconds_left is None else f", at the latest pace about {self.seconds_left:.2g} s more"
+        pace = "" if self.seconds_left is None else f", about {self.seconds_left:.2g} s more at the latest pace, which tends to fall"
         cases = [f"case {case} (bound {bound:.4g})" for case, bound in self.open_cases.items()]
-        return f"closed: {100 * self.closed_share:.3g} % of the tree{pace}; undecided: {', '.join(cases[:8])}{f' and {len(cases) - 8} more' if len(cases) > 8 else ''}"
+        named = f"; undecided: {', '.join(cases[:8])}" if cases else ""
+        share = min(self.closed_share, 0.999)  # more would be printed as all of the tree
+        return f"closed: {100 * share:.3g} % of the tree{pace}{named}{f' and {len(cases) - 8} more' if len(cases) > 8 else ''}"
 
     @property
     def next_steps(self) -> list[str]:
@@ -194,11 +197,14 @@ class Result:
             return []
         at_point, no_neuron = "the bounds at one point are too wide" in self.reason, "no neuron is left to split" in self.reason
         steps = []
-        if no_neuron:
-            steps.append('assay.verify(model, property, branching="input", ...)   (boxes are split in place of neurons)')
-        elif not at_point:
-            steps.append(f"assay.verify(model, property, timeout={math.ceil(max(60, 10 * self.times['total']))}, ...)   (more time)")
-        elif not self.semantics.startswith("real"):
+        limit = f"timeout={math.ceil(max(60, 10 * self.times['search']))}, "
+        if self._other_branching == "input":
+            steps.append(f'assay.verify(model, property, branching="input", {"" if no_neuron else limit}...)   (boxes are split in place of neurons)')
+        if not at_point and not no_neuron:
+            steps.append(f"assay.verify(model, property, {limit}...)   (more time)")
+        if self._other_branching == "relu":
+            steps.append(f'assay.verify(model, property, branching="relu", {limit}...)   (neurons are split in place of boxes)')
+        if at_point and not self.semantics.startswith("real"):
             steps.append('assay.verify(model, property, semantics="real", ...)   (exact arithmetic, without rounding)')
         if at_point:
             steps.append("a property with a smaller box, or with a bound that leaves a margin: the network lies on the edge of this one")

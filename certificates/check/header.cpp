@@ -22,15 +22,21 @@ bool is_same_under(const std::string& semantics, const Header& header, const log
   return header.digest == statement::statement_digest(statement);
 }
 
+std::string advice_for(const std::string& found, const std::string& asked) {
+  const auto option = [](const std::string& name) {
+    return "--semantics " + (name == to_string(ExecutionModel()) ? "real" : "'" + printable(name, kMaxNameBytes) + "'");
+  };
+  return "check it with " + option(found) + ", or prove the property again with assay verify " + option(asked);
+}
+
 }  // namespace
 
 Outcome<Done> check_header(const Header& header, const logic::Problem& problem) {
   const std::string semantics = name_of(problem.statement().semantics);
   if (header.semantics != semantics && is_same_under(header.semantics, header, problem)) return Done{};
   if (header.semantics != semantics)
-    return Rejection{
-        Rejection::Kind::declined,          "certificate.semantics",     "header",
-        "a certificate about " + semantics, printable(header.semantics), "check it under the semantics that it was made for: --semantics"};
+    return Rejection{Rejection::Kind::declined,          "certificate.semantics",     "header",
+                     "a certificate about " + semantics, printable(header.semantics), advice_for(header.semantics, semantics)};
   if (header.digest != problem.digest())
     return Rejection{Rejection::Kind::rejected,
                      "certificate.digest",

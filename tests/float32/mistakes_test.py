@@ -204,7 +204,7 @@ class Mistakes(FolderCase):
             with self.subTest(semantics=semantics):
                 run = self.all_programs("sigmoid", semantics)["assay-check"]
                 self.assertEqual((run.word, run.exit), ("declined", 3), run.err)
-                for word in ("certificate.semantics", f"a certificate about {required}", "found float32;", "--semantics"):
+                for word in ("certificate.semantics", f"a certificate about {required}", f"found float32; check it with --semantics 'float32', or prove the property again with assay verify --semantics '{required}"):
                     self.assertIn(word, run.err)
 
     def test_a_statement_keeps_its_semantics(self):

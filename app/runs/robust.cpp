@@ -341,18 +341,26 @@ Json to_json(const RobustTally& tally) {
 }
 
 void LargestRadii::add(const Json& result) {
-  const auto radius = Rational::parse(text_of(result, "eps"));
-  auto& [best, text] = items_[count_of(result, "item")];
-  if (text.empty()) text = "0";
-  if (radius && answer_of_ball(text_of(result, "answer")) == search::Answer::unsatisfiable && best < *radius) {
-    best = *radius;
-    text = text_of(result, "eps");
+  const std::string eps = text_of(result, "eps"), answer = text_of(result, "answer");
+  const auto radius = Rational::parse(eps);
+  LargestRadius& one = items_[count_of(result, "item")];
+  one.item = count_of(result, "item");
+  one.is_correct = flag_of(result, "correct");
+  if (!radius) return;
+  if (answer_of_ball(answer) != search::Answer::unsatisfiable) {
+    if (!one.open_answer.empty() && one.open_radius <= *radius) return;
+    one.open_radius = *radius;
+    one.open_eps = eps;
+    one.open_answer = answer;
+  } else if (one.radius < *radius) {
+    one.radius = *radius;
+    one.eps = eps;
   }
 }
 
-std::vector<std::pair<std::size_t, std::string>> LargestRadii::list() const {
-  std::vector<std::pair<std::size_t, std::string>> all;
-  for (const auto& [item, best] : items_) all.emplace_back(item, best.second);
+std::vector<LargestRadius> LargestRadii::list() const {
+  std::vector<LargestRadius> all;
+  for (const auto& [item, one] : items_) all.push_back(one);
   return all;
 }
 

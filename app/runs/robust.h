@@ -62,14 +62,25 @@ class RobustTotals {
 
 [[nodiscard]] Json to_json(const RobustTally& tally);
 
-// The largest certified radius of each item that was looked at, of the results of a request with `largest`; "0" where there is none.
+// The largest certified radius of one item; "0" if no radius is certified.
+struct LargestRadius {
+  std::size_t item = 0;
+  std::string eps = "0";
+  Rational radius;          // the number that `eps` writes
+  bool is_correct = false;  // the model gives the item its label
+  // The smallest radius that was tried in vain, with the answer there; empty if each radius that was tried is certified.
+  Rational open_radius;
+  std::string open_eps, open_answer;
+};
+
+// Of each item that was looked at, from the results of a request with `largest`.
 class LargestRadii {
  public:
   void add(const Json& result);
-  [[nodiscard]] std::vector<std::pair<std::size_t, std::string>> list() const;
+  [[nodiscard]] std::vector<LargestRadius> list() const;
 
  private:
-  std::map<std::size_t, std::pair<Rational, std::string>> items_;
+  std::map<std::size_t, LargestRadius> items_;
 };
 
 // The manifest of a run, by the program of this version.

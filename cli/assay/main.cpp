@@ -61,6 +61,17 @@ std::string mistyped(const CLI::App& app, int argc, char** argv) {
   return "";
 }
 
+// An argument that is missing, with what the help says of it; empty if none is.
+std::string missing(const CLI::App& app, const std::string& error) {
+  for (const CLI::App* verb : app.get_subcommands()) {
+    for (const CLI::Option* option : verb->get_options()) {
+      if (error == option->get_name() + " is required")
+        return "assay " + verb->get_name() + " needs " + option->get_name() + ": " + option->get_description();
+    }
+  }
+  return "";
+}
+
 // A bare --json means stdout; the parser would take the next word as its value.
 std::vector<std::string> words(int argc, char** argv) {
   std::vector<std::string> list;
@@ -89,7 +100,8 @@ int run(int argc, char** argv) {
     else if (app.get_subcommands().empty())
       throw CLI::RequiredError("a verb");
   } catch (const CLI::ParseError& error) {
-    const std::string why = error.get_exit_code() == 0 ? "" : mistyped(app, argc, argv);
+    std::string why = error.get_exit_code() == 0 ? "" : mistyped(app, argc, argv);
+    if (why.empty()) why = missing(app, error.what());
     if (!why.empty()) {
       std::fprintf(stderr, "assay: %s\nRun with --help for more information.\n", why.c_str());
       return kExitUsage;

@@ -115,9 +115,8 @@ int robust(const RobustOptions& options) {
   Json report = begin_report(kRobustSchema, run, ran, start);
   report.update({{"model", options.model}, {"data", options.data}});
   report.update(runs::to_json(tally));
-  if (!options.largest.empty()) {
-    for (const auto& [item, eps] : largest.list()) report["largest"].push_back({{"item", item}, {"eps", eps}});
-  }
+  for (const runs::LargestRadius& one : largest.list())
+    report["largest"].push_back({{"item", one.item}, {"eps", one.eps}, {"correct", one.is_correct}});
   if (!run.stream && run.json != "-") {
     if (options.largest.empty())
       print_table(tally);

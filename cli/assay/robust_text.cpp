@@ -1,6 +1,7 @@
 // What `assay robust` prints of a run: one line while it goes on, a table at its end.
 #include "cli/assay/robust_text.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 
@@ -37,8 +38,20 @@ void print_table(const runs::RobustTally& tally) {
   }
 }
 
-void print_largest(const std::vector<std::pair<std::size_t, std::string>>& largest) {
-  for (const auto& [item, eps] : largest) std::printf("item %zu: %s\n", item, eps.c_str());
+void print_largest(std::vector<runs::LargestRadius> largest) {
+  std::size_t correct = 0, certified = 0;
+  for (const runs::LargestRadius& one : largest) {
+    correct += one.is_correct ? 1 : 0;
+    certified += one.radius.sign() > 0 ? 1 : 0;
+    const std::string why = !one.is_correct           ? " (not classified as labelled)"
+                            : one.open_answer.empty() ? " (the largest radius to try)"
+                                                      : " (" + one.open_answer + " at " + one.open_eps + ")";
+    std::printf("item %zu: %s%s\n", one.item, one.eps.c_str(), why.c_str());
+  }
+  if (largest.empty()) return;
+  std::ranges::sort(largest, {}, &runs::LargestRadius::radius);
+  std::printf("%zu items, %zu of them classified as labelled (%s), %zu with a certified radius above 0; median radius %s\n", largest.size(),
+              correct, percent(correct, largest.size()).c_str(), certified, largest[(largest.size() - 1) / 2].eps.c_str());
 }
 
 }  // namespace assay::cli

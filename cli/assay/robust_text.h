@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "app/runs/robust.h"
@@ -13,7 +12,7 @@ namespace assay::cli {
 // Items that the network classifies as labelled, and the certified share of the first radii, for a line of progress.
 [[nodiscard]] std::string short_tally(const runs::RobustTally& tally);
 void print_table(const runs::RobustTally& tally);
-// Of the results of --largest, a line for each item. The table of all its results says how many items are certified up to a radius.
-void print_largest(const std::vector<std::pair<std::size_t, std::string>>& largest);
+// Of the results of --largest, a line for each item, which says why the radius is no larger, and a line for all.
+void print_largest(std::vector<runs::LargestRadius> largest);
 
 }  // namespace assay::cli

@@ -60,7 +60,8 @@ void add_robust(CLI::App& app, RobustOptions& options, int& exit) {
                    "items and labels: NPY, NPZ, safetensors, IDX, CSV, CIFAR-10, or a folder of PNG files; FILE:NAME takes the array\n"
                    "NAME of a file with several arrays")
       ->required();
-  verb->add_option("--eps", options.eps, "radii of the balls, e.g. 2/255,4/255, in units of the data after --scale")
+  verb->add_option("--eps", options.eps,
+                   "radii of the balls, e.g. 2/255,4/255, in units of the data after --scale; with --largest, the largest radius to try")
       ->required()
       ->delimiter(',')
       ->type_name("EPS,...");

@@ -302,6 +302,16 @@ class Runs(Case):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual({one["item"]: float(one["eps"]) for one in json.loads(done.stdout)["largest"]}, certified)
         self.assertEqual(assay("check", self.folder / "b").returncode, 0)
+        told = assay("robust", MODEL, DATA, "--eps", "0.09", "--largest", "0.01", "--clip", "0,1", "--first", 10, "--run", self.folder / "b", "--resume", "-q").stdout
+        wrong = {one["item"] for one in json.loads(done.stdout)["largest"] if not one["correct"]}
+        self.assertEqual({int(item) for item in re.findall(r"(?m)^item (\d+): 0 \(not classified as labelled\)$", told)}, wrong)
+        self.assertEqual(len(re.findall(r"(?m)^item \d+: 0\.\d+ \((?:falsified|undecided) at 0\.\d+\)$|^item \d+: 0\.09 \(the largest radius to try\)$", told)), 10 - len(wrong), told)
+        self.assertRegex(told, r"\n10 items, %d of them classified as labelled \(.* %%\), \d+ with a certified radius above 0; median radius 0\.\d+\n$" % (10 - len(wrong)))
+
+    def test_a_missing_radius_is_told_what_it_is_for(self):
+        done = assay("robust", MODEL, DATA, "--largest", "0.01")
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, "^assay: assay robust needs --eps: radii of the balls, .*; with --largest, the largest radius to try\n")
 
     def test_require(self):
         for share, code in ((0.5, 0), (0.99, 1)):

@@ -61,7 +61,7 @@ Outcome<std::vector<Interval>> Scope::State::outputs_of_executions(const std::sh
       return reject("satisfiable.S4", here, "a point at which every row of the case holds", "one at which no execution satisfies this row");
     if (!most || !(row.strict ? -*most < row.bound : -*most <= row.bound))
       return declined("satisfiable.S4", here, "a row that holds for every execution of the model",
-                      "it depends on the order of summation, or on another choice that the model leaves open",
+                      "error bounds that do not show it: executions may differ in the order of sums, or the bounds are too wide",
                       "another point, a model of fewer executions, or real arithmetic");
   }
   std::vector<Interval> outputs;

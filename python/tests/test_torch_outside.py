@@ -150,7 +150,7 @@ def test_functions_of_nothing() -> None:
     with pytest.raises(ValueError, match="depends on an input"):
         gradcheck(lambda x: free * 2, leaf())
     for nothing in (lambda x: None, lambda x: x[:0] * 2, lambda x: torch.zeros(3), lambda x: x.argmax()):
-        with pytest.raises(ValueError, match="no result of the function"):
+        with pytest.raises(ValueError, match="the function returned None|no result of the function"):
             gradcheck(nothing, leaf())
     with recorder.record() as run:
         pass
@@ -264,7 +264,7 @@ def test_branches_that_no_input_reached_are_named() -> None:
         assert gradcheck(lambda x: F.relu(x.square() + 1), [(3, 4)])
     with pytest.raises(GradcheckError, match="gradient.unreached") as found:  # nothing tells what its backward does there
         gradcheck(own(lambda x: torch.where(x.square() < -1, x, x.sin()), lambda g, x: g * x.cos()), [(3, 4)])
-    assert not found.value.report.failed and found.value.report.unreached == ["lt at -1, below it"]
+    assert not found.value.report.failed and [one.partition(" at test")[0] for one in found.value.report.unreached] == ["lt at -1, below it"]
 
 
 BEHIND_EQUALITIES = {"eq": lambda x: x == 0.3, "ne": lambda x: ~(x != 0.3), "isclose": lambda x: torch.isclose(x, torch.tensor(0.3))}
@@ -287,7 +287,7 @@ def test_equalities_that_no_input_met_are_named() -> None:
     for f, inputs, name in ((wrong, [(4, 3)], "backward of Own: eq at 2"), (wrong, [given], "backward of Own: eq at 2"), (right, [given], "eq at 0")):
         with pytest.raises(GradcheckError, match=f"{name}, equal to it.*allow_unreached=True") as found:
             gradcheck(f, inputs)
-        assert found.value.undecided and f"{name}, equal to it" in found.value.report.unreached
+        assert found.value.undecided and any(one.startswith(f"{name}, equal to it at ") for one in found.value.report.unreached)
         with pytest.warns(GradcheckWarning, match=f"{name}, equal to it"):
             assert gradcheck(f, inputs, allow_unreached=True)
     assert gradcheck(right, [(4, 3)]) and gradcheck(right, [torch.tensor([0.0, 1.0], requires_grad=True)])
@@ -318,7 +318,7 @@ def test_a_recorded_step_names_the_sides_of_a_function_that_nothing_reached() ->
         return recorder.judge(run)
     low = torch.tensor([1.0, -1.0], requires_grad=True)
     report = judged(low)
-    assert report.passed and [one.partition(" (")[0] for one in report.unreached] == ["hardtanh at 6, above it"]
+    assert report.passed and [one.partition(" at test")[0] for one in report.unreached] == ["hardtanh at 6, above it"]
     assert not judged(low, torch.tensor([7.0, 1.0], requires_grad=True)).unreached
 
 

@@ -110,7 +110,7 @@ class Search {
     }
     if (result.disputed)
       result.reason +=
-          "; at some point the answer depends on the order of summation, or on another choice that the execution model leaves open";
+          "; at some point, executions may differ in the order of sums or in another choice, or the bounds are too wide to tell";
     return result;
   }
 

@@ -101,10 +101,7 @@ int bounds(const BoundsOptions& options) {
     set_progress(std::to_string(group) + " of " + counted(problem->group_count(), "input box", "es") + " bounded");
   };
   const auto take = [&](GroupBounds bounds) {
-    if (bounds.empty) {
-      std::fprintf(stderr, "group %zu: its input box is empty\n", bounds.group);
-      return;
-    }
+    if (bounds.empty) return static_cast<void>(std::fprintf(stderr, "group %zu: its input box is empty\n", bounds.group));
     complete = complete && bounds.complete;
     if (options.json != "-") print_table(bounds);
     if (!options.json.empty()) groups.push_back(std::move(bounds));

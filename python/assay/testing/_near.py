@@ -68,11 +68,11 @@ def near(trials: Any, point: Sequence[Any]) -> bool:
     return len(leaves[0]) == len(leaves[1]) and all(is_other(a, b) for a, b in zip(*leaves))
 
 
-class Results(TorchDispatchMode):
+class Results(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """The names and first results of operations, in the order in which they run."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.names, self.found = list[str](), list[Any]()
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -1,20 +1,16 @@
 // The words of a theorem: its claim, the statement, the assumptions.
-#include <algorithm>
 #include <vector>
 
 #include "api/assay/check.h"
 #include "semantics/statement/statement_text.h"
+#include "semantics/statement/words.h"
 
 namespace assay::check {
 namespace {
 
-// "witness: X_0 = 0.5, X_1 = 0.107", exact numbers of the inputs in their order: 16 of them unless `full`, then how many more there are.
+// "witness: X_0 = 0.5, X_1 = 0.107": all coordinates if `full`.
 std::string witness_text(const std::vector<Rational>& inputs, bool full) {
-  constexpr std::size_t kMost = 16;
-  const std::size_t shown = full ? inputs.size() : std::min(kMost, inputs.size());
-  std::string text = "witness:";
-  for (std::size_t i = 0; i < shown; ++i) text += (i == 0 ? " X_" : ", X_") + std::to_string(i) + " = " + inputs[i].to_decimal();
-  return text + (shown < inputs.size() ? " and " + std::to_string(inputs.size() - shown) + " more inputs" : "") + "\n";
+  return "witness: " + statement::point_text(inputs, full ? inputs.size() : statement::kShownInputs) + "\n";
 }
 
 }  // namespace

@@ -84,8 +84,7 @@ Outcome<Refutation> Scope::State::conclude(std::span<const CaseMultipliers> case
     const std::string which = "case " + std::to_string(open[k].position);
     return reject("conclude.S3", which + place(),
                   "a sum of its rows " + std::string(open[k].strict ? "of at least " : "above ") + open[k].required.to_decimal(),
-                  "only the lower bound " + exact(b.lower) + ", so " + which + " is not refuted",
-                  "give better slopes or split further, and derive boxes again in each branch; if the case can happen, weaken the claim");
+                  "only the lower bound " + exact(b.lower) + ", so " + which + " is not refuted", statement::kProveMore);
   }
   std::vector<bool> refuted(problem_->group_cases(context_->group).size(), false);
   for (const CaseMultipliers& one : cases) refuted[one.position] = true;

@@ -11,8 +11,6 @@ namespace assay::logic {
 namespace {
 
 constexpr std::size_t kMaxDepth = 10000;  // the most literals of one scope
-// Advice for a claim that does not follow.
-constexpr const char* kAdvice = "claim less (round outward), leave the claim out, or give better slopes or a further split";
 
 // Whether the element takes only integers, so that its bounds can be rounded to integers: x <= 1.5 means x <= 1. A
 // float node qualifies over the reals only, where its values are exactly those of its op.
@@ -55,9 +53,9 @@ std::vector<Literal> Scope::State::literals() const {
 // - S3: the number of literals is bounded.
 Outcome<Done> Scope::State::assume(const Literal& literal) {
   const Graph& graph = problem_->graph();
-  if (!(literal.node < graph.nodes.size()) || problem_->is_constant(literal.node) || !(literal.element < graph.size(literal.node))) {
-    return reject("assume.S1", at(graph, literal.node, literal.element), "an element of a non-constant node", "a constant, or none");
-  }
+  if (!(literal.node < graph.nodes.size()) || problem_->is_constant(literal.node) || !(literal.element < graph.size(literal.node)))
+    return reject("assume.S1", at(graph, literal.node, literal.element), "an element of a non-constant node",
+                  unusable(graph, literal.node, literal.element), kNumbering);
   if (!std::isfinite(literal.threshold))
     return reject("assume.S2", at(graph, literal.node, literal.element), "a finite threshold", exact(literal.threshold));
   if (context_->depth >= kMaxDepth)
@@ -69,9 +67,7 @@ Outcome<Done> Scope::State::assume(const Literal& literal) {
 
 Rejection Scope::State::not_boxed(const char* code, NodeId node) const {
   const std::string name = name_of(problem_->graph(), node);
-  return reject(
-      code, name, "a box of " + name, "none in this branch so far",
-      "write a box record of node " + std::to_string(node) + " before this step, or one sweep record (certificates/FORMAT.md, section 2)");
+  return reject(code, name, "a box of " + name, "none in this branch so far", statement::advice_to_box(node));
 }
 
 // Stores the intersection of `box` with the node's box and with the scope's literals about the node. A box that the
@@ -153,7 +149,8 @@ Outcome<Done> Scope::State::cut(std::vector<Cut::Term> terms, const Hints& hints
   Targets targets{0, 1, {}};
   for (const Cut::Term& term : terms) {
     if (!(term.node < graph.nodes.size()) || problem_->is_constant(term.node) || !(term.element < graph.size(term.node)))
-      return reject("cut.S1", at(graph, term.node, term.element), "an element of a non-constant node", "a constant, or none");
+      return reject("cut.S1", at(graph, term.node, term.element), "an element of a non-constant node",
+                    unusable(graph, term.node, term.element), kNumbering);
     if (!std::isfinite(term.coefficient))
       return reject("cut.S2", at(graph, term.node, term.element), "a finite coefficient", exact(term.coefficient));
     if (!contradiction_ && !boxes_[term.node]) return not_boxed("back_substitution.S1", term.node);
@@ -231,7 +228,7 @@ Outcome<Done> Scope::State::tighten(NodeId node, std::span<const std::uint32_t> 
                                     bool to_float) {
   const Graph& graph = problem_->graph();
   if (!(node < graph.nodes.size()) || problem_->is_constant(node))
-    return reject("tighten.S1", at(graph, node, 0), "a non-constant node of the graph", "a constant, or none");
+    return reject("tighten.S1", at(graph, node, 0), "a non-constant node of the graph", unusable(graph, node, 0), kNumbering);
   if (contradiction_) return Done{};
   if (!boxes_[node]) return not_boxed("back_substitution.S1", node);
   if (std::ranges::any_of(elements, [&](std::uint32_t element) { return !(element < graph.size(node)); }))
@@ -260,7 +257,7 @@ Outcome<Done> Scope::State::tighten(NodeId node, std::span<const std::uint32_t> 
         return reject(
             "tighten.S3", at(graph, node, elements[row / 2]),
             lower ? "a lower bound of at least the claim " + exact(claim) : "an upper bound of at most the claim " + exact(-claim),
-            exact(lower ? bound : -bound) + " is derived", kAdvice);
+            exact(lower ? bound : -bound) + " is derived", statement::kClaimLess);
       bound = claim;
     } else if (to_float) {
       bound = float_down(bound);

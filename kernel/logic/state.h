@@ -25,7 +25,7 @@ struct Formula;
 
 namespace assay::logic {
 
-using statement::at, statement::exact, statement::name_of;
+using statement::at, statement::exact, statement::name_of, statement::unusable, statement::kNumbering;
 
 struct Network::State {
   Graph graph_;
@@ -193,7 +193,7 @@ class Scope::State {
 [[nodiscard]] Outcome<Done> check_environment();
 
 inline Rejection reject(std::string code, std::string place, std::string required, std::string found,
-                        std::string advice = "certificates/FORMAT.md") {
+                        std::string advice = statement::in_format()) {
   return {Rejection::Kind::rejected, std::move(code), std::move(place), std::move(required), std::move(found), std::move(advice)};
 }
 

@@ -20,8 +20,6 @@
 namespace assay::logic {
 namespace {
 
-constexpr const char* kOtherPoint = "give another point, farther from the border; `assay eval` shows the outputs at a point";
-
 enum class Truth : std::uint8_t { holds, fails, open };
 
 // The ends of a scalar as exact fractions; nullopt if an end is infinite or undefined.
@@ -82,15 +80,16 @@ Outcome<std::vector<Interval>> outputs_at(const Problem& problem, const Witness&
   Truth truth = decide(problem, witness.case_index, coarse.value(), row);
   if (truth == Truth::open) truth = attempt<WideInterval>(problem, witness, exact_work, row);
   if (truth == Truth::open) truth = attempt<Rational>(problem, witness, exact_work, row);
-  const std::string place = "case " + std::to_string(witness.case_index) + ", row " + std::to_string(row);
   if (truth != Truth::holds) {
+    const std::string place = statement::row_at(witness.case_index, row, witness.inputs);
     const statement::Row& first = problem.statement().property.cases[witness.case_index].rows[row];
     std::vector<double> middles;
     for (const auto& [_, v] : first.terms) middles.push_back(coarse.value()[problem.node_of(v)].values[v.element].midpoint());
     const std::string required = "a point at which " + statement::short_row_text(problem.graph(), first);
     const std::string found = statement::values_text(problem.graph(), first, middles);
-    if (truth == Truth::fails) return reject("satisfiable.S3", place, required, found, kOtherPoint);
-    return declined("satisfiable.S3", place, required, found + ", which 256 bits and affordable fractions leave undecided", kOtherPoint);
+    if (truth == Truth::fails) return reject("satisfiable.S3", place, required, found, statement::kOtherPoint);
+    return declined("satisfiable.S3", place, required, found + ", which 256 bits and affordable fractions leave undecided",
+                    statement::kFartherPoint);
   }
   std::vector<Interval> outputs;
   for (const NodeId id : problem.graph().outputs)

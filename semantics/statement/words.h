@@ -17,6 +17,26 @@ namespace assay::statement {
 [[nodiscard]] std::string name_of(const Graph& graph, NodeId node);
 [[nodiscard]] std::string at(const Graph& graph, NodeId node, std::size_t element);
 
+// `before` and the page that describes the bytes and the rules of certificates.
+[[nodiscard]] std::string in_format(const char* before = "see ");
+
+// What to do about a refused step or witness.
+inline constexpr const char* kClaimLess =
+    "claim less (round outward), leave the claim out, or give better slopes (of results of non-linear ops) or a further split";
+inline constexpr const char* kProveMore =
+    "give better slopes (of results of non-linear ops) or split further, and derive boxes again in each branch; if the case can happen, "
+    "weaken the claim";
+inline constexpr const char* kOtherPoint =
+    "give a point at which the row holds, in the order of the input elements; `assay eval` shows the outputs at a point";
+inline constexpr const char* kFartherPoint = "give a point farther from the border of the row, or one of shorter numbers";
+// What a step named in place of an element that depends on an input; and how it names one.
+[[nodiscard]] std::string unusable(const Graph& graph, NodeId node, std::size_t element);
+inline constexpr const char* kNumbering = "number nodes as `assay inspect MODEL` does; a record has the node first, then the element";
+// For a record that does not end where its fields do, or ends elsewhere. Frames are read only if their checksums fit.
+[[nodiscard]] std::string advice_to_writer();
+// The record that derives the box of a node.
+[[nodiscard]] std::string advice_to_box(NodeId node);
+
 // " where A and B": the first splits of a scope, followed by "and so on" if there are more. Empty without any.
 constexpr std::size_t kShownSplits = 6;
 [[nodiscard]] std::string where_text(std::span<const std::string> halves);
@@ -25,5 +45,10 @@ constexpr std::size_t kShownSplits = 6;
 [[nodiscard]] std::string short_row_text(const Graph& graph, const Row& row);
 // "Y_0 = 1, off by 0.5": the variables of the row's terms, in order, at about these values.
 [[nodiscard]] std::string values_text(const Graph& graph, const Row& row, std::span<const double> values);
+// "X_0 = 0.5, X_1 = 0.107 and 3 more inputs": at most `most` coordinates of a point, exactly.
+constexpr std::size_t kShownInputs = 16;
+[[nodiscard]] std::string point_text(std::span<const Rational> point, std::size_t most = kShownInputs);
+// "case 0, row 1, at X_0 = 0.5": the place of a row that fails, with the beginning of point_text.
+[[nodiscard]] std::string row_at(std::size_t case_index, std::size_t row, std::span<const Rational> point);
 
 }  // namespace assay::statement

@@ -296,7 +296,7 @@ TEST_CASE("conclude: a literal helps by its multiplier, on its own side", "[kern
   CHECK(open_case.found.starts_with("only the lower bound -1"));  // decimal first
   CHECK(open_case.found.ends_with(", so case 0 is not refuted"));
   CHECK(open_case.place == "case 0 where node " + std::to_string(y) + " '" + problem->graph().node(y).name + "', element 1 <= -1.5");
-  CHECK(open_case.advice.starts_with("give better slopes or split further"));
+  CHECK(open_case.advice.starts_with("give better slopes (of results of non-linear ops) or split further"));
   hints.beta = {1};
   CHECK(code_of(conclude(left, hints)) == "accepted");
   CHECK(code_of(conclude(right, hints)) == "conclude.S3");

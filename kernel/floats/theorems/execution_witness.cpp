@@ -53,14 +53,14 @@ Outcome<std::vector<Interval>> Scope::State::outputs_of_executions(const std::sh
   const std::vector<statement::Row>& rows = problem->statement().property.cases[witness.case_index].rows;
   for (std::size_t r = 0; r < rows.size(); ++r) {
     const statement::Row& row = rows[r];
-    const std::string here = "case " + std::to_string(witness.case_index) + ", row " + std::to_string(r);
+    const auto here = [&] { return statement::row_at(witness.case_index, r, witness.inputs); };
     const auto negative = scope.value()->lower_bound(row, true), positive = scope.value()->lower_bound(row, false);
     if (!negative || !positive) return negative ? positive.rejection() : negative.rejection();
     const auto most = Rational::from_double(negative.value()), least = Rational::from_double(positive.value());
     if (least && (row.strict ? *least >= row.bound : *least > row.bound))
-      return reject("satisfiable.S4", here, "a point at which every row of the case holds", "one at which no execution satisfies this row");
+      return reject("satisfiable.S4", here(), "a point at which every row of the case holds", "one at which no execution satisfies it");
     if (!most || !(row.strict ? -*most < row.bound : -*most <= row.bound))
-      return declined("satisfiable.S4", here, "a row that holds for every execution of the model",
+      return declined("satisfiable.S4", here(), "a row that holds for every execution of the model",
                       "error bounds that do not show it: executions may differ in the order of sums, or the bounds are too wide",
                       "another point, a model of fewer executions, or real arithmetic");
   }

@@ -21,7 +21,7 @@ using pages::Facts;
 
 struct InspectRequest {
   std::string file;
-  std::string network;           // for a property: the model that it speaks about
+  std::string network;           // for a property or a certificate: the model that it speaks about
   std::string property;          // of a model: on whose first box nodes are bounded
   std::vector<double> box;       // lo, hi: the same for a box of all inputs
   bool bounds = false;           // of a property or a statement: bound nodes on its first box

@@ -26,16 +26,22 @@ constexpr std::size_t kElementsOfThread = 16;
 constexpr std::size_t kWorkOfCopy = 100;
 
 Rejection structure(const char* required, std::string found) {
-  return {Rejection::Kind::malformed, "certificate.structure", "", required, std::move(found), "see the grammar in certificates/FORMAT.md"};
+  return {Rejection::Kind::malformed,
+          "certificate.structure",
+          "",
+          required,
+          std::move(found),
+          statement::in_format("see the grammar in section 2 of ")};
 }
 
 Rejection still_open(std::string found) {
-  return {Rejection::Kind::rejected,
-          "certificate.open",
-          "",
-          "branches that each refute the cases that their parent needs",
-          std::move(found),
-          "conclude the missing cases, or split further"};
+  return {
+      Rejection::Kind::rejected,
+      "certificate.open",
+      "",
+      "branches that each refute the cases that their parent needs",
+      std::move(found),
+      "conclude the missing cases, or split further; `assay inspect` shows the cases of each conclude, and one of no cases refutes none"};
 }
 
 // Whether back-substitution cannot improve the node's box: the node is affine in one input, and no ball narrows that

@@ -4,6 +4,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
+#include <vector>
+
+#include "semantics/graph/family.h"
 
 namespace assay::certificate {
 namespace {
@@ -39,7 +43,7 @@ std::string tree_text(const std::vector<CaseStep>& tree) {
 }
 
 std::string cases_text(const Record& record) {
-  std::string text = " cases";
+  std::string text = record.cases.empty() ? " no cases" : " cases";
   for (std::size_t i = 0; i < record.cases.size() && i < 12; ++i) {
     text.append(" ").append(std::to_string(record.cases[i].position));
     if (!record.cases[i].rows.empty()) text.append("*").append(std::to_string(record.cases[i].rows.size()));
@@ -65,6 +69,38 @@ std::string tighten_text(const Record& record) {
   if (record.claimed) text += ", " + plural(record.claims.lo.size(), "claim");
   if (record.round_to_float) text += ", rounded to float32";
   return text + hints_text(record.hints);
+}
+
+// By node, whether it takes no slopes: constants, inputs, and nodes that are affine in their other operands. A node that is affine for
+// other reasons may be left out.
+std::vector<bool> without_slopes(const Graph& graph) {
+  std::vector<bool> constant(graph.nodes.size()), none(graph.nodes.size());
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    const Node& node = graph.node(id);
+    const auto variables = std::ranges::count_if(node.operands, [&](NodeId operand) { return !constant[operand]; });
+    constant[id] = node.op != Op::input && variables == 0;
+    const OpClass kind = op_row(node.op).op_class;
+    const bool divides = node.op == Op::div && !constant[node.operands[1]];
+    const bool is_product = family_of(node.op) == Family::formula && (kind == OpClass::linear || kind == OpClass::bilinear);
+    none[id] = node.op == Op::input || constant[id] || family_of(node.op) == Family::layout || family_of(node.op) == Family::linear ||
+               (is_product && variables == 1 && !divides);
+  }
+  return none;
+}
+
+// "; node 3 takes no slopes, ...": what a record gives such nodes.
+std::string ignored_text(const Record& record, const std::vector<bool>& without) {
+  std::set<NodeId> ignored;
+  const auto add = [&](const logic::Hints& hints) {
+    for (const logic::Slopes* side : {&hints.lower, &hints.upper})
+      for (const auto& [node, slopes] : *side)
+        if (node < without.size() && without[node] && !slopes.empty()) ignored.insert(node);
+  };
+  add(record.hints);
+  for (const CaseStep& step : record.tree) add(step.hints);
+  std::string text;
+  for (const NodeId node : ignored) text += "; node " + std::to_string(node) + " takes no slopes, since it is no result of a non-linear op";
+  return text;
 }
 
 // The line of each kind.
@@ -144,11 +180,12 @@ std::string summary_text(const Summary& summary) {
          plural(summary.file_bytes, "byte") + "\n";
 }
 
-Outcome<Summary> dump(Reader& reader, const std::function<void(const std::string&)>& line) {
+Outcome<Summary> dump(Reader& reader, const std::function<void(const std::string&)>& line, const Graph* graph) {
+  const std::vector<bool> without = graph != nullptr ? without_slopes(*graph) : std::vector<bool>();
   Summary summary;
   Indent indent;
   while (true) {
-    const auto next = reader.next(nullptr);
+    const auto next = reader.next(graph);
     if (!next) return next.rejection();
     if (next.value() == nullptr) break;
     const Record& record = *next.value();
@@ -158,7 +195,7 @@ Outcome<Summary> dump(Reader& reader, const std::function<void(const std::string
     const std::size_t depth = indent.depth, columns = visit(record, indent);
     std::string text(std::min(columns, kMaxIndent), ' ');
     if (columns > kMaxIndent) text.append("(").append(std::to_string(depth)).append(") ");
-    if (line) line(text.append(record_text(record)));
+    if (line) line(text.append(record_text(record)).append(ignored_text(record, without)));
     summary.depth = std::max(summary.depth, indent.depth);
   }
   summary.frames = reader.frames();

@@ -25,7 +25,8 @@ struct Summary {
 // Several lines: counts and bytes per record type, frames, depth.
 [[nodiscard]] std::string summary_text(const Summary& summary);
 
-// Reads to the end; calls `line` (if set) for each record.
-[[nodiscard]] Outcome<Summary> dump(Reader& reader, const std::function<void(const std::string&)>& line);
+// Reads to the end; calls `line` (if set) for each record. With a graph, the records have to fit it, and a line names the nodes whose
+// slopes have no effect.
+[[nodiscard]] Outcome<Summary> dump(Reader& reader, const std::function<void(const std::string&)>& line, const Graph* graph = nullptr);
 
 }  // namespace assay::certificate

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "semantics/outcome.h"
+#include "semantics/statement/words.h"
 
 namespace assay::certificate {
 
@@ -25,9 +26,15 @@ class Cursor {
   [[nodiscard]] const std::optional<Rejection>& fault() const { return fault_; }
 
   void fail(const char* code, std::string required, std::string found, Rejection::Kind kind = Rejection::Kind::malformed,
-            const char* advice = "the file is damaged or was written by another program: see certificates/FORMAT.md") {
+            const char* advice = "") {
     if (!fault_) fault_ = Rejection{kind, code, "byte " + std::to_string(offset()), std::move(required), std::move(found), advice};
     at_ = bytes_.size();
+  }
+  // Names the step of the fault, once.
+  void locate(std::uint64_t step, const char* name) {
+    if (!fault_->place.starts_with("byte ")) return;
+    fault_->place.insert(0, "step " + std::to_string(step) + " (" + name + "), ");
+    if (fault_->advice.empty()) fault_->advice = statement::advice_to_writer();
   }
 
   std::string_view take(std::uint64_t count) {

@@ -38,6 +38,7 @@ class Decoder {
     else
       visit(record_, Fields{*this});
     record_.bytes = cursor.offset() - record_.offset;
+    if (cursor.fault()) cursor.locate(record_.number, is_known(record_.type) ? to_string(record_.type) : "of no known type");
     return &record_;
   }
 
@@ -227,7 +228,7 @@ class Decoder {
         if (code >> 33 != 0) return cursor.fail("certificate.value", "a case position below 2^32", std::to_string(code >> 1));
         entry.position = static_cast<std::uint32_t>(code >> 1);
         const std::uint64_t left = kMaxMultipliers - std::min(record_.values, kMaxMultipliers);
-        if ((code & 1) != 0) entry.rows = array(std::min(kMaxCases, left), no_base);
+        if ((code & 1) != 0) entry.rows = array(std::min(kMaxCases, left), no_base, "multipliers of rows");
       }
       record_.cases.push_back(std::move(entry));
     }
@@ -238,7 +239,8 @@ class Decoder {
     if ((flags & kHasLower) != 0) slopes(&logic::Hints::lower);
     if ((flags & kHasUpper) != 0) slopes(&logic::Hints::upper);
     if ((flags & kHasBeta) != 0) record_.hints.beta = beta();
-    if ((flags & kHasCuts) != 0) record_.hints.cuts = array(cuts_.size(), [](const logic::Hints& base) { return std::span(base.cuts); });
+    if ((flags & kHasCuts) != 0)
+      record_.hints.cuts = multipliers(cuts_.size(), &logic::Hints::cuts, "multipliers of cuts, one for each cut in force");
   }
 
   void define() {
@@ -259,8 +261,11 @@ class Decoder {
     record_.hints.beta = beta();
   }
 
-  std::vector<float> beta() {
-    return array(depth_ + literals_, [](const logic::Hints& base) { return std::span(base.beta); });
+  std::vector<float> beta() { return multipliers(depth_ + literals_, &logic::Hints::beta, "values of beta, one for each open split"); }
+
+  std::vector<float> multipliers(std::uint64_t limit, std::vector<float> logic::Hints::*of, const char* what) {
+    return array(
+        limit, [of](const logic::Hints& base) { return std::span(base.*of); }, what);
   }
 
   void slopes(logic::Slopes logic::Hints::*side) {
@@ -285,7 +290,7 @@ class Decoder {
   // One value per element of the node.
   std::vector<float> node_array(NodeId id, auto&& base_of) {
     const std::uint64_t size = elements(id);
-    std::vector<float> values = array(size, base_of, &id);
+    std::vector<float> values = array(size, base_of, "values", &id);
     if (!skims_ && graph_ != nullptr && values.size() != size)
       misfit("certificate.hint", "as many values as " + described(id), counted(values.size()));
     return values;
@@ -294,13 +299,13 @@ class Decoder {
   // For an array that definitions do not contain.
   static std::span<const float> no_base(const logic::Hints&) { return {}; }
 
-  // An array of at most `limit` elements; `of` is its node, if any. base_of(hints) is the same array of defined hints,
-  // or empty.
-  std::vector<float> array(std::uint64_t limit, auto&& base_of, const NodeId* of = nullptr) {
+  // An array of at most `limit` elements, which are `what`; `of` is its node, if any. base_of(hints) is the same array
+  // of defined hints, or empty.
+  std::vector<float> array(std::uint64_t limit, auto&& base_of, const char* what, const NodeId* of = nullptr) {
     const std::uint64_t count = cursor.varint();
     if (!(count <= limit) && of != nullptr && graph_ != nullptr)
       misfit("certificate.hint", "as many values as " + described(*of), counted(count));
-    if (!(count <= limit)) cursor.fail("certificate.hint", "an array of at most " + counted(limit), counted(count));
+    if (!(count <= limit)) cursor.fail("certificate.hint", "at most " + std::to_string(limit) + " " + what, std::to_string(count));
     if (count == 0 || cursor.fault() || !has_room_for(count)) return {};
     const std::uint8_t kind = cursor.byte();
     if (kind >= static_cast<std::uint8_t>(ArrayKind::list_u8)) return list(kind, count, base_of);
@@ -369,7 +374,8 @@ class Decoder {
     std::uint64_t elements = 0;
     for (NodeId node = 0; graph_ != nullptr && node < graph_->nodes.size(); ++node) elements += graph_->size(node);
     if (values <= 4 * elements) return true;
-    cursor.fail("certificate.memory", "arrays of as many values as four per element of the graph", "one more", Rejection::Kind::declined);
+    cursor.fail("certificate.memory", "arrays of as many values as four per element of the graph", "one more", Rejection::Kind::declined,
+                "write smaller records");
     return false;
   }
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "certificates/format/decoder.h"
+#include "semantics/statement/words.h"
 
 namespace assay::certificate {
 namespace {
@@ -38,7 +39,7 @@ Rejection Reader::fault(const char* code, std::string required, std::string foun
           "byte " + std::to_string(position_),
           std::move(required),
           std::move(found),
-          "write the certificate again; certificates/FORMAT.md describes the file"};
+          statement::in_format("write the certificate again, as described in section 1 of ")};
 }
 
 bool Reader::read(std::uint64_t count, std::string& into) {

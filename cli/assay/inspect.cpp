@@ -3,10 +3,12 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "api/check/cost.h"
 #include "app/pages/exchange.h"
+#include "app/queries/file_kind.h"
 #include "certificates/edit/dump.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/interruption.h"
@@ -103,12 +105,15 @@ int inspect_certificate(const InspectOptions& options) {
     if (!sheet) return refuse(kInspectSchema, options.json, sheet.rejection());
     if (!write_page(options, sheet.value())) return kExitUnwritten;
   }
+  std::optional<Outcome<onnx::Model>> network;
+  if (!options.network.empty()) network = queries::import_model_file(existing(options.network), options.limits);
+  if (network && !*network) return refuse(kInspectSchema, options.json, network->rejection());
   const bool text = options.json != "-";
   const std::string header = certificate::header_text(reader.value()->header());
   if (text) std::printf("%s\n", header.c_str());
   const auto line = [](const std::string& record) { std::printf("%s\n", record.c_str()); };
-  auto summary =
-      certificate::dump(*reader.value(), text && !options.summary_only ? std::function<void(const std::string&)>(line) : nullptr);
+  auto summary = certificate::dump(*reader.value(), text && !options.summary_only ? std::function<void(const std::string&)>(line) : nullptr,
+                                   network ? &network->value().graph : nullptr);
   if (!summary) return refuse(kInspectSchema, options.json, in_file(summary.rejection(), options.file));
   if (text) std::fputs(certificate::summary_text(summary.value()).c_str(), stdout);
   return write_json(options.json, certificate_json(options.file, reader.value()->header(), summary.value())) ? kExitYes : kExitUnwritten;

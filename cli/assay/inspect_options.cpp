@@ -13,7 +13,7 @@ void add_inspect(CLI::App& app, int& exit) {
       app.add_subcommand("inspect", "Show the contents of a file: a model, property, certificate, trace, checkpoint, array or log");
   CLI::Option* file = verb->add_option(
       "FILE", options.file, "a model, a property, a statement, a certificate, a trace, safetensors, NPZ, NPY, or a CSV log of training");
-  verb->add_option("--network", options.network, "the model that a property speaks about")->type_name("FILE");
+  verb->add_option("--network", options.network, "the model that a property or a certificate speaks about")->type_name("FILE");
   verb->add_flag("--summary", options.summary_only, "leave out single records, nodes and regions");
   verb->add_option("--show", options.show, "print these tables of the file, or all")->delimiter(',')->type_name("TABLE,...");
   verb->add_option("-o,--out", options.out, "write a self-contained HTML page")->type_name("FILE");

@@ -54,7 +54,8 @@ void refuse_unread_by_inspect(const CLI::App& verb, const InspectOptions& option
   const bool is_property = kind == FileKind::vnnlib || ends_like(file, ".vnnlib");
   if (kind == FileKind::onnx || (ends_like(file, ".onnx") && kind != FileKind::certificate)) return refuse_unread_of_model(verb, options);
   refuse_unread(verb, "a file that is no model", {"--property", "--box", "--values", "--data", "--labels", "--items"});
-  if (!is_property) refuse_unread(verb, "a file that is no property", {"--network"});
+  if (!is_property && kind != FileKind::certificate)
+    refuse_unread(verb, "a file that is neither a property nor a certificate", {"--network"});
   if (!is_property && kind != FileKind::statement) refuse_unread(verb, "a file that is no statement", {"--bounds"});
   if (!options.bounds) refuse_unread(verb, "an inspection without --bounds", {"--method", "--samples"});
   const bool has_tensors = kind == FileKind::trace || kind == FileKind::safetensors || kind == FileKind::npz || kind == FileKind::npy;

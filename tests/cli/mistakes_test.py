@@ -13,6 +13,7 @@ import zipfile
 
 import onnx_files
 import outputs_test
+from certificate_files import with_records
 
 VERBS = ("verify", "check", "bounds", "inspect", "lint", "eval", "adjoint", "run", "record", "audit", "gradcheck", "probe", "supports", "capabilities", "ops")
 
@@ -72,6 +73,39 @@ class Mistakes(outputs_test.Folder):
             self.assertEqual((run.stdout, run.returncode), ("", 2), words)
             self.assertRegex(run.stderr, r"no op is named maxpol; did you mean (max_pool|MaxPool)\?")
         self.assertIn("the ONNX operator DepthToSpace becomes several ops", self.run_assay("ops", "DepthToSpace").stderr)
+
+    # certificates that another tool wrote
+
+    def test_refused_steps_say_what_to_mend(self):
+        boxes, half = "0100 0403 0404 0407", struct.pack("<f", 0.5).hex()
+        split, beta = boxes + "0a0300", "070304 01 03" + half  # z0 at 0; case 0 with one multiplier
+        slopes = "070303" + 2 * f"0103 0203 {half} {half}"  # keyed by z, which is affine
+        double = "050304 01 03" + struct.pack("<d", 0.5).hex()
+        for records, code, texts in (
+                (boxes + "0a0100", "assume.S1", ["node 1 'w', element 0: expected", "found a constant; number nodes as `assay inspect MODEL` does"]),
+                (boxes + "050100", "tighten.S1", ["found a constant; number nodes"]),
+                (boxes + "1101 0100 0000803f 0000", "cut.S1", ["found a constant; number nodes"]),
+                (boxes + "0409", "certificate.value", ["step 5 (box), byte ", "found node 9"]),
+                (split + "070304 02 00 00000000", "certificate.hint", ["step 6 (conclude), byte ", "expected at most 1 values of beta, one for each open split, found 2;"]),
+                (boxes + "070384 0100", "certificate.hint", ["at most 0 values of beta"]),
+                (boxes + "070380 0100", "certificate.hint", ["at most 0 multipliers of cuts, one for each cut in force"]),
+                (split + double, "certificate.record", ["step 7 (of no known type), byte ", "the checksums fit, so the writer", "compare the last step that `assay inspect` prints"]),
+                (boxes + "070100 02", "certificate.open", ["case at position 0", "`assay inspect` shows the cases of each conclude, and one of no cases refutes none"]),
+                (boxes + "0d", "certificate.structure", ["see the grammar in section 2 of certificates/FORMAT.md, on the site reference/certificate-format"]),
+                (split + "070300", "conclude.S3", ["case 0 where node 3 'z', element 0 <= 0:", "better slopes (of results of non-linear ops)"]),
+                (split + beta.replace(" 01 ", " 00 ")[:-len("03" + half)], "conclude.S3", ["case 0 where"]),  # fewer multipliers than splits
+                ("0f00 02 03312f32 04302e3235", "satisfiable.S3", ["case 0, row 0, at X_0 = 0.5, X_1 = 0.25: expected a point at which", "found Y_0 = 0, off by 0.25; give a point"])):
+            self.write("written.assay", with_records(self.read("proof"), bytes.fromhex(records)))
+            run = self.run_assay(*self.files, self.at("written.assay"), program="assay-check")
+            self.assertTrue(run.stdout == "rejected\n" and f"[{code}]" in run.stderr and all(text in run.stderr for text in texts), (records, run.stderr))
+            self.assertNotIn("damaged", run.stderr)
+        self.write("written.assay", with_records(self.read("proof"), bytes.fromhex(boxes + slopes + slopes.replace("0103", "0104") + "070100 02")))
+        run = self.run_assay("inspect", self.at("written.assay"), "--network", self.at("net.onnx"))
+        lines = run.stdout.splitlines()[5:8]
+        self.assertEqual(lines, ["  conclude cases 0, lower of node 3 (2), upper of node 3 (2); node 3 takes no slopes, since it is no result of a non-linear op",
+                                 "  conclude cases 0, lower of node 4 (2), upper of node 4 (2)", "  conclude no cases"], run.stderr)
+        run = self.run_assay("inspect", self.at("net.onnx"), "--network", self.at("net.onnx"))
+        self.assertEqual((run.stdout, run.returncode), ("", 2))
 
     def test_wrong_tensor_names_list_those_that_exist(self):
         self.write("wrong.json", b'{"inputs": {"image": [1, 2]}}')

@@ -26,12 +26,8 @@ constexpr std::size_t kElementsOfThread = 16;
 constexpr std::size_t kWorkOfCopy = 100;
 
 Rejection structure(const char* required, std::string found) {
-  return {Rejection::Kind::malformed,
-          "certificate.structure",
-          "",
-          required,
-          std::move(found),
-          statement::in_format("see the grammar in section 2 of ")};
+  std::string advice = statement::in_format("see the grammar in section 2 of ");
+  return {Rejection::Kind::malformed, "certificate.structure", "", required, std::move(found), std::move(advice)};
 }
 
 Rejection still_open(std::string found) {

@@ -93,8 +93,7 @@ Outcome<Next> GroupSearch::grow_over_inputs(double seconds) {
   auto result = branch_on_inputs(search_.graph, root_.scope(), open_, options, search_.limit().stop, search_.statistics);
   search_.statistics.branching_seconds += seconds_since(begin);
   // A short tree, after which neurons are split.
-  if (now_.splits_activations && result && !result.value().refutation && !result.value().witness && !search_.limit().reached())
-    return Next::on;
+  if (now_.splits_activations && !result.refutation && !result.witness && !search_.limit().reached()) return Next::on;
   return settle(std::move(result), false);
 }
 

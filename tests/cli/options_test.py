@@ -70,7 +70,7 @@ class Options(Case):
             (["inspect", MODEL, "--property", HOLDS], ["--box"]),
             (["inspect", HOLDS, "--network", MODEL], [*FILE_REFUSES, "--tensor", "--method", "--samples"]),
             (["inspect", "holds.statement"], [*FILE_REFUSES, "--network", "--tensor", "--method", "--samples"]),
-            (["inspect", "holds.assay"], [*FILE_REFUSES, "--network", "--bounds", "--tensor", "--method", "--show", "--model-explorer", "--budget"]),
+            (["inspect", "holds.assay"], [*FILE_REFUSES, "--bounds", "--tensor", "--method", "--show", "--model-explorer", "--budget"]),
             (["inspect", "run.trace"], [*FILE_REFUSES, "--network", "--bounds", "--method", "--samples", "--elements"]),
             (["inspect", DATA], [*FILE_REFUSES, "--network", "--bounds", "--method", "--samples", "--elements"]),
             (["inspect", "log.csv"], [*FILE_REFUSES, "--network", "--bounds", "--method", "--samples", "--tensor"]),

@@ -263,7 +263,7 @@ class Product {
     const std::string word = pattern(operand, recorded, expected, parts);
     if (!word.empty()) lines.push_back("  it is " + word);
     if (const std::string text = numbers_text(operand, worst); !text.empty()) lines.push_back(text);
-    if (!word.empty() || wrong.empty() || wrong.size() == recorded.size()) return;
+    if (!word.empty() || wrong.empty() || recorded.size() == 1) return;
     Lines where = pattern_lines(shape, wrong);
     if (where == before) {
       lines.push_back("  wrong at the same indices as the cotangent above");

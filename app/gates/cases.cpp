@@ -50,7 +50,7 @@ std::vector<GateCase> opaque_cases(const Trace& trace) {
     one.findings.push_back({Finding::Kind::undecided,
                             "audit.opaque",
                             trace.tensors[opaque.results[0]].name,
-                            "'" + opaque.name + "' has no meaning here: what it gave is taken as given",
+                            "'" + opaque.name + "' could not be judged, so its results are taken as given",
                             {},
                             one.unsupported,
                             {}});

@@ -70,7 +70,7 @@ std::string message_of(const Trace& trace, const audit::GradientStep& step, std:
   const Region& region = trace.regions[step.region];
   const std::string by_text = why.found.substr(by + 5, end - by - 5), name = by_text.substr(0, by_text.rfind('['));
   const auto operand = std::ranges::find_if(region.operands, [&](TraceTensorId id) { return trace.tensors[id].name == name; });
-  const TraceTensorId result = region.results[step.result];
+  const TraceTensorId result = region.results[step.vjp ? trace.vjps[*step.vjp].result : step.result];
   const std::string what = "the derivative of '" + trace.tensors[result].name + "'" +
                            place_of(trace, result, why.found.substr(entry, by - entry)) + " by '" + name + "'" +
                            (operand == region.operands.end() ? "" : place_of(trace, *operand, by_text));

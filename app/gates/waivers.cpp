@@ -103,10 +103,14 @@ std::vector<std::string> other_tensors(const Finding& finding, const std::string
   return found;
 }
 
-// "Own" of "region 2 (Own)": the name of a Function or kernel; empty where there is none.
+// The name of a Function or kernel: "Own" of "region 2 (Own)", of "opaque (backward of Own)" and of "region 7 (backward of Own: mul)".
+// Empty where there is none.
 std::string own_name(const std::string& region) {
+  constexpr std::string_view kBackward = "backward of ";
   const std::size_t open = region.find('(');
-  return open == std::string::npos || !region.ends_with(')') ? "" : region.substr(open + 1, region.size() - open - 2);
+  if (open == std::string::npos || !region.ends_with(')')) return "";
+  const std::string text = region.substr(open + 1, region.size() - open - 2);
+  return text.starts_with(kBackward) ? text.substr(kBackward.size(), text.find(": ") - kBackward.size()) : text;
 }
 
 // A waiver matches by the fields that a finding prints: the operations, or the name of the region (of a Function, of a kernel),
@@ -115,9 +119,9 @@ std::string own_name(const std::string& region) {
 std::vector<std::string> differences(const Waiver& waiver, const GateCase& one, const Finding& finding) {
   const bool is_counted =
       finding.rule == "gradient.dead" || !(finding.rule.starts_with("gradient.") || finding.rule.starts_with("tangent."));
-  const bool is_op = waiver.op.empty() || waiver.op == one.op || waiver.op == one.name || holds(one.name, "(", waiver.op, ")") ||
-                     holds(one.name, ".", waiver.op, ")");  // a Function by its class, in whichever module it ran
   const std::string tensor = tensor_of(one, finding), own = own_name(one.name);
+  const bool is_op = waiver.op.empty() || waiver.op == one.op || waiver.op == one.name || waiver.op == own ||
+                     own.ends_with("." + waiver.op) || holds(one.name, "(", waiver.op, ")");  // a Function in whichever module it ran
   const std::vector<std::string> others = waiver.subject.empty() ? std::vector<std::string>() : other_tensors(finding, waiver.subject);
   const bool is_named = waiver.subject.empty() || waiver.subject == tensor || holds(finding.headline(), "'", waiver.subject, "'");
   const bool is_tensor = is_named && others.empty();

@@ -11,6 +11,7 @@
 """
 from __future__ import annotations
 
+import collections
 import dataclasses
 import fnmatch
 import os
@@ -23,7 +24,7 @@ import pytest
 
 if TYPE_CHECKING:
     from assay._core.audits import Check
-    from assay._core.gate_reports import Report
+    from assay._core.gate_reports import Case, Report
 
 _WORKER = "assay"  # what a worker of pytest-xdist hands to its controller
 
@@ -129,8 +130,8 @@ class _Entry:
     """The checks that one test made at once, with their report."""
 
     test: str
-    checks: list[Check]
     report: Report
+    is_compared: bool = False  # with a baseline: of assay.testing
     is_expected: bool = False  # it did not pass, and the test caught its exception and passed
 
 
@@ -140,6 +141,7 @@ class Session:
     def __init__(self, config: pytest.Config) -> None:
         self.config, self.entries = config, list[_Entry]()
         self.troubles: list[str] = []
+        self.notes: list[str] = []
         self.written: list[str] = []  # baselines
         self.before = 0  # entries of the tests, and of the tries of this test, that came earlier
         self.current: pytest.Item | None = None
@@ -208,8 +210,7 @@ class Session:
             from assay.testing import _waivers
 
             _waivers.apply(report, self.waivers)
-        is_compared = self.option("baseline") or (item and item.get_closest_marker("assay_baseline"))  # checks hold the arrays of a test
-        self.entries.append(_Entry(item.nodeid if item else "", list(checks) if is_compared else [], report))
+        self.entries.append(_Entry(item.nodeid if item else "", report, bool(checks)))
 
     def note(self, item: pytest.Item, why: Any) -> None:
         """A check that was refused, so that it came to no verdict: it belongs into the files, too."""
@@ -222,27 +223,28 @@ class Session:
             trace = trace.tb_next
         kind = type(why).__name__
         finding = Finding("error", why.code or f"assay.{kind}", item.name, str(why))
-        self.entries.append(_Entry(item.nodeid, [], Report([Case(kind, "not judged", findings=[finding], file=path, line=line)])))
+        self.entries.append(_Entry(item.nodeid, Report([Case(kind, "not judged", findings=[finding], file=path, line=line)])))
 
     def _compare(self, item: pytest.Function, file: str) -> None:
         """The marker's comparison."""
         __tracebackhide__ = True
-        from assay._core.audits import judge
-        from assay.testing import ContractViolation
+        from assay._core.gate_reports import merged
+        from assay.testing import ContractViolation, _baselines
 
-        checks = _judgeable([entry for entry in self.entries if entry.test == item.nodeid])
+        reports = [entry.report for entry in self.entries if entry.is_compared and entry.test == item.nodeid]
         path = os.path.join(item.path.parent, file)
-        if not checks:
+        if not reports:
             raise pytest.UsageError(f"{item.nodeid}: the test is marked with assay_baseline, but checked nothing")
         if self.option("write_baseline"):
-            judge(checks, "--write-baseline", path)
+            _baselines.write(path, reports)
             self.written.append(path)
             return
         if not os.path.exists(path):
             raise pytest.UsageError(f"{item.nodeid}: the baseline {path} does not exist; write it with --assay-write-baseline")
-        report = judge(checks, "--baseline", path)
-        if report.troubles:
-            raise ContractViolation("\n".join([f"the test uses more of its allowance than {file} admits:", *report.troubles]), report)
+        more, missing = _baselines.compare(path, reports)
+        self.notes += [f"{one} ({item.nodeid})" for one in missing]
+        if more:
+            raise ContractViolation("\n".join([f"the test uses more of its allowance than {file} admits:", *more]), merged(reports, "assay"))
 
     # At the end.
 
@@ -273,34 +275,59 @@ class Session:
     def _conclude(self, is_subset: bool) -> None:
         """Waivers that have expired or cover nothing, and operations that use more than the baseline says. A part of the tests says of no waiver that
         it covers nothing."""
-        from assay._core.audits import judge
-        from assay.testing import _waivers
+        from assay.errors import MalformedInput
+        from assay.testing import _baselines, _waivers
 
-        checks = _judgeable(self.entries)
-        if not self.entries or (self.option("baseline") and not checks):
+        compared = [entry.report for entry in self.entries if entry.is_compared]
+        if not self.entries or (self.option("baseline") and not compared):
             given = " and ".join(f"--assay-{name}" for name in ("waivers", "baseline") if self.option(name))
             self.troubles.append(f"{given}: nothing was checked in this session, so there is nothing to compare")
             return
         if self.option("waivers"):
-            self.troubles += _waivers.troubles(self.waivers, [entry.report for entry in self.entries], is_subset)
-        if self.option("baseline"):
-            writes = self.option("write_baseline")
-            self.troubles += judge(checks, "--write-baseline" if writes else "--baseline", self.option("baseline")).troubles
-            self.written += [self.option("baseline")] if writes else []
+            reports = [entry.report for entry in self.entries]
+            self.troubles += _waivers.troubles(self.waivers, reports, is_subset)
+            self.notes += _waivers.notes(self.waivers, reports, is_subset)
+        if self.option("baseline") and self.option("write_baseline"):
+            _baselines.write(self.option("baseline"), compared)
+            self.written.append(self.option("baseline"))
+        elif self.option("baseline"):
+            try:
+                more, missing = _baselines.compare(self.option("baseline"), compared)
+            except MalformedInput as why:
+                more, missing = [f"--assay-baseline: {why}"], []
+            self.troubles, self.notes = self.troubles + more, self.notes + missing
 
     def _write(self) -> None:
-        from assay._core.gate_reports import merged, undecided_whole
+        from assay._core.gate_reports import Case, Finding, Report, merged, undecided_whole
 
-        for entry in self.entries:
+        kept = [entry for entry in self.entries if not entry.is_expected]
+        for entry in kept:
+            if whole := undecided_whole(entry.report, entry.test):
+                entry.report.cases.append(whole)
+        upkeep = [Case("waivers and baseline", "session", file=os.path.abspath(self.option("waivers") or self.option("baseline") or "."),
+                       findings=[Finding("fail", "gate.upkeep", "session", trouble) for trouble in self.troubles])] if self.troubles else []
+        checks = merged([Report([*self._checks(kept), *upkeep])], "assay")
+        for entry in kept:
             for case in entry.report.cases:
                 case.name, case.owner = f"{entry.test}: {case.name}", entry.test
-            if not entry.is_expected and (whole := undecided_whole(entry.report, entry.test)):
-                entry.report.cases.append(whole)
-        report = merged([entry.report for entry in self.entries if not entry.is_expected], "assay")
-        for option, text in (("junit", report.junit), ("sarif", report.sarif)):
-            if path := self.option(option):
+        root, every = str(_repository_of(self.config.rootpath)), merged([*(entry.report for entry in kept), Report(upkeep)], "assay")
+        for path, text in ((self.option("junit"), checks.junit(root, "")), (self.option("sarif"), every.sarif(root))):
+            if path:
                 with open(path, "w", encoding="utf-8") as out:
-                    out.write(text(str(_repository_of(self.config.rootpath))))
+                    out.write(text)
+
+    @staticmethod
+    def _checks(entries: Sequence[_Entry]) -> Iterator[Case]:
+        """One case for each check, named by its test; the checks of one test are numbered."""
+        from assay._core.gate_reports import whole_check
+        from assay.testing._contracts import explanation
+
+        totals, numbers = collections.Counter(entry.test for entry in entries), collections.Counter[str]()
+        for entry in entries:
+            numbers[entry.test] += 1
+            name = f", check {numbers[entry.test]}" if totals[entry.test] > 1 else ""
+            text = getattr(entry.report, "faults", None) and entry.report.text or explanation(entry.report)
+            yield whole_check(entry.report, entry.test, name, text)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """One line, the probes that kernels declined, and what is wrong with waivers and baseline."""
@@ -321,18 +348,21 @@ class Session:
                 terminalreporter.line(f"{report.title} ({entry.test}): of {counted(report.probes, 'probe')} {refusals}", yellow=True)
         for path in self.written:
             terminalreporter.line(f"wrote the baseline {path}")
-        for line in dict.fromkeys(self._waived()):
+        for line in [*self._waived(), *self.notes]:
             terminalreporter.line(line, yellow=True)
         for trouble in self.troubles:
             terminalreporter.line(trouble, red=True)
 
     def _waived(self) -> Iterator[str]:
-        """The findings that pass for a while, each with the last day of its waiver."""
-        waivers = {one.id: one for one in self.waivers}
+        """The findings that pass for a while, each with the last day of its waiver: one line for each waiver, rule and test."""
+        waivers, found = {one.id: one for one in self.waivers}, dict[tuple[str, str, str], list[str]]()
         for entry in self.entries:
             for finding in entry.report.findings:
                 if finding.waiver:
-                    yield f"{waivers[finding.waiver].words}: {finding.rule}: {finding.headline} ({entry.test})"
+                    found.setdefault((finding.waiver, finding.rule, entry.test), []).append(finding.headline)
+        for (waiver, rule, test), lines in found.items():
+            count = f"{len(lines)} findings, the first: " if len(lines) > 1 else ""
+            yield f"{waivers[waiver].words}: {rule}: {count}{lines[0]} ({test})"
 
 
 def _repository_of(folder: pathlib.Path) -> pathlib.Path:
@@ -371,11 +401,6 @@ def _waivers_of(path: str | None, today: str) -> list[Any]:
         return list(_waivers.read(path, today)) if path else []
     except MalformedInput as why:
         raise pytest.UsageError(f"--assay-waivers: {why}") from None
-
-
-def _judgeable(entries: Sequence[_Entry]) -> list[Check]:
-    """The checks of well-formed results: a result of another shape has failed, and would end the trace of all."""
-    return [check for entry in entries if not any(case.op == "trace" for case in entry.report.cases) for check in entry.checks]
 
 
 def _place(item: pytest.Item | None) -> tuple[str, int]:

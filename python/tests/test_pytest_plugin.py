@@ -87,14 +87,23 @@ def test_what_a_test_expects_is_no_finding(run, pytester):
     result.assert_outcomes(passed=3, failed=1, xfailed=1)
     result.stdout.fnmatch_lines(["5 checks, 2 failed, 2 not passed as their tests expect*"])
     suites = ElementTree.parse(pytester.path / "a.xml").getroot()
-    assert [one.get("name").partition(":")[2].partition(":")[2].partition(":")[0] for one in suites.iter("testcase")] == ["test_right", "test_broken", "test_report"]
+    assert [one.get("name") for one in suites.iter("testcase")] == ["test_right", "test_broken", "test_report"]
     assert suites.get("failures") == "2" and len(json.loads((pytester.path / "a.sarif").read_text())["runs"][0]["results"]) == 2
 
 
-def test_test_cases_have_names_of_their_own(run, pytester):
-    run("def test_kernel():\n    from assay.testing import audit_kernel\n    audit_kernel('neg', np.negative, blocks=False)\n", "--assay-junit=a.xml")
-    names = [(one.get("classname"), one.get("name")) for one in ElementTree.parse(pytester.path / "a.xml").getroot().iter("testcase")]
-    assert len(names) > 5 and len(set(names)) == len(names)
+def test_each_check_is_a_test_case_of_its_tests_name(run, pytester):
+    """The failure says whether the check failed or is undecided; a session that fails by a waiver has a case that says so."""
+    run("class TestBoth:\n    @pytest.mark.parametrize('sign', [1, -1])\n    def test_two(self, sign, assay_gate):\n        assay_gate.assert_within_contract('neg', [x], -x * sign)\n"
+        "        assay_gate.assert_within_contract('relu', [x], np.maximum(x, 0))\ndef test_wide():\n    ones = np.linspace(1, 2, 40000, dtype=np.float32) / 3\n"
+        "    assert_within_contract('reduce_sum', [ones], ones.sum(), attributes={'axes': [0], 'keep_dims': False}, model='any-order')\n",
+        "--assay-junit=a.xml", "--assay-sarif=a.sarif", waivers(pytester, {**WAIVER, "expires": "2001-01-01"}))
+    cases = list(ElementTree.parse(pytester.path / "a.xml").getroot().iter("testcase"))
+    both = "test_one.TestBoth"
+    assert [(one.get("classname"), one.get("name")) for one in cases] == [
+        *((both, f"test_two[{sign}], check {i}") for sign in (1, -1) for i in (1, 2)), ("test_one", "test_wide"), ("session", "waivers and baseline")]
+    messages = [one.find("failure").get("message") for one in cases if one.find("failure") is not None]
+    assert [one.partition(": ")[0] for one in messages] == ["failed", "undecided", "waiver W1 expired on 2001-01-01"], messages
+    assert "gate.upkeep" in (pytester.path / "a.sarif").read_text()
 
 
 def test_probes_that_a_kernel_declined_are_named(run):
@@ -118,6 +127,14 @@ def test_a_test_that_fails_otherwise_says_that(run):
     result = run("def test_broken(assay_gate):\n    assay_gate.assert_within_contract('relu', [x], x)\n    assert 1 == 2\n")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*assert 1 == 2*"])
+
+
+def test_baselines_have_the_names_of_compositions(run, pytester):
+    kernel = "def test_norm():\n    from assay.testing import audit_kernel\n    audit_kernel('rms norm', lambda x, w: (x / np.sqrt((x.astype(float) ** 2).mean(-1, keepdims=True) + 1e-5)).astype(np.float32) * w, blocks=False)\n"
+    assert run(kernel, "--assay-baseline=b.json", "--assay-write-baseline").ret == 0
+    assert list(json.loads((pytester.path / "b.json").read_text())["head_room"]) == ["rms norm"]
+    run(RIGHT, "--assay-baseline=b.json").stdout.fnmatch_lines(["softmax is not in the baseline b.json, so it was not compared: write a new baseline"])
+    assert run(RIGHT, "--assay-baseline=none.json").ret == 1
 
 
 def waivers(pytester, *entries):
@@ -192,8 +209,7 @@ def test_files_have_gradients_and_kernels_where_they_stand(run, functions, pytes
     assert not any(case.get("file", "").startswith("/") or "torch/autograd" in case.get("file", "") for case in ElementTree.parse(pytester.path / "a.xml").iter("testcase"))
     for case in ElementTree.parse(pytester.path / "a.xml").iter("testcase"):
         if case.find("failure") is not None:
-            name = case.get("name").partition("::")[2].partition(":")[0]
-            found.setdefault(name, set()).add((pathlib.Path(case.get("file")).name, int(case.get("line")), case.find("failure").get("type")))
+            found.setdefault(case.get("name"), set()).add((pathlib.Path(case.get("file")).name, int(case.get("line")), case.find("failure").get("type")))
     assert set(found) == {"test_gradcheck", "test_judge", "test_audit_kernel", "test_within"}
     half = lines.index("    def backward(ctx, g):")  # the line of its decorator, counted from 1
     assert found["test_gradcheck"] == found["test_judge"] == {("kernels_and_functions.py", half, "gradient.product")}
@@ -296,6 +312,14 @@ def test_a_report_of_vacuous_elements_has_a_case_that_says_so():
     assert undecided_whole(Report([Case("softmax: dense", "softmax", passed=100)], "passed"), "a test") is None
 
 
+def test_a_waiver_of_a_kernel_is_told_once_and_its_misses_are_counted(run, pytester):
+    """It covers each probe with at most so many wrong elements."""
+    test = "def test_kernel():\n    from assay.testing import audit_kernel\n    audit_kernel('neg', lambda x: -x + np.float32(0.5), blocks=False)\n"
+    few = run(test, waivers(pytester, {**WAIVER, "rule": "contract.neg", "op": "neg", "most_elements": 4})).stdout
+    few.fnmatch_lines(["waived by W1 *: contract.neg: * findings, the first: *", 'waiver W1 leaves * findings that have more elements than its "most_elements", 4: the largest has *'])
+    assert sum(line.startswith("waived by") for line in few.lines) == 1
+
+
 def test_waivers_cover_findings_of_kernels(run, pytester):
     test = "from assay.testing import audit_kernel\n" \
            "def test_kernel(): assert audit_kernel('neg', lambda x: np.negative(x, out=x), blocks=False).verdict == 'passed with waivers'\n"
@@ -348,6 +372,10 @@ def test_a_session_of_some_tests_says_nothing_of_unused_waivers(run, pytester, o
     (pytester.mkdir("more") / "test_more.py").write_text("def test_more(): pass\n")
     result = run(RIGHT, waivers(pytester, WAIVER), *options)
     assert result.ret == (1 if says else 0) and ("W1" in result.stdout.str()) == says
+
+
+def test_a_session_of_some_tests_tells_near_misses(run, pytester):
+    run(WRONG, waivers(pytester, {**WAIVER, "op": "relu"}), "-k", "wrong").stdout.fnmatch_lines(["waiver W1 covers nothing in these tests: of the finding at * it differs in \"op\": it has softmax*"])
 
 
 def test_folders_of_tests_are_those_of_testpaths(run, pytester):

@@ -255,6 +255,56 @@ def test_the_program_takes_the_same_waivers(tmp_path):
         assert (done.returncode == 0) == covers == Waiver(**fields).covers(case, finding), done.stdout
 
 
+class ItemScale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.scale = x.abs().max().item()
+        return x * ctx.scale
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.scale
+
+
+def test_a_number_that_a_function_computes_with_is_told_with_its_line_and_waived_by_its_name(tmp_path):
+    """In a Function, "its gradient is missing" would say nothing: its own backward may be right."""
+    from assay.testing._waivers import Waiver
+    from assay.torch.gates import _place_of_case
+
+    with pytest.raises(GradcheckError) as raised:
+        gradcheck(lambda x: ItemScale.apply(x * 1.0), [(4, 3)])
+    line, text = ItemScale.forward.__code__.co_firstlineno + 2, str(raised.value)
+    assert text.startswith(f"undecided: test_torch_reports.py:{line}: item() took 'max' out of the graph, and ItemScale used the number in Python.")
+    assert "(opaque (backward of ItemScale), opaque) [audit.opaque]" in text.splitlines()[0] and "(most_undecided= of gradcheck" in text
+    report = raised.value.report
+    case, finding = next((case, one) for case in report.cases for one in case.findings)
+    assert _place_of_case(case, ItemScale.apply) == (__file__, line)
+    fields = {"id": "W1", "rule": "audit.opaque", "reason": "known", "owner": "us", "expires": "2999-01-01", "op": "ItemScale"}
+    (tmp_path / "w.json").write_text(json.dumps({"waivers": [fields]}))
+    (tmp_path / "t").write_bytes(report.trace)
+    done = subprocess.run([programs.program(), "gradcheck", tmp_path / "t", "--waivers", tmp_path / "w.json"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and Waiver(**fields).covers(case, finding) and not Waiver(**{**fields, "op": "Scale"}).covers(case, finding), done.stdout
+
+
+class Swish(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(s := torch.sigmoid(x))
+        return x * s
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0]
+
+
+def test_a_wrong_product_says_where_and_of_which_result():
+    """Of a Function with several inner results the one that the cotangent belongs to; a gradient that is wrong everywhere says so."""
+    model = torch.nn.Sequential(torch.nn.Linear(3, 3))
+    report = assay.torch.step(model, lambda: Swish.apply(model(torch.ones(2, 3))).square().sum())
+    text = report.text
+    assert "the derivative of 'mul'[0, 0] by '0.addmm'[0, 0] is" in text and "the derivative of 'sigmoid'" not in text and "wrong, every element fails" in text, text
+
+
 TARGET, BATCH = torch.ones(4, 3), {"x": torch.full((4, 3), 2.0)}
 
 

@@ -223,8 +223,8 @@ class Report(Judged):
         """The largest share of its allowance that an element used."""
         return max((case.head_room_used for case in self.cases), default=0.0)
 
-    def junit(self, root: str = "") -> str:
-        """JUnit XML, one test case per case, or per group of cases; files are named from the folder `root`. A waived finding is told in `system-out`. Of cases that fail by one cause the first one is a failure, with their number; the others are skipped."""
+    def junit(self, root: str = "", prefix: str = "assay.") -> str:
+        """JUnit XML, one test case per case, or per group of cases; files are named from the folder `root`, classes by a prefix and the operation. A waived finding is told in `system-out`. Of cases that fail by one cause the first one is a failure, with their number; the others are skipped."""
         every = _grouped(self.cases)
         causes: dict[Any, list[Case]] = {}
         for case in every:
@@ -240,7 +240,7 @@ class Report(Judged):
             names[case.op, case.name] += 1
             draw = f", draw {names[case.op, case.name]}" if names[case.op, case.name] > 1 else ""
             place = {"file": _named_from(root, case.file), "line": str(case.line)} if case.file else {}
-            one = ElementTree.SubElement(suite, "testcase", {"classname": _printable(f"assay.{case.op}"), "name": _printable(case.name + draw), **place})
+            one = ElementTree.SubElement(suite, "testcase", {"classname": _printable(prefix + case.op), "name": _printable(case.name + draw), **place})
             same = causes[_cause(case)] if _cause(case) is not None else []
             if id(case) in later:
                 ElementTree.SubElement(one, "skipped", {"message": _printable(f"fails by the same cause as {same[0].name}, {_open(case)[0].rule}")})
@@ -272,6 +272,21 @@ def undecided_whole(report: Report, name: str) -> Case | None:
     lines = report.text.splitlines() or [report.summary()]
     return Case(name, like.op, like.model, file=like.file, line=like.line, owner=name,
                 findings=[Finding("undecided", VACUOUS if report.cases else "gate.nothing", name, lines[0], lines[1:])])
+
+
+def whole_check(report: Report, test: str, name: str, explanation: str) -> Case:
+    """Return one case for a whole check of a test, whose id is `test`: a finding of the verdict with the explanation, and those that are waived."""
+    module, _, own = test.replace(".py::", "::", 1).rpartition("::")
+    opened = [(case, one) for case in report.cases for one in _open(case)]
+    of = next((case for case, _ in opened), next(iter(report.cases), Case(name, "")))
+    findings = [one for case in report.cases for one in case.findings if one.waiver]
+    if opened or not report.passed:
+        kind, rule, first = next(((one.kind, one.rule, one.headline) for _, one in opened), ("fail", "gate.upkeep", report.summary()))
+        word = {"fail": "failed", "error": "error"}.get(kind, "undecided")
+        more = f" ({counted(len(opened) - 1, 'further finding')})" if len(opened) > 1 else ""
+        lines = explanation.splitlines()
+        findings = [Finding(kind, rule, name, f"{word}: {first}{more}", lines[1:] if lines and lines[0].endswith(first) else lines), *findings]
+    return Case(own + name, module.replace("/", ".").replace("::", "."), file=of.file, line=of.line, owner=test, findings=findings)
 
 
 def merged(reports: Iterable[Report], title: str) -> Report:
@@ -321,7 +336,7 @@ def _result(case: Case, finding: Finding, root: str) -> dict[str, Any]:
     uri = _named_from(root, case.file) or "unknown"
     result: dict[str, Any] = {
         "ruleId": finding.rule, "level": "error" if finding.kind in ("fail", "error") and not finding.waiver else "warning",
-        "message": {"text": "\n".join([finding.headline, *finding.below])},
+        "message": {"text": "\n".join([("undecided: " if finding.kind == "undecided" else "") + finding.headline, *finding.below])},
         "locations": [{"physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": case.line}},
                        "logicalLocations": [{"name": finding.subject, "fullyQualifiedName": f"{case.name} / {finding.subject}"}]}],
         "partialFingerprints": {"assay/v1": f"{finding.rule}/{case.op}/{case.model}"}}

@@ -4,9 +4,9 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import json
-from typing import Any, Iterable, Sequence
+from typing import Any, Iterable, Iterator, Sequence
 
-from assay._core.gate_reports import Case, Finding, Report
+from assay._core.gate_reports import Case, Finding, Report, counted
 from assay.errors import MalformedInput
 
 _TEXTS = ("id", "rule", "reason", "owner", "expires", "op", "tensor")
@@ -38,8 +38,8 @@ class Waiver:
 
     def differences(self, case: Case, finding: Finding) -> list[str]:
         """The fields by which it does not cover a finding, with what the finding has there."""
-        own = case.name[case.name.find("(") + 1:-1] if "(" in case.name and case.name.endswith(")") else ""  # of a Function or kernel
-        is_op = self.op in ("", case.op, case.name) or f"({self.op})" in case.name or f".{self.op})" in case.name  # a Function by its class, in whichever module it ran
+        own = _own_name(case.name)
+        is_op = self.op in ("", case.op, case.name, own) or own.endswith(f".{self.op}") or f"({self.op})" in case.name  # a Function in whichever module it ran
         tensor = _tensor_of(case, finding)
         others = [name for name in _more_tensors(finding) if self.tensor and name != self.tensor]
         is_tensor = not others and (self.tensor in ("", tensor) or f"'{self.tensor}'" in finding.headline)
@@ -53,17 +53,28 @@ class Waiver:
         return [f'"{name}": it has {found}' for name, fits, found in fields if not fits]
 
     def nearest(self, reports: Iterable[Report]) -> str:
-        """Of one that covers nothing: the finding from which it differs in one field alone."""
+        """Of one that covers nothing: the finding from which it differs in one field alone; empty if there is none."""
+        for case, finding, differs in self.misses(reports):
+            return f": of the finding at {case.name} ({finding.rule}) it differs in {differs}; mend that field, or remove it"
+        return ""
+
+    def misses(self, reports: Iterable[Report]) -> Iterator[tuple[Case, Finding, str]]:
+        """The findings without a waiver from which it differs in one field alone, and that field."""
         for case, finding in ((case, finding) for report in reports for case in report.cases for finding in case.findings if not finding.waiver):
             differs = self.differences(case, finding)
             if len(differs) == 1:
-                return f": of the finding at {case.name} ({finding.rule}) it differs in {differs[0]}; mend that field, or remove it"
-        return ": remove it"
+                yield case, finding, differs[0]
 
     @property
     def words(self) -> str:
         """As the program writes them below a finding."""
         return f"waived by {self.id} ({self.owner}, until {self.expires}): {self.reason}"
+
+
+def _own_name(name: str) -> str:
+    """The name of a Function or kernel in the name of a case: "Own" of "region 2 (Own)" and of "region 7 (backward of Own: mul)"."""
+    own = name.partition("(")[2][:-1] if name.endswith(")") else ""
+    return own.removeprefix("backward of ").partition(": ")[0] if own.startswith("backward of ") else own
 
 
 def _tensor_of(case: Case, finding: Finding) -> str:
@@ -154,4 +165,16 @@ def unused(waivers: Sequence[Waiver], reports: Sequence[Report]) -> list[Waiver]
 def troubles(waivers: Sequence[Waiver], reports: Sequence[Report], is_subset: bool = False) -> list[str]:
     """Name the waivers that have expired, and, where every test ran, those that cover nothing: each fails the session."""
     expired = [f"waiver {one.id} expired on {one.expires}: mend what it covers, or ask {one.owner}" for one in waivers if one.is_expired]
-    return expired + [f"waiver {one.id} covers nothing{one.nearest(reports)}" for one in ([] if is_subset else unused(waivers, reports))]
+    return expired + [f"waiver {one.id} covers nothing{one.nearest(reports) or ': remove it'}" for one in ([] if is_subset else unused(waivers, reports))]
+
+
+def notes(waivers: Sequence[Waiver], reports: Sequence[Report], is_subset: bool = False) -> list[str]:
+    """Name the waivers that narrowly miss findings, where no trouble says so: it fails no session."""
+    found = [f"waiver {one.id} covers nothing in these tests{near}" for one in (unused(waivers, reports) if is_subset else []) if (near := one.nearest(reports))]
+    idle = unused(waivers, reports)
+    for one in (one for one in waivers if not one.is_expired and one not in idle):
+        sizes = [finding.elements for _, finding, differs in one.misses(reports) if differs.startswith('"most_elements"')]
+        if sizes:
+            found.append(f'waiver {one.id} leaves {counted(len(sizes), "finding")} that {"has" if len(sizes) == 1 else "have"} more elements than its "most_elements", '
+                         f"{one.most_elements}: the largest has {max(sizes)}")
+    return found

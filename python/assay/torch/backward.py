@@ -47,6 +47,7 @@ class Recorder(Conventions):
         self.opaque_before = self.regions_before = 0  # the node that runs
         self.expected: list[tuple[torch.Tensor, int, torch.Tensor]] = []  # leaves, their values, and the gradients that they have to get
         self.changed: dict[str, str] = {}  # gradients that a hook changed after they were accumulated, and where, if that was seen
+        self.suspected: dict[int, str] = {}  # first values of opaque products -> the number by which they left the graph
         self.withheld: dict[int, str] = {}  # values for which the backward of a Function returned None, and its name
         self.written: set[str] = set()  # Functions whose backwards wrote to a cotangent that they were given
         self.own_bars: list[int] = []  # cotangents that the backwards of Functions were given
@@ -365,8 +366,10 @@ class Recorder(Conventions):
             values.append(self.memory.add(fresh[i], None, f"given by {node.name()}"))
             one.broken.append((v, values[-1]))
         if values and not is_judged and not (region is not None and node._sequence_nr() in self.broken):
-            why = f", which reads a number that left the graph: {region.suspect}" if region is not None and region.suspect else ""
-            self.opaque.append((f"product of {node.name()}{why}", values))
+            own = region.name if region is not None else type(node).__name__.removesuffix("Backward")
+            self.opaque.append((f"backward of {own}" if isinstance(node, BackwardCFunction) else f"product of {node.name()}", values))
+            if region is not None and region.suspect:
+                self.suspected[values[0]] = region.suspect
         return tuple(fresh)
 
     # What a pass claims.

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Collection, Iterator, Mapping, Sequence
@@ -23,7 +24,7 @@ from .outside import cut_off, cuts_of, downstream, marked_of, why_cut
 from .texts import Parts, finding_lines, findings_of, listed, shown_path, without_digest
 from .values import Region
 
-_TAKEN = re.compile(r"left the graph: '(.+)' by (\w+)\(\) at (.+)' has no meaning here")  # what an opaque product is called
+_TAKEN = re.compile(r"'([^']+)' by (\w+)\(\) at ([^,]+)$")  # a number that left the graph: the last of several
 MOST_HEADER = 100_000_000  # bytes, as safetensors files have it
 FLOATS = "accumulator=any_order moments=one_or_two_pass"
 FLUSHES = "flush_operands=yes flush_results=yes"
@@ -228,6 +229,7 @@ def announce(report: Report, function: Any = None) -> None:
 
 
 _BACKWARD = re.compile(r"the backward of (\w+)|\(backward of (\w+)|^backward of (\w+)")
+_LINE = re.compile(r"([\w.-]+\.py):(\d+)")
 _TORCH = os.path.dirname(torch.__file__) + os.sep
 
 
@@ -238,7 +240,17 @@ def _place_of_case(case: gate_reports.Case, function: Any) -> places.Place:
     is_backward = told is not None or case.op.startswith(("vjp of ", "kinks of ", "surrogate ")) or any(one.rule.startswith("gradient.") for one in case.findings)
     named = function if own is None else own.backward if is_backward else own.forward
     found = places.place_of(named)
-    return places.NOWHERE if found[0].startswith(_TORCH) else found
+    return _place_told(case, found[0]) or (places.NOWHERE if found[0].startswith(_TORCH) else found)
+
+
+def _place_told(case: gate_reports.Case, near: str) -> places.Place | None:
+    """The line that the first finding names, such as fns.py:8: in the file of the function that was checked, or in a module of that name."""
+    told = _LINE.search(case.findings[0].headline) if case.findings else None
+    if told is None:
+        return None
+    known = {str(getattr(one, "__file__", None) or "") for one in list(sys.modules.values())}
+    files = {near} if os.path.basename(near) == told[1] else {one for one in known if os.path.basename(one) == told[1]}
+    return (files.pop(), int(told[2])) if len(files) == 1 else None
 
 
 def _function_named(name: str) -> Any:
@@ -311,7 +323,7 @@ def unreached_of(run: Recorder) -> list[str]:
             told = set(one.missing)
             left[key] = one, left[key][1] & told if key in left else told
     named = [f"{one.at(side)}{f' ({where})' if where else ''}" for (where, _), (one, sides) in left.items() for side in one.wanted if side in sides]
-    return named + [f"{one} reads a cotangent" for one in run.bent] + [f"{one} reads an input" for one in run.unfollowed]
+    return named + [f"{one} reads a cotangent" for one in run.bent] + [f"{one} reads an input (gradcheck of the Function alone draws other inputs)" for one in run.unfollowed]
 
 
 def parts_of(run: Recorder, known: Composed | None = None) -> Sequence[bytes | memoryview]:
@@ -365,14 +377,25 @@ def judged(run: Recorder, verb: str = "gradcheck", *options: str, detached: bool
         return wait()
 
 
+def left_words(case: str, suspect: str) -> str:
+    """Why a product could not be judged that reads a number which left the graph, and what to write instead. The number may come back inside of a Function."""
+    own, taken = re.search(r"\(backward of ([^)]*)\)", case), _TAKEN.search(suspect)
+    tensor, by, where = (f"'{taken[1]}'", taken[2], f"{taken[3]}: {taken[2]}() took '{taken[1]}' out of the graph") if taken else ("the tensor", "item", f"a number left the graph ({suspect})")
+    if own is None:
+        return (f"{where} and the number came back as a constant, so its gradient is missing. Leave {by}() out and compute with {tensor}; if no gradient is meant to flow "
+                f"through it, write detach() in place of {by}()")
+    return (f"{where}, and {own[1]} used the number in Python. So the derivative by {tensor} is unknown, and the backward of {own[1]} was not judged. Let {own[1]} compute with {tensor} "
+            f"itself, and its backward include that part; if no gradient is meant to flow through it, compute it outside of {own[1]} from x.detach(), and pass it as a tensor. If the "
+            f"number only decides a branch, compare the tensor in its place")
+
+
 def report_of(run: Recorder, found: Report, cut: list[str], marked: list[str]) -> Report:
     """Add the recorder's own knowledge to the program's findings. `cut`: tensors without a gradient; `marked`: results that lead to the output, and are
     marked as not differentiable."""
-    for one in (one for one in found.findings if one.rule == gate_reports.OPAQUE):
-        if taken := _TAKEN.search(one.message):
-            tensor, by, at = taken.groups()
-            plain = f"{at}: {by}() took '{tensor}' out of the graph and the number came back as a constant; its gradient is missing. Keep it a tensor, or detach it on purpose"
-            one.message = plain
+    opaque = [case for case in found.cases if case.op == "opaque"]
+    for case, values in zip(opaque, [values for _, values in opaque_of(run) if values]):
+        for one in case.findings if values[0] in run.suspected else []:
+            one.message = left_words(case.name, run.suspected[values[0]])
     wrong = [(case, one) for case in found.cases for one in case.findings if one.kind == "fail"]
     for lines, sign, how in ((run.placed, "points of the recorded ranges", "Elements are taken or written at places that inputs decide ({}), and places are taken as given: nothing tells "
                               "what holds for others. Use where, or a mask as the index"),

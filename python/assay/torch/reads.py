@@ -435,8 +435,19 @@ def steps_after() -> list[Any]:
 
 def is_compared() -> bool:
     """Whether the program's line compares at once what it reads now, or decides by it."""
-    rest = [one for one in itertools.dropwhile(lambda one: one.opname in LOADS, steps_after())]
+    steps = [one for one in steps_after() if one.opname not in ("CACHE", "EXTENDED_ARG", "PRECALL")]
+    if steps and steps[0].opname == "CALL" and read_before(2) == "to":  # a cast to the type that was read
+        return False
+    rest = [one for one in itertools.dropwhile(lambda one: one.opname in LOADS, steps)]
     return bool(rest) and (rest[0].opname in ("COMPARE_OP", "IS_OP", "CONTAINS_OP", "UNARY_NOT") or "JUMP" in rest[0].opname and "IF" in rest[0].opname)
+
+
+def read_before(count: int) -> str:
+    """The attribute or method that the program's line loaded so many instructions before the one that runs; empty if that is no such load."""
+    frame, _ = program_frame(inside=False)
+    steps, places = instructions(frame.f_code) if frame is not None else ([], {})
+    before = [one for one in steps[:places.get(frame.f_lasti, 0)] if one.opname not in ("CACHE", "EXTENDED_ARG")] if frame is not None else []
+    return str(before[-count].argval) if len(before) >= count and before[-count].opname in ("LOAD_ATTR", "LOAD_METHOD") else ""
 
 
 def is_looked_up() -> bool:

@@ -51,6 +51,7 @@ class Parts:
     def __init__(self, text: str, facts: int) -> None:
         lines = text.rstrip("\n").split("\n")
         self.facts, rest = lines[:facts], lines[facts:]
+        rest = [line.replace("(--most-undecided)", "(most_undecided= of gradcheck, --most-undecided of judge and step)") for line in rest]
         self.statements = [line for line, after in zip(rest, [*rest[1:], ""]) if _WORDS.match(line) and not after.startswith("  ")]
         plain = [line for line in rest if line and not line.startswith("  ") and not _WORDS.match(line)]
         self.counts, self.last = plain[:-1], plain[-1] if plain else ""

@@ -55,6 +55,8 @@ constexpr double kOpeningShare = 0.1;
 constexpr std::size_t kFewInputs = 12;
 // Seconds of the first tree over inputs where neurons are split though few inputs are free (record 0125).
 constexpr double kShortTree = 0.3;
+// Neurons of which a tree over neurons closes soon, so that no short tree comes first: by judgement.
+constexpr std::size_t kFewNeurons = 64;
 // Nodes of a tree before the root's bounds are refined, for networks with curved activations (record 0064).
 constexpr std::uint64_t kFewNodes = 8;
 // Seconds of the first tree, which holds all cases. The minimisers of its nodes find witnesses (record 0067: with 1 s a

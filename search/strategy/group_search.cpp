@@ -54,7 +54,8 @@ GroupSearch::GroupSearch(SearchState& search, const logic::Scope& scope, std::ve
   now_.elementwise = graph.supported();
   const bool few_inputs = free_inputs(*search_.problem, scope) <= kFewInputs;
   now_.branching_pays = graph.can_split() || few_inputs;
-  now_.tries_inputs = few_inputs && !now_.wants_leaves && search_.options.branching == Options::Branching::automatic;
+  now_.tries_inputs =
+      few_inputs && graph.neuron_count() > kFewNeurons && !now_.wants_leaves && search_.options.branching == Options::Branching::automatic;
   now_.box_work = certificate::Costs(*search_.problem).whole_row() * static_cast<double>(1 + open_.size());
   now_.kinks_share = root_.share({.refine = IntermediatePlan::Refine::kinks});
   now_.round_seconds = kFirstBranching;

@@ -25,7 +25,7 @@ struct Features {
   // alpha-beta-CROWN has lines for every op that bends, and each is a function of one variable.
   bool elementwise = false;
   bool branching_pays = true;  // few inputs are free, or neurons can be split
-  bool tries_inputs = false;   // few inputs are free, and the options do not choose what is split
+  bool tries_inputs = false;   // few inputs are free, neurons are many, and no option chooses what is split
   // Features of the root.
   double box_work = 0;          // multiply-adds of boxes and conclusions
   double kinks_share = 1;       // share of the root's work for bounds of the operands of ReLUs

@@ -182,7 +182,7 @@ class Report(gate_reports.Judged):
             return f"{'failed' if self.failed else 'undecided'}: {one.headline} ({case.name}, {without_digest(case.op)}) [{one.rule}]"
         refused = self.written.get("rejection")
         reasons = [*self.written.get("troubles", []), *([f"{refused['code']} at {refused['place']}: required {refused['required']}, found {refused['found']}"] if refused else []),
-                   *(f"too many elements of {op} are vacuous or unsupported" for op in self.written.get("undecided_ops", [])),
+                   *(f"too many elements of {op} are vacuous or unsupported [{gate_reports.VACUOUS}]" for op in self.written.get("undecided_ops", [])),
                    *(f"{one.message} ({one.case})" for one in self.findings if one.kind == "unsupported")]
         return f"{self.verdict}: {reasons[0]}" if reasons else self.verdict
 

@@ -384,6 +384,22 @@ class Scaled(torch.autograd.Function):
         return g * ctx.saved_tensors[0], None
 
 
+def test_a_number_that_is_detached_outside_of_a_function_is_a_constant_of_it():
+    """Whatever was detached last: the number, or the tensor that it was computed from. A Function that detaches by itself still owes the gradient."""
+    class Own(Scaled):
+        @staticmethod
+        def forward(ctx, x):
+            return Scaled.forward(ctx, x, x.abs().max().detach())
+
+        @staticmethod
+        def backward(ctx, g):
+            return Scaled.backward(ctx, g)[0]
+    assert gradcheck(lambda x: Scaled.apply(x, x.abs().max().detach()), [(4, 3)])
+    assert gradcheck(lambda x: Scaled.apply(x, x.detach().abs().max()), [(4, 3)])
+    with pytest.raises(GradcheckError, match="^failed: "):
+        gradcheck(Own.apply, [(4, 3)])
+
+
 @pytest.mark.parametrize("function, of", [(Scaled.apply, "it"), (lambda x, w: Scaled.apply(x, w.exp()), "'exp', which depends on it")])
 def test_a_function_that_returns_none_for_a_gradient_is_named(function, of) -> None:
     with pytest.raises(GradcheckError) as wrong:

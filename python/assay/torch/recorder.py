@@ -79,6 +79,9 @@ class Tape(Solving):
                 self.bear(found)
             if op == "detach":
                 self.note_detached(found, tensors[0])
+                if torch.is_grad_enabled() and tensors[0].grad_fn is not None and found.numel() and torch._C._current_autograd_node() is None and program_frame()[0] is None:
+                    with self.aside():  # at once: a Function that reads it first would seem to have detached it
+                        self.value(found)
             return found.zero_() if op in EMPTY and found.layout == torch.strided else found
         if op == "clone" and torch.is_grad_enabled() and tensors[0].requires_grad and (tensors[0].is_conj() or tensors[0].is_neg()):
             return self.run_resolving(function, args, kwargs)

@@ -111,8 +111,9 @@ std::string junit_xml(const GateReport& report) {
     } else if (one.is_failed()) {
       ++failures;
       const std::string more = cause.cases == 1 ? "" : " (" + std::to_string(cause.cases) + " cases fail by this rule and operation)";
-      cases += "      <failure message=\"" + xml(decisive(one).headline() + more) + "\" type=\"" + xml(decisive(one).rule) + "\">" +
-               xml(body) + "</failure>\n";
+      const std::string verdict = decisive(one).kind == Finding::Kind::undecided ? "undecided: " : "";
+      cases += "      <failure message=\"" + xml(verdict + decisive(one).headline() + more) + "\" type=\"" + xml(decisive(one).rule) +
+               "\">" + xml(body) + "</failure>\n";
     } else if (only_unsupported) {
       ++skipped;
       cases += "      <skipped message=\"" + xml(one.findings.front().message) + "\"/>\n";

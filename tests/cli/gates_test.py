@@ -80,7 +80,8 @@ def sum_of_squares(folder, model, terms=70_000):
 
 def vacuous(folder):
     """What is too wide to say anything was not judged, however much else passed; unless a waiver says that this is known."""
-    done = run("audit", sum_of_squares(folder, "binary32 accumulator=any_order"), f"--json={folder / 'v.json'}")
+    done = run("audit", sum_of_squares(folder, "binary32 accumulator=any_order"), f"--json={folder / 'v.json'}", "--junit", folder / "v.xml")
+    check('<failure message="undecided: 1 of 1 elements' in (folder / "v.xml").read_text(), "JUnit says undecided")
     report = json.loads((folder / "v.json").read_text())
     check(done.returncode == 3 and "1 of 1 elements of 'loss' have sets too wide" in done.stdout, f"a vacuous sum: {done.returncode} {done.stdout}")
     check(report["verdict"] == "undecided" and report["undecided_ops"] == ["reduce_sum"], f"a vacuous sum in JSON: {report['undecided_ops']}")

@@ -59,13 +59,15 @@ void add_audit(CLI::App& app, int& exit) {
   CLI::Option* shrink = verb->add_option("--shrink", options.shrink,
                                          "write a small trace of the first failing region: its worst element, and the values that it reads")
                             ->type_name("FILE");
-  verb->add_option("--jobs", options.jobs, "regions to judge at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
+  verb->add_option("--jobs", options.jobs, "regions (recorded computations) to judge at the same time")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
   CLI::Option* sample = verb->add_option("--sample", options.sample,
                                          "judge only N elements of each result whose elements are long sums, as in matrix products")
                             ->type_name("N");
   verb->add_option("--seed", options.seed, "seed of the sample")->capture_default_str()->needs(sample);
   verb->add_option("--rerun", options.rerun,
-                   "with --shrink: set values to 0 as long as the region still fails; it is run again with this backend")
+                   "with --shrink: set values to 0 as long as the region still fails when this backend runs it again")
       ->check(CLI::IsMember({"eager", "compiled"}))
       ->needs(shrink);
   add_memory(verb, options.limits, "memory that the run may take, e.g. 512MiB; default: 8GiB");

@@ -13,8 +13,8 @@ void add_check(CLI::App& app, int& exit) {
   CLI::App* verb = app.add_subcommand("check", "Check certificates as assay-check does, or all results in the folder of a run");
   verb->add_option("FILES", options.files, "MODEL PROPERTY CERTIFICATE, once or more; or STATEMENT CERTIFICATE; or the folder of a run");
   verb->add_option("--list", options.list,
-                   "check the certificates in the lines MODEL,PROPERTY,CERTIFICATE[,sat|unsat] of FILE; paths are relative to FILE.\n"
-                   "For the folder of a run: the list of instances, if it has moved")
+                   "check the certificates that FILE names in lines MODEL,PROPERTY,CERTIFICATE[,sat|unsat], whose paths are relative\n"
+                   "to the folder of FILE. For the folder of a run: the list of instances, if it has moved")
       ->type_name("FILE");
   verb->add_option("--expect", options.expect, "the answer that every certificate has to prove")->check(CLI::IsMember({"sat", "unsat"}));
   add_allow_vacuous(verb, options.allow_vacuous);

@@ -27,7 +27,7 @@ std::string semantics_description() {
   for (const auto& one : floats::named_models()) names += (names.empty() ? "" : ", ") + std::string(one.name);
   return "what the answer is about: real arithmetic (real), or every float execution that the execution model MODEL\n"
          "allows, e.g. float32 or float32:cuda.\nMODEL is one of " +
-         names + ".\nDefault: the element types of the property decide";
+         names + ".\nDefault: the element type that the property declares, e.g. float32; real in VNN-LIB 1";
 }
 
 void add_semantics_text(CLI::App* verb, const std::string& description,
@@ -61,8 +61,8 @@ void add_memory(CLI::App* verb, Limits& limits, const std::string& description) 
 
 void add_memory_of_model(CLI::App* verb, Limits& limits) {
   add_memory(verb, limits,
-             "memory that the run may take, e.g. 512MiB. Default: 8GiB. Of these, data whose size depends on the\n"
-             "model file may take 256MiB plus 256 times the size of this file");
+             "memory that the run may take, e.g. 512MiB. Default: 8GiB for the whole run, and at most 256MiB plus 256 times\n"
+             "the size of the model file for the data whose size depends on this file");
 }
 
 void add_budget(CLI::App* verb, Limits& limits, const std::string& description) {
@@ -75,8 +75,8 @@ void add_budget(CLI::App* verb, Limits& limits, const std::string& description) 
 
 void add_trace_budget(CLI::App* verb, Limits& limits) {
   add_budget(verb, limits,
-             "largest number of terms and elements in all regions of a trace together, e.g. 1e12; default: computed from the\n"
-             "length of the trace");
+             "largest number of terms and elements in all regions (recorded computations) of a trace together, e.g. 1e12;\n"
+             "default: computed from the length of the trace");
 }
 
 void add_recorded_model(CLI::App* verb, std::string& model) {
@@ -85,11 +85,11 @@ void add_recorded_model(CLI::App* verb, std::string& model) {
 
 void add_limits(CLI::App* verb, Limits& limits) {
   add_memory(verb, limits,
-             "memory that the run may take, e.g. 512MiB. Default: 8GiB. Of these, data whose size depends on the\n"
-             "input files may take 256MiB plus 256 times the size of these files");
+             "memory that the run may take, e.g. 512MiB. Default: 8GiB for the whole run, and at most 256MiB plus 256 times\n"
+             "the size of the input files for the data whose size depends on these files");
   add_budget(verb, limits,
-             "largest number of multiply-adds for one pass through the network, and for all steps of a certificate together,\n"
-             "e.g. 1e12. Default: computed from the sizes of the input files (certificates/FORMAT.md, section 4)");
+             "largest number of multiply-adds, e.g. 1e12. It limits one pass through the network, and separately all steps of a\n"
+             "certificate together. Default: computed from the sizes of the input files (certificates/FORMAT.md, section 4)");
 }
 
 void add_timeout(CLI::App* verb, std::string& timeout, const std::string& description) {
@@ -101,8 +101,8 @@ void add_timeout(CLI::App* verb, std::string& timeout, const std::string& descri
 
 CLI::Option* add_allow_vacuous(CLI::App* verb, bool& allowed) {
   return verb->add_flag("--allow-vacuous", allowed,
-                        "accept an expected unsat even if it is vacuous: it says nothing about the network, because the input box is\n"
-                        "empty or the assertions contradict each other");
+                        "accept an expected unsat even if it is vacuous. An unsat is vacuous if the input box is empty or the assertions\n"
+                        "contradict each other, so that it says nothing about the network");
 }
 
 void add_branching(CLI::App* verb, std::string& branching) {

@@ -52,7 +52,7 @@ void add_cube_verbs(CLI::App& app, int& exit) {
 
   verb = app.add_subcommand("merge", "Join the parts of a split proof into one certificate, and check it");
   verb->add_option("FILES", merge_options.files,
-                   "the folder of the cubes, then the files of the parts; default: all *.part files in the folder")
+                   "the folder of the cubes, then the files of the parts; if no part is named, all *.part files in the folder are joined")
       ->required()
       ->expected(1, 1'000'001);
   verb->add_option("-o,--out", merge_options.out, "the certificate to write")->required()->type_name("FILE");

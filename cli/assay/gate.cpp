@@ -80,7 +80,8 @@ void add_gate_files(CLI::App* verb, GateOptions& gate) {
       ->type_name("YYYY-MM-DD")
       ->needs(waivers);
   verb->add_option("--most-undecided", gate.most_undecided,
-                   "largest share of elements (or certificates) that may be vacuous or unsupported, and so stay undecided")
+                   "largest share of elements (or of certificates) that may stay undecided because they are vacuous or unsupported; if\n"
+                   "the share is larger, exit with 3")
       ->check(CLI::Range(0.0, 1.0))
       ->check(refuse_nan)
       ->capture_default_str();
@@ -90,7 +91,8 @@ void add_gate_files(CLI::App* verb, GateOptions& gate) {
 void add_gate(CLI::App* verb, GateOptions& gate) {
   verb->add_option("--baseline", gate.baseline, "fail if an op uses over 25 % more of its allowed error than the baseline FILE says")
       ->type_name("FILE");
-  verb->add_option("--write-baseline", gate.write_baseline, "write a baseline to FILE: the share of its allowed error that each op uses")
+  verb->add_option("--write-baseline", gate.write_baseline,
+                   "write a baseline to FILE: for each op, the share of the allowed error that it uses")
       ->type_name("FILE");
   add_gate_files(verb, gate);
 }

@@ -33,7 +33,7 @@ int gather(const GatherOptions& options) {
 
 void add_gather(CLI::App& app, int& exit) {
   static GatherOptions options;
-  CLI::App* verb = app.add_subcommand("gather", "Join the parts of a run that were made with --part, in one folder");
+  CLI::App* verb = app.add_subcommand("gather", "Join the parts of a run, each made with --part, into one folder");
   verb->add_option("FOLDER", options.folder, "the folder for the joined run: a new folder, or one that an earlier `assay gather` wrote")
       ->required();
   verb->add_option("PARTS", options.parts, "the folders of the parts")->required();

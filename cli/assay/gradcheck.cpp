@@ -102,7 +102,9 @@ void add_gradcheck(CLI::App& app, int& exit) {
       ->capture_default_str();
   verb->add_flag("--allow-dead", options.allow_dead,
                  "report vector-Jacobian products that read or gave only zeros, but do not count them as undecided");
-  verb->add_option("--jobs", options.jobs, "regions to judge at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
+  verb->add_option("--jobs", options.jobs, "regions (recorded computations) to judge at the same time")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
   add_trace_budget(verb, options.run.limits);
   add_gate(verb, options.gate);
   verb->callback([&exit, verb] {

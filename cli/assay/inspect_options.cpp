@@ -15,7 +15,9 @@ void add_inspect(CLI::App& app, int& exit) {
       "FILE", options.file, "a model, a property, a statement, a certificate, a trace, safetensors, NPZ, NPY, or a CSV log of training");
   verb->add_option("--network", options.network, "the model that a property or a certificate speaks about")->type_name("FILE");
   verb->add_flag("--summary", options.summary_only, "leave out single records, nodes and regions");
-  verb->add_option("--show", options.show, "print these tables of the file, or all")->delimiter(',')->type_name("TABLE,...");
+  verb->add_option("--show", options.show, "print the tables of these names; the name all prints every table of the file")
+      ->delimiter(',')
+      ->type_name("TABLE,...");
   verb->add_option("-o,--out", options.out, "write a self-contained HTML page")->type_name("FILE");
   verb->add_option("--model-explorer", options.model_explorer, "write the graph as JSON for Model Explorer")->type_name("FILE");
   verb->add_option("--property", options.property, "for a model: bound its nodes on the first box of this property")->type_name("FILE");

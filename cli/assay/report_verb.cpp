@@ -133,7 +133,8 @@ void add_report(CLI::App& app, int& exit) {
   verb->add_option("--model-explorer", options.model_explorer,
                    "for a trace or a certificate: write the graph to FILE as JSON for Model Explorer")
       ->type_name("FILE");
-  verb->add_option("--jobs", options.jobs, "certificates or regions to judge at the same time")
+  verb->add_option("--jobs", options.jobs,
+                   "certificates of a run, or regions (recorded computations) of a trace, to judge at the same time")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   add_memory(verb, options.limits, "memory that the run may take, e.g. 512MiB; default: 8GiB");

@@ -27,7 +27,8 @@ void add_run(CLI::App* verb, RunOptions& run) {
       ->type_name("FOLDER");
   verb->add_flag("--pack", run.pack, "at the end, move all certificates into one file of the folder");
   verb->add_option("--slurm", run.slurm,
-                   "submit N parts as an array job of Slurm, and then a job that joins the parts in the folder of --run")
+                   "submit an array job of Slurm that computes the run in N parts, and then a job that joins the parts into the folder\n"
+                   "of --run")
       ->check(CLI::Range(1, 1'000'000))
       ->type_name("N");
   verb->add_option("--sbatch", run.slurm_options, "an argument for sbatch, e.g. --sbatch=--time=1:00:00; may be repeated")
@@ -77,7 +78,8 @@ void add_robust(CLI::App& app, RobustOptions& options, int& exit) {
   verb->add_option("--mean", options.mean, "mean that is subtracted from the scaled data: one number, or one for each channel")
       ->delimiter(',')
       ->type_name("NUMBER,...");
-  verb->add_option("--std", options.std, "standard deviation, by which the difference is divided: one number, or one for each channel")
+  verb->add_option("--std", options.std,
+                   "standard deviation, by which the data are divided after the mean is subtracted: one number, or one for each channel")
       ->delimiter(',')
       ->type_name("NUMBER,...");
   verb->add_option("--clip", options.clip, "range of the scaled data, e.g. 0,1; a ball has no points outside of this range")
@@ -90,9 +92,10 @@ void add_robust(CLI::App& app, RobustOptions& options, int& exit) {
                    "find for each item, by bisection, the largest multiple of STEP that can be certified, up to the largest radius")
       ->type_name("STEP");
   verb->add_flag("--each", options.each,
-                 "prove every radius separately; without the option, a proof for one ball counts for smaller balls, too");
+                 "prove every radius separately; without the option, a proof for one ball of an item counts for its smaller balls, too");
   verb->add_option("--require", options.require,
-                   "exit with 1 if at some radius less than this share of the items can be certified, with 3 if this is undecided")
+                   "exit with 1 if the share of items that can be certified is below SHARE at any radius, and with 3 if it is undecided\n"
+                   "whether a share is below SHARE")
       ->check(CLI::Range(0.0, 1.0))
       ->check(refuse_nan)
       ->type_name("SHARE");
@@ -108,13 +111,15 @@ void add_robust(CLI::App& app, RobustOptions& options, int& exit) {
 
 void add_batch(CLI::App& app, BatchOptions& options, int& exit) {
   CLI::App* verb = app.add_subcommand("batch", "Decide all properties that lists name, such as the instances.csv of VNN-COMP");
-  verb->add_option("LISTS", options.lists, "files with lines MODEL,PROPERTY[,TIMEOUT], whose paths are relative to the file")->required();
+  verb->add_option("LISTS", options.lists, "files with lines MODEL,PROPERTY[,TIMEOUT]; paths are relative to the folder of the file")
+      ->required();
   CLI::Option* expected = verb->add_option("--expected", options.expected,
                                            "a file with lines MODEL,PROPERTY,sat|unsat; exit with 1 if an answer contradicts it")
                               ->type_name("FILE");
   add_allow_vacuous(verb, options.allow_vacuous)->needs(expected);
   verb->add_option("--most", options.most, "upper limit for the TIMEOUT of every line, e.g. 60, 90s, 5m")->type_name("TIME");
-  add_named_semantics(verb, options.semantics, "as for verify; default: the element types of each property decide");
+  add_named_semantics(verb, options.semantics,
+                      "as for verify; default: the element type that each property declares, e.g. float32; real in VNN-LIB 1");
   add_run(verb, options.run);
   verb->callback([&options, &exit, verb] {
     refuse_unread_by_run(*verb, options.run);

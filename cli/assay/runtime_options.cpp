@@ -29,7 +29,8 @@ void add_run(CLI::App* verb, RecordOptions& options) {
 void add_draws(CLI::App* verb, RecordOptions& options) {
   verb->add_option("--range", options.range, "draw random inputs uniformly between these numbers")->type_name("LO HI")->expected(2);
   verb->add_option("--draws", options.draws,
-                   "largest number of draws of random inputs; they are drawn again, at other scales, while a cotangent is 0 everywhere")
+                   "largest number of times that random inputs are drawn: they are drawn again, at another scale, as long as some\n"
+                   "cotangent is 0 everywhere")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   verb->add_option("--output", options.output, "the output to differentiate; default: the first float output")->type_name("NAME");

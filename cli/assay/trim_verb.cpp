@@ -84,7 +84,8 @@ void add_trim_verb(CLI::App& app, int& exit) {
       ->required()
       ->type_name("FILE");
   add_timeout(verb, options.timeout,
-              "wall-clock limit for the whole run, e.g. 60, 90s, 5m; the steps that are found to be unneeded by then are left out");
+              "wall-clock limit for the whole run, e.g. 60, 90s, 5m; at the limit, only the steps already known to be unneeded are\n"
+              "left out");
   add_semantics(verb, options.semantics);
   add_limits(verb, options.limits);
   add_json(verb, options.json);

@@ -85,14 +85,14 @@ void add_verify(CLI::App& app, int& exit) {
       ->allow_extra_args(false);
   CLI::Option* proof = verb->add_option("--proof", options.proof, "write a certificate of the answer, for assay-check")->type_name("FILE");
   verb->add_flag("--trim{auto}", options.trim,
-                 "after the answer unsat, shrink the certificate. This takes at most as much CPU time as the search took,\n"
-                 "or TIME with --trim=TIME, and stops when the time of --timeout is over")
+                 "after the answer unsat, shrink the certificate. The shrinking may take as much CPU time as the search took; with\n"
+                 "--trim=TIME it may take TIME instead. It stops at the latest when the time of --timeout is over")
       ->needs(proof);
   verb->add_option("--timeout", options.timeout, "wall-clock limit for the whole run, e.g. 60, 90s, 5m")->type_name("TIME");
   verb->add_option("--scale", options.scale,
-                   "if the property stays undecided, continue for TIME after --timeout: look for the largest boxes with the same\n"
-                   "middles as its input boxes in which it can be proved. With --proof FILE, write the certificate of this result\n"
-                   "to FILE.scaled, and its statement to FILE.scaled.statement")
+                   "if the property is undecided at the end of --timeout, continue for TIME: shrink its input boxes, whose middles\n"
+                   "stay, and look for the largest boxes in which the property can be proved. With --proof FILE, write the\n"
+                   "certificate of this result to FILE.scaled, and its statement to FILE.scaled.statement")
       ->type_name("TIME");
   verb->add_option("--threads", options.threads, "threads of the search")->check(CLI::Range(1, 1024))->capture_default_str();
   add_limits(verb, options.limits);
@@ -108,7 +108,8 @@ void add_verify(CLI::App& app, int& exit) {
   add_statement(verb, options.statement);
   add_json(verb, options.json);
   verb->add_flag(
-      "-v,--verbose", [](std::int64_t count) { options.verbosity = static_cast<int>(count); }, "print times of the search on stderr");
+      "-v,--verbose", [](std::int64_t count) { options.verbosity = static_cast<int>(count); },
+      "print on stderr how long each phase of the run took");
   verb->add_flag(
       "-q,--quiet", [](std::int64_t) { options.verbosity = -1; }, "print only errors on stderr");
   verb->callback([&exit] { exit = verify(options); });

@@ -83,10 +83,7 @@ class Arithmetic {
   // An enclosure of f on the finite part of x.
   [[nodiscard]] Interval exact(Function f, const FloatSet& x) const;
   // x / (1 + exp(-z)), or 1 / (1 + exp(-z)) if x is null.
-  [[nodiscard]] FloatSet over_one_plus_exp(const FloatSet* x, const FloatSet& z) const {
-    const FloatSet below = add(point(1), exp(neg(z)));
-    return x == nullptr ? reciprocal(below) : div(*x, below);
-  }
+  [[nodiscard]] FloatSet over_one_plus_exp(const FloatSet* x, const FloatSet& z) const;
   // y and the numbers nearest to exact values of f, since an execution may also be more accurate than the forms.
   [[nodiscard]] FloatSet with_nearest(FloatSet y, Function f, const FloatSet& x) const;
   // Joins two branches at x = 0: `above` is the result for x above 0, and below(x) that for x below 0. NaN stays NaN.

@@ -138,6 +138,24 @@ FloatSet Arithmetic::function(Function f, const FloatSet& argument) const {
   return y;
 }
 
+// Let L = 88 (709 in binary64). If z < -L, then exp(-z) is above 2^126.9 (2^1022.8), where units in the last place end, since exp
+// overflows. Rows in these units admit anything there. A library with a row computes at least 2^126 (2^1022), or infinity, as in
+// ErrorArithmetic.
+FloatSet Arithmetic::over_one_plus_exp(const FloatSet* x, const FloatSet& z) const {
+  const bool single = format_ == floats::Format::binary32, is_far = !is_real() && has_rows("exp") && z.has_finite();
+  const double limit = single ? 88 : 709;
+  FloatSet near = is_far ? part_of(z, -limit, floats::kInfinity) : z, far = is_far ? part_of(z, -floats::kInfinity, -limit) : FloatSet();
+  near.nan = z.nan;
+  FloatSet large = exp(neg(far)), below;
+  if (large.contains(-1)) {
+    large = FloatSet();
+    large.include(format_, single ? 0x1p126 : 0x1p1022, floats::kInfinity);
+  }
+  for (const FloatSet& e : {exp(neg(near)), large})
+    if (!is_empty(e)) below.include(add(point(1), e));
+  return x == nullptr ? reciprocal(below) : div(*x, below);
+}
+
 FloatSet Arithmetic::with_nearest(FloatSet y, Function f, const FloatSet& x) const {
   if (!x.is_finite()) return y;
   const Interval exact = this->exact(f, x);

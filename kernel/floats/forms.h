@@ -8,7 +8,8 @@
 //   silu          x sigmoid(alpha x), or x / (1 + exp(-alpha x))
 //   mish          x tanh(softplus(x)), or x n / (n + 2), n = e (e + 2), e = exp(x), for x <= 20
 //   gelu          x/2 (1 + erf(x / sqrt 2)), or with erfc;
-//                 tanh form: x/2 (1 + tanh(k (x + c x^3))), k x (1 + c x^2) inside
+//                 tanh form: x/2 (1 + tanh(u)), x sigmoid(2u), or x / (1 + exp(-2u)), where u is k (x + c x^3),
+//                 k x (1 + c x^2), x (k + k c x^2) or k x + k c x^3
 //   elu, selu, celu   alpha expm1(z) or alpha (exp(z) - 1) below 0
 //   hard_swish    x g / 6, g = min(max(x + 3, 0), 6), divided before or after, or multiplied with the rounded 1/6
 // A library table with a row for the whole function (correctly-rounded) is used instead.
@@ -116,7 +117,7 @@ class Forms {
       case Op::gelu:
         return std::get<GeluAttributes>(node.attributes).tanh_form ? gelu_tanh(x) : gelu(x);
       case Op::silu:
-        return silu(x, two().alpha);
+        return gated(x, times(two().alpha, x));
       case Op::mish:
         return mish(x);
       case Op::hard_sigmoid:
@@ -189,8 +190,8 @@ class Forms {
     return a.is_real() ? a.div(x, below) : hull(a.div(x, below), a.mul(x, a.reciprocal(below)));
   }
 
-  [[nodiscard]] Value silu(const Value& x, double alpha) const {
-    const Value z = times(alpha, x);
+  // x sigmoid(z), or x / (1 + exp(-z)).
+  [[nodiscard]] Value gated(const Value& x, const Value& z) const {
     Value y = a.mul(x, sigmoid(z));
     if (!a.is_real() && a.has_rows("exp")) y.include(a.over_one_plus_exp(&x, z));
     return y;
@@ -230,9 +231,12 @@ class Forms {
     const Value factor = a.mul_add(c, square, one());
     inner.include(a.mul(a.mul(k, x), factor));
     inner.include(a.mul(k, a.mul(x, factor)));
+    const Value kc = a.constant(kFactor * Interval(Rational(44715, 1000000)));
+    inner.include(hull(a.mul(x, a.mul_add(kc, square, k)), a.mul_add(kc, cube, a.mul(k, x))));
     const Value t = a.function(Function::tanh, inner);
     Value y = hull(a.mul(half(x), a.add(one(), t)), a.mul(x, half(a.add(one(), t))));
     if (a.model().fused_multiply_add) y.include(a.mul_add(half(x), t, half(x)));
+    if (a.has_rows("exp")) y.include(gated(x, a.mul(a.point(2), inner)));
     return y;
   }
 

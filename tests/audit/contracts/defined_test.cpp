@@ -58,8 +58,14 @@ std::vector<ActivationCase> activation_cases() {
       {"tanh gelu",
        Op::gelu,
        GeluAttributes{true},
-       {tanh_gelu, [](float x) { return 0.5F * x * (1.0F + std::tanh(kTwoOverPi * x * (1.0F + 0.044715F * x * x))); }},
-       {[](float x) { return 0.5F * x * (1.0F + std::erf(x * kRootHalf)); }}},
+       {tanh_gelu, [](float x) { return 0.5F * x * (1.0F + std::tanh(kTwoOverPi * x * (1.0F + 0.044715F * x * x))); },
+        [](float x) { return x * sigmoid(2 * kTwoOverPi * (x + 0.044715F * x * x * x)); },
+        [](float x) { return x / (1.0F + std::exp(-2 * kTwoOverPi * (x + 0.044715F * x * x * x))); },
+        [](float x) { return x * stable_sigmoid(2 * kTwoOverPi * x * (1.0F + 0.044715F * x * x)); },
+        [](float x) { return x / (1.0F + std::exp(-x * (2 * kTwoOverPi + 0.0713548163F * x * x))); },
+        [](float x) { return x * sigmoid(2 * (kTwoOverPi * x + 0.0356774081F * x * x * x)); }},
+       {[](float x) { return 0.5F * x * (1.0F + std::erf(x * kRootHalf)); }, [](float x) { return x * sigmoid(1.702F * x); },
+        [](float x) { return x / (1.0F + std::exp(-1.5957F * (x + 0.044715F * x * x * x))); }}},
       {"softsign", Op::softsign, NoAttributes{}, {[](float x) { return x / (1.0F + std::fabs(x)); }}, {[](float x) {
          return x / (1.0001F + std::fabs(x));
        }}},
@@ -134,6 +140,21 @@ TEST_CASE("an activation computed in double and rounded once is no failure", "[c
   }
   CHECK(within(sets_of(Op::sigmoid, NoAttributes{}, float_model(), {vector_of(x)}), logistic));
   CHECK(within(sets_of(Op::gelu, GeluAttributes{false}, float_model(), {vector_of(x)}), gaussian_unit));
+}
+
+TEST_CASE("where exp overflows below a quotient, the result is near 0 and nothing else", "[contracts]") {
+  const std::vector<std::pair<Op, Attributes>> ops = {
+      {Op::sigmoid, NoAttributes{}}, {Op::silu, ActivationAttributes{1, 0}}, {Op::gelu, GeluAttributes{true}}};
+  for (const char* table : {"any-library", "pytorch-cpu", "onnxruntime", "cuda-13"}) {
+    ExecutionModel model = float_model();
+    model.math_table = table;
+    for (const auto& [op, attributes] : ops) {
+      CAPTURE(table, op_row(op).name);
+      const Admissible sets = sets_of(op, attributes, model, {vector_of({-95, -200, -1e10F})});
+      CHECK(within(sets, {-0.0F, -0.0F, -0.0F}));
+      CHECK(judged(sets, {-1, 1e-3F, NAN}).failed == 3);
+    }
+  }
 }
 
 TEST_CASE("a tanh-based sigmoid has its own class", "[contracts]") {

@@ -130,7 +130,6 @@ class RegionPlanner {
     add(ProbeKind::ties, [&](std::size_t k, std::size_t i) { return k > 0 ? normal() : i % 2 == 0 ? 1.0 : -1.0; });
     add_range();
     if (count <= kSmall) add_special();
-    add_closed();
   }
 
   // What single ops have on long lines: whole numbers, elements at the borders of blocks of 8,192 beside zeros
@@ -152,11 +151,24 @@ class RegionPlanner {
         return place == 0 || place == (1 << 13) - 1 ? sign * (1 + 0.37 * static_cast<double>(++edges)) : others;
       });
     }
-    if (row() > 1 << 16) return;
-    add(ProbeKind::dense, dense());
-    add_closed();
+    if (row() <= 1 << 16) add(ProbeKind::dense, dense());
   }
 
+  // Rows that begin with -infinity, or with closed elements of a mask (probes/plan.cpp): all but the last, half of them, one of them.
+  void add_closed() {
+    const bool is_softmax = one_.region.find("softmax") != std::string::npos, is_masked = is_attention() && one_.name.ends_with("masked");
+    if ((!is_softmax && !is_masked) || row() > 1 << 16) return;
+    const auto is_closed = [&](std::size_t i) {
+      const std::array closed = {row() - 1, row() / 2, std::size_t{1}};
+      return i % row() < closed[i / row() % closed.size()];
+    };
+    add(
+        ProbeKind::special,
+        [&](std::size_t k, std::size_t i) {
+          return is_softmax && k == 0 && is_closed(i) ? -std::numeric_limits<double>::infinity() : normal();
+        },
+        Layout::dense, [&](std::size_t i) { return !is_closed(i); });
+  }
   void add_strided() {
     for (const Layout layout : {Layout::transposed, Layout::stepped, Layout::broadcast_first, Layout::broadcast_last})
       add(ProbeKind::dense, dense(), layout);
@@ -205,21 +217,6 @@ class RegionPlanner {
     for (int round = 0; round < 3; ++round) {
       add(ProbeKind::special, [&](std::size_t, std::size_t) { return random_() % 8 != 0 ? normal() : special_value(); });
     }
-  }
-  // Rows that begin with -infinity, or with closed elements of a mask (probes/plan.cpp): all but the last, half of them, one of them.
-  void add_closed() {
-    const bool is_softmax = one_.region.find("softmax") != std::string::npos, is_masked = is_attention() && one_.name.ends_with("masked");
-    if (!is_softmax && !is_masked) return;
-    const auto is_closed = [&](std::size_t i) {
-      const std::array closed = {row() - 1, row() / 2, std::size_t{1}};
-      return i % row() < closed[i / row() % closed.size()];
-    };
-    add(
-        ProbeKind::special,
-        [&](std::size_t k, std::size_t i) {
-          return is_softmax && k == 0 && is_closed(i) ? -std::numeric_limits<double>::infinity() : normal();
-        },
-        Layout::dense, [&](std::size_t i) { return !is_closed(i); });
   }
   // Without the numbers whose squares overflow in float32 or whose products are subnormal there, see add_range.
   double special_value() {
@@ -281,9 +278,11 @@ std::vector<RegionProbe> region_plan(const std::string& region, const PlanOption
     planner.add_all();
     if (options.strided) planner.add_strided();
   }
-  if (!options.blocks || !options.large) return plan;
-  for (const Application& one : applications_of(region, {8193, 16385, 65537}, {{"8193 keys", 1, 8193}}))
-    RegionPlanner(plan, one, options, random).add_block();
+  std::vector<Application> long_ones;
+  if (options.blocks && options.large) long_ones = applications_of(region, {8193, 16385, 65537}, {{"8193 keys", 1, 8193}});
+  for (const Application& one : long_ones) RegionPlanner(plan, one, options, random).add_block();
+  for (const auto& some : {short_ones, long_ones})
+    for (const Application& one : some) RegionPlanner(plan, one, options, random).add_closed();
   return plan;
 }
 

@@ -192,10 +192,14 @@ std::vector<std::string> explanations(const Trace& trace, const Region& region) 
   if (right && equals(right.value(), received)) {
     return {"equals what this project's runtime gives, bit for bit: the execution model promises more than such a library keeps"};
   }
-  if (is_nan_alone(received.value)) return {};
+  const bool is_nan = is_nan_alone(received.value);
+  if (is_nan && one->graph.node(one->graph.outputs[0]).op != Op::masked_softmax) return {};
   std::vector<std::string> equal, admitted;
   Faults faults = faults_of(one->graph);
-  for (Fault& fault : faults_by_rule(one->graph)) faults.push_back(std::move(fault));
+  const bool is_named = std::ranges::any_of(faults, [](const Fault& fault) { return fault.name == kOtherConvention; });
+  for (Fault& fault : faults_by_rule(one->graph))
+    if (!is_named || fault.name != kOtherConvention) faults.push_back(std::move(fault));
+  if (is_nan) std::erase_if(faults, [](const Fault& fault) { return fault.name != kOtherConvention; });
   for (const Fault& fault : faults) {
     if (equal.size() == kMost) break;
     const auto y = fault.run(one->operands);

@@ -86,6 +86,10 @@ void add_masked_faults(Collector& c) {
   const auto* masked = std::get_if<MaskedSoftmaxAttributes>(&c.node().attributes);
   if (masked == nullptr) return;
   c.add("with the mask ignored", [&](Sketch& s) { return s.put(Op::softmax, {s.x(0)}, SoftmaxAttributes{masked->axis}); });
+  c.add(kOtherConvention, [&](Sketch& s) { return s.again(Attributes(MaskedSoftmaxAttributes{masked->axis, !masked->empty_is_zero})); });
+  c.add("with a large negative number, such as -1e9, in place of masked elements", [&](Sketch& s) {
+    return s.put(Op::softmax, {s.put(Op::where, {s.x(1), s.x(0), s.number(-1e9)})}, SoftmaxAttributes{masked->axis});
+  });
   c.add("with the mask inverted", [](Sketch& s) { return s.again(s.with(1, s.put(Op::logical_not, {s.x(1)}))); });
   c.add("with masked elements 0 before the softmax", [&](Sketch& s) {
     return s.put(Op::softmax, {s.put(Op::where, {s.x(1), s.x(0), s.number(0)})}, SoftmaxAttributes{masked->axis});

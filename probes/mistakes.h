@@ -250,7 +250,7 @@ inline void add_function_mistakes(Mistakes& list, const Node& node) {
   change<LeakyReluAttributes>(list, node, "1 added to the slope", [](LeakyReluAttributes& a) { a.slope += 1; });
   change<NormaliseAttributes>(list, node, "1 added to epsilon", [](NormaliseAttributes& a) { a.epsilon += 1; });
   change<BatchNormAttributes>(list, node, "1 added to epsilon", [](BatchNormAttributes& a) { a.epsilon += 1; });
-  change<MaskedSoftmaxAttributes>(list, node, "the other convention for lines without elements",
+  change<MaskedSoftmaxAttributes>(list, node, "the other convention for rows with nothing open",
                                   [](MaskedSoftmaxAttributes& a) { a.empty_is_zero = !a.empty_is_zero; });
   if (node.op == Op::where)
     list.emplace_back("branches exchanged", [](const Place& p) { return p.put(Op::where, {p.operands[0], p.operands[2], p.operands[1]}); });

@@ -118,7 +118,6 @@ class Planner {
     if (terms > 1 && count <= kSmall * 8) add_one_hot();
     if (terms > 16 && is_exponential(one_.op)) add_peaks();
     add_extremes(true);
-    for (const bool is_first : {true, false}) add_closed(is_first);
     if (count > kSmall) return;  // the other probes do not depend on shapes
     for (const double shift : {300.0, -300.0}) {
       add(ProbeKind::shifted, [&](Draw from, std::size_t operand) {
@@ -160,9 +159,28 @@ class Planner {
       if (is_line) add(ProbeKind::one_hot, value);
     }
     if (exponential) add_peaks();
-    if (!is_long) add_closed(true);
     if (is_line && !exponential) add_extremes(false);
     if (!is_masked && (!is_line || !is_long)) add(ProbeKind::dense, [&](Draw from, std::size_t) { return number(random_, from); });
+  }
+
+  // Rows before an exponential that begin (or end) with -infinity, as those behind a mask do. A kernel that goes block by block subtracts
+  // -infinity from itself where its first block holds nothing else. In every third row all elements but one are -infinity, so that blocks
+  // of every length meet this; the next row has as many as a usual block. A mask closes half of them.
+  void add_closed(bool is_first) {
+    const std::size_t terms = terms_of(one_);
+    if (!is_exponential(one_.op) || terms < 2) return;
+    constexpr std::array<std::size_t, 5> kUsual = {8192, 128, 64, 32, 1};
+    const std::array closed = {terms - 1, *std::ranges::find_if(kUsual, [&](std::size_t length) { return length < terms; }),
+                               1 + random_() % (terms - 1)};
+    const auto from_end = [&](std::size_t place) { return is_first ? place : terms - 1 - place; };
+    const auto axes = exponential_axes(one_);
+    std::size_t at = 0;
+    const auto value = [&](Draw from, std::size_t operand) {
+      if (operand > 0) return number(random_, from);
+      const auto [row, place] = row_and_place(one_.shapes[0], axes, at++);
+      return from_end(place) < closed[row % closed.size()] ? -kInfinity : number(random_, from);
+    };
+    put(ProbeKind::special, filled(value, [&](std::size_t i) { return from_end(i % terms) >= terms / 2; }));
   }
 
   // The first probes of the application again, otherwise in memory.
@@ -307,26 +325,6 @@ class Planner {
     }
   }
 
-  // Rows before an exponential that begin (or end) with -infinity, as those behind a mask do. A kernel that goes block by block subtracts
-  // -infinity from itself where its first block holds nothing else. In every third row all elements but one are -infinity, so that blocks
-  // of every length meet this; the next row has as many as a usual block. A mask closes half of them.
-  void add_closed(bool is_first) {
-    const std::size_t terms = terms_of(one_);
-    if (!is_exponential(one_.op) || terms < 2) return;
-    constexpr std::array<std::size_t, 5> kUsual = {8192, 128, 64, 32, 1};
-    const std::array closed = {terms - 1, *std::ranges::find_if(kUsual, [&](std::size_t length) { return length < terms; }),
-                               1 + random_() % (terms - 1)};
-    const auto from_end = [&](std::size_t place) { return is_first ? place : terms - 1 - place; };
-    const auto axes = exponential_axes(one_);
-    std::size_t at = 0;
-    const auto value = [&](Draw from, std::size_t operand) {
-      if (operand > 0) return number(random_, from);
-      const auto [row, place] = row_and_place(one_.shapes[0], axes, at++);
-      return from_end(place) < closed[row % closed.size()] ? -kInfinity : number(random_, from);
-    };
-    put(ProbeKind::special, filled(value, [&](std::size_t i) { return from_end(i % terms) >= terms / 2; }));
-  }
-
   // Lines and windows that hold nothing but the ends of the range: a maximum that starts at a finite number, or a pad that is one, is wrong
   // only there. Contracts leave positions, weights and exponentials of infinities open; a quarter leaves room for a factor before exp.
   void add_extremes(bool with_finite) {
@@ -431,6 +429,7 @@ std::vector<Probe> probe_plan(Op op, const PlanOptions& options) {
     Planner planner(plan, one, own);
     planner.add_all();
     if (options.strided && element_count(one.shapes[0]) > 1) planner.add_strided();
+    for (const bool is_first : {true, false}) planner.add_closed(is_first);
     if (!planner.is_tiny() || op == Op::pad) continue;  // pads have values that not every type has
     for (const DType dtype :
          {DType::int64, DType::int32, DType::int16, DType::int8, DType::uint64, DType::uint32, DType::uint16, DType::uint8, DType::boolean})
@@ -439,7 +438,9 @@ std::vector<Probe> probe_plan(Op op, const PlanOptions& options) {
   for (const OpCase& one : options.blocks&& options.large ? block_applications(op) : std::vector<OpCase>()) {
     PlanOptions own = options;
     own.seed += 7919 * ++index;
-    Planner(plan, one, own).add_block();
+    Planner planner(plan, one, own);
+    planner.add_block();
+    if (one.shapes[0].back() <= 1 << 16) planner.add_closed(true);
   }
   return plan;
 }

@@ -57,6 +57,9 @@ class Sketch {
 
 using Faults = std::vector<Fault>;
 
+// The one fault that NaN alone may tell: masked softmax gives it, or 0, in rows with nothing open. mistakes.h has the same words.
+inline constexpr const char* kOtherConvention = "with the other convention for rows with nothing open";
+
 // Collects what can be sketched.
 class Collector {
  public:

@@ -37,6 +37,10 @@ _IN_PLACE = ". If it is meant to, say which operands: writes=(0,)"
 _AS_DENSE = "reads operands as if they were dense in memory"
 _WIDE = ("the contract admits too much there, because of long sums in any order: if the kernel adds by blocks or by a tree, declare the height that is true "
          "for its longest sum, such as model=\"any-order accumulator=tree tree_height=1281\" for blocks of 256 to 1024 (the page on sums says which are true)")
+# What to do where the kernel is meant to compute what the fault computes.
+_CONVENTION = "computes the reference with the other convention for rows with nothing open"
+_REMEDIES = {_CONVENTION: "If it is meant to, say which convention it keeps: attributes={'empty_is_zero': True} for 0 in rows with nothing open, False for NaN"}
+_EPSILON = "If its epsilon is not 1e-5, say which: attributes={'epsilon': 1e-6}"
 _RAISED = "probe.raised"
 _NONE = ". Return the result; for a kernel that writes into an array that it is given, say out=True, and it is called with out=array"
 _KEPT = 16  # probes after which a result is read again; the ring of buffers of a kernel is shorter
@@ -505,7 +509,7 @@ def _faults(cases: list[Case], nan_alone: set[int]) -> list[tuple[str, set[int]]
             for words in _hints(finding).values():
                 explained[words].add(index)
     for words, indices in sorted(explained.items(), key=lambda item: -len(item[1])):
-        if 2 * len(indices) >= len(telling):
+        if 2 * len(indices) >= len(wrong if indices <= nan_alone else telling):
             told.add(words)
             if indices & left:
                 faults.append((words, indices))
@@ -532,6 +536,9 @@ def _text(report: KernelReport, op: str) -> str:
     lines = [f"kernel of {op}: {len(failing)} of {counted(judged, 'judged probe')} {'fails' if judged == 1 else 'fail'}"] if failing else []
     several = len(report.faults) > 1
     lines += [f"  {count} of them{f' ({report.kinds[words]})' if several and report.kinds.get(words) else ''}: it {words}" for words, count in report.faults[:5]]
+    lines += [_REMEDIES[words] for words, _ in report.faults if words in _REMEDIES]
+    if failing and op in ("layer norm", "rms norm") and any(words == _OUTSIDE for words, _ in report.faults):
+        lines.append(_EPSILON)
     if report.verdict == "vacuous":
         lines.append("vacuous elements, by kind of probe: " + ", ".join(f"{kind} {100 * share:.3g} %" for kind, share in report.vacuous_shares.items() if share))
         lines.append(_WIDE)

@@ -10,7 +10,7 @@ import pytest
 
 import assay.ops as xp
 from assay._core import execution_models, programs, vocabulary
-from assay.errors import Error
+from assay.errors import Error, UsageError
 from assay.testing import ContractViolation, Misfit, NotDecided, Refused, UnknownOperation, UnsupportedArray, WrongAttributes
 from assay.testing import assert_within_contract, within_contract
 
@@ -239,6 +239,13 @@ def test_the_table_is_that_of_the_program():
         assert rows[name]["operands"] == f"{count} of {types}", name
         words = [word.strip("`") for word in rows[name]["attributes"].replace(",", " ").replace(":", " ").split() if word.startswith("`")]
         assert words == list(row.attributes), name
+
+
+@pytest.mark.parametrize("model", ["any-order tree_height=1088", "any-order accumulator=any_order tree_height=1088", "cuda accumulator=left_to_right tree_height=5",
+                                   "any-order accumulator=tree", "any-order fma=no fma=yes"])
+def test_fields_of_a_model_that_do_not_fit_together_are_refused(model):
+    with pytest.raises(UsageError, match="wrong argument at model: expected (accumulator=tree and tree_height together|each field of an execution model once)"):
+        within_contract("relu", [np.ones(3, np.float32)], np.ones(3, np.float32), model=model)
 
 
 def test_the_named_models_are_those_of_the_program():

@@ -44,6 +44,45 @@ WRONG = [
 ]
 
 
+def masked_softmax(fill, empty):
+    """A softmax of open elements that fills masked ones; rows with nothing open are `empty`, unless it is None."""
+    def kernel(x, mask, axis):
+        z = np.where(mask, x, np.float32(fill))
+        high = np.exp(z - z.max(axis, keepdims=True))
+        y = high / high.sum(axis, keepdims=True)
+        return y if empty is None else np.where(mask.any(-1, keepdims=True), y, np.float32(empty))
+    return kernel
+
+
+@pytest.mark.parametrize("fill, empty, is_zero, words", [
+    (-np.inf, 0, True, ""), (-np.inf, None, False, ""), (-np.inf, 0, False, "the other convention for rows with nothing open"),
+    (-np.inf, None, True, "the other convention for rows with nothing open"), (-1e9, None, False, "a large negative number, such as -1e9, in place of masked"),
+    (-np.inf, np.nan, True, "the other convention for rows with nothing open")])
+def test_what_a_masked_softmax_does_with_nothing_open_is_named(fill, empty, is_zero, words):
+    report = audit_kernel("masked_softmax", masked_softmax(fill, empty), attributes={"axis": -1, "empty_is_zero": is_zero}, raises=False, blocks=False, strided=False)
+    assert report.passed != bool(words)
+    assert not words or (len(report.faults) == 1 and words in report.faults[0][0])
+    assert ("attributes={'empty_is_zero': True} for 0" in report.text) == ("convention" in words)
+
+
+def test_a_normalisation_may_have_another_epsilon():
+    def rms_norm(x, weight, epsilon=1e-6):
+        return x * (1 / np.sqrt((x * x).mean(-1, keepdims=True) + np.float32(epsilon))) * weight
+
+    options = {"blocks": False, "strided": False}
+    assert audit_kernel("rms norm", lambda x, weight: rms_norm(x, weight), attributes={"epsilon": 1e-6}, **options).passed
+    assert audit_kernel("rms norm", rms_norm, attributes={"epsilon": 1e-3}, **options).passed
+    text = audit_kernel("rms norm", lambda x, weight: rms_norm(x, weight), raises=False, **options).text
+    assert "If its epsilon is not 1e-5, say which: attributes={'epsilon': 1e-6}" in text
+    x = np.linspace(-1, 1, 24, dtype=np.float32).reshape(2, 12)
+    assert within_contract("rms norm", [x, x[0]], rms_norm(x, x[0]), attributes={"eps": 1e-6}).passed
+    assert not within_contract("rms norm", [x, x[0]], rms_norm(x, x[0])).passed
+    with pytest.raises(WrongAttributes, match="rms norm has only the attribute epsilon, but was given axis"):
+        audit_kernel("rms norm", rms_norm, attributes={"axis": -1})
+    with pytest.raises(WrongAttributes, match="attention has no attributes, but was given epsilon"):
+        audit_kernel("attention", rms_norm, attributes={"epsilon": 1})
+
+
 @pytest.mark.parametrize("op, kernel, options", RIGHT)
 def test_right_kernels_pass(op, kernel, options):
     report = audit_kernel(op, kernel, **options)

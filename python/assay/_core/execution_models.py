@@ -36,7 +36,10 @@ def _named(name: str, fields: str) -> str:
     if name not in NAMED:
         raise UsageError(f"unknown execution model '{name}'; take one of {', '.join(NAMED)}, or a text that begins with binary32 or binary64")
     parts = dict(part.partition("=")[::2] for part in NAMED[name].split()[1:])
-    parts.update(part.partition("=")[::2] for part in fields.split())
-    if parts.get("accumulator") != "tree":
-        parts.pop("tree_height", None)
+    own = [part.partition("=")[::2] for part in fields.split()]
+    if len(dict(own)) < len(own):
+        raise wrong("model", "each field of an execution model once", f"{name} {fields}")
+    parts.update(own)
+    if (parts["accumulator"] == "tree") != ("tree_height" in parts):
+        raise wrong("model", "accumulator=tree and tree_height together, such as 'any-order accumulator=tree tree_height=1088'", f"{name} {fields}".strip())
     return " ".join([NAMED[name].split()[0], *(f"{key}={word}" for key, word in parts.items())])

@@ -1,6 +1,7 @@
 """Is a result one that its contract admits?"""
 from __future__ import annotations
 
+import functools
 import os
 from typing import Any, Callable, Mapping, Sequence
 
@@ -11,6 +12,7 @@ from assay._core.audits import Check, announce, judge
 from assay._core.gate_reports import Report
 from assay._core.vocabulary import attributes_of, completed, leading, row_of
 from assay.errors import UsageError, wrong
+from ._plans import epsilon_of
 
 
 class ContractViolation(AssertionError):
@@ -43,9 +45,8 @@ def check(reference: Any, inputs: Any, output: Any, *, attributes: Mapping[str, 
     if attributes is not None and not isinstance(attributes, Mapping):
         raise wrong("attributes", "a mapping from names to values", attributes)
     if isinstance(reference, str) and reference in _COMPOSITIONS:
-        if attributes:
-            raise UsageError(f"'{reference}' has no attributes here; for another epsilon write it as a function in the words of assay.ops")
-        return _of_function(_COMPOSITIONS[reference], operands, results, model, name or reference)
+        words = epsilon_of(reference, attributes) if attributes else {}
+        return _of_function(functools.partial(_COMPOSITIONS[reference], **words), operands, results, model, name or reference)
     if isinstance(reference, str) and reference.endswith(" backward"):
         raise UsageError("unknown operation", where=reference, why="the product of a gradient has no check of one result",
                          advice=f"audit the kernel: assay.testing.audit_kernel('{reference}', kernel)")
@@ -125,12 +126,12 @@ def _is_onnx(reference: str) -> bool:
     return reference.endswith((".onnx", ".onnx.gz")) or os.sep in reference
 
 
-def _rms_norm(x: Any, weight: Any) -> Any:
-    return ops.normalise(x, axes=[-1], epsilon=1e-5, form="root_mean") * weight
+def _rms_norm(x: Any, weight: Any, *, epsilon: float = 1e-5) -> Any:
+    return ops.normalise(x, axes=[-1], epsilon=epsilon, form="root_mean") * weight
 
 
-def _layer_norm(x: Any, weight: Any, bias: Any) -> Any:
-    return ops.normalise(x, axes=[-1], epsilon=1e-5, form="centered") * weight + bias
+def _layer_norm(x: Any, weight: Any, bias: Any, *, epsilon: float = 1e-5) -> Any:
+    return ops.normalise(x, axes=[-1], epsilon=epsilon, form="centered") * weight + bias
 
 
 def _attention(query: Any, key: Any, value: Any, mask: Any = None) -> Any:

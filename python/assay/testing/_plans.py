@@ -109,12 +109,30 @@ def planned(op: str, attributes: Mapping[str, Any] | None, silent: frozenset[str
     """The same; the attributes of `silent` have their defaults."""
     found = [_probe(*one) for one in _regions(op, dtype, seed, blocks)]
     kept = _of_types(found, tuple(dtypes) if dtypes else (dtype,))
-    if attributes or silent:
+    if op in REGIONS and attributes:
+        kept = [_with_epsilon(one, attributes) for one in kept]
+    elif attributes or silent:
         kept = [pinned for one in kept if (pinned := _pinned(one, dict(attributes or {}), silent)) is not None]
         if not kept:
             raise WrongAttributes(f"no probe of {op} fits the attributes {dict(attributes or {})}" + (f" and the defaults of {', '.join(sorted(silent))}" if silent else "")
                                   + _choices(found, attributes or {}))
     return [*kept, *(other for one in kept for other in other_layouts(one))] if strided else kept
+
+
+def epsilon_of(composition: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The epsilon that is given for a normalisation, which is the one attribute of a composition."""
+    if composition not in ("layer norm", "rms norm") or not set(given) <= {"epsilon", "eps"}:
+        has = "only the attribute epsilon" if composition in ("layer norm", "rms norm") else "no attributes"
+        raise WrongAttributes(f"{composition} has {has}, but was given {', '.join(map(str, given))}",
+                              advice=f"write its formula as a function in the words of assay.ops; audit_kernel takes the function with like='{composition}'")
+    return attributes_of("normalise", given, 1)
+
+
+def _with_epsilon(probe: Probe, given: Mapping[str, Any]) -> Probe:
+    """The probe of a normalisation with another epsilon."""
+    attributes = epsilon_of(probe.op, given)
+    nodes = [{**node, "attributes": {**node["attributes"], **attributes}} if node["op"] == "normalise" else node for node in probe.nodes]
+    return dataclasses.replace(probe, attributes=attributes, nodes=nodes, pinned=frozenset(given))
 
 
 def _choices(plan: Sequence[Probe], given: Mapping[str, Any], most: int = 8) -> str:

@@ -327,6 +327,29 @@ def test_a_number_that_left_is_told_in_one_sentence() -> None:
         gradcheck(lambda x: x * x.sum().item(), leaf())
 
 
+def compared(read: Any, factor: float) -> Any:
+    class Item(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.is_large = read(x).item() > 3.0
+            return x * 2.0
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * (factor if ctx.is_large else 2.0)
+    return Item.apply
+
+
+def test_a_number_that_is_only_compared_is_a_threshold() -> None:
+    """The recorder must not record operations of its own on the number, which would come back as constants."""
+    for read in (lambda x: x.max(), lambda x: x.sum(), lambda x: x.flatten()[0]):
+        assert gradcheck(compared(read, 2.0), [(4, 3)])
+    with pytest.raises(GradcheckError, match="^failed: .*1.25 times the derivative"):
+        gradcheck(compared(lambda x: x.max(), 2.5), [(4, 3)])
+    with pytest.raises(GradcheckError, match=r"^undecided: .*item\(\) took 'max' out of the graph and Own computes with the number"):
+        gradcheck(own(lambda x: x * x.max().item(), lambda g, x: g), leaf())
+
+
 def test_inputs_of_another_kind_are_refused_in_words() -> None:
     for wrong in (3, "x", [2.5], None):
         with pytest.raises(ValueError, match="wrong argument at inputs: expected a tensor, a shape"):

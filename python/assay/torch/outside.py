@@ -186,14 +186,14 @@ class Outside(Values):
             return None
         with self.aside():
             value = self.value(tensor)
+            held = self.memory.values[value].tensor
+            numbers = held.flatten().tolist() if held.numel() <= MOST_NUMBERS else []
         if value not in self.depending:
             return None
         found = Left(self.memory.values[value].name, WAYS_OUT[function], caller())
         self.live.append(found)
         self.shown.add(tensor.untyped_storage().data_ptr())
-        held = self.memory.values[value].tensor
-        if held.numel() <= MOST_NUMBERS:
-            self.numbers.update(one for one in held.flatten().tolist() if one not in COMMON)
+        self.numbers.update(one for one in numbers if one not in COMMON)
         if found not in self.left:
             self.left.append(found)
         return found
@@ -225,7 +225,8 @@ class Outside(Values):
             tensor = self.memory.values[v].tensor
             if tensor.numel() > MOST_NUMBERS:
                 return True
-            numbers.update(tensor.flatten().tolist())
+            with self.aside():
+                numbers.update(tensor.flatten().tolist())
         fresh = {one for one in numbers if one not in self.known and one == one}
         return bool(numbers & self.numbers) or bool(fresh) and not fresh <= {rounded(one, late != []) for one in written_numbers()}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 import itertools
 import math
 import pathlib
+import re
 import warnings
 from typing import Any, Callable
 
@@ -216,3 +217,57 @@ def test_functions_of_several_results_and_of_functions(one: Any) -> None:
         for kinks in ("any", "pytorch"):
             found = verdict(lambda x: one.apply(x, at_0), [torch.tensor([0.0, -1.0, 2.0], requires_grad=True)], kinks)
             assert found == ("right" if kinks == "any" or at_0 == 0 else "wrong"), (at_0, kinks)
+
+
+def at_twice(at: Callable[[Tensor, float], Tensor], t: float) -> Any:
+    """relu beyond t, whose backward gives five times the cotangent where the threshold is said to be met."""
+    return own(lambda x: torch.relu(x - t), lambda g, x, y: torch.where(at(x, t), 5 * g, g * (x > t))), [(4, 3)]
+
+
+def both_of(op: Any, backward: Any, *shapes: tuple[int, ...]) -> Any:
+    return own(op, backward), list(shapes or [(4, 3), (4, 3)])
+
+
+# Right but on thresholds and ties, on which no random number lies.
+WRONG_THERE = {
+    "both conditions": at_twice(lambda x, t: (x >= t) & (x <= t), 0.25), "neither": at_twice(lambda x, t: ~((x < t) | (x > t)), 0.0), "one of two": at_twice(lambda x, t: (x >= t) ^ (x > t), 3.0),
+    "a maximum": both_of(torch.maximum, lambda g, a, b, y: (g * (a >= b), g * (b >= a))), "a minimum, to none": both_of(torch.minimum, lambda g, a, b, y: (g * (a < b), g * (b < a))),
+    "amax": both_of(lambda x: x.amax(1, keepdim=True), lambda g, x, y: g * (x == y), (4, 3)),
+    "a threshold of a computed number": both_of(lambda x: torch.relu(3 * x - 7.5), lambda g, x, y: 3 * g * (3 * x >= 7.5) * (2 - (3 * x > 7.5).float()), (4, 3)),
+    "a sum": both_of(lambda x, w: torch.relu(x @ w), lambda g, x, w, y: (lambda h: (h @ w.T, x.T @ h))(g * (1 + (x @ w <= 0).float()) * (x @ w >= 0)), (4, 3), (3, 2))}
+
+
+@pytest.mark.parametrize("name", WRONG_THERE)
+def test_what_is_wrong_on_kinks_alone_is_found_at_inputs_that_are_drawn(name: str) -> None:
+    function, shapes = WRONG_THERE[name]
+    with pytest.raises(GradcheckError, match="^failed: "):
+        gradcheck(function, shapes, allow_unreached=True)
+
+
+# Right wherever there is a derivative; at some kinks there is none, or an infinite one.
+RIGHT_THERE = {
+    "a logarithm": both_of(lambda x: x.abs().log(), lambda g, x, y: g / x, (4, 3)), "a root": both_of(lambda x: x.abs().sqrt(), lambda g, x, y: g * x.sign() / (2 * y), (4, 3)),
+    "a norm": both_of(lambda x: x.norm(dim=1, keepdim=True), lambda g, x, y: g * x / y, (4, 3)), "a jump": both_of(lambda x: torch.where(x > 0, x.exp(), -x), lambda g, x, y: torch.where(x > 0, g * x.exp(), -g), (4, 3)),
+    "an angle": both_of(lambda a, b: torch.atan2(a, b.relu()), lambda g, a, b, y: (g * b.relu() / (a * a + b.relu() ** 2), -g * a * (b > 0) / (a * a + b.relu() ** 2))),
+    "a difference": both_of(lambda a, b: (a - b).abs().log(), lambda g, a, b, y: (g / (a - b), g / (b - a))), "a step": both_of(lambda x: x - x.floor(), lambda g, x, y: g, (4, 3)),
+    "distances": both_of(lambda a, b: ((a - b) ** 2).sum(1).sqrt(), lambda g, a, b, y: (lambda d: (d, -d))((g / y)[:, None] * (a - b)))}
+
+
+@pytest.mark.parametrize("name", RIGHT_THERE)
+def test_what_has_no_derivative_on_kinks_is_not_accused(name: str) -> None:
+    function, shapes = RIGHT_THERE[name]
+    for kinks in ("any", "pytorch"):
+        assert gradcheck(function, shapes, kinks=kinks, allow_unreached=True)
+
+
+def test_a_border_is_pytorchs_where_that_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = list[Any]()
+    monkeypatch.setattr("assay.testing._gradcheck.announce", lambda report, _: found.append(report))
+    border = own(lambda x: x.clamp(-1, 1), lambda g, x, y: g * ((x > -1) & (x < 1)))
+    assert gradcheck(border, [(4, 3)])
+    assert re.search(r"\nkinks: [1-9]\d* recorded cotangents at kinks: .* in 1 further run with inputs on thresholds and ties\n", found[0].text)
+    with pytest.raises(GradcheckError, match=r"^failed: .*by PyTorch's convention, found 0; shown by inputs on thresholds and ties.*\[gradient.convention\]"):
+        gradcheck(border, [(4, 3)], kinks="pytorch")
+    with pytest.warns(GradcheckWarning, match="the kinks at which PyTorch's numbers are asked for"):
+        assert gradcheck(border, torch.tensor([0.5, -1.5, 2.0], requires_grad=True), kinks="pytorch")
+    assert not gradcheck(border, torch.tensor([0.5, -1.0, 2.0, -3.0], requires_grad=True), kinks="pytorch", raise_exception=False)

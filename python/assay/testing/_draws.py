@@ -148,6 +148,36 @@ def shares(inputs: Any, given: Sequence[Any], thresholds: Sequence[float], wante
         yield replaced(inputs, given, lambda x: t + (0.125 + torch.rand(x.shape)) * torch.where(torch.randperm(x.numel()).reshape(x.shape) < k, 1.0, -1.0) * max(abs(t), 1.0))
 
 
+def put_at(inputs: Any, given: Sequence[Any], places: Sequence[float], share: float) -> list[Any]:
+    """The drawn inputs, a share of whose elements lies at some numbers, each of which comes first where there is room for it."""
+    pool = torch.tensor(places, dtype=torch.float64)
+
+    def change(x: torch.Tensor) -> torch.Tensor:
+        turn = torch.randperm(x.numel()).reshape(x.shape)
+        return torch.where(turn < max(1, int(share * x.numel())), pool[turn % len(pool)].to(x.dtype), x)
+    return replaced(inputs, given, change)
+
+
+def tied(inputs: Any, given: Sequence[Any], is_between: bool, is_folded: bool) -> list[Any]:
+    """The drawn inputs, with elements that are equal, or negative, in several tensors, and with halves along each axis that are equal."""
+    fresh = list(given)
+    drawn = sorted((i for i, what in enumerate(listed(inputs)) if is_shape(what)), key=lambda i: given[i].numel())
+    for n, i in enumerate(drawn):
+        one = given[i].detach()
+        one = torch.where(torch.rand(one.shape) < 0.5, one.round(), one)
+        for other in (fresh[j].detach() for j in drawn[:n] if is_between and is_broadcast(given[j].shape, one.shape)):
+            one = torch.where(torch.rand(one.shape) < 0.5, other * torch.where(torch.rand(one.shape) < 0.75, 1.0, -1.0), one)
+        for axis in range(one.dim()) if is_folded else ():
+            half = one.shape[axis] // 2
+            one.narrow(axis, one.shape[axis] - half, half).copy_(one.narrow(axis, 0, half))
+        fresh[i] = one.requires_grad_()
+    return fresh
+
+
+def is_broadcast(shape: Sequence[int], other: Sequence[int]) -> bool:
+    return len(shape) <= len(other) and all(n in (1, m) for n, m in zip(reversed(shape), reversed(other)))
+
+
 def replaced(inputs: Any, given: Sequence[Any], change: Callable[[torch.Tensor], torch.Tensor]) -> list[Any]:
     """Other numbers in place of those that were drawn."""
     return [change(one.detach()).clone().requires_grad_() if is_shape(what) else one for what, one in zip(listed(inputs), given)]
@@ -166,4 +196,5 @@ def scaled(inputs: Any, given: Sequence[Any], factor: float, is_half: bool, by_r
     return fresh
 
 
-__all__ = ["ABOVE", "BELOW", "DRAWS", "MOVES", "States", "factors", "at_thresholds", "is_shape", "listed", "mixed", "moved", "reaching", "scaled", "shares", "special", "tensors_of", "wide"]
+__all__ = ["ABOVE", "BELOW", "DRAWS", "MOVES", "States", "factors", "at_thresholds", "is_shape", "listed", "mixed", "moved", "put_at", "reaching", "scaled", "shares", "special",
+           "tensors_of", "tied", "wide"]

@@ -13,7 +13,7 @@ import torch
 
 from assay.errors import UsageError
 from assay.torch import Refused, Report
-from assay.torch.branches import CROSSINGS
+from assay.torch.branches import KINKED
 from assay.torch.gates import judged
 from ._cotangents import Change, Cotangents, differs
 from ._draws import States, is_shape, listed, scaled, tensors_of
@@ -23,8 +23,6 @@ FAR_OUT = (3, 6, 8, 20, 48, 62, 80, 110)  # by which powers of two inputs are la
 WIDER = {torch.float32: torch.float64, torch.complex64: torch.complex128}
 FAR = 2.0**-6  # a difference that is no rounding of a gradient, as a share of it
 MOST_ELEMENTS, MOST_SHAPES, MOST_SIZE, SMALL, SECONDS, SEED = 2**18, 8, 2**12, 2**8, 20.0, 11
-KINKED = {*CROSSINGS, "max", "amax", "min", "amin", "sort", "topk", "kthvalue", "median", "cummax", "cummin", "max_pool2d_with_indices", "adaptive_max_pool2d", "linalg_vector_norm",
-          "norm", "fmod", "remainder", "where", "masked_fill", "index_put", "nan_to_num", "sgn", "sign", "frac", "logaddexp", "hypot", "rrelu_with_noise", "log_sigmoid_forward"}
 ELSEWHERE = "gradient.elsewhere"
 
 

@@ -23,6 +23,7 @@ from assay.torch.values import Results
 from ._cotangents import Cotangents
 from ._draws import DRAWS, MOVES, States, is_shape, listed, moved, tensors_of
 from ._elsewhere import Elsewhere
+from ._kinks import Kinks
 from ._linearity import Linearity
 from ._near import settled
 from ._reaching import explored, tell_unreached
@@ -475,6 +476,8 @@ def tried(trials: Trials, inputs: Any, allow_dead: bool, allow_unreached: bool) 
             report = repeats.ended(report)
         if report.passed and trials.forward and trials.points:
             report = Tangents(trials, inputs).checked(report)
+    if report.passed:
+        report = Kinks(trials, inputs).checked(report)
     if report.passed:
         report = Elsewhere(trials, inputs, report).checked(allow_unreached)
     if report.failed and (not is_plain or settled(trials, report).failed):

@@ -87,6 +87,13 @@ CROSSINGS: dict[str, Callable[..., list[Crossing]]] = {
     **dict.fromkeys(("gt", "lt", "ge", "le", "eq", "ne", "maximum", "minimum", "fmax", "fmin"), lambda x, y: [(x, y)]),
 }
 
+KINKED = {*CROSSINGS, "max", "amax", "min", "amin", "sort", "topk", "kthvalue", "median", "cummax", "cummin", "max_pool2d_with_indices", "adaptive_max_pool2d", "linalg_vector_norm",
+          "norm", "fmod", "remainder", "where", "masked_fill", "index_put", "nan_to_num", "sgn", "sign", "frac", "logaddexp", "hypot", "rrelu_with_noise", "log_sigmoid_forward"}
+TIED = {"max", "amax", "min", "amin", "sort", "topk", "kthvalue", "median", "cummax", "cummin", "max_pool2d_with_indices", "adaptive_max_pool2d", "linalg_vector_norm", "norm",
+        "aminmax", "nanmedian", "mode", "argmax", "argmin", "argsort", "max_pool3d_with_indices", "adaptive_max_pool3d", "scatter_reduce", "dist", "_cdist_forward", "_pdist_forward",
+        "huber_loss", "smooth_l1_loss", "multi_margin_loss", "fmod", "remainder", "hypot"}  # what has kinks where elements are equal, or lengths 0
+BENT = (KINKED | TIED | {"copysign"}) - {"_to_copy"}
+
 
 def sides_of_cotangent(op: str, x: torch.Tensor, away: torch.Tensor, at: float | None) -> set[str]:
     """Find the sides of a threshold that a cotangent met. An element that is 0 says nothing of other small cotangents, and lies on neither side.
@@ -106,6 +113,7 @@ class Branching(Outside):
     def __init__(self, model: Any = None) -> None:
         self.branches: list[Branch] = []
         self.own: list[Any] = []  # regions of torch.autograd.Functions
+        self.bends: set[str] = set()  # operations with kinks that passes of such run on what inputs decide
         self.bars: set[int] = set()  # what a cotangent decides
         self.rolled: set[int] = set()  # random numbers that forward passes of Functions drew
         self.is_crossed = False  # whether the thresholds of the operation that runs are known
@@ -117,6 +125,8 @@ class Branching(Outside):
         What the backward pass compares is PyTorch's own, but in a Function's backward, and in hooks.
         """
         self.is_crossed = False
+        if op in BENT and op not in self.bends and not self.decided.isdisjoint(values) and self.in_function():
+            self.bends.add(op)
         if op not in CROSSINGS or self.in_backward() and not self.is_watched():
             return []
         is_backward = self.in_backward()

@@ -159,6 +159,13 @@ class Report(gate_reports.Judged):
             self.written[what] = getattr(self, what)[:] + names
             getattr(self, what).extend(names)
 
+    def fact(self, name: str, words: str) -> None:
+        """Replaces a fact of the run."""
+        before = self.written.get("facts", {}).get(name)
+        if before is not None:
+            self.written["facts"][name] = words
+            self.printed = self.printed.replace(f"\n{name}: {before}\n", f"\n{name}: {words}\n")
+
     def remark(self, words: str) -> None:
         """Adds to the finding by which the run fails."""
         if found := self._first("fail"):

@@ -56,9 +56,12 @@ void add_audit(CLI::App& app, int& exit) {
       app.add_subcommand("audit", "Judge every recorded value of a run by its contract, the set of results that rounding can explain");
   verb->add_option("TRACE", options.trace, "the trace of a run")->required();
   add_recorded_model(verb, options.model);
-  CLI::Option* shrink = verb->add_option("--shrink", options.shrink,
-                                         "write a small trace of the first failing region: its worst element, and the values that it reads")
-                            ->type_name("FILE");
+  CLI::Option* shrink =
+      verb->add_option(
+              "--shrink", options.shrink,
+              "write a small trace of the first region (recorded computation) that fails: its worst element, and the values from which\n"
+              "this element is computed")
+          ->type_name("FILE");
   verb->add_option("--jobs", options.jobs, "regions (recorded computations) to judge at the same time")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();

@@ -76,7 +76,7 @@ void add_gate_files(CLI::App* verb, GateOptions& gate) {
   CLI::Option* waivers =
       verb->add_option("--waivers", gate.waivers, "accept the findings that FILE lists, each until its date (docs/reference/gates.md)")
           ->type_name("FILE");
-  verb->add_option("--today", gate.today, "the date that is compared with the last days of waivers; default: today")
+  verb->add_option("--today", gate.today, "the date on which a waiver must not have expired yet; default: today")
       ->type_name("YYYY-MM-DD")
       ->needs(waivers);
   verb->add_option("--most-undecided", gate.most_undecided,

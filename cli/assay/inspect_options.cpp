@@ -14,7 +14,7 @@ void add_inspect(CLI::App& app, int& exit) {
   CLI::Option* file = verb->add_option(
       "FILE", options.file, "a model, a property, a statement, a certificate, a trace, safetensors, NPZ, NPY, or a CSV log of training");
   verb->add_option("--network", options.network, "the model that a property or a certificate speaks about")->type_name("FILE");
-  verb->add_flag("--summary", options.summary_only, "leave out single records, nodes and regions");
+  verb->add_flag("--summary", options.summary_only, "print facts about the file, but not its tables nor the records of a certificate");
   verb->add_option("--show", options.show, "print the tables of these names; the name all prints every table of the file")
       ->delimiter(',')
       ->type_name("TABLE,...");

@@ -36,7 +36,7 @@ int lint(const LintOptions& options) {
 
 void add_lint(CLI::App& app, int& exit) {
   static LintOptions options;
-  CLI::App* verb = app.add_subcommand("lint", "List every node of a model that blocks verification");
+  CLI::App* verb = app.add_subcommand("lint", "List all nodes that block the verification of a model");
   verb->add_option("MODEL", options.model, "the ONNX file")->required();
   add_memory_of_model(verb, options.limits);
   add_json(verb, options.json);

@@ -39,7 +39,7 @@ void add_ops(CLI::App& app, int& exit) {
   static std::string name;
   static JsonTarget json;
   CLI::App* verb = app.add_subcommand("ops", "Show the reference page of an operation, or list all operations");
-  verb->add_option("NAME", name, "an op of the list, or an ONNX operator");
+  verb->add_option("NAME", name, "an op that `assay ops` lists, or an ONNX operator");
   add_json(verb, json);
   verb->callback([&exit] { exit = ops(name, json); });
 }

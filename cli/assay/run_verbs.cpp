@@ -87,7 +87,9 @@ void add_robust(CLI::App& app, RobustOptions& options, int& exit) {
       ->expected(2)
       ->type_name("LO,HI");
   verb->add_option("--first", options.first, "certify only the first N items")->type_name("N");
-  verb->add_option("--every", options.every, "certify only every K-th item")->check(CLI::Range(1, 1'000'000'000))->type_name("K");
+  verb->add_option("--every", options.every, "certify only the items 0, K, 2 K and so on")
+      ->check(CLI::Range(1, 1'000'000'000))
+      ->type_name("K");
   verb->add_option("--largest", options.largest,
                    "find for each item, by bisection, the largest multiple of STEP that can be certified, up to the largest radius")
       ->type_name("STEP");
@@ -110,7 +112,7 @@ void add_robust(CLI::App& app, RobustOptions& options, int& exit) {
 }
 
 void add_batch(CLI::App& app, BatchOptions& options, int& exit) {
-  CLI::App* verb = app.add_subcommand("batch", "Decide all properties that lists name, such as the instances.csv of VNN-COMP");
+  CLI::App* verb = app.add_subcommand("batch", "Decide all properties in lists such as the instances.csv of VNN-COMP");
   verb->add_option("LISTS", options.lists, "files with lines MODEL,PROPERTY[,TIMEOUT]; paths are relative to the folder of the file")
       ->required();
   CLI::Option* expected = verb->add_option("--expected", options.expected,

@@ -47,6 +47,12 @@ class Two(torch.autograd.Function):
         return 2 * g + 3 * h  # the second result's derivative is 2 x
 
 
+def norms(a: Any, epsilon: float = 1e-5) -> Any:
+    means, variances = torch.zeros(4), torch.ones(4)
+    b = F.batch_norm(F.layer_norm(a, (4,), eps=epsilon), means, variances, training=True)
+    return F.group_norm(b * b, 2) + F.instance_norm(a[None].exp())[0]
+
+
 PASSES: dict[str, Callable[[Any], Any]] = {
     "views that are written": written_views,
     "parts of a tensor": lambda a: (lambda x, y, z: x * y - z.exp())(*a[:, :3].chunk(3, 1)),
@@ -57,6 +63,7 @@ PASSES: dict[str, Callable[[Any], Any]] = {
     "places that are rounded down": lambda a: a.flatten()[((a.flatten().argsort() - 5) // 3 + (a.flatten().argsort() - 5) // -4) % a.numel()] * a.flatten(),
     "the greatest elements": lambda a: a.topk(2, 1).values * 2, "dropout": lambda a: F.dropout(a.tanh(), 0.3),
     "checkpointing": lambda a: torch.utils.checkpoint.checkpoint(lambda x: F.dropout(x.tanh(), 0.3).exp(), a * 1, use_reentrant=False),
+    "norms in a checkpoint": lambda a: torch.utils.checkpoint.checkpoint(norms, a, use_reentrant=False),
     "roots and logarithms": lambda a: (a * a + 1).sqrt().log() * (a * a + 1).rsqrt(), "the constants of mathematics": lambda a: torch.erf(a) + torch.log2(a * a + 1),
     "a variance": lambda a: a.var(1) * a.std(1),
 }
@@ -269,6 +276,12 @@ def test_a_function_inside_of_a_checkpoint_is_the_one_of_the_forward_pass(factor
     report = judged({"a": a}, lambda: weighted(torch.utils.checkpoint.checkpoint(lambda v: Sine.apply(v) * v, a, use_reentrant=False)).backward())
     assert report.passed == (factor == 1), summary(report)
     assert report.failed == (factor != 1), summary(report)
+
+
+def test_a_norm_that_a_checkpoint_runs_again_with_another_epsilon_is_found() -> None:
+    a, epsilons = leaf(3, 4), iter((1e-5, 1e-3))
+    report = judged({"a": a}, lambda: weighted(torch.utils.checkpoint.checkpoint(lambda x: norms(x, next(epsilons)), a, use_reentrant=False)).backward())
+    assert report.failed, summary(report)
 
 
 def test_transformations_of_functions_are_refused() -> None:

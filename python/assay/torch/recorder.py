@@ -253,9 +253,10 @@ class Tape(Solving):
         for tensor, ref in pairs:
             if ref.shape != list(tensor.shape) + ([2] if tensor.is_complex() else []):
                 raise Unknown(f"{call.function}: a rule that gives the shape {ref.shape}, in place of {list(tensor.shape)}")
+        pairs, running = (pairs, []) if nodes.late is None else (pairs[:3], pairs[3:])
         used, graph, _ = finished([ref for ref, _ in call.operands + extra], [ref for _, ref in pairs])
         if self.again(call, used, graph, [tensor for tensor, _ in pairs]):
-            return
+            return self.note_running(call, nodes, running)
         if self.is_kept(call):  # it is an operation whose result nobody reads
             assert call.target is not None
             self.cut.add(self.memory.loose(call.target, self.label(call.op)))
@@ -263,13 +264,13 @@ class Tape(Solving):
             return
         if call.target is not None:
             self.memory.overwrite(call.target, keeps=torch.is_grad_enabled())
-        for one in call.hidden:
-            self.memory.overwrite(one)
         values = [self.memory.add(tensor, call.number if differs(tensor) else None, self.label(call.op)) for tensor, _ in pairs]
+        self.seen_again(call, used, graph, values)
         if call.statistics is None and call.op in UNSTAGED and all(one.dtype in HALVES for one in results if one is not None):
             return self.note_parts(call, pairs, values, 0 if results[0] is None else 1)
         if nodes.late is not None:
-            return self.note_staged(call, nodes, pairs, values)
+            self.note_staged(call, nodes, pairs, values)
+            return self.note_running(call, nodes, running)
         if self.differentiates_products():
             nodes.marks.clear()
         for ref in nodes.marks.values():
@@ -279,7 +280,6 @@ class Tape(Solving):
         region = self.append(call.op, call.operands + extra, [ref for _, ref in pairs] + [ref for _, ref in inside], values + [v for v, _ in inside])
         region.storing = nodes.storing
         region.marks = {what: str(ref.node["name"]) for what, ref in nodes.marks.items() if ref.node is not None}
-        self.seen_again(call, region, graph)
         fixed = all(self.memory.values[v].is_fixed for v in region.operands)
         for (tensor, _), value in zip(pairs, values):
             self.memory.values[value].is_fixed = fixed and not differs(tensor)
@@ -310,9 +310,6 @@ class Tape(Solving):
             given = [self.memory.loose(one, f"{self.label(call.op)} in float32") for one in call.statistics]
         statistics = self.append(call.op + " statistics", call.operands, [ref for _, ref in pairs[1:3]], given)
         statistics.storing = nodes.storing
-        if len(pairs) > 3:
-            running = self.append(call.op + " running statistics", call.operands, [ref for _, ref in pairs[3:]], values[3:])
-            running.storing = nodes.storing
         read = [(operand(tensor), value) for (tensor, _), value in zip(pairs[1:3], given)]
         if call.statistics is not None:
             self.append(call.op + " stored statistics", read, [ref for ref, _ in read], values[1:3])
@@ -320,6 +317,14 @@ class Tape(Solving):
         region = self.append(call.op, call.operands + read, [nodes.late(read[0][0], read[1][0])], values[:1])
         region.statistics = statistics
         self.register(call.number, region, values)
+
+    def note_running(self, call: Call, nodes: Nodes, pairs: list[tuple[torch.Tensor, Ref]]) -> None:
+        """The running statistics of a normalisation, which it writes again where a backward pass runs it again."""
+        for one in call.hidden:
+            self.memory.overwrite(one)
+        if pairs:
+            values = [self.memory.add(tensor, call.number, self.label(call.op)) for tensor, _ in pairs]
+            self.append(call.op + " running statistics", call.operands, [ref for _, ref in pairs], values).storing = nodes.storing
 
     def note_parts(self, call: Call, pairs: list[tuple[torch.Tensor, Ref]], values: list[int], first: int) -> None:
         """A normalisation that keeps its statistics in 16 bits and does not read them, or its gradients."""
@@ -381,7 +386,7 @@ class Tape(Solving):
 
         A formula of PyTorch's own runs without gradients. What it computes may have the bits of another operand: y.t() beside t in mm(y, t).
         """
-        if call.base is not None or call.hidden or not self.in_backward() or self.differentiates_products():
+        if call.base is not None or not self.in_backward() or self.differentiates_products():
             return False
         if not torch.is_grad_enabled() and program_frame()[0] is None:  # the forward pass of a Function runs without gradients, too
             return False
@@ -397,9 +402,10 @@ class Tape(Solving):
             self.memory.bind(tensor, call.number if differs(tensor) else None, value)
         return True
 
-    def seen_again(self, call: Call, region: Region, graph: list[dict[str, Any]]) -> None:
-        if call.base is None and not call.hidden and not self.in_backward():
-            self.seen.setdefault(self.key(call, region.operands, graph), region.results)
+    def seen_again(self, call: Call, used: list[Ref], graph: list[dict[str, Any]], results: list[int]) -> None:
+        of = {id(ref): value for ref, value in call.operands}
+        if call.base is None and not self.in_backward() and all(id(ref) in of for ref in used):
+            self.seen.setdefault(self.key(call, [of[id(ref)] for ref in used], graph), results)
 
     def note_given(self, call: Call, results: list[torch.Tensor | None]) -> None:
         if call.target is not None:

@@ -150,18 +150,6 @@ Cases elementwise(const OpCase& first) {
   return cases;
 }
 
-bool is_elementwise(Op op, const OpCase& first) {
-  const OpRow& row = op_row(op);
-  if (op == Op::prelu || op == Op::where || op == Op::take) return false;  // their second operand has a shape of its own
-  if (row.op_class == OpClass::elementwise || row.op_class == OpClass::bilinear) return true;
-  const std::set<Op> others = {Op::add,  Op::sub,         Op::neg,         Op::scale,       Op::equal,
-                               Op::less, Op::less_equal,  Op::logical_not, Op::is_nan,      Op::is_inf,
-                               Op::cast, Op::logical_and, Op::logical_or,  Op::logical_xor, Op::step};
-  if (others.count(op) > 0) return true;
-  return row.op_class == OpClass::defined && first.shapes == std::vector<Shape>{{3, 4}} &&
-         !std::holds_alternative<SoftmaxAttributes>(first.attributes);
-}
-
 Cases awkward(Op op, const OpCase& first) {
   switch (op) {
     case Op::gemm:
@@ -198,6 +186,18 @@ Cases awkward(Op op, const OpCase& first) {
 }
 
 }  // namespace
+
+bool is_elementwise(Op op, const OpCase& first) {
+  const OpRow& row = op_row(op);
+  if (op == Op::prelu || op == Op::where || op == Op::take) return false;  // their second operand has a shape of its own
+  if (row.op_class == OpClass::elementwise || row.op_class == OpClass::bilinear) return true;
+  const std::set<Op> others = {Op::add,  Op::sub,         Op::neg,         Op::scale,       Op::equal,
+                               Op::less, Op::less_equal,  Op::logical_not, Op::is_nan,      Op::is_inf,
+                               Op::cast, Op::logical_and, Op::logical_or,  Op::logical_xor, Op::step};
+  if (others.count(op) > 0) return true;
+  return row.op_class == OpClass::defined && first.shapes == std::vector<Shape>{{3, 4}} &&
+         !std::holds_alternative<SoftmaxAttributes>(first.attributes);
+}
 
 namespace {
 

@@ -109,6 +109,32 @@ std::vector<Application> applications_of(const std::string& region, std::initial
   return all;
 }
 
+// The applications of a region that are larger than usual tiles along several axes at once.
+std::vector<Application> broad_applications_of(const std::string& region) {
+  using Form = NormaliseAttributes::Form;
+  std::vector<Application> all;
+  const auto add = [&](const std::string& of, const std::string& what, const std::function<Graph()>& graph) {
+    if (of == region) all.push_back({region, region + ", " + what, graph()});
+  };
+  add("attention", "3 heads of 64, 70 queries", [] { return attention(3, 70, 9, 64, 64, false); });
+  add("attention", "head of 128", [] { return attention(1, 3, 67, 128, 128, false); });
+  add("attention", "3 heads, masked", [] { return attention(3, 35, 67, 16, 5, true); });
+  add("attention backward", "3 heads, 35 queries", [] { return backward(attention(3, 35, 37, 17, 18, false)); });
+  constexpr std::pair<std::int64_t, std::int64_t> kSizes[] = {{67, 70}, {9, 1030}, {2, 8195}};
+  for (const auto& [rows, n] : kSizes) {
+    const std::string where = std::to_string(rows) + " rows of " + std::to_string(n);
+    for (const bool is_root : {false, true}) {
+      const std::string name = is_root ? "rms norm" : "layer norm";
+      const Form form = is_root ? Form::root_mean : Form::centered;
+      add(name, where, [&, rows = rows, n = n] { return normalised(rows, n, form); });
+      add(name + " backward", where, [&, rows = rows, n = n] { return backward(normalised(rows, n, form, true)); });
+    }
+    add("softmax backward", where, [rows = rows, n = n] { return backward(softmax_of(rows, n, Op::softmax)); });
+    add("log softmax backward", where, [rows = rows, n = n] { return backward(softmax_of(rows, n, Op::log_softmax)); });
+  }
+  return all;
+}
+
 // The kinds of probes that an op gets (probes/plan.cpp), for a region. Its operands are all drawn as any real.
 class RegionPlanner {
  public:
@@ -169,6 +195,7 @@ class RegionPlanner {
         },
         Layout::dense, [&](std::size_t i) { return !is_closed(i); });
   }
+  void add_broad() { add(ProbeKind::dense, dense()); }
   void add_strided() {
     for (const Layout layout : {Layout::transposed, Layout::stepped, Layout::broadcast_first, Layout::broadcast_last})
       add(ProbeKind::dense, dense(), layout);
@@ -283,6 +310,8 @@ std::vector<RegionProbe> region_plan(const std::string& region, const PlanOption
   for (const Application& one : long_ones) RegionPlanner(plan, one, options, random).add_block();
   for (const auto& some : {short_ones, long_ones})
     for (const Application& one : some) RegionPlanner(plan, one, options, random).add_closed();
+  for (const Application& one : options.blocks&& options.large ? broad_applications_of(region) : std::vector<Application>())
+    RegionPlanner(plan, one, options, random).add_broad();
   return plan;
 }
 

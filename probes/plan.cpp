@@ -145,7 +145,8 @@ class Planner {
   void add_block() {
     const bool is_line = terms_of(one_) > 1, is_long = elements() > 1 << 16;
     const bool exponential = is_exponential(one_.op), is_masked = one_.op == Op::masked_softmax;  // its sums are those of softmax
-    if (!is_masked && (!is_long || !(exponential || contracts::family_of(one_.op) == contracts::Family::normalise)))
+    const bool is_broader = !is_line && is_long && has_reals();                                   // whole numbers have a broad shape below
+    if (!is_masked && !is_broader && (!is_long || !(exponential || contracts::family_of(one_.op) == contracts::Family::normalise)))
       add(ProbeKind::integers, [&](Draw from, std::size_t) { return static_cast<double>(draw(random_, from)); });
     if (!has_reals()) return;
     for (const double sign : {1.0, -1.0}) {  // the last of them is the greatest, or the least
@@ -181,6 +182,14 @@ class Planner {
       return from_end(place) < closed[row % closed.size()] ? -kInfinity : number(random_, from);
     };
     put(ProbeKind::special, filled(value, [&](std::size_t i) { return from_end(i % terms) >= terms / 2; }));
+  }
+
+  // Whole numbers on a shape that is broad along several axes, and numbers of full precision where they cost little.
+  void add_broad() {
+    const bool is_whole = draw_of(one_, 0) != Draw::fraction;  // of which 0 alone is whole
+    if (is_whole) add(ProbeKind::integers, [&](Draw from, std::size_t) { return static_cast<double>(draw(random_, from)); });
+    if (has_reals() && (!is_whole || elements() <= 1 << 13))
+      add(ProbeKind::dense, [&](Draw from, std::size_t) { return number(random_, from); });
   }
 
   // The first probes of the application again, otherwise in memory.
@@ -441,6 +450,11 @@ std::vector<Probe> probe_plan(Op op, const PlanOptions& options) {
     Planner planner(plan, one, own);
     planner.add_block();
     if (one.shapes[0].back() <= 1 << 16) planner.add_closed(true);
+  }
+  for (const OpCase& one : options.blocks&& options.large ? broad_applications(op) : std::vector<OpCase>()) {
+    PlanOptions own = options;
+    own.seed += 7919 * ++index;
+    Planner(plan, one, own).add_broad();
   }
   return plan;
 }

@@ -46,7 +46,8 @@ struct PlanOptions {
   DType dtype = DType::float32;  // of reals, float32 or float64; ops on integers are probed in their own types as well
   std::uint64_t seed = 1;
   bool large = true;     // also shapes around tiles and beyond, thousands of elements
-  bool blocks = true;    // also lines of 8,193, 16,385 and 65,537 elements, where kernels that go block by block break
+  bool blocks = true;    // also lines of 8,193, 16,385 and 65,537 elements, where kernels that go block by block break, and shapes that
+                         // are larger than usual tiles along several axes
   bool strided = false;  // also operands that are not dense in memory, for kernels that read Launch::views
   ExecutionModel::Storage storage = ExecutionModel::Storage::same;  // with dtype float32: reals of 16 bits, drawn within their range
 };
@@ -57,6 +58,10 @@ struct PlanOptions {
 [[nodiscard]] std::vector<OpCase> applications(Op op, bool large);
 // The applications with lines beyond the blocks of kernels; empty for ops that have none.
 [[nodiscard]] std::vector<OpCase> block_applications(Op op);
+// The applications that are larger than usual tiles along several axes at once, or broadcast along several.
+[[nodiscard]] std::vector<OpCase> broad_applications(Op op);
+// Whether the op, of which this is the first application, computes each element by itself, from operands that broadcast.
+[[nodiscard]] bool is_elementwise(Op op, const OpCase& first);
 
 // The op on inputs of these types, and its result as output; the rejection is that of shape inference.
 [[nodiscard]] Outcome<Graph> graph_of(Op op, const Attributes& attributes, const std::vector<Tensor>& operands);

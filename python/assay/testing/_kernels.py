@@ -128,7 +128,7 @@ def audit_kernel(op: str | Callable[..., Any], kernel: Callable[..., Any], *, at
         device: The device of arrays of torch.
         dtype: The element type; results in "float16" or "bfloat16" are judged as stored in it.
         seed: The seed of the draws.
-        blocks: Whether the plan has lines of 8,193 elements and more.
+        blocks: Whether the plan has lines of 8,193 elements and more, and shapes that are larger than a tile along several axes.
         strided: Whether operands come in several layouts of memory.
         repeats: How often each probe runs, on memory that is poisoned differently.
         raises: Whether a verdict other than passed raises; otherwise only the report says so.

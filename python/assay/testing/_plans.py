@@ -90,7 +90,8 @@ def probes(op: str, *, attributes: Mapping[str, Any] | None = None, dtype: Any =
         attributes: Attributes that are pinned: numbers and axes are set (an axis may be negative), others select.
         dtype: The element type of operations on several types: "float32", "float64", "float16" or "bfloat16".
         seed: The seed of the draws.
-        blocks: Whether the plan has lines of 8,193 elements and more, where kernels that go block by block break.
+        blocks: Whether the plan has lines of 8,193 elements and more, where kernels that go block by block break, and shapes that are larger than a tile
+            along several axes.
         strided: Whether the plan has operands that are not dense in memory.
         dtypes: Further element types: "int64", "uint8", "bool" and others.
 

@@ -212,3 +212,35 @@ def test_tangents_are_judged_beyond_thresholds_and_at_other_sizes():
             gradcheck(moving(wrong), [(4, 3)], check_forward_ad=True)
         assert found.value.failed
     assert gradcheck(moving(lambda x, d: torch.where(x > 9, x.cos() * d, d * x.cos())), [(4, 3)], check_forward_ad=True)
+
+
+@pytest.mark.parametrize("is_right", [True, False])
+def test_tangents_of_single_inputs_and_large_ones_are_judged(is_right: bool) -> None:
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(x, w):
+            return x * w
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.set_materialize_grads(False)
+            ctx.save_for_backward(*inputs)
+            ctx.save_for_forward(*inputs)
+
+        @staticmethod
+        def backward(ctx, g):
+            x, w = ctx.saved_tensors
+            return g * w, g * x
+
+        @staticmethod
+        def jvp(ctx, moved_x, moved_w):
+            x, w = ctx.saved_tensors
+            if moved_x is None:
+                return moved_w * (x if is_right else w)
+            return moved_x * w + (moved_w * x if moved_w is not None else 0)
+    if is_right:
+        assert gradcheck(Product.apply, [(4, 3), (4, 3)], check_forward_ad=True)
+        return
+    with pytest.raises(GradcheckError, match="shown where inputs 1 alone have tangents") as found:
+        gradcheck(Product.apply, [(4, 3), (4, 3)], check_forward_ad=True)
+    assert found.value.failed

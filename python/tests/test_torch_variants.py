@@ -273,3 +273,56 @@ def test_a_function_that_asks_whether_its_result_is_finite_is_not_accused() -> N
     with pytest.raises(GradcheckError) as found:
         gradcheck(Exponential.apply, [S])
     assert found.value.undecided
+
+
+def of_places(forward, backward):
+    class Placed(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, i):
+            ctx.save_for_backward(x, i)
+            return forward(x, i)
+
+        @staticmethod
+        def backward(ctx, g):
+            return backward(g, *ctx.saved_tensors), None
+    return Placed.apply
+
+
+ROWS, ORDER, OPEN = torch.tensor([0, 2, 3]), torch.tensor([1, 0, 3, 2]), torch.ones(4, 3, dtype=torch.bool)
+NUMBERS = {  # the forward, a backward that is right for the given numbers alone, a right one, the numbers
+    "rows": (lambda x, i: x[i], lambda g, x, i: torch.zeros_like(x).index_copy(0, i, g), lambda g, x, i: torch.zeros_like(x).index_add(0, i, g), ROWS),
+    "order": (lambda x, i: x[i], lambda g, x, i: g[i], lambda g, x, i: torch.zeros_like(x).index_copy(0, i, g), ORDER),
+    "mask": (lambda x, i: x * i, lambda g, x, i: g, lambda g, x, i: g * i, OPEN)}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_other_numbers_and_truth_values_are_tried(name) -> None:
+    forward, wrong, right, given = NUMBERS[name]
+    with pytest.raises(GradcheckError, match="wrong for input 1 with") as found:
+        gradcheck(of_places(forward, wrong), [S, given])
+    assert found.value.undecided
+    assert gradcheck(of_places(forward, right), [S, given])
+
+
+def test_numbers_that_have_to_stay_as_they_are_do() -> None:
+    rows = torch.tensor([0, 2, 3])
+    assert gradcheck(of_places(lambda x, i: x.index_fill(0, i, 0.0), lambda g, x, i: g.index_fill(0, i, 0.0)), [S, rows])
+    parts = torch.tensor([0, 2, 4])  # where parts begin
+    assert gradcheck(of_places(lambda x, i: torch.stack([x[i[k]:i[k + 1]].sum(0) for k in range(2)]), lambda g, x, i: torch.cat([g[k].expand(int(i[k + 1] - i[k]), *g.shape[1:]) for k in range(2)])), [S, parts])
+
+
+@pytest.mark.parametrize("what", ["result", "operand"])
+def test_a_tensor_that_is_kept_without_saving_it_is_found(what) -> None:
+    class Kept(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x.exp()
+            ctx.kept = y if what == "result" else x
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * (ctx.kept if what == "result" else ctx.kept.exp())
+    with pytest.raises(GradcheckError, match=f"wrong where the program writes to a {what} after the call") as found:
+        gradcheck(Kept.apply, [S])
+    assert found.value.undecided

@@ -6,7 +6,7 @@ import contextlib
 import re
 import warnings
 from dataclasses import dataclass, field
-from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence, Union
+from typing import Any, Callable, Collection, Iterable, Iterator, Mapping, Sequence, Union
 
 import torch
 from torch.autograd import forward_ad
@@ -281,13 +281,13 @@ class Trials:
             run.cut -= run.inside
         return run
 
-    def recorded_forward(self, inputs: Sequence[Any]) -> Recorder:
-        """One forward pass, along random tangents of all inputs that require a gradient."""
+    def recorded_forward(self, inputs: Sequence[Any], only: Collection[int] | None = None, factor: float = 1.0) -> Recorder:
+        """One forward pass, along random tangents of all inputs that require a gradient, or only of some."""
         plain = [one.detach().clone() if isinstance(one, torch.Tensor) else one for one in inputs]
         with record(self.names(plain)) as run, forward_ad.dual_level():
             self.labels.give(run)
-            moving = [isinstance(one, torch.Tensor) and one.requires_grad for one in inputs]
-            duals = [forward_ad.make_dual(one, torch.randn_like(one)) if moves else one for one, moves in zip(plain, moving)]
+            moving = [isinstance(one, torch.Tensor) and one.requires_grad and (only is None or i in only) for i, one in enumerate(inputs)]
+            duals = [forward_ad.make_dual(one, factor * torch.randn_like(one)) if moves else one for one, moves in zip(plain, moving)]
             for y in ends_of(self.function(*duals)):
                 forward_ad.unpack_dual(y)
         return run

@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from assay.torch import Recorder, Report
 from ._cotangents import Cotangents, scaled
 from ._draws import States, moved
 from ._elsewhere import apart, widened, widened_params
+from ._operations import Operations
 
 AT_THE_POINT = "which is also the derivative at the recorded point"
 FACTORS = (0, 30, -30)  # powers of two by which cotangents are multiplied, too
@@ -68,25 +68,10 @@ def near(trials: Any, point: Sequence[Any]) -> bool:
     return len(leaves[0]) == len(leaves[1]) and all(is_other(a, b) for a, b in zip(*leaves))
 
 
-class Results(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """The names and first results of operations, in the order in which they run."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.names, self.found = list[str](), list[Any]()
-
-    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        found = function(*args, **(kwargs or {}))
-        one = found[0] if isinstance(found, (tuple, list)) and found else found
-        self.names.append(str(function))
-        self.found.append(one.detach().clone() if isinstance(one, torch.Tensor) and one.is_floating_point() else None)
-        return found
-
-
 def iterates(trials: Any, point: Sequence[Any]) -> bool:
     """Whether some operations repeat in the forward pass, round by round, until a result of a round is nearly that of the round before."""
     States.begin(SEED)
-    with Results() as run, torch.no_grad():
+    with Operations() as run, torch.no_grad():
         trials.function(*point)
     names, found = run.names[-LONGEST:], run.found[-LONGEST:]
     for length in range(1, len(names) // ROUNDS + 1):

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Iterator, Sequence
+from typing import Any, Collection, Iterator, Sequence
 
 import torch
 
@@ -13,6 +13,7 @@ from ._draws import at_thresholds, factors, is_shape, listed, scaled, tensors_of
 
 SCALES = (4.0, 16.0, 64.0, 0.125, -1.0)
 SHAPES = (1, 129)  # by how many elements axes are longer: a few, and beyond most blocks
+LARGE, MOST_WAYS = 64.0, 5
 MOST_ELEMENTS, SECONDS = 2**16, 20.0
 
 
@@ -25,6 +26,8 @@ class Tangents:
     def checked(self, report: Report) -> Report:
         """The first report of tangents that are wrong, else the one that was given."""
         point = self.trials.points[-1]
+        if (found := self.apart(point)) is not None:
+            return found
         seen: dict[str, set[str]] = {}
         drawn = [one for one in self.inputs if is_shape(one)]
         for other in self.points(point) if drawn else ():
@@ -44,6 +47,18 @@ class Tangents:
         report.tell("unreached", left)
         return report
 
+    def apart(self, point: Sequence[Any]) -> Report | None:
+        """The report of a wrong tangent where one input alone has a tangent, or all have large ones."""
+        asking = [i for i, one in enumerate(point) if isinstance(one, torch.Tensor) and one.requires_grad]
+        ways = [(asking, LARGE)] + [([i], 1.0) for i in asking if len(asking) > 1]
+        for moving, factor in ways[:MOST_WAYS]:
+            run = self.run(point, moving, factor)
+            found = None if run is None else self.judged(run)
+            if found is not None and found.failed:
+                found.remark("shown where inputs " + ", ".join(map(str, moving)) + (" alone have tangents" if factor == 1 else f" have tangents {factor:g} times as large"))
+                return found
+        return None
+
     def points(self, point: Sequence[Any]) -> Iterator[list[Any]]:
         run = self.run(point)
         own = [] if run is None else [one for one in run.branches if one.threshold is not None]
@@ -55,11 +70,11 @@ class Tangents:
             yield tensors_of(shapes, 0)
             yield tensors_of([(one[0] + more, *one[1:]) if is_shape(one) and len(one) else one for one in self.inputs], 0)
 
-    def run(self, point: Sequence[Any]) -> Recorder | None:
+    def run(self, point: Sequence[Any], moving: Collection[int] | None = None, factor: float = 1.0) -> Recorder | None:
         if sum(one.numel() for one in point if isinstance(one, torch.Tensor)) > MOST_ELEMENTS:
             return None
         try:
-            return self.trials.recorded_forward(point)  # type: ignore[no-any-return]
+            return self.trials.recorded_forward(point, moving, factor)  # type: ignore[no-any-return]
         except Exception:  # of the function's own: it may not take such inputs
             return None
 

@@ -17,10 +17,13 @@ import torch
 
 from ._cotangents import Cotangents, differs
 from ._draws import States
+from ._operations import Operations
 from ._surroundings import Seen, loads_of
 
 MOST_PAIRS, MOST_SETTINGS, MOST_VALUES, MOST_ITEMS = 6, 48, 4, 16
 MISSING = object()
+PLACING = {"scatter", "scatter_reduce", "index_copy", "index_put", "put", "index_fill", "masked_scatter"}  # where a place that occurs twice leaves open which is last
+MOST_NUMBERS, SEED = 2**16, 5
 ROUNDING = 2.0**-6  # a difference that is no rounding, of sums in another order
 Change = Callable[[], ContextManager[Any]]
 
@@ -35,9 +38,10 @@ class Variant:
     base: Sequence[Any] | None = None  # the inputs of the first way, if those are others
     pair: tuple[int, int] | None = None  # the gradients of these are added up
     kept: Sequence[bool] | None = None  # which of its gradients the first way has, too
+    is_other: bool = False  # equal gradients of it would say nothing
 
 
-def variants(point: Sequence[Any], seen: Seen, counts: Sequence[str]) -> Iterator[Variant]:
+def variants(point: Sequence[Any], seen: Seen, counts: Sequence[str], repeats: bool) -> Iterator[Variant]:
     asking = [i for i, one in enumerate(point) if isinstance(one, torch.Tensor) and one.requires_grad]
     for i, j in itertools.islice(itertools.combinations(asking, 2), MOST_PAIRS):
         if point[i].shape == point[j].shape and point[i].dtype == point[j].dtype:
@@ -45,6 +49,9 @@ def variants(point: Sequence[Any], seen: Seen, counts: Sequence[str]) -> Iterato
             one = fresh(point[i])
             yield Variant(f"for one tensor as inputs {i} and {j}", put(point, {i: one, j: one}), base=put(point, {i: one, j: fresh(one)}), pair=places)
             yield Variant(f"for inputs {i} and {j} in one memory", put(point, dict(zip((i, j), together(point[i], point[j])))))
+    for i, one in enumerate(point):
+        if isinstance(one, torch.Tensor) and not one.is_floating_point() and not one.is_complex() and 0 < one.numel() <= MOST_NUMBERS:
+            yield from (Variant(f"for input {i} with {what}", put(point, {i: other}), is_other=True) for what, other in integers_beside(one, repeats))
     if leaves := [i for i in asking if not isinstance(point[i], torch.nn.Parameter)]:
         yield Variant("for inputs that are Parameters", put(point, {i: torch.nn.Parameter(point[i].detach().clone()) for i in leaves}))
     if silent := [i for i, one in enumerate(point) if isinstance(one, torch.Tensor) and not one.requires_grad and one.is_floating_point()]:
@@ -58,6 +65,39 @@ def variants(point: Sequence[Any], seen: Seen, counts: Sequence[str]) -> Iterato
     yield Variant("where torch.backends says that another library is available", point, lambda: all_of(list(availability())))
     for what, change in itertools.islice(settings(seen, counts), MOST_SETTINGS):
         yield Variant(f"where {what}", point, change)
+
+
+def integers_beside(one: torch.Tensor, repeats: bool) -> Iterator[tuple[str, torch.Tensor]]:
+    """Truth values that are others, and whole numbers of those given: exchanged for each other, and with repetitions."""
+    generator = torch.Generator().manual_seed(SEED)
+    if one.dtype == torch.bool:
+        yield "the opposite truth values", ~one
+        yield "drawn truth values", torch.rand(one.shape, generator=generator) < 0.5
+        return
+    flat = one.flatten()
+    numbers, places = torch.unique(flat, return_inverse=True)
+    repeats = repeats and len(numbers) == len(flat) > 2 and len(numbers) != numbers[-1] + 1  # the last: places of an axis, each of which occurs once
+    if one.dim() == 1 and bool((flat.diff() >= 0).all()):  # perhaps where parts begin: they stay in order, and the last one stays
+        if repeats:
+            yield "a repeated number", torch.cat((flat[:1], flat[:1], flat[2:]))
+        return
+    yield "its numbers exchanged for each other", numbers[torch.randperm(len(numbers), generator=generator)][places].reshape(one.shape)
+    if repeats:
+        drawn = torch.randint(len(numbers), (len(flat),), generator=generator)
+        drawn[0] = drawn[-1]
+        yield "repeated numbers", numbers[drawn].reshape(one.shape)
+
+
+def writing_later(function: Callable[..., Any], to_results: bool) -> Callable[..., Any]:
+    """The function in a program that writes to its results, or else to its operands, after the call."""
+    def program(*given: Any, **named: Any) -> Any:
+        operands = [one * 1 if isinstance(one, torch.Tensor) and one.requires_grad else one for one in given]
+        found = function(*operands, **named)
+        for one in (found if isinstance(found, (tuple, list)) else [found]) if to_results else operands:
+            if isinstance(one, torch.Tensor) and one.grad_fn is not None:
+                one.mul_(2)
+        return found
+    return program
 
 
 def fresh(one: torch.Tensor) -> torch.Tensor:
@@ -272,7 +312,7 @@ class Variants:
         first, again = self.answers(point), self.answers(point)
         if first is None or again is None or differs(first, again, [1.0] * len(first)):
             return None  # it is another function each time
-        for one in variants(point, self.trials.codes, self.trials.counts):
+        for one in itertools.chain(variants(point, self.trials.codes, self.trials.counts, not self.places(point)), self.later_writes(point)):
             base = first if one.base is None else self.answers(one.base)
             try:
                 with one.change():
@@ -286,7 +326,23 @@ class Variants:
                 continue
         return None
 
+    def places(self, point: Sequence[Any]) -> bool:
+        """Whether the forward pass writes to places that are given by numbers."""
+        self.start.restore()
+        with Operations() as run, torch.no_grad():
+            self.trials.function(*point)
+        return not PLACING.isdisjoint(run.names)
+
+    def later_writes(self, point: Sequence[Any]) -> Iterator[Variant]:
+        """Yield programs that write to a result, or to an operand: a Function that keeps one has to save it with `save_for_backward`."""
+        for what, to_results in (("result", True), ("operand", False)):
+            program = writing_later(self.trials.function, to_results)
+            yield Variant(f"where the program writes to a {what} after the call, which `save_for_backward` would refuse", point,
+                          lambda program=program: at_value(self.trials, "function", program))  # type: ignore[misc]
+
     def is_other(self, base: Sequence[Any], found: Sequence[Any], one: Variant) -> bool:
+        if one.is_other:
+            return True
         if one.pair is not None:
             if any(base[i] is None for i in one.pair):
                 return True

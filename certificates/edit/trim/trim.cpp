@@ -111,8 +111,9 @@ class BranchTrimmer {
     const std::uint64_t before = arrays(step.record.hints);
     if (before > 0 && !take(step, scope, {{}, {}, step.record.hints.beta, step.record.hints.cuts})) {
       for (const Side side : {&logic::Hints::upper, &logic::Hints::lower}) {
-        const auto nodes = std::views::keys(step.record.hints.*side);
-        for (const NodeId node : std::vector<NodeId>(nodes.begin(), nodes.end())) {
+        std::vector<NodeId> nodes;
+        for (const auto& [node, slopes] : step.record.hints.*side) nodes.push_back(node);
+        for (const NodeId node : nodes) {
           logic::Hints hints = step.record.hints;
           (hints.*side).erase(node);
           if (!take(step, scope, std::move(hints))) (void)take(step, scope, in_bytes(step.record.hints, side, node));

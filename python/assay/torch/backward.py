@@ -285,24 +285,24 @@ class Recorder(Conventions):
         return True
 
     def unbend(self, region: Region, bars: list[int]) -> None:
-        """The kernel of softplus takes large elements as they are. A Function's backward may do so, or not: its region is what the backward says."""
-        if region.is_double or "softplus" not in {node["op"] for node in region.nodes}:  # in float32 the two are equal from 17 on
+        """The kernel of softplus takes large elements as they are. A Function's backward may do so, or not: its region is what the backward says.
+
+        So is what the backward itself computes by that kernel."""
+        near = [region, *self.regions[self.regions_before:]]
+        if region.is_double or not any(node["op"] == "softplus" for one in near for node in one.nodes):  # in float32 the two are equal from 17 on
             return
-        needed, compared = set(bars), set[float]()
+        needed, compared, bounds = set(bars), set[float](), softplus_bounds(region)
         for one in reversed(self.regions):
             if one is region:
                 break
             if needed.intersection(one.results):
                 needed.update(one.operands)
+                own = softplus_bounds(one)
+                bounds += own
                 if any(node["op"] in ("less", "less_equal") for node in one.nodes):
-                    compared.update(node["data"][0] for node in one.nodes if node["op"] == "constant" and len(node["data"]) == 1)
-        count = len(region.operands)
-        for node in region.nodes:
-            if node["op"] != "where" or any(i < count for i in (node["operands"][0], node["operands"][2])):
-                continue
-            condition, soft = (region.nodes[node["operands"][i] - count] for i in (0, 2))
-            bound = region.nodes[condition["operands"][0] - count] if condition["op"] == "less" and condition["operands"][0] >= count else None
-            if bound is not None and bound["op"] == "constant" and soft["op"] in ("softplus", "div") and bound["data"][0] >= 17 and not compared.intersection(bound["data"]):
+                    compared.update(node["data"][0] for node in one.nodes if node["op"] == "constant" and len(node["data"]) == 1 and not any(node is bound for bound in own))
+        for bound in bounds:
+            if not compared.intersection(bound["data"]):
                 bound["data"] = [LARGEST]
 
     @staticmethod
@@ -459,6 +459,19 @@ def is_flat(region: Region, y: int | None) -> bool:
     """Whether the node that gives a result has the derivative 0."""
     at = region.outputs[region.results.index(y)] - len(region.operands) if y in region.results else -1
     return at >= 0 and region.nodes[at]["op"] in FLAT
+
+
+def softplus_bounds(region: Region) -> list[dict[str, Any]]:
+    """The constants above which the region takes an element in place of its softplus."""
+    count, found = len(region.operands), []
+    for node in region.nodes:
+        if node["op"] != "where" or any(i < count for i in (node["operands"][0], node["operands"][2])):
+            continue
+        condition, soft = (region.nodes[node["operands"][i] - count] for i in (0, 2))
+        bound = region.nodes[condition["operands"][0] - count] if condition["op"] == "less" and condition["operands"][0] >= count else None
+        if bound is not None and bound["op"] == "constant" and soft["op"] in ("softplus", "div") and bound["data"][0] >= 17:
+            found.append(bound)
+    return found
 
 
 def shift(region: Region, at: int) -> None:

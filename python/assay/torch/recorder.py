@@ -23,7 +23,7 @@ TRANSPARENT = {"detach", "lift_fresh", "lift", "_local_scalar_dense", "equal", "
 # Nothing says what is in their memory, so it is zero: what happened to be there is now a number and now a NaN.
 EMPTY = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted"}
 # What these give is an input of the run: nothing says what it has to be.
-GIVEN = {"bernoulli", "normal", "uniform", "rand", "randn", "rand_like", "randn_like", "randint", "randint_like", "randperm", "arange", "eye", "linspace",
+GIVEN = {"bernoulli", "normal", "uniform", "rand", "randn", "rand_like", "randn_like", "randint", "randint_like", "randperm", "arange", "linspace",
          "logspace", "exponential", "geometric", "cauchy", "log_normal", "random", "multinomial", "poisson", "nonzero", "tril_indices", "triu_indices",
          "unique_dim", "_unique2", "unique_consecutive", "bincount", "searchsorted", "bucketize", "hann_window", "hamming_window"}
 RANDOM = ("uniform", "rand", "rand_like", "normal", "randn", "randn_like", "exponential", "cauchy", "log_normal")

@@ -293,6 +293,13 @@ def conversion(n: Nodes, x: Ref, *_: Any, **__: Any) -> Ref:
     return as_complex(n, x) if n.first.is_complex() else n.cast(x, n.dtype)
 
 
+def identity(n: Nodes, *_: Any, **__: Any) -> Ref:
+    """Ones where the row is the column, else zeros."""
+    rows, columns = n.shape
+    is_one = n("equal", n.constant([[i] for i in range(rows)], torch.int64), n.constant(list(range(columns)), torch.int64))
+    return where(n, is_one, n.constant(1.0, n.dtype), n.constant(0.0, n.dtype))
+
+
 def one_minus(n: Nodes, x: Ref) -> Ref:
     return n("sub", n.constant(1.0, n.dtype), x)
 
@@ -346,5 +353,5 @@ BASIC: dict[str, Rule] = {name: unary(name) for name in FUNCTIONS} | {name: (lam
     "to": conversion, "_conj": lambda n, x: n.pair(n.part(x, 0), n("neg", n.part(x, 1))) if x.is_complex else n.like(x),
     "complex": lambda n, a, b: n.pair(a, b), "view_as_real": lambda n, x: Ref(x.shape, x.dtype, x.tensor, x.node) if x.node else n.reshape(x, x.shape),
     "view_as_complex": lambda n, x: complexly(x), "real": lambda n, x: n.part(x, 0), "imag": lambda n, x: n.part(x, 1),
-    "softsign": unary("softsign"),
+    "softsign": unary("softsign"), "eye": identity,
 }

@@ -79,6 +79,37 @@ def test_factors_mean_one_number(name: str) -> None:
 
 
 STEP = 1 + 2.0**-22
+
+
+def mish_back(g: Any, x: Any) -> Any:
+    s, t = torch.sigmoid(x), torch.tanh(F.softplus(x))
+    return g * (t + x * s * (1 - t * t))
+
+
+SCALE, ALPHA = 1.0507009873554805, 1.6732632423543772  # selu's
+FUSED = {  # operations that are given a number, with a backward that has it, too, times a factor k that is 1
+    "leaky relu": (lambda x: F.leaky_relu(x, 0.1), lambda g, x, k: torch.where(x > 0, g, 0.1 * k * g)),
+    "rrelu": (lambda x: F.rrelu(x, 0.1, 0.3), lambda g, x, k: torch.where(x > 0, g, 0.2 * k * g)),
+    "elu": (lambda x: F.elu(x, 0.3), lambda g, x, k: torch.where(x > 0, g, g * (0.3 * k) * x.exp())),
+    "selu": (F.selu, lambda g, x, k: SCALE * torch.where(x > 0, g, g * (ALPHA * k) * x.exp())),
+    "selu, one factor": (F.selu, lambda g, x, k: torch.where(x > 0, g * (SCALE * k), g * (SCALE * ALPHA) * x.exp())),
+    "softplus": (lambda x: F.softplus(x, beta=0.3), lambda g, x, k: g * torch.sigmoid(0.3 * k * x)),
+    "smooth l1": (lambda x: F.smooth_l1_loss(x, 0 * x.detach(), beta=0.1, reduction="none"), lambda g, x, k: g * (x / (0.1 * k)).clamp(-1, 1)),
+    "huber": (lambda x: F.huber_loss(x, 0 * x.detach(), delta=0.3, reduction="none"), lambda g, x, k: g * torch.where(x.abs() < 0.3, x, 0.3 * k * x.sign())),
+    "huber by clamp": (lambda x: F.huber_loss(x, 0 * x.detach(), delta=0.3, reduction="none"), lambda g, x, k: g * x.clamp(-0.3 * k, 0.3 * k)),
+    "addmm": (lambda x: torch.addmm(x[None], x[None], torch.eye(32), beta=0.1, alpha=0.3)[0], lambda g, x, k: g * 0.1 + 0.3 * k * g),
+    "mish": (F.mish, lambda g, x, k: k * mish_back(g, x)), "mish of softplus": (lambda x: x * torch.tanh(F.softplus(x)), lambda g, x, k: k * mish_back(g, x))}
+
+
+@pytest.mark.parametrize("name", FUSED)
+def test_numbers_of_fused_operations(name: str) -> None:
+    forward, backward = FUSED[name]
+    (near, far) = drawn((20,), (10,))
+    inputs = [torch.cat([near, 12 * far, torch.tensor([25.0, 80.0])]).detach().requires_grad_()]
+    assert gradcheck(own(forward, lambda g, x: backward(g, x, 1.0)), inputs, allow_unreached=True)
+    assert fails(own(forward, lambda g, x: backward(g, x, STEP)), inputs)
+
+
 BENT = {
     "power": (lambda x: x ** 0.7, lambda g, x: g * 0.7 * STEP * x ** (0.7 - 1)), "exponent": (lambda x: x ** 0.7, lambda g, x: g * 0.7 * x ** (0.7 - 1 + 1e-6)),
     "base": (lambda x: 2.1 ** x, lambda g, x: g * math.log(2.1) * STEP * 2.1 ** x), "log10": (torch.log10, lambda g, x: g / (x * math.log(10) * STEP)),

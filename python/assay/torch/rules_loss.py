@@ -116,11 +116,22 @@ def positive(n: Nodes, x: Ref) -> Ref:
     return n("less", n.constant(0.0, n.dtype), x)
 
 
+def is_as_typed(number: Ref) -> bool:
+    """Whether a number means what the type has for it: then it may be an attribute of an op."""
+    return number.node is None or number.node["op"] == "constant" and "reads" not in number.node
+
+
+def leaky_relu(n: Nodes, x: Ref, slope: float = 0.01) -> Ref:
+    number = n.number(slope, n.dtype)
+    return n("leaky_relu", x, slope=n.rounded(slope)) if is_as_typed(number) else n("prelu", x, n.expand(number, x.shape))
+
+
 def elu(n: Nodes, x: Ref, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Ref:
-    if scale == 1 and input_scale == 1:
+    if scale == 1 and input_scale == 1 and is_as_typed(n.number(alpha, n.dtype)):
         return n("elu", x, alpha=n.rounded(alpha))
     if input_scale == 1:
-        return n("selu", x, alpha=n.rounded(alpha), beta=n.rounded(scale))
+        turned = leaky_relu(n, n("elu", x, alpha=1), alpha)
+        return turned if scale == 1 else n.product(n.number(scale, n.dtype), turned, slack=1)  # the kernel multiplies alpha by the scale first
     inner = n("mul", x, n.number(input_scale, n.dtype))
     below = n("mul", n("sub", n("exp", inner), 1.0), n.number(alpha * scale, n.dtype))
     return n("where", positive(n, x), n("mul", x, n.number(scale, n.dtype)), below)
@@ -132,12 +143,11 @@ def in_float32(n: Nodes, number: Ref) -> Ref:
 
 
 def elu_backward(n: Nodes, g: Ref, alpha: float, scale: float, input_scale: float, is_result: bool, x: Ref) -> Ref:
-    number = n.constant if input_scale == 1 else n.number  # as elu has them
-    above = n("mul", g, number(scale, n.dtype))
-    size = n("mul", number(alpha, n.dtype), number(scale, n.dtype))
-    turn = number(input_scale, n.dtype)
+    above = n("mul", g, n.number(scale, n.dtype))
+    size = n("mul", n.number(alpha, n.dtype), n.number(scale, n.dtype))
+    turn = n.number(input_scale, n.dtype)
     if abs(input_scale * alpha - 1) < 2.0**-22 and input_scale != 1:  # celu's: 1 over the float32
-        turn = n("div", n.constant(1.0, n.dtype), in_float32(n, number(alpha, n.dtype)))
+        turn = n("div", n.constant(1.0, n.dtype), in_float32(n, n.number(alpha, n.dtype)))
     inner = x if input_scale == 1 else n("mul", x, turn)
     factors = [g, n("add", x, size)] if is_result else [g, size, n("exp", inner)]  # multiplied in an order of the kernel's own
     below = n.product(*factors, *([] if input_scale == 1 else [turn]))
@@ -145,8 +155,8 @@ def elu_backward(n: Nodes, g: Ref, alpha: float, scale: float, input_scale: floa
 
 
 def softplus(n: Nodes, x: Ref, beta: float = 1, threshold: float = 20) -> Ref:
-    inner = x if beta == 1 else n("mul", x, n.constant(beta, n.dtype))
-    soft = n("softplus", x) if beta == 1 else n("div", n("softplus", inner), n.constant(beta, n.dtype))
+    inner = x if beta == 1 else n("mul", x, n.number(beta, n.dtype))
+    soft = n("softplus", x) if beta == 1 else n("div", n("softplus", inner), n.number(beta, n.dtype))
     return n("where", n("less", n.constant(threshold, n.dtype), inner), x, soft) if is_past(x, beta, threshold) else soft
 
 
@@ -156,7 +166,7 @@ def is_past(x: Ref, beta: float, threshold: float) -> bool:
 
 
 def softplus_backward(n: Nodes, g: Ref, x: Ref, beta: float, threshold: float) -> Ref:
-    inner = x if beta == 1 else n("mul", x, n.constant(beta, n.dtype))
+    inner = x if beta == 1 else n("mul", x, n.number(beta, n.dtype))
     z = n("exp", inner)
     slope = n("div", n("mul", g, z), n("add", z, 1.0))
     return n("where", n("less", n.constant(threshold, n.dtype), inner), g, slope) if is_past(x, beta, threshold) else slope
@@ -200,7 +210,7 @@ def multi_margin_backward(n: Nodes, g: Ref, x: Ref, target: Ref, p: int, margin:
 
 def rrelu(n: Nodes, x: Ref, slopes: Ref, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, *_: Any) -> Ref:
     """The slopes of the elements are 1 where they are positive."""
-    return n("mul", x, slopes) if training else n("where", positive(n, x), x, n("mul", x, n.constant((lower + upper) / 2, n.dtype)))
+    return n("mul", x, slopes) if training else leaky_relu(n, x, (lower + upper) / 2)
 
 
 def rrelu_backward(n: Nodes, g: Ref, x: Ref, slopes: Ref, lower: float, upper: float, training: bool, is_result: bool) -> Ref:
@@ -208,7 +218,7 @@ def rrelu_backward(n: Nodes, g: Ref, x: Ref, slopes: Ref, lower: float, upper: f
 
 
 def leaky_relu_backward(n: Nodes, g: Ref, x: Ref, slope: float, _: bool) -> Ref:
-    return n("where", positive(n, x), g, n("mul", g, n.constant(slope, n.dtype)))
+    return n("where", positive(n, x), g, n("mul", g, n.number(slope, n.dtype)))
 
 
 def inside(lo: float, hi: float) -> Rule:
@@ -290,24 +300,29 @@ def glu_jvp(n: Nodes, y: Ref, x: Ref, x_dot: Ref, axis: int) -> Ref:
     return n("add", n("mul", a_dot, s), n("mul", y, n("sub", b_dot, n("mul", s, b_dot))))
 
 
+def width(n: Nodes, beta: float, delta: bool) -> Ref:
+    """The number of a smooth loss; Huber's first as the type has it, which a clamp of the difference gives."""
+    return n.read(n.constant(beta, n.dtype), float(beta)) if delta else n.number(beta, n.dtype)
+
+
 def smooth_l1(delta: bool) -> Rule:
     """x^2 / (2 beta) inside, |x| - beta / 2 outside; Huber's loss is that times beta."""
     def rule(n: Nodes, x: Ref, y: Ref, reduction: int = 1, beta: float = 1.0) -> Ref:
         size = n("abs", n("sub", x, y))
-        b, half = n.constant(beta, n.dtype), n.constant(0.5, n.dtype)
+        b, half = width(n, beta, delta), n.constant(0.5, n.dtype)
         square, line = n("mul", n("mul", half, size), size), n("sub", size, n("mul", half, b))
-        found = n("where", n("less", size, b), square if delta else n("div", square, b), n("mul", b, line) if delta else line)
+        found = n("where", n("less", size, n.constant(beta, n.dtype)), square if delta else n("div", square, b), n("mul", b, line) if delta else line)
         return mean_or_sum(n, found, reduction)
     return rule
 
 
 def smooth_l1_backward(delta: bool) -> Rule:
     def rule(n: Nodes, g: Ref, x: Ref, y: Ref, reduction: int, beta: float) -> Ref:
-        d, one, b = n("sub", x, y), n.constant(1.0, n.dtype), n.constant(beta, n.dtype)
+        d, one, b = n("sub", x, y), n.constant(1.0, n.dtype), width(n, beta, delta)
         share = n("div", one, n.constant(float(counted(d.shape)) if reduction == 1 else 1.0, n.dtype))
         inner = n.product(share, d, g, one if delta else n("div", one, b))
         outer = n.product(share, n("sign", d), g, b if delta else one)
-        return n("where", n("less", n("abs", d), b), inner, outer)
+        return n("where", n("less", n("abs", d), n.constant(beta, n.dtype)), inner, outer)
     return rule
 
 
@@ -318,7 +333,7 @@ LOSS: dict[str, Rule] = {
     "silu": lambda n, x: n("silu", x, alpha=1), "silu_backward": silu_backward, "mish_backward": mish_backward, "elu": elu,
     "elu_backward": elu_backward, "softplus": softplus, "softplus_backward": softplus_backward, "threshold_backward": threshold_backward,
     "multi_margin_loss": multi_margin, "multi_margin_loss_backward": multi_margin_backward, "rrelu_with_noise": rrelu,
-    "rrelu_with_noise_backward": rrelu_backward, "leaky_relu": lambda n, x, slope=0.01: n("leaky_relu", x, slope=n.rounded(slope)), "leaky_relu_backward": leaky_relu_backward,
+    "rrelu_with_noise_backward": rrelu_backward, "leaky_relu": leaky_relu, "leaky_relu_backward": leaky_relu_backward,
     "tanh_backward": lambda n, g, y: n("mul", g, one_minus(n, n("mul", y, y))),
     "sigmoid_backward": lambda n, g, y: n("mul", n("mul", g, one_minus(n, y)), y),
     "hardtanh_backward": lambda n, g, x, lo, hi: inside(lo, hi)(n, g, x), "hardsigmoid": lambda n, x: n("div", n("clip", n("add", x, 3.0), lo=0, hi=6), 6.0),

@@ -86,6 +86,7 @@ def mish_back(g: Any, x: Any) -> Any:
     return g * (t + x * s * (1 - t * t))
 
 
+KEYS = torch.linspace(-1, 1, 20).reshape(1, 1, 4, 5)
 SCALE, ALPHA = 1.0507009873554805, 1.6732632423543772  # selu's
 FUSED = {  # operations that are given a number, with a backward that has it, too, times a factor k that is 1
     "leaky relu": (lambda x: F.leaky_relu(x, 0.1), lambda g, x, k: torch.where(x > 0, g, 0.1 * k * g)),
@@ -114,6 +115,17 @@ BENT = {
     "power": (lambda x: x ** 0.7, lambda g, x: g * 0.7 * STEP * x ** (0.7 - 1)), "exponent": (lambda x: x ** 0.7, lambda g, x: g * 0.7 * x ** (0.7 - 1 + 1e-6)),
     "base": (lambda x: 2.1 ** x, lambda g, x: g * math.log(2.1) * STEP * 2.1 ** x), "log10": (torch.log10, lambda g, x: g / (x * math.log(10) * STEP)),
     "exp2": (torch.exp2, lambda g, x: g * torch.exp2(x) * 0.6931), "factor": (lambda x: x * 0.3, lambda g, x: g * 0.3000001)}
+
+
+@pytest.mark.parametrize("k", [1.0, STEP])
+def test_the_scale_of_attention(k: float) -> None:
+    def back(g: Any, q: Any) -> Any:
+        scale = k / math.sqrt(5)
+        p, p_bar = torch.softmax(q @ KEYS.mT * scale, -1), g @ KEYS.mT
+        return (p * (p_bar - (p * p_bar).sum(-1, keepdim=True)) * scale) @ KEYS
+
+    f = own(lambda q: F.scaled_dot_product_attention(q, KEYS, KEYS), back)
+    assert gradcheck(f, drawn((1, 1, 3, 5)), allow_unreached=True) if k == 1 else fails(f, drawn((1, 1, 3, 5)))
 
 
 @pytest.mark.parametrize("name", BENT)

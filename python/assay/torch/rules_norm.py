@@ -222,7 +222,7 @@ def scores(n: Nodes, q: Ref, k: Ref, causal: bool, mask: Ref | None, scale: floa
     """The scaled products, with a finite mask added; which pairs may meet."""
     factor = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     turned = n.permute(k, [*range(k.rank - 2), k.rank - 1, k.rank - 2])
-    found = n("mul", n("matmul", q, turned), n.constant(factor, n.dtype))
+    found = n("mul", n("matmul", q, turned), n.number(factor, n.dtype))
     pairs = allowed(q, k, causal, mask)
     if mask is not None and mask.dtype != torch.bool and not causal:
         assert mask.tensor is not None
@@ -272,7 +272,7 @@ def flash_backward(n: Nodes, g: Ref, q: Ref, k: Ref, v: Ref, out: Ref, total: Re
     turn = [*range(g.rank - 2), g.rank - 1, g.rank - 2]
     share = n("matmul", g, n.permute(wide_v, turn))
     row = n.reduce("reduce_sum", n("mul", g, out), [g.rank - 1])
-    factor = n.constant(1 / math.sqrt(q.shape[-1]) if scale is None else scale, n.dtype)
+    factor = n.number(1 / math.sqrt(q.shape[-1]) if scale is None else scale, n.dtype)
     s_bar = n("mul", weights, n("sub", share, row))
     if n.is_half:  # stored, and scaled when it has been multiplied
         s_bar, weights = n.stored_step(s_bar, "attention"), n.stored_step(weights, "attention")

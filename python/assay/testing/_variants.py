@@ -93,8 +93,10 @@ def writing_later(function: Callable[..., Any], to_results: bool) -> Callable[..
     def program(*given: Any, **named: Any) -> Any:
         operands = [one * 1 if isinstance(one, torch.Tensor) and one.requires_grad else one for one in given]
         found = function(*operands, **named)
-        for one in (found if isinstance(found, (tuple, list)) else [found]) if to_results else operands:
-            if isinstance(one, torch.Tensor) and one.grad_fn is not None:
+        results = found if isinstance(found, (tuple, list)) else [found]
+        shared = [one.untyped_storage()._cdata for one in (*results, *operands) if isinstance(one, torch.Tensor)]
+        for one in results if to_results else operands:  # of tensors in one memory, a write would change the others
+            if isinstance(one, torch.Tensor) and one.grad_fn is not None and shared.count(one.untyped_storage()._cdata) == 1:
                 one.mul_(2)
         return found
     return program

@@ -19,7 +19,7 @@ from assay._core.vocabulary import ALIASES, DEFAULTS, ROWS
 from assay.errors import UsageError, wrong
 from ._contracts import ContractViolation, NotDecided, spelled
 from ._memory import Buffer, Change, Library, NumPy, Output, Placed, Torch, carrier_of, is_poison, outside_of, place_in_words, plain
-from ._plans import Probe, planned, row_named, type_named
+from ._plans import NORMS, Probe, planned, row_named, type_named
 from ._references import probes_of
 
 # What the probes themselves find, in words.
@@ -537,7 +537,7 @@ def _text(report: KernelReport, op: str) -> str:
     several = len(report.faults) > 1
     lines += [f"  {count} of them{f' ({report.kinds[words]})' if several and report.kinds.get(words) else ''}: it {words}" for words, count in report.faults[:5]]
     lines += [_REMEDIES[words] for words, _ in report.faults if words in _REMEDIES]
-    if failing and op in ("layer norm", "rms norm") and any(words == _OUTSIDE for words, _ in report.faults):
+    if failing and op in NORMS and any(words == _OUTSIDE for words, _ in report.faults):
         lines.append(_EPSILON)
     if report.verdict == "vacuous":
         lines.append("vacuous elements, by kind of probe: " + ", ".join(f"{kind} {100 * share:.3g} %" for kind, share in report.vacuous_shares.items() if share))

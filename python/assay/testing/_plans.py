@@ -23,6 +23,7 @@ DTYPES = ("float32", "float64", "float16", "bfloat16")
 REGIONS = {"attention": "query key value mask", "attention backward": "query key value cotangent", "layer norm": "x weight bias",
            "layer norm backward": "x weight bias cotangent", "rms norm": "x weight", "rms norm backward": "x weight cotangent",
            "softmax backward": "x cotangent", "log softmax backward": "x cotangent"}
+NORMS = ("layer norm", "rms norm")  # compositions that have an epsilon
 LAYOUTS = ("dense", "transposed", "stepped", "broadcast_first", "broadcast_last")
 # Attributes that may be set to any value on the operands of a probe; others only select among the probes.
 _FREE = frozenset(("axis axes keep_dims epsilon alpha beta slope lo hi factor form exponent tanh_form truncated descending last exclusive reverse "
@@ -122,8 +123,8 @@ def planned(op: str, attributes: Mapping[str, Any] | None, silent: frozenset[str
 
 def epsilon_of(composition: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """The epsilon that is given for a normalisation, which is the one attribute of a composition."""
-    if composition not in ("layer norm", "rms norm") or not set(given) <= {"epsilon", "eps"}:
-        has = "only the attribute epsilon" if composition in ("layer norm", "rms norm") else "no attributes"
+    if composition not in NORMS or not set(given) <= {"epsilon", "eps"}:
+        has = "only the attribute epsilon" if composition in NORMS else "no attributes"
         raise WrongAttributes(f"{composition} has {has}, but was given {', '.join(map(str, given))}",
                               advice=f"write its formula as a function in the words of assay.ops; audit_kernel takes the function with like='{composition}'")
     return attributes_of("normalise", given, 1)

@@ -41,7 +41,7 @@ class Variant:
     is_other: bool = False  # equal gradients of it would say nothing
 
 
-def variants(point: Sequence[Any], seen: Seen, counts: Sequence[str], repeats: bool) -> Iterator[Variant]:
+def variants(point: Sequence[Any], seen: Seen, counts: Sequence[str], is_placing: Callable[[], bool]) -> Iterator[Variant]:
     asking = [i for i, one in enumerate(point) if isinstance(one, torch.Tensor) and one.requires_grad]
     for i, j in itertools.islice(itertools.combinations(asking, 2), MOST_PAIRS):
         if point[i].shape == point[j].shape and point[i].dtype == point[j].dtype:
@@ -51,7 +51,7 @@ def variants(point: Sequence[Any], seen: Seen, counts: Sequence[str], repeats: b
             yield Variant(f"for inputs {i} and {j} in one memory", put(point, dict(zip((i, j), together(point[i], point[j])))))
     for i, one in enumerate(point):
         if isinstance(one, torch.Tensor) and not one.is_floating_point() and not one.is_complex() and 0 < one.numel() <= MOST_NUMBERS:
-            yield from (Variant(f"for input {i} with {what}", put(point, {i: other}), is_other=True) for what, other in integers_beside(one, repeats))
+            yield from (Variant(f"for input {i} with {what}", put(point, {i: other}), is_other=True) for what, other in integers_beside(one, not is_placing()))
     if leaves := [i for i in asking if not isinstance(point[i], torch.nn.Parameter)]:
         yield Variant("for inputs that are Parameters", put(point, {i: torch.nn.Parameter(point[i].detach().clone()) for i in leaves}))
     if silent := [i for i, one in enumerate(point) if isinstance(one, torch.Tensor) and not one.requires_grad and one.is_floating_point()]:
@@ -314,7 +314,7 @@ class Variants:
         first, again = self.answers(point), self.answers(point)
         if first is None or again is None or differs(first, again, [1.0] * len(first)):
             return None  # it is another function each time
-        for one in itertools.chain(variants(point, self.trials.codes, self.trials.counts, not self.places(point)), self.later_writes(point)):
+        for one in itertools.chain(variants(point, self.trials.codes, self.trials.counts, lambda: self.is_placing(point)), self.later_writes(point)):
             base = first if one.base is None else self.answers(one.base)
             try:
                 with one.change():
@@ -328,7 +328,7 @@ class Variants:
                 continue
         return None
 
-    def places(self, point: Sequence[Any]) -> bool:
+    def is_placing(self, point: Sequence[Any]) -> bool:
         """Whether the forward pass writes to places that are given by numbers."""
         self.start.restore()
         with Operations() as run, torch.no_grad():

@@ -304,6 +304,17 @@ def test_other_numbers_and_truth_values_are_tried(name) -> None:
     assert gradcheck(of_places(forward, right), [S, given])
 
 
+def test_a_program_beside_whole_numbers_may_ask_for_gradients_itself() -> None:
+    placed = of_places(*(NUMBERS["rows"][k] for k in (0, 2)))
+
+    def penalised(x, i):
+        y = placed(x, i)
+        slope, = torch.autograd.grad(y.square().sum(), x, retain_graph=True)
+        return y + slope.detach()[i]
+    with pytest.warns(match="detach"):
+        assert gradcheck(penalised, [S, ROWS])
+
+
 def test_numbers_that_have_to_stay_as_they_are_do() -> None:
     rows = torch.tensor([0, 2, 3])
     assert gradcheck(of_places(lambda x, i: x.index_fill(0, i, 0.0), lambda g, x, i: g.index_fill(0, i, 0.0)), [S, rows])

@@ -331,7 +331,7 @@ class Variants:
     def is_placing(self, point: Sequence[Any]) -> bool:
         """Whether the forward pass writes to places that are given by numbers."""
         self.start.restore()
-        with Operations() as run, torch.no_grad():
+        with Operations() as run:  # with gradients, which the program may ask for itself
             self.trials.function(*point)
         return not PLACING.isdisjoint(run.names)
 

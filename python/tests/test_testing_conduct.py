@@ -10,7 +10,8 @@ import pytest
 
 import assay.ops as xp
 from assay.errors import UsageError
-from assay.testing import ContractViolation, NotDecided, WrongAttributes, audit_kernel, probes, within_contract
+from assay.testing import ContractViolation, KernelWarning, NotDecided, WrongAttributes, audit_kernel, probes, within_contract
+from assay.testing._references import probes_of
 
 SMALL = {"blocks": False, "strided": False}
 
@@ -215,6 +216,37 @@ def test_an_expression_on_probes_of_given_shapes():
     for like, words in ((None, "no probes of its own"), ([(5, 4), (5, 4)], "no probe fits the reference"), (3, "shape for each operand")):
         with pytest.raises(UsageError, match=words):
             audit_kernel(affine, kernel, like=like)
+
+
+def test_given_shapes_bring_others_around_the_sizes_of_blocks():
+    def gate(x, y):
+        return xp.relu(x) + y
+
+    def kernel(x, y):
+        return np.maximum(x, 0) + y
+
+    def without_a_tail(block):
+        def wrong(x, y):
+            z = kernel(x, y).reshape(-1)
+            z[z.size // block * block if z.size > block else z.size:] = 0
+            return z.reshape(x.shape)
+        return wrong
+
+    with np.errstate(all="ignore"):
+        right = audit_kernel(gate, kernel, like=[(5, 7)] * 2)
+        assert right.summary().endswith("sizes tried: in place of 7 31, 33, 257, 1025, 8193, 16385, 65537; in place of 5 31, 129, 257, 1025, 8193")
+        assert "only the given ones" in audit_kernel(gate, without_a_tail(256), like=[(5, 7)] * 2, blocks=False).summary()
+        for block in (256, 65536):
+            with pytest.raises(ContractViolation, match="have shapes that were made from the given ones.* blocks=False"):
+                audit_kernel(gate, without_a_tail(block), like=[(5, 7)] * 2)
+    shapes = {tuple(one.shape for one in probe.operands) for probe in probes_of(lambda x, w: xp.relu(x @ w), [(5, 4), (4, 1)], None, "float32", 1, True, True)[0]}
+    assert ((5, 4), (4, 1)) in shapes and ((1, 65537), (65537, 1)) in shapes and all(x[1] == w[0] and w[1] == 1 for x, w in shapes)
+
+    table = np.ones((5, 4), np.float32)
+    with pytest.warns(KernelWarning, match="<lambda>: shapes tried: only the given ones, since the reference takes no others"):
+        audit_kernel(lambda x: x + table, lambda x: x + table, like=[(5, 4)])
+    with pytest.raises(NotDecided, match=r"declines=IndexError.* say blocks=False"):
+        audit_kernel(lambda x: xp.relu(x), lambda x: np.maximum(x, 0) if x.size == 20 else ()[1], like=[(5, 4)])
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

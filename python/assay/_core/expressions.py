@@ -1,6 +1,7 @@
 """Expressions: regions as they are written down, node by node, with the shapes so far."""
 from __future__ import annotations
 
+import math
 from typing import Any, Sequence
 
 from . import shapes
@@ -8,6 +9,7 @@ from .arrays import Bits
 from .vocabulary import attributes_of, completed, leading
 
 Node = dict[str, Any]
+_PRODUCTS = ("matmul", "gemm", "conv", "conv_transpose")
 
 
 class Value:
@@ -26,6 +28,7 @@ class Expression:
         self.operands: list[tuple[str, shapes.Shape]] = []
         self.captured: list[Bits] = []  # the last operands
         self.nodes: list[Node] = []
+        self.work = 0  # the elements of all results; of a product of m x k and k x n numbers, m k n
 
     def operand(self, dtype: str, shape: shapes.Shape, kind: type[Value] = Value) -> Value:
         self.operands.append((dtype, shape))
@@ -43,6 +46,7 @@ class Expression:
         if plain:
             node["attributes"] = plain
         self.nodes.append(node)
+        self.work += math.isqrt(math.prod(math.prod(one.shape) for one in operands[:2]) * math.prod(shape)) if op in _PRODUCTS else math.prod(shape)
         return kind(self, ("node", len(self.nodes) - 1), dtype, shape)
 
     def constant(self, bits: Bits, kind: type[Value] = Value) -> Value:

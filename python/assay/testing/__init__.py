@@ -15,13 +15,13 @@ from assay._core.vocabulary import UnknownOperation, WrongAttributes
 from ._contracts import ContractViolation, NotDecided, assert_within_contract, check, demand, within_contract
 
 if TYPE_CHECKING:
-    from ._kernels import Declined, KernelReport, audit_kernel
+    from ._kernels import Declined, KernelReport, KernelWarning, audit_kernel
     from ._plans import Probe, probes
 
-__all__ = ["Case", "Check", "ContractViolation", "Declined", "Finding", "KernelReport", "Misfit", "NotDecided", "Probe", "Refused", "Report",
+__all__ = ["Case", "Check", "ContractViolation", "Declined", "Finding", "KernelReport", "KernelWarning", "Misfit", "NotDecided", "Probe", "Refused", "Report",
            "UnknownOperation", "UnsupportedArray", "WrongAttributes", "assert_within_contract", "audit_kernel", "check", "demand", "probes",
            "within_contract"]
-_LATE = {"Declined": "_kernels", "KernelReport": "_kernels", "audit_kernel": "_kernels", "Probe": "_plans", "probes": "_plans"}
+_LATE = {"Declined": "_kernels", "KernelReport": "_kernels", "KernelWarning": "_kernels", "audit_kernel": "_kernels", "Probe": "_plans", "probes": "_plans"}
 
 
 def __dir__() -> list[str]:

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import inspect
 import re
+import warnings
 from typing import Any, Callable, Iterable, Mapping, Sequence, Union
 
 import numpy as np
@@ -19,8 +20,9 @@ from assay._core.vocabulary import ALIASES, DEFAULTS, ROWS
 from assay.errors import UsageError, wrong
 from ._contracts import ContractViolation, NotDecided, spelled
 from ._memory import Buffer, Change, Library, NumPy, Output, Placed, Torch, carrier_of, is_poison, outside_of, place_in_words, plain
-from ._plans import NORMS, Probe, planned, row_named, type_named
+from ._plans import MADE, NORMS, Probe, planned, row_named, type_named
 from ._references import probes_of
+from ._sizes import ONLY_GIVEN
 
 # What the probes themselves find, in words.
 RULES = {"probe.unwritten": "leaves elements of its result unwritten", "probe.operand": "writes into its operands",
@@ -41,12 +43,17 @@ _WIDE = ("the contract admits too much there, because of long sums in any order:
 _CONVENTION = "computes the reference with the other convention for rows with nothing open"
 _REMEDIES = {_CONVENTION: "If it is meant to, say which convention it keeps: attributes={'empty_is_zero': True} for 0 in rows with nothing open, False for NaN"}
 _EPSILON = "If its epsilon is not 1e-5, say which: attributes={'epsilon': 1e-6}"
+_ONLY_MADE = "All of them have shapes that were made from the given ones. If the kernel is not meant for other shapes than the given ones, say so: blocks=False"
 _RAISED = "probe.raised"
 _NONE = ". Return the result; for a kernel that writes into an array that it is given, say out=True, and it is called with out=array"
 _KEPT = 16  # probes after which a result is read again; the ring of buffers of a kernel is shorter
 _PART, _ENOUGH = 100, 60  # probes that are judged at once; failing ones after which no further part is judged
 # As the program explains a failure by a fault of its bank.
 _EXPLANATION = re.compile(r"the result (?:equals the reference (.*?)(?:, bit for bit)?|is what the reference (.*) may give)")
+
+
+class KernelWarning(UserWarning):
+    """A kernel was tried in the given shapes alone."""
 
 
 class Declined(Exception):
@@ -67,6 +74,7 @@ class KernelReport(Report):
         probes: The number of probes that ran.
         left: Probes that were not judged, since enough others fail.
         raised: Of the declined probes those that ended in an exception that is no refusal. With one, the report has not passed.
+        tried: For a function with given shapes, the sizes that were tried.
     """
 
     faults: list[tuple[str, int]] = dataclasses.field(default_factory=list)
@@ -74,6 +82,7 @@ class KernelReport(Report):
     left: int = 0  # probes that were not judged because enough others fail
     kinds: dict[str, str] = dataclasses.field(default_factory=dict, repr=False)  # of each fault: "14 range, 3 special values"
     raised: list[tuple[str, str]] = dataclasses.field(default_factory=list)
+    tried: str = ""
 
     @functools.cached_property
     def vacuous_shares(self) -> dict[str, float]:
@@ -92,7 +101,7 @@ class KernelReport(Report):
 
     def summary(self) -> str:
         """The verdict with its counts: of probes, then of the elements of the judged ones."""
-        more = [*([self.refusals] if self.declined else []), *([f"{self.left} not judged, since enough others fail"] if self.left else [])]
+        more = [*([self.refusals] if self.declined else []), *([f"{self.left} not judged, since enough others fail"] if self.left else []), *([self.tried] if self.tried else [])]
         return f"{self.verdict}: {counted(self.probes, 'probe')}; {self.elements}" + "".join(f"; {one}" for one in more)
 
     @property
@@ -121,14 +130,16 @@ def audit_kernel(op: str | Callable[..., Any], kernel: Callable[..., Any], *, at
             has parameters of their names. An attribute with a default in ONNX and PyTorch (`alpha` of elu) is pinned to it where the kernel
             has no such parameter.
         model: The promise of the kernel, as for `assert_within_contract`.
-        like: For a function: the operation whose probes it borrows, or the shapes of its operands.
+        like: For a function: the operation whose probes it borrows, or the shapes of its operands. With shapes, the plan also has shapes that are
+            made from them (see `blocks`). Equal sizes stay equal in these, and sizes of 1 stay 1.
         plan: A plan made by `probes`, or a selection from it.
         out: Whether the kernel is called with `out=array` besides. The array is poisoned and lies between guard zones.
         arrays: "numpy", "torch", or a function that makes an array of a NumPy one (`jax.numpy.asarray`).
         device: The device of arrays of torch.
         dtype: The element type; results in "float16" or "bfloat16" are judged as stored in it.
         seed: The seed of the draws.
-        blocks: Whether the plan has lines of 8,193 elements and more, and shapes that are larger than a tile along several axes.
+        blocks: Whether the plan has lines of 8,193 elements and more, and shapes that are larger than a tile along several axes. With given shapes:
+            whether others are made from them, as far as the function takes them. The report says which sizes were tried.
         strided: Whether operands come in several layouts of memory.
         repeats: How often each probe runs, on memory that is poisoned differently.
         raises: Whether a verdict other than passed raises; otherwise only the report says so.
@@ -145,12 +156,12 @@ def audit_kernel(op: str | Callable[..., Any], kernel: Callable[..., Any], *, at
     """
     __tracebackhide__ = True
     arguments.function("kernel", kernel), arguments.whole("repeats", repeats, 1, 1000)
-    dtype, refusals, own = type_named(dtype), _refusals(declines), _positions(writes)
+    dtype, refusals, own, tried = type_named(dtype), _refusals(declines), _positions(writes), ""
     call = _Call(kernel, frozenset(attributes or ()), out)
     if callable(op):
         if plan is None and like is None:
             raise UsageError("missing argument", where="like", why="a reference function has no probes of its own", advice="give like='softmax', or a list of shapes, one for each operand")
-        wanted = list(plan) if plan is not None else probes_of(op, like, attributes, dtype, seed, blocks, strided)
+        wanted, tried = (list(plan), "") if plan is not None else probes_of(op, like, attributes, dtype, seed, blocks, strided)
         op = str(getattr(op, "__name__", "expression"))
     else:
         op = row_named(arguments.text("op", op))
@@ -174,7 +185,9 @@ def audit_kernel(op: str | Callable[..., Any], kernel: Callable[..., Any], *, at
             _look_again(kept.popleft())
     for one in kept:
         _look_again(one)
-    report = _judged(outcomes, op, run)
+    report = _judged(outcomes, op, run, tried)
+    if blocks and tried == ONLY_GIVEN:
+        warnings.warn(f"{op}: {tried}, since the reference takes no others. A fault that shows only on longer axes passes; give like= further shapes", KernelWarning, stacklevel=2)
     place = places.place_of(kernel)
     for case in report.cases:
         case.file, case.line = place
@@ -408,7 +421,7 @@ def _finding(probe: Probe, rule: str, message: str, elements: int = 1) -> Findin
     return Finding("fail", rule, probe.name, f"the kernel {RULES[rule]}: {message}", [], elements)
 
 
-def _judged(outcomes: list[_Outcome], op: str, run: Callable[[Probe], _Outcome]) -> KernelReport:
+def _judged(outcomes: list[_Outcome], op: str, run: Callable[[Probe], _Outcome], tried: str) -> KernelReport:
     """Part by part, until enough probes fail: each failure is tried against the whole bank."""
     ran = [one for one in outcomes if not one.declined]
     every: list[Case] = []
@@ -419,7 +432,7 @@ def _judged(outcomes: list[_Outcome], op: str, run: Callable[[Probe], _Outcome])
         cases = iter(judge(checks).cases if checks else [])
         for one in part:
             case = next(cases) if one.check is not None else Case(one.probe.name, op, failed=1)
-            case.kind = one.probe.kind if one.probe.layout == "dense" else ""
+            case.kind = one.probe.kind if one.probe.layout == "dense" and not one.probe.made else ""
             case.group = one.probe.group
             case.findings = [*one.findings, *(_by_name(found, case.op, op) for found in case.findings if found.rule != VACUOUS)]
             case.op = op
@@ -430,7 +443,7 @@ def _judged(outcomes: list[_Outcome], op: str, run: Callable[[Probe], _Outcome])
             break
     report = KernelReport(every, title=f"assay kernel {op}", most_undecided=_MOST_VACUOUS, probes=len(outcomes), left=len(ran) - len(every),
                           declined=[(one.probe.name, one.declined) for one in outcomes if one.declined],
-                          raised=[(one.probe.name, one.declined) for one in outcomes if not one.is_refused])
+                          raised=[(one.probe.name, one.declined) for one in outcomes if not one.is_refused], tried=tried)
     faults = _faults(every, {i for i, one in enumerate(ran[:len(every)]) if one.check is not None and _is_nan_alone(one.check)})
     report.faults = [(words, len(indices)) for words, indices in faults]
     report.kinds = {words: _kinds(every[index] for index in sorted(indices)) for words, indices in faults}
@@ -446,7 +459,8 @@ def _raised(report: KernelReport, op: str) -> Case:
     """Probes in which the kernel raised what is no refusal: it may be out of the kernel's domain, or a crash, and nothing tells which."""
     name, why = report.raised[0]
     message = (f"the kernel raised an exception that is no refusal on {len(report.raised)} of {counted(report.probes, 'probe')}, such as '{name}': {why.rstrip('.')}. "
-               f"If it is not made for these operands, raise NotImplementedError there, or allow the exception: declines={why.partition(':')[0]}")
+               f"If it is not made for these operands, raise NotImplementedError there, or allow the exception: declines={why.partition(':')[0]}"
+               + (". To try the given shapes alone, say blocks=False" if report.tried and report.tried != ONLY_GIVEN else ""))
     return Case("exceptions", op, findings=[Finding("undecided", _RAISED, op, message, [], len(report.raised))])
 
 
@@ -539,6 +553,8 @@ def _text(report: KernelReport, op: str) -> str:
     lines += [_REMEDIES[words] for words, _ in report.faults if words in _REMEDIES]
     if failing and op in NORMS and any(words == _OUTSIDE for words, _ in report.faults):
         lines.append(_EPSILON)
+    if failing and all(case.group.endswith(MADE) for case in failing):
+        lines.append(_ONLY_MADE)
     if report.verdict == "vacuous":
         lines.append("vacuous elements, by kind of probe: " + ", ".join(f"{kind} {100 * share:.3g} %" for kind, share in report.vacuous_shares.items() if share))
         lines.append(_WIDE)

@@ -24,6 +24,7 @@ REGIONS = {"attention": "query key value mask", "attention backward": "query key
            "layer norm backward": "x weight bias cotangent", "rms norm": "x weight", "rms norm backward": "x weight cotangent",
            "softmax backward": "x cotangent", "log softmax backward": "x cotangent"}
 NORMS = ("layer norm", "rms norm")  # compositions that have an epsilon
+MADE = "in shapes made from the given ones"
 LAYOUTS = ("dense", "transposed", "stepped", "broadcast_first", "broadcast_last")
 # Attributes that may be set to any value on the operands of a probe; others only select among the probes.
 _FREE = frozenset(("axis axes keep_dims epsilon alpha beta slope lo hi factor form exponent tanh_form truncated descending last exclusive reverse "
@@ -44,6 +45,7 @@ class Probe:
     layout: str = "dense"
     pinned: frozenset[str] = frozenset()  # attributes that the plan was made for: a kernel need not take them
     captured: Sequence[Bits] = ()  # operands of an expression that no kernel is handed
+    made: bool = False  # its shapes were made from given ones
 
     @property
     def kind(self) -> str:
@@ -54,7 +56,7 @@ class Probe:
     def group(self) -> str:
         """The kind with the element type, and the layout where operands are not dense: probes of one group are one test case of JUnit."""
         values = self.name.rpartition(": ")[2].partition(",")[0]
-        return values if self.layout == "dense" else f"{values}, {_layout_in_words(self.layout)}"
+        return f"{values}, {MADE}" if self.made else values if self.layout == "dense" else f"{values}, {_layout_in_words(self.layout)}"
 
     def operands_in_words(self) -> str:
         """The operands in order, with their shapes; those of composite regions by name."""

@@ -7,9 +7,9 @@ from typing import Any, Callable, Iterator, Mapping, Sequence
 
 from assay import ops
 from assay._core.arrays import Bits, UnsupportedArray
-from assay._core.shapes import Misfit
 from assay.errors import UsageError, wrong
 from ._plans import Probe, other_layouts, planned
+from ._sizes import MISFITS, ONLY_GIVEN, Shapes, around, is_long, takes
 
 _HALVES = {"float16": (-24, 15, 65504.0), "bfloat16": (-133, 127, 3.3895313892515355e38), "float32": (-149, 127, 3.4028234663852886e38),
            "float64": (-1074, 1023, 1.7976931348623157e308)}
@@ -17,25 +17,36 @@ _DRAWS = {"integers": 6, "dense": 8, "one hot": 6, "shifted": 2, "ties": 4, "ran
 
 
 def probes_of(reference: Callable[..., Any], like: Any, attributes: Mapping[str, Any] | None, dtype: str, seed: int, blocks: bool,
-              strided: bool) -> list[Probe]:
-    """The plan of `like`, each probe with the expression that the reference writes on its operands; probes that it does not take are left out."""
+              strided: bool) -> tuple[list[Probe], str]:
+    """The plan of `like`, and for given shapes which sizes it has. Each probe has the expression that the reference writes on its operands.
+
+    Probes that the reference does not take are left out.
+    """
     name = str(getattr(reference, "__name__", "expression"))
+    tried = ""
     if isinstance(like, str):
         borrowed = planned(like, attributes, frozenset(), dtype, seed, blocks, strided)
     elif _are_shapes(like):
-        borrowed = _drawn(name, [tuple(one) for one in like], dict(attributes or {}), dtype, seed)
+        given, words, random = [tuple(one) for one in like], dict(attributes or {}), generator(seed)
+        borrowed = _drawn(name, given, words, dtype, random, _DRAWS)
         borrowed += [other for one in borrowed if strided for other in other_layouts(one)]
+        tried = ONLY_GIVEN
+        if blocks:
+            made = around(given, takes(reference, Bits(dtype, (), b"").widened().dtype, {key: value for key, value in words.items() if key in _taken(reference)}))
+            borrowed += [dataclasses.replace(one, made=True) for shapes in made.shapes
+                         for one in _drawn(name, shapes, words, dtype, random, {"dense": 1} if is_long(shapes) else {"integers": 1, "dense": 1})]
+            tried = made.text
     else:
         raise wrong("like", "the operation or region whose probes the expression takes, such as 'softmax', or a shape for each operand", like)
     found, why = list[Probe](), ""
     for probe in borrowed:
         try:
             found.append(_with_expression(probe, reference, name))
-        except (Misfit, UnsupportedArray, IndexError, TypeError) as reason:
+        except MISFITS as reason:
             why = why or f"{probe.name}: {reason}"
     if not found:
         raise UsageError("no probe fits the reference function", where=name, why=why, advice="give like= another operation, or a list of shapes, one for each operand")
-    return found
+    return found, tried
 
 
 def _are_shapes(like: Any) -> bool:
@@ -43,9 +54,14 @@ def _are_shapes(like: Any) -> bool:
         isinstance(one, Sequence) and all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in one) for one in like)
 
 
-def _with_expression(probe: Probe, reference: Callable[..., Any], name: str) -> Probe:
+def _taken(reference: Callable[..., Any]) -> set[str]:
+    """The names of its parameters."""
     parameters = inspect.signature(reference).parameters.values()
-    taken = {one.name for one in parameters if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)}
+    return {one.name for one in parameters if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)}
+
+
+def _with_expression(probe: Probe, reference: Callable[..., Any], name: str) -> Probe:
+    taken = _taken(reference)
     words = {key: value for key, value in probe.arguments().items() if key in taken}
     expression, values = ops.traced(lambda *operands: reference(*operands, **words), [(one.widened().dtype, one.shape) for one in probe.operands])
     if not expression.nodes:
@@ -57,15 +73,17 @@ def _with_expression(probe: Probe, reference: Callable[..., Any], name: str) -> 
                                captured=tuple(expression.captured), pinned=probe.pinned | (frozenset(probe.attributes) - taken))
 
 
-def _drawn(name: str, shapes: Sequence[tuple[int, ...]], attributes: Mapping[str, Any], dtype: str, seed: int) -> list[Probe]:
+def generator(seed: int) -> Any:
+    """Random numbers from the seed."""
     import numpy as np
 
-    if dtype not in _HALVES:
-        raise wrong("dtype", f"one of {', '.join(_HALVES)}", dtype)
-    random = np.random.default_rng(seed)
-    named = "x".join(map(str, shapes[0])) or "scalars"
+    return np.random.default_rng(seed)
+
+
+def _drawn(name: str, shapes: Shapes, attributes: Mapping[str, Any], dtype: str, random: Any, kinds: Mapping[str, int]) -> list[Probe]:
+    named = ", ".join(dict.fromkeys("x".join(map(str, shape)) or "scalars" for shape in shapes))
     return [Probe(f"{named}: {kind} {dtype}", name, attributes, [bits_in(dtype, one) for one in _values(kind, shapes, dtype, random)], [], [], [],
-                  pinned=frozenset(attributes)) for kind, draws in _DRAWS.items() for _ in range(draws)]
+                  pinned=frozenset(attributes)) for kind, draws in kinds.items() for _ in range(draws)]
 
 
 def _values(kind: str, shapes: Sequence[tuple[int, ...]], dtype: str, random: Any) -> Iterator[Any]:

@@ -11,6 +11,7 @@
 #include "kernel/audit/kinks.h"
 #include "kernel/audit/point.h"
 #include "kernel/audit/rows.h"
+#include "kernel/audit/underflow.h"
 #include "kernel/audit/work.h"
 #include "kernel/gradients/derivatives/differentiate.h"
 
@@ -132,10 +133,38 @@ Outcome<gradients::Adjointness> ProductCheck::judge(std::uint32_t r, std::uint32
   };
   auto outcome = judged(operands);
   if (vjp == nullptr || outcome || outcome.rejection().kind != Rejection::Kind::rejected) return outcome;
-  if (const Tensors inputs = composed(region, *vjp); inputs != operands) {
+  const Tensors inputs = composed(region, *vjp);
+  if (inputs != operands) {
     if (auto again = judged(inputs)) return again;
   }
+  const auto one = case_of(r, k, vjp, inputs, place);
+  if (const auto limited = one ? at_limits(one.value(), vjp->cotangent) : std::nullopt) {
+    auto again = outcome_of(*limited, r, vjp);
+    if (again || again.rejection().kind == Rejection::Kind::rejected) return again;  // then about numbers that a float holds
+  }
   return outcome;
+}
+
+// The same product, where functions have their limits at elements that are far away; nullopt if there are none.
+std::optional<ProductCheck::Case> ProductCheck::at_limits(Case one, TraceTensorId y_bar) {
+  std::vector<Array<Interval>> point;
+  for (const TraceTensorId id : one.operands) point.push_back(value_of(id));
+  auto forward = with_limits(one.one.graph, point);
+  point.push_back(value_of(y_bar));
+  auto backward = with_limits(one.backward.graph, point);
+  if (!forward && !backward) return std::nullopt;
+  if (forward) one.one.graph = std::move(forward->graph);
+  if (one.convention) {
+    if (auto meant = with_limits(*one.convention, point)) one.convention = std::move(meant->graph);
+  }
+  if (!backward) return one;
+  Origins origins;
+  for (const auto& [id, origin] : one.backward.origins) origins.emplace(backward->at[id], origin);
+  one.backward.graph = std::move(backward->graph);
+  one.backward.origins = std::move(origins);
+  one.backward.y_bar = backward->at[one.backward.y_bar];
+  if (one.backward.as_value) one.backward.as_value = backward->at[*one.backward.as_value];
+  return one;
 }
 
 // The inputs of a region, if the product does not belong to a function of its operands alone: an operand that the run

@@ -49,6 +49,7 @@ class ProductCheck {
   [[nodiscard]] Outcome<Reverse> reverse_of(const Case& of, const Region& region, TraceTensorId result, const Trace::Vjp* vjp,
                                             const Pairs& pairs, bool is_value) const;
   [[nodiscard]] Origin recorded_origin(const Origin& of) const;
+  [[nodiscard]] std::optional<Case> at_limits(Case one, TraceTensorId y_bar);
   [[nodiscard]] Outcome<gradients::Adjointness> outcome_of(const Case& one, std::uint32_t r, const Trace::Vjp* vjp);
   [[nodiscard]] static Rejection of_closed(const Case& one, Rejection why);
   [[nodiscard]] Outcome<gradients::Adjointness> with_reads(const Case& one, std::uint32_t r, const Trace::Vjp& vjp,

@@ -1,6 +1,8 @@
 // Products that are right at random points and wrong at the one that was recorded; and right ones in other words, which stay right.
 #include <functional>
 #include <limits>
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "tests/audit/run.h"
@@ -144,6 +146,39 @@ TEST_CASE("point: a quotient of infinities where the derivative is a number", "[
                     vector_of({1, 1}),
                     vector_of({0.5F, kNaN})};
   CHECK(verdict(recorded(one)) == "gradient.value");
+}
+
+namespace {
+
+// exp of x where the mask is 1, and of `fill` elsewhere; as a function of x, or of x and y_bar: times factor and y_bar.
+Graph masked_exp(float fill, std::optional<float> factor, bool is_masked = true) {
+  Builder b{{}, 3};
+  const NodeId x = b.input("x"), y_bar = factor ? b.input("y_bar") : x;
+  const auto bits = std::make_shared<std::vector<std::byte>>(std::vector{std::byte{1}, std::byte{0}, std::byte{1}});
+  const NodeId mask = b.graph.append_constant(Tensor(DType::boolean, {3}, bits));
+  const NodeId y = b.apply(Op::exp, {is_masked ? b.apply(Op::where, {mask, x, b.number(fill)}) : x});
+  return b.with_output(factor ? b.apply(Op::mul, {b.apply(Op::mul, {y_bar, b.number(*factor)}), y}) : y);
+}
+
+}  // namespace
+
+TEST_CASE("point: a product of what underflows is 0, as in the run", "[gradients]") {
+  const float fill = GENERATE(-1e30F, -1e4F, std::numeric_limits<float>::lowest());
+  const Product one{masked_exp(fill, {}), masked_exp(fill, 1),  vector_of({0, 0, 0}),
+                    vector_of({1, 0, 1}), vector_of({1, 2, 3}), vector_of({1, 0, 3})};
+  CHECK(verdict(recorded(one)) == "right");
+  Product doubled = one;
+  doubled.backward = masked_exp(fill, 2);
+  doubled.x_bar = vector_of({2, 0, 6});
+  CHECK(verdict(recorded(doubled)) == "gradient.product");
+  Product unmasked = one;
+  unmasked.backward = masked_exp(fill, 1, false);
+  unmasked.x_bar = vector_of({1, 2, 3});
+  CHECK(verdict(recorded(unmasked)) == "gradient.product");
+  Product shown = one;  // a number that a float holds
+  shown.forward = masked_exp(-80, {}), shown.backward = masked_exp(-80, 1);
+  shown.y = vector_of({1, 0x1.7fd976p-116F, 1}), shown.x_bar = vector_of({1, 0x1.7fd976p-115F, 3});
+  CHECK(verdict(recorded(shown)) == "gradient.product");
 }
 
 TEST_CASE("point: a value inside of a fused region", "[gradients]") {

@@ -38,12 +38,14 @@ Outcome<Done> check_header(const Header& header, const logic::Problem& problem) 
     return Rejection{Rejection::Kind::declined,          "certificate.semantics",     "header",
                      "a certificate about " + semantics, printable(header.semantics), advice_for(header.semantics, semantics)};
   if (header.digest != problem.digest())
-    return Rejection{Rejection::Kind::rejected,
-                     "certificate.digest",
-                     "header",
-                     "statement " + statement::to_hex(problem.digest()),
-                     "statement " + statement::to_hex(header.digest),
-                     "use the model and property that the certificate was made for"};
+    return Rejection{
+        Rejection::Kind::rejected,
+        "certificate.digest",
+        "header",
+        "statement " + statement::to_hex(problem.digest()),
+        "statement " + statement::to_hex(header.digest),
+        "use the model and property that the certificate was made for; the digest covers the model, the boxes, the rows and the order "
+        "of cases, and does not say which of them changed: compare the statements that `assay statement` writes"};
   return Done{};
 }
 

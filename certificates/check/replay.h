@@ -15,6 +15,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "certificates/format/reader.h"
 #include "kernel/logic/api.h"
@@ -32,6 +34,8 @@ struct ReplayStatistics {
   // The number of parts of the certificate that the threads did not accept together, so that one thread replayed
   // them again.
   std::uint64_t again = 0;
+  // If the replay ended at the root of a group: the group, and the position of a case that was not refuted there.
+  std::optional<std::pair<std::size_t, std::size_t>> open_case = std::nullopt;
 
   // Adds the counts of another part of the certificate.
   void add(const ReplayStatistics& part) {

@@ -66,7 +66,7 @@ struct Steps {
 Outcome<Done> take(const Record& record, Part& part) {
   if (part.witness)
     return Rejection{Rejection::Kind::malformed,     "certificate.structure", "",
-                     "a witness as the last record", "a record after it",     statement::in_format("see the grammar in section 2 of ")};
+                     "a witness as the last record", "a record after it",     statement::in_format("Structure", "see the grammar in ")};
   if (auto spent = part.session.spend(static_cast<double>(record.values)); !spent) return spent;
   return visit(record, Steps{part});
 }

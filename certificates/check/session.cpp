@@ -26,18 +26,13 @@ constexpr std::size_t kElementsOfThread = 16;
 constexpr std::size_t kWorkOfCopy = 100;
 
 Rejection structure(const char* required, std::string found) {
-  std::string advice = statement::in_format("see the grammar in section 2 of ");
+  std::string advice = statement::in_format("Structure", "see the grammar in ");
   return {Rejection::Kind::malformed, "certificate.structure", "", required, std::move(found), std::move(advice)};
 }
 
-Rejection still_open(std::string found) {
-  return {
-      Rejection::Kind::rejected,
-      "certificate.open",
-      "",
-      "branches that each refute the cases that their parent needs",
-      std::move(found),
-      "conclude the missing cases, or split further; `assay inspect` shows the cases of each conclude, and one of no cases refutes none"};
+Rejection still_open(std::string found, std::string advice = statement::kCloseCases) {
+  return {Rejection::Kind::rejected, "certificate.open", "", "branches that each refute the cases that their parent needs",
+          std::move(found),          std::move(advice)};
 }
 
 // Whether back-substitution cannot improve the node's box: the node is affine in one input, and no ball narrows that
@@ -63,6 +58,11 @@ Outcome<Done> sweep_with(const logic::Problem& problem, logic::Scope& scope, Nod
   return Done{};
 }
 
+Rejection in_leaf(std::size_t leaf, Rejection why) {
+  why.place += (why.place.empty() ? "leaf " : ", leaf ") + std::to_string(leaf) + " of its tree";
+  return why;
+}
+
 // Runs the step in each leaf. Facts that hold in both halves of each split go to the scope.
 template <class Step>
 Outcome<Done> by_cases(logic::Scope& scope, std::span<const CaseStep> tree, const Step& step) {
@@ -72,12 +72,14 @@ Outcome<Done> by_cases(logic::Scope& scope, std::span<const CaseStep> tree, cons
     std::optional<logic::Scope> left;  // set once the left half has ended
   };
   std::vector<Open> open;
+  std::size_t leaves = 0;
   logic::Scope here = scope;
   for (std::size_t k = 0; k < tree.size(); ++k) {
     if (tree[k].split) {
       open.push_back({here, *tree[k].split, std::nullopt});
     } else {
-      if (auto done = step(here, tree[k].hints); !done) return done;
+      if (auto done = step(here, tree[k].hints); !done) return in_leaf(leaves, done.rejection());
+      ++leaves;
       for (; !open.empty() && open.back().left; open.pop_back()) {
         if (auto done = open.back().whole.hull(*open.back().left, here); !done) return done;
         here = std::move(open.back().whole);
@@ -181,13 +183,19 @@ Outcome<Done> Session::begin_group(std::size_t group) {
 Outcome<Done> Session::end_group() {
   if (levels_.size() != 1) return structure("end_group in a group, behind the end of each split", std::to_string(depth()) + " open splits");
   if (!levels_[0].closed) return still_open("no case of group " + std::to_string(group_) + " is refuted");
-  for (std::size_t i = 0; i < levels_[0].closed->cases().size(); ++i) {
-    if (!levels_[0].closed->cases()[i])
-      return still_open("case at position " + std::to_string(i) + " of group " + std::to_string(group_) + " is not refuted");
-  }
+  if (const auto open = open_case())
+    return still_open("case at position " + std::to_string(*open) + " of group " + std::to_string(group_) + " is not refuted");
   groups_[group_] = std::move(levels_[0].closed);
   levels_.clear();
   return Done{};
+}
+
+std::optional<std::size_t> Session::open_case() const {
+  if (levels_.size() != 1) return std::nullopt;
+  if (!levels_[0].closed) return 0;
+  const auto& cases = levels_[0].closed->cases();
+  const auto open = std::ranges::find(cases, false);
+  return open == cases.end() ? std::nullopt : std::optional<std::size_t>(open - cases.begin());
 }
 
 Outcome<Done> Session::in_branch() const {
@@ -446,7 +454,7 @@ Outcome<logic::Theorem> Session::theorem() const {
   if (in_group()) return structure("end_group before the end of the file", "group " + std::to_string(group_) + " without it");
   std::vector<logic::Refutation> refutations;
   for (std::size_t group = 0; group < groups_.size(); ++group) {
-    if (!groups_[group]) return still_open("no proof for group " + std::to_string(group));
+    if (!groups_[group]) return still_open("no proof for group " + std::to_string(group), "write its begin_group, its steps and end_group");
     refutations.push_back(*groups_[group]);
   }
   return logic::unsatisfiable(problem_, refutations);

@@ -108,6 +108,8 @@ class Session {
   [[nodiscard]] std::size_t depth() const { return levels_.empty() ? 0 : left_out_ + levels_.size() - 1; }
   // The open group, or the last one.
   [[nodiscard]] std::size_t group() const { return group_; }
+  // At the root of a group, the position of a case that is not refuted so far.
+  [[nodiscard]] std::optional<std::size_t> open_case() const;
   // Only inside a group.
   [[nodiscard]] const logic::Scope& scope() const { return levels_.back().scope; }
 

@@ -34,7 +34,7 @@ class Cursor {
   void locate(std::uint64_t step, const char* name) {
     if (!fault_->place.starts_with("byte ")) return;
     fault_->place.insert(0, "step " + std::to_string(step) + " (" + name + "), ");
-    if (fault_->advice.empty()) fault_->advice = statement::advice_to_writer();
+    if (fault_->advice.empty()) fault_->advice = statement::advice_to_writer(step);
   }
 
   std::string_view take(std::uint64_t count) {

@@ -39,7 +39,7 @@ Rejection Reader::fault(const char* code, std::string required, std::string foun
           "byte " + std::to_string(position_),
           std::move(required),
           std::move(found),
-          statement::in_format("write the certificate again, as described in section 1 of ")};
+          statement::in_format("1. Bytes", "copy the file again; if your own tool wrote it, open it in binary mode, and follow ")};
 }
 
 bool Reader::read(std::uint64_t count, std::string& into) {
@@ -114,7 +114,7 @@ Outcome<FrameType> Reader::read_frame() {
   frame_.clear();
   if (!read(length + 4, frame_)) return fault("certificate.truncated", "a whole frame", "the end of the file");
   if (!ends_with_checksum(crc32c(0, head), frame_))
-    return fault("certificate.checksum", "a frame that fits its checksum", "a damaged frame");
+    return fault("certificate.checksum", "a frame that fits its checksum", "damage from byte " + std::to_string(start - head.size()));
   decoder_->cursor = Cursor(std::string_view(frame_).substr(0, length), start);
   return type;
 }

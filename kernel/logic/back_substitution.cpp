@@ -210,11 +210,11 @@ Outcome<std::vector<rows::RowBound>> Scope::State::back_substitute(const Targets
   for (const Slopes* side : {&hints.lower, &hints.upper}) {
     for (const auto& [node, slopes] : *side) {
       if (node < graph.nodes.size() && !slopes.empty() && slopes.size() != graph.size(node))
-        return reject("hints.size", at(graph, node, 0), std::to_string(graph.size(node)) + " slopes", std::to_string(slopes.size()));
+        return reject("hints.size", name_of(graph, node), std::to_string(graph.size(node)) + " slopes", std::to_string(slopes.size()));
     }
   }
-  if (!usable(hints.beta)) return reject("hints.beta", "multipliers of splits", "finite numbers >= 0", "a negative or non-finite one");
-  if (!usable(hints.cuts)) return reject("hints.cuts", "multipliers of cuts", "finite numbers >= 0", "a negative or non-finite one");
+  if (!usable(hints.beta)) return reject("hints.beta", "multipliers of splits", "finite numbers >= 0", unusable(hints.beta));
+  if (!usable(hints.cuts)) return reject("hints.cuts", "multipliers of cuts", "finite numbers >= 0", unusable(hints.cuts));
   const Weighted weighted = this->weighted(targets.start, hints);
   Work work{Work::Kind::rows, weighted.start, targets.rows, 0, targets.entries, weighted.terms, &hints};
   // Rows that start at a feature map are charged tile by tile, for the elements that they touch.

@@ -21,12 +21,12 @@ struct Scope::State::Asked {
 Outcome<Scope::State::Asked> Scope::State::add_case(const CaseMultipliers& one, Targets& targets) const {
   const auto& group = problem_->group_cases(context_->group);
   const std::string name = "case " + std::to_string(one.position);
-  if (!(one.position < group.size())) return reject("conclude.S1", name, "a case of the group", "no such case");
+  if (!(one.position < group.size())) return reject("conclude.S1", name, case_of("group", group.size()), "no such case");
   const std::vector<statement::Row>& rows = problem_->statement().property.cases[group[one.position]].rows;
   const bool single = one.rows.empty() && rows.size() == 1;
   if (!single && one.rows.size() != rows.size())
     return reject("conclude.S1", name, std::to_string(rows.size()) + " multipliers, one for each row", std::to_string(one.rows.size()));
-  if (!usable(one.rows)) return reject("conclude.S2", name, "multipliers that are finite and at least 0", "a negative or non-finite one");
+  if (!usable(one.rows)) return reject("conclude.S2", name, "multipliers that are finite and at least 0", unusable(one.rows));
   std::map<std::pair<NodeId, std::uint64_t>, Rational> sum;
   Asked asked{one.position};
   for (std::size_t r = 0; r < rows.size(); ++r) {

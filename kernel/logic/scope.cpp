@@ -175,7 +175,7 @@ Outcome<Done> Scope::State::cut(std::vector<Cut::Term> terms, const Hints& hints
 //   rounding errors.
 Outcome<Done> Scope::State::propagate_box(NodeId node) {
   const Graph& graph = problem_->graph();
-  if (!(node < graph.nodes.size())) return reject("propagate_box.S1", at(graph, node, 0), "a node of the graph", "no such node");
+  if (!(node < graph.nodes.size())) return reject("propagate_box.S1", name_of(graph, node), "a node of the graph", "no such node");
   if (contradiction_ || problem_->is_constant(node) || graph.node(node).op == Op::input) return Done{};
   const rows::AffineForm* form = network_->affine(node);
   if (auto paid = pay({.kind = Work::Kind::box, .node = node}); !paid) return paid;
@@ -228,13 +228,13 @@ Outcome<Done> Scope::State::tighten(NodeId node, std::span<const std::uint32_t> 
                                     bool to_float) {
   const Graph& graph = problem_->graph();
   if (!(node < graph.nodes.size()) || problem_->is_constant(node))
-    return reject("tighten.S1", at(graph, node, 0), "a non-constant node of the graph", unusable(graph, node, 0), kNumbering);
+    return reject("tighten.S1", name_of(graph, node), "a non-constant node of the graph", unusable(graph, node, 0), kNumbering);
   if (contradiction_) return Done{};
   if (!boxes_[node]) return not_boxed("back_substitution.S1", node);
   if (std::ranges::any_of(elements, [&](std::uint32_t element) { return !(element < graph.size(node)); }))
     return reject("tighten.S2", name_of(graph, node), std::to_string(graph.size(node)) + " elements", "one beyond them");
   if (claims != nullptr && (claims->lo.size() != elements.size() || claims->hi.size() != elements.size()))
-    return reject("tighten.S2", at(graph, node, 0), std::to_string(elements.size()) + " claims", std::to_string(claims->lo.size()));
+    return reject("tighten.S2", name_of(graph, node), std::to_string(elements.size()) + " claims", std::to_string(claims->lo.size()));
   if (elements.empty()) return Done{};
   Targets targets{node, 0, {}, network_->positions(node) > 1};
   for (const std::uint32_t element : elements)

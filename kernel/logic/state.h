@@ -25,7 +25,7 @@ struct Formula;
 
 namespace assay::logic {
 
-using statement::at, statement::exact, statement::name_of, statement::unusable, statement::kNumbering;
+using statement::at, statement::case_of, statement::exact, statement::name_of, statement::unusable, statement::kNumbering;
 
 struct Network::State {
   Graph graph_;
@@ -192,8 +192,8 @@ class Scope::State {
 // subnormals kept. Every entry that computes checks it.
 [[nodiscard]] Outcome<Done> check_environment();
 
-inline Rejection reject(std::string code, std::string place, std::string required, std::string found,
-                        std::string advice = statement::in_format()) {
+inline Rejection reject(std::string code, std::string place, std::string required, std::string found, std::string advice = {}) {
+  advice = statement::advice_on(code, std::move(advice));
   return {Rejection::Kind::rejected, std::move(code), std::move(place), std::move(required), std::move(found), std::move(advice)};
 }
 
@@ -205,14 +205,7 @@ inline Rejection stopped(std::string place) {
   return declined("kernel.stopped", std::move(place), "time to finish", "a stop was requested");
 }
 
-inline std::string Scope::State::place() const {
-  std::vector<std::string> halves;
-  for (const Literal& one : literals()) {
-    if (halves.size() > statement::kShownSplits) break;
-    halves.push_back(at(problem_->graph(), one.node, one.element) + (one.at_least ? " >= " : " <= ") + statement::about(one.threshold));
-  }
-  return statement::where_text(halves);
-}
+inline std::string Scope::State::place() const { return statement::where_text(problem_->graph(), literals()); }
 
 inline relax::Box box_of(const Array<Interval>& values) {
   relax::Box box;

@@ -103,7 +103,7 @@ Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>& problem, cons
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   const auto& cases = problem->statement().property.cases;
   const std::string place = "case " + std::to_string(witness.case_index);
-  if (!(witness.case_index < cases.size())) return reject("satisfiable.S1", place, "a case of the property", "no such case");
+  if (!(witness.case_index < cases.size())) return reject("satisfiable.S1", place, case_of("property", cases.size()), "no such case");
   // Its ends are values of the inputs' types.
   const statement::InputBox& box = problem->group_box(problem->group_of_case(witness.case_index));
   if (witness.inputs.size() != box.lo.size())

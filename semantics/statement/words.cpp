@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <string_view>
 
 #include "semantics/printable.h"
 #include "semantics/statement/statement_text.h"
@@ -30,8 +31,41 @@ std::string at(const Graph& graph, NodeId node, std::size_t element) {
   return name_of(graph, node) + ", element " + std::to_string(element);
 }
 
-std::string in_format(const char* before) {
-  return std::string(before) + "certificates/FORMAT.md, on the site reference/certificate-format";
+std::string in_format(const char* section, const char* before) {
+  std::string anchor;  // as the site makes it of a heading
+  for (const char c : std::string_view(section)) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == ' ' || c == '-')
+      anchor += c == ' ' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return std::string(before) + "the section \"" + section + "\" of certificates/FORMAT.md, on the site reference/certificate-format/#" +
+         anchor;
+}
+
+std::string advice_on(const std::string& code, std::string advice) {
+  struct Known {
+    const char *code, *section, *advice;
+  };
+  // The beginning of a code; the first entry counts.
+  constexpr Known kKnown[] = {
+      {"assume", "Split", ""},
+      {"back_substitution", "Back-substitution of a row", ""},
+      {"conclude.S1", "Conclude, for a case", "number cases from 0 within their group, and write one multiplier for each row of a case; "},
+      {"conclude", "Conclude, for a case", ""},
+      {"cut", "Cut by cases", ""},
+      {"empty", "Empty", "refute the cases by conclude; "},
+      {"hints.beta", "Slopes and multipliers",
+       "write absolute values: the checker adds beta * (z - threshold) in the half <=, and beta * (threshold - z) in the half >=; "},
+      {"hints", "Slopes and multipliers", ""},
+      {"propagate_box", "Box of a node", ""},
+      {"satisfiable.S1", "Witness", "number the case among all cases of the property, and write one coordinate for each input element; "},
+      {"satisfiable.S2", "Rule of a witness", "give a point in the box, to which the check adds no tolerance; "},
+      {"satisfiable", "Rule of a witness", ""},
+      {"tighten.S2", "Flags", "write one pair of bounds for each selected element: by the selection 0 the unstable elements, by 1 all; "},
+      {"tighten", "Tighten", ""},
+      {"", "3. Rules", ""},
+  };
+  const Known& known = *std::ranges::find_if(kKnown, [&](const Known& one) { return code.starts_with(one.code); });
+  return advice.empty() ? known.advice + in_format(known.section) : std::move(advice);
 }
 
 std::string unusable(const Graph& graph, NodeId node, std::size_t element) {
@@ -40,21 +74,30 @@ std::string unusable(const Graph& graph, NodeId node, std::size_t element) {
   return "a constant";
 }
 
-std::string advice_to_writer() {
-  return in_format(
-      "the checksums fit, so the writer made a mistake in this step or in the one before it: compare the last step that `assay inspect` "
-      "prints with section 2 of ");
+std::string unusable(std::span<const float> multipliers) {
+  const auto found = std::ranges::find_if(multipliers, [](float m) { return !(m >= 0 && std::isfinite(m)); });
+  return found == multipliers.end() ? "none"
+                                    : about(*found) + " as number " + std::to_string(found - multipliers.begin()) + ", counted from 0";
+}
+
+std::string case_of(const char* whole, std::size_t cases) {
+  return std::string("a case of the ") + whole + ", which has " + std::to_string(cases) + ", numbered from 0";
+}
+
+std::string advice_to_writer(std::uint64_t step) {
+  const std::string where = step > 1 ? "in this step or in the one before it: compare the last step that `assay inspect` prints with "
+                                     : "in this step, the first one: compare its bytes with ";
+  return in_format("2. Records", ("the checksums fit, so the writer made a mistake " + where).c_str());
 }
 
 std::string advice_to_box(NodeId node) {
-  return "write a box record of node " + std::to_string(node) + " before this step, or one sweep record" + in_format(" (section 2 of ") +
+  return "write a box record of node " + std::to_string(node) + " before this step, or one sweep record" + in_format("2. Records", " (") +
          ")";
 }
 
-std::string where_text(std::span<const std::string> halves) {
-  std::string text;
-  for (const std::string& half : halves.first(std::min(kShownSplits, halves.size()))) text += (text.empty() ? " where " : " and ") + half;
-  return text + (halves.size() > kShownSplits ? " and so on" : "");
+std::string split_of_relu(const Graph& graph, NodeId node) {
+  return name_of(graph, node) + " is the result of a relu, whose split leaves the box of its operand as it is: split " +
+         name_of(graph, graph.node(node).operands[0]) + " instead";
 }
 
 std::string short_row_text(const Graph& graph, const Row& row) { return row_text(graph, row).substr(0, kShownBytes); }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "app/gates/certificates.h"
+#include "app/queries/gap.h"
 #include "app/queries/theorem_json.h"
 #include "cli/assay/codes.h"
 #include "cli/assay/file_kind.h"
@@ -65,6 +66,7 @@ void prepare_to_decline(const CheckOptions& options) {
 // check_files, with what the files are instead.
 CheckReport checked(const std::string& model, const std::string& property, const std::string& certificate, const LoadOptions& options) {
   CheckReport report = check_files(model, property, certificate, options);
+  queries::name_gap(report, certificate);
   if (report.why && report.why->place.starts_with(certificate)) report.why = recognised(*report.why, certificate, FileKind::certificate);
   if (report.why && !property.empty()) report.why = recognised_input(*report.why, model, property);
   if (report.why && property.empty() && report.why->place.starts_with(model))

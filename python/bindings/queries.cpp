@@ -13,6 +13,7 @@
 #include "app/queries/bounds.h"
 #include "app/queries/evaluate.h"
 #include "app/queries/file_kind.h"
+#include "app/queries/gap.h"
 #include "app/queries/verify.h"
 #include "assay/check.h"
 #include "certificates/format/writer.h"
@@ -217,8 +218,10 @@ nb::dict check_certificate(const Text& model, const Text& property, const Text& 
   check::LoadOptions options = load_options(semantics, memory, budget);
   options.exact = exact;
   const auto report = on_a_thread<check::Report>([=](const std::stop_token&) {
-    return property.empty() ? check::check_statement(model, certificate, options)
-                            : check::check_certificate(model, property, certificate, options);
+    check::Report made = property.empty() ? check::check_statement(model, certificate, options)
+                                          : check::check_certificate(model, property, certificate, options);
+    queries::name_gap(made, certificate);
+    return made;
   });
   if (!report.problem)
     refuse(property.empty() ? queries::recognised(*report.why, model, queries::FileKind::statement)

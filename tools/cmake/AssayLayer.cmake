@@ -21,7 +21,7 @@ set(ASSAY_MAY_USE_certificate_edit logic kernel_inspect semantics certificate_fo
 set(ASSAY_MAY_USE_certificate_trim logic kernel_inspect semantics certificate_format certificate_check certificate_edit search)
 set(ASSAY_MAY_USE_check floats logic kernel_inspect semantics frontends certificate_format certificate_check)
 set(ASSAY_MAY_USE_files semantics logic certificate_format)
-set(ASSAY_MAY_USE_queries files formats frontends semantics logic kernel_inspect gradients certificate_format certificate_check certificate_trim check search)
+set(ASSAY_MAY_USE_queries files formats frontends semantics logic kernel_inspect gradients certificate_format certificate_check certificate_edit certificate_trim check search)
 set(ASSAY_MAY_USE_models semantics logic audit frontends check queries runtime gpu reference)
 set(ASSAY_MAY_USE_gates semantics logic audit frontends formats explain runtime probes check reports queries)
 set(ASSAY_MAY_USE_views semantics logic audit frontends formats datasets explain check reports certificate_edit certificate_check queries pages runs models gates)

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -88,8 +89,41 @@ std::vector<bool> without_slopes(const Graph& graph) {
   return none;
 }
 
+// What of the records has no effect in this graph.
+struct Ignored {
+  explicit Ignored(const Graph& graph) : nodes(graph), without(without_slopes(graph)), read(graph.nodes.size()) {
+    for (NodeId id = 0; id < graph.nodes.size(); ++id)
+      for (const NodeId operand : graph.node(id).operands) read[operand] = read[operand] || !without[id];
+  }
+  [[nodiscard]] bool is_relu(NodeId node) const { return node < nodes.nodes.size() && nodes.node(node).op == Op::relu; }
+  [[nodiscard]] std::string operand(NodeId node) const { return "node " + std::to_string(nodes.node(node).operands[0]); }
+
+  const Graph& nodes;
+  std::vector<bool> without;  // by node: whether it takes no slopes
+  std::vector<bool> read;     // by node: whether one that takes slopes reads it
+};
+
+// "; node 4 is the result of a relu, ...": for a split or bounds of it, which belong to its operand.
+std::string misplaced_text(const Record& record, const Ignored& of) {
+  std::set<NodeId> split;
+  const bool is_split =
+      record.type == RecordType::split_zero || record.type == RecordType::split_f32 || record.type == RecordType::split_f64;
+  if (is_split && of.is_relu(record.node)) split.insert(record.node);
+  for (const CaseStep& step : record.tree)
+    if (step.split && of.is_relu(step.split->node)) split.insert(step.split->node);
+  std::string text;
+  for (const NodeId node : split)
+    text += "; node " + std::to_string(node) + " is the result of a relu: split its operand, " + of.operand(node);
+  const bool bounds = record.type == RecordType::tighten || record.type == RecordType::tighten_by_cases;
+  if (bounds && of.is_relu(record.node) && !of.read[record.node])
+    text += "; node " + std::to_string(record.node) + " is the result of a relu, whose line the bounds of its operand improve: tighten " +
+            of.operand(record.node);
+  return text;
+}
+
 // "; node 3 takes no slopes, ...": what a record gives such nodes.
-std::string ignored_text(const Record& record, const std::vector<bool>& without) {
+std::string ignored_text(const Record& record, const Ignored& of) {
+  const std::vector<bool>& without = of.without;
   std::set<NodeId> ignored;
   const auto add = [&](const logic::Hints& hints) {
     for (const logic::Slopes* side : {&hints.lower, &hints.upper})
@@ -98,7 +132,7 @@ std::string ignored_text(const Record& record, const std::vector<bool>& without)
   };
   add(record.hints);
   for (const CaseStep& step : record.tree) add(step.hints);
-  std::string text;
+  std::string text = misplaced_text(record, of);
   for (const NodeId node : ignored) text += "; node " + std::to_string(node) + " takes no slopes, since it is no result of a non-linear op";
   return text;
 }
@@ -180,8 +214,10 @@ std::string summary_text(const Summary& summary) {
          plural(summary.file_bytes, "byte") + "\n";
 }
 
-Outcome<Summary> dump(Reader& reader, const std::function<void(const std::string&)>& line, const Graph* graph) {
-  const std::vector<bool> without = graph != nullptr ? without_slopes(*graph) : std::vector<bool>();
+Outcome<Summary> dump(Reader& reader, const std::function<void(const std::string&)>& line, const Graph* graph,
+                      const std::function<std::vector<std::string>(const Record&)>& below) {
+  std::optional<Ignored> ignored;
+  if (graph != nullptr) ignored.emplace(*graph);
   Summary summary;
   Indent indent;
   while (true) {
@@ -195,7 +231,9 @@ Outcome<Summary> dump(Reader& reader, const std::function<void(const std::string
     const std::size_t depth = indent.depth, columns = visit(record, indent);
     std::string text(std::min(columns, kMaxIndent), ' ');
     if (columns > kMaxIndent) text.append("(").append(std::to_string(depth)).append(") ");
-    if (line) line(text.append(record_text(record)).append(ignored_text(record, without)));
+    if (line) line(text.append(record_text(record)).append(ignored ? ignored_text(record, *ignored) : ""));
+    if (line && below)
+      for (const std::string& more : below(record)) line(std::string(std::min(columns, kMaxIndent) + 4, ' ') + more);
     summary.depth = std::max(summary.depth, indent.depth);
   }
   summary.frames = reader.frames();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "certificates/format/reader.h"
 #include "semantics/outcome.h"
@@ -25,8 +26,9 @@ struct Summary {
 // Several lines: counts and bytes per record type, frames, depth.
 [[nodiscard]] std::string summary_text(const Summary& summary);
 
-// Reads to the end; calls `line` (if set) for each record. With a graph, the records have to fit it, and a line names the nodes whose
-// slopes have no effect.
-[[nodiscard]] Outcome<Summary> dump(Reader& reader, const std::function<void(const std::string&)>& line, const Graph* graph = nullptr);
+// Reads to the end; calls `line` (if set) for each record, and for each line that `below` (if set) has to say about it. With a graph,
+// the records have to fit it, and a line says which slopes, splits and claims have no effect.
+[[nodiscard]] Outcome<Summary> dump(Reader& reader, const std::function<void(const std::string&)>& line, const Graph* graph = nullptr,
+                                    const std::function<std::vector<std::string>(const Record&)>& below = nullptr);
 
 }  // namespace assay::certificate

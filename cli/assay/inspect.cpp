@@ -9,8 +9,8 @@
 #include "api/check/cost.h"
 #include "app/pages/exchange.h"
 #include "app/queries/file_kind.h"
-#include "certificates/edit/dump.h"
 #include "cli/assay/file_kind.h"
+#include "cli/assay/inspect_certificate.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/names.h"
 #include "cli/assay/options.h"
@@ -19,8 +19,6 @@
 
 namespace assay::cli {
 namespace {
-
-constexpr const char* kInspectSchema = "assay.inspect/1";
 
 // The tables that are named, beside the first one; the others by name.
 void print(const InspectOptions& options, const views::Sheet& sheet) {
@@ -72,51 +70,6 @@ int show(const InspectOptions& options, const Outcome<views::Sheet>& outcome) {
   return write_json(options.json, sheet_json(kInspectSchema, sheet.facts, options.summary_only ? none : sheet.tables)) && written
              ? kExitYes
              : kExitUnwritten;
-}
-
-std::string certificate_json(const std::string& file, const certificate::Header& header, const certificate::Summary& summary) {
-  Json json = opened("assay.inspect/1");
-  json["file"] = file;
-  json["kind"] = "certificate";
-  json["format"] = header.version;
-  json["semantics"] = header.semantics;
-  json["statement_digest"] = statement::to_hex(header.digest);
-  json["records"] = Json::object();
-  for (std::size_t type = 1; type <= certificate::kRecordTypes; ++type) {
-    if (summary.records[type] == 0) continue;
-    Json& entry = json["records"][to_string(static_cast<certificate::RecordType>(type))];
-    if (entry.is_null()) entry = {{"count", std::uint64_t{0}}, {"bytes", std::uint64_t{0}}};  // the three forms of split count together
-    entry["count"] = summary.records[type] + entry["count"].get<std::uint64_t>();
-    entry["bytes"] = summary.bytes[type] + entry["bytes"].get<std::uint64_t>();
-  }
-  json["depth"] = summary.depth;
-  json["frames"] = summary.frames;
-  json["bytes"] = summary.file_bytes;
-  return json_text(json);
-}
-
-// Record by record, for certificates of any length; the page has the tree.
-int inspect_certificate(const InspectOptions& options) {
-  auto reader = certificate::Reader::open(options.file);
-  if (!reader)
-    return refuse(kInspectSchema, options.json, recognised(in_file(reader.rejection(), options.file), options.file, FileKind::certificate));
-  if (!options.out.empty()) {
-    const Outcome<views::Sheet> sheet = views::sheet_of_certificate(options.file);
-    if (!sheet) return refuse(kInspectSchema, options.json, sheet.rejection());
-    if (!write_page(options, sheet.value())) return kExitUnwritten;
-  }
-  std::optional<Outcome<onnx::Model>> network;
-  if (!options.network.empty()) network = queries::import_model_file(existing(options.network), options.limits);
-  if (network && !*network) return refuse(kInspectSchema, options.json, network->rejection());
-  const bool text = options.json != "-";
-  const std::string header = certificate::header_text(reader.value()->header());
-  if (text) std::printf("%s\n", header.c_str());
-  const auto line = [](const std::string& record) { std::printf("%s\n", record.c_str()); };
-  auto summary = certificate::dump(*reader.value(), text && !options.summary_only ? std::function<void(const std::string&)>(line) : nullptr,
-                                   network ? &network->value().graph : nullptr);
-  if (!summary) return refuse(kInspectSchema, options.json, in_file(summary.rejection(), options.file));
-  if (text) std::fputs(certificate::summary_text(summary.value()).c_str(), stdout);
-  return write_json(options.json, certificate_json(options.file, reader.value()->header(), summary.value())) ? kExitYes : kExitUnwritten;
 }
 
 }  // namespace

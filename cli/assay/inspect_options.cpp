@@ -15,12 +15,23 @@ void add_inspect(CLI::App& app, int& exit) {
       "FILE", options.file, "a model, a property, a statement, a certificate, a trace, safetensors, NPZ, NPY, or a CSV log of training");
   verb->add_option("--network", options.network, "the model that a property or a certificate speaks about")->type_name("FILE");
   verb->add_flag("--summary", options.summary_only, "print facts about the file, but not its tables nor the records of a certificate");
-  verb->add_option("--show", options.show, "print the tables of these names; the name all prints every table of the file")
+  verb->add_option("--show", options.show,
+                   "print the tables of these names; the name all prints every table of the file. For a certificate: values prints the\n"
+                   "numbers of each record, such as betas, slopes and claims")
       ->delimiter(',')
       ->type_name("TABLE,...");
+  verb->add_option("--step", options.step,
+                   "for a certificate: print only step N, its numbers and the splits around it; with --network and --property also\n"
+                   "the boxes in force before the step, and why it is refused")
+      ->type_name("N")
+      ->check(CLI::Range(std::uint64_t{1}, UINT64_MAX));
   verb->add_option("-o,--out", options.out, "write a self-contained HTML page")->type_name("FILE");
   verb->add_option("--model-explorer", options.model_explorer, "write the graph as JSON for Model Explorer")->type_name("FILE");
-  verb->add_option("--property", options.property, "for a model: bound its nodes on the first box of this property")->type_name("FILE");
+  verb->add_option(
+          "--property", options.property,
+          "for a model: bound its nodes on the first box of this property. For a certificate, with --network: take each step, and\n"
+          "say which steps are refused and why")
+      ->type_name("FILE");
   verb->add_option("--box", options.box, "for a model: bound its nodes on the box in which every input lies between these numbers")
       ->type_name("LO HI")
       ->expected(2);

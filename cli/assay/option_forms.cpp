@@ -14,7 +14,7 @@ bool ends_like(const std::string& file, const std::string& ending) { return file
 
 // Of a model: on which boxes its nodes are bounded, and what it is run on, are asked one at a time.
 void refuse_unread_of_model(const CLI::App& verb, const InspectOptions& options) {
-  refuse_unread(verb, "a model", {"--network", "--bounds"});
+  refuse_unread(verb, "a model", {"--network", "--bounds", "--step"});
   if (!options.values.empty()) refuse_unread(verb, "a run on --values", {"--property", "--box", "--data", "--tensor"});
   if (!options.property.empty()) refuse_unread(verb, "a --property", {"--box"});
   if (options.property.empty() && options.box.empty())
@@ -48,19 +48,22 @@ void refuse_unread_by_inspect(const CLI::App& verb, const InspectOptions& option
   if (!options.numbers.empty())
     return refuse_unread(verb, "--number",
                          {"--network", "--property", "--box", "--bounds", "--method", "--samples", "--values", "--data", "--labels",
-                          "--items", "--tensor", "--memory", "--budget"});
+                          "--items", "--tensor", "--step", "--memory", "--budget"});
   const std::string file = existing(options.file);
   const FileKind kind = kind_of_file(file);
   const bool is_property = kind == FileKind::vnnlib || ends_like(file, ".vnnlib");
   if (kind == FileKind::onnx || (ends_like(file, ".onnx") && kind != FileKind::certificate)) return refuse_unread_of_model(verb, options);
-  refuse_unread(verb, "a file that is no model", {"--property", "--box", "--values", "--data", "--labels", "--items"});
+  refuse_unread(verb, "a file that is no model", {"--box", "--values", "--data", "--labels", "--items"});
+  if (kind != FileKind::certificate) refuse_unread(verb, "a file that is neither a model nor a certificate", {"--property"});
   if (!is_property && kind != FileKind::certificate)
     refuse_unread(verb, "a file that is neither a property nor a certificate", {"--network"});
   if (!is_property && kind != FileKind::statement) refuse_unread(verb, "a file that is no statement", {"--bounds"});
   if (!options.bounds) refuse_unread(verb, "an inspection without --bounds", {"--method", "--samples"});
   const bool has_tensors = kind == FileKind::trace || kind == FileKind::safetensors || kind == FileKind::npz || kind == FileKind::npy;
   if (!has_tensors) refuse_unread(verb, "a file without tensors", {"--tensor"});
-  if (kind == FileKind::certificate) refuse_unread(verb, "a certificate", {"--show", "--model-explorer", "--budget"});
+  if (kind == FileKind::certificate) refuse_unread(verb, "a certificate", {"--model-explorer"});
+  if (kind == FileKind::certificate && options.property.empty()) refuse_unread(verb, "a certificate without --property", {"--budget"});
+  if (kind != FileKind::certificate) refuse_unread(verb, "a file that is no certificate", {"--step"});
 }
 
 void refuse_unread_by_gradcheck(const CLI::App& verb, const GradcheckOptions& options) {

@@ -55,6 +55,7 @@ struct BoundsOptions {
 struct InspectOptions : views::InspectRequest {
   bool summary_only = false;         // leave out single records, nodes and regions
   std::vector<std::string> show;     // tables by name; empty: the first one
+  std::uint64_t step = 0;            // of a certificate; 0: all
   std::vector<std::string> numbers;  // instead of a file
   std::string out, model_explorer;   // files to write
   JsonTarget json;

@@ -20,7 +20,7 @@ _assay() {
     merge) options="--budget --help --json --memory --model --out --property -h -o" ;;
     trim) options="--budget --help --json --memory --out --semantics --timeout -h -o" ;;
     bounds) options="--budget --help --json --memory --method --nodes --semantics --statement --timeout -h" ;;
-    inspect) options="--bounds --box --budget --data --elements --help --items --json --labels --memory --method --model-explorer --network --number --out --property --samples --show --summary --tensor --values -h -o" ;;
+    inspect) options="--bounds --box --budget --data --elements --help --items --json --labels --memory --method --model-explorer --network --number --out --property --samples --show --step --summary --tensor --values -h -o" ;;
     statement) options="--budget --help --json --memory --out --semantics -h -o" ;;
     lint) options="--help --json --memory -h" ;;
     eval) options="--help --json --memory -h" ;;

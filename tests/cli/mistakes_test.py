@@ -81,6 +81,7 @@ class Mistakes(outputs_test.Folder):
         split, beta = boxes + "0a0300", "070304 01 03" + half  # z0 at 0; case 0 with one multiplier
         slopes = "070303" + 2 * f"0103 0203 {half} {half}"  # keyed by z, which is affine
         double = "050304 01 03" + struct.pack("<d", 0.5).hex()
+        claims = "0503 28 02" + struct.pack("<4f", *[-0.001] * 2, *[0.001] * 2).hex()
         for records, code, texts in (
                 (boxes + "0a0100", "assume.S1", ["node 1 'w', element 0: expected", "found a constant; number nodes as `assay inspect MODEL` does"]),
                 (boxes + "050100", "tighten.S1", ["found a constant; number nodes"]),
@@ -91,7 +92,17 @@ class Mistakes(outputs_test.Folder):
                 (boxes + "070380 0100", "certificate.hint", ["at most 0 multipliers of cuts, one for each cut in force"]),
                 (split + double, "certificate.record", ["step 7 (of no known type), byte ", "the checksums fit, so the writer", "compare the last step that `assay inspect` prints"]),
                 (boxes + "070100 02", "certificate.open", ["case at position 0", "`assay inspect` shows the cases of each conclude, and one of no cases refutes none"]),
-                (boxes + "0d", "certificate.structure", ["see the grammar in section 2 of certificates/FORMAT.md, on the site reference/certificate-format"]),
+                (split + "0d", "certificate.open", ["step 6 (next)", "depth 1 where node 3 'z', element 0 <= 0: expected"]),
+                ("", "certificate.open", ["no proof for group 0; write its begin_group, its steps and end_group"]),
+                (boxes + "0d", "certificate.structure", ['see the grammar in the section "Structure" of certificates/FORMAT.md, on the site reference/certificate-format/#structure']),
+                (boxes + "070700", "conclude.S1", ["case 2: expected a case of the group, which has 2, numbered from 0", "reference/certificate-format/#conclude-for-a-case"]),
+                (split + "070304 01 03" + struct.pack("<f", -0.5).hex(), "hints.beta", ["multipliers of splits where node 3 'z', element 0 <= 0:", "found -0.5 as number 0, counted from 0; write absolute values"]),
+                (split + claims, "tighten.S3", ["node 3 'z', element 0 where node 3 'z', element 0 <= 0: expected", "the half <= comes first, and a `next` begins the half >="]),
+                (boxes + "0a0400" + claims, "tighten.S3", ["found ", "node 4 'h' is the result of a relu", ": split node 3 'z' instead; claim less"]),
+                (boxes + "10 03 08 0a0300 0000 0004 01 03" + struct.pack("<f", -1).hex(), "hints.beta", ["multipliers of splits, leaf 1 of its tree:"]),
+                (boxes + "0503 28 01" + 2 * half, "tighten.S2", ["node 3 'z': expected 2 claims, found 1; write one pair of bounds for each selected element"]),
+                ("0f02 02 0131 0130", "satisfiable.S1", ["case 2: expected a case of the property, which has 2, numbered from 0", "reference/certificate-format/#witness"]),
+                ("0f00 01 05302e393866", "certificate.value", ["found '0.98f'; the checksums fit, so the writer made a mistake in this step, the first one"]),
                 (split + "070300", "conclude.S3", ["case 0 where node 3 'z', element 0 <= 0:", "better slopes (of results of non-linear ops)"]),
                 (split + beta.replace(" 01 ", " 00 ")[:-len("03" + half)], "conclude.S3", ["case 0 where"]),  # fewer multipliers than splits
                 ("0f00 02 03312f32 04302e3235", "satisfiable.S3", ["case 0, row 0, at X_0 = 0.5, X_1 = 0.25: expected a point at which", "found Y_0 = 0, off by 0.25; give a point"])):
@@ -106,6 +117,46 @@ class Mistakes(outputs_test.Folder):
                                  "  conclude cases 0, lower of node 4 (2), upper of node 4 (2)", "  conclude no cases"], run.stderr)
         run = self.run_assay("inspect", self.at("net.onnx"), "--network", self.at("net.onnx"))
         self.assertEqual((run.stdout, run.returncode), ("", 2))
+        damaged = bytearray(self.read("written.assay"))
+        damaged[-20] ^= 1
+        self.write("damaged.assay", bytes(damaged))
+        run = self.run_assay(*self.files, self.at("damaged.assay"), program="assay-check")
+        self.assertRegex(run.stderr, r"found damage from byte 58; copy the file again; if your own tool wrote it, open it in binary mode.* \[certificate.checksum\]")
+
+    def test_a_missing_case_is_named_by_its_branch(self):
+        boxes, case, none = "0100 0403 0404 0407", "070300", "070100"
+        self.write("far.vnnlib", outputs_test.HOLDS.replace("0.25", "99").encode())
+        files = (self.files[0], self.at("far.vnnlib"))
+        self.run_assay("verify", *files, "--proof", self.at("far.assay"))
+        for tree, texts in ((f"0a0300 {case} 0d 0a0301 {none} 0d {none} 0e 0e", ["the branch where node 3 'z', element 0 >= 0 and node 3 'z', element 1 <= 0, which ends with step 10 at byte ", "does not conclude it, nor does one more branch;"]),
+                            (f"{none} 0a0300 {none} 0d {none} 0e", ["the branch where node 3 'z', element 0 <= 0, which"]),
+                            (f"{none}", ["case at position 0 of group 0 is not refuted; conclude"])):
+            self.write("open.assay", with_records(self.read("far.assay"), bytes.fromhex(boxes + tree + "02")))
+            run = self.run_assay("check", *files, self.at("open.assay"))
+            self.assertTrue(run.returncode == 1 and "[certificate.open]" in run.stderr and all(text in run.stderr for text in texts), run.stderr)
+
+    def test_inspect_shows_what_a_checker_has_at_a_step(self):
+        half, claims = struct.pack("<f", 0.5).hex(), struct.pack("<4f", -1, -1, 1, 1).hex()
+        records = f"0100 0403 0404 0407 0a0400 0503 2d 01 04 02 03 {half} {half} 01 03 {half} 02 {claims} 070100 0d 0504 08 070100 0e 02"
+        self.write("steps.assay", with_records(self.read("proof"), bytes.fromhex(records)))
+        files = ("--network", self.at("net.onnx"), "--property", self.at("holds.vnnlib"))
+        numbers = ["lower slopes of node 4: 0.5, 0.5", "beta: 0.5", "claimed lower bounds: -1, -1", "claimed upper bounds: 1, 1"]
+        lines = [line.strip() for line in self.run_assay("inspect", self.at("steps.assay"), "--show", "values").stdout.splitlines()]
+        self.assertEqual(lines[7:11], numbers)
+        run = self.run_assay("inspect", self.at("steps.assay"), "--step", "6", *files, "--json=" + self.at("step.json"))
+        lines = [line.strip() for line in run.stdout.splitlines()]
+        self.assertEqual(lines[2:7], [*numbers, "where node 4 'h', element 0 <= 0"])
+        self.assertTrue(any(line.startswith("box of node 3 'z', element 1: [") for line in lines) and lines[-1].startswith("refused: node 3 'z', element 0: expected"), lines)
+        step = json.loads(self.read("step.json"))["steps"][0]
+        self.assertEqual((step["step"], step["splits"], [box["node"] for box in step["boxes"]], step["numbers"][1]),
+                         (6, [{"node": 4, "element": 0, "half": "<=", "threshold": 0.0}], [0, 3, 4, 7], {"name": "beta", "values": [0.5]}))
+        text = self.run_assay("inspect", self.at("steps.assay"), *files).stdout
+        self.assertEqual(text.count("refused: "), 1, text)
+        self.assertIn("split node 4[0] at 0; node 4 is the result of a relu: split its operand, node 3\n", text)
+        self.assertIn("; node 4 is the result of a relu, whose line the bounds of its operand improve: tighten node 3\n", text)
+        for words, code in ((["--step", "99"], "inspect.step"), (["--show", "splits"], "inspect.table"), (files[2:], "inspect.network")):
+            run = self.run_assay("inspect", self.at("steps.assay"), *words)
+            self.assertTrue(run.returncode == 4 and f"[{code}]" in run.stderr, run.stderr)
 
     def test_wrong_tensor_names_list_those_that_exist(self):
         self.write("wrong.json", b'{"inputs": {"image": [1, 2]}}')

@@ -25,7 +25,7 @@ Values = Union[Sequence[float], bytes, Any]  # numbers, arrays of NumPy, or what
 RECORDS = {"begin_group": 1, "end_group": 2, "sweep": 3, "box": 4, "tighten": 5, "define_hints": 6, "conclude": 7, "conclude_with": 8,
            "empty": 9, "split_zero": 10, "split_f32": 11, "split_f64": 12, "next": 13, "done": 14, "witness": 15, "tighten_by_cases": 16,
            "cut": 17, "boxes": 18}
-__all__ = ["Hints", "RECORDS", "array", "crc32c", "encode", "leaf", "varint", "write", *RECORDS]
+__all__ = ["Hints", "RECORDS", "array", "crc32c", "encode", "leaf", "outward", "varint", "write", *RECORDS]
 _FRAME, _U32, _U64 = 65536, 2**32 - 1, 2**64 - 1
 
 
@@ -78,9 +78,18 @@ def array(values: Values, base: Optional[tuple[int, Values]] = None) -> bytes:
         values: Numbers, which are rounded to float32. Bytes are an array that is encoded already.
         base: Of a change to named hints: their id and the values of the same array there. Only the elements that differ are listed.
     """
+    return _array("values", values, base)
+
+
+def outward(lower: Values, upper: Values) -> tuple[list[float], list[float]]:
+    """Rounds lower bounds down and upper bounds up to float32, as the claims of `tighten` have to be."""
+    return ([_float_below("lower", one) for one in _flat("lower", lower)], [0.0 - _float_below("upper", -one) for one in _flat("upper", upper)])
+
+
+def _array(where: str, values: Values, base: Optional[tuple[int, Values]] = None, least: float = -math.inf) -> bytes:
     if isinstance(values, bytes):
         return values
-    numbers = _floats("values", values)
+    numbers = _floats(where, values, least=least)
     if not numbers:
         return varint(0)
     forms = [b"\x03" + struct.pack(f"<{len(numbers)}f", *numbers)]
@@ -139,12 +148,12 @@ def tighten(node: int, hints: Hints = Hints(), *, select: Union[str, Values] = "
         hints: Slopes and multipliers.
         select: "unstable", "all", or a mask with one value for each element: those where it is not 0.
         rounded: Whether derived bounds are rounded outward to float32.
-        claims: The lower and the upper bounds to take, float32 numbers, one for each selected element.
+        claims: The lower and the upper bounds to take, float32 numbers, one for each selected element; `outward` makes them.
     """
     flags, mask = _selection(select, rounded)
     data = b""
     if claims is not None:
-        lower, upper = (_floats("claims", ends, exact=True) for ends in claims)
+        lower, upper = (_floats(f"claims[{k}]", ends, exact=True) for k, ends in enumerate(claims))
         if len(lower) != len(upper):
             raise wrong("claims", "as many lower as upper bounds", f"{len(lower)} and {len(upper)}")
         data, flags = varint(len(lower)) + struct.pack(f"<{2 * len(lower)}f", *lower, *upper), flags | 32
@@ -172,7 +181,7 @@ def conclude(cases: Union[int, Mapping[int, Optional[Values]]] = 1, hints: Hints
 
 def conclude_with(number: int, beta: Values = (), cases: Union[int, Mapping[int, Optional[Values]]] = 1) -> bytes:
     """Refutes cases as `conclude` does, by the hints that `define_hints` named so, with another beta."""
-    return b"\x08" + _cases(cases) + varint(number, _U32) + array(beta)
+    return b"\x08" + _cases(cases) + varint(number, _U32) + _array("beta", beta, least=0)
 
 
 def empty() -> bytes:
@@ -187,7 +196,7 @@ def split_zero(node: int, element: int) -> bytes:
 
 def split_f32(node: int, element: int, threshold: float) -> bytes:
     """Splits at a number that is a float32. For another one write `split_f64`, or round it first and split there."""
-    return b"\x0b" + _node(node) + _node(element) + struct.pack("<f", *_floats("threshold", [threshold], exact=True))
+    return b"\x0b" + _node(node) + _node(element) + struct.pack("<f", *_floats("threshold", [threshold], exact=True, advice="write split_f64, or round it and split there"))
 
 
 def split_f64(node: int, element: int, threshold: float) -> bytes:
@@ -230,7 +239,7 @@ def tighten_by_cases(node: int, tree: bytes, *, select: Union[str, Values] = "un
 
 def cut(terms: Iterable[tuple[int, int, float]], tree: bytes) -> bytes:
     """Derives a lower bound of a sum of terms (node, element, coefficient) by a tree of splits."""
-    listed = [_node(node) + _node(element) + struct.pack("<f", *_floats("terms", [number])) for node, element, number in terms]
+    listed = [_node(node) + _node(element) + struct.pack("<f", *_floats("the coefficient of a term", [number])) for node, element, number in terms]
     return b"\x11" + varint(len(listed)) + b"".join(listed) + tree
 
 
@@ -281,18 +290,46 @@ def _flat(where: str, values: Any) -> list[fractions.Fraction]:
     return arguments.flat(where, values)[0]
 
 
-def _floats(where: str, values: Any, exact: bool = False) -> list[float]:
-    """The nearest float32 of each number; with `exact` the numbers have to be these."""
+_OUTWARD = "round lower bounds down and upper bounds up, for example by assay.certificate.outward(lower, upper)"
+_ABSOLUTE = "write absolute values: the checker chooses the sign of each term by the half of the split"
+
+
+def _floats(where: str, values: Any, exact: bool = False, least: float = -math.inf, advice: str = _OUTWARD) -> list[float]:
+    """The nearest float32 of each number, none below `least`; with `exact` the numbers have to be these."""
     numbers = arguments.plain(where, values)
     if not isinstance(numbers, (list, tuple)) or not all(type(one) in (int, float) for one in numbers):
         numbers = [float(one) for one in _flat(where, values)]
     try:
         near = list(struct.unpack(f"<{len(numbers)}f", struct.pack(f"<{len(numbers)}f", *numbers)))
     except OverflowError:
-        near = [math.inf]
-    if not all(map(math.isfinite, near)) or (exact and near != list(numbers)):
-        raise wrong(where, "numbers that are float32" if exact else "finite numbers within float32", values)
+        near = [_nearest(one) for one in numbers]
+    for k, (number, one) in enumerate(zip(numbers, near)):
+        if not math.isfinite(one):
+            raise wrong(f"{where}, number {k}", "a finite number within float32", number)
+        if one < least:
+            raise wrong(f"{where}, number {k}", f"a number of at least {least:g}", number, _ABSOLUTE if where == "beta" else "")
+        if exact and one != number:
+            raise wrong(f"{where}, number {k}", "a number that is a float32", number, advice)
     return near
+
+
+def _nearest(number: float) -> float:
+    try:
+        return float(struct.unpack("<f", struct.pack("<f", number))[0])
+    except OverflowError:
+        return math.copysign(math.inf, number)
+
+
+def _float_below(where: str, number: fractions.Fraction) -> float:
+    """The greatest float32 that is at most the number."""
+    near = _nearest(float(number))
+    if math.isinf(near):
+        raise wrong(where, "numbers within float32", number)
+    if fractions.Fraction(near) <= number:
+        return near
+    bits = struct.unpack("<i", struct.pack("<f", near))[0]
+    below = -0x7FFFFFFF if near == 0 else bits - 1 if near > 0 else bits + 1
+    return float(struct.unpack("<f", struct.pack("<i", below))[0])
 
 
 def _selection(select: Any, rounded: bool) -> tuple[int, bytes]:
@@ -304,19 +341,19 @@ def _selection(select: Any, rounded: bool) -> tuple[int, bytes]:
 
 def _hints(hints: Hints) -> tuple[int, bytes]:
     flags, data = 0, b""
-    for bit, slopes in ((1, hints.lower), (2, hints.upper)):
+    for bit, name, slopes in ((1, "lower", hints.lower), (2, "upper", hints.upper)):
         if slopes is not None:
             flags |= bit
-            data += varint(len(slopes)) + b"".join(_node(node) + array(slopes[node]) for node in sorted(slopes))
-    for bit, values in ((4, hints.beta), (128, hints.cuts)):
+            data += varint(len(slopes)) + b"".join(_node(node) + _array(f"{name}[{node}]", slopes[node]) for node in sorted(slopes))
+    for bit, name, values in ((4, "beta", hints.beta), (128, "cuts", hints.cuts)):
         if values is not None:
             flags |= bit
-            data += array(values)
+            data += _array(name, values, least=0)
     return flags, data
 
 
 def _cases(cases: Union[int, Mapping[int, Optional[Values]]]) -> bytes:
     if not isinstance(cases, Mapping):
         return varint(2 * arguments.whole("cases", cases, 0, 2**20) + 1)
-    entries = [varint(2 * position) if rows is None else varint(2 * position + 1) + array(rows) for position, rows in cases.items()]
+    entries = [varint(2 * position) if rows is None else varint(2 * position + 1) + _array(f"cases[{position}]", rows, least=0) for position, rows in cases.items()]
     return varint(2 * len(entries)) + b"".join(entries)

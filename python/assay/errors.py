@@ -56,7 +56,7 @@ def from_rejection(why: Mapping[str, str]) -> Error:
     kind, what = _KINDS.get(why["kind"], (InternalError, "internal error"))
     if why["code"].startswith("python.") and kind is MalformedInput:
         kind, what = UsageError, "wrong argument"
-    reason = ", ".join(part for part in (why["required"] and f"expected {why['required']}", why["found"] and f"got {why['found']}") if part)
+    reason = ", ".join(part for part in (why["required"] and f"expected {why['required']}", why["found"] and f"found {why['found']}") if part)
     return kind(what, where=why["place"], why=reason, advice=_advice_of(why), code=why["code"])
 
 

@@ -100,9 +100,24 @@ def test_a_record_does_not_cross_frames(folder):
 
 
 @pytest.mark.parametrize("call, words", [
-    (lambda: c.split_f32(0, 0, 0.1), "threshold: expected numbers that are float32"), (lambda: c.box(-1), "from 0 to"), (lambda: c.array([1e39]), "within float32"),
+    (lambda: c.split_f32(0, 0, 0.1), "threshold, number 0: expected a number that is a float32, got 0.1; write split_f64"),
+    (lambda: c.tighten(0, claims=([-1], [0.1])), "claims[1], number 0: expected a number that is a float32, got 0.1; round lower bounds down"),
+    (lambda: c.conclude(1, c.Hints(beta=[0, -0.5])), "beta, number 1: expected a number of at least 0, got -0.5; write absolute values"),
+    (lambda: c.conclude({2: [1, -1]}), "cases[2], number 1: expected a number of at least 0"), (lambda: c.conclude_with(0, [-1]), "beta, number 0:"),
+    (lambda: c.conclude(1, c.Hints(lower={4: [1, float("nan")]})), "lower[4], number 1: expected a finite number"),
+    (lambda: c.outward([1e39], []), "lower: expected numbers within float32"),
+    (lambda: c.box(-1), "from 0 to"), (lambda: c.array([1e39]), "within float32"),
     (lambda: c.tighten(0, select="some"), "'unstable', 'all' or a mask"), (lambda: c.tighten(0, claims=([1], [])), "as many lower as upper"),
     (lambda: c.encode("model.onnx", []), "what assay.statement returns"), (lambda: c.array([1, 2], (0, [1])), "2 values"), (lambda: c.encode("0" * 64, ["text"]), "bytes of records")])
 def test_wrong_use(call, words):
     with pytest.raises(assay.UsageError, match=re.escape(words)):
         call()
+
+
+def test_claims_are_rounded_outward():
+    numbers = [0.1, -0.1, 1 / 3, 1e-50, -1e-50, 0, 0.5, 3.0000001, -3.0000001, -(2.0 - 2**-24)]
+    lower, upper = c.outward(numbers, numbers)
+    assert all(lo <= one <= hi for lo, one, hi in zip(lower, numbers, upper)) and lower[5:7] == upper[5:7] == [0, 0.5]
+    below, above = numpy.float32(-numpy.inf), numpy.float32(numpy.inf)
+    assert all(numpy.nextafter(numpy.float32(lo), above) >= hi and numpy.nextafter(numpy.float32(hi), below) <= lo for lo, hi in zip(lower, upper))
+    assert c.tighten(0, claims=c.outward(numbers, numbers), select="all")[:3] == b"\x05\x00\x28"

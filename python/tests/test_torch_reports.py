@@ -107,7 +107,7 @@ REFUSAL = """for one; do case "$one" in --json=*) echo '{"exit": 4, "rejection":
 """
 
 
-@pytest.mark.parametrize("text, kind, words", [(REFUSAL, assay.MalformedInput, "malformed input at the recorded run, region 3: expected float, got bool"),
+@pytest.mark.parametrize("text, kind, words", [(REFUSAL, assay.MalformedInput, "malformed input at the recorded run, region 3: expected float, found bool"),
                                                ("echo internal error: lift; exit 70\n", assay.InternalError, "with status 70"),
                                                ("kill -SEGV $$\n", assay.InternalError, "with status -11"),
                                                ("echo unknown option: --fast >&2; exit 2\n", assay.UsageError, "unknown option: --fast")])

@@ -19,6 +19,7 @@ from assay.torch.gates import GradcheckError, announce, judged, judging, locate
 from assay.torch.naming import Names, modules_of
 from assay.torch.outside import moved_between
 from assay.torch.sizes import Compared
+from assay.torch.surrogates import Intended, checked, require_met
 from assay.torch.values import Results
 from ._cotangents import Cotangents
 from ._draws import DRAWS, MOVES, States, is_shape, listed, moved, tensors_of
@@ -72,6 +73,8 @@ class Trials:
     forward: bool
     options: Sequence[str]
     kinks: str = "any"
+    surrogate: Any = None  # of Functions: the functions whose gradients are meant
+    met: set[Any] = field(default_factory=set)  # such Functions that ran
     labels: Names = field(default_factory=Names)  # of tensors and modules that the function reads besides
     seen: dict[tuple[int, str], set[str]] = field(default_factory=dict)  # sides of branches, in draws whose gradients are right
     last: Recorder | None = None
@@ -272,10 +275,11 @@ class Trials:
     def recorded_once(self, given: Sequence[Any], moved: dict[int, str] | None, how: Cotangents, follows: bool) -> Recorder:
         inputs = self.leaves(given)
         self.asking(inputs)
-        with self.kept_gradients(given, how), record(self.names(inputs), kinks=self.kinks) as run:
+        with self.kept_gradients(given, how), record(self.names(inputs), kinks=self.kinks, surrogate=self.surrogate) as run:
             self.labels.give(run)
             run.moved, run.keeps_ends, run.follows, self.making = moved, how.is_inner, follows, run
             self.found = self.differentiated(inputs, run, how)
+        self.met |= run.met
         run.memory.blocks.clear()  # what the program itself held, of which the values are copies
         if self.second:  # what a Function saved of its own is not meant to stop a second derivative
             run.cut -= run.inside
@@ -396,7 +400,8 @@ def is_dead(report: Report) -> bool:
 
 def gradcheck(func: Callable[..., Any], inputs: Any, *, params: Params | None = None,
               raise_exception: bool = True, seed: int | None = 0, check_grad_grad: bool = False, check_forward_ad: bool = False, kinks: str = "any",
-              allow_dead: bool = False, allow_unreached: bool = False, most_undecided: float | None = None, **differences: Any) -> bool:
+              allow_dead: bool = False, allow_unreached: bool = False, most_undecided: float | None = None, surrogate: Intended | None = None,
+              **differences: Any) -> bool:
     """Decides whether the gradients of a function are its derivatives, in float32 as it runs, without finite differences.
 
     It is called like `torch.autograd.gradcheck`. The function runs several times: at inputs that are moved a little, too, which shows
@@ -415,6 +420,8 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, params: Params | None = 
         allow_dead: Whether cotangents that are 0 everywhere may pass.
         allow_unreached: Whether sides without elements in a custom Function may pass; the warning stays.
         most_undecided: The share of elements that may be vacuous.
+        surrogate: Functions of which another gradient is meant, such as a straight-through estimator, each with the function whose gradient that
+            is: `{ClampSTE: lambda x: x}`. It takes the arguments of the Function, and its backward has to be the gradient of that function.
         **differences: Arguments of `torch.autograd.gradcheck` for its differences, such as `eps` and `atol`. They mean nothing here.
 
     Returns:
@@ -433,7 +440,7 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, params: Params | None = 
         raise wrong("most_undecided", "a share from 0 to 1", most_undecided)
     options = ["--kinks", kinks, *(["--allow-dead"] if arguments.flag("allow_dead", allow_dead) else []),
                *([] if most_undecided is None else ["--most-undecided", str(most_undecided)])]
-    trials = Trials(func, named, check_grad_grad, check_forward_ad, options, kinks, Names(modules, func))
+    trials = Trials(func, named, check_grad_grad, check_forward_ad, options, kinks, checked(surrogate), labels=Names(modules, func))
     with seeded(seed):
         try:
             report = tried(trials, inputs, allow_dead, arguments.flag("allow_unreached", allow_unreached))
@@ -442,6 +449,7 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, params: Params | None = 
                 raise UsageError("the function wants integers in place of an input that was drawn", where="inputs", why=str(why).split("\n")[0],
                                  advice="a shape is drawn as float32 numbers; give class indices, and other inputs of integers, as a tensor in place of their shape") from why
             raise
+    require_met(trials.surrogate, trials.met)
     announce(report, func)
     if report.passed:
         for names, what in ((report.unreached, "no input lay here, where nothing is said of the gradient"), (report.detached, "cut off by detach, data or no_grad"),

@@ -11,7 +11,6 @@ from torch.nn.modules import module as hooks
 from assay._core.places import place_of
 from assay.errors import wrong
 from .compiled import Guards
-from .conventions import Conventions
 from .cotangents import by_program
 from .drawn import watched
 from .equations import Solved
@@ -20,6 +19,7 @@ from .memory import Refused, address, alike
 from .nodes import PLACES, TRUTHS
 from .outside import ACCUMULATE
 from .recorder import OVERWRITING
+from .surrogates import Surrogates, shift
 from .values import Region, results_of
 
 FLAT = ("sign", "floor", "ceil", "round")  # the derivative is 0 by convention: no product is claimed
@@ -28,18 +28,18 @@ LARGEST = float(torch.finfo(torch.float32).max)
 KINKS = ("any", "pytorch")  # conventions that a gate can be asked for
 
 
-class Recorder(Conventions):
+class Recorder(Surrogates):
     """A context in which everything that runs is recorded, `backward()`, `torch.autograd.grad` and optimisers too.
 
     An `nn.LSTM` runs step by step in it, in place of oneDNN's one kernel for all steps, unless `keeps_fused`: that one is opaque.
     With `kinks="pytorch"` the forward operations of each torch.autograd.Function are run again and differentiated by PyTorch, so that a gate with
-    `--kinks pytorch` can compare its backward with that.
+    `--kinks pytorch` can compare its backward with that. `surrogate` declares Functions whose backward is meant to be the gradient of another function.
     """
 
-    def __init__(self, model: Any = None, *, keeps_fused: bool = False, kinks: str = "any") -> None:
+    def __init__(self, model: Any = None, *, keeps_fused: bool = False, kinks: str = "any", surrogate: Any = None) -> None:
         if kinks not in KINKS:
             raise wrong("kinks", "'any' or 'pytorch'", kinks)
-        super().__init__(model, asks_convention=kinks == "pytorch")
+        super().__init__(model, asks_convention=kinks == "pytorch", surrogate=surrogate)
         self.keeps_fused, self.unfused = keeps_fused, list[bool]()
         self.handles: list[Any] = []
         self.engine: Any = None
@@ -70,9 +70,11 @@ class Recorder(Conventions):
         self.guards.enter_context(watched(self))
         super().__enter__()  # type: ignore[no-untyped-call]
         self.watch_forward()
+        self.watch_surrogates()
         return self
 
     def __exit__(self, *error: Any) -> Any:
+        self.unwatch_surrogates()
         self.unwatch_forward(*error)
         self.guards.close()
         for one in self.handles:
@@ -193,6 +195,7 @@ class Recorder(Conventions):
                 fresh = self.claim(node, out, flows, joined)
             for one in self.products[count:] if isinstance(node, BackwardCFunction) else []:
                 self.note_convention(one)
+                self.note_surrogate(node, one)
             return fresh
         return [node.register_prehook(before), node.register_hook(after)]
 
@@ -472,11 +475,3 @@ def softplus_bounds(region: Region) -> list[dict[str, Any]]:
         if bound is not None and bound["op"] == "constant" and soft["op"] in ("softplus", "div") and bound["data"][0] >= 17:
             found.append(bound)
     return found
-
-
-def shift(region: Region, at: int) -> None:
-    """Makes room for one more operand: the numbers of nodes grow."""
-    for node in region.nodes:
-        if "operands" in node:
-            node["operands"] = [i + 1 if i >= at else i for i in node["operands"]]
-    region.outputs = [i + 1 if i >= at else i for i in region.outputs]

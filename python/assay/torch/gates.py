@@ -21,6 +21,7 @@ from .memory import Refused, Value, plain
 from .nodes import HALVES, constant_of, read_again
 from .naming import Names, modules_of
 from .outside import cut_off, cuts_of, downstream, marked_of, why_cut
+from .surrogates import Intended, numbered, require_met
 from .texts import Parts, finding_lines, findings_of, listed, shown_path, without_digest
 from .values import Region
 
@@ -81,6 +82,8 @@ def trace_of(run: Recorder, known: Composed | None = None) -> Trace:
     for said, product in zip(trace.vjps, run.products):
         if (own := product.cotangents if product.is_own else product.convention) is not None:
             said["convention"] = {str(k): name(v) for k, v in own.items()}
+        if product.surrogate is not None:
+            said["surrogate"] = numbered(product)
     trace.gradients = [{"output": name(c.output), "seed": name(c.seed), "of": {name(k): name(v) for k, v in c.of.items()}} for c in run.claims]
     trace.tangents = [{"from": {name(k): name(v) for k, v in one.start.items()}, "to": {name(k): name(v) for k, v in one.found.items()},
                        "detached": [name(v) for v in one.detached]} for one in run.moves if one.found]
@@ -314,6 +317,7 @@ def judge(run: Recorder, verb: str = "gradcheck", *options: str, detached: bool 
         assay.Error: The program cannot read the trace, or made a mistake. This is no verdict.
     """
     report = judged(run, verb, *options, detached=detached)
+    require_met(run.surrogates, run.met)
     report.tell("unreached", unreached_of(run))
     locate(report, run)
     announce(report)
@@ -437,7 +441,7 @@ def loss_of(loss: Callable[[], torch.Tensor]) -> torch.Tensor:
 
 
 def step(model: torch.nn.Module | Mapping[str, torch.Tensor], loss: Callable[[], torch.Tensor], optimizer: torch.optim.Optimizer | None = None,
-         *options: str, detached: bool | Collection[str] = ()) -> Report:
+         *options: str, detached: bool | Collection[str] = (), surrogate: Intended | None = None) -> Report:
     """Record one training step, `loss().backward()` and the step of the optimizer, and judge it. A wrong step does not raise: look at `report.passed`,
     or call `check_step`.
 
@@ -448,12 +452,13 @@ def step(model: torch.nn.Module | Mapping[str, torch.Tensor], loss: Callable[[],
         *options: Options of the program, such as "--allow-dead".
         detached: Names of parameters and inputs that may have no gradient, such as `first.weight`; True for all. Only needed where the program detaches
             them on purpose.
+        surrogate: Functions of which another gradient is meant, each with the function whose gradient that is: `{ClampSTE: lambda x: x}`.
 
     Returns:
         The report.
     """
     names = Names(modules_of(loss), loss)
-    with Recorder(model) as run:
+    with Recorder(model, surrogate=surrogate) as run:
         names.give(run)
         loss_of(loss).backward()
         if optimizer is not None:
@@ -462,14 +467,14 @@ def step(model: torch.nn.Module | Mapping[str, torch.Tensor], loss: Callable[[],
 
 
 def check_step(model: torch.nn.Module | Mapping[str, torch.Tensor], loss: Callable[[], torch.Tensor], optimizer: torch.optim.Optimizer | None = None,
-               *options: str, detached: bool | Collection[str] = ()) -> Report:
+               *options: str, detached: bool | Collection[str] = (), surrogate: Intended | None = None) -> Report:
     """Judge one training step as `step` does, and raise if it did not pass.
 
     Raises:
         assay.GradcheckError: The step is wrong or undecided; the text opens with the finding, and says where the backward stands.
     """
     __tracebackhide__ = True
-    report = step(model, loss, optimizer, *options, detached=detached)
+    report = step(model, loss, optimizer, *options, detached=detached, surrogate=surrogate)
     if not report.passed:
         raise GradcheckError(report.explanation, report)
     return report

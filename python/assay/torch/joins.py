@@ -32,6 +32,7 @@ class Product:
     cotangents: dict[int, int | str]
     is_own: bool = True  # what PyTorch gives by itself: no torch.autograd.Function's
     convention: dict[int, int] | None = None  # of a Function's: what PyTorch would give
+    surrogate: tuple[list[int], list[dict[str, Any]], int] | None = None  # of a Function's: the function whose gradient is meant
 
 
 @dataclass

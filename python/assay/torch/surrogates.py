@@ -1,0 +1,125 @@
+"""Functions whose backward is meant to be the gradient of another function, such as a straight-through estimator: the gate judges by that one."""
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any, Callable, Mapping, Sequence
+
+import torch
+from torch.autograd.function import _SingleLevelFunction
+
+from assay.errors import UsageError, wrong
+from .conventions import Conventions
+from .joins import Product
+
+Intended = Mapping[Any, Callable[..., Any]]  # of a torch.autograd.Function: the function whose gradient is meant
+
+
+def checked(surrogate: Any) -> dict[Any, Callable[..., Any]]:
+    """The argument `surrogate`."""
+    given = {} if surrogate is None else surrogate
+    is_fine = isinstance(given, Mapping) and all(inspect.isclass(one) and issubclass(one, torch.autograd.Function) and callable(f) for one, f in given.items())
+    if not is_fine:
+        raise wrong("surrogate", "functions by torch.autograd.Function, such as {ClampSTE: lambda x: x}", surrogate)
+    return dict(given)
+
+
+def require_met(surrogate: Mapping[Any, Any], met: set[Any]) -> None:
+    """Refuse a declaration of a Function that never ran: it would be taken for judged."""
+    if left := [one.__name__ for one in surrogate if one not in met]:
+        raise UsageError(f"{left[0]} did not run", where="surrogate", advice="declare Functions that the function applies")
+
+
+class Surrogates(Conventions):
+    """Keeps the arguments of each declared Function, and runs the declared function on them beside its backward."""
+
+    def __init__(self, model: Any = None, *, asks_convention: bool = False, surrogate: Any = None) -> None:
+        self.surrogates, self.met = checked(surrogate), set[Any]()
+        self.calls: dict[int, tuple[Any, list[Any]]] = {}  # by the node of a Function: the node, and a value in place of each tensor among its arguments
+        self.wrapped: list[tuple[Any, str, Any]] = []
+        super().__init__(model, asks_convention=asks_convention)
+
+    def watch_surrogates(self) -> None:
+        for one in self.surrogates:
+            name = "forward" if one.setup_context is _SingleLevelFunction.setup_context else "setup_context"
+            self.wrapped.append((one, name, vars(one).get(name)))
+            setattr(one, name, staticmethod(self.noting(one, getattr(one, name), name == "forward")))
+
+    def unwatch_surrogates(self) -> None:
+        for one, name, before in reversed(self.wrapped):
+            if before is None:
+                delattr(one, name)
+            else:
+                setattr(one, name, before)
+        self.wrapped.clear()
+
+    def noting(self, owner: Any, original: Callable[..., Any], is_forward: bool) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def noted(ctx: Any, *args: Any) -> Any:
+            given = args if is_forward else args[0]
+            with self.aside():
+                known = [self.value(one) if isinstance(one, torch.Tensor) and one.numel() else None for one in given]
+            self.met.add(owner)
+            self.calls[id(ctx)] = ctx, [(v,) if v is not None else one for one, v in zip(given, known)]
+            return original(ctx, *args)
+        return noted
+
+    def note_surrogate(self, node: Any, product: Product) -> None:
+        """Of a product of a declared Function: the graph of the function whose gradient is meant."""
+        owner: Any = getattr(type(node), "_forward_cls", None)
+        if owner not in self.surrogates or id(node) not in self.calls:
+            return
+        name, region = owner.__name__, product.of
+        if region.whole is not None:
+            raise UsageError(f"{name} gave several results with cotangents at once", where="surrogate", advice="a surrogate stands for one result: let the loss read one of them")
+        arguments = self.calls[id(node)][1]
+        operands = {one[0] for one in arguments if isinstance(one, tuple)}
+        count = len(self.regions)
+        with self.in_hook(), torch.no_grad():
+            found = self.surrogates[owner](*[self.held(one[0], None) if isinstance(one, tuple) else one for one in arguments])
+        result = self.memory.values[region.results[product.result]]
+        if not isinstance(found, torch.Tensor) or list(found.shape) != list(result.tensor.shape) or found.dtype != result.kind:
+            raise UsageError(f"the surrogate of {name} returned another tensor than {name} does", where="surrogate",
+                             advice=f"return one tensor of shape {list(result.tensor.shape)} and type {str(result.kind).removeprefix('torch.')}, computed from the arguments of the Function")
+        with self.aside():
+            output = self.value(found)
+        product.surrogate = self.graph_of(output, operands, count, name)
+        for v in product.surrogate[0]:
+            if v not in region.operands:
+                region.operands.append(v)
+                shift(region, len(region.operands) - 1)
+        del self.regions[count:]
+
+    def graph_of(self, output: int, operands: Sequence[int] | set[int], start: int, name: str) -> tuple[list[int], list[dict[str, Any]], int]:
+        """Join the regions since `start`: the operands, the nodes, and the number of the result, after the operands."""
+        ran = self.regions[start:]
+        given = {v for one in ran for v in one.results}
+        read = list(dict.fromkeys(v for v in [*(v for one in ran for v in one.operands), output] if v not in given))
+        if other := [self.memory.values[v].name for v in read if v not in operands]:
+            raise UsageError(f"the surrogate of {name} reads '{other[0]}', which is no argument of {name}", where="surrogate", advice="compute with the arguments, and with numbers")
+        number, nodes = {v: i for i, v in enumerate(read)}, list[dict[str, Any]]()
+        for one in ran:
+            at = [number[v] for v in one.operands]
+            for node in one.nodes:
+                nodes.append(node | ({"operands": [at[i] for i in node["operands"]]} if "operands" in node else {}))
+                at.append(len(read) + len(nodes) - 1)
+            number |= {v: at[i] for v, i in zip(one.results, one.outputs)}
+        return read, nodes, number[output]
+
+
+def shift(region: Any, at: int) -> None:
+    """Makes room for one more operand: the numbers of nodes grow."""
+    for node in region.nodes:
+        if "operands" in node:
+            node["operands"] = [i + 1 if i >= at else i for i in node["operands"]]
+    region.outputs = [i + 1 if i >= at else i for i in region.outputs]
+
+
+def numbered(product: Product) -> dict[str, Any]:
+    """The surrogate's graph as a trace has it: numbered after all operands of the region."""
+    assert product.surrogate is not None
+    read, nodes, output = product.surrogate
+    operands = product.of.operands
+    at = [operands.index(v) for v in read] + [len(operands) + i for i in range(len(nodes))]
+    moved = [{key: what for key, what in node.items() if key != "reads"} | ({"operands": [at[i] for i in node["operands"]]} if "operands" in node else {}) for node in nodes]
+    return {"nodes": moved, "outputs": [at[output]]}

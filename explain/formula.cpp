@@ -1,7 +1,9 @@
 // The formulas of contracts with the numbers of one element. docs/contracts has them without.
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "explain/text.h"
 #include "explain/view.h"
@@ -50,6 +52,32 @@ class Reading {
   std::size_t element_;
 };
 
+#define ASSAY_PAGE(op, meaning, ...) \
+  case Op::op:                       \
+    return meaning;
+std::string meaning_of(Op op) {
+  switch (op) {
+#include "semantics/graph/ops.def"
+  }
+  return "";
+}
+
+// An activation as its page of docs/ops writes it, of an operand a in place of x, with the numbers of its attributes.
+std::string activation(const Node& node) {
+  if (node.op == Op::gelu)
+    return std::get<GeluAttributes>(node.attributes).tanh_form ? "a/2 (1 + tanh(sqrt(2/pi) (a + 0.044715 a^3)))"
+                                                               : "a/2 (1 + erf(a / sqrt(2)))";
+  const auto is_letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
+  std::string text = meaning_of(node.op);
+  for (std::size_t i = 0; i < text.size(); ++i)
+    if (text[i] == 'x' && (i == 0 || !is_letter(text[i - 1])) && (i + 1 == text.size() || !is_letter(text[i + 1]))) text[i] = 'a';
+  const auto* numbers = std::get_if<ActivationAttributes>(&node.attributes);
+  for (const auto& [name, number] : {std::pair{"alpha", &ActivationAttributes::alpha}, std::pair{"beta", &ActivationAttributes::beta}})
+    if (numbers != nullptr && (node.op == Op::selu || text.find(name) != std::string::npos))
+      text += std::string(", ") + name + " = " + decimal(numbers->*number);
+  return text;
+}
+
 // The op on a, b, ... as it is written.
 std::string expression(const Node& node) {
   switch (node.op) {
@@ -84,6 +112,7 @@ std::string expression(const Node& node) {
     default:
       break;
   }
+  if (contracts::family_of(node.op) == Family::activation) return activation(node);
   std::string text = word(node) + "(a";
   for (std::size_t k = 1; k < node.operands.size(); ++k) text += std::string(", ") + static_cast<char>('a' + k);
   return text + ")";
@@ -228,8 +257,9 @@ std::vector<std::string> formula_lines(const View& view, NodeId id, std::size_t 
     case Family::extremum:
       return of_extremum(reading);
     case Family::softmax:
-      return reading.node().op == Op::masked_softmax ? Lines{"softmax of the elements whose mask is true, step by step"}
-                                                     : of_softmax(reading);
+      return reading.node().op == Op::masked_softmax
+                 ? Lines{"y = exp(d) / s, d = x - m, over the elements whose mask is true, step by step; 0 elsewhere"}
+                 : of_softmax(reading);
     case Family::normalise:
       return of_normalise(reading);
     case Family::batch_norm:
@@ -237,7 +267,7 @@ std::vector<std::string> formula_lines(const View& view, NodeId id, std::size_t 
     case Family::layout:
       return of_layout(reading);
     case Family::activation:
-      return {"y = " + expression(reading.node()) + ", step by step (docs/contracts/defined-ops.md): " + reading.operands()};
+      return {"y = " + expression(reading.node()) + ", in a form of the page Defined ops, step by step: " + reading.operands()};
     case Family::product:
     case Family::positions:
     case Family::local_response:

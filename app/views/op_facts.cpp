@@ -121,7 +121,7 @@ std::string_view contract_text(Op op) {
     case Family::activation:
     case Family::batch_norm:
     case Family::local_response:
-      return "its usual forms, step by step, each step with its own contract (defined-ops.md)";
+      return "its usual forms, step by step, each step with its own contract ([defined ops](../contracts/defined-ops.md))";
     case Family::softmax:
       return "its algorithm class, step by step ([softmax](../contracts/softmax.md))";
     case Family::normalise:

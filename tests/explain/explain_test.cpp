@@ -295,6 +295,22 @@ TEST_CASE("explain: softmax, normalise, functions, choices and moved elements", 
                  "y = (x - mean) / sqrt(variance + 0.5)"));
   CHECK(mentions(lines(Op::exp, NoAttributes{}, {3}, 1), "y within M = 1 steps of RN(exp(a)) by the table glibc-2.36: a = x[1] = "));
   CHECK(mentions(lines(Op::relu, NoAttributes{}, {3}, 0), "y = max(a, 0), exactly: a = x[0] = "));
+  for (int k = 0; k < kOpCount; ++k) {  // an activation has its formula, and no page that only the sources have
+    const OpRow& row = op_row(static_cast<Op>(k));
+    if (contracts::family_of(row.op) != contracts::Family::activation) continue;
+    INFO(row.name);
+    const Attributes attributes = row.op == Op::gelu ? Attributes(GeluAttributes{true})
+                                  : row.attributes == Attributes(ActivationAttributes{}).index()
+                                      ? Attributes(ActivationAttributes{0.75, 0.25})
+                                      : Attributes(NoAttributes{});
+    const Lines told = lines(row.op, attributes, {3}, 1);
+    CHECK(mentions(told, "in a form of the page Defined ops, step by step: a = x[1] = "));
+    CHECK_FALSE(mentions(told, std::string(row.name) + "(a)"));
+    CHECK_FALSE(mentions(told, "docs/"));
+  }
+  CHECK(mentions(lines(Op::gelu, GeluAttributes{false}, {3}, 1), "y = a/2 (1 + erf(a / sqrt(2))), in a form"));
+  CHECK(
+      mentions(lines(Op::elu, ActivationAttributes{0.75, 0}, {3}, 1), "y = a above 0, alpha (exp(a) - 1) below, alpha = 0.75, in a form"));
   CHECK(mentions(lines(Op::max_pool, window(2, 2, 1, 0), {1, 1, 4, 4}, 3), "y = the greatest of 4 elements, exactly: x[0, 0, "));
   CHECK(mentions(lines(Op::permute, PermuteAttributes{{1, 0}}, {3, 12}, 4), "the bits of x[1, 1], handed on"));
 

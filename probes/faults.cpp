@@ -7,6 +7,7 @@
 #include "kernel/audit/audit.h"
 #include "probes/launch.h"
 #include "probes/mistakes.h"
+#include "probes/narrow_sums.h"
 #include "probes/sketch.h"
 
 namespace assay::probes {
@@ -212,7 +213,14 @@ std::vector<std::string> explanations(const Trace& trace, const Region& region) 
       admitted.push_back("is what the reference " + fault.name + source + " may give");
     }
   }
-  return equal.empty() ? admitted : equal;
+  std::vector<std::string>& told = equal.empty() ? admitted : equal;
+  const bool is_rounded =
+      std::ranges::any_of(equal, [](const std::string& line) { return line.find(" rounded to b") != std::string::npos; });
+  // Of results in 16 bits a small error says little: any computation of the bank that explains it comes before.
+  if (told.empty() || received.storage == ExecutionModel::Storage::same)
+    if (const std::string format = narrow_sums(one->graph, one->operands, received, is_rounded); !format.empty())
+      told.push_back("is what the reference with sums in " + format + " may give");
+  return told;
 }
 
 }  // namespace assay::probes

@@ -49,6 +49,14 @@ void add_on_operands(Collector& c, std::string name, Map f, std::string seen_in 
       std::move(seen_in));
 }
 
+void add_on_both(Collector& c, std::string name, Map f) {
+  c.add_run(std::move(name), [right = Evaluation(c.application()), f = std::move(f)](std::vector<Tensor> operands) -> Outcome<Tensor> {
+    for (Tensor& operand : operands) operand = mapped(operand, f);
+    const auto y = right(operands);
+    return y ? Outcome<Tensor>(mapped(y.value(), f)) : y;
+  });
+}
+
 double binary16(double x) { return narrowed(x, 11, -14, 65504); }
 double bfloat16(double x) { return narrowed(x, 8, -126, 0x1.fep127); }
 double tf32(double x) { return narrowed(x, 11, -126, 0x1.ffcp127); }
@@ -68,6 +76,8 @@ void add_precision_faults(Collector& c) {
   if (rounds(family)) {
     add_on_operands(c, "with operands rounded to bfloat16", bfloat16);
     add_on_operands(c, "with operands rounded to binary16", binary16);
+    add_on_both(c, "with operands and result rounded to bfloat16", bfloat16);
+    add_on_both(c, "with operands and result rounded to binary16", binary16);
   }
   const bool multiplies = node.op == Op::gemm || node.op == Op::matmul || node.op == Op::conv || node.op == Op::conv_transpose;
   if (multiplies) add_on_operands(c, "with operands rounded to tf32", tf32, "triton#10821");

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "kernel/audit/audit.h"
+#include "kernel/contracts/contract.h"
 #include "probes/faults.h"
 #include "probes/launch.h"
 #include "probes/plan.h"
@@ -83,6 +84,34 @@ TEST_CASE("an operand that is read twice and one that is a constant do not hide 
   };
   CHECK(names(told_of(true, {1, 2, 3, 6}), "equals the reference without the last term of each sum, bit for bit"));
   CHECK(names(told_of(false, {5, 6, 15, 18}), "equals the reference without the last term of each sum, bit for bit"));
+}
+
+// Additions in 16 bits have many orders; a kernel that only rounds its result, or its operands too, is called so.
+TEST_CASE("sums in 16 bits are named by their bound, and told from a rounding of the result", "[probes]") {
+  const auto half = [](double x) { return contracts::rounded_to(ExecutionModel::Storage::binary16, x); };
+  const auto brain = [](double x) { return contracts::rounded_to(ExecutionModel::Storage::bfloat16, x); };
+  constexpr std::size_t kTerms = 30;
+  std::vector<float> left, right;
+  for (std::size_t k = 0; k < kTerms; ++k) left.push_back(0.1F + std::sin(static_cast<float>(k)));
+  for (std::size_t k = 0; k < 2 * kTerms; ++k) right.push_back(std::cos(static_cast<float>(k)));
+  const Tensor a = Tensor::of_floats({1, kTerms}, left), b = Tensor::of_floats({kTerms, 2}, right);
+  const Graph graph = graph_of(Op::matmul, NoAttributes{}, {a, b}).value();
+  const auto told = [&](const auto& change, const auto& add) {
+    std::vector<float> y;
+    for (std::size_t j = 0; j < 2; ++j) {
+      double sum = 0;
+      for (std::size_t k = kTerms; k-- > 0;) sum = add(sum + add(change(a.as_double(k)) * change(b.as_double(2 * k + j))));
+      y.push_back(static_cast<float>(half(sum)));
+    }
+    const Trace trace = trace_of({"matmul", ProbeKind::dense, Op::matmul, NoAttributes{}, {a, b}}, graph, Tensor::of_floats({1, 2}, y));
+    return explanations(trace, trace.regions[0]);
+  };
+  const auto same = [](double x) { return x; };
+  CHECK(names(told(same, half), "is what the reference with sums in float16 may give"));
+  CHECK(names(told(half, half), "is what the reference with sums in float16 may give"));
+  CHECK(names(told(same, brain), "is what the reference with sums in bfloat16 may give"));
+  CHECK(told(same, same).front() == "equals the reference with its result rounded to binary16, bit for bit");
+  CHECK(told(half, same).front() == "equals the reference with operands and result rounded to binary16, bit for bit");
 }
 
 TEST_CASE("no fault is named where the runtime's own result has the same bits", "[probes]") {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -78,6 +79,7 @@ struct GateReport {
   std::vector<GateCase> cases;
   std::vector<std::string> troubles;  // unused and expired waivers, a baseline that is exceeded: each fails the gate
   std::size_t waived = 0;             // findings
+  std::optional<std::size_t> kinks;   // recorded cotangents at kinks, of a gate that judges gradients
   double seconds = 0;
   bool counts_by_op = true;  // the share of vacuous and unsupported elements: of each kind of op, or of each kind of probe
 
@@ -92,6 +94,8 @@ struct GateReport {
 // digest of all: "softmax+...+mul(5:d428b5)", which stays while these operations do. shapes_of: "[128, 784], [512, 784] -> [128,
 // 512]".
 [[nodiscard]] std::string ops_of(const Graph& graph);
+// Calls a case, in its op and its rules, by the name of the composition that it computes: two may have the same operations.
+void call(GateCase& one, const std::string& name);
 // What ops_of gives, alone or in other words, for people: "softmax ... mul (5 operations)".
 [[nodiscard]] std::string without_digest(const std::string& ops);
 [[nodiscard]] std::string shapes_of(const Trace& trace, const Region& region);

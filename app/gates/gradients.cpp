@@ -148,13 +148,15 @@ class Kinks {
     if (step.kinks > 0 && step.weights)
       counts_[ops + " in [" + rounded(step.weights->lo()) + ", " + rounded(step.weights->hi()) + "]"] += step.kinks;
   }
+  [[nodiscard]] std::size_t count() const {
+    std::size_t all = 0;
+    for (const auto& [how, count] : counts_) all += count;
+    return all;
+  }
   [[nodiscard]] std::string text(audit::KinkConvention convention) const {
     std::string words;
-    std::size_t all = 0;
-    for (const auto& [how, count] : counts_) {
-      words += (words.empty() ? ": " : ", ") + std::to_string(count) + " of " + how;
-      all += count;
-    }
+    for (const auto& [how, count] : counts_) words += (words.empty() ? ": " : ", ") + std::to_string(count) + " of " + how;
+    const std::size_t all = count();
     return counted(all, "recorded cotangent") + " at kinks" + words +
            (all == 0                                       ? ""
             : convention == audit::KinkConvention::pytorch ? " and by PyTorch's convention"
@@ -191,7 +193,10 @@ std::vector<GateCase> gradient_cases(const Trace& trace, std::uint64_t seed, con
            [&] { return audit::check_gradient(trace, g, seed, convention, &judged); });
   if (!trace.gradients.empty())
     append("products that no gradient needs", 0, [&] { return audit::check_other_products(trace, judged, seed, convention); });
-  if (report != nullptr) report->facts.emplace_back("kinks", kinks.text(convention));
+  if (report != nullptr) {
+    report->facts.emplace_back("kinks", kinks.text(convention));
+    report->kinks = kinks.count();
+  }
   return cases;
 }
 

@@ -266,6 +266,7 @@ def test_a_border_is_pytorchs_where_that_is_asked(monkeypatch: pytest.MonkeyPatc
     border = own(lambda x: x.clamp(-1, 1), lambda g, x, y: g * ((x > -1) & (x < 1)))
     assert gradcheck(border, [(4, 3)])
     assert re.search(r"\nkinks: [1-9]\d* recorded cotangents at kinks: .* in 1 further run with inputs on thresholds and ties\n", found[0].text)
+    assert re.search(rf"\nkinks: {found[0].written['kinks']} recorded", found[0].text)
     with pytest.raises(GradcheckError, match=r"^failed: .*by PyTorch's convention.*shown by inputs on thresholds and ties.*\[gradient.convention\]"):
         gradcheck(border, [(4, 3)], kinks="pytorch")
     with pytest.warns(GradcheckWarning, match="the kinks at which PyTorch's numbers are asked for"):

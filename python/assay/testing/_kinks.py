@@ -52,11 +52,13 @@ class Kinks:
         finally:
             self.trials.last, self.trials.found = last, found
             before.restore()
+        first = at_kinks(report)
         if self.number:
-            report.fact("kinks", f"{at_kinks(report) + self.count} recorded cotangents at kinks: {at_kinks(report)} at the inputs that were drawn first, {self.count} in "
+            report.fact("kinks", f"{first + self.count} recorded cotangents at kinks: {first} at the inputs that were drawn first, {self.count} in "
                         f"{self.number} further run{'s' if self.number > 1 else ''} with inputs on thresholds and ties")
+            report.written["kinks"] = first + self.count
         is_open = bool(self.met) or not self.number
-        if self.trials.kinks == "pytorch" and is_open and not (is_met or any(self.met.values()) or at_kinks(report) + self.count):
+        if self.trials.kinks == "pytorch" and is_open and not (is_met or any(self.met.values()) or first + self.count):
             report.tell("unreached", ["the kinks at which PyTorch's numbers are asked for"])
         return report
 
@@ -135,8 +137,8 @@ class Kinks:
 
 
 def at_kinks(report: Report) -> int:
-    """How many cotangents the gate judged at kinks, as it says itself."""
-    return int(str(report.written.get("facts", {}).get("kinks", "0")).split()[0])
+    """How many cotangents the gate judged at kinks."""
+    return int(report.written.get("kinks", 0))
 
 
 __all__ = ["Kinks"]

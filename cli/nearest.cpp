@@ -27,7 +27,7 @@ std::size_t distance(const std::string& a, const std::string& b) {
 std::string folded(std::string_view name) {
   std::string text;
   for (const char c : name) {
-    if (c != '_' && c != '-') text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (c != '_' && c != '-' && c != ' ') text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   }
   return text;
 }

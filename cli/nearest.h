@@ -7,7 +7,7 @@
 
 namespace assay::cli {
 
-// Lower case, without underscores and hyphens: "MaxPool" and "max_pool" are one.
+// Lower case, without underscores, hyphens and spaces: "MaxPool" and "max_pool" are one.
 [[nodiscard]] std::string folded(std::string_view name);
 // The candidate that differs from the word by the fewest insertions, deletions, replacements and swaps of neighbours; empty if each of
 // them differs too much to be meant.

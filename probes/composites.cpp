@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <functional>
 #include <initializer_list>
@@ -292,8 +293,21 @@ std::vector<std::string> composite_regions() {
           "rms norm",  "rms norm backward",  "softmax backward", "log softmax backward"};
 }
 
-std::vector<RegionProbe> region_plan(const std::string& region, const PlanOptions& options) {
+std::string composite_named(const std::string& name) {
+  const auto joined = [](const std::string& words) {
+    std::string letters;
+    for (const char c : words)
+      if (c != ' ' && c != '_' && c != '-') letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return letters;
+  };
+  for (const std::string& known : composite_regions())
+    if (joined(known) == joined(name)) return known;
+  return "";
+}
+
+std::vector<RegionProbe> region_plan(const std::string& name, const PlanOptions& options) {
   demand(options.dtype == DType::float32, "region_plan: float32");
+  const std::string region = composite_named(name);
   std::vector<RegionProbe> plan;
   std::mt19937_64 random(options.seed * 1000003);
   std::vector<Application> short_ones = applications_of(region, {5, 33}, {{"small", 3, 5}, {"one query", 1, 7}});

@@ -18,7 +18,9 @@ struct RegionProbe {
 
 // The names of the composite regions.
 [[nodiscard]] std::vector<std::string> composite_regions();
-// The probes of one of them; empty for another name. Of the options dtype is float32.
+// The one that is meant, whatever the case and whatever stands between the words: "rms norm" for "rms_norm". Empty: none.
+[[nodiscard]] std::string composite_named(const std::string& name);
+// The probes of one of them, by any spelling; empty for another name. Of the options dtype is float32.
 [[nodiscard]] std::vector<RegionProbe> region_plan(const std::string& region, const PlanOptions& options = {});
 
 }  // namespace assay::probes

@@ -100,6 +100,12 @@ std::string ops_of(const Graph& graph) {
   return ops.text() + "(" + std::to_string(names.size()) + ":" + hex.data() + ")";
 }
 
+void call(GateCase& one, const std::string& name) {
+  for (Finding& finding : one.findings)
+    if (finding.rule == "contract." + one.op) finding.rule = "contract." + name;
+  one.op = name;
+}
+
 GateCase case_of(const Trace& trace, std::size_t index) {
   const Region& region = trace.regions[index];
   GateCase one;

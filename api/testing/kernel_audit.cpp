@@ -245,6 +245,7 @@ class Judge {
     const std::size_t regions = whole ? report_.trace.regions.size() : 0;
     std::size_t judged = 0;
     const auto take = [&](std::size_t r, GateCase one) {
+      reports::call(one, op);
       add_region(report_.trace.regions[r], std::move(one));
       return ++judged < regions && failing_.size() < plan_.enough;
     };

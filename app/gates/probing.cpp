@@ -71,7 +71,11 @@ bool Probing::judged(probes::PlanRun run, const std::string& name) {
   probes::store(run.trace, storage());
   for (const auto& fault : run.faults) report_.cases.push_back(noted(name, fault, Finding::Kind::failure));
   for (const auto& declined : run.declined) note(name, declined);
-  if (is_continuous(run.trace, report_)) append(report_.cases, audit_(run.trace));
+  if (is_continuous(run.trace, report_)) {
+    std::vector<GateCase> cases = audit_(run.trace);
+    for (GateCase& one : cases) reports::call(one, name);
+    append(report_.cases, std::move(cases));
+  }
   return keep_(run.trace);
 }
 
@@ -98,7 +102,7 @@ Outcome<Done> Probing::gradients(Op op) {
 
 std::vector<std::string> asked_regions(const ProbeRequest& options) {
   std::vector<std::string> regions = probes::composite_regions();
-  if (!options.all) std::erase_if(regions, [&](const std::string& name) { return name != options.op; });
+  if (!options.all) std::erase_if(regions, [&](const std::string& name) { return name != probes::composite_named(options.op); });
   if (options.dtype == "float64") regions.clear();
   return regions;
 }

@@ -78,6 +78,13 @@ Outcome<Waiver> read_waiver(const Json& json, const std::string& path) {
   return waiver;
 }
 
+// A name with spaces between its words: "rms_norm" and "rms-norm" are other spellings of "rms norm".
+std::string spaced(std::string name) {
+  std::ranges::replace_if(
+      name, [](char c) { return c == '_' || c == '-'; }, ' ');
+  return name;
+}
+
 bool holds(const std::string& text, const std::string& before, const std::string& name, const std::string& after) {
   return text.find(std::string(before).append(name).append(after)) != std::string::npos;
 }
@@ -120,14 +127,15 @@ std::vector<std::string> differences(const Waiver& waiver, const GateCase& one, 
   const bool is_counted =
       finding.rule == "gradient.dead" || !(finding.rule.starts_with("gradient.") || finding.rule.starts_with("tangent."));
   const std::string tensor = tensor_of(one, finding), own = own_name(one.name);
-  const bool is_op = waiver.op.empty() || waiver.op == one.op || waiver.op == one.name || waiver.op == own ||
-                     own.ends_with("." + waiver.op) || holds(one.name, "(", waiver.op, ")");  // a Function in whichever module it ran
+  const std::string op = spaced(waiver.op), name = spaced(one.name), last = spaced(own);
+  const bool is_op = op.empty() || op == spaced(one.op) || op == name || op == last || last.ends_with("." + op) ||
+                     holds(name, "(", op, ")");  // a Function in whichever module it ran
   const std::vector<std::string> others = waiver.subject.empty() ? std::vector<std::string>() : other_tensors(finding, waiver.subject);
   const bool is_named = waiver.subject.empty() || waiver.subject == tensor || holds(finding.headline(), "'", waiver.subject, "'");
   const bool is_tensor = is_named && others.empty();
   const bool is_few = waiver.most_elements == SIZE_MAX || (is_counted && finding.elements <= waiver.most_elements);
   std::vector<std::string> found;
-  if (waiver.rule != finding.rule) found.push_back("\"rule\": it has " + finding.rule);
+  if (spaced(waiver.rule) != spaced(finding.rule)) found.push_back("\"rule\": it has " + finding.rule);
   if (!is_op) found.push_back("\"op\": it has " + one.op + (own.empty() || own == one.op ? "" : " or " + own));
   const std::string also = others.empty() || others.front() == tensor ? "" : " and " + others.front();
   if (!is_tensor) found.push_back(tensor.empty() ? "\"tensor\": it has none" : "\"tensor\": it has " + tensor + also);

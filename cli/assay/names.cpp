@@ -4,6 +4,7 @@
 
 #include "app/views/op_reference.h"
 #include "frontends/onnx/import.h"
+#include "probes/composites.h"
 
 namespace assay::cli {
 namespace {
@@ -43,6 +44,8 @@ std::string unknown_op(const std::string& name) {
       return "the ONNX operator " + support.op + " becomes several ops, depending on its attributes; docs/reference/onnx.md says which";
     candidates.push_back(support.op);
   }
+  const std::string composition = probes::composite_named(name);
+  if (!composition.empty()) return "'" + composition + "' is no op, but a composition of several, which `assay probe` takes";
   return "no op is named " + name + meant(name, candidates) + "; `assay ops` lists them";
 }
 

@@ -71,7 +71,8 @@ int probe(const ProbeOptions& options) {
 void add_probe(CLI::App& app, int& exit) {
   static ProbeOptions options;
   CLI::App* verb = app.add_subcommand("probe", "Test a backend: run an op on chosen operands (probes), and judge every value and gradient");
-  verb->add_option("--op", options.op, "an op that `assay ops` lists, or an ONNX operator, e.g. conv or MaxPool")->type_name("NAME");
+  verb->add_option("--op", options.op, "an op that `assay ops` lists, an ONNX operator, or a composition, e.g. conv, MaxPool or 'rms norm'")
+      ->type_name("NAME");
   verb->add_flag("--all", options.all, "test every op");
   verb->add_option("--backend", options.backend, "run op by op (eager), or as a program with fused steps (compiled)")
       ->check(CLI::IsMember({"eager", "compiled"}))

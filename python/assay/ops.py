@@ -85,7 +85,7 @@ class Value(expressions.Value):
 
 def apply(op: str, *operands: Any, **attributes: Any) -> Value:
     """The operation of that name. Numbers and arrays among the operands take their place in the expression."""
-    row_of(op)
+    op = row_of(op).name
     known = [one for one in operands if isinstance(one, Value)]
     if not known:
         raise UsageError(f"assay.ops.{op}: no operand is a value of an expression; call it inside of the function that you give to a check")

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from assay._core.gate_reports import Case, Finding
+from assay._core.vocabulary import ROWS
 from assay.errors import UsageError
 from assay.testing import ContractViolation, Declined, NotDecided, UnknownOperation, WrongAttributes, audit_kernel, probes, within_contract
 from assay.testing._kernels import _faults
@@ -30,7 +31,7 @@ WRONG = [
     ("softmax", kernels.softmax_without_maximum, OUT, "computes the reference without the maximum taken out"),
     ("relu", kernels.relu_without_tail, {"out": True}, "leaves elements of its result unwritten"),
     ("relu", kernels.relu_by_flat_memory, {"out": True}, "reads operands as if they were dense in memory"),
-    ("matmul", kernels.matmul_in_half, {}, "binary16"),
+    ("matmul", kernels.matmul_in_half, {}, "computes the reference with sums in float16"),
     ("relu", kernels.relu_off_by_one, {"out": True}, "writes outside of its result"),
     ("softmax", kernels.softmax_short_mask, OUT, "with the last element of each line masked out"),
     ("reduce_sum", kernels.reduce_into_empty, {}, "leaves elements of its result unwritten"),
@@ -267,6 +268,17 @@ def test_a_kernel_declines_by_raising_and_declining_all_is_no_pass():
     with pytest.raises(NotDecided, match="declined"):
         audit_kernel("relu", lambda x: 1 / 0)
 
+    def silent(x, axis):
+        raise NotImplementedError
+    words = r"softmax: integers float32': NotImplementedError: no reason given; the operands were float32 \[3, 4\], the attributes axis=1"
+    assert re.search(words, repr(audit_kernel("softmax", silent, blocks=False, strided=False, raises=False)))
+
+
+def test_a_model_that_is_refused_names_the_probe():
+    with pytest.raises(Exception, match="softmax: integers float32, execution model: expected softmax=max_subtracted or softmax=online") as refused:
+        audit_kernel("softmax", kernels.softmax_numpy, model="any-order softmax=blockwise", blocks=False, strided=False)
+    assert "recorded" not in str(refused.value)
+
 
 def test_an_exception_that_is_no_refusal_is_no_pass():
     def kernel(x):
@@ -377,7 +389,12 @@ def test_the_plan_in_16_bits_is_never_beyond_the_budget_of_foreign_traces(op):
 def test_operations_and_types_by_the_names_that_users_have():
     from assay.testing._plans import row_named, type_named
 
-    assert [row_named(one) for one in ("Softmax", "ReduceSum", "softmax", "layer norm", "Nothing")] == ["softmax", "reduce_sum", "softmax", "layer norm", "Nothing"]
+    for name in (*ROWS, *REGIONS):
+        words = re.split("[ _]", name)
+        assert {row_named(between.join(words)) for between in (" ", "_", "-", "")} == {name} == {row_named(name.title())}
+    assert row_named("Nothing") == "Nothing" and audit_kernel("layer-norm", lambda x, w, b: kernels.layer_norm(x, -1, 1e-5) * w + b, blocks=False, strided=False).passed
+    x = np.ones((2, 3), np.float32)
+    assert within_contract("reduce sum", [x], x.sum(1), attributes={"axis": 1, "keepdims": False}).passed and within_contract("Rms_Norm", [x, x[0]], x).failed
     assert type_named(np.float16) == type_named(np.dtype("float16")) == type_named("float16") == "float16"
     for wrong in ("fp16", np.int8, 3, None):
         with pytest.raises(ValueError, match="wrong argument at dtype: expected one of float32"):
@@ -401,7 +418,7 @@ def test_numpys_words_for_attributes_reach_the_kernel():
         audit_kernel("conv", lambda x, w, b=None: x, attributes={"strides": [7, 7]}, **small)
 
 
-@pytest.mark.parametrize("name, meant", [("layernorm", "layer norm"), ("layer_norm", "layer norm"), ("LayerNorm", "layer norm"), ("softmx", "softmax"), ("logsoftmax_backward", "log softmax backward")])
+@pytest.mark.parametrize("name, meant", [("layernrm", "layer norm"), ("softmx", "softmax"), ("logsoftmax_backwards", "log softmax backward")])
 def test_an_unknown_operation_has_a_nearest_one(name, meant):
     for call in (lambda: audit_kernel(name, lambda x: x), lambda: probes(name)):
         with pytest.raises(UnknownOperation, match=f"unknown operation '{name}'; did you mean '{meant}'"):

@@ -7,7 +7,7 @@ import numbers
 import re
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Mapping, Sequence
+from typing import Any, Iterable, Mapping, Sequence
 
 from assay.errors import UsageError
 
@@ -77,18 +77,25 @@ _REALS = frozenset("value factor alpha beta slope lo hi epsilon bias".split())  
 ALIASES = {"axis": "axes", "axes": "axis", "keepdims": "keep_dims", "eps": "epsilon", "dtype": "to"}
 
 
+def joined(name: str) -> str:
+    """A name without what stands between its words, in lower case: "rms norm", "rms_norm" and "RMS-Norm" are one name."""
+    return re.sub(r"[ _-]", "", name).lower()
+
+
+def named(name: str, known: Iterable[str]) -> str:
+    """The known name that differs from a given one only in case and in what stands between its words; without one, the name as it is."""
+    return next((one for one in known if joined(one) == joined(name)), name)
+
+
 def row_of(name: str) -> Row:
     """The row of an operation; UnknownOperation names the nearest ones."""
-    if name in ROWS:
-        return ROWS[name]
+    if (known := named(name, ROWS)) in ROWS:
+        return ROWS[known]
     raise unknown(name, list(ROWS))
 
 
 def unknown(name: str, known: Sequence[str]) -> UnknownOperation:
     """The exception for a name that is none of the known ones; it names the nearest of these, whatever stands between their words."""
-    def joined(one: str) -> str:
-        return re.sub(r"[ _-]", "", one).lower()
-
     spelled = {joined(one): one for one in known}
     near = [f"'{spelled[one]}'" for one in difflib.get_close_matches(joined(name), spelled, 3, 0.6)]
     return UnknownOperation(f"unknown operation '{name}'" + (f"; did you mean {' or '.join(near)}?" if near else "; `assay ops` lists all"))

@@ -12,7 +12,7 @@ from assay._core.audits import Check, announce, judge
 from assay._core.gate_reports import Report
 from assay._core.vocabulary import attributes_of, completed, leading, row_of
 from assay.errors import UsageError, wrong
-from ._plans import epsilon_of
+from ._plans import epsilon_of, row_named
 
 
 class ContractViolation(AssertionError):
@@ -44,6 +44,7 @@ def check(reference: Any, inputs: Any, output: Any, *, attributes: Mapping[str, 
     results = [bits_of(one, f"output {i}") for i, one in enumerate(_several(output))]
     if attributes is not None and not isinstance(attributes, Mapping):
         raise wrong("attributes", "a mapping from names to values", attributes)
+    reference = row_named(reference) if isinstance(reference, str) and not _is_onnx(reference) else reference
     if isinstance(reference, str) and reference in _COMPOSITIONS:
         words = epsilon_of(reference, attributes) if attributes else {}
         return _of_function(functools.partial(_COMPOSITIONS[reference], **words), operands, results, model, name or reference)

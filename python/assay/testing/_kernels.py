@@ -296,8 +296,9 @@ def _run(probe: Probe, call: _Call, library: Library, model: str | None, repeats
             outcome.findings.append(_finding(probe, "probe.shape", str(why)))
             return outcome
         except Exception as why:  # whatever a kernel raises, it gives no result
-            words = str(why) if isinstance(why, Declined) else f"{type(why).__name__}: {why}"
-            return _Outcome(probe, declined=words or type(why).__name__, is_refused=isinstance(why, refusals))
+            said = str(why) or f"no reason given; {probe.arguments_in_words()}"
+            words = said if isinstance(why, Declined) else f"{type(why).__name__}: {said}"
+            return _Outcome(probe, declined=words, is_refused=isinstance(why, refusals))
         for i, one in enumerate(operands):
             if i not in written and (change := one.change(i in writes)):
                 written[i] = change

@@ -15,7 +15,7 @@ from assay._core import arguments, programs, shapes
 from assay._core.arrays import Bits
 from assay._core.audits import Node, Refused
 from assay._core.trace_reader import read_trace
-from assay._core.vocabulary import DEFAULTS, ROWS, WrongAttributes, attributes_of, is_default, leading, unknown
+from assay._core.vocabulary import DEFAULTS, ROWS, WrongAttributes, attributes_of, is_default, leading, named, unknown
 from assay.errors import wrong
 
 DTYPES = ("float32", "float64", "float16", "bfloat16")
@@ -63,6 +63,11 @@ class Probe:
         names = REGIONS.get(self.op, "").split()
         return ", ".join(f"{f'{name} ' if name else ''}{one.dtype} {list(one.shape)}" for name, one in itertools.zip_longest(names[:len(self.operands)], self.operands))
 
+    def arguments_in_words(self) -> str:
+        """The operands, and the attributes if there are any."""
+        given = ", ".join(f"{key}={value!r}" for key, value in self.arguments().items())
+        return f"the operands were {self.operands_in_words()}" + (f", the attributes {given}" if given else "")
+
     def arguments(self) -> dict[str, Any]:
         """The attributes as Python values: infinities and exponents as numbers, lists as tuples."""
         return {key: _python(value) for key, value in self.attributes.items()
@@ -78,10 +83,8 @@ def type_named(dtype: Any) -> str:
 
 
 def row_named(op: str) -> str:
-    """The table's name of an operation that ONNX spells otherwise ("Softmax", "ReduceSum"); any other as it is."""
-    if op in ROWS or "_" in op:
-        return op
-    return next((row for row in ROWS if row.replace("_", "") == op.lower()), op)
+    """The name in the tables of an operation or composition that is spelled otherwise ("Softmax", "ReduceSum", "rms_norm"); any other as it is."""
+    return named(op, (*ROWS, *REGIONS))
 
 
 def probes(op: str, *, attributes: Mapping[str, Any] | None = None, dtype: Any = "float32", seed: int = 1, blocks: bool = True, strided: bool = True,

@@ -8,7 +8,7 @@ from typing import Any, Callable, Iterator, Mapping, Sequence
 from assay import ops
 from assay._core.arrays import Bits, UnsupportedArray
 from assay.errors import UsageError, wrong
-from ._plans import Probe, other_layouts, planned
+from ._plans import Probe, other_layouts, planned, row_named
 from ._sizes import MISFITS, ONLY_GIVEN, Shapes, around, is_long, takes
 
 _HALVES = {"float16": (-24, 15, 65504.0), "bfloat16": (-133, 127, 3.3895313892515355e38), "float32": (-149, 127, 3.4028234663852886e38),
@@ -25,7 +25,7 @@ def probes_of(reference: Callable[..., Any], like: Any, attributes: Mapping[str,
     name = str(getattr(reference, "__name__", "expression"))
     tried = ""
     if isinstance(like, str):
-        borrowed = planned(like, attributes, frozenset(), dtype, seed, blocks, strided)
+        borrowed = planned(row_named(like), attributes, frozenset(), dtype, seed, blocks, strided)
     elif _are_shapes(like):
         given, words, random = [tuple(one) for one in like], dict(attributes or {}), generator(seed)
         borrowed = _drawn(name, given, words, dtype, random, _DRAWS)

@@ -1,4 +1,8 @@
-"""Waivers: findings that are accepted for a while (docs/reference/gates.md). They cover what a finding prints, as those of the program do."""
+"""Waivers: findings that are accepted for a while (docs/reference/gates.md). They cover what a finding prints, as those of the program do.
+
+The program (app/gates/waivers.cpp) matches waivers, too, since it runs without Python. It cannot serve here: probes, programs without a recording and
+`gradcheck` make findings of their own after the program has ended. A test holds both to the same files.
+"""
 from __future__ import annotations
 
 import dataclasses
@@ -38,8 +42,9 @@ class Waiver:
 
     def differences(self, case: Case, finding: Finding) -> list[str]:
         """The fields by which it does not cover a finding, with what the finding has there."""
-        own = _own_name(case.name)
-        is_op = self.op in ("", case.op, case.name, own) or own.endswith(f".{self.op}") or f"({self.op})" in case.name  # a Function in whichever module it ran
+        own, op = _own_name(case.name), _spaced(self.op)
+        name, last = _spaced(case.name), _spaced(own)
+        is_op = op in ("", _spaced(case.op), name, last) or last.endswith(f".{op}") or f"({op})" in name  # a Function in whichever module it ran
         tensor = _tensor_of(case, finding)
         others = [name for name in _more_tensors(finding) if self.tensor and name != self.tensor]
         is_tensor = not others and (self.tensor in ("", tensor) or f"'{self.tensor}'" in finding.headline)
@@ -49,7 +54,7 @@ class Waiver:
         is_few = self.most_elements is None or is_counted and finding.elements <= self.most_elements
         counted = str(finding.elements) if is_counted else "no number of elements, as those of a gradient are not counted"
         ops = f"{case.op} or {own}" if own and own != case.op else case.op
-        fields = (("rule", self.rule == finding.rule, finding.rule), ("op", is_op, ops), ("tensor", is_tensor, tensor or "none"), ("most_elements", is_few, counted))
+        fields = (("rule", _spaced(self.rule) == _spaced(finding.rule), finding.rule), ("op", is_op, ops), ("tensor", is_tensor, tensor or "none"), ("most_elements", is_few, counted))
         return [f'"{name}": it has {found}' for name, fits, found in fields if not fits]
 
     def nearest(self, reports: Iterable[Report]) -> str:
@@ -69,6 +74,11 @@ class Waiver:
     def words(self) -> str:
         """As the program writes them below a finding."""
         return f"waived by {self.id} ({self.owner}, until {self.expires}): {self.reason}"
+
+
+def _spaced(name: str) -> str:
+    """A name with spaces between its words: "rms_norm" and "rms-norm" are other spellings of "rms norm"."""
+    return name.replace("_", " ").replace("-", " ")
 
 
 def _own_name(name: str) -> str:

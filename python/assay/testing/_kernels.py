@@ -20,7 +20,7 @@ from assay._core.vocabulary import ALIASES, DEFAULTS, ROWS
 from assay.errors import UsageError, wrong
 from ._contracts import ContractViolation, NotDecided, spelled
 from ._memory import Buffer, Change, Library, NumPy, Output, Placed, Torch, carrier_of, is_poison, outside_of, place_in_words, plain
-from ._plans import MADE, NORMS, Probe, planned, row_named, type_named
+from ._plans import MADE, NORMS, REGIONS, Probe, planned, row_named, type_named
 from ._references import probes_of
 from ._sizes import ONLY_GIVEN
 
@@ -44,6 +44,7 @@ _CONVENTION = "computes the reference with the other convention for rows with no
 _REMEDIES = {_CONVENTION: "If it is meant to, say which convention it keeps: attributes={'empty_is_zero': True} for 0 in rows with nothing open, False for NaN"}
 _EPSILON = "If its epsilon is not 1e-5, say which: attributes={'epsilon': 1e-6}"
 _ONLY_MADE = "All of them have shapes that were made from the given ones. If the kernel is not meant for other shapes than the given ones, say so: blocks=False"
+_FEW_STEPS = 4  # floats by which right kernels of another form usually differ
 _RAISED = "probe.raised"
 _NONE = ". Return the result; for a kernel that writes into an array that it is given, say out=True, and it is called with out=array"
 _KEPT = 16  # probes after which a result is read again; the ring of buffers of a kernel is shorter
@@ -556,6 +557,10 @@ def _text(report: KernelReport, op: str) -> str:
         lines.append(_EPSILON)
     if failing and all(case.group.endswith(MADE) for case in failing):
         lines.append(_ONLY_MADE)
+    steps = [float(one.worst["steps"]) for case in failing for one in case.findings if one.kind == "fail" and one.worst and "steps" in one.worst]
+    if steps and 0 < max(steps) <= _FEW_STEPS and (op in ROWS or op in REGIONS) and any(words == _OUTSIDE for words, _ in report.faults):
+        lines.append(f"All are off by at most {counted(int(max(steps)), 'float32 step')}: if the kernel has another formula than the operation, test it against a function with its own "
+                     f"formula, like='{op}'")
     if report.verdict == "vacuous":
         lines.append("vacuous elements, by kind of probe: " + ", ".join(f"{kind} {100 * share:.3g} %" for kind, share in report.vacuous_shares.items() if share))
         lines.append(_WIDE)

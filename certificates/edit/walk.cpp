@@ -56,7 +56,10 @@ class Walk::Steps : public StepsAlike<Walk::Steps> {
     walk_.at_most_.pop_back();
     return Done{};
   }
-  static Outcome<Done> witness(const Record&) { return Done{}; }
+  Outcome<Done> witness(const Record& record) {
+    const auto theorem = logic::satisfiable(walk_.problem_, record.witness, exact_work_of(Costs(*walk_.problem_)));
+    return theorem ? Outcome<Done>(Done{}) : theorem.rejection();
+  }
   Outcome<Done> step(const Record& record) {
     if (walk_.branches_.empty()) return out_of_place(record);
     std::optional<logic::Refutation> closed;

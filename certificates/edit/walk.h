@@ -1,5 +1,5 @@
 // Walk: the branches of a proof, step by step, for tools that show what a checker has at a step. A refused step is passed over, so that
-// one walk finds every refused step. A walk proves nothing.
+// one walk finds every step that a rule refuses. A walk proves nothing, and does not count which cases are refuted.
 #pragma once
 
 #include <memory>

@@ -30,7 +30,7 @@ void add_inspect(CLI::App& app, int& exit) {
   verb->add_option(
           "--property", options.property,
           "for a model: bound its nodes on the first box of this property. For a certificate, with --network: take each step, and\n"
-          "say which steps are refused and why")
+          "say which steps the rules refuse and why")
       ->type_name("FILE");
   verb->add_option("--box", options.box, "for a model: bound its nodes on the box in which every input lies between these numbers")
       ->type_name("LO HI")

@@ -37,7 +37,7 @@ std::string in_format(const char* section, const char* before) {
     if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == ' ' || c == '-')
       anchor += c == ' ' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   }
-  return std::string(before) + "the section \"" + section + "\" of certificates/FORMAT.md, on the site reference/certificate-format/#" +
+  return std::string(before) + "the section \"" + section + "\" of certificates/FORMAT.md, on the site reference/certificate-format.html#" +
          anchor;
 }
 

@@ -94,14 +94,14 @@ class Mistakes(outputs_test.Folder):
                 (boxes + "070100 02", "certificate.open", ["case at position 0", "`assay inspect` shows the cases of each conclude, and one of no cases refutes none"]),
                 (split + "0d", "certificate.open", ["step 6 (next)", "depth 1 where node 3 'z', element 0 <= 0: expected"]),
                 ("", "certificate.open", ["no proof for group 0; write its begin_group, its steps and end_group"]),
-                (boxes + "0d", "certificate.structure", ['see the grammar in the section "Structure" of certificates/FORMAT.md, on the site reference/certificate-format/#structure']),
-                (boxes + "070700", "conclude.S1", ["case 2: expected a case of the group, which has 2, numbered from 0", "reference/certificate-format/#conclude-for-a-case"]),
+                (boxes + "0d", "certificate.structure", ['see the grammar in the section "Structure" of certificates/FORMAT.md, on the site reference/certificate-format.html#structure']),
+                (boxes + "070700", "conclude.S1", ["case 2: expected a case of the group, which has 2, numbered from 0", "reference/certificate-format.html#conclude-for-a-case"]),
                 (split + "070304 01 03" + struct.pack("<f", -0.5).hex(), "hints.beta", ["multipliers of splits where node 3 'z', element 0 <= 0:", "found -0.5 as number 0, counted from 0; write absolute values"]),
                 (split + claims, "tighten.S3", ["node 3 'z', element 0 where node 3 'z', element 0 <= 0: expected", "the half <= comes first, and a `next` begins the half >="]),
                 (boxes + "0a0400" + claims, "tighten.S3", ["found ", "node 4 'h' is the result of a relu", ": split node 3 'z' instead; claim less"]),
                 (boxes + "10 03 08 0a0300 0000 0004 01 03" + struct.pack("<f", -1).hex(), "hints.beta", ["multipliers of splits, leaf 1 of its tree:"]),
                 (boxes + "0503 28 01" + 2 * half, "tighten.S2", ["node 3 'z': expected 2 claims, found 1; write one pair of bounds for each selected element"]),
-                ("0f02 02 0131 0130", "satisfiable.S1", ["case 2: expected a case of the property, which has 2, numbered from 0", "reference/certificate-format/#witness"]),
+                ("0f02 02 0131 0130", "satisfiable.S1", ["case 2: expected a case of the property, which has 2, numbered from 0", "reference/certificate-format.html#witness"]),
                 ("0f00 01 05302e393866", "certificate.value", ["found '0.98f'; the checksums fit, so the writer made a mistake in this step, the first one"]),
                 (split + "070300", "conclude.S3", ["case 0 where node 3 'z', element 0 <= 0:", "better slopes (of results of non-linear ops)"]),
                 (split + beta.replace(" 01 ", " 00 ")[:-len("03" + half)], "conclude.S3", ["case 0 where"]),  # fewer multipliers than splits
@@ -132,7 +132,7 @@ class Mistakes(outputs_test.Folder):
                             (f"{none} 0a0300 {none} 0d {none} 0e", ["the branch where node 3 'z', element 0 <= 0, which"]),
                             (f"{none}", ["case at position 0 of group 0 is not refuted; conclude"])):
             self.write("open.assay", with_records(self.read("far.assay"), bytes.fromhex(boxes + tree + "02")))
-            run = self.run_assay("check", *files, self.at("open.assay"))
+            run = self.run_assay("check", *files, self.at("open.assay"), "--threads", "2")
             self.assertTrue(run.returncode == 1 and "[certificate.open]" in run.stderr and all(text in run.stderr for text in texts), run.stderr)
 
     def test_inspect_shows_what_a_checker_has_at_a_step(self):
@@ -154,6 +154,8 @@ class Mistakes(outputs_test.Folder):
         self.assertEqual(text.count("refused: "), 1, text)
         self.assertIn("split node 4[0] at 0; node 4 is the result of a relu: split its operand, node 3\n", text)
         self.assertIn("; node 4 is the result of a relu, whose line the bounds of its operand improve: tighten node 3\n", text)
+        self.write("outside.assay", with_records(self.read("proof"), bytes.fromhex("0f00 02 0139 0130")))
+        self.assertIn("refused: case 0, input element 0: expected in [", self.run_assay("inspect", self.at("outside.assay"), *files).stdout)
         for words, code in ((["--step", "99"], "inspect.step"), (["--show", "splits"], "inspect.table"), (files[2:], "inspect.network")):
             run = self.run_assay("inspect", self.at("steps.assay"), *words)
             self.assertTrue(run.returncode == 4 and f"[{code}]" in run.stderr, run.stderr)

@@ -121,3 +121,15 @@ def test_claims_are_rounded_outward():
     below, above = numpy.float32(-numpy.inf), numpy.float32(numpy.inf)
     assert all(numpy.nextafter(numpy.float32(lo), above) >= hi and numpy.nextafter(numpy.float32(hi), below) <= lo for lo, hi in zip(lower, upper))
     assert c.tighten(0, claims=c.outward(numbers, numbers), select="all")[:3] == b"\x05\x00\x28"
+
+
+def test_a_step_is_inspected(folder):
+    records = [c.begin_group(), c.sweep(), *split(1, [c.conclude(1, c.Hints(beta=[0.5]))], [c.conclude()]), c.end_group()]
+    data = c.encode(assay.statement(folder / "m.onnx", folder / "reached.vnnlib"), records)
+    files = {"network": folder / "m.onnx", "property": folder / "reached.vnnlib"}
+    (step,) = assay.inspect(data, step=4, **files)["steps"]
+    assert step["numbers"] == [{"name": "beta", "values": [0.5]}] and step["splits"] == [{"node": 2, "element": 1, "half": "<=", "threshold": 0}]
+    assert [box["node"] for box in step["boxes"]] == [0, 2, 3, 5] and "conclude.S3" in step["refused"]
+    assert [one["step"] for one in assay.inspect(data, **files)["steps"] if "refused" in one] == [4, 6]
+    with pytest.raises(assay.UsageError, match="step: expected a whole number"):
+        assay.inspect(data, step=0)

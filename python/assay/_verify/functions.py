@@ -294,12 +294,15 @@ def _ends(where: str, value: Any, shape: tuple[int, ...], exact: bool = False) -
 
 
 def inspect(file: Union[str, os.PathLike[str], bytes], *, network: Optional[Union[str, os.PathLike[str]]] = None,
+            property: Optional[Union[str, os.PathLike[str]]] = None, step: Optional[int] = None,
             memory: Optional[int] = None) -> dict[str, Any]:
     """Describes the contents of a file, which are recognised by their form.
 
     Args:
         file: A certificate, a model, a trace, a statement, or with network a property: a path or bytes.
-        network: The model of a property.
+        network: The model of a property or a certificate.
+        property: The property of a certificate, beside network: each step is taken, and "refused" says why a rule refuses it.
+        step: A step of a certificate, from 1: its numbers, the splits around it, and with property the boxes in force before it.
         memory: Bytes that the run may hold.
 
     Returns:
@@ -308,6 +311,8 @@ def inspect(file: Union[str, os.PathLike[str], bytes], *, network: Optional[Unio
     most = questions.bytes_of(memory)
     content = bytes(file) if isinstance(file, (bytes, bytearray, memoryview)) else arguments.path("file", file)
     options = [] if network is None else ["--network", arguments.path("network", network)]
+    options += [] if property is None else ["--property", arguments.path("property", property)]
+    options += [] if step is None else ["--step", str(arguments.whole("step", step, 1, 2**63))]
     options += [] if most is None else ["--memory", str(most)]
 
     def work(path: str) -> dict[str, Any]:

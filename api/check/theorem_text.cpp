@@ -22,7 +22,7 @@ std::string theorem_text(const logic::Theorem& theorem, bool full) {
   else if (theorem.vacuous())
     text += "unsat (vacuous): no case has a point, because the input box is empty\n";
   else
-    text += "unsat: no point of any case's input box satisfies its rows\n";
+    text += "unsat: no case occurs: no input in the box of a case satisfies its rows\n";
   text += statement_text(theorem.problem()->statement(), theorem.problem()->graph_digest(), theorem.problem()->digest(), full);
   for (const std::string& assumption : theorem.assumptions()) text += "assumption: " + assumption + "\n";
   if (theorem.kind() == logic::Theorem::Kind::satisfiable) text += witness_text(theorem.witness().inputs, full);

@@ -69,7 +69,7 @@ class Replay:
                 raise Rejected(error.code, note) from None
         require(not self.stack, Malformed, "certificate.structure", "the proof ends inside a group")
         require(self.witnessed or len(self.seen) == len(self.groups), Rejected, "certificate.open", "a group is missing")
-        what = "sat: the witness lies in the box of a case and satisfies its rows" if self.witnessed else "unsat: no point of any case's input box satisfies its rows"
+        what = "sat: the witness lies in the box of a case and satisfies its rows" if self.witnessed else "unsat: no case occurs: no input in the box of a case satisfies its rows"
         return f"theorem: {what}"
 
     # Groups, branches and splits.

@@ -30,7 +30,9 @@ void keep(Certificate* certificate, const std::string& proof, const std::optiona
 // An end by the clock or by the search's own limits says what a signal's says: when, how far, and what the search gave up at.
 void explain_end(search::Clock::time_point start, Decision& decision) {
   std::array<char, 40> seconds{};
-  (void)std::snprintf(seconds.data(), seconds.size(), " after %.1f s; ", search::seconds_since(start));
+  constexpr double kShort = 0.1;  // below it one digit behind the point says nothing
+  const double took = search::seconds_since(start);
+  (void)std::snprintf(seconds.data(), seconds.size(), took < kShort ? " after %.2g s; " : " after %.1f s; ", took);
   search::Result& result = decision.result;
   const std::string how = result.answer == Answer::timed_out ? "timed out" : "the search ended";
   const std::string gave_up = result.reason.empty() ? "" : "; " + result.reason;

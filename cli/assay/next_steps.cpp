@@ -109,9 +109,10 @@ std::string undecided_text(const VerifyReport& report, const VerifyOptions& opti
 }
 
 const char* unscaled_text(search::Answer answer) {
-  return answer == search::Answer::satisfiable
-             ? "scale: not searched, because the input above violates the property in its box; a property with a smaller box may hold\n"
-             : "scale: 1, because the property holds in its whole box\n";
+  return answer == search::Answer::satisfiable ? "scale: not searched, because the input above violates the property in its box; a "
+                                                 "property with a smaller box may hold: halve "
+                                                 "its radius until the answer is unsat\n"
+                                               : "scale: 1, because the property holds in its whole box\n";
 }
 
 }  // namespace assay::cli

@@ -47,14 +47,17 @@ def test_an_answer_that_is_expected(digits, hard):
     """expect= is --expect: the other answer and a vacuous one are rejected, no answer is undecided; both have the result."""
     holds = DIGITS / "digits_holds.vnnlib"
     assert assay.verify(digits, holds, expect="unsat").answer == "unsat"
-    with pytest.raises(assay.Rejected, match="sat was expected at verify: the answer is unsat") as other:
+    with pytest.raises(assay.Rejected, match=r"^unsat was expected at verify: the answer is sat, since an input violates the property: X_0 = .*; "
+                       "the exception's `result.witness` is this input"):
+        assay.verify(digits, DIGITS / "digits_fails.vnnlib", expect="unsat")
+    with pytest.raises(assay.Rejected, match="sat was expected at verify: the answer is unsat, since no input of the box violates the property") as other:
         assay.verify(digits, holds, expect="sat")
     assert other.value.result.certificate.startswith(b"ASSAY") and other.value.code == "verify.expect"
     empty = holds.read_text() + "(assert (<= X_0 -9))"
     with pytest.raises(assay.Rejected, match="vacuous, since the input box of the property is empty; mend the property"):
         assay.verify(digits, empty, expect="unsat")
     assert assay.verify(digits, empty, expect="unsat", allow_vacuous=True).vacuous
-    with pytest.raises(assay.Undecided, match="unsat was expected") as open_:
+    with pytest.raises(assay.Undecided, match="unsat was expected.*: the limit of 1 s ended the search; try assay.verify") as open_:
         assay.verify(*hard, expect="unsat", timeout=1)
     assert open_.value.result.answer == "timed-out"
     with pytest.raises(assay.UsageError, match="expect"):
@@ -203,7 +206,9 @@ def test_no_proof_and_no_answer(digits, hard):
     assert 0 <= result.closed_share < 1 and result.left.startswith("closed: ") and result.left in str(result) and "% of the tree" in result._repr_html_()
     assert (result.seconds_left is None or result.seconds_left > 0) and all(bound <= 0 for bound in result.open_cases.values())
     assert "; undecided: case 0 (bound -" in result.left and [step.split("   ")[0] for step in result.next_steps[:3]] == [
-        "assay.verify(model, property, timeout=60, ...)", "assay verify MODEL PROPERTY --timeout 60 --scale 30", "assay split MODEL PROPERTY --into 8 -o cubes"]
+        "assay.verify(model, property, timeout=60, ...)", "assay verify model.onnx property.vnnlib --timeout 60 --scale 30",
+        "assay split model.onnx property.vnnlib --into 8 -o cubes"]
+    assert "(in a shell, with the model in model.onnx and result.vnnlib in property.vnnlib: the largest share" in result.next_steps[1]
     assert f"\nnext, one of:\n  {result.next_steps[0]}\n" in str(result) and assay.verify(digits, DIGITS / "digits_holds.vnnlib").next_steps == []
     with pytest.raises(assay.UsageError, match="no certificate.*timed-out"):
         result.check()

@@ -5,6 +5,7 @@ import dataclasses
 import fractions
 import html
 import math
+import shlex
 from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Optional, Union
 
 from assay import errors
@@ -98,8 +99,10 @@ class Result:
         vacuous_since: Which of the two.
     """
 
-    def __init__(self, found: Mapping[str, Any], certificate: Optional[bytes], decide: Callable[..., Check], vnnlib: Optional[str] = None) -> None:
+    def __init__(self, found: Mapping[str, Any], certificate: Optional[bytes], decide: Callable[..., Check], vnnlib: Optional[str] = None,
+                 files: tuple[Optional[str], Optional[str], Optional[str]] = (None, None, None)) -> None:
         self.vnnlib = vnnlib
+        self._files = files  # of the model and the property, where they are files; the name of the semantics, if it was given
         self.answer: str = found["answer"]
         self.reason: str = found["reason"]
         self.sentence: str = found["sentence"]
@@ -208,10 +211,13 @@ class Result:
             steps.append('assay.verify(model, property, semantics="real", ...)   (exact arithmetic, without rounding)')
         if at_point:
             steps.append("a property with a smaller box, or with a bound that leaves a margin: the network lies on the edge of this one")
-        shell = "in a shell, with result.vnnlib in the file PROPERTY" if self.vnnlib else "in a shell"
-        steps.append(f"assay verify MODEL PROPERTY --timeout 60 --scale 30   ({shell}: the largest share of the box that can be proved)")
+        model, property, semantics = self._files
+        asked = shlex.join([model or "model.onnx", property or "property.vnnlib", *(["--semantics", semantics] if semantics else [])])
+        files = [*([] if model else ["the model in model.onnx"]), *([] if property else ["result.vnnlib in property.vnnlib"])]
+        shell = f"in a shell{', with ' + ' and '.join(files) if files else ''}"
+        steps.append(f"assay verify {asked} --timeout 60 --scale 30   ({shell}: the largest share of the box that can be proved)")
         if not at_point and not no_neuron:
-            steps.append(f"assay split MODEL PROPERTY --into 8 -o cubes   ({shell}: one proof on several machines)")
+            steps.append(f"assay split {asked} --into 8 -o cubes   ({shell}: one proof on several machines)")
         return steps
 
     def __str__(self) -> str:

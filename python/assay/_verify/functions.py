@@ -90,7 +90,7 @@ def verify(model: Model, property: Property, *, timeout: Optional[float] = None,
         _write(target, certificate)
     found["notes"] = [*found["notes"], *question.notes]
     text = None if isinstance(question.property, str) else question.property.decode(errors="replace")
-    result = answers.Result(found, certificate, question.check, text)
+    result = answers.Result(found, certificate, question.check, text, question.files())
     if expect is not None and (result.answer != expect or result.vacuous and not allow_vacuous):
         raise _unexpected(result, expect)
     return result
@@ -99,8 +99,17 @@ def verify(model: Model, property: Property, *, timeout: Optional[float] = None,
 def _unexpected(result: answers.Result, expect: str) -> errors.Error:
     """The exception of an answer that is not the expected one; `result` holds the answer."""
     kind = errors.Rejected if result.answer in ("sat", "unsat") else errors.Undecided
-    why = f"the answer is vacuous, since {result.vacuous_since}" if result.answer == expect else f"the answer is {result.answer}"
-    advice = "mend the property, or allow it with allow_vacuous=True" if result.answer == expect else result.reason
+    why = f"the answer is {result.answer}"
+    if result.answer == expect:
+        why, advice = f"the answer is vacuous, since {result.vacuous_since}", "mend the property, or allow it with allow_vacuous=True"
+    elif result.answer == "sat":
+        why += f", since an input violates the property: {result.theorem.rstrip().rpartition('witness: ')[2]}"
+        advice = "the exception's `result.witness` is this input; run the network on it, or ask about a smaller box"
+    elif result.answer == "unsat":
+        why += ", since no input of the box violates the property"
+        advice = "the exception's `result.theorem` says what was proved; compare its box and its cases with the ones that you meant"
+    else:
+        why, advice = f"{why}: {result.reason}", "try " + ", or ".join(step.split("   ")[0] for step in result.next_steps[:2])
     error = kind(f"{expect} was expected", where="verify", why=why, advice=advice, code="verify.expect")
     error.__dict__["result"] = result
     return error

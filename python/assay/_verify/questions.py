@@ -152,6 +152,11 @@ class Question:
         self.model = model_file(model, example_inputs)
         self.property = property_file(property, self.model)
 
+    def files(self) -> tuple[Optional[str], Optional[str], Optional[str]]:
+        """The paths of model and property, where they are files, and the name of the semantics, if it was given."""
+        model, property = (file if isinstance(file, str) else None for file in (self.model, self.property))
+        return model, property, self.options["semantics"]
+
     def ask(self, work: Callable[..., T], *more: Any, **options: Any) -> T:
         return on_files(lambda model, property: work(model, property, *more, **self.options, **options), model=self.model,
                         property=self.property)

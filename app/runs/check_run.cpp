@@ -88,7 +88,11 @@ class Checker {
       const auto found = own.find({line.item, line.follows});
       const auto radius = Rational::parse(line.eps), other = Rational::parse(line.follows);
       if (found == own.end() || !radius || !other) {
-        find(RunFault::missing, place(line), "no accepted result of radius " + line.follows + " from which it follows");
+        Line source = line;
+        source.eps = line.follows;
+        find(RunFault::missing, questions_.place(source),
+             "no result of this radius was accepted, and line " + std::to_string(line.number) + ", radius " + line.eps +
+                 ", follows from one");
         continue;
       }
       const Line& source = *found->second;
@@ -98,6 +102,7 @@ class Checker {
         continue;
       }
       line.accepted = true;
+      line.misclassified = source.misclassified;
       ++check_.follow;
       tell({line.number, true, {}, ""});
     }
@@ -135,6 +140,7 @@ class Checker {
     if (!report) return find(fault_of(report.rejection()), place(line), report.rejection().to_text());
     if (const std::string why = check::vacuity(*report.value().theorem); !why.empty() && line.named == search::Answer::unsatisfiable)
       return find(RunFault::rejected, place(line), "the certificate is vacuous: " + why);
+    line.misclassified = line.named == search::Answer::satisfiable && questions_.is_misclassified(line);
     const std::lock_guard lock(mutex_);
     ++check_.accepted;
     ++check_.certificates;
@@ -204,7 +210,8 @@ RunVerdict verdict_of(const RunCheck& check) {
     return std::ranges::any_of(check.findings, [fault](const RunFinding& one) { return one.fault == fault; });
   };
   if (has(RunFault::rejected)) return RunVerdict::rejected;
-  if (has(RunFault::damaged) || has(RunFault::missing)) return RunVerdict::unreadable;
+  if (has(RunFault::damaged)) return RunVerdict::damaged;
+  if (has(RunFault::missing)) return RunVerdict::missing;
   return check.findings.empty() && check.open == 0 && check.asked > 0 ? RunVerdict::accepted : RunVerdict::open;
 }
 
@@ -256,17 +263,25 @@ Outcome<KeptResults> keep_accepted(Store& store, const std::string& folder, RunC
 }
 
 const char* word(RunVerdict verdict) {
-  return verdict == RunVerdict::accepted ? "accepted" : verdict == RunVerdict::rejected ? "rejected" : "declined";
+  if (verdict == RunVerdict::accepted) return "accepted";
+  return verdict == RunVerdict::rejected || verdict == RunVerdict::damaged ? "rejected" : "declined";
 }
 
 Json to_json(const RunCheck& check, const char* schema) {
-  Json findings = Json::array(), counts = Json::array();
+  Json findings = Json::array(), counts = Json::array(), largest = Json::array();
   for (const RunFinding& one : check.findings) findings.push_back({{"fault", word(one.fault)}, {"place", one.place}, {"why", one.why}});
   for (const CheckedCount& one : check.counts)
-    counts.push_back({{"name", one.name}, {"proved", one.proved}, {"refuted", one.refuted}, {"undecided", one.undecided}});
+    counts.push_back({{"name", one.name},
+                      {"proved", one.proved},
+                      {"refuted", one.refuted},
+                      {"misclassified", one.misclassified},
+                      {"undecided", one.undecided},
+                      {"unanswered", one.unanswered}});
+  for (const LargestRadius& one : check.largest) largest.push_back(to_json(one));
   return {{"schema", schema},
           {"verdict", word(verdict_of(check))},
           {"kind", check.kind},
+          {"question", check.question},
           {"claim", check.claim},
           {"results", check.results},
           {"asked", check.asked},
@@ -276,7 +291,9 @@ Json to_json(const RunCheck& check, const char* schema) {
           {"following", check.follow},
           {"undecided", check.undecided},
           {"open", check.open},
+          {"without_result", check.without},
           {"counts", counts},
+          {"largest", largest},
           {"findings", findings},
           {"assumptions", check.assumptions},
           {"certificates", check.certificates},

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "api/check/load.h"
+#include "app/runs/robust.h"
 #include "app/runs/store.h"
 #include "semantics/outcome.h"
 
@@ -54,15 +55,20 @@ struct RunFinding {
 struct CheckedCount {
   std::string name;
   std::size_t proved = 0, refuted = 0, undecided = 0;  // with accepted certificates, but for the last
+  std::size_t misclassified = 0;                       // of the refuted ones: items that the model gives another class than their label
+  std::size_t unanswered = 0;                          // of the undecided ones: no result is there, or it was not accepted
 };
 
 struct RunCheck {
   std::string kind;                                     // of the run: robust, batch
+  std::string question;                                 // of a run on a data set
   std::size_t results = 0;                              // lines
   std::size_t accepted = 0, follow = 0, undecided = 0;  // of what is asked: with certificates, following from those, said to be undecided
   std::size_t items = 0, of_items = 0;                  // that the claim asks about; that list or data set have
   std::size_t asked = 0, open = 0;                      // results that it asks for; those of which no line is there
   bool is_cut_off = false;                              // whether the last line of results.jsonl has no end
+  std::vector<std::string> without;                     // the first questions of which no line is there
+  std::vector<LargestRadius> largest;                   // of each item, by what was accepted, if the claim asks for it
   std::vector<RunFinding> findings;
   std::vector<CheckedCount> counts;
   std::vector<std::string> assumptions;  // of the theorems
@@ -76,7 +82,7 @@ struct RunCheck {
 
 // The worst finding: a proof that something is wrong, then an unreadable file, then an open question. `accepted`: every result
 // that is asked for is there once, and its certificate was accepted, or it says undecided.
-enum class RunVerdict : std::uint8_t { accepted, rejected, unreadable, open };
+enum class RunVerdict : std::uint8_t { accepted, rejected, damaged, missing, open };
 [[nodiscard]] RunVerdict verdict_of(const RunCheck& check);
 [[nodiscard]] const char* word(RunVerdict verdict);  // accepted, rejected, or declined
 [[nodiscard]] Json to_json(const RunCheck& check, const char* schema);

@@ -71,6 +71,11 @@ bool is_answer(const std::string& kind, const std::string& word) {
   return word == kErrorWord || (answer && *answer != search::Answer::split);
 }
 
+const char* question_words(bool has_labels) {
+  return has_labels ? "is each item classified as labelled, and so is every point of its ball?"
+                    : "without labels: does every point of an item's ball get the class that the model gives the item?";
+}
+
 bool parse_part(const std::string& text, std::size_t& part, std::size_t& parts) {
   const char* const end = text.data() + text.size();
   const auto first = std::from_chars(text.data(), end, part);

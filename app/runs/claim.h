@@ -30,6 +30,8 @@ inline constexpr const char* kErrorWord = "error";
 [[nodiscard]] const char* ball_word(search::Answer answer);
 [[nodiscard]] std::optional<search::Answer> answer_of_ball(std::string_view word);
 [[nodiscard]] bool is_answer(const std::string& kind, const std::string& word);
+// The question of a run on a data set, for its readers: about the labels of the data or, without labels, about the model's own classes.
+[[nodiscard]] const char* question_words(bool has_labels);
 
 // "2/8": the second of eight parts. False where it is not one.
 [[nodiscard]] bool parse_part(const std::string& text, std::size_t& part, std::size_t& parts);  // the part counts from 0

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "api/check/cost.h"
@@ -18,6 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t kMostNamed = 1000;  // questions without a result
 constexpr const char* kWhereFiles = "name the files of the run where they are now: --model, --data, --labels";
 
 Rejection not_shown(const std::string& required, const std::string& found) {
@@ -60,6 +62,7 @@ class BallQuestions : public Questions {
     auto balls = Balls::load(setting, request.load);
     if (!balls) return moved(balls.rejection());
     check.notes = balls.value().notes();
+    check.question = question_words(balls.value().has_labels());
     if (auto same = check_digests(member_of(check.claim, "sha256"), balls.value().digests(), setting); !same) return same.rejection();
     const RobustRequest asked = request_of(check.claim);
     auto radii = radii_of(asked);
@@ -126,27 +129,41 @@ class BallQuestions : public Questions {
     return balls_.write_undecided(item, label.value(), radii_.values[line.question % radii_.texts.size()], line.eps, request_.properties);
   }
 
-  [[nodiscard]] std::string place(const Line& line) const override { return "item " + std::to_string(line.item) + ", radius " + line.eps; }
+  [[nodiscard]] bool is_misclassified(const Line& line) const override {
+    if (!balls_.has_labels()) return false;
+    const auto scores = balls_.scores(static_cast<std::size_t>(line.item));
+    return scores && scores.value().predicted != line.label;
+  }
+
+  [[nodiscard]] std::string place(const Line& line) const override { return place_of(line.item, line.eps); }
 
   void count_results(const Answers& lines, RunCheck& check) const override {
     const std::size_t radii = radii_.texts.size();
     check.items = items_.size();
     check.of_items = balls_.size();
     std::vector<CheckedCount> counts(radii);
-    std::vector<std::size_t> there(radii, 0);
+    std::vector<std::size_t> there(radii, 0), said(radii, 0);  // lines; those that say undecided
     for (const auto& [question, line] : lines) {
       CheckedCount& count = counts[question % radii];
       ++there[question % radii];
       if (line->accepted) ++(line->named == search::Answer::unsatisfiable ? count.proved : count.refuted);
+      count.misclassified += line->misclassified ? 1 : 0;
+      said[question % radii] += line->is_decided() ? 0 : 1;
     }
     check.asked = items_.size() * (largest_ ? 1 : radii);
-    for (std::size_t i = 0; largest_ && i < items_.size(); ++i) check.open += is_halved(lines, i) ? 0 : 1;
-    if (!largest_) check.open = check.asked - lines.size();
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+      for (std::size_t k = 0; !largest_ && k < radii; ++k) {
+        if (!lines.contains(i * radii + k)) add_open(i, k, check);
+      }
+      if (const auto next = largest_ ? next_radius(lines, i) : std::nullopt) add_open(i, *next, check);
+    }
+    if (largest_) check.largest = largest_radii(lines);
     for (std::size_t k = 0; k < radii; ++k) {
       const std::size_t all = largest_ ? there[k] : items_.size();
       if (all == 0) continue;
       counts[k].name = radii_.texts[k];
       counts[k].undecided = all - counts[k].proved - counts[k].refuted;
+      counts[k].unanswered = counts[k].undecided - said[k];
       check.counts.push_back(counts[k]);
     }
   }
@@ -160,6 +177,10 @@ class BallQuestions : public Questions {
         each_(asked.each),
         request_(request) {
     for (std::size_t k = 0; k < radii_.texts.size(); ++k) numbers_.emplace(radii_.texts[k], k);
+  }
+
+  static std::string place_of(std::int64_t item, const std::string& radius) {
+    return "item " + std::to_string(item) + ", radius " + radius;
   }
 
   static Rejection in_claim(Rejection why) {
@@ -176,15 +197,37 @@ class BallQuestions : public Questions {
     return Rejection{Rejection::Kind::declined, "run.label", "item " + std::to_string(item), "a class that the model gives it", "two", ""};
   }
 
-  // Returns true if halving the multiples by the accepted lines comes to its end.
-  [[nodiscard]] bool is_halved(const Answers& lines, std::size_t item) const {
+  // The multiple at which no line goes on with halving by the accepted lines; none where halving comes to its end.
+  [[nodiscard]] std::optional<std::size_t> next_radius(const Answers& lines, std::size_t item) const {
     queries::Bisection halving(radii_.texts.size());
     for (auto next = halving.next(); next; next = halving.next()) {
       const auto line = lines.find(item * radii_.texts.size() + *next);
-      if (line == lines.end()) return false;
+      if (line == lines.end()) return next;
       halving.set(*next, line->second->accepted && line->second->named == search::Answer::unsatisfiable);
     }
-    return true;
+    return std::nullopt;
+  }
+
+  void add_open(std::size_t item, std::size_t radius, RunCheck& check) const {
+    ++check.open;
+    if (check.without.size() < kMostNamed) check.without.push_back(place_of(static_cast<std::int64_t>(items_[item]), radii_.texts[radius]));
+  }
+
+  // By accepted lines alone. An item of which no line is there has the radius 0.
+  [[nodiscard]] std::vector<LargestRadius> largest_radii(const Answers& lines) const {
+    LargestRadii radii;
+    std::set<std::int64_t> wrong;
+    for (const auto& [question, line] : lines) {
+      if (line->misclassified) wrong.insert(line->item);
+    }
+    for (const auto& [question, line] : lines)
+      radii.add(static_cast<std::size_t>(line->item), line->eps,
+                line->accepted || !line->is_decided() ? line->answer : line->answer + ", but not accepted,", !wrong.contains(line->item));
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+      const auto item = static_cast<std::int64_t>(items_[i]);
+      if (const auto next = next_radius(lines, i)) radii.add(items_[i], radii_.texts[*next], "without a result", !wrong.contains(item));
+    }
+    return radii.list();
   }
 
   const Balls balls_;
@@ -271,14 +314,17 @@ class ListQuestions : public Questions {
   void count_results(const Answers& lines, RunCheck& check) const override {
     check.items = check.asked = asked_.size();
     check.of_items = instances_.size();
-    check.open = asked_.size() - lines.size();
     std::map<std::string, CheckedCount> categories;
     for (std::size_t i = 0; i < asked_.size(); ++i) {
       CheckedCount& count = categories[instances_[asked_[i]].category];
       count.name = instances_[asked_[i]].category;
       const auto line = lines.find(i);
-      const bool accepted = line != lines.end() && line->second->accepted;
+      const bool is_there = line != lines.end(), accepted = is_there && line->second->accepted;
       ++(!accepted ? count.undecided : line->second->named == search::Answer::unsatisfiable ? count.proved : count.refuted);
+      count.unanswered += accepted || (is_there && !line->second->is_decided()) ? 0 : 1;
+      if (is_there) continue;
+      ++check.open;
+      if (check.without.size() < kMostNamed) check.without.push_back(instances_[asked_[i]].model + " " + instances_[asked_[i]].property);
     }
     for (const auto& [name, count] : categories) check.counts.push_back(count);
   }

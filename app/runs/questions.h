@@ -24,6 +24,7 @@ struct Line {
   std::size_t question = 0;  // that it answers
   bool answers = false;      // the first line that does
   bool accepted = false;
+  bool misclassified = false;           // falsified, and the model gives the item itself another class than its label
   std::optional<search::Answer> named;  // by the word; nothing for a word that is none, and for an error
   [[nodiscard]] bool is_decided() const { return search::is_decided(named); }
 };
@@ -42,6 +43,7 @@ class Questions {
   // The theorem of the line's certificate, about its question.
   [[nodiscard]] virtual Outcome<check::Report> replay(const Line& line) const = 0;
   [[nodiscard]] virtual std::string category(const Line&) const { return ""; }
+  [[nodiscard]] virtual bool is_misclassified(const Line&) const { return false; }
   // Writes what a line without an answer asks, if that is wanted: messages about what could not be written.
   [[nodiscard]] virtual std::vector<std::string> write_undecided(const Line&) const { return {}; }
   [[nodiscard]] virtual std::string place(const Line& line) const = 0;

@@ -179,9 +179,9 @@ class Writer {
   }
 
   [[nodiscard]] std::string summary() const {
-    const RunVerdict found = verdict_of(check_);
-    const std::string verdict = found == RunVerdict::rejected ? "rejected" : found == RunVerdict::accepted ? "accepted" : "declined";
-    std::string text = "<p><span class=\"verdict " + verdict + "\">" + verdict + "</span>: the kernel has accepted the certificates of " +
+    const std::string verdict = word(verdict_of(check_));
+    std::string text = (check_.question.empty() ? "" : "<p>Question: " + html_text(check_.question) + "</p>\n") +
+                       "<p><span class=\"verdict " + verdict + "\">" + verdict + "</span>: the kernel has accepted the certificates of " +
                        std::to_string(check_.accepted) + " of " + std::to_string(check_.results) + " results when this page was made; " +
                        std::to_string(check_.follow) + " follow from those; undecided: " + std::to_string(check_.undecided) +
                        "; without a result: " + std::to_string(check_.open) + "." +
@@ -189,8 +189,12 @@ class Writer {
                             ? ""
                             : " Only " + std::to_string(check_.items) + " of " + std::to_string(check_.of_items) + " are asked about.") +
                        "</p>\n";
-    if (!check_.findings.empty()) text += "<ul>\n";
     constexpr std::size_t kMost = 100;
+    for (std::size_t i = 0; i < std::min(kMost, check_.without.size()); ++i)
+      text += (i == 0 ? "<p>Without a result: " : "; ") + html_text(check_.without[i]);
+    if (check_.open > kMost) text += " and " + std::to_string(check_.open - kMost) + " more";
+    if (check_.open > 0) text += ".</p>\n";
+    if (!check_.findings.empty()) text += "<ul>\n";
     for (std::size_t i = 0; i < std::min(kMost, check_.findings.size()); ++i)
       text += "<li><strong>" + std::string(word(check_.findings[i].fault)) + "</strong> " +
               html_text(check_.findings[i].place + ": " + check_.findings[i].why) + "</li>\n";
@@ -200,10 +204,13 @@ class Writer {
   void add_robust(pages::Page& page, const Balls* balls) const {
     page.section("by_radius", "By radius");
     page.add(curve(check_.counts));
-    Table radii{"radii", "What the kernel has accepted", {"radius", "certified", "falsified", "undecided", "certified %"}, {}};
+    Table radii{"radii",
+                "What the kernel has accepted",
+                {"radius", "certified", "falsified", "of them misclassified", "undecided", "certified %"},
+                {}};
     for (const CheckedCount& one : check_.counts) {
       const std::size_t all = one.proved + one.refuted + one.undecided;
-      radii.rows.push_back({one.name, one.proved, one.refuted, one.undecided,
+      radii.rows.push_back({one.name, one.proved, one.refuted, one.misclassified, one.undecided,
                             100.0 * static_cast<double>(one.proved) / static_cast<double>(std::max<std::size_t>(1, all))});
     }
     page.table(radii);

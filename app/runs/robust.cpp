@@ -301,7 +301,9 @@ void RobustTotals::add(const Json& result) {
   if (count.eps.empty()) count.eps = text_of(result, "eps");
   const Answer answer = answer_of(result);
   ++(answer == Answer::unsatisfiable ? count.certified : answer == Answer::satisfiable ? count.falsified : count.undecided);
+  count.misclassified += answer == Answer::satisfiable && !flag_of(result, "correct") ? 1 : 0;
   count.timed_out += text_of(result, "reason") == kTimedOut ? 1 : 0;
+  if (!search::is_decided(answer)) ++reasons_[text_of(result, "reason")];
   constexpr std::size_t kMostItems = std::size_t{1} << 28;
   const std::size_t item = std::min(count_of(result, "item"), kMostItems);
   if (item >= seen_.size()) seen_.resize(item + 1);
@@ -320,6 +322,7 @@ RobustTally RobustTotals::tally() const {
   tally.correct = correct_;
   tally.results = results_;
   tally.seconds = seconds_;
+  tally.reasons = reasons_;
   for (const auto& [radius, count] : radii_) tally.radii.push_back(count);
   return tally;
 }
@@ -336,16 +339,23 @@ Outcome<Done> run_robust(const Balls& balls, const RobustRequest& request, Store
 Json to_json(const RobustTally& tally) {
   Json radii = Json::array();
   for (const RobustCount& one : tally.radii)
-    radii.push_back({{"eps", one.eps}, {"certified", one.certified}, {"falsified", one.falsified}, {"undecided", one.undecided}});
+    radii.push_back({{"eps", one.eps},
+                     {"certified", one.certified},
+                     {"falsified", one.falsified},
+                     {"misclassified", one.misclassified},
+                     {"undecided", one.undecided}});
   return {{"items", tally.items}, {"correct", tally.correct}, {"results", tally.results}, {"seconds", tally.seconds}, {"radii", radii}};
 }
 
 void LargestRadii::add(const Json& result) {
-  const std::string eps = text_of(result, "eps"), answer = text_of(result, "answer");
+  add(count_of(result, "item"), text_of(result, "eps"), text_of(result, "answer"), flag_of(result, "correct"));
+}
+
+void LargestRadii::add(std::size_t item, const std::string& eps, const std::string& answer, bool is_correct) {
   const auto radius = Rational::parse(eps);
-  LargestRadius& one = items_[count_of(result, "item")];
-  one.item = count_of(result, "item");
-  one.is_correct = flag_of(result, "correct");
+  LargestRadius& one = items_[item];
+  one.item = item;
+  one.is_correct = is_correct;
   if (!radius) return;
   if (answer_of_ball(answer) != search::Answer::unsatisfiable) {
     if (!one.open_answer.empty() && one.open_radius <= *radius) return;
@@ -357,6 +367,8 @@ void LargestRadii::add(const Json& result) {
     one.eps = eps;
   }
 }
+
+Json to_json(const LargestRadius& one) { return {{"item", one.item}, {"eps", one.eps}, {"correct", one.is_correct}}; }
 
 std::vector<LargestRadius> LargestRadii::list() const {
   std::vector<LargestRadius> all;
@@ -372,6 +384,7 @@ Json manifest_of(const BallSetting& setting, const RobustRequest& request, const
           {"kind", "robust"},
           {"claim", std::move(claim)},
           {"options", {{"jobs", request.search.jobs}, {"timeout", request.search.timeout}, {"seed", request.search.seed}}},
+          {"question", question_words(balls.has_labels())},
           {"items", balls.size()},
           {"input", balls.input_shape()},
           {"classes", balls.classes()},

@@ -30,13 +30,15 @@ struct RobustRequest {
 struct RobustCount {
   std::string eps;
   std::size_t certified = 0, falsified = 0, undecided = 0;
-  std::size_t timed_out = 0;  // of the undecided ones: more time may decide these
+  std::size_t misclassified = 0;  // of the falsified ones: the model gives the item itself another class than its label
+  std::size_t timed_out = 0;      // of the undecided ones: more time may decide these
 };
 
 struct RobustTally {
   std::size_t items = 0, correct = 0, results = 0;  // items looked at; their prediction is the label
   double seconds = 0;                               // of all searches
   std::vector<RobustCount> radii;                   // ascending; with `largest` by multiples
+  std::map<std::string, std::size_t> reasons;       // of the undecided results
 };
 
 // What a run lacks of a required share of certified items.
@@ -58,6 +60,7 @@ class RobustTotals {
   std::size_t items_ = 0, correct_ = 0;
   std::size_t results_ = 0;
   double seconds_ = 0;
+  std::map<std::string, std::size_t> reasons_;
 };
 
 [[nodiscard]] Json to_json(const RobustTally& tally);
@@ -73,10 +76,13 @@ struct LargestRadius {
   std::string open_eps, open_answer;
 };
 
+[[nodiscard]] Json to_json(const LargestRadius& one);
+
 // Of each item that was looked at, from the results of a request with `largest`.
 class LargestRadii {
  public:
   void add(const Json& result);
+  void add(std::size_t item, const std::string& eps, const std::string& answer, bool is_correct);
   [[nodiscard]] std::vector<LargestRadius> list() const;
 
  private:

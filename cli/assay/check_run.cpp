@@ -1,8 +1,9 @@
 // `assay check RUN/`: every certificate of a run, against model and data.
-#include <algorithm>
 #include <cstdio>
 
 #include "app/runs/check_run.h"
+#include "certificates/format/format.h"
+#include "cli/assay/check_run_text.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/report.h"
 #include "cli/assay/run_progress.h"
@@ -16,7 +17,9 @@ namespace {
 constexpr const char* kRunSchema = "assay.check-run/1";
 constexpr std::size_t kLongClaim = 2000;  // characters of a line
 
-std::string text_of(const Json& value) { return value.dump(-1, ' ', true, Json::error_handler_t::replace); }
+std::string words_of(const ExecutionModel& semantics) {
+  return semantics.kind == ExecutionModel::Kind::floating ? certificate::name_of(semantics) : "real arithmetic";
+}
 
 int exit_of(const runs::RunCheck& check) {
   switch (runs::verdict_of(check)) {
@@ -24,57 +27,13 @@ int exit_of(const runs::RunCheck& check) {
       return kExitYes;
     case runs::RunVerdict::rejected:
       return kExitNo;
-    case runs::RunVerdict::unreadable:
+    case runs::RunVerdict::damaged:
+    case runs::RunVerdict::missing:
       return kExitBadInput;
     case runs::RunVerdict::open:
       return kExitUndecided;
   }
   return kExitInternal;
-}
-
-// Says which part of list or data the claim asks about, where that is not all.
-std::string scope_of(const runs::RunCheck& check) {
-  if (check.items == check.of_items) return "";
-  return "only " + std::to_string(check.items) + " of " + std::to_string(check.of_items) +
-         (check.kind == "robust" ? " items are asked about" : " instances are asked about");
-}
-
-// Where results are not there or did not pass: a run that goes on decides these again, and no others.
-std::string next_step(const runs::RunCheck& check) {
-  const auto is_lost = [](const runs::RunFinding& one) { return one.fault != runs::RunFault::declined; };
-  const bool is_limited = !std::ranges::all_of(check.findings, is_lost);
-  if (check.open > 0 || std::ranges::any_of(check.findings, is_lost))
-    return "`assay " + check.kind + "` with the arguments of the run and --resume decides these again, and keeps the results that pass";
-  return is_limited ? "check again with more --memory or --budget" : "";
-}
-
-void print_run_check(const runs::RunCheck& check) {
-  std::printf("%s\n", runs::word(runs::verdict_of(check)));
-  std::printf("%s: %zu with accepted certificates, %zu follow from those, %zu undecided\n", counted(check.results, "result").c_str(),
-              check.accepted, check.follow, check.undecided);
-  if (const std::string scope = scope_of(check); !scope.empty()) std::printf("%s\n", scope.c_str());
-  for (const runs::CheckedCount& one : check.counts)
-    std::printf(check.kind == "robust" ? "radius %s: %zu certified, %zu falsified, %zu undecided, of %zu\n"
-                                       : "%s: %zu unsat, %zu sat, %zu undecided, of %zu\n",
-                printable(one.name).c_str(), one.proved, one.refuted, one.undecided, one.proved + one.refuted + one.undecided);
-  for (const auto& [key, value] : check.claim.items()) {
-    if (!value.empty() && value != Json(""))
-      std::printf("claim: %s\n",
-                  printable(key + " " + (value.is_string() ? value.get<std::string>() : text_of(value)), kLongClaim).c_str());
-  }
-  for (const std::string& one : check.assumptions) std::printf("assumption: %s\n", one.c_str());
-  constexpr std::size_t kMost = 50;
-  for (std::size_t i = 0; i < check.findings.size() && i < kMost; ++i) {
-    const runs::RunFinding& one = check.findings[i];
-    std::printf("%s: %s: %s\n", runs::word(one.fault), printable(one.place, kLongClaim).c_str(), printable(one.why, kLongClaim).c_str());
-  }
-  if (check.findings.size() > kMost) std::printf("... and %zu more\n", check.findings.size() - kMost);
-  if (check.open > 0)
-    std::printf("not there: %s of %zu that the claim asks for%s\n", counted(check.open, "result").c_str(), check.asked,
-                check.is_cut_off ? "; the last line of results.jsonl is cut off" : "");
-  if (const std::string next = next_step(check); !next.empty()) std::printf("next: %s\n", next.c_str());
-  std::fprintf(stderr, "%zu certificates, %llu bytes, check cpu seconds: %.3f\n", check.certificates,
-               static_cast<unsigned long long>(check.certificate_bytes), check.cpu_seconds);
 }
 
 }  // namespace
@@ -122,9 +81,11 @@ int check_run_verb(const CheckOptions& options) {
   auto semantics = semantics_of_run(folder);
   if (!semantics) return refuse(kRunSchema, options.gate.json, semantics.rejection());
   if (options.semantics && semantics.value() && !(*options.semantics == *semantics.value()))
-    return refuse(kRunSchema, options.gate.json,
-                  {Rejection::Kind::malformed, "run.semantics", folder, "a run about the semantics that --semantics names",
-                   "one about others, which its claim names", ""});
+    return refuse(
+        kRunSchema, options.gate.json,
+        {Rejection::Kind::malformed, "run.semantics", folder, "a run about " + words_of(*options.semantics) + ", which --semantics names",
+         "a run about " + words_of(*semantics.value()),
+         "make another run with `assay robust` or `assay batch` and this --semantics, or check this run without the option"});
   request.load.semantics = options.semantics ? options.semantics : std::move(semantics).value();
   RunProgress progress(false, 0, 0);
   auto checked = runs::check_run(folder, request, interruption_token(), [](std::size_t done, std::size_t all) {

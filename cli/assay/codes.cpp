@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <map>
 
+#include "cli/assay/common_options.h"
 #include "cli/assay/names.h"
 #include "cli/assay/report.h"
 #include "cli/assay/verbs.h"

@@ -33,9 +33,13 @@ void refuse_unread(const CLI::App& verb, const std::string& form, std::initializ
 bool refuse_unread_by_check(const CLI::App& verb, const CheckOptions& options) {
   std::error_code error;
   if (options.files.size() == 1 && std::filesystem::is_directory(options.files[0], error)) {
-    refuse_unread(
-        verb, "the folder of a run",
-        {"--expect", "--allow-vacuous", "--statement", "--junit", "--sarif", "--markdown", "--waivers", "--today", "--most-undecided"});
+    refuse_unread(verb,
+                  "the folder of a run; --properties FOLDER writes the property of each certificate, for `assay-check --statement full`",
+                  {"--statement"});
+    refuse_unread(verb, "the folder of a run; `assay robust --require` and `assay batch --expected` make a gate of one", {"--expect"});
+    refuse_unread(verb, "the folder of a run; --json and `assay report` write its results",
+                  {"--junit", "--sarif", "--markdown", "--waivers", "--today", "--most-undecided"});
+    refuse_unread(verb, "the folder of a run, in which nothing vacuous counts as certified", {"--allow-vacuous"});
     return true;
   }
   refuse_unread(verb, "certificates, but with the folder of a run", {"--model", "--data", "--labels", "--properties", "--jobs"});

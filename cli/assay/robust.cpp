@@ -114,14 +114,15 @@ int robust(const RobustOptions& options) {
   const runs::RobustTally tally = totals.tally();
   Json report = begin_report(kRobustSchema, run, ran, start);
   report.update({{"model", options.model}, {"data", options.data}});
+  report["question"] = runs::question_words(balls.value().has_labels());
   report.update(runs::to_json(tally));
-  for (const runs::LargestRadius& one : largest.list())
-    report["largest"].push_back({{"item", one.item}, {"eps", one.eps}, {"correct", one.is_correct}});
+  for (const runs::LargestRadius& one : largest.list()) report["largest"].push_back(runs::to_json(one));
   if (!run.stream && run.json != "-") {
     if (options.largest.empty())
-      print_table(tally);
+      print_table(tally, balls.value().has_labels());
     else
-      print_largest(largest.list());
+      print_largest(largest.list(), balls.value().has_labels());
+    print_undecided(tally, !run.folder.empty());
   }
   const auto unwritten =
       run.properties.empty() ? std::vector<std::string>() : write_undecided_items(balls.value(), options.model, undecided, run.properties);

@@ -453,6 +453,7 @@ Outcome<Dataset> read_dataset(const DatasetRequest& request) {
       auto inside = labels_of(*labels, path + ", " + labels->name);
       if (!inside) return inside.rejection();
       set.labels = std::move(inside).value();
+      set.notes.push_back("labels are those of the file itself, under the name " + labels->name);
     }
     auto items = chosen(std::move(arrays).value(), path, name, false);
     if (!items) return items.rejection();

@@ -1,11 +1,13 @@
 """robust: arrays and files, counts, the check and the page of a run."""
 import shutil
+import subprocess
 from decimal import Decimal
 from fractions import Fraction
 
 import pytest
 
 import assay
+from assay._core import programs
 from conftest import DIGITS
 
 DATA = DIGITS / "digits_test.npz"
@@ -26,6 +28,7 @@ def test_arrays_and_files_are_the_same_run(digits, images):
     by_list = assay.robust(digits.read_bytes(), x[:20].tolist(), y[:20].tolist(), eps=("0.02", "0.05", "1/10"), clip=("0", "1"), jobs=1)
     table = lambda run: {(one["item"], Fraction(one["eps"])): (one["answer"], one.get("statement")) for one in run.results}
     assert len(table(by_file)) == 60 and table(by_file) == table(by_array) == table(by_list) == table(by_decimal)
+    assert by_file.question.startswith("is each item classified as labelled") and by_file.misclassified["0.02"] == 1
     assert by_file.complete and sum(by_file.counts["0.02"].values()) == 20
     assert by_file.certified_accuracy(0.02) == by_file.counts["0.02"]["certified"] / 20 >= by_file.certified_accuracy("0.1")
     assert by_list.check()["verdict"] == by_array.check(exact=True)["verdict"] == "accepted"
@@ -51,6 +54,28 @@ def test_a_folder_is_kept_resumed_moved_and_shown(digits, images, tmp_path):
     shutil.move(tmp_path / "run", tmp_path / "elsewhere")  # data and labels travel with the folder
     run.folder = str(tmp_path / "elsewhere")
     assert run.check()["accepted"] == 6
+
+
+def test_witnesses_are_read_from_certificates(digits, images, tmp_path):
+    numpy = pytest.importorskip("numpy")
+    x, y = images
+    run = assay.robust(digits, x[:16], y[:16], eps=("0.02", "1/20"), clip=(0, 1), run=tmp_path / "run")
+    assert {one["answer"] for one in run.results} == {"certified", "falsified"}
+    for one in run.results:
+        witness = run.witness(one["item"], one["eps"])
+        if one["answer"] == "certified":
+            assert witness is None
+            continue
+        assert witness.shape == (1, 64) and numpy.abs(witness.ravel() - x[one["item"]].ravel()).max() <= float(Fraction(one["eps"])) + 1e-12
+        assert one["correct"] or (witness.ravel() == x[one["item"]].ravel()).all()
+    files = {path: path.read_bytes() for path in (tmp_path / "run" / "certificates").rglob("*.assay")}
+    before = [run.exact_witness(item, "0.05") for item in range(16)]
+    words = [programs.program(), "robust", digits, tmp_path / "run" / "items.npy", "--labels", tmp_path / "run" / "labels.npy",
+             "--eps", "0.02,1/20", "--clip", "0,1", "--run", tmp_path / "run", "--resume", "--pack", "-q"]
+    assert subprocess.run(words, capture_output=True, check=False).returncode == 0 and not any(path.exists() for path in files)
+    assert [run.exact_witness(item, 0.05) for item in range(16)] == before
+    with pytest.raises(assay.UsageError, match="item 99"):
+        run.witness(99, "0.02")
 
 
 def test_largest(digits, images):

@@ -61,13 +61,13 @@ class Packs(Case):
         first = len(content) - 16 - 48 * count
         whole = self.check()[2]
 
-        def expect(changed, least_lost, most_lost):
+        def expect(changed, least_lost, most_lost, word="declined"):
             self.pack.write_bytes(changed)
             code, verdict, accepted = self.check()
-            self.assertEqual((code, verdict), (4, "declined"))
+            self.assertEqual((code, verdict), (4, word))
             self.assertTrue(least_lost <= whole - accepted <= most_lost, accepted)
 
-        expect(content[:100] + bytes([content[100] ^ 1]) + content[101:], 1, 2)
+        expect(content[:100] + bytes([content[100] ^ 1]) + content[101:], 1, 2, "rejected")
         expect(content[:first + 40] + struct.pack("<Q", 2**63) + content[first + 48:], 1, 2)  # a length beyond the file
         expect(content[:first + 32] + struct.pack("<Q", 2**64 - 1) + content[first + 40:], 1, 2)
         expect(content[:-16] + struct.pack("<Q", 2**60) + content[-8:], whole, whole)

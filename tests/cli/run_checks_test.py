@@ -1,4 +1,5 @@
 """The check of a run, and lists of properties. Usage: run_checks_test.py BIN_DIRECTORY"""
+import array
 import json
 import os
 import shutil
@@ -51,7 +52,7 @@ class Checks(Case):
         self.rewrite(lambda lines: lines[follower].update(answer="falsified" if lines[follower]["answer"] == "certified" else "certified"))
         self.expect(1, "rejected", "does not follow")
         self.rewrite(lambda lines: lines[follower].update(follows_from="0.5"))
-        self.expect(4, "declined", "missing: line")
+        self.expect(4, "declined", f"missing: item {self.lines[follower]['item']}, radius 0.5: no result of this radius was accepted, and line {follower + 1}")
 
     def test_the_report_says_the_verdict(self):
         page = self.folder / "page.html"
@@ -70,7 +71,7 @@ class Checks(Case):
         results = self.run_folder / "results.jsonl"
         lines = results.read_text().splitlines(keepends=True)
         results.write_text("".join([*lines[:self.own], '{"answer": "falsified", ' + lines[self.own].lstrip()[1:], *lines[self.own + 1:]]))
-        self.expect(4, "declined", f"damaged: results.jsonl, line {self.own + 1}: the line is not JSON, or an object of it has a name twice")
+        self.expect(4, "rejected", f"damaged: results.jsonl, line {self.own + 1}: the line is not JSON, or an object of it has a name twice")
 
     def certificate(self):
         digest = self.lines[self.own]["certificate"]
@@ -80,7 +81,7 @@ class Checks(Case):
         path = self.certificate()
         with open(path, "r+b") as file:
             file.truncate(2**40)  # the disk holds next to nothing of it
-        self.expect(4, "declined", "cannot be read, or consists of holes")
+        self.expect(4, "rejected", "cannot be read, or consists of holes")
         path.unlink()
         os.mkfifo(path)
         self.expect(4, "declined", "there is no certificate")
@@ -111,8 +112,8 @@ class Checks(Case):
         path = self.certificate()
         content = path.read_bytes()
         path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-        self.expect(4, "declined", "damaged: line")
-        self.expect(4, "declined", "has another SHA-256 than its name: its bytes were changed")
+        self.expect(4, "rejected", "damaged: line")
+        self.expect(4, "rejected", "has another SHA-256 than its name: its bytes were changed")
         path.unlink()
         self.expect(4, "declined", "missing: line")
         self.rewrite(lambda lines: lines[self.own].pop("certificate"))
@@ -120,7 +121,7 @@ class Checks(Case):
         self.rewrite(lambda lines: lines.__delitem__(slice(20, None)))
         with open(self.run_folder / "results.jsonl", "a", encoding="utf-8") as file:
             file.write("not json\n")
-        self.expect(4, "declined", "damaged: results.jsonl, line 21")
+        self.expect(4, "rejected", "damaged: results.jsonl, line 21")
 
     def test_a_certificate_of_another_statement(self):
         """Whatever a certificate is renamed to, it shows what it shows."""
@@ -167,6 +168,14 @@ class Checks(Case):
         done = assay("check", self.run_folder)
         self.assertEqual((done.returncode, "64 MiB" in done.stderr), (4, True), done.stderr)
 
+    def test_options_of_other_files_name_what_does_it_for_a_run(self):
+        done = assay("check", self.run_folder, "--semantics", "float32:pytorch-cpu")
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn("a run about float32:pytorch-cpu, which --semantics names, found a run about real arithmetic; make another run", done.stderr)
+        for option, instead in (("--statement=full", "--properties FOLDER writes the property"), ("--expect=unsat", "`assay robust --require`")):
+            done = assay("check", self.run_folder, option)
+            self.assertEqual((done.returncode, instead in done.stderr), (2, True), done.stderr)
+
     def test_no_run(self):
         done = assay("check", self.folder)
         self.assertEqual((done.returncode, "store.run" in done.stderr), (4, True), done.stderr)
@@ -182,7 +191,9 @@ class Checks(Case):
         text, claim = results.read_text(), manifest.read_text()
         results.write_text(text[:-5])
         self.expect(3, "declined", "not there: 1 result of 24 that the claim asks for; the last line of results.jsonl is cut off\n"
-                    "next: `assay robust` with the arguments of the run and --resume decides these again")
+                    "next: if you received the folder, ask for it again; if the run is yours, `assay robust` with its arguments and --resume")
+        self.expect(3, "declined", f"without a result: item {self.lines[-1]['item']}, radius {self.lines[-1]['eps']}\n")
+        self.expect(3, "declined", "0 undecided, 1 without an accepted result, of 12\n")
         words = ("robust", MODEL, DATA, "--eps", "0.02,0.08", "--clip", "0,1", "--run", self.run_folder, "--resume", "-q")
         self.assertIn("a run with first 11, as this command asks, found one with first 12 in its run.json", assay(*words, "--first", 11).stderr)
         results.unlink()
@@ -194,6 +205,55 @@ class Checks(Case):
         self.expect(4, "", "results.jsonl without run.json, which says what was asked; copy the folder again")
         self.assertEqual(assay(*words, "--first", 12).returncode, 0)
         self.expect(0, "accepted", "24 results: ")
+
+
+class Asked(Case):
+    """Which question a run answered: with labels, an item that is misclassified counts apart; without, no label is spoken of."""
+
+    def both(self, *words):
+        """-> what `assay robust` and `assay check` print."""
+        run = self.folder / f"run{len(list(self.folder.iterdir()))}"
+        done, check = assay("robust", MODEL, *words, "--clip", "0,1", "--first", 20, "--run", run, "-q"), assay("check", run)
+        self.assertEqual((done.returncode, check.returncode), (0, 0), done.stderr + check.stdout)
+        return done.stdout, check.stdout, json.loads((run / "run.json").read_text())
+
+    def test_with_labels(self):
+        told, checked, manifest = self.both(DATA, "--eps", "0.02,0.05")
+        question = "is each item classified as labelled, and so is every point of its ball?"
+        self.assertTrue(told.startswith(f"question: {question}\n20 items, 19 of them classified as labelled (95.0 %)\n"), told)
+        self.assertRegex(told, r"(?m)^0\.05 +17 +3 \(1\) +0  85\.0 %$")
+        self.assertIn(f"question: {question}\n", checked)
+        self.assertIn("radius 0.02: 18 certified, 2 falsified (1 misclassified), 0 undecided, of 20\n", checked)
+        self.assertEqual((manifest["question"], manifest["notes"]), (question, ["data: labels are those of the file itself, under the name y"]))
+
+    def test_without_labels(self):
+        items = self.write("x.npy", runs.npy(array.array("d", [value for image in runs.IMAGES[:20] for value in image]).tobytes(), "<f8", (20, 64)))
+        told, checked, manifest = self.both(items, "--eps", "0.02")
+        question = "question: without labels: does every point of an item's ball get the class that the model gives the item?\n"
+        self.assertTrue(told.startswith(question + "20 items\n"), told)
+        self.assertNotIn("classified", told + checked)
+        self.assertIn(question, checked)
+        told, checked, _ = self.both(items, "--eps", "0.05", "--largest", "0.025")
+        self.assertNotIn("classified", told + checked)
+
+    def test_the_largest_radii_that_were_checked(self):
+        told, checked, _ = self.both(DATA, "--eps", "0.1", "--largest", "0.02")
+        self.assertIn("not classified as labelled", told)
+        self.assertIn(told, checked)  # what the run prints, from what was accepted
+        run = next(self.folder.iterdir())
+        lines = self.results(run)
+        kept = [one for one in lines if one["item"] != 4 and (one["item"], one["eps"]) != (0, "0.1")]
+        (run / "results.jsonl").write_text("".join(json.dumps(one) + "\n" for one in kept))
+        checked = assay("check", run).stdout
+        self.assertIn("item 4: 0 (without a result at 0.06)\n", checked)
+        self.assertIn("item 0: 0.06 (without a result at 0.1)\n", checked)
+        self.assertEqual(json.loads(assay("check", run, "--json").stdout)["largest"][4], {"item": 4, "eps": "0", "correct": True})
+
+    def test_what_is_undecided_says_why_and_what_to_do(self):
+        words = ("robust", MODEL, DATA, "--eps", "0.05", "--first", 8, "--timeout", "0.000001", "-q")
+        told = assay(*words).stdout
+        self.assertRegex(told, r"\nundecided: \d, because: timed out\nnext: the same command with a longer --timeout; with --run FOLDER")
+        self.assertIn("--timeout and --resume --retry-undecided, which", assay(*words, "--run", self.folder / "run").stdout)
 
 
 class Lists(Case):

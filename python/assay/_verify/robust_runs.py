@@ -15,14 +15,17 @@ import tempfile
 from typing import Any, Iterable, Optional, Union
 
 from assay import errors
-from assay._core import arguments, programs
+from assay._core import arguments, programs, witness_reader
 from . import executors, questions
 
 Number = Union[int, float, str, fractions.Fraction, decimal.Decimal]
 
 
 class Run:
-    """The folder of a run. `results` are the lines of its results.jsonl; `counts` maps each radius to certified, falsified, undecided."""
+    """The folder of a run. `results` are the lines of its results.jsonl; `counts` maps each radius to certified, falsified, undecided.
+
+    `question` says what was asked: about the labels or, without labels, about the classes that the model gives.
+    """
 
     def __init__(self, folder: str, summary: dict[str, Any], kept: Optional[tempfile.TemporaryDirectory[str]] = None) -> None:
         self.folder, self.summary, self._kept = folder, summary, kept
@@ -39,6 +42,58 @@ class Run:
     @property
     def counts(self) -> dict[str, dict[str, int]]:
         return {one["eps"]: {word: one[word] for word in ("certified", "falsified", "undecided")} for one in self.summary["radii"]}
+
+    @property
+    def question(self) -> str:
+        return str(self.summary["question"])
+
+    @property
+    def misclassified(self) -> dict[str, int]:
+        """Of each radius, how many of the falsified items the model gives another class than their label, without any change."""
+        return {one["eps"]: one["misclassified"] for one in self.summary["radii"]}
+
+    def exact_witness(self, item: int, eps: Number) -> Optional[list[fractions.Fraction]]:
+        """A point of the ball that falsifies the item, exactly, element by element of the model's input; None if the item is not falsified.
+
+        The point is read from the certificate. `check` decides whether it is right.
+        """
+        wanted = fractions.Fraction(_number("eps", eps))
+        lines = {fractions.Fraction(one["eps"]): one for one in self.results if one["item"] == item}
+        line = lines.get(wanted)
+        if line is None:
+            raise errors.wrong("item, eps", "an item and a radius of which the run has a result", f"item {item}, radius {eps}")
+        if "follows_from" in line:
+            line = lines[fractions.Fraction(line["follows_from"])]
+        if line["answer"] != "falsified":
+            return None
+        found = witness_reader.read_witness(self._certificate(line["certificate"]))
+        if found is None:
+            raise errors.MalformedInput("the certificate has no witness", where=line["certificate"], advice="check the run", code="python.witness")
+        return found[1]
+
+    def witness(self, item: int, eps: Number) -> Any:
+        """`exact_witness` as an array of float64, rounded to nearest, in the shape of the model's input."""
+        import numpy
+
+        exact = self.exact_witness(item, eps)
+        if exact is None:
+            return None
+        with open(os.path.join(self.folder, "run.json"), encoding="utf-8") as file:
+            return numpy.array([float(one) for one in exact], numpy.float64).reshape(json.load(file)["input"])
+
+    def _certificate(self, digest: str) -> bytes:
+        """From its own file, or from the pack (app/runs/pack.h)."""
+        path = os.path.join(self.folder, "certificates", digest[:2], digest + ".assay")
+        if os.path.exists(path):
+            with open(path, "rb") as file:
+                return file.read()
+        with open(os.path.join(self.folder, "certificates.pack"), "rb") as pack:
+            pack.seek(-16, os.SEEK_END)
+            count = struct.unpack("<Q", pack.read(8))[0]
+            pack.seek(-16 - 48 * count, os.SEEK_END)
+            entry = next(one for one in (pack.read(48) for _ in range(count)) if one[:32].hex() == digest)
+            pack.seek(struct.unpack_from("<Q", entry, 32)[0])
+            return pack.read(struct.unpack_from("<Q", entry, 40)[0])
 
     @property
     def largest(self) -> dict[int, str]:
@@ -72,7 +127,7 @@ class Run:
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{word}</th>" for word in ("radius", "certified", "falsified", "undecided"))
         rows = "".join("<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) + "</tr>" for row in self._rows())
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        return f"<p>{html.escape(self.question)}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
 def robust(model: Any, data: Any, labels: Any = None, *, eps: Union[Number, Iterable[Number]], run: Union[str, os.PathLike[str], None] = None,
@@ -80,9 +135,9 @@ def robust(model: Any, data: Any, labels: Any = None, *, eps: Union[Number, Iter
            std: Union[Number, Iterable[Number], None] = None, first: int = 0, every: int = 1, largest: Optional[Number] = None, each: bool = False,
            norm: str = "linf", semantics: str = "real", timeout: float = 60.0, jobs: Optional[int] = None, seed: int = 1, resume: bool = False,
            example_inputs: Any = None, executor: Any = None, parts: Optional[int] = None) -> Run:
-    """Certifies a data set: decides for every item and radius whether the class can change within the ball.
+    """Certifies a data set: decides for every item and radius whether the whole ball is classified as the item is labelled.
 
-    Every answer has a certificate or a witness. Radii, scale, mean, std and clip are texts ("2/255"), fractions, or numbers; a number stands
+    Without labels the class that the model gives the item takes the place of the label; `Run.question` says which was asked. Every answer has a certificate or a witness. Radii, scale, mean, std and clip are texts ("2/255"), fractions, or numbers; a number stands
     for the shortest decimal that reads back as the same number. Ctrl-C leaves a folder with which `resume` goes on.
 
     Args:

@@ -13,6 +13,7 @@
 #include "kernel/gradients/adjointness/pair.h"
 #include "kernel/gradients/adjointness/sample.h"
 #include "kernel/gradients/derivatives/differentiate.h"
+#include "semantics/graph/family.h"
 
 namespace assay::gradients {
 
@@ -340,6 +341,15 @@ Outcome<Done> check_signature(const AdjointCase& one, const Graph& vjp) {
                    ""};
 }
 
+// Whether Rational surely lacks a function of the graph. An evaluation would find it after all products before it, which take long over
+// fractions.
+bool lacks_rationals(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes, [](const Node& node) {
+    const OpKind kind = kind_of(node.op);
+    return kind == OpKind::function || kind == OpKind::softmax || kind == OpKind::masked_softmax;
+  });
+}
+
 // Over rationals a quotient by 0 ends the evaluation even if a choice would discard it, for example x - x of one
 // element whose root is masked.
 bool divides_by_zero(const Outcome<Adjointness>& result) {
@@ -354,7 +364,7 @@ Outcome<Adjointness> check_adjointness(const AdjointCase& one, const Graph& vjp,
   if (const auto fits = check_signature(one, vjp); !fits) return fits.rejection();
   Random random{seed};
   Outcome<Adjointness> result = check_points<Modular>(one, vjp, kProbes, random, AdjointMethod::probed);
-  if (lacks_scalar(result))
+  if (lacks_scalar(result) && !lacks_rationals(one.graph) && !lacks_rationals(vjp))
     result = check_points<Rational>(one, vjp, worthwhile_points(one.graph, kExactPoints), random, AdjointMethod::exact);
   if (lacks_scalar(result) || divides_by_zero(result))
     result = check_points<Opaque>(one, vjp, worthwhile_points(one.graph, kOpaquePoints), random, AdjointMethod::opaque);

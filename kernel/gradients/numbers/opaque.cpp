@@ -107,7 +107,7 @@ bool is_none(const Residues& a) { return a.value >= kP; }
 
 Residues operator+(const Residues& a, const Residues& b) {
   if (is_none(a) || is_none(b)) return kNone;
-  return {plus(a.value, b.value, kP), plus(a.twin, b.twin, kQ), times(a.power, b.power, kP)};
+  return {plus(a.value, b.value, kP), plus(a.twin, b.twin, kQ), a.power == 1 ? b.power : times(a.power, b.power, kP)};
 }
 Residues operator-(const Residues& a) { return is_none(a) ? a : Residues{minus(a.value, kP), minus(a.twin, kQ), inverse(a.power, kP)}; }
 Residues operator-(const Residues& a, const Residues& b) { return a + (-b); }
@@ -123,7 +123,7 @@ Residues operator*(const Residues& a, const Residues& b) {
   if (is_none(a) || is_none(b)) return kNone;
   const std::uint64_t value = times(a.value, b.value, kP);
   if (a.power != 1 && b.power != 1) return with_fresh_twin(value);
-  return {value, times(a.twin, b.twin, kQ), times(power_raised(a.power, b.twin), power_raised(b.power, a.twin), kP)};
+  return {value, times(a.twin, b.twin, kQ), a.power == 1 ? power_raised(b.power, a.twin) : power_raised(a.power, b.twin)};
 }
 Residues operator/(const Residues& a, const Residues& b) {
   if (is_none(a) || is_none(b) || b.value == 0) return kNone;
@@ -250,7 +250,9 @@ Opaque Opaque::pi() { return {kPi, WideInterval::pi().to_interval(), {}}; }
 Opaque Opaque::undefined() { return {kNone, Interval::whole(), Interval::whole()}; }
 
 Opaque Opaque::operator-() const { return {-residues_, -guide(), -side_}; }
-Opaque operator+(const Opaque& a, const Opaque& b) { return {a.residues_ + b.residues_, a.guide() + b.guide(), a.side_ + b.side_}; }
+Opaque operator+(const Opaque& a, const Opaque& b) {
+  return {a.residues_ + b.residues_, a.guide() + b.guide(), is_zero(a.side_) ? b.side_ : a.side_ + b.side_};
+}
 Opaque operator-(const Opaque& a, const Opaque& b) { return {a.residues_ - b.residues_, a.guide() - b.guide(), a.side_ - b.side_}; }
 Opaque operator*(const Opaque& a, const Opaque& b) {
   const bool plain = is_zero(a.side_) && is_zero(b.side_);

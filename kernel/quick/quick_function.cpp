@@ -51,7 +51,8 @@ class LibraryFunction {
   }
   [[nodiscard]] bool exists() const { return !rows_.empty(); }
 
-  [[nodiscard]] Candidates at(float x) const {
+  // `most`: how many of them are looked for; the first one is nearest to the exact value.
+  [[nodiscard]] Candidates at(float x, std::size_t most = 5) const {
     Candidates candidates;
     const auto row = std::ranges::find_if(rows_, [x](const floats::MathRow& one) { return one.lo <= x && x <= one.hi; });
     if (row == rows_.end() || !std::isfinite(x) || !(row->bound <= kMostSteps) || row->slope != 0) return candidates;
@@ -60,7 +61,7 @@ class LibraryFunction {
     if (!is_normal(nearest) || !is_same(nearest, static_cast<float>(exact.hi()))) return candidates;
     candidates.values[candidates.count++] = nearest;
     float up = nearest, down = nearest;
-    for (int steps = 1; steps <= 2; ++steps) {
+    for (int steps = 1; steps <= 2 && candidates.count < most; ++steps) {
       up = std::nextafterf(up, HUGE_VALF);
       down = std::nextafterf(down, -HUGE_VALF);
       for (const float value : {up, down}) {
@@ -157,26 +158,28 @@ Known sums_of(const Sum& sum, double height) {
 
 // Judges one line; y(k) is the received value of element k. `open` is called for open elements.
 template <class Y, class Open>
-void judge_line(const LibraryFunction& exp, const std::vector<float>& x, double height, std::vector<Known>& numerators, const Y& y,
+void judge_line(const LibraryFunction& exp, const std::vector<float>& x, double height, std::vector<float>& nearest, const Y& y,
                 const Open& open) {
   const float greatest = *std::ranges::max_element(x);
   Sum sum;
   bool is_known = std::ranges::none_of(x, [](float value) { return std::isnan(value); }) && std::isfinite(greatest);
   for (std::size_t k = 0; is_known && k < x.size(); ++k) {
-    numerators[k] = {0, 0};
+    nearest[k] = 0;
     if (x[k] == -HUGE_VALF) continue;
-    const Candidates candidates = exp.at(x[k] - greatest);
+    const Candidates candidates = exp.at(x[k] - greatest, 1);
     is_known = candidates.count > 0;
     if (!is_known) break;
-    numerators[k] = {*std::ranges::min_element(candidates), *std::ranges::max_element(candidates)};
-    sum.add(candidates.values[0]);
+    nearest[k] = candidates.values[0];
+    sum.add(nearest[k]);
   }
   const Known sums = is_known ? sums_of(sum, height) : Known{};
   for (std::size_t k = 0; k < x.size(); ++k) {
     const float received = y(k);
-    const bool is_zero = x[k] == -HUGE_VALF && is_same(received, 0.0F);
-    const bool lies = received >= numerators[k].lo / sums.hi && received <= numerators[k].hi / sums.lo;
-    if (sums.lo > sums.hi || !(is_zero || (lies && is_normal(received)))) open(k);
+    const auto lies = [&](float lo, float hi) { return received >= lo / sums.hi && received <= hi / sums.lo; };
+    // The sums leave room for most nearest numerators, so that few others are looked for.
+    const auto leads = [&](const Candidates& all) { return lies(*std::ranges::min_element(all), *std::ranges::max_element(all)); };
+    const auto is_led_to = [&] { return is_normal(received) && (lies(nearest[k], nearest[k]) || leads(exp.at(x[k] - greatest))); };
+    if (sums.lo > sums.hi || !(x[k] == -HUGE_VALF ? is_same(received, 0.0F) : is_led_to())) open(k);
   }
 }
 
@@ -198,11 +201,11 @@ std::optional<Judged> judge_softmax(const Problem& problem) {
     return line;
   };
   Judged judged;
-  std::vector<Known> numerators(count);
+  std::vector<float> nearest(count);
   for (std::size_t line = 0; line < y.size() / count; ++line) {
     const std::size_t first = line / inner * count * inner + line % inner;
     judge_line(
-        exp, line_of(first), height_of(problem.model), numerators, [&](std::size_t k) { return y[first + k * inner]; },
+        exp, line_of(first), height_of(problem.model), nearest, [&](std::size_t k) { return y[first + k * inner]; },
         [&](std::size_t k) { judged.open.push_back(first + k * inner); });
   }
   // One line per open element would cost more than all lines at once.

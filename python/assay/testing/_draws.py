@@ -53,8 +53,8 @@ class States:
 def moved(tensor: torch.Tensor, share: float) -> torch.Tensor:
     """A tensor a little nearer to 0 in each element; what is 0 moves away."""
     plain = tensor.detach()
-    factor = 1 - share * (0.5 + 0.5 * torch.arange(plain.numel(), dtype=torch.float64).reshape(plain.shape).remainder(7) / 7)
-    return torch.where(plain == 0, torch.full_like(plain, share), plain * factor.to(plain.real.dtype))
+    factor = (1 - share * (0.5 + 0.5 * torch.arange(7, dtype=torch.float64) / 7)).to(plain.real.dtype)
+    return torch.where(plain == 0, share, plain * factor.repeat(plain.numel() // 7 + 1)[:plain.numel()].reshape(plain.shape))
 
 
 def factors(branch: Branch) -> list[float]:

@@ -480,14 +480,14 @@ def tried(trials: Trials, inputs: Any, allow_dead: bool, allow_unreached: bool) 
             report = Repeats(trials, inputs).checked(report)
         if report.passed and trials.points:
             report = Linearity(trials, report).checked()
-        if report.passed:
-            report = repeats.ended(report)
         if report.passed and trials.forward and trials.points:
             report = Tangents(trials, inputs).checked(report)
-    if report.passed:
-        report = Kinks(trials, inputs).checked(report)
-    if report.passed:
-        report = Elsewhere(trials, inputs, report).checked(allow_unreached)
+        if report.passed:
+            report = Kinks(trials, inputs).checked(report)
+        if report.passed:
+            report = Elsewhere(trials, inputs, report).checked(allow_unreached)
+        if not report.failed:
+            report = repeats.ended(report)
     if report.failed and (not is_plain or settled(trials, report).failed):
         locate(report, trials.last)
     if report.passed:

@@ -4,6 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy
 import torch
 
 from assay.errors import Unsupported
@@ -67,9 +68,9 @@ def bits(tensor: torch.Tensor) -> bytes:
 
 
 def alike(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Whether both have the same bits, which are not copied."""
-    x, y = plain(a), plain(b)
-    return bool(x.nbytes == y.nbytes and torch.equal(*(torch.from_numpy(one.view(f"i{one.itemsize}")) for one in (x, y)))) if x.itemsize == y.itemsize else bytes(x) == bytes(y)
+    """Whether both have the same bits, which are not copied. NumPy compares them several times faster than PyTorch does."""
+    x, y = (one.view("u8" if one.nbytes % 8 == 0 else "u1") for one in (plain(a), plain(b)))
+    return x.nbytes == y.nbytes and numpy.array_equal(x, y)
 
 
 def held(block: Block, where: tuple[Any, ...]) -> torch.Tensor:

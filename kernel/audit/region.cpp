@@ -174,7 +174,7 @@ void note_violations(const contracts::Admissible& admissible, const Tensor& rece
   std::vector<std::size_t>& failed = audit.failed_at.emplace_back();
   for (std::size_t element = begin; element < received.size(); ++element) {
     const auto value = contracts::recorded_value(received, element);
-    if (value && admissible.sets.values[element].contains(*value)) continue;
+    if (value && admissible.admits(element, *value)) continue;
     failed.push_back(element);
     if (failed.size() > kMostViolations) continue;
     const Violation one = violation_of(admissible, received, result, element);

@@ -17,9 +17,12 @@ namespace {
 bool is_number_type(DType dtype) { return dtype == DType::float32 || dtype == DType::float64; }
 
 Rejection unsupported(const Node& node, std::string code, std::string required, std::string found) {
-  const std::string name(op_row(node.op).name);
-  return {Rejection::Kind::unsupported, "contract." + code, "node '" + node.name + "' (" + name + ")",
-          std::move(required),          std::move(found),   "see docs/contracts/README.md"};
+  const std::string name(op_row(node.op).name), place = node.name.empty() ? "step " + name : "node '" + node.name + "' (" + name + ")";
+  const char* advice = code == "format"
+                           ? "declare a model of this type; or leave casts out, since a result that is rounded once from a wider "
+                             "type passes without them"
+                           : "docs/contracts/README.md lists the contracts";
+  return {Rejection::Kind::unsupported, "contract." + code, place, std::move(required), std::move(found), advice};
 }
 
 // The reason why the model has no contract for the node, if any.
@@ -273,23 +276,19 @@ std::optional<Rejection> problem_of(const Graph& graph, std::span<const Storage>
   return std::nullopt;
 }
 
-// An output in its stored form. A value rounded directly from the exact one is admitted, too, and one kept in float32
-// if the model rounds steps.
-FloatSet as_output(const ExecutionModel& model, Storage storage, const FloatSet& computed, const Interval& exact) {
-  if (storage == Storage::same) return kept(model, computed);
-  FloatSet set = stored_by(model, storage, kept(model, computed));
-  if (exact.is_undefined()) return set;
-  FloatSet reals;
-  reals.include(floats::Format::real, exact.lo(), exact.hi());
-  set.include(stored(storage, reals));
-  return set;
+// An output in its stored form, or kept in float32 if the model rounds steps.
+FloatSet as_output(const ExecutionModel& model, Storage storage, const FloatSet& computed) {
+  return storage == Storage::same ? kept(model, computed) : stored_by(model, storage, kept(model, computed));
 }
 
 Admissible collected(const Node& node, const ExecutionModel& model, Storage storage, Image image, std::vector<Interval> exact) {
   if (node.dtype == DType::float32)
-    for (std::size_t i = 0; i < image.values.size(); ++i) image.values[i] = as_output(model, storage, image.values[i], exact[i]);
+    for (FloatSet& value : image.values) value = as_output(model, storage, value);
   Admissible result{{node.dtype, node.shape, std::move(image.values)}, std::move(exact), std::move(image.scales)};
   result.storage = storage;
+  // Without fused operations, or with one order of sums, a model asks for the bits of each step.
+  const bool asks_for_steps = !model.fused_multiply_add || model.accumulator == ExecutionModel::Accumulator::left_to_right;
+  result.admits_nearest = storage != Storage::same || !asks_for_steps;
   if (result.scales.empty()) {
     for (const FloatSet& set : result.sets.values) result.scales.push_back(set.magnitude());
   }

@@ -2,9 +2,9 @@
 //
 // admissible() takes a graph (one node, a region, or a vector-Jacobian product), a declared execution model and
 // recorded inputs. It returns one set per output element. judge() compares the received elements: one outside its
-// set proves that the execution broke its model; one inside passes; one inside a set that is too wide to mean
-// anything is vacuous. There is no tolerance: sets are computed outward, and membership is exact. Formulas and
-// proofs: docs/contracts.
+// set that is not the number nearest to the exact value proves that the execution broke its model; one inside passes;
+// one inside a set that is too wide to mean anything is vacuous. There is no tolerance: sets are computed outward, and
+// membership is exact. Formulas and proofs: docs/contracts.
 #pragma once
 
 #include <cstddef>
@@ -53,7 +53,10 @@ struct Admissible {
   // Sums: S, the sum of |terms|; otherwise the largest magnitude of the set (docs/contracts/README.md).
   std::vector<double> scales;
   Storage storage = Storage::same;  // of the result
+  bool admits_nearest = true;       // the number nearest to the exact value, wherever the set lies
 
+  // Whether the set contains the value, or the value is the number nearest to the exact one (decision 0126).
+  [[nodiscard]] bool admits(std::size_t element, double value) const;
   [[nodiscard]] bool is_vacuous(std::size_t element) const;
 };
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <utility>
 
 #include "kernel/contracts/contract.h"
 #include "semantics/numbers/directed.h"
@@ -29,6 +30,28 @@ double share_of_allowance(const Admissible& admissible, std::size_t i, double re
   return room > 0 ? std::fmin(1, div_up(error, room)) : 1;
 }
 
+// Whether the value is the number of the result's format that is nearest to the exact value, or to the float32 nearest to
+// that. If the enclosure of the exact value lies on both sides of a rounding border, both neighbours are; if it is wider,
+// nothing is known to be nearest. The sign of a zero is that of the exact value; if this is unknown, the set's.
+bool is_nearest(const Admissible& admissible, std::size_t i, double value) {
+  const Interval& exact = admissible.exact[i];
+  if (exact.is_undefined() || !(admissible.sets.dtype == DType::float32 || admissible.sets.dtype == DType::float64)) return false;
+  const floats::Format format = format_of(admissible.sets.dtype);
+  const Storage storage = admissible.storage;
+  const auto rounded = [&](double x) {
+    const double twice = rounded_to(storage, nearest(format, x));
+    return std::pair(storage == Storage::same ? twice : rounded_to(storage, x), twice);
+  };
+  const auto [lo_once, lo_twice] = rounded(exact.lo());
+  const auto [hi_once, hi_twice] = rounded(exact.hi());
+  const double lo = std::fmin(lo_once, lo_twice), hi = std::fmax(hi_once, hi_twice);
+  const bool is_narrow = lo == hi || (std::isfinite(lo) && std::isfinite(hi) && steps_between(storage, format, lo, hi) <= 1);
+  if (!is_narrow || !(lo <= value && value <= hi)) return false;
+  if (value != 0) return true;
+  if (exact.lo() <= 0 && exact.hi() >= 0) return !admissible.sets.values[i].contains_zero();
+  return std::signbit(value) == (exact.hi() < 0);
+}
+
 std::string hex_of(double value) {
   std::array<char, 40> text{};
   const int length = std::snprintf(text.data(), text.size(), "%a", value);
@@ -36,6 +59,10 @@ std::string hex_of(double value) {
 }
 
 }  // namespace
+
+bool Admissible::admits(std::size_t element, double value) const {
+  return sets.values[element].contains(value) || (admits_nearest && is_nearest(*this, element, value));
+}
 
 bool Admissible::is_vacuous(std::size_t element) const {
   const FloatSet& set = sets.values[element];
@@ -56,7 +83,7 @@ Outcome<Judgement> judge(const Admissible& admissible, const Tensor& received) {
   Judgement result;
   for (std::size_t i = 0; i < sets.values.size(); ++i) {
     const double value = element_of(received, i);
-    if (!sets.values[i].contains(value)) {
+    if (!admissible.admits(i, value)) {
       result.failed += 1;
       if (!result.first_failure) result.first_failure = i;
     } else if (admissible.is_vacuous(i)) {

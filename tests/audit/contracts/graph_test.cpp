@@ -44,6 +44,56 @@ TEST_CASE("a product that feeds a sum may be fused with it, if the model says so
   CHECK(judged(sharp[1], minus_fused).failed > 5);
 }
 
+// (a + b) - a, where a is so large that the sum forgets b; and silu(a) * b + c.
+TEST_CASE("the number nearest to the exact value of a region is admitted, and none between it and the set", "[contracts]") {
+  Graph graph;
+  const NodeId a = graph.append_input(DType::float32, {64}, "a"), b = graph.append_input(DType::float32, {64}, "b");
+  graph.mark_output(graph.append(Op::sub, {graph.append(Op::add, {a, b}).value(), a}).value(), "forgets");
+  graph.mark_output(
+      graph.append(Op::add, {graph.append(Op::mul, {graph.append(Op::silu, {a}, ActivationAttributes{1, 0}).value(), b}).value(), b})
+          .value(),
+      "gate");
+  std::mt19937_64 random(94);
+  Floats y = gaussians(random, 64);
+  for (float& each : y) each = std::ldexp(std::round(std::ldexp(each, 12)), -12);  // so that doubles hold the sum
+  Floats zero, half, exact_gate, off;
+  const auto run = [&](const Floats& x, const ExecutionModel& model) { return region_sets(graph, model, {vector_of(x), vector_of(y)}); };
+  const Floats large(64, 0x1p27F), x = gaussians(random, 64);
+  for (std::size_t i = 0; i < 64; ++i) {
+    zero.push_back(0);
+    half.push_back(y[i] / 2);
+    const double wide = x[i] / (1 + std::exp(-double{x[i]})) * y[i] + y[i];
+    exact_gate.push_back(static_cast<float>(wide));
+    off.push_back(std::nextafter(exact_gate[i], wide > exact_gate[i] ? -INFINITY : INFINITY));
+  }
+  ExecutionModel ordered = float_model(), unfused = float_model();
+  ordered.accumulator = ExecutionModel::Accumulator::left_to_right;
+  unfused.fused_multiply_add = false;
+  const Admissible forgets = run(large, float_model())[0];
+  CHECK(within(forgets, zero));
+  CHECK(within(forgets, y));
+  CHECK(judged(forgets, half).failed == 64);
+  CHECK(judged(run(large, ordered)[0], y).failed == 64);
+  CHECK(judged(run(large, unfused)[0], y).failed == 64);
+  const Admissible gate = run(x, float_model())[1];
+  CHECK(within(gate, exact_gate));
+  CHECK(judged(run(x, unfused)[1], exact_gate).failed > 0);
+  CHECK(judged(gate, off).failed > 5);  // the others lie in the sets
+}
+
+TEST_CASE("a zero that is nearest to the exact value has its sign, and one that the set knows has the set's", "[contracts]") {
+  Graph graph;
+  const NodeId a = graph.append_input(DType::float32, {2}, "a"), b = graph.append_input(DType::float32, {2}, "b");
+  const NodeId product = graph.append(Op::mul, {a, b}).value();
+  graph.mark_output(graph.append(Op::neg, {a}).value(), "negative");
+  graph.mark_output(graph.append(Op::mul, {product, a}).value(), "underflows");
+  const std::vector<Admissible> sets = region_sets(graph, float_model(), {vector_of({0, 0x1p-100F}), vector_of({1, -0x1p-10F})});
+  CHECK(judged(sets[0], Floats{-0.0F, -0x1p-100F}).failed == 0);
+  CHECK(judged(sets[0], Floats{0, -0x1p-100F}).failed == 1);
+  CHECK(judged(sets[1], Floats{0, -0.0F}).failed == 0);
+  CHECK(judged(sets[1], Floats{0, 0}).failed == 1);
+}
+
 // A two-layer network with a softmax and a cross entropy: all its gradients.
 struct Net {
   Graph graph;
@@ -167,7 +217,11 @@ TEST_CASE("an overflow inside a region is carried on, and admitted only then", "
   CHECK(judged(sets, {NAN, 0}).failed == 0);
   CHECK(judged(sets, {INFINITY, 0}).failed == 0);  // fused: x x is exact, and minus infinity is not
   CHECK(judged(sets, {NAN, NAN}).first_failure == 1U);
-  CHECK(judged(sets, {0, 0}).first_failure == 0U);
+  CHECK(judged(sets, {0, 0}).failed == 0);  // the exact value
+  CHECK(judged(sets, {1, 0}).first_failure == 0U);
+  ExecutionModel unfused = float_model("");
+  unfused.fused_multiply_add = false;
+  CHECK(judged(region_sets(graph, unfused, {vector_of({0x1p100F, 2})})[0], {0, 0}).first_failure == 0U);
 }
 
 }  // namespace

@@ -249,6 +249,26 @@ def test_given_shapes_bring_others_around_the_sizes_of_blocks():
         audit_kernel(lambda x: xp.relu(x), lambda x: np.maximum(x, 0) if x.size == 20 else ()[1], like=[(5, 4)])
 
 
+def test_an_expression_in_float64_that_is_rounded_once_is_right():
+    def gate(x, y, r):
+        return xp.silu(x) * y + r
+
+    def kernel(x, y, r):
+        x, y, r = (one.astype(np.float64) for one in (x, y, r))
+        with np.errstate(all="ignore"):
+            return (x / (1 + np.exp(-x)) * y + r).astype(np.float32)
+
+    like = [(5, 7)] * 3
+    assert audit_kernel(gate, kernel, like=like, **SMALL).passed
+    off = audit_kernel(gate, lambda *x: np.nextafter(kernel(*x), np.float32(0)), like=like, raises=False, **SMALL)
+    assert off.failed and off.count("failed") > 300
+    assert audit_kernel(gate, kernel, like=like, model="any-order fma=no", raises=False, **SMALL).failed  # each step as written
+
+    def with_casts(x, y, r):
+        return xp.cast(xp.silu(xp.cast(x, to="float64")), to="float32") * y + r
+    assert "step silu" in (text := audit_kernel(with_casts, kernel, like=like, raises=False, **SMALL).text) and "leave casts out" in text
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_operands_of_16_bits(dtype):
     torch = pytest.importorskip("torch")

@@ -225,6 +225,9 @@ class Asked(Case):
         self.assertIn(f"question: {question}\n", checked)
         self.assertIn("radius 0.02: 18 certified, 2 falsified (1 misclassified), 0 undecided, of 20\n", checked)
         self.assertEqual((manifest["question"], manifest["notes"]), (question, ["data: labels are those of the file itself, under the name y"]))
+        run = next(self.folder.iterdir())
+        (run / "run.json").write_text(json.dumps({**manifest, "question": "without labels: another one?"}))
+        self.assertIn(f"question: {question}\n", assay("check", run).stdout)  # of the data, whatever the folder says
 
     def test_without_labels(self):
         items = self.write("x.npy", runs.npy(array.array("d", [value for image in runs.IMAGES[:20] for value in image]).tobytes(), "<f8", (20, 64)))

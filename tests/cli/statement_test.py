@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import pathlib
 import re
 import struct
 import subprocess
@@ -43,6 +44,21 @@ class Statement(FolderCase):
 
     def check(self, name, *words):
         return self.run_program("assay-check", self.at(name), self.at("proof"), *words)
+
+    def test_short_names_of_models_have_the_fields_that_the_page_lists(self):
+        """docs/contracts/execution-models.md, which a reader of the line `semantics` compares with it."""
+        page = (pathlib.Path(__file__).parents[2] / "docs/contracts/execution-models.md").read_text(encoding="utf-8")
+        rows = re.findall(r"^\| (`[^|]*`) \| `(binary[^|]*)` \|$", page, re.M)
+        self.assertEqual(len(rows), 8)
+
+        def digest(semantics):
+            done = self.run_program("assay", "statement", *self.files, "--semantics", semantics, "--out", self.at("named"), "--json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return json.loads(done.stdout)["digest"]
+
+        for names, fields in rows:
+            for name in re.findall("`([^`]*)`", names) if fields.startswith("binary32") else ():  # the network has float32 values
+                self.assertEqual(digest(name), digest("float32:" + fields), name)
 
     def test_a_certificate_is_accepted_by_the_statement_alone(self):
         from_files = self.run_program("assay-check", *self.files, self.at("proof"))

@@ -122,7 +122,8 @@ class Run:
 
     def __repr__(self) -> str:
         shares = ", ".join(f"{eps}: {certified}/{certified + falsified + undecided}" for eps, certified, falsified, undecided in self._rows())
-        return f"Run({self.folder!r}, {self.summary['correct']}/{self.summary['items']} right; certified {shares})"
+        right = "without labels" if self.question.startswith("without") else f"{self.summary['correct']}/{self.summary['items']} right"
+        return f"Run({self.folder!r}, {right}; certified {shares})"
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{word}</th>" for word in ("radius", "certified", "falsified", "undecided"))

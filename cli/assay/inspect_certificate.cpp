@@ -197,9 +197,6 @@ std::optional<Rejection> wrong_use(const InspectOptions& options) {
                        name,
                        "--show values prints the numbers of each record, and -o FILE writes a page with tables"};
   }
-  if (!options.property.empty() && options.network.empty())
-    return Rejection{Rejection::Kind::malformed,   "inspect.network",       options.file, "a model beside the property",
-                     "a property without a model", "name it with --network"};
   return std::nullopt;
 }
 

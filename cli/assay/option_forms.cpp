@@ -66,6 +66,7 @@ void refuse_unread_by_inspect(const CLI::App& verb, const InspectOptions& option
   const bool has_tensors = kind == FileKind::trace || kind == FileKind::safetensors || kind == FileKind::npz || kind == FileKind::npy;
   if (!has_tensors) refuse_unread(verb, "a file without tensors", {"--tensor"});
   if (kind == FileKind::certificate) refuse_unread(verb, "a certificate", {"--model-explorer"});
+  if (kind == FileKind::certificate && options.network.empty()) refuse_unread(verb, "a certificate without --network", {"--property"});
   if (kind == FileKind::certificate && options.property.empty()) refuse_unread(verb, "a certificate without --property", {"--budget"});
   if (kind != FileKind::certificate) refuse_unread(verb, "a file that is no certificate", {"--step"});
 }

@@ -131,5 +131,6 @@ def test_a_step_is_inspected(folder):
     assert step["numbers"] == [{"name": "beta", "values": [0.5]}] and step["splits"] == [{"node": 2, "element": 1, "half": "<=", "threshold": 0}]
     assert [box["node"] for box in step["boxes"]] == [0, 2, 3, 5] and "conclude.S3" in step["refused"]
     assert [one["step"] for one in assay.inspect(data, **files)["steps"] if "refused" in one] == [4, 6]
-    with pytest.raises(assay.UsageError, match="step: expected a whole number"):
-        assay.inspect(data, step=0)
+    for wrong, words in (({"step": 0}, "step: expected a whole number"), ({"property": files["property"]}, "--property does not go with a certificate without --network")):
+        with pytest.raises(assay.UsageError, match=words):
+            assay.inspect(data, **wrong)

@@ -16,8 +16,9 @@ VALUES = {"--expect": "sat", "--statement": "full", "--junit": "x", "--sarif": "
           "--images": "1", "--model-explorer": "x", "--network": MODEL, "--box": ("0", "1"), "--method": "ibp", "--values": "x", "--items": "3", "--tensor": "x",
           "--elements": "1", "--show": "all", "--budget": "1e12", "--memory": "4G", "--backend": "eager", "--device": "cpu", "--range": ("0", "1"), "--draws": "2",
           "--output": "x", "--save": "x", "--seed": "3", "--rerun": "eager", "--each": (), "--require": "0.5", "--first": "2", "--every": "2", "--part": "1/2",
-          "--stream": (), "--allow-vacuous": (), "--sbatch": "x", "--trace": "x", "--trim": (), "--timeout": "5", "--bounds": (), "--weighted": (), "--list": "x"}
-NUMBER_REFUSES = ["--network", "--property", "--box", "--bounds", "--method", "--samples", "--values", "--data", "--labels", "--items", "--tensor", "--memory", "--budget"]
+          "--stream": (), "--allow-vacuous": (), "--sbatch": "x", "--trace": "x", "--trim": (), "--timeout": "5", "--bounds": (), "--weighted": (), "--list": "x",
+          "--step": "1"}
+NUMBER_REFUSES = ["--network", "--property", "--box", "--bounds", "--method", "--samples", "--values", "--data", "--labels", "--items", "--tensor", "--step", "--memory", "--budget"]
 FILE_REFUSES = ["--property", "--box", "--values", "--data", "--labels", "--items"]
 
 
@@ -65,12 +66,13 @@ class Options(Case):
             (["report", "holds.assay"], ["--memory", "--model", "--semantics", "--samples", "--images", "--data", "--labels", "--jobs"]),
             (["report", "holds.assay", "--property", HOLDS, "--model", MODEL], ["--images", "--data", "--labels", "--jobs"]),
             (["inspect", "--number", "0.1"], NUMBER_REFUSES),
-            (["inspect", MODEL], ["--network", "--bounds", "--method", "--samples", "--labels", "--items", "--elements"]),
+            (["inspect", MODEL], ["--network", "--bounds", "--step", "--method", "--samples", "--labels", "--items", "--elements"]),
             (["inspect", MODEL, "--values", "values.json"], ["--property", "--box", "--data", "--tensor"]),
             (["inspect", MODEL, "--property", HOLDS], ["--box"]),
             (["inspect", HOLDS, "--network", MODEL], [*FILE_REFUSES, "--tensor", "--method", "--samples"]),
-            (["inspect", "holds.statement"], [*FILE_REFUSES, "--network", "--tensor", "--method", "--samples"]),
-            (["inspect", "holds.assay"], [*FILE_REFUSES, "--bounds", "--tensor", "--method", "--show", "--model-explorer", "--budget"]),
+            (["inspect", "holds.statement"], [*FILE_REFUSES, "--network", "--step", "--tensor", "--method", "--samples"]),
+            (["inspect", "holds.assay"], [*FILE_REFUSES, "--bounds", "--tensor", "--method", "--model-explorer", "--budget"]),
+            (["inspect", "holds.assay", "--network", MODEL], ["--box", "--budget"]),
             (["inspect", "run.trace"], [*FILE_REFUSES, "--network", "--bounds", "--method", "--samples", "--elements"]),
             (["inspect", DATA], [*FILE_REFUSES, "--network", "--bounds", "--method", "--samples", "--elements"]),
             (["inspect", "log.csv"], [*FILE_REFUSES, "--network", "--bounds", "--method", "--samples", "--tensor"]),

@@ -329,6 +329,9 @@ def inspect(file: Union[str, os.PathLike[str], bytes], *, network: Optional[Unio
             done = subprocess.run([programs.program(), "inspect", "--json=-", *options, "--", path], capture_output=True, check=False)
         except (OSError, ValueError) as error:
             raise errors.wrong("file", f"a path that a program can be given ({error})", path) from None
+        if done.returncode == 2:  # for example, a step of a file that is no certificate
+            said = done.stderr.decode(errors="replace").split("\n")[0]
+            raise errors.UsageError("wrong argument", where="assay inspect", why=said, code="python.argument")
         try:
             found: dict[str, Any] = json.loads(done.stdout)
         except ValueError:

@@ -103,7 +103,7 @@ int robust(const RobustOptions& options) {
   events.on_result = [&](unsigned, const Json& result) {
     add(result);
     stream_result(run, result);
-    progress.set_done(done(), [&totals] { return short_tally(totals.tally()); });
+    progress.set_done(done(), [&] { return short_tally(totals.tally(), balls.value().has_labels()); });
   };
   prepare_to_go_on(run);
   const double start = wall_seconds();

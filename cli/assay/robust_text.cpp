@@ -22,8 +22,9 @@ std::string percent(std::size_t part, std::size_t whole) {
 
 }  // namespace
 
-std::string short_tally(const runs::RobustTally& tally) {
-  std::string text = std::to_string(tally.correct) + "/" + std::to_string(tally.items) + " right";
+std::string short_tally(const runs::RobustTally& tally, bool has_labels) {
+  const std::string items = std::to_string(tally.items);
+  std::string text = has_labels ? std::to_string(tally.correct) + "/" + items + " right" : items + " items";
   constexpr std::size_t kMost = 4;
   for (std::size_t i = 0; i < tally.radii.size() && i < kMost; ++i) {
     const runs::RobustCount& one = tally.radii[i];

@@ -10,7 +10,7 @@
 namespace assay::cli {
 
 // Items that the network classifies as labelled, and the certified share of the first radii, for a line of progress.
-[[nodiscard]] std::string short_tally(const runs::RobustTally& tally);
+[[nodiscard]] std::string short_tally(const runs::RobustTally& tally, bool has_labels);
 // Which question was asked, and the counts of each radius.
 void print_table(const runs::RobustTally& tally, bool has_labels);
 // Why items are undecided, and how to decide them; nothing if none is. Whether the run is kept in a `folder`.

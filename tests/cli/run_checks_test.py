@@ -57,6 +57,7 @@ class Checks(Case):
     def test_the_report_says_the_verdict(self):
         page = self.folder / "page.html"
         self.assertIn("verdict accepted", assay("report", self.run_folder, "-o", page).stdout)
+        self.assertIn("<p>Question: is each item classified as labelled, and so is every point of its ball?</p>", page.read_text())
         self.rewrite(lambda lines: lines[self.own].update(answer="falsified"))
         self.assertIn("verdict rejected", assay("report", self.run_folder, "-o", page).stdout)
 

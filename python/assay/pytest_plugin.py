@@ -35,7 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--assay-junit", metavar="FILE", help="write the checks of the session as JUnit XML")
     group.addoption("--assay-sarif", metavar="FILE", help="write the findings of the session as SARIF 2.1.0, for code scanning")
     group.addoption("--assay-waivers", metavar="FILE", help='accept findings for a while: a JSON file {"waivers": [{"id": ..., "rule": ..., "reason": ..., '
-                    '"owner": ..., "expires": "YYYY-MM-DD"}]}, each perhaps with "op", "tensor", "most_elements"')
+                    '"owner": ..., "expires": "YYYY-MM-DD"}]}, each perhaps with "op", "tensor", "most_elements", "test", "file", "dtype"')
     group.addoption("--assay-today", metavar="YYYY-MM-DD", help="the day by which waivers expire, in place of that of the clock")
     group.addoption("--assay-baseline", metavar="FILE", help="fail if an operation uses over 25 %% more of its allowance than this file says")
     group.addoption("--assay-write-baseline", action="store_true", help="write the file that --assay-baseline=FILE names, and those of the markers, instead of comparing")
@@ -204,6 +204,7 @@ class Session:
         item = self.current
         file, line = _place(item)
         for case in report.cases:
+            case.owner = item.nodeid if item else ""
             if not case.file:
                 case.file, case.line = file, line
         if self.waivers:

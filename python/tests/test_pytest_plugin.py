@@ -5,6 +5,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
 import shlex
 import subprocess
 import sys
@@ -157,7 +158,8 @@ def test_waivers_that_have_expired_or_cover_nothing_fail(run, pytester, change, 
     result.stdout.fnmatch_lines(["*W1*"])
 
 
-@pytest.mark.parametrize("field, other, has", [("rule", "contract.relu", "contract.softmax"), ("op", "relu", "softmax"), ("tensor", "q", "y"), ("most_elements", 0, "*")])
+@pytest.mark.parametrize("field, other, has", [("rule", "contract.relu", "contract.softmax"), ("op", "relu", "softmax"), ("tensor", "q", "y"), ("most_elements", 0, "*"),
+                                               ("test", "test_other", "test_one.py::test_wrong"), ("file", "other.py", "*test_one.py"), ("dtype", "float16", "float32")])
 def test_a_waiver_that_misses_by_one_field_names_it(run, pytester, field, other, has):
     result = run(WRONG, waivers(pytester, {**WAIVER, field: other}))
     result.stdout.fnmatch_lines([f'*waiver W1 covers nothing: of the finding at * (contract.softmax) it differs in "{field}": it has {has}; mend that field, or remove it*'])
@@ -318,6 +320,37 @@ def test_a_waiver_of_a_kernel_is_told_once_and_its_misses_are_counted(run, pytes
     few = run(test, waivers(pytester, {**WAIVER, "rule": "contract.neg", "op": "neg", "most_elements": 4})).stdout
     few.fnmatch_lines(["waived by W1 *: contract.neg: * findings, the first: *", 'waiver W1 leaves * findings that have more elements than its "most_elements", 4: the largest has *'])
     assert sum(line.startswith("waived by") for line in few.lines) == 1
+
+
+def test_a_waiver_says_how_many_tests_it_covers_and_may_name_one(run, pytester):
+    test = "from assay.testing import audit_kernel\n" \
+           "def off(x): return -x + x.dtype.type(0.5)\n" \
+           "def test_long_sum(): assert_within_contract('reduce_sum', [np.full(100000, -3e4, np.float32) * (-1) ** np.arange(100000, dtype=np.float32)], np.float32(0), " \
+           "attributes={'axes': [0], 'keep_dims': False})\n" \
+           "def test_one(): audit_kernel('neg', off, blocks=False, strided=False)\n" \
+           "@pytest.mark.parametrize('dtype', ['float16', 'float32'])\n" \
+           "def test_two(dtype): audit_kernel('neg', off, blocks=False, strided=False, dtype=dtype)\n"
+    wide = {**WAIVER, "rule": "contract.neg"}
+    run(test, waivers(pytester, wide), "--assay-junit=a.xml").stdout.fnmatch_lines([
+        'waiver W1 covers findings of 2 tests: test_one.py::test_one, test_one.py::test_two. If it is meant for one of them, name it in the waiver: "test": "test_one"'])
+    suites = ElementTree.parse(pytester.path / "a.xml").getroot()
+    assert [one.attrib for one in suites.iter("property")] == [{"name": "undecided", "value": "1"}] and suites.get("failures") == "1"
+    assert all(one.text.count("waived by W1") == 1 and re.match(r"contract.neg: \d+ findings, the first: ", one.text) for one in suites.iter("system-out"))
+    result = run(test, waivers(pytester, {**wide, "test": "test_two[float16]"}))
+    result.assert_outcomes(passed=1, failed=3)
+    assert "covers findings of" not in str(result.stdout)
+
+
+@pytest.mark.parametrize("field, value, covers", [("test", "test_two", True), ("test", "test_two[float16]", True), ("test", "a/test_one.py::test_two", True), ("test", "two", False),
+                                                  ("test", "test_two[float32]", False), ("file", "test_one.py", True), ("file", "lib/off.py", True), ("file", "ff.py", False),
+                                                  ("dtype", "float16", True), ("dtype", "float", False)])
+def test_waivers_are_for_one_test_file_or_type(field, value, covers):
+    from assay._core.gate_reports import Case, Finding
+    from assay.testing._waivers import Waiver
+
+    case = Case("neg: dense float16", "neg", file="/home/me/lib/off.py", owner="a/test_one.py::test_two[float16]", dtype="float16")
+    waiver = Waiver(**{**WAIVER, "rule": "contract.neg", field: value})
+    assert waiver.covers(case, Finding("fail", "contract.neg", case.name, "1 of 2 elements of 'y'")) == covers
 
 
 def test_waivers_cover_findings_of_kernels(run, pytester):

@@ -451,8 +451,11 @@ def waivers(folder):
     for narrow in ({"op": "mul"}, {"op": "q"}, {"tensor": "q"}, {"op": "q", "tensor": "q"}):
         check(gate([{**entry, **narrow}]).returncode == 0, f"what the finding prints: {narrow}")
     check(gate([{**entry, "op": "q", "tensor": "loss"}]).returncode == 1, "another tensor")
+    for field in ("test", "file", "dtype"):
+        done = gate([{**entry, field: "test_q"}])
+        check(done.returncode == 1 and "covers nothing" not in done.stdout, f"a waiver for a test: {done.stdout} {done.stderr}")
     for change, words in (({"expires": "soon"}, 'a day as YYYY-MM-DD as "expires" of waiver W1'), ({"owner": ""}, 'text as "owner" of waiver W1'),
-                          ({"op": ""}, 'text as "op" of waiver W1'), ({"tensor": ""}, 'text as "tensor" of waiver W1'),
+                          ({"op": ""}, 'text as "op" of waiver W1'), ({"tensor": ""}, 'text as "tensor" of waiver W1'), ({"test": ""}, 'text as "test"'),
                           ({"reasons": "x"}, '"reasons"'), ({"most_elements": -1}, 'a number of elements as "most_elements" of waiver W1')):
         done = gate([{**entry, **change}])
         check(done.returncode == 4 and words in done.stderr + done.stdout, f"the wrong field of a waiver: {words}; {done.stdout} {done.stderr}")

@@ -67,7 +67,7 @@ def judge(checks: Sequence[Check], *options: str) -> Report:
     for index, (case, check) in enumerate(zip(cases, checks)):
         if case.op == "trace":  # the finding about a trace that is no run has no region
             continue
-        case.name = check.name
+        case.name, case.dtype = check.name, check.results[0].dtype if check.results else ""
         if len(checks) > 1:
             _without_mark(case, re.compile(rf"(?<![\w.]){index} (?=[xy]\d*\b)"))
     return Report(cases, text=text, troubles=list(found.get("troubles", [])))

@@ -91,6 +91,7 @@ class Case:
     file: str = ""  # where the kernel or the Function stands; else where the check does
     line: int = 1
     owner: str = ""  # the test that it is of
+    dtype: str = ""  # of the first result
     kind: str = ""  # of a probe on operands that are dense in memory: "integers", "special values", ...
     group: str = ""  # cases of one group, of one kernel, are one test case of JUnit
     source: Mapping[str, Any] = dataclasses.field(default_factory=dict, repr=False)  # as the program wrote it
@@ -235,6 +236,8 @@ class Report(Judged):
         counts = {"tests": str(len(every)), "failures": str(len(open_)), "errors": str(len(broken)), "skipped": str(len(later))}
         suites = ElementTree.Element("testsuites", counts)
         suite = ElementTree.SubElement(suites, "testsuite", {"name": self.title, **counts})
+        if undecided := sum(any(one.kind == "undecided" for one in _open(case)) for case in open_):  # JUnit counts them among its failures
+            ElementTree.SubElement(ElementTree.SubElement(suite, "properties"), "property", {"name": "undecided", "value": str(undecided)})
         names: collections.Counter[tuple[str, str]] = collections.Counter()
         for case in every:
             names[case.op, case.name] += 1
@@ -279,7 +282,7 @@ def whole_check(report: Report, test: str, name: str, explanation: str) -> Case:
     module, _, own = test.replace(".py::", "::", 1).rpartition("::")
     opened = [(case, one) for case in report.cases for one in _open(case)]
     of = next((case for case, _ in opened), next(iter(report.cases), Case(name, "")))
-    findings = [one for case in report.cases for one in case.findings if one.waiver]
+    findings = _waived(report)
     if opened or not report.passed:
         kind, rule, first = next(((one.kind, one.rule, one.headline) for _, one in opened), ("fail", "gate.upkeep", report.summary()))
         word = {"fail": "failed", "error": "error"}.get(kind, "undecided")
@@ -287,6 +290,15 @@ def whole_check(report: Report, test: str, name: str, explanation: str) -> Case:
         lines = explanation.splitlines()
         findings = [Finding(kind, rule, name, f"{word}: {first}{more}", lines[1:] if lines and lines[0].endswith(first) else lines), *findings]
     return Case(own + name, module.replace("/", ".").replace("::", "."), file=of.file, line=of.line, owner=test, findings=findings)
+
+
+def _waived(report: Report) -> list[Finding]:
+    """Of each rule that a waiver covers the first finding, with the number of all: a kernel may have hundreds."""
+    found: dict[tuple[str, str], list[Finding]] = {}
+    for one in (one for case in report.cases for one in case.findings if one.waiver):
+        found.setdefault((one.waiver, one.rule), []).append(one)
+    return [each[0] if len(each) == 1 else dataclasses.replace(each[0], opening="", message=f"{len(each)} findings, the first: {each[0].headline}", details=each[0].below)
+            for each in found.values()]
 
 
 def merged(reports: Iterable[Report], title: str) -> Report:

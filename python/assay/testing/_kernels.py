@@ -435,7 +435,7 @@ def _judged(outcomes: list[_Outcome], op: str, run: Callable[[Probe], _Outcome],
         for one in part:
             case = next(cases) if one.check is not None else Case(one.probe.name, op, failed=1)
             case.kind = one.probe.kind if one.probe.layout == "dense" and not one.probe.made else ""
-            case.group = one.probe.group
+            case.group, case.dtype = one.probe.group, one.probe.results[0][0]
             case.findings = [*one.findings, *(_by_name(found, case.op, op) for found in case.findings if found.rule != VACUOUS)]
             case.op = op
             every.append(case)

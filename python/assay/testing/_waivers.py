@@ -13,7 +13,8 @@ from typing import Any, Iterable, Iterator, Sequence
 from assay._core.gate_reports import Case, Finding, Report, counted
 from assay.errors import MalformedInput
 
-_TEXTS = ("id", "rule", "reason", "owner", "expires", "op", "tensor")
+_TEXTS = ("id", "rule", "reason", "owner", "expires", "op", "tensor", "test", "file", "dtype")
+_MOST_TESTS = 8  # that a line names
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,6 +29,9 @@ class Waiver:
     op: str = ""
     tensor: str = ""
     most_elements: int | None = None
+    test: str = ""  # the id of a test, or its last part, with or without parameters
+    file: str = ""  # that the finding names, or of the test
+    dtype: str = ""  # of the first result
 
     today: str = ""  # empty: that of the clock
 
@@ -54,7 +58,10 @@ class Waiver:
         is_few = self.most_elements is None or is_counted and finding.elements <= self.most_elements
         counted = str(finding.elements) if is_counted else "no number of elements, as those of a gradient are not counted"
         ops = f"{case.op} or {own}" if own and own != case.op else case.op
-        fields = (("rule", _spaced(self.rule) == _spaced(finding.rule), finding.rule), ("op", is_op, ops), ("tensor", is_tensor, tensor or "none"), ("most_elements", is_few, counted))
+        is_test = self.test == "" or any(_ends_with(one, self.test, "::/") for one in (case.owner, _without_parameters(case.owner)))
+        is_file = self.file == "" or any(_ends_with(one, self.file, "/") for one in (case.file.replace("\\", "/"), _file_of(case.owner)))
+        fields = (("rule", _spaced(self.rule) == _spaced(finding.rule), finding.rule), ("op", is_op, ops), ("tensor", is_tensor, tensor or "none"), ("most_elements", is_few, counted),
+                  ("test", is_test, case.owner or "none"), ("file", is_file, case.file or "none"), ("dtype", self.dtype in ("", case.dtype), case.dtype or "none"))
         return [f'"{name}": it has {found}' for name, fits, found in fields if not fits]
 
     def nearest(self, reports: Iterable[Report]) -> str:
@@ -79,6 +86,20 @@ class Waiver:
 def _spaced(name: str) -> str:
     """A name with spaces between its words: "rms_norm" and "rms-norm" are other spellings of "rms norm"."""
     return name.replace("_", " ").replace("-", " ")
+
+
+def _ends_with(name: str, end: str, marks: str) -> bool:
+    """Whether a name is the end, or ends with it behind one of the marks."""
+    return name == end or name.endswith(end) and name[-len(end) - 1] in marks
+
+
+def _without_parameters(test: str) -> str:
+    """The id of a test without what pytest writes in brackets for its parameters."""
+    return test.partition("[")[0]
+
+
+def _file_of(test: str) -> str:
+    return test.partition("::")[0]
 
 
 def _own_name(name: str) -> str:
@@ -182,6 +203,11 @@ def notes(waivers: Sequence[Waiver], reports: Sequence[Report], is_subset: bool 
     """Name the waivers that narrowly miss findings, where no trouble says so: it fails no session."""
     found = [f"waiver {one.id} covers nothing in these tests{near}" for one in (unused(waivers, reports) if is_subset else []) if (near := one.nearest(reports))]
     idle = unused(waivers, reports)
+    for one in (one for one in waivers if not one.is_expired and not one.test):
+        tests = list(dict.fromkeys(_without_parameters(case.owner) for report in reports for case in report.cases if any(finding.waiver == one.id for finding in case.findings)))
+        if len(tests) > 1:
+            found.append(f'waiver {one.id} covers findings of {len(tests)} tests: {", ".join(tests[:_MOST_TESTS])}{" and others" if len(tests) > _MOST_TESTS else ""}. '
+                         f'If it is meant for one of them, name it in the waiver: "test": "{tests[0].rpartition("::")[2]}"')
     for one in (one for one in waivers if not one.is_expired and one not in idle):
         sizes = [finding.elements for _, finding, differs in one.misses(reports) if differs.startswith('"most_elements"')]
         if sizes:

@@ -68,6 +68,7 @@ class Recorder(Surrogates):
         torch.autograd._engine_run_backward = self.run_backward  # type: ignore[attr-defined, assignment]
         self.guards.__enter__()
         self.guards.enter_context(watched(self))
+        self.guards.enter_context(self.frames.watched())
         super().__enter__()  # type: ignore[no-untyped-call]
         self.watch_forward()
         self.watch_surrogates()
@@ -161,6 +162,7 @@ class Recorder(Surrogates):
         held: list[tuple[torch.Tensor, int, int]] = []  # the tensors of a Function's, their versions and values
         def before(given: Any) -> Any:
             joined.clear()
+            self.frames.unpacked.clear()
             with self.aside():
                 arrived.update({i: self.value(g) for i, g in enumerate(given) if g is not None and g.numel()})
                 if isinstance(node, BackwardCFunction):
@@ -252,7 +254,7 @@ class Recorder(Surrogates):
     def one_by_one(self, node: Any, given: Any, flows: dict[int, int]) -> Any:
         """The product of each result by itself, and their sum in place of what the node gave."""
         total: list[torch.Tensor | None] = [None] * len(node.next_functions)
-        with self.in_hook():
+        with self.in_hook(), self.frames.rerun():
             for i, bar in flows.items():
                 found = node(*[g if k == i or g is None else torch.zeros_like(g) for k, g in enumerate(given)])
                 found = found if isinstance(found, tuple) else (found,)

@@ -53,7 +53,8 @@ class Deciding(Branching):
         super().__init__(model)
 
     def is_watched(self) -> bool:
-        return isinstance(torch._C._current_autograd_node(), BackwardCFunction) or by_program() != ""
+        """What a checkpoint computes again was looked at in its forward pass."""
+        return not self.frames.repeated and (isinstance(torch._C._current_autograd_node(), BackwardCFunction) or by_program() != "")
 
     def append(self, op: str, operands: Any, outputs: Any, results: list[int]) -> Region:
         region = super().append(op, operands, outputs, results)

@@ -170,8 +170,8 @@ class Report(gate_reports.Judged):
             self.printed = self.printed.replace(f"\n{name}: {before}\n", f"\n{name}: {words}\n")
 
     def remark(self, words: str) -> None:
-        """Adds to the finding by which the run fails."""
-        if found := self._first("fail"):
+        """Adds to the finding by which the run fails, or else is undecided."""
+        if found := self._first("fail" if self.failed else "undecided"):
             one = found[1]
             one.opening = one.headline if words in one.headline else f"{one.headline}; {words}"
 
@@ -408,6 +408,8 @@ def report_of(run: Recorder, found: Report, cut: list[str], marked: list[str]) -
         for one in case.findings if values[0] in run.suspected else []:
             one.message = left_words(case.name, run.suspected[values[0]])
     wrong = [(case, one) for case in found.cases for one in case.findings if one.kind == "fail"]
+    if run.frames.others and not found.passed:
+        found.remark(f"a checkpoint computed other operations or numbers in the backward pass than in its forward pass: {', '.join(list(run.frames.others)[:3])}")
     for lines, sign, how in ((run.placed, "points of the recorded ranges", "Elements are taken or written at places that inputs decide ({}), and places are taken as given: nothing tells "
                               "what holds for others. Use where, or a mask as the index"),
                              (run.looped, "which is also the derivative", "A loop decides by one number after the other ({}), and its decisions are taken as given: nothing tells what "

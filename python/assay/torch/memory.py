@@ -147,13 +147,16 @@ class Memory:
         block = self.blocks[address(tensor)]
         tensor._assay_value = self.token, block.epoch, place(tensor), history, value  # type: ignore[attr-defined]
 
-    def marked(self, tensor: torch.Tensor, history: Any) -> int | None:
-        """The value that the tensor was marked with, if nothing was written since; it may have become a leaf."""
+    def newest(self, tensor: torch.Tensor) -> tuple[Any, int] | None:
+        """The history and the value that the tensor was marked with, if nothing was written since."""
         token, epoch, where, of, value = getattr(tensor, "_assay_value", (None, 0, None, None, 0))
         block = self.blocks.get(address(tensor))
-        if token is not self.token or block is None or block.epoch != epoch or where != place(tensor) or of != history and (of, history) != (None, LEAF):
-            return None
-        return int(value)
+        return None if token is not self.token or block is None or block.epoch != epoch or where != place(tensor) else (of, int(value))
+
+    def marked(self, tensor: torch.Tensor, history: Any) -> int | None:
+        """The value that the tensor was marked with, if nothing was written since; it may have become a leaf."""
+        found = self.newest(tensor)
+        return None if found is None or found[0] != history and (found[0], history) != (None, LEAF) else found[1]
 
     def overwrite(self, tensor: torch.Tensor, *, keeps: bool = False) -> Block:
         """Forget the values in the tensor's storage; with `keeps`, only those that lie where the tensor does."""

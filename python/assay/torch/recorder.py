@@ -8,12 +8,13 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
+from .checkpoints import key_of, kept, repeated
 from .choices import chosen
 from .equations import Solving
 from .lowering import listed, meaning, short_name, written
 from .memory import PENDING, Refused, address, alike, bits, held, place, positions
 from .nodes import HALVES, Nodes, Ref, Unknown, complexly, finished, operand
-from .outside import BORN, program_frame
+from .outside import BORN, caller, program_frame
 from .stored_steps import MOST_STEPS, row_sum, row_sums
 from .values import Region, taken
 
@@ -150,9 +151,12 @@ class Tape(Solving):
         x = self.value(args[0])
         returned = function(*args, **kwargs)
         self.memory.overwrite(args[1])
-        self.inputs.append(self.memory.add(args[1], None, self.label("random")))
+        if self.in_backward():
+            self.drawn_in_backward(args[1], self.label("random"))
+        else:
+            self.inputs.append(self.memory.add(args[1], None, self.label("random")))
         refs = [operand(one) for one in args[:2]]
-        self.settle(Call(function, short_name(function), number, None, None, list(zip(refs, (x, self.inputs[-1]))), []), list(args[:2]), refs, args, kwargs, [returned])
+        self.settle(Call(function, short_name(function), number, None, None, list(zip(refs, (x, self.value(args[1])))), []), list(args[:2]), refs, args, kwargs, [returned])
         return returned
 
     def number(self, op: str, tensors: list[torch.Tensor]) -> int | None:
@@ -190,13 +194,17 @@ class Tape(Solving):
         branches = self.note_branches(op, args, kwargs, values)
         number = self.number(op, tensors)
         hidden = self.hidden_writes(op, args)
+        key = key_of(function, (args, kwargs), dict(zip(map(id, tensors), values)), base) if self.frames.are_watched and not hidden else ""
         returned = function(*args, **kwargs, **({"out": out} if target is not None and target is out else {}))
-        if not (why or writes) and self.is_same_again(returned, tensors, values):
-            return returned
         results = [one if isinstance(one, torch.Tensor) and one.numel() else None for one in listed(returned)]
         call = Call(function, op, number, target, base, [(r, v) for r, v in zip(refs, values) if v is not None], hidden)
         before = len(self.regions), len(self.memory.values)
-        self.settle(call, tensors, refs, args, kwargs, results)
+        if not repeated(self, call, key, results):
+            if not (why or writes) and self.is_same_again(returned, tensors, values):
+                kept(self, call, key, results)
+                return returned
+            self.settle(call, tensors, refs, args, kwargs, results)
+        kept(self, call, key, results)
         if why:
             self.blame(why, *before, number)
         for one in self.with_decisions(branches, call, args, values, listed(returned)):
@@ -257,6 +265,8 @@ class Tape(Solving):
         used, graph, _ = finished([ref for ref, _ in call.operands + extra], [ref for _, ref in pairs])
         if self.again(call, used, graph, [tensor for tensor, _ in pairs]):
             return self.note_running(call, nodes, running)
+        if self.frames.repeated:
+            self.frames.others[f"{call.op} at {caller()}"] = None
         if self.is_kept(call):  # it is an operation whose result nobody reads
             assert call.target is not None
             self.cut.add(self.memory.loose(call.target, self.label(call.op)))
@@ -386,26 +396,29 @@ class Tape(Solving):
 
         A formula of PyTorch's own runs without gradients. What it computes may have the bits of another operand: y.t() beside t in mm(y, t).
         """
-        if call.base is not None or not self.in_backward() or self.differentiates_products():
-            return False
-        if not torch.is_grad_enabled() and program_frame()[0] is None:  # the forward pass of a Function runs without gradients, too
+        is_formula = not torch.is_grad_enabled() and program_frame()[0] is None  # the forward pass of a Function runs without gradients, too
+        if call.base is not None or not self.frames.repeated and (is_formula or not self.in_backward() or self.differentiates_products()):
             return False
         of = {id(ref): value for ref, value in call.operands}
         if any(id(ref) not in of for ref in used):
             return False
-        known = self.seen.get(self.key(call, [of[id(ref)] for ref in used], graph))
+        key = self.key(call, [of[id(ref)] for ref in used], graph)
+        step = self.frames.find(key)
+        known = self.seen.get(key) if step is None else [v for v in step.results if v is not None]
         if known is None or len(known) != len(results) or any(not alike(self.memory.values[v].tensor, t) for v, t in zip(known, results)):
             return False
         if call.target is not None:
             self.memory.overwrite(call.target, keeps=True)
         for value, tensor in zip(known, results):
             self.memory.bind(tensor, call.number if differs(tensor) else None, value)
+        self.frames.keep(key, known)
         return True
 
     def seen_again(self, call: Call, used: list[Ref], graph: list[dict[str, Any]], results: list[int]) -> None:
         of = {id(ref): value for ref, value in call.operands}
         if call.base is None and not self.in_backward() and all(id(ref) in of for ref in used):
-            self.seen.setdefault(self.key(call, [of[id(ref)] for ref in used], graph), results)
+            self.seen.setdefault(key := self.key(call, [of[id(ref)] for ref in used], graph), results)
+            self.frames.keep(key, results)
 
     def note_given(self, call: Call, results: list[torch.Tensor | None]) -> None:
         if call.target is not None:
@@ -505,7 +518,7 @@ class Tape(Solving):
         if whole.is_complex:
             at = torch.stack([2 * at, 2 * at + 1], -1)
         output = nodes.replaced(whole, at, nodes.reshape(found, list(at.shape)))
-        block = self.memory.overwrite(call.target)
+        block = self.memory.overwrite(call.target, keeps=True)
         value = self.memory.add(held(block, where), PENDING if call.number is not None else None, self.label(call.op))
         region = self.append(call.op, call.operands + extra, [complexly(output) if whole.is_complex else output], [value])
         self.memory.values[value].is_fixed = all(self.memory.values[v].is_fixed for v in region.operands)

@@ -12,6 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from assay.errors import wrong
+from .checkpoints import Frames, key_of_constant
 from .memory import LEAF, PENDING, Block, Memory, Refused, address, alike, held, place, positions
 from .nodes import Nodes, Ref, Unknown, complexly, finished, operand
 from .numbers import Known
@@ -102,6 +103,7 @@ class Values(TorchDispatchMode):
         self.twins: dict[tuple[int, int], int] = {}  # ends of Functions that lie where others do
         self.copies: dict[int, int] = {}  # the node of a copy, if it has one -> the value
         self.hooks = 0
+        self.frames = Frames()
         self.operand: tuple[str, int] | None = None  # the operation that is about to run, and which of its operands is looked at
         self.cast = ""  # the program's word for the conversion that runs: to, int, long
         self.modules: list[str] = []
@@ -205,14 +207,18 @@ class Values(TorchDispatchMode):
             return self.twins[(history, tensor.output_nr)]
         block, node = self.memory.block(tensor), tensor.grad_fn
         if not block.places:
-            return self.given(tensor, self.labels.get(block.storage._cdata) or self.constant()) if node is None else self.unseen(tensor, history, node.name())
+            return self.new_constant(tensor, self.labels.get(block.storage._cdata) or self.constant()) if node is None else self.unseen(tensor, history, node.name())
         known = block.places.setdefault(place(tensor), {})
-        if history == LEAF and self.in_backward() and (own := self.own_operand(known)) is not None:  # perhaps a leaf that the backward pass made
+        is_of_backward = self.in_backward() and not self.frames.repeated
+        if history == LEAF and is_of_backward and (own := self.own_operand(known)) is not None:  # perhaps a leaf that the backward pass made
             return own
-        if history == LEAF and None in known and self.in_backward():
+        if history == LEAF and None in known and is_of_backward:
             return max(known[None], known.get(LEAF, 0))
         if history in known:
             return known[history]
+        end = self.edges.get((history, tensor.output_nr)) if self.in_backward() else None
+        if end is not None and end in known.values():  # computed again, with the node of the forward pass
+            return end
         if isinstance(node, BackwardCFunction):
             self.adopt(node, known)
         if node is not None and node.name() == "torch::autograd::CopySlices" and PENDING in known:
@@ -222,22 +228,48 @@ class Values(TorchDispatchMode):
             return known[history]
         if history in self.copies and history not in self.made:
             return self.copied(tensor, history)
-        if node is not None and known and self.in_backward():
+        is_written = self.frames.repeated and tensor._is_view() and not isinstance(node, BackwardCFunction)  # perhaps: its base, since it was made
+        if node is not None and known and self.in_backward() and not (is_written and self.base_above(tensor) is not None):
             return max(known.values())
         if node is not None:
             return self.view_of(tensor, history, block)
         if not known:
             return self.viewed(tensor, None, block, None)
         latest = list(known.values())[-1]
+        if history is None and None not in known and (again := self.step_again(f"detach {latest}", tensor, None)) is not None:
+            return again
         if history == LEAF or self.in_backward() or None in known:
             return known.get(None, latest)
         return self.detached(tensor, latest)
 
     def note_detached(self, found: torch.Tensor, source: torch.Tensor) -> None:
-        """Identify a tensor that a Function's backward detaches with its operand: several operands may lie in one place, which does not tell them apart."""
-        if source.numel() and isinstance(torch._C._current_autograd_node(), BackwardCFunction):
-            with self.aside():
-                self.memory.mark(found, None, self.value(source))
+        """Identify a tensor that a backward pass detaches with its operand: several operands may lie in one place, which does not tell them apart."""
+        is_saved = self.frames.is_packing or isinstance(torch._C._current_autograd_node(), BackwardCFunction)
+        if not source.numel() or not self.in_backward() or self.frames.repeated and not is_saved:
+            return
+        with self.aside():
+            value = self.value(source) if is_saved else self.memory.marked(source, self.history(source))
+            if value is not None:
+                self.memory.mark(found, None, value)
+
+    def step_again(self, key: str, tensor: torch.Tensor, history: Any) -> int | None:
+        """The value that the forward pass of a checkpoint had, where it is computed again."""
+        step = self.frames.find(key)
+        value = step.results[0] if step is not None else None
+        if value is None or not alike(self.memory.values[value].tensor, tensor):
+            return None
+        self.memory.bind(tensor, history, value)
+        self.frames.keep(key, [value])
+        return value
+
+    def new_constant(self, tensor: torch.Tensor, name: str) -> int:
+        """A tensor that nobody computed, or the same one that a checkpoint makes anew."""
+        key = key_of_constant(tensor) if self.frames.are_watched else ""
+        if (again := self.step_again(key, tensor, self.history(tensor))) is not None:
+            return again
+        value = self.given(tensor, name)
+        self.frames.keep(key, [value])
+        return value
 
     def own_operand(self, known: dict[Any, int]) -> int | None:
         """Of several values that lie in one place, views of one another, the one that a Function read whose backward makes a leaf of it."""
@@ -266,12 +298,19 @@ class Values(TorchDispatchMode):
 
     def view_of(self, tensor: torch.Tensor, history: Any, block: Block) -> int:
         """A tensor whose node was not seen to be made: a view that autograd made anew after its base was written."""
+        base = self.base_above(tensor)
+        if base is not None and tensor._base is not None:
+            return self.viewed(tensor, history, block, (place(tensor._base), base))
+        return self.unseen(tensor, history, tensor.grad_fn.name() if tensor.grad_fn else "view")
+
+    def base_above(self, tensor: torch.Tensor) -> int | None:
+        """The value of a view's base, if its node follows the base's."""
         above, output = tensor.grad_fn.next_functions[0] if tensor.grad_fn and tensor.grad_fn.next_functions else (None, 0)
         if tensor._is_view() and tensor._base is not None and above is not None and address(tensor._base) == address(tensor):
             base = self.value(tensor._base)
             if self.edges.get((above._sequence_nr(), output)) == base:
-                return self.viewed(tensor, history, block, (place(tensor._base), base))
-        return self.unseen(tensor, history, tensor.grad_fn.name() if tensor.grad_fn else "view")
+                return base
+        return None
 
     def viewed(self, tensor: torch.Tensor, history: Any, block: Block, base: tuple[Any, int] | None) -> int:
         """The elements of a larger value that lie where the tensor does."""
@@ -282,11 +321,15 @@ class Values(TorchDispatchMode):
         at = positions(where[0], place(tensor), block)
         if bool((at < 0).any()):
             raise Refused(f"a tensor of shape {list(tensor.shape)} lies partly outside of its recorded memory")
+        key = f"view {where} {place(tensor)}"
+        if (again := self.step_again(key, tensor, history)) is not None:
+            return again
         source = self.memory.values[where[1]].tensor
         nodes, ref = Nodes([tensor]), Ref(source.shape, source.dtype, source, is_complex=tensor.is_complex())
         output = taken(nodes, ref, at)
         value = self.memory.add(tensor, history, self.label("view"))
         self.memory.values[value].is_fixed = self.memory.values[where[1]].is_fixed
+        self.frames.keep(key, [value])
         region = self.append("view", [(ref, where[1])], [output], [value])
         if history is not None:
             self.made[history] = region
@@ -305,6 +348,7 @@ class Values(TorchDispatchMode):
         value = self.memory.add(tensor, None, self.memory.values[source].name + ".detach")
         self.append("detach", [(ref, source)], [ref], [value])
         self.cut.add(value)
+        self.frames.keep(f"detach {source}", [value])
         return value
 
     def is_same_again(self, found: Any, tensors: list[torch.Tensor], values: list[int | None]) -> bool:

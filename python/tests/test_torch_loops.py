@@ -9,8 +9,10 @@ import pytest
 torch = pytest.importorskip("torch", reason="gradcheck needs the package torch")
 import numpy  # noqa: E402
 
+import assay.torch as recorder  # noqa: E402
 from assay import GradcheckError, gradcheck  # noqa: E402
 from test_torch_reads import of_forward  # noqa: E402
+from torch_runs import summary  # noqa: E402
 from wrong_cotangents import of_square, own  # noqa: E402
 
 S = (4, 3)
@@ -288,6 +290,45 @@ def test_the_derivative_of_a_limit_is_undecided_and_no_larger_difference_is(kind
         with pytest.raises(GradcheckError) as found:
             gradcheck(wrong, x)
         assert found.value.failed
+
+
+def test_the_derivative_of_a_limit_is_undecided_in_a_program_that_asks_for_gradients_itself():
+    def penalised(x):
+        y = newton()(x)
+        slope, = torch.autograd.grad(y.sum(), x, retain_graph=True)
+        return y + slope.detach()
+    with pytest.raises(GradcheckError, match="an iteration that stops early") as found:
+        gradcheck(penalised, torch.linspace(0.5, 1.5, 12).reshape(S).requires_grad_())
+    assert found.value.undecided
+
+
+def test_the_derivative_of_a_limit_is_undecided_in_a_recording_and_in_a_step():
+    """By the operations that were recorded, at other numbers: nothing of the program runs again."""
+    def settle(factor, steps=40):
+        class Settle(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                y = torch.zeros_like(x)
+                for _ in range(steps):
+                    y = torch.tanh(0.5 * y + x)
+                ctx.save_for_backward(y)
+                return y
+
+            @staticmethod
+            def backward(ctx, g):
+                (y,) = ctx.saved_tensors
+                return g * factor * (1 - y * y) / (1 - 0.5 * (1 - y * y))
+        return Settle.apply
+    for function, is_right in ((newton(), True), (settle(1.0), True), (newton(3e-6), False), (settle(1 + 2.0**-19), False), (settle(1.0, 6), False)):
+        torch.manual_seed(0)
+        x = torch.linspace(0.5, 1.5, 12).reshape(S).requires_grad_()
+        with recorder.record({"x": x}) as run:
+            (function(x) * torch.randn(S)).sum().backward()
+        report = recorder.judge(run)
+        assert report.undecided if is_right else report.failed, summary(report)
+        assert ("an iteration that stops early" in report.text) == is_right
+        report = recorder.step({"x": x}, lambda: (function(x * 1.0) * torch.randn(S)).sum())
+        assert report.undecided if is_right else report.failed, summary(report)
 
 
 def test_a_constant_that_is_off_is_wrong_where_nothing_iterates() -> None:

@@ -10,6 +10,7 @@ import numpy
 import torch
 
 from assay.torch.branches import ABOVE, BELOW, EQUAL, Branch
+from assay.torch.limits import moved
 
 DRAWS = 24  # of inputs that are given as shapes
 MOVES = (2.0**-10, 2.0**-16)  # by which shares inputs are moved, to see which constants depend on them
@@ -48,13 +49,6 @@ class States:
         torch.random.set_rng_state(self.of_torch)
         numpy.random.set_state(self.of_numpy)
         random.setstate(self.of_python)
-
-
-def moved(tensor: torch.Tensor, share: float) -> torch.Tensor:
-    """A tensor a little nearer to 0 in each element; what is 0 moves away."""
-    plain = tensor.detach()
-    factor = (1 - share * (0.5 + 0.5 * torch.arange(7, dtype=torch.float64) / 7)).to(plain.real.dtype)
-    return torch.where(plain == 0, share, plain * factor.repeat(plain.numel() // 7 + 1)[:plain.numel()].reshape(plain.shape))
 
 
 def factors(branch: Branch) -> list[float]:

@@ -15,6 +15,7 @@ from assay.errors import UsageError
 from assay.torch import Refused, Report
 from assay.torch.branches import KINKED
 from assay.torch.gates import judged
+from assay.torch.limits import apart
 from ._cotangents import Change, Cotangents, differs
 from ._draws import States, is_shape, listed, scaled, tensors_of
 from ._variants import Variants, constants_of, value_at
@@ -222,19 +223,6 @@ def widened_params(params: Any) -> Iterator[None]:
 def same_numbers() -> Change:
     generator = torch.Generator().manual_seed(SEED)
     return lambda g: torch.randn(g.shape, generator=generator).to(g.dtype)
-
-
-def apart(a: Any, b: Any) -> float:
-    """By which share gradients differ most, of numbers that are not small beside the others."""
-    if a is None or b is None:
-        return 0.0 if a is b else 1.0
-    if a.shape != b.shape or not a.numel():
-        return 0.0
-    a, b = ((torch.view_as_real(one) if one.is_complex() else one).detach().double() for one in (a, b))
-    is_sure = torch.isfinite(a) & torch.isfinite(b)
-    size = torch.where(is_sure, b.abs(), 0.0)
-    least = torch.clamp(torch.maximum(size, FAR * size.max()), min=2.0**-100)
-    return float(torch.where(is_sure, (a - b).abs() / least, 0.0).max())
 
 
 __all__ = ["Elsewhere"]

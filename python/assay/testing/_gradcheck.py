@@ -16,6 +16,7 @@ from assay.errors import Error, UsageError, wrong
 from assay.torch import Recorder, Refused, Report, record
 from assay.torch.branches import Branch
 from assay.torch.gates import GradcheckError, announce, judged, judging, locate
+from assay.torch.limits import settled
 from assay.torch.naming import Names, modules_of
 from assay.torch.outside import moved_between
 from assay.torch.sizes import Compared
@@ -26,7 +27,6 @@ from ._draws import DRAWS, MOVES, States, is_shape, listed, moved, tensors_of
 from ._elsewhere import Elsewhere
 from ._kinks import Kinks
 from ._linearity import Linearity
-from ._near import settled
 from ._reaching import explored, tell_unreached
 from ._repeats import Repeats
 from ._surroundings import Seen
@@ -488,7 +488,9 @@ def tried(trials: Trials, inputs: Any, allow_dead: bool, allow_unreached: bool) 
             report = Elsewhere(trials, inputs, report).checked(allow_unreached)
         if not report.failed:
             report = repeats.ended(report)
-    if report.failed and (not is_plain or settled(trials, report).failed):
+    if report.failed and is_plain:
+        settled(trials.last, report)
+    if report.failed:
         locate(report, trials.last)
     if report.passed:
         tell_unreached(trials, report, is_drawn, allow_unreached)

@@ -163,6 +163,7 @@ class Recorder(Surrogates):
         def before(given: Any) -> Any:
             joined.clear()
             self.frames.unpacked.clear()
+            self.ran = []
             with self.aside():
                 arrived.update({i: self.value(g) for i, g in enumerate(given) if g is not None and g.numel()})
                 if isinstance(node, BackwardCFunction):
@@ -196,6 +197,7 @@ class Recorder(Surrogates):
             with self.aside():
                 fresh = self.claim(node, out, flows, joined)
             for one in self.products[count:] if isinstance(node, BackwardCFunction) else []:
+                one.ran = self.ran
                 self.note_convention(one)
                 self.note_surrogate(node, one)
             return fresh

@@ -3,9 +3,10 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Mapping, Sequence
 
 import torch
+from torch.autograd.function import BackwardCFunction
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from .joins import Joins, Product
@@ -31,6 +32,19 @@ def dense(found: Any) -> list[tuple[int, torch.Tensor]]:
     return [(i, one) for i, one in enumerate(listed(found)) if isinstance(one, torch.Tensor) and one.numel()]
 
 
+def run_again(every: Sequence[Ran], known: Mapping[int, torch.Tensor], widens: bool) -> dict[int, torch.Tensor]:
+    """What operations give for other values; in float64, if `widens`."""
+    found = dict(known)
+    for one in every:
+        flat = [torch.float64 if widens and given is torch.float32 else given for given in one.flat]
+        for at, v in one.operands.items():
+            flat[at] = found[v]
+        args, kwargs = tree_unflatten(flat, one.spec)
+        results = dict(dense(one.function(*args, **kwargs)))
+        found |= {v: results[at] for at, v in one.results}
+    return found
+
+
 class Conventions(Joins):
     """Runs the forward operations of a Function again, and differentiates them, beside each product of its backward.
 
@@ -39,18 +53,20 @@ class Conventions(Joins):
 
     def __init__(self, model: Any = None, *, asks_convention: bool = False) -> None:
         self.asks_convention, self.repeats = asks_convention, False
+        self.ran = list[Ran]()  # the operations of the backward of a Function that runs
         super().__init__(model)
 
     def run(self, function: Any, op: str, args: Any, kwargs: Any, tensors: list[torch.Tensor], writes: list[str]) -> Any:
-        if not self.asks_convention or torch.is_grad_enabled() or self.in_backward():
-            return super().run(function, op, args, kwargs, tensors, writes)
-        flat, spec = tree_flatten((args, kwargs))
-        operands = {i: self.value(one) for i, one in enumerate(flat) if isinstance(one, torch.Tensor) and one.numel()}
         before = len(self.regions)
         returned = super().run(function, op, args, kwargs, tensors, writes)
-        ran = Ran(function, op, flat, spec, operands, [(i, self.value(one)) for i, one in dense(returned)], bool(writes))
-        for region in self.regions[before:]:
-            region.ran.append(ran)
+        if torch.is_grad_enabled() or self.in_backward() and not isinstance(torch._C._current_autograd_node(), BackwardCFunction):
+            return returned
+        flat, spec = tree_flatten((args, kwargs))
+        operands = {i: mark[1] for i, one in enumerate(flat) if isinstance(one, torch.Tensor) and (mark := self.memory.newest(one)) is not None}
+        results = [(i, mark[1]) for i, one in dense(returned) if (mark := self.memory.newest(one)) is not None]
+        ran = Ran(function, op, [None if i in operands else one for i, one in enumerate(flat)], spec, operands, results, bool(writes))
+        for one in [self.ran] if self.in_backward() else [region.ran for region in self.regions[before:]]:
+            one.append(ran)
         return returned
 
     def note_branches(self, *args: Any, **kwargs: Any) -> Any:

@@ -17,6 +17,7 @@ from .backward import Recorder
 from .branches import Branch
 from .composed import Composed
 from .equations import opaque_of
+from .limits import settled
 from .memory import Refused, Value, plain
 from .nodes import HALVES, constant_of, read_again
 from .naming import Names, modules_of
@@ -317,6 +318,7 @@ def judge(run: Recorder, verb: str = "gradcheck", *options: str, detached: bool 
         assay.Error: The program cannot read the trace, or made a mistake. This is no verdict.
     """
     report = judged(run, verb, *options, detached=detached)
+    settled(run, report)
     require_met(run.surrogates, run.met)
     report.tell("unreached", unreached_of(run))
     locate(report, run)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Sequence
 
 import torch
 
@@ -33,6 +33,7 @@ class Product:
     is_own: bool = True  # what PyTorch gives by itself: no torch.autograd.Function's
     convention: dict[int, int] | None = None  # of a Function's: what PyTorch would give
     surrogate: tuple[list[int], list[dict[str, Any]], int] | None = None  # of a Function's: the function whose gradient is meant
+    ran: Sequence[Any] = ()  # the operations of a Function's backward
 
 
 @dataclass

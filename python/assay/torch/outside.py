@@ -126,6 +126,7 @@ class Outside(Values):
         self.arriving: list[str] = []
         self.unseen_constants: list[int] = []
         self.zeros: set[int] = set()  # gradients of what has none
+        self.slopes: set[int] = set()  # what backward passes computed that have no derivative themselves
         super().__init__(model)
 
     def given(self, tensor: torch.Tensor, name: str, *, is_parameter: bool = False) -> int:
@@ -141,6 +142,8 @@ class Outside(Values):
     def append(self, op: str, operands: Any, outputs: Any, results: list[int]) -> Region:
         region = super().append(op, operands, outputs, results)
         region.is_forward = not self.in_backward()
+        if not region.is_forward and not self.differentiates_products():
+            self.slopes.update(results)
         if self.decided.intersection(region.operands):
             self.decided.update(results)
         if self.depending.intersection(region.operands):

@@ -186,6 +186,8 @@ class Tape(Solving):
         skips = op in OVERWRITING or op in GIVEN or target is out and not any(one is out for one in tree_flatten(args)[0])
         refs = [operand(one) for one in tensors]
         values = [None if one is target and (skips or base) or one.numel() == 0 else self.operand_value(op, i, one) for i, one in enumerate(tensors)]
+        if not self.in_backward() and self.slopes:
+            self.cut.update(v for one, v in zip(tensors, values) if v in self.slopes and not one.requires_grad)
         for ref, value in zip(refs, values):
             ref.is_fixed = value is not None and self.memory.values[value].is_fixed
             ref.is_nothing = value is not None and self.memory.values[value].is_nothing

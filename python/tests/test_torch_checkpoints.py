@@ -89,7 +89,7 @@ RIGHT: dict[str, Callable[[Any], Any]] = {
     "a write": lambda a: again(lambda x: written(x, lambda y: y.add_(x.sin())) * x.clone().relu_() * x.clone().relu_(), a), "a write of a part": lambda a: again(lambda x: written(x, written_part), a),
     "a part that is read": lambda a: again(lambda x: written(x, lambda y: y[:, :2].sigmoid_()), a), "Functions": lambda a: again(lambda x: Sine.apply(x) * Sine.apply(x) * x.sin(), a),
     "Functions of Functions": lambda a: again(lambda x: Exponential.apply(x) * Sine.apply(Exponential.apply(x)) * x.exp(), a),
-    "what is detached": lambda a: again(lambda x: x.detach().sin() * x.sin() * x.sin() * unwatched(x), a), "constants": lambda a: again(lambda x: x * torch.tensor([1.0, 2, 3, 4]) * x.sin() * torch.tensor([1.0, 2, 3, 4]), a),
+    "what is detached last": lambda a: again(lambda x: (lambda z: z.detach() * z)(x.sin()), a), "what is detached": lambda a: again(lambda x: x.detach().sin() * x.sin() * x.sin() * unwatched(x), a), "constants": lambda a: again(lambda x: x * torch.tensor([1.0, 2, 3, 4]) * x.sin() * torch.tensor([1.0, 2, 3, 4]), a),
     "systems": lambda a: again(lambda x: torch.linalg.solve(x[:, :3] + 5 * torch.eye(3), x) * torch.linalg.solve(x[:, :3] + 5 * torch.eye(3), x), a),
     "a pass inside": lambda a: again(penalised, a * 1), "two results": lambda a: torch.mul(*again(lambda x: (x.sin().exp(), x.sin().exp()), a)),
     "operations that are kept": lambda a: again(lambda x: (x @ x.t()).sin() * (x @ x.t()).sin(), a, context_fn=SELECTED)}

@@ -93,3 +93,24 @@ def test_passes_from_different_results() -> None:
         (v * m).sum().backward(retain_graph=True)
         with pytest.raises(Refused, match="other results"):
             v.sum().backward()
+
+
+class Turn(torch.autograd.Function):
+    """A Function that keeps both of its results."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        s, c = x.sin(), x.cos()
+        ctx.save_for_backward(s, c)
+        return s, c
+
+    @staticmethod
+    def backward(ctx: Any, g: Any, h: Any) -> Any:
+        s, c = ctx.saved_tensors
+        return g * c - h * s
+
+
+def test_a_function_that_keeps_its_results_is_not_called_wrong() -> None:
+    assert gradcheck(lambda x: torch.mul(*Turn.apply(x)), [(3, 4)], check_grad_grad=True)
+    with pytest.raises(Refused, match="other results"):
+        gradcheck(lambda x: Turn.apply(x)[0], [(3, 4)], check_grad_grad=True)

@@ -68,7 +68,7 @@ class Recorder(Surrogates):
         torch.autograd._engine_run_backward = self.run_backward  # type: ignore[attr-defined, assignment]
         self.guards.__enter__()
         self.guards.enter_context(watched(self))
-        self.guards.enter_context(self.frames.watched())
+        self.guards.enter_context(self.frames.watched(self.note_saved))
         super().__enter__()  # type: ignore[no-untyped-call]
         self.watch_forward()
         self.watch_surrogates()
@@ -357,6 +357,8 @@ class Recorder(Surrogates):
             raise Refused(f"a second derivative goes through {node.name()}, whose backward formula is not known here")
         if region is not None and any(y not in region.results for y, _ in flows):
             raise Refused(f"{node.name()} was given a cotangent of something that its forward operation did not give")
+        if any(known.of is region and region.results[known.result] in [y for y, _ in flows] for known in self.products):  # which claims what this pass does not
+            raise Refused(f"{node.name()} was given cotangents of other results than in a pass before, which is not recorded")
         for y, y_bar in flows:
             if y is not None:
                 one.of[y] = y_bar

@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import weakref
 from dataclasses import dataclass
-from typing import Any, Iterator, Mapping, Sequence
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import torch
 import torch.utils.checkpoint as pytorch
@@ -90,17 +90,19 @@ class Frames:
             self.is_rerun = False
 
     @contextlib.contextmanager
-    def watched(self) -> Iterator[None]:
-        """PyTorch tells where checkpoints begin and end."""
+    def watched(self, saves: Callable[[torch.Tensor], None]) -> Iterator[None]:
+        """PyTorch tells where checkpoints begin and end, and what is saved that is computed again: it may stop before anything reads it."""
         hooks = [one for one in (FORWARD, AGAIN) if isinstance(getattr(pytorch, one, None), type)]
         with contextlib.ExitStack() as stack:
             for one in hooks if len(hooks) == 2 else []:
-                stack.enter_context(replaced(pytorch, one, telling(getattr(pytorch, one), self, one == AGAIN)))
+                stack.enter_context(replaced(pytorch, one, telling(getattr(pytorch, one), self, saves if one == AGAIN else None)))
             yield
 
 
-def telling(plain: Any, frames: Frames, is_again: bool) -> Any:
+def telling(plain: Any, frames: Frames, saves: Callable[[torch.Tensor], None] | None) -> Any:
     """PyTorch's context, which tells where it begins and ends."""
+    is_again = saves is not None
+
     class Telling(plain):  # type: ignore[misc]
         pack_hook: Any
         unpack_hook: Any
@@ -120,6 +122,8 @@ def telling(plain: Any, frames: Frames, is_again: bool) -> Any:
             def pack_and_tell(x: Any) -> Any:
                 frames.is_packing = is_again
                 try:
+                    if saves is not None:
+                        saves(x)
                     return pack(x)
                 finally:
                     frames.is_packing = False

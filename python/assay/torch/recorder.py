@@ -242,10 +242,17 @@ class Tape(Solving):
                 return
             if (choice := chosen(call.op, nodes, given[0], given[1], results)) is not None:
                 return self.note_choice(call, nodes, results, *choice)
-            found = of_nothing(call.op, nodes, tensors, results) or meaning(call.function, nodes, *given)
+            found: list[Ref | None] = [self.strided(nodes, tensors[0], refs[0])] if call.op == "as_strided" else of_nothing(call.op, nodes, tensors, results) or meaning(call.function, nodes, *given)
             self.note(call, nodes, results, found)
         except Unknown:
             self.note_opaque(call, results)
+
+    def strided(self, nodes: Nodes, tensor: torch.Tensor, ref: Ref) -> Ref:
+        """The elements of a tensor by where they lie in its memory."""
+        at = positions(place(tensor), place(nodes.first), self.memory.block(tensor))
+        if bool((at < 0).any()):
+            raise Unknown("as_strided takes what is no element of its operand")
+        return taken(nodes, ref, at)
 
     def note_choice(self, call: Call, nodes: Nodes, results: list[torch.Tensor | None], at_places: Ref, ordered: Ref) -> None:
         """Places among equal elements are given; the elements at them are in order, which is a claim of its own."""

@@ -252,6 +252,11 @@ class Values(TorchDispatchMode):
             if value is not None:
                 self.memory.mark(found, None, value)
 
+    def note_saved(self, tensor: torch.Tensor) -> None:
+        with self.aside():
+            if tensor.numel():
+                self.value(tensor)
+
     def step_again(self, key: str, tensor: torch.Tensor, history: Any) -> int | None:
         """The value that the forward pass of a checkpoint had, where it is computed again."""
         step = self.frames.find(key)

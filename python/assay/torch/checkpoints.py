@@ -24,7 +24,7 @@ FORWARD, AGAIN = "_checkpoint_hook", "_recomputation_hook"  # PyTorch's contexts
 
 @dataclass
 class Step:
-    """What the forward pass of a checkpoint computed at one time: values, and the number of the node."""
+    """The values that one operation of a checkpoint's forward pass gave, and the number of its node."""
 
     results: list[int | None]
     number: int | None

@@ -33,7 +33,7 @@ def dense(found: Any) -> list[tuple[int, torch.Tensor]]:
 
 
 def run_again(every: Sequence[Ran], known: Mapping[int, torch.Tensor], widens: bool) -> dict[int, torch.Tensor]:
-    """What operations give for other values; in float64, if `widens`."""
+    """Return the values that operations give for other operands; in float64, if `widens`."""
     found = dict(known)
     for one in every:
         flat = [torch.float64 if widens and given is torch.float32 else given for given in one.flat]

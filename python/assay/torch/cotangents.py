@@ -53,7 +53,7 @@ class Deciding(Branching):
         super().__init__(model)
 
     def is_watched(self) -> bool:
-        """What a checkpoint computes again was looked at in its forward pass."""
+        """Whether the program's own code runs in a backward pass. A checkpoint that is computed again was looked at in its forward pass."""
         return not self.frames.repeated and (isinstance(torch._C._current_autograd_node(), BackwardCFunction) or by_program() != "")
 
     def append(self, op: str, operands: Any, outputs: Any, results: list[int]) -> Region:

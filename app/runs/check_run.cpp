@@ -215,6 +215,18 @@ RunVerdict verdict_of(const RunCheck& check) {
   return check.findings.empty() && check.open == 0 && check.asked > 0 ? RunVerdict::accepted : RunVerdict::open;
 }
 
+Unmet unmet(const RunCheck& check, double share) {
+  RobustTally tally;
+  for (const CheckedCount& one : check.counts) {
+    RobustCount& count = tally.radii.emplace_back();
+    count.eps = one.name;
+    count.certified = one.proved;
+    count.falsified = one.refuted;
+    count.undecided = one.undecided;
+  }
+  return unmet(tally, share, false);
+}
+
 Outcome<RunCheck> check_run(const std::string& folder, const RunCheckRequest& request, const std::stop_token& stop,
                             const std::function<void(std::size_t, std::size_t)>& on_progress) {
   auto manifest = read_manifest(folder);

@@ -84,6 +84,8 @@ struct RunCheck {
 // that is asked for is there once, and its certificate was accepted, or it says undecided.
 enum class RunVerdict : std::uint8_t { accepted, rejected, damaged, missing, open };
 [[nodiscard]] RunVerdict verdict_of(const RunCheck& check);
+// What the accepted results of a run on a data set lack of a required share of certified items.
+[[nodiscard]] Unmet unmet(const RunCheck& check, double share);
 [[nodiscard]] const char* word(RunVerdict verdict);  // accepted, rejected, or declined
 [[nodiscard]] Json to_json(const RunCheck& check, const char* schema);
 

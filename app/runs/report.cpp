@@ -214,6 +214,11 @@ class Writer {
                             100.0 * static_cast<double>(one.proved) / static_cast<double>(std::max<std::size_t>(1, all))});
     }
     page.table(radii);
+    if (!check_.largest.empty()) {
+      Table largest{"largest", "The largest radius of each item that the kernel has accepted", {"item", "radius"}, {}};
+      for (const LargestRadius& one : check_.largest) largest.rows.push_back({one.item, one.eps});
+      page.table(largest);
+    }
     if (balls != nullptr) {
       page.section("witnesses", "Items with their witnesses");
       page.add(pictures(*balls));

@@ -268,9 +268,10 @@ Outcome<std::vector<std::size_t>> items_of(const RobustRequest& request, std::si
 }
 
 // Of a share that undecided items may still reach: what can decide them.
-static std::string still_possible(const RobustCount& one) {
+static std::string still_possible(const RobustCount& one, bool advises) {
   const std::size_t ended = one.undecided - one.timed_out;
   std::string text = ", " + std::to_string(one.undecided) + " are undecided";
+  if (!advises) return text;
   if (one.timed_out > 0) text += "; " + std::to_string(one.timed_out) + " of these timed out: try a longer --timeout";
   if (ended > 0)
     text += "; the search for " + std::to_string(ended) +
@@ -279,7 +280,7 @@ static std::string still_possible(const RobustCount& one) {
   return text;
 }
 
-Unmet unmet(const RobustTally& tally, double share) {
+Unmet unmet(const RobustTally& tally, double share, bool advises) {
   Unmet found;
   if (tally.radii.empty()) found.sentences.emplace_back("--require is not met: no question was asked");
   for (const RobustCount& one : tally.radii) {
@@ -289,7 +290,7 @@ Unmet unmet(const RobustTally& tally, double share) {
     const bool is_out_of_reach = static_cast<double>(one.certified + one.undecided) < needed;
     found.is_out_of_reach = found.is_out_of_reach || is_out_of_reach;
     found.sentences.push_back("--require is not met at radius " + one.eps + ": " + std::to_string(one.certified) + " of " +
-                              std::to_string(all) + " are certified" + (is_out_of_reach ? "" : still_possible(one)));
+                              std::to_string(all) + " are certified" + (is_out_of_reach ? "" : still_possible(one, advises)));
   }
   return found;
 }

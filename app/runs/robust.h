@@ -46,7 +46,8 @@ struct Unmet {
   std::vector<std::string> sentences;  // one for each radius that misses it, or that no question was asked
   bool is_out_of_reach = false;        // whether undecided items cannot make up for it
 };
-[[nodiscard]] Unmet unmet(const RobustTally& tally, double share);
+// With `advises`, the sentences say what may decide the undecided items, by the reasons of the searches.
+[[nodiscard]] Unmet unmet(const RobustTally& tally, double share, bool advises = true);
 
 // Counts the lines of a run.
 class RobustTotals {

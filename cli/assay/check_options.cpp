@@ -31,6 +31,12 @@ void add_check(CLI::App& app, int& exit) {
                    "for the folder of a run: write the property of each certificate to FOLDER, for assay-check; in a\n"
                    "run with --norm l1, write the statement of each certificate instead")
       ->type_name("FOLDER");
+  verb->add_option("--require", options.require,
+                   "for the folder of a run on a data set: exit with 1 if the share of items that are certified is below SHARE at any\n"
+                   "radius, and with 3 if it is undecided whether a share is below SHARE")
+      ->check(CLI::Range(0.0, 1.0))
+      ->check(refuse_nan)
+      ->type_name("SHARE");
   verb->add_option("--jobs", options.jobs, "for the folder of a run: certificates to check at the same time")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();

@@ -58,6 +58,9 @@ static std::optional<std::pair<const char*, const char*>> unread_place(const Che
   if (is_list && !options.model.empty()) return std::pair("--model", "a run on lists");
   if (is_list && !options.data.empty()) return std::pair("--data", "a run on lists");
   if (is_list && !options.labels.empty()) return std::pair("--labels", "a run on lists");
+  if (is_list && options.require) return std::pair("--require", "a run on lists, for which `assay batch --expected` is a gate");
+  if (!runs::text_of(runs::member_of(manifest.value(), "claim"), "largest").empty() && options.require)
+    return std::pair("--require", "a run with --largest, in which each item has radii of its own");
   if (is_list && !options.properties.empty()) return std::pair("--properties", "a run on lists, which name their properties");
   return std::nullopt;
 }
@@ -95,10 +98,15 @@ int check_run_verb(const CheckOptions& options) {
   if (!checked) return refuse(kRunSchema, options.gate.json, checked.rejection());
   if (!checked.value().unwritten.empty())
     std::fprintf(stderr, "assay: cannot write %s\n", printable(checked.value().unwritten, kLongClaim).c_str());
-  const int exit = exit_of(checked.value());
+  const runs::Unmet unmet = options.require ? runs::unmet(checked.value(), *options.require) : runs::Unmet();
+  int exit = exit_of(checked.value());
+  if (exit == kExitYes && !unmet.sentences.empty()) exit = unmet.is_out_of_reach ? kExitNo : kExitUndecided;
   if (options.gate.json != "-") print_run_check(checked.value());
-  const std::string text = runs::to_json(checked.value(), kRunSchema).dump(2, ' ', false, Json::error_handler_t::replace);
-  const bool written = write_json(options.gate.json, text) && checked.value().unwritten.empty();
+  for (const std::string& sentence : unmet.sentences) std::fprintf(stderr, "assay check: %s\n", sentence.c_str());
+  Json report = runs::to_json(checked.value(), kRunSchema);
+  if (options.require) report["unmet"] = unmet.sentences;
+  const bool written =
+      write_json(options.gate.json, report.dump(2, ' ', false, Json::error_handler_t::replace)) && checked.value().unwritten.empty();
   return written || exit != kExitYes ? exit : kExitUnwritten;
 }
 

@@ -30,6 +30,7 @@ struct CheckOptions {
   std::string model, data, labels;  // of a run, where they are not where it says
   std::string properties;           // a folder for those of a run
   unsigned jobs = 1;                // certificates of a run at the same time
+  std::optional<double> require;    // of a run on a data set: the certified share at every radius
   std::string list;                 // a file of such lines
   std::string expect;               // sat, unsat: the answer that every certificate has to prove; empty: either
   bool allow_vacuous = false;       // of several: a proof that says nothing about the network passes

@@ -36,13 +36,16 @@ bool refuse_unread_by_check(const CLI::App& verb, const CheckOptions& options) {
     refuse_unread(verb,
                   "the folder of a run; --properties FOLDER writes the property of each certificate, for `assay-check --statement full`",
                   {"--statement"});
-    refuse_unread(verb, "the folder of a run; `assay robust --require` and `assay batch --expected` make a gate of one", {"--expect"});
+    refuse_unread(
+        verb, "the folder of a run; for a run on a data set --require SHARE makes the check a gate, and for lists `assay batch --expected`",
+        {"--expect"});
     refuse_unread(verb, "the folder of a run; --json and `assay report` write its results",
                   {"--junit", "--sarif", "--markdown", "--waivers", "--today", "--most-undecided"});
     refuse_unread(verb, "the folder of a run, in which nothing vacuous counts as certified", {"--allow-vacuous"});
     return true;
   }
-  refuse_unread(verb, "certificates, but with the folder of a run", {"--model", "--data", "--labels", "--properties", "--jobs"});
+  refuse_unread(verb, "certificates, but with the folder of a run",
+                {"--model", "--data", "--labels", "--properties", "--jobs", "--require"});
   if (!is_check_gate(options)) refuse_unread(verb, "one certificate without --expect or a report", {"--allow-vacuous", "--most-undecided"});
   return false;
 }

@@ -10,7 +10,7 @@ _assay() {
   case "$verb" in
     "") options="verify check gather report batch robust split solve merge trim bounds inspect statement lint eval adjoint run record audit gradcheck probe supports ops explain capabilities --help --name --version -h" ;;
     verify) options="--allow-vacuous --branching --budget --expect --help --json --memory --network --no-attack --proof --quiet --scale --seed --semantics --serialise-assignments --statement --threads --timeout --trim --verbose -h -q -v" ;;
-    check) options="--allow-vacuous --budget --data --exact --expect --help --jobs --json --junit --labels --list --markdown --memory --model --most-undecided --properties --sarif --semantics --statement --threads --today --waivers -h" ;;
+    check) options="--allow-vacuous --budget --data --exact --expect --help --jobs --json --junit --labels --list --markdown --memory --model --most-undecided --properties --require --sarif --semantics --statement --threads --today --waivers -h" ;;
     gather) options="--help --json -h" ;;
     report) options="--data --help --images --jobs --json --labels --memory --model --model-explorer --out --perfetto --property --samples --semantics -h -o" ;;
     batch) options="--allow-vacuous --expected --help --items --jobs --json --memory --most --pack --part --properties --quiet --resume --retry-undecided --run --sbatch --seed --semantics --slurm --stream --timeout -h -q" ;;

@@ -173,7 +173,7 @@ class Checks(Case):
         done = assay("check", self.run_folder, "--semantics", "float32:pytorch-cpu")
         self.assertEqual(done.returncode, 4, done.stderr)
         self.assertIn("a run about float32:pytorch-cpu, which --semantics names, found a run about real arithmetic; make another run", done.stderr)
-        for option, instead in (("--statement=full", "--properties FOLDER writes the property"), ("--expect=unsat", "`assay robust --require`")):
+        for option, instead in (("--statement=full", "--properties FOLDER writes the property"), ("--expect=unsat", "--require SHARE makes the check a gate")):
             done = assay("check", self.run_folder, option)
             self.assertEqual((done.returncode, instead in done.stderr), (2, True), done.stderr)
 
@@ -252,6 +252,25 @@ class Asked(Case):
         self.assertIn("item 4: 0 (without a result at 0.06)\n", checked)
         self.assertIn("item 0: 0.06 (without a result at 0.1)\n", checked)
         self.assertEqual(json.loads(assay("check", run, "--json").stdout)["largest"][4], {"item": 4, "eps": "0", "correct": True})
+
+    def test_a_check_of_a_stored_run_is_a_gate(self):
+        """`accepted` says nothing about the share: a run that refutes every item is accepted, too."""
+        told, _, _ = self.both(DATA, "--eps", "0.02,0.05")
+        run = next(self.folder.iterdir())
+        for share, code in ((0.85, 0), (0.9, 1), (1, 1)):
+            done = assay("check", run, "--require", share, "--json")
+            self.assertEqual((done.returncode, json.loads(done.stdout)["verdict"]), (code, "accepted"), done.stderr)
+            self.assertEqual("assay check: --require is not met at radius 0.05: 17 of 20 are certified\n" in done.stderr, code == 1, done.stderr)
+        lines = self.results(run)
+        item = next(one["item"] for one in lines if one["answer"] == "certified")
+        open_ = [one | {"answer": "undecided", "reason": "timed out"} if one["item"] == item else one for one in lines]
+        (run / "results.jsonl").write_text("".join(json.dumps({k: v for k, v in one.items() if one["answer"] != "undecided" or k not in ("certificate", "follows_from")}) + "\n" for one in open_))
+        done = assay("check", run, "--require", 0.85)
+        self.assertEqual((done.returncode, "16 of 20 are certified, 1 are undecided\n" in done.stderr), (3, True), done.stdout + done.stderr)
+        largest = self.folder / "largest"
+        self.assertEqual(assay("robust", MODEL, DATA, "--eps", "0.05", "--largest", "0.05", "--first", 1, "--run", largest, "-q").returncode, 0)
+        done = assay("check", largest, "--require", 0.5)
+        self.assertEqual((done.returncode, "a run with --largest" in done.stderr), (2, True), done.stderr)
 
     def test_what_is_undecided_says_why_and_what_to_do(self):
         words = ("robust", MODEL, DATA, "--eps", "0.05", "--first", 8, "--timeout", "0.000001", "-q")

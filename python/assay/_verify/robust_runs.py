@@ -101,7 +101,7 @@ class Run:
         return {one["item"]: one["eps"] for one in self.summary.get("largest", [])}
 
     def certified_accuracy(self, eps: Number) -> float:
-        """The share of items that are certified at this radius."""
+        """The share of items that are certified at this radius. Without labels, these items keep a class that may be wrong."""
         wanted = fractions.Fraction(_number("eps", eps))
         for text, count in self.counts.items():
             if fractions.Fraction(text) == wanted:

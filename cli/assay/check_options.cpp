@@ -32,8 +32,8 @@ void add_check(CLI::App& app, int& exit) {
                    "run with --norm l1, write the statement of each certificate instead")
       ->type_name("FOLDER");
   verb->add_option("--require", options.require,
-                   "for the folder of a run on a data set: exit with 1 if the share of items that are certified is below SHARE at any\n"
-                   "radius, and with 3 if it is undecided whether a share is below SHARE")
+                   "for a run on a data set: exit with 1 if the share of certified items is below SHARE at any radius, and with 3 if\n"
+                   "undecided items may still raise it to SHARE")
       ->check(CLI::Range(0.0, 1.0))
       ->check(refuse_nan)
       ->type_name("SHARE");

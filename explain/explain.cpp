@@ -43,7 +43,7 @@ std::string distance_text(const audit::Violation& violation, const View& view) {
   const char* format = view.format() == contracts::Format::binary32 ? contracts::name_of(view.sets.storage) : "float64";
   std::string text = "outside by " + rough(violation.steps) + " " + format + (violation.steps == 1 ? " step" : " steps");
   if (std::isfinite(violation.allowance_units))
-    text += "; the error is " + rough(violation.allowance_units) + " times the largest admitted";
+    text += "; the error is " + rough(violation.allowance_units) + " times the largest admitted error";
   return text;
 }
 

@@ -110,7 +110,9 @@ std::string junit_xml(const GateReport& report) {
                "\"/>\n      <system-out>" + xml(body) + "</system-out>\n";
     } else if (one.is_failed()) {
       ++failures;
-      const std::string more = cause.cases == 1 ? "" : " (" + std::to_string(cause.cases) + " cases fail by this rule and operation)";
+      const std::string more =
+          cause.cases == 1 ? ""
+                           : " (" + std::to_string(cause.cases) + " test cases fail by this rule and operation; the others are skipped)";
       const std::string verdict = decisive(one).kind == Finding::Kind::undecided ? "undecided: " : "";
       cases += "      <failure message=\"" + xml(verdict + decisive(one).headline() + more) + "\" type=\"" + xml(decisive(one).rule) +
                "\">" + xml(body) + "</failure>\n";

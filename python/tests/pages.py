@@ -7,7 +7,7 @@
     ```sh                           commands for another machine, such as `pip install`: only their syntax is checked
 
 In what is shown, a line "[...]" stands for any lines and "[...]" within a line for any text. Times, digests, versions and the
-name of the folder may differ, and all numbers below a comment `<!-- numbers vary -->`. A block below `<!-- needs MODULE -->` is
+name of the folder may differ, and all numbers below a comment `<!-- numbers vary -->` but those of judged elements. A block below `<!-- needs MODULE -->` is
 left out where that module is not installed.
 """
 from __future__ import annotations
@@ -28,7 +28,7 @@ VARYING = [(re.compile(r"\b[0-9a-f]{32,64}\b"), "DIGEST"), (re.compile(r"\b\d+(\
            (re.compile(r"(cpu seconds: )[\d.e-]+"), r"\1TIME"), (re.compile(r"=+( [^=]* )=+"), r"=\1="), (re.compile(r"\b\d+\.\d+\.\d+\b"), "VERSION"),
            (re.compile(r" \(\d+:\d\d:\d\d\)"), "")]
 DOTS = "[...]"
-NUMBER = re.compile(r"-?\b\d+(\.\d*)?(e[-+]?\d+)?")
+NUMBER = re.compile(r"-?\b\d+(\.\d*)?(e[-+]?\d+)?(?!\d| elements within)")  # how many elements a kernel is judged on follows from its probes
 MOST_SECONDS = 300
 # Runs the files that are named on its input, with names in common, and ends what each prints with a line of its own.
 SESSION = """import sys

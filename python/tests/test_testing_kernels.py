@@ -104,7 +104,7 @@ def test_reports_are_written():
     suites = ElementTree.fromstring(report.junit())
     failure = suites.find("testsuite/testcase/failure")
     assert suites.get("failures") == "1" and failure.get("type") == "probe.operand"
-    assert re.match(r"\d\d findings in \d\d probes, first: the kernel writes into its operands", failure.get("message"))
+    assert re.match(r"\d\d of \d\d probes of this kind, first: the kernel writes into its operands", failure.get("message"))
     # A test case for each kind of probe and layout, with all details; those after the first name the case that stands for them.
     assert 5 < int(suites.get("skipped")) < int(suites.get("tests")) < 40
     names = [one.get("name") for one in suites.iter("testcase")]

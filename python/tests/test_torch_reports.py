@@ -129,7 +129,7 @@ def test_cases_of_one_cause_are_one_failure_in_junit():
               Case("region 81", "mul", "binary32", failed=1, owner="another test", findings=[Finding("fail", "contract.mul", "y", "wrong")])]
     root = ElementTree.fromstring(Report(cases).junit().split("\n", 1)[1])
     assert (root.attrib["tests"], root.attrib["failures"], root.attrib["skipped"]) == ("82", "3", "79")
-    assert [one.attrib["message"] for one in root.iter("failure")] == ["wrong (80 cases fail by this rule and operation)", "wrong", "wrong"]
+    assert [one.attrib["message"] for one in root.iter("failure")] == ["wrong (80 test cases fail by this rule and operation; the others are skipped)", "wrong", "wrong"]
     assert {one.attrib["message"] for one in root.iter("skipped")} == {"fails by the same cause as region 0, contract.mul"}
 
 

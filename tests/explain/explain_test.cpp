@@ -183,7 +183,7 @@ TEST_CASE("explain: a product of matrices without, or with another, of its terms
   Lines lines = lines_of(run.trace);
   CHECK(mentions(lines, "first and worst at [3, 2]: received "));
   CHECK(mentions(lines, " float32 steps; the error is "));
-  CHECK(mentions(lines, " times the largest admitted"));
+  CHECK(mentions(lines, " times the largest admitted error"));
   CHECK(mentions(lines, "m = 27 terms, k = 27 roundings, S = "));
   CHECK(mentions(lines, "condition S / |s| = "));
   CHECK(mentions(lines, "; 22 smaller ones"));

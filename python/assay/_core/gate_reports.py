@@ -183,6 +183,11 @@ class Report(Judged):
     is_raised: bool = False  # as an exception, which a test may expect
 
     @property
+    def headline(self) -> str:
+        """The report in one line, if it has one that says more than its first finding."""
+        return ""
+
+    @property
     def failures(self) -> list[Finding]:
         """Return the failures that no waiver covers."""
         return [finding for finding in self.findings if finding.kind == "fail" and not finding.waiver]
@@ -249,7 +254,7 @@ class Report(Judged):
                 ElementTree.SubElement(one, "skipped", {"message": _printable(f"fails by the same cause as {same[0].name}, {_open(case)[0].rule}")})
                 ElementTree.SubElement(one, "system-out").text = _printable("\n".join(finding.text for finding in _open(case)))
                 continue
-            more = f" ({len(same)} cases fail by this rule and operation)" if len(same) > 1 else ""
+            more = f" ({len(same)} test cases fail by this rule and operation; the others are skipped)" if len(same) > 1 else ""
             for finding in _open(case):
                 inside = ElementTree.SubElement(one, "error" if finding.kind == "error" else "failure", {"message": _printable(finding.headline + more), "type": finding.rule})
                 inside.text = _printable(finding.text)
@@ -287,6 +292,7 @@ def whole_check(report: Report, test: str, name: str, explanation: str) -> Case:
         kind, rule, first = next(((one.kind, one.rule, one.headline) for _, one in opened), ("fail", "gate.upkeep", report.summary()))
         word = {"fail": "failed", "error": "error"}.get(kind, "undecided")
         more = f" ({counted(len(opened) - 1, 'further finding')})" if len(opened) > 1 else ""
+        first, more = (report.headline, "") if report.headline else (first, more)
         lines = explanation.splitlines()
         findings = [Finding(kind, rule, name, f"{word}: {first}{more}", lines[1:] if lines and lines[0].endswith(first) else lines), *findings]
     return Case(own + name, module.replace("/", ".").replace("::", "."), file=of.file, line=of.line, owner=test, findings=findings)
@@ -322,12 +328,13 @@ def _grouped(cases: Sequence[Case]) -> list[Case]:
 
 def _whole(cases: Sequence[Case]) -> Case:
     first = cases[0]
-    found: dict[Any, list[tuple[str, Finding]]] = {}
-    for case in cases:
+    found: dict[Any, list[tuple[int, Finding]]] = {}
+    names = [case.name.removeprefix(f"{case.owner}: ") for case in cases]
+    for index, case in enumerate(cases):
         for one in case.findings:
-            found.setdefault((one.kind, one.rule, one.waiver), []).append((case.name.removeprefix(f"{case.owner}: "), one))
-    findings = [dataclasses.replace(each[0][1], opening="", message=f"{counted(len(each), 'finding')} in {counted(len(cases), 'probe')}, first: {each[0][1].headline}",
-                                    details=[line for name, one in each for line in (name, f"  {one.headline}", *(f"    {below}" for below in one.below))])
+            found.setdefault((one.kind, one.rule, one.waiver), []).append((index, one))
+    findings = [dataclasses.replace(each[0][1], opening="", message=f"{len({index for index, _ in each})} of {counted(len(cases), 'probe')} of this kind, first: {each[0][1].headline}",
+                                    details=[line for index, one in each for line in (names[index], f"  {one.headline}", *(f"    {below}" for below in one.below))])
                 for each in found.values()]
     name = f"{f'{first.owner}: ' if first.owner else ''}{first.op}: {first.group}, {counted(len(cases), 'probe')}"
     counts: dict[str, Any] = {word: sum(int(getattr(case, word)) for case in cases) for word in WORDS}

@@ -106,6 +106,17 @@ class KernelReport(Report):
         return f"{self.verdict}: {counted(self.probes, 'probe')}; {self.elements}" + "".join(f"; {one}" for one in more)
 
     @property
+    def failing(self) -> str:
+        """How many of the judged probes fail; empty where none does."""
+        count, judged = sum(_fails(case) for case in self.cases), self.probes - len(self.declined) - self.left
+        return f"{count} of {counted(judged, 'judged probe')} {'fails' if judged == 1 else 'fail'}" if count else ""
+
+    @property
+    def headline(self) -> str:
+        """The failing probes, and the first fault by name."""
+        return f"{self.failing}: it {self.faults[0][0]}" if self.failures and self.failing and self.faults else ""
+
+    @property
     def refusals(self) -> str:
         """How many probes the kernel declined, and the first exception, in one line; empty where it took all of them."""
         if not self.declined:
@@ -548,8 +559,7 @@ def _different(failing: list[Case], most: int = 2) -> list[Case]:
 
 def _text(report: KernelReport, op: str) -> str:
     failing = [case for case in report.cases if _fails(case)]
-    judged = report.probes - len(report.declined) - report.left
-    lines = [f"kernel of {op}: {len(failing)} of {counted(judged, 'judged probe')} {'fails' if judged == 1 else 'fail'}"] if failing else []
+    lines = [f"kernel of {op}: {report.failing}"] if failing else []
     several = len(report.faults) > 1
     lines += [f"  {count} of them{f' ({report.kinds[words]})' if several and report.kinds.get(words) else ''}: it {words}" for words, count in report.faults[:5]]
     lines += [_REMEDIES[words] for words, _ in report.faults if words in _REMEDIES]

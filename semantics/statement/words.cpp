@@ -100,7 +100,7 @@ std::string split_of_relu(const Graph& graph, NodeId node) {
          name_of(graph, graph.node(node).operands[0]) + " instead";
 }
 
-std::string short_row_text(const Graph& graph, const Row& row) { return row_text(graph, row).substr(0, kShownBytes); }
+std::string short_row_text(const Graph& graph, const Row& row) { return printable(row_text(graph, row), kShownBytes); }
 
 std::string values_text(const Graph& graph, const Row& row, std::span<const double> values) {
   std::string text;

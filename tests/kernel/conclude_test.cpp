@@ -433,6 +433,9 @@ TEST_CASE("satisfiable S1 to S3: a point of the exact box at which every row hol
   const Rejection missed = logic::satisfiable(problem, {0, {Rational(1, 2), Rational(1)}}).rejection();
   CHECK(missed.required == "a point at which Y_0 <= 1.1");
   CHECK(missed.found.starts_with("Y_0 = 1.5, off by 0.39999999999999"));
+  const Rational third = *Rational::parse("0." + std::string(300, '3'));  // a row whose text is cut says so
+  const auto lengthy = open(stated(sums(), {{box_of({tenth, Rational(0)}, {Rational(1), Rational(1)}), {at_most(output(0), third)}}}));
+  CHECK(logic::satisfiable(lengthy, {0, {Rational(1, 2), Rational(1)}}).rejection().required.ends_with("..."));
   CHECK(code(0, {tenth, Rational(0)}) == "accepted");
   const auto strict =
       open(stated(sums(), {{box_of({tenth, Rational(0)}, {Rational(1), Rational(1)}), {at_most(output(0), Rational(11, 10), true)}}}));

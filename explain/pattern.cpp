@@ -71,7 +71,7 @@ std::vector<std::string> pattern_lines(const Shape& shape, const std::vector<std
     const auto most = std::ranges::max_element(slices[axis], {}, [](const auto& one) { return one.second; });
     const auto least = std::ranges::min_element(slices[axis], {}, [](const auto& one) { return one.second; });
     std::string line = indices.size() < extent ? run_text(axis, indices, shape[axis]) : "axis " + std::to_string(axis) + ": everywhere";
-    if (least->second != most->second && elements.size() > 2)
+    if (most->second >= 2 * least->second && elements.size() > 2)  // a smaller difference says little
       line += "; most at index " + std::to_string(most->first) + " (" + std::to_string(most->second) + " elements), fewest at index " +
               std::to_string(least->first) + " (" + std::to_string(least->second) + ")";
     lines.push_back(std::move(line));

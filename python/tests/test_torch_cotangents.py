@@ -119,5 +119,5 @@ def test_many_thresholds_end(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(GradcheckError) as found:
         gradcheck(Stairs.apply, [(2,)])
     assert found.value.undecided and "gradient.unreached" in str(found.value) and "and 2 more" in str(found.value)
-    assert calls < 600  # 565, of which 40 look for inputs; 821 where as many are tried as there are
+    assert calls < 610  # 565, of which 40 look for inputs; 821 where as many are tried as there are
     assert gradcheck(lambda x: sum(torch.relu(x - c) for c in range(-6, 7)), [(8,)])

@@ -22,7 +22,9 @@ def place_of(function: Any) -> Place:
             found = inspect.unwrap(one)
             path = inspect.getsourcefile(found)
             if path:
-                return path, max(inspect.getsourcelines(found)[1], 1)
+                lines, first = inspect.getsourcelines(found)
+                above = next((i for i, line in enumerate(lines) if line.lstrip().startswith(("def ", "async def ", "class "))), 0)  # decorators
+                return path, max(first, 1) + above
         except (OSError, TypeError, ValueError):
             continue
     return NOWHERE

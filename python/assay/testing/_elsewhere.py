@@ -14,7 +14,7 @@ import torch
 from assay.errors import UsageError
 from assay.torch import Refused, Report
 from assay.torch.branches import KINKED
-from assay.torch.gates import judged
+from assay.torch.gates import judged, locate
 from assay.torch.limits import apart
 from ._cotangents import Change, Cotangents, differs
 from ._draws import States, is_shape, listed, scaled, tensors_of
@@ -59,11 +59,13 @@ class Elsewhere:
             far = next((share for a, b in zip(found[0] or [], found[2] or []) if (share := apart(a, b)) > FAR), 0.0)
             if far:
                 self.report.add(ELSEWHERE, "float64", f"gradients in float64 are others than in float32, by {far:.2g} of their size, and those in float32 were judged: either "
-                                "rounding is as large as the gradient, or the backward does something else for another type; allow_unreached=True accepts it")
+                                "rounding is as large as the gradient, as where nearly equal numbers are subtracted (the mean of squares minus the square of the mean), or the "
+                                "backward does something else for another type. Subtract the mean first, or give inputs nearer to 0; allow_unreached=True accepts it")
                 return False
             if (far := self.from_autograd(point)) > FAR:
                 self.report.add(ELSEWHERE, "rounding", f"a backward gives numbers that differ from PyTorch's gradient of the same forward pass by {far:.2g} of their size, though "
-                                "its formula is right: rounding is as large as the gradient; allow_unreached=True accepts it")
+                                "its formula is right: rounding is as large as the gradient, as where nearly equal numbers are subtracted. Compute in another order, or give "
+                                "other inputs; allow_unreached=True accepts it")
                 return False
         return self.overflow()
 
@@ -114,7 +116,8 @@ class Elsewhere:
         if not point or sum(one.numel() for one in point if isinstance(one, torch.Tensor)) > MOST_ELEMENTS:
             return True
         if (found := Variants(self.trials, self.wrong_at).wrong(point)) is not None:
-            self.report.add(ELSEWHERE, found[0], f"gradients are right as the function was called, and wrong {found[0]}: {found[1]}; allow_unreached=True accepts it")
+            self.report.add(ELSEWHERE, found[0], f"gradients are right as the function was called, and wrong {found[0]}: {found[1]}. Mend the backward pass; if the function is never "
+                            "called so, allow_unreached=True accepts it")
         return found is None
 
     # Shapes.
@@ -128,7 +131,7 @@ class Elsewhere:
                 point = tensors_of([next(shapes) if is_shape(one) else one for one in self.inputs], 0)
                 if (wrong := self.wrong_at(point)) != "":
                     self.report.add(ELSEWHERE, f"inputs of shapes {named(changed)}", f"gradients are right for inputs of the shapes {named(drawn)}, and wrong for {named(changed)}: "
-                                    f"{wrong}. Is the function meant for one shape alone, allow_unreached=True accepts it")
+                                    f"{wrong}. Mend the backward pass; if the function is meant for the given shapes alone, allow_unreached=True accepts it")
                     return False
         left = [f"a {what}, which was {'true' if True in one.outcomes else 'false'} for the sizes of the inputs" for what, one in self.trials.sizes.items() if len(one.outcomes) == 1]
         self.report.tell("unreached", left + [f"{one}, with another one" for one in self.trials.kinds_compared])
@@ -147,6 +150,7 @@ class Elsewhere:
             return ""
         if found.passed:
             self.trials.note(run, None)
+        locate(found, run)
         return next((one.headline for one in found.findings if one.kind == "fail" and one.rule.startswith("gradient.")), "")
 
     def other_shapes(self, drawn: Sequence[tuple[int, ...]]) -> Iterator[list[tuple[int, ...]]]:

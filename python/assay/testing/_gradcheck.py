@@ -29,6 +29,7 @@ from ._kinks import Kinks
 from ._linearity import Linearity
 from ._reaching import explored, tell_unreached
 from ._repeats import Repeats
+from ._single import Zeros, hiding_arguments
 from ._surroundings import Seen
 from ._tangents import Tangents
 
@@ -451,6 +452,7 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, params: Params | None = 
             raise
     require_met(trials.surrogate, trials.met)
     announce(report, func)
+    locate(report, trials.last)  # the finding that decides is another one where waivers cover some
     if report.passed:
         for names, what in ((report.unreached, "no input lay here, where nothing is said of the gradient"), (report.detached, "cut off by detach, data or no_grad"),
                             (report.untried, "there was no time for")):
@@ -486,6 +488,8 @@ def tried(trials: Trials, inputs: Any, allow_dead: bool, allow_unreached: bool) 
             report = Kinks(trials, inputs).checked(report)
         if report.passed:
             report = Elsewhere(trials, inputs, report).checked(allow_unreached)
+        if report.passed:
+            report = Zeros(trials, inputs).checked(report)
         if not report.failed:
             report = repeats.ended(report)
     if report.failed and is_plain:
@@ -494,6 +498,7 @@ def tried(trials: Trials, inputs: Any, allow_dead: bool, allow_unreached: bool) 
         locate(report, trials.last)
     if report.passed:
         tell_unreached(trials, report, is_drawn, allow_unreached)
+        report.tell("unreached", hiding_arguments(trials))
     return report
 
 

@@ -19,6 +19,7 @@ from assay.torch.branches import Branch
 from assay.torch.gates import judged
 from ._cotangents import Cotangents, Probe, differs, families, reaching, scaled, times
 from ._draws import States
+from ._elsewhere import FAR, apart, same_numbers, widened, widened_params
 
 MOST_JUDGED, MOST_ALIKE, MOST_POINTS, MOST_ENDS, MOST_SUBSETS = 48, 3, 3, 8, 256
 LARGE = 2.0**-6  # a difference that is no rounding
@@ -108,6 +109,8 @@ class Linearity:
                     continue
                 found = self.answers(point, probe.cotangents, start)
                 if found is not None and self.differs(known, found, probe):
+                    if base.given is not None and not self.is_finite(point, base):
+                        continue  # equal numbers may cancel: the function does not take them
                     if probe.is_layout and alike.get("layout", 0) and not self.differs(known, found, probe, LARGE):
                         continue  # of sums that are rounded in another order, one is judged
                     alike["layout"] = alike.get("layout", 0) + probe.is_layout
@@ -118,7 +121,25 @@ class Linearity:
                         if any(one is None or self.differs(known, one, Probe(base)) for one in more):  # the first two were alike by chance
                             self.judge_changing(point, base, start)
                             break
-                        self.trials.no_multiple.append(f"gradients at cotangents {probe.cotangents.what} are no multiple of others")
+                        if base.given is not None and self.is_rounded(point, base, start):
+                            self.report.tell("unreached", [f"{base.what.removeprefix('at ')}, where rounding is as large as the gradient: nearly equal numbers are subtracted"])
+                        else:
+                            self.trials.no_multiple.append(f"gradients at cotangents {probe.cotangents.what} are no multiple of others")
+
+    def is_finite(self, point: Sequence[Any], how: Cotangents) -> bool:
+        """Whether the results are, at the inputs that are made of these."""
+        given = [how.given(one) if how.given and isinstance(one, torch.Tensor) and one.requires_grad else one for one in point]
+        with torch.no_grad(), contextlib.suppress(Exception):  # of the function's own
+            found = self.trials.function(*given)
+            return all(bool(torch.isfinite(one).all()) for one in (found if isinstance(found, (tuple, list)) else [found]) if isinstance(one, torch.Tensor))
+        return True
+
+    def is_rounded(self, point: Sequence[Any], how: Cotangents, start: States) -> bool:
+        """Whether rounding decides the gradients at these inputs: those in float64 are others."""
+        narrow = self.answers(point, replace(how, change=same_numbers()), start)
+        with widened_params(self.trials.params):
+            wide = self.answers([widened(one) for one in point], replace(how, change=same_numbers()), start)
+        return narrow is not None and wide is not None and any(apart(a, b) > FAR for a, b in zip(narrow[0], wide[0]))
 
     def judge_changing(self, point: Sequence[Any], base: Cotangents, start: States) -> None:
         """Equal runs give other gradients: it is another function each time, and several are judged."""

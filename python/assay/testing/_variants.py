@@ -71,8 +71,9 @@ def integers_beside(one: torch.Tensor, repeats: bool) -> Iterator[tuple[str, tor
     """Truth values that are others, and whole numbers of those given: exchanged for each other, and with repetitions."""
     generator = torch.Generator().manual_seed(SEED)
     if one.dtype == torch.bool:
-        yield "the opposite truth values", ~one
-        yield "drawn truth values", torch.rand(one.shape, generator=generator) < 0.5
+        for what, other in (("the opposite", ~one), ("drawn", torch.rand(one.shape, generator=generator) < 0.5)):
+            if not torch.equal(other := with_lines(one, other), one):
+                yield f"{what} truth values", other
         return
     flat = one.flatten()
     numbers, places = torch.unique(flat, return_inverse=True)
@@ -86,6 +87,14 @@ def integers_beside(one: torch.Tensor, repeats: bool) -> Iterator[tuple[str, tor
         drawn = torch.randint(len(numbers), (len(flat),), generator=generator)
         drawn[0] = drawn[-1]
         yield "repeated numbers", numbers[drawn].reshape(one.shape)
+
+
+def with_lines(given: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """The other truth values, but for lines along the last axis that hold one value alone, where no given line does: a mask may leave nothing of a line."""
+    for value in (False, True) if given.dim() and given.shape[-1] > 1 else ():
+        if not bool((given == value).all(-1).any()):
+            other = torch.where((other == value).all(-1, keepdim=True), given, other)
+    return other
 
 
 def writing_later(function: Callable[..., Any], to_results: bool) -> Callable[..., Any]:

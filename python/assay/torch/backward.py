@@ -51,6 +51,7 @@ class Recorder(Surrogates):
         self.withheld: dict[int, str] = {}  # values for which the backward of a Function returned None, and its name
         self.written: set[str] = set()  # Functions whose backwards wrote to a cotangent that they were given
         self.own_bars: list[int] = []  # cotangents that the backwards of Functions were given
+        self.owners: set[Any] = set()  # Functions of which a result was read
         self.places: dict[str, Any] = {}  # where the backwards of Functions stand
 
     def __enter__(self) -> "Recorder":
@@ -71,11 +72,11 @@ class Recorder(Surrogates):
         self.guards.enter_context(self.frames.watched(self.note_saved))
         super().__enter__()  # type: ignore[no-untyped-call]
         self.watch_forward()
-        self.watch_surrogates()
+        self.watched_calls.__enter__()
         return self
 
     def __exit__(self, *error: Any) -> Any:
-        self.unwatch_surrogates()
+        self.watched_calls.__exit__(None, None, None)
         self.unwatch_forward(*error)
         self.guards.close()
         for one in self.handles:
@@ -417,6 +418,7 @@ class Recorder(Surrogates):
             arguments = [v for v in (self.source(*edge) for edge in node.next_functions) if v is not None]
             self.made[number] = self.fused(type(node).__name__.removesuffix("Backward"), inside[0], end, arguments)
             self.own.append(self.made[number])
+            self.owners.add(type(node)._forward_cls)
             self.places[type(node).__name__.removesuffix("Backward")] = place_of(type(node)._forward_cls.backward)
         region = self.made[number]
         if region is not None and known.get(None) in region.results:

@@ -275,8 +275,8 @@ def _function_named(name: str) -> Any:
 
 def locate(report: Report, run: Recorder | None) -> None:
     """Say in a finding where the backward of the Function stands that it names."""
-    case = next((one.case for one in report.findings if one.kind == "fail"), "") if run is not None else ""
-    named = re.search(r"\(([^()]*)\)", case)
+    found = report._first("fail")
+    named = re.search(r"\(([^()]*)\)", found[0].name) if found is not None else None
     name = named[1].rpartition(".")[2] if named else ""
     if run is not None and name in run.places and run.places[name][0] and not run.places[name][0].startswith(_TORCH):
         path, line = run.places[name]
@@ -323,6 +323,7 @@ def judge(run: Recorder, verb: str = "gradcheck", *options: str, detached: bool 
     report.tell("unreached", unreached_of(run))
     locate(report, run)
     announce(report)
+    locate(report, run)  # the finding that decides is another one where waivers cover some
     return report
 
 
@@ -336,7 +337,21 @@ def unreached_of(run: Recorder) -> list[str]:
             told = set(one.missing)
             left[key] = one, left[key][1] & told if key in left else told
     named = [f"{one.at(side)}{f' ({where})' if where else ''}" for (where, _), (one, sides) in left.items() for side in one.wanted if side in sides]
-    return named + [f"{one} reads a cotangent" for one in run.bent] + [f"{one} reads an input (gradcheck of the Function alone draws other inputs)" for one in run.unfollowed]
+    return named + not_asked(run) + [f"{one} reads a cotangent" for one in run.bent] + [f"{one} reads an input (gradcheck of the Function alone draws other inputs)" for one in run.unfollowed]
+
+
+def not_asked(run: Recorder) -> list[str]:
+    """Floating-point tensors among the operands of Functions' whose gradients nobody asked for: what the backward gives there was not judged."""
+    asked = {v for claim in run.claims for v in claim.of}
+    left = []
+    for region in run.own:
+        known = {v for one in run.products if one.of is region for k, v in enumerate(region.operands) if k in one.cotangents}
+        for v in region.operands:
+            value = run.memory.values[v]
+            is_given = v in run.inputs and v not in asked and value.tensor.is_floating_point() and value.tensor.numel() > 1
+            if known and is_given and v not in known:
+                left.append(f"the gradient of {region.name} by '{value.name}', which the run did not ask for")
+    return list(dict.fromkeys(left))
 
 
 def parts_of(run: Recorder, known: Composed | None = None) -> Sequence[bytes | memoryview]:

@@ -1,9 +1,10 @@
 """Functions whose backward is meant to be the gradient of another function, such as a straight-through estimator: the gate judges by that one."""
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
 
 import torch
 from torch.autograd.function import _SingleLevelFunction
@@ -30,39 +31,41 @@ def require_met(surrogate: Mapping[Any, Any], met: set[Any]) -> None:
         raise UsageError(f"{left[0]} did not run", where="surrogate", advice="declare Functions that the function applies")
 
 
+@contextlib.contextmanager
+def noting(owners: Iterable[Any], note: Callable[[Any, Any, Sequence[Any]], None]) -> Iterator[None]:
+    """`note` receives each of these Functions that is called, its node, and its arguments."""
+    def watching(owner: Any, original: Callable[..., Any], is_forward: bool) -> Any:
+        @functools.wraps(original)
+        def noted(ctx: Any, *args: Any) -> Any:
+            note(owner, ctx, args if is_forward else args[0])
+            return original(ctx, *args)
+        return staticmethod(noted)
+    with contextlib.ExitStack() as stack:
+        for one in owners:
+            name = "forward" if one.setup_context is _SingleLevelFunction.setup_context else "setup_context"
+            before = vars(one).get(name)
+            setattr(one, name, watching(one, getattr(one, name), name == "forward"))
+            if before is None:
+                stack.callback(delattr, one, name)
+            else:
+                stack.callback(setattr, one, name, before)
+        yield
+
+
 class Surrogates(Conventions):
     """Keeps the arguments of each declared Function, and runs the declared function on them beside its backward."""
 
     def __init__(self, model: Any = None, *, asks_convention: bool = False, surrogate: Any = None) -> None:
         self.surrogates, self.met = checked(surrogate), set[Any]()
         self.calls: dict[int, tuple[Any, list[Any]]] = {}  # by the node of a Function: the node, and a value in place of each tensor among its arguments
-        self.wrapped: list[tuple[Any, str, Any]] = []
+        self.watched_calls = noting(self.surrogates, self.note_call)
         super().__init__(model, asks_convention=asks_convention)
 
-    def watch_surrogates(self) -> None:
-        for one in self.surrogates:
-            name = "forward" if one.setup_context is _SingleLevelFunction.setup_context else "setup_context"
-            self.wrapped.append((one, name, vars(one).get(name)))
-            setattr(one, name, staticmethod(self.noting(one, getattr(one, name), name == "forward")))
-
-    def unwatch_surrogates(self) -> None:
-        for one, name, before in reversed(self.wrapped):
-            if before is None:
-                delattr(one, name)
-            else:
-                setattr(one, name, before)
-        self.wrapped.clear()
-
-    def noting(self, owner: Any, original: Callable[..., Any], is_forward: bool) -> Callable[..., Any]:
-        @functools.wraps(original)
-        def noted(ctx: Any, *args: Any) -> Any:
-            given = args if is_forward else args[0]
-            with self.aside():
-                known = [self.value(one) if isinstance(one, torch.Tensor) and one.numel() else None for one in given]
-            self.met.add(owner)
-            self.calls[id(ctx)] = ctx, [(v,) if v is not None else one for one, v in zip(given, known)]
-            return original(ctx, *args)
-        return noted
+    def note_call(self, owner: Any, ctx: Any, given: Sequence[Any]) -> None:
+        with self.aside():
+            known = [self.value(one) if isinstance(one, torch.Tensor) and one.numel() else None for one in given]
+        self.met.add(owner)
+        self.calls[id(ctx)] = ctx, [(v,) if v is not None else one for one, v in zip(given, known)]
 
     def note_surrogate(self, node: Any, product: Product) -> None:
         """Of a product of a declared Function: the graph of the function whose gradient is meant."""

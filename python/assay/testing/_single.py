@@ -1,0 +1,97 @@
+"""Inputs and arguments at which a mistake hides: zeros, where a quotient in a backward may have no value, and numbers such as 1 that a function is always given."""
+from __future__ import annotations
+
+import contextlib
+import inspect
+from typing import Any, Iterator, Sequence
+
+import torch
+
+from assay.errors import UsageError
+from assay.torch import Refused, Report
+from assay.torch.gates import judged
+from assay.torch.surrogates import noting
+from ._cotangents import Cotangents
+from ._draws import States, is_shape, listed
+
+RULES = ("gradient.finite", "gradient.value", "gradient.product")
+MOST_ELEMENTS, MOST_INPUTS = 2**18, 8
+
+
+class Zeros:
+    """Runs of a function with a Function, whose report passed, at inputs that have zeros. A gradient that is not finite there fails where the derivative is bounded."""
+
+    def __init__(self, trials: Any, inputs: Any) -> None:
+        self.trials = trials
+        self.drawn = [i for i, one in enumerate(listed(inputs)) if is_shape(one)][:MOST_INPUTS]
+
+    def checked(self, report: Report) -> Report:
+        """The first report that fails, else the one that was given, which names the inputs whose zeros have no finite gradient."""
+        points = self.trials.points
+        if not self.trials.last.own or not points or sum(one.numel() for one in points[0] if isinstance(one, torch.Tensor)) > MOST_ELEMENTS:
+            return report
+        before, left = States(), list[str]()
+        try:
+            for i in self.drawn:
+                point = with_zeros(points[0], i)
+                if not self.is_lost(point):
+                    continue
+                found = self.judged(point)
+                if found is not None and any(one.kind == "fail" and one.rule in RULES for one in found.findings):
+                    found.remark(f"shown by zeros in input {i}")
+                    return found
+                left.append(f"zeros in input {i}, for which gradients are not finite")
+        finally:
+            before.restore()
+        report.tell("unreached", left)
+        return report
+
+    def is_lost(self, point: Sequence[Any]) -> bool:
+        """Whether the results are finite, and some gradient is not."""
+        with contextlib.suppress(Exception):  # of the function's own: it may not take zeros
+            ends = self.trials.ends(self.trials.leaves(point), None, Cotangents())
+            if all(bool(torch.isfinite(one).all()) for one in ends):
+                slopes, _ = self.trials.unrecorded(point, Cotangents())
+                return not all(bool(torch.isfinite(one).all()) for one in slopes if one is not None)
+        return False
+
+    def judged(self, point: Sequence[Any]) -> Report | None:
+        try:
+            run = self.trials.recorded(point, {})
+            found = judged(run, "gradcheck", *dict.fromkeys([*self.trials.options, "--allow-dead"]))
+        except (UsageError, Refused):
+            return None
+        if found.failed:
+            self.trials.last = run
+        return found
+
+
+def with_zeros(point: Sequence[Any], i: int) -> list[Any]:
+    """Every second element of an input is 0, the first one too."""
+    flat = point[i].detach().flatten().clone()
+    flat[::2] = 0
+    return [*point[:i], flat.reshape(point[i].shape).requires_grad_(point[i].requires_grad), *point[i + 1:]]
+
+
+def hiding_arguments(trials: Any) -> list[str]:
+    """Arguments of Functions that were 1 in every run: a lost factor does not show."""
+    seen: dict[tuple[str, str], None] = {}
+    if trials.last is None or not trials.points:
+        return []
+    with contextlib.suppress(Exception), noted(trials.last.owners, seen):  # of the function's own
+        trials.function(*trials.leaves(trials.points[0]))
+    return [f"another number than 1.0 for the argument '{name}' of {owner}, which hides a lost factor" for owner, name in seen]
+
+
+@contextlib.contextmanager
+def noted(owners: Any, seen: dict[tuple[str, str], None]) -> Iterator[None]:
+    """Notes such arguments of Functions for a while."""
+    def note(owner: Any, _: Any, given: Sequence[Any]) -> None:
+        names = list(inspect.signature(owner.forward).parameters)
+        names = names[len(names) - len(given):]
+        seen.update({(owner.__name__, name): None for name, one in zip(names, given) if type(one) is float and one == 1})
+    with noting(owners, note):
+        yield
+
+
+__all__ = ["Zeros", "hiding_arguments"]

@@ -1,0 +1,134 @@
+"""Inputs and arguments at which a mistake hides: zeros, a factor of 1, equal numbers, and gradients that nobody asked for."""
+from __future__ import annotations
+
+import inspect
+import warnings
+from typing import Any, Callable
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="gradcheck needs the package torch")
+
+import assay.torch  # noqa: E402
+from assay import GradcheckError, GradcheckWarning, gradcheck  # noqa: E402
+
+
+class Swish(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, is_quotient: bool) -> Any:
+        y = x * torch.sigmoid(x)
+        ctx.save_for_backward(x, y)
+        ctx.is_quotient = is_quotient
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, y = ctx.saved_tensors
+        s = y / x if ctx.is_quotient else torch.sigmoid(x)  # 0 / 0 at 0, where the derivative is 1 / 2
+        return g * (y + s * (1 - y)), None
+
+
+class Root(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x, y := x.abs().sqrt())
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, y = ctx.saved_tensors
+        return g * torch.sign(x) / (2 * y)
+
+
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, factor: float) -> Any:
+        ctx.save_for_backward(x)
+        return factor * torch.sin(x)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * torch.cos(ctx.saved_tensors[0]), None  # without the factor
+
+
+class OnePassNorm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, w: Any) -> Any:
+        mean = x.mean(-1, keepdim=True)
+        inverse = ((x * x).mean(-1, keepdim=True) - mean * mean + 1e-5).rsqrt()
+        ctx.save_for_backward(h := (x - mean) * inverse, inverse, w)
+        return h * w
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        h, inverse, w = ctx.saved_tensors
+        gw = g * w
+        return inverse * (gw - gw.mean(-1, keepdim=True) - h * (gw * h).mean(-1, keepdim=True)), (g * h).sum(0)
+
+
+class Masked(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, s: Any, mask: Any) -> Any:
+        e = torch.exp((s := s.masked_fill(~mask, -1e9)) - s.amax(-1, keepdim=True))
+        ctx.save_for_backward(p := e / e.sum(-1, keepdim=True))
+        return p
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        p, = ctx.saved_tensors
+        return p * (g - (g * p).sum(-1, keepdim=True)), None
+
+
+class Mean(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.shape = x.shape
+        return x.mean()
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g.expand(ctx.shape) / 12  # right for 12 elements
+
+
+def warned(check: Callable[[], bool]) -> str:
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        assert check()
+    return "; ".join(str(one.message) for one in found if issubclass(one.category, GradcheckWarning))
+
+
+def test_zeros_are_tried() -> None:
+    with pytest.raises(GradcheckError, match="recorded -?nan, .*shown by zeros in input 0"):
+        gradcheck(lambda x: Swish.apply(x, True), [(4, 3)])
+    assert warned(lambda: gradcheck(lambda x: Swish.apply(x, False), [(4, 3)])) == ""
+    assert "zeros in input 0, for which gradients are not finite" in warned(lambda: gradcheck(Root.apply, [(4, 3)]))
+
+
+def test_a_factor_of_one_is_named() -> None:
+    assert "for the argument 'factor' of Scaled, which hides a lost factor" in warned(lambda: gradcheck(lambda x: Scaled.apply(x, 1.0), [(4, 3)]))
+    with pytest.raises(GradcheckError):
+        gradcheck(lambda x: Scaled.apply(x, 0.5), [(4, 3)])
+
+
+def test_a_norm_in_one_pass_is_decided_where_equal_numbers_cancel() -> None:
+    torch.manual_seed(0)
+    assert gradcheck(OnePassNorm.apply, [(torch.randn(4, 8) + 100).requires_grad_(), torch.randn(8, requires_grad=True)])
+    with pytest.raises(GradcheckError, match="nearly equal numbers are subtracted.*Subtract the mean first"):
+        gradcheck(OnePassNorm.apply, [(torch.randn(4, 8) + 1000).requires_grad_(), torch.randn(8, requires_grad=True)])
+
+
+def test_a_finding_at_another_shape_names_the_backward() -> None:
+    line = inspect.getsourcelines(Mean.backward)[1] + 1  # beneath the decorator
+    with pytest.raises(GradcheckError, match=rf"wrong for \(5, 4\).*the backward of Mean stands at .*test_torch_single.py:{line}. Mend the backward pass"):
+        gradcheck(Mean.apply, [(4, 3)])
+
+
+def test_a_gradient_that_was_not_asked_for_is_named() -> None:
+    w, x = torch.nn.Parameter(torch.ones(4)), torch.randn(3, 4)
+    report = assay.torch.step({"w": w}, lambda: OnePassNorm.apply(x, w).square().sum())
+    assert report.passed and report.unreached == ["the gradient of OnePassNorm by 'x', which the run did not ask for"]
+
+
+def test_other_masks_leave_something_of_each_line() -> None:
+    mask = torch.tensor([[True, True, True, True], [True, True, False, False]])  # padding: no line is masked as a whole
+    assert gradcheck(Masked.apply, [(2, 4), mask])

@@ -29,7 +29,7 @@ from ._kinks import Kinks
 from ._linearity import Linearity
 from ._reaching import explored, tell_unreached
 from ._repeats import Repeats
-from ._single import Zeros, hiding_arguments
+from ._single import Zeros
 from ._surroundings import Seen
 from ._tangents import Tangents
 
@@ -340,8 +340,6 @@ class Trials:
             for name, data in known.items():
                 self.params[name].data = data
 
-    # Branches.
-
     @staticmethod
     def keyed(run: Recorder) -> Iterator[tuple[tuple[int, str], Branch]]:
         """Branches by what they are in all runs: those of Functions by the instruction that decides, and how often it ran before, others by their order."""
@@ -498,7 +496,6 @@ def tried(trials: Trials, inputs: Any, allow_dead: bool, allow_unreached: bool) 
         locate(report, trials.last)
     if report.passed:
         tell_unreached(trials, report, is_drawn, allow_unreached)
-        report.tell("unreached", hiding_arguments(trials))
     return report
 
 

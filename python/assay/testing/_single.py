@@ -28,6 +28,8 @@ class Zeros:
     def checked(self, report: Report) -> Report:
         """The first report that fails, else the one that was given, which names the inputs whose zeros have no finite gradient."""
         points = self.trials.points
+        if self.trials.last.own and points:
+            report.tell("unreached", hiding_arguments(self.trials))
         if not self.trials.last.own or not points or sum(one.numel() for one in points[0] if isinstance(one, torch.Tensor)) > MOST_ELEMENTS:
             return report
         before, left = States(), list[str]()

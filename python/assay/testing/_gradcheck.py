@@ -450,7 +450,7 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, params: Params | None = 
             raise
     require_met(trials.surrogate, trials.met)
     announce(report, func)
-    locate(report, trials.last)  # the finding that decides is another one where waivers cover some
+    locate(report, trials.last)  # another finding may decide where waivers cover some
     if report.passed:
         for names, what in ((report.unreached, "no input lay here, where nothing is said of the gradient"), (report.detached, "cut off by detach, data or no_grad"),
                             (report.untried, "there was no time for")):

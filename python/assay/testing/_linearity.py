@@ -17,9 +17,10 @@ from assay.errors import UsageError
 from assay.torch import Recorder, Refused, Report
 from assay.torch.branches import Branch
 from assay.torch.gates import judged
+from assay.torch.limits import apart
 from ._cotangents import Cotangents, Probe, differs, families, reaching, scaled, times
 from ._draws import States
-from ._elsewhere import FAR, apart, same_numbers, widened, widened_params
+from ._elsewhere import FAR, same_numbers, widened, widened_params
 
 MOST_JUDGED, MOST_ALIKE, MOST_POINTS, MOST_ENDS, MOST_SUBSETS = 48, 3, 3, 8, 256
 LARGE = 2.0**-6  # a difference that is no rounding

@@ -95,6 +95,39 @@ void include_fused(const Graph& graph, const Call& call, const std::vector<Sets>
   }
 }
 
+// The normalisation and the weight that a node multiplies.
+struct Weighted {
+  NodeId normalise, weight;
+};
+std::optional<Weighted> weighted_at(const Graph& graph, const Node& node) {
+  for (std::size_t side = 0; node.op == Op::mul && side < 2; ++side) {
+    const Node& operand = graph.node(node.operands[side]);
+    if (operand.op == Op::normalise && operand.shape == node.shape) return Weighted{node.operands[side], node.operands[1 - side]};
+  }
+  return std::nullopt;
+}
+
+// Adds the forms of a weighted normalisation (x - m) r w + b that multiply its factor r with the weight w first: with s = r w
+// they are (x - m) s + b and x s + (b - m s).
+void include_folded(const Graph& graph, const Node& node, const Arithmetic& a, const std::vector<Sets>& values,
+                    const std::vector<Image>& images, Image& image) {
+  for (std::size_t side = 0; side < (node.op == Op::mul ? 1U : node.op == Op::add ? 2U : 0U); ++side) {
+    const bool has_bias = node.op == Op::add;
+    const Node& product = has_bias ? graph.node(node.operands[side]) : node;
+    const std::optional<Weighted> weighted = weighted_at(graph, product);
+    if (!weighted || product.shape != node.shape) continue;
+    const Sets &x = values[graph.node(weighted->normalise).operands[0]], means{x.dtype, x.shape, images[weighted->normalise].means};
+    const Sets factors{x.dtype, x.shape, images[weighted->normalise].factors}, &weight = values[weighted->weight];
+    const Sets& bias = has_bias ? values[node.operands[1 - side]] : weight;
+    const std::vector<FloatSet> folded = combined({node, a, {&x, &means, &factors, &weight, &bias}}, [&](std::span<const FloatSet> e) {
+      const FloatSet difference = a.sub(e[0], e[1]), scale = a.mul(e[2], e[3]);
+      if (!has_bias) return a.mul(difference, scale);
+      return hull(a.mul_add(difference, scale, e[4]), a.mul_add(e[0], scale, a.mul_add(a.neg(e[1]), scale, e[4])));
+    });
+    for (std::size_t i = 0; i < folded.size(); ++i) image.values[i].include(folded[i]);
+  }
+}
+
 bool adds_up(Op op) {
   return op == Op::reduce_sum || op == Op::reduce_mean || op == Op::cumsum || op == Op::place || op == Op::avg_pool ||
          op == Op::weighted_gather;
@@ -210,6 +243,7 @@ Outcome<std::vector<Image>> executed(const Graph& graph, const ExecutionModel& m
       std::optional<Image> image = executed(graph, node, arithmetic, values, scales);
       if (!image) return unsupported(node, "op", "an op with a contract", std::string(op_row(node.op).name));
       demand(image->values.size() == element_count(node.shape), "executed: one set per element");
+      if (!over_reals && recordings.empty()) include_folded(graph, node, arithmetic, values, images, *image);
       values[id] = {node.dtype, node.shape, image->values};
       if (node.dtype == DType::float32 && !over_reals && (!says_where || is_stored_step(graph, node)))
         for (FloatSet& value : values[id].values) value = kept(model, value);

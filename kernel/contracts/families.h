@@ -36,6 +36,8 @@ struct Image {
   std::vector<FloatSet> values;
   std::vector<double> scales = {};
   std::vector<Interval> exact = {};  // the exact results, if the family computed them anyway
+  // Of a normalisation: what it subtracts from each element, and by what it multiplies the difference.
+  std::vector<FloatSet> means = {}, factors = {};
 };
 
 // By the op's family; nullopt for an op without a contract.

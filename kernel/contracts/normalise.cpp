@@ -236,7 +236,12 @@ FloatSet scaled_by_root(const Arithmetic& a, const FloatSet& x, const FloatSet* 
   return y;
 }
 
-Group centred(const Arithmetic& a, const NormaliseAttributes& attributes, const Group& x) {
+struct Normalised {
+  Group y;
+  FloatSet mean, factor;
+};
+
+Normalised centred(const Arithmetic& a, const NormaliseAttributes& attributes, const Group& x) {
   const Estimate moments = estimated(a, x);
   const FloatSet epsilon = a.number(attributes.epsilon);
   const bool outside = attributes.form == Form::deviation;
@@ -244,12 +249,12 @@ Group centred(const Arithmetic& a, const NormaliseAttributes& attributes, const 
   const FloatSet root = outside ? a.add(a.sqrt(under), epsilon) : a.sqrt(under);
   FloatSet inverse = a.reciprocal(root);
   if (!outside && !a.is_real()) inverse.include(a.reciprocal_sqrt(under));
-  Group y;
-  for (const FloatSet& value : x) y.push_back(scaled_by_root(a, value, &moments.mean, root, inverse));
-  return y;
+  Normalised result{{}, moments.mean, inverse};
+  for (const FloatSet& value : x) result.y.push_back(scaled_by_root(a, value, &moments.mean, root, inverse));
+  return result;
 }
 
-Group by_size(const Arithmetic& a, const NormaliseAttributes& attributes, const Group& x) {
+Normalised by_size(const Arithmetic& a, const NormaliseAttributes& attributes, const Group& x) {
   const FloatSet epsilon = a.number(attributes.epsilon);
   FloatSet size;
   if (attributes.form == Form::l1) {
@@ -265,9 +270,9 @@ Group by_size(const Arithmetic& a, const NormaliseAttributes& attributes, const 
   const FloatSet root = is_l1 ? size : a.sqrt(size);
   FloatSet inverse = a.reciprocal(root);
   if (!is_l1 && !a.is_real()) inverse.include(a.reciprocal_sqrt(size));
-  Group y;
-  for (const FloatSet& value : x) y.push_back(scaled_by_root(a, value, nullptr, root, inverse));
-  return y;
+  Normalised result{{}, point(a.format(), 0), inverse};
+  for (const FloatSet& value : x) result.y.push_back(scaled_by_root(a, value, nullptr, root, inverse));
+  return result;
 }
 
 bool all_finite(const Group& x) {
@@ -283,18 +288,21 @@ Image image_of_normalise(const Call& call) {
   const auto& attributes = call.get<NormaliseAttributes>();
   const Sets& x = call.operand(0);
   Image image;
-  image.values.resize(x.values.size());
+  for (auto* sets : {&image.values, &image.means, &image.factors}) sets->resize(x.values.size());
   image.scales.resize(x.values.size());
   for (const std::vector<std::size_t>& positions : groups_of(x.shape, attributes.axes)) {
     Group group;
     for (const std::size_t i : positions) group.push_back(call.arithmetic.operand(x.values[i]));
     const bool is_centred = attributes.form == Form::centered || attributes.form == Form::deviation;
-    Group y(group.size(), anything(call.arithmetic.format()));
-    if (all_finite(group)) y = is_centred ? centred(call.arithmetic, attributes, group) : by_size(call.arithmetic, attributes, group);
+    const FloatSet any = anything(call.arithmetic.format());
+    Normalised found{Group(group.size(), any), any, any};
+    if (all_finite(group)) found = is_centred ? centred(call.arithmetic, attributes, group) : by_size(call.arithmetic, attributes, group);
     double scale = 0;
-    for (const FloatSet& value : y) scale = std::fmax(scale, value.magnitude());
-    for (std::size_t k = 0; k < y.size(); ++k) {
-      image.values[positions[k]] = y[k];
+    for (const FloatSet& value : found.y) scale = std::fmax(scale, value.magnitude());
+    for (std::size_t k = 0; k < found.y.size(); ++k) {
+      image.values[positions[k]] = found.y[k];
+      image.means[positions[k]] = found.mean;
+      image.factors[positions[k]] = found.factor;
       image.scales[positions[k]] = scale;
     }
   }

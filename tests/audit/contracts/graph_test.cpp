@@ -94,6 +94,44 @@ TEST_CASE("a zero that is nearest to the exact value has its sign, and one that 
   CHECK(judged(sets[1], Floats{0, 0}).failed == 1);
 }
 
+// The mean and the variance in two passes, in float32; then s = r w, with the factor r off by a share.
+Floats folded_norm(const Floats& x, const Floats& w, const Floats& b, float off, bool shifts) {
+  const std::size_t n = w.size();
+  Floats y;
+  for (std::size_t row = 0; row < x.size() / n; ++row) {
+    float sum = 0, squares = 0;
+    for (std::size_t i = 0; i < n; ++i) sum += x[row * n + i];
+    const float m = sum / static_cast<float>(n);
+    for (std::size_t i = 0; i < n; ++i) squares += (x[row * n + i] - m) * (x[row * n + i] - m);
+    const float r = 1 / std::sqrt(squares / static_cast<float>(n) + 1e-5F) * (1 + off);
+    for (std::size_t i = 0; i < n; ++i) {
+      const float s = r * w[i], value = x[row * n + i];
+      y.push_back(shifts ? value * s + (b[i] - m * s) : (value - m) * s + b[i]);
+    }
+  }
+  return y;
+}
+
+TEST_CASE("a normalisation may multiply its factor with the weight first, and shift afterwards", "[contracts]") {
+  Graph graph;
+  const NodeId x = graph.append_input(DType::float32, {16, 24}, "x"), w = graph.append_input(DType::float32, {24}, "w");
+  const NodeId b = graph.append_input(DType::float32, {24}, "b");
+  NormaliseAttributes attributes;
+  attributes.axes = {1};
+  attributes.epsilon = 1e-5;
+  const NodeId normal = graph.append(Op::normalise, {x}, attributes).value();
+  graph.mark_output(graph.append(Op::add, {graph.append(Op::mul, {w, normal}).value(), b}).value(), "y");
+  std::mt19937_64 random(95);
+  Floats values = gaussians(random, 16 * 24);
+  for (float& value : values) value += 3;
+  const Floats weights = gaussians(random, 24), biases = gaussians(random, 24);
+  const Admissible sets = region_sets(graph, float_model(), {tensor({16, 24}, values), vector_of(weights), vector_of(biases)})[0];
+  for (const bool shifts : {false, true}) {
+    CHECK(within(sets, folded_norm(values, weights, biases, 0, shifts)));
+    CHECK(judged(sets, folded_norm(values, weights, biases, 0x1p-17F, shifts)).failed > 20);
+  }
+}
+
 // A two-layer network with a softmax and a cross entropy: all its gradients.
 struct Net {
   Graph graph;

@@ -264,6 +264,12 @@ def test_an_expression_in_float64_that_is_rounded_once_is_right():
     assert off.failed and off.count("failed") > 300
     assert audit_kernel(gate, kernel, like=like, model="any-order fma=no", raises=False, **SMALL).failed  # each step as written
 
+    def in_another_order(x, y, r):
+        with np.errstate(all="ignore"):
+            return x * (np.float32(1) / (np.float32(1) + np.exp(-x)) * y) + r
+    assert "write its own formula as the reference" in audit_kernel(gate, in_another_order, like=like, raises=False, **SMALL).text
+    assert "own formula" not in audit_kernel(gate, lambda x, y, r: x * y + r, like=like, raises=False, **SMALL).text
+
     def with_casts(x, y, r):
         return xp.cast(xp.silu(xp.cast(x, to="float64")), to="float32") * y + r
     assert "step silu" in (text := audit_kernel(with_casts, kernel, like=like, raises=False, **SMALL).text) and "leave casts out" in text

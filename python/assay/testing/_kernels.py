@@ -42,7 +42,9 @@ _WIDE = ("the contract admits too much there, because of long sums in any order:
 # What to do where the kernel is meant to compute what the fault computes.
 _CONVENTION = "computes the reference with the other convention for rows with nothing open"
 _REMEDIES = {_CONVENTION: "If it is meant to, say which convention it keeps: attributes={'empty_is_zero': True} for 0 in rows with nothing open, False for NaN"}
-_EPSILON = "If its epsilon is not 1e-5, say which: attributes={'epsilon': 1e-6}"
+_EPSILON = "The epsilon, 1e-5, is added under the root. If the kernel has another one there, say which: attributes={'epsilon': 1e-6}"
+_OUTSIDE_ROOT = "If it is added to the root, write the formula as the reference, with xp.normalise(x, axes=[-1], epsilon=1e-5, form='deviation') and like='layer norm'"
+_ORDER = "Most of them are off by few float32 steps. If the kernel computes an equal formula in another order, write its own formula as the reference, step by step"
 _ONLY_MADE = "All of them have shapes that were made from the given ones. If the kernel is not meant for other shapes than the given ones, say so: blocks=False"
 _FEW_STEPS = 4  # floats by which right kernels of another form usually differ
 _RAISED = "probe.raised"
@@ -564,13 +566,15 @@ def _text(report: KernelReport, op: str) -> str:
     lines += [f"  {count} of them{f' ({report.kinds[words]})' if several and report.kinds.get(words) else ''}: it {words}" for words, count in report.faults[:5]]
     lines += [_REMEDIES[words] for words, _ in report.faults if words in _REMEDIES]
     if failing and op in NORMS and any(words == _OUTSIDE for words, _ in report.faults):
-        lines.append(_EPSILON)
+        lines += [_EPSILON, *([_OUTSIDE_ROOT] if op == "layer norm" else [])]
     if failing and all(case.group.endswith(MADE) for case in failing):
         lines.append(_ONLY_MADE)
     steps = [float(one.worst["steps"]) for case in failing for one in case.findings if one.kind == "fail" and one.worst and "steps" in one.worst]
     if steps and 0 < max(steps) <= _FEW_STEPS and (op in ROWS or op in REGIONS) and any(words == _OUTSIDE for words, _ in report.faults):
         lines.append(f"All are off by at most {counted(int(max(steps)), 'float32 step')}: if the kernel has another formula than the operation, test it against a function with its own "
                      f"formula, like='{op}'")
+    elif 2 * sum(0 < one <= _FEW_STEPS for one in steps) > max(len(steps), 1) and op not in ROWS and op not in REGIONS:
+        lines.append(_ORDER)
     if report.verdict == "vacuous":
         lines.append("vacuous elements, by kind of probe: " + ", ".join(f"{kind} {100 * share:.3g} %" for kind, share in report.vacuous_shares.items() if share))
         lines.append(_WIDE)

@@ -101,10 +101,10 @@ bool is_away(const Node& node, const std::vector<Array<Interval>>& values) {
 }
 
 std::optional<Intervals> results(const Graph& graph, const Intervals& point) {
-  const auto nodes = nodes_of<Interval>(graph, point);
+  const auto nodes = values_at(graph, point);
   if (!nodes) return std::nullopt;
   Intervals found;
-  for (const NodeId output : graph.outputs) found.push_back((*nodes)[output]);  // several outputs may be one node
+  for (const NodeId output : graph.outputs) found.push_back(without_infinities((*nodes)[output]));  // several may be one node
   return found;
 }
 
@@ -187,7 +187,7 @@ class PointCheck {
 
   // D over the neighbourhood.
   Interval around(std::size_t k, std::size_t i) {
-    if (!nearby_) nearby_ = nodes_of<Interval>(reference_, neighbourhood()).value_or(Intervals());
+    if (!nearby_) nearby_ = values_at(reference_, neighbourhood()).value_or(Intervals());
     return nearby_->empty() ? Interval::undefined() : (*nearby_)[reference_.outputs[k]].values[i];
   }
 
@@ -234,14 +234,14 @@ class PointCheck {
 
   [[nodiscard]] bool is_open() {
     if (!has_choices_) return false;
-    if (!nearby_) nearby_ = nodes_of<Interval>(reference_, neighbourhood()).value_or(Intervals());
+    if (!nearby_) nearby_ = values_at(reference_, neighbourhood()).value_or(Intervals());
     return nearby_->empty() || corners_->is_any_open(*nearby_);
   }
   // P4 of a product that declares no convention.
   [[nodiscard]] std::optional<Rejection> by_ops() {
     auto convention = convention_at(product_.forward, reference_, point_);
     const Graph backward = without_dead_nodes(product_.backward);
-    const auto own = nodes_of<Interval>(backward, point_);
+    const auto own = values_at(backward, point_);
     if (!convention || !own || Corners(backward).is_any_open(*own)) return unknown_convention();
     meant_ = std::move(convention->cotangents);
     for (std::size_t k = 0; k < right_.size(); ++k) {
@@ -267,7 +267,8 @@ class PointCheck {
     for (std::size_t k = 0; k < product_.forward.inputs.size(); ++k) {
       if (!is_float(product_.forward.node(product_.forward.inputs[k]).dtype)) continue;
       for (Interval& value : wide[k].values) {
-        if (!value.is_undefined()) value = Interval(std::nextafter(value.lo(), -kInfinity), std::nextafter(value.hi(), kInfinity));
+        if (!value.is_undefined() && !is_infinite(value))
+          value = Interval(std::nextafter(value.lo(), -kInfinity), std::nextafter(value.hi(), kInfinity));
       }
     }
     return wide;
@@ -298,7 +299,10 @@ class PointCheck {
         stored.push_back(cotangent.storage);
         if (stores_steps && cotangent.storage != ExecutionModel::Storage::same) model.storage = cotangent.storage;
       }
-      found = contracts::admissible(reference_, model, product_.operands, {}, stored);
+      Graph graph = reference_;
+      std::vector<Tensor> operands = product_.operands;
+      make_infinities_inputs(graph, operands);
+      found = contracts::admissible(graph, model, operands, {}, stored);
     }
     return *found;
   }
@@ -353,16 +357,6 @@ bool is_analytic_within(Graph graph, std::span<const Interval> box) {
            return !varies || (std::ranges::all_of((*values)[static_cast<std::size_t>(&node - graph.nodes.data())].values, is_bounded) &&
                               (is_analytic(node, false) || is_away(node, *values)));
          });
-}
-
-Array<Interval> enclosed(const Tensor& tensor) {
-  Array<Interval> array{tensor.shape(), {}};
-  array.values.reserve(tensor.size());
-  for (std::size_t i = 0; i < tensor.size(); ++i) {
-    const double value = contracts::recorded_value(tensor, i).value_or(std::numeric_limits<double>::quiet_NaN());
-    array.values.push_back(std::isfinite(value) ? Interval(value) : Interval::undefined());
-  }
-  return array;
 }
 
 std::string about(double value) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernel/audit/extended.h"
 #include "kernel/gradients/adjointness/adjointness.h"
 #include "semantics/graph/execution_model.h"
 #include "semantics/numbers/interval.h"
@@ -60,10 +61,6 @@ struct RecordedProduct {
 // interval bounds of its values.
 [[nodiscard]] bool is_analytic_within(Graph graph, std::span<const Interval> box);
 
-// The recorded elements. NaN and infinities, at which no derivative exists, are undefined; so are integers that no
-// double holds.
-[[nodiscard]] Array<Interval> enclosed(const Tensor& tensor);
-
 // The values of all nodes of a graph. Constants that are not finite become undefined. nullopt if an op has no value.
 template <class S>
 [[nodiscard]] std::optional<std::vector<Array<S>>> nodes_of(Graph graph, std::vector<Array<S>> values) {
@@ -82,7 +79,7 @@ template <class S>
 }
 
 // The values of all nodes at a point, where `take(id, values, by_op)` decides how a node gets its value: it writes values[id]
-// itself, or calls by_op(), which evaluates the op. Both return false if there is no value; then the result is nullopt.
+// itself, or calls by_op(), which evaluates the op (extended.h). Both return false if there is no value; then the result is nullopt.
 template <class Take>
 [[nodiscard]] std::optional<std::vector<Array<Interval>>> nodes_taken(const Graph& graph, const std::vector<Array<Interval>>& point,
                                                                       const Take& take) {
@@ -93,16 +90,20 @@ template <class Take>
     const auto by_op = [&] {
       std::vector<const Array<Interval>*> operands;
       for (const NodeId operand : node.operands) operands.push_back(&values[operand]);
-      auto y = denote<Interval>(node, operands);
+      auto y = denote_at(node, operands);
       if (y) values[id] = std::move(y).value();
       return y.ok();
     };
     if (node.op == Op::constant)
-      values[id] = is_float(node.dtype) ? enclosed(node.value) : lift<Interval>(node.value);
+      values[id] = is_float(node.dtype) ? at_point(node.value) : lift<Interval>(node.value);
     else if (node.op != Op::input && !take(id, values, by_op))
       return std::nullopt;
   }
   return values;
+}
+
+[[nodiscard]] inline std::optional<std::vector<Array<Interval>>> values_at(const Graph& graph, const std::vector<Array<Interval>>& point) {
+  return nodes_taken(graph, point, [](NodeId, auto&, const auto& by_op) { return by_op(); });
 }
 
 [[nodiscard]] std::string about(double value);  // in words: six digits

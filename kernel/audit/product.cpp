@@ -1,7 +1,7 @@
 // Products: builds the graph of the recorded regions between a cotangent and the cotangents that follow from it, and
 // compares it with the region that the product belongs to.
 
-#include "kernel/audit/product.h"
+#include "kernel/audit/product_case.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,28 +11,10 @@
 #include "kernel/audit/kinks.h"
 #include "kernel/audit/point.h"
 #include "kernel/audit/rows.h"
-#include "kernel/audit/underflow.h"
 #include "kernel/audit/work.h"
 #include "kernel/gradients/derivatives/differentiate.h"
 
 namespace assay::audit {
-
-struct ProductCheck::Reverse {
-  Graph graph;
-  bool is_closed = true;  // it reads no tensor from elsewhere except single numbers
-  Origins origins = {};   // in the recorded trace
-  // The cotangent's node; and, if that tensor is also a value of the forward pass, the node of that value.
-  NodeId y_bar = 0;
-  std::optional<NodeId> as_value = std::nullopt;
-};
-
-struct ProductCheck::Case {
-  gradients::AdjointCase one;
-  Tensors operands;  // the inputs of all graphs
-  Reverse backward;
-  // The framework's result as the trace declares it, if it is to be checked.
-  std::optional<Graph> convention = std::nullopt;
-};
 
 namespace {
 
@@ -40,18 +22,6 @@ using Standing = RecordedProduct::Standing;
 
 constexpr double kManyElements = 0x1p16;  // of all values of both graphs
 constexpr double kMostDrawn = 2;          // the largest drawn cotangent
-
-std::vector<TraceTensorId> different(std::vector<TraceTensorId> ids) {
-  std::ranges::sort(ids);
-  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-  return ids;
-}
-
-using Pairs = std::vector<std::pair<std::uint32_t, TraceTensorId>>;  // of operand positions and cotangents
-
-bool has_position(const Region& region, const Pairs& pairs, TraceTensorId id) {
-  return std::ranges::any_of(pairs, [&](const auto& one) { return region.operands[one.first] == id; });
-}
 
 // The surrogate that the product declares in place of the region's result.
 Outcome<NodeId> surrogate_of(const Region& region, const Trace::Vjp& vjp, Slice& forward) {
@@ -122,51 +92,6 @@ ProductCheck::ProductCheck(const Trace& recorded, const Opened& opened, const Pr
       stores_short_(
           std::ranges::any_of(trace_.tensors, [](const Trace::Entry& entry) { return entry.storage != ExecutionModel::Storage::same; })) {}
 
-Outcome<gradients::Adjointness> ProductCheck::judge(std::uint32_t r, std::uint32_t k, const Trace::Vjp* vjp, const std::string& place) {
-  corners_ = 0;
-  const Region& region = trace_.regions[r];
-  const Tensors operands = different(region.operands);
-  const auto judged = [&](const Tensors& from) -> Outcome<gradients::Adjointness> {
-    const auto one = case_of(r, k, vjp, from, place);
-    if (!one) return one.rejection();
-    return outcome_of(one.value(), r, vjp);
-  };
-  auto outcome = judged(operands);
-  if (vjp == nullptr || outcome || outcome.rejection().kind != Rejection::Kind::rejected) return outcome;
-  const Tensors inputs = composed(region, *vjp);
-  if (inputs != operands) {
-    if (auto again = judged(inputs)) return again;
-  }
-  const auto one = case_of(r, k, vjp, inputs, place);
-  if (const auto limited = one ? at_limits(one.value(), vjp->cotangent) : std::nullopt) {
-    auto again = outcome_of(*limited, r, vjp);
-    if (again || again.rejection().kind == Rejection::Kind::rejected) return again;  // then about numbers that a float holds
-  }
-  return outcome;
-}
-
-// The same product, where functions have their limits at elements that are far away; nullopt if there are none.
-std::optional<ProductCheck::Case> ProductCheck::at_limits(Case one, TraceTensorId y_bar) {
-  std::vector<Array<Interval>> point;
-  for (const TraceTensorId id : one.operands) point.push_back(value_of(id));
-  auto forward = with_limits(one.one.graph, point);
-  point.push_back(value_of(y_bar));
-  auto backward = with_limits(one.backward.graph, point);
-  if (!forward && !backward) return std::nullopt;
-  if (forward) one.one.graph = std::move(forward->graph);
-  if (one.convention) {
-    if (auto meant = with_limits(*one.convention, point)) one.convention = std::move(meant->graph);
-  }
-  if (!backward) return one;
-  Origins origins;
-  for (const auto& [id, origin] : one.backward.origins) origins.emplace(backward->at[id], origin);
-  one.backward.graph = std::move(backward->graph);
-  one.backward.origins = std::move(origins);
-  one.backward.y_bar = backward->at[one.backward.y_bar];
-  if (one.backward.as_value) one.backward.as_value = backward->at[*one.backward.as_value];
-  return one;
-}
-
 // The inputs of a region, if the product does not belong to a function of its operands alone: an operand that the run
 // computed, and that gets no cotangent here, is replaced by the tensors it was computed from; integers are those of the
 // run. The statement about the run is the same: the region and those before it together compute the same result, and
@@ -182,14 +107,19 @@ std::vector<TraceTensorId> ProductCheck::composed(const Region& region, const Tr
 
 // The recorded product of region r, as a graph from tensors (its distinct operands, or the tensors they are composed
 // of) and the cotangent.
-Outcome<ProductCheck::Case> ProductCheck::case_of(std::uint32_t r, std::uint32_t k, const Trace::Vjp* vjp, const Tensors& operands,
-                                                  const std::string& place) const {
+Outcome<ProductCheck::Case> ProductCheck::case_of(std::uint32_t r, std::uint32_t k, const Trace::Vjp* vjp, const Tensors& from,
+                                                  bool keeps_fills, const std::string& place) const {
   const Region& region = trace_.regions[r];
   Case made;
-  made.operands = operands;
+  made.from = from;
   made.one.name = place;
   Slice forward(trace_, producers_);
-  for (const TraceTensorId id : operands) {
+  for (const TraceTensorId id : from) {
+    if (keeps_fills && is_kept(region, *vjp, id)) {
+      forward.add_constant(id);
+      continue;
+    }
+    made.operands.push_back(id);
     forward.add_input(id);
     made.one.domains.push_back(recorded_range(trace_.tensors[id].value));
   }
@@ -214,7 +144,13 @@ Outcome<ProductCheck::Reverse> ProductCheck::reverse_of(const Case& of, const Re
                                                         const Pairs& pairs, bool is_value) const {
   Reverse made;
   Slice backward(trace_, producers_);
-  for (const TraceTensorId id : of.operands) backward.add_input(id);
+  for (const TraceTensorId id : of.from) {
+    if (std::ranges::binary_search(of.operands, id)) {
+      backward.add_input(id);
+    } else {
+      backward.add_constant(id);
+    }
+  }
   // The product may read the region's results; these are recomputed. The cotangent is an input.
   const Tensor& like = trace_.tensors[result].value;
   made.y_bar = backward.graph().append_input(like.dtype(), like.shape(), "y_bar");
@@ -249,7 +185,7 @@ Outcome<gradients::Adjointness> ProductCheck::outcome_of(const Case& one, std::u
   // A large product is judged by one of its rows. If it has no rows, the recorded point may refute it at less cost.
   const bool is_large = elements_of(one.one.graph) + elements_of(one.backward.graph) > kManyElements;
   const std::optional<OneRow> row = is_large ? one_row(one.one.graph, one.backward.graph) : std::nullopt;
-  const bool is_known = vjp != nullptr && !one.backward.as_value && composed(trace_.regions[r], *vjp) == one.operands;
+  const bool is_known = vjp != nullptr && !one.backward.as_value && composed(trace_.regions[r], *vjp) == one.from;
   if (is_large && !row && is_known) {
     auto why = at_the_point(one, r, *vjp, Standing::refused);
     if (why && why->kind == Rejection::Kind::rejected) return of_closed(one, *std::move(why));
@@ -261,7 +197,7 @@ Outcome<gradients::Adjointness> ProductCheck::outcome_of(const Case& one, std::u
   const bool is_rejected = !outcome && outcome.rejection().kind == Rejection::Kind::rejected;
   if (is_rejected && one.backward.as_value) return with_reads(one, r, *vjp, std::move(outcome));
   // Undecided at random points. The recorded point may decide, if the product's operands are known.
-  if (outcome || (!is_rejected && composed(trace_.regions[r], *vjp) == one.operands)) {
+  if (outcome || (!is_rejected && composed(trace_.regions[r], *vjp) == one.from)) {
     auto why = at_the_point(one, r, *vjp, outcome ? Standing::proved : Standing::open, row ? &*row : nullptr);
     if (why && (outcome || why->kind == Rejection::Kind::rejected)) return *std::move(why);
   }
@@ -351,17 +287,17 @@ Origin ProductCheck::recorded_origin(const Origin& of) const {
 
 // The value of a tensor: as recorded, or computed by its region from recorded operands, over the reals.
 Array<Interval> ProductCheck::value_of(TraceTensorId id) {
-  if (id < opened_.recorded) return enclosed(trace_.tensors[id].value);
+  if (id < opened_.recorded) return at_point(trace_.tensors[id].value);
   const auto [index, node] = opened_.inner[id - opened_.recorded];
   const auto known = std::ranges::find(inside_, index, [](const Inside& one) { return one.region; });
   if (known != inside_.end()) return known->nodes[node];
   const Region& region = recorded_.regions[index];
   std::vector<Array<Interval>> inputs;
-  for (const TraceTensorId operand : region.operands) inputs.push_back(enclosed(recorded_.tensors[operand].value));
-  auto nodes = evaluate<Interval>(region.graph, inputs);
+  for (const TraceTensorId operand : region.operands) inputs.push_back(at_point(recorded_.tensors[operand].value));
+  auto nodes = values_at(region.graph, inputs);
   if (!nodes) return {trace_.tensors[id].value.shape(), std::vector(trace_.tensors[id].value.size(), Interval::undefined())};
   std::swap(inside_[0], inside_[1]);
-  inside_[0] = {index, std::move(nodes).value()};
+  inside_[0] = {index, *std::move(nodes)};
   return inside_[0].nodes[node];
 }
 

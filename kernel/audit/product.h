@@ -43,8 +43,12 @@ class ProductCheck {
   struct Case;
 
   [[nodiscard]] bool is_real(TraceTensorId id) const { return is_float(trace_.tensors[id].value.dtype()); }
+  [[nodiscard]] bool is_zero_at_infinities(TraceTensorId y, TraceTensorId y_bar) const;
+  // Whether an operand may keep its recorded infinities at random points.
+  [[nodiscard]] bool is_kept(const Region& region, const Trace::Vjp& vjp, TraceTensorId id) const;
   [[nodiscard]] Tensors composed(const Region& region, const Trace::Vjp& vjp) const;
-  [[nodiscard]] Outcome<Case> case_of(std::uint32_t r, std::uint32_t k, const Trace::Vjp* vjp, const Tensors& operands,
+  // `keeps_fills`: its fills have their recorded values at all points.
+  [[nodiscard]] Outcome<Case> case_of(std::uint32_t r, std::uint32_t k, const Trace::Vjp* vjp, const Tensors& from, bool keeps_fills,
                                       const std::string& place) const;
   [[nodiscard]] Outcome<Reverse> reverse_of(const Case& of, const Region& region, TraceTensorId result, const Trace::Vjp* vjp,
                                             const Pairs& pairs, bool is_value) const;

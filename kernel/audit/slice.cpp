@@ -3,6 +3,7 @@
 #include "kernel/audit/slice.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -25,6 +26,13 @@ std::string key_of(const Graph& graph, const Node& node, const std::vector<NodeI
   std::string key = node_key(graph, node);
   for (const NodeId operand : operands) append_number(key, operand);
   return key;
+}
+
+// Whether all elements have the same bits.
+bool is_one_number(const Tensor& value) {
+  const auto bytes = value.bytes();
+  const std::size_t width = value.size() == 0 ? 0 : bytes.size() / value.size();
+  return std::equal(bytes.begin() + static_cast<std::ptrdiff_t>(width), bytes.end(), bytes.begin());
 }
 
 }  // namespace
@@ -110,6 +118,17 @@ std::vector<TraceTensorId> Producers::ends_of(std::vector<TraceTensorId> from, c
   return ends;
 }
 
+bool is_fill(const Trace& trace, const Producers& producers, TraceTensorId id) {
+  const Tensor& value = trace.tensors[id].value;
+  if (!is_float(value.dtype()) || producers.region_of(id) != Producers::kNone) return false;
+  bool found = false;
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    if (std::isnan(value.as_double(i))) return false;
+    found = found || std::isinf(value.as_double(i));
+  }
+  return found;
+}
+
 void Slice::add_input(TraceTensorId id) {
   const Tensor& value = trace_.tensors[id].value;
   known_[id] = graph_.append_input(value.dtype(), value.shape(), trace_.tensors[id].name);
@@ -140,7 +159,7 @@ Outcome<NodeId> Slice::node_of(TraceTensorId wanted) {
     const std::uint32_t producer = producers_.region_of(id);
     if (producer == Producers::kNone) {
       const Tensor& value = trace_.tensors[id].value;
-      if (is_float(value.dtype()) && value.size() > 1) closed_ = false;
+      if (is_float(value.dtype()) && !is_one_number(value)) closed_ = false;
       known_[id] = graph_.append_constant(value);
       continue;
     }

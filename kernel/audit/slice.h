@@ -27,16 +27,22 @@ class Producers {
   std::vector<std::uint32_t> region_;
 };
 
+// Whether a tensor that was given to the run holds infinities and numbers, such as the fill of a masked softmax. It has
+// the recorded value at every point, since other numbers in place of an infinity give another function.
+[[nodiscard]] bool is_fill(const Trace& trace, const Producers& producers, TraceTensorId id);
+
 class Slice {
  public:
   Slice(const Trace& trace, const Producers& producers) : trace_(trace), producers_(producers) {}
 
   // Makes the tensor an input of the graph.
   void add_input(TraceTensorId id);
+  void add_constant(TraceTensorId id) { known_[id] = graph_.append_constant(trace_.tensors[id].value); }
   // States that node `node` of the graph is the tensor.
   void define(TraceTensorId id, NodeId node) { known_[id] = node; }
   // The node that computes the tensor, with all regions it needs. Inputs and parameters of the run that are no inputs
-  // of the graph become constants with their recorded bits; is_closed() says whether real ones did.
+  // of the graph become constants with their recorded bits; is_closed() says whether real ones did, other than numbers
+  // and tensors made constants here.
   Outcome<NodeId> node_of(TraceTensorId id);
 
   [[nodiscard]] bool knows(TraceTensorId id) const { return known_.contains(id); }

@@ -186,7 +186,7 @@ class TangentCheck {
     for (const TraceTensorId id : made.inputs) product.operands.push_back(trace_.tensors[id].value);
     product.point = [&] {
       std::vector<Array<Interval>> values;
-      for (const TraceTensorId id : made.inputs) values.push_back(enclosed(trace_.tensors[id].value));
+      for (const TraceTensorId id : made.inputs) values.push_back(at_point(trace_.tensors[id].value));
       return values;
     };
     product.reference = [&] { return reference_of(made); };

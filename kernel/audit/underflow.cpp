@@ -50,7 +50,7 @@ NodeId with_limit(Graph& graph, NodeId id, double limit, const std::vector<Inter
 std::optional<Limited> with_limits(const Graph& graph, const std::vector<Array<Interval>>& point) {
   const auto has_limits = [](const Node& node) { return std::ranges::find(kLimits, node.op, &Limits::op) != kLimits.end(); };
   if (std::ranges::none_of(graph.nodes, has_limits)) return std::nullopt;
-  const auto values = nodes_of<Interval>(graph, point);
+  const auto values = values_at(graph, point);
   if (!values) return std::nullopt;
   Limited made;
   made.graph.input_names = graph.input_names;

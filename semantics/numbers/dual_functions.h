@@ -44,6 +44,12 @@ inline bool may_be_integer(const S& v, const S& floor_of_v) {
 }
 inline bool may_be_integer(const Rational& v, const Rational&) { return v.is_integer(); }
 
+// A number that is infinite here is infinite nearby, too: it and its functions are constant. Most scalars have none.
+template <class S>
+inline bool is_infinite(const S&) {
+  return false;
+}
+
 template <class S>
 S two_over_root_pi();
 template <>
@@ -80,6 +86,7 @@ template <class S>
 Dual<S>& Dual<S>::operator*=(const Dual& other) {
   tangent_ = tangent_ * other.value_ + value_ * other.tangent_;
   value_ *= other.value_;
+  if (is_infinite(value_)) tangent_ = S{};
   return *this;
 }
 
@@ -89,6 +96,7 @@ Dual<S>& Dual<S>::operator/=(const Dual& other) {
   const Dual divisor(other);  // `other` may be *this
   value_ = value_ / divisor.value_;
   tangent_ = (tangent_ - value_ * divisor.tangent_) / divisor.value_;
+  if (is_infinite(value_)) tangent_ = S{};
   return *this;
 }
 
@@ -216,6 +224,7 @@ S slope(Function f, const S& v, const S& f_of_v) {
 template <class S>
 Dual<S> apply(Function f, const Dual<S>& x) {
   const S value = apply(f, x.value());
+  if (is_infinite(x.value())) return value;
   // Computed first, because it may need the guide of an Opaque value.
   S tangent = slope(f, x.value(), value) * x.tangent();
   return {value, std::move(tangent)};

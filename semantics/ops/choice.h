@@ -4,7 +4,7 @@
 // Meaning.     equal: a = b.  less: a < b.  less_equal: a <= b.  logical_*: on truth values 0 and 1.  where: a where
 //              the condition is 1, b where it is 0.  cast to a float type: x itself (no rounding in real arithmetic);
 //              to an integer type: x rounded towards zero; to boolean: x != 0.  is_nan, is_inf: 0, since a real number
-//              is neither.
+//              is neither. Scalars with infinities (double, float, Opaque) show them.
 // Shapes.      broadcast of the operands; one operand: S -> S
 // Domain.      All reals. cast to an integer type: the rounded value lies in the type's range (a domain fault
 //              otherwise, as for all integer results, see denote.h). Over sets, where discards an undefined value that
@@ -69,15 +69,29 @@ S never(const S& x) {
   return truth(false, compare(x, x).may_be_equal, static_cast<const S*>(nullptr));
 }
 
+// Infinities and NaN, of scalars that have them.
+template <class S>
+int infinity_of(const S& x) {
+  if constexpr (std::is_floating_point_v<S>) return std::isinf(x) ? (x > 0 ? 1 : -1) : 0;
+  if constexpr (requires { x.infinity(); }) return x.infinity();
+  if constexpr (requires { x.value().infinity(); }) return x.value().infinity();
+  return 0;
+}
+template <class S>
+bool is_no_number(const S& x) {
+  if constexpr (std::is_floating_point_v<S>) return std::isnan(x);
+  if constexpr (requires { x.is_nan(); }) return x.is_nan();
+  if constexpr (requires { x.value().is_nan(); }) return x.value().is_nan();
+  return false;
+}
+
 template <class S>
 S is_special(const Node& node, const S& x) {
-  if constexpr (std::is_floating_point_v<S>) {
-    if (node.op == Op::is_nan) return std::isnan(x) ? S(1) : S(0);
-    const auto& [positive, negative] = std::get<IsInfAttributes>(node.attributes);
-    return std::isinf(x) && (x > 0 ? positive : negative) ? S(1) : S(0);
-  } else {
-    return never(x);
-  }
+  const int sign = infinity_of(x);
+  if (sign == 0 && !is_no_number(x)) return never(x);
+  if (node.op == Op::is_nan) return ScalarTraits<S>::from_double(sign == 0 ? 1 : 0);
+  const auto& [positive, negative] = std::get<IsInfAttributes>(node.attributes);
+  return ScalarTraits<S>::from_double((sign > 0 && positive) || (sign < 0 && negative) ? 1 : 0);
 }
 
 template <class S>

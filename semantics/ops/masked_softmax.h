@@ -11,8 +11,8 @@
 //              is undecided.
 // Rounding.    As softmax: 1 / sum_j exp(x_j - x_i) at 257 bits, then outward once. With undecided masks the least sum
 //              takes the j whose mask is certainly 1, and the greatest sum those whose mask may be 1; an undecided
-//              mask_i adds the value 0. Over Symbolic with steps exp(x_i - L), with L the log_sum_exp of the elements
-//              whose mask is 1; a line with an undecided mask has no formula.
+//              mask_i adds the value 0. Over Opaque the quotient of softmax.h. Over Symbolic with steps exp(x_i - L),
+//              with L the log_sum_exp of the elements whose mask is 1; a line with an undecided mask has no formula.
 // Source.      ONNX Attention; Vaswani et al. 2017; softmax.cpp
 #pragma once
 
@@ -63,6 +63,20 @@ S between(const S& a, const S&) {  // the gates of points are decided
   return a;
 }
 
+// exp(x_i - m) over the sum of those whose gate is open.
+template <class S>
+std::vector<S> quotients(const std::vector<S>& x, const std::vector<Gate>& gate) {
+  std::vector<S> through, powers, y(x.size());
+  S sum{};
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (gate[i].may_be_open) through.push_back(x[i]);
+  const S m = softmax::common_shift(through);
+  for (const S& open : through) sum += powers.emplace_back(exp(S(open - m)));
+  for (std::size_t i = 0, k = 0; i < x.size(); ++i)
+    if (gate[i].may_be_open) y[i] = powers[k++] / sum;
+  return y;
+}
+
 // One line along the axis.
 template <class S>
 std::vector<S> line_of(const std::vector<S>& x, const std::vector<Gate>& gate, bool empty_is_zero) {
@@ -74,8 +88,11 @@ std::vector<S> line_of(const std::vector<S>& x, const std::vector<Gate>& gate, b
     some_certain = some_certain || !g.may_be_shut;
     some_possible = some_possible || g.may_be_open;
   }
-  if (!defined || (!some_certain && !empty_is_zero)) return std::vector<S>(n, nothing<S>());
+  const bool is_whole = !defined || (!some_certain && !empty_is_zero);
+  if (is_whole && ScalarTraits<S>::has_residues && defined) return std::vector<S>(n, zero / zero);  // no sum
+  if (is_whole) return std::vector<S>(n, nothing<S>());
   std::vector<S> y(n, zero);
+  if constexpr (ScalarTraits<S>::has_residues) return quotients(x, gate);
   if constexpr (std::is_same_v<S, WideInterval>) {
     std::vector<S> through;
     bool decided = some_possible;

@@ -1,6 +1,8 @@
 // The kernel's adjointness check: what it proves, how it says what is wrong, and what it refuses.
 #include "kernel/gradients/adjointness/adjointness.h"
 
+#include <cmath>
+#include <limits>
 #include <set>
 #include <string>
 
@@ -272,6 +274,56 @@ TEST_CASE("adjointness: a quotient by 0 that a choice leaves out is no fault, on
   };
   CHECK(code(check_adjointness(one, rule(0), 5)) == "proved");
   CHECK(code(check_adjointness(one, rule(1), 5)) == "adjointness.domain");
+}
+
+TEST_CASE("adjointness: a masked softmax that the product computes anew, with -infinity", "[adjointness]") {
+  enum class Wrong { none, mask, other_mask, sum, fill };
+  const auto infinity = [](Graph& graph, float sign) { return number(graph, sign * std::numeric_limits<float>::infinity()); };
+  const auto masked = [&](Graph& graph, NodeId x, bool turned) {
+    const std::vector<float> mask = turned ? std::vector<float>{1, 0, 0, 1, 1, 0} : std::vector<float>{1, 1, 0, 0, 1, 1};
+    const NodeId open = put(graph, Op::equal, {graph.append_constant(Tensor::of_floats({2, 3}, mask)), number(graph, 1)});
+    return put(graph, Op::where, {open, x, infinity(graph, -1)});
+  };
+  const auto by_hand = [&](Graph& graph, NodeId z) {  // exp(z - max) over its sum
+    const NodeId power = put(graph, Op::exp, {put(graph, Op::sub, {z, put(graph, Op::reduce_max, {z}, over(1))})});
+    return put(graph, Op::div, {power, put(graph, Op::reduce_sum, {power}, over(1))});
+  };
+  const AdjointCase one = case_of("masked", {{2, 3}}, [&](Graph& graph, const Ids& x) {
+    return put(graph, Op::softmax, {masked(graph, x[0], false)}, SoftmaxAttributes{1});
+  });
+  const auto rule = [&](Wrong wrong, bool is_by_hand) {
+    return vjp_of(one, [&](Graph& graph, const Ids& x) {
+      const NodeId z = wrong == Wrong::mask ? x[0] : masked(graph, x[0], wrong == Wrong::other_mask);
+      const NodeId y = is_by_hand ? by_hand(graph, z) : put(graph, Op::softmax, {z}, SoftmaxAttributes{1});
+      const NodeId sum = put(graph, Op::reduce_sum, {put(graph, Op::mul, {x[1], y})}, over(1));
+      const NodeId bar = put(graph, Op::mul, {y, wrong == Wrong::sum ? x[1] : put(graph, Op::sub, {x[1], sum})});
+      return Ids{wrong == Wrong::fill ? put(graph, Op::add, {bar, infinity(graph, 1)}) : bar};
+    });
+  };
+  for (const bool is_by_hand : {false, true}) {
+    CHECK(code(check_adjointness(one, rule(Wrong::none, is_by_hand), 5)) == "proved");
+    for (const Wrong wrong : {Wrong::mask, Wrong::other_mask, Wrong::sum})
+      CHECK(code(check_adjointness(one, rule(wrong, is_by_hand), 5)) == "adjointness.entry");
+    CHECK(code(check_adjointness(one, rule(Wrong::fill, is_by_hand), 5)) == "adjointness.domain");
+  }
+  const Graph of_nan = vjp_of(one, [&](Graph& graph, const Ids& x) { return Ids{put(graph, Op::add, {x[1], number(graph, NAN)})}; });
+  CHECK(code(check_adjointness(one, of_nan, 5)) == "adjointness.graph");
+}
+
+TEST_CASE("adjointness: an infinite result has no derivative, and the cotangents of the others are judged", "[adjointness]") {
+  const auto fill = [](Graph& graph) {
+    const float infinity = std::numeric_limits<float>::infinity();
+    return graph.append_constant(Tensor::of_floats({3}, std::vector<float>{0, -infinity, 0}));
+  };
+  const AdjointCase one = case_of("filled", {{3}}, [&](Graph& graph, const Ids& x) { return put(graph, Op::add, {x[0], fill(graph)}); });
+  const Graph right = vjp_of(one, [](Graph& graph, const Ids& x) { return Ids{put(graph, Op::neg, {put(graph, Op::neg, {x[1]})})}; });
+  const Graph constant = vjp_of(one, [](Graph& graph, const Ids& x) {  // 1 more where the result is infinite
+    return Ids{put(graph, Op::add, {x[1], graph.append_constant(Tensor::of_floats({3}, std::vector<float>{0, 1, 0}))})};
+  });
+  const Graph twice = vjp_of(one, [](Graph& graph, const Ids& x) { return Ids{put(graph, Op::add, {x[1], x[1]})}; });
+  CHECK(code(check_adjointness(one, right, 5)) == "proved");
+  CHECK(code(check_adjointness(one, constant, 5)) == "adjointness.entry");
+  CHECK(code(check_adjointness(one, twice, 5)) == "adjointness.entry");
 }
 
 TEST_CASE("adjointness: what it refuses", "[adjointness]") {

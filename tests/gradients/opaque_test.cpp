@@ -194,6 +194,45 @@ TEST_CASE("opaque: what has no residue or no value", "[numbers]") {
   CHECK_FALSE((x / Opaque()) == (x / Opaque()));
 }
 
+TEST_CASE("opaque: an infinity gives what all numbers beside it give, a limit, or nothing", "[numbers]") {
+  const Opaque above = Opaque::infinite(1), below = Opaque::infinite(-1), x = at(0.75, 5);
+  CHECK_FALSE((below.has_residue() || below == below));
+  CHECK((-below).infinity() == 1);
+  CHECK((x - above).infinity() == -1);
+  CHECK((below + below).infinity() == -1);
+  CHECK((below * at(-2, 7)).infinity() == 1);
+  CHECK((below / x).infinity() == -1);
+  CHECK(exp(below) == Opaque());
+  CHECK(x / above == Opaque());
+  CHECK(sigmoid(above) == number(1));
+  CHECK(tanh(below) == number(-1));
+  CHECK(max(below, x) == x);
+  CHECK(select(number(1), x, below) == x);
+  CHECK(compare(below, below).may_be_equal);
+  CHECK(compare(below, x).may_be_less);
+  for (const Opaque& none :
+       {log(below), sin(above), square(below), sqrt(above), below + Opaque::undefined(), below * Opaque::undefined(), above / Opaque()}) {
+    CHECK_FALSE(none.has_residue());
+    CHECK_FALSE((none.infinity() != 0 || none.is_nan()));
+  }
+  const Opaque nan = below - below;
+  for (const Opaque& one : {nan, above + below, below * Opaque(), above / below, Opaque() / Opaque(), nan * Opaque(), x - nan, -nan,
+                            exp(nan), max(nan, x), nan / above}) {
+    CHECK(one.is_nan());
+    CHECK_FALSE((one.has_residue() || one.infinity() != 0 || one == one));
+    CHECK(one.guide().is_undefined());
+  }
+  CHECK_FALSE((x / Opaque()).is_nan());
+  const Opaque other = at(0.7, 8);  // the guide does not show that the difference is 0
+  CHECK_FALSE(((other / number(3) * number(3) - other) / Opaque()).is_nan());
+  const Order unknown = compare(below, Opaque::undefined());
+  CHECK_FALSE((unknown.may_be_less || unknown.may_be_equal || unknown.may_be_greater));
+  using D = Dual<Opaque>;
+  const D moving(x, at(0.25, 9));
+  CHECK((exp((moving + D(below)) * moving).tangent() == Opaque()));  // 0 nearby, too
+  CHECK((moving / D(above)).tangent() == Opaque());
+}
+
 TEST_CASE("opaque: guides decide, and sides at a tie", "[numbers]") {
   const Opaque x = at(0.75, 5), y = at(0.5, 6);
   CHECK(max(x, y) == x);

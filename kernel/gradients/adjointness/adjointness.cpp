@@ -40,8 +40,9 @@ struct Support {
 
 // The tangents and cotangents of one random pair, with 0 in place of every unusable number. Of a point's independent
 // roots, half have no residue; the zeros still give the identity on the other elements. `whole_*` are the images of the
-// pair without those zeros. Where x_bar equals whole_x_bar, no entry of the rule was left out (cotangents are random,
-// so they do not cancel); where y_dot equals whole_y_dot, none of the meaning was.
+// pair without those zeros, but with the cotangent 0 at infinite elements of y, which have no derivative. Where x_bar
+// equals whole_x_bar, no entry of the rule was left out (cotangents are random, so they do not cancel); where y_dot
+// equals whole_y_dot, none of the meaning was.
 template <class S>
 struct Pair {
   Array<S> y_bar;
@@ -57,6 +58,9 @@ Outcome<Pair<S>> random_pair(const AdjointCase& one, const Graph& vjp, const Arr
   auto y_dot = tangents(one.graph, x, pair.x_dot);
   if (!y_dot) return y_dot.rejection();
   pair.whole_y_dot = y_dot.value();
+  for (std::size_t j = 0; j < pair.y_bar.values.size(); ++j) {
+    if (is_infinite(y_dot.value()[j])) pair.y_bar.values[j] = S{};
+  }
   const Array<S> whole_y_bar = pair.y_bar;
   bool changed = false;
   for (std::size_t j = 0; j < pair.y_bar.values.size(); ++j) {
@@ -98,6 +102,7 @@ Outcome<bool> check_form(const AdjointCase& one, const Graph& vjp, const Arrays<
   std::vector<S> meanings, rules;
   bool any = pair.y_dot.empty();
   for (std::size_t j = 0; j < pair.y_dot.size(); ++j) {
+    support.y[j] = is_infinite(pair.whole_y_dot[j]);
     if (is_zero(pair.y_bar.values[j])) continue;
     any = true;
     meanings.push_back(pair.y_bar.values[j] * pair.y_dot[j]);
@@ -328,7 +333,8 @@ Outcome<Done> check_signature(const AdjointCase& one, const Graph& vjp) {
   const auto type_of = [](const Graph& in, NodeId id) { return std::pair(in.node(id).dtype, in.node(id).shape); };
   const std::vector<std::size_t> inputs = real_inputs(graph);
   bool fits = graph.outputs.size() == 1 && is_float(graph.node(graph.outputs[0]).dtype) && one.domains.size() == graph.inputs.size() &&
-              vjp.inputs.size() == graph.inputs.size() + 1 && vjp.outputs.size() == inputs.size() && validate(vjp).empty();
+              vjp.inputs.size() == graph.inputs.size() + 1 && vjp.outputs.size() == inputs.size() &&
+              validate(one.kinks.empty() ? without_infinities(vjp) : vjp).empty();
   fits = fits && type_of(vjp, vjp.inputs.back()) == type_of(graph, graph.outputs[0]);
   for (std::size_t k = 0; fits && k < graph.inputs.size(); ++k) fits = type_of(vjp, vjp.inputs[k]) == type_of(graph, graph.inputs[k]);
   for (std::size_t k = 0; fits && k < inputs.size(); ++k) fits = type_of(vjp, vjp.outputs[k]) == type_of(graph, graph.inputs[inputs[k]]);
@@ -363,11 +369,14 @@ Outcome<Graph> reverse_of(const Graph& graph) { return differentiate(graph, 0, r
 Outcome<Adjointness> check_adjointness(const AdjointCase& one, const Graph& vjp, std::uint64_t seed) {
   if (const auto fits = check_signature(one, vjp); !fits) return fits.rejection();
   Random random{seed};
-  Outcome<Adjointness> result = check_points<Modular>(one, vjp, kProbes, random, AdjointMethod::probed);
-  if (lacks_scalar(result) && !lacks_rationals(one.graph) && !lacks_rationals(vjp))
+  const bool is_real = !has_infinities(one.graph) && !has_infinities(vjp);
+  const auto by_opaque = [&] {
+    return check_points<Opaque>(one, vjp, worthwhile_points(one.graph, kOpaquePoints), random, AdjointMethod::opaque);
+  };
+  Outcome<Adjointness> result = is_real ? check_points<Modular>(one, vjp, kProbes, random, AdjointMethod::probed) : by_opaque();
+  if (is_real && lacks_scalar(result) && !lacks_rationals(one.graph) && !lacks_rationals(vjp))
     result = check_points<Rational>(one, vjp, worthwhile_points(one.graph, kExactPoints), random, AdjointMethod::exact);
-  if (lacks_scalar(result) || divides_by_zero(result))
-    result = check_points<Opaque>(one, vjp, worthwhile_points(one.graph, kOpaquePoints), random, AdjointMethod::opaque);
+  if (is_real && (lacks_scalar(result) || divides_by_zero(result))) result = by_opaque();
   if (!result || one.kinks.empty()) return result;
   const auto kinks = check_kinks(one, vjp, random, result.value());
   if (!kinks) return kinks.rejection();

@@ -11,6 +11,9 @@
 //       entries and the unit vectors have at most kMostWork elements together. (A1 alone decides as surely, but
 //       does not show where.)
 //   A3  The graph has a value wherever the meaning has a derivative.
+// Constants may be infinite in cases without kinks (kernel/gradients/numbers/opaque.h states the arithmetic). An infinite
+// element of y has no derivative: the claim is about cotangents that are 0 there, whatever the graph makes of others. A
+// graph that gives an infinity or NaN where the meaning has a derivative fails A3.
 // At each point of the sample of kinks, where elements equal each other or a break point, and for several directions:
 //   A4  A1 to A3 for the one-sided derivatives: the point is displaced in that direction by an infinitesimal (Opaque's
 //       sides).

@@ -33,7 +33,13 @@ S sum_of(std::vector<S> terms) {
   return terms.empty() ? S{} : terms[0];
 }
 
-// J x_dot: the tangents of y.
+template <class S>
+bool is_infinite(const S& a) {
+  if constexpr (requires { a.infinity(); }) return a.infinity() != 0;
+  return false;
+}
+
+// J x_dot: the tangents of y, and infinities where y is infinite, which has no derivative.
 template <class S>
 Outcome<std::vector<S>> tangents(const Graph& graph, const Arrays<S>& x, const Arrays<S>& x_dot) {
   Arrays<Dual<S>> duals;
@@ -44,7 +50,7 @@ Outcome<std::vector<S>> tangents(const Graph& graph, const Arrays<S>& x, const A
   auto nodes = evaluate<Dual<S>>(graph, duals);
   if (!nodes) return nodes.rejection();
   std::vector<S> y_dot;
-  for (const Dual<S>& value : nodes.value()[graph.outputs[0]].values) y_dot.push_back(value.tangent());
+  for (const Dual<S>& y : nodes.value()[graph.outputs[0]].values) y_dot.push_back(is_infinite(y.value()) ? y.value() : y.tangent());
   return y_dot;
 }
 

@@ -37,7 +37,7 @@ inline bool is_usable(const Opaque& a) { return a.has_residue() && !a.guide().is
 // A3: whether there is a real value, whatever the residues.
 inline bool has_value(const Rational&) { return true; }
 inline bool has_value(Modular) { return true; }
-inline bool has_value(const Opaque& a) { return !a.guide().is_undefined(); }
+inline bool has_value(const Opaque& a) { return !a.guide().is_undefined() && !is_infinite(a); }
 
 inline bool is_same(const Rational& a, const Rational& b) { return a == b; }
 inline bool is_same(Modular a, Modular b) { return a == b; }

@@ -56,6 +56,11 @@ inline constexpr int kFresh = 64;  // after this many points that continue from 
 // twice the degree of the quotient.
 [[nodiscard]] double miss_of_a_point(const Graph& graph, const Graph& rule);
 
+// Whether some constant is infinite: only Opaque has numbers for it.
+[[nodiscard]] bool has_infinities(const Graph& graph);
+// The graph with zeros in place of constants that hold infinities and numbers, for checks of its form.
+[[nodiscard]] Graph without_infinities(Graph graph);
+
 // Whether a method has no value for some operation of the case, so that the next method is tried.
 template <class T>
 [[nodiscard]] bool lacks_scalar(const Outcome<T>& outcome) {

@@ -73,6 +73,7 @@ Outcome<Tangency> check_tangents_at(const TangentCase& one, std::size_t points, 
     if (!sides) return sides.rejection();
     bool any = covered.empty();
     for (std::size_t j = 0; j < covered.size(); ++j) {
+      if (is_infinite(sides.value().meaning[j])) covered[j] = true;
       const auto fine = check_element(one, j, sides.value().rule[j], sides.value().meaning[j]);
       if (!fine) return fine.rejection();
       if (!fine.value()) continue;
@@ -92,7 +93,8 @@ bool fits(const TangentCase& one) {
   const auto type_of = [](const Graph& in, NodeId id) { return std::pair(in.node(id).dtype, in.node(id).shape); };
   const std::size_t inputs = graph.inputs.size();
   bool fine = graph.outputs.size() == 1 && rule.outputs.size() == 1 && is_float(graph.node(graph.outputs[0]).dtype) &&
-              one.one.domains.size() == inputs && one.tangent_of.size() == inputs && rule.inputs.size() >= inputs && validate(rule).empty();
+              one.one.domains.size() == inputs && one.tangent_of.size() == inputs && rule.inputs.size() >= inputs &&
+              validate(without_infinities(rule)).empty();
   fine = fine && type_of(graph, graph.outputs[0]) == type_of(rule, rule.outputs[0]);
   for (std::size_t k = 0; fine && k < inputs; ++k) {
     fine = type_of(graph, graph.inputs[k]) == type_of(rule, rule.inputs[k]);
@@ -105,7 +107,7 @@ bool fits(const TangentCase& one) {
 }
 
 std::string problem_of(const TangentCase& one) {
-  const auto problems = validate(one.rule);
+  const auto problems = validate(without_infinities(one.rule));
   return problems.empty() ? std::string("other types") : problems.front().to_text();
 }
 
@@ -120,9 +122,14 @@ Outcome<Tangency> check_tangent(const TangentCase& one, std::uint64_t seed) {
   }
   const Graph& graph = one.one.graph;
   Random random{seed};
-  Outcome<Tangency> result = check_tangents_at<Modular>(one, kProbes, random, AdjointMethod::probed);
-  if (lacks_scalar(result)) result = check_tangents_at<Rational>(one, worthwhile_points(graph, kExactPoints), random, AdjointMethod::exact);
-  if (lacks_scalar(result)) result = check_tangents_at<Opaque>(one, worthwhile_points(graph, kOpaquePoints), random, AdjointMethod::opaque);
+  const bool is_real = !has_infinities(graph) && !has_infinities(one.rule);
+  const auto by_opaque = [&] {
+    return check_tangents_at<Opaque>(one, worthwhile_points(graph, kOpaquePoints), random, AdjointMethod::opaque);
+  };
+  Outcome<Tangency> result = is_real ? check_tangents_at<Modular>(one, kProbes, random, AdjointMethod::probed) : by_opaque();
+  if (is_real && lacks_scalar(result))
+    result = check_tangents_at<Rational>(one, worthwhile_points(graph, kExactPoints), random, AdjointMethod::exact);
+  if (is_real && lacks_scalar(result)) result = by_opaque();
   return result;
 }
 

@@ -1,5 +1,7 @@
 // The denotations over Opaque numbers.
 
+#include <limits>
+
 #include "kernel/gradients/numbers/opaque.h"
 #include "semantics/ops/denotation.h"
 
@@ -12,7 +14,9 @@ inline Dual<Opaque> widened(const Dual<Opaque>& x) { return x; }
 inline Opaque narrowed(const Opaque& x) { return x; }
 inline Dual<Opaque> narrowed(const Dual<Opaque>& x) { return x; }
 inline auto integers_of(const Opaque& x) { return ops::order::integers_of(x.guide()); }
-inline double shift(const Opaque& x) { return x.guide().midpoint(); }
+inline double shift(const Opaque& x) {
+  return x.infinity() != 0 ? x.infinity() * std::numeric_limits<double>::infinity() : x.guide().midpoint();
+}
 inline double shift(const Dual<Opaque>& x) { return shift(x.value()); }
 inline Opaque raised(const Opaque& x, const Opaque& y) { return exp(y * log(x)); }
 inline Dual<Opaque> raised(const Dual<Opaque>& x, const Dual<Opaque>& y) { return exp(y * log(x)); }

@@ -7,6 +7,7 @@ namespace assay {
 
 inline bool surely_below(const Opaque& a, const Opaque& b) { return compare(a, b).may_be_less; }
 inline Opaque joined(const Opaque& a, const Opaque& b) { return (a + b) * half<Opaque>(); }
+inline bool is_infinite(const Opaque& v) { return v.infinity() != 0; }
 inline Opaque at_jump(const Opaque&) { return Opaque::undefined(); }
 inline bool may_be_integer(const Opaque& v, const Opaque& floor_of_v) { return !surely_below(floor_of_v, v); }
 template <>

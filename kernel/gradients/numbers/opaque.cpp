@@ -6,7 +6,12 @@
 #include <cmath>
 #include <utility>
 
+#include "kernel/gradients/numbers/special.h"
+
 namespace assay {
+
+using namespace opaque;
+
 namespace {
 
 __extension__ using UInt128 = unsigned __int128;
@@ -64,7 +69,7 @@ constexpr std::uint64_t kTwinName = 100, kConstantName = 101, kDrawName = 102, k
 
 constexpr std::uint64_t squared(std::uint64_t a) { return times(a, a, kP); }
 constexpr std::uint64_t kGamma = squared(mixed(kConstantName, 0) % kP);
-constexpr Residues kNone{kP, 0, 0};
+constexpr Residues kNone{kP, 0, 0}, kAbove{kP, 0, 1}, kBelow{kP, 0, 2}, kNan{kP, 0, 3};  // the last three: no numbers
 constexpr Residues kOne{1, 1, 1};
 constexpr Residues kHalf{(kP + 1) / 2, (kQ + 1) / 2, 1};
 
@@ -109,7 +114,7 @@ Residues operator+(const Residues& a, const Residues& b) {
   if (is_none(a) || is_none(b)) return kNone;
   return {plus(a.value, b.value, kP), plus(a.twin, b.twin, kQ), a.power == 1 ? b.power : times(a.power, b.power, kP)};
 }
-Residues operator-(const Residues& a) { return is_none(a) ? a : Residues{minus(a.value, kP), minus(a.twin, kQ), inverse(a.power, kP)}; }
+Residues operator-(const Residues& a) { return is_none(a) ? kNone : Residues{minus(a.value, kP), minus(a.twin, kQ), inverse(a.power, kP)}; }
 Residues operator-(const Residues& a, const Residues& b) { return a + (-b); }
 
 // power^exponent, if that is defined for an exponent modulo q.
@@ -159,7 +164,7 @@ Residues on_circle(Function f, const Residues& x) {
 }
 
 Residues applied(Function f, const Residues& x) {
-  if (is_none(x)) return x;
+  if (is_none(x)) return kNone;
   switch (f) {
     case Function::exp:
       return exponential(x);
@@ -216,10 +221,8 @@ Dual<Interval> guided(const F& f, const Interval& guide, const Interval& side) {
 // Whether the number is 0 (except for a coincidence modulo p), as far as its guide can show: for example x - mean(x) of
 // one element.
 bool is_zero(const Opaque& a) { return a.residue() == 0 && a.guide().contains(0); }
-bool has_value(const Opaque& a) { return !a.guide().is_undefined() && std::isfinite(a.guide().magnitude()); }
 
 bool is_below(const Opaque& a, const Opaque& b) { return compare(a, b).may_be_less; }
-bool is_known(const Order& order) { return order.may_be_less || order.may_be_equal || order.may_be_greater; }
 
 }  // namespace
 
@@ -248,19 +251,35 @@ Opaque Opaque::drawn(double guide, std::uint64_t seed, Draw draw) {
 }
 Opaque Opaque::pi() { return {kPi, WideInterval::pi().to_interval(), {}}; }
 Opaque Opaque::undefined() { return {kNone, Interval::whole(), Interval::whole()}; }
+Opaque Opaque::infinite(int sign) { return {sign < 0 ? kBelow : kAbove, Interval::whole(), Interval::whole()}; }
+int Opaque::infinity() const {
+  return has_residue() || is_nan() ? 0 : residues_.power == kAbove.power ? 1 : residues_.power == kBelow.power ? -1 : 0;
+}
+bool Opaque::is_nan() const { return !has_residue() && residues_.power == kNan.power; }
+Opaque Opaque::nan() { return {kNan, Interval::undefined(), Interval::whole()}; }
 
-Opaque Opaque::operator-() const { return {-residues_, -guide(), -side_}; }
+Opaque Opaque::operator-() const {
+  if (is_special(*this)) return is_nan() ? *this : Opaque::infinite(-infinity());
+  return {-residues_, -guide(), -side_};
+}
 Opaque operator+(const Opaque& a, const Opaque& b) {
+  if (is_special(a) || is_special(b)) return special_sum(a, b);
   return {a.residues_ + b.residues_, a.guide() + b.guide(), is_zero(a.side_) ? b.side_ : a.side_ + b.side_};
 }
-Opaque operator-(const Opaque& a, const Opaque& b) { return {a.residues_ - b.residues_, a.guide() - b.guide(), a.side_ - b.side_}; }
+Opaque operator-(const Opaque& a, const Opaque& b) {
+  if (is_special(a) || is_special(b)) return special_sum(a, -b);
+  return {a.residues_ - b.residues_, a.guide() - b.guide(), a.side_ - b.side_};
+}
 Opaque operator*(const Opaque& a, const Opaque& b) {
+  if (is_special(a) || is_special(b)) return special_product(a, b);
   const bool plain = is_zero(a.side_) && is_zero(b.side_);
   // 0 times a number is 0, whether or not that number has a residue. The guide remains the product of the guides.
   if (plain && (is_zero(a) ? has_value(b) : is_zero(b) && has_value(a))) return {Residues{}, a.guide() * b.guide(), {}};
   return {a.residues_ * b.residues_, a.guide() * b.guide(), plain ? Interval() : a.guide() * b.side_ + a.side_ * b.guide()};
 }
 Opaque operator/(const Opaque& a, const Opaque& b) {
+  if (is_special(a) || is_special(b)) return special_quotient(a, b);
+  if (is_zero(a) && is_zero(b) && a.guide().is_point() && b.guide().is_point()) return Opaque::nan();
   const bool plain = is_zero(a.side_) && is_zero(b.side_);
   const Interval guide = a.guide() / b.guide();
   return {a.residues_ / b.residues_, guide, plain ? Interval() : (a.side_ - guide * b.side_) / b.guide()};
@@ -272,6 +291,7 @@ void Opaque::settle() const {
 }
 
 Opaque apply(Function f, const Opaque& x) {
+  if (is_special(x)) return special_function(f, x);
   if (is_zero(x.side_)) {
     Opaque result(applied(f, x.residues_), x.guide(), {});
     result.pending_ = f;
@@ -287,7 +307,7 @@ Opaque pow(const Opaque& x, std::int64_t n) {
   if (n == 0) return Opaque(Rational(1));
   const auto size = n < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(n) : static_cast<std::uint64_t>(n);
   const Residues& at = x.residues_;
-  Residues positive = is_none(at) ? at : Residues{raised(at.value, size, kP), raised(at.twin, size, kQ), 1};
+  Residues positive = is_none(at) ? kNone : Residues{raised(at.value, size, kP), raised(at.twin, size, kQ), 1};
   if (!is_none(at) && at.power != 1) positive = with_fresh_twin(positive.value);
   return {n < 0 ? kOne / positive : positive, guide.value(), guide.tangent()};
 }
@@ -318,8 +338,14 @@ Opaque sign(const Opaque& x) {
   const Order order = compare(x, Opaque());
   return !is_known(order) ? Opaque::undefined() : Opaque(Rational(order.may_be_less ? -1 : order.may_be_greater ? 1 : 0));
 }
-Opaque min(const Opaque& a, const Opaque& b) { return !is_known(compare(a, b)) ? Opaque::undefined() : is_below(b, a) ? b : a; }
-Opaque max(const Opaque& a, const Opaque& b) { return !is_known(compare(a, b)) ? Opaque::undefined() : is_below(a, b) ? b : a; }
+Opaque min(const Opaque& a, const Opaque& b) {
+  if (is_any_nan(a, b)) return Opaque::nan();
+  return !is_known(compare(a, b)) ? Opaque::undefined() : is_below(b, a) ? b : a;
+}
+Opaque max(const Opaque& a, const Opaque& b) {
+  if (is_any_nan(a, b)) return Opaque::nan();
+  return !is_known(compare(a, b)) ? Opaque::undefined() : is_below(a, b) ? b : a;
+}
 Opaque floor(const Opaque& x) {
   const Interval below = floor(x.guide());
   const auto integer = Rational::from_double(below.lo());
@@ -335,6 +361,11 @@ Opaque round(const Opaque& x) {
 
 // At a tie both are the same number, by their residues. Then the sides decide; neighbouring points may be equal.
 Order compare(const Opaque& a, const Opaque& b) {
+  if (is_special(a) || is_special(b)) {
+    const int s = a.infinity(), t = b.infinity();
+    const bool are_values = (s != 0 || has_value(a)) && (t != 0 || has_value(b));
+    return are_values ? Order{s<t, s == t, s> t} : Order{};
+  }
   const Order guides = compare(a.guide(), b.guide());
   if (!guides.may_be_equal) return guides;
   if (!(a == b)) return {};

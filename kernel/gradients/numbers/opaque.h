@@ -17,6 +17,9 @@
 // Branches are decided by the guide, an interval that encloses the real value at some point of the domain. At a tie the
 // side decides: the guide of the derivative in the direction of an infinitesimal displacement. Residues at a kink are
 // then one-sided values. A number that depends on an undecided branch has no residue.
+// Infinities. A constant may be infinite, such as the fill of a masked softmax. Sums, products, quotients, comparisons
+// and f give the value that f has for all finite numbers beside the infinity (x - inf = -inf, 1 / inf = 0), or its limit
+// (exp(-inf) = 0), and nan() where there is none. Neither has a residue.
 // Domain. Outside f's domain the guide is undefined. The residue is undefined for a quotient by 0, and for a root of a
 // number that is no square modulo p (half of all numbers); then another point has to be drawn.
 #pragma once
@@ -45,10 +48,14 @@ class Opaque {
   enum class Draw : std::uint8_t { any, sine, sinh };
   static Opaque drawn(double guide, std::uint64_t seed, Draw draw = Draw::any);
   static Opaque pi();
-  static Opaque undefined();  // no residue; the guide is the whole line
+  static Opaque undefined();         // no residue; the guide is the whole line
+  static Opaque infinite(int sign);  // the same, with a known sign
+  static Opaque nan();               // no number: inf - inf, 0 inf, 0 / 0 and what follows from them
 
   [[nodiscard]] bool has_residue() const { return residues_.value < kPrime; }
   [[nodiscard]] std::uint64_t residue() const { return residues_.value; }
+  [[nodiscard]] int infinity() const;  // 1 or -1; 0 for all others
+  [[nodiscard]] bool is_nan() const;
   [[nodiscard]] const Interval& guide() const {
     if (pending_) settle();
     return guide_;
@@ -116,8 +123,8 @@ struct ScalarTraits<Opaque> {
   static constexpr const char* name = "Opaque";
   static constexpr bool is_ordered = false, has_piecewise = true, has_residues = true, has_transcendental = true;
   static constexpr bool is_exact = true, is_enclosure = false;
-  static bool can_hold(double value) { return ScalarTraits<Rational>::can_hold(value); }
-  static Opaque from_double(double value) { return Opaque(ScalarTraits<Rational>::from_double(value)); }
+  static bool can_hold(double value) { return value == value; }
+  static Opaque from_double(double value);  // demands can_hold(value)
   static Opaque from_rational(const Rational& value) { return Opaque(value); }
   static bool may_divide_by(const Opaque&) { return true; }
   static bool may_raise(const Opaque&, std::int64_t) { return true; }

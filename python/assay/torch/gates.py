@@ -72,6 +72,8 @@ def trace_of(run: Recorder, known: Composed | None = None) -> Trace:
     for v in sorted(run.constants & used):
         if known is None:
             break
+        if not bool(torch.isfinite(values[v].tensor).all()):  # no sum or power of other numbers
+            continue
         trace.inputs.remove(name(v))
         trace.region("constant", "cpu, float64" if values[v].tensor.dtype == torch.float64 else "cpu", [], [name(v)], *constant_of(values[v].tensor, known))
     for one in run.regions:

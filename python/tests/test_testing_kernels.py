@@ -425,6 +425,12 @@ def test_an_unknown_operation_has_a_nearest_one(name, meant):
             call()
 
 
+def test_an_unknown_operation_that_is_near_to_none_has_both_lists():
+    for call, words in ((lambda: probes("zzzz"), "lists the operations, and the compositions are 'attention', "), (lambda: within_contract("zzzz", [], []), "lists the operations$")):
+        with pytest.raises(UnknownOperation, match=words):
+            call()
+
+
 def test_a_kernel_with_other_parameters_is_told_the_operands():
     with pytest.raises(NotDecided, match=r"cannot be called with 3 operands, in order x float32 \[3, 5\], weight float32 \[5\], bias float32 \[5\]: too many"):
         audit_kernel("layer norm", lambda x: x, blocks=False, strided=False)

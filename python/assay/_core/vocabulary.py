@@ -98,7 +98,9 @@ def unknown(name: str, known: Sequence[str]) -> UnknownOperation:
     """The exception for a name that is none of the known ones; it names the nearest of these, whatever stands between their words."""
     spelled = {joined(one): one for one in known}
     near = [f"'{spelled[one]}'" for one in difflib.get_close_matches(joined(name), spelled, 3, 0.6)]
-    return UnknownOperation(f"unknown operation '{name}'" + (f"; did you mean {' or '.join(near)}?" if near else "; `assay ops` lists all"))
+    others = [f"'{one}'" for one in known if one not in ROWS]
+    listed = "; `assay ops` lists the operations" + (f", and the compositions are {', '.join(others)}" if others else "")
+    return UnknownOperation(f"unknown operation '{name}'" + (f"; did you mean {' or '.join(near)}?" if near else listed))
 
 
 def leading(name: str, operands: int) -> int:

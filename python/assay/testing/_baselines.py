@@ -1,4 +1,7 @@
-"""Baselines: the largest share of its allowance that each operation uses, by the name that findings give it (docs/reference/gates.md)."""
+"""Baselines: the largest share of its allowance that each operation uses, by the name that findings give it (docs/reference/gates.md).
+
+The program compares one recording with a file (app/gates/waivers.cpp). A session of tests makes many, so the comparison stands here once more.
+"""
 from __future__ import annotations
 
 import json

@@ -15,7 +15,7 @@ namespace assay::audit {
 
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN(), kInfinity = std::numeric_limits<double>::infinity();
 
 // exp of less is below half of the least positive number of the type.
 constexpr double far(DType dtype) { return dtype == DType::float32 ? 105 : 750; }
@@ -45,10 +45,26 @@ NodeId with_limit(Graph& graph, NodeId id, double limit, const std::vector<Inter
   return chosen ? chosen.value() : id;
 }
 
+bool is_sum_of_exponentials(Op op) { return op == Op::log_sum_exp || op == Op::softmax; }
+
+// How far the elements of such an op's operand lie from the greatest of their line; nothing if that is not known.
+std::vector<Interval> below_greatest(const Node& of, const Array<Interval>& x) {
+  Graph graph;
+  const NodeId operand = graph.append_input(of.dtype, x.shape, "x");
+  const auto* along = std::get_if<SoftmaxAttributes>(&of.attributes);
+  const auto axes = along != nullptr ? std::vector{along->axis} : std::get<ReduceAttributes>(of.attributes).axes;
+  const auto greatest = graph.append(Op::reduce_max, {operand}, ReduceAttributes{axes, true});
+  const auto distance = greatest ? graph.append(Op::sub, {operand, greatest.value()}) : greatest;
+  const auto values = distance ? evaluate<Interval>(graph, std::vector{x}) : distance.rejection();
+  return values ? values.value()[distance.value()].values : std::vector<Interval>();
+}
+
 }  // namespace
 
 std::optional<Limited> with_limits(const Graph& graph, const std::vector<Array<Interval>>& point) {
-  const auto has_limits = [](const Node& node) { return std::ranges::find(kLimits, node.op, &Limits::op) != kLimits.end(); };
+  const auto has_limits = [](const Node& node) {
+    return is_sum_of_exponentials(node.op) || std::ranges::find(kLimits, node.op, &Limits::op) != kLimits.end();
+  };
   if (std::ranges::none_of(graph.nodes, has_limits)) return std::nullopt;
   const auto values = values_at(graph, point);
   if (!values) return std::nullopt;
@@ -59,6 +75,12 @@ std::optional<Limited> with_limits(const Graph& graph, const std::vector<Array<I
   for (const Node& of : graph.nodes) {
     Node node = of;
     for (NodeId& operand : node.operands) operand = made.at[operand];
+    if (is_sum_of_exponentials(of.op)) {
+      const NodeId operand = node.operands[0];
+      const auto distances = below_greatest(of, (*values)[of.operands[0]]);
+      if (!distances.empty()) node.operands[0] = with_limit(made.graph, operand, -kInfinity, distances, true);
+      is_any = is_any || node.operands[0] != operand;
+    }
     const auto first = static_cast<NodeId>(made.graph.nodes.size());
     made.graph.nodes.push_back(std::move(node));
     NodeId id = first;

@@ -5,6 +5,10 @@
 // number is not 0, so a product that multiplies by it is not the derivative over the reals, though no run shows that.
 // Here each function has its limit at these elements, at every point. At all other elements it stays as it is.
 //
+// The sum of exponentials of a line, in log_sum_exp and softmax, is at least that of its greatest element. A share below
+// exp(-105), or exp(-750), is less than half a unit in the last place of it, so no float shows it: such an element is
+// left out, as one of -infinity is.
+//
 // The product is right if the limited product is the adjoint of the derivative of the limited function. Elements are
 // chosen by bounds at the recorded point. No verdict without limits is changed: only a product that was rejected, or
 // undecided, is judged so.

@@ -181,6 +181,30 @@ TEST_CASE("point: a product of what underflows is 0, as in the run", "[gradients
   CHECK(verdict(recorded(shown)) == "gradient.product");
 }
 
+TEST_CASE("point: shares that underflow are left out of a sum of exponentials", "[gradients]") {
+  const float fill = GENERATE(-1e30F, -1e4F);
+  const auto bits = std::make_shared<std::vector<std::byte>>(std::vector{std::byte{1}, std::byte{0}, std::byte{1}});
+  const Tensor mask(DType::boolean, {3}, bits);
+  Builder forward{{}, 3};
+  const NodeId shares =
+      forward.apply(Op::masked_softmax, {forward.input("x"), forward.graph.append_constant(mask)}, MaskedSoftmaxAttributes{0, true});
+  const auto product = [&](float factor) {  // recomputes the shares with the fill in place of the mask
+    Builder b{{}, 3};
+    const NodeId x = b.input("x"), y_bar = b.input("y_bar");
+    const NodeId scores = b.apply(Op::where, {b.graph.append_constant(mask), x, b.number(fill)});
+    const NodeId p = b.apply(Op::exp, {b.apply(Op::sub, {scores, b.apply(Op::log_sum_exp, {scores}, ReduceAttributes{{0}, true})})});
+    const NodeId mean = b.apply(Op::reduce_sum, {b.apply(Op::mul, {y_bar, p})}, ReduceAttributes{{0}, true});
+    return b.with_output(b.apply(Op::mul, {p, b.apply(Op::sub, {y_bar, b.apply(Op::mul, {mean, b.number(factor)})})}));
+  };
+  const Product one{forward.with_output(shares), product(1),           vector_of({0, 0, 0}),
+                    vector_of({0.5F, 0, 0.5F}),  vector_of({1, 2, 3}), vector_of({-0.5F, 0, 0.5F})};
+  CHECK(verdict(recorded(one)) == "right");
+  Product halved = one;
+  halved.backward = product(0.5F);
+  halved.x_bar = vector_of({0, 0, 1});
+  CHECK(verdict(recorded(halved)) == "gradient.product");
+}
+
 TEST_CASE("point: a value inside of a fused region", "[gradients]") {
   // y = s^2 with s = x + 1, which is not recorded, and the product, all in one region; it gives 7 where s is 0.
   for (const float at : {-1.0F, 0.0F}) {

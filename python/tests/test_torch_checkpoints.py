@@ -76,6 +76,14 @@ def penalised(x: Any) -> Any:
     return slope * x.sin()
 
 
+def hooked(function: Callable[[Any], Any], pack: Callable[[Any], Any] = torch.clone) -> Callable[[Any], Any]:
+    """The function, under hooks of the program's own for what autograd saves."""
+    def run(a: Any) -> Any:
+        with torch.autograd.graph.saved_tensors_hooks(pack, lambda kept: kept):
+            return function(a)
+    return run
+
+
 SELECTED = functools.partial(create_selective_checkpoint_contexts, [torch.ops.aten.mm.default])
 RIGHT: dict[str, Callable[[Any], Any]] = {
     "an operation twice": lambda a: again(doubled, a), "to the end": lambda a: again(doubled, a, early_stop=False), "maxima with 0": lambda a: again(lambda x: F.relu(x) * F.relu(x), a),
@@ -92,6 +100,8 @@ RIGHT: dict[str, Callable[[Any], Any]] = {
     "what is detached last": lambda a: again(lambda x: (lambda z: z.detach() * z)(x.sin()), a), "what is detached": lambda a: again(lambda x: x.detach().sin() * x.sin() * x.sin() * unwatched(x), a), "constants": lambda a: again(lambda x: x * torch.tensor([1.0, 2, 3, 4]) * x.sin() * torch.tensor([1.0, 2, 3, 4]), a),
     "systems": lambda a: again(lambda x: torch.linalg.solve(x[:, :3] + 5 * torch.eye(3), x) * torch.linalg.solve(x[:, :3] + 5 * torch.eye(3), x), a),
     "a pass inside": lambda a: again(penalised, a * 1), "two results": lambda a: torch.mul(*again(lambda x: (x.sin().exp(), x.sin().exp()), a)),
+    "hooks that copy": hooked(lambda a: doubled(a) * F.layer_norm(a, (4,)) * Sine.apply(a) * a.detach()), "hooks around a checkpoint": hooked(
+        lambda a: again(lambda x: doubled(x) * F.layer_norm(x, (4,)) * x.detach(), a)),
     "operations that are kept": lambda a: again(lambda x: (x @ x.t()).sin() * (x @ x.t()).sin(), a, context_fn=SELECTED)}
 
 
@@ -154,6 +164,10 @@ def test_a_checkpoint_that_computes_something_else_again_does_not_pass(name: str
     report = judged(WRONG[name]())
     assert not report.passed
     assert name in ("another order", "a result that is written") or "a checkpoint computed other operations or numbers in the backward pass" in report.text, summary(report)
+
+
+def test_hooks_that_save_another_number_are_found() -> None:
+    assert judged(hooked(doubled, lambda saved: saved * (1 + 1e-6))).failed
 
 
 def test_a_wrong_function_beside_its_twin_is_found() -> None:

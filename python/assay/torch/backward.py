@@ -69,7 +69,7 @@ class Recorder(Surrogates):
         torch.autograd._engine_run_backward = self.run_backward  # type: ignore[attr-defined, assignment]
         self.guards.__enter__()
         self.guards.enter_context(watched(self))
-        self.guards.enter_context(self.frames.watched(self.note_saved))
+        self.guards.enter_context(self.frames.watched(self))
         super().__enter__()  # type: ignore[no-untyped-call]
         self.watch_forward()
         self.watched_calls.__enter__()

@@ -14,7 +14,8 @@ from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import torch
 import torch.utils.checkpoint as pytorch
-from torch.utils._pytree import tree_flatten
+from torch.autograd.graph import saved_tensors_hooks
+from torch.utils._pytree import tree_flatten, tree_leaves
 
 from .compiled import replaced
 from .memory import PENDING, alike, bits, held, place
@@ -90,12 +91,13 @@ class Frames:
             self.is_rerun = False
 
     @contextlib.contextmanager
-    def watched(self, saves: Callable[[torch.Tensor], None]) -> Iterator[None]:
+    def watched(self, run: Any) -> Iterator[None]:
         """PyTorch tells where checkpoints begin and end, and what is saved that is computed again: it may stop before anything reads it."""
         hooks = [one for one in (FORWARD, AGAIN) if isinstance(getattr(pytorch, one, None), type)]
         with contextlib.ExitStack() as stack:
             for one in hooks if len(hooks) == 2 else []:
-                stack.enter_context(replaced(pytorch, one, telling(getattr(pytorch, one), self, saves if one == AGAIN else None)))
+                stack.enter_context(replaced(pytorch, one, telling(getattr(pytorch, one), self, run.note_saved if one == AGAIN else None)))
+            stack.enter_context(replaced(saved_tensors_hooks, "__init__", of_program(run, saved_tensors_hooks.__init__, tuple(getattr(pytorch, one) for one in hooks))))
             yield
 
 
@@ -138,6 +140,35 @@ def telling(plain: Any, frames: Frames, saves: Callable[[torch.Tensor], None] | 
             self.told.__exit__(None, None, None)
             return found
     return Telling
+
+
+def of_program(run: Any, plain: Callable[..., None], known: tuple[type, ...]) -> Callable[..., None]:
+    """Return the constructor of hooks for saved tensors: those of the program tell what they copy. `known` are PyTorch's own, for checkpoints."""
+    def make(self: Any, pack: Callable[[Any], Any], unpack: Callable[[Any], Any]) -> None:
+        plain(self, *((pack, unpack) if isinstance(self, known) else (copying(run, pack), copying(run, unpack))))
+    return make
+
+
+def copying(run: Any, hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The hook; copies that it makes of a tensor hold the same value."""
+    def call(given: Any) -> Any:
+        tensors = [one for one in tree_leaves(given) if isinstance(one, torch.Tensor) and one.numel()]
+        if len(tensors) != 1:
+            return hook(given)
+        with run.aside(), torch.enable_grad():  # as the operation that reads it
+            value = run.value(tensors[0])
+        start, last = len(run.regions), run.last_plain
+        found = hook(given)
+        run.last_plain = last  # it is no part of a Function
+        shape, fresh = list(run.memory.values[value].tensor.shape), run.regions[start:]
+        copies = [one for one in tree_leaves(found) if isinstance(one, torch.Tensor) and one.dtype == tensors[0].dtype and one.shape == tensors[0].shape]
+        if fresh and all(node["op"] == "reshape" and node["attributes"]["shape"] == shape for one in fresh for node in one.nodes):
+            with run.aside():
+                for one in copies:
+                    if alike(run.memory.values[value].tensor, one):
+                        run.memory.bind(one, None, value)
+        return found
+    return call
 
 
 def key_of(function: Any, given: Any, values: Mapping[int, int | None], base: Any) -> str:

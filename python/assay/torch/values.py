@@ -214,6 +214,10 @@ class Values(TorchDispatchMode):
             return own
         if history == LEAF and None in known and is_of_backward:
             return max(known[None], known.get(LEAF, 0))
+        before = known.get(None, list(known.values())[-1]) if history is None and known else None
+        if before is not None and (again := self.step_again(f"detach {before}", tensor, None)) is not None:
+            known.setdefault(LEAF, before)  # what a hook copied has no history
+            return again
         if history in known:
             return known[history]
         end = self.edges.get((history, tensor.output_nr)) if self.in_backward() else None
@@ -236,8 +240,6 @@ class Values(TorchDispatchMode):
         if not known:
             return self.viewed(tensor, None, block, None)
         latest = list(known.values())[-1]
-        if history is None and None not in known and (again := self.step_again(f"detach {latest}", tensor, None)) is not None:
-            return again
         if history == LEAF or self.in_backward() or None in known:
             return known.get(None, latest)
         return self.detached(tensor, latest)

@@ -111,6 +111,22 @@ def test_numbers_of_fused_operations(name: str) -> None:
     assert fails(own(forward, lambda g, x: backward(g, x, STEP)), inputs)
 
 
+IN_16_BITS = {
+    "huber": (lambda x: F.huber_loss(x, 0 * x.detach(), delta=0.1, reduction="none"), lambda g, x, d: g * torch.where(x.abs() <= 0.1, x, d * x.sign())),
+    "smooth l1": (lambda x: F.smooth_l1_loss(x, 0 * x.detach(), beta=0.1, reduction="none"), lambda g, x, d: g * torch.where(x.abs() < 0.1, x / d, x.sign())),
+    "add": (lambda x: torch.add(2 * x, x, alpha=0.1), lambda g, x, d: g * 2 + g * d),
+    "power": (lambda x: torch.pow(x.abs() + 1, 2.1), lambda g, x, d: g * (2 + d) * torch.pow(x.abs() + 1, 1.1) * x.sign())}
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=["float16", "bfloat16"])
+@pytest.mark.parametrize("name", IN_16_BITS)
+def test_numbers_of_operations_in_16_bits(name: str, dtype: torch.dtype) -> None:
+    forward, backward = IN_16_BITS[name]
+    inputs = [torch.cat([1.5 * drawn((14,))[0].detach(), torch.tensor([0.04, -0.06])]).to(dtype).requires_grad_()]
+    assert gradcheck(own(forward, lambda g, x: backward(g, x, 0.1)), inputs, allow_unreached=True)
+    assert fails(own(forward, lambda g, x: backward(g, x, 0.2)), inputs)
+
+
 BENT = {
     "power": (lambda x: x ** 0.7, lambda g, x: g * 0.7 * STEP * x ** (0.7 - 1)), "exponent": (lambda x: x ** 0.7, lambda g, x: g * 0.7 * x ** (0.7 - 1 + 1e-6)),
     "base": (lambda x: 2.1 ** x, lambda g, x: g * math.log(2.1) * STEP * 2.1 ** x), "log10": (torch.log10, lambda g, x: g / (x * math.log(10) * STEP)),

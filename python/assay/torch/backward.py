@@ -457,6 +457,7 @@ class Recorder(Surrogates):
         fused = Region(full, regions[0].is_double, operands, results, nodes, [number[v] for v in results])
         fused.ran = list({id(ran): ran for one in regions for ran in one.ran}.values())
         fused.suspect = next((one.suspect for one in regions if one.suspect), "")
+        fused.storing = next((one.storing for one in regions if one.storing), "")
         self.regions[start:end] = [fused]
         moves = {number[v] for v in arguments if v in number}
         for i, node in enumerate(nodes, len(operands)):

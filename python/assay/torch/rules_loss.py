@@ -301,8 +301,8 @@ def glu_jvp(n: Nodes, y: Ref, x: Ref, x_dot: Ref, axis: int) -> Ref:
 
 
 def width(n: Nodes, beta: float, delta: bool) -> Ref:
-    """The number of a smooth loss; Huber's first as the type has it, which a clamp of the difference gives."""
-    return n.read(n.constant(beta, n.dtype), float(beta)) if delta else n.number(beta, n.dtype)
+    """The number of a smooth loss; Huber's first as the type has it, which a clamp of the difference gives. In 16 bits kernels may store it so."""
+    return n.read(n.constant(beta, n.dtype), float(beta)) if delta and not n.is_half else n.number(beta, n.dtype)
 
 
 def smooth_l1(delta: bool) -> Rule:

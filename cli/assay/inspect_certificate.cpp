@@ -2,146 +2,25 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <memory>
-#include <optional>
 #include <utility>
 
-#include "api/check/cost.h"
 #include "app/queries/file_kind.h"
+#include "app/views/certificate_steps.h"
 #include "certificates/edit/dump.h"
-#include "certificates/edit/numbers.h"
-#include "certificates/edit/walk.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/names.h"
 #include "cli/assay/report.h"
-#include "kernel/floats/named_models.h"
-#include "kernel/relax/box.h"
 #include "semantics/statement/words.h"
 
 namespace assay::cli {
 namespace {
 
 using certificate::Record;
+using views::CertificateSteps;
 
-std::string box_end(double value) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.17g", value);
-  return text;
-}
-
-// The splits around a record, by the records before it.
-struct Splits : certificate::StepsAlike<Splits> {
-  std::vector<logic::Literal> around;
-  void begin_group(const Record&) { around.clear(); }
-  void end_group(const Record&) { around.clear(); }
-  void split(const Record& record) { around.push_back(record.at_most()); }
-  void next(const Record&) {
-    if (!around.empty()) around.back().at_least = true;
-  }
-  void done(const Record&) {
-    if (!around.empty()) around.pop_back();
-  }
-  static void witness(const Record&) {}
-  static void step(const Record&) {}
-};
-
-// What is shown of a certificate beside its records: numbers, and by a walk through the proof boxes and refused steps.
-class View {
- public:
-  explicit View(const InspectOptions& options) : options_(options) {
-    has_numbers_ =
-        options.step > 0 || std::ranges::any_of(options.show, [](const std::string& one) { return one == "values" || one == "all"; });
-  }
-
-  // Reads the model, and the property if there is one.
-  Outcome<Done> load(const certificate::Header& header) {
-    if (options_.network.empty()) return Done{};
-    const std::string network = existing(options_.network);
-    if (options_.property.empty()) {
-      auto model = queries::import_model_file(network, options_.limits);
-      if (!model) return model.rejection();
-      graph_ = std::make_shared<const Graph>(std::move(model).value().graph);
-      return Done{};
-    }
-    check::LoadOptions load;
-    load.limits = options_.limits;
-    if (auto named = floats::semantics_named(header.semantics)) load.semantics = std::move(named).value();
-    auto loaded = queries::load_files(network, existing(options_.property), load);
-    if (!loaded) return loaded.rejection();
-    problem_ = loaded.value().problem;
-    graph_ = std::shared_ptr<const Graph>(problem_, &problem_->graph());
-    const auto bytes = check::file_bytes(options_.file);
-    const auto limits = check::replay_limits(loaded.value(), options_.limits, bytes);
-    walk_.emplace(problem_, std::min(limits.work + limits.work_per_byte * static_cast<double>(bytes), limits.most_work));
-    is_foreign_ = header.digest != problem_->digest();
-    return Done{};
-  }
-
-  [[nodiscard]] const Graph* graph() const { return graph_.get(); }
-  [[nodiscard]] bool is_foreign() const { return is_foreign_; }
-  [[nodiscard]] bool has_more() const { return has_numbers_ || walk_; }
-  [[nodiscard]] Json& steps() { return steps_; }
-
-  // The lines below the line of a record. Takes the record.
-  std::vector<std::string> below(const Record& record) {
-    const bool is_shown = options_.step == 0 || options_.step == record.number;
-    std::vector<std::string> lines;
-    Json json = {
-        {"step", record.number}, {"byte", record.offset}, {"record", to_string(record.type)}, {"text", certificate::record_text(record)}};
-    if (is_shown && has_numbers_) add_numbers(record, lines, json);
-    if (options_.step == record.number) add_branch(lines, json);
-    visit(record, splits_);
-    if (walk_) {
-      if (const auto taken = walk_->take(record); !taken) {
-        json["refused"] = taken.rejection().to_text();
-        lines.push_back("refused: " + taken.rejection().to_text());
-      }
-    }
-    if (is_shown && has_more() && !options_.json.empty()) steps_.push_back(std::move(json));
-    return lines;
-  }
-
- private:
-  static void add_numbers(const Record& record, std::vector<std::string>& lines, Json& json) {
-    json["numbers"] = Json::array();
-    for (const certificate::Numbers& one : certificate::numbers_of(record)) {
-      lines.push_back(certificate::numbers_text(one));
-      json["numbers"].push_back({{"name", one.name}, {"values", one.texts.empty() ? Json(one.values) : Json(one.texts)}});
-    }
-  }
-
-  // The splits around the step, and the boxes in force before it.
-  void add_branch(std::vector<std::string>& lines, Json& json) const {
-    json["splits"] = Json::array();
-    for (const logic::Literal& one : splits_.around) {
-      json["splits"].push_back(
-          {{"node", one.node}, {"element", one.element}, {"half", one.at_least ? ">=" : "<="}, {"threshold", one.threshold}});
-      const std::string node = graph_ ? statement::at(*graph_, one.node, one.element)
-                                      : "node " + std::to_string(one.node) + ", element " + std::to_string(one.element);
-      lines.push_back("where " + node + (one.at_least ? " >= " : " <= ") + box_end(one.threshold));
-    }
-    if (!walk_ || walk_->scope() == nullptr) return;
-    json["boxes"] = Json::array();
-    for (NodeId node = 0; node < graph_->nodes.size(); ++node) {
-      if (problem_->is_constant(node) || !walk_->scope()->has_box(node)) continue;
-      const relax::Box& box = walk_->scope()->box(node);
-      json["boxes"].push_back({{"node", node}, {"name", graph_->node(node).name}, {"lo", box.lo}, {"hi", box.hi}});
-      for (std::size_t i = 0; i < box.lo.size(); ++i)
-        lines.push_back("box of " + statement::at(*graph_, node, i) + ": [" + box_end(box.lo[i]) + ", " + box_end(box.hi[i]) + "]");
-    }
-  }
-
-  const InspectOptions& options_;
-  bool has_numbers_ = false, is_foreign_ = false;
-  std::shared_ptr<const Graph> graph_;
-  std::shared_ptr<const logic::Problem> problem_;
-  std::optional<certificate::Walk> walk_;
-  Splits splits_;
-  Json steps_ = Json::array();
-};
-
-std::string certificate_json(const std::string& file, const certificate::Header& header, const certificate::Summary* summary, View& view) {
+std::string certificate_json(const std::string& file, const certificate::Header& header, const certificate::Summary* summary,
+                             CertificateSteps& view) {
   Json json = opened(kInspectSchema);
   json["file"] = file;
   json["kind"] = "certificate";
@@ -165,7 +44,7 @@ std::string certificate_json(const std::string& file, const certificate::Header&
 }
 
 // One step, and what a checker has there.
-int inspect_step(const InspectOptions& options, certificate::Reader& reader, View& view) {
+int inspect_step(const InspectOptions& options, certificate::Reader& reader, CertificateSteps& view) {
   std::uint64_t steps = 0;
   while (true) {
     const auto next = reader.next(view.graph());
@@ -212,7 +91,9 @@ int inspect_certificate(const InspectOptions& options) {
     if (!sheet) return refuse(kInspectSchema, options.json, sheet.rejection());
     if (!write_file(options.out, views::page_of(sheet.value(), kInspectSchema).html())) return kExitUnwritten;
   }
-  View view(options);
+  CertificateSteps view(
+      {options.file, options.network, options.property, options.limits, options.step,
+       options.step > 0 || std::ranges::any_of(options.show, [](const std::string& one) { return one == "values" || one == "all"; })});
   if (auto loaded = view.load(reader.value()->header()); !loaded) return refuse(kInspectSchema, options.json, loaded.rejection());
   const bool text = options.json != "-";
   if (text) std::printf("%s\n", certificate::header_text(reader.value()->header()).c_str());

@@ -88,6 +88,7 @@ PACKAGES = {
     "app/gates": ["nlohmann/"],
     "app/pages": ["nlohmann/"],
     "api/reports": ["nlohmann/"],
+    "app/views": ["nlohmann/"],
     "app/runs": ["nlohmann/", "fcntl.h", "malloc.h", "unistd.h", "sys/"],
     "cli/assay": ["nlohmann/", "CLI/", "unistd.h", "sys/", "signal.h", "poll.h", "ClpConfig.h", "hwy/highway.h", "oneapi/dnnl/dnnl.h"],
     "python": ["nanobind/", "Python.h"],

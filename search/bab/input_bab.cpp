@@ -17,7 +17,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <ranges>
 #include <utility>
 
 #include "certificates/check/session.h"
@@ -147,8 +146,9 @@ class InputWorker final : public BabWorker {
       one.looks_closed = found == open.end();
       one.bound = one.looks_closed ? 0 : std::min(found->bound.bound, 0.0);
     }
-    const auto points = open | std::views::transform([](const TriedCase& one) -> const auto& { return one.bound.x; });
-    if (is_witness(points, depth())) return Next::over;
+    if (is_witness(
+            open, [](const TriedCase& one) { return &one.bound.x; }, depth()))
+      return Next::over;
     std::optional<StrongBranching::Choice> choice = strong_->choose(*node_->tried);
     if (!choice) return Next::on;
     const auto [node, element] = bab_.cases.coordinates()[choice->input];
@@ -282,13 +282,15 @@ class InputWorker final : public BabWorker {
 
   // --- witnesses and splits ---
 
-  // The minimiser of a bound is a point of the subdomain, and often a counterexample if one exists.
-  bool is_witness(auto points, std::size_t depth) {
+  // The minimiser of a bound is a point of the subdomain, and often a counterexample if one exists. `point_of` gives null for a
+  // bound whose point is not to be tried.
+  bool is_witness(const auto& bounds, const auto& point_of, std::size_t depth) {
     constexpr std::size_t kShallow = 6;
     constexpr std::uint64_t kSampleEvery = 16;
     if (depth > kShallow && engine_.nodes() % kSampleEvery != 0) return false;
-    return std::ranges::any_of(points, [&](const std::vector<double>& point) {
-      return is_found(try_point(bab_.network, bab_.box, bab_.group, point, workspace_));
+    return std::ranges::any_of(bounds, [&](const auto& bound) {
+      const std::vector<double>* point = point_of(bound);
+      return point != nullptr && is_found(try_point(bab_.network, bab_.box, bab_.group, *point, workspace_));
     });
   }
 
@@ -309,10 +311,9 @@ class InputWorker final : public BabWorker {
 
   Next split_by(const logic::Scope& scope, const std::vector<CaseBound>& bounds, const RegionForms* region,
                 const std::vector<double>& lost) {
-    const auto is_open = [](const CaseBound& bound) { return !(bound.margin > 0); };
-    const auto point = [](const CaseBound& bound) -> const auto& { return bound.point; };
+    const auto open_point = [](const CaseBound& bound) { return bound.margin > 0 ? nullptr : &bound.point; };
     const bool exact = region != nullptr && region->undecided() == 0;
-    if (is_witness(bounds | std::views::filter(is_open) | std::views::transform(point), exact ? 0 : depth())) return Next::over;
+    if (is_witness(bounds, open_point, exact ? 0 : depth())) return Next::over;
     if (region != nullptr && region->undecided() > 0 && (node_->in_region || region->undecided() <= kRegionRelus)) {
       const auto [node, element] = region->next_split();
       return split({node, element, 0.0}, true);

@@ -102,7 +102,7 @@ std::string shown(const Interval& value) {
 bool holds(DType dtype, const Interval& value) {
   if (dtype != DType::boolean && !is_integer(dtype)) return false;
   const auto [least, most] = range_of(dtype);
-  const auto is_value = [&](double x) {
+  const auto is_value = [&, least = least, most = most](double x) {
     return std::isfinite(x) && x == std::floor(x) && least <= *Rational::from_double(x) && *Rational::from_double(x) <= most;
   };
   return is_value(value.lo()) && is_value(value.hi());

@@ -162,7 +162,7 @@ bool multiply_by_library(std::size_t m, std::size_t n, std::size_t k, std::span<
   }
   const auto [row_parts, column_parts] = tiles_of(m, n, k, stored(products[0].b, k, n).transposed);
   const Split rows{m, row_parts}, columns{pieces(n, kUnit), column_parts};
-  parallel_for(row_parts * column_parts, [&](std::size_t tile) {
+  parallel_for(row_parts * column_parts, [&, column_parts = column_parts](std::size_t tile) {
     const std::size_t row = rows.begin(tile / column_parts), row_count = rows.size(tile / column_parts);
     const std::size_t column = columns.begin(tile % column_parts) * kUnit;
     const std::size_t column_count = std::min(columns.size(tile % column_parts) * kUnit, n - column);

@@ -52,7 +52,7 @@ void run_gemm(const Call& call) {
   if (alpha == 1 && !has_c) return;
   const Shape strides = has_c ? repeating_strides(call.operand(2).shape(), call.result.shape()) : Shape{0, 0};
   const T* const c = has_c ? call.operand(2).data<T>().data() : nullptr;
-  parallel_ranges(m, std::max<std::size_t>((1 << 14) / std::max<std::size_t>(n, 1), 1), [&](std::size_t first, std::size_t last) {
+  parallel_ranges(m, std::max<std::size_t>((1 << 14) / std::max<std::size_t>(n, 1), 1), [&, n = n](std::size_t first, std::size_t last) {
     for (std::size_t i = first; i < last; ++i) {
       for (std::size_t j = 0; j < n; ++j) {
         const T scaled = alpha * y[i * n + j];

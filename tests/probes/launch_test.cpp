@@ -205,7 +205,7 @@ TEST_CASE("kernels that lose what lies beyond a block are caught on lines beyond
   for (const auto& [op, left] : ops) {
     for (const std::int64_t block : {8192, 16384, 65536}) {
       CAPTURE(op_row(op).name, block);
-      const auto failures = [&](bool blocks) {
+      const auto failures = [&, op = op, left = left](bool blocks) {
         const PlanRun run = run_plan(probe_plan(op, {DType::float32, 1, true, blocks, false}), without_beyond(block, left), kModel);
         return audited(run.trace).failed;
       };

@@ -129,7 +129,7 @@ TEST_CASE("repeated: recurrent layers train to the same bits eagerly and compile
       Session session({.backend = backend, .seed = 7, .threads = threads});
       training::Model model(session);
       const training::Recurrent layer(model / "r", kind, 12, 16, 2);
-      SessionFunction step(session, [&](std::span<const Value> v) -> Results {
+      SessionFunction step(session, [&, backend = backend](std::span<const Value> v) -> Results {
         return session.gradients(mean(square(layer(v[0]).outputs)), model.parameters(), {std::nullopt, backend == Backend::compiled});
       });
       training::Sgd sgd(session, model.parameters(), {.rate = 0.5});

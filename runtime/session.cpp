@@ -359,8 +359,7 @@ Value Session::checkpoint(Loss f, std::vector<Value> values) {
     }
   }
   std::ranges::sort(read);
-  const auto again = std::ranges::unique(read);
-  read.erase(again.begin(), again.end());
+  read.erase(std::unique(read.begin(), read.end()), read.end());
   Array content = tape_[result[0]].value;
   forget(start);
   checkpoints_.resize(inner);

@@ -37,7 +37,11 @@ void put_anything(const Call& call, const std::vector<std::vector<bool>>& undefi
   }
 }
 
-// [[node]] over enclosures of finite sets; anything if an operand element is not finite, or the result undefined.
+// Whether a set is one infinity. Positions are decided by comparisons, and intervals compare an infinity as a number.
+bool is_infinity(const FloatSet& x) { return !x.has_finite() && !x.nan && x.minus_infinity != x.plus_infinity; }
+
+// [[node]] over enclosures of finite sets, and of infinities for positions of extrema; anything if an operand element is
+// another set, or the result undefined.
 Image by_denotation(const Call& call) {
   const std::size_t count = element_count(call.node.shape);
   const floats::Format format = call.arithmetic.format();
@@ -51,9 +55,10 @@ Image by_denotation(const Call& call) {
     operands.push_back({sets->shape, {}});
     undefined.emplace_back();
     for (const FloatSet& set : sets->values) {
-      operands.back().values.push_back(set.is_finite() ? enclosure(set) : Interval(1.0));
-      undefined.back().push_back(!set.is_finite());
-      if (!set.is_finite() && !is_elementwise) return image;
+      const bool is_compared = kind == OpKind::position && is_infinity(set), is_known = set.is_finite() || is_compared;
+      operands.back().values.push_back(is_compared ? Interval(low(set)) : is_known ? enclosure(set) : Interval(1.0));
+      undefined.back().push_back(!is_known);
+      if (!is_known && !is_elementwise) return image;
     }
   }
   const Outcome<Array<Interval>> result = denote<Interval>(call.node, pointers_to(operands));

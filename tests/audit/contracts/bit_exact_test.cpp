@@ -1,5 +1,6 @@
 // Sets, correctly rounded operations on them, and the ops that must give equal bits.
 #include <array>
+#include <cfloat>
 #include <limits>
 
 #include "kernel/contracts/arithmetic.h"
@@ -295,6 +296,10 @@ TEST_CASE("truth values, positions and conversions", "[contracts]") {
   const Admissible first = sets_of(Op::arg_max, ArgAttributes{1, false, false}, model, {ties});
   CHECK(judged(first, Tensor::of_ints({2}, std::vector<std::int64_t>{1, 0})).failed == 0);
   CHECK(judged(first, Tensor::of_ints({2}, std::vector<std::int64_t>{2, 0})).failed == 1);
+  const Tensor infinite = tensor({3, 3}, {-INFINITY, -FLT_MAX, -INFINITY, 1, INFINITY, 2, -INFINITY, -INFINITY, -INFINITY});
+  const Admissible beside = sets_of(Op::arg_max, ArgAttributes{1, false, false}, model, {infinite});
+  CHECK(judged(beside, Tensor::of_ints({3}, std::vector<std::int64_t>{1, 1, 0})).failed == 0);
+  CHECK(judged(beside, Tensor::of_ints({3}, std::vector<std::int64_t>{0, 0, 1})).failed == 3);
   const Admissible chosen = sets_of(Op::where, NoAttributes{}, model, {truths({true, false, true, false}), x, y});
   CHECK(within(chosen, {1, 1, -0.0F, 2}));
   CHECK(judged(chosen, {1, 1, 0.0F, 2}).failed == 1);

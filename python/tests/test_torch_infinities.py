@@ -114,6 +114,7 @@ def test_a_maximum_with_padding() -> None:
         return of_scores(lambda x: F.pad(x, (1, 1), value=-INF).unfold(-1, 3, 1).amax(-1), backward)
     assert verdict(pooled(0), drawn(2, 6)) == "right"
     assert verdict(pooled(1), drawn(2, 6)) == "wrong"
+    assert verdict(lambda x: x.gather(-1, F.pad(x.detach(), (1, 1), value=-INF).argmax(-1, keepdim=True) - 1), drawn(2, 6)) == "right"
 
 
 class AddMask(torch.autograd.Function):

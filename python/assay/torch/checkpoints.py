@@ -159,13 +159,15 @@ def copying(run: Any, hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
             value = run.value(tensors[0])
         start, last = len(run.regions), run.last_plain
         found = hook(given)
+        values, fresh = run.memory.values, run.regions[start:]
+        if any(values[v].kind != values[value].kind for one in fresh for v in one.results):
+            return found  # it saves another type, perhaps fewer digits: what the operation reads is taken as not known
         run.last_plain = last  # it is no part of a Function
-        shape, fresh = list(run.memory.values[value].tensor.shape), run.regions[start:]
-        copies = [one for one in tree_leaves(found) if isinstance(one, torch.Tensor) and one.dtype == tensors[0].dtype and one.shape == tensors[0].shape]
+        shape = list(values[value].tensor.shape)
         if fresh and all(node["op"] == "reshape" and node["attributes"]["shape"] == shape for one in fresh for node in one.nodes):
             with run.aside():
-                for one in copies:
-                    if alike(run.memory.values[value].tensor, one):
+                for one in tree_leaves(found):
+                    if isinstance(one, torch.Tensor) and one.dtype == tensors[0].dtype and one.shape == tensors[0].shape and alike(values[value].tensor, one):
                         run.memory.bind(one, None, value)
         return found
     return call

@@ -213,7 +213,7 @@ def test_files_have_gradients_and_kernels_where_they_stand(run, functions, pytes
         if case.find("failure") is not None:
             found.setdefault(case.get("name"), set()).add((pathlib.Path(case.get("file")).name, int(case.get("line")), case.find("failure").get("type")))
     assert set(found) == {"test_gradcheck", "test_judge", "test_audit_kernel", "test_within"}
-    half = lines.index("    def backward(ctx, g):")  # the line of its decorator, counted from 1
+    half = lines.index("    def backward(ctx, g):") + 1  # counted from 1
     assert found["test_gradcheck"] == found["test_judge"] == {("kernels_and_functions.py", half, "gradient.product")}
     assert found["test_audit_kernel"] == {("kernels_and_functions.py", lines.index("def off(x):  # line 4") + 1, "contract.neg")}
     assert {place[0] for place in found["test_within"]} == {"test_one.py"}

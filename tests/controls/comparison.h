@@ -63,9 +63,8 @@ class Comparison {
     std::mt19937_64 random(977);
     for (int k = 0; k < points; ++k)
       generic_.push_back(point<Opaque>(one, [&](const gradients::Domain& domain, bool real) {
-        if (!real)
-          return Opaque(Rational(static_cast<std::int64_t>(domain.lo) +
-                                 static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(domain.hi - domain.lo + 1))));
+        const std::uint64_t kinds = k == 0 ? 1 : static_cast<std::uint64_t>(domain.hi - domain.lo + 1);  // first a mask of zeros
+        if (!real) return Opaque(Rational(static_cast<std::int64_t>(domain.lo) + static_cast<std::int64_t>(random() % kinds)));
         return Opaque::drawn(between(domain.lo, domain.hi, random).double_down(), random());
       }));
     for (int k = 0; k < points && !one.kinks.empty(); ++k)

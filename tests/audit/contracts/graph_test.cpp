@@ -94,6 +94,18 @@ TEST_CASE("a zero that is nearest to the exact value has its sign, and one that 
   CHECK(judged(sets[1], Floats{0, 0}).failed == 1);
 }
 
+TEST_CASE("the number nearest to the exact value is not admitted beside a float64, whose neighbours enclose it", "[contracts]") {
+  const auto doubles = [](double x) { return Tensor::of_doubles({1}, std::vector<double>{x}); };
+  const double sum = 0.1 + 0.2;  // 0.30000000000000004, and 0.3 lies below the exact sum
+  for (const Op op : {Op::add, Op::mul, Op::div}) {
+    const double right = op == Op::add ? sum : op == Op::mul ? 0.1 * 0.3 : 0.1 / 0.3;
+    const Admissible sets = sets_of(op, NoAttributes{}, double_model(), {doubles(0.1), doubles(op == Op::add ? 0.2 : 0.3)});
+    CHECK(judged(sets, doubles(right)).failed == 0);
+    CHECK(judged(sets, doubles(std::nextafter(right, 0))).failed == 1);
+    CHECK(judged(sets, doubles(std::nextafter(right, 1))).failed == 1);
+  }
+}
+
 // The mean and the variance in two passes, in float32; then s = r w, with the factor r off by a share.
 Floats folded_norm(const Floats& x, const Floats& w, const Floats& b, float off, bool shifts) {
   const std::size_t n = w.size();

@@ -215,7 +215,7 @@ def test_large_functions_are_decided(fault: str, monkeypatch: pytest.MonkeyPatch
 
 def test_large_functions_run_a_few_times_at_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cotangents of all sizes are tried at the first few rows, if the function does the same there."""
-    from assay.testing import _elsewhere, _linearity
+    from assay.testing import _elsewhere, _linearity, _single
 
     class Clipped(Norm):
         @staticmethod
@@ -224,6 +224,7 @@ def test_large_functions_run_a_few_times_at_their_size(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(_linearity, "MANY", 2**10)
     monkeypatch.setattr(_elsewhere, "MOST_ELEMENTS", 2**10)
+    monkeypatch.setattr(_single, "MOST_ELEMENTS", 2**10)
     monkeypatch.setattr(_linearity, "ENOUGH", 2**8)
     rows: list[int] = []
 

@@ -377,6 +377,12 @@ Outcome<Adjointness> check_adjointness(const AdjointCase& one, const Graph& vjp,
   if (is_real && lacks_scalar(result) && !lacks_rationals(one.graph) && !lacks_rationals(vjp))
     result = check_points<Rational>(one, vjp, worthwhile_points(one.graph, kExactPoints), random, AdjointMethod::exact);
   if (is_real && (lacks_scalar(result) || divides_by_zero(result))) result = by_opaque();
+  // A product with an infinity may have no value where the real product, which has no infinity, is a number: 0 times infinity.
+  if (!is_real && !result && result.rejection().code == "adjointness.domain") {
+    Rejection why = result.rejection();
+    why.kind = Rejection::Kind::declined;
+    return why;
+  }
   if (!result || one.kinks.empty()) return result;
   const auto kinks = check_kinks(one, vjp, random, result.value());
   if (!kinks) return kinks.rejection();

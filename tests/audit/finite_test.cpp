@@ -1,6 +1,5 @@
 // Delivered gradients that are NaN or infinite: wrong where the derivative is a number, undecided where that is not known, never passed.
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <limits>
 
@@ -124,8 +123,7 @@ TEST_CASE("finite: a product that gives NaN or infinity by its own formula is fo
     run.claim(y, seed, {{0, x_bar}});
     run.trace.outputs = {y, x_bar};
     run.trace.gradients = {{y, seed, {{x, x_bar}}}};
-    const std::string at = std::isnan(factor) ? "gradient.value" : "gradient.product";  // no number, at every point
-    CHECK(verdicts(run.trace) == std::vector<std::string>{at, "gradient.finite"});
+    CHECK(verdicts(run.trace) == std::vector<std::string>{"gradient.value", "gradient.finite"});
   }
 }
 

@@ -30,9 +30,10 @@ double share_of_allowance(const Admissible& admissible, std::size_t i, double re
   return room > 0 ? std::fmin(1, div_up(error, room)) : 1;
 }
 
-// Whether the value is the number of the result's format that is nearest to the exact value, or to the float32 nearest to
-// that. If the enclosure of the exact value lies on both sides of a rounding border, both neighbours are; if it is wider,
-// nothing is known to be nearest. An enclosure in doubles never shows which float64 is nearest. The sign of a zero is that of the exact value; if this is unknown, the set's.
+// Whether the value is the number of the result's format that is nearest to the exact value, or to the float32 nearest
+// to that. If the enclosure of the exact value lies on both sides of a rounding border, both neighbours are; if it is
+// wider, nothing is known to be nearest. An enclosure in doubles never shows which float64 is nearest. The sign of a
+// zero is that of the exact value; if this is unknown, the set's.
 bool is_nearest(const Admissible& admissible, std::size_t i, double value) {
   const Interval& exact = admissible.exact[i];
   if (exact.is_undefined() || admissible.sets.dtype != DType::float32) return false;

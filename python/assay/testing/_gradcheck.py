@@ -29,7 +29,7 @@ from ._kinks import Kinks
 from ._linearity import Linearity
 from ._reaching import explored, tell_unreached
 from ._repeats import Repeats
-from ._single import Zeros
+from ._single import Zeros, noted
 from ._surroundings import Seen
 from ._tangents import Tangents
 
@@ -86,6 +86,7 @@ class Trials:
     no_multiple: list[str] = field(default_factory=list)  # gradients that are no multiple of others, and of which the gate says nothing
     unfollowed: list[str] = field(default_factory=list)  # uses of numbers of inputs of which nothing tells what depends on them
     asked: list[str] = field(default_factory=list)  # what Functions ask of their surroundings
+    hiding: dict[tuple[str, str], None] = field(default_factory=dict)  # arguments of Functions that were 1.0, by the Function's name and theirs
     codes: Seen = field(default_factory=dict)  # the program's code in passes of Functions
     drawn: set[str] = field(default_factory=set)  # random numbers of Python's that were followed
     kinds_compared: list[str] = field(default_factory=list)  # comparisons of types and devices of tensors by Functions
@@ -314,7 +315,7 @@ class Trials:
         for share in MOVES:
             start.restore()
             try:
-                with self.moved_params(share):
+                with self.moved_params(share), noted(run.owners, self.hiding):
                     other = self.alone([moved(one, share).requires_grad_() if moves else one for one, moves in zip(inputs, differs)])
                 count = min(len(run.entries), len(other.entries))
                 if not all(one.constants == then.constants for one, then in zip(run.entries, other.entries)):

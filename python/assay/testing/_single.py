@@ -29,7 +29,7 @@ class Zeros:
         """The first report that fails, else the one that was given, which names the inputs whose zeros have no finite gradient."""
         points = self.trials.points
         if self.trials.last.own and points:
-            report.tell("unreached", hiding_arguments(self.trials))
+            report.tell("unreached", [f"another number than 1.0 for the argument '{name}' of {owner}, which hides a lost factor" for owner, name in self.trials.hiding])
         if not self.trials.last.own or not points or sum(one.numel() for one in points[0] if isinstance(one, torch.Tensor)) > MOST_ELEMENTS:
             return report
         before, left = States(), list[str]()
@@ -75,19 +75,9 @@ def with_zeros(point: Sequence[Any], i: int) -> list[Any]:
     return [*point[:i], flat.reshape(point[i].shape).requires_grad_(point[i].requires_grad), *point[i + 1:]]
 
 
-def hiding_arguments(trials: Any) -> list[str]:
-    """Arguments of Functions that were 1 in every run: a lost factor does not show."""
-    seen: dict[tuple[str, str], None] = {}
-    if trials.last is None or not trials.points:
-        return []
-    with contextlib.suppress(Exception), noted(trials.last.owners, seen):  # of the function's own
-        trials.function(*trials.leaves(trials.points[0]))
-    return [f"another number than 1.0 for the argument '{name}' of {owner}, which hides a lost factor" for owner, name in seen]
-
-
 @contextlib.contextmanager
 def noted(owners: Any, seen: dict[tuple[str, str], None]) -> Iterator[None]:
-    """Notes such arguments of Functions for a while."""
+    """Notes arguments of Functions that are 1.0, for a while: a lost factor does not show there."""
     def note(owner: Any, _: Any, given: Sequence[Any]) -> None:
         names = list(inspect.signature(owner.forward).parameters)
         names = names[len(names) - len(given):]
@@ -96,4 +86,4 @@ def noted(owners: Any, seen: dict[tuple[str, str], None]) -> Iterator[None]:
         yield
 
 
-__all__ = ["Zeros", "hiding_arguments"]
+__all__ = ["Zeros", "noted"]

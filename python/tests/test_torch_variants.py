@@ -291,7 +291,12 @@ def of_places(forward, backward):
 ROWS, ORDER, OPEN = torch.tensor([0, 2, 3]), torch.tensor([1, 0, 3, 2]), torch.ones(4, 3, dtype=torch.bool)
 NUMBERS = {  # the forward, a backward that is right for the given numbers alone, a right one, the numbers
     "rows": (lambda x, i: x[i], lambda g, x, i: torch.zeros_like(x).index_copy(0, i, g), lambda g, x, i: torch.zeros_like(x).index_add(0, i, g), ROWS),
-    "order": (lambda x, i: x[i], lambda g, x, i: g[i], lambda g, x, i: torch.zeros_like(x).index_copy(0, i, g), ORDER),
+    "order": (lambda x, i: x[i], lambda g, x, i: g[i], lambda g, x, i: g[i.argsort()], ORDER),
+    "an order, once": (lambda x, i: x[i], lambda g, x, i: torch.zeros_like(x).index_copy(0, i, g), lambda g, x, i: torch.zeros_like(x).index_add(0, i, g), ORDER),
+    "all places": (lambda x, i: x.index_select(0, i), lambda g, x, i: torch.zeros_like(x).index_put((i,), g), lambda g, x, i: torch.zeros_like(x).index_put((i,), g, True), torch.arange(4)),
+    "two places": (lambda x, i: x[i], lambda g, x, i: torch.zeros_like(x).index_copy(0, i, g), lambda g, x, i: torch.zeros_like(x).index_add(0, i, g), torch.tensor([3, 1])),
+    "places in columns": (lambda x, i: x.gather(0, i), lambda g, x, i: torch.zeros_like(x).scatter(0, i, g), lambda g, x, i: torch.zeros_like(x).scatter_add(0, i, g),
+                          torch.tensor([[2, 0, 1], [3, 2, 0], [0, 1, 2]])),
     "mask": (lambda x, i: x * i, lambda g, x, i: g, lambda g, x, i: g * i, OPEN)}
 
 
@@ -302,6 +307,24 @@ def test_other_numbers_and_truth_values_are_tried(name) -> None:
         gradcheck(of_places(forward, wrong), [S, given])
     assert found.value.undecided
     assert gradcheck(of_places(forward, right), [S, given])
+
+
+def test_a_place_of_several_numbers_is_repeated() -> None:
+    class Taken(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, rows, columns, adds):
+            ctx.save_for_backward(x, rows, columns)
+            ctx.adds = adds
+            return x[rows, columns]
+
+        @staticmethod
+        def backward(ctx, g):
+            x, rows, columns = ctx.saved_tensors
+            return torch.zeros_like(x).index_put((rows, columns), g, ctx.adds), None, None, None
+    places = [torch.tensor([3, 0, 3, 1]), torch.tensor([1, 1, 0, 2])]
+    assert gradcheck(lambda *given: Taken.apply(*given, True), [S, *places])
+    with pytest.raises(GradcheckError, match="wrong for inputs 1, 2 with a repeated place"):
+        gradcheck(lambda *given: Taken.apply(*given, False), [S, *places])
 
 
 def test_a_program_beside_whole_numbers_may_ask_for_gradients_itself() -> None:

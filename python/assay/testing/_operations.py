@@ -13,11 +13,14 @@ class Operations(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.names, self.found = list[str](), list[Any]()
+        self.of_integers = set[str]()  # the names of those whose first operand is a tensor of integers
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         found = function(*args, **(kwargs or {}))
         one = found[0] if isinstance(found, (tuple, list)) and found else found
-        self.names.append(function._schema.name.partition("::")[2].rstrip("_"))
+        self.names.append(name := function._schema.name.partition("::")[2].rstrip("_"))
+        if args and isinstance(args[0], torch.Tensor) and not args[0].is_floating_point() and not args[0].is_complex():
+            self.of_integers.add(name)
         self.found.append(one.detach().clone() if isinstance(one, torch.Tensor) and one.is_floating_point() else None)
         return found
 

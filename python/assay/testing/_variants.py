@@ -5,6 +5,7 @@ Each way costs a run that is not recorded. If its gradients are those of the fir
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import itertools
 import os
@@ -23,6 +24,7 @@ from ._surroundings import Seen, loads_of
 MOST_PAIRS, MOST_SETTINGS, MOST_VALUES, MOST_ITEMS = 6, 48, 4, 16
 MISSING = object()
 PLACING = {"scatter", "scatter_reduce", "index_copy", "index_put", "put", "index_fill", "masked_scatter"}  # where a place that occurs twice leaves open which is last
+INVERTING = {"sort", "argsort", *PLACING}  # of integers: what finds the inverse of a permutation
 MOST_NUMBERS, SEED = 2**16, 5
 ROUNDING = 2.0**-6  # a difference that is no rounding, of sums in another order
 Change = Callable[[], ContextManager[Any]]
@@ -41,7 +43,7 @@ class Variant:
     is_other: bool = False  # equal gradients of it would say nothing
 
 
-def variants(point: Sequence[Any], seen: Seen, counts: Sequence[str], is_placing: Callable[[], bool]) -> Iterator[Variant]:
+def variants(point: Sequence[Any], seen: Seen, counts: Sequence[str], takes_repeats: Callable[[torch.Tensor], bool]) -> Iterator[Variant]:
     asking = [i for i, one in enumerate(point) if isinstance(one, torch.Tensor) and one.requires_grad]
     for i, j in itertools.islice(itertools.combinations(asking, 2), MOST_PAIRS):
         if point[i].shape == point[j].shape and point[i].dtype == point[j].dtype:
@@ -51,7 +53,8 @@ def variants(point: Sequence[Any], seen: Seen, counts: Sequence[str], is_placing
             yield Variant(f"for inputs {i} and {j} in one memory", put(point, dict(zip((i, j), together(point[i], point[j])))))
     for i, one in enumerate(point):
         if isinstance(one, torch.Tensor) and not one.is_floating_point() and not one.is_complex() and 0 < one.numel() <= MOST_NUMBERS:
-            yield from (Variant(f"for input {i} with {what}", put(point, {i: other}), is_other=True) for what, other in integers_beside(one, not is_placing()))
+            yield from (Variant(f"for input {i} with {what}", put(point, {i: other}), is_other=True) for what, other in integers_beside(one, takes_repeats(one)))
+    yield from places_twice(point, takes_repeats)
     if leaves := [i for i in asking if not isinstance(point[i], torch.nn.Parameter)]:
         yield Variant("for inputs that are Parameters", put(point, {i: torch.nn.Parameter(point[i].detach().clone()) for i in leaves}))
     if silent := [i for i, one in enumerate(point) if isinstance(one, torch.Tensor) and not one.requires_grad and one.is_floating_point()]:
@@ -77,16 +80,38 @@ def integers_beside(one: torch.Tensor, repeats: bool) -> Iterator[tuple[str, tor
         return
     flat = one.flatten()
     numbers, places = torch.unique(flat, return_inverse=True)
-    repeats = repeats and len(numbers) == len(flat) > 2 and len(numbers) != numbers[-1] + 1  # the last: places of an axis, each of which occurs once
-    if one.dim() == 1 and bool((flat.diff() >= 0).all()):  # perhaps where parts begin: they stay in order, and the last one stays
-        if repeats:
-            yield "a repeated number", torch.cat((flat[:1], flat[:1], flat[2:]))
-        return
-    yield "its numbers exchanged for each other", numbers[torch.randperm(len(numbers), generator=generator)][places].reshape(one.shape)
-    if repeats:
-        drawn = torch.randint(len(numbers), (len(flat),), generator=generator)
-        drawn[0] = drawn[-1]
-        yield "repeated numbers", numbers[drawn].reshape(one.shape)
+    is_rising = one.dim() == 1 and bool((flat.diff() >= 0).all())  # perhaps where parts begin: they stay in order, and the last one stays
+    if not is_rising:
+        yield "its numbers exchanged for each other", numbers[torch.randperm(len(numbers), generator=generator)][places].reshape(one.shape)
+    if repeats and one.dim() == 1 and len(numbers) == len(flat) > 1:
+        if not is_rising:
+            drawn = torch.randint(len(numbers), (len(flat),), generator=generator)
+            drawn[0] = drawn[-1]
+            yield "repeated numbers", numbers[drawn]
+        else:
+            yield "a repeated number", torch.cat((flat[:1], flat[:1], flat[2:]) if len(flat) > 2 else (flat[1:], flat[1:]))
+    for axis in range(one.dim() if repeats and one.dim() > 1 else 0):
+        if (other := with_first_repeated(one, axis)) is not None:
+            yield f"entries along axis {axis} that are repeated", other
+
+
+def places_twice(point: Sequence[Any], takes_repeats: Callable[[torch.Tensor], bool]) -> Iterator[Variant]:
+    """Whole numbers of one shape may be places together, such as rows and columns: the first place occurs twice."""
+    alike = [i for i, one in enumerate(point) if isinstance(one, torch.Tensor) and one.dtype in (torch.int32, torch.int64) and 1 < one.numel() <= MOST_NUMBERS]
+    for shape in dict.fromkeys(point[i].shape for i in alike):
+        some = [i for i in alike if point[i].shape == shape]
+        if len(some) > 1 and all(takes_repeats(point[i]) for i in some):
+            changed = {i: torch.cat((point[i].flatten()[:1], point[i].flatten()[:1], point[i].flatten()[2:])).reshape(shape) for i in some}
+            yield Variant(f"for inputs {', '.join(map(str, some))} with a repeated place", put(point, changed), is_other=True)
+
+
+def with_first_repeated(one: torch.Tensor, axis: int) -> torch.Tensor | None:
+    """The entries along an axis, of which the second is the first one again; nothing, where some are equal already."""
+    if one.shape[axis] < 2 or len(torch.unique(one, dim=axis)) and torch.unique(one, dim=axis).shape[axis] < one.shape[axis]:
+        return None
+    other = one.clone()
+    other.select(axis, 1).copy_(one.select(axis, 0))
+    return other
 
 
 def with_lines(given: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
@@ -323,7 +348,7 @@ class Variants:
         first, again = self.answers(point), self.answers(point)
         if first is None or again is None or differs(first, again, [1.0] * len(first)):
             return None  # it is another function each time
-        for one in itertools.chain(variants(point, self.trials.codes, self.trials.counts, lambda: self.is_placing(point)), self.later_writes(point)):
+        for one in itertools.chain(variants(point, self.trials.codes, self.trials.counts, functools.cache(lambda one: self.takes_repeats(point, one))), self.later_writes(point)):
             base = first if one.base is None else self.answers(one.base)
             try:
                 with one.change():
@@ -337,12 +362,19 @@ class Variants:
                 continue
         return None
 
-    def is_placing(self, point: Sequence[Any]) -> bool:
-        """Whether the forward pass writes to places that are given by numbers."""
+    def takes_repeats(self, point: Sequence[Any], one: torch.Tensor) -> bool:
+        """Whether a number may occur twice: the forward pass writes to no places that are given, and no pass inverts a permutation."""
         self.start.restore()
         with Operations() as run:  # with gradients, which the program may ask for itself
             self.trials.function(*point)
-        return not PLACING.isdisjoint(run.names)
+        if not PLACING.isdisjoint(run.names):
+            return False
+        if one.dtype == torch.bool or not torch.equal(one.flatten().long().sort()[0], torch.arange(one.numel())):
+            return True
+        self.start.restore()
+        with Operations() as run:
+            self.trials.unrecorded(point, Cotangents())
+        return INVERTING.isdisjoint(run.of_integers)
 
     def later_writes(self, point: Sequence[Any]) -> Iterator[Variant]:
         """Yield programs that write to a result, or to an operand: a Function that keeps one has to save it with `save_for_backward`."""

@@ -18,7 +18,8 @@ import os
 import pathlib
 import pickle
 import sys
-from typing import TYPE_CHECKING, Any, Generator, Iterator, Mapping, Sequence
+import unittest
+from typing import TYPE_CHECKING, Any, Callable, Generator, Iterator, Mapping, Sequence
 
 import pytest
 
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from assay._core.gate_reports import Case, Report
 
 _WORKER = "assay"  # what a worker of pytest-xdist hands to its controller
+_SESSION = "assay-session"
+_SKIPS = (pytest.skip.Exception, unittest.SkipTest)
+_GREEN = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+_ENDS_OF_THREADS = ("threading", "concurrent.futures.thread", "multiprocessing.pool")  # modules that catch what leaves the function of a thread
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -44,7 +49,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Registers the marker and the session."""
     config.addinivalue_line("markers", "assay_baseline(file): the head-room of the test's checks stays within 25 % of what the file says")
-    config.pluginmanager.register(Session(config), "assay-session")
+    if config.pluginmanager.is_blocked(_SESSION):
+        raise pytest.UsageError(f"-p no:{_SESSION} would let tests pass whose checks fail; leave it out, or leave the whole plugin out with -p no:assay")
+    for name in ("junit", "sarif", "waivers", "today", "baseline"):
+        if config.getoption(f"assay_{name}") == "":
+            raise pytest.UsageError(f"--assay-{name} has an empty value, so it would do nothing; give it a value, or leave the option out")
+    if config.getoption("assay_today") and not config.getoption("assay_waivers"):
+        raise pytest.UsageError("--assay-today says by which day waivers expire, but the session has no waivers; add --assay-waivers=FILE, or leave the option out")
+    config.stash[_SESSION_KEY] = Session(config)
+    config.pluginmanager.register(config.stash[_SESSION_KEY], _SESSION)
 
 
 @pytest.fixture
@@ -52,6 +65,7 @@ def assay_gate(request: pytest.FixtureRequest) -> Gate:
     """Collects the checks of a test; the test fails at its end with all that they found."""
     gate = Gate(request.node)
     request.node.stash[_GATE] = gate
+    request.config.stash[_SESSION_KEY].gates.append(gate)
     return gate
 
 
@@ -63,6 +77,7 @@ class Gate:
         self.reports: list[Report] = []
         self._allowed: list[bool] = []  # whether a vacuous report is fine
         self._places: list[tuple[str, int]] = []  # the line of the test that made each check
+        self._told = 0  # of the reports those by which the test has failed already, or could have
 
     def assert_within_contract(self, reference: Any, inputs: Any, output: Any, *, attributes: Mapping[str, Any] | None = None, model: str | None = None,
                                allow_vacuous: bool = False, name: str | None = None) -> Report:
@@ -90,6 +105,9 @@ class Gate:
 
     def check(self, report: Report, *, allow_vacuous: bool = False) -> Report:
         """Any other report, those of assay.torch included."""
+        from assay._core import arguments
+
+        arguments.flag("allow_vacuous", allow_vacuous)
         self._places.append(_place(self.item))
         if hasattr(report, "as_cases"):  # of assay.torch: the program has decided
             passed, report = report.passed, report.as_cases()
@@ -99,20 +117,38 @@ class Gate:
         return report
 
     def conclude(self) -> None:
-        """Raises if a report is no pass."""
+        """Raises if a report is no pass of those that came since the last call."""
         __tracebackhide__ = True
         from assay._core.gate_reports import merged
         from assay.testing import ContractViolation, NotDecided
         from assay.testing._contracts import explanation
 
-        found = [(report, place) for report, allow, place in zip(self.reports, self._allowed, self._places)
-                 if not report.passed and not (allow and report.verdict == "vacuous")]
-        wrong = [report for report, _ in found]
-        if wrong:
+        found, count = self._wrong(), len(self.reports) - self._told
+        self.settle()
+        if found:
+            wrong = [report for report, _ in found]
             kind = ContractViolation if any(report.verdict == "failed" for report in wrong) else NotDecided
             text = "\n".join(f"{os.path.relpath(file or '.')}:{line}: " + (getattr(report, "faults", None) and report.text or explanation(report))
                              for report, (file, line) in found)
-            _raise_at(found[0][1], kind(f"{len(wrong)} of {len(self.reports)} checks did not pass\n{text}", merged(wrong, "assay")))
+            _raise_at(found[0][1], kind(f"{len(wrong)} of {count} checks did not pass\n{text}", merged(wrong, "assay")))
+
+    def settle(self) -> None:
+        """The test has ended by what was found so far."""
+        self._told = len(self.reports)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a report is no pass, and no test has ended by it."""
+        return bool(self._wrong())
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether any report is no pass."""
+        return any(not report.passed for report in self.reports)
+
+    def _wrong(self) -> list[tuple[Report, tuple[str, int]]]:
+        every = list(zip(self.reports, self._allowed, self._places))[self._told:]
+        return [(report, place) for report, allow, place in every if not report.passed and not (allow and report.verdict == "vacuous")]
 
 
 def _raise_at(place: tuple[str, int], why: Exception) -> None:
@@ -123,6 +159,7 @@ def _raise_at(place: tuple[str, int], why: Exception) -> None:
 
 
 _GATE = pytest.StashKey[Gate]()
+_SESSION_KEY = pytest.StashKey["Session"]()
 
 
 @dataclasses.dataclass
@@ -133,6 +170,24 @@ class _Entry:
     report: Report
     is_compared: bool = False  # with a baseline: of assay.testing
     is_expected: bool = False  # it did not pass, and the test caught its exception and passed
+    is_told: bool = False  # it did not pass, and a test failed
+
+    @property
+    def is_open(self) -> bool:
+        """An exception was raised, and nobody has seen it yet."""
+        return self.report.is_raised and not self.is_expected and not self.is_told
+
+    @property
+    def is_lost(self) -> bool:
+        """The exception ended a thread, so that it did not reach the test."""
+        trace = getattr(self.report.exception, "__traceback__", None)
+        return trace is not None and trace.tb_frame.f_globals.get("__name__") in _ENDS_OF_THREADS
+
+    @property
+    def headline(self) -> str:
+        """Why it did not pass, in one line."""
+        first = next(iter([*self.report.failures, *(one for one in self.report.findings if not one.waiver)]), None)
+        return f"{first.rule}: {first.headline}" if first else self.report.summary()
 
 
 class Session:
@@ -142,9 +197,13 @@ class Session:
         self.config, self.entries = config, list[_Entry]()
         self.troubles: list[str] = []
         self.notes: list[str] = []
+        self.marked: list[tuple[str, str]] = []  # baselines of tests to write, each with its test
         self.written: list[str] = []  # baselines
-        self.before = 0  # entries of the tests, and of the tries of this test, that came earlier
-        self.current: pytest.Item | None = None
+        self.gates: list[Gate] = []
+        self.before = self.called = 0  # entries that came before this try of the test, and before its call
+        self.is_called = False  # the test's function has ended
+        self.failed: dict[str, int] = {}  # of tests that failed by a check: how many checks their functions made
+        self.current: pytest.Item | pytest.Collector | None = None
         self.deselected = 0
         self.waivers = _waivers_of(self.option("waivers"), self.option("today") or "")
 
@@ -154,53 +213,122 @@ class Session:
 
     # While a test runs.
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """Listens to the checks of the test."""
+    def pytest_sessionstart(self) -> None:
+        """Listens to all checks, those beside tests included."""
         from assay._core import audits
 
-        self.current = item
         audits.listeners.append(self.listen)
+        audits.reviewers.append(self.review)
+
+    def pytest_unconfigure(self) -> None:
+        """Listens no more."""
+        from assay._core import audits
+
+        for known, own in ((audits.listeners, self.listen), (audits.reviewers, self.review)):
+            if own in known:
+                known.remove(own)  # type: ignore[arg-type]
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(self, collector: pytest.Collector) -> Generator[None, Any, Any]:
+        """A file that is skipped after a check that did not pass has failed."""
+        self.current, before = collector, len(self.entries)
+        try:
+            outcome = yield
+        finally:
+            self.current = None
+        found = [entry for entry in self.entries[before:] if entry.is_open]
+        if found and outcome.skipped:
+            outcome.outcome, outcome.longrepr = "failed", _skipped_words(found, "file")
+        for entry in found:
+            entry.is_told, entry.is_expected = outcome.failed, outcome.passed
+        return outcome
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        """Knows which test runs."""
+        self.current = item
         try:
             return (yield)
         finally:
-            audits.listeners.remove(self.listen)
             self.current = None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self) -> None:
         """A test begins, perhaps not for the first time."""
-        self.before = len(self.entries)
+        self.before = self.called = len(self.entries)
+        self.is_called = False
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
-        """The gate and the baseline of a test that ended well."""
-        __tracebackhide__ = True
+    def pytest_runtest_call(self) -> Generator[None, Any, Any]:
+        """The function of the test begins and ends. Parts of it (subtests) have reports of their own before that."""
+        self.called = len(self.entries)
+        try:
+            return (yield)
+        finally:
+            self.is_called = True
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+        """Fails a test whose checks say so, however it ended itself. A test of unittest has its exceptions in a list of its own."""
+        own = (getattr(item, "_excinfo", None) or [call.excinfo])[0]
+        is_left = own is not None and isinstance(own.value, (*_SKIPS, pytest.xfail.Exception)) and not _expects_failure(item)
+        found = self._verdict(item, call.when, own.value if own is not None and is_left else None, own is None or is_left)
+        if found is not None and (own is None or is_left):
+            call.excinfo = found
+            if getattr(item, "_excinfo", None):
+                item._excinfo = [found]  # type: ignore[attr-defined]
+        outcome = yield
+        if found is not None and not outcome.failed and not (hasattr(outcome, "wasxfail") and _is_marked_for(item, found.value)):
+            outcome.outcome, outcome.longrepr = "failed", str(found.value)
+            outcome.__dict__.pop("wasxfail", None)
+        self._settle(item, call, outcome)
+        return outcome
+
+    def _verdict(self, item: pytest.Item, when: str, left: BaseException | None, is_whole: bool) -> pytest.ExceptionInfo[BaseException] | None:
+        """Why a test has to fail that did not fail by itself; `left`: the exception by which it was skipped, or expects to fail."""
+        made = [entry for entry in self.entries[self.before:] if entry.is_open]
+        lost, gate = [entry for entry in made if entry.is_lost], item.stash.get(_GATE, None)
+        if gate is not None and gate.is_open and (when != "setup" or left is not None):
+            return _raised_by(gate.conclude)
+        if lost:
+            return _raised_by(lambda: _fail(item, f"a check in another thread did not pass, and its exception did not reach the test: {lost[0].headline}. "
+                                            "Wait for the thread in the test, and raise the exception there: future.result() of concurrent.futures does both"))
+        if made and isinstance(left, _SKIPS):
+            return _raised_by(lambda: _fail(item, _skipped_words(made, "test")))
+        if when != "call" or not self.is_called or not is_whole:
+            return None
+        count, before = len(self.entries) - self.called, self.failed.get(item.nodeid, 0)
+        if count < before:
+            return _raised_by(lambda: _fail(item, f"the test failed by a check, ran once more, and made fewer checks then ({count} in place of {before}), so "
+                                            "the failure stands. Make every check in each run of the test"))
+        return _raised_by(lambda: self._compare_marked(item, left is not None))
+
+    def _settle(self, item: pytest.Item, call: pytest.CallInfo[None], outcome: Any) -> None:
+        """Checks whose exceptions a test caught are what it expects, once it has passed; those of an earlier try of the test are not."""
         from assay.errors import Error, Rejected
 
-        try:
-            result = yield
-        except Error as why:
-            if not isinstance(why, Rejected):  # those were announced with their findings
-                self.note(pyfuncitem, why)
-            raise
-        if gate := pyfuncitem.stash.get(_GATE, None):
-            gate.conclude()
-        for marker in pyfuncitem.iter_markers("assay_baseline"):
-            self._compare(pyfuncitem, *marker.args, **marker.kwargs)
-        return result
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
-        """Checks whose exceptions a test caught are what it expects, once it has passed; those of an earlier try of the test are not."""
-        outcome = yield
-        if call.when == "call" and (outcome.passed or hasattr(outcome, "wasxfail")):
+        found, gate = [entry for entry in self.entries[self.before:] if entry.is_open], item.stash.get(_GATE, None)
+        if outcome.failed and call.when == "call" and self.is_called and (found or gate is not None and gate.has_failed):
+            self.failed[item.nodeid] = max(self.failed.get(item.nodeid, 0), len(self.entries) - self.called)
+        is_over = outcome.failed or hasattr(outcome, "wasxfail")
+        for entry in found if is_over or call.when != "setup" else []:
+            entry.is_told, entry.is_expected = outcome.failed, not outcome.failed
+        if gate is not None and is_over:
+            gate.settle()
+        if hasattr(outcome, "wasxfail") and not outcome.failed:  # what the test expects by its mark, those of a gate included
             for entry in self.entries[self.before:]:
-                entry.is_expected = entry.report.is_raised and not entry.report.passed
-        return outcome
+                entry.is_expected = entry.is_expected or not entry.report.passed
+        why = call.excinfo.value if call.excinfo is not None else None
+        if isinstance(why, Error) and not isinstance(why, Rejected) and outcome.failed and call.when == "call":  # rejections were announced with their findings
+            self.note(item, why)
 
     def listen(self, checks: Sequence[Check], report: Report) -> None:
         """Called after each check, before it raises. Whether the waivers are right is said at the end of the session."""
+        self.review(report)
+        self.entries.append(_Entry(self.current.nodeid if self.current else "", report, bool(checks)))
+
+    def review(self, report: Report) -> None:
+        """Names the test of the cases, and waives findings. A report may come several times, with more cases."""
         item = self.current
         file, line = _place(item)
         for case in report.cases:
@@ -211,7 +339,6 @@ class Session:
             from assay.testing import _waivers
 
             _waivers.apply(report, self.waivers)
-        self.entries.append(_Entry(item.nodeid if item else "", report, bool(checks)))
 
     def note(self, item: pytest.Item, why: Any) -> None:
         """A check that was refused, so that it came to no verdict: it belongs into the files, too."""
@@ -226,34 +353,43 @@ class Session:
         finding = Finding("error", why.code or f"assay.{kind}", item.name, str(why))
         self.entries.append(_Entry(item.nodeid, Report([Case(kind, "not judged", findings=[finding], file=path, line=line)])))
 
-    def _compare(self, item: pytest.Function, file: str) -> None:
+    def _compare_marked(self, item: pytest.Item, is_left: bool) -> None:
+        """The comparisons that the markers of a test ask for; a test that was skipped may have checked nothing."""
+        __tracebackhide__ = True
+        for marker in item.iter_markers("assay_baseline"):
+            if len(marker.args) != 1 or marker.kwargs or not isinstance(marker.args[0], str) or not marker.args[0]:
+                raise pytest.UsageError(f"{item.nodeid}: the mark assay_baseline takes the name of one file: assay_baseline(\"softmax.json\")")
+            self._compare(item, marker.args[0], is_left)
+
+    def _compare(self, item: pytest.Item, file: str, is_left: bool) -> None:
         """The marker's comparison."""
         __tracebackhide__ = True
         from assay._core.gate_reports import merged
         from assay.testing import ContractViolation, _baselines
 
-        reports = [entry.report for entry in self.entries if entry.is_compared and entry.test == item.nodeid]
+        reports = [entry.report for entry in self.entries[self.before:] if entry.is_compared and entry.test == item.nodeid]
         path = os.path.join(item.path.parent, file)
         if not reports:
+            if is_left:
+                return
             raise pytest.UsageError(f"{item.nodeid}: the test is marked with assay_baseline, but checked nothing")
         if self.option("write_baseline"):
-            _baselines.write(path, reports)
-            self.written.append(path)
+            self.marked.append((path, item.nodeid))
             return
         if not os.path.exists(path):
             raise pytest.UsageError(f"{item.nodeid}: the baseline {path} does not exist; write it with --assay-write-baseline")
-        more, missing = _baselines.compare(path, reports)
-        self.notes += [f"{one} ({item.nodeid})" for one in missing]
-        if more:
-            raise ContractViolation("\n".join([f"the test uses more of its allowance than {file} admits:", *more]), merged(reports, "assay"))
+        if more := _baselines.compare(path, reports, is_part=True):
+            _raise_at(_place(item), ContractViolation("\n".join([f"the test uses more of its allowance than {file} admits:", *more]), merged(reports, "assay")))
 
     # At the end.
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """Takes what a worker of pytest-xdist checked."""
-        entries, written = pickle.loads(getattr(node, "workeroutput", {}).get(_WORKER, pickle.dumps(([], []))))
-        self.entries, self.written = self.entries + entries, self.written + written
+        if found := getattr(node, "workeroutput", {}).get(_WORKER):
+            entries, marked, troubles, deselected = pickle.loads(found)
+            self.entries, self.marked = self.entries + entries, self.marked + marked
+            self.troubles, self.deselected = self.troubles + troubles, self.deselected + deselected
 
     def pytest_deselected(self, items: Sequence[Any]) -> None:
         """Counts the tests that -k, -m or --last-failed leave out."""
@@ -261,17 +397,48 @@ class Session:
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Writes the files and concludes the gate of the session."""
+        if session.exitstatus in _GREEN:
+            self._conclude_rest()
+        for entry in self.entries:
+            entry.report.exception = None  # it holds the frames of the test
         if hasattr(self.config, "workeroutput"):
-            self.config.workeroutput[_WORKER] = pickle.dumps((self.entries, self.written))
+            self.config.workeroutput[_WORKER] = pickle.dumps((self.entries, self.marked, self.troubles, self.deselected))
             return
+        self._write_marked()
         if self.option("waivers") or self.option("baseline"):
-            ended = session.shouldstop or session.shouldfail or session.exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
+            ended = session.shouldstop or session.shouldfail or session.exitstatus not in (*_GREEN, pytest.ExitCode.TESTS_FAILED)
             self._conclude(bool(self.deselected or ended or _is_of_some_tests(self.config)))
         if self.option("write_baseline") and not self.written:
             self.troubles.append("--assay-write-baseline wrote nothing: name the file with --assay-baseline=FILE, or mark tests with assay_baseline(FILE)")
         self._write()
-        if self.troubles and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        if self.troubles and session.exitstatus in _GREEN:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _conclude_rest(self) -> None:
+        """Checks that did not pass, and of which no test has told: pytest.exit ended their test, or they were made after it."""
+        for entry in self.entries:
+            if entry.is_open:
+                self.troubles.append(f"a check of {entry.test or 'no test'} did not pass, and no test failed by it: {entry.headline}")
+                entry.is_told = True
+        for gate in self.gates:
+            if gate.is_open:
+                test = gate.item.nodeid if gate.item else "no test"
+                self.troubles.append(f"a check by assay_gate of {test} did not pass, and no test failed by it: {gate.reports[-1].summary()}")
+
+    def _write_marked(self) -> None:
+        """The baselines of the markers: several tests may name one file."""
+        from assay.errors import MalformedInput
+        from assay.testing import _baselines
+
+        tests: dict[str, set[str]] = {}
+        for path, test in self.marked:
+            tests.setdefault(path, set()).add(test)
+        for path, names in tests.items():
+            try:
+                _baselines.write(path, [entry.report for entry in self.entries if entry.is_compared and entry.test in names])
+                self.written.append(path)
+            except MalformedInput as why:
+                self.troubles.append(f"--assay-write-baseline: {why}")
 
     def _conclude(self, is_subset: bool) -> None:
         """Waivers that have expired or cover nothing, and operations that use more than the baseline says. A part of the tests says of no waiver that
@@ -288,15 +455,15 @@ class Session:
             reports = [entry.report for entry in self.entries]
             self.troubles += _waivers.troubles(self.waivers, reports, is_subset)
             self.notes += _waivers.notes(self.waivers, reports, is_subset)
-        if self.option("baseline") and self.option("write_baseline"):
-            _baselines.write(self.option("baseline"), compared)
-            self.written.append(self.option("baseline"))
-        elif self.option("baseline"):
+        if self.option("baseline"):
             try:
-                more, missing = _baselines.compare(self.option("baseline"), compared)
+                if self.option("write_baseline"):
+                    _baselines.write(self.option("baseline"), compared)
+                    self.written.append(self.option("baseline"))
+                    return
+                self.troubles += _baselines.compare(self.option("baseline"), compared, is_subset)
             except MalformedInput as why:
-                more, missing = [f"--assay-baseline: {why}"], []
-            self.troubles, self.notes = self.troubles + more, self.notes + missing
+                self.troubles.append(f"--assay-baseline: {why}")
 
     def _write(self) -> None:
         from assay._core.gate_reports import Case, Finding, Report, merged, undecided_whole
@@ -366,6 +533,39 @@ class Session:
             yield f"{waivers[waiver].words}: {rule}: {count}{lines[0]} ({test})"
 
 
+def _raised_by(conclude: Callable[[], None]) -> pytest.ExceptionInfo[BaseException] | None:
+    """Return what a conclusion raises, as pytest shows it; None where it raises nothing."""
+    __tracebackhide__ = True
+    try:
+        conclude()
+    except Exception:  # a baseline that cannot be read, too
+        return pytest.ExceptionInfo.from_current()
+    return None
+
+
+def _fail(item: pytest.Item, text: str) -> None:
+    """Raises at the line of the test."""
+    __tracebackhide__ = True
+    _raise_at(_place(item), AssertionError(text))
+
+
+def _skipped_words(found: Sequence[_Entry], what: str) -> str:
+    return (f"the {what} was skipped after a check in it that did not pass: {found[0].headline}. A {what} that is skipped would hide this. Skip before the check, or, "
+            "if the check is expected to fail, expect its exception with pytest.raises in a test that passes")
+
+
+def _expects_failure(item: pytest.Item) -> bool:
+    """Whether a test of unittest, or its class, is marked with expectedFailure."""
+    return any(getattr(getattr(item, name, None), "__unittest_expecting_failure__", False) for name in ("obj", "cls"))
+
+
+def _is_marked_for(item: pytest.Item, why: BaseException) -> bool:
+    """Whether the mark by which a test may fail covers an exception, too."""
+    raises = [mark.kwargs.get("raises") for mark in item.iter_markers("xfail")]
+    kinds = [one for one in raises if isinstance(one, (type, tuple))]
+    return _expects_failure(item) or None in raises or any(isinstance(why, one) for one in kinds)
+
+
 def _repository_of(folder: pathlib.Path) -> pathlib.Path:
     """The folder from which files are named: the root of the repository, wherever pytest was started in it; else pytest's own root."""
     return next((one for one in (folder, *folder.parents) if (one / ".git").exists()), folder)
@@ -404,7 +604,7 @@ def _waivers_of(path: str | None, today: str) -> list[Any]:
         raise pytest.UsageError(f"--assay-waivers: {why}") from None
 
 
-def _place(item: pytest.Item | None) -> tuple[str, int]:
+def _place(item: pytest.Item | pytest.Collector | None) -> tuple[str, int]:
     """The line of the test's file that is running."""
     if item is None:
         return "", 1
@@ -413,4 +613,4 @@ def _place(item: pytest.Item | None) -> tuple[str, int]:
         if frame.f_code.co_filename == path:
             return path, frame.f_lineno
         frame = frame.f_back  # type: ignore[assignment]
-    return path, (item.location[1] or 0) + 1
+    return path, (getattr(item, "location", ("", 0))[1] or 0) + 1

@@ -33,8 +33,8 @@ WAIVER = {"id": "W1", "rule": "contract.softmax", "reason": "known", "owner": "u
 
 @pytest.fixture
 def run(pytester):
-    def run(text, *options):
-        pytester.makepyfile(test_one=TESTS + text)
+    def run(text, *options, conftest=""):
+        pytester.makepyfile(test_one=TESTS + text, conftest=conftest)
         return pytester.runpytest_subprocess(*PLUGIN, "-p", "no:cacheprovider", *options)
     return run
 
@@ -134,7 +134,10 @@ def test_baselines_have_the_names_of_compositions(run, pytester):
     kernel = "def test_norm():\n    from assay.testing import audit_kernel\n    audit_kernel('rms norm', lambda x, w: (x / np.sqrt((x.astype(float) ** 2).mean(-1, keepdims=True) + 1e-5)).astype(np.float32) * w, blocks=False)\n"
     assert run(kernel, "--assay-baseline=b.json", "--assay-write-baseline").ret == 0
     assert list(json.loads((pytester.path / "b.json").read_text())["head_room"]) == ["rms norm"]
-    run(RIGHT, "--assay-baseline=b.json").stdout.fnmatch_lines(["softmax is not in the baseline b.json, so it was not compared: write a new baseline"])
+    result = run(RIGHT, "--assay-baseline=b.json")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["softmax uses 7.66 % of its allowance, and is not in the baseline b.json, so nothing holds it to what it was: write a new baseline",
+                                 "the baseline b.json has rms norm, but no check measured it: correct the name, or write a new baseline"])
     assert run(RIGHT, "--assay-baseline=none.json").ret == 1
 
 
@@ -360,6 +363,53 @@ def test_waivers_cover_findings_of_kernels(run, pytester):
     run(test, waivers(pytester, {**WAIVER, "rule": "probe.guard"})).assert_outcomes(failed=1)
 
 
+def test_waived_findings_leave_the_others_to_be_judged(run, pytester):
+    """A plan of which enough probes fail is not judged to its end; those that a waiver covers are not enough."""
+    wrong = "from assay.testing import audit_kernel\ndef wrong(x): return -x - (x.size > 1000)\ndef test_kernel(): audit_kernel('neg', wrong)\n" \
+            "def wrong_at_last(x):\n    y = -x\n    y[..., -1:] -= 1\n    if x.size > 8000 and x.flags.c_contiguous: y[...] += 1\n    return y\n" \
+            "def test_longer(): audit_kernel('neg', wrong_at_last)\n"
+    result = run(wrong, waivers(pytester, {**WAIVER, "rule": "contract.neg", "most_elements": 1100}))
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(['waiver W1 leaves * findings that have more elements than its "most_elements", 1100: the largest has *'])
+    result = run("from assay.testing import audit_kernel\ndef test_all():\n    report = audit_kernel('neg', lambda x: -x + np.float32(0.5))\n"
+                 "    assert report.verdict == 'passed with waivers' and report.left == 0\n", waivers(pytester, {**WAIVER, "rule": "contract.neg"}))
+    result.assert_outcomes(passed=1)
+
+
+GUARD = """
+from assay.testing import audit_kernel
+def beside(x, out):
+    np.negative(x, out=out)
+    np.lib.stride_tricks.as_strided(out, (out.size + 5,), (4,))[out.size:] = 1
+def test_beside(): audit_kernel('neg', beside, out=True, blocks=False, strided=False)
+def test_raises(): audit_kernel('neg', lambda x: 1 / 0, blocks=False, strided=False)
+def in_place(x): return np.negative(x, out=x)
+def test_in_place(): audit_kernel('neg', in_place, blocks=False, strided=False)
+def test_shape(): audit_kernel('neg', lambda x: -x[None], blocks=False, strided=False)
+"""
+
+
+def test_waivers_bound_what_probes_find(run, pytester):
+    """A number of elements bounds every rule that counts them, and covers none that does not; a kernel that shows nothing passes by no waiver."""
+    few = [{**WAIVER, "id": rule, "rule": f"probe.{rule}", "most_elements": 4} for rule in ("guard", "operand", "shape")]
+    result = run(GUARD, waivers(pytester, *few, {**WAIVER, "rule": "probe.raised"}))
+    result.assert_outcomes(failed=4)
+    result.stdout.fnmatch_lines(['*waiver guard covers nothing: *"most_elements": it has 5;*', '*waiver shape covers nothing: *"most_elements": it has no number of elements*'])
+    run(GUARD, waivers(pytester, {**few[0], "most_elements": 5}), "-k", "beside").assert_outcomes(passed=1)
+    result = run(RIGHT, waivers(pytester, {**WAIVER, "rule": "gate.nothing"}))
+    assert result.ret == 4 and "where there is nothing to accept" in result.stderr.str()
+
+
+def test_elements_that_nobody_looked_at_may_be_wrong():
+    from assay._core.gate_reports import Case, Finding
+    from assay.testing._waivers import Waiver
+
+    finding = Finding("fail", "contract.matmul", "y", "3 of 100000 elements of 'y' are outside their contract", elements=3)
+    waiver = Waiver(**{**WAIVER, "rule": "contract.matmul", "most_elements": 3})
+    assert waiver.covers(Case("region 0", "matmul", failed=3), finding)
+    assert waiver.differences(Case("region 0", "matmul", failed=3, unsampled=900), finding) == ['"most_elements": it has 903, with 900 that were not looked at']
+
+
 def test_what_a_waiver_prints_it_covers(run, functions, pytester):
     """Opaque and vacuous findings, too: their elements do not count once they are waived."""
     calls = """
@@ -508,12 +558,50 @@ def test_baselines_of_a_kernel(run):
     kernel = "from assay.testing import audit_kernel\ndef test_kernel(): audit_kernel('exp', lambda x: {}, attributes={{}})\n"
     assert run(kernel.format("np.exp(x)"), "--assay-baseline=b.json", "--assay-write-baseline").ret == 0
     assert run(kernel.format("np.exp(x)"), "--assay-baseline=b.json").ret == 0
-    result = run(kernel.format("np.nextafter(np.exp(x), np.float32(0))"), "--assay-baseline=b.json")
+    result = run(kernel.format("np.nextafter(np.exp(x), np.exp(x) / 2)"), "--assay-baseline=b.json")
     assert result.ret == 1
     result.stdout.fnmatch_lines(["*exp*allowance*"])
     result = run("def test_nothing(): pass\n", "--assay-baseline=b.json")
     assert result.ret == 1
     result.stdout.fnmatch_lines(["--assay-baseline: nothing was checked in this session*"])
+
+
+@pytest.mark.parametrize("change, words", [
+    ({"head_room": {"softmax": float("nan")}}, "expected a share from 0 to 1 for softmax, got NaN"), ({"head_room": {"softmax": 1e9}}, "got 1000000000.0"),
+    ({"head_room": {"softmax": None}}, "got null"), ({"head_room": {"sofmax": 0.0766}}, "softmax uses 7.66 % of its allowance, and is not in the baseline b.json"),
+    ({"head_room": {"softmax": 0.0766, "relu": 0}}, "the baseline b.json has relu, but no check measured it"), ({"headroom": {}}, 'got "headroom"'),
+    ({"schema": "assay.baseline/2"}, 'got "assay.baseline/2"'), ('{"head_room": {"softmax": 0}, "head_room": {"softmax": 1}}', '"head_room" stands twice')])
+def test_baselines_hold_what_they_say(run, pytester, change, words):
+    """Entries that would hold nothing are named."""
+    whole = {"schema": "assay.baseline/1", "head_room": {"softmax": 0.0766}}
+    (pytester.path / "b.json").write_text(change if isinstance(change, str) else json.dumps({**whole, **change}))
+    result = run(RIGHT, "--assay-baseline=b.json")
+    assert result.ret == 1 and words in result.stdout.str()
+
+
+def test_baselines_of_functions(run, pytester):
+    """Functions of one name would share an entry, so that one could use what the other did. What a test expects to fail is not measured."""
+    two = """
+import assay.ops as xp
+from assay.testing import audit_kernel
+def exp(x): return np.exp(x.astype(float)).astype(np.float32)
+def test_one(): audit_kernel(lambda x: xp.exp(x), exp, like=[(3, 4)], blocks=False, strided=False)
+def test_two(): audit_kernel(lambda x: xp.exp(x * 1), exp, like=[(3, 4)], blocks=False, strided=False)
+"""
+    caught = "def test_wrong():\n    with pytest.raises(AssertionError): audit_kernel('exp', lambda x: np.exp(x) * (1 + 2e-7 * (x > 0)), blocks=False, strided=False)\n"
+    assert run(two + caught, "--assay-baseline=b.json", "--assay-write-baseline").ret == 0
+    assert list(json.loads((pytester.path / "b.json").read_text())["head_room"]) == [f"<lambda> of test_one.py::test_{one}" for one in ("one", "two")]
+    assert run(two, "--assay-baseline=b.json").ret == 0
+    result = run(two + "def test_both(): test_one(), test_two()\n", "--assay-baseline=b.json", "--assay-write-baseline")
+    assert result.ret == 1 and "2 functions would have one entry of the baseline, <lambda> of test_one.py::test_both" in result.stdout.str()
+
+
+def test_a_baseline_of_several_tests_has_the_operations_of_all(run, pytester):
+    marked = "@pytest.mark.assay_baseline('both.json')\n"
+    both = marked + RIGHT + marked + "def test_relu(): assert_within_contract('relu', [x], np.maximum(x, 0))\n"
+    assert run(both, "--assay-write-baseline").ret == 0
+    assert list(json.loads((pytester.path / "both.json").read_text())["head_room"]) == ["relu", "softmax"]
+    assert run(both).ret == 0
 
 
 def test_baselines_of_a_test(run, pytester):
@@ -534,6 +622,196 @@ def test_workers_of_xdist_hand_over_what_they_checked(run, pytester):
     result = run(RIGHT + WRONG, "-n2", "--assay-junit=a.xml")
     result.assert_outcomes(passed=1, failed=1)
     assert ElementTree.parse(pytester.path / "a.xml").getroot().get("tests") == "2"
+
+
+# Each test has a check that does not pass, so each has to fail, however it ends.
+ENDS_RED = """
+import concurrent.futures, threading, unittest
+from assay.testing import ContractViolation
+def wrong(): assert_within_contract('neg', [x], x)
+@pytest.fixture
+def checks_at_its_end(assay_gate):
+    yield
+    assay_gate.assert_within_contract('neg', [x], x)
+@pytest.fixture
+def skips():
+    try: wrong()
+    except AssertionError: pytest.skip()
+class TestCase(unittest.TestCase):
+    @pytest.fixture(autouse=True)
+    def gate(self, assay_gate): self.gate = assay_gate
+    def fails(self): self.gate.assert_within_contract('neg', [x], x)
+    def test_gate(self): self.fails()
+    def test_gate_then_skip(self): self.fails(), self.skipTest('')
+    def test_gate_then_skip_of_pytest(self): self.fails(), pytest.skip()
+    def test_gate_then_xfail(self): self.fails(), pytest.xfail()
+    def test_gate_in_a_subtest(self):
+        with self.subTest(): self.fails()
+    def test_caught_then_skip(self):
+        with pytest.raises(AssertionError): wrong()
+        raise unittest.SkipTest('')
+    @pytest.mark.assay_baseline('loose.json')
+    def test_baseline(self): assert_within_contract('softmax', [x], np.nextafter(np.nextafter(softmax(x), 2), 2), attributes={'axis': 1})
+    @pytest.mark.assay_baseline('softmax.json')
+    def test_baseline_of_nothing(self): pass
+    def tearDown(self):
+        if 'torn' in self.id(): self.fails()
+    def test_torn(self): pass
+@pytest.mark.assay_baseline('loose.json')
+def test_baseline_then_skip():
+    assert_within_contract('softmax', [x], np.nextafter(np.nextafter(softmax(x), 2), 2), attributes={'axis': 1}), pytest.skip()
+@pytest.mark.assay_baseline('')
+def test_baseline_without_a_name(): assert_within_contract('relu', [x], np.maximum(x, 0))
+@pytest.mark.assay_baseline()
+def test_baseline_without_a_file(): assert_within_contract('relu', [x], np.maximum(x, 0))
+@pytest.mark.assay_baseline('misspelt.json')
+def test_baseline_of_another_operation(): assert_within_contract('softmax', [x], softmax(x), attributes={'axis': 1})
+def fails(gate): gate.assert_within_contract('neg', [x], x)
+def test_gate_then_skip(assay_gate): fails(assay_gate), pytest.skip()
+def test_gate_then_skip_of_unittest(assay_gate):
+    fails(assay_gate)
+    raise unittest.SkipTest('')
+def test_gate_then_xfail(assay_gate): fails(assay_gate), pytest.xfail()
+def test_gate_then_import(assay_gate): fails(assay_gate), pytest.importorskip('no_such_module')
+@pytest.mark.xfail(raises=ValueError)
+def test_gate_then_an_expected_error(assay_gate):
+    fails(assay_gate)
+    raise ValueError
+@pytest.mark.xfail(False, reason='')
+def test_gate_of_a_condition(assay_gate): fails(assay_gate)
+def test_gate_in_a_thread(assay_gate):
+    one = threading.Thread(target=fails, args=(assay_gate,))
+    one.start(), one.join()
+def test_gate_at_the_end_of_a_fixture(checks_at_its_end): pass
+def test_gate_at_the_end_of_a_skipped_test(checks_at_its_end): pytest.skip()
+def test_gate_in_a_finalizer(assay_gate, request): request.addfinalizer(lambda: fails(assay_gate))
+def test_caught_then_skip():
+    try: wrong()
+    except AssertionError: pytest.skip()
+def test_skipped_in_a_fixture(skips): pass
+def test_skipped_at_last():
+    try: wrong()
+    finally: pytest.skip()
+@pytest.mark.filterwarnings('ignore')
+def test_thread():
+    one = threading.Thread(target=wrong)
+    one.start(), one.join()
+def test_future_that_nobody_asks():
+    with concurrent.futures.ThreadPoolExecutor() as pool: pool.submit(wrong)
+"""
+# Here the check is expected to fail, in a way that the pages name, or the test ends well beside it.
+ENDS_GREEN = """
+import concurrent.futures, threading, unittest
+from assay.testing import within_contract
+def wrong(): assert_within_contract('neg', [x], x)
+def right(): assert_within_contract('neg', [x], -x)
+def test_raises():
+    with pytest.raises(AssertionError): wrong()
+def test_except():
+    try: wrong()
+    except AssertionError: return
+    assert False
+@pytest.mark.xfail
+def test_xfail(): wrong()
+@pytest.mark.xfail(strict=True)
+def test_gate_and_xfail(assay_gate): assay_gate.assert_within_contract('neg', [x], x)
+@pytest.mark.xfail
+def test_gate_and_skip_and_xfail(assay_gate): assay_gate.assert_within_contract('neg', [x], x), pytest.skip()
+def test_future_that_is_asked():
+    with concurrent.futures.ThreadPoolExecutor() as pool, pytest.raises(AssertionError): pool.submit(wrong).result()
+def test_thread_that_expects():
+    one = threading.Thread(target=test_raises)
+    one.start(), one.join()
+def test_right_then_skip(assay_gate): right(), assay_gate.assert_within_contract('neg', [x], -x), pytest.skip()
+def test_skip(assay_gate): pytest.skip()
+@pytest.mark.assay_baseline('softmax.json')
+def test_marked_skip(): pytest.skip()
+def test_report(): assert within_contract('neg', [x], x).failed
+class TestCase(unittest.TestCase):
+    @pytest.mark.assay_baseline('softmax.json')
+    def test_baseline(self): assert_within_contract('softmax', [x], softmax(x), attributes={'axis': 1})
+    @unittest.expectedFailure
+    def test_expected(self): wrong()
+    def test_raises(self):
+        with self.assertRaises(AssertionError): wrong()
+"""
+
+
+def outcomes(pytester, run, text, *options):
+    """Of each test the worst word of its reports."""
+    baseline = {"schema": "assay.baseline/1", "head_room": {"softmax": 0.0766}}
+    for name, shares in (("softmax", baseline), ("loose", {**baseline, "head_room": {"softmax": 0}}), ("misspelt", {**baseline, "head_room": {"sofmax": 0.0766}})):
+        (pytester.path / f"{name}.json").write_text(json.dumps(shares))
+    result = run(text, "-rA", *options)
+    found = {}
+    for word, name in re.findall(r"^(FAILED|ERROR|PASSED|SKIPPED|XFAIL|XPASS|SUBFAILED\S*) (?:\[\d+\] )?\S*?(?:::(\S+)|:\d+: .*)", result.stdout.str(), re.M):
+        found.setdefault(name, set()).add(word.partition("(")[0])
+    return found, result
+
+
+def test_a_check_that_failed_fails_its_test_however_it_ends(run, pytester):
+    found, result = outcomes(pytester, run, ENDS_RED)
+    names = {f"TestCase::{name}" if line.startswith(" ") else name for line in ENDS_RED.splitlines() for name in re.findall(r"^ *def (test_\w+)", line)}
+    green = {name for name in names if not found.get(name, set()) & {"FAILED", "ERROR", "SUBFAILED"}}
+    assert not green and result.ret == 1, green
+    assert "skipped after a check in it that did not pass: contract.neg: 12 of 12 elements of 'y' are outside their contract." in result.stdout.str()
+
+
+def test_a_check_that_is_expected_to_fail_fails_nothing(run, pytester):
+    found, result = outcomes(pytester, run, ENDS_GREEN, "--assay-junit=a.xml")
+    assert not {name for name, words in found.items() if words & {"FAILED", "ERROR"}} and result.ret == 0
+    result.assert_outcomes(passed=7, skipped=3, xfailed=4)
+    assert ElementTree.parse(pytester.path / "a.xml").getroot().get("failures") == "1"  # of the test that asks for a report
+
+
+@pytest.mark.parametrize("text, words", [
+    ("def test_ends(assay_gate):\n    assay_gate.assert_within_contract('neg', [x], x)\n    pytest.exit('', returncode=0)\n", "a check by assay_gate of test_one.py::test_ends did not pass"),
+    ("def test_ends():\n    with pytest.raises(AssertionError): assert_within_contract('neg', [x], x)\n    pytest.exit('', returncode=0)\n", "a check of test_one.py::test_ends did not pass"),
+    ("try: assert_within_contract('neg', [x], x)\nexcept AssertionError: pytest.skip('', allow_module_level=True)\n", "the file was skipped after a check in it that did not pass"),
+    ("KEPT = []\ndef test_one(assay_gate): KEPT.append(assay_gate)\ndef test_two(): KEPT[0].assert_within_contract('neg', [x], x)\n", "a check by assay_gate of test_one.py::test_one did not pass")])
+def test_a_check_beside_the_tests_fails_the_session(run, text, words):
+    result = run(text)
+    assert result.ret not in (0, 5) and words in result.stdout.str()
+
+
+def test_options_that_would_do_nothing_are_refused(run):
+    for options, words in ((("-p", "no:assay-session"), "would let tests pass whose checks fail"), (("--assay-baseline=",), "--assay-baseline has an empty value"),
+                           (("--assay-waivers", ""), "--assay-waivers has an empty value"), (("--assay-today=2027-01-31",), "the session has no waivers")):
+        result = run(RIGHT, *options)
+        assert result.ret == 4 and words in result.stderr.str() + result.stdout.str()
+
+
+def test_the_last_try_counts_if_it_was_judged(run):
+    """Plugins that run tests again write a report for each try, and only the last one counts."""
+    again = """
+from _pytest.runner import runtestprotocol
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item, nextitem):
+    for reports in (runtestprotocol(item, nextitem=nextitem, log=False) for _ in range(2)):
+        pass
+    for report in reports: item.ihook.pytest_runtest_logreport(report=report)
+    return True
+"""
+    result = run("""
+from conftest import *
+TRIES = {}
+def test_gate_once(assay_gate):
+    if TRIES.setdefault('gate', True): assay_gate.assert_within_contract('neg', [x], x)
+    TRIES['gate'] = False
+def test_check_once():
+    is_first, TRIES['check'] = TRIES.get('check', True), False
+    if is_first: assert_within_contract('neg', [x], x)
+def test_mends_itself():
+    is_first, TRIES['mends'] = TRIES.get('mends', True), False
+    assert_within_contract('neg', [x], x if is_first else -x)
+def test_fails_otherwise():
+    is_first, TRIES['other'] = TRIES.get('other', True), False
+    assert_within_contract('neg', [x], -x) if is_first else None
+    assert not is_first
+""", conftest="import pytest\n" + again)
+    result.assert_outcomes(passed=2, failed=2)
+    result.stdout.fnmatch_lines(["*FAILED test_one.py::test_gate_once*", "*FAILED test_one.py::test_check_once*"])
+    assert "made fewer checks then (0 in place of 1)" in result.stdout.str()
 
 
 def hooks():

@@ -10,6 +10,7 @@ import kernels
 import numpy as np
 import pytest
 
+import assay.ops as xp
 from assay._core.gate_reports import Case, Finding
 from assay._core.vocabulary import ROWS
 from assay.errors import UsageError
@@ -334,7 +335,7 @@ def test_wrong_shapes_and_types_are_findings():
 
 
 def test_positions_may_have_another_integer_type():
-    audit_kernel("arg_max", lambda x, axis, keep_dims: x.argmax(axis, keepdims=keep_dims).astype(np.int32), blocks=False,
+    audit_kernel("arg_max", lambda x, axis, keep_dims: x.argmax(axis, keepdims=keep_dims).astype(np.int32),
                  attributes={"last": False}, plan=[one for one in probes("arg_max", attributes={"last": False}, blocks=False) if _is_ordinary(one)])
 
 
@@ -453,12 +454,52 @@ def test_a_summary_names_what_it_counts():
     assert within_contract("relu", [np.float32([1])], np.float32([1])).summary() == "passed: 1 case; 1 element: 1 passed, 0 failed, 0 vacuous, 0 unsupported"
 
 
+def test_options_without_effect_are_refused():
+    """Each would leave a test green that judges something else than its author meant."""
+    small, plan, negated = {"blocks": False, "strided": False}, probes("relu", blocks=False, strided=False)[:3], lambda x: xp.neg(x)
+    along = probes("softmax", attributes={"axis": 1}, blocks=False, strided=False)[:3]
+    for call, words in (
+            (lambda: audit_kernel("relu", relu, like="softmax", **small), "like= has no effect.*'relu' is an operation that has probes of its own"),
+            (lambda: audit_kernel("neg", np.negative, plan=plan), "its probes are of relu, and not of neg"),
+            (lambda: audit_kernel("softmax", kernels.softmax_numpy, plan=along, attributes={"axis": 0}), "the attributes of a probe are {'axis': 1}"),
+            (lambda: audit_kernel(lambda x: xp.softmax(x, axis=0), relu, plan=along, attributes={"axis": 0}), "the attributes of a probe are {'axis': 1}"),
+            (lambda: audit_kernel("relu", relu, plan=plan, dtype="float16"), "dtype='float16' has no effect"),
+            (lambda: audit_kernel("relu", relu, plan=plan, seed=2), "seed= has no effect.*plan= already has the probes"),
+            (lambda: audit_kernel("relu", relu, plan=plan, blocks=False), "blocks= has no effect"),
+            (lambda: audit_kernel("relu", relu, plan=[]), "plan: expected a list of at least one of the probes"),
+            (lambda: audit_kernel("relu", relu, device="cuda", **small), "device= has no effect"),
+            (lambda: audit_kernel("relu", relu, arrays="jax", **small), "arrays: expected 'numpy', 'torch', or a function"),
+            (lambda: audit_kernel("relu", relu, repeats=1, **small), "repeats: expected a whole number from 2"),
+            (lambda: audit_kernel("relu", relu, blocks="no"), "blocks: expected True or False"),
+            (lambda: audit_kernel("relu", relu, attributes=["axis"], **small), "attributes: expected a mapping"),
+            (lambda: audit_kernel("logical_not", np.logical_not, dtype="float16", **small), "no probe of logical_not has operands of this type"),
+            (lambda: audit_kernel(negated, np.negative, like=[(3, 4)], attributes={"axs": 1}, **small), "neither the reference nor the kernel has a parameter 'axs'"),
+            (lambda: audit_kernel(negated, np.negative, like=[(0,)]), "no probe has a result with elements"),
+            (lambda: probes("relu", dtypes=["float33"]), "dtypes: expected some of float32"),
+            (lambda: probes("relu", strided="no"), "strided: expected True or False")):
+        with pytest.raises(UsageError, match=words):
+            call()
+    with pytest.raises(TypeError, match="axes"):
+        audit_kernel("softmax", kernels.softmax_numpy, axes=1)
+
+
+def test_a_plan_gives_its_operands_to_a_function():
+    """Which says what is right: the plan's own operation is not meant."""
+    plan = probes("relu", blocks=False, strided=False)[:3]
+    assert audit_kernel(lambda x: xp.neg(x), np.negative, plan=plan).passed
+    assert audit_kernel(lambda x: xp.neg(x), relu, plan=plan, raises=False).failed
+
+
+def relu(x):
+    return np.maximum(x, 0)
+
+
 def test_operands_that_are_written_on_purpose():
     def negated(x):
         x[...] = -x
         return x.copy()
 
-    report = audit_kernel("neg", negated, blocks=False, strided=False, repeats=1, raises=False)
+    report = audit_kernel("neg", negated, blocks=False, strided=False, raises=False)
     finding = next(one for one in report.failures if one.rule == "probe.operand")
     assert report.failed and "operand 0 was written: element [" in finding.message and finding.first["from"] != finding.first["to"]
     assert audit_kernel("neg", negated, blocks=False, strided=False, writes=(0,)).passed

@@ -54,6 +54,8 @@ class Refused(MalformedInput):
 # Called with the checks that were judged, and what came of them; the pytest plugin listens.
 Listener = Callable[[Sequence[Check], Report], None]
 listeners: list[Listener] = []
+# Called with a report, perhaps before all of it is judged: waives findings.
+reviewers: list[Callable[[Report], None]] = []
 
 
 def judge(checks: Sequence[Check], *options: str) -> Report:
@@ -83,3 +85,16 @@ def announce(checks: Sequence[Check], report: Report) -> None:
     """Tells the listeners."""
     for listener in list(listeners):
         listener(checks, report)
+
+
+def review(report: Report) -> None:
+    """Asks the reviewers."""
+    for reviewer in list(reviewers):
+        reviewer(report)
+
+
+def note_raised(report: Report, why: Exception) -> None:
+    """The report was raised as an exception. Where somebody listens, it is kept: it tells whether the test has caught it."""
+    report.is_raised = True
+    if listeners:
+        report.exception = why

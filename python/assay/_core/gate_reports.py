@@ -86,12 +86,14 @@ class Case:
     failed: int = 0
     vacuous: int = 0
     unsupported: int = 0
+    unsampled: int = 0  # not looked at, as asked for or because thousands had failed
     head_room_used: float = 0.0
     findings: list[Finding] = dataclasses.field(default_factory=list)
     file: str = ""  # where the kernel or the Function stands; else where the check does
     line: int = 1
     owner: str = ""  # the test that it is of
     dtype: str = ""  # of the first result
+    reference: str = ""  # where the function in the words of assay.ops stands that says what is right
     kind: str = ""  # of a probe on operands that are dense in memory: "integers", "special values", ...
     group: str = ""  # cases of one group, of one kernel, are one test case of JUnit
     source: Mapping[str, Any] = dataclasses.field(default_factory=dict, repr=False)  # as the program wrote it
@@ -113,7 +115,7 @@ def case_of(found: Mapping[str, Any]) -> Case:
     findings = [Finding(one["kind"], one["rule"], one["subject"], one["message"], list(one["details"]), one["elements"], one["waiver"],
                         one.get("first"), one.get("worst"), one.get("failed_at", ()), one.get("opening", ""), source=one) for one in found["findings"]]
     return Case(found["name"], found["op"], found["model"], found["passed"], found["failed"], found["vacuous"], found["unsupported"],
-                found["head_room_used"], findings, source=found)
+                found.get("unsampled", 0), found["head_room_used"], findings, source=found)
 
 
 WORDS = ("passed", "failed", "vacuous", "unsupported")
@@ -181,6 +183,7 @@ class Report(Judged):
     most_undecided: float = 0.01  # share of elements that may be vacuous
     declined: list[tuple[str, str]] = dataclasses.field(default_factory=list)  # probes that the kernel would not run, and why
     is_raised: bool = False  # as an exception, which a test may expect
+    exception: BaseException | None = None  # that exception, while a session of pytest runs
 
     @property
     def headline(self) -> str:

@@ -6,9 +6,9 @@ import os
 from typing import Any, Callable, Mapping, Sequence
 
 from assay import ops
-from assay._core import execution_models, shapes
+from assay._core import arguments, execution_models, shapes
 from assay._core.arrays import Bits, UnsupportedArray, bits_of
-from assay._core.audits import Check, announce, judge
+from assay._core.audits import Check, announce, judge, note_raised
 from assay._core.gate_reports import Report
 from assay._core.vocabulary import attributes_of, completed, leading, row_of
 from assay.errors import UsageError, wrong
@@ -23,7 +23,7 @@ class ContractViolation(AssertionError):
     def __init__(self, message: str, report: Report) -> None:
         super().__init__(message)
         self.report = report
-        report.is_raised = True
+        note_raised(report, self)
 
 
 class NotDecided(AssertionError):
@@ -34,7 +34,7 @@ class NotDecided(AssertionError):
     def __init__(self, message: str, report: Report) -> None:
         super().__init__(message)
         self.report = report
-        report.is_raised = True
+        note_raised(report, self)
 
 
 def check(reference: Any, inputs: Any, output: Any, *, attributes: Mapping[str, Any] | None = None, model: str | None = None,
@@ -98,7 +98,7 @@ def demand(report: Report, *, allow_vacuous: bool = False) -> None:
     """Raises what the report's verdict asks for."""
     __tracebackhide__ = True
     verdict = report.verdict
-    if report.passed or (verdict == "vacuous" and allow_vacuous):
+    if report.passed or (verdict == "vacuous" and arguments.flag("allow_vacuous", allow_vacuous)):
         return
     if verdict == "failed":
         raise ContractViolation(explanation(report), report)

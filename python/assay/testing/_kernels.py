@@ -13,15 +13,15 @@ import numpy as np
 
 from assay._core import arguments, places
 from assay._core.arrays import Bits, UnsupportedArray, bits_of
-from assay._core.audits import Check, announce, judge
+from assay._core.audits import Check, announce, judge, review
 from assay._core.gate_reports import VACUOUS, Case, Finding, Report, counted
 from assay._core.shapes import INTEGERS
 from assay._core.vocabulary import ALIASES, DEFAULTS, ROWS
 from assay.errors import UsageError, wrong
 from ._contracts import ContractViolation, NotDecided, spelled
 from ._memory import Buffer, Change, Library, NumPy, Output, Placed, Torch, carrier_of, is_poison, outside_of, place_in_words, plain
-from ._plans import MADE, NORMS, REGIONS, Probe, planned, row_named, type_named
-from ._references import probes_of
+from ._plans import MADE, NORMS, REGIONS, Probe, has_attributes, planned, require_type, row_named, type_named
+from ._references import on_plan, probes_of
 from ._sizes import ONLY_GIVEN
 
 # What the probes themselves find, in words.
@@ -75,7 +75,7 @@ class KernelReport(Report):
         faults: Words for the faults, each with its number of probes. Faults beside computing come first (such as elements that are not
             written), then the fault of the bank that explains most failing probes.
         probes: The number of probes that ran.
-        left: Probes that were not judged, since enough others fail.
+        left: Probes that were not judged, since enough others fail. Waived failures do not count for that.
         raised: Of the declined probes those that ended in an exception that is no refusal. With one, the report has not passed.
         tried: For a function with given shapes, the sizes that were tried.
     """
@@ -96,6 +96,12 @@ class KernelReport(Report):
                 sums[case.kind][0] += case.vacuous
                 sums[case.kind][1] += case.judged
         return {kind: vacuous / judged for kind, (vacuous, judged) in sums.items() if judged}
+
+    @property
+    def verdict(self) -> str:  # type: ignore[override]
+        """As that of any report. Probes that were not judged pass nothing, and neither does a kernel that no probe has judged, whatever waivers cover."""
+        verdict = super().verdict
+        return "undecided" if verdict.startswith("passed") and (self.left or not any(case.judged for case in self.cases)) else verdict
 
     def is_vacuous(self) -> bool:
         """Whether the contract says too little on ordinary probes; on all, where a plan has no ordinary ones."""
@@ -146,7 +152,7 @@ def audit_kernel(op: str | Callable[..., Any], kernel: Callable[..., Any], *, at
         model: The promise of the kernel, as for `assert_within_contract`.
         like: For a function: the operation whose probes it borrows, or the shapes of its operands. With shapes, the plan also has shapes that are
             made from them (see `blocks`). Equal sizes stay equal in these, and sizes of 1 stay 1.
-        plan: A plan made by `probes`, or a selection from it.
+        plan: A plan made by `probes`, or a selection from it. For a function: its operands. Options that say how a plan is made go to `probes` then.
         out: Whether the kernel is called with `out=array` besides. The array is poisoned and lies between guard zones.
         arrays: "numpy", "torch", or a function that makes an array of a NumPy one (`jax.numpy.asarray`).
         device: The device of arrays of torch.
@@ -155,7 +161,7 @@ def audit_kernel(op: str | Callable[..., Any], kernel: Callable[..., Any], *, at
         blocks: Whether the plan has lines of 8,193 elements and more, and shapes that are larger than a tile along several axes. With given shapes:
             whether others are made from them, as far as the function takes them. The report says which sizes were tried.
         strided: Whether operands come in several layouts of memory.
-        repeats: How often each probe runs, on memory that is poisoned differently.
+        repeats: How often each probe runs, at least twice, on memory that is poisoned differently.
         raises: Whether a verdict other than passed raises; otherwise only the report says so.
         declines: Further exceptions by which the kernel declines a probe, such as ValueError for shapes outside of its domain: one, or a tuple.
         writes: Positions of operands that the kernel writes into on purpose, such as (0,) for one that works in place. Memory beside them,
@@ -169,27 +175,28 @@ def audit_kernel(op: str | Callable[..., Any], kernel: Callable[..., Any], *, at
         NotDecided: Every probe was declined, a probe ended in an exception that is no refusal, or more than a quarter of the elements of a kind of ordinary probes are vacuous.
     """
     __tracebackhide__ = True
-    arguments.function("kernel", kernel), arguments.whole("repeats", repeats, 1, 1000)
-    dtype, refusals, own, tried = type_named(dtype), _refusals(declines), _positions(writes), ""
+    arguments.function("kernel", kernel), arguments.whole("repeats", repeats, 2, 1000)
+    for name, flag in (("out", out), ("blocks", blocks), ("strided", strided), ("raises", raises)):
+        arguments.flag(name, flag)
+    library = _library(arrays, device, out)
+    _require_use(op, attributes, like, plan, dtype, seed, blocks, strided)
+    dtype, refusals, own, tried, reference = type_named(dtype), _refusals(declines), _positions(writes), "", ""
     call = _Call(kernel, frozenset(attributes or ()), out)
     if callable(op):
-        if plan is None and like is None:
-            raise UsageError("missing argument", where="like", why="a reference function has no probes of its own", advice="give like='softmax', or a list of shapes, one for each operand")
-        wanted, tried = (list(plan), "") if plan is not None else probes_of(op, like, attributes, dtype, seed, blocks, strided)
+        wanted, tried = on_plan(op, plan, attributes) if plan is not None else probes_of(op, like, attributes, dtype, seed, blocks, strided, call.named)
+        reference = ":".join(map(str, places.place_of(op)))
         op = str(getattr(op, "__name__", "expression"))
     else:
         op = row_named(arguments.text("op", op))
-        wanted = list(plan) if plan is not None else planned(op, attributes, call.silent(op, attributes), dtype, seed, blocks, strided)
+        wanted = _of_plan(op, plan, attributes) if plan is not None else planned(op, attributes, call.silent(op, attributes), dtype, seed, blocks, strided)
     call.constant = _constant(wanted) if plan is not None else frozenset()
-    library: Library = Torch(device) if arrays == "torch" else NumPy(arrays if callable(arrays) else None)
-    if out and callable(arrays):
-        raise UsageError("out=True needs arrays that share memory; use arrays='numpy' or arrays='torch'")
+    require_type(wanted, op, dtype)
     if own and max(own) >= (most := max((len(probe.operands) for probe in wanted), default=0)):
         raise wrong("writes", f"positions below {most}, the number of operands", writes)
 
     def run(probe: Probe) -> _Outcome:
         with np.errstate(all="ignore"):  # probes overflow on purpose
-            return _run(probe, call, library, model, max(repeats, 2), refusals, own)
+            return _run(probe, call, library, model, repeats, refusals, own)
 
     outcomes, kept = [], collections.deque[_Outcome]()
     for probe in wanted:
@@ -199,16 +206,55 @@ def audit_kernel(op: str | Callable[..., Any], kernel: Callable[..., Any], *, at
             _look_again(kept.popleft())
     for one in kept:
         _look_again(one)
-    report = _judged(outcomes, op, run, tried)
+    report = _judged(outcomes, op, run, tried, (*places.place_of(kernel), reference))
     if blocks and tried == ONLY_GIVEN:
         warnings.warn(f"{op}: {tried}, since the reference takes no others. A fault that shows only on longer axes passes; give like= further shapes", KernelWarning, stacklevel=2)
-    place = places.place_of(kernel)
-    for case in report.cases:
-        case.file, case.line = place
     announce([one.check for one in outcomes if one.check is not None], report)
     if raises and not report.passed:
         raise (ContractViolation if report.failed else NotDecided)(report.text, report)
     return report
+
+
+def _library(arrays: Any, device: Any, out: bool) -> Library:
+    """How operands are made."""
+    if arrays not in ("numpy", "torch") and not callable(arrays):
+        raise wrong("arrays", "'numpy', 'torch', or a function that makes an array of one of NumPy, such as jax.numpy.asarray", arrays)
+    if arrays != "torch" and device != "cpu":
+        raise UsageError("device= has no effect", where="device", why="it is the device of tensors of PyTorch, which arrays= does not ask for", advice="give arrays='torch', or leave device= out")
+    if out and callable(arrays):
+        raise UsageError("out=True needs arrays that share memory; use arrays='numpy' or arrays='torch'")
+    return Torch(str(device)) if arrays == "torch" else NumPy(arrays if callable(arrays) else None)
+
+
+def _require_use(op: Any, attributes: Any, like: Any, plan: Any, dtype: Any, seed: int, blocks: bool, strided: bool) -> None:
+    """Refuses options that would have no effect."""
+    if attributes is not None and not isinstance(attributes, Mapping):
+        raise wrong("attributes", "a mapping from names to values", attributes)
+    if callable(op) and plan is None and like is None:
+        raise UsageError("missing argument", where="like", why="a reference function has no probes of its own", advice="give like='softmax', or a list of shapes, one for each operand")
+    if like is not None and not callable(op):
+        raise UsageError("like= has no effect", where="like", why=f"{op!r} is an operation that has probes of its own", advice="leave like= out, or give a function in the words of assay.ops in place of the name")
+    if plan is None:
+        return
+    if not isinstance(plan, Sequence) or not plan or not all(isinstance(one, Probe) for one in plan):
+        raise wrong("plan", "a list of at least one of the probes that assay.testing.probes makes", plan)
+    given = (("like", like is None), ("seed", seed == 1), ("blocks", blocks), ("strided", strided))
+    if found := [name for name, is_unset in given if not is_unset]:
+        raise UsageError(f"{found[0]}= has no effect", where=found[0], why="plan= already has the probes", advice=f"give {found[0]}= to assay.testing.probes, which makes the plan, or leave plan= out")
+    kinds = {one.dtype for probe in plan for one in probe.operands}
+    if (kind := type_named(dtype)) != "float32" and kind not in kinds:
+        raise UsageError(f"dtype='{kind}' has no effect", where="dtype", why=f"plan= already has the probes, on {', '.join(sorted(kinds))}", advice=f"make the plan with assay.testing.probes(..., dtype='{kind}')")
+
+
+def _of_plan(op: str, plan: Sequence[Probe], attributes: Mapping[str, Any] | None) -> list[Probe]:
+    """The probes of a plan for an operation."""
+    advice = f"make the plan with assay.testing.probes({op!r}{f', attributes={dict(attributes)!r}' if attributes else ''})"
+    if others := sorted({one.op for one in plan} - {op}):
+        raise UsageError("wrong argument", where="plan", why=f"its probes are of {others[0]}, and not of {op}", advice=advice, code="python.argument")
+    for probe in plan if attributes else ():
+        if not has_attributes(probe, attributes or {}):
+            raise UsageError("attributes= differs from plan=", where="attributes", why=f"the attributes of a probe are {probe.arguments()}", advice=advice, code="python.argument")
+    return list(plan)
 
 
 def _refusals(declines: _Kinds) -> tuple[type[BaseException], ...]:
@@ -247,6 +293,7 @@ class _Call:
         parameters = self.signature.parameters.values() if self.signature else ()
         self.names = {one.name for one in parameters if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)}
         self.takes_any = any(one.kind is one.VAR_KEYWORD for one in parameters)
+        self.named = None if self.takes_any or self.signature is None else frozenset(self.names)  # attributes that it takes; None: that is not known
 
     def silent(self, op: str, attributes: Mapping[str, Any] | None) -> frozenset[str]:
         """Attributes with a default, which the kernel does not take and nobody pins."""
@@ -323,10 +370,10 @@ def _run(probe: Probe, call: _Call, library: Library, model: str | None, repeats
         rounds.append(results)
     if written:
         places = [f"operand {i} was written: {change.words}" for i, change in sorted(written.items())]
-        outcome.findings.append(_finding(probe, "probe.operand", "; ".join(places) + _IN_PLACE))
+        outcome.findings.append(_finding(probe, "probe.operand", "; ".join(places) + _IN_PLACE, sum(change.elements for change in written.values())))
         outcome.findings[-1].first = next(iter(written.values())).to_json()
     if overruns:
-        outcome.findings.append(_finding(probe, "probe.guard", f"{counted(overruns, 'element')} beside the result {'was' if overruns == 1 else 'were'} written"))
+        outcome.findings.append(_finding(probe, "probe.guard", f"{counted(overruns, 'element')} beside the result {'was' if overruns == 1 else 'were'} written", overruns))
     outcome.findings += _compared(probe, rounds)
     if any(one.rule == "probe.unsteady" for one in outcome.findings) and (place := _read_outside(probe, call, library)):
         outcome.findings = [one for one in outcome.findings if one.rule != "probe.unsteady"]
@@ -436,8 +483,8 @@ def _finding(probe: Probe, rule: str, message: str, elements: int = 1) -> Findin
     return Finding("fail", rule, probe.name, f"the kernel {RULES[rule]}: {message}", [], elements)
 
 
-def _judged(outcomes: list[_Outcome], op: str, run: Callable[[Probe], _Outcome], tried: str) -> KernelReport:
-    """Part by part, until enough probes fail: each failure is tried against the whole bank."""
+def _judged(outcomes: list[_Outcome], op: str, run: Callable[[Probe], _Outcome], tried: str, place: tuple[str, int, str]) -> KernelReport:
+    """Part by part, until enough probes fail that no waiver covers: each failure is tried against the whole bank."""
     ran = [one for one in outcomes if not one.declined]
     every: list[Case] = []
     failed: list[_Outcome] = []
@@ -451,10 +498,12 @@ def _judged(outcomes: list[_Outcome], op: str, run: Callable[[Probe], _Outcome],
             case.group, case.dtype = one.probe.group, one.probe.results[0][0]
             case.findings = [*one.findings, *(_by_name(found, case.op, op) for found in case.findings if found.rule != VACUOUS)]
             case.op = op
+            case.file, case.line, case.reference = place
             every.append(case)
             if _fails(case):
                 failed.append(one)
-        if len(failed) >= _ENOUGH:
+        review(Report(every[start:]))
+        if sum(map(_fails_unwaived, every)) >= _ENOUGH:
             break
     report = KernelReport(every, title=f"assay kernel {op}", most_undecided=_MOST_VACUOUS, probes=len(outcomes), left=len(ran) - len(every),
                           declined=[(one.probe.name, one.declined) for one in outcomes if one.declined],
@@ -465,7 +514,7 @@ def _judged(outcomes: list[_Outcome], op: str, run: Callable[[Probe], _Outcome],
     if failed and all(one.probe.layout != "dense" for one in failed) and _are_right_when_dense(failed[:8], run):
         report.faults.insert(0, (_AS_DENSE, len(failed)))
     if report.raised:
-        report.cases.append(_raised(report, op))
+        report.cases.append(dataclasses.replace(_raised(report, op), file=place[0], line=place[1]))
     report.text = _text(report, op)
     return report
 
@@ -502,6 +551,10 @@ def _is_nan_alone(check: Check) -> bool:
 
 def _fails(case: Case) -> bool:
     return any(one.kind == "fail" for one in case.findings)
+
+
+def _fails_unwaived(case: Case) -> bool:
+    return any(one.kind == "fail" and not one.waiver for one in case.findings)
 
 
 def _hints(finding: Finding) -> dict[str, str]:

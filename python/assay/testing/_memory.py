@@ -119,6 +119,7 @@ class Change:
     index: tuple[int, ...]
     before: str
     after: str
+    elements: int = 1  # that have changed
 
     @property
     def words(self) -> str:
@@ -162,15 +163,17 @@ class Placed:
             return None
         before, now = self._view(self._before), self._view(after)
         differs = np.argwhere(plain(before) != plain(now))
+        count = int((plain(after) != plain(self._before)).sum())  # what lies beside the tensor counts, too
         if len(differs) and not may_write:
             index = tuple(int(one) for one in differs[0])
-            return Change(index, _number(before[index], self._dtype), _number(now[index], self._dtype))
+            return Change(index, _number(before[index], self._dtype), _number(now[index], self._dtype), count)
         if may_write:
             after = after.copy()
             self._view(after)[...] = before
             if after.tobytes() == self._before.tobytes():
                 return None
-        return Change((), "", "")
+            count = int((plain(after) != plain(self._before)).sum())
+        return Change((), "", "", count)
 
 
 def outside_of(bits: Bits, layout: str) -> list[int]:

@@ -16,9 +16,10 @@ from assay._core.arrays import Bits
 from assay._core.audits import Node, Refused
 from assay._core.trace_reader import read_trace
 from assay._core.vocabulary import DEFAULTS, ROWS, WrongAttributes, attributes_of, is_default, leading, named, unknown
-from assay.errors import wrong
+from assay.errors import UsageError, wrong
 
 DTYPES = ("float32", "float64", "float16", "bfloat16")
+KINDS = (*DTYPES, *shapes.INTEGERS, "bool")
 # The composite regions, and what their operands are; a mask comes where a probe has four operands.
 REGIONS = {"attention": "query key value mask", "attention backward": "query key value cotangent", "layer norm": "x weight bias",
            "layer norm backward": "x weight bias cotangent", "rms norm": "x weight", "rms norm backward": "x weight cotangent",
@@ -108,7 +109,17 @@ def probes(op: str, *, attributes: Mapping[str, Any] | None = None, dtype: Any =
     arguments.whole("seed", seed, 0, 2**64 - 1)
     if attributes is not None and not isinstance(attributes, Mapping):
         raise wrong("attributes", "a mapping from names to values", attributes)
-    return planned(op, attributes, frozenset(), dtype, seed, blocks, strided, dtypes)
+    if unknown_ := [one for one in dtypes or () if one not in KINDS]:
+        raise wrong("dtypes", f"some of {', '.join(KINDS)}", unknown_[0])
+    found = planned(op, attributes, frozenset(), dtype, seed, arguments.flag("blocks", blocks), arguments.flag("strided", strided), dtypes)
+    require_type(found, op, dtype)
+    return found
+
+
+def require_type(plan: Sequence[Probe], op: str, dtype: str) -> None:
+    """Refuses an element type that an operation has not."""
+    if dtype != "float32" and not any(one.dtype == dtype for probe in plan for one in probe.operands):
+        raise UsageError(f"dtype='{dtype}' has no effect", where="dtype", why=f"no probe of {op} has operands of this type", advice="leave dtype= out")
 
 
 def planned(op: str, attributes: Mapping[str, Any] | None, silent: frozenset[str], dtype: str, seed: int, blocks: bool, strided: bool,
@@ -140,6 +151,13 @@ def _with_epsilon(probe: Probe, given: Mapping[str, Any]) -> Probe:
     attributes = epsilon_of(probe.op, given)
     nodes = [{**node, "attributes": {**node["attributes"], **attributes}} if node["op"] == "normalise" else node for node in probe.nodes]
     return dataclasses.replace(probe, attributes=attributes, nodes=nodes, pinned=frozenset(given))
+
+
+def has_attributes(probe: Probe, given: Mapping[str, Any]) -> bool:
+    """Whether the probe has these values of attributes."""
+    if probe.op in ROWS:
+        given = attributes_of(probe.op, given, len(probe.operands[leading(probe.op, len(probe.operands))].shape))
+    return all(key in probe.attributes and _python(probe.attributes[key]) == _python(value) for key, value in given.items())
 
 
 def _choices(plan: Sequence[Probe], given: Mapping[str, Any], most: int = 8) -> str:

@@ -3,12 +3,13 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import math
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
 from assay import ops
 from assay._core.arrays import Bits, UnsupportedArray
 from assay.errors import UsageError, wrong
-from ._plans import Probe, other_layouts, planned, row_named
+from ._plans import Probe, has_attributes, other_layouts, planned, row_named
 from ._sizes import MISFITS, ONLY_GIVEN, Shapes, around, is_long, takes
 
 _HALVES = {"float16": (-24, 15, 65504.0), "bfloat16": (-133, 127, 3.3895313892515355e38), "float32": (-149, 127, 3.4028234663852886e38),
@@ -17,8 +18,9 @@ _DRAWS = {"integers": 6, "dense": 8, "one hot": 6, "shifted": 2, "ties": 4, "ran
 
 
 def probes_of(reference: Callable[..., Any], like: Any, attributes: Mapping[str, Any] | None, dtype: str, seed: int, blocks: bool,
-              strided: bool) -> tuple[list[Probe], str]:
-    """The plan of `like`, and for given shapes which sizes it has. Each probe has the expression that the reference writes on its operands.
+              strided: bool, kernel: frozenset[str] | None = None) -> tuple[list[Probe], str]:
+    """The plan of `like`, and for given shapes which sizes it has. Each probe has the expression that the reference writes on its operands. `kernel`: the
+    attributes that the kernel takes, where that is known.
 
     Probes that the reference does not take are left out.
     """
@@ -28,6 +30,8 @@ def probes_of(reference: Callable[..., Any], like: Any, attributes: Mapping[str,
         borrowed = planned(row_named(like), attributes, frozenset(), dtype, seed, blocks, strided)
     elif _are_shapes(like):
         given, words, random = [tuple(one) for one in like], dict(attributes or {}), generator(seed)
+        if kernel is not None and (lost := sorted(set(map(str, words)) - _taken(reference) - kernel)):
+            raise UsageError("unknown attribute", where="attributes", why=f"neither the reference nor the kernel has a parameter '{lost[0]}'", advice="correct the name, or leave it out")
         borrowed = _drawn(name, given, words, dtype, random, _DRAWS)
         borrowed += [other for one in borrowed if strided for other in other_layouts(one)]
         tried = ONLY_GIVEN
@@ -38,15 +42,31 @@ def probes_of(reference: Callable[..., Any], like: Any, attributes: Mapping[str,
             tried = made.text
     else:
         raise wrong("like", "the operation or region whose probes the expression takes, such as 'softmax', or a shape for each operand", like)
+    return _with_expressions(borrowed, reference, name), tried
+
+
+def on_plan(reference: Callable[..., Any], plan: Sequence[Probe], attributes: Mapping[str, Any] | None) -> tuple[list[Probe], str]:
+    """The operands of a plan, each with the expression that the reference writes on them."""
+    if attributes and (other := next((one for one in plan if not has_attributes(one, attributes)), None)) is not None:
+        raise UsageError("attributes= differs from plan=", where="attributes", why=f"the attributes of a probe are {other.arguments()}",
+                         advice="give attributes= to assay.testing.probes, which makes the plan", code="python.argument")
+    return _with_expressions(plan, reference, str(getattr(reference, "__name__", "expression"))), ""
+
+
+def _with_expressions(borrowed: Sequence[Probe], reference: Callable[..., Any], name: str) -> list[Probe]:
+    """Of the probes those that the reference takes."""
     found, why = list[Probe](), ""
     for probe in borrowed:
         try:
             found.append(_with_expression(probe, reference, name))
         except MISFITS as reason:
             why = why or f"{probe.name}: {reason}"
+    advice = "give like= another operation, or a list of shapes, one for each operand"
     if not found:
-        raise UsageError("no probe fits the reference function", where=name, why=why, advice="give like= another operation, or a list of shapes, one for each operand")
-    return found, tried
+        raise UsageError("no probe fits the reference function", where=name, why=why, advice=advice)
+    if not any(math.prod(shape) for probe in found for _, shape in probe.results):
+        raise UsageError("no probe has a result with elements", where=name, why="so nothing would be judged", advice=advice)
+    return found
 
 
 def _are_shapes(like: Any) -> bool:

@@ -15,6 +15,9 @@ from assay.errors import MalformedInput
 
 _TEXTS = ("id", "rule", "reason", "owner", "expires", "op", "tensor", "test", "file", "dtype")
 _MOST_TESTS = 8  # that a line names
+# Rules beside those of contracts whose findings count their elements. Of others, such as gradients as functions, no number is known to be large enough.
+_NOTHING = ("gate.nothing", "gradient.nothing")  # rules that nothing passes
+_COUNTED = ("gradient.dead", "probe.unwritten", "probe.operand", "probe.guard", "probe.unsteady", "probe.overwritten")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,10 +56,11 @@ class Waiver:
         others = [name for name in _more_tensors(finding) if self.tensor and name != self.tensor]
         is_tensor = not others and (self.tensor in ("", tensor) or f"'{self.tensor}'" in finding.headline)
         tensor = " and ".join(dict.fromkeys([tensor, *others])) if tensor else ""
-        # Findings about gradients as functions do not count their elements: no number is known to be large enough.
-        is_counted = finding.rule == "gradient.dead" or not finding.rule.startswith(("gradient.", "tangent."))
-        is_few = self.most_elements is None or is_counted and finding.elements <= self.most_elements
-        counted = str(finding.elements) if is_counted else "no number of elements, as those of a gradient are not counted"
+        is_counted = finding.rule in _COUNTED or finding.rule.startswith("contract.")
+        unseen = case.unsampled if finding.rule.startswith("contract.") else 0  # elements that may be wrong, too
+        is_few = self.most_elements is None or is_counted and finding.elements + unseen <= self.most_elements
+        counted = str(finding.elements + unseen) if is_counted else "no number of elements, as those of this rule are not counted"
+        counted += f", with {unseen} that were not looked at" if is_counted and unseen else ""
         ops = f"{case.op} or {own}" if own and own != case.op else case.op
         is_test = self.test == "" or any(_ends_with(one, self.test, "::/") for one in (case.owner, _without_parameters(case.owner)))
         is_file = self.file == "" or any(_ends_with(one, self.file, "/") for one in (case.file.replace("\\", "/"), _file_of(case.owner)))
@@ -130,7 +134,7 @@ def read(path: str, today: str = "") -> list[Waiver]:
     """The waivers of a file; MalformedInput says what is wrong with it."""
     try:
         with open(path, encoding="utf-8") as file:
-            found = json.load(file, object_pairs_hook=_each_once)
+            found = json.load(file, object_pairs_hook=each_once)
     except (OSError, ValueError) as why:
         reason = why.strerror if isinstance(why, OSError) else f"it is no JSON, {why}" if isinstance(why, json.JSONDecodeError) else str(why)
         raise MalformedInput("waivers cannot be read", where=path, why=str(reason), advice="check the path and the text of the file",
@@ -145,7 +149,7 @@ def read(path: str, today: str = "") -> list[Waiver]:
     return waivers
 
 
-def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object of JSON; ValueError where a name stands twice, of which one value would be lost."""
     names = [name for name, _ in pairs]
     if twice := [name for name in names if names.count(name) > 1]:
@@ -168,6 +172,8 @@ def _waiver(entry: Any, path: str, today: str) -> Waiver:
         value = fields.get(name)
         if (name in fields or name in _TEXTS[:5]) and (not isinstance(value, str) or not value):  # an empty "op" would cover every operation
             raise refused(f'text as "{name}"', json.dumps(value) if name in fields else "none")
+    if fields["rule"] in _NOTHING:
+        raise refused('a "rule" by which something was judged', f'{fields["rule"]}, where there is nothing to accept')
     try:
         day(fields["expires"])
     except ValueError:

@@ -117,6 +117,7 @@ class Report(gate_reports.Judged):
     unreached: list[str] = field(default_factory=list)
     untried: list[str] = field(default_factory=list)
     cases: list[gate_reports.Case] = field(init=False)
+    told: gate_reports.Report | None = field(default=None, init=False)  # to the pytest plugin
 
     def __post_init__(self) -> None:
         self.cases = [gate_reports.case_of(one) for one in self.written.get("cases", [])]
@@ -228,7 +229,7 @@ def announce(report: Report, function: Any = None) -> None:
     waivers cover is waived in the report."""
     if not audits.listeners:
         return
-    found = report.as_cases()
+    found = report.told = report.as_cases()
     for case in found.cases:
         case.file, case.line = _place_of_case(case, function)
     audits.announce([], found)
@@ -293,6 +294,8 @@ class GradcheckError(Rejected, AssertionError):
     def __init__(self, message: str, report: Report) -> None:
         super().__init__(message)
         self.report = report
+        if report.told is not None:
+            audits.note_raised(report.told, self)
 
     @property
     def failed(self) -> bool:

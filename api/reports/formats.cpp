@@ -89,7 +89,22 @@ std::map<std::string, Cause> causes_of(const GateReport& report) {
 
 }  // namespace
 
-std::string junit_xml(const GateReport& report) {
+namespace {
+
+// Kinds of operations with too many undecided elements, of which no case says so by itself.
+std::vector<std::string> untold_ops(const GateReport& report, double most_undecided) {
+  std::vector<std::string> ops = report.undecided_ops(most_undecided);
+  std::erase_if(ops, [&report](const std::string& op) {
+    return std::ranges::any_of(report.cases, [&op](const GateCase& one) { return one.is_failed() && (one.op == op || one.share == op); });
+  });
+  return ops;
+}
+
+std::string words_of_undecided(const std::string& op) { return "undecided: too many elements of " + op + " are vacuous or unsupported"; }
+
+}  // namespace
+
+std::string junit_xml(const GateReport& report, double most_undecided) {
   std::size_t failures = report.troubles.size(), skipped = 0;
   std::map<std::string, Cause> causes = causes_of(report);
   std::string cases;
@@ -127,37 +142,50 @@ std::string junit_xml(const GateReport& report) {
   for (const std::string& trouble : report.troubles)
     cases += "    <testcase classname=\"assay." + report.verb + "\" name=\"waivers and baseline\"><failure message=\"" + xml(trouble) +
              "\"/></testcase>\n";
+  const std::vector<std::string> undecided = untold_ops(report, most_undecided);
+  for (const std::string& op : undecided)
+    cases += "    <testcase classname=\"assay." + report.verb + "." + xml(op) + "\" name=\"undecided elements\"><failure message=\"" +
+             xml(words_of_undecided(op)) + "\" type=\"" + kVacuousRule + "\"/></testcase>\n";
   std::string properties;
   for (const auto& [name, fact] : report.facts) properties += "      <property name=\"" + xml(name) + "\" value=\"" + xml(fact) + "\"/>\n";
   if (!properties.empty()) properties = "    <properties>\n" + properties + "    </properties>\n";
-  const std::string counts = "tests=\"" + std::to_string(report.cases.size() + report.troubles.size()) + "\" failures=\"" +
-                             std::to_string(failures) + "\" errors=\"0\" skipped=\"" + std::to_string(skipped) + "\" time=\"" +
-                             seconds_text(report.seconds) + "\"";
+  const std::string counts = "tests=\"" + std::to_string(report.cases.size() + report.troubles.size() + undecided.size()) +
+                             "\" failures=\"" + std::to_string(failures + undecided.size()) + "\" errors=\"0\" skipped=\"" +
+                             std::to_string(skipped) + "\" time=\"" + seconds_text(report.seconds) + "\"";
   return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites " + counts + ">\n  <testsuite name=\"assay " + report.verb + " " +
          xml(report.file) + "\" " + counts + ">\n" + properties + cases + "  </testsuite>\n</testsuites>\n";
 }
 
-std::string sarif_json(const GateReport& report) {
+namespace {
+
+Json sarif_result(const GateReport& report, const GateCase& one, const Finding& finding) {
+  const bool serious = finding.kind == Finding::Kind::failure || finding.kind == Finding::Kind::undecided;
+  std::string text = finding.headline();
+  for (const std::string& detail : finding.below()) text += "\n" + detail;
+  Json result{
+      {"ruleId", finding.rule},
+      {"level", serious ? "error" : "note"},
+      {"message", {{"text", text}}},
+      {"locations",
+       {{{"physicalLocation", {{"artifactLocation", {{"uri", one.file.empty() ? report.file : one.file}}}, {"region", {{"startLine", 1}}}}},
+         {"logicalLocations", {{{"name", finding.subject}, {"fullyQualifiedName", one.name + " / " + finding.subject}}}}}}},
+      {"partialFingerprints", {{"assay/v1", fingerprint(one, finding)}}}};
+  if (!finding.waiver.empty()) result["suppressions"] = Json::array({{{"kind", "external"}, {"justification", finding.details.back()}}});
+  return result;
+}
+
+}  // namespace
+
+std::string sarif_json(const GateReport& report, double most_undecided) {
   std::set<std::string> rules;
   Json results = Json::array();
-  for (const GateCase& one : report.cases) {
-    for (const Finding& finding : one.findings) {
-      if (finding.kind == Finding::Kind::vacuous || results.size() == kMostResults) continue;
-      rules.insert(finding.rule);
-      const bool serious = finding.kind == Finding::Kind::failure || finding.kind == Finding::Kind::undecided;
-      std::string text = finding.headline();
-      for (const std::string& detail : finding.below()) text += "\n" + detail;
-      Json result{{"ruleId", finding.rule},
-                  {"level", serious ? "error" : "note"},
-                  {"message", {{"text", text}}},
-                  {"locations",
-                   {{{"physicalLocation",
-                      {{"artifactLocation", {{"uri", one.file.empty() ? report.file : one.file}}}, {"region", {{"startLine", 1}}}}},
-                     {"logicalLocations", {{{"name", finding.subject}, {"fullyQualifiedName", one.name + " / " + finding.subject}}}}}}},
-                  {"partialFingerprints", {{"assay/v1", fingerprint(one, finding)}}}};
-      if (!finding.waiver.empty())
-        result["suppressions"] = Json::array({{{"kind", "external"}, {"justification", finding.details.back()}}});
-      results.push_back(std::move(result));
+  for (const bool is_waived : {false, true}) {  // so that waived findings do not use up the places of others
+    for (const GateCase& one : report.cases) {
+      for (const Finding& finding : one.findings) {
+        if (finding.kind == Finding::Kind::vacuous || finding.waiver.empty() == is_waived || results.size() == kMostResults) continue;
+        rules.insert(finding.rule);
+        results.push_back(sarif_result(report, one, finding));
+      }
     }
   }
   for (const std::string& trouble : report.troubles) {
@@ -165,6 +193,13 @@ std::string sarif_json(const GateReport& report) {
     results.push_back({{"ruleId", "gate.upkeep"},
                        {"level", "error"},
                        {"message", {{"text", trouble}}},
+                       {"locations", {{{"physicalLocation", {{"artifactLocation", {{"uri", report.file}}}}}}}}});
+  }
+  for (const std::string& op : untold_ops(report, most_undecided)) {
+    rules.insert(kVacuousRule);
+    results.push_back({{"ruleId", kVacuousRule},
+                       {"level", "error"},
+                       {"message", {{"text", words_of_undecided(op)}}},
                        {"locations", {{{"physicalLocation", {{"artifactLocation", {{"uri", report.file}}}}}}}}});
   }
   Json ids = Json::array();

@@ -119,7 +119,8 @@ void judge_regions(const Trace& trace, const Judging& judging, unsigned jobs,
 [[nodiscard]] std::string plain_markdown(const std::string& text);
 // "0.125"
 [[nodiscard]] std::string seconds_text(double seconds);
-[[nodiscard]] std::string junit_xml(const GateReport& report);
-[[nodiscard]] std::string sarif_json(const GateReport& report);
+// Kinds of operations with a larger share of undecided elements than `most_undecided` have a failure of their own.
+[[nodiscard]] std::string junit_xml(const GateReport& report, double most_undecided);
+[[nodiscard]] std::string sarif_json(const GateReport& report, double most_undecided);
 
 }  // namespace assay::reports

@@ -1,6 +1,7 @@
 // Waivers and the baseline, as they act on a report (docs/reference/gates.md).
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <ctime>
 #include <nlohmann/json.hpp>
@@ -73,6 +74,9 @@ Outcome<Waiver> read_waiver(const Json& json, const std::string& path) {
                                      std::pair{"owner", &waiver.owner}, std::pair{"op", &waiver.op}, std::pair{"tensor", &waiver.subject}})
     if (value->empty() && (json.contains(field) || (value != &waiver.op && value != &waiver.subject)))
       return malformed("waivers.field", path, std::string("text as \"") + field + "\" of " + whose, "none");
+  if (waiver.rule == "gate.nothing" || waiver.rule == "gradient.nothing")
+    return malformed("waivers.field", path, "a \"rule\" of " + whose + " by which something was judged",
+                     waiver.rule + ", where there is nothing to accept");
   if (!is_date(waiver.expires))
     return malformed("waivers.field", path, "a day as YYYY-MM-DD as \"expires\" of " + whose,
                      waiver.expires.empty() ? "none" : "\"" + printable(waiver.expires) + "\"");
@@ -130,11 +134,12 @@ std::string own_name(const std::string& region) {
 }
 
 // A waiver matches by the fields that a finding prints: the operations, or the name of the region (of a Function, of a kernel),
-// and the tensor that the finding or its first line names. Findings about gradients as functions do not count their elements,
-// since no number is certainly large enough. For a field that differs the result shows the value of the finding.
+// and the tensor that the finding or its first line names. Only findings about contracts and dead products count their elements:
+// of others, such as gradients as functions, no number is certainly large enough. Elements that nobody looked at may be wrong,
+// too. For a field that differs the result shows the value of the finding.
 std::vector<std::string> differences(const Waiver& waiver, const GateCase& one, const Finding& finding) {
-  const bool is_counted =
-      finding.rule == "gradient.dead" || !(finding.rule.starts_with("gradient.") || finding.rule.starts_with("tangent."));
+  const bool is_counted = finding.rule == "gradient.dead" || finding.rule.starts_with("contract.");
+  const std::size_t unseen = finding.rule.starts_with("contract.") ? one.unsampled : 0, elements = finding.elements + unseen;
   const std::string tensor = tensor_of(one, finding), own = own_name(one.name);
   const std::string op = spaced(waiver.op), name = spaced(one.name), last = spaced(own);
   const bool is_op = op.empty() || op == spaced(one.op) || op == name || op == last || last.ends_with("." + op) ||
@@ -142,7 +147,7 @@ std::vector<std::string> differences(const Waiver& waiver, const GateCase& one, 
   const std::vector<std::string> others = waiver.subject.empty() ? std::vector<std::string>() : other_tensors(finding, waiver.subject);
   const bool is_named = waiver.subject.empty() || waiver.subject == tensor || holds(finding.headline(), "'", waiver.subject, "'");
   const bool is_tensor = is_named && others.empty();
-  const bool is_few = waiver.most_elements == SIZE_MAX || (is_counted && finding.elements <= waiver.most_elements);
+  const bool is_few = waiver.most_elements == SIZE_MAX || (is_counted && elements <= waiver.most_elements);
   std::vector<std::string> found;
   if (spaced(waiver.rule) != spaced(finding.rule)) found.push_back("\"rule\": it has " + finding.rule);
   if (!is_op) found.push_back("\"op\": it has " + one.op + (own.empty() || own == one.op ? "" : " or " + own));
@@ -150,7 +155,8 @@ std::vector<std::string> differences(const Waiver& waiver, const GateCase& one, 
   if (!is_tensor) found.push_back(tensor.empty() ? "\"tensor\": it has none" : "\"tensor\": it has " + tensor + also);
   if (!is_few)
     found.push_back("\"most_elements\": it has " +
-                    (is_counted ? std::to_string(finding.elements) : "no number of elements, as those of a gradient are not counted"));
+                    (is_counted ? std::to_string(elements) : "no number of elements, as those of this rule are not counted") +
+                    (is_counted && unseen > 0 ? ", with " + std::to_string(unseen) + " that were not looked at" : ""));
   return found;
 }
 
@@ -170,16 +176,41 @@ std::string nearest(const Waiver& waiver, const GateReport& report) {
 std::map<std::string, double> head_room_of(const GateReport& report) {
   std::map<std::string, double> used;
   for (const GateCase& one : report.cases) {
-    if (one.passed > 0) used[one.op] = std::fmax(used[one.op], one.head_room_used);
+    if (one.passed == 0) continue;
+    const double share = std::isfinite(one.head_room_used) ? one.head_room_used : INFINITY;  // no number keeps within no baseline
+    used[one.op] = std::fmax(used[one.op], share);
   }
   return used;
+}
+
+// The shares of a baseline by operation.
+Outcome<std::map<std::string, double>> read_baseline(const std::string& path) {
+  const auto json = read_json("baseline.json", path);
+  if (!json) return json.rejection();
+  for (const auto& [field, value] : json.value().items())
+    if (field != "head_room" && (field != "schema" || value != "assay.baseline/1"))
+      return malformed("baseline.json", path, "the fields \"schema\", which is \"assay.baseline/1\", and \"head_room\"",
+                       "\"" + printable(field) + "\": " + printable(value.dump()));
+  if (!json.value().contains("head_room") || !json.value()["head_room"].is_object())
+    return malformed("baseline.json", path, "\"head_room\", an object", "none");
+  std::map<std::string, double> shares;
+  for (const auto& [op, share] : json.value()["head_room"].items()) {
+    if (!share.is_number() || !(share.get<double>() >= 0 && share.get<double>() <= 1))
+      return malformed("baseline.json", path, "a share from 0 to 1 for " + printable(op), share.dump());
+    shares[op] = share.get<double>();
+  }
+  return shares;
 }
 
 }  // namespace
 
 bool is_date(const std::string& text) {
   if (text.size() != 10 || text[4] != '-' || text[7] != '-') return false;
-  return std::ranges::count_if(text, [](char c) { return c >= '0' && c <= '9'; }) == 8;
+  if (std::ranges::count_if(text, [](char c) { return c >= '0' && c <= '9'; }) != 8) return false;
+  const auto part = [&text](std::size_t from, std::size_t size) { return std::stoi(text.substr(from, size)); };
+  return part(0, 4) > 0 && std::chrono::year_month_day(std::chrono::year(part(0, 4)), std::chrono::month(static_cast<unsigned>(part(5, 2))),
+                                                       std::chrono::day(static_cast<unsigned>(part(8, 2))))
+                               .ok();
 }
 
 std::string date_of_today() {
@@ -225,19 +256,19 @@ Outcome<Done> apply_waivers(GateReport& report, const std::string& path, const s
 }
 
 Outcome<Done> compare_baseline(GateReport& report, const std::string& path) {
-  auto json = read_json("baseline.json", path);
-  if (!json) return json.rejection();
-  if (!json.value().contains("head_room") || !json.value()["head_room"].is_object())
-    return malformed("baseline.json", path, "\"head_room\", an object", "none");
+  const auto shares = read_baseline(path);
+  if (!shares) return shares.rejection();
   for (const auto& [op, used] : head_room_of(report)) {
-    const Json& before = json.value()["head_room"];
-    if (!before.contains(op)) continue;
-    if (!before[op].is_number()) return malformed("baseline.json", path, "a number for " + op, before[op].dump());
-    const double limit = std::fmax(kLeastRoom, kRatchet * before[op].get<double>());
-    if (!(used <= limit))
-      report.troubles.push_back(op + " uses " + percent(used) + " of its allowance; the baseline allows " +
-                                (limit > kLeastRoom ? percent(before[op].get<double>()) + " and a quarter more" : percent(kLeastRoom)) +
-                                ": find out why, or write a new baseline");
+    const auto before = shares.value().find(op);
+    const bool is_known = before != shares.value().end();
+    const double limit = std::fmax(kLeastRoom, is_known ? kRatchet * before->second : 0);
+    if (used <= limit) continue;
+    report.troubles.push_back(
+        op + " uses " + percent(used) + " of its allowance" +
+        (is_known
+             ? "; the baseline allows " + (limit > kLeastRoom ? percent(before->second) + " and a quarter more" : percent(kLeastRoom)) +
+                   ": find out why, or write a new baseline"
+             : ", and is not in the baseline " + path + ", so nothing holds it to what it was: write a new baseline"));
   }
   return Done{};
 }

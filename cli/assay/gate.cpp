@@ -24,6 +24,13 @@ int within_memory(const std::string& schema, const JsonTarget& json, const std::
   }
 }
 
+namespace {
+
+// An empty name is one that a script did not set: without this check, the gate would leave the file out and pass.
+std::string refuse_empty(const std::string& text) { return text.empty() ? "the name of a file is missing" : ""; }
+
+}  // namespace
+
 int conclude_gate(GateReport& report, const GateOptions& options) {
   const std::string schema = report.schema_name(), today = options.today.empty() ? gates::date_of_today() : options.today;
   if (!gates::is_date(today)) {
@@ -41,8 +48,8 @@ int conclude_gate(GateReport& report, const GateOptions& options) {
   const std::string verdict = report.verdict(options.most_undecided);
   if (options.json != "-") std::fputs(gates::gate_text(report, options.most_undecided).c_str(), stdout);
   bool written = write_json(options.json, gates::gate_json(report, options.most_undecided));
-  if (!options.junit.empty()) written = write_file(options.junit, reports::junit_xml(report)) && written;
-  if (!options.sarif.empty()) written = write_file(options.sarif, reports::sarif_json(report)) && written;
+  if (!options.junit.empty()) written = write_file(options.junit, reports::junit_xml(report, options.most_undecided)) && written;
+  if (!options.sarif.empty()) written = write_file(options.sarif, reports::sarif_json(report, options.most_undecided)) && written;
   if (!options.markdown.empty()) written = write_file(options.markdown, gates::markdown(report, options.most_undecided)) && written;
   if (!options.write_baseline.empty()) written = write_file(options.write_baseline, gates::baseline_json(report)) && written;
   if (verdict == "failed") return kExitNo;
@@ -70,12 +77,15 @@ bool write_trace_file(const Trace& trace, const std::string& path) {
 }
 
 void add_gate_files(CLI::App* verb, GateOptions& gate) {
-  verb->add_option("--junit", gate.junit, "write the report to FILE as JUnit XML")->type_name("FILE");
-  verb->add_option("--sarif", gate.sarif, "write the report to FILE as SARIF 2.1.0")->type_name("FILE");
-  verb->add_option("--markdown", gate.markdown, "write a summary of the report to FILE in Markdown")->type_name("FILE");
+  verb->add_option("--junit", gate.junit, "write the report to FILE as JUnit XML")->type_name("FILE")->check(refuse_empty);
+  verb->add_option("--sarif", gate.sarif, "write the report to FILE as SARIF 2.1.0")->type_name("FILE")->check(refuse_empty);
+  verb->add_option("--markdown", gate.markdown, "write a summary of the report to FILE in Markdown")
+      ->type_name("FILE")
+      ->check(refuse_empty);
   CLI::Option* waivers =
       verb->add_option("--waivers", gate.waivers, "accept the findings that FILE lists, each until its date (docs/reference/gates.md)")
-          ->type_name("FILE");
+          ->type_name("FILE")
+          ->check(refuse_empty);
   verb->add_option("--today", gate.today, "the date on which a waiver must not have expired yet; default: today")
       ->type_name("YYYY-MM-DD")
       ->needs(waivers);
@@ -90,10 +100,12 @@ void add_gate_files(CLI::App* verb, GateOptions& gate) {
 
 void add_gate(CLI::App* verb, GateOptions& gate) {
   verb->add_option("--baseline", gate.baseline, "fail if an op uses over 25 % more of its allowed error than the baseline FILE says")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(refuse_empty);
   verb->add_option("--write-baseline", gate.write_baseline,
                    "write a baseline to FILE: for each op, the share of the allowed error that it uses")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(refuse_empty);
   add_gate_files(verb, gate);
 }
 

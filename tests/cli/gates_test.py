@@ -90,6 +90,17 @@ def vacuous(folder):
                                                 "expires": "2030-01-01"}]}))
     done = run("audit", folder / "long", "--waivers", waivers, "--today", "2026-01-01")
     check(done.returncode == 0 and "passed with waivers" in done.stdout, f"a waived vacuous sum: {done.returncode} {done.stdout}")
+    check((folder / "v.xml").read_text().count("<failure") == 1, "JUnit says it once")
+    description = {"version": 1, "writer": "test", "inputs": ["x"], "parameters": [], "outputs": ["y"], "crc32": {},
+                   "regions": [{"name": "sums", "model": "binary32 accumulator=any_order", "operands": ["x"], "results": ["y"],
+                                "nodes": [{"op": "reduce_sum", "operands": [0], "attributes": {"axes": [1], "keep_dims": False}}]}]}
+    third, terms = struct.unpack("<f", struct.pack("<f", 1 / 3))[0], 33_000
+    x = [third if r < 2 else float(c < 3) for r in range(6) for c in range(terms)]
+    few = write(folder / "few", description, {"x": x, "y": [terms * third if r < 2 else 3.0 for r in range(6)]}, {"x": [6, terms]})
+    done = run("audit", few, "--junit", folder / "f.xml", "--sarif", folder / "f.sarif")
+    failures = [one.attrib["message"] for one in xml.etree.ElementTree.parse(folder / "f.xml").getroot().iter("failure")]
+    check(done.returncode == 3 and failures == ["undecided: too many elements of reduce_sum are vacuous or unsupported"], f"a share that no region has alone: {done.stdout} {failures}")
+    check([one["ruleId"] for one in json.loads((folder / "f.sarif").read_text())["runs"][0]["results"]] == ["contract.vacuous"], "... in SARIF")
     done = run("audit", sum_of_squares(folder, "binary32"))
     check(done.returncode == 0 and "0 vacuous" in done.stdout, f"a long sum in blocks: {done.returncode} {done.stdout}")
 
@@ -476,6 +487,22 @@ def waivers(folder):
     check(gate([{k: v for k, v in entry.items() if k != "owner"}]).returncode == 4, "a waiver without an owner")
     check(gate([{**entry, "tolerance": 1}]).returncode == 4, "a field that waivers do not have")
     check(run("audit", bad, "--today", "tomorrow").returncode == 2, "a day that is none")
+    check(gate([{**entry, "expires": "2030-02-31"}]).returncode == 4, "a day that no month has")
+    done = gate([entry, {**entry, "id": "W2", "rule": "gate.nothing"}])
+    check(done.returncode == 4 and "where there is nothing to accept" in done.stderr, f"nothing was judged, so nothing is waived: {done.stderr}")
+    n = 80
+    description = {"version": 1, "writer": "test", "inputs": [], "parameters": ["x", "w"], "outputs": ["y"], "crc32": {},
+                   "regions": [{"name": "y", "model": "binary32", "operands": ["x", "w"], "results": ["y"], "nodes": [{"op": "matmul", "operands": [0, 1]}]}]}
+    wide = write(folder / "wide", description, {"x": [1.0] * 64 * n, "w": [1.0] * 64 * n, "y": [63.0] * n * n}, {"x": [n, 64], "w": [64, n], "y": [n, n]})
+    found = json.loads(run("audit", wide, "--json").stdout)["cases"][0]
+    check(found["failed"] > 0 and found["unsampled"] > 0, f"thousands of wrong elements: {found}")
+    soft = {**entry, "rule": found["findings"][0]["rule"], "most_elements": found["failed"]}
+    file.write_text(json.dumps({"waivers": [soft]}))
+    done = run("audit", wide, "--waivers", file, "--today", "2029-12-31")
+    check(done.returncode == 1 and f'it has {found["failed"] + found["unsampled"]}, with {found["unsampled"]} that were not looked at' in done.stdout, f"more may be wrong: {done.stdout}")
+    for option in ("--waivers", "--baseline", "--junit", "--sarif", "--markdown", "--write-baseline"):
+        done = run("audit", bad, option, "")
+        check(done.returncode == 2 and option in done.stderr, f"an empty name would leave the file out: {done.returncode} {done.stderr}")
 
 
 def names(folder):
@@ -520,8 +547,16 @@ def baseline(folder):
         told = run("audit", good, "--baseline", file)
         words = f"{op} uses {100 * used:.3g} % of its allowance; the baseline allows {allowed}: "
         check(words in told.stdout + told.stderr or used <= 0.05, f"{words}: {told.stdout} {told.stderr}")
-    file.write_text('{"head_room": 3}')
-    check(run("audit", good, "--baseline", file).returncode == 4, "a baseline that is none")
+    for shares in ("3", '{"x": NaN}', '{"x": 1e9}', '{"x": -1}', '{"x": null}', '{}, "headroom": {}', '{}, "schema": "assay.baseline/2"'):
+        file.write_text(f'{{"head_room": {shares}}}')
+        done = run("audit", good, "--baseline", file)
+        check(done.returncode == 4 and "baseline.json" in done.stderr, f"a baseline that would hold nothing: {shares}: {done.returncode} {done.stdout} {done.stderr}")
+    description = {"version": 1, "writer": "test", "inputs": ["x"], "parameters": [], "outputs": ["y"], "crc32": {},
+                   "regions": [{"name": "y", "model": "binary32 math=any-library", "operands": ["x"], "results": ["y"], "nodes": [{"op": "exp", "operands": [0]}]}]}
+    rounded = write(folder / "rounded", description, {"x": [1.0], "y": [math.e * (1 + 2 ** -23)]})
+    file.write_text('{"head_room": {}}')
+    done = run("audit", rounded, "--baseline", file)
+    check(done.returncode == 1 and "and is not in the baseline" in done.stdout, f"an operation that nothing holds: {done.returncode} {done.stdout}")
 
 
 def nothing(folder):

@@ -179,9 +179,9 @@ class _Entry:
 
     @property
     def is_lost(self) -> bool:
-        """The exception ended a thread, so that it did not reach the test."""
+        """The exception did not reach the test: it ended a thread, or the last function that it left was called by no Python (a task, `__del__`)."""
         trace = getattr(self.report.exception, "__traceback__", None)
-        return trace is not None and trace.tb_frame.f_globals.get("__name__") in _ENDS_OF_THREADS
+        return trace is not None and (trace.tb_frame.f_globals.get("__name__") in _ENDS_OF_THREADS or trace.tb_frame.f_lasti == trace.tb_lasti)
 
     @property
     def headline(self) -> str:
@@ -291,8 +291,8 @@ class Session:
         if gate is not None and gate.is_open and (when != "setup" or left is not None):
             return _raised_by(gate.conclude)
         if lost:
-            return _raised_by(lambda: _fail(item, f"a check in another thread did not pass, and its exception did not reach the test: {lost[0].headline}. "
-                                            "Wait for the thread in the test, and raise the exception there: future.result() of concurrent.futures does both"))
+            return _raised_by(lambda: _fail(item, f"a check in a thread, a task or a finalizer did not pass, and its exception did not reach the test: {lost[0].headline}. "
+                                            "Wait for it in the test, and raise the exception there: future.result() of concurrent.futures does both"))
         if made and isinstance(left, _SKIPS):
             return _raised_by(lambda: _fail(item, _skipped_words(made, "test")))
         if when != "call" or not self.is_called or not is_whole:
@@ -480,9 +480,12 @@ class Session:
                 case.name, case.owner = f"{entry.test}: {case.name}", entry.test
         root, every = str(_repository_of(self.config.rootpath)), merged([*(entry.report for entry in kept), Report(upkeep)], "assay")
         for path, text in ((self.option("junit"), checks.junit(root, "")), (self.option("sarif"), every.sarif(root))):
-            if path:
-                with open(path, "w", encoding="utf-8") as out:
-                    out.write(text)
+            try:
+                if path:
+                    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+                    pathlib.Path(path).write_text(text, encoding="utf-8")
+            except OSError as why:
+                self.troubles.append(f"{path} cannot be written: {why.strerror}; check the path, its permissions and the free space")
 
     @staticmethod
     def _checks(entries: Sequence[_Entry]) -> Iterator[Case]:

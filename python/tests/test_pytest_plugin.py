@@ -626,7 +626,7 @@ def test_workers_of_xdist_hand_over_what_they_checked(run, pytester):
 
 # Each test has a check that does not pass, so each has to fail, however it ends.
 ENDS_RED = """
-import concurrent.futures, threading, unittest
+import asyncio, concurrent.futures, threading, unittest
 from assay.testing import ContractViolation
 def wrong(): assert_within_contract('neg', [x], x)
 @pytest.fixture
@@ -698,10 +698,20 @@ def test_thread():
     one.start(), one.join()
 def test_future_that_nobody_asks():
     with concurrent.futures.ThreadPoolExecutor() as pool: pool.submit(wrong)
+async def task(): wrong()
+async def waits_beside(one):
+    kept = asyncio.create_task(one)
+    await asyncio.sleep(0.2)
+def test_task_that_nobody_awaits(): asyncio.run(waits_beside(task()))
+def test_thread_of_a_task(): asyncio.run(waits_beside(asyncio.to_thread(wrong)))
+class Late:
+    def __del__(self): wrong()
+@pytest.mark.filterwarnings('ignore')
+def test_finalizer_of_an_object(): Late()
 """
 # Here the check is expected to fail, in a way that the pages name, or the test ends well beside it.
 ENDS_GREEN = """
-import concurrent.futures, threading, unittest
+import asyncio, concurrent.futures, threading, unittest
 from assay.testing import within_contract
 def wrong(): assert_within_contract('neg', [x], x)
 def right(): assert_within_contract('neg', [x], -x)
@@ -719,6 +729,14 @@ def test_gate_and_xfail(assay_gate): assay_gate.assert_within_contract('neg', [x
 def test_gate_and_skip_and_xfail(assay_gate): assay_gate.assert_within_contract('neg', [x], x), pytest.skip()
 def test_future_that_is_asked():
     with concurrent.futures.ThreadPoolExecutor() as pool, pytest.raises(AssertionError): pool.submit(wrong).result()
+def test_calls_that_expect():
+    for _ in range(3):
+        try: list(map(lambda _: wrong(), range(2)))
+        except AssertionError: continue
+        assert False
+async def awaits(one):
+    with pytest.raises(AssertionError): await one
+def test_task_that_is_awaited(): asyncio.run(awaits(asyncio.to_thread(wrong)))
 def test_thread_that_expects():
     one = threading.Thread(target=test_raises)
     one.start(), one.join()
@@ -760,7 +778,7 @@ def test_a_check_that_failed_fails_its_test_however_it_ends(run, pytester):
 def test_a_check_that_is_expected_to_fail_fails_nothing(run, pytester):
     found, result = outcomes(pytester, run, ENDS_GREEN, "--assay-junit=a.xml")
     assert not {name for name, words in found.items() if words & {"FAILED", "ERROR"}} and result.ret == 0
-    result.assert_outcomes(passed=7, skipped=3, xfailed=4)
+    result.assert_outcomes(passed=9, skipped=3, xfailed=4)
     assert ElementTree.parse(pytester.path / "a.xml").getroot().get("failures") == "1"  # of the test that asks for a report
 
 

@@ -266,3 +266,29 @@ def test_importing_is_cheap():
             "print(time.process_time() - t, [m for m in ('numpy', 'torch', 'jax', 'onnx') if m in sys.modules])")  # of this process: others may be busy
     seconds, _, loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout.partition(" ")
     assert float(seconds) < 0.3 and loaded.strip() == "[]"
+
+
+def test_exceptions_come_back_from_other_processes():
+    """As from concurrent.futures.ProcessPoolExecutor, which pickles them: otherwise the test would not see which check failed."""
+    import pickle
+
+    with pytest.raises(ContractViolation) as caught:
+        assert_within_contract("neg", [X], X)
+    back = pickle.loads(pickle.dumps(caught.value))
+    assert type(back) is ContractViolation and str(back) == str(caught.value) and back.report.failures[0].rule == "contract.neg"
+    torch = pytest.importorskip("torch")
+    import assay
+
+    class Half(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.saved_tensors[0]
+    with pytest.raises(assay.GradcheckError) as wrong:
+        assay.gradcheck(Half.apply, [(2, 3)])
+    again = pickle.loads(pickle.dumps(wrong.value))
+    assert type(again) is assay.GradcheckError and str(again) == str(wrong.value) and again.failed and again.report.trace == wrong.value.report.trace

@@ -1,6 +1,7 @@
 """Is a result one that its contract admits?"""
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 from typing import Any, Callable, Mapping, Sequence
@@ -25,6 +26,9 @@ class ContractViolation(AssertionError):
         self.report = report
         note_raised(report, self)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.args[0], dataclasses.replace(self.report, exception=None))
+
 
 class NotDecided(AssertionError):
     """Nothing is known of the result: the sets are too wide to say anything, or there is no contract. It is no pass."""
@@ -35,6 +39,9 @@ class NotDecided(AssertionError):
         super().__init__(message)
         self.report = report
         note_raised(report, self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.args[0], dataclasses.replace(self.report, exception=None))
 
 
 def check(reference: Any, inputs: Any, output: Any, *, attributes: Mapping[str, Any] | None = None, model: str | None = None,

@@ -297,6 +297,9 @@ class GradcheckError(Rejected, AssertionError):
         if report.told is not None:
             audits.note_raised(report.told, self)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.what, replace(self.report, parts=[bytes(one) for one in self.report.parts]))
+
     @property
     def failed(self) -> bool:
         return self.report.failed

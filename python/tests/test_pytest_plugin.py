@@ -863,6 +863,18 @@ def test_the_hooks_run(tmp_path):
     assert hook("assay-gradcheck", tmp_path / "broken.onnx").returncode == 4
 
 
+def test_hooks_fail_where_nothing_was_checked(tmp_path, monkeypatch, capsys):
+    """A program that a signal ends has a status below 0, which is no success."""
+    from assay import pre_commit
+
+    (tmp_path / "killed").write_text("#!/bin/sh\nkill -9 $$\n")
+    (tmp_path / "killed").chmod(0o755)
+    monkeypatch.setattr(pre_commit, "program", lambda: str(tmp_path / "killed"))
+    assert pre_commit.main(["audit", "one.trace", "two.trace"]) == 137 and "ended with status -9" in capsys.readouterr().out
+    for files in ([], ["-one.trace"]):
+        assert pre_commit.main(["audit", *files]) == 2 and "nothing was checked" in capsys.readouterr().err
+
+
 def test_hooks_are_well_formed():
     import re
     for one in hooks().values():

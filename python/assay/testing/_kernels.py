@@ -100,8 +100,8 @@ class KernelReport(Report):
     @property
     def verdict(self) -> str:  # type: ignore[override]
         """As that of any report. Probes that were not judged pass nothing, and neither does a kernel that no probe has judged, whatever waivers cover."""
-        verdict = super().verdict
-        return "undecided" if verdict.startswith("passed") and (self.left or not any(case.judged for case in self.cases)) else verdict
+        verdict, shown = super().verdict, any(case.model and (case.passed or case.failed or case.vacuous) for case in self.cases)  # those without a model have no values
+        return "undecided" if verdict.startswith("passed") and (self.left or not shown) else verdict
 
     def is_vacuous(self) -> bool:
         """Whether the contract says too little on ordinary probes; on all, where a plan has no ordinary ones."""

@@ -84,6 +84,19 @@ def test_largest(digits, images):
     assert set(run.largest) == {0, 1, 2} and all(0 <= Fraction(radius) <= Fraction(1, 10) for radius in run.largest.values())
 
 
+def test_the_accuracy_of_a_run_with_largest_counts_every_item(digits, images):
+    x, y = images
+    run = assay.robust(digits, x[:20], y[:20], eps=0.1, largest="0.01", clip=(0, 1))
+    radii = [Fraction(radius) for radius in run.largest.values()]
+    for eps in ("0.001", "0.01", "0.02", "0.035", "0.05", "0.06", "0.1"):
+        assert run.certified_accuracy(eps) == sum(radius >= Fraction(eps) for radius in radii) / 20, eps
+    assert len({run.certified_accuracy(eps) for eps in ("0.01", "0.05", "0.1")}) == 3 and run.certified_accuracy("0.001") < 1
+    assert all(sum(count.values()) == 20 for count in run.counts.values())
+    for eps in (0, -0.1, "0.11", "x"):
+        with pytest.raises(assay.UsageError):
+            run.certified_accuracy(eps)
+
+
 def test_what_a_larger_ball_keeps_the_ball_inside_of_it_keeps(digits, images):
     x, y = images
     runs = [assay.robust(digits, x[:8], y[:8], eps="0.08", clip=(0, 1), norm=norm) for norm in ("linf", "l2", "l1")]

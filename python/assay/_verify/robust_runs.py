@@ -101,8 +101,16 @@ class Run:
         return {one["item"]: one["eps"] for one in self.summary.get("largest", [])}
 
     def certified_accuracy(self, eps: Number) -> float:
-        """The share of items that are certified at this radius. Without labels, these items keep a class that may be wrong."""
+        """The share of items that are certified at this radius. Without labels, these items keep a class that may be wrong.
+
+        In a run with `largest`, an item is certified at each radius above 0 up to its largest certified one.
+        """
         wanted = fractions.Fraction(_number("eps", eps))
+        if self.summary.get("largest"):
+            most = max(fractions.Fraction(one) for one in _claim(self.folder)["eps"])
+            if not 0 < wanted <= most:
+                raise errors.wrong("eps", f"a radius above 0, and at most {most}, the largest one that the run tried", eps)
+            return sum(fractions.Fraction(one) >= wanted for one in self.largest.values()) / len(self.largest)
         for text, count in self.counts.items():
             if fractions.Fraction(text) == wanted:
                 return count["certified"] / max(1, sum(count.values()))
@@ -211,6 +219,12 @@ def _elsewhere(words: list[str], folder: str, executor: Any, parts: Optional[int
         name, why = sorted(lost.items())[0]
         raise errors.Undecided(f"{len(lost)} of {len(open_parts.names)} parts could not be done", where=f"part {name}", why=why, code="python.executor",
                                advice="resume=True goes on with a run that has a folder")
+
+
+def _claim(folder: str) -> dict[str, Any]:
+    with open(os.path.join(folder, "run.json"), encoding="utf-8") as file:
+        claim: dict[str, Any] = json.load(file)["claim"]
+    return claim
 
 
 def _jobs(jobs: Optional[int]) -> str:

@@ -1,7 +1,9 @@
 #include "training/options.h"
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <iostream>
 #include <sstream>
@@ -24,6 +26,19 @@ const char* words_of(const std::string& numbers) {
   if (numbers == "interval") return "intervals, by the reference semantics of the captured step";
   if (numbers == "complex64") return "complex64 as pairs of float32";
   return numbers.c_str();
+}
+
+// CLI11 takes -1 as an unsigned number, modulo 2^64, and any word as the value of a flag.
+void refuse_wrong_values(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_items_expected_max() == 0) option->disable_flag_override();
+    if (!option->get_type_name().starts_with("UINT")) continue;
+    option->check([](const std::string& text) {
+      std::uint64_t value = 0;
+      const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+      return fault == std::errc() && end == text.data() + text.size() ? std::string() : text + " is no whole number from 0 to 2^64 - 1";
+    });
+  }
 }
 
 int say(const Rejection& why) {
@@ -50,6 +65,7 @@ std::optional<int> RunOptions::read(int argc, char** argv, const std::string& na
   app.add_option("--every", every, "steps between checkpoints")->check(CLI::PositiveNumber);
   app.add_flag("--resume", resume, "go on from the checkpoint");
   for (const Own& one : own) app.add_option("--" + one.name, *one.value, one.help);
+  refuse_wrong_values(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -98,7 +98,7 @@ void add_adjoint(CLI::App& app, int& exit) {
       app.add_subcommand("adjoint", "Prove that the gradient rules of ops are right: each is the adjoint of the op's derivative");
   verb->add_option("--op", options.op, "an op that `assay ops` lists, or an ONNX operator, e.g. conv or MaxPool")->type_name("NAME");
   verb->add_flag("--all", options.all, "check every op");
-  verb->add_option("--seed", options.seed, "seed of the random points")->capture_default_str();
+  refuse_wrapped(verb->add_option("--seed", options.seed, "seed of the random points"))->capture_default_str();
   add_json(verb, options.json);
   verb->callback([&exit] { exit = adjoint(options); });
 }

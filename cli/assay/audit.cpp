@@ -66,9 +66,9 @@ void add_audit(CLI::App& app, int& exit) {
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   CLI::Option* sample = verb->add_option("--sample", options.sample,
-                                         "judge only N elements of each result whose elements are long sums, as in matrix products")
-                            ->type_name("N");
-  verb->add_option("--seed", options.seed, "seed of the sample")->capture_default_str()->needs(sample);
+                                         "judge only N elements of each result whose elements are long sums, as in matrix products");
+  refuse_wrapped(sample)->type_name("N");
+  refuse_wrapped(verb->add_option("--seed", options.seed, "seed of the sample"))->capture_default_str()->needs(sample);
   verb->add_option("--rerun", options.rerun,
                    "with --shrink: set values to 0 as long as the region still fails when this backend runs it again")
       ->check(CLI::IsMember({"eager", "compiled"}))

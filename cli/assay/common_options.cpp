@@ -2,6 +2,7 @@
 #include "cli/assay/common_options.h"
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <functional>
 #include <string>
 #include <utility>
@@ -129,5 +130,14 @@ search::Options search_options(const SearchOptions& options) {
 }
 
 std::string refuse_nan(const std::string& text) { return text.find_first_of("nN") == std::string::npos ? "" : text + " is no number"; }
+
+CLI::Option* refuse_wrapped(CLI::Option* option, std::uint64_t most) {
+  return option->check([most](const std::string& text) {
+    std::uint64_t value = 0;
+    const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (fault == std::errc() && end == text.data() + text.size() && value <= most) return std::string();
+    return text + " is no whole number from 0 to " + std::to_string(most);
+  });
+}
 
 }  // namespace assay::cli

@@ -1,6 +1,7 @@
 // Options that several verbs take.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "cli/assay/options.h"
@@ -31,8 +32,11 @@ void add_timeout(CLI::App* verb, std::string& timeout, const std::string& descri
 // Of verbs that fail where an answer is not the one that was expected.
 CLI::Option* add_allow_vacuous(CLI::App* verb, bool& allowed);
 void add_branching(CLI::App* verb, std::string& branching);
+inline constexpr std::uint64_t kMostSamples = 1'000'000;  // points at which nodes are evaluated
 // For options whose range CLI11 checks by comparisons, which "nan" passes.
 [[nodiscard]] std::string refuse_nan(const std::string& text);
+// For options of an unsigned type: CLI11 takes -1 modulo 2^64, and the greatest number in the place of a greater one.
+CLI::Option* refuse_wrapped(CLI::Option* option, std::uint64_t most = UINT64_MAX);
 // The request of a search, without its deadline.
 [[nodiscard]] search::Options search_options(const SearchOptions& options);
 void add_statement(CLI::App* verb, StatementChoice& statement);

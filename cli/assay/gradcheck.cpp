@@ -95,7 +95,7 @@ void add_gradcheck(CLI::App& app, int& exit) {
   add_run(verb, options.run);
   add_draws(verb, options.run);
   verb->add_option("--save", options.run.trace, "for a model: write the recorded run to TRACE")->type_name("TRACE");
-  verb->add_option("--seed", options.seed, "seed of the random points")->capture_default_str();
+  refuse_wrapped(verb->add_option("--seed", options.seed, "seed of the random points"))->capture_default_str();
   verb->add_option("--kinks", options.kinks,
                    "gradient to accept at a kink: any element of the Clarke derivative (any), or the one that PyTorch gives")
       ->check(CLI::IsMember({"any", "pytorch"}))

@@ -20,9 +20,11 @@ void add_inspect(CLI::App& app, int& exit) {
                    "numbers of each record, such as betas, slopes and claims")
       ->delimiter(',')
       ->type_name("TABLE,...");
-  verb->add_option("--step", options.step,
-                   "for a certificate: print only step N, its numbers and the splits around it; with --network and --property also\n"
-                   "the boxes in force before the step, and why it is refused")
+  CLI::Option* step =
+      verb->add_option("--step", options.step,
+                       "for a certificate: print only step N, its numbers and the splits around it; with --network and --property also\n"
+                       "the boxes in force before the step, and why it is refused");
+  refuse_wrapped(step)
       ->type_name("N")
       ->check(CLI::Range(std::uint64_t{1}, UINT64_MAX));
   verb->add_option("-o,--out", options.out, "write a self-contained HTML page")->type_name("FILE");
@@ -39,7 +41,9 @@ void add_inspect(CLI::App& app, int& exit) {
   verb->add_option("--method", options.method, "method for the bounds: interval propagation (ibp), or backward linear bounds (crown)")
       ->check(CLI::IsMember({"ibp", "crown"}))
       ->capture_default_str();
-  verb->add_option("--samples", options.samples, "number of points of the box at which values of nodes are shown beside their bounds")
+  refuse_wrapped(
+      verb->add_option("--samples", options.samples, "number of points of the box at which values of nodes are shown beside their bounds"),
+      kMostSamples)
       ->type_name("N")
       ->capture_default_str();
   verb->add_option("--values", options.values,
@@ -50,7 +54,7 @@ void add_inspect(CLI::App& app, int& exit) {
   verb->add_option("--labels", options.labels, "labels for --data, if the data set has none")->type_name("FILE");
   verb->add_option("--items", options.items, "largest number of items of the data set to classify")->type_name("N")->capture_default_str();
   verb->add_option("--tensor", options.tensor, "list the elements of this tensor, with their bits")->type_name("NAME");
-  verb->add_option("--elements", options.elements, "largest number of elements of the tensor to list")
+  refuse_wrapped(verb->add_option("--elements", options.elements, "largest number of elements of the tensor to list"))
       ->type_name("N")
       ->capture_default_str();
   CLI::Option* numbers = verb->add_option("--number", options.numbers, "instead of a file: show how float32 rounds these numbers")

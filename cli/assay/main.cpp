@@ -36,6 +36,14 @@ void finish_verb(CLI::App& app, const char* name, const char* example) {
   });
 }
 
+int refuse_line(const std::string& why) {
+  std::fprintf(stderr, "assay: %s\nRun with --help for more information.\n", why.c_str());
+  return kExitUsage;
+}
+
+// A flag without values; --trim is a flag that may have one.
+bool is_plain_flag(const CLI::Option& option) { return option.get_items_expected_max() == 0 && option.get_name() != "--trim"; }
+
 // The verb or the option of the command line that does not exist, with what was probably meant; empty if all of them do.
 std::string mistyped(const CLI::App& app, int argc, char** argv) {
   const auto is_any = [](const CLI::App*) { return true; };
@@ -54,6 +62,10 @@ std::string mistyped(const CLI::App& app, int argc, char** argv) {
     if (!word.starts_with("--")) continue;
     for (const CLI::Option* option : (verb == nullptr ? &app : verb)->get_options()) {
       for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+    }
+    for (const CLI::Option* option : (verb == nullptr ? &app : verb)->get_options()) {
+      if (is_plain_flag(*option) && option->check_lname(word.substr(2)) && word != argv[i])
+        return word + " takes no value, found " + argv[i];
     }
     if (std::ranges::find(known, word) == known.end())
       return (verb == nullptr ? std::string("assay") : "assay " + verb->get_name()) + " has no option " + word + meant(word, known);
@@ -79,7 +91,27 @@ std::vector<std::string> words(int argc, char** argv) {
   return {list.rbegin(), list.rend()};  // the parser pops from the back
 }
 
+// The argument without anything in it: the parser would take the next one as its value, or leave the option out. Empty if there is none.
+std::string empty_argument(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word.empty()) return "argument " + std::to_string(i) + " is empty";
+    if (word.starts_with("--") && word.find('=') == word.size() - 1) return word.substr(0, word.size() - 1) + " has no value behind =";
+  }
+  return "";
+}
+
+// A flag has no value: the parser would take many values for true, some for its opposite, and stop at others.
+void refuse_values_of_flags(CLI::App& app) {
+  for (CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+    for (CLI::Option* option : verb->get_options()) {
+      if (is_plain_flag(*option)) option->disable_flag_override();
+    }
+  }
+}
+
 int run(int argc, char** argv) {
+  if (const std::string why = empty_argument(argc, argv); !why.empty()) return refuse_line(why);
   CLI::App app("Assay: verification of neural networks with proofs that a small kernel checks", "assay");
   app.footer(kExitText);
   app.set_version_flag(
@@ -92,6 +124,7 @@ int run(int argc, char** argv) {
                          add_gradcheck,      add_probe, add_supports,  add_ops,        add_explain,   add_capabilities})
     add(app, exit);
   for (const auto& [verb, example] : kExamples) finish_verb(app, verb, example);
+  refuse_values_of_flags(app);
   app.require_subcommand(0, 1);
   try {
     app.parse(words(argc, argv));
@@ -102,10 +135,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     std::string why = error.get_exit_code() == 0 ? "" : mistyped(app, argc, argv);
     if (why.empty()) why = missing(app, error.what());
-    if (!why.empty()) {
-      std::fprintf(stderr, "assay: %s\nRun with --help for more information.\n", why.c_str());
-      return kExitUsage;
-    }
+    if (!why.empty()) return refuse_line(why);
     return app.exit(error) == 0 ? kExitYes : kExitUsage;
   }
   conclude();

@@ -85,7 +85,7 @@ void add_probe(CLI::App& app, int& exit) {
   verb->add_flag("--small", options.small, "use small shapes only");
   verb->add_flag("--forward-only", options.forward_only, "judge no gradients");
   verb->add_option("--trace", options.trace, "write the forward runs to FILE, for `assay audit`")->type_name("FILE");
-  verb->add_option("--seed", options.seed, "seed of the random operands and points")->capture_default_str();
+  refuse_wrapped(verb->add_option("--seed", options.seed, "seed of the random operands and points"))->capture_default_str();
   verb->add_option("--jobs", options.jobs, "regions (recorded computations) to judge at the same time")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();

@@ -50,7 +50,7 @@ void add_record(CLI::App& app, int& exit) {
   verb->add_flag("--weighted", options.weighted,
                  "differentiate a randomly weighted sum of all float outputs, instead of the plain sum of one output");
   verb->add_flag("--forward-only", options.forward_only, "record no gradient");
-  verb->add_option("--seed", options.seed, "seed of the random inputs")->capture_default_str();
+  refuse_wrapped(verb->add_option("--seed", options.seed, "seed of the random inputs"))->capture_default_str();
   verb->add_option("--threads", options.threads, "threads of the runtime")->check(CLI::Range(1, 1024))->capture_default_str();
   add_json(verb, options.json);
   verb->callback([&exit, verb] {

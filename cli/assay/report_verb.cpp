@@ -119,11 +119,12 @@ void add_report(CLI::App& app, int& exit) {
   verb->add_option("--property", options.property, "for a certificate: its property, or without --model its statement file")
       ->type_name("FILE");
   add_semantics(verb, options.semantics, "for a certificate: its semantics, as for check");
-  verb->add_option("--samples", options.samples,
-                   "for a certificate: number of points at which values of nodes are shown beside their bounds")
+  refuse_wrapped(verb->add_option("--samples", options.samples,
+                                  "for a certificate: number of points at which values of nodes are shown beside their bounds"),
+                 kMostSamples)
       ->type_name("N")
       ->capture_default_str();
-  verb->add_option("--images", options.images, "for a run: number of items to show with their witnesses")
+  refuse_wrapped(verb->add_option("--images", options.images, "for a run: number of items to show with their witnesses"))
       ->type_name("N")
       ->capture_default_str();
   verb->add_option("--data", options.data, "for a run: the data set, if it has moved")->type_name("FILE");

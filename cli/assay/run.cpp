@@ -34,7 +34,7 @@ void add_run_model(CLI::App& app, int& exit) {
   verb->add_option("--dtype", options.dtype, "type of the numbers to compute with; default: the type of the model")
       ->check(CLI::IsMember({"float32", "float64", "bfloat16", "exact", "interval", "complex64"}));
   add_run(verb, options);
-  verb->add_option("--seed", options.seed, "seed of the random inputs")->capture_default_str();
+  refuse_wrapped(verb->add_option("--seed", options.seed, "seed of the random inputs"))->capture_default_str();
   add_json(verb, options.json);
   verb->callback([&exit, verb] {
     if (!options.values.empty()) refuse_unread(*verb, "--values", {"--seed"});

@@ -11,6 +11,8 @@
 namespace assay::cli {
 namespace {
 
+constexpr std::uint64_t kMostItems = std::uint64_t{1} << 62;  // of a claim, whose numbers are signed in JSON
+
 void add_run(CLI::App* verb, RunOptions& run) {
   verb->add_option("--run", run.folder, "keep results and certificates in FOLDER, which `assay check FOLDER` checks")->type_name("FOLDER");
   const auto part = [&run](const std::string& text) {
@@ -40,7 +42,7 @@ void add_run(CLI::App* verb, RunOptions& run) {
   verb->add_option("--timeout", run.timeout, "wall-clock limit of one instance, e.g. 60, 90s, 5m")
       ->type_name("TIME")
       ->capture_default_str();
-  verb->add_option("--seed", run.seed, "random seed of the search for counterexamples")->capture_default_str();
+  refuse_wrapped(verb->add_option("--seed", run.seed, "random seed of the search for counterexamples"))->capture_default_str();
   add_memory(verb, run.limits, "memory that all instances together may take, e.g. 4G; default: 8GiB");
   verb->add_flag("--stream", run.stream, "print each result as a line of JSON as soon as it is known");
   verb->add_flag("-q,--quiet", run.quiet, "print no progress on stderr");
@@ -86,7 +88,7 @@ void add_robust(CLI::App& app, RobustOptions& options, int& exit) {
       ->delimiter(',')
       ->expected(2)
       ->type_name("LO,HI");
-  verb->add_option("--first", options.first, "certify only the first N items")->type_name("N");
+  refuse_wrapped(verb->add_option("--first", options.first, "certify only the first N items"), kMostItems)->type_name("N");
   verb->add_option("--every", options.every, "certify only the items 0, K, 2 K and so on")
       ->check(CLI::Range(1, 1'000'000'000))
       ->type_name("K");

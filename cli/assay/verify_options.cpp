@@ -96,7 +96,7 @@ void add_verify(CLI::App& app, int& exit) {
       ->type_name("TIME");
   verb->add_option("--threads", options.threads, "threads of the search")->check(CLI::Range(1, 1024))->capture_default_str();
   add_limits(verb, options.limits);
-  verb->add_option("--seed", options.seed, "random seed of the search for a counterexample")->capture_default_str();
+  refuse_wrapped(verb->add_option("--seed", options.seed, "random seed of the search for a counterexample"))->capture_default_str();
   add_branching(verb, options.branching);
   verb->add_flag("--no-attack", options.no_attack, "do not search for a counterexample");
   verb->add_option("--expect", options.expect,

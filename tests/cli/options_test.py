@@ -49,15 +49,15 @@ class Options(Case):
         made("batch", "list.csv", "--run", "batch", "-q")
         (cls.files / "log.csv").write_text("step,loss\n1,2\n2,1\n")
 
-    def ran(self, *arguments):
-        return assay(*arguments, cwd=self.files)
+    def ran(self, *arguments, **options):
+        return assay(*arguments, cwd=self.files, **options)
 
     def test_what_a_form_does_not_read_is_refused_by_name(self):
         one, several = [MODEL, HOLDS, "holds.assay"], [MODEL, HOLDS, "holds.assay", MODEL, FAILS, "fails.assay"]
         of_runs = ["--model", "--data", "--labels", "--properties", "--jobs"]
         gate = ["--expect", "--allow-vacuous", "--statement", "--junit", "--sarif", "--markdown", "--waivers", "--most-undecided"]
         forms = [
-            (["check", "robust"], [*gate, "--list", "--labels"]), (["check", "batch"], [*gate, "--model", "--data", "--labels", "--properties"]),
+            (["check", "robust"], [*gate, "--list", "--labels"]), (["check", "batch"], [*(one for one in gate if one != "--allow-vacuous"), "--model", "--data", "--labels", "--properties"]),
             (["check", *one], [*of_runs, "--most-undecided", "--allow-vacuous"]), (["check", *several], of_runs), (["check", "--list", "certificates.csv"], of_runs),
             (["check", "holds.statement", "holds.assay"], [*of_runs, "--most-undecided"]),
             (["check", *one], ["--today"]), (["check", "robust"], ["--today"]),
@@ -173,6 +173,45 @@ class Options(Case):
                     self.assertNotEqual(said(done), said(plain))
                 else:
                     self.assertTrue((self.files / wanted).exists(), (done.returncode, done.stderr[:300]))
+
+    def test_no_option_takes_what_is_no_value_of_it(self):
+        """CLI11 takes -1 for 2^64 - 1, an empty value for the next argument or for no option, and any word for a flag."""
+        base = {"supports": [], "capabilities": [], "ops": [], "adjoint": [], "probe": [], "merge": ["cubes", "-o", "x"], "solve": ["cubes", "-o", "x"],
+                "gather": ["x", "robust"], "report": ["robust"], "batch": ["list.csv"], "explain": ["csv.quote"], "lint": [MODEL], "run": [MODEL], "inspect": [MODEL],
+                "audit": ["run.trace"], "gradcheck": ["run.trace"], "record": [MODEL, "x"], "eval": [MODEL, "values.json"], "robust": [MODEL, DATA, "--eps", "0.02"],
+                "trim": [MODEL, HOLDS, "holds.assay", "-o", "x"], "check": [MODEL, HOLDS, "holds.assay"]}
+        helps = {verb: assay(verb, "--help").stdout for verb in re.findall(r"^  ([a-z]+) +[A-Z]", assay("--help").stdout, re.M)}
+        tried = {"flag": 0, "whole": 0, "number": 0, "value": 0}
+        for verb, text in helps.items():
+            for option, kind in re.findall(r"^ +(?:-\w,)?(--[a-z-]+) ?(\S*)", text, re.M):
+                is_flag = not re.match(r"[A-Z\[{]|real\||full\||YYYY", kind)
+                is_whole = re.match(r"(UINT|INT|N|K)\b", kind)
+                is_number = re.match(r"(FLOAT|TIME|SIZE|SHARE)\b", kind) or option == "--budget"
+                if option in ("--help", "--trim"):
+                    continue
+                tried["flag" if is_flag else "whole" if is_whole else "number" if is_number else "value"] += 1
+                bad = ["-1", "x"] if is_flag else ["-1", "18446744073709551616", "1e400", "1x"] if is_whole else ["-1", "1e400", "nan", "1x!"] if is_number else []
+                for words in [[f"{option}="], *([f"{option}={one}"] for one in bad)]:
+                    with self.subTest(verb=verb, words=words):
+                        done = self.ran(verb, *base.get(verb, [MODEL, HOLDS]), *words)
+                        self.assertEqual((done.returncode, len(done.stderr.splitlines()) <= 3), (2, True), (done.stdout[:200], done.stderr[:300]))
+                        self.assertTrue(option in done.stderr or "is empty" in done.stderr, done.stderr)
+        self.assertTrue(all(count >= 8 for count in tried.values()), tried)
+        for words in (["verify", "", HOLDS], ["verify", MODEL, HOLDS, "--proof", ""], ["batch", "list.csv", "--expected", ""], ["audit", "run.trace", "--waivers", ""]):
+            done = self.ran(*words)
+            self.assertEqual((done.returncode, "is empty" in done.stderr), (2, True), done.stderr)
+
+    def test_files_and_programs_that_are_missing(self):
+        for arguments in (["verify", "no.onnx", HOLDS], ["verify", MODEL, "no.vnnlib"], ["check", MODEL, HOLDS, "no.assay"], ["robust", "no.onnx", DATA, "--eps", "0.1"],
+                          ["robust", MODEL, "no.npz", "--eps", "0.1"], ["robust", MODEL, DATA, "--eps", "0.1", "--labels", "no.npy"], ["batch", "no.csv"], ["check", "no-run"],
+                          ["report", "no-run"], ["gather", "new", "no-run"], ["inspect", "no.onnx"], ["lint", "no.onnx"], ["run", "no.onnx"], ["record", "no.onnx", "x"],
+                          ["audit", "no.trace"], ["gradcheck", "no.trace"], ["eval", "no.onnx", "values.json"], ["bounds", MODEL, "no.vnnlib"], ["statement", MODEL, "no.vnnlib"],
+                          ["split", MODEL, "no.vnnlib", "-o", "x"], ["solve", "no-cubes", "-o", "x"], ["merge", "no-cubes", "-o", "x"], ["trim", MODEL, HOLDS, "no.assay", "-o", "x"]):
+            with self.subTest(arguments=arguments):
+                done = self.ran(*arguments)
+                self.assertEqual((done.returncode, "internal error" in done.stderr), (4, False), done.stdout + done.stderr)
+        done = self.ran("robust", MODEL, DATA, "--eps", "0.1", "--slurm", "2", "--run", "jobs", env={"PATH": "/nowhere"})
+        self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
 
     def test_every_option_is_known_here(self):
         """An option that is added is one of a form above, or has been thought about: its effect has a test."""

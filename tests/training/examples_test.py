@@ -75,7 +75,8 @@ def flags(binary, folder):
     run(binary / "train_mlp", "--steps", 3, "--dtype", "bfloat16", "--record", trace)
     run(binary / "assay", "audit", trace)
     run(binary / "assay", "gradcheck", trace)
-    run(binary / "train_mlp", "--resume", status=2)
+    for wrong in ("--resume", "--steps=-1", "--seed=18446744073709551616", "--steps=1x", "--deterministic=x", "--every=0"):
+        run(binary / "train_mlp", wrong, status=2)
     run(binary / "train_mlp", "--device", "toaster", status=4)
     run(binary / "train_mlp", "--help")
     run(binary / "train_mlp", "--steps", 3, "--below", 0.001, status=1)

@@ -19,6 +19,8 @@ namespace {
 using certificate::Record;
 using views::CertificateSteps;
 
+constexpr const char* kForeign = "the certificate proves another statement than these files make";
+
 std::string certificate_json(const std::string& file, const certificate::Header& header, const certificate::Summary* summary,
                              CertificateSteps& view) {
   Json json = opened(kInspectSchema);
@@ -27,6 +29,7 @@ std::string certificate_json(const std::string& file, const certificate::Header&
   json["format"] = header.version;
   json["semantics"] = header.semantics;
   json["statement_digest"] = statement::to_hex(header.digest);
+  if (view.is_foreign()) json["note"] = {kForeign};
   if (view.has_more()) json["steps"] = std::move(view.steps());
   if (summary == nullptr) return json_text(json);
   json["records"] = Json::object();
@@ -97,7 +100,7 @@ int inspect_certificate(const InspectOptions& options) {
   if (auto loaded = view.load(reader.value()->header()); !loaded) return refuse(kInspectSchema, options.json, loaded.rejection());
   const bool text = options.json != "-";
   if (text) std::printf("%s\n", certificate::header_text(reader.value()->header()).c_str());
-  if (text && view.is_foreign()) std::printf("note: the certificate proves another statement than these files make\n");
+  if (text && view.is_foreign()) std::printf("note: %s\n", kForeign);
   if (options.step > 0) return inspect_step(options, *reader.value(), view);
   const auto line = [text](const std::string& record) {
     if (text) std::printf("%s\n", record.c_str());

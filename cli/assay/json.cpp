@@ -66,6 +66,7 @@ std::string sheet_json(const std::string& schema, const Facts& facts, const std:
       for (std::size_t k = 0; k < row.size(); ++k) object[table.columns[k]] = row[k];
       list.push_back(std::move(object));
     }
+    if (!table.note.empty()) json["note"].push_back(table.title + ": " + table.note);
   }
   return json_text(json);
 }

@@ -114,6 +114,16 @@ class Inspect(Case):
         self.assertEqual([one["step"] for one in steps], list(range(6)))
         self.assertEqual([one["region"] for one in steps], sorted((one["region"] for one in steps), reverse=True))
 
+    def test_notes_are_in_json(self):
+        proof = self.folder / "c"
+        self.assertEqual(assay("verify", MODEL, HOLDS, "--proof", proof, "-q").returncode, 0)
+        other = self.write("other.vnnlib", (DIGITS / "digits_holds.vnnlib").read_bytes() + b"(assert (>= Y_0 -1e9))\n")
+        note = "the certificate proves another statement than these files make"
+        self.assertIn(f"note: {note}\n", assay("inspect", proof, "--network", MODEL, "--property", other).stdout)
+        self.assertEqual(self.sheet(proof, "--network", MODEL, "--property", other)["note"], [note])
+        self.assertNotIn("note", self.sheet(proof, "--network", MODEL, "--property", HOLDS))
+        self.assertTrue(any(one.startswith("Elements of y: The first 5 of 360 elements") for one in self.sheet(DATA, "--tensor", "y", "--elements", 5)["note"]))
+
     def test_a_fused_run(self):
         trace = self.folder / "t"
         self.assertEqual(assay("record", MODEL, trace, "--backend", "compiled").returncode, 0)

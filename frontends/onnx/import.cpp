@@ -229,10 +229,40 @@ void check_counts(const NodeProto& node, const OperatorRow& row) {
         std::to_string(row.fewest_inputs) + (row.most_inputs < 0 ? " or more" : " to " + std::to_string(row.most_inputs)) + " inputs",
         std::to_string(inputs), "check the model with onnx.checker");
   }
-  if (outputs < 1 || (row.most_outputs >= 0 && outputs > row.most_outputs)) {
-    refuse_malformed("onnx.arity", place_of(node), "1 to " + std::to_string(row.most_outputs) + " outputs", std::to_string(outputs),
-                     "check the model with onnx.checker");
+  for (std::int64_t i = 0; i < row.fewest_inputs; ++i) {
+    if (node.inputs[static_cast<std::size_t>(i)].empty())
+      refuse_malformed("onnx.arity", place_of(node), "input " + std::to_string(i), "an omitted one", "check the model with onnx.checker");
   }
+  const bool gives_two = lists("CausalConvWithState LinearAttention TopK", node.op_type);
+  const std::int64_t fewest = row.op == "DynamicQuantizeLinear" ? 3 : gives_two ? 2 : 1;
+  if (outputs < fewest || (row.most_outputs >= 0 && outputs > row.most_outputs)) {
+    refuse_malformed("onnx.arity", place_of(node), std::to_string(fewest) + " to " + std::to_string(row.most_outputs) + " outputs",
+                     std::to_string(outputs), "check the model with onnx.checker");
+  }
+}
+
+// Attributes that are 0 or 1.
+constexpr std::string_view kFlags =
+    "align_corners allowzero antialias ceil_mode count_include_pad detect_negative detect_positive exclude_outside exclusive fmod "
+    "input_forget interleaved inverse is_causal keepdims largest layout linear_before_reset noop_with_empty_axes onesided reverse saturate "
+    "select_last_index sorted storage_order training_mode transA transB upper";
+
+// Values to which no version of the standard gives a meaning, of attributes that handlers may pass over.
+void check_value(const NodeProto& node, const AttributeProto& attribute) {
+  const std::string& name = attribute.name;
+  const auto refuse = [&](const char* required, const std::string& found) {
+    refuse_malformed("onnx.attribute", place_of(node), name + " " + required, found, "check the model with onnx.checker");
+  };
+  if (name == "round_mode" && !lists("up down nearest", attribute.text)) refuse("up, down or nearest", in_quotes(attribute.text));
+  const bool is_flag = lists(kFlags, name), is_type = name == "stash_type" || name == "precision";
+  if (!is_flag && !is_type && name != "block_size") return;
+  if (attribute.kind != AttributeKind::integer) refuse("of its own type", "a " + attribute.kind_name);
+  const std::int64_t value = attribute.integer;
+  DType type = DType::float32;
+  if (is_flag && value != 0 && value != 1) refuse("of 0 or 1", std::to_string(value));
+  if (is_type && !(dtype_of(value, type) && is_float(type)) && (value != 0 || name != "precision"))
+    refuse("as a float type", std::to_string(value));
+  if (name == "block_size" && value < 0) refuse("of at least 0", std::to_string(value));
 }
 
 void check_attributes(const NodeProto& node, const OperatorRow& row) {
@@ -246,6 +276,7 @@ void check_attributes(const NodeProto& node, const OperatorRow& row) {
       refuse_malformed("onnx.attribute", place_of(node), "each attribute once", in_quotes(attribute.name) + " twice",
                        "export the model again");
     }
+    check_value(node, attribute);
   }
 }
 
@@ -276,6 +307,12 @@ const OperatorRow& Importer::row_of(const NodeProto& node) const {
                      "convert the model to one of these opsets (onnx.version_converter)");
 }
 
+bool Importer::is_known(const NodeProto& node) const {
+  return is_standard(node.domain) && opset_ != kNoOpset && std::ranges::any_of(operator_rows(), [&](const OperatorRow& row) {
+           return row.op == node.op_type && row.first <= opset_ && opset_ <= row.last;
+         });
+}
+
 void Importer::define(const NodeProto& node, const std::vector<Operand>& results) {
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i].empty()) continue;
@@ -289,6 +326,7 @@ void Importer::lower(const NodeProto& node) {
   const OperatorRow& row = row_of(node);
   std::vector<Operand> operands;
   for (const std::string& name : node.inputs) operands.push_back(name.empty() ? nullptr : entry_of(name, place_of(node)).operand);
+  check_operands(node, opset_, operands);
   Call call(lowering_, node, opset_, std::move(operands));
   std::optional<Results> masked = lower_masked(call, row.lower);
   define(node, masked ? *masked : row.lower(call));
@@ -334,7 +372,10 @@ void Importer::walk(const std::string& path) {
   const std::vector<bool> needed = needed_nodes();
   const std::vector<NodeProto>& nodes = proto_.graph->nodes;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (needed[i]) lower(nodes[i]);
+    if (needed[i])
+      lower(nodes[i]);
+    else if (is_known(nodes[i]))
+      (void)row_of(nodes[i]);  // no result depends on it, and programs refuse the model if it is malformed
   }
   if (proto_.graph->outputs.empty()) refuse_malformed("onnx.model", "the graph", "at least one output", "none", "export the model again");
   for (const ValueInfo& output : proto_.graph->outputs) import_output(output);

@@ -42,6 +42,7 @@ class Importer {
   // Everything up to the outputs, and the model that it gives.
   void walk(const std::string& path);
   Model finish(const std::string& path) const;
+  bool is_known(const NodeProto& node) const;  // whether its operator and version are among the rows
   const OperatorRow& row_of(const NodeProto& node) const;
   Entry& entry_of(const std::string& name, const std::string& user);
   void define(const NodeProto& node, const std::vector<Operand>& results);

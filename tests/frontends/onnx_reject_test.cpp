@@ -236,21 +236,81 @@ TEST_CASE("refused: operands that are not constant, finite or of the right type"
        "in \"w\" element 1 is nan"},
       {single(node("Add", {"x", "w"}, {"y"}), {floats("w", {1}, {-infinity})}), kUnsupported, "onnx.nonfinite",
        "-infinity where a mask shuts"},
-      {single(node("Add", {"x", "w"}, {"y"}), {ints("w", {1})}), kUnsupported, "onnx.element_type", "int64"},
-      {single(node("Add", {"x", "w"}, {"y"}), {tensor("w", 11, {1}, std::string(8, '\0'))}), kUnsupported, "onnx.element_type",
-       "of one dtype"},
-      {single(node("And", {"x", "x"}, {"y"})), kMalformed, "onnx.input", "booleans"},
-      {single(node("IsNaN", {"w"}, {"y"}), {ints("w", {1})}), kUnsupported, "onnx.element_type", "IsNaN of"},
-      {single(node("Reshape", {"x", "x"}, {"y"})), kUnsupported, "onnx.not_constant", "a shape"},
-      {single(node("Gather", {"x", "x"}, {"y"})), kUnsupported, "onnx.element_type", "index of int64"},
-      {single(node("CumSum", {"x", "x"}, {"y"})), kUnsupported, "onnx.not_constant", "an axis"},
+      {single(node("Add", {"x", "w"}, {"y"}), {ints("w", {1})}), kMalformed, "onnx.operand", "of float32, as another operand, found int64"},
+      {single(node("Add", {"x", "w"}, {"y"}), {tensor("w", 11, {1}, std::string(8, '\0'))}), kMalformed, "onnx.operand", "found float64"},
+      {single(node("And", {"x", "x"}, {"y"})), kMalformed, "onnx.operand", "operand 0 of bool"},
+      {single(node("IsNaN", {"w"}, {"y"}), {ints("w", {1})}), kMalformed, "onnx.operand", "of float32, float64, found int64"},
+      {single(node("Reshape", {"x", "x"}, {"y"})), kMalformed, "onnx.operand", "operand 1 of int64"},
+      {changed([](ModelText& m) {
+         m.nodes = {node("Cast", {"x"}, {"i"}, {attr("to", 7)}), node("Squeeze", {"i"}, {"j"}), node("Reshape", {"x", "j"}, {"y"})};
+       }),
+       kUnsupported, "onnx.not_constant", "a shape"},
+      {changed([](ModelText& m) {
+         m.nodes = {node("Cast", {"x"}, {"i"}, {attr("to", 7)}), node("CumSum", {"x", "i"}, {"y"})};
+       }),
+       kUnsupported, "onnx.not_constant", "an axis"},
+      {single(node("Gather", {"x", "x"}, {"y"})), kMalformed, "onnx.operand", "operand 1 of int64, int32"},
       {single(node("Pow", {"x", "w"}, {"y"}), {floats("w", {1}, {infinity})}), kUnsupported, "onnx.nonfinite", "inf"},
       {single(node("Clip", {"x"}, {"y"}, {attr("min", 1.0F), attr("max", 0.0F)}), {}, 10), kUnsupported, "onnx.clip", "min <= max"},
       {single(node("Clip", {"x", "w"}, {"y"}), {floats("w", {}, {nan})}), kUnsupported, "onnx.nonfinite", "nan"},
       {single(node("Cast", {"x"}, {"y"}, {attr("to", 8)})), kUnsupported, "onnx.cast", "string (8)"},
       {single(node("Cast", {"w"}, {"y"}, {attr("to", 7)}), {floats("w", {1}, {1e20F})}), kMalformed, "onnx.integer_overflow", "2^62"},
       {single(node("Cast", {"w"}, {"y"}, {attr("to", 3)}), {floats("w", {1}, {128.5F})}), kMalformed, "onnx.integer_overflow", "128"},
-      {single(node("Where", {"w", "x", "x"}, {"y"}), {floats("w", {1}, {1})}), kMalformed, "onnx.input", "boolean condition"},
+      {single(node("Where", {"w", "x", "x"}, {"y"}), {floats("w", {1}, {1})}), kMalformed, "onnx.operand", "operand 0 of bool"},
+  });
+}
+
+// What ONNX Runtime refuses, too.
+TEST_CASE("refused: operands and attributes that a version of the operator does not have", "[onnx][reject]") {
+  const auto axes = [](const std::string& op, const std::string& tensor) { return single(node(op, {"x", "a"}, {"y"}), {tensor}, 18); };
+  const std::string int32 = tensor("a", 6, {1}, Wire::little_endian(1, 4)), int8 = tensor("a", 3, {1}, "\x01");
+  const auto flag = [](const std::string& op, const char* name, std::int64_t value, std::int64_t opset = 13) {
+    return single(node(op, {"x"}, {"y"}, {attr(name, value)}), {}, opset);
+  };
+  const std::vector<std::string> scale = {floats("s", {4}, {1, 1, 1, 1}), floats("b", {}, {0.5F}), tensor("z", 9, {}, std::string(1, '\0')),
+                                          ints("a", {0}), floats("p", {1, 4}, {0, 0, 0, 0})};
+  const auto with = [&](const std::string& one, std::int64_t opset = 13) { return single(one, scale, opset); };
+  check_rows({
+      {axes("ReduceMean", ints("a", {}, {1})), kMalformed, "onnx.operand", "of rank 1, found shape []"},
+      {axes("ReduceMean", int32), kMalformed, "onnx.operand", "of int64, found int32"},
+      {axes("ReduceProd", int8), kMalformed, "onnx.operand", "of int64, found int8"},
+      {axes("Expand", ints("a", {}, {1})), kMalformed, "onnx.operand", "of rank 1"},
+      {axes("Unsqueeze", int8), kMalformed, "onnx.operand", "of int64"},
+      {axes("Gather", int8), kMalformed, "onnx.operand", "of int64, int32, found int8"},
+      {single(node("ReduceSum", {"w"}, {"y"}), {int8}, 13), kMalformed, "onnx.undefined_value", "w"},
+      {single(node("ReduceSum", {"a"}, {"y"}), {int8}, 13), kMalformed, "onnx.operand", "found int8"},
+      {single(node("Pow", {"x", "a"}, {"y"}), {ints("a", {2})}, 11), kMalformed, "onnx.operand", "of float32, float64, found int64"},
+      {single(node("Max", {"a", "a"}, {"y"}), {ints("a", {2})}, 11), kMalformed, "onnx.operand", "found int64"},
+      {single(node("Less", {"a", "a"}, {"y"}), {ints("a", {2})}, 8), kMalformed, "onnx.operand", "found int64"},
+      {with(node("QuantizeLinear", {"x", "b", "z"}, {"y"})), kMalformed, "onnx.operand", "operand 2 of"},
+      {with(node("Clip", {"x", "s"}, {"y"})), kMalformed, "onnx.input", "a bound of one element"},
+      {flag("ReduceSum", "keepdims", 2), kMalformed, "onnx.attribute", "keepdims of 0 or 1, found 2"},
+      {with(node("CumSum", {"x", "a"}, {"y"}, {attr("exclusive", -1)})), kMalformed, "onnx.attribute", "exclusive of 0 or 1"},
+      {with(node("Mod", {"x", "x"}, {"y"}, {attr("fmod", 5)})), kMalformed, "onnx.attribute", "fmod of 0 or 1"},
+      {with(node("Reshape", {"x", "a"}, {"y"}, {attr("allowzero", -100)}), 14), kMalformed, "onnx.attribute", "allowzero of 0 or 1"},
+      {with(node("LayerNormalization", {"x", "s"}, {"y"}, {attr("stash_type", -1)}), 17), kMalformed, "onnx.attribute", "a float type"},
+      {with(node("DequantizeLinear", {"z", "b"}, {"y"}, {attr("block_size", -1)}), 21), kMalformed, "onnx.attribute", "at least 0"},
+      {single(node("Cast", {"x"}, {"y"}, {attr("to", 1), attr("round_mode", "CRD")}), {}, 24), kMalformed, "onnx.attribute", "up, down"},
+      {with(node("BatchNormalization", {"x", "s", "s", "s", "s"}, {"y", "more"}), 15), kUnsupported, "onnx.training", "inference mode"},
+      {single(node("Split", {"x", "a"}, {"y", "z"}, {attr("axis", 1), attr("num_outputs", 2)}), {ints("a", {2, 2})}, 18), kMalformed,
+       "onnx.attribute", "found both of them"},
+      {single(node("Split", {"x"}, {"y", "z"}, {attr("axis", 1)}), {}, 18), kMalformed, "onnx.attribute", "neither of them"},
+      {single(node("DFT", {"x", "", "a"}, {"y"}), {ints("a", {0})}, 20, {1, 4, 1}), kMalformed, "onnx.operand", "of rank 0"},
+      {single(node("QuantizeLinear", {"x", "b", "z"}, {"y"}), {floats("b", {}, {0.5F}), tensor("z", 2, {4}, "\x01\x02\x03\x04")}, 13),
+       kMalformed, "onnx.shape", "a zero point of the shape of its scale"},
+      {single(node("QuantizeLinear", {"x", "b", "z"}, {"y"}, {attr("output_dtype", 3)}),
+              {floats("b", {}, {0.5F}), tensor("z", 2, {}, "\x01")}, 23),
+       kMalformed, "onnx.attribute", "the type of the zero point"},
+      {single(node("Resize", {"x", "", "s"}, {"y"}), {floats("s", {2}, {1, 2})}, 11), kMalformed, "onnx.arity", "input 1"},
+      {single(node("TopK", {"x", "a"}, {"y"}), {ints("a", {1})}, 11), kMalformed, "onnx.arity", "2 to 2 outputs"},
+      {single(node("LpPool", {"x"}, {"y"}, {attr("kernel_shape", Ints{2, 2}), attr("pads", Ints{0, 0, 0, 2})}), {}, 18, {1, 1, 4, 4}),
+       kMalformed, "onnx.window", "pads below the extent"},
+      {single(node("ConvTranspose", {"x", "w"}, {"y"}, {attr("auto_pad", "SAME_UPPER"), attr("pads", Ints{-1, 0, 0, 0})}),
+              {floats("w", {1, 1, 1, 1}, {1})}, 13, {1, 1, 4, 4}),
+       kMalformed, "onnx.window", "pads"},
+      {changed([](ModelText& m) { m.nodes.push_back(node("Relu", {"x", "x"}, {"dead"})); }), kMalformed, "onnx.arity", "found 2"},
+      {single(node("Attention", {"x", "k", "k"}, {"y"}), {floats("k", {2, 1, 1, 1}, {1, 1})}, 23, {1, 1, 1, 1}), kMalformed, "onnx.shape",
+       "as many batches"},
   });
 }
 
@@ -323,7 +383,7 @@ TEST_CASE("refused: windows", "[onnx][reject]") {
 TEST_CASE("refused: integers that leave their type, and folds that explode", "[onnx][reject]") {
   const std::int64_t most = std::numeric_limits<std::int64_t>::max();
   const auto binary = [](const std::string& op, const std::string& a, const std::string& b) {
-    return single(node(op, {"a", "b"}, {"y"}), {a, b});
+    return single(node(op, {"a", "b"}, {"y"}), {a, b}, 14);
   };
   check_rows({
       {binary("Add", ints("a", {most}), ints("b", {1})), kMalformed, "onnx.integer_overflow", "64 bits"},
@@ -333,8 +393,8 @@ TEST_CASE("refused: integers that leave their type, and folds that explode", "[o
       {binary("Div", ints("a", {-most - 1}), ints("b", {-1})), kMalformed, "onnx.integer_overflow", "64 bits"},
       {binary("Mod", ints("a", {1}), ints("b", {0})), kMalformed, "onnx.integer_overflow", "zero divisor"},
       {binary("Add", tensor("a", 3, {1}, "\x7f"), tensor("b", 3, {1}, "\x01")), kMalformed, "onnx.integer_overflow", "int8"},
-      {binary("Add", tensor("a", 3, {1}, "\x7f"), ints("b", {1})), kMalformed, "onnx.input", "one type"},
-      {binary("And", ints("a", {1}), ints("b", {1})), kMalformed, "onnx.input", "booleans"},
+      {binary("Add", tensor("a", 3, {1}, "\x7f"), ints("b", {1})), kMalformed, "onnx.operand", "of int8, as another operand"},
+      {binary("And", ints("a", {1}), ints("b", {1})), kMalformed, "onnx.operand", "operand 0 of bool"},
       {single(node("Neg", {"a"}, {"y"}), {ints("a", {-most - 1})}), kMalformed, "onnx.integer_overflow", "64 bits"},
       {single(node("ConstantOfShape", {"s"}, {"y"}), {ints("s", {1 << 20, 1 << 10})}), kDeclined, "onnx.limit", "[1048576, 1024]"},
       {single(node("ConstantOfShape", {"s"}, {"y"}), {ints("s", {most, most})}), kMalformed, "onnx.shape", "2^31"},

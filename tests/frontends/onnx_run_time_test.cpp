@@ -127,7 +127,7 @@ TEST_CASE("ranges whose count is known", "[onnx][runtime]") {
   CHECK(code_of(open) == "onnx.not_constant");
   open.constants[0] = floats("zero", {}, {0});
   open.nodes = {node("Range", {"s", "zero", "one"}, {"y"})};
-  CHECK(code_of(open) == "onnx.input");
+  CHECK(code_of(open) == "onnx.operand");
   // Floats: ceil((limit - start) / delta) in exact numbers, of constants and of arithmetic that rounds nowhere.
   const auto floats_of = [](std::vector<std::string> before, std::vector<float> values) {
     before.push_back(node("Range", {"a", "b", "d"}, {"r"}));

@@ -202,10 +202,10 @@ TEST_CASE("resampling and order", "[onnx][ops]") {
        four,
        {0, 2, 4, 4}},
       {on("Upsample", {"s"}, {attr("mode", "linear")}), 9, {two}, line, x, four, {0, 2, 4, 4}},
-      {on("TopK", {"k"}, {attr("axis", 1)}), 11, {ints("k", {2})}, {1, 3}, {5, 9, 7}, {1, 2}, {9, 7}},
-      {on("TopK", {"k"}, {attr("largest", 0)}), 11, {ints("k", {2})}, {1, 3}, {5, 9, 7}, {1, 2}, {5, 7}},
+      {node("TopK", {"x", "k"}, {"y", "i"}, {attr("axis", 1)}), 11, {ints("k", {2})}, {1, 3}, {5, 9, 7}, {1, 2}, {9, 7}},
+      {node("TopK", {"x", "k"}, {"y", "i"}, {attr("largest", 0)}), 11, {ints("k", {2})}, {1, 3}, {5, 9, 7}, {1, 2}, {5, 7}},
   });
-  CHECK(code_of(on("TopK", {"k"}, {attr("sorted", 0)}), {ints("k", {2})}, 11, kMatrix) == "onnx.attribute");
+  CHECK(code_of(node("TopK", {"x", "k"}, {"y", "i"}, {attr("sorted", 0)}), {ints("k", {2})}, 11, kMatrix) == "onnx.attribute");
   CHECK(code_of(resize({attr("mode", "area")}), {none, two}, 11, line) == "onnx.attribute");
 }
 

@@ -1,4 +1,5 @@
 // Attention: scaled products, what the masks let through, softmax, product with the values.
+#include <algorithm>
 #include <cmath>
 
 #include "frontends/onnx/lowering/masks.h"
@@ -103,6 +104,8 @@ Operand structural_mask(Call& call, const Shape& scores, std::int64_t past) {
     lengths = call.ints(6, "the number of keys");
     if (static_cast<std::int64_t>(lengths.size()) != batches)
       call.malformed("onnx.shape", "one number of keys per batch", to_string(lengths));
+    if (std::ranges::any_of(lengths, [keys](std::int64_t length) { return length < 0 || length > keys; }))
+      call.malformed("onnx.input", "numbers of keys from 0 to " + std::to_string(keys), to_string(lengths));
   }
   const auto window = [&](const char* name) {
     const std::int64_t size = call.attribute(name, std::int64_t{-1});
@@ -139,6 +142,8 @@ Results lower_attention(Call& call) {
     call.malformed("onnx.shape", "as many key as value heads, which divide the query heads",
                    to_string(q->shape) + " and " + to_string(k->shape));
   }
+  if (q->shape[0] != k->shape[0] || k->shape[0] != v->shape[0])
+    call.malformed("onnx.shape", "queries, keys and values of as many batches", to_string(q->shape) + " and " + to_string(k->shape));
   const Operand keys = permute(call, repeated(call, k, heads), {0, 1, 3, 2});
   const Operand products = scaled(call, call.emit(Op::matmul, {q, keys}), q->shape[3]);
   const Operand softened = capped(call, products);

@@ -84,6 +84,10 @@ Results lower_clip(Call& call) {
     }
     return {call.emit(Op::clip, {call.in(0)}, bounds)};
   }
+  for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
+    if (call.has(i) && (call.shape(i).size() > 1 || element_count(call.shape(i)) != 1))
+      call.malformed("onnx.input", "a bound of one element", "shape " + to_string(call.shape(i)));
+  }
   bool constant = is_float(call.in(0)->dtype);
   for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) constant = constant && (!call.has(i) || call.in(i)->constant.has_value());
   if (constant) {

@@ -35,6 +35,8 @@ void restrict_axis(SliceAttributes& slice, std::size_t axis, std::int64_t extent
 Ints split_sizes(const Call& call, std::int64_t extent) {
   const auto pieces = static_cast<std::int64_t>(call.node.outputs.size());
   if (auto given = call.attribute_ints("split")) return *given;
+  if (const bool counts = call.find("num_outputs", AttributeKind::integer) != nullptr; call.opset >= 18 && counts == call.has(1))
+    call.malformed("onnx.attribute", "num_outputs or the sizes of the pieces", counts ? "both of them" : "neither of them");
   if (call.has(1)) return call.ints(1, "sizes of the pieces");
   if (call.opset >= 18 && call.attribute("num_outputs", pieces) != pieces) {
     call.malformed("onnx.attribute", "num_outputs = " + std::to_string(pieces), std::to_string(call.attribute("num_outputs", pieces)));

@@ -26,7 +26,8 @@ Results lower_gemm(Call& call) {
 Results lower_matmul(Call& call) { return {call.emit(Op::matmul, {call.in(0), call.in(1)})}; }
 
 Results lower_batch_norm(Call& call) {
-  if (call.attribute("training_mode", std::int64_t{0}) != 0 || (call.opset < 14 && call.node.outputs.size() > 1)) {
+  const auto omitted = std::ranges::count(call.node.outputs, std::string());
+  if (call.attribute("training_mode", std::int64_t{0}) != 0 || omitted + 1 < std::ssize(call.node.outputs)) {
     call.unsupported("onnx.training", "a BatchNormalization in inference mode", "training mode", "export the model after model.eval()");
   }
   if (call.opset < 9 && call.attribute("spatial", std::int64_t{1}) != 1) {

@@ -120,6 +120,9 @@ struct OperatorRow {
 };
 [[nodiscard]] const std::vector<OperatorRow>& operator_rows();
 
+// Refuses operands of a type or a rank that this version of the operator does not have (operand_types.cpp).
+void check_operands(const NodeProto& node, std::int64_t opset, const std::vector<Operand>& operands);
+
 inline constexpr std::int64_t kFirstOpset = 1;
 inline constexpr std::int64_t kLastOpset = 28;
 

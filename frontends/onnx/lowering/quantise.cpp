@@ -54,6 +54,13 @@ Operand saturated(Call& call, const Operand& x, const Grid& grid, DType to) {
   return call.cast(call.emit(Op::clip, {y}, ClipAttributes{range.least, range.most}), to);
 }
 
+// A scale and a zero point have one shape.
+void check_shapes_agree(const Call& call, std::size_t scale, std::size_t zero) {
+  if (!call.has(zero) || call.shape(zero) == call.shape(scale)) return;
+  if (element_count(call.shape(zero)) == 1 && element_count(call.shape(scale)) == 1) return;
+  call.malformed("onnx.shape", "a zero point of the shape of its scale, " + to_string(call.shape(scale)), to_string(call.shape(zero)));
+}
+
 // Input i as reals, spread against x; null where it is omitted.
 Operand real_parameter(Call& call, std::size_t i, const Shape& x, std::int64_t axis, DType real) {
   return call.has(i) ? spread(call, call.cast(call.in(i), real), x, axis, 0) : nullptr;
@@ -98,7 +105,9 @@ Operand centred_conv(Call& call, std::size_t x, std::size_t w, const Operand& bi
 
 Results lower_quantize(Call& call) {
   const std::int64_t axis = call.attribute("axis", std::int64_t{1}), block = call.attribute("block_size", std::int64_t{0});
+  check_shapes_agree(call, 1, 2);
   const DType to = call.has(2) ? call.in(2)->dtype : declared_type(call, DType::uint8), real = call.in(1)->dtype;
+  if (declared_type(call, to) != to) call.malformed("onnx.attribute", "output_dtype as the type of the zero point", to_string(to));
   const Operand x = call.cast(call.in(0), real);
   Grid grid{spread(call, call.in(1), x->shape, axis, block), nullptr};
   if (call.has(2)) grid.zero = spread(call, call.cast(call.in(2), real), x->shape, axis, block);
@@ -107,6 +116,7 @@ Results lower_quantize(Call& call) {
 
 Results lower_dequantize(Call& call) {
   const std::int64_t axis = call.attribute("axis", std::int64_t{1}), block = call.attribute("block_size", std::int64_t{0});
+  check_shapes_agree(call, 1, 2);
   const DType real = call.in(1)->dtype;
   const Shape& x = call.shape(0);
   const Operand zero = call.has(2) ? spread(call, call.cast(call.in(2), real), x, axis, block) : nullptr;

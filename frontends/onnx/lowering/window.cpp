@@ -49,8 +49,11 @@ WindowAttributes common_window(const Call& call, const Ints& kernel) {
   window.dilations = entries(call, "dilations", axes, 1, Ints(axes, 1));
   window.pads_begin.assign(axes, 0);
   window.pads_end.assign(axes, 0);
+  const Ints pads = entries(call, "pads", 2 * axes, 0, Ints(2 * axes, 0));  // no negative ones, whoever reads them
   if (auto_pad_of(call) == AutoPad::explicit_pads) {
-    const Ints pads = entries(call, "pads", 2 * axes, 0, Ints(2 * axes, 0));
+    for (std::size_t i = 0; call.node.op_type.ends_with("Pool") && i < pads.size(); ++i) {
+      if (pads[i] >= covered(window, i % axes)) call.malformed("onnx.window", "pads below the extent of the kernel", to_string(pads));
+    }
     window.pads_begin.assign(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(axes));
     window.pads_end.assign(pads.begin() + static_cast<std::ptrdiff_t>(axes), pads.end());
   }

@@ -56,4 +56,14 @@ template <class Json = nlohmann::ordered_json>
   return whole.is_discarded() ? std::nullopt : repeated;
 }
 
+// Returns true if a name or a text of valid JSON has a NUL byte: a path ends there for the system, and not for the reader of the text.
+template <class Json = nlohmann::ordered_json>
+[[nodiscard]] bool has_nul(const Json& value) {
+  if (value.is_string()) return value.template get_ref<const std::string&>().find('\0') != std::string::npos;
+  for (const auto& [name, member] : value.items()) {
+    if (value.is_structured() && (name.find('\0') != std::string::npos || has_nul(member))) return true;
+  }
+  return false;
+}
+
 }  // namespace assay::formats

@@ -79,7 +79,8 @@ Outcome<std::vector<CertificateQuery>> read_certificate_list(const std::string& 
     std::istringstream stream(line);
     for (std::string field; std::getline(stream, field, ',');) fields.push_back(field);
     const auto answer = fields.size() == 4 ? search::answer_named(fields[3]) : std::nullopt;
-    if ((fields.size() != 3 && !search::is_decided(answer)) || std::ranges::any_of(fields, &std::string::empty))
+    if ((fields.size() != 3 && !search::is_decided(answer)) || std::ranges::any_of(fields, &std::string::empty) ||
+        line.find('\0') != std::string::npos)
       return Rejection{Rejection::Kind::malformed,
                        "check.list",
                        path + " line " + std::to_string(number),

@@ -364,6 +364,46 @@ Outcome<Done> Balls::add_ball(const Instance& instance, Graph& graph, statement:
   return Done{};
 }
 
+Rational Balls::outside_clip(const Rational& pixel) const {
+  if (clip_lo_ && pixel < *clip_lo_) return *clip_lo_ - pixel;
+  return clip_hi_ && pixel > *clip_hi_ ? pixel - *clip_hi_ : Rational();
+}
+
+bool Balls::is_in_clip(std::size_t item) const {
+  for (std::size_t i = 0; i < order_.size(); ++i) {
+    if (outside_clip(pixel(item, i)).sign() != 0) return false;
+  }
+  return true;
+}
+
+// The distance of the item from the range of --clip, in the norm of the ball, is at most the radius.
+Outcome<Done> Balls::meets_clip(std::size_t item, const Rational& eps) const {
+  Rational distance, farthest;  // of l2: its square
+  std::size_t where = 0;
+  for (std::size_t i = 0; i < order_.size(); ++i) {
+    const Rational outside = outside_clip(pixel(item, i));
+    if (outside > farthest) {
+      farthest = outside;
+      where = i;
+    }
+    if (outside.sign() != 0) distance = norm_ == "linf" ? farthest : distance + (norm_ == "l2" ? outside * outside : outside);
+  }
+  if (distance <= (norm_ == "l2" ? eps * eps : eps)) return Done{};
+  return wrong_option("clip", "item " + std::to_string(item), "numbers within the radius of --clip", pixel(item, where).to_decimal(),
+                      "numbers and --clip are in one unit after --scale: correct it, or leave --clip out");
+}
+
+Outcome<Done> Balls::has_points(std::size_t item, std::int64_t label, const Rational& eps) const {
+  if (semantics_.kind != ExecutionModel::Kind::floating) return meets_clip(item, eps);
+  auto one = instance(item, label, eps);  // whose box may lie between two numbers of the format
+  if (!one) return one.rejection();
+  for (std::size_t group = 0; group < one.value().problem->group_count(); ++group) {
+    if (!one.value().problem->group_is_empty(group)) return Done{};
+  }
+  return Rejection{Rejection::Kind::rejected, "robust.empty", "item " + std::to_string(item), "a ball that holds a number of the format",
+                   "none", ""};
+}
+
 Outcome<Instance> Balls::instance(std::size_t item, std::int64_t label, const Rational& eps) const {
   Instance result;
   result.norm = norm_;
@@ -371,11 +411,11 @@ Outcome<Instance> Balls::instance(std::size_t item, std::int64_t label, const Ra
   for (std::size_t i = 0; i < order_.size(); ++i) {
     const double stored = data_.items.number(item * order_.size() + order_[i]);
     if (!std::isfinite(stored)) return wrong_option("number", "item " + std::to_string(item), "finite numbers", std::to_string(stored));
+  }
+  if (auto meets = meets_clip(item, eps); !meets) return meets.rejection();
+  for (std::size_t i = 0; i < order_.size(); ++i) {
     const Rational centre = pixel(item, i);
     Rational lo = centre - eps, hi = centre + eps;
-    if ((clip_lo_ && hi < *clip_lo_) || (clip_hi_ && lo > *clip_hi_))
-      return wrong_option("clip", "item " + std::to_string(item), "numbers within the radius of --clip", centre.to_decimal(),
-                          "numbers and --clip are in one unit after --scale: correct it, or leave --clip out");
     if (clip_lo_) lo = min(max(lo, *clip_lo_), *clip_hi_);
     if (clip_hi_) hi = max(min(hi, *clip_hi_), *clip_lo_);
     result.lo.push_back(normalised(lo, i));

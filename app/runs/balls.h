@@ -71,6 +71,10 @@ class Balls {
   };
   [[nodiscard]] Outcome<Scores> scores(std::size_t item) const;
   [[nodiscard]] Outcome<Instance> instance(std::size_t item, std::int64_t label, const Rational& eps) const;
+  // Rejected if the ball holds no point: about such a ball, a certificate would say nothing.
+  [[nodiscard]] Outcome<Done> has_points(std::size_t item, std::int64_t label, const Rational& eps) const;
+  // Whether the item itself lies in the range of --clip, and so in each of its balls.
+  [[nodiscard]] bool is_in_clip(std::size_t item) const;
   // The statement of an instance, as VNN-LIB text.
   [[nodiscard]] std::string property(const Instance& instance, std::int64_t label) const;
   // Writes that statement to FOLDER/NAME.vnnlib. A statement of l1, for which VNN-LIB has no words, goes to NAME.statement.
@@ -87,6 +91,9 @@ class Balls {
   [[nodiscard]] Outcome<Done> fit();
   [[nodiscard]] Outcome<Done> read_numbers(const BallSetting& setting);
   [[nodiscard]] Rational pixel(std::size_t item, std::size_t coordinate) const;
+  // By how much the coordinate lies outside of the range of --clip; 0 inside.
+  [[nodiscard]] Rational outside_clip(const Rational& pixel) const;
+  [[nodiscard]] Outcome<Done> meets_clip(std::size_t item, const Rational& eps) const;
   [[nodiscard]] Rational normalised(const Rational& pixel, std::size_t coordinate) const;
 
   [[nodiscard]] static std::string ball_text(const Instance& instance);

@@ -29,7 +29,8 @@ Outcome<Done> for_each_line(const std::string& path, const std::function<Outcome
   const auto file = formats::read_file(path);
   if (!file) return bad_list(path, 0, "a file that can be read", file.rejection().found);
   auto read = formats::for_each_row({reinterpret_cast<const char*>(file.value().data()), file.value().size()}, ',', take);
-  return read || read.rejection().code != "csv.quote" ? read : bad_list(path, 0, read.rejection().required, read.rejection().place);
+  if (read || !read.rejection().code.starts_with("csv.")) return read;
+  return bad_list(path, 0, read.rejection().required, read.rejection().found + ", " + read.rejection().place);
 }
 
 std::string plain_name(const std::string& path) {

@@ -21,6 +21,8 @@ Line line_of(std::size_t number, const Json& result, bool robust) {
   line.number = number;
   line.item = whole_of(result, robust ? "item" : "instance", -1);
   line.label = whole_of(result, "label", -1);
+  line.predicted = whole_of(result, "predicted", line.predicted);
+  if (const Json correct = member_of(result, "correct"); correct.is_boolean()) line.correct = correct.get<bool>();
   line.eps = text_of(result, "eps");
   line.answer = text_of(result, "answer");
   line.named = robust ? answer_of_ball(line.answer) : search::answer_named(line.answer);
@@ -53,7 +55,8 @@ class Checker {
       ++check_.results;
       if (result.is_null())
         find(RunFault::damaged, "results.jsonl, line " + std::to_string(number),
-             "the line is not JSON, or an object of it has a name twice, so the result that stood there is lost");
+             "the line is not JSON, or an object of it has a name twice, or a text of it has a NUL byte, so the result that stood there is "
+             "lost");
       else
         lines_.push_back(line_of(number, result, robust));
     });
@@ -101,6 +104,10 @@ class Checker {
         find(RunFault::rejected, place(line), "it does not follow from the result of radius " + line.follows);
         continue;
       }
+      if (const std::string why = not_certified(line); !why.empty()) {
+        find(RunFault::rejected, place(line), why);
+        continue;
+      }
       line.accepted = true;
       line.misclassified = source.misclassified;
       ++check_.follow;
@@ -124,6 +131,10 @@ class Checker {
     line.answers = true;
   }
 
+  [[nodiscard]] std::string not_certified(const Line& line) const {
+    return line.named == search::Answer::unsatisfiable ? questions_.not_certified(line) : "";
+  }
+
   void check_line(Line& line) {
     if (!is_digest(line.certificate))
       return find(RunFault::missing, place(line), line.answer + " without a certificate: the line names none");
@@ -138,8 +149,11 @@ class Checker {
     line.file = kept->path();
     auto report = questions_.replay(line);
     if (!report) return find(fault_of(report.rejection()), place(line), report.rejection().to_text());
-    if (const std::string why = check::vacuity(*report.value().theorem); !why.empty() && line.named == search::Answer::unsatisfiable)
-      return find(RunFault::rejected, place(line), "the certificate is vacuous: " + why);
+    if (const std::string why = check::vacuity(*report.value().theorem); !why.empty() && !request_.allow_vacuous)
+      return find(RunFault::rejected, place(line),
+                  "the certificate is vacuous: " + why +
+                      (check_.kind == "batch" ? "; mend the property, or allow it with --allow-vacuous" : ""));
+    if (const std::string why = not_certified(line); !why.empty()) return find(RunFault::rejected, place(line), why);
     line.misclassified = line.named == search::Answer::satisfiable && questions_.is_misclassified(line);
     const std::lock_guard lock(mutex_);
     ++check_.accepted;
@@ -241,6 +255,7 @@ Outcome<RunCheck> check_run(const std::string& folder, const RunCheckRequest& re
     return Rejection{Rejection::Kind::declined, "run.properties", request.properties, "a folder that can be made", error.message(), ""};
   const auto questions = questions_of(folder, request, check);
   if (!questions) return questions.rejection();
+  if (auto prepared = questions.value()->prepare(stop); !prepared) return prepared.rejection();
   Checker checker(folder, request, *questions.value(), check);
   if (auto read = checker.read(); !read) return read.rejection();
   checker.replay_all(stop, on_progress);

@@ -32,6 +32,7 @@ struct RunCheckRequest {
   // itemN-RADIUS.vnnlib; empty: none. It is made.
   std::string properties;
   unsigned jobs = 1;
+  bool allow_vacuous = false;                                      // an unsat of a list counts even if it holds for every network
   std::function<bool(std::int64_t item)> only = nullptr;           // lines about others are passed over; none: all are checked
   std::function<void(const CheckedResult&)> on_checked = nullptr;  // one at a time
   check::LoadOptions load;                                         // the semantics have to be those that the claim names

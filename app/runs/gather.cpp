@@ -159,6 +159,7 @@ class Gathering {
     for (std::size_t source = 0; source < folders_.size(); ++source) {
       RunCheckRequest request;
       request.load = load;
+      request.allow_vacuous = true;  // a check of the whole run says whether they count
       request.only = [&differing](std::int64_t item) { return item >= 0 && differing.contains(static_cast<std::size_t>(item)); };
       request.on_checked = [&](const CheckedResult& one) { (one.accepted ? accepted : undecided).emplace(source, one.line); };
       if (const auto checked = check_run(folders_[source], request, stop, nullptr); !checked)

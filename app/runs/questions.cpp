@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <cstdint>
 #include <map>
+#include <mutex>
 #include <set>
 #include <utility>
 
@@ -77,6 +79,26 @@ class BallQuestions : public Questions {
         new BallQuestions(std::move(balls).value(), std::move(radii).value(), std::move(mine), asked, request));
   }
 
+  [[nodiscard]] Outcome<Done> prepare(const std::stop_token& stop) override {
+    classes_.assign(items_.size(), kNotComputed);
+    std::mutex mutex;
+    std::optional<Rejection> failure;
+    for_each_in_parallel(items_.size(), request_.jobs, [&](std::size_t i, unsigned) {
+      if (stop.stop_requested()) return false;
+      if (request_.only && !request_.only(static_cast<std::int64_t>(items_[i]))) return true;
+      const auto scores = balls_.scores(items_[i]);
+      if (scores) {
+        classes_[i] = scores.value().predicted;
+        return true;
+      }
+      const std::lock_guard lock(mutex);
+      failure = scores.rejection();
+      return false;
+    });
+    if (failure) return *failure;
+    return Done{};
+  }
+
   [[nodiscard]] Outcome<std::size_t> question_of(const Line& line) const override {
     const auto item = std::ranges::lower_bound(items_, static_cast<std::size_t>(std::max<std::int64_t>(0, line.item)));
     if (line.item < 0 || item == items_.end() || *item != static_cast<std::size_t>(line.item))
@@ -85,15 +107,16 @@ class BallQuestions : public Questions {
     if (radius == numbers_.end()) return not_shown("a radius that the run asks for", line.eps);
     if (!is_answer("robust", line.answer)) return not_shown("certified, falsified or undecided", line.answer);
     if (each_ && !line.follows.empty()) return not_shown("an answer of its own, as --each asks", "one that follows from " + line.follows);
-    return static_cast<std::size_t>(item - items_.begin()) * radii_.texts.size() + radius->second;
+    const auto index = static_cast<std::size_t>(item - items_.begin());
+    if (auto same = has_same_classes(index, line); !same) return same.rejection();
+    return index * radii_.texts.size() + radius->second;
   }
 
   // About the statement of item and radius as model and data make it now.
   [[nodiscard]] Outcome<check::Report> replay(const Line& line) const override {
     const auto item = static_cast<std::size_t>(line.item);
-    auto label = label_of(item);
+    auto label = label_of(line);
     if (!label) return label.rejection();
-    if (label.value() != line.label) return not_shown("label " + std::to_string(label.value()), std::to_string(line.label));
     const double start = check::thread_cpu_seconds();
     auto instance = balls_.instance(item, line.label, radii_.values[line.question % radii_.texts.size()]);
     if (!instance) return instance.rejection();
@@ -124,15 +147,20 @@ class BallQuestions : public Questions {
   [[nodiscard]] std::vector<std::string> write_undecided(const Line& line) const override {
     if (request_.properties.empty()) return {};
     const auto item = static_cast<std::size_t>(line.item);
-    const auto label = label_of(item);
+    const auto label = label_of(line);
     if (!label) return {};
     return balls_.write_undecided(item, label.value(), radii_.values[line.question % radii_.texts.size()], line.eps, request_.properties);
   }
 
+  [[nodiscard]] std::string not_certified(const Line& line) const override {
+    const auto item = static_cast<std::size_t>(line.item);
+    if (auto points = balls_.has_points(item, line.label, radii_.values[line.question % radii_.texts.size()]); !points)
+      return points.rejection().to_text();
+    return not_certified_outside_clip(balls_, item, largest_, is_correct(line.question / radii_.texts.size()));
+  }
+
   [[nodiscard]] bool is_misclassified(const Line& line) const override {
-    if (!balls_.has_labels()) return false;
-    const auto scores = balls_.scores(static_cast<std::size_t>(line.item));
-    return scores && scores.value().predicted != line.label;
+    return balls_.has_labels() && !is_correct(line.question / radii_.texts.size());
   }
 
   [[nodiscard]] std::string place(const Line& line) const override { return place_of(line.item, line.eps); }
@@ -141,15 +169,6 @@ class BallQuestions : public Questions {
     const std::size_t radii = radii_.texts.size();
     check.items = items_.size();
     check.of_items = balls_.size();
-    std::vector<CheckedCount> counts(radii);
-    std::vector<std::size_t> there(radii, 0), said(radii, 0);  // lines; those that say undecided
-    for (const auto& [question, line] : lines) {
-      CheckedCount& count = counts[question % radii];
-      ++there[question % radii];
-      if (line->accepted) ++(line->named == search::Answer::unsatisfiable ? count.proved : count.refuted);
-      count.misclassified += line->misclassified ? 1 : 0;
-      said[question % radii] += line->is_decided() ? 0 : 1;
-    }
     check.asked = items_.size() * (largest_ ? 1 : radii);
     for (std::size_t i = 0; i < items_.size(); ++i) {
       for (std::size_t k = 0; !largest_ && k < radii; ++k) {
@@ -157,14 +176,11 @@ class BallQuestions : public Questions {
       }
       if (const auto next = largest_ ? next_radius(lines, i) : std::nullopt) add_open(i, *next, check);
     }
-    if (largest_) check.largest = largest_radii(lines);
-    for (std::size_t k = 0; k < radii; ++k) {
-      const std::size_t all = largest_ ? there[k] : items_.size();
-      if (all == 0) continue;
-      counts[k].name = radii_.texts[k];
-      counts[k].undecided = all - counts[k].proved - counts[k].refuted;
-      counts[k].unanswered = counts[k].undecided - said[k];
-      check.counts.push_back(counts[k]);
+    if (largest_) {
+      check.largest = largest_radii(lines);
+      check.counts = counts_of_largest(lines);
+    } else {
+      check.counts = counts_of_radii(lines);
     }
   }
 
@@ -188,13 +204,80 @@ class BallQuestions : public Questions {
     return why;
   }
 
-  // That of the data; without labels the class that the model gives the item.
-  [[nodiscard]] Outcome<std::int64_t> label_of(std::size_t item) const {
-    if (balls_.has_labels()) return balls_.label(item);
-    auto scores = balls_.scores(item);
-    if (!scores) return scores.rejection();
-    if (scores.value().predicted >= 0) return scores.value().predicted;
-    return Rejection{Rejection::Kind::declined, "run.label", "item " + std::to_string(item), "a class that the model gives it", "two", ""};
+  // That of the data; without labels the class that the model gives the item, negative if there is no such class.
+  [[nodiscard]] std::int64_t label_at(std::size_t index) const {
+    return balls_.has_labels() ? balls_.label(items_[index]) : classes_[index];
+  }
+  [[nodiscard]] bool is_correct(std::size_t index) const { return label_at(index) >= 0 && classes_[index] == label_at(index); }
+
+  [[nodiscard]] Outcome<std::int64_t> label_of(const Line& line) const {
+    const std::int64_t label = label_at(line.question / radii_.texts.size());
+    if (label >= 0) return label;
+    return Rejection{
+        Rejection::Kind::declined, "run.label", "item " + std::to_string(line.item), "a class that the model gives it", "two", ""};
+  }
+
+  // Whether the line gives the item the label and the class that data and model give it.
+  [[nodiscard]] Outcome<Done> has_same_classes(std::size_t index, const Line& line) const {
+    if (classes_[index] == kNotComputed) return Done{};  // the check was interrupted
+    const auto text = [](std::int64_t one) { return one < 0 ? "none" : std::to_string(one); };
+    if (line.label != label_at(index)) return not_shown("label " + text(label_at(index)), text(line.label));
+    if (line.predicted != classes_[index])
+      return not_shown("the class that the model gives the item, " + text(classes_[index]), "predicted " + text(line.predicted));
+    if (line.correct != is_correct(index))
+      return not_shown(is_correct(index) ? "correct true, since the class is the label" : "correct false, since the class is not the label",
+                       line.correct ? "its opposite" : "none");
+    return Done{};
+  }
+
+  [[nodiscard]] std::vector<CheckedCount> counts_of_radii(const Answers& lines) const {
+    const std::size_t radii = radii_.texts.size();
+    std::vector<CheckedCount> counts(radii);
+    std::vector<std::size_t> said(radii, 0);  // lines that say undecided
+    for (const auto& [question, line] : lines) {
+      CheckedCount& count = counts[question % radii];
+      if (line->accepted) ++(line->named == search::Answer::unsatisfiable ? count.proved : count.refuted);
+      count.misclassified += line->misclassified ? 1 : 0;
+      said[question % radii] += line->is_decided() ? 0 : 1;
+    }
+    for (std::size_t k = 0; k < radii; ++k) {
+      counts[k].name = radii_.texts[k];
+      counts[k].undecided = items_.size() - counts[k].proved - counts[k].refuted;
+      counts[k].unanswered = counts[k].undecided - said[k];
+    }
+    return items_.empty() ? std::vector<CheckedCount>() : counts;
+  }
+
+  // With --largest each item has lines at radii of its own. What was accepted there decides the item at smaller or larger radii.
+  [[nodiscard]] std::vector<CheckedCount> counts_of_largest(const Answers& lines) const {
+    const std::size_t radii = radii_.texts.size();
+    struct Found {
+      std::size_t certified = 0, falsified = SIZE_MAX;  // the largest radius, counted from 1; the smallest one
+      bool is_open = false;
+    };
+    std::vector<Found> found(items_.size());
+    std::set<std::size_t> tried;
+    for (const auto& [question, line] : lines) {
+      Found& one = found[question / radii];
+      const std::size_t k = question % radii;
+      tried.insert(k);
+      if (line->accepted && line->named == search::Answer::unsatisfiable) one.certified = std::max(one.certified, k + 1);
+      if (line->accepted && line->named == search::Answer::satisfiable) one.falsified = std::min(one.falsified, k);
+      one.is_open = one.is_open || (line->is_decided() && !line->accepted);
+    }
+    for (std::size_t i = 0; i < items_.size(); ++i) found[i].is_open = found[i].is_open || next_radius(lines, i);
+    std::vector<CheckedCount> counts;
+    for (const std::size_t k : tried) {
+      CheckedCount& count = counts.emplace_back();
+      count.name = radii_.texts[k];
+      for (std::size_t i = 0; i < items_.size(); ++i) {
+        const bool is_proved = k < found[i].certified, is_refuted = k >= found[i].falsified;
+        ++(is_proved ? count.proved : is_refuted ? count.refuted : count.undecided);
+        count.misclassified += is_refuted && balls_.has_labels() && !is_correct(i) ? 1 : 0;
+        count.unanswered += !is_proved && !is_refuted && found[i].is_open ? 1 : 0;
+      }
+    }
+    return counts;
   }
 
   // The multiple at which no line goes on with halving by the accepted lines; none where halving comes to its end.
@@ -216,16 +299,12 @@ class BallQuestions : public Questions {
   // By accepted lines alone. An item of which no line is there has the radius 0.
   [[nodiscard]] std::vector<LargestRadius> largest_radii(const Answers& lines) const {
     LargestRadii radii;
-    std::set<std::int64_t> wrong;
-    for (const auto& [question, line] : lines) {
-      if (line->misclassified) wrong.insert(line->item);
-    }
     for (const auto& [question, line] : lines)
       radii.add(static_cast<std::size_t>(line->item), line->eps,
-                line->accepted || !line->is_decided() ? line->answer : line->answer + ", but not accepted,", !wrong.contains(line->item));
+                line->accepted || !line->is_decided() ? line->answer : line->answer + ", but not accepted,",
+                is_correct(question / radii_.texts.size()));
     for (std::size_t i = 0; i < items_.size(); ++i) {
-      const auto item = static_cast<std::int64_t>(items_[i]);
-      if (const auto next = next_radius(lines, i)) radii.add(items_[i], radii_.texts[*next], "without a result", !wrong.contains(item));
+      if (const auto next = next_radius(lines, i)) radii.add(items_[i], radii_.texts[*next], "without a result", is_correct(i));
     }
     return radii.list();
   }
@@ -236,6 +315,8 @@ class BallQuestions : public Questions {
   const bool largest_, each_;
   const RunCheckRequest& request_;
   std::unordered_map<std::string, std::size_t> numbers_;  // of the radii
+  static constexpr std::int64_t kNotComputed = -3;
+  std::vector<std::int64_t> classes_;  // of the items that are asked about: what the model gives them, -1 if two may be equal
 };
 
 // Each instance of the lists.

@@ -300,7 +300,8 @@ class Writer {
                                            " bytes, checked in " + shown(check_.cpu_seconds, "%.3f") + " s of processor time");
     page.facts(facts);
     page.add("<p class=\"quiet\">Check it again with <code>assay check " + html_text(folder_) +
-             "</code>. Predictions, margins and times are what the run says; answers are what the kernel has accepted.</p>\n");
+             "</code>. Margins and times are what the run says; classes were computed for this page, and answers are what the kernel has "
+             "accepted.</p>\n");
   }
 
   [[nodiscard]] Table results() const {

@@ -121,6 +121,7 @@ class RobustWork {
       state.set(*radius, answer_of(result));
       if (!tell(result, worker)) return false;
       for (const std::size_t other : state.followers(*radius)) {
+        if (!balls_.has_points(item, label, radii_[other])) continue;  // an empty ball has a result of its own: undecided
         state.set(other, answer_of(result));
         Json follower = about;
         follower["eps"] = texts_[other];
@@ -172,6 +173,10 @@ class RobustWork {
     result["nodes"] = verified.statistics.nodes;
     if (!verified.theorem) return undecided(verified.answer == Answer::timed_out ? kTimedOut : verified.reason);
     if (const std::string why = check::vacuity(*verified.theorem); !why.empty()) return undecided("a certificate would be vacuous: " + why);
+    if (verified.answer == Answer::unsatisfiable) {
+      const std::string why = not_certified_outside_clip(balls_, item, !request_.largest.empty(), result["correct"] == true);
+      if (!why.empty()) return undecided(why);
+    }
     if (verified.answer == Answer::satisfiable && !instance.value().contains(verified.theorem->witness().inputs))
       return undecided("the witness that was found lies outside the ball, inside the decimals around it");
     if (verified.unwritten) return file.value().unwritten(*verified.unwritten);
@@ -237,6 +242,12 @@ Outcome<Radii> radii_of(const RobustRequest& request) {
     result.texts.push_back(text);
   }
   return result;
+}
+
+std::string not_certified_outside_clip(const Balls& balls, std::size_t item, bool asks_for_largest, bool is_correct) {
+  if ((!asks_for_largest && is_correct) || balls.is_in_clip(item)) return "";
+  return asks_for_largest ? "the item lies outside of --clip, so its smaller balls are empty, and no radius is the largest of many"
+                          : "the item lies outside of --clip, and it is not classified as labelled itself";
 }
 
 Json to_json(const RobustRequest& request) {
@@ -337,15 +348,23 @@ Outcome<Done> run_robust(const Balls& balls, const RobustRequest& request, Store
   return RobustWork(balls, request, std::move(radii).value(), std::move(items).value(), store, stop, events).run(known);
 }
 
-Json to_json(const RobustTally& tally) {
+Json to_json(const std::vector<RobustCount>& counts) {
   Json radii = Json::array();
-  for (const RobustCount& one : tally.radii)
+  for (const RobustCount& one : counts)
     radii.push_back({{"eps", one.eps},
                      {"certified", one.certified},
                      {"falsified", one.falsified},
                      {"misclassified", one.misclassified},
                      {"undecided", one.undecided}});
-  return {{"items", tally.items}, {"correct", tally.correct}, {"results", tally.results}, {"seconds", tally.seconds}, {"radii", radii}};
+  return radii;
+}
+
+Json to_json(const RobustTally& tally) {
+  return {{"items", tally.items},
+          {"correct", tally.correct},
+          {"results", tally.results},
+          {"seconds", tally.seconds},
+          {"radii", to_json(tally.radii)}};
 }
 
 void LargestRadii::add(const Json& result) {
@@ -358,6 +377,8 @@ void LargestRadii::add(std::size_t item, const std::string& eps, const std::stri
   one.item = item;
   one.is_correct = is_correct;
   if (!radius) return;
+  tried_.emplace(*radius, eps);
+  if (answer_of_ball(answer) == search::Answer::satisfiable && (!one.falsified || *radius < *one.falsified)) one.falsified = *radius;
   if (answer_of_ball(answer) != search::Answer::unsatisfiable) {
     if (!one.open_answer.empty() && one.open_radius <= *radius) return;
     one.open_radius = *radius;
@@ -375,6 +396,20 @@ std::vector<LargestRadius> LargestRadii::list() const {
   std::vector<LargestRadius> all;
   for (const auto& [item, one] : items_) all.push_back(one);
   return all;
+}
+
+std::vector<RobustCount> LargestRadii::counts() const {
+  std::vector<RobustCount> counts;
+  for (const auto& [radius, eps] : tried_) {
+    RobustCount& count = counts.emplace_back();
+    count.eps = eps;
+    for (const auto& [item, one] : items_) {
+      const bool is_falsified = one.falsified && *one.falsified <= radius;
+      ++(one.radius >= radius ? count.certified : is_falsified ? count.falsified : count.undecided);
+      count.misclassified += is_falsified && !one.is_correct ? 1 : 0;
+    }
+  }
+  return counts;
 }
 
 Json manifest_of(const BallSetting& setting, const RobustRequest& request, const Balls& balls, const std::string& version) {

@@ -65,6 +65,7 @@ class RobustTotals {
 };
 
 [[nodiscard]] Json to_json(const RobustTally& tally);
+[[nodiscard]] Json to_json(const std::vector<RobustCount>& counts);
 
 // The largest certified radius of one item; "0" if no radius is certified.
 struct LargestRadius {
@@ -75,6 +76,7 @@ struct LargestRadius {
   // The smallest radius that was tried in vain, with the answer there; empty if each radius that was tried is certified.
   Rational open_radius;
   std::string open_eps, open_answer;
+  std::optional<Rational> falsified;  // the smallest radius at which it is falsified
 };
 
 [[nodiscard]] Json to_json(const LargestRadius& one);
@@ -85,9 +87,12 @@ class LargestRadii {
   void add(const Json& result);
   void add(std::size_t item, const std::string& eps, const std::string& answer, bool is_correct);
   [[nodiscard]] std::vector<LargestRadius> list() const;
+  // Of each radius that was tried for some item, all items: their results at other radii decide it, too.
+  [[nodiscard]] std::vector<RobustCount> counts() const;
 
  private:
   std::map<std::size_t, LargestRadius> items_;
+  std::map<Rational, std::string> tried_;
 };
 
 // The manifest of a run, by the program of this version.
@@ -103,6 +108,9 @@ struct Radii {
   std::vector<std::string> texts;
 };
 [[nodiscard]] Outcome<Radii> radii_of(const RobustRequest& request);
+// Why an item is not certified although all points of its ball are classified as labelled; empty if it is. An item outside of the
+// range of --clip is no point of its balls, and the small ones of these are empty.
+[[nodiscard]] std::string not_certified_outside_clip(const Balls& balls, std::size_t item, bool asks_for_largest, bool is_correct);
 // The numbers of the items that are asked about, of so many, ascending. Code run.items.
 [[nodiscard]] Outcome<std::vector<std::size_t>> items_of(const RobustRequest& request, std::size_t count);
 

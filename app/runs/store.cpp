@@ -302,6 +302,7 @@ Outcome<Json> read_manifest(const std::string& folder) {
         folder, manifest.is_object() ? "a run.json without \"kind\" or \"claim\"" : "a run.json that is cut off or no JSON",
         "copy the folder again; or move run.json away and start its run again with --resume, which keeps results that pass a check");
   if (const auto twice = formats::repeated_name(text)) return no_run(folder, "a run.json with \"" + printable(*twice) + "\" twice");
+  if (formats::has_nul(manifest)) return no_run(folder, "a run.json with a NUL byte in a name or a text");
   return manifest;
 }
 
@@ -316,7 +317,8 @@ Outcome<std::size_t> for_each_result(const std::string& folder, const std::funct
   std::string line;
   for (std::size_t number = 1; next_line(*file.rdbuf(), line); ++number) {  // the last one without its end: a write was cut off
     const Json result = line.size() > kLongestLine ? Json() : formats::parse_json(line);
-    take(number, result.is_object() && !formats::repeated_name(line) ? result : Json());
+    const bool is_sound = result.is_object() && !formats::repeated_name(line) && !formats::has_nul(result);
+    take(number, is_sound ? result : Json());
   }
   return line.size();
 }

@@ -61,6 +61,8 @@ static std::optional<std::pair<const char*, const char*>> unread_place(const Che
   if (is_list && options.require) return std::pair("--require", "a run on lists, for which `assay batch --expected` is a gate");
   if (!runs::text_of(runs::member_of(manifest.value(), "claim"), "largest").empty() && options.require)
     return std::pair("--require", "a run with --largest, in which each item has radii of its own");
+  if (!is_list && options.allow_vacuous)
+    return std::pair("--allow-vacuous", "a run on a data set, in which nothing vacuous counts as certified");
   if (is_list && !options.properties.empty()) return std::pair("--properties", "a run on lists, which name their properties");
   return std::nullopt;
 }
@@ -78,6 +80,7 @@ int check_run_verb(const CheckOptions& options) {
   request.list = options.list;
   request.properties = options.properties;
   request.jobs = options.jobs;
+  request.allow_vacuous = options.allow_vacuous;
   request.load.exact = options.exact;
   request.load.limits = options.limits;
   request.load.limit_memory = limit_memory;

@@ -41,7 +41,6 @@ bool refuse_unread_by_check(const CLI::App& verb, const CheckOptions& options) {
         {"--expect"});
     refuse_unread(verb, "the folder of a run; --json and `assay report` write its results",
                   {"--junit", "--sarif", "--markdown", "--waivers", "--today", "--most-undecided"});
-    refuse_unread(verb, "the folder of a run, in which nothing vacuous counts as certified", {"--allow-vacuous"});
     return true;
   }
   refuse_unread(verb, "certificates, but with the folder of a run",

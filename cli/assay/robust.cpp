@@ -46,6 +46,13 @@ runs::BallSetting setting_of(const RobustOptions& options) {
   return setting;
 }
 
+// With --largest, the radii count the items by their results at all radii.
+void add_largest(Json& report, const RobustOptions& options, const runs::LargestRadii& largest) {
+  if (options.largest.empty()) return;
+  report["radii"] = runs::to_json(largest.counts());
+  for (const runs::LargestRadius& one : largest.list()) report["largest"].push_back(runs::to_json(one));
+}
+
 }  // namespace
 
 int robust(const RobustOptions& options) {
@@ -116,7 +123,7 @@ int robust(const RobustOptions& options) {
   report.update({{"model", options.model}, {"data", options.data}});
   report["question"] = runs::question_words(balls.value().has_labels());
   report.update(runs::to_json(tally));
-  for (const runs::LargestRadius& one : largest.list()) report["largest"].push_back(runs::to_json(one));
+  add_largest(report, options, largest);
   if (!run.stream && run.json != "-") {
     if (options.largest.empty())
       print_table(tally, balls.value().has_labels());

@@ -61,10 +61,10 @@ Outcome<std::vector<DataArray>> read_csv(std::string_view text, const std::strin
     ++items.shape[0];
     return Done{};
   };
-  if (auto read = for_each_row(text, std::nullopt, take); !read)
-    return read.rejection().code == "csv.quote" ? malformed_data("csv", place + ", " + read.rejection().place, read.rejection().required,
-                                                                 read.rejection().found, read.rejection().advice)
-                                                : read.rejection();
+  if (auto read = for_each_row(text, std::nullopt, take); !read) {
+    const Rejection& why = read.rejection();
+    return why.code.starts_with("csv.") ? malformed_data("csv", place + ", " + why.place, why.required, why.found, why.advice) : why;
+  }
   if (items.shape[0] == 0)
     return malformed_data("csv", place, "lines of numbers, or NPY, NPZ, safetensors, IDX or PNG", "a file of none of these formats");
   items.shape[1] = static_cast<std::int64_t>(width - (label == kNoColumn ? 0 : 1));

@@ -104,6 +104,10 @@ Outcome<Done> for_each_row(std::string_view text, std::optional<char> separator,
       return Rejection{Rejection::Kind::malformed,       "csv.quote",
                        "line " + std::to_string(number), "quotes around a whole field",
                        "a quote inside of a field",      "double a quote that is part of a field"};
+    for (const std::string& field : rows.fields()) {
+      if (field.find('\0') != std::string::npos)
+        return Rejection{Rejection::Kind::malformed, "csv.nul", "line " + std::to_string(number), "text", "a NUL byte", ""};
+    }
     if (auto taken = take(number, rows.fields()); !taken) return taken.rejection();
   }
   return Done{};

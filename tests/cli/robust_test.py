@@ -17,6 +17,7 @@ from fractions import Fraction
 
 import onnx_files
 import runs
+import onnx_files
 from runs import BIN, COUNT, Case, DATA, IMAGES, LABELS, MODEL, assay, npy, png
 
 
@@ -58,6 +59,48 @@ class Vacuous(Case):
         near = self.write("near.npy", npy(array.array("d", [1.01] * 64).tobytes(), "<f8", (1, 64)))
         done = assay("robust", MODEL, near, "--eps", "0.02", "--clip", "0,1", "--stream", "-q")
         self.assertNotIn("--clip", json.loads(done.stdout.splitlines()[0]).get("reason", ""))
+
+
+    def outside(self, pixels, more=()):
+        """The first digit with these pixels, as a file, and the lines of a run on it."""
+        image = [*pixels, *IMAGES[0][len(pixels):]]
+        data = self.write("outside.npy", npy(array.array("d", image).tobytes(), "<f8", (1, 64)))
+        run = self.folder / f"run{len(os.listdir(self.folder))}"
+        done = assay("robust", MODEL, data, "--labels", LABELS[0], "--clip", "0,1", "--run", run, "-q", *more)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return run, {one["eps"]: one for one in self.results(run)}
+
+    def test_a_ball_that_does_not_meet_the_clip_follows_from_no_larger_one(self):
+        """Each coordinate is near enough, and together they are not: the distance is 0.0141 in l2, and 0.02 in l1."""
+        for norm, empty, full in (("l2", "0.012", "0.015"), ("l1", "0.019", "0.021"), ("linf", "0.009", "0.011")):
+            run, lines = self.outside([-0.01, -0.01], ("--eps", f"{empty},{full}", "--norm", norm))
+            self.assertEqual([lines[eps]["answer"] for eps in (empty, full)], ["undecided", "certified"], lines)
+            self.assertIn("within the radius of --clip", lines[empty]["reason"])
+            self.assertIn(f"radius {empty}: 0 certified, 0 falsified, 1 undecided, of 1", assay("check", run).stdout)
+            forged = {**{key: value for key, value in lines[empty].items() if key != "reason"}, "answer": "certified", "follows_from": full}
+            (run / "results.jsonl").write_text("".join(json.dumps(one) + "\n" for one in (lines[full], forged)))
+            done = assay("check", run)
+            self.assertEqual((done.returncode, "within the radius of --clip" in done.stdout), (1, True), done.stdout)
+
+    def test_a_float_ball_between_two_numbers_follows_from_no_larger_one(self):
+        _, lines = self.outside([0.1], ("--eps", "0,0.001", "--semantics", "float32"))
+        self.assertEqual([lines[eps]["answer"] for eps in ("0", "0.001")], ["undecided", "certified"], lines)
+
+    def test_an_item_outside_of_the_clip_has_no_largest_radius(self):
+        run, lines = self.outside([-0.01], ("--eps", "0.05", "--largest", "0.01"))
+        self.assertEqual({one["answer"] for one in lines.values()}, {"undecided"})
+        self.assertIn("item 0: 0 (undecided at 0.01)\n", assay("check", run).stdout)
+
+    def test_an_item_outside_of_its_ball_is_classified_itself(self):
+        """The class is the sign of x. Every point of the ball has the label, and the item, which is none of these, has not."""
+        model = self.write("sign.onnx", onnx_files.model(
+            [onnx_files.node("Gemm", ["x", "w"], ["y"], "sign")], [onnx_files.value_info("x", [1, 1])], [onnx_files.value_info("y", [1, 2])],
+            [onnx_files.tensor("w", [1, 2], [1, -1])]))
+        data = self.write("x.npy", npy(array.array("d", [-0.25]).tobytes(), "<f8", (1, 1)))
+        run = self.folder / "run"
+        done = assay("robust", model, data, "--labels", "0", "--eps", "0.5", "--clip", "0.125,1", "--run", run, "-q")
+        line, = self.results(run)
+        self.assertEqual((line["answer"], line["correct"], "not classified as labelled itself" in line["reason"]), ("undecided", False, True), done.stdout)
 
 
 class Formats(Case):

@@ -45,6 +45,35 @@ class Checks(Case):
         self.rewrite(lambda lines: lines[self.own].update(item=lines[self.own]["item"] + 1))
         self.expect(1, "rejected", "rejected: line")
 
+    def test_classes_are_those_of_model_and_data(self):
+        """Whatever the answer of a line is, and whether it has a certificate or follows from another line."""
+        follower = next(i for i, one in enumerate(self.lines) if "follows_from" in one)
+        for at in (self.own, follower):
+            one = self.lines[at]
+            for change, text in (({"predicted": (one["predicted"] + 1) % 10}, "expected the class that the model gives the item, "), ({"predicted": "x"}, "predicted none"),
+                                 ({"correct": not one["correct"]}, "found its opposite"), ({"correct": 1}, "correct true, since the class is the label"),
+                                 ({"label": (one["label"] + 1) % 10, "answer": "undecided"}, f"label {one['label']}")):
+                with self.subTest(at=at, change=change):
+                    self.rewrite(lambda lines, at=at, change=change: lines[at].update(change))
+                    self.expect(1, "rejected", f"rejected: line {at + 1}")
+                    self.expect(1, "rejected", text)
+
+    def test_nul_bytes(self):
+        self.rewrite(lambda lines: lines[self.own].update(answer="certified\0"))
+        self.expect(4, "rejected", "or a text of it has a NUL byte")
+        manifest = json.loads((self.run_folder / "run.json").read_text())
+        for change in ({"model": MODEL + "\0.onnx"}, {"first\0": 12}, {"eps": ["0.02\0", "0.08"]}):
+            (self.run_folder / "run.json").write_text(json.dumps({**manifest, "claim": {**manifest["claim"], **change}}))
+            self.expect(4, "", "a run.json with a NUL byte in a name or a text")
+        listed = self.write("list.csv", f"{MODEL}\0x,{DIGITS / 'digits_holds.vnnlib'}\n".encode())
+        plain = self.write("plain.csv", f"{MODEL},{DIGITS / 'digits_holds.vnnlib'}\n".encode())
+        expected = self.write("expected.csv", f"{MODEL},{DIGITS / 'digits_holds.vnnlib'},unsat\0\n".encode())
+        certificates = self.write("certificates.csv", f"{MODEL}\0x,{DIGITS / 'digits_holds.vnnlib'},proof.assay\n".encode())
+        data = self.write("data.csv", b"a,b\0,label\n1,2,0\n")
+        for words in (("batch", listed), ("batch", plain, "--expected", expected), ("check", "--list", certificates), ("robust", MODEL, data, "--eps", "0.1")):
+            done = assay(*words)
+            self.assertEqual((done.returncode, "NUL" in done.stderr or "\\x00" in done.stderr), (4, True), (words, done.stderr))
+
     def test_what_does_not_follow(self):
         follower = next(i for i, one in enumerate(self.lines) if "follows_from" in one)
         self.rewrite(lambda lines: lines[follower].update(eps="0.3" if lines[follower]["answer"] == "certified" else "0.001"))
@@ -253,6 +282,32 @@ class Asked(Case):
         self.assertIn("item 0: 0.06 (without a result at 0.1)\n", checked)
         self.assertEqual(json.loads(assay("check", run, "--json").stdout)["largest"][4], {"item": 4, "eps": "0", "correct": True})
 
+    def test_an_item_is_classified_as_labelled_by_the_model_alone(self):
+        """An undecided line says nothing about the class, nor does an item without lines: the check computes it."""
+        run = self.folder / "run"
+        self.assertEqual(assay("robust", MODEL, DATA, "--eps", "0.02", "--largest", "0.02", "--first", 20, "--run", run, "-q").returncode, 0)
+        lines = self.results(run)
+        wrong = next(one["item"] for one in lines if not one["correct"])
+        undecided = [{**{k: v for k, v in one.items() if k != "certificate"}, "answer": "undecided"} if one["item"] == wrong else one for one in lines]
+        for kept, word in ((undecided, "0.02 is undecided"), ([one for one in lines if one["item"] != wrong], "no line")):
+            (run / "results.jsonl").write_text("".join(json.dumps(one) + "\n" for one in kept))
+            told = assay("check", run).stdout
+            self.assertIn(f"item {wrong}: 0 (not classified as labelled)\n", told, word)
+            self.assertIn("20 items, 19 of them classified as labelled (95.0 %)", told, word)
+
+    def test_radii_of_largest_count_every_item(self):
+        """Bisection asks for a radius of few items; the answers at other radii decide the others."""
+        run = self.folder / "run"
+        told = json.loads(assay("robust", MODEL, DATA, "--eps", "0.1", "--largest", "0.01", "--clip", "0,1", "--first", 20, "--run", run, "--json", "-q").stdout)
+        checked = json.loads(assay("check", run, "--json").stdout)
+        radii = {one["item"]: float(one["eps"]) for one in told["largest"]}
+        self.assertEqual(told["largest"], checked["largest"])
+        self.assertGreater(len(told["radii"]), 3)
+        for one, other in zip(told["radii"], checked["counts"]):
+            self.assertEqual((one["certified"], one["certified"] + one["falsified"] + one["undecided"]), (sum(radius >= float(one["eps"]) for radius in radii.values()), 20))
+            self.assertEqual([one[name] for name in ("eps", "certified", "falsified", "misclassified", "undecided")],
+                             [other[name] for name in ("name", "proved", "refuted", "misclassified", "undecided")])
+
     def test_a_check_of_a_stored_run_is_a_gate(self):
         """`accepted` says nothing about the share: a run that refutes every item is accepted, too."""
         told, _, _ = self.both(DATA, "--eps", "0.02,0.05")
@@ -311,6 +366,11 @@ class Lists(Case):
             done = assay("batch", vacuous, "-q", "--json", *more)
             self.assertEqual((done.returncode, "unsat is vacuous, since the input box of the property is empty" in done.stderr), (code, True), done.stderr)
             self.assertEqual(len(json.loads(done.stdout)["vacuous"]), 1)
+        self.assertEqual(assay("batch", vacuous, "--run", self.folder / "told", "-q").returncode, 0)
+        self.assertEqual(assay("batch", vacuous, "--run", self.folder / "told", "--resume", "-q").returncode, 0)
+        for more, code in (((), 1), (("--allow-vacuous",), 0)):
+            done = assay("check", self.folder / "told", *more)
+            self.assertEqual((done.returncode, "the certificate is vacuous: the input box of the property is empty; mend the property" in done.stdout), (code, code == 1), done.stdout)
         shutil.copy(DIGITS / "digits_fails.vnnlib", self.folder / "digits_holds.vnnlib")  # another file under the same name
         done = assay("check", run)
         self.assertEqual((done.returncode, "run.digest" in done.stdout), (4, True), done.stdout)

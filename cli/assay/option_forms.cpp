@@ -32,7 +32,10 @@ void refuse_unread(const CLI::App& verb, const std::string& form, std::initializ
 
 bool refuse_unread_by_check(const CLI::App& verb, const CheckOptions& options) {
   std::error_code error;
-  if (options.files.size() == 1 && std::filesystem::is_directory(options.files[0], error)) {
+  const auto is_folder = [&error](const std::string& file) {  // or nothing, of which a check of a run says so
+    return std::filesystem::is_directory(file, error) || !std::filesystem::exists(file, error);
+  };
+  if (options.files.size() == 1 && is_folder(options.files[0])) {
     refuse_unread(verb,
                   "the folder of a run; --properties FOLDER writes the property of each certificate, for `assay-check --statement full`",
                   {"--statement"});

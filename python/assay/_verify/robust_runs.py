@@ -57,7 +57,7 @@ class Run:
 
         The point is read from the certificate. `check` decides whether it is right.
         """
-        wanted = fractions.Fraction(_number("eps", eps))
+        wanted = arguments.exact("eps", _number("eps", eps))
         lines = {fractions.Fraction(one["eps"]): one for one in self.results if one["item"] == item}
         line = lines.get(wanted)
         if line is None:
@@ -105,7 +105,7 @@ class Run:
 
         In a run with `largest`, an item is certified at each radius above 0 up to its largest certified one.
         """
-        wanted = fractions.Fraction(_number("eps", eps))
+        wanted = arguments.exact("eps", _number("eps", eps))
         if self.summary.get("largest"):
             most = max(fractions.Fraction(one) for one in _claim(self.folder)["eps"])
             if not 0 < wanted <= most:

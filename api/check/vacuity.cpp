@@ -133,7 +133,7 @@ class Values {
 
   const Graph& graph_;
   const InputBox& box_;
-  const bool is_exact_;                   // whether outputs have the values that real arithmetic gives them
+  const bool is_exact_;                  // whether outputs have the values that real arithmetic gives them
   std::map<NodeId, std::size_t> first_;  // of each input: the place of its first element in boxes
 };
 

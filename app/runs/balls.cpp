@@ -400,8 +400,8 @@ Outcome<Done> Balls::has_points(std::size_t item, std::int64_t label, const Rati
   for (std::size_t group = 0; group < one.value().problem->group_count(); ++group) {
     if (!one.value().problem->group_is_empty(group)) return Done{};
   }
-  return Rejection{Rejection::Kind::rejected, "robust.empty", "item " + std::to_string(item), "a ball that holds a number of the format",
-                   "none", ""};
+  return Rejection{
+      Rejection::Kind::rejected, "robust.empty", "item " + std::to_string(item), "a ball that holds a number of the format", "none", ""};
 }
 
 Outcome<Instance> Balls::instance(std::size_t item, std::int64_t label, const Rational& eps) const {

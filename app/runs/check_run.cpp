@@ -150,9 +150,9 @@ class Checker {
     auto report = questions_.replay(line);
     if (!report) return find(fault_of(report.rejection()), place(line), report.rejection().to_text());
     if (const std::string why = check::vacuity(*report.value().theorem); !why.empty() && !request_.allow_vacuous)
-      return find(RunFault::rejected, place(line),
-                  "the certificate is vacuous: " + why +
-                      (check_.kind == "batch" ? "; mend the property, or allow it with --allow-vacuous" : ""));
+      return find(
+          RunFault::rejected, place(line),
+          "the certificate is vacuous: " + why + (check_.kind == "batch" ? "; mend the property, or allow it with --allow-vacuous" : ""));
     if (const std::string why = not_certified(line); !why.empty()) return find(RunFault::rejected, place(line), why);
     line.misclassified = line.named == search::Answer::satisfiable && questions_.is_misclassified(line);
     const std::lock_guard lock(mutex_);

@@ -1,8 +1,8 @@
 #include "app/runs/questions.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <set>
@@ -213,8 +213,8 @@ class BallQuestions : public Questions {
   [[nodiscard]] Outcome<std::int64_t> label_of(const Line& line) const {
     const std::int64_t label = label_at(line.question / radii_.texts.size());
     if (label >= 0) return label;
-    return Rejection{
-        Rejection::Kind::declined, "run.label", "item " + std::to_string(line.item), "a class that the model gives it", "two", ""};
+    return Rejection{Rejection::Kind::declined,         "run.label", "item " + std::to_string(line.item),
+                     "a class that the model gives it", "two",       ""};
   }
 
   // Whether the line gives the item the label and the class that data and model give it.

@@ -24,9 +24,7 @@ void add_inspect(CLI::App& app, int& exit) {
       verb->add_option("--step", options.step,
                        "for a certificate: print only step N, its numbers and the splits around it; with --network and --property also\n"
                        "the boxes in force before the step, and why it is refused");
-  refuse_wrapped(step)
-      ->type_name("N")
-      ->check(CLI::Range(std::uint64_t{1}, UINT64_MAX));
+  refuse_wrapped(step)->type_name("N")->check(CLI::Range(std::uint64_t{1}, UINT64_MAX));
   verb->add_option("-o,--out", options.out, "write a self-contained HTML page")->type_name("FILE");
   verb->add_option("--model-explorer", options.model_explorer, "write the graph as JSON for Model Explorer")->type_name("FILE");
   verb->add_option(

@@ -109,6 +109,5 @@ TEST_CASE("quantised operators, samples and spectra of wrong shapes are refused"
       {on("DFT", {}, {attr("axis", 1)}), 17, {}, {1, 4, 3}, {}, {}, {}},
       {node("MaxPool", {"x"}, {"z", "y"}, {attr("kernel_shape", Ints{9})}), 13, {}, {1, 1, 4}, {}, {}, {}},
   });
-  CHECK(codes ==
-        std::vector<std::string>{"onnx.axis", "onnx.axis", "onnx.operand", "onnx.shape", "onnx.axis", "onnx.shape", "onnx.shape"});
+  CHECK(codes == std::vector<std::string>{"onnx.axis", "onnx.axis", "onnx.operand", "onnx.shape", "onnx.axis", "onnx.shape", "onnx.shape"});
 }

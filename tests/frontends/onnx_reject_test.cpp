@@ -308,7 +308,10 @@ TEST_CASE("refused: operands and attributes that a version of the operator does 
       {single(node("ConvTranspose", {"x", "w"}, {"y"}, {attr("auto_pad", "SAME_UPPER"), attr("pads", Ints{-1, 0, 0, 0})}),
               {floats("w", {1, 1, 1, 1}, {1})}, 13, {1, 1, 4, 4}),
        kMalformed, "onnx.window", "pads"},
-      {changed([](ModelText& m) { m.nodes.push_back(node("Relu", {"x", "x"}, {"dead"})); }), kMalformed, "onnx.arity", "found 2"},
+      {changed([](ModelText& m) {
+         m.nodes.push_back(node("Relu", {"x", "x"}, {"dead"}));
+       }),
+       kMalformed, "onnx.arity", "found 2"},
       {single(node("Attention", {"x", "k", "k"}, {"y"}), {floats("k", {2, 1, 1, 1}, {1, 1})}, 23, {1, 1, 1, 1}), kMalformed, "onnx.shape",
        "as many batches"},
   });

@@ -124,7 +124,7 @@ class Gate:
         from assay.testing._contracts import explanation
 
         found, count = self._wrong(), len(self.reports) - self._told
-        self.settle()
+        self._settle()
         if found:
             wrong = [report for report, _ in found]
             kind = ContractViolation if any(report.verdict == "failed" for report in wrong) else NotDecided
@@ -132,17 +132,17 @@ class Gate:
                              for report, (file, line) in found)
             _raise_at(found[0][1], kind(f"{len(wrong)} of {count} checks did not pass\n{text}", merged(wrong, "assay")))
 
-    def settle(self) -> None:
+    def _settle(self) -> None:
         """The test has ended by what was found so far."""
         self._told = len(self.reports)
 
     @property
-    def is_open(self) -> bool:
+    def _is_open(self) -> bool:
         """Whether a report is no pass, and no test has ended by it."""
         return bool(self._wrong())
 
     @property
-    def has_failed(self) -> bool:
+    def _has_failed(self) -> bool:
         """Whether any report is no pass."""
         return any(not report.passed for report in self.reports)
 
@@ -288,7 +288,7 @@ class Session:
         """Why a test has to fail that did not fail by itself; `left`: the exception by which it was skipped, or expects to fail."""
         made = [entry for entry in self.entries[self.before:] if entry.is_open]
         lost, gate = [entry for entry in made if entry.is_lost], item.stash.get(_GATE, None)
-        if gate is not None and gate.is_open and (when != "setup" or left is not None):
+        if gate is not None and gate._is_open and (when != "setup" or left is not None):
             return _raised_by(gate.conclude)
         if lost:
             return _raised_by(lambda: _fail(item, f"a check in a thread, a task or a finalizer did not pass, and its exception did not reach the test: {lost[0].headline}. "
@@ -308,13 +308,13 @@ class Session:
         from assay.errors import Error, Rejected
 
         found, gate = [entry for entry in self.entries[self.before:] if entry.is_open], item.stash.get(_GATE, None)
-        if outcome.failed and call.when == "call" and self.is_called and (found or gate is not None and gate.has_failed):
+        if outcome.failed and call.when == "call" and self.is_called and (found or gate is not None and gate._has_failed):
             self.failed[item.nodeid] = max(self.failed.get(item.nodeid, 0), len(self.entries) - self.called)
         is_over = outcome.failed or hasattr(outcome, "wasxfail")
         for entry in found if is_over or call.when != "setup" else []:
             entry.is_told, entry.is_expected = outcome.failed, not outcome.failed
         if gate is not None and is_over:
-            gate.settle()
+            gate._settle()
         if hasattr(outcome, "wasxfail") and not outcome.failed:  # what the test expects by its mark, those of a gate included
             for entry in self.entries[self.before:]:
                 entry.is_expected = entry.is_expected or not entry.report.passed
@@ -421,7 +421,7 @@ class Session:
                 self.troubles.append(f"a check of {entry.test or 'no test'} did not pass, and no test failed by it: {entry.headline}")
                 entry.is_told = True
         for gate in self.gates:
-            if gate.is_open:
+            if gate._is_open:
                 test = gate.item.nodeid if gate.item else "no test"
                 self.troubles.append(f"a check by assay_gate of {test} did not pass, and no test failed by it: {gate.reports[-1].summary()}")
 

@@ -88,6 +88,34 @@ TEST_CASE("audit_kernel_on: JUnit has one case for each kind of probe, with the 
   CHECK(count("in neg") > 5);
 }
 
+TEST_CASE("audit_kernel_on: files of a kernel that declined every probe have a failure", "[audit]") {
+  KernelReport report;
+  report.probes = report.declined = 2;
+  REQUIRE(report.verdict() == "undecided");
+  for (const bool is_sarif : {false, true}) {
+    const std::string path = (std::filesystem::temp_directory_path() / "assay_kernel_audit_declined").string();
+    const auto written = is_sarif ? report.write_sarif(path) : report.write_junit(path);
+    REQUIRE(written);
+    std::ifstream file(path);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    std::filesystem::remove(path);
+    CHECK(text.find("no probe was judged") != std::string::npos);
+    CHECK(text.find(is_sarif ? "\"level\": \"error\"" : "failures=\"1\"") != std::string::npos);
+  }
+}
+
+TEST_CASE("sarif_json: however many findings are waived, the others have places", "[audit]") {
+  reports::GateReport report;
+  report.cases.resize(1);
+  using Finding = reports::Finding;
+  const Finding waived{Finding::Kind::failure, "contract.neg", "y", "known", {"waived by W1"}, 1, "W1"};
+  report.cases[0].findings.assign(6000, waived);
+  report.cases[0].findings.push_back({Finding::Kind::failure, "contract.neg", "y", "open", {}, 1, {}});
+  const std::string text = reports::sarif_json(report, 1);
+  CHECK(text.find("\"text\": \"open\"") != std::string::npos);
+  CHECK(text.find("W1") != std::string::npos);
+}
+
 TEST_CASE("audit_kernel_on: a fault comes first only where it explains most, and never by NaN alone", "[audit]") {
   const KernelReport few = negated([](float x) { return x > 1 ? x : -x; });
   REQUIRE(!few.faults.empty());

@@ -240,7 +240,7 @@ class Session:
         if found and outcome.skipped:
             outcome.outcome, outcome.longrepr = "failed", _skipped_words(found, "file")
         for entry in found:
-            entry.is_told, entry.is_expected = outcome.failed, outcome.passed
+            entry.is_told, entry.is_expected, entry.report.exception = outcome.failed, outcome.passed, None
         return outcome
 
     @pytest.hookimpl(wrapper=True)
@@ -312,7 +312,7 @@ class Session:
             self.failed[item.nodeid] = max(self.failed.get(item.nodeid, 0), len(self.entries) - self.called)
         is_over = outcome.failed or hasattr(outcome, "wasxfail")
         for entry in found if is_over or call.when != "setup" else []:
-            entry.is_told, entry.is_expected = outcome.failed, not outcome.failed
+            entry.is_told, entry.is_expected, entry.report.exception = outcome.failed, not outcome.failed, None  # it holds the frames of the test
         if gate is not None and is_over:
             gate._settle()
         if hasattr(outcome, "wasxfail") and not outcome.failed:  # what the test expects by its mark, those of a gate included
@@ -369,10 +369,10 @@ class Session:
 
         reports = [entry.report for entry in self.entries[self.before:] if entry.is_compared and entry.test == item.nodeid]
         path = os.path.join(item.path.parent, file)
-        if not reports:
+        if not _baselines.used(reports):
             if is_left:
                 return
-            raise pytest.UsageError(f"{item.nodeid}: the test is marked with assay_baseline, but checked nothing")
+            raise pytest.UsageError(f"{item.nodeid}: the test is marked with assay_baseline, but checked nothing that passes")
         if self.option("write_baseline"):
             self.marked.append((path, item.nodeid))
             return
@@ -400,7 +400,7 @@ class Session:
         if session.exitstatus in _GREEN:
             self._conclude_rest()
         for entry in self.entries:
-            entry.report.exception = None  # it holds the frames of the test
+            entry.report.exception = None
         if hasattr(self.config, "workeroutput"):
             self.config.workeroutput[_WORKER] = pickle.dumps((self.entries, self.marked, self.troubles, self.deselected))
             return

@@ -661,6 +661,9 @@ class TestCase(unittest.TestCase):
 @pytest.mark.assay_baseline('loose.json')
 def test_baseline_then_skip():
     assert_within_contract('softmax', [x], np.nextafter(np.nextafter(softmax(x), 2), 2), attributes={'axis': 1}), pytest.skip()
+@pytest.mark.assay_baseline('softmax.json')
+def test_baseline_of_what_fails():
+    with pytest.raises(AssertionError): wrong()
 @pytest.mark.assay_baseline('')
 def test_baseline_without_a_name(): assert_within_contract('relu', [x], np.maximum(x, 0))
 @pytest.mark.assay_baseline()

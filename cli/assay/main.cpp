@@ -95,7 +95,7 @@ std::vector<std::string> words(int argc, char** argv) {
 std::string empty_argument(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
-    if (word.empty()) return "argument " + std::to_string(i) + " is empty";
+    if (word.empty()) return "argument " + std::to_string(i) + ", behind " + (i > 1 ? argv[i - 1] : "assay") + ", is empty";
     if (word.starts_with("--") && word.find('=') == word.size() - 1) return word.substr(0, word.size() - 1) + " has no value behind =";
   }
   return "";

@@ -426,12 +426,27 @@ constexpr const char* kStepWords =
     "rounding decided a step of the product (a comparison, an integer, a sign, a floor), or may have: by exact numbers the product is the "
     "derivative, by those of the run it need not be";
 
+namespace {
+
+constexpr std::string_view kTaken = "the taken branch's ";
+// Of a branch that is not taken, and that has no derivative at the recorded point: the place is "..., 'NAME' element 3, at ...".
+std::string branch_words(const Rejection& why) {
+  const std::size_t from = std::min(why.place.find('\''), why.place.size()), to = why.place.find(", at the recorded point", from);
+  const std::string taken = why.required.substr(kTaken.size(), why.required.find(", at the border") - kTaken.size());
+  return "the cotangent of " + why.place.substr(from, to - from) + ": recorded " + in_decimals(why.found) +
+         ", the branch that is taken gives " + in_decimals(taken) + "; the other branch has no derivative there" +
+         (why.code == "gradient.border" ? ", and the point lies on the border between both" : "");
+}
+
+}  // namespace
+
 std::vector<std::string> gradient_lines(const Trace& trace, std::size_t gradient, const audit::GradientStep& step) {
   constexpr std::size_t kMostElements = 1 << 18;  // the limit on work for words
   if (!step.failure || step.is_surrogate) return {};
   const Trace::Gradient& asked = trace.gradients[gradient];
   if (step.failure->code == "gradient.finite") return finite_lines(trace, asked, step);
   if (step.failure->code == "gradient.step") return {kStepWords};
+  if (step.failure->required.starts_with(kTaken)) return {branch_words(*step.failure)};
   if (step.region >= trace.regions.size()) return {};
   const std::vector<bool> marked = after(trace, asked.seed);
   const Region& region = trace.regions[step.region];

@@ -77,9 +77,10 @@ struct GateReport {
   std::string file;
   std::vector<std::pair<std::string, std::string>> facts;  // about the run: writer, digest, ...
   std::vector<GateCase> cases;
-  std::vector<std::string> troubles;  // unused and expired waivers, a baseline that is exceeded: each fails the gate
-  std::size_t waived = 0;             // findings
-  std::optional<std::size_t> kinks;   // recorded cotangents at kinks, of a gate that judges gradients
+  std::vector<std::string> troubles;      // unused and expired waivers, a baseline that is exceeded: each fails the gate
+  std::size_t waived = 0;                 // findings
+  std::optional<std::size_t> kinks;       // recorded cotangents at kinks, of a gate that judges gradients
+  std::vector<std::string> limited = {};  // products that are right only with functions at their limits, where operands are far from 0
   double seconds = 0;
   bool counts_by_op = true;  // the share of vacuous and unsupported elements: of each kind of op, or of each kind of probe
 

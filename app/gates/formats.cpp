@@ -130,6 +130,7 @@ std::string gate_json(const GateReport& report, double most_undecided) {
       {"schema", report.schema_name()}, {"file", report.file}, {"verdict", report.verdict(most_undecided)}, {"seconds", report.seconds}};
   for (const auto& [name, fact] : report.facts) json["facts"][name] = fact;
   if (report.kinks) json["kinks"] = *report.kinks;
+  if (!report.limited.empty()) json["limited"] = report.limited;
   json["troubles"] = report.troubles;
   json["undecided_ops"] = report.undecided_ops(most_undecided);
   json["cases"] = Json::array();

@@ -179,6 +179,7 @@ std::vector<GateCase> gradient_cases(const Trace& trace, std::uint64_t seed, con
     try {
       for (const audit::GradientStep& step : steps()) {
         kinks.note(trace, step);
+        if (step.is_limited && report != nullptr) report->limited.push_back(step.place);
         cases.push_back(case_of(trace, g, step));
       }
     } catch (const std::bad_alloc&) {
@@ -196,6 +197,9 @@ std::vector<GateCase> gradient_cases(const Trace& trace, std::uint64_t seed, con
   if (report != nullptr) {
     report->facts.emplace_back("kinks", kinks.text(convention));
     report->kinks = kinks.count();
+    if (!report->limited.empty())
+      report->facts.emplace_back("limits", counted(report->limited.size(), "product") + " judged with functions at their limits, where " +
+                                               "operands are so far from 0 that every float execution rounds to the limit");
   }
   return cases;
 }

@@ -21,6 +21,7 @@ std::vector<TraceTensorId> different(std::vector<TraceTensorId> ids) {
 
 Outcome<gradients::Adjointness> ProductCheck::judge(std::uint32_t r, std::uint32_t k, const Trace::Vjp* vjp, const std::string& place) {
   corners_ = 0;
+  is_limited_ = false;
   const Region& region = trace_.regions[r];
   const Tensors operands = different(region.operands);
   const auto judged = [&](const Tensors& from, bool keeps_fills) -> Outcome<gradients::Adjointness> {
@@ -49,6 +50,7 @@ Outcome<gradients::Adjointness> ProductCheck::judge(std::uint32_t r, std::uint32
   const auto one = case_of(r, k, vjp, inputs, may_keep, place);
   if (const auto limited = one ? at_limits(one.value(), vjp->cotangent) : std::nullopt) {
     auto again = outcome_of(*limited, r, vjp);
+    is_limited_ = again.ok();
     if (again || again.rejection().kind == Rejection::Kind::rejected) return again;  // then about numbers that a float holds
   }
   if (!is_doubted) return outcome;

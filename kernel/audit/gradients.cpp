@@ -252,6 +252,7 @@ class GradientCheck {
     if (vjp != nullptr) (*judged_)[*step.vjp] = true;
     const auto outcome = products_.judge(r, k, vjp, step.place);
     step.corners = products_.corners();
+    step.is_limited = products_.is_limited();
     if (outcome) {
       step.proof = outcome.value();  // without a product the derivative is proved to be 0
     } else if (vjp == nullptr) {
@@ -259,7 +260,7 @@ class GradientCheck {
     } else {
       const Rejection& why = outcome.rejection();
       const bool decided = why.kind == Rejection::Kind::rejected;
-      const bool at_point = why.code == "gradient.value" || why.code == "gradient.convention" || why.code == "gradient.step";
+      const bool at_point = why.code.starts_with("gradient.");
       step.failure = at_point ? why
                               : failed(decided ? Rejection::Kind::rejected : Rejection::Kind::declined, "product", step.place, why.required,
                                        why.code + " at " + why.place + ": " + why.found);

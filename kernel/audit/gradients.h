@@ -45,6 +45,8 @@ struct GradientStep {
   std::optional<Interval> weights = std::nullopt;
   // For a product: the number of elements judged by one-sided derivatives (kernel/audit/corners.h).
   std::size_t corners = 0;
+  // For a product: right only with functions at their limits, where every float execution rounds them (kernel/audit/underflow.h).
+  bool is_limited = false;
 };
 
 // One step per region whose results need a cotangent, per sum of cotangents, and per region with recorded points at
@@ -58,6 +60,8 @@ struct GradientStep {
 //                          one (kernel/audit/point.cpp)
 //   gradient.step          declined: a product that is right by exact numbers, with a step that rounding decided, or
 //                          may have decided
+//   gradient.border        declined: at the border of a condition, a product that is not the derivative of the taken branch,
+//                          beside a branch that has no derivative there
 //   gradient.nothing       declined: a gradient of no tensor, or a trace without regions
 //   gradient.detached      declined: every path from all tensors of the gradient to the output passes a detached tensor
 //   gradient.finite        a gradient that is NaN or infinite where the derivative is bounded; declined if it is not

@@ -15,6 +15,10 @@
 //       constants is no convention. If no C is declared, and a choice is undecided around the point, the ops may
 //       determine C (conventions.h). P4 is declined if they do not, or if F_i differs and PyTorch has other numbers too.
 //   P2  The recorded value lies in the contract of D, if F_i has no value there (0 / 0) or if that value is not finite.
+//   P6  If D_i has no value: let D' be D where a cotangent that is 0 gives 0, whatever it is multiplied with. If D'_i has
+//       a value over a neighbourhood of the point, F_i lies in it. If D'_i has one at the point alone, as at the border
+//       of a condition, F_i lies in that; otherwise it is declined
+//       (gradient.border).
 //   P5  With R the product F whose steps (comparisons, integers, signs, floors, quotients of mod) are those of the run
 //       (kernel/audit/steps.h): R_i and D_i are the same, or R_i is a limit as in P1, or the recorded value lies in the
 //       contract of D. Otherwise it is declined (gradient.step): rounding decided a step, or may have.
@@ -26,6 +30,10 @@
 // Why the contract is not used everywhere. It belongs to the formula of D. Another formula of the same derivative has
 // another set, perhaps a wider one, and the audit has judged the recorded cotangent by the set of F. If F = D, R = D
 // and the cotangent is in the contract of R, it is right.
+// Why P6. A branch that a choice discards gets the cotangent 0. The branch may have no derivative there, such as that of
+// log(x) at 0 in where(x > 1, log(x), 0), and 0 times no value is no value: D_i would admit every F_i. A cotangent that is 0
+// on a whole neighbourhood is the derivative of y by that branch, so y is constant in the branch there, and nothing that
+// the branch computes matters. At a border both branches matter; P6 accepts the one that is taken, and accuses nobody.
 // P2 declines if the run stores anything in 16 bits: the steps of F may have been stored, which the contract of D does
 // not cover.
 // Where P1 is not needed. Two functions that are analytic on all of the reals and that agree near one point agree
@@ -53,59 +61,35 @@ namespace {
 
 using Intervals = std::vector<Array<Interval>>;
 
-// Whether the op is analytic on all of the reals, in each real operand that is not a constant.
-bool is_analytic(const Node& node, bool divides_by_constant) {
-  switch (node.op) {
-    case Op::div:
-      return divides_by_constant;  // a quotient by 0 is defined nowhere, so not at random points either
-    case Op::pow: {
-      const Rational& r = std::get<PowAttributes>(node.attributes).exponent;
-      return r.to_int64() && r.sign() >= 0;
-    }
-    default:
-      return is_entire(node.op);
-  }
-}
-bool is_analytic(const Graph& graph) {
-  std::vector<bool> varies(graph.nodes.size(), false);
-  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-    const Node& node = graph.node(id);
-    varies[id] = node.op == Op::input || std::ranges::any_of(node.operands, [&](NodeId operand) { return varies[operand]; });
-    if (varies[id] && !is_analytic(node, node.op == Op::div && !varies[node.operands[1]])) return false;
-  }
-  return true;
-}
-
-// Whether the operands stay away from the op's singularities, by bounds.
-bool is_away(const Node& node, const std::vector<Array<Interval>>& values) {
-  const auto all = [&](std::size_t operand, const auto& is_fine) {
-    return std::ranges::all_of(values[node.operands[operand]].values, [&](const Interval& x) { return !x.is_undefined() && is_fine(x); });
-  };
-  const auto is_positive = [](const Interval& x) { return x.lo() > 0; };
-  const auto is_not_zero = [](const Interval& x) { return x.lo() > 0 || x.hi() < 0; };
-  switch (node.op) {
-    case Op::sqrt:
-    case Op::log:
-      return all(0, is_positive);
-    case Op::reciprocal:
-      return all(0, is_not_zero);
-    case Op::div:
-      return all(1, is_not_zero);
-    case Op::pow: {
-      const auto n = std::get<PowAttributes>(node.attributes).exponent.to_int64();
-      return n ? all(0, is_not_zero) : all(0, is_positive);
-    }
-    default:
-      return false;
-  }
-}
-
 std::optional<Intervals> results(const Graph& graph, const Intervals& point) {
   const auto nodes = values_at(graph, point);
   if (!nodes) return std::nullopt;
   Intervals found;
   for (const NodeId output : graph.outputs) found.push_back(without_infinities((*nodes)[output]));  // several may be one node
   return found;
+}
+
+// The values of a product's nodes, where a cotangent that is 0 gives 0. The inputs from this position on are cotangents.
+std::optional<Intervals> without_dead_branches(const Graph& graph, std::size_t first, const Intervals& point) {
+  std::vector<bool> is_bar(graph.nodes.size(), false);
+  for (std::size_t k = first; k < graph.inputs.size(); ++k) is_bar[graph.inputs[k]] = true;
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    for (const NodeId operand : graph.node(id).operands) is_bar[id] = is_bar[id] || is_bar[operand];
+  }
+  return nodes_taken(graph, point, [&](NodeId id, Intervals& values, const auto& by_op) {
+    const Node& node = graph.node(id);
+    if (!by_op()) return false;
+    const auto is_zero = [&](std::size_t k, std::size_t i) {
+      const NodeId operand = node.operands[k];
+      return is_bar[operand] && values[operand].values[place_in(graph.node(operand).shape, node.shape, i)] == Interval();
+    };
+    for (std::size_t i = 0; is_bar[id] && i < values[id].values.size(); ++i) {
+      if (!values[id].values[i].is_undefined()) continue;
+      const bool is_dead = (node.op == Op::mul && (is_zero(0, i) || is_zero(1, i))) || (node.op == Op::div && is_zero(0, i));
+      if (is_dead) values[id].values[i] = Interval();
+    }
+    return true;
+  });
 }
 
 bool meet(const Interval& a, const Interval& b) { return a.lo() <= b.hi() && b.lo() <= a.hi(); }
@@ -172,7 +156,7 @@ class PointCheck {
 
   std::optional<Rejection> judge(std::size_t k, std::size_t i) {
     const Interval &right = right_[k].values[i], &found = found_[k].values[i];
-    if (right.is_undefined()) return std::nullopt;
+    if (right.is_undefined()) return by_taken_branch(k, i);
     const RecordedProduct::Cotangent& one = product_.cotangents[k];
     const bool is_finite = one.parts.empty() || std::isfinite(recorded(one, i));
     if (!is_finite || (found.is_undefined() && product_.standing == RecordedProduct::Standing::proved)) return by_contract(k, i);
@@ -183,6 +167,31 @@ class PointCheck {
     if (near.is_undefined()) return is_met ? std::nullopt : by_contract(k, i);
     if (!is_met && !meet(near, found)) return broken(k, i, "the derivative's " + text(right), text(found));
     return at_corner(k, i);
+  }
+
+  // P6.
+  std::optional<Rejection> by_taken_branch(std::size_t k, std::size_t i) {
+    const Interval& found = found_[k].values[i];
+    if (found.is_undefined() || product_.standing == RecordedProduct::Standing::open) return std::nullopt;
+    if (!live_) {
+      const std::size_t first = product_.forward.inputs.size();
+      live_.emplace();
+      for (const Intervals& point : {neighbourhood(), point_})
+        live_->push_back(without_dead_branches(reference_, first, point).value_or(Intervals()));
+    }
+    const auto value = [&](const Intervals& nodes) {
+      const Interval one = nodes.empty() ? Interval::undefined() : nodes[reference_.outputs[k]].values[i];
+      return is_infinite(one) ? Interval::undefined() : one;
+    };
+    const Interval near = value((*live_)[0]), here = value((*live_)[1]);
+    if (!near.is_undefined())
+      return meet(near, found) ? std::nullopt : std::optional(broken(k, i, "the taken branch's " + text(near), text(found)));
+    if (here.is_undefined() || meet(here, found) || doubt_ || !is_open()) return std::nullopt;
+    doubt_ = declined("the taken branch's " + text(here) + ", at the border of a condition beside which the other branch has no value",
+                      text(found));
+    doubt_->code = "gradient.border";
+    doubt_->place = place_ + ", '" + product_.cotangents[k].name + "' element " + std::to_string(i) + ", at the recorded point";
+    return std::nullopt;
   }
 
   // D over the neighbourhood.
@@ -332,6 +341,8 @@ class PointCheck {
   std::optional<Rejection> doubt_;   // the doubt of P5; a certain error is reported first
   // All nodes of D around the point; empty if they have no value.
   std::optional<Intervals> nearby_;
+  // The nodes of D' around the point and at it; empty if they have no value.
+  std::optional<std::vector<Intervals>> live_;
   std::optional<Corners> corners_;
   bool has_choices_ = false;
   std::size_t corner_count_ = 0;
@@ -339,25 +350,6 @@ class PointCheck {
 };
 
 }  // namespace
-
-bool is_analytic_within(Graph graph, std::span<const Interval> box) {
-  for (Node& node : graph.nodes) {  // since a square is not negative
-    if (node.op != Op::mul || node.operands[0] != node.operands[1]) continue;
-    node.op = Op::pow;
-    node.operands.pop_back();
-    node.attributes = PowAttributes{Rational(2)};
-  }
-  Intervals inputs;
-  for (std::size_t i = 0; i < box.size(); ++i)
-    inputs.push_back({graph.node(graph.inputs[i]).shape, std::vector(graph.size(graph.inputs[i]), box[i])});
-  const auto values = nodes_of<Interval>(graph, std::move(inputs));
-  return values && std::ranges::all_of(graph.nodes, [&](const Node& node) {
-           const auto is_bounded = [](const Interval& x) { return !x.is_undefined(); };
-           const bool varies = node.op != Op::input && node.op != Op::constant;
-           return !varies || (std::ranges::all_of((*values)[static_cast<std::size_t>(&node - graph.nodes.data())].values, is_bounded) &&
-                              (is_analytic(node, false) || is_away(node, *values)));
-         });
-}
 
 std::string about(double value) {
   std::array<char, 40> words{};

@@ -51,13 +51,15 @@ struct RecordedProduct {
   std::function<std::optional<std::vector<Array<Interval>>>(const std::vector<Array<Interval>>&)> with_steps = {};
 };
 
-// P1 to P5 of point.cpp, for a product that is right at random points. The code is gradient.value, for P4
-// gradient.convention, for P5 gradient.step; declined if the information to decide is missing. `corners` grows by the
-// number of elements that were judged at an undecided choice.
+// P1 to P6 of point.cpp, for a product that is right at random points. The code is gradient.value, for P4
+// gradient.convention, for P5 gradient.step, at a border of P6 gradient.border; declined if the information to decide is
+// missing. `corners` grows by the number of elements that were judged at an undecided choice.
 [[nodiscard]] std::optional<Rejection> check_point(const RecordedProduct& product, const std::string& place,
                                                    std::size_t* corners = nullptr);
 
-// Whether a graph is analytic in its real inputs at every point of a box, which has one interval per input. Decided by
+// Whether a graph is analytic in its real inputs at every point.
+[[nodiscard]] bool is_analytic(const Graph& graph);
+// The same at every point of a box, which has one interval per input. Decided by
 // interval bounds of its values.
 [[nodiscard]] bool is_analytic_within(Graph graph, std::span<const Interval> box);
 

@@ -34,6 +34,8 @@ class ProductCheck {
   [[nodiscard]] Outcome<gradients::Adjointness> judge(std::uint32_t r, std::uint32_t k, const Trace::Vjp* vjp, const std::string& place);
   // The number of elements of the last product that were judged at an undecided choice.
   [[nodiscard]] std::size_t corners() const { return corners_; }
+  // Whether the last product is right only with functions at their limits.
+  [[nodiscard]] bool is_limited() const { return is_limited_; }
 
  private:
   using Tensors = std::vector<TraceTensorId>;
@@ -72,6 +74,7 @@ class ProductCheck {
   std::uint64_t seed_;
   bool asks_convention_;  // compares the products with the convention that vjps declare for their framework
   std::size_t corners_ = 0;
+  bool is_limited_ = false;
   bool stores_short_;  // some tensor is stored in 16 bits
   // The values of all nodes of a region, for the last two regions: one forward, one backward.
   struct Inside {

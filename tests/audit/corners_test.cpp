@@ -102,6 +102,14 @@ const Case kMax{1,
                 [](Builder& b, NodeId x) {
                   return b.apply(Op::where, {b.apply(Op::less, {x, b.number(1)}), b.number(-1), b.number(1)});
                 }};
+// log(x) above 1, and above 0; 0 elsewhere.
+NodeId above(Builder& b, NodeId x, float least, NodeId value) {
+  return b.apply(Op::where, {b.apply(Op::less, {b.number(least), x}), value, b.number(0)});
+}
+const Case kLog{0, [](Builder& b, NodeId x) { return above(b, x, 1, b.apply(Op::log, {x})); },
+                [](Builder& b, NodeId x) { return above(b, x, 1, b.apply(Op::reciprocal, {x})); }};
+const Case kBorder{0, [](Builder& b, NodeId x) { return above(b, x, 0, b.apply(Op::log, {x})); },
+                   [](Builder& b, NodeId x) { return above(b, x, 0, b.apply(Op::reciprocal, {x})); }};
 
 }  // namespace
 
@@ -123,5 +131,14 @@ TEST_CASE("corners: at a kink any number between the sides passes, and no sum of
   for (const Case& one : {kAbs, kMax}) {
     for (const float value : {-1.0F, 0.0F, 0.25F, 1.0F}) CHECK(verdict(one, value) == "right");
     for (const float value : {-1.5F, 2.0F}) CHECK(verdict(one, value) != "right");
+  }
+}
+
+TEST_CASE("corners: where a branch that is not taken has no derivative, the taken one decides", "[gradients]") {
+  CHECK(verdict(kLog, 0) == "right");
+  CHECK(verdict(kBorder, 0) == "right");
+  for (const float value : {5.0F, -0.25F, 1e6F}) {
+    CHECK(verdict(kLog, value) == "gradient.value");
+    CHECK(verdict(kBorder, value) == "(gradient.border)");
   }
 }

@@ -104,6 +104,45 @@ def test_zeros_are_tried() -> None:
     assert "zeros in input 0, for which gradients are not finite" in warned(lambda: gradcheck(Root.apply, [(4, 3)]))
 
 
+def of_choice(forward: Callable[..., Any], backward: Callable[..., Any]) -> Any:
+    """A Function whose backward gives `at_0` times the cotangent at 0."""
+    class Chosen(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, at_0: float) -> Any:
+            ctx.save_for_backward(x)
+            ctx.at_0 = at_0
+            return forward(x)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, = ctx.saved_tensors
+            return torch.where(x == 0, ctx.at_0 * g, backward(g, x)), None
+    return Chosen.apply
+
+
+# A branch that is not taken has no derivative at 0: the passes, the derivative there, and whether 0 lies on the border of the condition.
+CHOSEN = {
+    "a logarithm": (lambda x: torch.where(x > 1, x.log(), 0.0), lambda g, x: torch.where(x > 1, g / x, 0.0), 0.0, False),
+    "a reciprocal root": (lambda x: torch.where(x > 0.5, x.rsqrt(), x), lambda g, x: torch.where(x > 0.5, -0.5 * g * x.rsqrt() / x, g), 1.0, False),
+    "a mask": (lambda x: (1 / x).masked_fill(x.abs() < 0.5, 0.0), lambda g, x: torch.where(x.abs() < 0.5, 0.0, -g / (x * x)), 0.0, False),
+    "a border": (lambda x: torch.where(x > 0, x * x.log(), 0.0), lambda g, x: torch.where(x > 0, g * (x.log() + 1), 0.0), 0.0, True),
+    "a limit": (lambda x: torch.where(x == 0, 1.0, torch.expm1(x) / x), lambda g, x: g * (x * x.exp() - torch.expm1(x)) / (x * x), 0.5, True),
+    "0 over 0": (lambda x: torch.nan_to_num(x / x), lambda g, x: 0 * g, 0.0, True)}
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_a_branch_that_has_no_derivative_admits_no_other_number(name: str) -> None:
+    forward, backward, right, is_border = CHOSEN[name]
+    function = of_choice(forward, backward)
+    given = torch.tensor([0.0, 2.0, -1.0, 0.0, 0.75], requires_grad=True)
+    for inputs in ([(4, 3)], given):
+        if right != 0.5 or inputs is not given:  # of a limit the gate cannot tell at the given 0
+            assert gradcheck(lambda x: function(x, right), inputs)
+        with pytest.raises(GradcheckError) as found:
+            gradcheck(lambda x: function(x, 5.0), inputs)
+        assert found.value.undecided if is_border else found.value.failed and "the branch that is taken gives" in str(found.value)
+
+
 def test_a_factor_of_one_is_named() -> None:
     assert "for the argument 'factor' of Scaled, which hides a lost factor" in warned(lambda: gradcheck(lambda x: Scaled.apply(x, 1.0), [(4, 3)]))
     with pytest.raises(GradcheckError):

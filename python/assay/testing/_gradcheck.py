@@ -30,6 +30,8 @@ from ._linearity import Linearity
 from ._reaching import explored, tell_unreached
 from ._repeats import Repeats
 from ._single import Zeros, noted
+from ._singular import Singular, at_border_alone
+from ._saturated import Saturated, note_limits
 from ._surroundings import Seen
 from ._tangents import Tangents
 
@@ -86,6 +88,10 @@ class Trials:
     no_multiple: list[str] = field(default_factory=list)  # gradients that are no multiple of others, and of which the gate says nothing
     unfollowed: list[str] = field(default_factory=list)  # uses of numbers of inputs of which nothing tells what depends on them
     asked: list[str] = field(default_factory=list)  # what Functions ask of their surroundings
+    limited: dict[tuple[str, int], list[Any]] = field(default_factory=dict)  # functions all of whose operands are at limits in right draws, and the first of these
+    saturating: dict[tuple[str, int], str] = field(default_factory=dict)  # functions with limits, in words
+    changing: set[tuple[str, int]] = field(default_factory=set)  # functions with an operand that is at no limit, in right draws
+    has_borders: bool = False  # some right draw has elements on borders of conditions, of which the gate cannot tell
     hiding: dict[tuple[str, str], None] = field(default_factory=dict)  # arguments of Functions that were 1.0, by the Function's name and theirs
     codes: Seen = field(default_factory=dict)  # the program's code in passes of Functions
     drawn: set[str] = field(default_factory=set)  # random numbers of Python's that were followed
@@ -120,6 +126,7 @@ class Trials:
             report = judged(self.recorded_forward(inputs), "gradcheck", *self.options)
         self.note(run, report)
         if report.passed:
+            note_limits(self, run, report, inputs)
             self.points.append(list(inputs))
             for key, one in self.keyed(run):
                 if one.spot and not one.is_of_cotangent:
@@ -129,11 +136,13 @@ class Trials:
     def note(self, run: Recorder, report: Report | None, is_right: bool = False) -> frozenset[Any]:
         """Keeps which decisions by cotangents there are, and which sides were right; the sides of a run on which none lay."""
         fresh: set[Any] = set()
+        is_border = report is not None and at_border_alone(report)
+        self.has_borders = self.has_borders or is_border
         for key, one in self.keyed(run):
             if one.is_of_cotangent:
                 self.decisions.setdefault(key, one)
                 fresh.update((key, side) for side in (one.sides & set(one.wanted)) - self.seen.get(key, set()))
-            if is_right or report is not None and report.passed:
+            if is_right or report is not None and (report.passed or is_border):
                 self.seen.setdefault(key, set()).update(one.sides)
         self.bent += [one for one in run.bent if one not in self.bent]
         self.unfollowed += [one for one in run.unfollowed if one not in self.unfollowed]
@@ -485,10 +494,14 @@ def tried(trials: Trials, inputs: Any, allow_dead: bool, allow_unreached: bool) 
             report = Tangents(trials, inputs).checked(report)
         if report.passed:
             report = Kinks(trials, inputs).checked(report)
+        if report.passed and trials.limited:
+            report = Saturated(trials, inputs).checked(report, allow_unreached)
         if report.passed:
             report = Elsewhere(trials, inputs, report).checked(allow_unreached)
         if report.passed:
             report = Zeros(trials, inputs).checked(report)
+        if report.passed and not allow_unreached:
+            report = Singular(trials, inputs).checked(report)
         if not report.failed:
             report = repeats.ended(report)
     if report.failed and is_plain:

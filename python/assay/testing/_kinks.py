@@ -11,6 +11,7 @@ from assay.torch import Recorder, Refused, Report
 from assay.torch.branches import EQUAL, FALSE, TIED, TRUE, Branch
 from assay.torch.gates import judged
 from ._draws import States, is_shape, listed, put_at, tied
+from ._singular import at_border_alone
 from ._variants import constants_of, value_at
 
 PLACES = (1.0, -1.0, 0.5, -0.5, 2.0)  # where kinks may be, beside 0 and known thresholds
@@ -73,7 +74,7 @@ class Kinks:
             found = judged(run, "gradcheck", *dict.fromkeys([*self.trials.options, "--allow-dead"]))
         except (UsageError, Refused):
             return None
-        if found.passed:
+        if found.passed or at_border_alone(found):
             self.trials.note(run, found)
         return found
 

@@ -1,6 +1,7 @@
 """Where a run took one of several formulas: comparisons, clips and piecewise functions, and on which sides of their thresholds their operands lay."""
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import Any, Callable
 
@@ -95,6 +96,20 @@ TIED = {"max", "amax", "min", "amin", "sort", "topk", "kthvalue", "median", "cum
 BENT = (KINKED | TIED | {"copysign"}) - {"_to_copy"}
 
 
+def above_others(x: torch.Tensor, axes: Any = -1, *_: Any) -> torch.Tensor:
+    """How far each element lies above the greatest of the others of its line."""
+    axis = axes[0] if isinstance(axes, (list, tuple)) and len(axes) == 1 else axes
+    top, at = x.topk(2, axis)
+    return x - torch.where(torch.zeros_like(x, dtype=torch.bool).scatter(axis, at.narrow(axis, 0, 1), True), top.narrow(axis, 1, 1), top.narrow(axis, 0, 1))
+
+
+# By the name of an operation that goes to a limit so fast that a float has it: by which number it changes most near 0.
+SATURATING: dict[str, Callable[..., torch.Tensor]] = {
+    **dict.fromkeys(("sigmoid", "tanh", "erf", "erfc", "silu", "gelu", "mish", "log_sigmoid_forward", "softplus"), lambda x, *_: x),
+    **dict.fromkeys(("exp", "exp2", "expm1", "elu", "celu"), lambda x, *_: x.clamp(max=0)), "logaddexp": lambda x, y: x - y,
+    **dict.fromkeys(("_softmax", "_log_softmax", "logsumexp"), above_others)}
+
+
 def sides_of_cotangent(op: str, x: torch.Tensor, away: torch.Tensor, at: float | None) -> set[str]:
     """Find the sides of a threshold that a cotangent met. An element that is 0 says nothing of other small cotangents, and lies on neither side.
 
@@ -115,6 +130,7 @@ class Branching(Outside):
         self.own: list[Any] = []  # regions of torch.autograd.Functions
         self.bends: set[str] = set()  # operations with kinks that passes of such run on what inputs decide
         self.bars: set[int] = set()  # what a cotangent decides
+        self.saturating = list[tuple[str, str, torch.Tensor]]()  # in Functions, operands of functions with limits: which instruction, its words, and how far from where it changes
         self.rolled: set[int] = set()  # random numbers that forward passes of Functions drew
         self.is_crossed = False  # whether the thresholds of the operation that runs are known
         super().__init__(model)
@@ -127,6 +143,9 @@ class Branching(Outside):
         self.is_crossed = False
         if op in BENT and op not in self.bends and not self.decided.isdisjoint(values) and self.in_function():
             self.bends.add(op)
+        if op in SATURATING and not self.in_backward() and not self.depending.isdisjoint(values) and self.in_function():
+            with self.aside(), contextlib.suppress(TypeError, RuntimeError, IndexError):
+                self.saturating.append((self.spot(), f"{self.label(op)} at {self.in_function()}", SATURATING[op](*args).detach().double().clone()))
         if op not in CROSSINGS or self.in_backward() and not self.is_watched():
             return []
         is_backward = self.in_backward()

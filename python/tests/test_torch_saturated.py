@@ -1,0 +1,70 @@
+"""Functions that are at their limits at all drawn inputs, as sigmoid(50 * (x - 6)): a backward that forgets their derivatives is found where they change."""
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="gradcheck needs the package torch")
+
+from assay import GradcheckError, gradcheck  # noqa: E402
+
+Make = Callable[..., Any]
+
+
+def times(switch: Make, slope: Make) -> Any:
+    """x * switch(x), of which a wrong backward takes the switch for a constant."""
+    class Switched(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, is_right: bool) -> Any:
+            ctx.save_for_backward(x)
+            ctx.is_right = is_right
+            return x * switch(x)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, = ctx.saved_tensors
+            return g * (switch(x) + x * slope(x) if ctx.is_right else switch(x)), None
+    return Switched.apply
+
+
+def of_sigmoid(k: float, c: float) -> tuple[Make, Make]:
+    return lambda x: torch.sigmoid(k * (x - c)), lambda x: k * torch.sigmoid(k * (x - c)) * (1 - torch.sigmoid(k * (x - c)))
+
+
+SWITCHES = {
+    "a sigmoid": of_sigmoid(500, 60), "on both sides": of_sigmoid(1e4, 0.3), "tanh": (lambda x: torch.tanh(100 * (x - 8)), lambda x: 100 * (1 - torch.tanh(100 * (x - 8)) ** 2)),
+    "erf": (lambda x: torch.erf(20 * (x - 7)), lambda x: 40 / torch.pi**0.5 * torch.exp(-(20 * (x - 7)) ** 2)),
+    "a bump": (lambda x: 1 + torch.exp(-(x - 300) ** 2), lambda x: -2 * (x - 300) * torch.exp(-(x - 300) ** 2))}
+
+
+@pytest.mark.parametrize("name", SWITCHES)
+def test_a_derivative_that_is_0_at_all_drawn_inputs_is_judged_where_it_is_not(name: str) -> None:
+    function = times(*SWITCHES[name])
+    with pytest.raises(GradcheckError, match="shown by inputs at which a function changes that was at its limit"):
+        gradcheck(lambda x: function(x, False), [(4, 3)])
+    if name in ("tanh", "on both sides"):
+        assert gradcheck(lambda x: function(x, True), [(4, 3)])
+
+
+def test_given_inputs_at_which_a_function_is_at_its_limit_are_undecided() -> None:
+    function, given = times(*SWITCHES["tanh"]), torch.tensor([0.5, -1.0, 2.0, 0.25], requires_grad=True)
+    assert gradcheck(lambda x: function(x, True), given)
+    with pytest.raises(GradcheckError, match="tanh at test_torch_saturated.py:[0-9]+ is at its limit at all inputs") as found:
+        gradcheck(lambda x: function(x, False), given)
+    assert found.value.undecided
+    with pytest.warns(match="where it is not at its limit"):
+        assert gradcheck(lambda x: function(x, False), given, allow_unreached=True)
+
+
+def test_what_a_mask_holds_at_its_limit_is_right() -> None:
+    class Masked(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, s: Any, mask: Any) -> Any:
+            ctx.save_for_backward(e := torch.exp(s + mask))
+            return e
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 0, None  # what the mask leaves is 0
+    assert gradcheck(Masked.apply, [(2, 3), torch.full((2, 3), -1e9)], allow_dead=True)

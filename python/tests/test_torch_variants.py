@@ -294,6 +294,7 @@ NUMBERS = {  # the forward, a backward that is right for the given numbers alone
     "order": (lambda x, i: x[i], lambda g, x, i: g[i], lambda g, x, i: g[i.argsort()], ORDER),
     "an order, once": (lambda x, i: x[i], lambda g, x, i: torch.zeros_like(x).index_copy(0, i, g), lambda g, x, i: torch.zeros_like(x).index_add(0, i, g), ORDER),
     "all places": (lambda x, i: x.index_select(0, i), lambda g, x, i: torch.zeros_like(x).index_put((i,), g), lambda g, x, i: torch.zeros_like(x).index_put((i,), g, True), torch.arange(4)),
+    "places of ones": (lambda x, i: torch.nn.functional.one_hot(i, 4).float() @ x, lambda g, x, i: torch.zeros_like(x).index_copy(0, i, g), lambda g, x, i: torch.zeros_like(x).index_add(0, i, g), ORDER),
     "two places": (lambda x, i: x[i], lambda g, x, i: torch.zeros_like(x).index_copy(0, i, g), lambda g, x, i: torch.zeros_like(x).index_add(0, i, g), torch.tensor([3, 1])),
     "places in columns": (lambda x, i: x.gather(0, i), lambda g, x, i: torch.zeros_like(x).scatter(0, i, g), lambda g, x, i: torch.zeros_like(x).scatter_add(0, i, g),
                           torch.tensor([[2, 0, 1], [3, 2, 0], [0, 1, 2]])),

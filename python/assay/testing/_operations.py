@@ -18,7 +18,8 @@ class Operations(TorchDispatchMode):
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         found = function(*args, **(kwargs or {}))
         one = found[0] if isinstance(found, (tuple, list)) and found else found
-        self.names.append(name := function._schema.name.partition("::")[2].rstrip("_"))
+        name = function._schema.name.partition("::")[2].rstrip("_") + (" of a number" if function._schema.overload_name == "value" else "")
+        self.names.append(name)
         if args and isinstance(args[0], torch.Tensor) and not args[0].is_floating_point() and not args[0].is_complex():
             self.of_integers.add(name)
         self.found.append(one.detach().clone() if isinstance(one, torch.Tensor) and one.is_floating_point() else None)

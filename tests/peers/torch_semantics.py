@@ -71,7 +71,7 @@ def elementwise():
         case(op, op, [(3, 4)], function, low=max(low, -2), high=min(high, 2), points=[p for p in every if low <= p <= high])
     case("LeakyRelu", "LeakyRelu", [(5,)], lambda x: F.leaky_relu(x, 0.25), attributes={"alpha": 0.25}, points=every)
     case("Elu", "Elu", [(5,)], lambda x: F.elu(x, 1.5), attributes={"alpha": 1.5}, points=within(-20, 40))
-    case("Celu", "Celu", [(5,)], lambda x: F.celu(x, 1.5), attributes={"alpha": 1.5}, points=within(-20, 40))
+    case("Celu", "Celu", [(5,)], lambda x: F.celu(x, 1.5), attributes={"alpha": 1.5}, points=within(-20, 40), opset=28)
     gamma, alpha = 1.05078125, 1.671875  # floats that are short: attributes are float32
     case("Selu", "Selu", [(5,)], lambda x: gamma * F.elu(x, alpha),
          attributes={"alpha": alpha, "gamma": gamma}, points=within(-20, 40))
@@ -196,7 +196,7 @@ def layout():
     CASES.append(Case("GatherElements at run time", "GatherElements", [uniform(4, 3), places], lambda x, i: torch.gather(x, 0, i)))
     case("ScatterElements add", "ScatterElements", [(4, 3)], lambda x: torch.scatter_add(x, 0, places, torch.ones(2, 3)), [places, torch.ones(2, 3)], attributes={"reduction": "add"})
     case("Col2Im", "Col2Im", [(1, 8, 9)], lambda x: F.fold(x, (4, 4), 2), [torch.tensor([4, 4]), torch.tensor([2, 2])])
-    case("TopK", "TopK", [(3, 6)], lambda x: torch.topk(x, 2)[0], [torch.tensor([2])])
+    case("TopK", "TopK", [(3, 6)], lambda x: torch.topk(x, 2)[0], [torch.tensor([2])], outputs=2)
 
 
 def sampling():

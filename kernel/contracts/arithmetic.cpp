@@ -248,19 +248,23 @@ FloatSet Arithmetic::product_of(std::span<const FloatSet> factors) const {
   }
   if (factors.size() == 1 || is_real()) return factors.size() == 1 ? operand(factors[0]) : exact;
   const double n = static_cast<double>(factors.size()), u = unit_roundoff(format_), spread = mul_up(n, mul_up(u, 1 + 0x1p-10));
-  if (!(greatest * 2 < largest(format_)) || !(spread <= 0x1p-10)) return anything(format_);
+  const bool may_overflow = !(mul_up(greatest, 1 + 0x1p-9) < largest(format_)), may_underflow = !(least > 2 * smallest_normal(format_));
+  if ((may_overflow && may_underflow) || !(spread <= 0x1p-10) || !exact.has_finite()) return anything(format_);
   if (exact.lo == 0 && exact.hi == 0) return with_both_zeros(point(0));
   double error = mul_up(spread, std::fmax(std::fabs(exact.lo), std::fabs(exact.hi)));
   // Each product may lose `lost` more, which the others multiply by at most `greatest`.
-  if (!(least > 2 * smallest_normal(format_))) {
+  if (may_underflow) {
     if (model_->storage != Storage::same) return anything(format_);
     const double lost = model_->flush_operands || model_->flush_results ? smallest_normal(format_) : smallest_number(format_);
     error = add_up(error, mul_up(mul_up(n, lost), mul_up(greatest, 1 + 0x1p-9)));
   }
   // No product changes its sign.
   const double lo = sub_down(exact.lo, error), hi = add_up(exact.hi, error);
-  return with_both_zeros(
-      result(numbers_in(format_, Interval(exact.lo >= 0 ? std::fmax(lo, 0) : lo, exact.hi <= 0 ? std::fmin(hi, 0) : hi))));
+  FloatSet y = numbers_in(format_, Interval(exact.lo >= 0 ? std::fmax(lo, 0) : lo, exact.hi <= 0 ? std::fmin(hi, 0) : hi));
+  // Without underflow no factor is 0. So an infinity stays one, and has the sign of the exact product.
+  y.plus_infinity = exact.plus_infinity || (may_overflow && exact.hi > 0);
+  y.minus_infinity = exact.minus_infinity || (may_overflow && exact.lo < 0);
+  return with_both_zeros(result(y));
 }
 
 }  // namespace assay::contracts

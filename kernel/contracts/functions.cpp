@@ -44,18 +44,33 @@ FloatSet sign_kept(FloatSet set, const Interval& exact) {
   return set.lo <= set.hi ? set : with_both_zeros(point(floats::Format::real, 0));
 }
 
+FloatSet in_units(const floats::MathRow& row, floats::Format format, const Interval& exact) {
+  if (exact.is_undefined()) return anything(format);
+  const double magnitude = exact.magnitude(), most = largest(format);
+  const double distance =
+      row.unit == floats::MathRow::Unit::ulps ? mul_up(row.bound, ulp_of(format, std::fmin(magnitude, most))) : row.bound;
+  const Interval near = exact + Interval(-distance, distance);
+  FloatSet set = numbers_in(format, near);
+  // sinh and cosh overflow early by exp(x) / 2; the factor covers the error of exp.
+  const bool is_half = row.function == "sinh" || row.function == "cosh";
+  const double overflow = is_half ? most / 2 * (1 - 0x1p-20) : most;
+  set.plus_infinity = near.hi() > overflow;
+  set.minus_infinity = near.lo() < -overflow;
+  return set;
+}
+
 FloatSet by_row(const floats::MathRow& row, floats::Format format, double argument, const Interval& exact, const FloatSet& rounded) {
   constexpr double kMostSteps = 0x1p31;  // with more, a row says nothing
+  const bool is_sigmoidal = row.function == "tanh" || row.function == "erf";
+  if (is_sigmoidal && floats::is_saturated(format, exact)) return rounded;
   FloatSet set;
   if (row.unit == floats::MathRow::Unit::steps) {
     const double steps = steps_of_row(row, argument);
     set = steps < kMostSteps ? widened(format, rounded, static_cast<std::int64_t>(steps)) : anything(format);
   } else {
-    const double magnitude = exact.is_undefined() ? floats::kInfinity : exact.magnitude();
-    if (!(magnitude < largest(format) / 2)) return anything(format);
-    const double distance = row.unit == floats::MathRow::Unit::ulps ? mul_up(row.bound, ulp_of(format, magnitude)) : row.bound;
-    set = numbers_in(format, exact + Interval(-distance, distance));
+    set = in_units(row, format, exact);
   }
+  if (is_sigmoidal && row.unit != floats::MathRow::Unit::absolute) set = part_of(set, -1, 1);
   if (row.or_zero) set.include(format, -0.0, 0.0);
   return sign_kept(set, exact);
 }
@@ -138,21 +153,8 @@ FloatSet Arithmetic::function(Function f, const FloatSet& argument) const {
   return y;
 }
 
-// Let L = 88 (709 in binary64). If z < -L, then exp(-z) is above 2^126.9 (2^1022.8), where units in the last place end, since exp
-// overflows. Rows in these units admit anything there. A library with a row computes at least 2^126 (2^1022), or infinity, as in
-// ErrorArithmetic.
 FloatSet Arithmetic::over_one_plus_exp(const FloatSet* x, const FloatSet& z) const {
-  const bool single = format_ == floats::Format::binary32, is_far = !is_real() && has_rows("exp") && z.has_finite();
-  const double limit = single ? 88 : 709;
-  FloatSet near = is_far ? part_of(z, -limit, floats::kInfinity) : z, far = is_far ? part_of(z, -floats::kInfinity, -limit) : FloatSet();
-  near.nan = z.nan;
-  FloatSet large = exp(neg(far)), below;
-  if (large.contains(-1)) {
-    large = FloatSet();
-    large.include(format_, single ? 0x1p126 : 0x1p1022, floats::kInfinity);
-  }
-  for (const FloatSet& e : {exp(neg(near)), large})
-    if (!is_empty(e)) below.include(add(point(1), e));
+  const FloatSet below = add(point(1), exp(neg(z)));
   return x == nullptr ? reciprocal(below) : div(*x, below);
 }
 

@@ -5,7 +5,7 @@
 //   sigmoid       exponential: 1 / (1 + exp(-x)), or exp(x) / (1 + exp(x)) for x < 0;  tanh_form: (1 + tanh(x / 2)) / 2
 //   softplus      max(x, 0) + log1p(exp(-|x|)), or log1p(exp(x)) for x <= 20; log(1 + e) by a library without log1p
 //   softsign      x / (1 + |x|), or times the rounded reciprocal
-//   silu          x sigmoid(alpha x), or x / (1 + exp(-alpha x))
+//   silu          x sigmoid(alpha x), x / (1 + exp(-alpha x)), or x e / (1 + e) for e = exp(alpha x) and alpha x < 0
 //   mish          x tanh(softplus(x)), or x n / (n + 2), n = e (e + 2), e = exp(x), for x <= 20
 //   gelu          x/2 (1 + erf(x / sqrt 2)), or with erfc;
 //                 tanh form: x/2 (1 + tanh(u)), x sigmoid(2u), or x / (1 + exp(-2u)), where u is k (x + c x^3),
@@ -190,10 +190,16 @@ class Forms {
     return a.is_real() ? a.div(x, below) : hull(a.div(x, below), a.mul(x, a.reciprocal(below)));
   }
 
-  // x sigmoid(z), or x / (1 + exp(-z)).
+  // x sigmoid(z), x / (1 + exp(-z)), or x e / (1 + e) for z < 0 and e = exp(z).
   [[nodiscard]] Value gated(const Value& x, const Value& z) const {
     Value y = a.mul(x, sigmoid(z));
-    if (!a.is_real() && a.has_rows("exp")) y.include(a.over_one_plus_exp(&x, z));
+    if (a.is_real() || !a.has_rows("exp")) return y;
+    y.include(a.over_one_plus_exp(&x, z));
+    const Value below = part_of(z, -kBeyond, 0);
+    if (!is_empty(below)) {
+      const Value e = a.exp(below);
+      y.include(a.div(a.mul(x, e), a.add(one(), e)));
+    }
     return y;
   }
 

@@ -10,6 +10,7 @@
 
 #include "kernel/floats/format.h"
 #include "semantics/numbers/function.h"
+#include "semantics/numbers/interval.h"
 
 namespace assay::floats {
 
@@ -39,6 +40,10 @@ struct MathTable {
 
 [[nodiscard]] std::span<const MathTable> math_tables();
 [[nodiscard]] const MathTable* find_math_table(std::string_view name);  // nullptr if there is none
+// Whether an exact value of tanh or erf is so near to 1 or -1 that every library gives that number.
+[[nodiscard]] inline bool is_saturated(Format format, const Interval& exact) {
+  return format == Format::binary32 && (exact.lo() >= 1 - 0x1p-53 || exact.hi() <= -1 + 0x1p-53);
+}
 // A bound on the error of a library's interpolation weights along an axis; 0 if its table has no row for them.
 [[nodiscard]] double error_of_weights(std::string_view table, Format format, double extent);
 }  // namespace assay::floats

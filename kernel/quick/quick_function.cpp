@@ -60,12 +60,14 @@ class LibraryFunction {
     const auto nearest = static_cast<float>(exact.lo());
     if (!is_normal(nearest) || !is_same(nearest, static_cast<float>(exact.hi()))) return candidates;
     candidates.values[candidates.count++] = nearest;
+    const bool is_sigmoidal = f_ == Function::tanh || f_ == Function::erf;
+    if (is_sigmoidal && floats::is_saturated(floats::Format::binary32, exact)) return candidates;
     float up = nearest, down = nearest;
     for (int steps = 1; steps <= 2 && candidates.count < most; ++steps) {
       up = std::nextafterf(up, HUGE_VALF);
       down = std::nextafterf(down, -HUGE_VALF);
       for (const float value : {up, down}) {
-        if (is_allowed(*row, exact, value, steps)) candidates.values[candidates.count++] = value;
+        if (!(is_sigmoidal && std::fabs(value) > 1) && is_allowed(*row, exact, value, steps)) candidates.values[candidates.count++] = value;
       }
     }
     return candidates;

@@ -146,6 +146,61 @@ TEST_CASE("special values of functions", "[contracts]") {
   CHECK(judged(of(Op::exp, 1.0F), {NAN}).failed == 1);
 }
 
+TEST_CASE("functions are finite up to the border of overflow, and infinite beyond it", "[contracts]") {
+  const auto of = [](Op op, float x, const char* table = "any-library") {
+    return sets_of(op, NoAttributes{}, float_model(table), {vector_of({x})});
+  };
+  for (const char* table : {"any-library", "pytorch-cpu", "onnxruntime"}) {
+    CAPTURE(table);
+    for (const float x : {88.1F, 88.5F, 88.72F}) {  // exp(x) lies above half the largest number
+      const Admissible sets = of(Op::exp, x, table);
+      CHECK(within(sets, {apply(Function::exp, x)}));
+      CHECK(judged(sets, {steps_from(apply(Function::exp, x), 1)}).passed == 1);
+      for (const float wrong : {5.0F, INFINITY, 0.0F, steps_from(apply(Function::exp, x), -10)}) CHECK(judged(sets, {wrong}).failed == 1);
+    }
+    for (const float x : {88.73F, 100.0F, 1e30F}) {
+      CHECK(within(of(Op::exp, x, table), {INFINITY}));
+      for (const float wrong : {5.0F, -INFINITY, 0x1p127F}) CHECK(judged(of(Op::exp, x, table), {wrong}).failed == 1);
+    }
+    CHECK(judged(of(Op::exp, 88.73F, table), {std::numeric_limits<float>::max()}).failed == 1);
+  }
+  // Libraries that compute sinh and cosh by exp(x) / 2 overflow where exp does.
+  for (const Op op : {Op::sinh, Op::cosh}) {
+    const float right = apply(op == Op::sinh ? Function::sinh : Function::cosh, 89.0F);
+    CHECK((within(of(op, 89.0F), {right}) && within(of(op, 89.0F), {INFINITY})));
+    for (const float wrong : {5.0F, -INFINITY, steps_from(right, 10)}) CHECK(judged(of(op, 89.0F), {wrong}).failed == 1);
+    CHECK((judged(of(op, 88.5F), {INFINITY}).failed == 1 && judged(of(op, 90.0F), {5}).failed == 1));
+  }
+  const auto power = [](float x, const Rational& r) { return sets_of(Op::pow, PowAttributes{r}, float_model(), {vector_of({x})}); };
+  CHECK((within(power(6e12F, Rational(3)), {6e12F * 6e12F * 6e12F}) && within(power(-1e13F, Rational(3)), {-INFINITY})));
+  for (const float wrong : {5.0F, INFINITY, -1e38F}) CHECK(judged(power(-1e13F, Rational(3)), {wrong}).failed == 1);
+  for (const float wrong : {5.0F, INFINITY}) CHECK(judged(power(6e12F, Rational(3)), {wrong}).failed == 1);
+}
+
+TEST_CASE("tanh and erf end at 1, and so gelu ends at 0", "[contracts]") {
+  for (const char* table : {"any-library", "pytorch-cpu", "cuda-13", "onnxruntime"}) {
+    CAPTURE(table);
+    const auto of = [&](Op op, const Attributes& attributes, float x) {
+      return sets_of(op, attributes, float_model(table), {vector_of({x})});
+    };
+    for (const Op op : {Op::tanh, Op::erf}) {
+      CHECK((within(of(op, NoAttributes{}, 20.0F), {1}) && within(of(op, NoAttributes{}, -1e30F), {-1})));
+      for (const float wrong : {steps_from(1.0F, 1), steps_from(1.0F, -1)})
+        CHECK(judged(of(op, NoAttributes{}, 20.0F), {wrong}).failed == 1);
+      const bool is_bounded = std::string_view(table) != "onnxruntime" && (op == Op::tanh || std::string_view(table) != "pytorch-cpu");
+      if (is_bounded) CHECK(judged(of(op, NoAttributes{}, 3.9F), {steps_from(1.0F, 1)}).failed == 1);
+    }
+    for (const bool by_tanh : {false, true}) {
+      for (const float x : {-30.0F, -1e10F}) {
+        CHECK(within(of(Op::gelu, GeluAttributes{by_tanh}, x), {-0.0F}));
+        for (const float wrong : {5.0F, 1e-5F}) CHECK(judged(of(Op::gelu, GeluAttributes{by_tanh}, x), {wrong}).failed == 1);
+        const bool has_sigmoid = std::string_view(table) == "onnxruntime" && by_tanh;  // with an absolute error
+        if (!has_sigmoid) CHECK(judged(of(Op::gelu, GeluAttributes{by_tanh}, x), {-5}).failed == 1);
+      }
+    }
+  }
+}
+
 TEST_CASE("powers by the library, by products, by a root", "[contracts]") {
   std::mt19937_64 random(33);
   for (int round = 0; round < 200; ++round) {
@@ -187,6 +242,16 @@ TEST_CASE("products in any order", "[contracts]") {
     for (const float value : x) y.push_back(y.empty() ? value : y.back() * value);
     CHECK(within(running, y));
   }
+}
+
+TEST_CASE("products that overflow are infinite, with the sign of the exact product", "[contracts]") {
+  const auto of = [](const Floats& x) { return sets_of(Op::reduce_prod, ReduceAttributes{{0}, false}, float_model(""), {vector_of(x)}); };
+  CHECK((within(of({1e20F, -1e20F}), {-INFINITY}) && judged(of({1e20F, -1e20F}), {INFINITY}).failed == 1));
+  CHECK(judged(of({1e20F, 1e20F, 2.0F}), {5}).failed == 1);
+  // In some order a part overflows.
+  const Admissible in_part = of({1e20F, 1e20F, -1e-20F});
+  CHECK((within(in_part, {-1e20F}) && within(in_part, {-INFINITY}) && judged(in_part, {5}).failed == 1));
+  CHECK(within(of({1e20F, 1e20F, 0}), {NAN}));
 }
 
 TEST_CASE("products that underflow are decided", "[contracts]") {

@@ -94,6 +94,19 @@ std::optional<quick::Judged> quickly(const quick::Fused& fused, const Sampling& 
   return std::nullopt;
 }
 
+// The sets of a region, refined if they do not admit all recorded results.
+Outcome<std::vector<contracts::Admissible>> sets_of(const Graph& graph, const ExecutionModel& model, std::span<const Tensor> operands,
+                                                    std::span<const contracts::Recording> recordings,
+                                                    std::span<const contracts::Storage> stored, std::span<const Tensor> results) {
+  auto sets = contracts::admissible(graph, model, operands, recordings, stored);
+  if (!sets) return sets;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const auto judged = contracts::judge(sets.value()[i], results[i]);
+    if (judged && judged.value().failed > 0) return contracts::refined(graph, model, operands, recordings, stored);
+  }
+  return sets;
+}
+
 std::string at_element(const std::string& text, std::size_t element) {
   return "element " + std::to_string(element) + text.substr(text.find(':'));
 }
@@ -108,9 +121,10 @@ bool judge_single(const quick::Fused& fused, const quick::Judged& judged, std::s
     const std::span<const float> value = quick::floats(*fused.results[i]).subspan(element, 1);
     received.push_back({output, Tensor::of_floats(single.graph.node(output).shape, value)});
   }
-  using Recordings = std::span<const contracts::Recording>;
-  const auto sets =
-      contracts::admissible(single.graph, fused.region.model, single.operands, received.size() > 1 ? Recordings(received) : Recordings());
+  std::vector<Tensor> values;
+  for (const contracts::Recording& one : received) values.push_back(one.value);
+  const auto recordings = received.size() > 1 ? received : std::vector<contracts::Recording>();
+  const auto sets = sets_of(single.graph, fused.region.model, single.operands, recordings, {}, values);
   if (!sets) return false;
   for (std::size_t i = 0; i < received.size(); ++i) {
     const auto verdict = contracts::judge(sets.value()[i], received[i].value);
@@ -193,7 +207,9 @@ Outcome<RegionAudit> audit_in_full(const Recorded& recorded) {
     stored.push_back(entry.storage);
     if (recorded.results.size() > 1) recordings.push_back({region.graph.outputs[i], entry.value, entry.storage});
   }
-  const auto sets = contracts::admissible(region.graph, region.model, recorded.operands, recordings, stored);
+  std::vector<Tensor> values;
+  for (const Trace::Entry& entry : recorded.results) values.push_back(entry.value);
+  const auto sets = sets_of(region.graph, region.model, recorded.operands, recordings, stored, values);
   if (!sets && sets.rejection().kind == Rejection::Kind::unsupported) return all_unsupported(recorded, sets.rejection());
   if (!sets) return sets.rejection();
   RegionAudit audit;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "semantics/graph/trace.h"
+#include "semantics/numbers/interval.h"
 #include "semantics/ops/denote.h"
 
 namespace assay::audit {

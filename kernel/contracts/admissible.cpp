@@ -1,56 +1,22 @@
 // Extends the contracts of single ops to a graph: unsupported nodes, fused operations, and execution on sets.
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
 #include "kernel/contracts/contract.h"
 #include "kernel/contracts/families.h"
+#include "kernel/contracts/problems.h"
 #include "kernel/floats/forms.h"
 #include "semantics/demand.h"
 #include "semantics/graph/family.h"
+#include "semantics/numbers/wide_interval.h"
+#include "semantics/ops/denote.h"
 #include "semantics/ops/indexing.h"
 
 namespace assay::contracts {
 
 namespace {
-
-bool is_number_type(DType dtype) { return dtype == DType::float32 || dtype == DType::float64; }
-
-Rejection unsupported(const Node& node, std::string code, std::string required, std::string found) {
-  const std::string name(op_row(node.op).name), place = node.name.empty() ? "step " + name : "node '" + node.name + "' (" + name + ")";
-  const char* advice = code == "format"
-                           ? "declare a model of this type; or leave casts out, since a result that is rounded once from a wider "
-                             "type passes without them"
-                           : "docs/contracts/README.md lists the contracts";
-  return {Rejection::Kind::unsupported, "contract." + code, place, std::move(required), std::move(found), advice};
-}
-
-// The reason why the model has no contract for the node, if any.
-std::optional<Rejection> obstacle(const Node& node, const ExecutionModel& model) {
-  if (node.dtype == DType::complex64) return unsupported(node, "type", "a real element type", to_string(node.dtype));
-  const bool computes = op_row(node.op).op_class != OpClass::layout && op_row(node.op).op_class != OpClass::leaf && node.op != Op::cast;
-  const DType meant = model.format == ExecutionModel::Format::binary32 ? DType::float32 : DType::float64;
-  const OpKind kind = kind_of(node.op);
-  // Float64 nodes in a float32 model, as exporters write products of integers: supported for ops that need no table of
-  // functions, with the same orders of summation.
-  const bool is_wider =
-      node.dtype == DType::float64 && (kind == OpKind::arithmetic || kind == OpKind::product || kind == OpKind::convolution ||
-                                       kind == OpKind::sum || kind == OpKind::rounding || kind == OpKind::piecewise);
-  if (computes && is_number_type(node.dtype) && node.dtype != meant && !is_wider)
-    return unsupported(node, "format", to_string(meant), to_string(node.dtype));
-  if (!is_number_type(node.dtype)) return std::nullopt;
-  const Arithmetic arithmetic(model, format_of(node.dtype));
-  const std::string_view own = op_row(node.op).name;
-  const auto missing = [&](std::string_view name) {
-    return unsupported(node, "function", "a row for " + std::string(name) + " in the model's math table",
-                       "'" + model.math_table + "' has none");
-  };
-  if (contracts::family_of(node.op) == Family::function && !arithmetic.has_rows(own)) return missing(own);
-  for (const std::string_view name : floats::functions_of(node, model)) {
-    if (!arithmetic.has_rows(name) && !arithmetic.has_rows(own)) return missing(name);
-  }
-  return std::nullopt;
-}
 
 // A product node, or the negative of one, given by its factors.
 struct Product {
@@ -223,9 +189,17 @@ bool says_what_is_stored(const Graph& graph) {
   return std::ranges::any_of(graph.nodes, [&](const Node& node) { return is_stored_step(graph, node); });
 }
 
-// Executes every node on sets, in the node's format or over the reals. Later nodes read recorded results.
+enum class Numbers : std::uint8_t { typed, reals, doubles };
+
+floats::Format format_on(Numbers numbers, DType dtype) {
+  if (!is_number_type(dtype) || numbers == Numbers::typed) return format_of(dtype);
+  return numbers == Numbers::reals ? floats::Format::real : floats::Format::binary64;
+}
+
+// Executes every node on sets, in the node's format, over the reals or in binary64. Later nodes read recorded results.
 Outcome<std::vector<Image>> executed(const Graph& graph, const ExecutionModel& model, std::span<const Tensor> inputs,
-                                     std::span<const Recording> recordings, bool over_reals) {
+                                     std::span<const Recording> recordings, Numbers numbers) {
+  const bool over_reals = numbers == Numbers::reals;
   std::vector<Sets> values(graph.nodes.size());
   std::vector<Image> images(graph.nodes.size());
   std::vector<std::span<const double>> scales(graph.nodes.size());
@@ -239,7 +213,7 @@ Outcome<std::vector<Image>> executed(const Graph& graph, const ExecutionModel& m
       const bool is_softmax = contracts::family_of(node.op) == Family::softmax;
       ExecutionModel here = model;
       if (says_where && !(is_softmax && model.softmax == ExecutionModel::Softmax::online)) here.storage = Storage::same;
-      const Arithmetic arithmetic(here, over_reals && is_number_type(node.dtype) ? floats::Format::real : format_of(node.dtype));
+      const Arithmetic arithmetic(here, format_on(numbers, node.dtype));
       std::optional<Image> image = executed(graph, node, arithmetic, values, scales);
       if (!image) return unsupported(node, "op", "an op with a contract", std::string(op_row(node.op).name));
       demand(image->values.size() == element_count(node.shape), "executed: one set per element");
@@ -261,55 +235,6 @@ Outcome<std::vector<Image>> executed(const Graph& graph, const ExecutionModel& m
   return images;
 }
 
-bool fits(const Tensor& tensor, const Node& node) { return tensor.dtype() == node.dtype && tensor.shape() == node.shape; }
-
-std::optional<Rejection> problem_of(const Graph& graph, const ExecutionModel& model, std::span<const Tensor> inputs,
-                                    std::span<const Recording> recordings) {
-  const auto malformed = [](std::string code, std::string required, std::string found) {
-    return Rejection{Rejection::Kind::malformed, "contract." + code, "inputs", std::move(required), std::move(found), ""};
-  };
-  if (const std::vector<Rejection> problems = assay::validate(model); !problems.empty()) return problems.front();
-  if (const std::vector<Rejection> problems = assay::validate(graph); !problems.empty()) return problems.front();
-  if (model.kind != ExecutionModel::Kind::floating) return malformed("model", "a floating-point execution model", to_string(model));
-  if (model.rewrites != ExecutionModel::Rewrites::none)
-    return malformed("rewrites", "regions that say what ran, under a model with rewrites=none", to_string(model));
-  if (!model.math_table.empty() && find_math_table(model.math_table) == nullptr) {
-    return malformed("table", "a known math table", "'" + model.math_table + "'");
-  }
-  if (inputs.size() != graph.inputs.size())
-    return malformed("inputs", std::to_string(graph.inputs.size()) + " tensors", std::to_string(inputs.size()));
-  const auto misfit = [&](const Tensor& tensor, const Node& node) {
-    return malformed("inputs", std::string(to_string(node.dtype)) + ' ' + to_string(node.shape),
-                     std::string(to_string(tensor.dtype())) + ' ' + to_string(tensor.shape()));
-  };
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (!fits(inputs[i], graph.node(graph.inputs[i]))) return misfit(inputs[i], graph.node(graph.inputs[i]));
-  }
-  for (const Recording& recording : recordings) {
-    if (recording.node >= graph.nodes.size()) return malformed("recording", "a node of the graph", std::to_string(recording.node));
-    if (!fits(recording.value, graph.node(recording.node))) return misfit(recording.value, graph.node(recording.node));
-  }
-  for (const Node& node : graph.nodes) {
-    if (std::optional<Rejection> why = obstacle(node, model)) return why;
-  }
-  return std::nullopt;
-}
-
-// Integers and float64 are stored unchanged.
-std::optional<Rejection> problem_of(const Graph& graph, std::span<const Storage> stored) {
-  const auto malformed = [](std::string required, std::string found) {
-    return Rejection{Rejection::Kind::malformed, "contract.storage", "outputs", std::move(required), std::move(found), ""};
-  };
-  if (!stored.empty() && stored.size() != graph.outputs.size())
-    return malformed(std::to_string(graph.outputs.size()) + " formats, one per output", std::to_string(stored.size()));
-  for (std::size_t i = 0; i < stored.size(); ++i) {
-    const DType dtype = graph.node(graph.outputs[i]).dtype;
-    if (stored[i] != Storage::same && dtype != DType::float32)
-      return malformed(std::string("float32 that is stored in ") + name_of(stored[i]), to_string(dtype));
-  }
-  return std::nullopt;
-}
-
 // An output in its stored form, or kept in float32 if the model rounds steps.
 FloatSet as_output(const ExecutionModel& model, Storage storage, const FloatSet& computed) {
   return storage == Storage::same ? kept(model, computed) : stored_by(model, storage, kept(model, computed));
@@ -329,30 +254,76 @@ Admissible collected(const Node& node, const ExecutionModel& model, Storage stor
   return result;
 }
 
-// Whether the graph is a single op on recorded operands, whose family computed its exact results.
-bool knows_exact(const Graph& graph, const std::vector<Image>& images) {
+bool is_single_op(const Graph& graph) {
   const auto computes = [](const Node& node) { return node.op != Op::input && node.op != Op::constant; };
-  if (std::count_if(graph.nodes.begin(), graph.nodes.end(), computes) != 1) return false;
-  return std::all_of(graph.outputs.begin(), graph.outputs.end(),
-                     [&](NodeId output) { return images[output].exact.size() == graph.size(output); });
+  return std::ranges::count_if(graph.nodes, computes) == 1;
 }
 
-}  // namespace
+// Whether the graph is a single op on recorded operands, whose family computed its exact results.
+bool knows_exact(const Graph& graph, const std::vector<Image>& images) {
+  return is_single_op(graph) && std::all_of(graph.outputs.begin(), graph.outputs.end(),
+                                            [&](NodeId output) { return images[output].exact.size() == graph.size(output); });
+}
 
-Outcome<std::vector<Admissible>> admissible(const Graph& graph, const ExecutionModel& model, std::span<const Tensor> inputs,
-                                            std::span<const Recording> recordings, std::span<const Storage> stored) {
+bool is_finite(const Tensor& tensor) {
+  bool finite = true;
+  for (std::size_t i = 0; is_number_type(tensor.dtype()) && i < tensor.size(); ++i) finite = finite && std::isfinite(tensor.as_double(i));
+  return finite;
+}
+
+// The exact values of 257 bits, where doubles enclose any. A number that is not finite leaves what is computed from it undefined.
+void sharpen(const Graph& graph, std::span<const Tensor> inputs, std::vector<Image>& images) {
+  const auto is_infinite = [](const Node& node) { return node.op == Op::constant && !is_finite(node.value); };
+  if (std::ranges::any_of(graph.nodes, is_infinite)) return;
+  std::vector<Array<WideInterval>> values;
+  for (const Tensor& input : inputs) {
+    values.push_back({input.shape(), {}});
+    if (is_finite(input)) values.back() = lift<WideInterval>(input);
+    for (std::size_t i = values.back().values.size(); i < input.size(); ++i) {
+      const double value = input.as_double(i);
+      values.back().values.push_back(std::isfinite(value) ? WideInterval(value) : WideInterval::undefined());
+    }
+  }
+  const auto wide = evaluate<WideInterval>(graph, values);
+  for (const NodeId output : wide ? graph.outputs : std::vector<NodeId>()) {
+    for (std::size_t i = 0; i < images[output].exact.size(); ++i) {
+      const Interval sharp = wide.value()[output].values[i].to_interval();
+      if (!images[output].exact[i].is_undefined() && !sharp.is_undefined()) images[output].exact[i] = sharp;
+    }
+  }
+}
+
+// The sets of executions of every step in binary64.
+std::vector<Image> in_double(const Graph& graph, ExecutionModel model, std::span<const Tensor> inputs) {
+  model.storage = Storage::same;
+  model.math_table = "any-library";
+  Outcome<std::vector<Image>> images = executed(graph, model, inputs, {}, Numbers::doubles);
+  demand(images.ok(), "in_double: what has a contract has one in binary64");
+  return std::move(images).value();
+}
+
+Outcome<std::vector<Admissible>> computed(const Graph& graph, const ExecutionModel& model, std::span<const Tensor> inputs,
+                                          std::span<const Recording> recordings, std::span<const Storage> stored, bool refines) {
   if (std::optional<Rejection> why = problem_of(graph, model, inputs, recordings)) return *std::move(why);
   if (std::optional<Rejection> why = problem_of(graph, stored)) return *std::move(why);
-  Outcome<std::vector<Image>> images = executed(graph, model, inputs, recordings, false);
+  Outcome<std::vector<Image>> images = executed(graph, model, inputs, recordings, Numbers::typed);
   if (!images) return images.rejection();
   if (!knows_exact(graph, images.value())) {
-    const Outcome<std::vector<Image>> over_reals = executed(graph, model, inputs, recordings, true);
+    const Outcome<std::vector<Image>> over_reals = executed(graph, model, inputs, recordings, Numbers::reals);
     demand(over_reals.ok(), "admissible: what has a contract has an exact value");
     for (const NodeId output : graph.outputs) {
       images.value()[output].exact.clear();
       for (const FloatSet& set : over_reals.value()[output].values) images.value()[output].exact.push_back(enclosure(set));
     }
   }
+  // Later nodes read recorded values, and factors that are rounded first have other exact products.
+  constexpr std::size_t kMostSharp = 1 << 13;
+  refines = refines && !is_single_op(graph) && recordings.empty() && model.format == ExecutionModel::Format::binary32 &&
+            model.input_rounding == ExecutionModel::InputRounding::none;
+  std::size_t elements = 0;
+  for (const Node& node : graph.nodes) elements += element_count(node.shape);
+  if (refines && elements <= kMostSharp) sharpen(graph, inputs, images.value());
+  const std::vector<Image> wider = refines ? in_double(graph, model, inputs) : std::vector<Image>();
   ExecutionModel of_outputs = model;
   if (says_what_is_stored(graph)) of_outputs.storage = Storage::same;
   std::vector<Admissible> results;
@@ -360,8 +331,21 @@ Outcome<std::vector<Admissible>> admissible(const Graph& graph, const ExecutionM
     const Image& image = images.value()[output];
     const Storage storage = stored.empty() ? Storage::same : stored[results.size()];
     results.push_back(collected(graph.node(output), of_outputs, storage, image, image.exact));
+    if (refines) results.back().in_double = wider[output].values;
   }
   return results;
+}
+
+}  // namespace
+
+Outcome<std::vector<Admissible>> admissible(const Graph& graph, const ExecutionModel& model, std::span<const Tensor> inputs,
+                                            std::span<const Recording> recordings, std::span<const Storage> stored) {
+  return computed(graph, model, inputs, recordings, stored, false);
+}
+
+Outcome<std::vector<Admissible>> refined(const Graph& graph, const ExecutionModel& model, std::span<const Tensor> inputs,
+                                         std::span<const Recording> recordings, std::span<const Storage> stored) {
+  return computed(graph, model, inputs, recordings, stored, true);
 }
 
 Outcome<Admissible> admissible(Op op, const Attributes& attributes, const ExecutionModel& model, std::span<const Tensor> operands,

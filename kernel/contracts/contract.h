@@ -54,8 +54,11 @@ struct Admissible {
   std::vector<double> scales;
   Storage storage = Storage::same;  // of the result
   bool admits_nearest = true;       // the number nearest to the exact value, wherever the set lies
+  // The results of executions of every step in binary64, before the one rounding at the end; empty unless refined.
+  std::vector<FloatSet> in_double = {};
 
-  // Whether the set contains the value, or the value is the number nearest to the exact one (decision 0126).
+  // Whether the set contains the value, or the value is the number nearest to the exact one, or rounded from an execution in
+  // binary64 (decision 0126).
   [[nodiscard]] bool admits(std::size_t element, double value) const;
   [[nodiscard]] bool is_vacuous(std::size_t element) const;
 };
@@ -76,6 +79,9 @@ struct Recording {
 //   malformed    an invalid model or graph, tensors of other shapes or types
 [[nodiscard]] Outcome<std::vector<Admissible>> admissible(const Graph& graph, const ExecutionModel& model, std::span<const Tensor> inputs,
                                                           std::span<const Recording> recordings = {}, std::span<const Storage> stored = {});
+// The same, with exact values of 257 bits and executions in binary64, for results that the sets do not contain.
+[[nodiscard]] Outcome<std::vector<Admissible>> refined(const Graph& graph, const ExecutionModel& model, std::span<const Tensor> inputs,
+                                                       std::span<const Recording> recordings = {}, std::span<const Storage> stored = {});
 // The same for one op.
 [[nodiscard]] Outcome<Admissible> admissible(Op op, const Attributes& attributes, const ExecutionModel& model,
                                              std::span<const Tensor> operands, Storage stored = Storage::same);

@@ -30,27 +30,45 @@ double share_of_allowance(const Admissible& admissible, std::size_t i, double re
   return room > 0 ? std::fmin(1, div_up(error, room)) : 1;
 }
 
+// The ends of an interval as numbers of the result's format: rounded once, or to float32 first.
+std::pair<double, double> rounded(const Admissible& admissible, double lo, double hi) {
+  const floats::Format format = format_of(admissible.sets.dtype);
+  const Storage storage = admissible.storage;
+  const auto ends = [&](double x) {
+    const double twice = rounded_to(storage, nearest(format, x));
+    return std::pair(storage == Storage::same ? twice : rounded_to(storage, x), twice);
+  };
+  const auto [lo_once, lo_twice] = ends(lo);
+  const auto [hi_once, hi_twice] = ends(hi);
+  return {std::fmin(lo_once, lo_twice), std::fmax(hi_once, hi_twice)};
+}
+
 // Whether the value is the number of the result's format that is nearest to the exact value, or to the float32 nearest
 // to that. If the enclosure of the exact value lies on both sides of a rounding border, both neighbours are; if it is
 // wider, nothing is known to be nearest. An enclosure in doubles never shows which float64 is nearest. The sign of a
 // zero is that of the exact value; if this is unknown, the set's.
 bool is_nearest(const Admissible& admissible, std::size_t i, double value) {
   const Interval& exact = admissible.exact[i];
-  if (exact.is_undefined() || admissible.sets.dtype != DType::float32) return false;
+  if (exact.is_undefined()) return false;
+  const auto [lo, hi] = rounded(admissible, exact.lo(), exact.hi());
   const floats::Format format = format_of(admissible.sets.dtype);
-  const Storage storage = admissible.storage;
-  const auto rounded = [&](double x) {
-    const double twice = rounded_to(storage, nearest(format, x));
-    return std::pair(storage == Storage::same ? twice : rounded_to(storage, x), twice);
-  };
-  const auto [lo_once, lo_twice] = rounded(exact.lo());
-  const auto [hi_once, hi_twice] = rounded(exact.hi());
-  const double lo = std::fmin(lo_once, lo_twice), hi = std::fmax(hi_once, hi_twice);
-  const bool is_narrow = lo == hi || (std::isfinite(lo) && std::isfinite(hi) && steps_between(storage, format, lo, hi) <= 1);
+  const bool is_narrow = lo == hi || (std::isfinite(lo) && std::isfinite(hi) && steps_between(admissible.storage, format, lo, hi) <= 1);
   if (!is_narrow || !(lo <= value && value <= hi)) return false;
   if (value != 0) return true;
   if (exact.lo() <= 0 && exact.hi() >= 0) return !admissible.sets.values[i].contains_zero();
   return std::signbit(value) == (exact.hi() < 0);
+}
+
+// Whether an execution in binary64 that is rounded once may give the value. The value is an infinity, or such executions
+// differ too little to be vacuous.
+bool is_from_double(const Admissible& admissible, std::size_t i, double value) {
+  if (admissible.in_double.empty() || !admissible.in_double[i].is_finite()) return false;
+  const floats::Format format = format_of(admissible.sets.dtype);
+  const auto [lo, hi] = rounded(admissible, admissible.in_double[i].lo, admissible.in_double[i].hi);
+  FloatSet set;
+  set.include(format, lo, hi);
+  const bool is_narrow = sub_up(hi, lo) <= vacuous_width(admissible.storage, format, admissible.scales[i]);
+  return set.contains(value) && (is_narrow || std::isinf(value));
 }
 
 std::string hex_of(double value) {
@@ -62,7 +80,9 @@ std::string hex_of(double value) {
 }  // namespace
 
 bool Admissible::admits(std::size_t element, double value) const {
-  return sets.values[element].contains(value) || (admits_nearest && is_nearest(*this, element, value));
+  if (sets.values[element].contains(value)) return true;
+  const bool may_be_better = admits_nearest && sets.dtype == DType::float32;
+  return may_be_better && (is_nearest(*this, element, value) || is_from_double(*this, element, value));
 }
 
 bool Admissible::is_vacuous(std::size_t element) const {

@@ -81,6 +81,32 @@ TEST_CASE("the number nearest to the exact value of a region is admitted, and no
   CHECK(judged(gate, off).failed > 5);  // the others lie in the sets
 }
 
+// log(1 + exp(x)), whose digits cancel in binary64 as well.
+TEST_CASE("a region in binary64 that rounds once is admitted once its sets are refined, and so is the exact value", "[contracts]") {
+  Graph graph;
+  const NodeId x = graph.append_input(DType::float32, {6}, "x"),
+               one = graph.append_constant(Tensor::of_floats({}, std::vector<float>{1}), "");
+  graph.mark_output(graph.append(Op::log, {graph.append(Op::add, {one, graph.append(Op::exp, {x}).value()}).value()}).value(), "softplus");
+  const Floats values = {-17, -19.5F, -22, -25, -28, -31};
+  Floats in_double, exact, off;
+  for (const float value : values) {
+    in_double.push_back(static_cast<float>(std::log(1 + std::exp(double{value}))));
+    exact.push_back(static_cast<float>(std::log1p(std::exp(double{value}))));
+    off.push_back(exact.back() * 1.01F + 1e-14F);
+  }
+  const std::vector<Tensor> inputs = {vector_of(values)};
+  ExecutionModel ordered = float_model("any-library");
+  ordered.accumulator = ExecutionModel::Accumulator::left_to_right;
+  const auto refined = contracts::refined(graph, float_model("any-library"), inputs), strict = contracts::refined(graph, ordered, inputs);
+  REQUIRE((refined.ok() && strict.ok()));
+  CHECK(judged(region_sets(graph, float_model("any-library"), inputs)[0], in_double).failed > 0);
+  CHECK((within(refined.value()[0], in_double) && within(refined.value()[0], exact)));
+  CHECK(judged(refined.value()[0], off).failed >= 3);
+  CHECK(judged(strict.value()[0], in_double).failed > 0);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    CHECK(nearest(contracts::Format::binary32, refined.value()[0].exact[i].lo()) == double{exact[i]});
+}
+
 TEST_CASE("a zero that is nearest to the exact value has its sign, and one that the set knows has the set's", "[contracts]") {
   Graph graph;
   const NodeId a = graph.append_input(DType::float32, {2}, "a"), b = graph.append_input(DType::float32, {2}, "b");

@@ -8,6 +8,9 @@ using Cases = std::vector<OpCase>;
 
 // Rows beyond a tile of 64, lengths beyond one of 64 or 128, and long lines in several rows.
 constexpr std::int64_t kRows = 67, kLength = 131, kColumns = 70, kLong = 8195;
+// At least two whole tiles of every usual size up to 1,024 (of 64 in a square), an element less and one more; and rows beyond a
+// grid's 65,535.
+constexpr std::int64_t kWhole = 2048, kSquare = 128, kGrid = 65537;
 
 class Broad {
  public:
@@ -25,10 +28,23 @@ class Broad {
     add("3 longer rows", {{3, kLong}}, along(1));
     add("67 columns", {{kColumns, kRows}}, along(0));
     add("middle axis", {{5, 33, 35}}, along(1));
+    add("middle axis of one batch", {{1, 7, 5}}, along(1));
+    add("second axis of four", {{3, 7, 2, 4}}, along(1));
+    add("middle axis of five", {{2, 1, 7, 3, 2}}, along(2));
+    for (const std::int64_t n : {kWhole - 1, kWhole, kWhole + 1}) add("2 rows of " + std::to_string(n), {{2, n}}, along(1));
+    add("128 rows of 64", {{kSquare, 64}}, along(1));
+    add("128 columns of 64", {{64, kSquare}}, along(0));
+    add("65537 rows", {{kGrid, 2}}, along(1));
+  }
+  // Squares of whole tiles, a row and a column less and more.
+  void squares(const auto& shapes, const Attributes& attributes) {
+    for (const std::int64_t n : {kSquare - 1, kSquare, kSquare + 1})
+      add(std::to_string(n) + " x " + std::to_string(n), shapes(n), attributes);
   }
 
   void matmul() {
     add("all beyond a tile", {{kRows, kLength}, {kLength, kColumns}});
+    squares([](std::int64_t n) { return std::vector<Shape>{{n, n}, {n, n}}; }, NoAttributes{});
     add("batches, all beyond a tile", {{2, 35, 37}, {2, 37, 39}});
     add("heads", {{2, 3, 5, 9}, {2, 3, 9, 11}});
     add("heads, one left", {{2, 1, 5, 9}, {2, 3, 9, 11}});
@@ -40,9 +56,14 @@ class Broad {
   }
   void gemm() {
     add("all beyond a tile", {{kRows, kLength}, {kLength, kColumns}, {kColumns}}, GemmAttributes{});
+    squares([](std::int64_t n) { return std::vector<Shape>{{n, n}, {n, n}, {n}}; }, GemmAttributes{1, 1, false, true});
     add("all beyond a tile, both transposed", {{37, 35}, {39, 37}, {35, 39}}, GemmAttributes{0.5, -2, true, true});
   }
   void windows() {
+    if (op_ == Op::conv)
+      for (const std::int64_t n : {31, 32})
+        add(std::to_string(n) + " channels", {{1, n, n / 2, 16}, {n, n, 3, 3}, {n}}, window({3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}));
+    if (op_ == Op::max_pool || op_ == Op::avg_pool) add("whole tiles", {{1, 16, 32, 32}}, window({2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0}));
     if (op_ == Op::conv) add("all beyond a tile", {{3, 17, 18, 19}, {33, 17, 3, 3}, {33}}, window({3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}));
     if (op_ == Op::conv_transpose)
       add("all beyond a tile", {{3, 17, 9, 10}, {17, 33, 3, 3}, {33}}, window({3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}));
@@ -51,6 +72,8 @@ class Broad {
   }
   void layouts() {
     if (op_ == Op::permute) add("67 rows", {{kRows, kColumns}}, PermuteAttributes{{1, 0}});
+    if (op_ == Op::permute) add("whole tiles", {{64, kSquare}}, PermuteAttributes{{1, 0}});
+    if (op_ == Op::concat) add("whole tiles", {{64, 32}, {64, 64}}, ConcatAttributes{1});
     if (op_ == Op::permute) add("heads", {{2, 35, 3, 33}}, PermuteAttributes{{0, 2, 1, 3}});
     if (op_ == Op::concat) add("67 rows", {{kRows, 37}, {kRows, kColumns}}, ConcatAttributes{1});
     if (op_ == Op::slice) add("67 rows", {{kRows, kColumns}}, SliceAttributes{{1, 2}, {1, 1}, {kRows - 1, kColumns - 3}});
@@ -65,9 +88,17 @@ class Broad {
     };
     if (first.shapes.size() == 1) {
       more("five axes", {{2, 3, 2, 3, 2}});
+      more("three axes", {{5, 7, 9}});
+      more("seven axes", {{1, 2, 1, 3, 2, 1, 2}});
+      more("64 rows", {{64, 64}});
       more("317 rows", {{317, 331}});
     }
+    for (const std::int64_t n : {kWhole - 1, kWhole, kWhole + 1})
+      more(std::to_string(n), std::vector<Shape>(first.shapes.size(), Shape{n}));
     if (first.shapes.size() == 2 || op_ == Op::min) {
+      more("64 rows, a row broadcast", {{64, 64}, {64}});
+      more("65537 rows, a row broadcast", {{kGrid, 2}, {2}});
+      more("six axes", {{2, 1, 2, 1, 3, 1}, {1, 2, 1, 2, 1, 2}});
       more("317 rows, a row broadcast", {{317, 331}, {331}});
       more("a row and a column", {{1, 35}, {33, 1}});
       more("a column and a row", {{33, 1}, {1, 35}});
@@ -121,13 +152,17 @@ std::vector<OpCase> broad_applications(Op op) {
       break;
     case Op::masked_softmax:
       broad.add("67 rows", {{kRows, kColumns}, {kRows, kColumns}}, MaskedSoftmaxAttributes{1, true}, {Draw::any, Draw::truth});
+      broad.add("128 rows of 64", {{kSquare, 64}, {kSquare, 64}}, MaskedSoftmaxAttributes{1, true}, {Draw::any, Draw::truth});
       break;
     case Op::sort:
     case Op::arg_sort:
       broad.add("67 rows", {{kRows, kColumns}}, SortAttributes{1, kColumns, true});
+      broad.add("2 rows of 1024", {{2, 1024}}, SortAttributes{1, 1024, true});
       break;
     case Op::batch_norm:
       broad.add("67 channels", {{9, kRows, 35}, {kRows}, {kRows}, {kRows}, {kRows}}, BatchNormAttributes{1e-5},
+                {Draw::any, Draw::any, Draw::any, Draw::any, Draw::square});
+      broad.add("64 channels", {{4, 64, 32}, {64}, {64}, {64}, {64}}, BatchNormAttributes{1e-5},
                 {Draw::any, Draw::any, Draw::any, Draw::any, Draw::square});
       break;
     default:

@@ -121,13 +121,17 @@ std::vector<Application> broad_applications_of(const std::string& region) {
   add("attention", "head of 128", [] { return attention(1, 3, 67, 128, 128, false); });
   add("attention", "3 heads, masked", [] { return attention(3, 35, 67, 16, 5, true); });
   add("attention backward", "3 heads, 35 queries", [] { return backward(attention(3, 35, 37, 17, 18, false)); });
-  constexpr std::pair<std::int64_t, std::int64_t> kSizes[] = {{67, 70}, {9, 1030}, {2, 8195}};
+  for (const std::int64_t n : {63, 64, 65})
+    add("attention", std::to_string(n) + " queries, " + std::to_string(2 * n) + " keys",
+        [n] { return attention(1, n, 2 * n, 16, 16, false); });
+  constexpr std::pair<std::int64_t, std::int64_t> kSizes[] = {{67, 70}, {9, 1030}, {2, 8195}, {128, 64}, {2, 2047}, {2, 2048}, {2, 2049}};
   for (const auto& [rows, n] : kSizes) {
     const std::string where = std::to_string(rows) + " rows of " + std::to_string(n);
     for (const bool is_root : {false, true}) {
       const std::string name = is_root ? "rms norm" : "layer norm";
       const Form form = is_root ? Form::root_mean : Form::centered;
       add(name, where, [&, rows = rows, n = n] { return normalised(rows, n, form); });
+      if (n == 70) add(name, "65537 rows of 1", [&] { return normalised(65537, 1, form); });
       add(name + " backward", where, [&, rows = rows, n = n] { return backward(normalised(rows, n, form, true)); });
     }
     add("softmax backward", where, [rows = rows, n = n] { return backward(softmax_of(rows, n, Op::softmax)); });
@@ -198,8 +202,8 @@ class RegionPlanner {
   }
   void add_broad() { add(ProbeKind::dense, dense()); }
   void add_strided() {
-    for (const Layout layout : {Layout::transposed, Layout::stepped, Layout::broadcast_first, Layout::broadcast_last})
-      add(ProbeKind::dense, dense(), layout);
+    for (const Layout layout : kLayouts) add(ProbeKind::dense, dense(), layout);
+    for (const Layout layout : kMixedLayouts) add(ProbeKind::dense, dense(), layout);
   }
 
  private:
@@ -263,7 +267,8 @@ class RegionPlanner {
     std::string name = one_.name + ": " + to_string(kind) + " " + contracts::name_of(options_.storage);
     if (layout != Layout::dense) name += std::string(", ") + to_string(layout) + " in memory";
     RegionProbe probe{one_.region, std::move(name), one_.graph, {}, layout};
-    for (std::size_t k = 0; k < one_.graph.inputs.size(); ++k) probe.operands.push_back(repeated(drawn(k, value, open), layout));
+    for (std::size_t k = 0; k < one_.graph.inputs.size(); ++k)
+      probe.operands.push_back(repeated(drawn(k, value, open), layout_of(layout, k)));
     plan_.push_back(std::move(probe));
   }
   Tensor drawn(std::size_t k, const Value& value, const std::function<bool(std::size_t)>& open) {

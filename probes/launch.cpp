@@ -46,10 +46,11 @@ std::string elements_from(const std::vector<std::size_t>& elements) {
 class Copies {
  public:
   Copies(const RegionProbe& probe, std::byte poison) : probe_(probe) {
-    for (const Tensor& operand : probe.operands) {
+    for (std::size_t k = 0; k < probe.operands.size(); ++k) {
+      const Tensor& operand = probe.operands[k];
       dense_.emplace_back(operand.dtype(), operand.shape(),
                           std::make_shared<std::vector<std::byte>>(operand.bytes().begin(), operand.bytes().end()));
-      laid_.push_back(laid_out(operand, probe.layout, poison));
+      laid_.push_back(laid_out(operand, layout_of(probe.layout, k), poison));
     }
     before_ = laid_;
     for (std::size_t k = 0; k < laid_.size(); ++k)

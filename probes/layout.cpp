@@ -1,5 +1,7 @@
 #include "probes/layout.h"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 #include <numeric>
@@ -19,13 +21,13 @@ std::optional<std::size_t> broadcast_axis(const Shape& shape, Layout layout) {
   return found;
 }
 
-// Row-major strides of the axes in this order, the last one the closest in memory.
-std::vector<std::int64_t> strides_in_order(const Shape& shape, const std::vector<std::size_t>& order) {
+// Row-major strides of the axes in this order, the last one the closest in memory, with gaps of `apart` elements behind each axis.
+std::vector<std::int64_t> strides_in_order(const Shape& shape, const std::vector<std::size_t>& order, std::int64_t apart) {
   std::vector<std::int64_t> strides(shape.size());
   std::int64_t step = 1;
   for (std::size_t i = order.size(); i-- > 0;) {
     strides[order[i]] = step;
-    step *= shape[order[i]];
+    step = step * shape[order[i]] + apart;
   }
   return strides;
 }
@@ -50,14 +52,48 @@ std::size_t place_of(std::size_t i, const Shape& shape, const Laid& laid) {
 
 }  // namespace
 
+const char* to_string(Layout layout) {
+  switch (layout) {
+    case Layout::dense:
+      return "dense";
+    case Layout::transposed:
+      return "transposed";
+    case Layout::stepped:
+      return "stepped";
+    case Layout::broadcast_first:
+      return "first axis broadcast";
+    case Layout::broadcast_last:
+      return "last axis broadcast";
+    case Layout::padded:
+      return "rows apart";
+    case Layout::first_transposed:
+      return "first operand alone transposed";
+    case Layout::others_transposed:
+      return "all operands but the first transposed";
+    case Layout::in_turn:
+      return "each operand otherwise";
+  }
+  return "";
+}
+
+Layout layout_of(Layout layout, std::size_t operand) {
+  constexpr std::array kInTurn = {Layout::padded, Layout::broadcast_last, Layout::stepped, Layout::dense};
+  if (layout == Layout::in_turn) return kInTurn[std::min(operand, kInTurn.size() - 1)];
+  if (layout == Layout::first_transposed) return operand == 0 ? Layout::transposed : Layout::dense;
+  if (layout == Layout::others_transposed) return operand > 0 ? Layout::transposed : Layout::dense;
+  return layout;
+}
+
 Laid laid_out(const Tensor& tensor, Layout layout, std::byte poison) {
   Laid laid;
   Shape kept = tensor.shape();
   const auto broadcast = broadcast_axis(kept, layout);
   if (broadcast) kept[*broadcast] = 1;
-  laid.strides = strides_in_order(kept, axes_in_order(kept.size(), layout));
+  constexpr std::int64_t kApart = 3;
+  laid.strides = strides_in_order(kept, axes_in_order(kept.size(), layout), layout == Layout::padded ? kApart : 0);
   if (broadcast) laid.strides[*broadcast] = 0;
   std::size_t count = element_count(kept);
+  if (layout == Layout::padded && !kept.empty()) count = static_cast<std::size_t>(laid.strides[0] * kept[0]);
   if (layout == Layout::stepped) {
     for (std::int64_t& stride : laid.strides) stride *= 2;
     laid.offset = 1;

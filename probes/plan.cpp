@@ -8,12 +8,14 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "kernel/contracts/contract.h"
 #include "probes/draws.h"
 #include "probes/layout.h"
 #include "semantics/demand.h"
+#include "semantics/graph/family.h"
 
 namespace assay::probes {
 namespace {
@@ -108,8 +110,11 @@ class Planner {
     // A scalar shows little at once.
     const std::size_t count = elements();
     const int few = count <= 4 ? 24 : count <= 32 ? 8 : 1;
-    for (int round = has_reals() ? few : 4 * few; round > 0; --round)
+    for (int round = has_reals() ? few : 4 * few; round > 0; --round) {
+      is_wide_ = !has_reals() && round % 2 == 1;
       add(ProbeKind::integers, [&](Draw from, std::size_t) { return static_cast<double>(draw(random_, from)); });
+    }
+    is_wide_ = false;
     if (!has_reals()) return;
     const std::size_t terms = terms_of(one_);
     for (int round = terms > 1 ? few : std::max(few, 6); round > 0; --round)
@@ -133,6 +138,7 @@ class Planner {
     if (terms > 16) return;  // a line of such elements overflows
     for (int round = 0; round < 6; ++round)
       add(ProbeKind::range, [&](Draw from, std::size_t) { return of_any_size(random_, from, ends_); });
+    add_borders();
     if (one_.op == Op::max_weight) return;  // NaN is outside its domain
     for (int round = 0; round < 6; ++round) {
       add(ProbeKind::special,
@@ -206,12 +212,17 @@ class Planner {
     const std::vector<Probe> dense(plan_.begin() + static_cast<std::ptrdiff_t>(first), plan_.end());
     plan_.resize(first, Probe{});
     for (const Probe& probe : dense) {
-      for (const Layout layout : {Layout::transposed, Layout::stepped, Layout::broadcast_first, Layout::broadcast_last}) {
-        Probe strided = probe;
-        strided.layout = layout;
-        for (Tensor& operand : strided.operands) operand = repeated(operand, layout);
-        plan_.push_back(std::move(strided));
-      }
+      const auto lay = [&](std::span<const Layout> layouts) {
+        for (const Layout layout : layouts) {
+          Probe strided = probe;
+          strided.layout = layout;
+          for (std::size_t k = 0; k < strided.operands.size(); ++k)
+            strided.operands[k] = repeated(strided.operands[k], layout_of(layout, k));
+          plan_.push_back(std::move(strided));
+        }
+      };
+      lay(kLayouts);
+      if (probe.operands.size() > 1) lay(kMixedLayouts);
     }
   }
 
@@ -224,6 +235,7 @@ class Planner {
                           family == contracts::Family::sum || family == contracts::Family::elementwise;
     for (int round = 0, rounds = elements() <= 32 ? 30 : 12; round < rounds; ++round)
       add_integers(dtype, computes || round > 3 ? 0 : round % 2 == 0 ? 60 : -60, {});
+    for (int round = reach_of(dtype) > 0 ? 3 : 0; round > 0; --round) add_integers(dtype, kWide, {});
     const std::size_t count = element_count(one_.shapes[0]);
     if (terms_of(one_) <= 1 || count == 0) return;
     for (const std::size_t hot : {std::size_t{0}, count - 1, random_() % count}) {
@@ -232,8 +244,8 @@ class Planner {
   }
 
  private:
-  // `reach` draws from -reach .. reach, or if negative from reach .. -1, not from the application's own few. With `hot` the first operand
-  // is 1 but for one element; of truth values, the opposite of that element.
+  // `reach` draws from -reach .. reach, or if negative from reach .. -1, not from the application's own few; kWide from far more. With
+  // `hot` the first operand is 1 but for one element; of truth values, the opposite of that element.
   void add_integers(DType dtype, std::int64_t reach, std::optional<std::pair<std::size_t, std::int64_t>> hot) {
     std::vector<Tensor> operands;
     for (std::size_t k = 0; k < one_.shapes.size(); ++k) {
@@ -244,8 +256,9 @@ class Planner {
         if (hot && k == 0 && from == Draw::any)
           value = dtype == DType::boolean ? ((i == hot->first) == (hot->second > 0) ? 1 : 0) : i == hot->first ? hot->second : 1;
         if (reach != 0 && from == Draw::any)
-          value = reach > 0 ? static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(2 * reach + 1)) - reach
-                            : reach + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(-reach));
+          value = reach == kWide ? wide(dtype)
+                  : reach > 0    ? within(reach)
+                                 : reach + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(-reach));
         if (is_real(from) && dtype == DType::boolean) value = value > 0 ? 1 : 0;
         if (is_real(from) && (is_unsigned(dtype) || one_.op == Op::power)) value = std::abs(value);
         values.push_back(value);
@@ -256,6 +269,27 @@ class Planner {
   }
 
   static constexpr std::size_t kSmall = 1 << 9;
+  static constexpr std::int64_t kWide = std::int64_t{1} << 60;
+
+  // Half of the wide integers differ from each other in their upper half alone, which a kernel of a narrower type cuts off.
+  std::int64_t wide(DType dtype) {
+    const std::int64_t reach = reach_of(dtype), upper = std::int64_t{1} << (4 * byte_size(dtype));
+    return reach <= 4 * upper || random_() % 2 == 0 ? within(reach) : upper * within(2);
+  }
+  std::int64_t within(std::int64_t reach) {
+    return static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(2 * reach + 1)) - reach;
+  }
+  // Integers up to which results stay in their type and below 2^53, and are beyond the next narrower type, which a kernel may take.
+  // 0: none, as of powers.
+  [[nodiscard]] std::int64_t reach_of(DType dtype) const {
+    const int bits = std::min(static_cast<int>(8 * byte_size(dtype)), 52);
+    const OpKind kind = kind_of(one_.op);
+    const bool multiplies = one_.op == Op::mul || kind == OpKind::product || kind == OpKind::convolution;
+    const bool is_open = kind == OpKind::power || contracts::family_of(one_.op) == contracts::Family::product;
+    if (dtype == DType::boolean || bits < 16 || is_open) return 0;
+    return std::int64_t{1} << (multiplies ? bits / 2 - 4 : bits - 5);
+  }
+  bool is_wide_ = false;  // integers of types of their own are drawn from all of those
 
   static std::optional<DType> own_type(Draw from) {
     if (from == Draw::truth) return DType::boolean;
@@ -281,7 +315,8 @@ class Planner {
       const Draw from = draw_of(one_, k);
       if (const auto own = own_type(from)) {
         std::vector<std::int64_t> whole(element_count(one_.shapes[k]));
-        for (std::size_t i = 0; i < whole.size(); ++i) whole[i] = open ? static_cast<std::int64_t>(open(i)) : draw(random_, from);
+        for (std::size_t i = 0; i < whole.size(); ++i)
+          whole[i] = open ? static_cast<std::int64_t>(open(i)) : is_wide_ && from == Draw::whole ? wide(DType::int64) : draw(random_, from);
         operands.push_back(whole_numbers(*own, one_.shapes[k], whole));
         continue;
       }
@@ -320,6 +355,17 @@ class Planner {
           return at++ == hot ? sign * (1 + number(random_, Draw::positive)) : 0.0;
         });
       }
+    }
+  }
+
+  // Where functions with exponentials are about to overflow, and just beyond.
+  void add_borders() {
+    if (one_.shapes.size() != 1 || terms_of(one_) > 1) return;
+    for (int round = 0; round < 2; ++round) {
+      add(ProbeKind::range, [&](Draw from, std::size_t) {
+        const double size = ends_.edge + (static_cast<double>(random_() % 1025) / 1024 * 1.7 - 0.6);
+        return from == Draw::any ? (random_() % 2 == 0 ? size : -size) : number(random_, from);
+      });
     }
   }
 
@@ -367,22 +413,6 @@ class Planner {
 };
 
 }  // namespace
-
-const char* to_string(Layout layout) {
-  switch (layout) {
-    case Layout::dense:
-      return "dense";
-    case Layout::transposed:
-      return "transposed";
-    case Layout::stepped:
-      return "stepped";
-    case Layout::broadcast_first:
-      return "first axis broadcast";
-    case Layout::broadcast_last:
-      return "last axis broadcast";
-  }
-  return "";
-}
 
 const char* to_string(ProbeKind kind) {
   switch (kind) {

@@ -20,9 +20,24 @@ enum class ProbeKind : std::uint8_t { integers, dense, sparse, one_hot, shifted,
 [[nodiscard]] const char* to_string(ProbeKind kind);
 
 // The layouts of operands in memory. `transposed`: the last two axes the other way round; `stepped`: every second element, from
-// the second on, the gaps poisoned; `broadcast_first` and `broadcast_last`: the values of the first (or last) axis with more than
-// one element are one value, read with stride 0.
-enum class Layout : std::uint8_t { dense, transposed, stepped, broadcast_first, broadcast_last };
+// the second on, the gaps poisoned; `padded`: gaps between rows, and between planes; `broadcast_first` and `broadcast_last`: the
+// values of the first (or last) axis with more than one element are one value, read with stride 0. Of several operands, the first
+// alone may be transposed, or the others, or each has another layout.
+enum class Layout : std::uint8_t {
+  dense,
+  transposed,
+  stepped,
+  padded,
+  broadcast_first,
+  broadcast_last,
+  first_transposed,
+  others_transposed,
+  in_turn
+};
+inline constexpr Layout kLayouts[] = {Layout::transposed, Layout::stepped, Layout::padded, Layout::broadcast_first, Layout::broadcast_last};
+inline constexpr Layout kMixedLayouts[] = {Layout::first_transposed, Layout::others_transposed, Layout::in_turn};
+// The layout of one of the operands.
+[[nodiscard]] Layout layout_of(Layout layout, std::size_t operand);
 [[nodiscard]] const char* to_string(Layout layout);
 
 struct Probe {

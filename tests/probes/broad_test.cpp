@@ -93,6 +93,27 @@ TEST_CASE("operations along rows that are wrong from some row on, or in several 
   }
 }
 
+// Kernels that lose or spoil the last tile where the size is a whole number of tiles, or one element more or less.
+TEST_CASE("kernels that are wrong beside or at a whole number of tiles are found", "[probes]") {
+  const auto is_at = [](std::int64_t n, std::int64_t tile, std::int64_t beside) { return n >= 2 * tile - 1 && (n - beside) % tile == 0; };
+  for (const std::int64_t tile : {4, 8, 16, 32, 64, 128, 256, 512, 1024}) {
+    for (const std::int64_t beside : {-1, 0, 1}) {
+      CAPTURE(tile, beside);
+      const Where flat = [&](const Shapes& x) { return is_at(static_cast<std::int64_t>(element_count(x[0])), tile, beside); };
+      CHECK(failures_of(Op::relu, flat) > 0);
+      CHECK(failures_of(Op::softmax, [&](const Shapes& x) { return x[0].size() == 2 && x[0][0] > 1 && is_at(x[0][1], tile, beside); }) > 0);
+      if (tile > 64) continue;
+      CHECK(failures_of(Op::matmul, [&](const Shapes& x) {
+              return x[0].size() == 2 && x[1].size() == 2 && is_at(x[0][0], tile, beside) && is_at(x[0][1], tile, beside) &&
+                     is_at(x[1][1], tile, beside);
+            }) > 0);
+    }
+  }
+  CHECK(failures_of(Op::softmax, [](const Shapes& x) { return x[0].size() == 2 && x[0][0] > 65535 && x[0][1] > 1; }) > 0);
+  CHECK(failures_of("layer norm", [](const Shapes& x) { return x[0][0] % 64 == 0 && x[0][1] % 64 == 0; }) > 0);
+  CHECK(failures_of("attention", [](const Shapes& x) { return x[0][1] % 64 == 0 && x[1][1] % 64 == 0 && x[1][1] > 64; }) > 0);
+}
+
 TEST_CASE("attention that is wrong for usual heads, many queries or a third head is found", "[probes]") {
   CHECK(failures_of("attention", [](const Shapes& x) { return x[0][2] >= 128 && x[2][2] >= 128; }) > 0);
   CHECK(failures_of("attention", [](const Shapes& x) { return x[0][0] > 2 && x[0][1] > 64 && x[0][2] >= 64 && x[2][2] >= 64; }) > 0);

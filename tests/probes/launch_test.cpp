@@ -114,7 +114,7 @@ TEST_CASE("strided and broadcast operands reach a kernel, and show which strides
     layouts.insert(probe.layout);
     plan.push_back(std::move(probe));
   }
-  CHECK(layouts.size() == 4);
+  CHECK(layouts.size() == 5);
   const PlanRun right = run_plan(plan, relu_by(strided), kModel);
   CHECK((right.faults.empty() && right.declined.empty()));
   CHECK(audited(right.trace).failed == 0);

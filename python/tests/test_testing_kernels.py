@@ -16,7 +16,7 @@ from assay._core.vocabulary import ROWS
 from assay.errors import UsageError
 from assay.testing import ContractViolation, Declined, NotDecided, UnknownOperation, WrongAttributes, audit_kernel, probes, within_contract
 from assay.testing._kernels import _faults
-from assay.testing._plans import REGIONS
+from assay.testing._plans import LAYOUTS, MIXED, REGIONS
 
 LAST = {"attributes": {"axis": -1}}
 OUT = {"out": True, "attributes": {"axis": -1}}
@@ -367,7 +367,7 @@ def test_pinned_attributes_reach_the_kernel_or_stay_out():
 
 def test_plans_are_the_programs_with_layouts_beside_them():
     plan = probes("matmul", blocks=False)
-    assert {one.layout for one in plan} == {"dense", "transposed", "stepped", "broadcast_first", "broadcast_last"}
+    assert {one.layout for one in plan} == {*LAYOUTS, *MIXED}
     assert {"integers", "dense", "one hot", "special values"} <= {one.kind for one in plan}
     assert all(one.operands[0].dtype == "float32" for one in plan)
     assert {one.operands[0].dtype for one in probes("add", dtypes=["int8", "uint64"])} == {"int8", "uint64"}

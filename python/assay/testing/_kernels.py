@@ -22,6 +22,7 @@ from ._contracts import ContractViolation, NotDecided, spelled
 from ._memory import Buffer, Change, Library, NumPy, Output, Placed, Torch, carrier_of, is_poison, outside_of, place_in_words, plain
 from ._plans import MADE, NORMS, REGIONS, Probe, has_attributes, planned, require_type, row_named, type_named
 from ._references import on_plan, probes_of
+from ._remedies import remedy
 from ._sizes import ONLY_GIVEN
 
 # What the probes themselves find, in words.
@@ -78,6 +79,7 @@ class KernelReport(Report):
         left: Probes that were not judged, since enough others fail. Waived failures do not count for that.
         raised: Of the declined probes those that ended in an exception that is no refusal. With one, the report has not passed.
         tried: For a function with given shapes, the sizes that were tried.
+        remedy: The execution model or the formula under which failing probes lie in their contract, in words.
     """
 
     faults: list[tuple[str, int]] = dataclasses.field(default_factory=list)
@@ -86,6 +88,7 @@ class KernelReport(Report):
     kinds: dict[str, str] = dataclasses.field(default_factory=dict, repr=False)  # of each fault: "14 range, 3 special values"
     raised: list[tuple[str, str]] = dataclasses.field(default_factory=list)
     tried: str = ""
+    remedy: str = ""
 
     @functools.cached_property
     def vacuous_shares(self) -> dict[str, float]:
@@ -206,7 +209,7 @@ def audit_kernel(op: str | Callable[..., Any], kernel: Callable[..., Any], *, at
             _look_again(kept.popleft())
     for one in kept:
         _look_again(one)
-    report = _judged(outcomes, op, run, tried, (*places.place_of(kernel), reference))
+    report = _judged(outcomes, op, run, tried, (*places.place_of(kernel), reference), model)
     if blocks and tried == ONLY_GIVEN:
         warnings.warn(f"{op}: {tried}, since the reference takes no others. A fault that shows only on longer axes passes; give like= further shapes", KernelWarning, stacklevel=2)
     announce([one.check for one in outcomes if one.check is not None], report)
@@ -343,7 +346,7 @@ def _run(probe: Probe, call: _Call, library: Library, model: str | None, repeats
     rounds: list[list[Buffer]] = []
     outcome, written, overruns = _Outcome(probe), dict[int, Change](), 0
     for round_ in range(repeats):
-        operands = [Placed(library, bits, probe.layout, round_) for bits in probe.operands]
+        operands = [Placed(library, bits, probe.layout_of(i), round_) for i, bits in enumerate(probe.operands)]
         outputs = [Output(library, dtype, shape, round_) for dtype, shape in probe.results]
         for dtype, shape in probe.results:
             library.spoil(shape, dtype, round_)
@@ -411,7 +414,7 @@ def _read_outside(probe: Probe, call: _Call, library: Library) -> str:
             return [type(why).__name__.encode()]
 
     def called(operand: int, places: Sequence[int]) -> list[bytes]:
-        operands = [Placed(library, bits, probe.layout, 0, places if i == operand else ()) for i, bits in enumerate(probe.operands)]
+        operands = [Placed(library, bits, probe.layout_of(i), 0, places if i == operand else ()) for i, bits in enumerate(probe.operands)]
         outputs = [Output(library, dtype, shape, 0) for dtype, shape in probe.results]
         for dtype, shape in probe.results:
             library.spoil(shape, dtype, 0)
@@ -423,14 +426,14 @@ def _read_outside(probe: Probe, call: _Call, library: Library) -> str:
     if any(result() != first for _ in range(2)):
         return ""  # it differs by itself
     for i, bits in enumerate(probe.operands):
-        free = outside_of(bits, probe.layout)
+        free = outside_of(bits, probe.layout_of(i))
         if result(i, free) == first:
             continue
         same, other = 0, len(free)  # with so many of the places changed the result is the same, and is another
         while other - same > 1:
             middle = (same + other) // 2
             same, other = (middle, other) if result(i, free[:middle]) == first else (same, middle)
-        return f"{place_in_words(bits, probe.layout, free[other - 1])} of operand {i}, whose shape is {list(bits.shape)}"
+        return f"{place_in_words(bits, probe.layout_of(i), free[other - 1])} of operand {i}, whose shape is {list(bits.shape)}"
     return ""
 
 
@@ -483,7 +486,7 @@ def _finding(probe: Probe, rule: str, message: str, elements: int = 1) -> Findin
     return Finding("fail", rule, probe.name, f"the kernel {RULES[rule]}: {message}", [], elements)
 
 
-def _judged(outcomes: list[_Outcome], op: str, run: Callable[[Probe], _Outcome], tried: str, place: tuple[str, int, str]) -> KernelReport:
+def _judged(outcomes: list[_Outcome], op: str, run: Callable[[Probe], _Outcome], tried: str, place: tuple[str, int, str], model: str | None) -> KernelReport:
     """Part by part, until enough probes fail that no waiver covers: each failure is tried against the whole bank."""
     ran = [one for one in outcomes if not one.declined]
     every: list[Case] = []
@@ -513,6 +516,8 @@ def _judged(outcomes: list[_Outcome], op: str, run: Callable[[Probe], _Outcome],
     report.kinds = {words: _kinds(every[index] for index in sorted(indices)) for words, indices in faults}
     if failed and all(one.probe.layout != "dense" for one in failed) and _are_right_when_dense(failed[:8], run):
         report.faults.insert(0, (_AS_DENSE, len(failed)))
+    if report.faults and all(words == _OUTSIDE for words, _ in report.faults):
+        report.remedy = remedy([(one.probe, one.check) for one in failed if one.check is not None], model)
     if report.raised:
         report.cases.append(dataclasses.replace(_raised(report, op), file=place[0], line=place[1]))
     report.text = _text(report, op)
@@ -623,6 +628,8 @@ def _text(report: KernelReport, op: str) -> str:
     if failing and all(case.group.endswith(MADE) for case in failing):
         lines.append(_ONLY_MADE)
     steps = [float(one.worst["steps"]) for case in failing for one in case.findings if one.kind == "fail" and one.worst and "steps" in one.worst]
+    if report.remedy:
+        lines.append(report.remedy)
     if steps and 0 < max(steps) <= _FEW_STEPS and (op in ROWS or op in REGIONS) and any(words == _OUTSIDE for words, _ in report.faults):
         lines.append(f"All are off by at most {counted(int(max(steps)), 'float32 step')}: if the kernel has another formula than the operation, test it against a function with its own "
                      f"formula, like='{op}'")

@@ -13,6 +13,7 @@ from ._plans import broadcast_axis
 
 Buffer = np.ndarray[Any, np.dtype[Any]]
 GUARD = 64  # elements on either side
+_APART = 3  # elements between the rows of a padded tensor, and between its planes
 # Bits that no computation gives by accident, one pattern per round: NaN with a payload where the type has one, then a number. A value that a type of
 # eight bits may well hold differs from the pattern of the other round; as truth values, both are neither true nor false. Round operands lie others than
 # in results: a kernel that copies what lies beside an operand has written its result.
@@ -48,12 +49,14 @@ def strides_of(shape: Sequence[int], layout: str) -> tuple[list[int], int, int]:
     order = list(range(len(shape)))
     if layout == "transposed" and len(shape) > 1:
         order[-2:] = [order[-1], order[-2]]
+    if layout == "reversed":
+        order.reverse()
     zero, gap = broadcast_axis(shape, layout), 2 if layout == "stepped" else 1
     strides, room = [0] * len(shape), gap
     for axis in reversed(order):
         if axis != zero:
             strides[axis] = room
-            room *= max(shape[axis], 1)
+            room = room * max(shape[axis], 1) + (_APART if layout == "padded" else 0)
     return strides, 1 if layout == "stepped" else 0, room
 
 

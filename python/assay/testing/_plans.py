@@ -26,7 +26,11 @@ REGIONS = {"attention": "query key value mask", "attention backward": "query key
            "softmax backward": "x cotangent", "log softmax backward": "x cotangent"}
 NORMS = ("layer norm", "rms norm")  # compositions that have an epsilon
 MADE = "in shapes made from the given ones"
-LAYOUTS = ("dense", "transposed", "stepped", "broadcast_first", "broadcast_last")
+LAYOUTS = ("dense", "transposed", "reversed", "stepped", "padded", "broadcast_first", "broadcast_last")
+# Layouts of several operands, of which some have another one than the others: operand i has the i-th, and the last one is that of all further operands.
+MIXED = {"first_transposed": ("transposed", "dense"), "others_transposed": ("dense", "transposed"), "first_broadcast": ("broadcast_first", "dense"),
+         "in_turn": ("padded", "broadcast_last", "stepped", "dense")}
+_MOST_LAID = 2  # probes of one kind of an application that are laid out otherwise
 # Attributes that may be set to any value on the operands of a probe; others only select among the probes.
 _FREE = frozenset(("axis axes keep_dims epsilon alpha beta slope lo hi factor form exponent tanh_form truncated descending last exclusive reverse "
                    "positive negative bias transpose_a transpose_b empty_is_zero").split())
@@ -58,6 +62,11 @@ class Probe:
         """The kind with the element type, and the layout where operands are not dense: probes of one group are one test case of JUnit."""
         values = self.name.rpartition(": ")[2].partition(",")[0]
         return f"{values}, {MADE}" if self.made else values if self.layout == "dense" else f"{values}, {_layout_in_words(self.layout)}"
+
+    def layout_of(self, operand: int) -> str:
+        """The layout of one operand."""
+        each = MIXED.get(self.layout, (self.layout,))
+        return each[min(operand, len(each) - 1)]
 
     def operands_in_words(self) -> str:
         """The operands in order, with their shapes; those of composite regions by name."""
@@ -134,7 +143,7 @@ def planned(op: str, attributes: Mapping[str, Any] | None, silent: frozenset[str
         if not kept:
             raise WrongAttributes(f"no probe of {op} fits the attributes {dict(attributes or {})}" + (f" and the defaults of {', '.join(sorted(silent))}" if silent else "")
                                   + _choices(found, attributes or {}))
-    return [*kept, *(other for one in kept for other in other_layouts(one))] if strided else kept
+    return [*kept, *in_other_layouts(kept)] if strided else kept
 
 
 def epsilon_of(composition: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -231,21 +240,31 @@ def _pinned(probe: Probe, given: Mapping[str, Any], silent: frozenset[str] = fro
     return dataclasses.replace(probe, attributes=attributes, nodes=nodes, results=[(dtype, shape)], pinned=frozenset(given) | silent)
 
 
-def other_layouts(probe: Probe) -> Iterator[Probe]:
-    """The same call on operands that lie otherwise in memory; a few kinds of values are enough to see wrong strides."""
-    if probe.kind not in ("integers", "dense") or max((math.prod(one.shape) for one in probe.operands), default=0) > 4096:
-        return
-    ranks = [len(one.shape) for one in probe.operands]
-    for layout in LAYOUTS[1:]:
-        if max(ranks, default=0) < (2 if layout == "transposed" else 1):
+def in_other_layouts(plan: Sequence[Probe]) -> Iterator[Probe]:
+    """The same calls on operands that lie otherwise in memory; a few probes of two kinds are enough to see wrong strides."""
+    seen: dict[str, int] = {}
+    for probe in plan:
+        ranks = [len(one.shape) for one in probe.operands]
+        if probe.kind not in ("integers", "dense") or max((math.prod(one.shape) for one in probe.operands), default=0) > 4096:
             continue
-        operands = [_equal_along(one, layout) for one in probe.operands]
-        yield dataclasses.replace(probe, name=f"{probe.name}, {_layout_in_words(layout)}",
-                                  operands=operands, layout=layout)
+        seen[probe.name] = seen.get(probe.name, 0) + 1
+        if seen[probe.name] > _MOST_LAID:
+            continue
+        for layout in (*LAYOUTS[1:], *(MIXED if len(ranks) > 1 else ())):
+            if max(ranks, default=0) >= _RANKS.get(layout, 1):
+                laid = dataclasses.replace(probe, name=f"{probe.name}, {_layout_in_words(layout)}", layout=layout)
+                yield dataclasses.replace(laid, operands=[_equal_along(one, laid.layout_of(i)) for i, one in enumerate(probe.operands)])
+
+
+# The rank from which on a layout is another one than the dense one.
+_RANKS = {"transposed": 2, "reversed": 3, "padded": 2, "first_transposed": 2, "others_transposed": 2}
+_WORDS = {"first_transposed": "the first operand alone transposed", "others_transposed": "all operands but the first transposed",
+          "first_broadcast": "the first operand alone broadcast", "in_turn": "each operand otherwise", "reversed": "the first axis innermost", "padded": "rows apart"}
 
 
 def _layout_in_words(layout: str) -> str:
-    return f"{layout.replace('_', ' along the ')}{' axis' if '_' in layout else ''} in memory"
+    words = _WORDS.get(layout) or f"{layout.replace('_', ' along the ')}{' axis' if '_' in layout else ''}"
+    return f"{words} in memory"
 
 
 def _equal_along(bits: Bits, layout: str) -> Bits:

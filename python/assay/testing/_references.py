@@ -9,12 +9,14 @@ from typing import Any, Callable, Iterator, Mapping, Sequence
 from assay import ops
 from assay._core.arrays import Bits, UnsupportedArray
 from assay.errors import UsageError, wrong
-from ._plans import Probe, has_attributes, other_layouts, planned, row_named
+from ._plans import Probe, has_attributes, in_other_layouts, planned, row_named
 from ._sizes import MISFITS, ONLY_GIVEN, Shapes, around, is_long, takes
 
 _HALVES = {"float16": (-24, 15, 65504.0), "bfloat16": (-133, 127, 3.3895313892515355e38), "float32": (-149, 127, 3.4028234663852886e38),
            "float64": (-1074, 1023, 1.7976931348623157e308)}
-_DRAWS = {"integers": 6, "dense": 8, "one hot": 6, "shifted": 2, "ties": 4, "range": 4, "special values": 4}
+_FAR_BELOW = -1e4
+_LONG, _BROAD = {"dense": 1, "sparse": 2}, {"integers": 1, "dense": 1}  # of shapes that were made
+_DRAWS = {"integers": 6, "dense": 8, "one hot": 6, "shifted": 2, "ties": 4, "range": 4, "special values": 4, "sparse": 4}
 
 
 def probes_of(reference: Callable[..., Any], like: Any, attributes: Mapping[str, Any] | None, dtype: str, seed: int, blocks: bool,
@@ -33,12 +35,12 @@ def probes_of(reference: Callable[..., Any], like: Any, attributes: Mapping[str,
         if kernel is not None and (lost := sorted(set(map(str, words)) - _taken(reference) - kernel)):
             raise UsageError("unknown attribute", where="attributes", why=f"neither the reference nor the kernel has a parameter '{lost[0]}'", advice="correct the name, or leave it out")
         borrowed = _drawn(name, given, words, dtype, random, _DRAWS)
-        borrowed += [other for one in borrowed if strided for other in other_layouts(one)]
+        borrowed += list(in_other_layouts(borrowed)) if strided else []
         tried = ONLY_GIVEN
         if blocks:
             made = around(given, takes(reference, Bits(dtype, (), b"").widened().dtype, {key: value for key, value in words.items() if key in _taken(reference)}))
             borrowed += [dataclasses.replace(one, made=True) for shapes in made.shapes
-                         for one in _drawn(name, shapes, words, dtype, random, {"dense": 1} if is_long(shapes) else {"integers": 1, "dense": 1})]
+                         for one in _drawn(name, shapes, words, dtype, random, _LONG if is_long(shapes) else _BROAD)]
             tried = made.text
     else:
         raise wrong("like", "the operation or region whose probes the expression takes, such as 'softmax', or a shape for each operand", like)
@@ -58,7 +60,7 @@ def _with_expressions(borrowed: Sequence[Probe], reference: Callable[..., Any], 
     found, why = list[Probe](), ""
     for probe in borrowed:
         try:
-            found.append(_with_expression(probe, reference, name))
+            found.append(with_expression(probe, reference, name))
         except MISFITS as reason:
             why = why or f"{probe.name}: {reason}"
     advice = "give like= another operation, or a list of shapes, one for each operand"
@@ -80,7 +82,8 @@ def _taken(reference: Callable[..., Any]) -> set[str]:
     return {one.name for one in parameters if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)}
 
 
-def _with_expression(probe: Probe, reference: Callable[..., Any], name: str) -> Probe:
+def with_expression(probe: Probe, reference: Callable[..., Any], name: str) -> Probe:
+    """The probe with the expression that a reference writes on its operands."""
     taken = _taken(reference)
     words = {key: value for key, value in probe.arguments().items() if key in taken}
     expression, values = ops.traced(lambda *operands: reference(*operands, **words), [(one.widened().dtype, one.shape) for one in probe.operands])
@@ -116,6 +119,8 @@ def _values(kind: str, shapes: Sequence[tuple[int, ...]], dtype: str, random: An
         values = random.integers(-3, 4, shape) + 0.37 * random.normal(size=shape)
         if kind == "integers":
             values = random.integers(-3, 4, shape).astype(float)
+        elif kind == "sparse" and position == 0:  # about 16 terms of a sum that say something, beside 0, or beside numbers whose exp is 0
+            values = np.where(random.random(shape) * max(shape[-1:], default=1) < 16, values, random.choice([0.0, _FAR_BELOW]))
         elif kind == "one hot" and position == 0 and values.size:
             values = np.zeros(shape)
             values.reshape(-1)[random.integers(values.size)] = random.choice([-1, 1]) * (1 + abs(random.normal()))

@@ -15,8 +15,8 @@ from assay._core.shapes import Misfit
 Shapes = Sequence[tuple[int, ...]]
 # What a reference raises on shapes that it does not take.
 MISFITS = (Misfit, UnsupportedArray, IndexError, TypeError)
-# Beside a tile or block of 32, 64, 128, 256 and 1,024 elements.
-_TAILS, _ALONE = (33, 31, 129, 65), (257, 1025)
+# Beside a tile or block of 32, 64, 128, 256 and 1,024 elements; and whole tiles, at least two of 1,024 or less, an element less and one more.
+_TAILS, _WHOLE, _ALONE, _SINGLE = (33, 31, 129, 65), (64, 128), (257, 1025, 2048), (2047, 2049)
 # Beyond blocks of the longest lines, and beyond a grid's 65,535: of the last axis. Of the other axes, the first alone.
 _LONG = (8193, 16385, 65537)
 _MOST_BESIDE = 2  # the largest size of other axes beside a long one
@@ -56,12 +56,14 @@ def around(given: Shapes, takes: Callable[[Shapes], bool]) -> Made:
 
 
 def _assignments(own: Sequence[int]) -> Iterator[dict[int, int]]:
-    """The sizes that take the places of given ones: tails along all axes at once, then along each axis, then long axes."""
-    for start in range(2):
-        yield {size: _TAILS[(start + i) % len(_TAILS)] for i, size in enumerate(own)}
+    """The sizes that take the places of given ones: tails or whole tiles along all axes at once, then along each axis, then long axes."""
+    for start, sizes in ((0, _TAILS), (1, _TAILS), (0, _WHOLE)):
+        yield {size: sizes[(start + i) % len(sizes)] for i, size in enumerate(own)}
     for i, size in enumerate(own):
         for other in _ALONE:
             yield {**{one: one for one in own}, size: other}
+        for other in _SINGLE:
+            yield {**dict.fromkeys(own, 1), size: other}
         for other in _LONG if i == 0 else _LONG[:1]:
             yield {**dict.fromkeys(own, _MOST_BESIDE if other == _LONG[0] else 1), size: other}
 

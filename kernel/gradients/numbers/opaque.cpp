@@ -3,6 +3,7 @@
 #include "kernel/gradients/numbers/opaque.h"
 
 #include <array>
+#include <bit>
 #include <cmath>
 #include <utility>
 
@@ -68,7 +69,9 @@ constexpr std::uint64_t mixed(std::uint64_t name, std::uint64_t argument) {
 constexpr std::uint64_t kTwinName = 100, kConstantName = 101, kDrawName = 102, kDrawTwinName = 103;
 
 constexpr std::uint64_t squared(std::uint64_t a) { return times(a, a, kP); }
-constexpr std::uint64_t kGamma = squared(mixed(kConstantName, 0) % kP);
+// gamma^kLogTwin = 2, so that log 2 has a twin, and x / log 2 one by which exp2(x / log 2) is exp(x).
+constexpr std::uint64_t kLogTwin = mixed(kConstantName, 0) % kQ, kGamma = raised(2, inverse(kLogTwin, kQ), kP);
+static_assert(raised(kGamma, kLogTwin, kP) == 2);
 constexpr Residues kNone{kP, 0, 0}, kAbove{kP, 0, 1}, kBelow{kP, 0, 2}, kNan{kP, 0, 3};  // the last three: no numbers
 constexpr Residues kOne{1, 1, 1};
 constexpr Residues kHalf{(kP + 1) / 2, (kQ + 1) / 2, 1};
@@ -145,7 +148,11 @@ Residues exponential(const Residues& x) {
 }
 Residues logarithm(const Residues& x) {
   if (is_none(x) || x.value == 0) return kNone;
-  return x.value == 1 ? Residues{} : Residues{drawn_value(Function::log, x.value).value, 0, x.value};
+  if (std::has_single_bit(x.value) || x.value == kHalf.value) {  // log 2^k = k log 2
+    const Residues count = exactly(Rational(x.value == kHalf.value ? -1 : std::countr_zero(x.value)));
+    return count * Residues{drawn_value(Function::log, 2).value, kLogTwin, 1};
+  }
+  return {drawn_value(Function::log, x.value).value, 0, x.value};
 }
 
 // f(-x) = -f(x)
@@ -157,13 +164,28 @@ Residues arc_cosine(const Residues& x) {
   const Residues half_pi = kPi * kHalf;
   return half_pi - (x.value == 1 ? half_pi : x.value == kP - 1 ? -half_pi : odd(Function::asin, x));
 }
-// The point (cos x, sin x) of the circle is ((1 - t^2) / (1 + t^2), 2t / (1 + t^2)) for a drawn odd function t(x).
-Residues on_circle(Function f, const Residues& x) {
-  const Residues t = odd(Function::sin, x), t2 = t * t;
-  return (f == Function::sin ? t + t : kOne - t2) / (kOne + t2);
+// How often x was doubled since its size was next above 2^-40, as far as the guide shows; at most 64 times.
+int doublings(const Interval& guide) {
+  constexpr int kLeast = -40;
+  const double size = guide.is_undefined() || guide.contains(0) ? 0 : std::fabs(guide.midpoint());
+  return size >= std::ldexp(1, kLeast) && size < std::ldexp(1, kLeast + 64) ? std::ilogb(size) - kLeast : 0;
+}
+// The point (cos x, sin x) of the circle is ((1 - t^2) / (1 + t^2), 2t / (1 + t^2)) for a drawn odd function t(x). So that
+// points of x and 2x belong together, t is drawn for a small half of a half of x, and the angle is doubled again.
+Residues on_circle(Function f, const Residues& x, const Interval& guide) {
+  const int count = doublings(guide);
+  const Residues t = odd(Function::sin, {times(x.value, raised(kHalf.value, static_cast<std::uint64_t>(count), kP), kP), 0, 1});
+  const Residues t2 = t * t, over = kOne / (kOne + t2);
+  Residues cosine = (kOne - t2) * over, sine = (t + t) * over;
+  for (int i = 0; i < count; ++i) {
+    const Residues product = cosine * sine;
+    cosine = cosine * cosine - sine * sine;
+    sine = product + product;
+  }
+  return f == Function::sin ? sine : cosine;
 }
 
-Residues applied(Function f, const Residues& x) {
+Residues applied(Function f, const Residues& x, const Interval& guide) {
   if (is_none(x)) return kNone;
   switch (f) {
     case Function::exp:
@@ -196,9 +218,9 @@ Residues applied(Function f, const Residues& x) {
       return kOne - odd(Function::erf, x);
     case Function::sin:
     case Function::cos:
-      return on_circle(f, x);
+      return on_circle(f, x, guide);
     case Function::tan:
-      return on_circle(Function::sin, x) / on_circle(Function::cos, x);
+      return on_circle(Function::sin, x, guide) / on_circle(Function::cos, x, guide);
     case Function::asin:
       return kPi * kHalf - arc_cosine(x);
     case Function::acos:
@@ -293,12 +315,12 @@ void Opaque::settle() const {
 Opaque apply(Function f, const Opaque& x) {
   if (is_special(x)) return special_function(f, x);
   if (is_zero(x.side_)) {
-    Opaque result(applied(f, x.residues_), x.guide(), {});
+    Opaque result(applied(f, x.residues_, x.guide()), x.guide(), {});
     result.pending_ = f;
     return result;
   }
   const auto guide = guided([f](const auto& at) { return Dual<Interval>(apply(f, at)); }, x.guide(), x.side_);
-  return {applied(f, x.residues_), guide.value(), guide.tangent()};
+  return {applied(f, x.residues_, x.guide()), guide.value(), guide.tangent()};
 }
 
 Opaque pow(const Opaque& x, std::int64_t n) {
@@ -330,14 +352,6 @@ Opaque pow(const Opaque& x, const Rational& r) {
 Opaque square(const Opaque& x) { return pow(x, 2); }
 Opaque sqrt(const Opaque& x) { return pow(x, Rational(1, 2)); }
 
-Opaque abs(const Opaque& x) {
-  const Order order = compare(x, Opaque());
-  return !is_known(order) ? Opaque::undefined() : order.may_be_less ? -x : x;
-}
-Opaque sign(const Opaque& x) {
-  const Order order = compare(x, Opaque());
-  return !is_known(order) ? Opaque::undefined() : Opaque(Rational(order.may_be_less ? -1 : order.may_be_greater ? 1 : 0));
-}
 Opaque min(const Opaque& a, const Opaque& b) {
   if (is_any_nan(a, b)) return Opaque::nan();
   return !is_known(compare(a, b)) ? Opaque::undefined() : is_below(b, a) ? b : a;
@@ -372,15 +386,6 @@ Order compare(const Opaque& a, const Opaque& b) {
   const Order sides = compare(a.side(), b.side());
   const bool equal = a.side().is_point() && b.side().is_point() && sides.may_be_equal;
   return equal || !sides.may_be_equal ? sides : Order{};
-}
-
-Opaque select(const Opaque& condition, const Opaque& a, const Opaque& b) {
-  const Order order = compare(condition, Opaque());
-  if (order.may_be_equal) return b;
-  return order.may_be_less || order.may_be_greater ? a : Opaque::undefined();
-}
-Opaque truth(bool may_hold, bool may_fail, const Opaque*) {
-  return may_hold == may_fail ? Opaque::undefined() : Opaque(Rational(may_hold ? 1 : 0));
 }
 
 }  // namespace assay

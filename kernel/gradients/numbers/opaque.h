@@ -5,11 +5,13 @@
 // too, so the squares modulo p are a group of prime order, in which every element has exactly one root of each order.
 // They represent the positive numbers. A second residue, the twin, is the same formula modulo q, and exp is a
 // homomorphism: exp(x) = gamma^twin(x) modulo p. So exp(a + b) = exp(a) exp(b), exp(r a) = exp(a)^r and exp(log x) = x
-// hold for all a, b, x and rational r, and a root is a power. All other functions have pseudo-random values, fixed once
-// for each argument, that satisfy these identities:
+// hold for all a, b, x and rational r, and a root is a power. Of log 2^k = k log 2 the twin is known, so that 2^x is
+// exp(x log 2). All other functions have pseudo-random values, fixed once for each argument, that satisfy these
+// identities:
 // - sigmoid, tanh, sinh, cosh, expm1, softplus as formulas in exp, the last one with log; log1p(x) = log(1 + x);
 // - erfc = 1 - erf; erf, sin, tan, asin, atan, asinh, atanh are odd;
-// - sin^2 + cos^2 = 1; tan = sin / cos; asin + acos = pi / 2; acos(-x) = pi - acos(x).
+// - sin^2 + cos^2 = 1; sin 2x = 2 sin x cos x; cos 2x = cos^2 x - sin^2 x; tan = sin / cos;
+// - asin + acos = pi / 2; acos(-x) = pi - acos(x).
 //
 // All identities are true for real numbers. So formulas that agree at random residues are equal by these identities
 // and algebra, except for a coincidence modulo p. Formulas that differ may still be equal, by an identity that is

@@ -1,4 +1,4 @@
-// Infinities and NaN among Opaque numbers: a value for all numbers beside an infinity, a limit, or nothing.
+// Infinities and NaN among Opaque numbers: a value for all numbers beside an infinity, a limit, or nothing. Choices by order.
 
 #include "kernel/gradients/numbers/special.h"
 
@@ -49,5 +49,23 @@ Opaque special_function(Function f, const Opaque& x) {
 }
 
 }  // namespace opaque
+
+Opaque abs(const Opaque& x) {
+  const Order order = compare(x, Opaque());
+  return !is_known(order) ? Opaque::undefined() : order.may_be_less ? -x : x;
+}
+Opaque sign(const Opaque& x) {
+  const Order order = compare(x, Opaque());
+  return !is_known(order) ? Opaque::undefined() : Opaque(Rational(order.may_be_less ? -1 : order.may_be_greater ? 1 : 0));
+}
+
+Opaque select(const Opaque& condition, const Opaque& a, const Opaque& b) {
+  const Order order = compare(condition, Opaque());
+  if (order.may_be_equal) return b;
+  return order.may_be_less || order.may_be_greater ? a : Opaque::undefined();
+}
+Opaque truth(bool may_hold, bool may_fail, const Opaque*) {
+  return may_hold == may_fail ? Opaque::undefined() : Opaque(Rational(may_hold ? 1 : 0));
+}
 
 }  // namespace assay

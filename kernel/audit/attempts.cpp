@@ -17,6 +17,12 @@ std::vector<TraceTensorId> different(std::vector<TraceTensorId> ids) {
   return ids;
 }
 
+// Whether a recorder left elements out of a softmax because they were far below the others: then a mask may have put them there.
+bool leaves_out(const Graph& graph) {
+  return std::ranges::any_of(
+      graph.nodes, [&](const Node& node) { return node.op == Op::masked_softmax && graph.node(node.operands[1]).op == Op::constant; });
+}
+
 }  // namespace
 
 Outcome<gradients::Adjointness> ProductCheck::judge(std::uint32_t r, std::uint32_t k, const Trace::Vjp* vjp, const std::string& place) {
@@ -24,34 +30,41 @@ Outcome<gradients::Adjointness> ProductCheck::judge(std::uint32_t r, std::uint32
   is_limited_ = false;
   const Region& region = trace_.regions[r];
   const Tensors operands = different(region.operands);
-  const auto judged = [&](const Tensors& from, bool keeps_fills) -> Outcome<gradients::Adjointness> {
-    const auto one = case_of(r, k, vjp, from, keeps_fills, place);
+  const auto judged = [&](const Tensors& from, Kept kept) -> Outcome<gradients::Adjointness> {
+    const auto one = case_of(r, k, vjp, from, kept, place);
     if (!one) return one.rejection();
     return outcome_of(one.value(), r, vjp);
   };
-  auto outcome = judged(operands, false);
+  auto outcome = judged(operands, {});
   const auto is_open = [](const auto& one) {
-    return !one && (one.rejection().kind == Rejection::Kind::rejected || one.rejection().code == "adjointness.points");
+    return !one && (one.rejection().kind == Rejection::Kind::rejected || one.rejection().code == "adjointness.points" ||
+                    one.rejection().code == "adjointness.identity");
   };
   if (vjp == nullptr || !is_open(outcome)) return outcome;
   const bool may_keep = is_zero_at_infinities(region.results[k], vjp->cotangent);
   bool is_doubted = false;  // the run's own infinities decide nothing, so numbers in their place accuse nobody
   const Tensors inputs = composed(region, *vjp);
   for (const Tensors& from : {operands, inputs}) {
-    const bool has_fills = std::ranges::any_of(from, [&](TraceTensorId id) { return is_kept(region, *vjp, id); });
-    auto again = from == operands ? outcome : judged(from, false);
+    const bool has_fills = std::ranges::any_of(from, [&](TraceTensorId id) { return is_kept(region, *vjp, id, {true}); });
+    auto again = from == operands ? outcome : judged(from, {});
     if (!again && may_keep && has_fills) {
-      again = judged(from, true);
+      again = judged(from, {true});
       is_doubted = is_doubted || (!again && again.rejection().kind != Rejection::Kind::rejected);
     }
     if (again) return again;
     if (outcome.rejection().kind != Rejection::Kind::rejected && is_open(again)) outcome = std::move(again);
   }
-  const auto one = case_of(r, k, vjp, inputs, may_keep, place);
-  if (const auto limited = one ? at_limits(one.value(), vjp->cotangent) : std::nullopt) {
-    auto again = outcome_of(*limited, r, vjp);
-    is_limited_ = again.ok();
+  if (vjp->surrogate) {
+    auto again = judged(inputs, {may_keep, false, true});
+    if (again) return again;
+  }
+  const auto one = case_of(r, k, vjp, inputs, {may_keep, true}, place);
+  const auto limited = one ? at_limits(one.value(), vjp->cotangent) : std::nullopt;
+  if (limited || (one && one.value().operands != inputs && leaves_out(one.value().one.graph))) {
+    auto again = outcome_of(limited ? *limited : one.value(), r, vjp);
+    is_limited_ = limited.has_value() && again.ok();
     if (again || again.rejection().kind == Rejection::Kind::rejected) return again;  // then about numbers that a float holds
+    is_doubted = true;
   }
   if (!is_doubted) return outcome;
   Rejection why = outcome.rejection();
@@ -69,8 +82,9 @@ bool ProductCheck::is_zero_at_infinities(TraceTensorId y, TraceTensorId y_bar) c
   }
   return true;
 }
-bool ProductCheck::is_kept(const Region& region, const Trace::Vjp& vjp, TraceTensorId id) const {
-  return !needed_[id] && !has_position(region, vjp.cotangents, id) && is_fill(trace_, producers_, id);
+bool ProductCheck::is_kept(const Region& region, const Trace::Vjp& vjp, TraceTensorId id, Kept kept) const {
+  if (needed_[id] || has_position(region, vjp.cotangents, id)) return false;
+  return (kept.fills && is_fill(trace_, producers_, id)) || (kept.masks && is_mask(trace_, producers_, id));
 }
 
 // The same product, where functions have their limits at elements that are far away; nullopt if there are none.

@@ -107,15 +107,15 @@ std::vector<TraceTensorId> ProductCheck::composed(const Region& region, const Tr
 
 // The recorded product of region r, as a graph from tensors (its distinct operands, or the tensors they are composed
 // of) and the cotangent.
-Outcome<ProductCheck::Case> ProductCheck::case_of(std::uint32_t r, std::uint32_t k, const Trace::Vjp* vjp, const Tensors& from,
-                                                  bool keeps_fills, const std::string& place) const {
+Outcome<ProductCheck::Case> ProductCheck::case_of(std::uint32_t r, std::uint32_t k, const Trace::Vjp* vjp, const Tensors& from, Kept kept,
+                                                  const std::string& place) const {
   const Region& region = trace_.regions[r];
   Case made;
   made.from = from;
   made.one.name = place;
   Slice forward(trace_, producers_);
   for (const TraceTensorId id : from) {
-    if (keeps_fills && is_kept(region, *vjp, id)) {
+    if (vjp != nullptr && is_kept(region, *vjp, id, kept)) {
       forward.add_constant(id);
       continue;
     }
@@ -136,7 +136,29 @@ Outcome<ProductCheck::Case> ProductCheck::case_of(std::uint32_t r, std::uint32_t
     if (auto meant = reverse_of(made, region, result, vjp, vjp->convention, false)) made.convention = std::move(meant.value().graph);
   }
   made.backward = std::move(backward).value();
+  if (kept.stops) bind_stops(made);
   return made;
+}
+
+// Detached operands that regions computed of the other operands have the values that follow from these.
+void ProductCheck::bind_stops(Case& of) const {
+  for (std::size_t k = 0; k < of.operands.size(); ++k) {
+    const TraceTensorId id = of.operands[k];
+    if (std::ranges::find(trace_.detached, id) == trace_.detached.end() || producers_.region_of(id) == Producers::kNone) continue;
+    Slice slice(trace_, producers_);
+    for (const TraceTensorId other : of.operands) {
+      if (other != id) {
+        slice.add_input(other);
+      } else {
+        const Tensor& like = trace_.tensors[id].value;
+        slice.graph().append_input(like.dtype(), like.shape(), "");
+      }
+    }
+    const auto node = slice.node_of(id);
+    if (!node || !slice.is_closed()) continue;
+    slice.graph().mark_output(node.value(), "");
+    of.one.bound.emplace_back(k, std::move(slice.graph()));
+  }
 }
 
 // Cotangents of a region's operands, as a graph from the inputs of a case and the cotangent of the region's result.
@@ -184,13 +206,13 @@ Rejection ProductCheck::of_closed(const Case& one, Rejection why) {
 Outcome<gradients::Adjointness> ProductCheck::outcome_of(const Case& one, std::uint32_t r, const Trace::Vjp* vjp) {
   // A large product is judged by one of its rows. If it has no rows, the recorded point may refute it at less cost.
   const bool is_large = elements_of(one.one.graph) + elements_of(one.backward.graph) > kManyElements;
-  const std::optional<OneRow> row = is_large ? one_row(one.one.graph, one.backward.graph) : std::nullopt;
+  const std::optional<OneRow> row = is_large && one.one.bound.empty() ? one_row(one.one.graph, one.backward.graph) : std::nullopt;
   const bool is_known = vjp != nullptr && !one.backward.as_value && composed(trace_.regions[r], *vjp) == one.from;
   if (is_large && !row && is_known) {
     auto why = at_the_point(one, r, *vjp, Standing::refused);
     if (why && why->kind == Rejection::Kind::rejected) return of_closed(one, *std::move(why));
   }
-  gradients::AdjointCase of_row{one.one.name, row ? row->forward : Graph{}, one.one.domains, {}};
+  gradients::AdjointCase of_row{one.one.name, row ? row->forward : Graph{}, one.one.domains, {}, {}};
   if (row) of_row.name += ", one of " + std::to_string(row->count) + " rows";
   auto outcome = row ? check_adjointness(of_row, row->backward, seed_) : check_adjointness(one.one, one.backward.graph, seed_);
   if (vjp == nullptr) return outcome;
@@ -242,6 +264,10 @@ std::optional<Rejection> ProductCheck::at_the_point(const Case& one, std::uint32
   product.point = [&] {
     std::vector<Array<Interval>> values;
     for (const TraceTensorId id : arguments) values.push_back(value_of(id));
+    for (const auto& [k, graph] : one.one.bound) {
+      const auto nodes = values_at(graph, {values.begin(), values.end() - 1});
+      if (nodes) values[k] = (*nodes)[graph.outputs[0]];
+    }
     return values;
   };
   const bool was_recorded = std::ranges::all_of(arguments, [&](TraceTensorId id) { return id < opened_.recorded; });

@@ -46,14 +46,18 @@ class ProductCheck {
 
   [[nodiscard]] bool is_real(TraceTensorId id) const { return is_float(trace_.tensors[id].value.dtype()); }
   [[nodiscard]] bool is_zero_at_infinities(TraceTensorId y, TraceTensorId y_bar) const;
-  // Whether an operand may keep its recorded infinities at random points.
-  [[nodiscard]] bool is_kept(const Region& region, const Trace::Vjp& vjp, TraceTensorId id) const;
+  // Operands that are not drawn at random points: those with infinities and masks of two numbers keep their recorded
+  // numbers, and detached values are computed of the other operands.
+  struct Kept {
+    bool fills = false, masks = false, stops = false;
+  };
+  [[nodiscard]] bool is_kept(const Region& region, const Trace::Vjp& vjp, TraceTensorId id, Kept kept) const;
   [[nodiscard]] Tensors composed(const Region& region, const Trace::Vjp& vjp) const;
-  // `keeps_fills`: its fills have their recorded values at all points.
-  [[nodiscard]] Outcome<Case> case_of(std::uint32_t r, std::uint32_t k, const Trace::Vjp* vjp, const Tensors& from, bool keeps_fills,
+  [[nodiscard]] Outcome<Case> case_of(std::uint32_t r, std::uint32_t k, const Trace::Vjp* vjp, const Tensors& from, Kept kept,
                                       const std::string& place) const;
   [[nodiscard]] Outcome<Reverse> reverse_of(const Case& of, const Region& region, TraceTensorId result, const Trace::Vjp* vjp,
                                             const Pairs& pairs, bool is_value) const;
+  void bind_stops(Case& of) const;
   [[nodiscard]] Origin recorded_origin(const Origin& of) const;
   [[nodiscard]] std::optional<Case> at_limits(Case one, TraceTensorId y_bar);
   [[nodiscard]] Outcome<gradients::Adjointness> outcome_of(const Case& one, std::uint32_t r, const Trace::Vjp* vjp);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -127,6 +128,17 @@ bool is_fill(const Trace& trace, const Producers& producers, TraceTensorId id) {
     found = found || std::isinf(value.as_double(i));
   }
   return found;
+}
+
+bool is_mask(const Trace& trace, const Producers& producers, TraceTensorId id) {
+  const Tensor& value = trace.tensors[id].value;
+  if (!is_float(value.dtype()) || producers.region_of(id) != Producers::kNone) return false;
+  std::set<double> numbers;
+  for (std::size_t i = 0; i < value.size() && numbers.size() <= 2; ++i) {
+    if (!std::isfinite(value.as_double(i))) return false;
+    numbers.insert(value.as_double(i));
+  }
+  return numbers.size() == 2;
 }
 
 void Slice::add_input(TraceTensorId id) {

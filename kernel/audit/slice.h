@@ -30,6 +30,9 @@ class Producers {
 // Whether a tensor that was given to the run holds infinities and numbers, such as the fill of a masked softmax. It has
 // the recorded value at every point, since other numbers in place of an infinity give another function.
 [[nodiscard]] bool is_fill(const Trace& trace, const Producers& producers, TraceTensorId id);
+// Whether a tensor that was given to the run holds two different numbers and no other, such as a mask of 0.0 and 1.0. At
+// random numbers in its place a run would mask other elements.
+[[nodiscard]] bool is_mask(const Trace& trace, const Producers& producers, TraceTensorId id);
 
 class Slice {
  public:

@@ -9,6 +9,9 @@
 // exp(-105), or exp(-750), is less than half a unit in the last place of it, so no float shows it: such an element is
 // left out, as one of -infinity is.
 //
+// The elements are those of the run's mask. So a real tensor of two numbers without a cotangent, which may be a mask,
+// keeps its recorded numbers at every point: the product is judged for this mask.
+//
 // The product is right if the limited product is the adjoint of the derivative of the limited function. Elements are
 // chosen by bounds at the recorded point. No verdict without limits is changed: only a product that was rejected, or
 // undecided, is judged so.

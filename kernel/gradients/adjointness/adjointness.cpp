@@ -12,14 +12,18 @@
 #include "kernel/gradients/adjointness/jacobian.h"
 #include "kernel/gradients/adjointness/pair.h"
 #include "kernel/gradients/adjointness/sample.h"
+#include "kernel/gradients/adjointness/wide.h"
 #include "kernel/gradients/derivatives/differentiate.h"
-#include "semantics/graph/family.h"
 
 namespace assay::gradients {
 
 using namespace adjointness;
 
 namespace {
+
+constexpr Doubts::Codes kAdjointCodes{"adjointness.entry", "adjointness.identity", "adjointness.domain"};
+
+bool is_entry(const Rejection& why) { return why.code == kAdjointCodes.entry || why.code == kAdjointCodes.identity; }
 
 std::size_t entry_count(const Graph& graph) { return real_elements(graph) * graph.size(graph.outputs[0]); }
 
@@ -194,7 +198,8 @@ Rejection located(const AdjointCase& one, const Graph& vjp, const Arrays<S>& x, 
 template <class S>
 Outcome<bool> check_point(const AdjointCase& one, const Graph& vjp, const Arrays<S>& x, Random& random, Support& covered) {
   Outcome<bool> form = check_form(one, vjp, x, random, covered);
-  const bool rejected = !form && form.rejection().kind == Rejection::Kind::rejected, few = has_few_entries(one.graph);
+  const bool rejected = !form && (form.rejection().kind == Rejection::Kind::rejected || is_entry(form.rejection()));
+  const bool few = has_few_entries(one.graph);
   if (rejected && !few) return located(one, vjp, x, random, form.rejection());
   if (!few || (!form && !rejected) || (form && !form.value())) return form;
   const auto meaning = by_meaning(one.graph, x);
@@ -235,6 +240,7 @@ void keep(const Graph& graph, const std::vector<bool>& is_open, const Arrays<S>&
 template <class S>
 Outcome<Adjointness> check_points(const AdjointCase& one, const Graph& vjp, std::size_t points, Random& random, AdjointMethod method) {
   Adjointness result{method, 0, 0, 0, 0, 0};
+  Doubts doubts(vjp, kAdjointCodes, [&] { return reverse_of(one.graph); });
   Support covered;
   Arrays<S> x;
   for (int tries = 0; result.points < points || !covered.is_full(); ++tries) {
@@ -247,14 +253,22 @@ Outcome<Adjointness> check_points(const AdjointCase& one, const Graph& vjp, std:
                        "change the domain of the case"};
     }
     const bool is_near = tries > kFresh / 8 && tries % 2 == 1;
-    Arrays<S> next = on_scalar<S>(one.graph, generic_point(one, random, is_near), random, draw_of(tries));
+    const Arrays<double> drawn = generic_point(one, random, is_near);
+    Arrays<S> next = on_scalar<S>(one.graph, drawn, random, draw_of(tries));
     const bool goes_on = tries % kFresh != 0 && std::ranges::any_of(covered.is_open, [](bool each) { return each; });
     if (goes_on) keep(one.graph, covered.is_open, x, next);
-    x = std::move(next);
+    auto at = bound(one, std::move(next));
+    if (!at) return at.rejection();
+    x = std::move(at).value();
     const auto used = check_point(one, vjp, x, random, covered);
-    if (!used) return used.rejection();
-    if (used.value()) ++result.points;
+    if (!used) {
+      if (auto why = doubts.judged(used.rejection(), numbers_of(one, x, drawn), random)) return *std::move(why);
+      covered.is_open.clear();
+    } else if (used.value()) {
+      ++result.points;
+    }
   }
+  if (doubts.open()) return *doubts.open();
   result.entries = has_few_entries(one.graph) ? points * entry_count(one.graph) : 0;
   if (method == AdjointMethod::probed) result.miss_log2 = miss_of_a_point(one.graph, vjp) * static_cast<double>(points);
   return result;
@@ -345,21 +359,6 @@ Outcome<Done> check_signature(const AdjointCase& one, const Graph& vjp) {
                    "one real output; the inputs and y_bar in, a cotangent for each real input out",
                    "another graph",
                    ""};
-}
-
-// Whether Rational surely lacks a function of the graph. An evaluation would find it after all products before it, which take long over
-// fractions.
-bool lacks_rationals(const Graph& graph) {
-  return std::ranges::any_of(graph.nodes, [](const Node& node) {
-    const OpKind kind = kind_of(node.op);
-    return kind == OpKind::function || kind == OpKind::softmax || kind == OpKind::masked_softmax;
-  });
-}
-
-// Over rationals a quotient by 0 ends the evaluation even if a choice would discard it, for example x - x of one
-// element whose root is masked.
-bool divides_by_zero(const Outcome<Adjointness>& result) {
-  return !result && (result.rejection().code == "div.domain" || result.rejection().code == "reciprocal.domain");
 }
 
 }  // namespace

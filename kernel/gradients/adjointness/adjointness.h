@@ -11,6 +11,8 @@
 //       entries and the unit vectors have at most kMostWork elements together. (A1 alone decides as surely, but
 //       does not show where.)
 //   A3  The graph has a value wherever the meaning has a derivative.
+// Opaque numbers that differ by their residues alone are compared once more, with 257 bits. A point at which they agree
+// there is left out, since formulas may be equal by an identity that no residue knows. Another point has to prove the rule.
 // Constants may be infinite in cases without kinks (kernel/gradients/numbers/opaque.h states the arithmetic). An infinite
 // element of y has no derivative: the claim is about cotangents that are 0 there, whatever the graph makes of others. A
 // graph that gives an infinity or NaN where the meaning has a derivative fails A3.
@@ -35,6 +37,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "semantics/graph/graph.h"
@@ -56,6 +59,9 @@ struct AdjointCase {
       // Break points, or any two numbers for ties; also special points such as zeros of products. Empty: no sample
       // of kinks.
       kinks;
+  // By the position of an input: a graph of all inputs that computes this one, in place of a drawn number. The claim is
+  // then about points at which the input has that value, and its cotangent is one by itself.
+  std::vector<std::pair<std::size_t, Graph>> bound = {};
 };
 
 enum class AdjointMethod : std::uint8_t { probed, exact, opaque };
@@ -72,6 +78,7 @@ inline constexpr std::size_t kMostEntries = 1 << 12, kMostWork = 1 << 16;
 
 // Rejection codes:
 // - "adjointness.entry", with both sides, if A1, A2 or A4 fails;
+// - "adjointness.identity" (declined) if residues differ in A1 or A2, but no numbers do (wide.h);
 // - "adjointness.domain" (A3), "adjointness.kink" (A5), "adjointness.hull" (A6);
 // - "adjointness.graph" for a graph whose inputs or outputs are not those of `differentiate`;
 // - "adjointness.points" (declined) if no points of the domain can be used.

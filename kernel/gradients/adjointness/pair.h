@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "kernel/gradients/adjointness/adjointness.h"
@@ -72,7 +73,7 @@ inline std::string entry_name(const Graph& graph, std::size_t i, std::size_t j) 
   return "an entry";
 }
 
-// Whether the point could be used; a rejection if the two sides differ.
+// Whether the point could be used; a rejection if the two sides differ. It is declined if only their residues do (wide.h).
 template <class S>
 Outcome<bool> check_pair(const AdjointCase& one, const std::string& place, const S& rule, const S& meaning) {
   if (has_value(meaning) && !has_value(rule)) {
@@ -80,7 +81,9 @@ Outcome<bool> check_pair(const AdjointCase& one, const std::string& place, const
   }
   const bool usable = is_usable(rule) && is_usable(meaning), differ = must_differ(rule, meaning);
   if (!differ && (!usable || is_same(rule, meaning))) return usable;
-  return broken("adjointness.entry", one, place, "J^T by the rule = J by the meaning", text(rule) + " and " + text(meaning));
+  Rejection why = broken("adjointness.entry", one, place, "J^T by the rule = J by the meaning", text(rule) + " and " + text(meaning));
+  if (std::is_same_v<S, Opaque> && !differ) why.kind = Rejection::Kind::declined, why.code = "adjointness.identity";
+  return why;
 }
 
 }  // namespace assay::gradients::adjointness

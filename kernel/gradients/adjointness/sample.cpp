@@ -7,6 +7,8 @@
 #include <memory>
 #include <variant>
 
+#include "semantics/graph/family.h"
+
 namespace assay::gradients::adjointness {
 
 namespace {
@@ -124,6 +126,13 @@ int most_tries(const Graph& graph) {
   for (NodeId id = 0; id < graph.nodes.size(); ++id) elements += static_cast<double>(graph.size(id));
   const double most = has_infinities(graph) ? kMostTries / 16.0 : kMostTries;  // lines without a number stay so at every point
   return static_cast<int>(std::clamp(kElements / elements, static_cast<double>(kFresh), most));
+}
+
+bool lacks_rationals(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes, [](const Node& node) {
+    const OpKind kind = kind_of(node.op);
+    return kind == OpKind::function || kind == OpKind::softmax || kind == OpKind::masked_softmax;
+  });
 }
 
 double miss_of_a_point(const Graph& graph, const Graph& vjp) {

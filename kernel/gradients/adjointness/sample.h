@@ -67,6 +67,16 @@ template <class T>
   return !outcome && outcome.rejection().code == "denote.scalar";
 }
 
+// Whether Rational surely lacks a function of the graph. An evaluation would find it after all products before it, which
+// take long over fractions.
+[[nodiscard]] bool lacks_rationals(const Graph& graph);
+// Over rationals a quotient by 0 ends the evaluation even if a choice would discard it, for example x - x of one element
+// whose root is masked.
+template <class T>
+[[nodiscard]] bool divides_by_zero(const Outcome<T>& outcome) {
+  return !outcome && (outcome.rejection().code == "div.domain" || outcome.rejection().code == "reciprocal.domain");
+}
+
 // Represents a drawn real number: by the number itself, or by a residue.
 inline void put(Rational& to, double value, Random&, Opaque::Draw) {
   const auto exact = Rational::from_double(value);
@@ -91,6 +101,17 @@ Arrays<S> on_scalar(const Graph& graph, const Arrays<double>& x, Random& random,
     }
   }
   return result;
+}
+
+// Computes the inputs that are not drawn.
+template <class S>
+Outcome<Arrays<S>> bound(const AdjointCase& one, Arrays<S> x) {
+  for (const auto& [k, graph] : one.bound) {
+    auto nodes = evaluate<S>(graph, x);
+    if (!nodes) return nodes.rejection();
+    x[k] = std::move(nodes.value()[graph.outputs[0]]);
+  }
+  return x;
 }
 
 template <class S>

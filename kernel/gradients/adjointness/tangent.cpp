@@ -9,12 +9,16 @@
 #include "kernel/gradients/adjointness/jacobian.h"
 #include "kernel/gradients/adjointness/pair.h"
 #include "kernel/gradients/adjointness/sample.h"
+#include "kernel/gradients/adjointness/wide.h"
+#include "kernel/gradients/derivatives/differentiate.h"
 
 namespace assay::gradients {
 
 using namespace adjointness;
 
 namespace {
+
+constexpr Doubts::Codes kTangentCodes{"tangent.entry", "tangent.identity", "tangent.domain"};
 
 Rejection wrong_tangent(const char* code, const TangentCase& one, std::string place, const char* required, std::string found) {
   Rejection why = broken(code, one.one, std::move(place), required, std::move(found));
@@ -27,11 +31,14 @@ template <class S>
 Outcome<bool> check_element(const TangentCase& one, std::size_t j, const S& rule, const S& meaning) {
   const auto place = [&] { return "y_dot[" + std::to_string(j) + "]"; };
   if (has_value(meaning) && !has_value(rule))
-    return wrong_tangent("tangent.domain", one, place(), "a value where the meaning has a derivative",
+    return wrong_tangent(kTangentCodes.domain, one, place(), "a value where the meaning has a derivative",
                          text(rule) + " for " + text(meaning));
   const bool usable = is_usable(rule) && is_usable(meaning), differ = must_differ(rule, meaning);
   if (!differ && (!usable || is_same(rule, meaning))) return usable;
-  return wrong_tangent("tangent.entry", one, place(), "the tangent = J x_dot by the meaning", text(rule) + " and " + text(meaning));
+  const std::string found = text(rule) + " and " + text(meaning);
+  Rejection why = wrong_tangent(kTangentCodes.entry, one, place(), "the tangent = J x_dot by the meaning", found);
+  if (std::is_same_v<S, Opaque> && !differ) why.kind = Rejection::Kind::declined, why.code = kTangentCodes.identity;
+  return why;
 }
 
 // The results of the rule and of the meaning at one point.
@@ -57,9 +64,36 @@ Outcome<Sides<S>> sides_at(const TangentCase& one, Arrays<S> x, Random& random) 
   return Sides<S>{std::move(nodes.value()[rule.outputs[0]].values), std::move(meaning).value()};
 }
 
+// Returns whether the point could be used, and marks the elements that took part.
+template <class S>
+Outcome<bool> check_point(const TangentCase& one, const Arrays<S>& x, Random& random, std::vector<bool>& covered, Tangency& result) {
+  const auto sides = sides_at(one, x, random);
+  if (!sides) return sides.rejection();
+  bool any = covered.empty();
+  for (std::size_t j = 0; j < covered.size(); ++j) {
+    if (is_infinite(sides.value().meaning[j])) covered[j] = true;
+    const auto fine = check_element(one, j, sides.value().rule[j], sides.value().meaning[j]);
+    if (!fine) return fine.rejection();
+    if (!fine.value()) continue;
+    any = covered[j] = true;
+    ++result.proof.entries;
+    result.moves = result.moves || !is_zero(sides.value().meaning[j]);
+  }
+  return any;
+}
+
 template <class S>
 Outcome<Tangency> check_tangents_at(const TangentCase& one, std::size_t points, Random& random, AdjointMethod method) {
   Tangency result{{method, 0, 0, 0, 0, 0}};
+  std::vector<std::size_t> moving, reads;  // the rule's inputs that the derivative reads: those of y, and the tangents of what moves
+  for (std::size_t k = 0; k < one.tangent_of.size(); ++k) reads.push_back(k);
+  for (std::size_t k = 0; k < one.tangent_of.size(); ++k) {
+    if (!one.tangent_of[k]) continue;
+    moving.push_back(k);
+    reads.push_back(one.tangent_of.size() + *one.tangent_of[k]);
+  }
+  Doubts doubts(
+      one.rule, kTangentCodes, [&] { return jvp(one.one.graph, 0, moving); }, reads);
   std::vector<bool> covered(one.rule.size(one.rule.outputs[0]), false);
   for (int tries = 0; result.proof.points < points || !std::ranges::all_of(covered, [](bool each) { return each; }); ++tries) {
     if (tries == kMostTries) {
@@ -69,20 +103,16 @@ Outcome<Tangency> check_tangents_at(const TangentCase& one, std::size_t points, 
       why.kind = Rejection::Kind::declined;
       return why;
     }
-    auto sides = sides_at(one, on_scalar<S>(one.one.graph, generic_point(one.one, random), random, draw_of(tries)), random);
-    if (!sides) return sides.rejection();
-    bool any = covered.empty();
-    for (std::size_t j = 0; j < covered.size(); ++j) {
-      if (is_infinite(sides.value().meaning[j])) covered[j] = true;
-      const auto fine = check_element(one, j, sides.value().rule[j], sides.value().meaning[j]);
-      if (!fine) return fine.rejection();
-      if (!fine.value()) continue;
-      any = covered[j] = true;
-      ++result.proof.entries;
-      result.moves = result.moves || !is_zero(sides.value().meaning[j]);
+    const Arrays<double> drawn = generic_point(one.one, random);
+    const Arrays<S> x = on_scalar<S>(one.one.graph, drawn, random, draw_of(tries));
+    const auto used = check_point<S>(one, x, random, covered, result);
+    if (!used) {
+      if (auto why = doubts.judged(used.rejection(), numbers_of(one.one, x, drawn), random)) return *std::move(why);
+    } else if (used.value()) {
+      ++result.proof.points;
     }
-    if (any) ++result.proof.points;
   }
+  if (doubts.open()) return *doubts.open();
   if (method == AdjointMethod::probed) result.proof.miss_log2 = miss_of_a_point(one.one.graph, one.rule) * static_cast<double>(points);
   return result;
 }

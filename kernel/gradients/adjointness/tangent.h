@@ -33,7 +33,8 @@ struct Tangency {
 };
 
 // Rejection codes: "tangent.entry", with both sides, if J1 fails; "tangent.domain" (J2); "tangent.graph" for graphs
-// that do not fit together; "adjointness.points" (declined) if no points of the domain can be used.
+// that do not fit together; declined: "adjointness.points" if no points of the domain can be used, and
+// "tangent.identity" if only residues differ.
 [[nodiscard]] Outcome<Tangency> check_tangent(const TangentCase& one, std::uint64_t seed);
 
 }  // namespace assay::gradients

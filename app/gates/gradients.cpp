@@ -56,6 +56,8 @@ std::string place_of(const Trace& trace, TraceTensorId id, const std::string& te
   return shape.empty() ? "" : to_string(explain::index_of(shape, std::strtoul(digits.c_str(), nullptr, 10)));
 }
 
+bool is_identity(const audit::GradientStep& step) { return step.failure && step.failure->found.starts_with("adjointness.identity"); }
+
 // An entry of the Jacobian ("..., d y[0] / d NAME[3]: A and B") in words: decimals that tell both sides apart. Where there are none, exact
 // arithmetic alone does. The numbers as the kernel compared them become `exact`.
 std::string message_of(const Trace& trace, const audit::GradientStep& step, std::string& exact) {
@@ -76,6 +78,10 @@ std::string message_of(const Trace& trace, const audit::GradientStep& step, std:
                            (operand == region.operands.end() ? "" : place_of(trace, *operand, by_text));
   const std::string left = why.found.substr(end + 3, split - end - 3), right = why.found.substr(split + 5);
   exact = "the recorded product gives " + left + ", the derivative is " + right;
+  if (is_identity(step))
+    return "no number tells the recorded product from the derivative, but their formulas differ, and the check knows no identity that "
+           "makes them equal (adjointness.identity): " +
+           what;
   const std::string given = told_apart(number_of(left), number_of(right));
   if (given.empty())
     return "the recorded product and the derivative are different functions: exact arithmetic at random points of the recorded ranges "
@@ -120,8 +126,8 @@ GateCase case_of(const Trace& trace, std::size_t gradient, const audit::Gradient
   finding.message = message_of(trace, step, finding.exact);
   finding.details = explain::gradient_lines(trace, gradient, step);
   finding.opening = opening_of(finding.details);
-  if (step.failure->code == "gradient.convention" && finding.details.empty()) {
-    finding.details = {finding.subject + ": " + finding.message};
+  if (is_identity(step) || (step.failure->code == "gradient.convention" && finding.details.empty())) {
+    finding.details = {(is_identity(step) ? "" : finding.subject + ": ") + finding.message};
     finding.opening = 1;
   }
   if (decided && finding.opening == 0 && step.failure->code == "gradient.product") {

@@ -14,7 +14,7 @@ from typing import Any, Union
 import numpy
 import torch
 
-from .numbers import EXACT, UNIT, Computed, Known, digits_of, is_near, product_of, total_of
+from .numbers import EXACT, UNIT, Computed, Known, digits_of, is_near, meant, product_of, total_of
 
 MOST_PAIRED, MOST_WHOLE, CANCELLED, ROUNDINGS = 10, 16, 8, 8
 DIVISORS = (1, 2, 3, 4, 6)
@@ -38,6 +38,7 @@ class Polynomial:
         return one / found if self.is_inverse else found
 
 
+ANGLES = {"sin": math.sin, "cos": math.cos}
 Formula = Union[Computed, Polynomial]
 ONE = numpy.array(list(product(range(-4, 5), repeat=3)))  # coefficients of c, c^2, c^3
 ONE_POWERS = [(1,), (2,), (3,)]
@@ -100,8 +101,14 @@ class Composed:
         self.formulas: dict[float, Formula] = {}
         for way in (self.of_earlier, self.of_any, self.of_function):
             for value in self.met:
-                if value not in EXACT and value not in self.formulas and digits_of(value) > 24 and (found := way(value)) is not None:
+                if value not in EXACT and value not in self.formulas and digits_of(value) > 24 and not self.is_meant_itself(value) and (found := way(value)) is not None:
                     self.formulas[value] = found
+
+    @staticmethod
+    def is_meant_itself(value: float) -> bool:
+        """Whether a number is read without others: then others may be computed of it."""
+        found = meant(value, torch.float32)
+        return found is not None and not found.is_drawn
 
     def of(self, value: float) -> Formula | None:
         return self.formulas.get(value)
@@ -119,6 +126,10 @@ class Composed:
                 return Computed((a,), "sqrt")
             if a > 0 and is_near(math.log(a), value, 2):
                 return Computed((a,), "log")
+        for a in (*self.others(value), 1.0, 2.0):
+            for op, f in ANGLES.items():
+                if abs(a) < 2**10 and is_near(f(a), value, 2):
+                    return Computed((a,), op)
         return None
 
     @staticmethod
@@ -142,7 +153,7 @@ def slack_of(made: Formula, value: float, dtype: torch.dtype) -> int:
         if isinstance(made, Polynomial):
             found = made.value(of, kind(1))
         elif made.op:
-            found = {"sqrt": numpy.sqrt, "log": numpy.log, "add": numpy.add, "sub": numpy.subtract}[made.op](*of)
+            found = {"sqrt": numpy.sqrt, "log": numpy.log, "add": numpy.add, "sub": numpy.subtract, "sin": numpy.sin, "cos": numpy.cos}[made.op](*of)
         else:
             found = math.prod([one**power for one, power in zip(of, made.powers)], start=kind(1)) * kind(float(made.ratio))
         unit = UNIT if dtype == torch.float64 else 2.0**-24

@@ -17,7 +17,7 @@ from .backward import Recorder
 from .branches import Branch
 from .composed import Composed
 from .equations import opaque_of
-from .limits import settled
+from .limits import IDENTITY, settled
 from .memory import Refused, Value, plain
 from .nodes import HALVES, constant_of, read_again
 from .naming import Names, modules_of
@@ -91,7 +91,7 @@ def trace_of(run: Recorder, known: Composed | None = None) -> Trace:
     trace.tangents = [{"from": {name(k): name(v) for k, v in one.start.items()}, "to": {name(k): name(v) for k, v in one.found.items()},
                        "detached": [name(v) for v in one.detached]} for one in run.moves if one.found]
     trace.outputs = sorted({n for c in trace.gradients for n in c["of"].values()} | {n for c in trace.tangents for n in c["to"].values()})
-    trace.detached = [name(v) for v in sorted((run.cut - set(run.edges.values())) | run.cut_for_good) if v in used and v in touched]
+    trace.detached = [name(v) for v in sorted((run.cut - set(run.edges.values())) | run.cut_for_good) if v in used and v in touched] + [name(v) for v in sorted(run.stopped)]
     trace.opaque = [{"name": what, "results": [name(v) for v in found]} for what, found in opaque_of(run) if found]
     return trace
 
@@ -376,6 +376,11 @@ def is_of_products(report: Report) -> bool:
     return any(one.rule in ("gradient.product", "gradient.value") for one in report.findings)
 
 
+def is_of_identities(report: Report) -> bool:
+    """Whether formulas differ alone, and no numbers do."""
+    return all(IDENTITY in one.message for one in report.findings if one.rule in ("gradient.product", "gradient.value"))
+
+
 @contextmanager
 def judging(run: Recorder, verb: str = "gradcheck", *options: str, detached: bool | Collection[str] = ()) -> Iterator[Callable[[], Report]]:
     """A gate that runs beside the caller, who waits for its report, or leaves and so ends it."""
@@ -402,7 +407,7 @@ def judging(run: Recorder, verb: str = "gradcheck", *options: str, detached: boo
         read = parts_of(run, Composed(run.doubles))
         with programs.started(verb, read, *options) as wait:
             report = found(read, wait)
-        return report if report.passed or not report.failed and not is_of_products(report) else first
+        return report if report.passed or not report.failed and (not is_of_products(report) or is_of_identities(report)) else first
     with programs.started(verb, parts, *options) as wait:
         yield lambda: found(parts, wait)
 

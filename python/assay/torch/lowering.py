@@ -25,7 +25,7 @@ RULES = BASIC | LAYOUT | LINEAR | REDUCE | NORM | LOSS | INDEX | SAMPLE | PIECES
 
 # Whose kernels on 16 bits store some of their steps in 16 bits, too (docs/reference/pytorch.md); those of all others compute in float32 and round once.
 STORE_STEPS = {"_log_softmax", "logsumexp", "mse_loss_backward", "glu_backward", "avg_pool2d_backward", "avg_pool3d_backward",
-               "huber_loss", "huber_loss_backward", "sigmoid_backward", "smooth_l1_loss", "smooth_l1_loss_backward"}
+               "huber_loss", "huber_loss_backward", "sigmoid_backward", "smooth_l1_loss", "smooth_l1_loss_backward", "soft_margin_loss_backward"}
 
 MOVES = ("reshape", "permute", "slice", "concat", "pad", "gather", "expand", "constant", "place")  # which round nothing
 

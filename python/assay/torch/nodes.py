@@ -9,7 +9,7 @@ import numpy
 import torch
 
 from .composed import Composed, Formula, Polynomial, slack_of
-from .numbers import NOISE, Known, meant, rounded_alike
+from .numbers import NOISE, Known, meant, multiple, rounded_alike
 
 NAMES = {torch.float32: "float32", torch.float64: "float64", torch.int64: "int64", torch.int32: "int32", torch.bool: "bool",
          torch.uint8: "uint8", torch.int8: "int8", torch.int16: "int16"}
@@ -505,9 +505,13 @@ def read_again(nodes: list[dict[str, Any]], outputs: list[int], count: int, know
 
 
 def constant_of(tensor: torch.Tensor, known: Composed) -> tuple[list[dict[str, Any]], list[int]]:
-    """The nodes of a tensor that the program makes of its numbers, and its output: one number means what a number of the run with these digits means."""
+    """The nodes of a tensor that the program makes of its numbers, and its output: one number means what a number of the run with these digits means.
+
+    Without such a number, it may be a float32 of a multiple of an irrational one."""
     n = Nodes([tensor])
     value = next((one for one in known.met if rounded_alike(one, float(tensor), tensor.dtype)), None) if tensor.numel() == 1 else None
+    if value is None and tensor.numel() == 1 and tensor.dtype == torch.float32 and multiple(float(tensor), tensor.dtype, True) is not None:
+        value = float(tensor)
     found = n.constant(tensor, tensor.dtype) if value is None else n.expand(Nodes([tensor], known).one_reading(value, tensor.dtype), n.shape)
     _, nodes, outputs = finished([], [found])
     return nodes, outputs

@@ -174,6 +174,11 @@ def root(n: Nodes, x: Ref) -> Ref:
     return n.loose(y) if n.dtype == torch.float64 else y
 
 
+def inverse_root(n: Nodes, x: Ref) -> Ref:
+    """1 / sqrt(x); the kernel stores the root."""
+    return n("reciprocal", n.stored_step(n("sqrt", n.cast(x, n.dtype))))
+
+
 def power(n: Nodes, x: Value, exponent: Value) -> Ref:
     """x^r, by the op for constant exponents where it is one."""
     if isinstance(x, Ref) and x.is_complex:
@@ -199,7 +204,7 @@ def power(n: Nodes, x: Value, exponent: Value) -> Ref:
     if exponent == 0.5:
         return root(n, x)
     if exponent == -0.5:
-        return n("reciprocal", n("sqrt", x))
+        return inverse_root(n, x)
     if exponent == 3 and n.is_half:
         n.storing = "steps"
         return n("mul", n("mul", x, x), x)
@@ -263,8 +268,14 @@ def product_added(op: str) -> Rule:
 
 def xlogy(n: Nodes, x: Value, y: Value) -> Ref:
     """x log y, which is 0 where x is."""
-    x, y = n.cast(x, n.dtype), n.cast(y, n.dtype)
-    return n("where", n("equal", x, 0.0), n.constant(0.0, n.dtype), n("mul", x, n("log", y)), dtype=n.dtype)
+    x, y = n.cast(n.as_stored(x), n.dtype), n.cast(n.as_stored(y), n.dtype)
+    return n("where", n("equal", x, 0.0), n.constant(0.0, n.dtype), n("mul", x, n.stored_step(n("log", y))), dtype=n.dtype)
+
+
+def remainder(n: Nodes, a: Value, b: Value, **attributes: Any) -> Ref:
+    """Of numbers the kernel takes what the type of the result has for them."""
+    a, b = (float(torch.tensor(one, dtype=n.first.dtype)) if isinstance(one, float) and n.is_half else one for one in (a, b))
+    return n("mod", n.cast(a, n.dtype), n.cast(b, n.dtype), **attributes)
 
 
 def logaddexp(n: Nodes, a: Ref, b: Ref) -> Ref:
@@ -333,7 +344,7 @@ FUNCTIONS = ("neg", "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "
 FULL = {"zeros": 0, "zeros_like": 0, "new_zeros": 0, "zero": 0, "ones": 1, "ones_like": 1, "new_ones": 1}
 BASIC: dict[str, Rule] = {name: unary(name) for name in FUNCTIONS} | {name: (lambda n, *_, value=value, **__: filled(n, value))
                                                                        for name, value in FULL.items()} | {
-    "sqrt": root, "sgn": direction, "abs": size, "trunc": truncated, "frac": frac, "rsqrt": lambda n, x: n("reciprocal", n("sqrt", n.cast(x, n.dtype))),
+    "sqrt": root, "sgn": direction, "abs": size, "trunc": truncated, "frac": frac, "rsqrt": inverse_root,
     "square": lambda n, x: n("mul", x, x), "log2": logarithm(2.0), "log10": logarithm(10.0),
     "erfc": lambda n, x: one_minus(n, n("erf", x)), "log1p": log1p,
     "expm1": lambda n, x: n("sub", n("exp", x), 1.0), "exp2": lambda n, x: n("exp", n("mul", x, n.log_of_2(n.dtype))),
@@ -341,8 +352,8 @@ BASIC: dict[str, Rule] = {name: unary(name) for name in FUNCTIONS} | {name: (lam
     "scalar_tensor": lambda n, v, **_: filled(n, v), "fill": lambda n, _, v: filled(n, v),
     "add": arithmetic("add"), "sub": arithmetic("sub"), "rsub": lambda n, a, b, alpha=1: arithmetic("sub")(n, b, a, alpha), "mul": multiplied,
     "div": divided, "floor_divide": lambda n, a, b: divided(n, a, b, "floor"), "true_divide": divided, "maximum": arithmetic("max"), "fmax": arithmetic("max"), "fmin": arithmetic("min"),
-    "minimum": arithmetic("min"), "fmod": lambda n, a, b: n("mod", n.cast(a, n.dtype), n.cast(b, n.dtype), truncated=True),
-    "remainder": lambda n, a, b: n("mod", n.cast(a, n.dtype), n.cast(b, n.dtype)), "pow": power, "clamp": clamp,
+    "minimum": arithmetic("min"), "fmod": lambda n, a, b: remainder(n, a, b, truncated=True), "remainder": remainder,
+    "pow": power, "clamp": clamp,
     "clamp_min": lambda n, x, lo: clamp(n, x, lo), "clamp_max": lambda n, x, hi: clamp(n, x, None, hi), "hardtanh": lambda n, x, lo=-1, hi=1: clamp(n, x, lo, hi),
     "eq": compared("equal"), "ne": compared("equal", negate=True), "lt": compared("less"), "le": compared("less_equal"),
     "gt": compared("less", swap=True), "ge": compared("less_equal", swap=True), "polar": polar, "isnan": special("is_nan"), "isinf": special("is_inf"),

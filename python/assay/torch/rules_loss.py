@@ -70,6 +70,13 @@ def mse_loss_backward(n: Nodes, g: Ref, x: Ref, y: Ref, reduction: int) -> Ref:
     return n("mul", n("mul", d, factor), g)
 
 
+def soft_margin_backward(n: Nodes, g: Ref, x: Ref, target: Ref, reduction: int) -> Ref:
+    """In the kernel's order, which stores each step."""
+    z = n("exp", n("mul", n("neg", target), x))
+    factor = n("mul", target, n.number(-1.0 / counted(x.shape) if reduction == 1 else -1.0, n.dtype))
+    return n("mul", n("div", n("mul", factor, z), n("add", z, 1.0)), g)
+
+
 def bce_with_logits(n: Nodes, x: Ref, target: Ref, weight: Ref | None = None, positive: Ref | None = None, reduction: int = 1) -> Ref:
     soft = n("neg", log_sigmoid(n, x))
     if positive is not None:
@@ -328,7 +335,7 @@ def smooth_l1_backward(delta: bool) -> Rule:
 
 LOSS: dict[str, Rule] = {
     "nll_loss_forward": nll_loss, "nll_loss_backward": nll_loss_backward, "nll_loss2d_forward": nll_loss, "nll_loss2d_backward": nll_loss_backward,
-    "mse_loss": mse_loss, "mse_loss_backward": mse_loss_backward, "binary_cross_entropy_with_logits": bce_with_logits,
+    "mse_loss": mse_loss, "mse_loss_backward": mse_loss_backward, "soft_margin_loss_backward": soft_margin_backward, "binary_cross_entropy_with_logits": bce_with_logits,
     "gelu": gelu, "gelu_backward": gelu_backward,
     "silu": lambda n, x: n("silu", x, alpha=1), "silu_backward": silu_backward, "mish_backward": mish_backward, "elu": elu,
     "elu_backward": elu_backward, "softplus": softplus, "softplus_backward": softplus_backward, "threshold_backward": threshold_backward,

@@ -8,10 +8,13 @@ from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
 
 import torch
 from torch.autograd.function import _SingleLevelFunction
+from torch.overrides import TorchFunctionMode
 
 from assay.errors import UsageError, wrong
 from .conventions import Conventions
 from .joins import Product
+from .nodes import operand
+from .values import Region
 
 Intended = Mapping[Any, Callable[..., Any]]  # of a torch.autograd.Function: the function whose gradient is meant
 
@@ -52,12 +55,35 @@ def noting(owners: Iterable[Any], note: Callable[[Any, Any, Sequence[Any]], None
         yield
 
 
+STOPS = (torch.Tensor.detach, torch.detach, torch.Tensor.data.__get__)  # type: ignore[attr-defined]  # through which no gradient flows
+
+
+class Stopping(TorchFunctionMode):
+    """In a surrogate, what a tensor is detached to is a value of its own."""
+
+    def __init__(self, run: "Surrogates") -> None:
+        super().__init__()
+        self.run, self.found = run, list[int]()
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = function(*args, **(kwargs or {}))
+        if function not in STOPS or not found.numel():
+            return found
+        with self.run.aside():
+            source, ref, copy = self.run.value(args[0]), operand(args[0]), args[0].detach().clone()
+            value = self.run.memory.add(copy, None, f"{self.run.memory.values[source].name}.detach")
+            self.run.append("detach", [(ref, source)], [ref], [value])
+        self.found.append(value)
+        return copy
+
+
 class Surrogates(Conventions):
     """Keeps the arguments of each declared Function, and runs the declared function on them beside its backward."""
 
     def __init__(self, model: Any = None, *, asks_convention: bool = False, surrogate: Any = None) -> None:
         self.surrogates, self.met = checked(surrogate), set[Any]()
         self.calls: dict[int, tuple[Any, list[Any]]] = {}  # by the node of a Function: the node, and a value in place of each tensor among its arguments
+        self.stopped = set[int]()  # values that surrogates detached
         self.watched_calls = noting(self.surrogates, self.note_call)
         super().__init__(model, asks_convention=asks_convention)
 
@@ -78,7 +104,7 @@ class Surrogates(Conventions):
         arguments = self.calls[id(node)][1]
         operands = {one[0] for one in arguments if isinstance(one, tuple)}
         count = len(self.regions)
-        with self.in_hook(), torch.no_grad():
+        with self.in_hook(), torch.no_grad(), Stopping(self) as stopping:
             found = self.surrogates[owner](*[self.held(one[0], None) if isinstance(one, tuple) else one for one in arguments])
         result = self.memory.values[region.results[product.result]]
         if not isinstance(found, torch.Tensor) or list(found.shape) != list(result.tensor.shape) or found.dtype != result.kind:
@@ -86,16 +112,29 @@ class Surrogates(Conventions):
                              advice=f"return one tensor of shape {list(result.tensor.shape)} and type {str(result.kind).removeprefix('torch.')}, computed from the arguments of the Function")
         with self.aside():
             output = self.value(found)
-        product.surrogate = self.graph_of(output, operands, count, name)
+        ran = self.regions[count:]
+        del self.regions[count:]
+        product.surrogate = self.graph_of(output, {*operands, *stopping.found}, ran, name)
+        self.keep_stops(region, ran, {v for v in stopping.found if v in product.surrogate[0]})
         for v in product.surrogate[0]:
             if v not in region.operands:
                 region.operands.append(v)
                 shift(region, len(region.operands) - 1)
-        del self.regions[count:]
 
-    def graph_of(self, output: int, operands: Sequence[int] | set[int], start: int, name: str) -> tuple[list[int], list[dict[str, Any]], int]:
-        """Join the regions since `start`: the operands, the nodes, and the number of the result, after the operands."""
-        ran = self.regions[start:]
+    def keep_stops(self, before: Region, ran: list[Region], stops: set[int]) -> None:
+        """Put the regions that compute detached values before the region: the gate takes those values from there, as numbers that do not move."""
+        wanted, kept = set(stops), list[Region]()
+        for one in reversed(ran):
+            if wanted.intersection(one.results):
+                wanted.update(one.operands)
+                kept.insert(0, one)
+        at = next(i for i, one in enumerate(self.regions) if one is before)
+        self.regions[at:at] = kept
+        self.stopped |= stops
+
+    def graph_of(self, output: int, operands: set[int], ran: list[Region], name: str) -> tuple[list[int], list[dict[str, Any]], int]:
+        """Join regions: the operands, the nodes, and the number of the result, after the operands. Some operands may be results of a region."""
+        ran = [one for one in ran if operands.isdisjoint(one.results)]
         given = {v for one in ran for v in one.results}
         read = list(dict.fromkeys(v for v in [*(v for one in ran for v in one.operands), output] if v not in given))
         if other := [self.memory.values[v].name for v in read if v not in operands]:

@@ -31,7 +31,7 @@ _WORKER = "assay"  # what a worker of pytest-xdist hands to its controller
 _SESSION = "assay-session"
 _SKIPS = (pytest.skip.Exception, unittest.SkipTest)
 _GREEN = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
-_ENDS_OF_THREADS = ("threading", "concurrent.futures.thread", "multiprocessing.pool")  # modules that catch what leaves the function of a thread
+_ENDS_OF_THREADS = ("threading", "concurrent", "multiprocessing")  # packages that catch what leaves the function of a thread
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -181,7 +181,10 @@ class _Entry:
     def is_lost(self) -> bool:
         """The exception did not reach the test: it ended a thread, or the last function that it left was called by no Python (a task, `__del__`)."""
         trace = getattr(self.report.exception, "__traceback__", None)
-        return trace is not None and (trace.tb_frame.f_globals.get("__name__") in _ENDS_OF_THREADS or trace.tb_frame.f_lasti == trace.tb_lasti)
+        if trace is None:
+            return False
+        package = str(trace.tb_frame.f_globals.get("__name__")).split(".")[0]
+        return package in _ENDS_OF_THREADS or trace.tb_frame.f_lasti == trace.tb_lasti
 
     @property
     def headline(self) -> str:

@@ -32,7 +32,7 @@ CASES = {
     "prelu": of_one("PRelu", [0, 1, -1], [0.25, 1, 0.25], [([1], [0.25])]),
     "elu": of_one("Elu", [0, 1], [2, 1], alpha=2.0),
     "selu": of_one("Selu", [0, 1], [SELU, 1.0507010221481323]),
-    "celu": of_one("Celu", [0, 1], [1, 1], alpha=2.0),
+    "celu": of_one("Celu", [0, 1], [1, 1], alpha=2.0, opset=28),  # float64 from this version on
     "thresholded_relu": of_one("ThresholdedRelu", [0, 1, -1], [0, 1, 0], alpha=0.0),
     "softshrink": of_one("Shrink", [-0.5, 0.5, 1, 0], [0, 0, 1, 0], lambd=0.5, bias=0.5),
     "abs": of_one("Abs", [0, -0.0, 1, -1], [0, 0, 1, -1]),

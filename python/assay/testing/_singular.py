@@ -64,10 +64,10 @@ class Singular:
         if (run := self.recorded(point, start)) is None:
             return None
         places = [(i, k, open_) for i, one in enumerate(run.products) for k in one.convention or {} if bool((open_ := self.is_open(run, i, k)).any())]
-        beside = [self.recorded([shifted(one, side) for one in point], start) for side in ((1, -1, None) if places else ())]
-        beside = [one for one in beside if one is not None and len(one.products) == len(run.products)]
+        tried = [self.recorded([shifted(one, side) for one in point], start) for side in ((1, -1, None) if places else ())]
+        beside = [one for one in tried if one is not None and len(one.products) == len(run.products)]
         for i, k, open_ in places:
-            given, bar = values(run, i, k)[open_], run.memory.values[run.products[i].cotangent].tensor.abs().max()
+            given, bar = values(run, i, k)[open_], run.memory.values[run.products[i].cotangent].tensor.abs().max()  # type: ignore[index]
             near = [values(one, i, k)[open_] for one in beside if values(one, i, k).shape == open_.shape]
             if not near:
                 continue

@@ -91,8 +91,8 @@ def integers_beside(one: torch.Tensor, repeats: bool) -> Iterator[tuple[str, tor
         else:
             yield "a repeated number", torch.cat((flat[:1], flat[:1], flat[2:]) if len(flat) > 2 else (flat[1:], flat[1:]))
     for axis in range(one.dim() if repeats and one.dim() > 1 else 0):
-        if (other := with_first_repeated(one, axis)) is not None:
-            yield f"entries along axis {axis} that are repeated", other
+        if (twice := with_first_repeated(one, axis)) is not None:
+            yield f"entries along axis {axis} that are repeated", twice
 
 
 def places_twice(point: Sequence[Any], takes_repeats: Callable[[torch.Tensor], bool]) -> Iterator[Variant]:

@@ -110,8 +110,8 @@ class Planner {
     // A scalar shows little at once.
     const std::size_t count = elements();
     const int few = count <= 4 ? 24 : count <= 32 ? 8 : 1;
-    for (int round = has_reals() ? few : 4 * few; round > 0; --round) {
-      is_wide_ = !has_reals() && round % 2 == 1;
+    for (int round = has_reals() ? few : 4 * few + kWideRounds; round > 0; --round) {
+      is_wide_ = !has_reals() && round <= kWideRounds;
       add(ProbeKind::integers, [&](Draw from, std::size_t) { return static_cast<double>(draw(random_, from)); });
     }
     is_wide_ = false;
@@ -235,7 +235,7 @@ class Planner {
                           family == contracts::Family::sum || family == contracts::Family::elementwise;
     for (int round = 0, rounds = elements() <= 32 ? 30 : 12; round < rounds; ++round)
       add_integers(dtype, computes || round > 3 ? 0 : round % 2 == 0 ? 60 : -60, {});
-    for (int round = reach_of(dtype) > 0 ? 3 : 0; round > 0; --round) add_integers(dtype, kWide, {});
+    for (int round = reach_of(dtype) > 0 ? kWideRounds : 0; round > 0; --round) add_integers(dtype, kWide, {});
     const std::size_t count = element_count(one_.shapes[0]);
     if (terms_of(one_) <= 1 || count == 0) return;
     for (const std::size_t hot : {std::size_t{0}, count - 1, random_() % count}) {
@@ -269,6 +269,7 @@ class Planner {
   }
 
   static constexpr std::size_t kSmall = 1 << 9;
+  static constexpr int kWideRounds = 3;
   static constexpr std::int64_t kWide = std::int64_t{1} << 60;
 
   // Half of the wide integers differ from each other in their upper half alone, which a kernel of a narrower type cuts off.

@@ -17,7 +17,6 @@ from fractions import Fraction
 
 import onnx_files
 import runs
-import onnx_files
 from runs import BIN, COUNT, Case, DATA, IMAGES, LABELS, MODEL, assay, npy, png
 
 

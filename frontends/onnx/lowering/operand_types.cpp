@@ -10,33 +10,27 @@ namespace {
 
 // Operators, then each version that changed something, with its operands. An operand has the letter of a set of types, a 0 or 1 if it is
 // of that rank, and one or two marks ' if its type is that of the others with as many marks. The last operand may stand for more.
+// An operator that is not here takes floating-point numbers in every version.
 constexpr std::string_view kOperands =
-    "Abs:1=F,6=N;Acos Asin Atan Cos Sin Tan:7=F;Acosh Asinh Atanh Cosh IsNaN MeanVarianceNormalization Sinh:9=F;"
-    "Add Div Mul Sub:1=F' F',6=W' W',14=N' N';AffineGrid:20=F L1;And Or Xor:1=B B;ArgMax ArgMin:1=N;"
-    "Attention:23=F' F' F'' A F' F'',24=F' F' F'' A F' F'' L;"
-    "AveragePool Ceil Elu Exp Floor GlobalAveragePool GlobalLpPool GlobalMaxPool HardSigmoid Hardmax LRN LeakyRelu Log "
-    "LogSoftmax LpNormalization LpPool Reciprocal Selu Sigmoid Softmax Softplus Softsign Sqrt Tanh:1=F;"
-    "BatchNormalization:1=F' F' F' F' F',14=F' F' F' F'' F'',15=F F' F' F'' F'';BitCast:26=A;BitShift:11=U' U',28=Z' Z';"
-    "BitwiseAnd BitwiseOr BitwiseXor:18=Z' Z';BitwiseNot:18=Z;Cast DepthToSpace Identity Shape Size SpaceToDepth Transpose:1=A;"
-    "CastLike:15=A A;CausalConvWithState:27=f f f f;Celu:12=f,28=F;CenterCropPad:18=A I1;Clip:1=F,11=F' F' F',12=N' N' N';"
-    "Col2Im:18=A L1 L1;Compress:9=A B;Concat:1=F',4=A';ConstantOfShape:9=L1;Conv ConvTranspose InstanceNormalization:1=F' F' F';"
-    "ConvInteger MatMulInteger:10=Q' Q'' Q' Q'';CumProd:26=W I;CumSum:11=W I;DFT:17=F I,20=F I L0;DeformConv:19=F' F' F' F' F';"
-    "DequantizeLinear:10=q' f q',21=o' f o';Det Round:11=F;Dropout:1=F,12=F F B;DynamicQuantizeLinear:11=f;Einsum:12=N';"
-    "Equal:1=k' k',11=A' A';Erf:9=N,13=F;Expand:8=A L1;EyeLike NonZero:9=A;Flatten:1=F,9=A;GRU RNN:1=F' F' F' F' i F';"
-    "Gather:1=A I;GatherElements:11=A I;GatherND:11=A L;Gelu:20=F;Gemm:1=F' F' F',9=W' W' W';Greater Less:1=F' F',9=N' N';"
-    "GreaterOrEqual LessOrEqual:12=N' N';GridSample:16=A F;GroupNormalization:18=F' F' F';HardSwish:14=F;"
-    "IsInf ThresholdedRelu:10=F;LSTM:1=F' F' F' F' i F' F' F';LayerNormalization:17=F' F' F';LinearAttention:27=f f f f f f;"
-    "MatMul PRelu:1=F' F',9=W' W';Max Min:1=F',12=N';MaxPool:1=F,12=D;MaxUnpool:9=F L L;Mean Sum:1=F';Mish:18=F;Mod:10=N' N';"
-    "Neg:1=F,6=P;NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss:12=F' I F';Not:1=B;OneHot:9=N N A;"
-    "Pad:1=F,11=N' L1 N',13=A' L1 A',18=A' L1 A' I1;Pow:1=F' F',12=r N;QLinearConv:10=Q' f Q' Q'' f Q'' f Q i;"
-    "QLinearMatMul:10=Q' f Q' Q'' f Q'' f Q;QuantizeLinear:10=g f Q,19=g' g' Q,21=g' g' h,23=g g h;RMSNormalization:23=F F;"
-    "Range:11=S' S' S';ReduceL1 ReduceL2 ReduceMean ReduceProd ReduceSumSquare:1=W,18=W L1;"
-    "ReduceLogSum ReduceLogSumExp:1=W,18=W L1,28=F L1;ReduceMax ReduceMin:1=W,12=w,18=w L1,20=R L1;ReduceSum:1=W,13=W L1;"
-    "Relu:1=F,14=P;Reshape:1=F,5=A L1;Resize:10=A f,11=A F f1 L1;ReverseSequence:10=A L;RoiAlign:10=F' F' L;"
-    "RotaryEmbedding:23=f f f L;STFT:17=F' I'' F' I'';Scatter:9=A' I A';ScatterElements:11=A' I A';ScatterND:11=A' L A';"
-    "Shrink Sign:9=N;Slice:1=A,10=A I1' I1' I1' I1';Split:1=F' F',2=A,13=A L1;Squeeze Unsqueeze:1=A,13=A L;SwiGLU:28=F' F';"
-    "Swish:24=F;TensorScatter:24=A' A' L;Tile:1=F' F' F',6=A L1;TopK:1=F,10=F L1,11=N L1;Trilu:14=A L;Upsample:1=y,7=A,9=A f;"
-    "Where:9=B A' A';";
+    "Abs:1=F,6=N;Add Div Mul Sub:1=F' F',6=W' W',14=N' N';AffineGrid:20=F L1;And Or Xor:1=B B;ArgMax ArgMin:1=N;Attention:23=F' F' F'' "
+    "A F' F'',24=F' F' F'' A F' F'' L;BatchNormalization:1=F' F' F' F' F',14=F' F' F' F'' F'',15=F F' F' F'' F'';BitCast:26=A;"
+    "BitShift:11=U' U',28=Z' Z';BitwiseAnd BitwiseOr BitwiseXor:18=Z' Z';BitwiseNot:18=Z;Cast DepthToSpace Identity Shape Size "
+    "SpaceToDepth Transpose:1=A;CastLike:15=A A;CausalConvWithState:27=f f f f;Celu:12=f,28=F;CenterCropPad:18=A I1;Clip:1=F,11=F' F' "
+    "F',12=N' N' N';Col2Im:18=A L1 L1;Compress:9=A B;Concat:1=F',4=A';ConstantOfShape:9=L1;Conv ConvTranspose "
+    "InstanceNormalization:1=F' F' F';ConvInteger MatMulInteger:10=Q' Q'' Q' Q'';CumProd:26=W I;CumSum:11=W I;DFT:17=F I,20=F I L0;"
+    "DeformConv:19=F' F' F' F' F';DequantizeLinear:10=q' f q',21=o' f o';Dropout:1=F,12=F F B;DynamicQuantizeLinear:11=f;Einsum:12=N';"
+    "Equal:1=k' k',11=A' A';Erf:9=N,13=F;Expand:8=A L1;EyeLike NonZero:9=A;Flatten:1=F,9=A;GRU RNN:1=F' F' F' F' i F';Gather:1=A I;"
+    "GatherElements:11=A I;GatherND:11=A L;Gemm:1=F' F' F',9=W' W' W';Greater Less:1=F' F',9=N' N';GreaterOrEqual LessOrEqual:12=N' N';"
+    "GridSample:16=A F;GroupNormalization:18=F' F' F';LSTM:1=F' F' F' F' i F' F' F';LayerNormalization:17=F' F' F';"
+    "LinearAttention:27=f f f f f f;MatMul PRelu:1=F' F',9=W' W';Max Min:1=F',12=N';MaxPool:1=F,12=D;MaxUnpool:9=F L L;Mean Sum:1=F';"
+    "Mod:10=N' N';Neg:1=F,6=P;NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss:12=F' I F';Not:1=B;OneHot:9=N N A;Pad:1=F,11=N' L1 "
+    "N',13=A' L1 A',18=A' L1 A' I1;Pow:1=F' F',12=r N;QLinearConv:10=Q' f Q' Q'' f Q'' f Q i;QLinearMatMul:10=Q' f Q' Q'' f Q'' f Q;"
+    "QuantizeLinear:10=g f Q,19=g' g' Q,21=g' g' h,23=g g h;RMSNormalization:23=F F;Range:11=S' S' S';ReduceL1 ReduceL2 ReduceMean "
+    "ReduceProd ReduceSumSquare:1=W,18=W L1;ReduceLogSum ReduceLogSumExp:1=W,18=W L1,28=F L1;ReduceMax ReduceMin:1=W,12=w,18=w L1,20=R "
+    "L1;ReduceSum:1=W,13=W L1;Relu:1=F,14=P;Reshape:1=F,5=A L1;Resize:10=A f,11=A F f1 L1;ReverseSequence:10=A L;RoiAlign:10=F' F' L;"
+    "RotaryEmbedding:23=f f f L;STFT:17=F' I'' F' I'';Scatter:9=A' I A';ScatterElements:11=A' I A';ScatterND:11=A' L A';Shrink "
+    "Sign:9=N;Slice:1=A,10=A I1' I1' I1' I1';Split:1=F' F',2=A,13=A L1;Squeeze Unsqueeze:1=A,13=A L;SwiGLU:28=F' F';"
+    "TensorScatter:24=A' A' L;Tile:1=F' F' F',6=A L1;TopK:1=F,10=F L1,11=N L1;Trilu:14=A L;Upsample:1=y,7=A,9=A f;Where:9=B A' A';";
 
 constexpr unsigned bit(DType type) { return 1U << static_cast<unsigned>(type); }
 constexpr unsigned kFloat = bit(DType::float32), kReal = kFloat | bit(DType::float64);
@@ -95,16 +89,17 @@ std::vector<std::string_view> parts_of(std::string_view text, char mark) {
   return parts;
 }
 
-// Of the last version that is no later; none for an operator without operands.
+// Of the last version that is no later.
 std::vector<std::string_view> operands_of(std::string_view op, std::int64_t opset) {
-  std::string_view found;
-  for (std::string_view rest = kOperands; !rest.empty() && found.empty();) {
+  std::string_view found = "F";
+  for (std::string_view rest = kOperands; !rest.empty();) {
     std::string_view versions = next_part(rest, ';');
     if (std::ranges::count(parts_of(next_part(versions, ':'), ' '), op) == 0) continue;
     while (!versions.empty()) {
       std::string_view operands = next_part(versions, ',');
       if (std::stoll(std::string(next_part(operands, '='))) <= opset) found = operands;
     }
+    break;
   }
   return parts_of(found, ' ');
 }

@@ -546,7 +546,7 @@ class CommandLine(FolderCase):
     def test_usage_errors(self):
         for words in ((), ("frobnicate",), ("verify",), ("verify", "a.onnx"), ("verify", "a", "b", "c"), ("verify", "a.onnx", "b", "--threads", "0"),
                       ("verify", "a.onnx", "b", "--timeout", "soon"), ("verify", "a.onnx", "b", "--timeout", "0"), ("verify", "a.onnx", "b", "--memory", "lots"), ("verify", "b.vnnlib", "a.onnx"),
-                      ("verify", "a", "--branching", "random"), ("verify", "a.onnx", "b", "--nonsense"), ("check", "a"), ("check", "a", "b", "c", "d"), ("bounds", "a", "b", "--method", "x")):
+                      ("verify", "a", "--branching", "random"), ("verify", "a.onnx", "b", "--nonsense"), ("check",), ("check", "a", "b", "c", "d"), ("bounds", "a", "b", "--method", "x")):
             run = Run("assay", *words)
             self.assertEqual((run.out, run.exit), ("", 2), words)
             self.assertTrue(run.err)

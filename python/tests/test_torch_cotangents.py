@@ -12,7 +12,8 @@ from assay import GradcheckError, GradcheckWarning, gradcheck  # noqa: E402
 from wrong_cotangents import RIGHT, WRONG, of_square, when  # noqa: E402
 
 UNDECIDED = {"by nan_to_num of its size", "by isinf of its size",  # where a step on the way leaves the range of its type
-             "the first numbers of its memory"}  # which nothing tells what they are
+             "the first numbers of its memory",  # which nothing tells what they are
+             "very smooth saturation"}  # at cotangents up to 1 no float32 shows the difference
 
 
 def test_there_are_many() -> None:

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "api/check/cost.h"
+#include "certificates/format/format.h"
 #include "frontends/onnx/import.h"
 #include "frontends/statement/read.h"
 #include "kernel/floats/named_models.h"
@@ -47,6 +48,17 @@ void add_notes(const char* reader, const std::string& named, const std::string& 
   const std::string before = std::string(reader) + ": ";
   for (const std::string& note : notes) all.push_back(before + note);
   if (path != named) all.push_back(before + "there is no " + named + "; " + path + " was read");
+}
+
+// A statement file says its semantics itself: whoever asks for another one is not answered.
+Outcome<Done> check_semantics(const ExecutionModel& stated, const LoadOptions& options) {
+  if (!options.semantics || *options.semantics == stated) return Done{};
+  return Rejection{Rejection::Kind::declined,
+                   "statement.semantics",
+                   "",
+                   "a statement about " + certificate::name_of(*options.semantics),
+                   certificate::name_of(stated),
+                   "leave --semantics out if this is what you mean, or write the statement again with assay statement --semantics"};
 }
 
 }  // namespace
@@ -91,6 +103,7 @@ Outcome<Loaded> load_statement(const std::string& path, const LoadOptions& optio
   const std::uint64_t stored = file_bytes(path);
   auto statement = statement_file::read(path);
   if (!statement) return in_file(statement.rejection(), path);
+  if (auto asked = check_semantics(statement.value().semantics, options); !asked) return in_file(asked.rejection(), path);
   auto size = check_size(statement.value().graph, options.limits, stored);
   if (!size) return in_file(size.rejection(), path);
   auto problem = opened(std::move(statement).value(), options);

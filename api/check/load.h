@@ -23,7 +23,8 @@ struct Limits {
 
 struct LoadOptions {
   std::string network_name;  // the name that the property declares for the model; empty: any
-  // The semantics of the statement; without it, the element types of the property decide (VNN-LIB 1 means real numbers).
+  // The semantics of the statement; without it, the element types of the property decide (VNN-LIB 1 means real numbers). A statement
+  // file has to say the same.
   std::optional<ExecutionModel> semantics;
   bool exact = false;  // KernelOptions::exact
   vnnlib::Polynomials polynomials = vnnlib::Polynomials::state;

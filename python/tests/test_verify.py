@@ -186,6 +186,12 @@ def test_a_statement_in_place_of_the_files(digits):
     statement = assay.statement(digits, DIGITS / "digits_holds.vnnlib")
     for given in (statement, statement.bytes):
         assert assay.check(given, None, result.certificate).verdict == "accepted"
+    assert assay.check(statement, None, result.certificate, semantics="real")
+    for wrong, words in (({"semantics": "float32"}, "about float32, found real arithmetic"), ({"memory": 1}, "memory"), ({"budget": 1}, "multiply-adds")):
+        with pytest.raises(assay.Undecided, match=words):
+            assay.check(statement, None, result.certificate, **wrong)
+    with pytest.raises(assay.UsageError, match="example_inputs"):
+        assay.check(statement, None, result.certificate, example_inputs=(1,))
 
 
 def test_what_a_certificate_does_not_show_is_not_accepted(digits):

@@ -73,6 +73,21 @@ class Statement(FolderCase):
         self.assertEqual(self.run_program("assay", "check", self.at("claim"), self.at("proof"), "--expect", "sat").returncode, 1)
         self.assertEqual(self.check("claim", "--exact").returncode, 0)
 
+    def test_a_statement_is_about_what_semantics_asks_for(self):
+        """A proof about reals says nothing about floats, whether the statement comes from two files or from one."""
+        floats = [("--semantics", "float32"), ("--semantics=float32:onnxruntime",)]
+        for program in (("assay-check",), ("assay", "check")):
+            for words in floats:
+                run = self.run_program(*program, self.at("claim"), self.at("proof"), *words)
+                self.assertEqual((run.returncode, run.stdout.split("\n")[0]), (3, "declined"), run.stdout)
+                self.assertIn("[statement.semantics]", run.stderr)
+            run = self.run_program(*program, self.at("claim"), self.at("proof"), "--semantics", "real")
+            self.assertEqual((run.returncode, run.stdout.split("\n")[0]), (0, "accepted"), run.stderr)
+        run = self.run_program("assay", "check", self.at("claim"), self.at("proof"), "--semantics", "float32", "--expect", "unsat")
+        self.assertEqual(run.returncode, 3, run.stdout)
+        run = self.run_program("assay", "report", self.at("proof"), "--property", self.at("claim"), "--semantics", "float32", "-o", self.at("page.html"))
+        self.assertIn("verdict declined", run.stdout + run.stderr)
+
     def test_the_graph_digest_is_that_of_the_bytes(self):
         bytes_ = self.written.stdout
         head = text(b"assay statement file 1")

@@ -139,7 +139,7 @@ def check(model: Model, property: Optional[Property], certificate: Union[str, os
         property: The property as for `verify`, or None: then no file besides the statement is read.
         certificate: A path or bytes.
         exact: Whether every step is repeated in integers.
-        semantics: As for `verify`.
+        semantics: As for `verify`; a statement has to be about the same.
         memory: Bytes that the check may hold.
         budget: Multiply-adds that the check may take.
         example_inputs: As for `verify`.
@@ -158,9 +158,12 @@ def check(model: Model, property: Optional[Property], certificate: Union[str, os
         model = model.bytes
     if not isinstance(model, (bytes, bytearray, memoryview, str, os.PathLike)):
         raise errors.wrong("model", "with property=None a statement: a path, bytes or a Statement", model)
+    if example_inputs is not None:
+        raise errors.wrong("example_inputs", "with property=None none, since a statement is no module", example_inputs)
     statement = bytes(model) if isinstance(model, (bytes, bytearray, memoryview)) else arguments.path("model", model)
-    return questions.checked(questions.on_files(lambda path, proof: _native.check(path, "", proof, exact=exact), statement=statement,
-                                            certificate=proof))
+    options = questions.options_of(semantics, memory, budget)
+    return questions.checked(questions.on_files(lambda path, proof: _native.check(path, "", proof, exact=exact, **options), statement=statement,
+                                                certificate=proof))
 
 
 def bounds(model: Model, property: Property, *, method: str = "crown", timeout: Optional[float] = 60.0, outputs_only: bool = False,

@@ -138,16 +138,22 @@ def bytes_of(memory: Optional[int]) -> Optional[int]:
     return None if memory is None else arguments.whole("memory", memory, 1, 2**63 - 1)
 
 
+def options_of(semantics: Optional[str], memory: Optional[int], budget: Optional[float]) -> dict[str, Any]:
+    """Return what a question means and may take, as the native half takes it."""
+    options: dict[str, Any] = {"semantics": None if semantics is None else arguments.text("semantics", semantics)}
+    if memory is not None:
+        options["memory"] = bytes_of(memory)
+    if budget is not None:
+        options["budget"] = arguments.seconds("budget", budget)
+    return options
+
+
 class Question:
     """A model, a property and what is meant by them."""
 
     def __init__(self, model: Any, property: Any, semantics: Optional[str], example_inputs: Any = None, memory: Optional[int] = None,
                  budget: Optional[float] = None) -> None:
-        self.options: dict[str, Any] = {"semantics": None if semantics is None else arguments.text("semantics", semantics)}
-        if memory is not None:
-            self.options["memory"] = bytes_of(memory)
-        if budget is not None:
-            self.options["budget"] = arguments.seconds("budget", budget)
+        self.options = options_of(semantics, memory, budget)
         self.notes = notes_on(model)
         self.model = model_file(model, example_inputs)
         self.property = property_file(property, self.model)

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Errors of ONNX Runtime's functions of one variable against references in float64.
+"""Errors of the functions of one variable of ONNX Runtime, or of JAX on a CPU, against references in float64.
 
-    pip install onnx onnxruntime numpy
-    benchmarks/float32/functions.py [--arguments N] [--only TEXT]
+    pip install onnx onnxruntime numpy      or      pip install jax numpy scipy
+    benchmarks/float32/functions.py [--library jax] [--arguments N] [--only TEXT]
 
 Every function gets N arguments whose bit patterns are spread evenly over its range (so that every binade counts alike), as many uniform random
 ones, and short tensors of 1 to 33 elements, because vector kernels treat their last elements apart. References are numpy's and math's functions
 in float64, whose own errors are below 2^-27 units in the last place of float32. The table shows the largest error in units in the last place of
 the exact value (ulps; below 2^-126 the unit is 2^-149) over the arguments whose exact value is a normal number, the largest absolute error, and
-where each was seen. It is the source of kernel/floats/tables/onnxruntime.h.
+where each was seen. It is the source of kernel/floats/tables/onnxruntime.h and xla_cpu.h.
 """
 import argparse
 import math
@@ -16,10 +16,14 @@ import sys
 
 try:
     import numpy as np
-    import onnxruntime as ort
-    from onnx import TensorProto, helper
+    if "jax" in sys.argv:
+        import jax
+        import scipy.special
+    else:
+        import onnxruntime as ort
+        from onnx import TensorProto, helper
 except ImportError as error:
-    print(f"SKIPPED: {error.name} is not installed (pip install onnx onnxruntime numpy)")
+    print(f"SKIPPED: {error.name} is not installed (pip install numpy, and onnx onnxruntime or jax scipy)")
     sys.exit(0)
 
 SMALLEST_NORMAL = 2.0**-126
@@ -71,6 +75,31 @@ EXPONENTS = [2.0, 3.0, 0.5, -0.5, 1.5, -1.0, -2.0, 2.5, 7.0, 0.3333333432674408]
 for e in EXPONENTS:
     FUNCTIONS[f"pow {e:g}"] = ("Pow", {"exponent": e}, (1e-3, 1e3), lambda x, e=e: np.power(x, e))
 SLOW = {"erf", "gelu"}  # references of one number at a time
+
+
+def of_jax():
+    """The same table for JAX: its functions have the names of numpy's, of jax.lax or of scipy's."""
+    table = {name: (getattr(jax.numpy, reference.__name__), {}, bounds, reference) for name, (_, _, bounds, reference) in FUNCTIONS.items()
+             if isinstance(reference, np.ufunc)}
+    table["expm1"] = (jax.numpy.expm1, {}, (-100, 88.7), np.expm1)
+    table["log1p"] = (jax.numpy.log1p, {}, (-0.99999994, 3.4e38), np.log1p)
+    table["erf"] = (jax.scipy.special.erf, {}, (-6, 6), scipy.special.erf)
+    table["erfc"] = (jax.scipy.special.erfc, {}, (-6, 10), scipy.special.erfc)
+    table["sigmoid"] = (jax.nn.sigmoid, {}, (-100, 100), logistic)
+    table["softplus"] = (jax.nn.softplus, {}, (-100, 100), FUNCTIONS["softplus"][3])
+    table["reciprocal root"] = (jax.lax.rsqrt, {}, (1e-38, 3.4e38), lambda x: 1 / np.sqrt(x))
+    for e in EXPONENTS:
+        table[f"pow {e:g}"] = (lambda x, e=e: jax.numpy.power(x, jax.numpy.full_like(x, e)), *FUNCTIONS[f"pow {e:g}"][1:])
+    return table
+
+
+def runner(op, attributes):
+    """A function that gives the results of float32 arguments."""
+    if callable(op):
+        compiled = jax.jit(op)
+        return lambda x: np.asarray(compiled(x))
+    one = session(op, attributes)
+    return lambda x: one.run(None, {"x": x})[0]
 
 
 def session(op, attributes):
@@ -132,23 +161,23 @@ class Worst:
                 setattr(self, name, (float(size.max()), float(x[size.argmax()])))
 
 
-def measure(name, count):
-    op, attributes, bounds, reference = FUNCTIONS[name]
-    run = session(op, attributes)
+def measure(name, function, count):
+    op, attributes, bounds, reference = function
+    run = runner(op, attributes)
     random = np.random.default_rng(1)
     worst = Worst()
-    if name in SLOW:
+    if name in SLOW and not callable(op):
         count = min(count, 1 << 20)
     x = arguments(bounds, count, random)
     for begin in range(0, x.size, 1 << 20):
         part = x[begin:begin + (1 << 20)]
         with np.errstate(all="ignore"):
-            worst.add(part, run.run(None, {"x": part})[0], reference(part.astype(np.float64)))
+            worst.add(part, run(part), reference(part.astype(np.float64)))
     for length in range(1, 34):
         for _ in range(20):
             part = random.choice(x, length)
             with np.errstate(all="ignore"):
-                worst.add(part, run.run(None, {"x": part})[0], reference(part.astype(np.float64)))
+                worst.add(part, run(part), reference(part.astype(np.float64)))
     return worst
 
 
@@ -156,14 +185,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--arguments", type=int, default=1 << 21)
     parser.add_argument("--only", default="")
+    parser.add_argument("--library", choices=("onnxruntime", "jax"), default="onnxruntime")
     options = parser.parse_args()
-    print(f"ONNX Runtime {ort.__version__}, numpy {np.__version__}\n")
+    functions = of_jax() if options.library == "jax" else FUNCTIONS
+    version = f"JAX {jax.__version__} (CPU)" if options.library == "jax" else f"ONNX Runtime {ort.__version__}"
+    print(f"{version}, numpy {np.__version__}\n")
     print("| function | arguments | largest error, ulps | at | largest absolute error | at | below 2^-126: absolute, in 2^-149 | not finite |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
-    for name in FUNCTIONS:
+    for name, function in functions.items():
         if options.only not in name:
             continue
-        w = measure(name, options.arguments)
+        w = measure(name, function, options.arguments)
         log = f"2^{math.log2(w.absolute[0]):.2f}" if w.absolute[0] > 0 else "0"
         print(f"| {name} | {w.count} | {w.ulps[0]:.3f} | {w.ulps[1]:.9g} | {log} | {w.absolute[1]:.9g} | {w.below[0] / 2.0**-149:.2f} | {w.bad} |",
               flush=True)

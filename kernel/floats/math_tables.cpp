@@ -15,13 +15,14 @@
 #include "kernel/floats/tables/pytorch_cpu.h"
 #include "kernel/floats/tables/pytorch_cpu_attention.h"
 #include "kernel/floats/tables/sleef.h"
+#include "kernel/floats/tables/xla_cpu.h"
 #include "semantics/numbers/directed.h"
 
 namespace assay::floats {
 
 namespace {
 
-constexpr std::array<MathTable, 9> kTables = {{
+constexpr std::array<MathTable, 10> kTables = {{
     {"any-library", tables::kAnyLibrarySource, tables::kAnyLibrary},
     {"correctly-rounded", tables::kCorrectlyRoundedSource, tables::kCorrectlyRounded},
     {"cuda-13", tables::kCuda13Source, tables::kCuda13},
@@ -31,6 +32,7 @@ constexpr std::array<MathTable, 9> kTables = {{
     {"pytorch-cpu", tables::kPytorchCpuSource, tables::kPytorchCpu},
     {"pytorch-cpu-attention", tables::kPytorchCpuAttentionSource, tables::kPytorchCpuAttention},
     {"sleef-u10", tables::kSleefU10Source, tables::kSleefU10},
+    {"xla-cpu", tables::kXlaCpuSource, tables::kXlaCpu},
 }};
 
 constexpr std::array<std::pair<Function, std::string_view>, 20> kNames = {{

@@ -16,7 +16,8 @@ ExecutionModel any_order(std::string_view table) {
 
 std::vector<NamedModel> models() {
   ExecutionModel plain = any_order("any-library"), runtime = any_order("onnxruntime"), torch = any_order("pytorch-cpu"),
-                 cuda = any_order("cuda-13");
+                 cuda = any_order("cuda-13"), jax = any_order("xla-cpu");
+  jax.flush_operands = jax.flush_results = true;
   runtime.moments = ExecutionModel::Moments::one_or_two_pass;
   runtime.rewrites = ExecutionModel::Rewrites::algebraic;
   ExecutionModel tf32 = cuda, bfloat16 = plain, float16 = plain, float64 = plain;
@@ -30,6 +31,7 @@ std::vector<NamedModel> models() {
        "ONNX Runtime 1.21 to 1.32 on CPUs, with its rewrites of sums and products; moments in one pass or in two; functions as measured",
        runtime},
       {"pytorch-cpu", "float32", "PyTorch on CPUs; functions as SLEEF documents them, but for what was measured otherwise", torch},
+      {"jax-cpu", "float32", "JAX on CPUs, where XLA replaces subnormal numbers by zero; functions as measured", jax},
       {"cuda", "float32", "CUDA with cuBLAS in pedantic mode; functions as the CUDA 13 tables say", cuda},
       {"tf32", "float32", "the same with factors of products rounded to TF32", tf32},
       {"bfloat16", "float32", "float32 arithmetic, every stored value rounded to bfloat16", bfloat16},

@@ -13,7 +13,7 @@ import assay.ops as xp  # noqa: E402
 from assay import UsageError  # noqa: E402
 from assay.testing import ContractViolation, assert_within_contract, audit_kernel  # noqa: E402
 
-FLUSHES = "any-order flush_operands=yes flush_results=yes"  # as XLA does on CPUs
+JAX = "jax-cpu"
 REALS = ["float32", "float16", "bfloat16"]
 
 
@@ -25,7 +25,7 @@ def drawn(*shape: int) -> Any:
 def test_results_of_every_real_type(dtype: str) -> None:
     x, w = drawn(3, 4).astype(dtype), drawn(4, 5).astype(dtype)
     assert_within_contract("matmul", [x, w], x @ w)
-    assert_within_contract("tanh", [x], jax.jit(jnp.tanh)(x), model=FLUSHES)
+    assert_within_contract("tanh", [x], jax.jit(jnp.tanh)(x), model=JAX)
     assert_within_contract(lambda x, w: xp.softmax(x @ w, axis=-1), [x, w], jax.nn.softmax((x.astype("float32") @ w.astype("float32"))).astype(dtype))
     with pytest.raises(ContractViolation, match="matmul"):
         assert_within_contract("matmul", [x, w], (x @ w) * jnp.asarray(1.05, dtype))
@@ -59,14 +59,14 @@ def test_what_cannot_be_read() -> None:
         assert_within_contract("tanh", [x], jnp.ones(3))
 
 
-KERNELS = {"tanh": jnp.tanh, "exp": jnp.exp, "matmul": lambda a, b: a @ b, "softmax": lambda x, axis: jax.nn.softmax(x, axis),
+KERNELS = {"tanh": jnp.tanh, "exp": jnp.exp, "sinh": jnp.sinh, "asin": jnp.arcsin, "matmul": lambda a, b: a @ b, "softmax": lambda x, axis: jax.nn.softmax(x, axis),
            "reduce_mean": lambda x, axes, keep_dims: jnp.mean(x, tuple(axes), keepdims=keep_dims)}
 
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels_on_their_probes(name: str) -> None:
-    report = audit_kernel(name, KERNELS[name], arrays=jnp.asarray, model=FLUSHES)
-    assert report.passed and report.probes > 500 and not report.declined
+    report = audit_kernel(name, KERNELS[name], arrays=jnp.asarray, model=JAX)
+    assert report.passed and report.probes > 390 and not report.declined
 
 
 def test_that_subnormal_numbers_are_flushed_is_found() -> None:
@@ -79,5 +79,5 @@ def test_a_wrong_kernel_is_named() -> None:
     def mean(x: Any, axes: list[int], keep_dims: bool) -> Any:
         return jnp.sum(x, tuple(axes), keepdims=keep_dims) / (np.prod([x.shape[axis] for axis in axes]) - 1)
     with pytest.raises(ContractViolation) as found:
-        audit_kernel("reduce_mean", mean, arrays=jnp.asarray, model=FLUSHES)
+        audit_kernel("reduce_mean", mean, arrays=jnp.asarray, model=JAX)
     assert found.value.report.faults[0][0] == "computes the reference divided by one less"

@@ -11,6 +11,7 @@ NAMED = {
     "any-order": f"{_ANY} math=any-library",
     "onnxruntime": f"{_ANY} moments=one_or_two_pass math=onnxruntime",
     "pytorch-cpu": f"{_ANY} math=pytorch-cpu",
+    "jax-cpu": f"{_ANY} flush_operands=yes flush_results=yes math=xla-cpu",
     "cuda": f"{_ANY} math=cuda-13",
     "tf32": f"{_ANY} inputs=tf32 math=cuda-13",
     "bfloat16": f"{_ANY} storage=bfloat16 math=any-library",

@@ -15,7 +15,7 @@ from ._references import with_expression
 _TRIED, _MOST_ELEMENTS = 12, 1 << 13  # failing probes that are judged again, and the elements of their operands
 _ONLINE = "softmax=online accumulator=tree tree_height=1281"
 # Models by what a kernel does, for results that the default does not admit.
-_MODELS = {"pytorch-cpu": "it calls PyTorch's functions on the CPU", "any-order sigmoid=tanh_form": "it computes a sigmoid by tanh",
+_MODELS = {"pytorch-cpu": "it calls PyTorch's functions on the CPU", "jax-cpu": "it calls JAX's functions on the CPU", "any-order sigmoid=tanh_form": "it computes a sigmoid by tanh",
            f"any-order {_ONLINE}": "it computes a softmax block by block", f"pytorch-cpu {_ONLINE}": "it calls PyTorch's functions and computes a softmax block by block",
            "any-order moments=welford": "it merges means and variances, as Welford's method does",
            "any-order flush_operands=yes flush_results=yes": "it replaces subnormal numbers by zero", "any-order math=cuda-13-fast": "it is compiled with fast mathematics, as by -use_fast_math"}

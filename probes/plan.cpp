@@ -196,6 +196,13 @@ class Planner {
     put(ProbeKind::special, filled([&](Draw from, std::size_t) { return number(random_, from); }, [](std::size_t) { return false; }));
   }
 
+  // Lines of one value, whose spread is 0 and in which each element is a maximum.
+  void add_level() {
+    if (!has_reals() || terms_of(one_) <= 1 || elements() > kSmall) return;
+    for (const double level : {3.0, -0.75})
+      add(ProbeKind::ties, [&](Draw from, std::size_t operand) { return operand == 0 && from == Draw::any ? level : number(random_, from); });
+  }
+
   // Whole numbers on a shape that is broad along several axes, and numbers of full precision where they cost little.
   void add_broad() {
     const bool is_whole = draw_of(one_, 0) != Draw::fraction;  // of which 0 alone is whole
@@ -477,6 +484,7 @@ std::vector<Probe> probe_plan(Op op, const PlanOptions& options) {
     if (options.strided && element_count(one.shapes[0]) > 1) planner.add_strided();
     for (const bool is_first : {true, false}) planner.add_closed(is_first);
     planner.add_empty();
+    planner.add_level();
     if (!planner.is_tiny() || op == Op::pad) continue;  // pads have values that not every type has
     for (const DType dtype :
          {DType::int64, DType::int32, DType::int16, DType::int8, DType::uint64, DType::uint32, DType::uint16, DType::uint8, DType::boolean})

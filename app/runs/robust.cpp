@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <mutex>
 #include <utility>
 
@@ -291,14 +293,23 @@ static std::string still_possible(const RobustCount& one, bool advises) {
   return text;
 }
 
+// The decimal that was written: 0.28 of 100 items are 28, though the nearest double is a little more.
+static Rational decimal_of(double share) {
+  std::array<char, 40> text{};
+  const auto written = std::to_chars(text.data(), text.data() + text.size(), share);
+  return *Rational::parse({text.data(), written.ptr});
+}
+
 Unmet unmet(const RobustTally& tally, double share, bool advises) {
   Unmet found;
+  const Rational required = decimal_of(share);
+  const auto count = [](std::size_t items) { return Rational(static_cast<std::int64_t>(items)); };
   if (tally.radii.empty()) found.sentences.emplace_back("--require is not met: no question was asked");
   for (const RobustCount& one : tally.radii) {
     const std::size_t all = one.certified + one.falsified + one.undecided;
-    const double needed = share * static_cast<double>(all);
-    if (static_cast<double>(one.certified) >= needed) continue;
-    const bool is_out_of_reach = static_cast<double>(one.certified + one.undecided) < needed;
+    const Rational needed = required * count(all);
+    if (count(one.certified) >= needed) continue;
+    const bool is_out_of_reach = count(one.certified + one.undecided) < needed;
     found.is_out_of_reach = found.is_out_of_reach || is_out_of_reach;
     found.sentences.push_back("--require is not met at radius " + one.eps + ": " + std::to_string(one.certified) + " of " +
                               std::to_string(all) + " are certified" + (is_out_of_reach ? "" : still_possible(one, advises)));

@@ -103,12 +103,18 @@ int check_all(const CheckOptions& options) {
     if (!read) return refuse(report.schema, options.gate.json, read.rejection());
     queries = std::move(read).value();
   }
+  const auto expected = search::answer_named(options.expect);
+  for (const gates::CertificateQuery& query : queries) {
+    if (expected && query.expect && query.expect != expected)
+      return usage("check", "--expect " + options.expect + " contradicts the line of " + query.certificate + " in " + options.list +
+                                ", which expects " + search::word_of(*query.expect));
+  }
   for (std::size_t i = 0; i < options.files.size(); i += 3)
     queries.push_back({options.files[i], options.files[i + 1], options.files[i + 2], {}});
   const double start = wall_seconds();
   for (gates::CertificateQuery& query : queries) {
     if (is_interrupted()) break;
-    if (!query.expect) query.expect = search::answer_named(options.expect);
+    if (!query.expect) query.expect = expected;
     const CheckReport one = checked(query.model, query.property, query.certificate, load_options(options));
     report.cases.push_back(gates::certificate_case(query, one, options.allow_vacuous, is_full(options.statement)));
     set_progress(std::to_string(report.cases.size()) + " of " + counted(queries.size(), "certificate") + " checked");

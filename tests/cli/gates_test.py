@@ -274,6 +274,8 @@ def certificates(folder):
     check([r["ruleId"] for r in result] == ["check.answer"], f"SARIF of certificates: {result}")
     check(result[0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"].endswith("fails.assay"), "SARIF names the certificate")
     check(gate(good, bad, options=("--expect", "unsat")).returncode == 1, "--expect for all")
+    done = gate(good, options=("--expect", "sat"))
+    check(done.returncode == 2 and "--expect sat contradicts the line of" in done.stderr, f"--expect against a line: {done.returncode} {done.stderr}")
     done = gate(good, (model, fails, "holds.assay"))
     check(done.returncode == 1 and "passed" in done.stdout, f"a certificate of another property: {done.returncode} {done.stdout}")
     check(len(xml.etree.ElementTree.parse(files[0]).getroot().findall(".//testcase/failure")) == 1, "one failure in JUnit")

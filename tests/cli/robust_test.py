@@ -359,6 +359,13 @@ class Runs(Case):
         for share, code in ((0.5, 0), (0.99, 1)):
             self.assertEqual(assay("robust", MODEL, DATA, "--eps", "0.02", "--first", 60, "--require", share).returncode, code)
         self.assertEqual(assay("robust", MODEL, DATA, "--eps", "0.02", "--items", "0", "--require", "nan").returncode, 2)
+        # 7 of 25 items are 0.28 of them, though 25 times the double nearest 0.28 is more than 7
+        labels = ",".join(str(label if i <= 7 else (label + 1) % 10) for i, label in enumerate(LABELS))
+        run = self.folder / "shares"
+        for words in (["robust", MODEL, DATA, "--eps", 0, "--first", 25, "--labels", labels, "--run", run, "-q"], ["check", run]):
+            for share, code in ((0.28, 0), (0.29, 1)):
+                done = assay(*words, *(["--resume"] if share == 0.29 and words[0] == "robust" else []), "--require", share)
+                self.assertEqual(done.returncode, code, done.stdout + done.stderr)
 
     def test_killed_at_any_moment_and_resumed(self):
         whole = self.folder / "whole"

@@ -10,7 +10,9 @@
 #include "cli/assay/interruption.h"
 #include "cli/assay/libraries.h"
 #include "cli/assay/names.h"
+#include "cli/assay/option_forms.h"
 #include "cli/assay/report.h"
+#include "cli/assay/shared_files.h"
 #include "cli/assay/verb_examples.h"
 #include "cli/assay/verbs.h"
 #include "cli/load.h"
@@ -91,16 +93,6 @@ std::vector<std::string> words(int argc, char** argv) {
   return {list.rbegin(), list.rend()};  // the parser pops from the back
 }
 
-// The argument without anything in it: the parser would take the next one as its value, or leave the option out. Empty if there is none.
-std::string empty_argument(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
-    if (word.empty()) return "argument " + std::to_string(i) + ", behind " + (i > 1 ? argv[i - 1] : "assay") + ", is empty";
-    if (word.starts_with("--") && word.find('=') == word.size() - 1) return word.substr(0, word.size() - 1) + " has no value behind =";
-  }
-  return "";
-}
-
 // A flag has no value: the parser would take many values for true, some for its opposite, and stop at others.
 void refuse_values_of_flags(CLI::App& app) {
   for (CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
@@ -126,6 +118,7 @@ int run(int argc, char** argv) {
   for (const auto& [verb, example] : kExamples) finish_verb(app, verb, example);
   refuse_values_of_flags(app);
   app.require_subcommand(0, 1);
+  app.parse_complete_callback([&app] { std::ranges::for_each(app.get_subcommands(), refuse_shared_files); });
   try {
     app.parse(words(argc, argv));
     if (name)

@@ -24,6 +24,15 @@ void refuse_unread_of_model(const CLI::App& verb, const InspectOptions& options)
 
 }  // namespace
 
+std::string empty_argument(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word.empty()) return "argument " + std::to_string(i) + ", behind " + (i > 1 ? argv[i - 1] : "assay") + ", is empty";
+    if (word.starts_with("--") && word.find('=') == word.size() - 1) return word.substr(0, word.size() - 1) + " has no value behind =";
+  }
+  return "";
+}
+
 void refuse_unread(const CLI::App& verb, const std::string& form, std::initializer_list<const char*> unread) {
   for (const char* name : unread) {
     if (verb.count(name) > 0) throw CLI::ValidationError(verb.get_name(), std::string(name) + " does not go with " + form);

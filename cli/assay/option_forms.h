@@ -12,6 +12,9 @@ class App;
 
 namespace assay::cli {
 
+// The argument without anything in it: the parser would take the next one as its value, or leave the option out. Empty if there is none.
+[[nodiscard]] std::string empty_argument(int argc, char** argv);
+
 // A usage error that names the first of these options that is there.
 void refuse_unread(const CLI::App& verb, const std::string& form, std::initializer_list<const char*> unread);
 

@@ -1,10 +1,9 @@
 #include "cli/assay/verify_options.h"
 
-#include <sys/stat.h>
-
 #include <CLI/CLI.hpp>
 
 #include "cli/assay/common_options.h"
+#include "cli/assay/shared_files.h"
 #include "cli/assay/verbs.h"
 
 namespace assay::cli {
@@ -31,12 +30,6 @@ std::string find_files(const VerifyOptions& options, VerifyReport& report, LoadO
   return report.model.empty() ? "--network needs a file" : "";
 }
 
-bool is_same_file(const std::string& a, const std::string& b) {
-  struct stat one {
-  }, other{};
-  return stat(a.c_str(), &one) == 0 && stat(b.c_str(), &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
-}
-
 }  // namespace
 
 std::string mistake(const VerifyOptions& options, VerifyReport& report, LoadOptions& load_options, VerifySeconds& seconds) {
@@ -47,8 +40,7 @@ std::string mistake(const VerifyOptions& options, VerifyReport& report, LoadOpti
   if (!options.trim.empty() && options.trim != "auto" && !(parse_seconds(options.trim, seconds.trim) && seconds.trim >= 0))
     return "--trim: expected a time such as 0, 10, 90s or 5m, got " + options.trim;
   if (std::string problem = find_files(options, report, load_options); !problem.empty()) return problem;
-  for (const std::string& output :
-       {options.proof, options.json, options.statement, queries::scaled_proof(options.proof), queries::scaled_statement(options.proof)}) {
+  for (const std::string& output : {queries::scaled_proof(options.proof), queries::scaled_statement(options.proof)}) {
     if (is_same_file(output, existing(report.model)) || is_same_file(output, existing(report.property)))
       return output + " is an input; write the output to another file";
   }

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import onnx_files
 from folder_case import FolderCase
 
 BIN = "."
+DIGITS = os.path.join(os.path.dirname(__file__), "..", "..", "examples", "digits")
 BOX = "".join("(declare-const %s Real)\n" % v for v in ("X_0", "X_1", "Y_0")) + """
 (assert (>= X_0 -1)) (assert (<= X_0 1)) (assert (>= X_1 -1.0)) (assert (<= X_1 1))
 """
@@ -54,6 +56,48 @@ class Folder(FolderCase):
 
 
 class Outputs(Folder):
+    def test_an_output_takes_no_place_of_a_file_that_the_line_names(self):
+        """A command line that would lose a file is refused before anything is read: inputs, files that these name, runs and other outputs."""
+        net, holds = self.files
+        for name in ("digits.onnx", "digits_test.npz"):
+            shutil.copy(os.path.join(DIGITS, name), self.folder.name)
+        self.write("list.csv", b"net.onnx,holds.vnnlib\n")
+        self.write("expected.csv", b"net.onnx,holds.vnnlib,unsat\n")
+        self.write("values.json", b'{"inputs": {"x": [0, 0]}}')
+        run, items, instances = self.at("run"), self.at("digits_test.npz"), self.at("list.csv")
+        robust = ("robust", self.at("digits.onnx"), items, "--eps", "0.01", "--first", "2", "-q")
+        done = self.run_assay(*robust, "--run", run)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        kept = {name: self.read(name) for name in os.listdir(self.folder.name) if os.path.isfile(self.at(name))}
+        kept |= {f"run/{name}": self.read(f"run/{name}") for name in ("run.json", "results.jsonl")}
+        fresh, again = self.at("fresh"), os.path.join(self.folder.name, ".", "fresh")
+        check, certificate = ("check", net, holds, self.at("proof")), self.at("proof")
+        for words, message in (
+                ((*robust, f"--json={self.at('digits.onnx')}"), "is an input"), ((*robust, "--labels", items + ":y", f"--json={items}"), "is an input"),
+                ((*robust, "--run", self.at("other"), f"--json={self.at('other/run.json')}"), "is a file of the run"),
+                ((*robust, "--run", self.at("other"), f"--json={self.at('other/certificates/x')}"), "is a file of the run"),
+                (("batch", instances, f"--json={instances}"), "is an input"), (("batch", instances, f"--json={holds}"), "is an input"),
+                (("batch", instances, "--expected", self.at("expected.csv"), f"--json={self.at('expected.csv')}"), "is an input"),
+                (("check", run, f"--json={self.at('run/results.jsonl')}"), "is a file of the run"), (("check", run, f"--json={items}"), "is an input"),
+                (("report", run, "-o", self.at("run/run.json")), "is a file of the run"), (("report", run, "-o", self.at("digits.onnx")), "is an input"),
+                (("report", run, "-o", fresh, "--perfetto", again), "--out and --perfetto both write"),
+                ((*check, "--junit", certificate), "is an input"), ((*check, "--statement", holds), "is an input"),
+                ((*check, "--junit", fresh, "--sarif", again), "--junit and --sarif both write"),
+                ((*check, "--markdown", fresh, f"--json={fresh}"), "both write"),
+                (("verify", net, holds, "--proof", fresh, f"--json={again}"), "--proof and --json both write"),
+                (("verify", net, holds, "--proof", holds), "is an input"), (("statement", net, holds, "-o", net), "is an input"),
+                (("trim", net, holds, certificate, "-o", holds), "is an input"), (("bounds", net, holds, f"--json={net}"), "is an input"),
+                (("eval", net, self.at("values.json"), f"--json={self.at('values.json')}"), "is an input"), (("lint", net, f"--json={net}"), "is an input"),
+                (("record", net, net), "is an input"), (("audit", self.at("trace"), "--write-baseline", self.at("trace")), "is an input")):
+            done = self.run_assay(*words)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), words)
+            self.assertIn(message, done.stderr)
+        self.assertEqual({name: self.read(name) for name in kept}, kept)
+        self.assertFalse(os.path.exists(fresh))
+        for words in (("trim", net, holds, certificate, "-o", certificate), (*check, "--junit", "/dev/null", "--sarif", "/dev/null"), ("report", run, "-o", self.at("run/page.html"))):
+            done = self.run_assay(*words)
+            self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_an_undecided_run_leaves_the_old_certificate(self):
         self.write("kept", self.read("proof"))
         run = self.run_assay("verify", *self.hard, "--proof", self.at("kept"), "--timeout", "0.3", "--json=" + self.at("report"))

@@ -334,3 +334,46 @@ def test_a_module_in_training_mode_is_noted():
     assert words in assay.statement(model, question, example_inputs=torch.zeros(1, 2)).notes
     for plain in (model.eval(), torch.nn.Sequential(torch.nn.Linear(2, 2))):
         assert not any("training" in one for one in assay.verify(plain, question, **options).notes)
+
+
+def _module(torch, function):
+    class Module(torch.nn.Module):
+        def forward(self, x):
+            return function(x)
+
+    return Module()
+
+
+def test_modules_of_which_an_export_says_something_else_are_refused():
+    """The trace keeps the branch that the example took, and torch.onnx rounds some divisions to zero: `unsat` would be about another function."""
+    torch = pytest.importorskip("torch")
+
+    def ask(function, low, high, at_most, **options):
+        question = [assay.Box(lo=[low] * 2, hi=[high] * 2), assay.Linear([[1, 0]], at_most=at_most)]
+        return assay.verify(_module(torch, function), question, example_inputs=torch.zeros(1, 2), **options)
+
+    def in_place(x):
+        kept = torch.zeros(1, 2)
+        kept[:, 0:1].copy_(x[:, 0:1])
+        return kept * kept.max().item()
+
+    def branch(x):
+        return x * 3 if x.sum() > 1 else x
+
+    for function, found in ((branch, "__bool__"), (lambda x: x * float(x.max() + 1), "__float__"), (lambda x: torch.tensor(x.tolist()), "tolist"),
+                            (lambda x: x * (1 + x.max().item()), "item"), (lambda x: torch.from_numpy(3 * x.numpy()), "numpy"), (in_place, "item"),
+                            (lambda x: x if torch.equal(x, x.abs()) else 3 * x, "equal"), (lambda x: x[:, :2 + int(x.sum())], "__int__")):
+        with pytest.raises(assay.Unsupported, match=f"model, test_verify.py, line [0-9]+: .*found {found}, .*python.values"):
+            ask(function, 1, 1, 1.5)
+    for function, found in ((lambda x: x // 3, "__floordiv__"), (lambda x: (x.long() // 3).float(), "__floordiv__"), (lambda x: torch.floor_divide(x, 3), "floor_divide"),
+                            (lambda x: (x.long() >> 1).float(), "__rshift__"), (lambda x: -7 // x, "__rfloordiv__")):
+        with pytest.raises(assay.Unsupported, match=f"found {found}: .*python.export"):
+            ask(function, -7, -7, -3)
+    with pytest.raises(assay.Unsupported, match="two results for one input"):
+        ask(lambda x, calls=iter(range(1, 100)): x + next(calls), 0, 0, 1)
+    # shapes, parameters and divisions that are exported as they are stay what they were
+    scale = torch.nn.Parameter(torch.tensor(2.0))
+    for function, at_most, answer in ((lambda x: x / x.shape[1] if x.shape[0] == 1 else x, 0, "unsat"), (lambda x: x * float(scale), -7, "unsat"),
+                                      (lambda x: torch.where(x > 0, 3 * x, x), -6, "unsat"), (lambda x: torch.div(x, 3, rounding_mode="floor"), -3, "unsat"),
+                                      (lambda x: torch.div(x, 3, rounding_mode="floor"), -3.5, "sat"), (lambda x: torch.div(x, 3, rounding_mode="trunc"), -2, "unsat")):
+        assert ask(function, -7, -7, at_most).answer == answer

@@ -8,7 +8,7 @@ from typing import Any, Callable, Mapping, Optional, TypeVar, Union
 
 from assay import _native, errors
 from assay._core import arguments
-from . import answers, interpolation, properties
+from . import answers, interpolation, properties, values_in_python
 
 _CALLS = {"Box": "Box(center, radius)", "Robust": "Robust(label)", "Linear": "Linear(rows, at_most=...)"}
 # A path, or the bytes of what would be a file.
@@ -56,6 +56,7 @@ def _exported(torch: Any, model: Any, example_inputs: Any) -> bytes:
     training = {module: module.training for module in model.modules()}
     model.eval()
     try:
+        values_in_python.refuse(torch, model, inputs)
         with tempfile.TemporaryDirectory(prefix="assay-") as folder:
             path = os.path.join(folder, "model.onnx")
             with interpolation.asking(torch):

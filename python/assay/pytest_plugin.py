@@ -56,8 +56,21 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError(f"--assay-{name} has an empty value, so it would do nothing; give it a value, or leave the option out")
     if config.getoption("assay_today") and not config.getoption("assay_waivers"):
         raise pytest.UsageError("--assay-today says by which day waivers expire, but the session has no waivers; add --assay-waivers=FILE, or leave the option out")
+    _refuse_shared_files(config)
     config.stash[_SESSION_KEY] = Session(config)
     config.pluginmanager.register(config.stash[_SESSION_KEY], _SESSION)
+
+
+def _refuse_shared_files(config: pytest.Config) -> None:
+    """Two options that write one file, or an option that writes a file of another option or of tests, would lose one of the two."""
+    written = {"assay-junit": config.getoption("assay_junit"), "assay-sarif": config.getoption("assay_sarif"), "junitxml": config.getoption("xmlpath", None)}
+    taken = {str(pathlib.Path(str(one).split("::")[0]).resolve()): "the tests" for one in config.args}
+    for name in ("assay-waivers", "assay-baseline"):
+        if path := config.getoption(name.replace("-", "_")):
+            taken[str(pathlib.Path(path).resolve())] = f"--{name}"
+    for name, path in written.items():
+        if path and (before := taken.setdefault(str(pathlib.Path(path).resolve()), f"--{name}")) != f"--{name}":
+            raise pytest.UsageError(f"--{name} would write {path}, which is the file of {before}; name another file")
 
 
 @pytest.fixture

@@ -552,6 +552,10 @@ def test_waivers_that_cannot_be_read(run, pytester):
     run(RIGHT, "--assay-waivers=none.json").stderr.fnmatch_lines(["*waivers cannot be read at none.json: No such file or directory; check the path*"])
     (pytester.path / "w.json").write_text("{")
     run(RIGHT, "--assay-waivers=w.json").stderr.fnmatch_lines(["*waivers cannot be read at w.json: it is no JSON, Expecting property name*"])
+    (pytester.path / "w.json").write_text("[" * 100_000)
+    run(RIGHT, "--assay-waivers=w.json").stderr.fnmatch_lines(["*waivers cannot be read at w.json: it is nested too deeply*"])
+    (pytester.path / "b.json").write_text("[" * 100_000)
+    assert "the baseline cannot be read at b.json: it is nested too deeply" in run(RIGHT, "--assay-baseline=b.json").stdout.str()
 
 
 def test_baselines_of_a_kernel(run):
@@ -798,7 +802,10 @@ def test_a_check_beside_the_tests_fails_the_session(run, text, words):
 
 def test_options_that_would_do_nothing_are_refused(run):
     for options, words in ((("-p", "no:assay-session"), "would let tests pass whose checks fail"), (("--assay-baseline=",), "--assay-baseline has an empty value"),
-                           (("--assay-waivers", ""), "--assay-waivers has an empty value"), (("--assay-today=2027-01-31",), "the session has no waivers")):
+                           (("--assay-waivers", ""), "--assay-waivers has an empty value"), (("--assay-today=2027-01-31",), "the session has no waivers"),
+                           (("--assay-junit=o", "--assay-sarif=./o"), "--assay-sarif would write ./o, which is the file of --assay-junit"),
+                           (("--assay-junit=o", "--junitxml=o"), "--junitxml would write o, which is the file of --assay-junit"),
+                           (("--assay-baseline=o", "--assay-sarif=o"), "--assay-sarif would write o, which is the file of --assay-baseline")):
         result = run(RIGHT, *options)
         assert result.ret == 4 and words in result.stderr.str() + result.stdout.str()
 

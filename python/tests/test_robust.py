@@ -113,3 +113,11 @@ def test_wrong_arguments(digits, images, arguments):
     with pytest.raises(assay.Error) as caught:
         assay.robust(digits, options.pop("data"), options.pop("labels", None), **options)
     assert not isinstance(caught.value, assay.InternalError)
+
+
+def test_arguments_that_would_be_passed_over_are_refused(digits, images):
+    x, y = images
+    hidden = pytest.importorskip("numpy").ma.masked_array(x[:2], x[:2] > 0.5)  # its bytes hold 1e20 in place of masked elements
+    for options, words in (({"data": hidden}, "without a mask"), ({"resume": True}, "with run="), ({"parts": 2}, "with executor=")):
+        with pytest.raises(assay.UsageError, match=words):
+            assay.robust(digits, **{"data": x[:2], "labels": y[:2], "eps": "0.01", **options})

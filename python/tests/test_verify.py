@@ -369,6 +369,10 @@ def test_modules_of_which_an_export_says_something_else_are_refused():
                             (lambda x: (x.long() >> 1).float(), "__rshift__"), (lambda x: -7 // x, "__rfloordiv__")):
         with pytest.raises(assay.Unsupported, match=f"found {found}: .*python.export"):
             ask(function, -7, -7, -3)
+    pool = torch.nn.AvgPool2d(1, divisor_override=5)
+    for function, found in ((lambda x: pool(x[None])[0], "divisor_override"), (lambda x: torch.nn.functional.softplus(x, beta=3, threshold=5), "threshold")):
+        with pytest.raises(assay.Unsupported, match=f"expected .*{found}"):
+            ask(function, 1, 1, 1)
     with pytest.raises(assay.Unsupported, match="two results for one input"):
         ask(lambda x, calls=iter(range(1, 100)): x + next(calls), 0, 0, 1)
     # shapes, parameters and divisions that are exported as they are stay what they were
@@ -377,3 +381,12 @@ def test_modules_of_which_an_export_says_something_else_are_refused():
                                       (lambda x: torch.where(x > 0, 3 * x, x), -6, "unsat"), (lambda x: torch.div(x, 3, rounding_mode="floor"), -3, "unsat"),
                                       (lambda x: torch.div(x, 3, rounding_mode="floor"), -3.5, "sat"), (lambda x: torch.div(x, 3, rounding_mode="trunc"), -2, "unsat")):
         assert ask(function, -7, -7, at_most).answer == answer
+
+
+def test_a_certificate_takes_no_place_of_the_model(digits, tmp_path):
+    (tmp_path / "digits.onnx").write_bytes(digits.read_bytes())
+    (tmp_path / "link").symlink_to("digits.onnx")
+    for target in (tmp_path / "digits.onnx", tmp_path / "link", f"{tmp_path}/./digits.onnx"):
+        with pytest.raises(assay.UsageError, match="another file than model and property"):
+            assay.verify(tmp_path / "digits.onnx", DIGITS / "digits_holds.vnnlib", proof=target)
+    assert (tmp_path / "digits.onnx").read_bytes() == digits.read_bytes()

@@ -71,7 +71,7 @@ def verify(model: Model, property: Property, *, timeout: Optional[float] = None,
     if progress is not None and not isinstance(progress, bool) and not callable(progress):
         raise errors.wrong("progress", "a function, True or False", progress)
     question = questions.Question(model, property, semantics, example_inputs, memory, budget)
-    if target is not None and target in (question.model, question.property):
+    if target is not None and any(isinstance(file, str) and _is_same(file, target) for file in (question.model, question.property)):
         raise errors.wrong("proof", "another file than model and property", target)
     line = None if callable(progress) else progress_line.line_for(progress)
     with tempfile.TemporaryDirectory(prefix="assay-") as folder:
@@ -113,6 +113,14 @@ def _unexpected(result: answers.Result, expect: str) -> errors.Error:
     error = kind(f"{expect} was expected", where="verify", why=why, advice=advice, code="verify.expect")
     error.__dict__["result"] = result
     return error
+
+
+def _is_same(file: str, other: str) -> bool:
+    """Whether two names lead to one file; one that only the other name with .gz has is read from there."""
+    try:
+        return os.path.samefile(file if os.path.exists(file) else file + ".gz", other)
+    except OSError:  # one of them does not exist
+        return False
 
 
 def _write(path: str, content: bytes) -> None:

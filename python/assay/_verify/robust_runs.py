@@ -11,6 +11,7 @@ import os
 import signal
 import struct
 import subprocess
+import sys
 import tempfile
 from typing import Any, Iterable, Optional, Union
 
@@ -177,6 +178,10 @@ def robust(model: Any, data: Any, labels: Any = None, *, eps: Union[Number, Iter
     Returns:
         The run.
     """
+    if arguments.flag("resume", resume) and run is None:
+        raise errors.wrong("resume", "with run= a folder to go on with", "resume=True without run=")
+    if parts is not None and executor is None:
+        raise errors.wrong("parts", "with executor= what computes them", "parts without executor=")
     kept = tempfile.TemporaryDirectory(prefix="assay-run-") if run is None else None
     with contextlib.ExitStack() as undone:
         if kept is not None:
@@ -293,6 +298,9 @@ def _npy(where: str, array: Any) -> bytes:
     """An array of any library: its own bytes where it has them, else float64."""
     if hasattr(array, "detach"):
         array = array.detach().cpu().numpy()
+    masked = getattr(sys.modules.get("numpy.ma"), "MaskedArray", ())
+    if isinstance(array, masked):  # its bytes would hold numbers where the mask has none
+        raise errors.wrong(where, "an array without a mask", array, advice="fill masked elements with the numbers that you mean: array.filled(0)")
     interface = getattr(array, "__array_interface__", None)
     if interface is not None and interface["typestr"][1] in "uif" and hasattr(array, "tobytes"):
         content: bytes = array.tobytes()

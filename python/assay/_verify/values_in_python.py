@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 import sys
 import weakref
-from typing import Any, Iterator
+from typing import Any, Iterator, Optional
 
 from assay import errors
 
@@ -13,6 +13,7 @@ _LEAVING = {"__array__", "__bool__", "__complex__", "__contains__", "__dlpack__"
             "numpy", "tolist"}
 # What torch.onnx exports as a division that rounds to zero; torch.div with a rounding mode is exported as it is.
 _ROUNDING = {"__floordiv__", "__ifloordiv__", "__rfloordiv__", "__irshift__", "__rrshift__", "__rshift__", "bitwise_right_shift", "bitwise_right_shift_", "floor_divide", "floor_divide_"}
+_SOFTPLUS = 20  # the usual threshold, above which softplus(x) is x: it differs there by less than a rounding
 _ADVICE = "compute it with operations on tensors, such as torch.where; or export the module yourself, if the export means what you mean, and pass the file"
 
 
@@ -62,10 +63,8 @@ def _watch(torch: Any) -> Any:
             if name in _LEAVING:
                 raise errors.Unsupported("a module that computes with values of its inputs in Python", where=_place(torch), advice=_ADVICE, code="python.values",
                                          why=f"expected operations on tensors, found {name}, whose result the export would keep for every input")
-            if name in _ROUNDING:
-                raise errors.Unsupported("a division that torch.onnx exports otherwise", where=_place(torch), code="python.export",
-                                         why=f"expected a division as torch.div, found {name}: PyTorch rounds it down, and the exported model to zero",
-                                         advice='write torch.div(x, y, rounding_mode="floor")')
+            if otherwise := _exported_otherwise(name, args, kwargs):
+                raise errors.Unsupported("an operation that torch.onnx exports otherwise", where=_place(torch), code="python.export", why=otherwise[0], advice=otherwise[1])
             result = function(*args, **kwargs)
             changed = given[:1] if name == "__setitem__" or name.endswith("_") and not name.endswith("__") else []
             for tensor in (*_tensors(torch, result), *changed, *_tensors(torch, kwargs.get("out"))):
@@ -73,6 +72,18 @@ def _watch(torch: Any) -> Any:
             return result
 
     return Watch()
+
+
+def _exported_otherwise(name: str, args: tuple[Any, ...], named: dict[str, Any]) -> Optional[tuple[str, str]]:
+    """What the exported model would compute in place of a function, and what to write instead."""
+    if name in _ROUNDING:
+        return f"expected a division as torch.div, found {name}: PyTorch rounds it down, and the exported model to zero", 'write torch.div(x, y, rounding_mode="floor")'
+    if name in ("avg_pool2d", "avg_pool3d") and (args[6] if len(args) > 6 else named.get("divisor_override")) is not None:
+        return f"expected no divisor_override, found one in {name}, which the exported model leaves out", "multiply the sums of a pool without it by a factor"
+    threshold = (args[2] if len(args) > 2 else named.get("threshold", _SOFTPLUS)) if name == "softplus" else _SOFTPLUS
+    if threshold < _SOFTPLUS:
+        return f"expected a threshold of at least {_SOFTPLUS}, found {threshold} in softplus: the exported model has none", "write torch.where around softplus"
+    return None
 
 
 def _place(torch: Any) -> str:

@@ -135,8 +135,9 @@ def read(path: str, today: str = "") -> list[Waiver]:
     try:
         with open(path, encoding="utf-8") as file:
             found = json.load(file, object_pairs_hook=each_once)
-    except (OSError, ValueError) as why:
-        reason = why.strerror if isinstance(why, OSError) else f"it is no JSON, {why}" if isinstance(why, json.JSONDecodeError) else str(why)
+    except (OSError, ValueError, RecursionError) as why:
+        kinds = {RecursionError: "it is nested too deeply", json.JSONDecodeError: f"it is no JSON, {why}"}
+        reason = why.strerror if isinstance(why, OSError) else kinds.get(type(why), str(why))
         raise MalformedInput("waivers cannot be read", where=path, why=str(reason), advice="check the path and the text of the file",
                              code="waivers.json") from None
     entries = found.get("waivers") if isinstance(found, dict) else None

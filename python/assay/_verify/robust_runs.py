@@ -298,8 +298,8 @@ def _npy(where: str, array: Any) -> bytes:
     """An array of any library: its own bytes where it has them, else float64."""
     if hasattr(array, "detach"):
         array = array.detach().cpu().numpy()
-    masked = getattr(sys.modules.get("numpy.ma"), "MaskedArray", ())
-    if isinstance(array, masked):  # its bytes would hold numbers where the mask has none
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(array, numpy.ma.MaskedArray):  # its bytes would hold numbers where the mask has none
         raise errors.wrong(where, "an array without a mask", array, advice="fill masked elements with the numbers that you mean: array.filled(0)")
     interface = getattr(array, "__array_interface__", None)
     if interface is not None and interface["typestr"][1] in "uif" and hasattr(array, "tobytes"):

@@ -249,6 +249,8 @@ TEST_CASE("external data lies beside the model and is bound by its digest", "[on
       {external("w.bin", "4", "23"), "length 24 for shape [2, 3]"},
       {external("w.bin", "four", ""), "offset as a decimal number"},
       {external("w.bin", "-4", ""), "offset as a decimal number"},
+      {external("w.bin", "4", "24") + Wire().bytes(13, Wire().bytes(1, "offset").bytes(2, "0").text).text, "each key once"},
+      {external("w.bin", "4", "24") + Wire().bytes(13, Wire().bytes(1, "location").bytes(2, "link.bin").text).text, "each key once"},
   };
   for (const Row& row : rows) {
     const Outcome<onnx::Model> refused = import_with(row.proto);

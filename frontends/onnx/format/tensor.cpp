@@ -1,5 +1,6 @@
 #include "frontends/onnx/format/tensor.h"
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cstring>
@@ -182,6 +183,8 @@ Bytes ExternalData::bytes_of(const TensorProto& tensor, std::size_t length) {
   std::uint64_t offset = 0;
   std::uint64_t given = length;
   for (const auto& [key, text] : tensor.external_keys) {
+    const auto is_key = [&key = key](const auto& one) { return one.first == key; };
+    if (std::ranges::count_if(tensor.external_keys, is_key) > 1) bad_location(tensor, "each key once", in_quotes(key) + " twice");
     if (key == "location")
       location = text;
     else if (key == "offset")

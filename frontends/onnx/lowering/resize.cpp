@@ -280,7 +280,8 @@ std::vector<Axis> axes_to_resize(const Call& call) {
   if (const auto listed = call.attribute_ints("axes")) given = *listed;
   (void)call.distinct_axes(given, x.size());
   const std::vector<double> scales = scales_of(call);
-  const Ints sizes = scales.empty() && call.has(3) ? call.ints(3, "sizes") : Ints{};
+  const Ints sizes = call.has(3) ? call.ints(3, "sizes") : Ints{};
+  if (!scales.empty() && !sizes.empty()) call.malformed("onnx.input", "scales or sizes", "both of them");
   if (std::max(scales.size(), sizes.size()) != given.size())
     call.malformed("onnx.input", std::to_string(given.size()) + " scales or sizes", std::to_string(std::max(scales.size(), sizes.size())));
   std::vector<Axis> axes;

@@ -56,6 +56,8 @@ WindowAttributes common_window(const Call& call, const Ints& kernel) {
     }
     window.pads_begin.assign(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(axes));
     window.pads_end.assign(pads.begin() + static_cast<std::ptrdiff_t>(axes), pads.end());
+  } else if (!call.node.op_type.ends_with("Pool") && pads != Ints(2 * axes, 0)) {
+    call.malformed("onnx.window", "auto_pad or pads", "both of them");
   }
   return window;
 }

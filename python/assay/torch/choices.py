@@ -12,6 +12,7 @@ import torch
 from .nodes import Nodes, Ref, Unknown
 from .rules_index import gathered
 
+MOST_SORTED = 1 << 12  # elements of a sort by its rule
 MOST = 1 << 22  # elements of the table that a running maximum is read off
 
 
@@ -56,6 +57,17 @@ def median(n: Nodes, x: Ref, axis: int, *_: Any) -> tuple[int, Ref]:
 CHOICES: dict[str, Callable[..., tuple[int, Ref]]] = {
     "sort": sorted_by, "topk": top, "kthvalue": ranked, "median": median, "cummax": lambda n, x, axis: (axis % x.rank, running(n, x, axis % x.rank, "reduce_max")),
     "cummin": lambda n, x, axis: (axis % x.rank, running(n, x, axis % x.rank, "reduce_min"))}
+
+
+def is_of_rule(op: str, args: Any, results: list[torch.Tensor | None]) -> bool:
+    """Whether a sort gave the places of a stable one: then values and places are functions of the operand alone.
+
+    Not the places of topk, which mostly tell whence rows are taken: a choice among rows costs more than rows at given places.
+    """
+    if op != "sort" or len(results) != 2 or results[1] is None or not args[0].dim() or not args[0].is_floating_point() or args[0].numel() > MOST_SORTED:
+        return False
+    axis, descending = args[1] if len(args) > 1 else -1, len(args) > 2 and bool(args[2])
+    return torch.equal(args[0].sort(dim=axis, descending=descending, stable=True)[1], results[1])
 
 
 def chosen(op: str, n: Nodes, args: Any, kwargs: Any, results: list[torch.Tensor | None]) -> tuple[Ref, Ref] | None:

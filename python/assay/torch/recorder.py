@@ -9,12 +9,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from .checkpoints import key_of, kept, repeated
-from .choices import chosen
+from .choices import chosen, is_of_rule
 from .equations import Solving
 from .lowering import listed, meaning, short_name, written
 from .memory import PENDING, Refused, address, alike, bits, held, place, positions
 from .nodes import HALVES, Nodes, Ref, Unknown, complexly, finished, operand
 from .outside import BORN, caller, program_frame
+from .rules_basic import is_counting
 from .stored_steps import MOST_STEPS, row_sum, row_sums
 from .values import Region, taken
 
@@ -65,6 +66,10 @@ def of_nothing(op: str, n: Nodes, tensors: list[torch.Tensor], results: list[tor
 
 class Tape(Solving):
     """Writes down each operation, as it runs."""
+
+    def __init__(self, model: Any = None) -> None:
+        self.placed: list[str] = []  # lines that take or write elements at places of which nothing more is known
+        super().__init__(model)
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -217,7 +222,7 @@ class Tape(Solving):
         """Writes down what ran."""
         if not any(one is not None for one in results):
             return
-        if call.op in GIVEN:
+        if call.op in GIVEN and not (call.op == "arange" and self.in_function() and is_counting(results[0])):
             return self.note_given(call, results)
         if call.base is not None and call.target is not None:  # what is read of a part is read of its base
             whole = self.memory.values[call.base[1]].tensor
@@ -240,7 +245,7 @@ class Tape(Solving):
         try:
             if self.note_equations(call, given[0], given[1], results):
                 return
-            if (choice := chosen(call.op, nodes, given[0], given[1], results)) is not None:
+            if not (self.in_function() and is_of_rule(call.op, args, results)) and (choice := chosen(call.op, nodes, given[0], given[1], results)) is not None:
                 return self.note_choice(call, nodes, results, *choice)
             found: list[Ref | None] = [self.strided(nodes, tensors[0], refs[0])] if call.op == "as_strided" else of_nothing(call.op, nodes, tensors, results) or meaning(call.function, nodes, *given)
             self.note(call, nodes, results, found)
@@ -257,6 +262,7 @@ class Tape(Solving):
     def note_choice(self, call: Call, nodes: Nodes, results: list[torch.Tensor | None], at_places: Ref, ordered: Ref) -> None:
         """Places among equal elements are given; the elements at them are in order, which is a claim of its own."""
         self.note_given(Call(call.function, call.op, None, None, None, [], []), results[1:])
+        self.placed += [one] if (one := self.in_function()) else []
         assert results[0] is not None
         self.append(call.op + " order", call.operands, [ordered], [self.memory.loose(results[0], f"order of {self.label(call.op)}")])
         self.note(call, nodes, results[:1], [at_places])

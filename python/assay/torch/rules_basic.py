@@ -15,6 +15,7 @@ from .nodes import Nodes, Ref, Unknown, Value, complexly
 from .numbers import meant, multiple, rounded_alike
 
 Rule = Callable[..., Any]
+MOST_COUNTED = 2**12  # elements of a range of whole numbers that are written down
 
 
 def combined(n: Nodes, op: str, a: Value, b: Value) -> Ref:
@@ -311,6 +312,16 @@ def identity(n: Nodes, *_: Any, **__: Any) -> Ref:
     return where(n, is_one, n.constant(1.0, n.dtype), n.constant(0.0, n.dtype))
 
 
+def is_counting(tensor: torch.Tensor | None) -> bool:
+    """Whether these are few whole numbers, which a program counts as floats."""
+    return tensor is not None and tensor.is_floating_point() and tensor.numel() <= MOST_COUNTED and bool((tensor == tensor.round()).all() & (tensor.abs() < 2**53).all())
+
+
+def counting(n: Nodes, *_: Any, **__: Any) -> Ref:
+    """The numbers themselves: ranks, to which a program compares, are no operands that may be others."""
+    return n.cast(n.constant(n.first.long().tolist(), torch.int64), n.dtype)
+
+
 def one_minus(n: Nodes, x: Ref) -> Ref:
     return n("sub", n.constant(1.0, n.dtype), x)
 
@@ -364,5 +375,5 @@ BASIC: dict[str, Rule] = {name: unary(name) for name in FUNCTIONS} | {name: (lam
     "to": conversion, "_conj": lambda n, x: n.pair(n.part(x, 0), n("neg", n.part(x, 1))) if x.is_complex else n.like(x),
     "complex": lambda n, a, b: n.pair(a, b), "view_as_real": lambda n, x: Ref(x.shape, x.dtype, x.tensor, x.node) if x.node else n.reshape(x, x.shape),
     "view_as_complex": lambda n, x: complexly(x), "real": lambda n, x: n.part(x, 0), "imag": lambda n, x: n.part(x, 1),
-    "softsign": unary("softsign"), "eye": identity,
+    "softsign": unary("softsign"), "eye": identity, "arange": counting,
 }

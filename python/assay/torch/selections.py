@@ -35,7 +35,6 @@ class Selecting(Tape):
 
     def __init__(self, model: Any = None) -> None:
         self.selected: dict[int, Selected] = {}  # values that are parts of others
-        self.placed: list[str] = []  # lines that take or write elements at places of which nothing more is known
         super().__init__(model)
 
     def run(self, function: Any, op: str, args: Any, kwargs: Any, tensors: list[torch.Tensor], writes: list[str]) -> Any:

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Callable
 
 import torch
+from torch.utils._pytree import tree_leaves
 
 from .outside import Outside, caller
+from .ranges import ALL, Range, range_of, reachable
 
 BELOW, ABOVE, EQUAL, UNEQUAL = "below", "above", "equal to", "unequal to"
 TRUE, FALSE = "true", "false"  # of a decision without a threshold
@@ -72,6 +74,7 @@ MOST_STEPS = 16  # thresholds of one operation
 STEPS = ("floor", "ceil", "trunc", "round", "_to_copy")  # to integers: noted in a Function's backward, if all are 0
 SIGNS = ("sign", "sgn")  # which a Function's backward may decide by
 OF_COTANGENTS = ("abs", "sign", "sgn", "nonzero")  # what has pieces, and is noted of cotangents alone
+EXTREMES = ("maximum", "minimum", "fmax", "fmin")
 TIES = ("eq", "ne", "nonzero", "isin")  # which ask whether two numbers are equal
 # By the name of an operation: which of its operands are compared with what.
 CROSSINGS: dict[str, Callable[..., list[Crossing]]] = {
@@ -85,7 +88,7 @@ CROSSINGS: dict[str, Callable[..., list[Crossing]]] = {
     "huber_loss": far_apart, "smooth_l1_loss": far_apart,
     **dict.fromkeys(("floor", "ceil", "trunc"), first_step), "round": lambda x, **_: [(x.abs(), 0.5)], "_to_copy": to_integers,
     **dict.fromkeys(OF_COTANGENTS, lambda x, *_, **__: [(x, 0.0)]),
-    **dict.fromkeys(("gt", "lt", "ge", "le", "eq", "ne", "maximum", "minimum", "fmax", "fmin"), lambda x, y: [(x, y)]),
+    **dict.fromkeys(("gt", "lt", "ge", "le", "eq", "ne", *EXTREMES), lambda x, y: [(x, y)]),
 }
 
 KINKED = {*CROSSINGS, "max", "amax", "min", "amin", "sort", "topk", "kthvalue", "median", "cummax", "cummin", "max_pool2d_with_indices", "adaptive_max_pool2d", "linalg_vector_norm",
@@ -110,6 +113,10 @@ SATURATING: dict[str, Callable[..., torch.Tensor]] = {
     **dict.fromkeys(("_softmax", "_log_softmax", "logsumexp"), above_others)}
 
 
+def is_infinite(one: Any) -> bool:
+    return isinstance(one, torch.Tensor) and one.is_floating_point() and bool(torch.isinf(one).all())
+
+
 def sides_of_cotangent(op: str, x: torch.Tensor, away: torch.Tensor, at: float | None) -> set[str]:
     """Find the sides of a threshold that a cotangent met. An element that is 0 says nothing of other small cotangents, and lies on neither side.
 
@@ -127,6 +134,7 @@ class Branching(Outside):
 
     def __init__(self, model: Any = None) -> None:
         self.branches: list[Branch] = []
+        self.ranges: dict[int, Range] = {}  # of values whose elements lie between numbers whatever the inputs are
         self.own: list[Any] = []  # regions of torch.autograd.Functions
         self.bends: set[str] = set()  # operations with kinks that passes of such run on what inputs decide
         self.bars: set[int] = set()  # what a cotangent decides
@@ -172,6 +180,10 @@ class Branching(Outside):
                 away = x - threshold
                 sides = {side for side, hit in ((BELOW, away < 0), (ABOVE, away > 0), (EQUAL, away == 0)) if bool(hit.any())}
                 wanted: tuple[str, ...] = (EQUAL,) if op in TIES else (ABOVE,) if op in STEPS else (BELOW, ABOVE)
+                if at is not None and not is_bar and x is args[0] and wanted == (BELOW, ABOVE):
+                    wanted = reachable(op, at, self.ranges.get(values[0], ALL), (BELOW, EQUAL, ABOVE))  # type: ignore[arg-type]
+                elif op in EXTREMES and at is None and any(is_infinite(one) and v not in self.decided | self.bars for one, v in zip(args, values)):
+                    continue  # as the first of running maxima: the other one is taken
                 if is_bar:
                     sides, wanted = sides_of_cotangent(op, x, away, at), (EQUAL, UNEQUAL) if op in TIES else wanted
                 if at is None or abs(at) < (0.999999 * torch.finfo(x.dtype).max if is_bar else float("inf")):
@@ -181,6 +193,13 @@ class Branching(Outside):
             one.spot, one.is_own, one.line = self.spot(), is_rolled, self.in_function() or caller()
         self.branches += found
         return found
+
+    def note_ranges(self, op: str, args: Any, values: list[int | None], results: list[Any]) -> None:
+        """Between which numbers the results of an operation lie."""
+        of = dict(zip((id(one) for one in tree_leaves(args) if isinstance(one, torch.Tensor)), values))
+        within = range_of(op, args, lambda one: self.ranges.get(of.get(id(one)), ALL))  # type: ignore[arg-type]
+        if within != ALL:
+            self.ranges.update((mark[1], within) for one in results if isinstance(one, torch.Tensor) and one.is_floating_point() and (mark := self.memory.newest(one)) is not None)
 
     def spot(self) -> str:
         """The instruction that runs in a Function's forward or backward pass; empty elsewhere."""

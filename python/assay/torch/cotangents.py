@@ -17,6 +17,7 @@ from assay._core.vocabulary import ROWS
 from .branches import FALSE, TRUE, Branch, Branching
 from .nodes import REDUCTIONS
 from .outside import HERE, TORCH, caller
+from .ranges import RANGED
 from .values import Region
 
 MOVES = {"reshape", "permute", "slice", "concat", "pad", "gather", "expand", "place", "neg", "abs", "take"}  # finite where their operand is
@@ -85,6 +86,8 @@ class Deciding(Branching):
         """The branches of an operation that ran; beside them, what else it decided by a cotangent is noted."""
         if self.bars:
             self.note_decisions(call.op, args, values, results)
+        if call.op in RANGED or not self.ranges.keys().isdisjoint(v for v in values if v is not None):
+            self.note_ranges(call.op, args, values, results)
         return branches
 
     def told(self, op: str, tensors: list[torch.Tensor], found: Any) -> Any:

@@ -13,6 +13,7 @@ from .numbers import NOISE, Known, meant, multiple, rounded_alike
 
 NAMES = {torch.float32: "float32", torch.float64: "float64", torch.int64: "int64", torch.int32: "int32", torch.bool: "bool",
          torch.uint8: "uint8", torch.int8: "int8", torch.int16: "int16"}
+WHOLE = {torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8}
 # What values are recorded as: a complex number is the pair of its parts, on a last axis; a number of 16 bits is the float32 that it is.
 HALVES = (torch.bfloat16, torch.float16)
 PARTS = {torch.complex64: torch.float32, torch.complex128: torch.float64, torch.bfloat16: torch.float32, torch.float16: torch.float32}
@@ -329,6 +330,8 @@ class Nodes:
             return self.constant(value, dtype)
         if dtype not in NAMES:
             raise Unknown(f"a conversion to {dtype}")
+        if value.dtype == torch.bool and dtype in WHOLE:  # a conversion to integers drops a fraction, which has a jump at each number that a truth value is
+            return self("where", value, self.constant(1, dtype), self.constant(0, dtype), dtype=dtype)
         return value if value.dtype == dtype else self("cast", value, dtype=dtype, to=NAMES[dtype])
 
     def stored_step(self, x: Ref, storing: str = "steps") -> Ref:

@@ -222,7 +222,7 @@ class Recorder(Surrogates):
         flows = [(self.edges.get((number, i)), g) for i, g in given.items() if self.memory.values[g].tensor.numel()]
         sources = [self.source(*edge) for edge in node.next_functions]
         wanted = [g if above is not None and g is not None and g.numel() else None for g, (above, _) in zip(out, node.next_functions)]
-        is_own = isinstance(node, BackwardCFunction) and any(bool(g.any()) for g in wanted if g is not None)  # it may hand its cotangent on
+        is_own = isinstance(node, BackwardCFunction) and (self.is_declared(node) or any(bool(g.any()) for g in wanted if g is not None))  # it may hand its cotangent on
         if not flows or region is not None and (not is_own and all(is_flat(region, y) for y, _ in flows)):
             return None
         if number in self.solved:

@@ -93,11 +93,15 @@ class Surrogates(Conventions):
         self.met.add(owner)
         self.calls[id(ctx)] = ctx, [(v,) if v is not None else one for one, v in zip(given, known)]
 
+    def is_declared(self, node: Any) -> bool:
+        """Whether another function is declared, whose gradient the node of a Function gives."""
+        return getattr(type(node), "_forward_cls", None) in self.surrogates and id(node) in self.calls
+
     def note_surrogate(self, node: Any, product: Product) -> None:
         """Of a product of a declared Function: the graph of the function whose gradient is meant."""
-        owner: Any = getattr(type(node), "_forward_cls", None)
-        if owner not in self.surrogates or id(node) not in self.calls:
+        if not self.is_declared(node):
             return
+        owner = type(node)._forward_cls
         name, region = owner.__name__, product.of
         if region.whole is not None:
             raise UsageError(f"{name} gave several results with cotangents at once", where="surrogate", advice="a surrogate stands for one result: let the loss read one of them")

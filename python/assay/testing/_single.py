@@ -1,4 +1,4 @@
-"""Inputs and arguments at which a mistake hides: zeros, where a quotient in a backward may have no value, and numbers such as 1 that a function is always given."""
+"""Inputs and arguments at which a mistake hides: zeros and large numbers, where a quotient in a backward may have no value, and numbers such as 1 that a function is always given."""
 from __future__ import annotations
 
 import contextlib
@@ -16,17 +16,18 @@ from ._draws import States, is_shape, listed
 
 RULES = ("gradient.finite", "gradient.value", "gradient.product")
 MOST_ELEMENTS, MOST_INPUTS = 2**18, 8
+LARGE = (100, 1000)  # exp(x) is infinite from 89 on in float32, and exp(x / 10) from 890
 
 
 class Zeros:
-    """Runs of a function with a Function, whose report passed, at inputs that have zeros. A gradient that is not finite there fails where the derivative is bounded."""
+    """Runs of a function with a Function, whose report passed, at inputs that have zeros or large numbers. A gradient that is not finite there fails where the derivative is bounded."""
 
     def __init__(self, trials: Any, inputs: Any) -> None:
         self.trials = trials
         self.drawn = [i for i, one in enumerate(listed(inputs)) if is_shape(one)][:MOST_INPUTS]
 
     def checked(self, report: Report) -> Report:
-        """The first report that fails, else the one that was given, which names the inputs whose zeros have no finite gradient."""
+        """The first report that fails, else the one that was given, which names the inputs without a finite gradient."""
         points = self.trials.points
         if self.trials.last.own and points:
             report.tell("unreached", [f"another number than 1.0 for the argument '{name}' of {owner}, which hides a lost factor" for owner, name in self.trials.hiding])
@@ -34,19 +35,24 @@ class Zeros:
             return report
         before, left = States(), list[str]()
         try:
-            for i in self.drawn:
-                point = with_zeros(points[0], i)
+            for what, point in self.tried(points[0]):
                 if not self.is_lost(point):
                     continue
                 found = self.judged(point)
                 if found is not None and any(one.kind == "fail" and one.rule in RULES for one in found.findings):
-                    found.remark(f"shown by zeros in input {i}")
+                    found.remark(f"shown by {what}")
                     return found
-                left.append(f"zeros in input {i}, for which gradients are not finite")
+                left.append(f"{what}, for which gradients are not finite")
         finally:
             before.restore()
         report.tell("unreached", left)
         return report
+
+    def tried(self, point: Sequence[Any]) -> Iterator[tuple[str, list[Any]]]:
+        """A right point with zeros, and with numbers of which exp leaves the range of floats."""
+        for i in self.drawn:
+            yield f"zeros in input {i}", with_zeros(point, i)
+            yield from ((f"numbers of size {size} in input {i}", with_large(point, i, size)) for size in LARGE)
 
     def is_lost(self, point: Sequence[Any]) -> bool:
         """Whether the results are finite, and some gradient is not."""
@@ -72,6 +78,13 @@ def with_zeros(point: Sequence[Any], i: int) -> list[Any]:
     """Every second element of an input is 0, the first one too."""
     flat = point[i].detach().flatten().clone()
     flat[::2] = 0
+    return [*point[:i], flat.reshape(point[i].shape).requires_grad_(point[i].requires_grad), *point[i + 1:]]
+
+
+def with_large(point: Sequence[Any], i: int, size: float) -> list[Any]:
+    """The elements of an input are as they are, large and positive, and large and negative, in turn."""
+    flat = point[i].detach().flatten().clone()
+    flat[int(len(flat) > 1)::3], flat[2::3] = size, -size
     return [*point[:i], flat.reshape(point[i].shape).requires_grad_(point[i].requires_grad), *point[i + 1:]]
 
 

@@ -5,6 +5,7 @@ The gate judges what ran. A backward may decide by sizes and types, or be right 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import time
 from typing import Any, Iterator, Sequence
@@ -24,6 +25,8 @@ FAR_OUT = (3, 6, 8, 20, 48, 62, 80, 110)  # by which powers of two inputs are la
 WIDER = {torch.float32: torch.float64, torch.complex64: torch.complex128}
 FAR = 2.0**-6  # a difference that is no rounding of a gradient, as a share of it
 MOST_ELEMENTS, MOST_SHAPES, MOST_SIZE, SMALL, SECONDS, SEED = 2**18, 8, 2**12, 2**8, 20.0, 11
+MOST_APART = 24  # shapes in which sizes differ that were equal
+RANKS = {"dim", "ndim", "sum_to_size"}  # what code reads that takes operands of several ranks
 ELSEWHERE = "gradient.elsewhere"
 
 
@@ -91,7 +94,7 @@ class Elsewhere:
             self.trials.kinks = kinks
         far = 0.0
         for one in run.products:
-            is_smooth = one.convention is not None and not any(ran.op in KINKED for ran in one.of.ran)
+            is_smooth = one.convention is not None and one.surrogate is None and not any(ran.op in KINKED for ran in one.of.ran)
             for k, v in (one.convention or {}).items() if is_smooth else ():
                 if isinstance(given := one.cotangents.get(k), int):
                     far = max(far, apart(run.memory.values[given].tensor, run.memory.values[v].tensor))
@@ -126,7 +129,10 @@ class Elsewhere:
         """Gradients at other shapes, if shapes are drawn: beyond comparisons of sizes, and one size larger."""
         drawn = [tuple(one) for one in self.inputs if is_shape(one)]
         if drawn:
-            for changed in self.other_shapes(drawn):
+            fixed = self.fixed_shapes()
+            for changed in itertools.chain(self.other_shapes(drawn), self.apart(drawn, fixed)):
+                if any(is_widened(after, by) and not is_widened(before, by) for before, after in zip(drawn, changed) for by in fixed):
+                    continue
                 shapes = iter(changed)
                 point = tensors_of([next(shapes) if is_shape(one) else one for one in self.inputs], 0)
                 if (wrong := self.wrong_at(point)) != "":
@@ -187,6 +193,24 @@ class Elsewhere:
                 yield [one[1:] for one in drawn]
                 yield [()] * len(drawn)
 
+    def fixed_shapes(self) -> list[tuple[int, ...]]:
+        """Find the shapes of tensors that Functions read and no input decides, such as targets: an input that fits them is not meant to be repeated along them."""
+        last = self.trials.last
+        return list({tuple(last.memory.values[v].tensor.shape) for one in last.own for v in one.operands if v not in last.decided | last.rolled})
+
+    def apart(self, drawn: Sequence[tuple[int, ...]], fixed: Sequence[tuple[int, ...]]) -> Iterator[list[tuple[int, ...]]]:
+        """Shapes in which sizes that were equal are not: one alone is larger; or is 1, if a Function compares sizes as those do that take operands which are repeated."""
+        every = [n for one in [*drawn, *fixed] for n in one]
+        repeats = self.trials.last.compares_sizes or any(1 in one.numbers for one in self.trials.sizes.values()) or any(not RANKS.isdisjoint(code.co_names) for code in self.trials.codes)
+        places = [(i, axis) for i, one in enumerate(drawn) for axis, n in enumerate(one) if n > 1 and every.count(n) > 1]
+        for size, (i, axis) in itertools.islice(itertools.product((0, 1) if repeats else (0,), places), MOST_APART):
+            one = drawn[i]
+            yield [*drawn[:i], (*one[:axis], size or one[axis] + 1, *one[axis + 1:]), *drawn[i + 1:]]
+        widest = max(drawn, key=len)
+        for i, one in enumerate(drawn) if repeats else ():
+            if 0 < len(one) < len(widest):
+                yield [*drawn[:i], (*widest[:-1], 1), *drawn[i + 1:]]
+
     def written(self, free: Sequence[int]) -> list[int]:
         """Whole numbers of the code of passes, which may end a slice: of small ones and of all the largest, if sizes are not beyond it."""
         found = {one for code in self.trials.codes for one in (*constants_of(code), *value_at(code, self.trials.codes[code])) if type(one) is int and min(free, default=MOST_SIZE) <= one < MOST_SIZE}
@@ -199,6 +223,13 @@ def changed_by(shapes: Sequence[tuple[int, ...]], change: dict[int, int]) -> lis
 
 def named(shapes: Sequence[tuple[int, ...]]) -> str:
     return ", ".join(str(one) for one in shapes)
+
+
+def is_widened(shape: Sequence[int], by: Sequence[int]) -> bool:
+    """Whether elements of the first shape are repeated, where both are operands of one operation."""
+    with contextlib.suppress(RuntimeError):
+        return tuple(torch.broadcast_shapes(shape, by)) != tuple(shape)  # type: ignore[no-untyped-call]
+    return False
 
 
 def kind_of(one: Any) -> Any:

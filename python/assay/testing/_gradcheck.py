@@ -48,6 +48,8 @@ OF_DIFFERENCES = {"eps", "atol", "rtol", "nondet_tol", "check_undefined_grad", "
                   "check_backward_ad", "fast_mode", "masked", "gen_non_contig_grad_outputs", "check_fwd_over_rev", "check_rev_over_rev"}
 
 
+UNTRIED = ("check_batched_grad", "check_batched_forward_grad", "check_fwd_over_rev")  # what asks for runs that are not made here
+
 _INTEGERS = re.compile(r"\b(Long|Int|Byte|integers?|integral|indices|indexes)\b", re.IGNORECASE)  # in what PyTorch says of a tensor of floats
 
 
@@ -97,6 +99,7 @@ class Trials:
     drawn: set[str] = field(default_factory=set)  # random numbers of Python's that were followed
     kinds_compared: list[str] = field(default_factory=list)  # comparisons of types and devices of tensors by Functions
     sizes: dict[str, Compared] = field(default_factory=dict)  # comparisons of sizes by Functions
+    wholes: set[int] = field(default_factory=set)  # numbers with which Functions compare tensors of integers
     counts_to: set[int] = field(default_factory=set)  # whole numbers with which a count of a loop may be compared
     counts: list[str] = field(default_factory=list)  # numbers that Functions read, and that grow from call to call
     making: Recorder | None = None  # the run that is being recorded
@@ -149,6 +152,7 @@ class Trials:
         self.note_asked(run.surroundings)
         self.drawn |= run.drawn
         self.counts_to |= run.counts_to
+        self.wholes |= run.wholes
         self.kinds_compared += [one for one in run.kinds_compared if one not in self.kinds_compared]
         for what, size in run.sizes.items():
             self.sizes.setdefault(what, size).outcomes.update(size.outcomes)
@@ -458,6 +462,9 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, params: Params | None = 
                 raise UsageError("the function wants integers in place of an input that was drawn", where="inputs", why=str(why).split("\n")[0],
                                  advice="a shape is drawn as float32 numbers; give class indices, and other inputs of integers, as a tensor in place of their shape") from why
             raise
+    for name in UNTRIED:
+        if differences.get(name):
+            warnings.warn(f"assay.gradcheck does not check what {name} asks for", GradcheckWarning, stacklevel=2)
     require_met(trials.surrogate, trials.met)
     announce(report, func)
     locate(report, trials.last)  # another finding may decide where waivers cover some

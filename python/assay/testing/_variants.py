@@ -43,7 +43,7 @@ class Variant:
     is_other: bool = False  # equal gradients of it would say nothing
 
 
-def variants(point: Sequence[Any], seen: Seen, counts: Sequence[str], takes_repeats: Callable[[torch.Tensor], bool]) -> Iterator[Variant]:
+def variants(point: Sequence[Any], seen: Seen, counts: Sequence[str], takes_repeats: Callable[[torch.Tensor], bool], wholes: Sequence[int]) -> Iterator[Variant]:
     asking = [i for i, one in enumerate(point) if isinstance(one, torch.Tensor) and one.requires_grad]
     for i, j in itertools.islice(itertools.combinations(asking, 2), MOST_PAIRS):
         if point[i].shape == point[j].shape and point[i].dtype == point[j].dtype:
@@ -53,7 +53,7 @@ def variants(point: Sequence[Any], seen: Seen, counts: Sequence[str], takes_repe
             yield Variant(f"for inputs {i} and {j} in one memory", put(point, dict(zip((i, j), together(point[i], point[j])))))
     for i, one in enumerate(point):
         if isinstance(one, torch.Tensor) and not one.is_floating_point() and not one.is_complex() and 0 < one.numel() <= MOST_NUMBERS:
-            yield from (Variant(f"for input {i} with {what}", put(point, {i: other}), is_other=True) for what, other in integers_beside(one, takes_repeats(one)))
+            yield from (Variant(f"for input {i} with {what}", put(point, {i: other}), is_other=True) for what, other in itertools.chain(integers_beside(one, takes_repeats(one)), integers_put(one, wholes)))
     yield from places_twice(point, takes_repeats)
     if leaves := [i for i in asking if not isinstance(point[i], torch.nn.Parameter)]:
         yield Variant("for inputs that are Parameters", put(point, {i: torch.nn.Parameter(point[i].detach().clone()) for i in leaves}))
@@ -93,6 +93,15 @@ def integers_beside(one: torch.Tensor, repeats: bool) -> Iterator[tuple[str, tor
     for axis in range(one.dim() if repeats and one.dim() > 1 else 0):
         if (twice := with_first_repeated(one, axis)) is not None:
             yield f"entries along axis {axis} that are repeated", twice
+
+
+def integers_put(one: torch.Tensor, wholes: Sequence[int]) -> Iterator[tuple[str, torch.Tensor]]:
+    """Numbers with which a Function compares integers, such as that of targets to be ignored, in the first place; where numbers rise, they rise then, too."""
+    flat = one.flatten()
+    is_rising = one.dim() == 1 and bool((flat.diff() >= 0).all())
+    for number in [] if one.dtype == torch.bool else [n for n in wholes if not bool((flat == n).any())][:MOST_VALUES]:
+        if not is_rising or number < int(flat[0]):
+            yield f"the number {number} in it", torch.cat((flat.new_tensor([number]), flat[1:])).reshape(one.shape)
 
 
 def places_twice(point: Sequence[Any], takes_repeats: Callable[[torch.Tensor], bool]) -> Iterator[Variant]:
@@ -348,7 +357,8 @@ class Variants:
         first, again = self.answers(point), self.answers(point)
         if first is None or again is None or differs(first, again, [1.0] * len(first)):
             return None  # it is another function each time
-        for one in itertools.chain(variants(point, self.trials.codes, self.trials.counts, functools.cache(lambda one: self.takes_repeats(point, one))), self.later_writes(point)):
+        for one in itertools.chain(variants(point, self.trials.codes, self.trials.counts, functools.cache(lambda one: self.takes_repeats(point, one)),
+                                            sorted(self.trials.wholes)), self.later_writes(point)):
             base = first if one.base is None else self.answers(one.base)
             try:
                 with one.change():

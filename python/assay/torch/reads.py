@@ -20,10 +20,12 @@ from torch.utils._pytree import tree_map
 from .branches import ABOVE, BELOW, EQUAL, FALSE, TRUE, Branch
 from .cotangents import FINITE, READ, Deciding, by_program, is_of_finite
 from .loops import BETWEEN, ORDERING, SHOWS, called_by, decides_at_once, instructions, is_caught, kept_of, offset_of
+from .nodes import WHOLE
 from .outside import HERE, TORCH, WAYS_OUT, program_frame, written_numbers
-from .sizes import Compared, Size, sized
+from .sizes import OF_SIZES, Compared, Size, sized
 from .values import Region
 
+ORDERED = ("eq", "ne", "lt", "le", "gt", "ge")
 MOST_READ = 2**16  # numbers of one tensor that are followed
 TEXTS = {torch.Tensor.__repr__: "str or repr", torch.Tensor.__format__: "format"}
 # What is no number of an operand's: properties by their name, methods by theirs.
@@ -140,6 +142,8 @@ class Reading(Deciding):
         self.reading = self.showing = 0  # how many reads run, and how many of these make a text
         self.kinds_compared: list[str] = []  # comparisons of types and devices of tensors by Functions
         self.sizes: dict[str, Compared] = {}  # which comparisons of sizes Functions make
+        self.compares_sizes = False  # whether they compare sizes with each other
+        self.wholes: set[int] = set()  # numbers with which they compare tensors of integers
         self.every: dict[str, set[str]] = {}  # on which sides the steps of a generator were
         self.taken = collections.Counter[Any]()  # how often each decision was taken in a pass
         self.looped: dict[str, None] = {}  # the lines of those that were taken again
@@ -251,6 +255,8 @@ class Reading(Deciding):
 
     def with_decisions(self, branches: list[Branch], call: Any, args: Any, values: list[int | None], results: list[Any]) -> list[Branch]:
         decided = [v for v in values if v in self.decided]
+        if call.op in ORDERED and len(args) > 1 and type(args[1]) is int and args[0].dtype in WHOLE and self.in_function():
+            self.wholes.add(args[1])
         if decided:
             of = {v for one in results if isinstance(one, torch.Tensor) and (v := self.memory.marked(one, self.history(one))) is not None}
             is_moved = self.plainly.union(self.inputs, self.parameters).issuperset(decided)
@@ -301,6 +307,9 @@ class Reading(Deciding):
     def note_size_compared(self, what: str, size: int, numbers: frozenset[int], outcome: bool) -> None:
         """Python compares a size. What ends in an exception is no decision."""
         if (place := self.in_function()) and not is_guard():
+            if what == OF_SIZES:
+                self.compares_sizes = True
+                return
             self.sizes.setdefault(f"{what} at {place}", Compared(size, set(numbers))).outcomes.add(outcome)
 
     def counts(self, found: int, what: str) -> Any:

@@ -8,6 +8,9 @@ from typing import Any, Callable
 import torch
 
 
+OF_SIZES = "sizes, with each other"
+
+
 @dataclass
 class Compared:
     """A comparison of a size with a number of the program's: how large the size was, which numbers went into it, and what came out."""
@@ -48,6 +51,8 @@ def compared(name: str, sign: str) -> Callable[[Size, Any], Any]:
         found = plain(int(a), b)
         if isinstance(b, int) and not isinstance(b, (Size, bool)):
             a.hears(f"size {sign} {b}", a.root, a.numbers | {b}, found)
+        elif isinstance(b, Size):
+            a.hears(OF_SIZES, a.root, a.numbers, found)
         return found
     return compare
 
@@ -78,4 +83,4 @@ def sized(found: Any, hears: Any) -> Any:
     return Size.of(found, hears) if type(found) is int else found
 
 
-__all__ = ["Compared", "Size", "sized"]
+__all__ = ["OF_SIZES", "Compared", "Size", "sized"]

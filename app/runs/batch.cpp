@@ -39,6 +39,36 @@ std::string plain_name(const std::string& path) {
   return name;
 }
 
+std::string names_of(const std::string& model, const std::string& property) { return plain_name(model) + "," + plain_name(property); }
+
+fs::path unpacked(const fs::path& path) { return path.extension() == ".gz" ? fs::path(path).replace_extension() : path; }
+
+fs::path place_of(const BatchInstance& one, const std::string& file) {
+  std::error_code error;
+  return unpacked(fs::absolute(path_from(one.folder, file), error).lexically_normal());
+}
+
+// Whether a path has the parts of `file` as its last ones.
+bool ends_with(const fs::path& path, const std::string& file) {
+  const fs::path end = unpacked(fs::path(file).lexically_normal());
+  const auto all = std::distance(path.begin(), path.end()), last = std::distance(end.begin(), end.end());
+  return last <= all && std::equal(end.begin(), end.end(), std::next(path.begin(), all - last));
+}
+
+// Of the instances with these names of files those that a line means: folders tell files of one name apart, where there are several.
+std::vector<std::size_t> meant_by(const std::string& model, const std::string& property, std::vector<std::size_t> named,
+                                  const std::vector<BatchInstance>& instances) {
+  std::set<std::pair<fs::path, fs::path>> places;
+  for (const std::size_t i : named)
+    places.emplace(place_of(instances[i], instances[i].model), place_of(instances[i], instances[i].property));
+  if (places.size() <= 1) return named;
+  std::erase_if(named, [&](std::size_t i) {
+    const BatchInstance& one = instances[i];
+    return !ends_with(place_of(one, one.model), model) || !ends_with(place_of(one, one.property), property);
+  });
+  return named;
+}
+
 class BatchWork {
  public:
   BatchWork(const std::vector<BatchInstance>& instances, const BatchRequest& request, Store* store, const std::stop_token& stop,
@@ -155,20 +185,21 @@ Outcome<std::vector<BatchInstance>> read_lists(const std::vector<std::string>& p
   return instances;
 }
 
-std::string expected_key(const std::string& model, const std::string& property) { return plain_name(model) + "," + plain_name(property); }
-
-Outcome<std::map<std::string, std::string>> read_expected(const std::string& path, const std::vector<BatchInstance>& instances) {
-  std::map<std::string, std::string> expected;
+Outcome<ExpectedAnswers> read_expected(const std::string& path, const std::vector<BatchInstance>& instances) {
+  ExpectedAnswers expected;
   if (path.empty()) return expected;
-  std::set<std::string> asked;
-  for (const BatchInstance& one : instances) asked.insert(expected_key(one.model, one.property));
+  std::map<std::string, std::vector<std::size_t>> asked;  // by the names of the files
+  for (std::size_t i = 0; i < instances.size(); ++i) asked[names_of(instances[i].model, instances[i].property)].push_back(i);
   auto read = for_each_line(path, [&](std::size_t line, std::span<const std::string> fields) -> Outcome<Done> {
     if (fields.size() < 3) return bad_list(path, line, "MODEL,PROPERTY,ANSWER", std::to_string(fields.size()) + " fields");
-    const std::string &answer = fields[2], key = expected_key(fields[0], fields[1]);
+    const std::string& answer = fields[2];
     if (!search::is_decided(search::answer_named(answer))) return bad_list(path, line, "sat or unsat as the answer", answer.substr(0, 40));
-    if (!asked.contains(key)) return bad_list(path, line, "a model and a property of the lists", key.substr(0, 200));
-    const auto [before, is_first] = expected.emplace(key, answer);
-    if (!is_first && before->second != answer) return bad_list(path, line, "the answer of a line before it, " + before->second, answer);
+    const std::vector<std::size_t> meant = meant_by(fields[0], fields[1], asked[names_of(fields[0], fields[1])], instances);
+    if (meant.empty()) return bad_list(path, line, "a model and a property of the lists", (fields[0] + "," + fields[1]).substr(0, 200));
+    for (const std::size_t one : meant) {
+      const auto [before, is_first] = expected.emplace(one, answer);
+      if (!is_first && before->second != answer) return bad_list(path, line, "the answer of a line before it, " + before->second, answer);
+    }
     return Done{};
   });
   if (!read) return read.rejection();
@@ -223,7 +254,7 @@ Json to_json(const std::vector<BatchCount>& counts) {
 void Expectations::add(const Json& result) {
   const std::string answer = text_of(result, "answer"), model = text_of(result, "model"), property = text_of(result, "property");
   const std::string about = model + " " + property + ": ";
-  const auto known = answers_.find(expected_key(model, property));
+  const auto known = answers_.find(count_of(result, "instance"));
   const bool is_expected = known != answers_.end() && known->second == answer;
   if (known != answers_.end() && !is_expected && search::is_decided(search::answer_named(answer)))
     mistakes_.push_back(about + answer + ", expected " + known->second);

@@ -27,11 +27,12 @@ struct BatchInstance {
 // Codes batch.*. Blank lines and lines that begin with # are left out.
 [[nodiscard]] Outcome<std::vector<BatchInstance>> read_list(const std::string& path);
 [[nodiscard]] Outcome<std::vector<BatchInstance>> read_lists(const std::vector<std::string>& paths);
-// MODEL,PROPERTY,sat|unsat a line, of the instances; files are compared by their names without folders and endings .gz. Other
-// words, and lines about no instance, are refused: they would expect nothing. Without a file nothing is expected.
-[[nodiscard]] Outcome<std::map<std::string, std::string>> read_expected(const std::string& path,
-                                                                        const std::vector<BatchInstance>& instances);
-[[nodiscard]] std::string expected_key(const std::string& model, const std::string& property);
+// The answers that are expected, by the number of the instance.
+using ExpectedAnswers = std::map<std::size_t, std::string>;
+// MODEL,PROPERTY,sat|unsat a line, of the instances; files are compared by their names without endings .gz, and by their folders
+// where several have these names. Other words, and lines about no instance, are refused: they would expect nothing. Without a file
+// nothing is expected.
+[[nodiscard]] Outcome<ExpectedAnswers> read_expected(const std::string& path, const std::vector<BatchInstance>& instances);
 
 struct BatchRequest {
   SearchRequest search;  // its timeout where a list has none
@@ -60,18 +61,16 @@ class BatchTotals {
 
 [[nodiscard]] Json to_json(const std::vector<BatchCount>& counts);
 
-// Compares results with the expected answers by expected_key, and notes each unsat that holds for every network. The findings are
-// in words.
+// Compares results with the expected answers, and notes each unsat that holds for every network. The findings are in words.
 class Expectations {
  public:
-  Expectations(std::map<std::string, std::string> answers, bool allow_vacuous)
-      : answers_(std::move(answers)), allow_vacuous_(allow_vacuous) {}
+  Expectations(ExpectedAnswers answers, bool allow_vacuous) : answers_(std::move(answers)), allow_vacuous_(allow_vacuous) {}
   void add(const Json& result);
   [[nodiscard]] const std::vector<std::string>& mistakes() const { return mistakes_; }
   [[nodiscard]] const std::vector<std::string>& vacuous() const { return vacuous_; }
 
  private:
-  std::map<std::string, std::string> answers_;
+  ExpectedAnswers answers_;
   bool allow_vacuous_;
   std::vector<std::string> mistakes_, vacuous_;
 };

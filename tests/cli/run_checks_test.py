@@ -335,6 +335,20 @@ class Asked(Case):
 
 
 class Lists(Case):
+    def expect_by_folders(self):
+        """Files of one name in two folders are two questions: each has its own answer, and a line about one says nothing of the other."""
+        lists = []
+        for name, source in (("one", "digits_holds.vnnlib"), ("two", "digits_fails.vnnlib")):
+            (self.folder / name).mkdir()
+            shutil.copy(DIGITS / "digits.onnx", self.folder / name)
+            shutil.copy(DIGITS / source, self.folder / name / "p.vnnlib")
+            lists.append(self.write(f"{name}/list.csv", b"digits.onnx,p.vnnlib\n"))
+        line = "{0}/digits.onnx,{0}/p.vnnlib,{1}\n".format
+        for lines, code in ((line("one", "unsat") + line("./two", "sat"), 0), (line("one", "unsat"), 0), (line("one", "unsat") + line("two", "unsat"), 1),
+                            (line("two", "unsat"), 1), ("digits.onnx,p.vnnlib,unsat\n", 1), (line("three", "unsat"), 4), (line(self.folder / "two", "sat"), 0)):
+            done = assay("batch", *lists, "--expected", self.write("folders.csv", lines.encode()), "-q")
+            self.assertEqual(done.returncode, code, lines + done.stderr)
+
     def test_batch(self):
         for name in ("digits.onnx", "digits_holds.vnnlib", "digits_fails.vnnlib"):
             shutil.copy(DIGITS / name, self.folder)
@@ -358,6 +372,7 @@ class Lists(Case):
                            ("digits.onnx,digits_fails.vnnlib,sat\ndigits.onnx,digits_fails.vnnlib,unsat", "line 2")):
             done = assay("batch", instances, "--expected", self.write("none.csv", f"{line}\n".encode()), "-q")
             self.assertEqual((done.returncode, "batch.list" in done.stderr, word in done.stderr), (4, True, True), (line, done.stderr))
+        self.expect_by_folders()
         content = (DIGITS / "digits_holds.vnnlib").read_text() + "\n(assert (<= X_0 -9))\n"
         self.write("vacuous.vnnlib", content.encode())
         vacuous = self.write("list.csv", b"digits.onnx,vacuous.vnnlib,60\n")

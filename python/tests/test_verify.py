@@ -332,6 +332,7 @@ def test_a_module_in_training_mode_is_noted():
     words = "the module was in training mode, and the answer is about evaluation mode, in which '1' (Dropout) may compute otherwise"
     assert result.answer == "unsat" and words in result.notes and words in str(result) and model.training
     assert words in assay.statement(model, question, example_inputs=torch.zeros(1, 2)).notes
+    assert words in assay.robust(model, [[0.5, 0.25]], eps="0.01", example_inputs=torch.zeros(1, 2)).notes
     for plain in (model.eval(), torch.nn.Sequential(torch.nn.Linear(2, 2))):
         assert not any("training" in one for one in assay.verify(plain, question, **options).notes)
 
@@ -344,9 +345,10 @@ def _module(torch, function):
     return Module()
 
 
-def test_modules_of_which_an_export_says_something_else_are_refused():
+def test_modules_of_which_an_export_says_something_else_are_refused(monkeypatch):
     """The trace keeps the branch that the example took, and torch.onnx rounds some divisions to zero: `unsat` would be about another function."""
     torch = pytest.importorskip("torch")
+    from assay._verify import export_checks
 
     def ask(function, low, high, at_most, **options):
         question = [assay.Box(lo=[low] * 2, hi=[high] * 2), assay.Linear([[1, 0]], at_most=at_most)]
@@ -370,9 +372,13 @@ def test_modules_of_which_an_export_says_something_else_are_refused():
         with pytest.raises(assay.Unsupported, match=f"found {found}: .*python.export"):
             ask(function, -7, -7, -3)
     pool = torch.nn.AvgPool2d(1, divisor_override=5)
-    for function, found in ((lambda x: pool(x[None])[0], "divisor_override"), (lambda x: torch.nn.functional.softplus(x, beta=3, threshold=5), "threshold")):
+    for function, found in ((lambda x: pool(x[None, None]).reshape(1, 2), "divisor_override"), (lambda x: torch.nn.functional.softplus(x, beta=3, threshold=5), "threshold")):
         with pytest.raises(assay.Unsupported, match=f"expected .*{found}"):
             ask(function, 1, 1, 1)
+    with monkeypatch.context() as unlisted:  # what no name tells, the comparison of outputs does
+        unlisted.setattr(export_checks, "_exported_otherwise", lambda *call: None)
+        with pytest.raises(assay.Unsupported, match="outputs that differ by 400 % .*python.export"):
+            ask(lambda x: pool(x[None, None]).reshape(1, 2), 1, 1, 1)
     with pytest.raises(assay.Unsupported, match="two results for one input"):
         ask(lambda x, calls=iter(range(1, 100)): x + next(calls), 0, 0, 1)
     # shapes, parameters and divisions that are exported as they are stay what they were

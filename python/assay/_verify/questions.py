@@ -8,7 +8,7 @@ from typing import Any, Callable, Mapping, Optional, TypeVar, Union
 
 from assay import _native, errors
 from assay._core import arguments
-from . import answers, interpolation, properties, values_in_python
+from . import answers, export_checks, interpolation, properties
 
 _CALLS = {"Box": "Box(center, radius)", "Robust": "Robust(label)", "Linear": "Linear(rows, at_most=...)"}
 # A path, or the bytes of what would be a file.
@@ -56,7 +56,7 @@ def _exported(torch: Any, model: Any, example_inputs: Any) -> bytes:
     training = {module: module.training for module in model.modules()}
     model.eval()
     try:
-        values_in_python.refuse(torch, model, inputs)
+        work = export_checks.refuse(torch, model, inputs)
         with tempfile.TemporaryDirectory(prefix="assay-") as folder:
             path = os.path.join(folder, "model.onnx")
             with interpolation.asking(torch):
@@ -69,6 +69,7 @@ def _exported(torch: Any, model: Any, example_inputs: Any) -> bytes:
             if b"Resize" in content and any(isinstance(module, torch.jit.ScriptModule) for module in training):
                 raise errors.Unsupported("a scripted module that interpolates", where="model", why="its scales and coordinates cannot be read from the script",
                                          advice="pass the module that it was scripted from, or a file that you export", code="python.export")
+            export_checks.compare(torch, model, inputs, path, work)
             return content
     except errors.Error:
         raise

@@ -13,7 +13,7 @@ import struct
 import subprocess
 import sys
 import tempfile
-from typing import Any, Iterable, Optional, Union
+from typing import Any, Iterable, Optional, Sequence, Union
 
 from assay import errors
 from assay._core import arguments, programs, witness_reader
@@ -25,11 +25,12 @@ Number = Union[int, float, str, fractions.Fraction, decimal.Decimal]
 class Run:
     """The folder of a run. `results` are the lines of its results.jsonl; `counts` maps each radius to certified, falsified, undecided.
 
-    `question` says what was asked: about the labels or, without labels, about the classes that the model gives.
+    `question` says what was asked: about the labels or, without labels, about the classes that the model gives. `notes` names layers of a module
+    that was in training mode: the run is about evaluation mode.
     """
 
-    def __init__(self, folder: str, summary: dict[str, Any], kept: Optional[tempfile.TemporaryDirectory[str]] = None) -> None:
-        self.folder, self.summary, self._kept = folder, summary, kept
+    def __init__(self, folder: str, summary: dict[str, Any], kept: Optional[tempfile.TemporaryDirectory[str]] = None, notes: Sequence[str] = ()) -> None:
+        self.folder, self.summary, self._kept, self.notes = folder, summary, kept, list(notes)
 
     @property
     def complete(self) -> bool:
@@ -206,7 +207,7 @@ def robust(model: Any, data: Any, labels: Any = None, *, eps: Union[Number, Iter
             resume = True  # what nobody sent is decided here
         summary = _asked(words + here + (["--resume"] if arguments.flag("resume", resume) else []))
         undone.pop_all()
-    return Run(folder, summary, kept)
+    return Run(folder, summary, kept, questions.notes_on(model))
 
 
 def _elsewhere(words: list[str], folder: str, executor: Any, parts: Optional[int]) -> None:

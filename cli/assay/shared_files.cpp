@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "app/gates/certificates.h"
 #include "app/runs/batch.h"
 #include "app/runs/store.h"
 #include "cli/load.h"
@@ -68,6 +69,12 @@ std::vector<Named> named_inside(const CLI::App& verb, const Named& input) {
     const auto instances = runs::read_list(input.value);
     for (const runs::BatchInstance& one : instances ? instances.value() : std::vector<runs::BatchInstance>()) {
       for (const std::string& file : {one.model, one.property}) inside.push_back({"", runs::path_from(one.folder, file)});
+    }
+  }
+  if (verb.get_name() == "check" && input.option == "--list") {
+    const auto queries = gates::read_certificate_list(input.value);
+    for (const gates::CertificateQuery& one : queries ? queries.value() : std::vector<gates::CertificateQuery>()) {
+      for (const std::string& file : {one.model, one.property, one.certificate}) inside.push_back({"", file});
     }
   }
   if (!runs::is_run(input.value)) return inside;

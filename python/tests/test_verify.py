@@ -332,6 +332,7 @@ def test_a_module_in_training_mode_is_noted():
     words = "the module was in training mode, and the answer is about evaluation mode, in which '1' (Dropout) may compute otherwise"
     assert result.answer == "unsat" and words in result.notes and words in str(result) and model.training
     assert words in assay.statement(model, question, example_inputs=torch.zeros(1, 2)).notes
+    assert words in assay.bounds(model, question, example_inputs=torch.zeros(1, 2)).notes
     assert words in assay.robust(model, [[0.5, 0.25]], eps="0.01", example_inputs=torch.zeros(1, 2)).notes
     for plain in (model.eval(), torch.nn.Sequential(torch.nn.Linear(2, 2))):
         assert not any("training" in one for one in assay.verify(plain, question, **options).notes)

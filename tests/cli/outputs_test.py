@@ -63,6 +63,7 @@ class Outputs(Folder):
             shutil.copy(os.path.join(DIGITS, name), self.folder.name)
         self.write("list.csv", b"net.onnx,holds.vnnlib\n")
         self.write("expected.csv", b"net.onnx,holds.vnnlib,unsat\n")
+        self.write("certificates.csv", b"net.onnx,holds.vnnlib,proof\n")
         self.write("values.json", b'{"inputs": {"x": [0, 0]}}')
         run, items, instances = self.at("run"), self.at("digits_test.npz"), self.at("list.csv")
         robust = ("robust", self.at("digits.onnx"), items, "--eps", "0.01", "--first", "2", "-q")
@@ -81,6 +82,7 @@ class Outputs(Folder):
                 (("check", run, f"--json={self.at('run/results.jsonl')}"), "is a file of the run"), (("check", run, f"--json={items}"), "is an input"),
                 (("report", run, "-o", self.at("run/run.json")), "is a file of the run"), (("report", run, "-o", self.at("digits.onnx")), "is an input"),
                 (("report", run, "-o", fresh, "--perfetto", again), "--out and --perfetto both write"),
+                (("check", "--list", self.at("certificates.csv"), "--sarif", certificate), "is an input"),
                 ((*check, "--junit", certificate), "is an input"), ((*check, "--statement", holds), "is an input"),
                 ((*check, "--junit", fresh, "--sarif", again), "--junit and --sarif both write"),
                 ((*check, "--markdown", fresh, f"--json={fresh}"), "both write"),
@@ -149,6 +151,7 @@ class Outputs(Folder):
         self.assert_tidy()
 
     def test_every_verb_says_that_stdout_is_full(self):
+        self.write("certificates.csv", b"net.onnx,holds.vnnlib,proof\n")
         self.write("values.json", b'{"inputs": {"x": [1, 2]}}')
         certificate = (*self.files, self.at("proof"))
         for words in (("verify", *self.files), ("verify", *self.files, "--json"), ("check", *certificate), ("check", *certificate, "--json"), ("bounds", *self.files),

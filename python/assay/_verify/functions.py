@@ -195,11 +195,12 @@ def bounds(model: Model, property: Property, *, method: str = "crown", timeout: 
     """
     options = {"method": arguments.text("method", method), "timeout": arguments.seconds("timeout", timeout),
                "outputs_only": arguments.flag("outputs_only", outputs_only)}
-    found = questions.Question(model, property, semantics, example_inputs, memory, budget).ask(_native.bounds, **options)
+    question = questions.Question(model, property, semantics, example_inputs, memory, budget)
+    found = question.ask(_native.bounds, **options)
     groups = found["groups"]
     return answers.Bounds([[answers.NodeBounds(node) for node in group["nodes"]] for group in groups],
                            all(group["complete"] for group in groups), any(group["stopped"] for group in groups), found["statement"],
-                           found["digests"], found["notes"])
+                           found["digests"], [*found["notes"], *question.notes])
 
 
 def lint(model: Model, *, memory: Optional[int] = None, example_inputs: Any = None) -> list[answers.Finding]:

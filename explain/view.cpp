@@ -71,8 +71,9 @@ Outcome<View> view_of(const Trace& trace, std::size_t region, std::size_t result
     stored.push_back(trace.tensors[part.tensors[i]].storage);
     if (part.results.size() > 1) recordings.push_back({part.graph.outputs[i], part.results[i], stored.back()});
   }
-  auto sets = contracts::refined(part.graph, part.model, part.operands, recordings, stored);
+  auto sets = contracts::admissible(part.graph, part.model, part.operands, recordings, stored);
   if (!sets) return sets.rejection();
+  contracts::refine(sets.value(), part.graph, part.model, part.operands, recordings, part.results);
   view.sets = std::move(sets.value()[part.result]);
   view.received = contracts::recorded_value(part.results[part.result], part.element).value_or(std::numeric_limits<double>::quiet_NaN());
   std::vector<Array<double>> operands;

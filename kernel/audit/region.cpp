@@ -94,16 +94,12 @@ std::optional<quick::Judged> quickly(const quick::Fused& fused, const Sampling& 
   return std::nullopt;
 }
 
-// The sets of a region, refined if they do not admit all recorded results.
+// The sets of a region, refined if they do not admit all recorded results and may do so then.
 Outcome<std::vector<contracts::Admissible>> sets_of(const Graph& graph, const ExecutionModel& model, std::span<const Tensor> operands,
                                                     std::span<const contracts::Recording> recordings,
                                                     std::span<const contracts::Storage> stored, std::span<const Tensor> results) {
   auto sets = contracts::admissible(graph, model, operands, recordings, stored);
-  if (!sets) return sets;
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    const auto judged = contracts::judge(sets.value()[i], results[i]);
-    if (judged && judged.value().failed > 0) return contracts::refined(graph, model, operands, recordings, stored);
-  }
+  if (sets) contracts::refine(sets.value(), graph, model, operands, recordings, results);
   return sets;
 }
 
@@ -229,7 +225,7 @@ Outcome<RegionAudit> audit_in_full(const Recorded& recorded) {
 // admitted; for max_weight every weight whose line sums to 1, apart from the roundings of shares 1 / n. Returns whether
 // the region computes such weights, and the received ones are admitted.
 bool are_free_weights(const Region& region, const Tensor& received) {
-  constexpr double kRoundings = 4;
+  constexpr double kMostRoundings = 4;
   const Graph& graph = region.graph;
   if (graph.nodes.size() != 2 || graph.outputs != std::vector<NodeId>{1}) return false;
   if (graph.nodes[1].op == Op::step) return true;
@@ -240,7 +236,7 @@ bool are_free_weights(const Region& region, const Tensor& received) {
   if (!lines) return false;
   const auto values = evaluate<Interval>(sums, std::vector<Array<Interval>>{enclosed(received)});
   if (!values) return false;
-  const double most = kRoundings * contracts::unit_roundoff(contracts::format_of(received.dtype()));
+  const double most = kMostRoundings * contracts::unit_roundoff(contracts::format_of(received.dtype()));
   return std::ranges::all_of(values.value()[lines.value()].values,
                              [&](const Interval& sum) { return sum.lo() <= add_up(1, most) && sum.hi() >= sub_down(1, most); });
 }

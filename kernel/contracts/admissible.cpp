@@ -272,7 +272,7 @@ bool is_finite(const Tensor& tensor) {
 }
 
 // The exact values of 257 bits, where doubles enclose any. A number that is not finite leaves what is computed from it undefined.
-void sharpen(const Graph& graph, std::span<const Tensor> inputs, std::vector<Image>& images) {
+void sharpen(const Graph& graph, std::span<const Tensor> inputs, std::vector<Admissible>& sets) {
   const auto is_infinite = [](const Node& node) { return node.op == Op::constant && !is_finite(node.value); };
   if (std::ranges::any_of(graph.nodes, is_infinite)) return;
   std::vector<Array<WideInterval>> values;
@@ -285,10 +285,10 @@ void sharpen(const Graph& graph, std::span<const Tensor> inputs, std::vector<Ima
     }
   }
   const auto wide = evaluate<WideInterval>(graph, values);
-  for (const NodeId output : wide ? graph.outputs : std::vector<NodeId>()) {
-    for (std::size_t i = 0; i < images[output].exact.size(); ++i) {
-      const Interval sharp = wide.value()[output].values[i].to_interval();
-      if (!images[output].exact[i].is_undefined() && !sharp.is_undefined()) images[output].exact[i] = sharp;
+  for (std::size_t k = 0; wide && k < sets.size(); ++k) {
+    for (std::size_t i = 0; i < sets[k].exact.size(); ++i) {
+      const Interval sharp = wide.value()[graph.outputs[k]].values[i].to_interval();
+      if (!sets[k].exact[i].is_undefined() && !sharp.is_undefined()) sets[k].exact[i] = sharp;
     }
   }
 }
@@ -302,8 +302,10 @@ std::vector<Image> in_double(const Graph& graph, ExecutionModel model, std::span
   return std::move(images).value();
 }
 
-Outcome<std::vector<Admissible>> computed(const Graph& graph, const ExecutionModel& model, std::span<const Tensor> inputs,
-                                          std::span<const Recording> recordings, std::span<const Storage> stored, bool refines) {
+}  // namespace
+
+Outcome<std::vector<Admissible>> admissible(const Graph& graph, const ExecutionModel& model, std::span<const Tensor> inputs,
+                                            std::span<const Recording> recordings, std::span<const Storage> stored) {
   if (std::optional<Rejection> why = problem_of(graph, model, inputs, recordings)) return *std::move(why);
   if (std::optional<Rejection> why = problem_of(graph, stored)) return *std::move(why);
   Outcome<std::vector<Image>> images = executed(graph, model, inputs, recordings, Numbers::typed);
@@ -316,14 +318,6 @@ Outcome<std::vector<Admissible>> computed(const Graph& graph, const ExecutionMod
       for (const FloatSet& set : over_reals.value()[output].values) images.value()[output].exact.push_back(enclosure(set));
     }
   }
-  // Later nodes read recorded values, and factors that are rounded first have other exact products.
-  constexpr std::size_t kMostSharp = 1 << 13;
-  refines = refines && !is_single_op(graph) && recordings.empty() && model.format == ExecutionModel::Format::binary32 &&
-            model.input_rounding == ExecutionModel::InputRounding::none;
-  std::size_t elements = 0;
-  for (const Node& node : graph.nodes) elements += element_count(node.shape);
-  if (refines && elements <= kMostSharp) sharpen(graph, inputs, images.value());
-  const std::vector<Image> wider = refines ? in_double(graph, model, inputs) : std::vector<Image>();
   ExecutionModel of_outputs = model;
   if (says_what_is_stored(graph)) of_outputs.storage = Storage::same;
   std::vector<Admissible> results;
@@ -331,21 +325,30 @@ Outcome<std::vector<Admissible>> computed(const Graph& graph, const ExecutionMod
     const Image& image = images.value()[output];
     const Storage storage = stored.empty() ? Storage::same : stored[results.size()];
     results.push_back(collected(graph.node(output), of_outputs, storage, image, image.exact));
-    if (refines) results.back().in_double = wider[output].values;
   }
   return results;
 }
 
-}  // namespace
-
-Outcome<std::vector<Admissible>> admissible(const Graph& graph, const ExecutionModel& model, std::span<const Tensor> inputs,
-                                            std::span<const Recording> recordings, std::span<const Storage> stored) {
-  return computed(graph, model, inputs, recordings, stored, false);
-}
-
-Outcome<std::vector<Admissible>> refined(const Graph& graph, const ExecutionModel& model, std::span<const Tensor> inputs,
-                                         std::span<const Recording> recordings, std::span<const Storage> stored) {
-  return computed(graph, model, inputs, recordings, stored, true);
+void refine(std::vector<Admissible>& sets, const Graph& graph, const ExecutionModel& model, std::span<const Tensor> inputs,
+            std::span<const Recording> recordings, std::span<const Tensor> received) {
+  // Later nodes read recorded values, and factors that are rounded first have other exact products.
+  if (is_single_op(graph) || !recordings.empty() || model.format != ExecutionModel::Format::binary32 ||
+      model.input_rounding != ExecutionModel::InputRounding::none)
+    return;
+  bool fails = false, is_lost = false;
+  for (std::size_t k = 0; k < received.size(); ++k) {
+    const auto judged = judge(sets[k], received[k]);
+    if (!judged || !judged.value().first_failure) continue;
+    fails = true;
+    is_lost = is_lost || sets[k].is_far(*judged.value().first_failure, received[k].as_double(*judged.value().first_failure));
+  }
+  constexpr std::size_t kMostSharp = 1 << 13;
+  std::size_t elements = 0;
+  for (const Node& node : graph.nodes) elements += element_count(node.shape);
+  if (!fails || (is_lost && elements > kMostSharp)) return;
+  if (elements <= kMostSharp) sharpen(graph, inputs, sets);
+  const std::vector<Image> wider = in_double(graph, model, inputs);
+  for (std::size_t k = 0; k < sets.size(); ++k) sets[k].in_double = wider[graph.outputs[k]].values;
 }
 
 Outcome<Admissible> admissible(Op op, const Attributes& attributes, const ExecutionModel& model, std::span<const Tensor> operands,

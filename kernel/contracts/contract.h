@@ -60,6 +60,8 @@ struct Admissible {
   // Whether the set contains the value, or the value is the number nearest to the exact one, or rounded from an execution in
   // binary64 (decision 0126).
   [[nodiscard]] bool admits(std::size_t element, double value) const;
+  // Whether the value is so far from the exact one that refined sets (below) do not admit it either.
+  [[nodiscard]] bool is_far(std::size_t element, double value) const;
   [[nodiscard]] bool is_vacuous(std::size_t element) const;
 };
 
@@ -79,9 +81,10 @@ struct Recording {
 //   malformed    an invalid model or graph, tensors of other shapes or types
 [[nodiscard]] Outcome<std::vector<Admissible>> admissible(const Graph& graph, const ExecutionModel& model, std::span<const Tensor> inputs,
                                                           std::span<const Recording> recordings = {}, std::span<const Storage> stored = {});
-// The same, with exact values of 257 bits and executions in binary64, for results that the sets do not contain.
-[[nodiscard]] Outcome<std::vector<Admissible>> refined(const Graph& graph, const ExecutionModel& model, std::span<const Tensor> inputs,
-                                                       std::span<const Recording> recordings = {}, std::span<const Storage> stored = {});
+// Adds exact values of 257 bits and executions in binary64 to these sets if they do not admit all that was received. Large graphs
+// are left as they are where one element is too far off to be admitted so.
+void refine(std::vector<Admissible>& sets, const Graph& graph, const ExecutionModel& model, std::span<const Tensor> inputs,
+            std::span<const Recording> recordings, std::span<const Tensor> received);
 // The same for one op.
 [[nodiscard]] Outcome<Admissible> admissible(Op op, const Attributes& attributes, const ExecutionModel& model,
                                              std::span<const Tensor> operands, Storage stored = Storage::same);

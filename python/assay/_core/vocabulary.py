@@ -84,7 +84,8 @@ def joined(name: str) -> str:
 
 def named(name: str, known: Iterable[str]) -> str:
     """The known name that differs from a given one only in case and in what stands between its words; without one, the name as it is."""
-    return next((one for one in known if joined(one) == joined(name)), name)
+    known = list(known)
+    return name if name in known else next((one for one in known if joined(one) == joined(name)), name)
 
 
 def row_of(name: str) -> Row:

@@ -116,7 +116,7 @@ def test_a_sum_that_overflows_float16_fails(region, dtype):
 @pytest.mark.parametrize("region", FUNCTIONS)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_kernel_that_is_wrong_for_long_rows_fails(region, dtype):
-    report = audited(region, dtype, lambda one: not is_short(one), rows=SHORT)
+    report = audited(region, dtype, lambda one: not is_short(one) and one.kind in ("one hot", "special values"), rows=SHORT)
     assert report.failed, report.text
 
 

@@ -293,13 +293,11 @@ void sharpen(const Graph& graph, std::span<const Tensor> inputs, std::vector<Adm
   }
 }
 
-// The sets of executions of every step in binary64.
-std::vector<Image> in_double(const Graph& graph, ExecutionModel model, std::span<const Tensor> inputs) {
-  model.storage = Storage::same;
-  model.math_table = "any-library";
-  Outcome<std::vector<Image>> images = executed(graph, model, inputs, {}, Numbers::doubles);
-  demand(images.ok(), "in_double: what has a contract has one in binary64");
-  return std::move(images).value();
+// Whether the value is so far from the exact one that refined sets do not admit it either.
+bool is_far(const Admissible& sets, std::size_t element, double value) {
+  const Interval& exact = sets.exact[element];
+  const double width = 2 * vacuous_width(sets.storage, format_of(sets.sets.dtype), sets.scales[element]);
+  return !exact.is_undefined() && std::isfinite(value) && (value < exact.lo() - width || value > exact.hi() + width);
 }
 
 }  // namespace
@@ -322,9 +320,8 @@ Outcome<std::vector<Admissible>> admissible(const Graph& graph, const ExecutionM
   if (says_what_is_stored(graph)) of_outputs.storage = Storage::same;
   std::vector<Admissible> results;
   for (const NodeId output : graph.outputs) {
-    const Image& image = images.value()[output];
     const Storage storage = stored.empty() ? Storage::same : stored[results.size()];
-    results.push_back(collected(graph.node(output), of_outputs, storage, image, image.exact));
+    results.push_back(collected(graph.node(output), of_outputs, storage, images.value()[output], images.value()[output].exact));
   }
   return results;
 }
@@ -335,20 +332,24 @@ void refine(std::vector<Admissible>& sets, const Graph& graph, const ExecutionMo
   if (is_single_op(graph) || !recordings.empty() || model.format != ExecutionModel::Format::binary32 ||
       model.input_rounding != ExecutionModel::InputRounding::none)
     return;
-  bool fails = false, is_lost = false;
+  constexpr std::size_t kMostSharp = 1 << 13;
+  std::size_t elements = 0, failed = 0;
+  for (const Node& node : graph.nodes) elements += element_count(node.shape);
   for (std::size_t k = 0; k < received.size(); ++k) {
     const auto judged = judge(sets[k], received[k]);
-    if (!judged || !judged.value().first_failure) continue;
-    fails = true;
-    is_lost = is_lost || sets[k].is_far(*judged.value().first_failure, received[k].as_double(*judged.value().first_failure));
+    if (!judged || judged.value().failed == 0) continue;
+    const std::size_t first = *judged.value().first_failure;
+    if (elements > kMostSharp && is_far(sets[k], first, received[k].as_double(first))) return;
+    failed += judged.value().failed;
   }
-  constexpr std::size_t kMostSharp = 1 << 13;
-  std::size_t elements = 0;
-  for (const Node& node : graph.nodes) elements += element_count(node.shape);
-  if (!fails || (is_lost && elements > kMostSharp)) return;
+  if (failed == 0) return;
   if (elements <= kMostSharp) sharpen(graph, inputs, sets);
-  const std::vector<Image> wider = in_double(graph, model, inputs);
-  for (std::size_t k = 0; k < sets.size(); ++k) sets[k].in_double = wider[graph.outputs[k]].values;
+  ExecutionModel wide = model;
+  wide.storage = Storage::same;
+  wide.math_table = "any-library";
+  const Outcome<std::vector<Image>> images = executed(graph, wide, inputs, {}, Numbers::doubles);
+  demand(images.ok(), "refine: what has a contract has one in binary64");
+  for (std::size_t k = 0; k < sets.size(); ++k) sets[k].in_double = images.value()[graph.outputs[k]].values;
 }
 
 Outcome<Admissible> admissible(Op op, const Attributes& attributes, const ExecutionModel& model, std::span<const Tensor> operands,

@@ -60,8 +60,6 @@ struct Admissible {
   // Whether the set contains the value, or the value is the number nearest to the exact one, or rounded from an execution in
   // binary64 (decision 0126).
   [[nodiscard]] bool admits(std::size_t element, double value) const;
-  // Whether the value is so far from the exact one that refined sets (below) do not admit it either.
-  [[nodiscard]] bool is_far(std::size_t element, double value) const;
   [[nodiscard]] bool is_vacuous(std::size_t element) const;
 };
 

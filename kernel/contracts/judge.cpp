@@ -85,12 +85,6 @@ bool Admissible::admits(std::size_t element, double value) const {
   return may_be_better && (is_nearest(*this, element, value) || is_from_double(*this, element, value));
 }
 
-bool Admissible::is_far(std::size_t element, double value) const {
-  if (exact[element].is_undefined() || !std::isfinite(value)) return false;
-  const double width = 2 * vacuous_width(storage, format_of(sets.dtype), scales[element]);
-  return value < sub_down(exact[element].lo(), width) || value > add_up(exact[element].hi(), width);
-}
-
 bool Admissible::is_vacuous(std::size_t element) const {
   const FloatSet& set = sets.values[element];
   if (!set.has_finite() || set.lo == set.hi) return false;

@@ -397,3 +397,27 @@ def test_a_certificate_takes_no_place_of_the_model(digits, tmp_path):
         with pytest.raises(assay.UsageError, match="another file than model and property"):
             assay.verify(tmp_path / "digits.onnx", DIGITS / "digits_holds.vnnlib", proof=target)
     assert (tmp_path / "digits.onnx").read_bytes() == digits.read_bytes()
+
+
+def test_a_module_is_exported_without_rounding_its_numbers():
+    """torch.onnx would multiply the two parameters in float32, and give a convolution the numbers of a normalisation: the answer would be about other numbers."""
+    torch = pytest.importorskip("torch")
+    scale, factor = torch.nn.Parameter(torch.tensor([0.1, 0.1])), torch.nn.Parameter(torch.tensor(3.0))
+    product = 3 * Fraction(scale[0].item())
+    point = assay.Box(lo=[1, 1], hi=[1, 1])
+
+    class Scaled(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale, self.factor = scale, factor
+
+        def forward(self, x):
+            return x * (self.scale * self.factor)
+
+    options = {"example_inputs": torch.zeros(1, 2)}
+    above = product + Fraction(1, 2**30)
+    assert Fraction((scale * factor)[0].item()) > above  # as it is rounded
+    assert assay.verify(Scaled(), [point, assay.Linear([[1, 0]], at_most=above)], **options).answer == "unsat"
+    normalised = torch.nn.Sequential(torch.nn.Conv1d(1, 1, 1), torch.nn.BatchNorm1d(1)).eval()
+    found = assay.statement(normalised, [assay.Box(lo=[[[0]]], hi=[[[1]]]), assay.Linear([[1]], at_most=9)], example_inputs=torch.zeros(1, 1, 1))
+    assert "conv" in found.text and "batch_norm" in found.text

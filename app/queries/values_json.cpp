@@ -130,6 +130,9 @@ Outcome<EvaluationRequest> read_values(const std::string& text) {
     return malformed("the values", "an object with \"inputs\", an object from names to lists of numbers", "no \"inputs\"");
   if (const auto twice = formats::repeated_name(text))
     return malformed("the values", "each name once", "\"" + printable(*twice) + "\" twice");
+  for (const auto& [name, part] : json.items()) {
+    if (name != "inputs" && name != "cotangents") return malformed("the values", "\"inputs\" and \"cotangents\" alone", printable(name));
+  }
   EvaluationRequest request;
   if (auto read = read_part(json, "inputs", request.inputs, request.truths); !read) return read.rejection();
   if (auto read = read_part(json, "cotangents", request.cotangents, request.truths); !read) return read.rejection();

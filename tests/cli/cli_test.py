@@ -472,7 +472,7 @@ class CommandLine(FolderCase):
         self.assertEqual(report["gradients"]["x"], {"shape": [1, 2], "lo": [0.0, 0.0], "hi": [0.0, 0.0]})
         box = json.loads(values('{"inputs": {"x": [{"lo": -1, "hi": 1}, 0]}}').out)["outputs"]["y"]
         self.assertTrue(box["lo"][0] <= 0 <= box["hi"][0])
-        for text, part in (("", "0 bytes"), ("{", "no JSON"), ("[]", "inputs"), ('{"inputs": {"x": [1]}}', "2 numbers"), ('{"inputs": {}}', "none"),
+        for text, part in (("", "0 bytes"), ("{", "no JSON"), ("[]", "inputs"), ('{"inputs": {"x": [1]}}', "2 numbers"), ('{"inputs": {}}', "none"), ('{"inputs": {"x": [1, 2]}, "cotangent": {"y": [1]}}', "cotangent;"),
                            ('{"inputs": {"x": [1, "2"]}}', "finite numbers"), ('{"inputs": {"x": [1, 1e999]}}', "no JSON"),
                            ('{"inputs": {"x": [1, {"lo": 2, "hi": 1}]}}', "finite numbers"), ('{"inputs": {"x": %s1%s}}' % ("[" * 99, "]" * 99), "finite"),
                            ('{"inputs": {"x": [1, 2]}, "cotangents": {"y": []}}', "1 numbers")):

@@ -71,6 +71,8 @@ def test_a_sort_whose_elements_are_compared_with_their_ranks() -> None:
 RESULTS: dict[str, tuple[Pass, Pass, Pass | None]] = {
     "relu": (lambda x: x.relu(), lambda g, y: g * (y > 0), lambda g, y: g * (y >= 0)),
     "relu in place": (lambda x: x.clone().clamp_(min=0), lambda g, y: g.masked_fill(y <= 0, 0.0), lambda g, y: g),
+    "product with a mask": (lambda x: x * (x > 0), lambda g, y: g * (y > 0), lambda g, y: g * (y > 1)),
+    "choice by a mask": (lambda x: torch.where(x <= 0, 0.0, x), lambda g, y: g * (y > 0), lambda g, y: g * (y > 1)),
     "relu6": (torch.nn.functional.relu6, lambda g, y: g * ((y > 0) & (y < 6)), lambda g, y: g * (y > 0)),
     "hardtanh": (lambda x: x.clamp(-1, 1), lambda g, y: g * (y.abs() < 1), lambda g, y: g * (y > -1)),
 }
@@ -227,6 +229,16 @@ def test_declared_gradients_of_smooth_functions_and_of_single_elements() -> None
         assert verdict(Clipped, point, surrogate={Clipped: lambda x: x.clamp(-1, 1)}, allow_dead=True, allow_unreached=True) == "passed"
         assert verdict(Clipped, point, surrogate={Clipped: lambda x: 2 * x}, allow_dead=True, allow_unreached=True) == "failed"
     assert verdict(Clipped, (6,), surrogate={Clipped: lambda x: x.clamp(-1, 1)}) == "passed"
+
+
+def of_type(is_right: bool) -> Any:
+    """A backward that computes in float32 where it is given 16 bits."""
+    return made(lambda x: (x.square(), (x,)), lambda g, x: (2 * g.float() * x.float()).to(x.dtype) * (1 if is_right else 0.5) if x.dtype == torch.float16 else 2 * g * x)
+
+
+def test_gradients_that_are_wrong_in_16_bits_alone() -> None:
+    assert verdict(of_type(True), (6,)) == "passed"
+    assert verdict(of_type(False), (6,)) == "undecided: gradient.elsewhere"
 
 
 @pytest.mark.parametrize("name", ("check_batched_grad", "check_batched_forward_grad", "check_fwd_over_rev"))

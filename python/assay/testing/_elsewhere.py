@@ -8,7 +8,7 @@ import contextlib
 import itertools
 import math
 import time
-from typing import Any, Iterator, Sequence
+from typing import Any, Iterator, Mapping, Sequence
 
 import torch
 
@@ -24,6 +24,8 @@ from ._variants import Variants, constants_of, value_at
 FAR_OUT = (3, 6, 8, 20, 48, 62, 80, 110)  # by which powers of two inputs are larger, so that numbers overflow
 WIDER = {torch.float32: torch.float64, torch.complex64: torch.complex128}
 FAR = 2.0**-6  # a difference that is no rounding of a gradient, as a share of it
+FAR_IN_HALVES = 2.0**-2  # the same of a gradient in 16 bits, as a share of its largest number
+OF_TYPES = ("a comparison of the type", "element size")
 MOST_ELEMENTS, MOST_SHAPES, MOST_SIZE, SMALL, SECONDS, SEED = 2**18, 8, 2**12, 2**8, 20.0, 11
 MOST_APART = 24  # shapes in which sizes differ that were equal
 RANKS = {"dim", "ndim", "sum_to_size"}  # what code reads that takes operands of several ranks
@@ -56,7 +58,7 @@ class Elsewhere:
         for point in self.trials.points[:2]:
             if sum(one.numel() for one in point if isinstance(one, torch.Tensor)) > MOST_ELEMENTS or not any(kind_of(one) in WIDER for one in point):
                 continue
-            found = self.gradients(point, False, 1), self.gradients(point, False, 2), self.gradients(point, True, 1)
+            found = self.gradients(point, {}, 1), self.gradients(point, {}, 2), self.gradients(point, WIDER, 1)
             if None in found or differs(found[0], found[1], [1.0] * len(found[0] or [])):  # type: ignore[arg-type]
                 continue
             far = next((share for a, b in zip(found[0] or [], found[2] or []) if (share := apart(a, b)) > FAR), 0.0)
@@ -70,7 +72,24 @@ class Elsewhere:
                                 "its formula is right: rounding is as large as the gradient, as where nearly equal numbers are subtracted. Compute in another order, or give "
                                 "other inputs; allow_unreached=True accepts it")
                 return False
-        return self.overflow()
+        return self.halves() and self.overflow()
+
+    def halves(self) -> bool:
+        """Gradients in 16 bits, if a Function compares types: roundings differ from those in float32, and nothing else should."""
+        point = self.trials.points[0] if self.trials.points and any(one.startswith(OF_TYPES) for one in self.trials.kinds_compared) else []
+        if not point or sum(one.numel() for one in point if isinstance(one, torch.Tensor)) > MOST_ELEMENTS:
+            return True
+        first, again = self.gradients(point, {}, 1), self.gradients(point, {}, 2)
+        for kind in (torch.float16, torch.bfloat16):
+            short = self.gradients(point, {torch.float32: kind}, 1)
+            if first is None or again is None or short is None or differs(first, again, [1.0] * len(first)):
+                continue
+            if (far := max((share_of(a, b) for a, b in zip(short, first)), default=0.0)) > FAR_IN_HALVES:
+                name = str(kind).removeprefix("torch.")
+                self.report.add(ELSEWHERE, name, f"a Function compares types, and gradients in {name} are others than in float32, by {far:.2g} of the largest; those in float32 were judged. "
+                                f"Mend the backward pass, or give tensors in {name} in a test of their own; allow_unreached=True accepts it")
+                return False
+        return True
 
     def overflow(self) -> bool:
         """Gradients of drawn inputs so large that numbers leave their type, if a Function asks whether what it computed is finite. There the gate cannot tell."""
@@ -100,12 +119,12 @@ class Elsewhere:
                     far = max(far, apart(run.memory.values[given].tensor, run.memory.values[v].tensor))
         return far
 
-    def gradients(self, point: Sequence[Any], widens: bool, seed: int) -> list[Any] | None:
-        """From cotangents that are the same numbers in each type."""
-        given = [widened(one) if widens else one for one in point]
+    def gradients(self, point: Sequence[Any], kinds: Mapping[Any, Any], seed: int) -> list[Any] | None:
+        """From cotangents that are the same numbers in each type; tensors of some types have others."""
+        given = [converted(one, kinds) for one in point]
         States.begin(seed)
         try:
-            with widened_params(self.trials.params if widens else {}):
+            with converted_params(self.trials.params, kinds):
                 first, second = self.trials.unrecorded(given, Cotangents(change=same_numbers(), second=same_numbers()))
                 return [*first, *second]
         except Exception:  # of the function's own
@@ -236,19 +255,28 @@ def kind_of(one: Any) -> Any:
     return one.dtype if isinstance(one, torch.Tensor) and one.requires_grad else None
 
 
-def widened(one: Any) -> Any:
-    if not isinstance(one, torch.Tensor) or one.dtype not in WIDER:
+def share_of(a: Any, b: Any) -> float:
+    """By how much gradients differ, as a share of the largest number; 0 where that says nothing."""
+    if a is None or b is None or a.shape != b.shape or not b.numel() or a.is_complex():
+        return 0.0
+    a, b = a.detach().double(), b.detach().double()
+    found = float((a - b).abs().max() / b.abs().max().clamp(min=2.0**-14))
+    return found if math.isfinite(found) else 0.0
+
+
+def converted(one: Any, kinds: Mapping[Any, Any]) -> Any:
+    if not isinstance(one, torch.Tensor) or one.dtype not in kinds:
         return one
-    return one.detach().to(WIDER[one.dtype]).requires_grad_(one.requires_grad)
+    return one.detach().to(kinds[one.dtype]).requires_grad_(one.requires_grad)
 
 
 @contextlib.contextmanager
-def widened_params(params: Any) -> Iterator[None]:
-    """Parameters hold the same numbers in float64 for a while."""
-    known = {name: one.data for name, one in params.items() if one.dtype in WIDER}
+def converted_params(params: Any, kinds: Mapping[Any, Any]) -> Iterator[None]:
+    """Parameters hold the same numbers in other types for a while."""
+    known = {name: one.data for name, one in params.items() if one.dtype in kinds}
     try:
         for name, data in known.items():
-            params[name].data = data.to(WIDER[data.dtype])
+            params[name].data = data.to(kinds[data.dtype])
         yield
     finally:
         for name, data in known.items():

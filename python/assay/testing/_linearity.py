@@ -20,7 +20,7 @@ from assay.torch.gates import judged
 from assay.torch.limits import apart
 from ._cotangents import Cotangents, Probe, differs, families, reaching, scaled, times
 from ._draws import States
-from ._elsewhere import FAR, same_numbers, widened, widened_params
+from ._elsewhere import FAR, WIDER, converted, converted_params, same_numbers
 
 MOST_JUDGED, MOST_ALIKE, MOST_POINTS, MOST_ENDS, MOST_SUBSETS = 48, 3, 3, 8, 256
 LARGE = 2.0**-6  # a difference that is no rounding
@@ -138,8 +138,8 @@ class Linearity:
     def is_rounded(self, point: Sequence[Any], how: Cotangents, start: States) -> bool:
         """Whether rounding decides the gradients at these inputs: those in float64 are others."""
         narrow = self.answers(point, replace(how, change=same_numbers()), start)
-        with widened_params(self.trials.params):
-            wide = self.answers([widened(one) for one in point], replace(how, change=same_numbers()), start)
+        with converted_params(self.trials.params, WIDER):
+            wide = self.answers([converted(one, WIDER) for one in point], replace(how, change=same_numbers()), start)
         return narrow is not None and wide is not None and any(apart(a, b) > FAR for a, b in zip(narrow[0], wide[0]))
 
     def judge_changing(self, point: Sequence[Any], base: Cotangents, start: States) -> None:

@@ -24,6 +24,7 @@ ALL_ALONG, ANY_ALONG = ("all", "prod", "amin"), ("any", "amax")  # of one
 KEPT = {*MOVED, "_to_copy", "sqrt", "square", "pow", "sum", "mean", "cumsum", "roll", "index_select", "gather", "repeat", "div", "unbind", "split", "stack", "cat", "bitwise_not",
         "logical_not", "rsub"}  # of what is 0 where a condition does not hold, or is all but that
 CHOSEN = ("where", "masked_fill", "masked_scatter", "index_put")
+CUTTING = ("mul", "where", "masked_fill")
 MOST_WAYS = 16
 INF = float("inf")
 
@@ -78,6 +79,8 @@ class Masking(Reading):
     def note_masks(self, op: str, args: Any, operands: dict[int, int | None], results: list[torch.Tensor], of: list[int]) -> None:
         """Note the masks that an operation on masks gave."""
         tensors = [one for one in tree_leaves(args) if isinstance(one, torch.Tensor)]
+        if op in CUTTING and (within := self.range_of_cut(op, args, operands)) is not None:
+            self.ranges[of[0]] = within
         if op in FINITE or is_of_finite(op, args):
             if of[0] in self.decided - self.bars:
                 self.note_joint(op, results[0], not bool(results[0].all()), {}, is_mild=True)  # the answer that no finite number gives
@@ -109,6 +112,19 @@ class Masking(Reading):
         ways = [self.ways[v] for one in tensors if (v := operands[id(one)]) in self.ways]
         if len(ways) == 1 and results[0].shape == ways[0][0].holds.shape:
             self.ways.update((v, ways[0]) for v in of)
+
+    def range_of_cut(self, op: str, args: Any, operands: dict[int, int | None]) -> tuple[float, float] | None:
+        """Between which numbers a tensor lies that keeps its elements where they are on one side of a threshold: `x * (x > 0)`, `where(x > 0, x, 0)`."""
+        def number_of(one: Any) -> float | None:
+            is_constant = isinstance(one, torch.Tensor) and one.dim() == 0 and not one.is_complex() and operands.get(id(one)) not in self.decided | self.bars
+            return float(one) if is_constant or isinstance(one, (int, float)) else None
+        mask, kept, other = cut_by(op, args)
+        by = operands.get(id(mask)) if isinstance(mask, torch.Tensor) and mask.dtype == torch.bool else None
+        bounds = self.bounds.get(by, {}) if by is not None else {}
+        if (number := number_of(other)) is None and (number := number_of(kept)) is not None:
+            kept, bounds = other, elsewhere(bounds)
+        within = bounds.get(operands.get(id(kept)))
+        return None if within is None or number is None else (min(within[0], number), max(within[1], number))
 
     def bounds_of(self, op: str, args: Any, operands: dict[int, int | None]) -> Bounds:
         """Of a comparison with a number, or of two tensors by their difference."""
@@ -158,6 +174,14 @@ class Masking(Reading):
         sides = ({TRUE} if bool(holds.any()) else set()) | (set() if bool(holds.all()) else {FALSE})
         self.branches.append(Branch(self.label(op), None, 0.0, 0.0, sides, (TRUE,) if is_all else (FALSE,), is_backward=self.in_backward(), place=self.in_function(),
                                     is_own=True, is_mild=is_mild, is_of_finite=is_mild, spot=self.spot()))
+
+
+def cut_by(op: str, args: Any) -> tuple[Any, Any, Any]:
+    """A mask, what stands where it holds, and what stands elsewhere."""
+    if op == "mul":
+        x, mask = args if isinstance(args[1], torch.Tensor) and args[1].dtype == torch.bool else (args[1], args[0])
+        return mask, x, 0
+    return (args[1], args[2], args[0]) if op == "masked_fill" else args[:3] if len(args) > 2 else (None, None, None)
 
 
 def chosen(op: str, args: Any) -> tuple[torch.Tensor, Any, Any] | None:

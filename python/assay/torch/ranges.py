@@ -16,17 +16,14 @@ ALL: Range = (-INF, INF)
 MOVING = {"view", "_unsafe_view", "reshape", "expand", "squeeze", "unsqueeze", "alias", "clone", "detach", "contiguous", "gather", "index", "index_select", "slice", "select", "transpose",
           "permute", "t", "flip", "flatten", "amax", "amin", "max", "min", "sort", "topk", "mean"}
 FIXED: dict[str, Range] = {
-    **dict.fromkeys(("relu", "exp", "exp2", "square", "sqrt", "linalg_vector_norm", "norm", "softplus"), (0.0, INF)), "relu6": (0.0, 6.0),
+    **dict.fromkeys(("relu", "exp", "exp2", "square", "sqrt", "linalg_vector_norm", "norm"), (0.0, INF)), "relu6": (0.0, 6.0),
     **dict.fromkeys(("sigmoid", "_softmax", "hardsigmoid"), (0.0, 1.0)), **dict.fromkeys(("tanh", "sin", "cos", "sign", "erf"), (-1.0, 1.0))}
 
 
-def bound(one: Any, otherwise: float) -> float:
-    """A number by which an operation clips; a tensor says nothing."""
-    return float(one) if isinstance(one, (int, float)) else otherwise
-
-
 def clipped(x: Range, lowest: Any = None, highest: Any = None) -> Range:
-    low, high = bound(lowest, -INF), bound(highest, INF)
+    if any(isinstance(one, torch.Tensor) for one in (lowest, highest)):
+        return ALL
+    low, high = -INF if lowest is None else float(lowest), INF if highest is None else float(highest)
     return min(max(x[0], low), high), max(min(x[1], high), low)
 
 
@@ -49,9 +46,9 @@ def range_of(op: str, args: Sequence[Any], known: Callable[[Any], Range]) -> Ran
         return known(args[0])
     if op not in RULES:
         return ALL
-    given = [known(one) if isinstance(one, torch.Tensor) or k == 0 else (float(one), float(one)) if op in ("mul", "div") and isinstance(one, (int, float)) else one
-             for k, one in enumerate(args)]
+    is_of_two = op in ("mul", "div")
     try:
+        given = [known(one) if k == 0 or is_of_two and isinstance(one, torch.Tensor) else (float(one), float(one)) if is_of_two else one for k, one in enumerate(args)]
         return RULES[op](*given)
     except (TypeError, ValueError):  # called in another way
         return ALL

@@ -49,7 +49,7 @@ class Statement(FolderCase):
         """docs/contracts/execution-models.md, which a reader of the line `semantics` compares with it."""
         page = (pathlib.Path(__file__).parents[2] / "docs/contracts/execution-models.md").read_text(encoding="utf-8")
         rows = re.findall(r"^\| (`[^|]*`) \| `(binary[^|]*)` \|$", page, re.M)
-        self.assertEqual(len(rows), 8)
+        self.assertEqual(len(rows), 9)
 
         def digest(semantics):
             done = self.run_program("assay", "statement", *self.files, "--semantics", semantics, "--out", self.at("named"), "--json")

@@ -124,7 +124,10 @@ def test_runs_without_time_are_named(monkeypatch):
                                    lambda x: {torch.float32: 0, torch.float64: 0, torch.bfloat16: 1}[x.dtype]])
 def test_a_type_that_is_asked_for_without_a_comparison_is_named(other) -> None:
     with pytest.warns(GradcheckWarning, match="(element size|comparison of the type) of a tensor at test_torch_elsewhere.py"):
-        assert gradcheck(of_square(lambda g, x: (2 + other(x)) * x * g), [S])
+        assert gradcheck(of_square(lambda g, x: (2 + 0 * other(x)) * x * g), [S])
+    with pytest.raises(GradcheckError, match="a Function compares types, and gradients in b?float16 are others") as found:
+        gradcheck(of_square(lambda g, x: (2 + other(x)) * x * g), [S])
+    assert found.value.undecided
 
 
 def test_a_type_that_is_handed_on_is_not_named() -> None:

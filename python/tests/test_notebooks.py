@@ -14,7 +14,7 @@ FOLDER = pathlib.Path(__file__).parents[2] / "examples/notebooks"
 # What each needs beside NumPy.
 NEEDS = {"test_a_kernel": ["matplotlib"], "certify_a_classifier": ["matplotlib", "assay._native"], "gate_a_gradient": ["torch", "assay.testing._gradcheck"]}
 # What each prints, among other things.
-SAYS = {"test_a_kernel": ["20 of 240 elements of 'y' are outside their contract", "passed: 728 probes", "without_maximum: computes the reference without the maximum",
+SAYS = {"test_a_kernel": ["20 of 240 elements of 'y' are outside their contract", "passed: 752 probes", "without_maximum: computes the reference without the maximum",
                           "in_place: writes into its operands"],
         "certify_a_classifier": ["property HOLDS", "95 bytes: accepted unsat", "the class: 3", "0.0001 unsat"],
         "gate_a_gradient": ["the cotangent of 'input 0'", "[gradient.product]", "region 0 (Wrong)"]}

@@ -1,5 +1,6 @@
 """Runs whose items other processes decide: the same table whatever happens to a worker."""
 import concurrent.futures
+import contextlib
 import gzip
 import json
 import os
@@ -435,7 +436,8 @@ with concurrent.futures.ProcessPoolExecutor(2) as pool:
     assert len(programs) == 2
     if who == "worker":
         for worker in pools():
-            os.kill(worker, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # a pool ends all of its processes when one of them is gone
+                os.kill(worker, signal.SIGKILL)
     else:
         os.kill(process.pid, signal.SIGKILL)
     gone = lambda: not any(pathlib.Path(f"/proc/{program}").exists() for program in programs) and not list(tmp_path.glob("assay-[pc]*"))

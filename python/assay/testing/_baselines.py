@@ -10,7 +10,7 @@ from typing import Any, Iterable, Sequence
 
 from assay._core.gate_reports import Case, Report
 from assay.errors import MalformedInput
-from ._waivers import each_once
+from ._waivers import json_of
 
 SCHEMA = "assay.baseline/1"
 RATCHET, LEAST = 1.25, 0.05  # growth of a share that a baseline admits; shares below LEAST are not compared
@@ -52,13 +52,7 @@ def write(path: str, reports: Sequence[Report]) -> None:
 
 def read(path: str) -> dict[str, float]:
     """The shares in a file; MalformedInput says what is wrong with it."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            found = json.load(file, object_pairs_hook=each_once)
-    except (OSError, ValueError, RecursionError) as why:
-        kinds = {RecursionError: "it is nested too deeply", json.JSONDecodeError: f"it is no JSON, {why}"}
-        reason = why.strerror if isinstance(why, OSError) else kinds.get(type(why), str(why))
-        raise MalformedInput("the baseline cannot be read", where=path, why=str(reason), advice=_ADVICE, code="baseline.json") from None
+    found = json_of(path, "the baseline", _ADVICE, "baseline.json")
 
     def refused(why: str) -> MalformedInput:
         return MalformedInput("the baseline cannot be used", where=path, why=why, advice=_ADVICE, code="baseline.json")

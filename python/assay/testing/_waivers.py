@@ -130,16 +130,20 @@ def day(text: str) -> str:
     return text
 
 
-def read(path: str, today: str = "") -> list[Waiver]:
-    """The waivers of a file; MalformedInput says what is wrong with it."""
+def json_of(path: str, what: str, advice: str, code: str) -> Any:
+    """What a JSON file holds, in which each field occurs once; MalformedInput with this advice and code says why it cannot be read."""
     try:
         with open(path, encoding="utf-8") as file:
-            found = json.load(file, object_pairs_hook=each_once)
+            return json.load(file, object_pairs_hook=each_once)
     except (OSError, ValueError, RecursionError) as why:
         kinds = {RecursionError: "it is nested too deeply", json.JSONDecodeError: f"it is no JSON, {why}"}
         reason = why.strerror if isinstance(why, OSError) else kinds.get(type(why), str(why))
-        raise MalformedInput("waivers cannot be read", where=path, why=str(reason), advice="check the path and the text of the file",
-                             code="waivers.json") from None
+        raise MalformedInput(f"{what} cannot be read", where=path, why=str(reason), advice=advice, code=code) from None
+
+
+def read(path: str, today: str = "") -> list[Waiver]:
+    """The waivers of a file; MalformedInput says what is wrong with it."""
+    found = json_of(path, "waivers", "check the path and the text of the file", "waivers.json")
     entries = found.get("waivers") if isinstance(found, dict) else None
     if not isinstance(entries, list):
         raise MalformedInput("waivers cannot be read", where=path, why='expected a list "waivers", got none', code="waivers.json")

@@ -131,7 +131,7 @@ def day(text: str) -> str:
 
 
 def json_of(path: str, what: str, advice: str, code: str) -> Any:
-    """What a JSON file holds, in which each field occurs once; MalformedInput with this advice and code says why it cannot be read."""
+    """The value of a JSON file whose objects name each field once; MalformedInput says why a file cannot be read."""
     try:
         with open(path, encoding="utf-8") as file:
             return json.load(file, object_pairs_hook=each_once)

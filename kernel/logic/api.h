@@ -116,7 +116,7 @@ class Scope {
   void pay(std::shared_ptr<Meter> meter);
   void stop_when(std::function<bool()> stop);
   void forget_linear_bounds(const Scope& but);  // frees their memory, except those that `but` holds, too
-  struct State;
+  class State;
   [[nodiscard]] const State& state() const { return *state_; }
 
  private:

@@ -346,14 +346,23 @@ def _module(torch, function):
     return Module()
 
 
+def _Two(torch, function):
+    """A module of three inputs, of which the function may leave out the first and the last one."""
+    class Module(torch.nn.Module):
+        def forward(self, x, y, z=None):
+            return function(y) if z is None else function(y, z)
+
+    return Module()
+
+
 def test_modules_of_which_an_export_says_something_else_are_refused(monkeypatch):
     """The trace keeps the branch that the example took, and torch.onnx rounds some divisions to zero: `unsat` would be about another function."""
     torch = pytest.importorskip("torch")
     from assay._verify import export_checks
 
-    def ask(function, low, high, at_most, **options):
+    def ask(function, low, high, at_most, example=torch.zeros(1, 2)):
         question = [assay.Box(lo=[low] * 2, hi=[high] * 2), assay.Linear([[1, 0]], at_most=at_most)]
-        return assay.verify(_module(torch, function), question, example_inputs=torch.zeros(1, 2), **options)
+        return assay.verify(_module(torch, function), question, example_inputs=example)
 
     def in_place(x):
         kept = torch.zeros(1, 2)
@@ -380,6 +389,24 @@ def test_modules_of_which_an_export_says_something_else_are_refused(monkeypatch)
         unlisted.setattr(export_checks, "_exported_otherwise", lambda *call: None)
         with pytest.raises(assay.Unsupported, match="outputs that differ by 400 % .*python.export"):
             ask(lambda x: pool(x[None, None]).reshape(1, 2), 1, 1, 1)
+        # differences at negative numbers alone, at an input of several (the first is not read), and in an output's shape
+        functional, table = torch.nn.functional, torch.arange(8.0).reshape(4, 2)
+        for function, shape, found in ((lambda x: torch.func.vmap(lambda row: row // 3)(x), (1, 2), "differ by"), (lambda x: torch.cdist(x, x, p=1.0), (3, 2), "differ by"),
+                                       (lambda x: functional.embedding(x.abs().clamp(0, 3).long(), table.clone(), max_norm=1.0), (1, 2), "differ by"),
+                                       (lambda x: functional.pad(x, (-1, 1, 0, -2), mode="circular"), (1, 2, 5, 5), "shapes")):
+            with pytest.raises(assay.Unsupported, match=f"{found}.*python.export"):
+                assay.lint(_module(torch, function), example_inputs=torch.zeros(shape))
+        with pytest.raises(assay.Unsupported, match="differ by.*python.export"):
+            assay.lint(_Two(torch, lambda y: y // 3), example_inputs=(torch.zeros(2), torch.zeros(2)))
+        unlisted.setattr(export_checks, "_MOST_WORK", 0)
+        unlisted.setattr(export_checks, "_LITTLE_WORK", 0)  # what a trace takes from the example's numbers is found in models of any size
+        for function in (lambda x: x.data * 2, lambda x: x + x.data, lambda x: x * len(x[x > 0]), lambda x: x + torch.from_dlpack(torch.utils.dlpack.to_dlpack(x))):
+            with pytest.raises(assay.Unsupported, match="export depends on the example.*python.values"):
+                ask(function, 1, 1, 1, example=torch.tensor([[1.0, -1.0]]))
+    with pytest.raises(assay.UsageError, match="a model with inputs"):  # the box would say nothing
+        ask(lambda x: torch.ones(1, 2), 0, 1, 1)
+    named = _Two(torch, lambda y, z: y - 2 * z)
+    assert assay.lint(named, example_inputs=(torch.zeros(2), {"z": torch.zeros(2), "y": torch.zeros(2)})) == []
     with pytest.raises(assay.Unsupported, match="two results for one input"):
         ask(lambda x, calls=iter(range(1, 100)): x + next(calls), 0, 0, 1)
     # shapes, parameters and divisions that are exported as they are stay what they were

@@ -1,6 +1,9 @@
 """Modules of PyTorch of which an export says something else: it keeps numbers of Python, and branches, as they were for the example, and rounds some divisions otherwise."""
 from __future__ import annotations
 
+import contextlib
+import inspect
+import itertools
 import math
 import os
 import struct
@@ -11,15 +14,17 @@ from typing import Any, Iterator, Optional
 from assay import _native, errors
 
 # Methods and functions of tensors whose results are numbers, lists or arrays outside of PyTorch.
-_LEAVING = {"__array__", "__bool__", "__complex__", "__contains__", "__dlpack__", "__float__", "__index__", "__int__", "allclose", "equal", "is_nonzero", "item",
-            "numpy", "tolist"}
+_LEAVING = {"__array__", "__bool__", "__complex__", "__contains__", "__deepcopy__", "__dlpack__", "__float__", "__format__", "__index__", "__int__", "__reduce_ex__",
+            "__repr__", "allclose", "data_ptr", "equal", "is_nonzero", "item", "numpy", "storage", "tolist", "untyped_storage"}
 # What torch.onnx exports as a division that rounds to zero; torch.div with a rounding mode is exported as it is.
 _ROUNDING = {"__floordiv__", "__ifloordiv__", "__rfloordiv__", "__irshift__", "__rrshift__", "__rshift__", "bitwise_right_shift", "bitwise_right_shift_", "floor_divide", "floor_divide_"}
 _PRODUCTS = {"__matmul__", "addmm", "bmm", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "linear", "matmul"}
-_MOST_WORK = 2e8  # multiply-adds and elements of a run that is compared with the export: a second or two
+_MOST_WORK, _LITTLE_WORK = 2e8, 1e7  # multiply-adds and elements of a run that is compared with the export: at two draws, and at all of them
+_DRAWS = (("randn", 1.0), ("randn", 2.0), ("rand", 1.0), ("rand", -1.0), ("rand", 4.0), ("rand", -4.0))  # distributions and factors
+_MOST_CHOICES = 20  # of the tensors that the inputs of an export may be
 _SHARE = 1e-3  # of the largest output: what float32 and float64 may differ by; it decides about a refusal alone
 _SOFTPLUS = 20  # the usual threshold, above which softplus(x) is x: it differs there by less than a rounding
-_ADVICE = "compute it with operations on tensors, such as torch.where; or export the module yourself, if the export means what you mean, and pass the file"
+ADVICE = "compute it with operations on tensors, such as torch.where; or export the module yourself, if the export means what you mean, and pass the file"
 
 
 def refuse(torch: Any, model: Any, inputs: tuple[Any, ...]) -> float:
@@ -47,51 +52,84 @@ def refuse(torch: Any, model: Any, inputs: tuple[Any, ...]) -> float:
     return float(watch.work)
 
 
+def other_numbers(torch: Any, value: Any) -> Any:
+    """The example with drawn numbers in tensors of floats, and with integers and truth values in another order."""
+    return _drawn(torch, value, _drawing(torch, "randn", 1.0, 0), lambda one: one.flatten().roll(1).reshape(one.shape))
+
+
 def compare(torch: Any, model: Any, inputs: tuple[Any, ...], path: str, work: float) -> None:
-    """Raises Unsupported if the module and its export differ at random numbers in place of the example's: at all points where both have numbers.
+    """Raises Unsupported if the export has outputs of other shapes, or other values at random numbers in place of the example's: at points where both have numbers.
 
-    This finds operations that are exported otherwise, and no small difference: whatever it does not find is no worse than without it.
+    Two of several draws have to differ, since one of them may lie at a jump. This finds operations that are exported otherwise, and no small difference.
     """
-    if work > _MOST_WORK:
-        return
+    draws = _DRAWS if work <= _LITTLE_WORK else _DRAWS[:2] if work <= _MOST_WORK else ()
+    found: list[float] = []
     try:
-        differences = [found for draw in (torch.randn, torch.rand) if (found := _difference(torch, model, _drawn(torch, inputs, draw), path)) is not None]
-    except Exception:  # of a module that takes no such numbers, or a model that the kernel refuses; the question says what is wrong
+        _compare_shapes(torch, model, inputs, path)
+    except Exception as error:  # of a model that the kernel refuses; the question says what is wrong
+        if isinstance(error, errors.Error) and error.code == "python.export":
+            raise
         return
-    if differences and min(differences) > _SHARE:
-        raise errors.Unsupported("a module that torch.onnx exports otherwise", where="model", code="python.export",
-                                 why=f"expected the module's outputs from the exported model, found outputs that differ by {100 * min(differences):.3g} % of the largest one",
-                                 advice="export the module yourself, compare both on your data, and pass the file")
+    for seed, (draw, factor) in enumerate(draws):
+        with contextlib.suppress(Exception):  # of a module that takes no such numbers
+            difference = _difference(torch, model, _drawn(torch, inputs, _drawing(torch, draw, factor, seed)), path)
+            found += [difference] if difference is not None and difference > _SHARE else []
+    if len(found) > 1:
+        raise _otherwise(f"the module's outputs from the exported model, found outputs that differ by {100 * min(found):.3g} % of the largest one")
 
 
-def _drawn(torch: Any, value: Any, draw: Any) -> Any:
+def _otherwise(why: str) -> errors.Error:
+    return errors.Unsupported("a module that torch.onnx exports otherwise", where="model", code="python.export", why=f"expected {why}",
+                              advice="export the module yourself, compare both on your data, and pass the file")
+
+
+def _compare_shapes(torch: Any, model: Any, inputs: tuple[Any, ...], path: str) -> None:
+    args, named = _arguments(inputs)
+    with torch.no_grad():
+        meant = [list(one.shape) for one in _tensors(torch, model(*args, **named))]
+    written = [list(shape) for _, _, shape in _native.describe(path)["outputs"]]
+    if meant and meant != written:
+        raise _otherwise(f"outputs of the module's shapes {meant}, found {written} in the exported model")
+
+
+def _drawing(torch: Any, draw: str, factor: float, seed: int) -> Any:
+    generator = torch.Generator().manual_seed(seed + 1)
+    return lambda shape: factor * getattr(torch, draw)(shape, generator=generator)
+
+
+def _drawn(torch: Any, value: Any, draw: Any, order: Any = lambda one: one) -> Any:
     """The inputs with other numbers in tensors of floats."""
     if isinstance(value, torch.Tensor):
-        generator = torch.Generator().manual_seed(1)
-        return draw(value.shape, generator=generator).to(value.device, value.dtype) if value.is_floating_point() else value
+        return draw(value.shape).to(value.device, value.dtype) if value.is_floating_point() else order(value)
     if isinstance(value, dict):
-        return {name: _drawn(torch, one, draw) for name, one in value.items()}
-    return type(value)(_drawn(torch, one, draw) for one in value) if isinstance(value, (list, tuple)) else value
+        return {name: _drawn(torch, one, draw, order) for name, one in value.items()}
+    return type(value)(_drawn(torch, one, draw, order) for one in value) if isinstance(value, (list, tuple)) else value
 
 
 def _difference(torch: Any, model: Any, inputs: tuple[Any, ...], path: str) -> Optional[float]:
-    """By what share of the largest output the module leaves the enclosures of the exported model; None where one of them has no number, or other tensors."""
+    """By what share of its largest element an output leaves the enclosures of the exported model; None where there are no numbers, or other tensors."""
     args, named = _arguments(inputs)
-    given, names = list(_tensors(torch, (args, named))), [name for name, _, _ in _native.describe(path)["inputs"]]
+    read, parameters = _native.describe(path)["inputs"], list(inspect.signature(model.forward).parameters)
     with torch.no_grad():
-        expected = [one.double().flatten() for one in _tensors(torch, model(*args, **named))]
-    values = {name: struct.pack(f"<{one.numel()}d", *one.double().flatten().tolist()) for name, one in zip(names, given)}
-    found = _native.evaluate(path, {name: (data, data) for name, data in values.items()}, {})["outputs"]
-    if len(names) != len(given) or [one.numel() for one in expected] != [len(lo) // 8 for _, _, lo, _ in found]:
-        return None
-    largest = share = 0.0
-    for one, (_, _, lo, hi) in zip(expected, found):
+        expected = [one.double().flatten().cpu() for one in _tensors(torch, model(*args, **named))]
+    given = list(_tensors(torch, (args, [one for _, one in sorted(named.items(), key=lambda one: parameters.index(one[0]))])))
+    # The export leaves out inputs that nothing reads, and its names do not tell which: they are those of variables anywhere in the module.
+    chosen = [some for some in itertools.islice(itertools.combinations(given, len(read)), _MOST_CHOICES)
+              if all(list(one.shape) == list(shape) for one, (_, _, shape) in zip(some, read))]
+    found = [_outside(torch, {name: one for one, (name, _, _) in zip(some, read)}, expected, path) for some in chosen]
+    return None if not found or math.comb(len(given), len(read)) > _MOST_CHOICES else min((one for one in found if one is not None), default=None)
+
+
+def _outside(torch: Any, inputs: dict[str, Any], expected: list[Any], path: str) -> Optional[float]:
+    values = {name: struct.pack(f"<{one.numel()}d", *one.double().flatten().tolist()) for name, one in inputs.items()}
+    shares, largest = [], max([0.0, *(float(one.abs().max()) for one in expected if one.numel())])
+    for one, (_, _, lo, hi) in zip(expected, _native.evaluate(path, {name: (data, data) for name, data in values.items()}, {})["outputs"]):
         low, high = (torch.tensor(struct.unpack(f"<{len(end) // 8}d", end), dtype=torch.float64) for end in (lo, hi))
-        outside = torch.maximum(low - one.cpu(), one.cpu() - high).clamp(min=0)
-        if not bool(torch.isfinite(outside).all()) or not bool(torch.isfinite(one).all()):
-            return None
-        largest, share = max([largest, *one.abs().tolist()]), max([share, *outside.tolist()])
-    return share / largest if largest else None
+        outside = torch.maximum(low - one, one - high).clamp(min=0)
+        decided = torch.isfinite(outside)
+        if bool(decided.any()):
+            shares.append(float(outside[decided].max()) / max(float(one[decided].abs().max()), _SHARE * largest, 1e-300))
+    return max(shares) if shares and math.isfinite(largest) else None
 
 
 def _arguments(inputs: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -123,7 +161,7 @@ def _watch(torch: Any) -> Any:
                 return function(*args, **kwargs)
             name = getattr(function, "__name__", "")
             if name in _LEAVING:
-                raise errors.Unsupported("a module that computes with values of its inputs in Python", where=_place(torch), advice=_ADVICE, code="python.values",
+                raise errors.Unsupported("a module that computes with values of its inputs in Python", where=_place(torch), advice=ADVICE, code="python.values",
                                          why=f"expected operations on tensors, found {name}, whose result the export would keep for every input")
             if otherwise := _exported_otherwise(name, args, kwargs):
                 raise errors.Unsupported("an operation that torch.onnx exports otherwise", where=_place(torch), code="python.export", why=otherwise[0], advice=otherwise[1])

@@ -135,6 +135,8 @@ def vnnlib(parts: Iterable[Part], inputs: Tensors, outputs: Tensors) -> str:
     width = sum(math.prod(shape) for _, _, shape in outputs)
     lines += [f"(declare-const Y_{j} Real)" for j in range(width)]
     at = 0
+    if not inputs:
+        raise wrong("model", "a model with inputs, since a property is about a box of inputs", "a model without inputs")
     for name, _, shape in inputs:
         box = _box_of(boxes, name, len(inputs))
         arguments.fits(f"Box of input '{name}'", box.shape, shape)

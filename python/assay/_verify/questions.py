@@ -59,15 +59,8 @@ def _exported(torch: Any, model: Any, example_inputs: Any) -> bytes:
         work = export_checks.refuse(torch, model, inputs)
         with tempfile.TemporaryDirectory(prefix="assay-") as folder:
             path = os.path.join(folder, "model.onnx")
-            with interpolation.asking(torch):
-                # As it is: folded constants, and convolutions that take over a normalisation, have numbers that the export rounded.
-                whole = {"do_constant_folding": False, "training": torch.onnx.TrainingMode.PRESERVE}
-                try:
-                    torch.onnx.export(model, inputs, path, dynamo=False, **whole)
-                except TypeError:  # before torch 2.5 there is one exporter
-                    torch.onnx.export(model, inputs, path, **whole)
-            with open(path, "rb") as file:
-                content = file.read()
+            content = _written(torch, model, inputs, path)
+            _refuse_leaks(torch, model, inputs, content, os.path.join(folder, "again.onnx"))
             if b"Resize" in content and any(isinstance(module, torch.jit.ScriptModule) for module in training):
                 raise errors.Unsupported("a scripted module that interpolates", where="model", why="its scales and coordinates cannot be read from the script",
                                          advice="pass the module that it was scripted from, or a file that you export", code="python.export")
@@ -81,6 +74,30 @@ def _exported(torch: Any, model: Any, example_inputs: Any) -> bytes:
     finally:
         for module, was in training.items():
             module.training = was
+
+
+def _refuse_leaks(torch: Any, model: Any, inputs: tuple[Any, ...], content: bytes, path: str) -> None:
+    """Raises Unsupported if the module is exported as another model where the example has other numbers, some of which the model then holds."""
+    try:
+        other = _written(torch, model, export_checks.other_numbers(torch, inputs), path)
+    except Exception:  # of a module that takes no such numbers
+        return
+    if other != content and _written(torch, model, inputs, path) == content:  # the names in scripts change from one export to the next
+        raise errors.Unsupported("a module whose export depends on the example", where="model", advice=export_checks.ADVICE, code="python.values",
+                                 why="expected one model whatever the numbers in the example are, found another one for other numbers")
+
+
+def _written(torch: Any, model: Any, inputs: tuple[Any, ...], path: str) -> bytes:
+    """The bytes of the module as torch.onnx exports it."""
+    with interpolation.asking(torch):
+        # As it is: folded constants, and convolutions that take over a normalisation, have numbers that the export rounded.
+        whole = {"do_constant_folding": False, "training": torch.onnx.TrainingMode.PRESERVE}
+        try:
+            torch.onnx.export(model, inputs, path, dynamo=False, **whole)
+        except TypeError:  # before torch 2.5 there is one exporter
+            torch.onnx.export(model, inputs, path, **whole)
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def property_file(property: Any, model: File) -> File:

@@ -361,6 +361,23 @@ def test_a_second_derivative() -> None:
     assert len(run.claims) == 2
 
 
+@pytest.mark.parametrize("repeated", [lambda w: w.expand(3, -1, -1), lambda w: w.unfold(2, 2, 1), lambda w: w.detach().expand(3, -1, -1) + w],
+                         ids=["expanded", "windows", "expanded without a history"])
+def test_steps_of_parameters_that_were_read_repeatedly(repeated: Any) -> None:
+    """The largest view of a parameter has elements that share memory; the optimizer writes the parameter, and the next step reads it."""
+    torch.manual_seed(3)
+    w = leaf(1, 1, 4)
+    optimizer = torch.optim.SGD([w], lr=0.1)
+
+    def body() -> None:
+        for _ in range(2):
+            optimizer.zero_grad()
+            weighted(repeated(w).tanh()).backward()
+            optimizer.step()
+    report = judged({"w": w}, body)
+    assert report.passed, summary(report)
+
+
 @pytest.mark.parametrize("make", [lambda p: torch.optim.SGD(p, 0.1, momentum=0.9, weight_decay=0.01), lambda p: torch.optim.Adam(p, 0.01),
                                   lambda p: torch.optim.AdamW(p, 0.01), lambda p: torch.optim.RMSprop(p, 0.01),
                                   lambda p: torch.optim.SGD(p, 0.1, momentum=0.9, nesterov=True, foreach=True), lambda p: torch.optim.Adam(p, 0.01, foreach=True, amsgrad=True),

@@ -1,6 +1,7 @@
 """Which recorded value a tensor holds: a value is a tensor's bits at one time, memory is where it lies."""
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,7 +41,7 @@ class Block:
 
     storage: torch.UntypedStorage
     places: dict[tuple[Any, ...], dict[Any, int]] = field(default_factory=dict)  # place -> history -> value
-    whole: tuple[Any, int] | None = None  # a place that holds all others, and its value
+    whole: tuple[Any, int] | None = None  # a place that holds all others, and its value; one whose elements share no memory, if there is one
     epoch: int = 0
 
 
@@ -84,11 +85,20 @@ def positions(base: tuple[Any, ...], part: tuple[Any, ...], block: Block) -> tor
     """Which elements of the base, in row-major order, a part of it is made of; -1 for what is not of the base."""
     count = block.storage.nbytes() // torch.empty(0, dtype=base[3]).element_size()
     number = torch.full([count], -1)
-    size = 1
-    for extent in base[1]:
-        size *= extent
-    torch.as_strided(number, base[1], base[2], base[0]).copy_(torch.arange(size).reshape(base[1]))
+    once = [extent if step else 1 for extent, step in zip(base[1], base[2])]  # of repeated elements the first
+    at = torch.arange(math.prod(base[1])).reshape(base[1])[tuple(slice(extent) for extent in once)]
+    torch.as_strided(number, once, base[2], base[0]).copy_(at)
     return torch.as_strided(number, part[1], part[2], part[0]).clone()
+
+
+def overlaps(where: tuple[Any, ...]) -> bool:
+    """Whether elements of a place may share memory with each other, as those of an expanded tensor do."""
+    reach = 0
+    for step, extent in sorted((step, extent) for extent, step in zip(where[1], where[2]) if extent > 1):
+        if step <= reach:
+            return True
+        reach += step * (extent - 1)
+    return False
 
 
 def meet(a: tuple[Any, ...], b: tuple[Any, ...], block: Block) -> bool:
@@ -136,7 +146,7 @@ class Memory:
         block = self.block(tensor)
         where = place(tensor)
         block.places.setdefault(where, {})[history] = value
-        if block.whole is None or tensor.numel() > self.values[block.whole[1]].tensor.numel():
+        if block.whole is None or (not overlaps(where), tensor.numel()) > (not overlaps(block.whole[0]), math.prod(block.whole[0][1])):
             block.whole = (where, value)
         self.mark(tensor, history, value)
 

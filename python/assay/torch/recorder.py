@@ -12,7 +12,7 @@ from .checkpoints import key_of, kept, repeated
 from .choices import chosen, is_of_rule
 from .equations import Solving
 from .lowering import listed, meaning, short_name, written
-from .memory import PENDING, Refused, address, alike, bits, held, place, positions
+from .memory import PENDING, Refused, address, alike, bits, held, overlaps, place, positions
 from .nodes import HALVES, Nodes, Ref, Unknown, complexly, finished, operand
 from .outside import BORN, caller, program_frame
 from .rules_basic import is_counting
@@ -511,7 +511,7 @@ class Tape(Solving):
         if tracked or torch.is_grad_enabled() and target._is_view() and target._base is not None:
             assert target._base is not None
             where = place(target._base), self.value(target._base)
-        elif block is None or block.whole is None or block.whole[0] == place(target):
+        elif block is None or block.whole is None or block.whole[0] == place(target) or overlaps(block.whole[0]):
             return None
         else:
             where = block.whole

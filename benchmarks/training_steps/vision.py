@@ -44,10 +44,10 @@ def imported_timm() -> Any:
     return timm
 
 
-def timm_model(name: str, size: int = 32, **options: Any) -> Any:
-    """A classifier of timm on two images."""
+def timm_model(name: str, batch: int = 2, **options: Any) -> Any:
+    """A classifier of timm on small images."""
     model = imported_timm().create_model(name, pretrained=False, num_classes=5, **options).train()
-    images, classes = torch.randn(2, 3, size, size), torch.tensor([0, 3])
+    images, classes = torch.randn(batch, 3, 32, 32), torch.tensor([0, 3, 1, 4])[:batch]
     return model, lambda: F.cross_entropy(model(images), classes)
 
 
@@ -89,8 +89,8 @@ def autoencoder() -> Any:
 
 
 STEPS = {
-    "transformers: ViT": vit, "timm: mobilenetv3_small_050": lambda: timm_model("mobilenetv3_small_050"), "timm: efficientnet_lite0": lambda: timm_model("efficientnet_lite0", 64),
-    "timm: ghostnet_050": lambda: timm_model("ghostnet_050", 64), "timm: resnet10t": lambda: timm_model("resnet10t"), "timm: convnext_atto": lambda: timm_model("convnext_atto"),
+    "transformers: ViT": vit, "timm: mobilenetv3_small_050": lambda: timm_model("mobilenetv3_small_050"), "timm: efficientnet_lite0": lambda: timm_model("efficientnet_lite0", batch=4),
+    "timm: ghostnet_050": lambda: timm_model("ghostnet_050", batch=4), "timm: resnet10t": lambda: timm_model("resnet10t"), "timm: convnext_atto": lambda: timm_model("convnext_atto"),
     "timm: vit_tiny_patch16_224": lambda: timm_model("vit_tiny_patch16_224", img_size=32, depth=2),
     "diffusers: UNet": unet, "diffusers: conditional UNet": conditional_unet, "diffusers: VAE": autoencoder,
 }

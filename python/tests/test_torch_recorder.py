@@ -204,6 +204,27 @@ def test_conversions_between_float32_and_float64() -> None:
     assert report.passed and report.counts["unsupported"] == 0, summary(report)
 
 
+@pytest.mark.parametrize("factor", [1.0, 1.5])
+def test_a_pass_from_float32_and_float64(factor: float) -> None:
+    """Outputs of both types, and in between a product that nobody knows. A wrong one is still found."""
+    a, b = leaf(3), leaf(3)
+    class Scaled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 2 * factor
+    def body(function: Any) -> None:
+        x = Scaled.apply(a)
+        torch.autograd.backward([(x * b).sum(), function(x.double() * 0.1).square().sum()])
+    report = judged({"a": a, "b": b}, lambda: body(torch.tanh))
+    assert (report.passed, report.failed) == (factor == 1, factor != 1), summary(report)
+    report = judged({"a": a, "b": b}, lambda: body(torch.lgamma))
+    assert report.undecided if factor == 1 else report.failed, summary(report)
+
+
 class Inner(torch.autograd.Function):
     """A Function whose backward differentiates, as those of implicit layers and adjoint equations do."""
 

@@ -192,7 +192,23 @@ class Divided(torch.autograd.Function):
         return -y * b / a, y
 
 
-@pytest.mark.parametrize("function, shapes", [(Inside.apply, [(4, 4), (4, 2)]), (Divided.apply, [(4,), (4,)])])
+class Twice(torch.autograd.Function):
+    """Two results, which read one solution."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Any, b: Any) -> Any:
+        x = la.solve(a, b)
+        ctx.save_for_backward(a, x)
+        return x * 2, x.square()
+
+    @staticmethod
+    def backward(ctx: Any, g: Any, h: Any) -> Any:
+        a, x = ctx.saved_tensors
+        y = la.solve(a.mT, 2 * g + 2 * h * x)
+        return -y @ x.mT, y
+
+
+@pytest.mark.parametrize("function, shapes", [(Inside.apply, [(4, 4), (4, 2)]), (Divided.apply, [(4,), (4,)]), (lambda *x: sum(Twice.apply(*x)), [(4, 4), (4, 2)])])
 def test_the_product_of_a_function_that_solves_is_opaque(function: Any, shapes: Any) -> None:
     run, report = judged(lambda *x: function(*x) * 2, drawn(shapes))
     assert run.opaque and not report.passed and not report.failed, summary(report)

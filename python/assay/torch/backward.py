@@ -230,7 +230,7 @@ class Recorder(Surrogates):
         is_whole = bool(joined) or region is not None and len(flows) == 1 and flows[0][0] in region.results
         is_deferred = number in self.solving or isinstance(node, BackwardCFunction) and number in self.deferred
         if region is None or number in self.broken or is_deferred or region.suspect or not is_whole or not self.reads(region, sources, wanted):
-            return self.break_at(node, region, sources, wanted, flows)
+            return self.break_at(node, region, sources, wanted, [(joined[-1], joined[-2])] if joined else flows)
         found = [(v, self.value(g)) for v, g in zip(sources, wanted) if v is not None and g is not None]
         self.passes[-1].broken += [(v, bar) for v, bar in found if v in region.apart]
         found = [(v, bar) for v, bar in found if v not in region.apart]

@@ -221,13 +221,27 @@ class Joins(Moving):
                 one.position += 1 if at < one.position else 0
         return copies
 
+    def end_in_double(self, v: int, bar: int) -> tuple[int, int, list[Region]]:
+        """An end and its cotangent as doubles, which have the same numbers, and the regions that say so."""
+        if self.memory.values[v].tensor.dtype == torch.float64:
+            return v, bar, []
+        wide, wide_bar = (self.memory.loose(self.memory.values[k].tensor.double(), f"{self.memory.values[k].name} in float64") for k in (v, bar))
+        cast = [{"op": "cast", "operands": [0], "attributes": {"to": to}} for to in ("float64", "float32")]
+        regions = [Region("an end in float64", False, [v], [wide], cast[:1], [1]), Region("the cotangent of an end", False, [wide_bar], [bar], cast[1:], [1])]
+        self.products.append(Product(regions[0], 0, wide_bar, {0: bar}))
+        return wide, wide_bar, regions
+
     def joined_ends(self, one: Pass) -> tuple[int, int]:
         """The output and its cotangent; of several ends at once, all of them one after the other."""
         ends = one.outputs + one.broken
         if len(ends) == 1:
             return ends[0]
-        if len({self.memory.values[v].tensor.dtype for v, _ in ends}) > 1:
-            raise Refused("a backward pass from tensors of several types, or with unknown formulas of several types, is not recorded")
+        given, widened = {bar for _, bar in ends}, list[Region]()
+        if len(kinds := {self.memory.values[v].tensor.dtype for v, _ in ends}) > 1:
+            if kinds != {torch.float32, torch.float64}:
+                raise Refused("a backward pass from tensors of several types, or with unknown formulas of several types, is not recorded")
+            wide = [self.end_in_double(*end) for end in ends]
+            ends, widened = [(v, bar) for v, bar, _ in wide], [region for _, _, regions in wide for region in regions]
         flat = [torch.cat([self.memory.values[e[k]].tensor.flatten() for e in ends]) for k in (0, 1)]
         z, z_bar = self.memory.loose(flat[0], "all ends"), self.loose(flat[1], "their cotangents")
         is_double = flat[0].dtype == torch.float64
@@ -238,12 +252,13 @@ class Joins(Moving):
             cut = [{"op": "slice", "operands": [0], "attributes": {"starts": [start], "steps": [1], "extents": [size]}},
                    {"op": "reshape", "operands": [1], "attributes": {"shape": list(self.memory.values[bar].tensor.shape)}}]
             regions.append(Region("one of the ends", is_double, [z_bar], [bar], cut, [2]))
-            self.inputs = [x for x in self.inputs if x != bar]
             start += size
+        self.inputs = [x for x in self.inputs if x not in given]
         nodes.append({"op": "concat", "operands": list(range(count, 2 * count)), "attributes": {"axis": 0}})
         joined = Region("all ends", is_double, [v for v, _ in ends], [z], nodes, [2 * count])
-        self.regions[one.position:one.position] = [joined, *regions]
+        made = [*widened[::2], joined, *regions, *widened[1::2]]
+        self.regions[one.position:one.position] = made
         for other in self.passes:
-            other.position += 1 + len(regions)
+            other.position += len(made)
         self.products.append(Product(joined, 0, z_bar, dict(enumerate(bar for _, bar in ends))))
         return z, z_bar

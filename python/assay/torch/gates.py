@@ -24,6 +24,7 @@ from .naming import Names, modules_of
 from .outside import cut_off, cuts_of, downstream, marked_of, why_cut
 from .surrogates import Intended, numbered, require_met
 from .texts import Parts, finding_lines, findings_of, listed, shown_path, without_digest
+from .unheld import drop_unheld
 from .values import Region
 
 _TAKEN = re.compile(r"'([^']+)' by (\w+)\(\) at ([^,]+)$")  # a number that left the graph: the last of several
@@ -59,6 +60,7 @@ def stored(value: Value) -> memoryview:
 def trace_of(run: Recorder, known: Composed | None = None) -> Trace:
     """The recording as a trace. `known` says of which other numbers its constants were computed; then they are read as those computations."""
     trace = Trace(f"assay.torch, PyTorch {torch.__version__}", MODELS)
+    drop_unheld(run)
     values = run.memory.values
     touched = downstream(run)
     used = {v for one in run.regions for v in one.operands + one.results} | set(run.inputs) | set(run.parameters)

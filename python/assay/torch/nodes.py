@@ -35,7 +35,7 @@ class Ref:
     def __init__(self, shape: Sequence[int], dtype: torch.dtype, tensor: torch.Tensor | None = None, node: dict[str, Any] | None = None,
                  is_complex: bool = False) -> None:
         self.shape, self.dtype, self.tensor, self.node, self.is_complex = list(shape), dtype, tensor, node, is_complex
-        self.is_fixed = False  # integers that no real number decides: they may be taken as the numbers that they are
+        self.is_fixed = False  # no number that the program was given decides it: integers may be taken as the numbers that they are
         self.is_nothing = False  # zeros that the program made of nothing
 
     @property

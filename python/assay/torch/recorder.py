@@ -307,7 +307,7 @@ class Tape(Solving):
         region.marks = {what: str(ref.node["name"]) for what, ref in nodes.marks.items() if ref.node is not None}
         fixed = all(self.memory.values[v].is_fixed for v in region.operands)
         for (tensor, _), value in zip(pairs, values):
-            self.memory.values[value].is_fixed = fixed and not differs(tensor)
+            self.memory.values[value].is_fixed = fixed
         self.register(call.number, region, values)
         left = [tensor for tensor, ref in zip(results, found) if tensor is not None and ref is None and differs(tensor)]
         if left:

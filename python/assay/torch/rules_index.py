@@ -13,6 +13,7 @@ from .nodes import Meaningless, Nodes, Ref, Unknown, Value, complexly, counted
 from .rules_layout import moved, numbered
 
 Rule = Callable[..., Any]
+MOST_SPREAD = 1 << 22  # elements times rows that they may go to, where a number decides to which
 
 
 def is_fixed(*indices: Ref | None) -> bool:
@@ -183,10 +184,14 @@ def embedding(n: Nodes, weight: Ref, index: Ref, padding: int = -1, *_: Any) -> 
 
 
 def embedding_backward(n: Nodes, g: Ref, index: Ref, rows: int, padding: int, by_frequency: bool) -> Ref:
-    if by_frequency or not is_fixed(index):
-        raise Unknown("an embedding scaled by frequency, or by indices that real numbers decide")
+    width = g.shape[-1]
+    if by_frequency or not is_fixed(index) and (padding >= 0 or counted(g.shape) * rows > MOST_SPREAD):
+        raise Unknown("an embedding scaled by frequency, or of many elements by indices that real numbers decide")
+    if not is_fixed(index):
+        count = counted(index.shape)
+        return index_add(n, n.expand(n.constant(0.0, n.dtype), [rows, width]), 0, n.reshape(index, [count]), n.reshape(g, [count, width]))
     assert index.tensor is not None
-    width, flat = g.shape[-1], index.tensor.flatten()
+    flat = index.tensor.flatten()
     kept = torch.nonzero(flat != padding).flatten()
     values = n("gather", n.reshape(g, [flat.numel(), width]), axis=0, indices=kept.tolist(), index_shape=[kept.numel()])
     return n.place(values, flat[kept][:, None] * width + torch.arange(width), [rows, width])

@@ -79,6 +79,18 @@ double node_work(const Graph& graph, const Node& node) {
 
 MemoryRule memory_rule(const Limits& limits) { return limits.memory ? MemoryRule::exactly(*limits.memory) : MemoryRule{}; }
 
+double work_of(const Graph& graph) {
+  double work = 0;
+  for (const Node& node : graph.nodes) work += node_work(graph, node);
+  return work;
+}
+
+double elements_of(const Graph& graph) {
+  double elements = 0;
+  for (const Node& node : graph.nodes) elements += extent(node.shape);
+  return elements;
+}
+
 Outcome<std::uint64_t> check_size(const Graph& graph, const Limits& limits, std::uint64_t stored) {
   const auto most_bytes = static_cast<double>(memory_rule(limits).of(stored));
   const double most_work = limits.work.value_or(kPass + kPassPerByte * static_cast<double>(stored));

@@ -10,6 +10,11 @@ namespace assay::check {
 // The bytes that a run may hold: --memory, else 256 MiB and 256 for each byte of the files on disk, at most 8 GiB.
 [[nodiscard]] MemoryRule memory_rule(const Limits& limits);
 
+// The multiply-adds of one evaluation of the graph, and the pairs of elements that it compares.
+[[nodiscard]] double work_of(const Graph& graph);
+// The elements of all of its nodes.
+[[nodiscard]] double elements_of(const Graph& graph);
+
 // The bytes that the network is expected to need, where `stored` bytes of the model are on disk. Declined (codes
 // "statement.memory" and "statement.work") where that is more than the memory, or one pass takes more than --budget, else 10^8
 // multiply-adds and 1000 for each byte.

@@ -7,6 +7,7 @@
 
 #include "semantics/graph/graph.h"
 #include "semantics/numbers/interval.h"
+#include "semantics/numbers/rational.h"
 #include "semantics/outcome.h"
 
 namespace assay::queries {
@@ -14,6 +15,8 @@ namespace assay::queries {
 struct EvaluationRequest {
   std::map<std::string, std::vector<Interval>> inputs, cotangents;  // by input and by output, row-major
   std::map<std::string, std::size_t> truths = {};                   // the first element of a file's list that is true or false
+  std::map<std::string, std::vector<Rational>> points = {};         // inputs whose sets stand for one number that no double is
+  double widest = 1e-6;  // the share of an array's largest magnitude beyond which points are evaluated at 257 bits
 };
 
 // Values of one input or output, perhaps sets.
@@ -26,6 +29,8 @@ struct NamedSet {
 struct Evaluation {
   std::vector<NamedSet> outputs;
   std::vector<NamedSet> gradients;  // of each output with a cotangent, with respect to all float inputs, by whose names they go
+  int bits = 53;                    // the precision of the ends that were computed with: 53, or 257
+  std::vector<std::string> vacuous = {};  // outputs at a point that doubles lost and that 257 bits would take too long for
 };
 
 // Refuses a name that is no input and no output of the graph; the rejection lists those that are.
@@ -37,7 +42,8 @@ struct Evaluation {
 // A number, a word such as "nan", or the two ends, in words of at most 17 digits.
 [[nodiscard]] std::string shown(const Interval& value);
 
-// Rejections of the request itself have codes values.*.
+// Evaluates in doubles. Where every input is a point, and doubles leave some set wider than request.widest allows, the graph is evaluated again at 257 bits: each layer widens sets in doubles about tenfold. A graph whose operations
+// are more than 5e7 multiply-adds, or that has more than 1e7 elements, is not. Rejections of the request itself have codes values.*.
 [[nodiscard]] Outcome<Evaluation> evaluate_sets(const Graph& graph, const EvaluationRequest& request);
 
 }  // namespace assay::queries

@@ -155,6 +155,8 @@ std::string to_json(const Evaluation& evaluation) {
   for (const NamedSet& set : evaluation.outputs) json["outputs"][set.name] = set_json(set);
   json["gradients"] = Json::object();
   for (const NamedSet& set : evaluation.gradients) json["gradients"][set.name] = set_json(set);
+  json["bits"] = evaluation.bits;
+  json["vacuous"] = evaluation.vacuous;
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

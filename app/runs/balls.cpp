@@ -7,7 +7,9 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "api/check/cost.h"
@@ -21,6 +23,17 @@ namespace {
 Rejection wrong_option(const char* code, std::string place, std::string required, std::string found, std::string advice = "") {
   return {Rejection::Kind::malformed, std::string("robust.") + code, std::move(place), std::move(required), std::move(found),
           std::move(advice)};
+}
+
+std::size_t largest(const std::vector<Interval>& outputs) {
+  return static_cast<std::size_t>(std::ranges::max_element(outputs, {}, &Interval::lo) - outputs.begin());
+}
+
+// The output that is larger than all others, for certain.
+std::optional<std::size_t> winner(const std::vector<Interval>& outputs) {
+  const std::size_t best = largest(outputs);
+  const auto loses = [&](const Interval& one) { return &one == &outputs[best] || one.hi() < outputs[best].lo(); };
+  return std::ranges::all_of(outputs, loses) ? std::optional(best) : std::nullopt;
 }
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
@@ -243,15 +256,19 @@ std::vector<Rational> Balls::input(std::size_t item) const {
 Outcome<Balls::Scores> Balls::scores(std::size_t item) const {
   queries::EvaluationRequest request;
   std::vector<Interval>& values = request.inputs[graph_.input_names[0]];
-  for (const Rational& value : input(item)) values.emplace_back(value.double_down(), value.double_up());
+  std::vector<Rational>& exact = request.points[graph_.input_names[0]] = input(item);
+  for (const Rational& value : exact) values.emplace_back(value.double_down(), value.double_up());
+  request.widest = std::numeric_limits<double>::max();
   auto evaluated = queries::evaluate_sets(graph_, request);
+  if (evaluated && !winner(evaluated.value().outputs[0].values)) {  // 257 bits take 100 times as long
+    request.widest = queries::EvaluationRequest().widest;
+    evaluated = queries::evaluate_sets(graph_, request);
+  }
   if (!evaluated) return evaluated.rejection();
   const std::vector<Interval>& outputs = evaluated.value().outputs[0].values;
+  const std::optional<std::size_t> clear = winner(outputs);
+  const std::size_t best = clear.value_or(largest(outputs));
   Scores scores;
-  std::size_t best = 0;
-  for (std::size_t k = 1; k < outputs.size(); ++k) best = outputs[k].lo() > outputs[best].lo() ? k : best;
-  const bool clear =
-      std::ranges::all_of(outputs, [&](const Interval& one) { return &one == &outputs[best] || one.hi() < outputs[best].lo(); });
   scores.predicted = clear ? static_cast<std::int64_t>(best) : -1;
   const std::size_t subject = has_labels() ? static_cast<std::size_t>(label(item)) : best;
   double other = -HUGE_VAL;

@@ -45,6 +45,9 @@ int eval(const EvalOptions& options) {
   if (options.json != "-") {
     print_sets("output", evaluation.value().outputs);
     print_sets("gradient", evaluation.value().gradients);
+    for (const std::string& name : evaluation.value().vacuous)
+      std::fprintf(stderr, "note: output %s: the intervals say little, since the rounding errors of doubles grew with each layer\n",
+                   printable(name).c_str());
   }
   return write_json(options.json, queries::to_json(evaluation.value())) ? kExitYes : kExitUnwritten;
 }

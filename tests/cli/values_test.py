@@ -3,6 +3,7 @@
 `unsat` and `sat`, and assay-check accepts both in exact mode. Usage: values_test.py BIN_DIRECTORY"""
 import json
 import os
+import random
 import struct
 import sys
 import tempfile
@@ -52,6 +53,18 @@ def beyond_doubles():
     """The lesser of x and 2^53 + 1, which no double is."""
     return model([node("Min", ["x", "big"], ["m"], "least"), node("Cast", ["m"], ["y"], "real", to=FLOAT)], [value_info("x", [1], INT64)],
                  [value_info("y", [1])], [tensor("big", [1], [2**53 + 1], INT64)])
+
+
+def deep(layers, width):
+    """Dense layers with ReLU, of whose value at a point intervals in doubles say nothing -> the model, its weights."""
+    numbers = random.Random(1)
+    weights = [[[numbers.choice((-3, -2, -1, 1, 2, 3)) / 8 for _ in range(width)] for _ in range(width)] for _ in range(layers)]
+    nodes, last = [], "x"
+    for i in range(layers):
+        nodes += [node("MatMul", [last, f"w{i}"], [f"m{i}"], f"product{i}"), node("Relu", [f"m{i}"], ["y" if i == layers - 1 else f"r{i}"], f"relu{i}")]
+        last = f"r{i}"
+    stored = [tensor(f"w{i}", [width, width], sum(weights[i], [])) for i in range(layers)]
+    return model(nodes, [value_info("x", [1, width])], [value_info("y", [1, width])], stored), weights
 
 
 def placed_patch(element_type):
@@ -160,6 +173,37 @@ class Values(unittest.TestCase):
         run = Run("assay", "eval", network, self.write("v.json", json.dumps({"inputs": {"x": [0.5, 0]}})))
         self.assertEqual(run.exit, 4)
         self.assertIn("a value of int64", run.err)
+
+    def test_eval_at_a_point_keeps_the_value_of_deep_networks(self):
+        network, weights = deep(60, 16)
+        point = [Fraction(i + 1, 16) for i in range(16)]
+        exact = point
+        for weight in weights:
+            exact = [max(Fraction(0), sum(x * Fraction(row[k]) for x, row in zip(exact, weight))) for k in range(16)]
+        network, values = self.write("m.onnx", network), {"inputs": {"x": [float(x) for x in point]}, "cotangents": {"y": [1] * 16}}
+        found = json.loads(Run("assay", "eval", network, self.write("v.json", json.dumps(values)), "--json").out)
+        self.assertEqual((found["bits"], found["vacuous"]), (257, []))
+        self.assertGreater(max(exact), 0)
+        for value, lo, hi in zip(exact, found["outputs"]["y"]["lo"], found["outputs"]["y"]["hi"]):
+            self.assertTrue(Fraction(lo) <= value <= Fraction(hi) and Fraction(hi) - Fraction(lo) <= value / 2**51, (value, lo, hi))
+        gradient = found["gradients"]["x"]
+        slope = sum(x * (Fraction(lo) + Fraction(hi)) / 2 for x, lo, hi in zip(point, gradient["lo"], gradient["hi"]))
+        self.assertLess(abs(slope - sum(exact)), sum(exact) / 10**12)  # the network has no bias, so it is its gradient times x
+
+    def test_eval_says_where_a_point_of_a_large_network_is_lost(self):
+        numbers = random.Random(2)
+        nodes, last = [], "x"
+        for i in range(40):
+            nodes.append(node("Conv", [last, "w"], ["y" if i == 39 else f"c{i}"], f"conv{i}", pads=[1, 1, 1, 1]))
+            nodes.append(node("Relu", [f"c{i}"], [f"r{i}"], f"relu{i}"))
+            last = f"r{i}"
+        weight = tensor("w", [16, 16, 3, 3], [numbers.choice((-3, -1, 1, 3)) / 8 for _ in range(16 * 16 * 9)])
+        shapes = [value_info("x", [1, 16, 24, 24])], [value_info("y", [1, 16, 24, 24])]
+        network = self.write("m.onnx", model(nodes[:-1], *shapes, [weight]))
+        values = self.write("v.json", json.dumps({"inputs": {"x": [(k % 7) / 4 for k in range(16 * 24 * 24)]}}))
+        run = Run("assay", "eval", network, values)
+        self.assertEqual(run.exit, 0)
+        self.assertIn("note: output y: the intervals say little, since the rounding errors of doubles grew with each layer", run.err)
 
     def test_truth_values_are_no_floats(self):
         network = self.write("m.onnx", placed_patch(FLOAT))

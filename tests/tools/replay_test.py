@@ -74,6 +74,39 @@ def expect(bench, what, report, status, word):
         yield f"{what}: exit {found[0]}, expected {status} and {word!r}: {found[1:]}"
 
 
+def without_an_answer(bench, report):
+    """A property with products, and reports that are bent: exit status 1 would say that the model does not violate the property."""
+    squares = bench.folder / "squares.vnnlib"
+    squares.write_text(pathlib.Path(bench.digits[1]).read_text() + "(assert (<= (* Y_0 Y_0) 1e9))\n")
+    yield from expect(bench, "a property with products", bench.report([bench.digits[0], str(squares)]), 4, "")
+    for path, value in ((("inputs", 0, "exact"), "x"), (("cases", 0, "rows", 0, "terms", 0, "element"), 99), (("input_tensors",), []), (("case",), 77)):
+        bent = json.loads(json.dumps(report))
+        inner = bent["theorem"]["witness"]
+        for step in path[:-1]:
+            inner = inner[step]
+        inner[path[-1]] = value
+        yield from expect(bench, f"{path}: {value}", bent, 4, "")
+
+
+def outside_of_the_model(bench):
+    """Weights beside the model, which have a digest of their own."""
+    try:
+        import numpy
+        import onnx
+    except ImportError as missing:
+        print(f"SKIPPED external data: {missing}")
+        return
+    folder = bench.folder / "beside"
+    folder.mkdir()
+    model = onnx.load(bench.digits[0])
+    onnx.save(model, folder / "digits.onnx", save_as_external_data=True, location="weights.bin", size_threshold=0)
+    report = bench.report([str(folder / "digits.onnx"), bench.digits[1]])
+    yield from expect(bench, "external data", report, 0, "violates")
+    weights = folder / "weights.bin"
+    weights.write_bytes(numpy.zeros(weights.stat().st_size // 4, numpy.float32).tobytes())
+    yield from expect(bench, "other external data", report, 4, "")
+
+
 def replays(bench):
     proof = str(bench.folder / "proof")
     verified = json.loads(bench.assay("verify", *bench.digits, "--json", "-q", "--proof", proof))
@@ -85,6 +118,8 @@ def replays(bench):
     for case in strict["theorem"]["witness"]["cases"]:
         case["rows"].append({"terms": [], "relation": "<", "bound": "0"})
     yield from expect(bench, "a case with the row 0 < 0", strict, 1, "does-not-violate")
+    yield from without_an_answer(bench, verified)
+    yield from outside_of_the_model(bench)
     data = pathlib.Path(os.environ.get("ASSAY_DATA", bench.root.parent / "shared/data")) / "vnn"
     for files in INSTANCES:
         paths = [str(data / name) for name in files]

@@ -28,8 +28,8 @@ struct NamedSet {
 
 struct Evaluation {
   std::vector<NamedSet> outputs;
-  std::vector<NamedSet> gradients;  // of each output with a cotangent, with respect to all float inputs, by whose names they go
-  int bits = 53;                    // the precision of the ends that were computed with: 53, or 257
+  std::vector<NamedSet> gradients;        // of each output with a cotangent, with respect to all float inputs, by whose names they go
+  int bits = 53;                          // the precision of the ends that were computed with: 53, or 257
   std::vector<std::string> vacuous = {};  // outputs at a point that doubles lost and that 257 bits would take too long for
 };
 
@@ -42,8 +42,9 @@ struct Evaluation {
 // A number, a word such as "nan", or the two ends, in words of at most 17 digits.
 [[nodiscard]] std::string shown(const Interval& value);
 
-// Evaluates in doubles. Where every input is a point, and doubles leave some set wider than request.widest allows, the graph is evaluated again at 257 bits: each layer widens sets in doubles about tenfold. A graph whose operations
-// are more than 5e7 multiply-adds, or that has more than 1e7 elements, is not. Rejections of the request itself have codes values.*.
+// Evaluates in doubles. Where every input is a point, and some set is wider than request.widest allows, evaluates again at 257
+// bits, since each layer widens sets in doubles about tenfold. Does not so where the graph takes more than 5e7 multiply-adds or
+// has more than 1e7 elements. Rejections of the request itself have codes values.*.
 [[nodiscard]] Outcome<Evaluation> evaluate_sets(const Graph& graph, const EvaluationRequest& request);
 
 }  // namespace assay::queries

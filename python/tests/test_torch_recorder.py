@@ -251,6 +251,33 @@ def test_passes_inside_of_passes() -> None:
         assert (report.passed, report.failed) == (passes, not passes), summary(report)
 
 
+class Solver(torch.autograd.Function):
+    """x * w, whose backward differentiates another function, which has the same derivative at w = 1."""
+
+    power = 2
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, w: Any) -> Any:
+        ctx.save_for_backward(x, w)
+        return x * w
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, w = (one.detach().requires_grad_() for one in ctx.saved_tensors)
+        with torch.enable_grad():
+            slope, = torch.autograd.grad(x * w ** Solver.power, x, g)
+        return slope, g * x
+
+
+def test_a_backward_that_differentiates_another_function_is_not_accused_where_its_numbers_are_right() -> None:
+    """An adjoint equation gives the derivative up to the error of its solver. Numbers that are wrong at the recorded point fail."""
+    for weight, power, verdict in ((1.0, 2, "undecided"), (1.5, 2, "failed"), (1.5, 1, "passed")):
+        Solver.power = power
+        a, w = leaf(3, 4), torch.full((3, 4), weight).requires_grad_()
+        report = judged({"a": a, "w": w}, lambda: weighted(Solver.apply(a * 2, w)).backward())
+        assert report.verdict == verdict and ("up to the error of a solver" in report.headline) == (verdict == "undecided"), summary(report)
+
+
 WAITS: dict[str, Callable[[Any, Any], Any]] = {
     "a comparison": lambda a, y: torch.where(a > 0, a * 2, y), "zeros": lambda a, y: a * 2 + torch.zeros_like(a) - y, "random numbers": lambda a, y: torch.rand_like(a) * y,
     "places": lambda a, y: y.gather(1, a.argmax(1, True)), "dropout": lambda a, y: F.dropout(a, 0.4) + y}

@@ -50,6 +50,7 @@ class Recorder(Surrogates):
         self.suspected: dict[int, str] = {}  # first values of opaque products -> the number by which they left the graph
         self.withheld: dict[int, str] = {}  # values for which the backward of a Function returned None, and its name
         self.written: set[str] = set()  # Functions whose backwards wrote to a cotangent that they were given
+        self.solvers: set[str] = set()  # Functions whose backwards ran a backward pass of their own
         self.own_bars: list[int] = []  # cotangents that the backwards of Functions were given
         self.owners: set[Any] = set()  # Functions of which a result was read
         self.places: dict[str, Any] = {}  # where the backwards of Functions stand
@@ -94,6 +95,8 @@ class Recorder(Surrogates):
         if self.in_backward():  # a formula of a node's, which is computed in this way: its operations are what counts
             if not inputs:
                 raise Refused("a backward pass ran inside of a backward pass and added to gradients of parameters, which is not recorded; for a checkpoint pass use_reentrant=False")
+            node: Any = torch._C._current_autograd_node()
+            self.solvers.add(type(node).__name__.removesuffix("Backward"))
             return self.engine(outputs, seeds, keep_graph, create_graph, inputs, *rest, **kwargs)
         with self.aside():
             fresh = tuple(None if one is None else one.clone() for one in seeds)

@@ -444,6 +444,8 @@ def report_of(run: Recorder, found: Report, cut: list[str], marked: list[str]) -
         found.remark(f"a checkpoint computed other operations or numbers in the backward pass than in its forward pass: {', '.join(list(run.frames.others)[:3])}")
     for lines, sign, how in ((run.placed, "points of the recorded ranges", "Elements are taken or written at places that inputs decide ({}), and places are taken as given: nothing tells "
                               "what holds for others. Use where, or a mask as the index"),
+                             (sorted(run.solvers), "which is also the derivative at the recorded point", "A backward pass differentiates another function ({}), as that of an adjoint "
+                              "equation does. It may be the derivative up to the error of a solver, which is no rounding. Differentiate the steps of the solver, or accept it by a waiver"),
                              (run.looped, "which is also the derivative", "A loop decides by one number after the other ({}), and its decisions are taken as given: nothing tells what "
                               "holds for others. Compare tensors, and use where")):
         if lines and wrong and all(sign in one.headline for _, one in wrong):

@@ -16,6 +16,7 @@ from assay.errors import Rejected, UsageError, wrong
 from .backward import Recorder
 from .branches import Branch
 from .composed import Composed
+from .dead import shown_elsewhere
 from .equations import opaque_of
 from .limits import IDENTITY, settled
 from .memory import Refused, Value, plain
@@ -329,6 +330,7 @@ def judge(run: Recorder, verb: str = "gradcheck", *options: str, detached: bool 
     """
     report = judged(run, verb, *options, detached=detached)
     settled(run, report)
+    shown_elsewhere(run, report)
     require_met(run.surrogates, run.met)
     report.tell("unreached", unreached_of(run))
     locate(report, run)

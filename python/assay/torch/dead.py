@@ -38,12 +38,12 @@ def shown_elsewhere(run: Recorder, report: Any) -> None:
 
 
 def number_of(name: str, run: Recorder) -> int | None:
-    """Which of the recorded regions a case is about."""
+    """Find the recorded region that a case is about."""
     told = _OF.match(name)
     number = int(told[1]) if told else -1
     return number if 0 <= number < len(run.regions) and name == f"region {number} ({run.regions[number].name})" else None
 
 
 def kind_of(region: Region) -> tuple[Any, ...]:
-    """What a kernel computes, whatever the shapes are."""
+    """Name what a kernel computes, whatever the shapes are."""
     return region.name.rpartition(".")[2].partition("#")[0], region.is_double, region.storing, tuple(node["op"] for node in region.nodes)

@@ -13,6 +13,7 @@ from .rules_basic import BASIC
 from .rules_distance import DISTANCE
 from .rules_index import INDEX
 from .rules_layout import LAYOUT
+from .rules_groups import GROUPS
 from .rules_linear import LINEAR
 from .rules_loss import LOSS
 from .rules_norm import NORM
@@ -21,7 +22,7 @@ from .rules_reduce import REDUCE
 from .rules_sample import SAMPLE
 
 # By the name of the operation without its overload; what writes in place has the meaning of what does not.
-RULES = BASIC | LAYOUT | LINEAR | REDUCE | NORM | LOSS | INDEX | SAMPLE | PIECES | DISTANCE
+RULES = BASIC | LAYOUT | LINEAR | GROUPS | REDUCE | NORM | LOSS | INDEX | SAMPLE | PIECES | DISTANCE
 
 # Whose kernels on 16 bits store some of their steps in 16 bits, too (docs/reference/pytorch.md); those of all others compute in float32 and round once.
 STORE_STEPS = {"_log_softmax", "logsumexp", "mse_loss_backward", "glu_backward", "avg_pool2d_backward", "avg_pool3d_backward",

@@ -121,3 +121,7 @@ def test_arguments_that_would_be_passed_over_are_refused(digits, images):
     for options, words in (({"data": hidden}, "without a mask"), ({"resume": True}, "with run="), ({"parts": 2}, "with executor=")):
         with pytest.raises(assay.UsageError, match=words):
             assay.robust(digits, **{"data": x[:2], "labels": y[:2], "eps": "0.01", **options})
+    torch = pytest.importorskip("torch")
+    for tensor in (torch.zeros(2, 64).bfloat16(), torch.zeros(2, 64).to_sparse()):
+        with pytest.raises(assay.UsageError, match="a tensor that NumPy can hold"):
+            assay.robust(digits, tensor, eps="0.01")

@@ -381,6 +381,9 @@ def test_modules_of_which_an_export_says_something_else_are_refused(monkeypatch)
                             (lambda x: (x.long() >> 1).float(), "__rshift__"), (lambda x: -7 // x, "__rfloordiv__")):
         with pytest.raises(assay.Unsupported, match=f"found {found}: .*python.export"):
             ask(function, -7, -7, -3)
+    for function in (torch.nn.CosineSimilarity(), torch.nn.PairwiseDistance()):
+        with pytest.raises(assay.Unsupported, match="since eps stands elsewhere.*python.export"):
+            ask(lambda x: function(x, 1 - x).expand(1, 2), 0, 1, 1)
     pool = torch.nn.AvgPool2d(1, divisor_override=5)
     for function, found in ((lambda x: pool(x[None, None]).reshape(1, 2), "divisor_override"), (lambda x: torch.nn.functional.softplus(x, beta=3, threshold=5), "threshold")):
         with pytest.raises(assay.Unsupported, match=f"expected .*{found}"):
@@ -389,6 +392,11 @@ def test_modules_of_which_an_export_says_something_else_are_refused(monkeypatch)
         unlisted.setattr(export_checks, "_exported_otherwise", lambda *call: None)
         with pytest.raises(assay.Unsupported, match="outputs that differ by 400 % .*python.export"):
             ask(lambda x: pool(x[None, None]).reshape(1, 2), 1, 1, 1)
+        # numbers that are float32 in the export of a module in float64
+        for function in (lambda x: torch.log10(x.abs() + 1), lambda x: torch.addmm(x, x, x.T @ x, alpha=0.1), torch.selu):
+            with pytest.raises(assay.Unsupported, match="differ by.*python.export"):
+                assay.lint(_module(torch, function), example_inputs=torch.zeros(1, 2, dtype=torch.float64))
+            assert assay.lint(_module(torch, function), example_inputs=torch.zeros(1, 2)) == []
         # differences at negative numbers alone, at an input of several (the first is not read), and in an output's shape
         functional, table = torch.nn.functional, torch.arange(8.0).reshape(4, 2)
         for function, shape, found in ((lambda x: torch.func.vmap(lambda row: row // 3)(x), (1, 2), "differ by"), (lambda x: torch.cdist(x, x, p=1.0), (3, 2), "differ by"),
@@ -426,7 +434,7 @@ def test_a_certificate_takes_no_place_of_the_model(digits, tmp_path):
     assert (tmp_path / "digits.onnx").read_bytes() == digits.read_bytes()
 
 
-def test_a_module_is_exported_without_rounding_its_numbers():
+def test_a_module_is_exported_without_rounding_its_numbers(monkeypatch):
     """torch.onnx would multiply the two parameters in float32, and give a convolution the numbers of a normalisation: the answer would be about other numbers."""
     torch = pytest.importorskip("torch")
     scale, factor = torch.nn.Parameter(torch.tensor([0.1, 0.1])), torch.nn.Parameter(torch.tensor(3.0))
@@ -445,6 +453,16 @@ def test_a_module_is_exported_without_rounding_its_numbers():
     above = product + Fraction(1, 2**30)
     assert Fraction((scale * factor)[0].item()) > above  # as it is rounded
     assert assay.verify(Scaled(), [point, assay.Linear([[1, 0]], at_most=above)], **options).answer == "unsat"
+    calls = []
+
+    def failing(model, args, file, *, dynamo=True, **options):  # with a TypeError of its own: the other exporter, which folds constants, takes no place of it
+        calls.append(dynamo)
+        raise TypeError("is_causal must be bool")
+
+    with monkeypatch.context() as patched, pytest.raises(assay.Unsupported, match="TypeError: is_causal must be bool"):
+        patched.setattr(torch.onnx, "export", failing)
+        assay.verify(Scaled(), [point, assay.Linear([[1, 0]], at_most=above)], **options)
+    assert calls == [False]
     normalised = torch.nn.Sequential(torch.nn.Conv1d(1, 1, 1), torch.nn.BatchNorm1d(1)).eval()
     found = assay.statement(normalised, [assay.Box(lo=[[[0]]], hi=[[[1]]]), assay.Linear([[1]], at_most=9)], example_inputs=torch.zeros(1, 1, 1))
     assert "conv" in found.text and "batch_norm" in found.text

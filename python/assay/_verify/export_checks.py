@@ -9,7 +9,7 @@ import os
 import struct
 import sys
 import weakref
-from typing import Any, Iterator, Optional
+from typing import Any, Iterator, NamedTuple, Optional
 
 from assay import _native, errors
 
@@ -22,16 +22,22 @@ _PRODUCTS = {"__matmul__", "addmm", "bmm", "conv1d", "conv2d", "conv3d", "conv_t
 _MOST_WORK, _LITTLE_WORK = 2e8, 1e7  # multiply-adds and elements of a run that is compared with the export: at two draws, and at all of them
 _DRAWS = (("randn", 1.0), ("randn", 2.0), ("rand", 1.0), ("rand", -1.0), ("rand", 4.0), ("rand", -4.0))  # distributions and factors
 _MOST_CHOICES = 20  # of the tensors that the inputs of an export may be
-_SHARE = 1e-3  # of the largest output: what float32 and float64 may differ by; it decides about a refusal alone
+# Of the largest output: by what a run in float32 may differ from real arithmetic, and one in float64, where exporters round numbers to float32. They
+# decide about a refusal alone.
+_SHARE, _SHARE_OF_DOUBLES = 1e-3, 1e-9
 _SOFTPLUS = 20  # the usual threshold, above which softplus(x) is x: it differs there by less than a rounding
 ADVICE = "compute it with operations on tensors, such as torch.where; or export the module yourself, if the export means what you mean, and pass the file"
 
 
-def refuse(torch: Any, model: Any, inputs: tuple[Any, ...]) -> float:
-    """Raises Unsupported if the module, run on the example, takes a number of Python from its inputs' values, or gives two results for one input.
+class Run(NamedTuple):
+    """Multiply-adds and elements of a run on the example, and the share of an output by which the export may differ from it."""
 
-    Returns the multiply-adds and elements of the run; infinity if there is no run.
-    """
+    work: float = math.inf
+    share: float = math.inf
+
+
+def refuse(torch: Any, model: Any, inputs: tuple[Any, ...]) -> Run:
+    """Raises Unsupported if the module, run on the example, takes a number of Python from its inputs' values, or gives two results for one input."""
     args, named = _arguments(inputs)
     watch = _watch(torch)
     try:
@@ -44,12 +50,12 @@ def refuse(torch: Any, model: Any, inputs: tuple[Any, ...]) -> float:
     except errors.Error:
         raise
     except Exception:  # of a module that this pass cannot run; the export says what is wrong, if anything is
-        return math.inf
+        return Run()
     if len(once) != len(again) or not all(_are_near(torch, one, other) for one, other in zip(once, again)):
         raise errors.Unsupported("a module that gives two results for one input", where="model",
                                  why="expected a function of the inputs, found other results when the example was run once more",
                                  advice="take random numbers out of the module, and values that it keeps from one call to the next", code="python.values")
-    return float(watch.work)
+    return Run(float(watch.work), _SHARE if watch.is_short else _SHARE_OF_DOUBLES)
 
 
 def other_numbers(torch: Any, value: Any) -> Any:
@@ -57,12 +63,12 @@ def other_numbers(torch: Any, value: Any) -> Any:
     return _drawn(torch, value, _drawing(torch, "randn", 1.0, 0), lambda one: one.flatten().roll(1).reshape(one.shape))
 
 
-def compare(torch: Any, model: Any, inputs: tuple[Any, ...], path: str, work: float) -> None:
+def compare(torch: Any, model: Any, inputs: tuple[Any, ...], path: str, run: Run) -> None:
     """Raises Unsupported if the export has outputs of other shapes, or other values at random numbers in place of the example's: at points where both have numbers.
 
     Two of several draws have to differ, since one of them may lie at a jump. This finds operations that are exported otherwise, and no small difference.
     """
-    draws = _DRAWS if work <= _LITTLE_WORK else _DRAWS[:2] if work <= _MOST_WORK else ()
+    draws = _DRAWS if run.work <= _LITTLE_WORK else _DRAWS[:2] if run.work <= _MOST_WORK else ()
     found: list[float] = []
     try:
         _compare_shapes(torch, model, inputs, path)
@@ -73,7 +79,7 @@ def compare(torch: Any, model: Any, inputs: tuple[Any, ...], path: str, work: fl
     for seed, (draw, factor) in enumerate(draws):
         with contextlib.suppress(Exception):  # of a module that takes no such numbers
             difference = _difference(torch, model, _drawn(torch, inputs, _drawing(torch, draw, factor, seed)), path)
-            found += [difference] if difference is not None and difference > _SHARE else []
+            found += [difference] if difference is not None and difference > run.share else []
     if len(found) > 1:
         raise _otherwise(f"the module's outputs from the exported model, found outputs that differ by {100 * min(found):.3g} % of the largest one")
 
@@ -143,7 +149,7 @@ def _watch(torch: Any) -> Any:
     class Watch(torch.overrides.TorchFunctionMode):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
-            self.work = 0.0
+            self.work, self.is_short = 0.0, False
             self.known: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
         def add(self, tensor: Any) -> None:
@@ -170,6 +176,7 @@ def _watch(torch: Any) -> Any:
             self.work += sum(one.numel() for one in _tensors(torch, result)) * (given[1].numel() / max(1, given[1].shape[0]) if name in _PRODUCTS and len(given) > 1 else 1)
             for tensor in (*_tensors(torch, result), *changed, *_tensors(torch, kwargs.get("out"))):
                 self.add(tensor)
+                self.is_short = self.is_short or tensor.is_floating_point() and tensor.dtype != torch.float64
             return result
 
     return Watch()
@@ -181,6 +188,9 @@ def _exported_otherwise(name: str, args: tuple[Any, ...], named: dict[str, Any])
         return f"expected a division as torch.div, found {name}: PyTorch rounds it down, and the exported model to zero", 'write torch.div(x, y, rounding_mode="floor")'
     if name in ("avg_pool2d", "avg_pool3d") and (args[6] if len(args) > 6 else named.get("divisor_override")) is not None:
         return f"expected no divisor_override, found one in {name}, which the exported model leaves out", "multiply the sums of a pool without it by a factor"
+    if name in ("cosine_similarity", "pairwise_distance"):
+        return (f"expected a formula with sums and roots, found {name}: for small differences or vectors the exported model has other numbers, since eps stands elsewhere in it",
+                "write it out, for example with torch.nn.functional.normalize, or as the root of a sum of squares")
     threshold = (args[2] if len(args) > 2 else named.get("threshold", _SOFTPLUS)) if name == "softplus" else _SOFTPLUS
     if threshold < _SOFTPLUS:
         return f"expected a threshold of at least {_SOFTPLUS}, found {threshold} in softplus: the exported model has none", "write torch.where around softplus"

@@ -1,6 +1,7 @@
 """Models and properties of any form to the files that the native half reads."""
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 import tempfile
@@ -56,7 +57,7 @@ def _exported(torch: Any, model: Any, example_inputs: Any) -> bytes:
     training = {module: module.training for module in model.modules()}
     model.eval()
     try:
-        work = export_checks.refuse(torch, model, inputs)
+        run = export_checks.refuse(torch, model, inputs)
         with tempfile.TemporaryDirectory(prefix="assay-") as folder:
             path = os.path.join(folder, "model.onnx")
             content = _written(torch, model, inputs, path)
@@ -64,7 +65,7 @@ def _exported(torch: Any, model: Any, example_inputs: Any) -> bytes:
             if b"Resize" in content and any(isinstance(module, torch.jit.ScriptModule) for module in training):
                 raise errors.Unsupported("a scripted module that interpolates", where="model", why="its scales and coordinates cannot be read from the script",
                                          advice="pass the module that it was scripted from, or a file that you export", code="python.export")
-            export_checks.compare(torch, model, inputs, path, work)
+            export_checks.compare(torch, model, inputs, path, run)
             return content
     except errors.Error:
         raise
@@ -92,10 +93,9 @@ def _written(torch: Any, model: Any, inputs: tuple[Any, ...], path: str) -> byte
     with interpolation.asking(torch):
         # As it is: folded constants, and convolutions that take over a normalisation, have numbers that the export rounded.
         whole = {"do_constant_folding": False, "training": torch.onnx.TrainingMode.PRESERVE}
-        try:
-            torch.onnx.export(model, inputs, path, dynamo=False, **whole)
-        except TypeError:  # before torch 2.5 there is one exporter
-            torch.onnx.export(model, inputs, path, **whole)
+        if "dynamo" in inspect.signature(torch.onnx.export).parameters:  # before torch 2.5 there is one exporter; the later one folds constants
+            whole["dynamo"] = False
+        torch.onnx.export(model, inputs, path, **whole)
     with open(path, "rb") as file:
         return file.read()
 

@@ -298,7 +298,10 @@ def _labels(labels: Any, folder: str) -> str:
 def _npy(where: str, array: Any) -> bytes:
     """An array of any library: its own bytes where it has them, else float64."""
     if hasattr(array, "detach"):
-        array = array.detach().cpu().numpy()
+        try:
+            array = array.detach().cpu().numpy()
+        except TypeError as error:  # NumPy has neither bfloat16 nor sparse arrays
+            raise errors.wrong(where, f"a tensor that NumPy can hold ({error})", f"{array.dtype}, {array.layout}", advice="convert it: tensor.float(), tensor.to_dense()") from None
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(array, numpy.ma.MaskedArray):  # its bytes would hold numbers where the mask has none
         raise errors.wrong(where, "an array without a mask", array, advice="fill masked elements with the numbers that you mean: array.filled(0)")

@@ -89,8 +89,8 @@ def autoencoder() -> Any:
 
 
 STEPS = {
-    "transformers: ViT": vit, "timm: mobilenetv3_small_050": lambda: timm_model("mobilenetv3_small_050"), "timm: efficientnet_lite0": lambda: timm_model("efficientnet_lite0", batch=4),
-    "timm: ghostnet_050": lambda: timm_model("ghostnet_050", batch=4), "timm: resnet10t": lambda: timm_model("resnet10t"), "timm: convnext_atto": lambda: timm_model("convnext_atto"),
+    "transformers: ViT": vit, "timm: mobilenetv3_small_050": lambda: timm_model("mobilenetv3_small_050"), "timm: efficientnet_lite0": lambda: timm_model("efficientnet_lite0", batch=3),
+    "timm: ghostnet_050": lambda: timm_model("ghostnet_050", batch=3), "timm: resnet10t": lambda: timm_model("resnet10t"), "timm: convnext_atto": lambda: timm_model("convnext_atto"),
     "timm: vit_tiny_patch16_224": lambda: timm_model("vit_tiny_patch16_224", img_size=32, depth=2),
     "diffusers: UNet": unet, "diffusers: conditional UNet": conditional_unet, "diffusers: VAE": autoencoder,
 }

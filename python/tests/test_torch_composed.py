@@ -67,6 +67,25 @@ def test_a_bend_at_a_number_that_is_added(width: float) -> None:
     assert failed.value.failed
 
 
+def tanh_gelu(slope: float) -> Any:
+    """BLOOM's, with numbers that were typed in: its backward has 3 * 0.044715 * 0.79788456 to ten digits."""
+    def inner(x: Any) -> Any:
+        return torch.tanh(0.79788456 * x * (1 + 0.044715 * x * x))
+    def backward(g: Any, x: Any) -> Any:
+        t = inner(x)
+        return g * (0.5 * x * ((1 - t * t) * (0.79788456 + slope * x * x)) + 0.5 * (1 + t))
+    return own(lambda x: x * 0.5 * (1.0 + inner(x)), backward)
+
+
+def test_a_product_that_was_typed_in() -> None:
+    for slope in (0.1070322243, 0.10703222430, 0.1070322244):
+        assert gradcheck(tanh_gelu(slope), [(4, 3)])
+    for slope in (0.1070322343, 0.1070322, 0.107032):
+        with pytest.raises(GradcheckError):
+            gradcheck(tanh_gelu(slope), [(4, 3)])
+    assert not composed(0.79788456, 0.044715, 0.107032).formulas
+
+
 def composed(*values: float) -> Composed:
     known = Known()
     for one in values:

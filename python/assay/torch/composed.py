@@ -14,7 +14,7 @@ from typing import Any, Union
 import numpy
 import torch
 
-from .numbers import EXACT, UNIT, Computed, Known, digits_of, is_near, meant, product_of, total_of
+from .numbers import EXACT, UNIT, Computed, Known, digits_of, is_near, last_digit, meant, product_of, rounded_alike, total_of
 
 MOST_PAIRED, MOST_WHOLE, CANCELLED, ROUNDINGS = 10, 16, 8, 8
 DIVISORS = (1, 2, 3, 4, 6)
@@ -99,7 +99,7 @@ class Composed:
     def __init__(self, known: Known) -> None:
         self.met = list(known.met)
         self.formulas: dict[float, Formula] = {}
-        for way in (self.of_earlier, self.of_any, self.of_function):
+        for way in (self.of_earlier, self.of_any, self.of_function, self.of_typed):
             for value in self.met:
                 if value not in EXACT and value not in self.formulas and digits_of(value) > 24 and not self.is_meant_itself(value) and (found := way(value)) is not None:
                     self.formulas[value] = found
@@ -131,6 +131,16 @@ class Composed:
                 if abs(a) < 2**10 and is_near(f(a), value, 2):
                     return Computed((a,), op)
         return None
+
+    def of_typed(self, value: float) -> Formula | None:
+        """A product that was typed in with fewer digits than a double has, but enough of them for a float32."""
+        off = last_digit(value)
+        found = product_of(value, tuple(dict.fromkeys([*self.others(value), *EXACT])), off) if off else None
+        return found if found is not None and rounded_alike(self.product_in_double(found), value, torch.float32) else None
+
+    @staticmethod
+    def product_in_double(made: Computed) -> float:
+        return math.prod([one**power for one, power in zip(made.of, made.powers)], start=float(made.ratio))
 
     @staticmethod
     def of_product(value: float, others: list[float]) -> Formula | None:

@@ -175,19 +175,25 @@ def computed(value: float, known: tuple[float, ...]) -> Computed | None:
     return product_of(value, known) or total_of(value, known)
 
 
-def product_of(value: float, known: tuple[float, ...]) -> Computed | None:
-    """A small fraction times powers of two numbers, but for as many roundings as that takes."""
-    numbers = numpy.array(known)
+def last_digit(value: float) -> Fraction:
+    """Find the unit of the last decimal digit of a number that was typed in with a few more digits than a float32 has; 0 of others."""
+    _, digits, exponent = Decimal(repr(value)).as_tuple()
+    return Fraction(10) ** int(exponent) if 8 <= len(digits) <= 12 else Fraction(0)
+
+
+def product_of(value: float, known: tuple[float, ...], off: Fraction = Fraction(0)) -> Computed | None:
+    """A small fraction times powers of two numbers, but for as many roundings as that takes, and for what the value is `off`."""
+    numbers, away = numpy.array(known), 16 * UNIT + float(off) / abs(value)
     for i, j in POWERS:
         with numpy.errstate(all="ignore"):
             rest = value / (numbers[:, None]**i * (numbers[None, :] if j else numpy.ones((1, 1)))**j)
             below = numpy.arange(1, MOST_RATIO + 1)[:, None, None]
             above = numpy.rint(rest * below)
-            hits = (numpy.abs(rest * below - above) < 16 * UNIT * numpy.abs(above)) & (numpy.abs(above) <= MOST_RATIO)
+            hits = (numpy.abs(rest * below - above) < away * numpy.abs(above)) & (numpy.abs(above) <= MOST_RATIO)
         for at in map(tuple, numpy.argwhere(hits)):
             found = Computed((known[at[1]], known[at[2]])[:1 + abs(j)], "", Fraction(int(above[at]), int(at[0]) + 1), (i, j)[:1 + abs(j)])
             exact = found.ratio * math.prod(EXACT.get(one, Fraction(one))**power for one, power in zip(found.of, found.powers))
-            if abs(exact - Fraction(value)) <= min(found.roundings, 3) * 4 / Fraction(3) * Fraction(UNIT) * abs(exact):
+            if abs(exact - Fraction(value)) <= off + min(found.roundings, 3) * 4 / Fraction(3) * Fraction(UNIT) * abs(exact):
                 return found
     return None
 

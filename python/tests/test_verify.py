@@ -419,7 +419,8 @@ def test_modules_of_which_an_export_says_something_else_are_refused(monkeypatch)
         ask(lambda x, calls=iter(range(1, 100)): x + next(calls), 0, 0, 1)
     # shapes, parameters and divisions that are exported as they are stay what they were
     scale = torch.nn.Parameter(torch.tensor(2.0))
-    for function, at_most, answer in ((lambda x: x / x.shape[1] if x.shape[0] == 1 else x, 0, "unsat"), (lambda x: x * float(scale), -7, "unsat"),
+    shown = []
+    for function, at_most, answer in ((lambda x: (shown.append(f"{x} {x.data_ptr()} {x.sum():.3f}"), x)[1], -7, "unsat"), (lambda x: x / x.shape[1] if x.shape[0] == 1 else x, 0, "unsat"), (lambda x: x * float(scale), -7, "unsat"),
                                       (lambda x: torch.where(x > 0, 3 * x, x), -6, "unsat"), (lambda x: torch.div(x, 3, rounding_mode="floor"), -3, "unsat"),
                                       (lambda x: torch.div(x, 3, rounding_mode="floor"), -3.5, "sat"), (lambda x: torch.div(x, 3, rounding_mode="trunc"), -2, "unsat")):
         assert ask(function, -7, -7, at_most).answer == answer
@@ -466,3 +467,15 @@ def test_a_module_is_exported_without_rounding_its_numbers(monkeypatch):
     normalised = torch.nn.Sequential(torch.nn.Conv1d(1, 1, 1), torch.nn.BatchNorm1d(1)).eval()
     found = assay.statement(normalised, [assay.Box(lo=[[[0]]], hi=[[[1]]]), assay.Linear([[1]], at_most=9)], example_inputs=torch.zeros(1, 1, 1))
     assert "conv" in found.text and "batch_norm" in found.text
+
+
+def test_a_witness_holds_the_largest_integers():
+    onnx = pytest.importorskip("onnx")
+    import numpy
+
+    of = onnx.helper
+    graph = of.make_graph([of.make_node("Cast", ["x"], ["y"], to=1)], "cast", [of.make_tensor_value_info("x", onnx.TensorProto.UINT64, [1])],
+                          [of.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [1])])
+    model = of.make_model(graph, opset_imports=[of.make_opsetid("", 13)], ir_version=8).SerializeToString()
+    result = assay.verify(model, [assay.Box(lo=[2**63], hi=[2**64 - 1]), assay.Linear([[1]], at_most=0)])
+    assert result.answer == "sat" and result.witness["x"].dtype == numpy.uint64 and int(result.witness["x"][0]) == result.exact_witness["x"][0] >= 2**63

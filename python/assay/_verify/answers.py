@@ -144,7 +144,7 @@ class Result:
 
     @property
     def witness(self) -> Optional[dict[str, Array]]:
-        """Of sat: each input as an array of float64 (integers: int64, truth values: bool), rounded to nearest."""
+        """Of sat: each input as an array of float64 (integers: int64 or uint64, truth values: bool), rounded to nearest."""
         import numpy
 
         exact = self.exact_witness
@@ -155,7 +155,8 @@ class Result:
             if dtype.startswith("float"):
                 arrays[name] = numpy.array([float(value) for value in exact[name]], numpy.float64).reshape(shape)
             else:
-                arrays[name] = numpy.array([int(value) for value in exact[name]], bool if dtype == "bool" else numpy.int64).reshape(shape)
+                kind = {"bool": bool, "uint64": numpy.uint64}.get(dtype, numpy.int64)
+                arrays[name] = numpy.array([int(value) for value in exact[name]], kind).reshape(shape)
         return arrays
 
     @property

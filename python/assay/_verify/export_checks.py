@@ -14,8 +14,8 @@ from typing import Any, Iterator, NamedTuple, Optional
 from assay import _native, errors
 
 # Methods and functions of tensors whose results are numbers, lists or arrays outside of PyTorch.
-_LEAVING = {"__array__", "__bool__", "__complex__", "__contains__", "__deepcopy__", "__dlpack__", "__float__", "__format__", "__index__", "__int__", "__reduce_ex__",
-            "__repr__", "allclose", "data_ptr", "equal", "is_nonzero", "item", "numpy", "storage", "tolist", "untyped_storage"}
+_LEAVING = {"__array__", "__bool__", "__complex__", "__contains__", "__deepcopy__", "__dlpack__", "__float__", "__index__", "__int__", "__reduce_ex__", "allclose", "equal",
+            "is_nonzero", "item", "numpy", "tolist"}
 # What torch.onnx exports as a division that rounds to zero; torch.div with a rounding mode is exported as it is.
 _ROUNDING = {"__floordiv__", "__ifloordiv__", "__rfloordiv__", "__irshift__", "__rrshift__", "__rshift__", "bitwise_right_shift", "bitwise_right_shift_", "floor_divide", "floor_divide_"}
 _PRODUCTS = {"__matmul__", "addmm", "bmm", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "linear", "matmul"}

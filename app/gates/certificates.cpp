@@ -78,6 +78,7 @@ Outcome<std::vector<CertificateQuery>> read_certificate_list(const std::string& 
     std::vector<std::string> fields;
     std::istringstream stream(line);
     for (std::string field; std::getline(stream, field, ',');) fields.push_back(field);
+    if (line.ends_with(',')) fields.emplace_back();  // an answer that is missing is not the same as none
     const auto answer = fields.size() == 4 ? search::answer_named(fields[3]) : std::nullopt;
     if ((fields.size() != 3 && !search::is_decided(answer)) || std::ranges::any_of(fields, &std::string::empty) ||
         line.find('\0') != std::string::npos)

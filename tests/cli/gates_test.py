@@ -284,7 +284,7 @@ def certificates(folder):
         check(gate(good, (model, holds, name)).returncode == alone == code, f"{name}: {gate(good, (model, holds, name)).returncode}, {alone}")
         check(len(xml.etree.ElementTree.parse(files[0]).getroot().findall(".//testcase/failure")) == 1, f"{name} fails in JUnit")
     check(gate((folder / "none.onnx", holds, "holds.assay")).returncode == 4, "no model")
-    check(gate().returncode == 4 and gate(("a", "b")).returncode == 4 and gate((*bad, "maybe")).returncode == 4, "lists that are none")
+    check(gate().returncode == 4 and gate(("a", "b")).returncode == 4 and gate((*bad, "maybe")).returncode == gate((*bad, "")).returncode == 4, "lists that are none")
     waiver = {"id": "C1", "rule": "check.answer", "reason": "known", "owner": "me", "expires": "2030-01-01"}
     (folder / "w.json").write_text(json.dumps({"waivers": [waiver]}))
     done = gate((*bad, "unsat"), options=("--waivers", folder / "w.json", "--today", "2029-01-01"))

@@ -68,6 +68,13 @@ class Values {
     }
   }
 
+  // The values that a variable may have, whatever the network computes.
+  [[nodiscard]] Range of(const Variable& variable) const {
+    if (variable.side == Variable::Side::output) return added_output(variable.tensor, variable.element);
+    const std::size_t at = *input_of(variable);
+    return {box_.lo[at], box_.hi[at]};
+  }
+
   // The least value of the row's sum; nothing where outputs of the network make it as small as you like.
   [[nodiscard]] std::optional<Rational> least(const Row& row) const {
     std::map<std::size_t, std::pair<Rational, Rational>> quadratics;  // of inputs: q and p
@@ -165,12 +172,88 @@ class Bounds {
   std::map<Key, Row> bounds_;
 };
 
+// Linear inequalities in few variables. Variables are eliminated one by one (Fourier and Motzkin): each row that bounds a variable from
+// above is added to each row that bounds it from below, and the sums of all such pairs hold as well. In the end no variable is left.
+class System {
+ public:
+  System(const std::vector<Row>& rows, const Values& values) {
+    for (const Row& row : rows) {
+      Sum sum{{}, row.bound, row.strict};
+      for (const statement::Term& term : row.terms) {
+        const Name name{term.variable.side, term.variable.tensor, term.variable.element};
+        if (ranges_.try_emplace(name).second && ranges_.size() <= kMostVariables) ranges_[name] = values.of(term.variable);
+        sum.terms.emplace(name, term.coefficient);
+      }
+      if (ranges_.size() > kMostVariables) return;
+      sums_.push_back(std::move(sum));
+    }
+    for (const auto& [name, range] : ranges_) {
+      if (range.lo) sums_.push_back({{{name, Rational(-1)}}, -*range.lo, false});
+      if (range.hi) sums_.push_back({{{name, Rational(1)}}, *range.hi, false});
+    }
+  }
+
+  // False where it would take many variables or rows, too.
+  [[nodiscard]] bool has_no_solution() {
+    if (ranges_.size() > kMostVariables) return false;
+    while (!ranges_.empty()) {
+      const auto cost = [&](const auto& one) { return pairs(one.first); };
+      const Name name = std::ranges::min_element(ranges_, {}, cost)->first;
+      if (pairs(name) + sums_.size() > kMostRows) return false;
+      eliminate(name);
+      ranges_.erase(name);
+    }
+    return std::ranges::any_of(sums_, [](const Sum& one) { return excludes(Rational(0), {{}, one.bound, one.strict}); });
+  }
+
+ private:
+  static constexpr std::size_t kMostVariables = 16, kMostRows = 128;
+  using Name = std::tuple<Variable::Side, std::uint32_t, std::uint64_t>;
+  struct Sum {  // of the terms: at most the bound, or below it
+    std::map<Name, Rational> terms;
+    Rational bound;
+    bool strict = false;
+  };
+
+  [[nodiscard]] std::size_t pairs(const Name& name) const {
+    std::size_t above = 0, below = 0;
+    for (const Sum& one : sums_)
+      if (const auto term = one.terms.find(name); term != one.terms.end()) ++(term->second.sign() > 0 ? above : below);
+    return above * below;
+  }
+
+  void eliminate(const Name& name) {
+    std::vector<Sum> above, below, rest;
+    for (Sum& one : sums_) {
+      const auto term = one.terms.find(name);
+      const bool is_above = term != one.terms.end() && term->second.sign() > 0;
+      (term == one.terms.end() ? rest : is_above ? above : below).push_back(std::move(one));
+    }
+    for (const Sum& upper : above)
+      for (const Sum& lower : below) rest.push_back(sum_of(upper, -lower.terms.at(name), lower, upper.terms.at(name)));
+    sums_ = std::move(rest);
+  }
+
+  // a one + b other, without the terms that cancel.
+  static Sum sum_of(const Sum& one, const Rational& a, const Sum& other, const Rational& b) {
+    Sum sum{{}, a * one.bound + b * other.bound, one.strict || other.strict};
+    for (const auto& [name, coefficient] : one.terms) sum.terms[name] += a * coefficient;
+    for (const auto& [name, coefficient] : other.terms) sum.terms[name] += b * coefficient;
+    std::erase_if(sum.terms, [](const auto& term) { return term.second.sign() == 0; });
+    return sum;
+  }
+
+  std::map<Name, Range> ranges_;  // of the variables that are left
+  std::vector<Sum> sums_;
+};
+
 bool contradict(const std::vector<Row>& rows, const Values& values) {
   Bounds bounds;
-  return std::ranges::any_of(rows, [&](const Row& row) {
+  const bool do_two = std::ranges::any_of(rows, [&](const Row& row) {
     const auto value = values.least(row);
     return (value && excludes(*value, row)) || (!row.terms.empty() && bounds.add(row));
   });
+  return do_two || (rows.size() > 1 && System(rows, values).has_no_solution());
 }
 
 }  // namespace

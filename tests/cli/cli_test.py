@@ -110,6 +110,10 @@ class CommandLine(FolderCase):
                           "(assert (>= (+ (* X_0 X_0) (* X_1 X_1)) 2.5))": assertions, "(assert (<= (+ (* X_0 X_0) X_0) -0.3))": assertions,
                           "(assert (< (* Y_0 Y_0 X_0 X_0) 0))": assertions, "(assert (> (* X_0 X_1) 1.5))": assertions,
                           "(assert (<= (+ (* (- X_0 2) (- X_0 2)) (* (- X_1 2) (- X_1 2))) 1.9))(assert (>= Y_0 1))": assertions,
+                          "(assert (and (>= (+ X_0 X_1) 1.5) (>= (- X_0 X_1) 1)))": assertions, "(assert (and (>= (- Y_0 X_0) 1) (<= Y_0 -1)))": assertions,
+                          "(assert (and (>= (+ Y_0 X_0 X_1) 4) (<= Y_0 3) (<= X_0 0.5) (<= X_1 0.25)))": assertions,
+                          "(assert (and (>= (+ Y_0 X_0) (+ X_1 0.5)) (> (* 2 X_1) (* 3 Y_0)) (>= Y_0 (* 2 X_0)) (>= X_0 0)))": assertions,
+                          "(assert (and (>= (* X_0 X_1) 0.5) (<= (+ (* 4 X_0 X_1) X_0) 0.75) (>= X_0 -0.5)))": assertions,
                           "(assert (<= X_0 -2))": "the input box of the property is empty",
                           "(assert (or (and (<= X_0 -2) (>= Y_0 0)) (and (<= X_1 -2) (>= Y_0 0))))": "every input box of the property is empty",
                           "(assert (or (<= X_0 -2) (and (>= Y_0 3) (<= Y_0 2))))": "every case of the property has an empty input box or assertions that contradict each other"}
@@ -125,6 +129,7 @@ class CommandLine(FolderCase):
             self.assertEqual((report["theorem"]["vacuous"], report["theorem"]["vacuous_since"]), (True, why))
         for text in ("(assert (<= (* Y_0 X_0) -9))", "(assert (>= (* Y_0 Y_0) 9))", "(assert (<= (+ (* (- X_0 2) (- X_0 2)) (* (- X_1 2) (- X_1 2))) 2))(assert (>= Y_0 1))",
                      "(assert (>= Y_0 1))", "(assert (>= (+ X_0 X_1) 2))(assert (<= Y_0 -1))", "(assert (and (<= Y_0 -1) (>= Y_0 -1)))",
+                     "(assert (and (>= (+ X_0 X_1) 1.5) (>= (- X_0 X_1) 0.5) (<= Y_0 -1)))", "(assert (and (>= (- Y_0 X_0) 0) (<= Y_0 -0.5)))",
                      "(assert (or (<= X_0 -2) (>= Y_0 1)))", "(assert (and (>= (+ (* 2 Y_0) (* 4 X_1)) 40) (<= (+ Y_0 (* 2 X_1)) 20)))"):
             self.write("speaks.vnnlib", (box + text).encode())
             run = self.verify("--expect", "unsat", prop="speaks.vnnlib")

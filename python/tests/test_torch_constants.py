@@ -384,3 +384,14 @@ def test_constants_that_are_no_finite_numbers_mean_themselves() -> None:
         assert meant(value, torch.float64) is None
         with pytest.raises(GradcheckError, match="undecided"):
             gradcheck(functools.partial(torch.pow, exponent=value), [(3,)])
+
+
+def test_a_logarithm_that_was_typed_with_the_digits_of_a_float32() -> None:
+    """0.6931472 is 433217/625000, too."""
+    log2 = {digits: own(torch.log2, lambda g, x, c=digits: g / (x * c)) for digits in (0.6931472, 0.693147, 0.69314725)}
+    positive = drawn((4, 3), positive=True)
+    assert gradcheck(log2[0.6931472], positive)
+    for digits, inputs in ((0.693147, positive), (0.69314725, positive), (0.6931472, [positive[0].detach().double().requires_grad_()])):
+        with pytest.raises(GradcheckError) as found:
+            gradcheck(log2[digits], inputs)
+        assert found.value.failed, str(found.value)

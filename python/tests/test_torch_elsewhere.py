@@ -134,3 +134,52 @@ def test_a_type_that_is_handed_on_is_not_named() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", GradcheckWarning)
         assert gradcheck(of_square(lambda g, x: 2 * x * g * torch.ones((), dtype=x.dtype)), [S])
+
+
+class Centred(torch.autograd.Function):
+    """Rows less their mean over all of them, plus a bias: the backward divides by `count` of the input."""
+
+    @staticmethod
+    def forward(ctx, x, b, count):
+        ctx.save_for_backward(x)
+        ctx.count = count
+        return x.flatten(0, -2).mean(0) + b
+
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        return (g / ctx.count(x)).expand_as(x), g, None
+
+
+class Layer(torch.autograd.Function):
+    """A linear layer whose weights' gradient is that of the rows that `rows` takes of a batch."""
+
+    @staticmethod
+    def forward(ctx, x, w, rows):
+        ctx.save_for_backward(x, w)
+        ctx.rows = rows
+        return x @ w.t()
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        g_rows, x_rows = (ctx.rows(one) if one.dim() > 2 else one for one in (g, x))
+        return g @ w, g_rows.t() @ x_rows, None
+
+
+def test_what_is_wrong_for_a_batch_of_batches_is_undecided() -> None:
+    """One input has an axis more, and the weights have none."""
+    for function, shapes in ((lambda x, b: Centred.apply(x, b, len), [S, (3,)]), (lambda x, w: Layer.apply(x, w, lambda one: one[0]), [S, (5, 3)])):
+        with pytest.raises(GradcheckError, match=r"and wrong for \(2, 4, 3\), \((5, )?3,?\)") as found:
+            gradcheck(function, shapes)
+        assert found.value.undecided and "gradient.elsewhere" in str(found.value)
+    assert gradcheck(lambda x, b: Centred.apply(x, b, lambda x: x.numel() // x.shape[-1]), [S, (3,)])
+    assert gradcheck(lambda x, w: Layer.apply(x, w, lambda one: one.flatten(0, -2)), [S, (5, 3)])
+
+
+def test_what_is_wrong_in_float32_alone_is_undecided_where_float64_was_given() -> None:
+    given = torch.randn(S, dtype=torch.float64, requires_grad=True)
+    with pytest.raises(GradcheckError, match="gradients in float32 are others than in float64") as found:
+        gradcheck(of_square(lambda g, x: (2 if x.dtype == torch.float64 else 3) * x * g), given)
+    assert found.value.undecided and "gradient.elsewhere" in str(found.value)
+    assert gradcheck(of_square(lambda g, x: 2 * x * g if x.dtype == torch.float64 else x * g * 2), given)

@@ -244,3 +244,33 @@ def test_tangents_of_single_inputs_and_large_ones_are_judged(is_right: bool) -> 
     with pytest.raises(GradcheckError, match="shown where inputs 1 alone have tangents") as found:
         gradcheck(Product.apply, [(4, 3), (4, 3)], check_forward_ad=True)
     assert found.value.failed
+
+
+@pytest.mark.parametrize("is_right", [True, False])
+def test_tangents_at_zeros_are_judged(is_right: bool) -> None:
+    class Swish(torch.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x * torch.sigmoid(x)
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+            ctx.save_for_forward(*inputs, output)
+
+        @staticmethod
+        def backward(ctx, g):
+            s = torch.sigmoid(*ctx.saved_tensors)
+            return g * (s + ctx.saved_tensors[0] * s * (1 - s))
+
+        @staticmethod
+        def jvp(ctx, moved):
+            x, y = ctx.saved_tensors
+            s = torch.sigmoid(x) if is_right else y / x
+            return moved * (s + y * (1 - s))
+    if is_right:
+        assert gradcheck(Swish.apply, [(4, 3)], check_forward_ad=True)
+        return
+    with pytest.raises(GradcheckError, match="shown by zeros in input 0") as found:
+        gradcheck(Swish.apply, [(4, 3)], check_forward_ad=True)
+    assert found.value.failed

@@ -269,3 +269,76 @@ def test_a_backward_that_writes_to_its_cotangent_is_undecided(use) -> None:
     with pytest.raises(GradcheckError, match="writes to its cotangent") as found:
         gradcheck(lambda x: use(of_square(written)(x), x), [(4, 3)])
     assert found.value.undecided and "gradient.cotangent" in str(found.value)
+
+
+def for_each_tensor(keep):
+    """A product of matrices whose backward keeps the transposed weights for the tensor that holds them."""
+    kept = {}
+
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, w):
+            ctx.save_for_backward(x, w)
+            ctx.key = hash(w)
+            return x @ w
+
+        @staticmethod
+        def backward(ctx, g):
+            x, w = ctx.saved_tensors
+            return g @ keep(kept, w, ctx.key), x.t() @ g
+    return Product.apply
+
+
+def as_attribute(kept, w, key):
+    if not hasattr(w, "turned"):
+        w.turned = w.detach().t().contiguous()
+    return w.turned
+
+
+KEPT = {"by its hash": lambda kept, w, key: kept.setdefault(key, w.detach().t().contiguous()), "as an attribute": as_attribute,
+        "by the tensor": lambda kept, w, key: kept[w] if w in kept.keys() else kept.setdefault(w, w.detach().t().contiguous())}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_is_kept_for_a_tensor_does_not_pass(name: str) -> None:
+    """An optimiser writes other numbers into the same tensor."""
+    given, before = torch.randn(3, 5, requires_grad=True), torch.randn(3, 5)
+    given.data.copy_(before)
+    for inputs, params in (([(4, 3), (3, 5)], None), ([(4, 3)], {"w": given})):
+        function = for_each_tensor(KEPT[name]) if params is None else lambda x, f=for_each_tensor(KEPT[name]): f(x, given)
+        with pytest.raises(GradcheckError, match="gradient.repeated") as found:
+            gradcheck(function, inputs, params=params)
+        assert found.value.undecided
+    assert torch.equal(given, before) and given._version == 0
+    assert gradcheck(for_each_tensor(lambda kept, w, key: w.t()), [(4, 3), (3, 5)])
+
+
+def test_memory_that_a_backward_writes_again_does_not_pass() -> None:
+    """The gradient of one layer is written over by that of another, before it is read."""
+    memory = {}
+
+    def written(g, x):
+        return torch.mul(2 * x, g, out=memory.setdefault((x.shape, x.dtype), torch.empty_like(x)))
+    with pytest.raises(GradcheckError, match="one backward pass is of both graphs") as found:
+        gradcheck(of_square(written), [(4, 3)])
+    assert found.value.failed
+
+
+def test_a_result_whose_memory_the_next_call_writes_does_not_pass() -> None:
+    memory = {}
+
+    class Sine(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, is_wrong):
+            ctx.save_for_backward(x)
+            kept = memory.setdefault(x.shape, torch.empty_like(x)) if is_wrong else torch.empty_like(x)
+            kept.data.copy_(torch.sin(x))
+            return kept.detach()
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * torch.cos(ctx.saved_tensors[0]), None
+    with pytest.raises(GradcheckError, match="wrote into an earlier result") as found:
+        gradcheck(lambda x: Sine.apply(x, True), [(4, 3)])
+    assert found.value.failed
+    assert gradcheck(lambda x: Sine.apply(x, False), [(4, 3)])

@@ -114,3 +114,69 @@ def test_a_function_that_keeps_its_results_is_not_called_wrong() -> None:
     assert gradcheck(lambda x: torch.mul(*Turn.apply(x)), [(3, 4)], check_grad_grad=True)
     with pytest.raises(Refused, match="other results"):
         gradcheck(lambda x: Turn.apply(x)[0], [(3, 4)], check_grad_grad=True)
+
+
+def cube(backward: Any, kept: Any = None) -> Any:
+    """x^3, whose gradient is a Function of g and x; `backward` gives its gradients from gg, g and x."""
+    class Slope(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, g: Any, x: Any) -> Any:
+            ctx.save_for_backward(g, x)
+            return g * 3 * x * x
+
+        @staticmethod
+        def backward(ctx: Any, gg: Any) -> Any:
+            return backward(gg, *ctx.saved_tensors)
+
+    class Cube(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            if kept is not None:
+                kept[0] = x.detach()
+            return x ** 3
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return Slope.apply(g, *ctx.saved_tensors)
+    return Cube.apply
+
+
+KEPT: list[Any] = [None]
+WRONG_SECONDS = {
+    "NaN at zeros": cube(lambda gg, g, x: (gg * 3 * x * x, gg * g * 6 * x * x / x)),
+    "another layout of inputs": cube(lambda gg, g, x: (gg * 3 * x * x, gg * g * 6 * x * (1 if x.is_contiguous() else 2))),
+    "another layout of the second cotangent": cube(lambda gg, g, x: (gg * 3 * x * x, gg * g * 6 * x * (1 if gg.is_contiguous() else 2))),
+    "the last forward pass": cube(lambda gg, g, x: (gg * 3 * x * x, gg * g * 6 * KEPT[0]), KEPT)}
+
+
+def test_second_derivatives_that_are_wrong_elsewhere_do_not_pass() -> None:
+    for name, function in WRONG_SECONDS.items():
+        with pytest.raises(GradcheckError) as found:
+            gradcheck(function, [(4, 3)], check_grad_grad=True)
+        assert found.value.failed, f"{name}: {found.value}"
+    assert gradcheck(cube(lambda gg, g, x: (gg * 3 * x * x, gg * g * 6 * x)), [(4, 3)], check_grad_grad=True)
+
+
+class Half(torch.autograd.Function):
+    """A product of which one gradient is computed without a graph."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, y: Any, is_wrong: bool) -> Any:
+        ctx.save_for_backward(x, y)
+        ctx.is_wrong = is_wrong
+        return x * y
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, y = ctx.saved_tensors
+        with torch.set_grad_enabled(torch.is_grad_enabled() and not ctx.is_wrong):
+            of_y = (g * x).sum(0)
+        return g * y, of_y, None
+
+
+def test_a_gradient_without_a_graph_is_undecided() -> None:
+    with pytest.raises(GradcheckError, match="the gradient of 'input 1' has no second derivative") as found:
+        gradcheck(lambda x, y: Half.apply(x, y, True), [(4, 3), (3,)], check_grad_grad=True)
+    assert found.value.undecided and "gradient.detached" in str(found.value)
+    assert gradcheck(lambda x, y: Half.apply(x, y, False), [(4, 3), (3,)], check_grad_grad=True)

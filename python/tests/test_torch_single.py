@@ -171,3 +171,26 @@ def test_a_gradient_that_was_not_asked_for_is_named() -> None:
 def test_other_masks_leave_something_of_each_line() -> None:
     mask = torch.tensor([[True, True, True, True], [True, True, False, False]])  # padding: no line is masked as a whole
     assert gradcheck(Masked.apply, [(2, 4), mask])
+
+
+class MaskedMean(torch.autograd.Function):
+    """The forward pass guards a count of 0, and the backward pass only if it is right."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, mask: Any, is_right: bool) -> Any:
+        count = mask.sum(-1, keepdim=True)
+        ctx.save_for_backward(mask, count.clamp(min=1) if is_right else count)
+        return (x * mask).sum(-1, keepdim=True) / count.clamp(min=1)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        mask, count = ctx.saved_tensors
+        return g * mask / count, None, None
+
+
+def test_lines_of_which_a_mask_leaves_nothing() -> None:
+    mask = torch.tensor([[True, True, False]] * 4)
+    assert gradcheck(lambda x, m: MaskedMean.apply(x, m, True), [(4, 3), mask])
+    with pytest.raises(GradcheckError, match="a line of input 1 without a true value") as found:
+        gradcheck(lambda x, m: MaskedMean.apply(x, m, False), [(4, 3), mask])
+    assert found.value.failed

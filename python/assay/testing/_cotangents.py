@@ -151,7 +151,7 @@ Family = tuple[Cotangents, list[Probe]]  # a base, and what follows from it
 def families(kinds: set[torch.dtype], second: bool, is_inner: bool, is_first: bool) -> Iterator[Family]:
     """Yield the cotangents to which every linear product answers alike; most layouts are of the first point alone."""
     plain = Cotangents(is_inner=is_inner)
-    yield plain, [*shapes(plain, second, is_first), *(one for k in exponents(kinds) for one in sizes(plain, "", k)),
+    yield plain, [*shapes(plain, is_first), *(one for k in exponents(kinds) for one in sizes(plain, "", k)),
                   *(one for k in exponents(kinds) if second for one in sizes(plain, "", k, True))]
     for what, change in STATIC[:3]:
         base = Cotangents(what, change, is_inner=is_inner)
@@ -163,12 +163,10 @@ def families(kinds: set[torch.dtype], second: bool, is_inner: bool, is_first: bo
                 yield replace(base, is_inner=is_inner), [Probe(replace(other, is_inner=is_inner), is_layout=True)]
 
 
-def shapes(plain: Cotangents, second: bool, is_first: bool) -> Iterator[Probe]:
-    """As large, negated, 0, and in other layouts (of which a second pass would be given the gradients in other shapes)."""
+def shapes(plain: Cotangents, is_first: bool) -> Iterator[Probe]:
+    """As large, negated, 0, and in other layouts; those of both passes are laid out alike."""
     yield Probe(replace(plain, what="that are negated", change=scaled(0, True)), -1.0)
     yield Probe(replace(plain, what="that are 0", change=torch.zeros_like), 0.0)
-    if second:
-        return
     for what, change in LAYOUTS if is_first else LAYOUTS[:2]:
         yield Probe(replace(plain, what=what, end=change, seed=change), is_layout=True)
         if is_first and change not in (after_one, spread):

@@ -23,11 +23,12 @@ from ._variants import Variants, constants_of, value_at
 
 FAR_OUT = (3, 6, 8, 20, 48, 62, 80, 110)  # by which powers of two inputs are larger, so that numbers overflow
 WIDER = {torch.float32: torch.float64, torch.complex64: torch.complex128}
+SHORTER = {wide: kind for kind, wide in WIDER.items()}
 FAR = 2.0**-6  # a difference that is no rounding of a gradient, as a share of it
 FAR_IN_HALVES = 2.0**-2  # the same of a gradient in 16 bits, as a share of its largest number
 OF_TYPES = ("a comparison of the type", "element size")
 MOST_ELEMENTS, MOST_SHAPES, MOST_SIZE, SMALL, SECONDS, SEED = 2**18, 8, 2**12, 2**8, 20.0, 11
-MOST_APART = 24  # shapes in which sizes differ that were equal
+MOST_APART, MOST_LONGER = 24, 2  # shapes in which sizes differ that were equal, and in which one input has an axis more
 RANKS = {"dim", "ndim", "sum_to_size"}  # what code reads that takes operands of several ranks
 ELSEWHERE = "gradient.elsewhere"
 
@@ -75,18 +76,20 @@ class Elsewhere:
         return self.halves() and self.overflow()
 
     def halves(self) -> bool:
-        """Gradients in 16 bits, if a Function compares types: roundings differ from those in float32, and nothing else should."""
+        """Gradients in 16 bits, and in float32 if float64 was given, if a Function compares types: roundings differ, and nothing else should."""
         point = self.trials.points[0] if self.trials.points and any(one.startswith(OF_TYPES) for one in self.trials.kinds_compared) else []
         if not point or sum(one.numel() for one in point if isinstance(one, torch.Tensor)) > MOST_ELEMENTS:
             return True
         first, again = self.gradients(point, {}, 1), self.gradients(point, {}, 2)
-        for kind in (torch.float16, torch.bfloat16):
-            short = self.gradients(point, {torch.float32: kind}, 1)
+        is_wide = any(kind_of(one) in SHORTER for one in point) and not any(kind_of(one) in WIDER for one in point)
+        for kind in (*([torch.float32] if is_wide else []), torch.float16, torch.bfloat16):
+            short = self.gradients(point, SHORTER if kind == torch.float32 else {torch.float32: kind}, 1)
             if first is None or again is None or short is None or differs(first, again, [1.0] * len(first)):
                 continue
             if (far := max((share_of(a, b) for a, b in zip(short, first)), default=0.0)) > FAR_IN_HALVES:
                 name = str(kind).removeprefix("torch.")
-                self.report.add(ELSEWHERE, name, f"a Function compares types, and gradients in {name} are others than in float32, by {far:.2g} of the largest; those in float32 were judged. "
+                wide = "float64" if is_wide else "float32"
+                self.report.add(ELSEWHERE, name, f"a Function compares types, and gradients in {name} are others than in {wide}, by {far:.2g} of the largest; those in {wide} were judged. "
                                 f"Mend the backward pass, or give tensors in {name} in a test of their own; allow_unreached=True accepts it")
                 return False
         return True
@@ -218,7 +221,8 @@ class Elsewhere:
         return list({tuple(last.memory.values[v].tensor.shape) for one in last.own for v in one.operands if v not in last.decided | last.rolled})
 
     def apart(self, drawn: Sequence[tuple[int, ...]], fixed: Sequence[tuple[int, ...]]) -> Iterator[list[tuple[int, ...]]]:
-        """Shapes in which sizes that were equal are not: one alone is larger; or is 1, if a Function compares sizes as those do that take operands which are repeated."""
+        """Shapes in which sizes that were equal are not: one alone is larger; or is 1, if a Function compares sizes as those do that take operands which are repeated.
+        An input of the most axes has one more: a batch of rows becomes several, for weights that stay as they are."""
         every = [n for one in [*drawn, *fixed] for n in one]
         repeats = self.trials.last.compares_sizes or any(1 in one.numbers for one in self.trials.sizes.values()) or any(not RANKS.isdisjoint(code.co_names) for code in self.trials.codes)
         places = [(i, axis) for i, one in enumerate(drawn) for axis, n in enumerate(one) if n > 1 and every.count(n) > 1]
@@ -229,6 +233,10 @@ class Elsewhere:
         for i, one in enumerate(drawn) if repeats else ():
             if 0 < len(one) < len(widest):
                 yield [*drawn[:i], (*widest[:-1], 1), *drawn[i + 1:]]
+        at = [i for i, one in enumerate(drawn) if len(one) == len(widest)]
+        count = next(n for n in itertools.count(2) if n not in every)  # a size that fits no other
+        for i in at[:MOST_LONGER] if len(drawn) > 1 and len(widest) > 1 and (repeats or len(at) == 1) else ():
+            yield [*drawn[:i], (count, *drawn[i]), *drawn[i + 1:]]
 
     def written(self, free: Sequence[int]) -> list[int]:
         """Whole numbers of the code of passes, which may end a slice: of small ones and of all the largest, if sizes are not beyond it."""

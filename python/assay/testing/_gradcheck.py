@@ -105,6 +105,7 @@ class Trials:
     making: Recorder | None = None  # the run that is being recorded
     kinds: set[torch.dtype] = field(default_factory=set)  # of cotangents
     results: int = 0  # how many of the function's results have one
+    ended: list[int] = field(default_factory=list)  # the tensors whose gradients in the last run cannot be differentiated again, and are not 0
     found: tuple[list[Any], list[Any]] = ([], [])  # the gradients of the last recorded run
     first: Any = None  # the inputs of the last judged run, where the generators were before it, and its gradients
 
@@ -125,6 +126,10 @@ class Trials:
         with judging(run, "gradcheck", *self.options) as wait:
             meanwhile()
             report = wait()
+        for i in self.ended if report.passed else ():
+            names = {id(one): name for name, one in self.names(inputs).items()}
+            report.add("gradient.detached", "second derivatives", f"the gradient of '{names.get(id(self.asking(inputs)[i]), i)}' has no second derivative, although it depends on a cotangent: "
+                       "the backward pass computed it under no_grad or from detached tensors. Compute it from its operands and cotangents with gradients enabled")
         if self.forward and report.passed:
             report = judged(self.recorded_forward(inputs), "gradcheck", *self.options)
         self.note(run, report)
@@ -204,29 +209,31 @@ class Trials:
             inputs = [how.given(one) if isinstance(one, torch.Tensor) and one.requires_grad else one for one in inputs]
         known = self.asking(inputs)
         ends = self.ends(inputs, run, how)
-        drawn = [how.seed(how.change(torch.randn(real_of(y).shape, dtype=real_of(y).dtype))).requires_grad_(self.second) for y in ends]
-        ends = [real_of(y) if how.end is None else how.end(real_of(y)) for y in ends]
+        end, seed = how.end or (lambda y: y), how.seed
+        drawn = [how.change(torch.randn(real_of(y).shape, dtype=real_of(y).dtype)).requires_grad_(self.second) for y in ends]
+        ends, laid = [end(real_of(y)) for y in ends], [seed(one) for one in drawn]
         if how.accumulates:
-            torch.autograd.backward(ends, drawn, inputs=known)  # type: ignore[arg-type]
+            torch.autograd.backward(ends, laid, inputs=known)  # type: ignore[arg-type]
             return [one.grad for one in known], []
         wanted = list(known)
         if self.second:
             wanted += [run.input(f"cotangent {i}", one) if isinstance(run, Recorder) else one for i, one in enumerate(drawn)]
         # Cotangents that are differentiated, too, have no type in common, or are of what no operation gave, go through a sum.
         if self.second or len({y.dtype for y in ends}) > 1 or any(y.is_leaf for y in ends):
-            total = total_of([(y * one).sum() for y, one in zip(ends, drawn)])
+            total = total_of([(y * one).sum() for y, one in zip(ends, laid)])
             found = torch.autograd.grad(total, known, allow_unused=True, create_graph=self.second)
         else:  # no sum of all elements, of which a contract says little where there are many
-            found = torch.autograd.grad(ends, known, drawn, allow_unused=True)
+            found = torch.autograd.grad(ends, known, laid, allow_unused=True)
         if not how.what and all(g is None or not g.numel() for g in found):
             raise UsageError("nothing to check", where="func", why="no result of the function depends on an input or a parameter that was given",
                              advice="give what it depends on as an input, or by params=")
-        slopes = [g for g in found if g is not None and g.requires_grad]
         if not self.second:
             return list(found), []
+        slopes = [g for g in found if g is not None and g.requires_grad]
+        self.ended = [i for i, g in enumerate(found) if g is not None and not g.requires_grad and bool(g.any())]
         if not slopes:
             raise UsageError("nothing to check", where="check_grad_grad", why="the backward pass of the function cannot be differentiated", advice="leave check_grad_grad out")
-        again = total_of([(real_of(g) * how.second(torch.randn(real_of(g).shape, dtype=real_of(g).dtype))).sum() for g in slopes])
+        again = total_of([(end(real_of(g)) * seed(how.second(torch.randn(real_of(g).shape, dtype=real_of(g).dtype)))).sum() for g in slopes])
         return list(found), list(torch.autograd.grad(again, wanted, allow_unused=True))
 
     def passes(self, given: Sequence[Any], factors: Sequence[float], creates: bool = False) -> list[list[Any]]:
@@ -241,13 +248,42 @@ class Trials:
         return found
 
     def beside(self, given: Sequence[Any], between: bool) -> list[Any]:
-        """The gradients, where the function runs at moved inputs between both passes, or does not."""
+        """The gradients and results, where the function runs at moved inputs between the passes, or does not."""
         inputs = self.leaves(given)
         known, ends = self.asking(inputs), [real_of(y) for y in self.ends(inputs, None, Cotangents())]
-        drawn = [torch.randn(y.shape, dtype=y.dtype) for y in ends]
+        drawn = [torch.randn(y.shape, dtype=y.dtype).requires_grad_(self.second) for y in ends]
         if between:
-            self.function(*[moved(one, 0.5).requires_grad_() if isinstance(one, torch.Tensor) and one.requires_grad else one for one in given])
-        return [None if one is None else one.clone() for one in torch.autograd.grad(ends, known, drawn, allow_unused=True)]
+            self.slopes_elsewhere(given)
+        found = list(torch.autograd.grad(ends, known, drawn, allow_unused=True, create_graph=self.second))
+        if self.second and (slopes := [g for g in found if g is not None and g.requires_grad]):
+            again = [torch.randn(real_of(g).shape, dtype=real_of(g).dtype) for g in slopes]
+            if between:
+                self.slopes_elsewhere(given)
+            found += torch.autograd.grad([real_of(g) for g in slopes], [*known, *drawn], again, allow_unused=True)
+        return [None if one is None else one.detach().clone() for one in (*found, *ends)]
+
+    def slopes_elsewhere(self, given: Sequence[Any]) -> None:
+        """The function runs at moved inputs, with a backward pass that makes a graph if second derivatives are asked for."""
+        inputs = [moved(one, 0.5).requires_grad_() if isinstance(one, torch.Tensor) and one.requires_grad else one for one in given]
+        found = self.function(*inputs)
+        if self.second:
+            ends = [real_of(y) for y in ends_of(found) if y.requires_grad]
+            torch.autograd.grad(ends, self.asking(inputs), [torch.ones_like(y) for y in ends], allow_unused=True, create_graph=True)
+
+    def joined(self, given: Sequence[Any], is_joined: bool) -> list[Any]:
+        """The gradients by inputs, where the function ran at moved inputs first and one backward pass is of both graphs, or of one alone."""
+        start, inputs = States(), self.leaves(given)
+        asks = [isinstance(one, torch.Tensor) and one.requires_grad for one in inputs]
+        others = [moved(one, 0.5).requires_grad_() if one_asks else one for one, one_asks in zip(inputs, asks)]
+        known = [one for one, one_asks in zip([*inputs, *others], [*asks, *asks]) if one_asks]
+        first, then = ([one * 1 if one_asks else one for one, one_asks in zip(some, asks)] for some in (inputs, others))  # nodes that wait for their cotangents
+        ends = self.ends(then, None, Cotangents()) if is_joined else []
+        start.restore()
+        ends = [real_of(y) for y in (*self.ends(first, None, Cotangents()), *ends)]
+        generator = torch.Generator().manual_seed(0)
+        drawn = [torch.randn(y.shape, dtype=y.dtype, generator=generator) for y in ends]
+        found = torch.autograd.grad(ends, known, drawn, allow_unused=True)
+        return [None if one is None else one.clone() for one in found[:sum(asks)]]
 
     @staticmethod
     def leaves(given: Sequence[Any]) -> list[Any]:

@@ -168,24 +168,31 @@ class Linearity:
             self.report.add("gradient.repeated", "a second backward pass", "a second backward pass over one graph (retain_graph=True) gives other gradients than the "
                             "first, which are right: the backward writes to what it saved, or keeps numbers in ctx", "fail")
             raise Ended
-        if other and differs(one[0], other[0], [1.0] * len(one[0]), LARGE):
+        if other and differs(one[0], other[0], [1.0] * len(one[0]), LARGE) and self.are_alike([one[0], *[(self.passes(point, start, (1.0,)) or [[]])[0] for _ in range(MOST_ALIKE)]]):
             self.report.add("gradient.repeated", "a backward pass with create_graph=True", "gradients are others in a backward pass that can be differentiated "
                             "(create_graph=True), and those of one that cannot were judged: the backward must not look at whether gradients are enabled, or required")
 
     def compare_graphs(self, point: Sequence[Any], start: States) -> None:
-        """The gradient of one graph, where the function ran for another one in between: numbers kept outside of ctx are those of the other one."""
-        answers = []
-        for between in (False, False, True):
-            start.restore()
-            try:
-                answers.append(self.trials.beside(point, between))
-            except Exception:  # of the function's own
-                return
-        one, again, other = answers
-        if not differs(one, again, [1.0] * len(one)) and differs(one, other, [1.0] * len(one), LARGE):
-            self.report.add("gradient.repeated", "two graphs", "gradients are others where the function runs at other inputs between a forward pass and its backward pass: "
-                            "the backward reads what the last forward pass kept. Keep it in ctx", "fail")
-            raise Ended
+        """The gradient of one graph, where the function ran for another one in between: numbers kept outside of ctx are those of the other one.
+        Also where one backward pass is of both: memory that a Function gave as a gradient may then be written before it is read."""
+        for run, why in ((self.trials.beside, "gradients or results are others where the function runs at other inputs between a forward pass and its backward pass: the backward "
+                          "reads what the last forward pass kept, or that pass wrote into an earlier result. Keep it in ctx, and return new memory"),
+                         (self.trials.joined, "gradients are others where the function ran at other inputs first and one backward pass is of both graphs: the backward gives memory that it writes "
+                          "again, or takes what the passes kept in another order. Return new memory, and keep numbers in ctx")):
+            answers: list[Any] = []
+            with contextlib.suppress(Exception):  # of the function's own
+                for is_other in (False, True, *[False] * MOST_ALIKE):
+                    if len(answers) < 2 or differs(*answers[:2], [1.0] * len(answers[0]), LARGE):
+                        start.restore()
+                        answers.append(run(point, is_other))
+            if len(answers) > 2 and self.are_alike([answers[0], *answers[2:]]):
+                self.report.add("gradient.repeated", "two graphs", why, "fail")
+                raise Ended
+
+    @staticmethod
+    def are_alike(runs: Sequence[list[Any]]) -> bool:
+        """Whether plain runs gave the same gradients: else it is another function each time, some of whose runs may be alike by chance."""
+        return len(runs) > MOST_ALIKE and not any(differs(runs[0], one, [1.0] * len(one)) for one in runs[1:])
 
     def passes(self, point: Sequence[Any], start: States, factors: Sequence[float], creates: bool = False) -> list[list[Any]]:
         start.restore()

@@ -5,7 +5,7 @@ A backward that keeps numbers between calls, or looks at who calls it, is right 
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Iterable, Iterator, Sequence
 
 import torch
 
@@ -126,17 +126,25 @@ class Repeats:
         return bool(self.report.passed)
 
     def elsewhere_run(self) -> Any:
-        """A run at inputs that are moved. Given ones keep their signs, order and symmetry."""
+        """A run at inputs and parameters that are moved. Given ones keep their signs, order and symmetry."""
         if not self.moved:
-            point = [one if not isinstance(one, torch.Tensor) or not one.requires_grad else
-                     (moved(one, SHARE) if drawn else one.detach() * (1 - LEAST)).requires_grad_() for one, drawn in zip(self.given, self.shapes)]
-            self.moved.append(self.run(point))
+            self.moved.append(self.moved_run(self.trials.params.values()))
         return self.moved[0]
 
+    def moved_run(self, params: Iterable[torch.Tensor]) -> Any:
+        """Tensors are written in place, as optimisers do: what a Function keeps for a tensor is then of other numbers."""
+        with contextlib.ExitStack() as stack:
+            for one in (one for one in params if one.requires_grad):
+                stack.enter_context(written(one, one.detach() * (1 - LEAST)))
+            return self.run([stack.enter_context(written(one, moved(one, SHARE) if drawn else one.detach() * (1 - LEAST)))
+                             if isinstance(one, torch.Tensor) and one.requires_grad else one for one, drawn in zip(self.given, self.shapes)])
+
     def elsewhere(self) -> bool:
-        run = self.elsewhere_run()
-        if run is not None:
-            self.is_right(run, "inputs that are moved a little", any(self.shapes), *self.moved[1:])
+        run, what, is_drawn = self.elsewhere_run(), "inputs that are moved a little", any(self.shapes)
+        if run is None or not self.trials.params:
+            _ = run is None or self.is_right(run, what, is_drawn, *self.moved[1:])
+        elif not self.is_right(run, "inputs and parameters that are moved a little", False, *self.moved[1:]) and is_drawn and (run := self.moved_run([])) is not None:
+            self.is_right(run, what)
         return bool(self.report.passed)
 
     def unrecorded(self) -> bool:
@@ -157,6 +165,20 @@ class Repeats:
             self.report.add("gradient.unrecorded", "runs that are not recorded", "gradients are others where nothing is recorded, and the recorded ones alone "
                             "were judged: the backward must not look at modes of dispatch or at its callers")
         return bool(self.report.passed)
+
+
+@contextlib.contextmanager
+def written(one: torch.Tensor, other: torch.Tensor) -> Iterator[torch.Tensor]:
+    """The same tensor with other numbers for a while; another tensor, where its elements share memory or autograd computed it."""
+    before = one.detach().clone()
+    if not one.is_leaf or torch._debug_has_internal_overlap(one) != 0:
+        yield other.requires_grad_(one.requires_grad)
+        return
+    one.data.copy_(other)
+    try:
+        yield one
+    finally:
+        one.data.copy_(before)
 
 
 def grown(kept: list[dict[str, Any]]) -> list[str]:

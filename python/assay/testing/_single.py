@@ -53,14 +53,18 @@ class Zeros:
         for i in self.drawn:
             yield f"zeros in input {i}", with_zeros(point, i)
             yield from ((f"numbers of size {size} in input {i}", with_large(point, i, size)) for size in LARGE)
+        for i, one in enumerate(point):  # the forward pass may guard a count of 0, and the backward pass may not
+            if isinstance(one, torch.Tensor) and one.dtype == torch.bool and one.dim() and one.numel() and bool(one.any(-1).all()):
+                first = (torch.arange(one.numel()) < one.shape[-1]).reshape(one.shape)
+                yield f"a line of input {i} without a true value", [*point[:i], one & ~first, *point[i + 1:]]
 
     def is_lost(self, point: Sequence[Any]) -> bool:
-        """Whether the results are finite, and some gradient is not."""
+        """Whether the results are finite, and some gradient or second derivative is not."""
         with contextlib.suppress(Exception):  # of the function's own: it may not take zeros
             ends = self.trials.ends(self.trials.leaves(point), None, Cotangents())
             if all(bool(torch.isfinite(one).all()) for one in ends):
-                slopes, _ = self.trials.unrecorded(point, Cotangents())
-                return not all(bool(torch.isfinite(one).all()) for one in slopes if one is not None)
+                slopes, again = self.trials.unrecorded(point, Cotangents())
+                return not all(bool(torch.isfinite(one).all()) for one in (*slopes, *again) if one is not None)
         return False
 
     def judged(self, point: Sequence[Any]) -> Report | None:

@@ -5,11 +5,13 @@ import time
 from typing import Any, Collection, Iterator, Sequence
 
 import torch
+from torch.autograd import forward_ad
 
 from assay.errors import UsageError
 from assay.torch import Recorder, Refused, Report
 from assay.torch.gates import judged
 from ._draws import at_thresholds, factors, is_shape, listed, scaled, tensors_of
+from ._single import with_zeros
 
 SCALES = (4.0, 16.0, 64.0, 0.125, -1.0)
 SHAPES = (1, 129)  # by how many elements axes are longer: a few, and beyond most blocks
@@ -40,6 +42,8 @@ class Tangents:
                     return found
                 if found is not None and found.passed:
                     self.note(run, seen)
+        if (found := self.at_zeros(point, report)) is not None:
+            return found
         wanted = {} if (run := self.run(point)) is None else {one.name: one for one in run.branches if one.threshold is not None}
         if run is not None:
             self.note(run, seen)
@@ -58,6 +62,25 @@ class Tangents:
                 found.remark("shown where inputs " + ", ".join(map(str, moving)) + (" alone have tangents" if factor == 1 else f" have tangents {factor:g} times as large"))
                 return found
         return None
+
+    def at_zeros(self, point: Sequence[Any], report: Report) -> Report | None:
+        """The report of tangents that are not finite at zeros, where the results are, and the derivative is bounded; other such zeros are named."""
+        for i in [i for i, one in enumerate(self.inputs) if is_shape(one)][:MOST_WAYS] if self.trials.last.own else []:
+            if (run := self.run(other := with_zeros(point, i))) is None or not self.is_lost(other):
+                continue
+            found = self.judged(run)
+            if found is not None and found.failed:
+                found.remark(f"shown by zeros in input {i}")
+                return found
+            report.tell("unreached", [f"zeros in input {i}, for which tangents are not finite"])
+        return None
+
+    def is_lost(self, point: Sequence[Any]) -> bool:
+        """Whether the results are finite, and some tangent is not."""
+        with forward_ad.dual_level():
+            found = self.trials.function(*[forward_ad.make_dual(one.detach(), torch.ones_like(one)) if isinstance(one, torch.Tensor) and one.requires_grad else one for one in point])
+            pairs = [forward_ad.unpack_dual(y) for y in (found if isinstance(found, (tuple, list)) else [found]) if isinstance(y, torch.Tensor)]
+            return all(bool(torch.isfinite(one.primal).all()) for one in pairs) and not all(bool(torch.isfinite(one.tangent).all()) for one in pairs if one.tangent is not None)
 
     def points(self, point: Sequence[Any]) -> Iterator[list[Any]]:
         run = self.run(point)

@@ -18,6 +18,7 @@ DIGITS, PI = Context(prec=40), Decimal("3.14159265358979323846264338327950288419
 IRRATIONAL = {name: Fraction(one) for name, one in {
     "half_turn": PI, "root_of_2": DIGITS.sqrt(Decimal(2)), "root_of_pi": DIGITS.sqrt(PI), "root_of_2_pi": DIGITS.sqrt(DIGITS.add(PI, PI)),
     "base_of_log": DIGITS.exp(Decimal(1)), "log_of_2": DIGITS.ln(Decimal(2)), "log_of_10": DIGITS.ln(Decimal(10))}.items()}
+TYPED = 10**5  # denominators of fractions that may be an irrational number, typed with the digits of a float32
 NOISE = 4  # units in the last place of a double: a few steps
 
 
@@ -86,6 +87,8 @@ def meant(value: float, dtype: torch.dtype) -> Meant | None:
         if found is not None:
             return replace(found, less=less)
     ratio = Fraction(value).limit_denominator(10**6)
+    if dtype == torch.float32 and ratio.denominator > TYPED and (found := multiple(value, dtype, True)) is not None:
+        return found  # as 0.6931472 of log 2
     if not is_near(float(ratio), value):
         for less in (1, 2):  # less in derivatives of x^1.01
             whole = Fraction(value + less).limit_denominator(10**6)

@@ -182,7 +182,7 @@ class Linearity:
             answers: list[Any] = []
             with contextlib.suppress(Exception):  # of the function's own
                 for is_other in (False, True, *[False] * MOST_ALIKE):
-                    if len(answers) < 2 or differs(*answers[:2], [1.0] * len(answers[0]), LARGE):
+                    if len(answers) < 2 or differs(answers[0], answers[1], [1.0] * len(answers[0]), LARGE):
                         start.restore()
                         answers.append(run(point, is_other))
             if len(answers) > 2 and self.are_alike([answers[0], *answers[2:]]):

@@ -78,8 +78,9 @@ class Tangents:
     def is_lost(self, point: Sequence[Any]) -> bool:
         """Whether the results are finite, and some tangent is not."""
         with forward_ad.dual_level():
-            found = self.trials.function(*[forward_ad.make_dual(one.detach(), torch.ones_like(one)) if isinstance(one, torch.Tensor) and one.requires_grad else one for one in point])
-            pairs = [forward_ad.unpack_dual(y) for y in (found if isinstance(found, (tuple, list)) else [found]) if isinstance(y, torch.Tensor)]
+            dual: Any = forward_ad
+            found = self.trials.function(*[dual.make_dual(one.detach(), torch.ones_like(one)) if isinstance(one, torch.Tensor) and one.requires_grad else one for one in point])
+            pairs = [dual.unpack_dual(y) for y in (found if isinstance(found, (tuple, list)) else [found]) if isinstance(y, torch.Tensor)]
             return all(bool(torch.isfinite(one.primal).all()) for one in pairs) and not all(bool(torch.isfinite(one.tangent).all()) for one in pairs if one.tangent is not None)
 
     def points(self, point: Sequence[Any]) -> Iterator[list[Any]]:

@@ -31,7 +31,9 @@ def recurrent(a: Any, b: Any, z: Any) -> Any:
 
 
 PROGRAMS: dict[str, tuple[Callable[..., Any], str]] = {
-    "a last state": (recurrent, "passed"), "an operation that nothing else shows": (lambda a, b, z: (a * b).sum() + (a.sin() * z).sum(), "undecided"),
+    "a last state": (recurrent, "passed"),
+    "a part of a stack": (lambda a, b, z: (torch.stack([a.exp(), a.sin()]) * torch.stack([z + 1, z])[:, None, None]).sum() + a.sin().sum() + b.sum(), "passed"),
+    "an operation that nothing else shows": (lambda a, b, z: (a * b).sum() + (a.sin() * z).sum(), "undecided"),
     "a gradient that is 0": (lambda a, b, z: (a * 2 * a).sum() + (b * 2 * z).sum(), "undecided"),
     "a Function": (lambda a, b, z: (Twice.apply(a * b) * z).sum() + Twice.apply(b).sum() + a.sum(), "undecided"),
     "something else that is undecided": (lambda a, b, z: recurrent(a, b, z) + torch.lgamma(b).sum(), "undecided")}

@@ -40,9 +40,7 @@ def sorted_by(n: Nodes, x: Ref, axis: int = -1, descending: bool = False, **name
     return axis, line(n, x, axis, x.shape[axis], descending)
 
 
-def top(n: Nodes, x: Ref, count: int, axis: int = -1, largest: bool = True, is_sorted: bool = True) -> tuple[int, Ref]:
-    if not is_sorted:
-        raise Unknown("topk that is not sorted")
+def top(n: Nodes, x: Ref, count: int, axis: int = -1, largest: bool = True, *_: Any) -> tuple[int, Ref]:
     return axis % x.rank, line(n, x, axis % x.rank, count, largest)
 
 
@@ -85,7 +83,14 @@ def chosen(op: str, n: Nodes, args: Any, kwargs: Any, results: list[torch.Tensor
         is_choice = not bool((lines[..., 1:] == lines[..., :-1]).any())
     if not is_choice or bool((at < 0).any()) or bool((at >= x.shape[axis]).any()):
         return None
+    if op == "topk" and len(args) > 4 and not args[4]:  # the greatest elements in an order of the kernel's
+        largest = bool(args[3])
+        ordered = gathered(n, ordered, axis, given_places(results[0].sort(dim=axis, descending=largest)[1].sort(dim=axis)[1]))
+    shape = list(results[0].shape)
+    return n.reshape(gathered(n, x, axis, given_places(at)), shape), n.reshape(ordered, shape)
+
+
+def given_places(at: torch.Tensor) -> Ref:
     index = Ref(list(at.shape), torch.int64, at)
     index.is_fixed = True
-    shape = list(results[0].shape)
-    return n.reshape(gathered(n, x, axis, index), shape), n.reshape(ordered, shape)
+    return index

@@ -8,6 +8,7 @@ from typing import Any
 from .backward import Recorder
 from .values import Region
 
+LAYOUT = {"slice", "reshape", "gather", "permute", "concat", "pad", "expand", "constant"}  # of kernels that move elements, whatever the graph is
 _OF = re.compile(r"^region (\d+) \(")
 
 
@@ -24,7 +25,8 @@ def shown_elsewhere(run: Recorder, report: Any) -> None:
     live = {kind_of(one.of) for one in run.products if id(one.of) not in dead | own and isinstance(one.cotangent, int) and bool(values[one.cotangent].tensor.any())}
     taken = 0
     for number, (case, one) in found.items():
-        if id(run.regions[number]) not in own and kind_of(run.regions[number]) in live:
+        region = run.regions[number]
+        if id(region) not in own and (kind_of(region) in live or is_partly_read(run, region)):
             case.findings.remove(one)
             taken += 1
     if not taken:
@@ -44,6 +46,13 @@ def number_of(name: str, run: Recorder) -> int | None:
     return number if 0 <= number < len(run.regions) and name == f"region {number} ({run.regions[number].name})" else None
 
 
+def is_partly_read(run: Recorder, region: Region) -> bool:
+    """Whether elements are moved alone, and a part of the cotangent of what they became is not 0: other parts of a stack are read by nobody."""
+    read = [one for one in run.products if one.of is region and isinstance(one.cotangent, int) and bool(run.memory.values[one.cotangent].tensor.any())]
+    return kind_of(region)[-1] == () and any(isinstance(bar, int) and bool(run.memory.values[bar].tensor.any()) for one in read for bar in one.cotangents.values())
+
+
 def kind_of(region: Region) -> tuple[Any, ...]:
     """Name what a kernel computes, whatever the shapes are."""
-    return region.name.rpartition(".")[2].partition("#")[0], region.is_double, region.storing, tuple(node["op"] for node in region.nodes)
+    ops = tuple(node["op"] for node in region.nodes)
+    return region.name.rpartition(".")[2].partition("#")[0], region.is_double, region.storing, () if LAYOUT.issuperset(ops) else ops

@@ -4,6 +4,7 @@
 #include <array>
 #include <new>
 #include <set>
+#include <span>
 #include <unordered_map>
 
 #include "frontends/onnx/lowering/masks.h"
@@ -54,17 +55,10 @@ void Importer::check_versions() {
 }
 
 void Importer::declare_values() {
-  const GraphProto& graph = *proto_.graph;
-  for (const TensorProto& tensor : graph.initializers) {
-    Entry entry;
-    entry.initializer = &tensor;
-    if (tensor.name.empty() || !values_.emplace(tensor.name, entry).second) {
-      refuse_malformed("onnx.duplicate_value", "initializer " + in_quotes(tensor.name), "a name of its own", "an empty or repeated name",
-                       "export the model again");
-    }
-  }
+  const Declare once = [this](const std::string& name, const Entry& entry) { return values_.emplace(name, entry).second; };
+  declare_initializers(*proto_.graph, once);
   declare_inputs();
-  declare_nodes();
+  declare_nodes(*proto_.graph, once);
 }
 
 void Importer::declare_inputs() {
@@ -83,40 +77,28 @@ void Importer::declare_inputs() {
   }
 }
 
-void Importer::declare_nodes() {
-  const std::vector<NodeProto>& nodes = proto_.graph->nodes;
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    for (std::size_t j = 0; j < nodes[i].outputs.size(); ++j) {
-      if (nodes[i].outputs[j].empty()) continue;
-      Entry entry;
-      entry.producer = i;
-      entry.output = j;
-      if (!values_.emplace(nodes[i].outputs[j], entry).second) {
-        refuse_malformed("onnx.duplicate_value", place_of(nodes[i]), "results with names of their own",
-                         in_quotes(nodes[i].outputs[j]) + " twice", "export the model again");
-      }
-    }
-  }
-}
-
 Shape Importer::input_shape(const ValueInfo& input) {
   const std::string place = "input " + in_quotes(input.name);
-  if (!input.has_shape)
-    refuse_unsupported("onnx.input_shape", place, "a declared shape", "none", "export the model with fixed input shapes");
+  if (!input.has_shape) refuse_unsupported("onnx.input_shape", place, "a declared shape", "none", "give it with " + options_for(input));
   Shape shape;
+  std::string open, axes;
   for (std::size_t axis = 0; axis < input.dims.size(); ++axis) {
     const Dimension& dim = input.dims[axis];
-    const std::string shown = dim.symbol.empty() ? std::to_string(dim.value.value_or(0)) : in_quotes(dim.symbol);
+    const std::string shown = dim.symbol.empty() ? "an open one" : in_quotes(dim.symbol);
     if (dim.value.value_or(-1) >= 0) {  // an extent of 0 that is written down is one
       shape.push_back(*dim.value);
     } else if (axis == 0) {
       shape.push_back(1);
-      lowering_.note("axis 0 of " + place + " (" + shown + ") is the batch, fixed to 1");
+      lowering_.note("axis 0 of " + place + " (" + (dim.symbol.empty() ? std::to_string(dim.value.value_or(0)) : shown) +
+                     ") is the batch, fixed to 1");
     } else {
-      refuse_unsupported("onnx.input_shape", place + ", axis " + std::to_string(axis), "a fixed extent (only axis 0 may be symbolic)",
-                         shown, "export without dynamic axes, or set the extent (onnxruntime.tools.make_dynamic_shape_fixed)");
+      axes += (axes.empty() ? ", axis " : " and axis ") + std::to_string(axis);
+      open += (open.empty() ? "" : " and ") + shown;
     }
   }
+  if (!open.empty())
+    refuse_unsupported("onnx.input_shape", place + axes, "a fixed extent (only axis 0 may be symbolic)", open,
+                       "fix it, with numbers in place of N: " + options_for(input));
   return shape;
 }
 
@@ -138,26 +120,6 @@ void Importer::import_input(const ValueInfo& input) {
   values_[input.name].operand = std::make_shared<Value>(Value{dtype, shape, std::nullopt, id, input.name});
 }
 
-// The nodes that an output depends on.
-std::vector<bool> Importer::needed_nodes() const {
-  const std::vector<NodeProto>& nodes = proto_.graph->nodes;
-  std::vector<bool> needed(nodes.size(), false);
-  std::vector<std::size_t> open;
-  const auto visit = [&](const std::string& name) {
-    const auto found = values_.find(name);
-    if (found == values_.end() || found->second.producer == Entry::kNone || needed[found->second.producer]) return;
-    needed[found->second.producer] = true;
-    open.push_back(found->second.producer);
-  };
-  for (const ValueInfo& output : proto_.graph->outputs) visit(output.name);
-  while (!open.empty()) {
-    const NodeProto& node = nodes[open.back()];
-    open.pop_back();
-    for (const std::string& input : node.inputs) visit(input);
-  }
-  return needed;
-}
-
 // The entry of a name that `user` needs; initializers are read here, on their first use.
 Importer::Entry& Importer::entry_of(const std::string& name, const std::string& user) {
   const auto found = values_.find(name);
@@ -173,20 +135,19 @@ Importer::Entry& Importer::entry_of(const std::string& name, const std::string& 
     entry.operand = std::make_shared<Value>(Value{dtype, std::move(shape), std::move(tensor), std::nullopt, name});
     return entry;
   }
-  const NodeProto& producer = proto_.graph->nodes[entry.producer];
   if (!entry.done) {
-    refuse_malformed("onnx.order", user, "operands that earlier nodes give", in_quotes(name) + " from the later " + place_of(producer),
-                     "sort the nodes; if the graph has a cycle, export it again");
+    refuse_malformed("onnx.order", user, "operands that other nodes give", in_quotes(name) + ", which depends on this node's result",
+                     "the graph has a cycle: export it again");
   }
-  refuse_unsupported("onnx.output", user, "only the main result of " + place_of(producer), "its output " + std::to_string(entry.output),
-                     "do without that output (mask, indices or training statistics)");
+  refuse_unsupported("onnx.output", user, "only the main result of " + place_of(*entry.producer),
+                     "its output " + std::to_string(entry.output), "do without that output (mask, indices or training statistics)");
 }
 
 namespace {
 
 // Advice for operators that are missing for a reason.
 std::string advice_for(const std::string& op) {
-  static const std::set<std::string> kControl = {"If", "Loop", "Scan", "SequenceMap"};
+  static const std::set<std::string> kControl = {"Loop", "Scan", "SequenceMap"};
   if (kControl.contains(op)) return "export by tracing, without control flow, or fold it (onnxsim)";
   static const std::set<std::string> kOpenShape = {"Unique", "NonMaxSuppression"};
   if (kOpenShape.contains(op)) return "the result's shape would depend on the data: end the network before it";
@@ -199,15 +160,22 @@ std::string advice_for_ml(const std::string& op) {
       {"Scaler", "write it as Sub (offset) and Mul (scale)"},
       {"Normalizer", "write it as Div by ReduceL1, ReduceL2 or ReduceMax"},
       {"LinearRegressor", "write it as Gemm with its coefficients and intercepts"},
-      {"LinearClassifier", "write its scores as Gemm with its coefficients and intercepts, and cut the output of labels"},
+      {"LinearClassifier", "write its scores as Gemm with its coefficients and intercepts, and leave the output of labels out (--outputs)"},
       {"ZipMap", "convert the pipeline with options={'zipmap': False}"},
   }};
   for (const auto& [name, advice] : kAdvice)
     if (op == name) return advice;
   static const std::set<std::string> kLabels{"ArrayFeatureExtractor", "LabelEncoder", "CategoryMapper", "DictVectorizer"};
-  return kLabels.contains(op)
-             ? "cut the output of labels (onnx.utils.extract_model to the scores), and convert with options={'zipmap': False}"
-             : "it has no meaning here: end the model before it (onnx.utils.extract_model), or write it with operators of ai.onnx";
+  return kLabels.contains(op) ? "leave the output of labels out with --outputs, and convert with options={'zipmap': False}"
+                              : "it has no meaning here: end the model before it with --outputs, or write it with operators of ai.onnx";
+}
+
+// For the operators of ONNX Runtime: its quantisation and its fusions write them.
+std::string advice_for_microsoft(const std::string& op) {
+  const bool is_quantised = op.starts_with("QLinear") || op.starts_with("DynamicQuantize") || op.starts_with("MatMulInteger") ||
+                            op.starts_with("QGemm") || op.starts_with("QAttention") || op.starts_with("MatMulNBits");
+  return is_quantised ? "quantise the float model to QDQ (onnxruntime.quantization, QuantFormat.QDQ), or take the float model"
+                      : "take the model that ONNX Runtime optimised, or save it at ORT_ENABLE_BASIC, which fuses nothing";
 }
 
 bool lists(std::string_view names, const std::string& name) {
@@ -285,8 +253,9 @@ void check_attributes(const NodeProto& node, const OperatorRow& row) {
 const OperatorRow& Importer::row_of(const NodeProto& node) const {
   if (!is_standard(node.domain)) {
     refuse_unsupported("onnx.domain", place_of(node), "operators of the domain ai.onnx", "domain " + in_quotes(node.domain),
-                       node.domain == "ai.onnx.ml" ? advice_for_ml(node.op_type)
-                                                   : "export with standard operators, or inline the model's functions (onnx.inliner)");
+                       node.domain == "ai.onnx.ml"      ? advice_for_ml(node.op_type)
+                       : node.domain == "com.microsoft" ? advice_for_microsoft(node.op_type)
+                                                        : "export with standard operators, or inline the model's functions (onnx.inliner)");
   }
   if (opset_ == kNoOpset)
     refuse_malformed("onnx.opset", place_of(node), "a model that imports an opset of ai.onnx, from 1 to 28", "none",
@@ -324,6 +293,7 @@ void Importer::define(const NodeProto& node, const std::vector<Operand>& results
 
 void Importer::lower(const NodeProto& node) {
   const OperatorRow& row = row_of(node);
+  if (row.op == "If") return lower_if(node);
   std::vector<Operand> operands;
   for (const std::string& name : node.inputs) operands.push_back(name.empty() ? nullptr : entry_of(name, place_of(node)).operand);
   check_operands(node, opset_, operands);
@@ -346,16 +316,19 @@ void Importer::import_output(const ValueInfo& output) {
                        "declared " + element_type_name(output.element_type), "declare the type that the node gives");
   }
   bool agrees = !output.has_shape || output.dims.size() == value.shape.size();
-  Shape declared;
+  std::string declared;
   for (std::size_t axis = 0; axis < output.dims.size(); ++axis) {
-    declared.push_back(output.dims[axis].value.value_or(0));
-    if (agrees && declared.back() > 0) agrees = declared.back() == value.shape[axis];
+    const Dimension& dim = output.dims[axis];
+    const std::int64_t extent = dim.value.value_or(0);
+    declared += (axis == 0 ? "" : ", ") + (extent > 0 ? std::to_string(extent) : dim.symbol.empty() ? "?" : printable(dim.symbol));
+    if (agrees && extent > 0) agrees = extent == value.shape[axis];
   }
-  if (!agrees && lowering_.inference_may_differ && declared.size() == value.shape.size()) {
-    lowering_.note(place + " has the shape " + to_string(value.shape) + ", which programs compute; the file declares " +
-                   to_string(declared));
+  declared = "[" + declared + "]";
+  const bool is_chosen = !edits_.shapes.empty() || !edits_.dims.empty();  // the file may declare what other extents of its inputs give
+  if (!agrees && (is_chosen || (lowering_.inference_may_differ && output.dims.size() == value.shape.size()))) {
+    lowering_.note(place + " has the shape " + to_string(value.shape) + ", which programs compute; the file declares " + declared);
   } else if (!agrees) {
-    refuse_malformed("onnx.output_shape", place, "the declared shape " + to_string(declared) + " (0: open)", to_string(value.shape),
+    refuse_malformed("onnx.output_shape", place, "the declared shape " + declared, to_string(value.shape),
                      "check the model with onnx.checker and shape inference");
   }
   lowering_.graph.mark_output(lowering_.in_graph(value, place), output.name);
@@ -368,18 +341,16 @@ void Importer::walk(const std::string& path) {
   sha256_ = contents.value().sha256;
   proto_ = decode_model(contents.value().bytes);
   check_versions();
+  apply(edits_, *proto_.graph, lowering_.notes);
   declare_values();
-  const std::vector<bool> needed = needed_nodes();
-  const std::vector<NodeProto>& nodes = proto_.graph->nodes;
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (needed[i])
-      lower(nodes[i]);
-    else if (is_known(nodes[i]))
-      (void)row_of(nodes[i]);  // no result depends on it, and programs refuse the model if it is malformed
+  const GraphProto& graph = *proto_.graph;
+  require(names_of(graph.outputs));
+  for (const NodeProto& node : graph.nodes) {  // no result depends on the others, and programs refuse the model if they are malformed
+    if (!lowered_.contains(&node) && edits_.outputs.empty() && is_known(node)) (void)row_of(node);
   }
-  if (proto_.graph->outputs.empty()) refuse_malformed("onnx.model", "the graph", "at least one output", "none", "export the model again");
-  for (const ValueInfo& output : proto_.graph->outputs) import_output(output);
-  const auto dropped = std::count(needed.begin(), needed.end(), false);
+  if (graph.outputs.empty()) refuse_malformed("onnx.model", "the graph", "at least one output", "none", "export the model again");
+  for (const ValueInfo& output : graph.outputs) import_output(output);
+  const auto dropped = std::ranges::count_if(graph.nodes, [&](const NodeProto& node) { return !lowered_.contains(&node); });
   if (dropped != 0) lowering_.note(std::to_string(dropped) + " nodes that no output depends on are dropped");
 }
 
@@ -389,6 +360,8 @@ Model Importer::finish(const std::string& path) const {
   model.graph = without_dead_nodes(lowering_.graph);
   model.sources = lowering_.external.sources();
   model.sources.insert(model.sources.begin(), {"model", path, sha256_});
+  if (const std::string text = edits_.to_text(); !text.empty())
+    model.sources.push_back({"model options", text, statement::sha256(std::as_bytes(std::span(text)))});
   model.ir_version = proto_.ir_version;
   model.opsets = proto_.opsets;
   model.producer = proto_.producer;
@@ -414,9 +387,9 @@ std::optional<Rejection> Model::obstacle(const ExecutionModel& semantics) const 
   return real_only || semantics.math_table == "onnxruntime" ? real_only : real_or_onnxruntime;
 }
 
-Outcome<Model> import_model(const std::string& path, const MemoryRule& memory) {
+Outcome<Model> import_model(const std::string& path, const MemoryRule& memory, const Edits& edits) {
   try {
-    return Importer(path, memory).run(path);
+    return Importer(path, memory, edits).run(path);
   } catch (const Refused& refused) {
     return refused.why;
   } catch (const std::bad_alloc&) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "frontends/files.h"
+#include "frontends/onnx/edits.h"
 #include "semantics/graph/execution_model.h"
 #include "semantics/graph/graph.h"
 #include "semantics/outcome.h"
@@ -35,8 +36,9 @@ struct Model {
 };
 
 // Reads MODEL.onnx or MODEL.onnx.gz. The first problem, as `malformed`, `unsupported` or, where constants that the model asks for take more
-// than their part of the memory, `declined`, with the node and what would make it work.
-[[nodiscard]] Outcome<Model> import_model(const std::string& path, const MemoryRule& memory = {});
+// than their part of the memory, `declined`, with the node and what would make it work. The edits are made before anything is read, and
+// are a source of their own, "model options".
+[[nodiscard]] Outcome<Model> import_model(const std::string& path, const MemoryRule& memory = {}, const Edits& edits = {});
 
 // A model for which there is too little memory.
 [[nodiscard]] Rejection out_of_memory(const std::string& path);

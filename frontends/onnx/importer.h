@@ -2,9 +2,11 @@
 // to this folder.
 #pragma once
 
+#include <functional>
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "frontends/onnx/import.h"
@@ -13,9 +15,14 @@
 
 namespace assay::onnx {
 
+// What to write on a command line so that the input has a shape, with N in place of numbers: its named axes, or all of them.
+[[nodiscard]] std::string options_for(const ValueInfo& input);
+
+[[nodiscard]] std::vector<std::string> names_of(const std::vector<ValueInfo>& values);
+
 class Importer {
  public:
-  Importer(const std::string& path, const MemoryRule& memory) : lowering_(path, memory) {}
+  Importer(const std::string& path, const MemoryRule& memory, const Edits& edits) : lowering_(path, memory), edits_(edits) {}
   virtual ~Importer() = default;
   Importer(const Importer&) = delete;
   Importer& operator=(const Importer&) = delete;
@@ -27,11 +34,9 @@ class Importer {
   struct Entry {
     Operand operand;                           // null until known
     const TensorProto* initializer = nullptr;  // read when first used
-    std::size_t producer = kNone;              // index of the node that gives it
+    const NodeProto* producer = nullptr;       // the node that gives it
     std::size_t output = 0;                    // which of its outputs
     bool done = false;                         // the producer has been lowered
-
-    static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
   };
 
   // The parts of the walk, each of which one problem ends.
@@ -46,22 +51,57 @@ class Importer {
   const OperatorRow& row_of(const NodeProto& node) const;
   Entry& entry_of(const std::string& name, const std::string& user);
   void define(const NodeProto& node, const std::vector<Operand>& results);
+  // The value of a branch's output; null where a walk that continues behind problems knows nothing of it.
+  virtual Operand result_of_branch(const ValueInfo& output, const NodeProto& node);
+  // The inputs of the model on whose values the value depends, by way of any nodes but those that read shapes.
+  std::vector<std::string> inputs_behind(const std::string& name) const;
 
   Lowering lowering_;
+  const Edits edits_;
   ModelProto proto_;
   std::unordered_map<std::string, Entry> values_;
 
  private:
   void check_versions();
-  void declare_inputs();
-  void declare_nodes();
+  // Takes a name of the whole graph or of a branch; false where it has it already.
+  using Declare = std::function<bool(const std::string& name, const Entry& entry)>;
   void declare_values();
+  void declare_inputs();
+  void declare_initializers(const GraphProto& graph, const Declare& take);
+  void declare_nodes(const GraphProto& graph, const Declare& take);  // and chooses the order in which they are lowered
   Shape input_shape(const ValueInfo& input);
-  std::vector<bool> needed_nodes() const;
+  // Lowers the nodes that these values depend on, as far as they have not been lowered.
+  void require(const std::vector<std::string>& names);
+  void lower_if(const NodeProto& node);
+  [[noreturn]] void refuse_condition(const NodeProto& node) const;
+
+  // The names of a branch, known until its last node.
+  class Inside {
+   public:
+    explicit Inside(std::unordered_map<std::string, Entry>& values) : values_(values) {}
+    ~Inside() { leave(); }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+    bool declare(const std::string& name, const Entry& entry) {
+      const bool is_new = values_.emplace(name, entry).second;
+      if (is_new) names_.push_back(name);
+      return is_new;
+    }
+    void leave() {
+      for (const std::string& name : names_) values_.erase(name);
+      names_.clear();
+    }
+
+   private:
+    std::unordered_map<std::string, Entry>& values_;
+    std::vector<std::string> names_;
+  };
 
   std::int64_t opset_ = 0;
   statement::Digest sha256_{};
-  std::set<std::string> outputs_;  // names so far
+  std::set<std::string> outputs_;                            // names so far
+  std::unordered_map<const NodeProto*, std::size_t> place_;  // of declared nodes in the order of lowering
+  std::unordered_set<const NodeProto*> lowered_;
 };
 
 }  // namespace assay::onnx

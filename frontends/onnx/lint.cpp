@@ -1,5 +1,6 @@
 #include "frontends/onnx/lint.h"
 
+#include <algorithm>
 #include <new>
 #include <set>
 
@@ -14,7 +15,8 @@ class Linter : public Importer {
  public:
   using Importer::Importer;
 
-  std::vector<Rejection> problems(const std::string& path) {
+  std::vector<Rejection> problems(const std::string& path, std::vector<std::string>* options) {
+    options_ = options;
     try {
       walk(path);
       if (problems_.empty()) (void)finish(path);
@@ -39,7 +41,9 @@ class Linter : public Importer {
   }
 
   void import_input(const ValueInfo& input) override {
-    if (!attempt([&] { Importer::import_input(input); })) blocked_.insert(input.name);
+    if (attempt([&] { Importer::import_input(input); })) return;
+    blocked_.insert(input.name);
+    if (problems_.back().code == "onnx.input_shape") need(options_for(input));
   }
 
   void lower(const NodeProto& node) override {
@@ -52,7 +56,19 @@ class Linter : public Importer {
       }
       if (!is_blocked) Importer::lower(node);
     });
-    if (!fine || is_blocked) stand_in(node);
+    if (node.op_type == "If" && (is_blocked || (!fine && problems_.back().code == "onnx.condition")))
+      for (const std::string& input : inputs_behind(node.inputs[0])) need("--set " + shell_word(input + "=VALUE"));
+    if (!fine || is_blocked) return stand_in(node);
+    for (const std::string& name : node.outputs)  // of a branch that went on behind a problem
+      if (!name.empty() && node.op_type == "If" && !values_.at(name).operand) blocked_.insert(name);
+  }
+
+  Operand result_of_branch(const ValueInfo& output, const NodeProto& node) override {
+    return blocked_.contains(output.name) ? nullptr : Importer::result_of_branch(output, node);
+  }
+
+  void need(const std::string& option) {
+    if (options_ != nullptr && std::ranges::count(*options_, option) == 0) options_->push_back(option);
   }
 
   void import_output(const ValueInfo& output) override {
@@ -88,12 +104,15 @@ class Linter : public Importer {
   }
 
   std::vector<Rejection> problems_;
+  std::vector<std::string>* options_ = nullptr;
   std::set<std::string> blocked_;  // names of values that nothing is known of
   std::unordered_map<std::string, const ValueInfo*> declared_;
 };
 
 }  // namespace
 
-std::vector<Rejection> lint(const std::string& path, const MemoryRule& memory) { return Linter(path, memory).problems(path); }
+std::vector<Rejection> lint(const std::string& path, const MemoryRule& memory, const Edits& edits, std::vector<std::string>* options) {
+  return Linter(path, memory, edits).problems(path, options);
+}
 
 }  // namespace assay::onnx

@@ -44,7 +44,6 @@ const std::set<std::string> kOutside = {"Adam",
                                         "HammingWindow",
                                         "BlackmanWindow",
                                         "MelWeightMatrix",
-                                        "If",
                                         "Loop",
                                         "Scan",
                                         "SequenceMap",
@@ -63,9 +62,9 @@ const std::set<std::string> kOutside = {"Adam",
 
 // The limits of supported operators that docs/reference/onnx.md states, by their codes: a case of supported operators is refused for
 // one of them, or imports.
-const std::set<std::string> kLimits = {"onnx.input_type", "onnx.output_type", "onnx.integers_only", "onnx.cast",
-                                       "onnx.training",   "onnx.nonfinite",   "onnx.opset",         "onnx.resize",
-                                       "onnx.window",     "onnx.clip",        "onnx.input_shape",   "onnx.shape"};
+const std::set<std::string> kLimits = {"onnx.input_type",  "onnx.output_type", "onnx.integers_only", "onnx.cast",   "onnx.training",
+                                       "onnx.nonfinite",   "onnx.opset",       "onnx.resize",        "onnx.window", "onnx.clip",
+                                       "onnx.input_shape", "onnx.shape",       "onnx.condition"};
 
 // Two are stored with four decimals; the third has its corners at a fractional length (docs/reference/divergences.md).
 const std::set<std::string> kOtherwise = {"test_averagepool_2d_ceil_last_window_starts_on_pad", "test_gridsample_bicubic",

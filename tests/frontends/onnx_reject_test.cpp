@@ -141,9 +141,9 @@ TEST_CASE("refused: names, order and cycles", "[onnx][reject]") {
   check_rows({
       {changed([](ModelText& m) { m.nodes = {node("Relu", {"z"}, {"y"})}; }), kMalformed, "onnx.undefined_value", "\"z\""},
       {changed([](ModelText& m) {
-         m.nodes = {node("Relu", {"z"}, {"y"}), node("Relu", {"x"}, {"z"})};
+         m.nodes = {node("Relu", {"z"}, {"y"}), node("Relu", {"y"}, {"z"})};
        }),
-       kMalformed, "onnx.order", "later node"},
+       kMalformed, "onnx.order", "cycle"},
       {changed([](ModelText& m) { m.nodes = {node("Relu", {"y"}, {"y"})}; }), kMalformed, "onnx.order", "cycle"},
       {changed([](ModelText& m) {
          m.nodes = {node("Add", {"x", "z"}, {"y"}), node("Relu", {"y"}, {"z"})};
@@ -175,12 +175,13 @@ TEST_CASE("refused: operators, versions, domains and attributes", "[onnx][reject
   const std::string reference = Wire().bytes(1, "alpha").number(20, 1).bytes(21, "outer").text;
   check_rows({
       {single(node("Optional", {"x"}, {"y"})), kUnsupported, "onnx.unknown_op", "node \"n_y\" (Optional, giving \"y\")"},
-      {single(node("If", {"x"}, {"y"}, {graph_attribute})), kUnsupported, "onnx.unknown_op", "without control flow"},
+      {single(node("If", {"x"}, {"y"}, {graph_attribute})), kMalformed, "onnx.input", "one truth value"},
       {single(node("Unique", {"x"}, {"y"})), kUnsupported, "onnx.unknown_op", "depend on the data"},
       {single(node("Gelu", {"x"}, {"y"}, {}, "com.microsoft")), kUnsupported, "onnx.domain", "\"com.microsoft\""},
       {single(node("Scaler", {"x"}, {"y"}, {}, "ai.onnx.ml")), kUnsupported, "onnx.domain", "Sub (offset) and Mul (scale)"},
       {single(node("ZipMap", {"x"}, {"y"}, {}, "ai.onnx.ml")), kUnsupported, "onnx.domain", "options={'zipmap': False}"},
-      {single(node("ArrayFeatureExtractor", {"x"}, {"y"}, {}, "ai.onnx.ml")), kUnsupported, "onnx.domain", "cut the output of labels"},
+      {single(node("ArrayFeatureExtractor", {"x"}, {"y"}, {}, "ai.onnx.ml")), kUnsupported, "onnx.domain",
+       "leave the output of labels out"},
       {single(node("LinearClassifier", {"x"}, {"y"}, {}, "ai.onnx.ml")), kUnsupported, "onnx.domain", "Gemm"},
       {single(node("TreeEnsembleRegressor", {"x"}, {"y"}, {}, "ai.onnx.ml")), kUnsupported, "onnx.domain", "end the model before it"},
       {single(node("Sign", {"x"}, {"y"}), {}, 8), kUnsupported, "onnx.version", "opset 9 to 28"},

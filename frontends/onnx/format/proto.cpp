@@ -11,6 +11,7 @@ namespace {
 // Counts beyond these mean a damaged or hostile file; they bound memory to a small multiple of the file's size.
 constexpr std::size_t kMostNodes = 1'000'000;
 constexpr std::size_t kMostTensors = 1'000'000;
+constexpr int kMostNested = 32;             // graphs in graphs
 constexpr std::size_t kMostParts = 65'536;  // inputs, outputs, attributes of one node; dimensions; opsets; functions
 
 template <class T>
@@ -115,11 +116,13 @@ void set_kind(AttributeProto& attribute, std::int64_t type, std::uint64_t given,
                      std::string("only a value of its type ") + row.name, "values of several types", "export the model again");
   }
   attribute.kind_name = row.name;
-  const bool plain = (type >= 1 && type <= 4) || (type >= 6 && type <= 8);
+  const bool plain = type >= 1 && type <= 8;
   attribute.kind = plain ? static_cast<AttributeKind>(type) : AttributeKind::other;
 }
 
-AttributeProto decode_attribute(Slice slice) {
+std::shared_ptr<const GraphProto> decode_subgraph(Slice slice, int depth);
+
+AttributeProto decode_attribute(Slice slice, int depth) {
   Message message(slice, "AttributeProto");
   AttributeProto attribute;
   std::int64_t type = 0;
@@ -145,6 +148,9 @@ AttributeProto decode_attribute(Slice slice) {
       case 5:
         attribute.tensor = decode_tensor(message.single_bytes(field));
         break;
+      case 6:
+        attribute.graph = decode_subgraph(message.single_bytes(field), depth);
+        break;
       case 7:
         message.append_fixed32(field, attribute.reals);
         break;
@@ -169,7 +175,7 @@ AttributeProto decode_attribute(Slice slice) {
   return attribute;
 }
 
-NodeProto decode_node(Slice slice) {
+NodeProto decode_node(Slice slice, int depth) {
   Message message(slice, "NodeProto");
   NodeProto node;
   for (Field field; message.next(field);) {
@@ -187,7 +193,7 @@ NodeProto decode_node(Slice slice) {
         node.op_type = message.single_string(field);
         break;
       case 5:
-        grow(node.attributes, kMostParts, "attributes of a node", field.offset) = decode_attribute(message.repeated_bytes(field));
+        grow(node.attributes, kMostParts, "attributes of a node", field.offset) = decode_attribute(message.repeated_bytes(field), depth);
         break;
       case 7:
         node.domain = message.single_string(field);
@@ -240,13 +246,13 @@ ValueInfo decode_value_info(Slice slice) {
   return info;
 }
 
-GraphProto decode_graph(Slice slice) {
+GraphProto decode_graph(Slice slice, int depth) {
   Message message(slice, "GraphProto");
   GraphProto graph;
   for (Field field; message.next(field);) {
     switch (field.number) {
       case 1:
-        grow(graph.nodes, kMostNodes, "nodes", field.offset) = decode_node(message.repeated_bytes(field));
+        grow(graph.nodes, kMostNodes, "nodes", field.offset) = decode_node(message.repeated_bytes(field), depth);
         break;
       case 5:
         grow(graph.initializers, kMostTensors, "initializers", field.offset) = decode_tensor(message.repeated_bytes(field));
@@ -268,6 +274,13 @@ GraphProto decode_graph(Slice slice) {
     }
   }
   return graph;
+}
+
+std::shared_ptr<const GraphProto> decode_subgraph(Slice slice, int depth) {
+  if (depth >= kMostNested)
+    refuse_malformed("onnx.limit", "byte " + std::to_string(slice.offset),
+                     "at most " + std::to_string(kMostNested) + " graphs in each other", "one more", "the file is damaged");
+  return std::make_shared<const GraphProto>(decode_graph(slice, depth + 1));
 }
 
 std::pair<std::string, std::int64_t> decode_opset(Slice slice) {
@@ -311,7 +324,7 @@ ModelProto decode_model(Bytes file) {
         model.producer = message.single_string(field);
         break;
       case 7:
-        model.graph = decode_graph(message.single_bytes(field));
+        model.graph = decode_graph(message.single_bytes(field), 0);
         break;
       case 8:
         grow(model.opsets, kMostParts, "opset imports", field.offset) = decode_opset(message.repeated_bytes(field));

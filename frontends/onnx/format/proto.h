@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -47,17 +48,30 @@ struct TensorProto {
 };
 
 // AttributeProto.AttributeType, the kinds that have a meaning here.
-enum class AttributeKind : std::uint8_t { real = 1, integer = 2, text = 3, tensor = 4, reals = 6, integers = 7, texts = 8, other = 255 };
+enum class AttributeKind : std::uint8_t {
+  real = 1,
+  integer = 2,
+  text = 3,
+  tensor = 4,
+  graph = 5,
+  reals = 6,
+  integers = 7,
+  texts = 8,
+  other = 255
+};
+
+struct GraphProto;
 
 struct AttributeProto {
   std::string name;
   AttributeKind kind = AttributeKind::other;
-  std::string kind_name;   // "graph", "sparse tensor", ... for messages
+  std::string kind_name;   // "graphs", "sparse tensor", ... for messages
   std::uint32_t real = 0;  // bits
   std::int64_t integer = 0;
   std::string text;
   TensorProto tensor;
-  std::vector<std::uint32_t> reals;  // bits
+  std::shared_ptr<const GraphProto> graph;  // a branch or a body
+  std::vector<std::uint32_t> reals;         // bits
   std::vector<std::int64_t> integers;
   std::vector<std::string> texts;
 };

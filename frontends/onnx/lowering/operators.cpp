@@ -110,6 +110,7 @@ static const std::vector<OperatorRow>& other_rows() {
       {"GroupNormalization", 18, 20, 3, 3, 1, "epsilon num_groups", lower_group_norm, "scale and bias per group"},
       {"GroupNormalization", 21, kNow, 3, 3, 1, "epsilon num_groups stash_type", lower_group_norm, "scale and bias per channel"},
       {"Hardmax", 1, kNow, 1, 1, 1, "axis", lower_hardmax, "before version 13 over all axes from `axis` on"},
+      {"If", 1, kNow, 1, 1, kAny, "else_branch then_branch", nullptr, "constant condition"},  // importer.h
       {"Identity", 1, kNow, 1, 1, 1, "", lower_identity, ""},
       {"InstanceNormalization", 6, kNow, 3, 3, 1, "epsilon", lower_instance_norm, ""},
       {"IsInf", 10, kNow, 1, 1, 1, "detect_negative detect_positive", lower_truth, ""},

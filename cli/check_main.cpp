@@ -16,8 +16,9 @@ namespace {
 
 constexpr std::size_t kMostThreads = 1024;
 constexpr const char* kHelp =
-    "usage: assay-check MODEL.onnx PROPERTY.vnnlib CERTIFICATE [--exact] [--semantics NAME] [--statement full]\n"
-    "                   [--memory SIZE] [--budget NUMBER] [--threads N]\n"
+    "usage: assay-check MODEL.onnx PROPERTY.vnnlib CERTIFICATE [--shape INPUT=N,...] [--dim AXIS=N] [--set INPUT=VALUE,...]\n"
+    "                   [--outputs NAME,...] [--exact] [--semantics NAME] [--statement full] [--memory SIZE] [--budget NUMBER]\n"
+    "                   [--threads N]\n"
     "       assay-check STATEMENT CERTIFICATE [...]     a file of `assay statement`: no model or property is read\n"
     "\n"
     "Replays the certificate through the kernel, and prints the theorem that the certificate proves. Documents named docs/...\n"
@@ -28,6 +29,10 @@ constexpr const char* kHelp =
     "  rejected   the certificate does not prove the statement (exit 1), or cannot be decoded (exit 4)\n"
     "  declined   undecided (exit 3), or the model or property is unsupported or malformed (exit 4)\n"
     "\n"
+    "  --shape, --dim, --set, --outputs\n"
+    "                     how the model is read, as for `assay verify`: --shape x=1,3,48,96 is the shape of an input, and\n"
+    "                     --dim seq=16 the extent of an axis that has a name. With --set sr=16000 an input is a constant, and\n"
+    "                     with --outputs a,b only these outputs remain. The certificate is about the network that is made so\n"
     "  --exact            compute every step in exact arithmetic, even if a faster test with doubles would decide it\n"
     "  --semantics NAME   what the statement is about: real arithmetic (real), or with float32[:MODEL] every float execution that\n"
     "                     the execution model MODEL allows (docs/explanation/float32.md). Default: the element type that the\n"
@@ -45,6 +50,8 @@ constexpr const char* kHelp =
     "  --threads N        threads that replay the certificate, 1 to 1024; default: 1. With N threads, the boxes of open branches\n"
     "                     may take N times the memory that one thread may use for them\n"
     "  --name, --version  print the program's name; its version, commit, compiler, libraries and instruction sets\n";
+
+bool is_edit(std::string_view option) { return option == "--shape" || option == "--dim" || option == "--set" || option == "--outputs"; }
 
 int usage(const std::string& what) {
   std::fprintf(stderr, "assay-check: %s\nRun `assay-check --help` for the command line.\n", what.c_str());
@@ -79,6 +86,10 @@ int run(int argc, char** argv) {
       if (word == "--memory" ? !assay::cli::parse_bytes(value, options.limits.memory.emplace())
                              : !assay::cli::parse_work(value, options.limits.work.emplace()))
         return usage(std::string(word) + " takes a " + (word == "--memory" ? "size such as 512MiB" : "number above 0 such as 1e12"));
+    } else if (const std::string name(word.substr(0, word.find('='))); is_edit(name)) {
+      const std::string value(word != name ? word.substr(name.size() + 1) : i + 1 < argc ? argv[++i] : "");
+      if (auto added = options.limits.edits.add(name, value); !added)
+        return usage(name + " takes " + added.rejection().required + ", not " + added.rejection().found + "; " + added.rejection().advice);
     } else if (word == "--threads") {
       const std::string_view value(i + 1 < argc ? argv[++i] : "");
       std::size_t& threads = options.limits.threads;

@@ -50,8 +50,15 @@ void add_notes(const char* reader, const std::string& named, const std::string& 
   if (path != named) all.push_back(before + "there is no " + named + "; " + path + " was read");
 }
 
-// A statement file says its semantics itself: whoever asks for another one is not answered.
-Outcome<Done> check_semantics(const ExecutionModel& stated, const LoadOptions& options) {
+// A statement file says its network and its semantics itself: whoever asks for others is not answered.
+Outcome<Done> check_asked(const ExecutionModel& stated, const LoadOptions& options) {
+  if (!options.limits.edits.empty())
+    return Rejection{Rejection::Kind::declined,
+                     "statement.options",
+                     "",
+                     "no options of a model, since the file holds the network that they made",
+                     options.limits.edits.to_text(),
+                     "leave them out, or write the statement again with assay statement and these options"};
   if (!options.semantics || *options.semantics == stated) return Done{};
   return Rejection{Rejection::Kind::declined,
                    "statement.semantics",
@@ -67,7 +74,7 @@ Outcome<Loaded> load_problem(const std::string& named_model, const std::string& 
   const MemoryRule memory = memory_rule(options.limits);
   if (options.limit_memory) options.limit_memory(memory.most);
   const std::string model_path = existing(named_model), property_path = existing(named_property);
-  auto imported = onnx::import_model(model_path, memory);
+  auto imported = onnx::import_model(model_path, memory, options.limits.edits);
   if (!imported) return in_file(imported.rejection(), model_path);
   onnx::Model& model = imported.value();
   auto size = check_size(model.graph, options.limits, model.stored);
@@ -103,7 +110,7 @@ Outcome<Loaded> load_statement(const std::string& path, const LoadOptions& optio
   const std::uint64_t stored = file_bytes(path);
   auto statement = statement_file::read(path);
   if (!statement) return in_file(statement.rejection(), path);
-  if (auto asked = check_semantics(statement.value().semantics, options); !asked) return in_file(asked.rejection(), path);
+  if (auto asked = check_asked(statement.value().semantics, options); !asked) return in_file(asked.rejection(), path);
   auto size = check_size(statement.value().graph, options.limits, stored);
   if (!size) return in_file(size.rejection(), path);
   auto problem = opened(std::move(statement).value(), options);

@@ -8,17 +8,19 @@
 #include <string>
 #include <vector>
 
+#include "frontends/onnx/edits.h"
 #include "frontends/vnnlib/read.h"
 #include "kernel/logic/api.h"
 #include "semantics/outcome.h"
 
 namespace assay::check {
 
-// The limits of a run; beyond them it is undecided. Limits that are left out follow from the files (cost.h).
+// How files are read. First the limits of a run: beyond them it is undecided, and those that are left out follow from the files (cost.h).
 struct Limits {
   std::optional<std::uint64_t> memory;  // bytes
   std::optional<double> work;           // multiply-adds
   std::size_t threads = 1;              // that replay a certificate
+  onnx::Edits edits = {};               // of the model; they travel with the limits, so that nothing reads the model without them
 };
 
 struct LoadOptions {

@@ -105,7 +105,8 @@ Outcome<Done> add_model(const Trace& trace, const std::string& path, const check
     const Graph& graph = model.value().graph;
     for (std::size_t i = 0; i < run.value().outputs.size(); ++i)
       names += (i == 0 ? "" : ", ") + graph.output_names[i] + " is '" + trace.tensors[run.value().outputs[i]].name + "'";
-    report.facts.emplace_back("model", path + ", sha256 " + statement::to_hex(file.value().sha256) + ": this is a run of it; " + names);
+    report.facts.emplace_back("model", path + ", sha256 " + statement::to_hex(file.value().sha256) + ": this is a run of it" +
+                                           (limits.edits.empty() ? "" : " with " + limits.edits.to_text()) + "; " + names);
   } else {
     one.findings.push_back({Finding::Kind::undecided, run.rejection().code, path, reports::sentence(run.rejection()), {}, 1, {}});
   }

@@ -24,9 +24,8 @@ using Json = nlohmann::ordered_json;
 using reference::Kind;
 using reference::Numbers;
 
-Rejection unfit(const OutputRequest& options, std::string required, std::string found) {
-  return {Rejection::Kind::unsupported, "run.dtype",      "--dtype " + options.dtype,
-          std::move(required),          std::move(found), "see assay run --help"};
+Rejection unfit(const OutputRequest& options, std::string required, std::string found, std::string advice = "see assay run --help") {
+  return {Rejection::Kind::unsupported, "run.dtype", "--dtype " + options.dtype, std::move(required), std::move(found), std::move(advice)};
 }
 
 bool is_reference(const OutputRequest& options) { return options.dtype == "exact" || options.dtype == "interval"; }
@@ -38,7 +37,9 @@ Outcome<Done> check_dtype(const OutputRequest& options, const Graph& graph) {
   if (options.dtype == "complex64") return unfit(options, "real values", "a model, whose ops are about real numbers");
   if ((options.dtype == "float32" || options.dtype == "bfloat16") && has(DType::float64))
     return unfit(options, "a model of float32", "float64 in it");
-  if (options.dtype == "float64" && has(DType::float32)) return unfit(options, "a model of float64", "float32 in it");
+  if (options.dtype == "float64" && has(DType::float32))
+    return unfit(options, "a model of float64", "float32 in it",
+                 "--dtype interval and --dtype exact compute a float32 model with more digits");
   if (options.backend == "compiled" && is_reference(options))
     return unfit(options, "--backend eager", "compiled: the reference semantics replays nothing");
   if (options.backend == "compiled" && options.dtype == "bfloat16")
@@ -58,7 +59,11 @@ Outcome<std::vector<runtime::Array>> inputs_of(const Graph& graph, const queries
       inputs.push_back(runtime::normal(key.split(i), node.dtype, node.shape));
       continue;
     }
-    auto array = given_values(node, graph.input_names[i], given == request.inputs.end() ? std::vector<Interval>() : given->second);
+    if (given == request.inputs.end())
+      return Rejection{Rejection::Kind::malformed,         "values.shape",
+                       "\"" + graph.input_names[i] + "\"", "values for an input of " + std::string(to_string(node.dtype)),
+                       "none: random ones are real",       "write them into a file for --values, or make the input a constant with --set"};
+    auto array = given_values(node, graph.input_names[i], given->second);
     if (!array) return array.rejection();
     inputs.push_back(std::move(array).value());
   }

@@ -46,8 +46,9 @@ class Draw {
   }
   Outcome<runtime::Array> values(runtime::Session& session, const Node& node, const std::string& name) const {
     if (!is_float(node.dtype))
-      return misfit_of_run("\"" + name + "\"", "values for an input of " + std::string(to_string(node.dtype)),
-                           "none: random ones are real");
+      return Rejection{Rejection::Kind::malformed,   "values.shape",
+                       "\"" + name + "\"",           "values for an input of " + std::string(to_string(node.dtype)),
+                       "none: random ones are real", "write them into a file for --values, or make the input a constant with --set"};
     const runtime::RandomKey key = session.next_key();
     if (range_.size() == 2 && warp_ == 0) return runtime::uniform(key, node.dtype, node.shape, range_[0], range_[1]);
     auto array = range_.size() == 2 ? runtime::uniform(key, node.dtype, node.shape) : runtime::normal(key, node.dtype, node.shape);

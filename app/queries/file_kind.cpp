@@ -120,7 +120,7 @@ Rejection beyond_memory(const std::string& place) {
 Rejection unread(const Rejection& why, const std::string& path) { return why.code == "files.memory" ? beyond_memory(path) : why; }
 
 Outcome<onnx::Model> import_model_file(const std::string& path, const check::Limits& limits) {
-  auto model = onnx::import_model(path, check::memory_rule(limits));
+  auto model = onnx::import_model(path, check::memory_rule(limits), limits.edits);
   if (!model) return recognised(check::in_file(model.rejection(), path), path, FileKind::onnx);
   return model;
 }

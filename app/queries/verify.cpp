@@ -54,9 +54,9 @@ std::string other_branching(const search::Result& result) {
 }
 
 std::string certificate_line(const WrittenCertificate& certificate, std::uint64_t bytes) {
-  const auto& [model, property, file, semantics] = certificate;
+  const auto& [model, property, file, semantics, edits] = certificate;
   return "certificate: " + file + ", " + std::to_string(bytes) + " bytes; check it with: assay-check " + model + " " + property + " " +
-         file + (semantics.empty() ? "" : " --semantics '" + semantics + "'");
+         file + (edits.empty() ? "" : " " + edits.to_text()) + (semantics.empty() ? "" : " --semantics '" + semantics + "'");
 }
 
 std::string sentence(const search::Result& result) {

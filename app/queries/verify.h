@@ -44,6 +44,7 @@ namespace assay::queries {
 struct WrittenCertificate {
   const std::string &model, &property, &file;
   const std::string& semantics;  // as --semantics takes it; empty: what the property says
+  const onnx::Edits& edits;      // of the model
 };
 // "certificate: FILE, 79 bytes; check it with: assay-check MODEL PROPERTY FILE", with --semantics where one is named.
 [[nodiscard]] std::string certificate_line(const WrittenCertificate& certificate, std::uint64_t bytes);

@@ -88,15 +88,17 @@ std::string undecided_name(std::size_t item, std::string radius) {
 }
 
 Json to_json(const BallSetting& setting) {
-  return {{"model", setting.model},
-          {"data", setting.data},
-          {"labels", setting.labels},
-          {"scale", setting.scale},
-          {"mean", setting.mean},
-          {"std", setting.std},
-          {"clip", setting.clip_lo.empty() ? Json() : Json{setting.clip_lo, setting.clip_hi}},
-          {"norm", setting.norm},
-          {"semantics", setting.semantics}};
+  Json claim{{"model", setting.model},
+             {"data", setting.data},
+             {"labels", setting.labels},
+             {"scale", setting.scale},
+             {"mean", setting.mean},
+             {"std", setting.std},
+             {"clip", setting.clip_lo.empty() ? Json() : Json{setting.clip_lo, setting.clip_hi}},
+             {"norm", setting.norm},
+             {"semantics", setting.semantics}};
+  add_edits(claim, setting.edits);
+  return claim;
 }
 
 BallSetting setting_of(const Json& claim) {
@@ -109,6 +111,7 @@ BallSetting setting_of(const Json& claim) {
   setting.norm = text_of(claim, "norm", setting.norm);
   setting.mean = texts_of(claim, "mean");
   setting.std = texts_of(claim, "std");
+  setting.edits = edits_of(claim);
   if (const auto clip = texts_of(claim, "clip"); clip.size() == 2) {
     setting.clip_lo = clip[0];
     setting.clip_hi = clip[1];
@@ -121,7 +124,7 @@ Outcome<Balls> Balls::load(const BallSetting& setting, const check::LoadOptions&
   balls.memory_ = check::memory_rule(options.limits);
   if (options.limit_memory) options.limit_memory(balls.memory_.most);
   const std::string path = check::existing(setting.model);
-  auto model = onnx::import_model(path, balls.memory_);
+  auto model = onnx::import_model(path, balls.memory_, setting.edits);
   if (!model) return check::in_file(model.rejection(), path);
   auto size = check::check_size(model.value().graph, options.limits, model.value().stored);
   if (!size) return check::in_file(size.rejection(), path);
@@ -149,7 +152,7 @@ Outcome<Balls> Balls::load(const BallSetting& setting, const check::LoadOptions&
   balls.kernel_options_.exact = options.exact;
   balls.network_ = logic::Network::open(balls.graph_, balls.semantics_, balls.kernel_options_);
   balls.digests_["model"] = statement::to_hex(balls.sources_.front().sha256);
-  for (std::size_t i = 1; i < balls.sources_.size(); ++i)
+  for (std::size_t i = 1; i < balls.sources_.size() && balls.sources_[i].role == "external data"; ++i)
     balls.digests_["external data"].push_back(statement::to_hex(balls.sources_[i].sha256));
   balls.digests_["graph"] = statement::to_hex(statement::graph_digest(balls.graph_));
   balls.digests_["data"] = files_digest(setting.data);

@@ -27,6 +27,7 @@ struct BallSetting {
   std::string clip_lo, clip_hi;        // empty: no clipping
   std::string norm = "linf";           // or l2, l1
   std::string semantics;               // in words, for the manifest
+  onnx::Edits edits = {};              // of the model; those of the load options are not read
 };
 
 // itemN-RADIUS, without what a path takes otherwise.

@@ -269,7 +269,7 @@ Json manifest_of(const BatchClaim& claim, const BatchRequest& request, std::size
   for (const std::string& list : claim.lists) lists.push_back({{"file", list}, {"sha256", file_digest(list)}});
   return {{"schema", kRunSchema},
           {"kind", "batch"},
-          {"claim", list_claim(lists, instances, claim.semantics, claim.part, claim.items)},
+          {"claim", list_claim(lists, instances, claim.semantics, claim.part, claim.items, request.load.limits.edits)},
           {"options",
            {{"jobs", request.search.jobs}, {"timeout", request.search.timeout}, {"most", request.most}, {"seed", request.search.seed}}},
           {"version", version}};

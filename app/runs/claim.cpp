@@ -21,14 +21,17 @@ Json read_again(const std::string& kind, const Json& claim) {
   const Json claimed = member_of(claim, "lists");
   for (std::size_t i = 0; claimed.is_array() && i < claimed.size(); ++i)
     lists.push_back({{"file", text_of(claimed[i], "file")}, {"sha256", text_of(claimed[i], "sha256")}});
-  return list_claim(lists, count_of(claim, "instances"), text_of(claim, "semantics"), text_of(claim, "part"), text_of(claim, "items"));
+  return list_claim(lists, count_of(claim, "instances"), text_of(claim, "semantics"), text_of(claim, "part"), text_of(claim, "items"),
+                    edits_of(claim));
 }
 
 }  // namespace
 
-Json list_claim(const Json& lists, std::size_t instances, const std::string& semantics, const std::string& part, const std::string& items) {
+Json list_claim(const Json& lists, std::size_t instances, const std::string& semantics, const std::string& part, const std::string& items,
+                const onnx::Edits& edits) {
   Json claim{{"lists", lists}, {"instances", instances}, {"semantics", semantics}, {"part", part}};
   if (!items.empty()) claim["items"] = items;
+  add_edits(claim, edits);
   return claim;
 }
 

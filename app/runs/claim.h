@@ -18,7 +18,7 @@ inline constexpr const char* kRunSchema = "assay.run/1";
 // The claim of a run on lists, each of which has "file" and "sha256". That on a data set is to_json of its setting and of its
 // request, and "sha256".
 [[nodiscard]] Json list_claim(const Json& lists, std::size_t instances, const std::string& semantics, const std::string& part,
-                              const std::string& items);
+                              const std::string& items, const onnx::Edits& edits);
 
 // Refuses a manifest whose schema or kind is unknown here, or whose claim is not the one that the reader makes again from its
 // parts. A member that the reader does not use, or one of another type, would be printed and not checked. Codes run.schema,

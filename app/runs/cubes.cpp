@@ -132,6 +132,7 @@ Outcome<Json> split(const StatementFiles& files, const std::string& folder, std:
               {"root", kRoot},
               {"cubes", std::move(cubes)},
               {"seconds", json_of(found.statistics)}};
+  add_edits(report, load.limits.edits);
   if (!found.reason.empty()) report["reason"] = found.reason;
   if (found.answer == search::Answer::unknown || found.answer == search::Answer::timed_out) return report;
   const std::string manifest = (path / kManifest).string();
@@ -164,15 +165,16 @@ StatementFiles files_of(const Json& split, const std::string& folder) {
     std::error_code error;
     return !fs::exists(check::existing(path), error) && fs::exists(check::existing(beside), error) ? beside : path;
   };
-  return {found("model"), found("property"), text_of(split, "semantics")};
+  return {found("model"), found("property"), text_of(split, "semantics"), edits_of(split)};
 }
 
 Outcome<StatementFiles> find_files(const StatementFiles& named, const std::string& folder) {
   const auto split = read_split(folder);
   if (!split && (named.model.empty() || named.property.empty())) return split.rejection();
-  StatementFiles files = split ? files_of(split.value(), folder) : StatementFiles{"", "", named.semantics};
+  StatementFiles files = split ? files_of(split.value(), folder) : StatementFiles{"", "", named.semantics, {}};
   if (!named.model.empty()) files.model = named.model;
   if (!named.property.empty()) files.property = named.property;
+  if (!named.edits.empty()) files.edits = named.edits;
   return files;
 }
 

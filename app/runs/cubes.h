@@ -25,6 +25,7 @@ inline constexpr const char* kClosed = "closed";
 // Where a statement's files are, and what is known of its semantics: "real", "float32:onnxruntime", or empty for what the property says.
 struct StatementFiles {
   std::string model, property, semantics;
+  onnx::Edits edits = {};  // of the model
 };
 
 // "answer": split, or sat, unsat, unknown, timed-out where the search had one before it had enough branches. `folder` is new or

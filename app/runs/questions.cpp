@@ -326,7 +326,7 @@ class ListQuestions : public Questions {
     for (const std::string& file : {request.model, request.data, request.labels}) {
       if (!file.empty()) return no_such_file("files", "a run on a data set; lists name their models and properties", file);
     }
-    std::unique_ptr<ListQuestions> questions(new ListQuestions(request));
+    std::unique_ptr<ListQuestions> questions(new ListQuestions(request, edits_of(check.claim)));
     const Json lists = member_of(check.claim, "lists");
     if (!lists.is_array() || lists.empty() || (!request.list.empty() && lists.size() > 1))
       return Rejection{Rejection::Kind::malformed,
@@ -380,7 +380,7 @@ class ListQuestions : public Questions {
                               now.empty() ? "no file that can be read" : "sha256 " + now,
                               "put that file back, or decide the changed one again with --resume");
     }
-    check::Report report = check::check_certificate(model, property, line.file, request_.load);
+    check::Report report = check::check_certificate(model, property, line.file, load_);
     if (report.why) return *report.why;
     const bool holds = report.theorem->kind() == logic::Theorem::Kind::unsatisfiable;
     if (line.named != search::answer_of(*report.theorem))
@@ -411,10 +411,10 @@ class ListQuestions : public Questions {
   }
 
  private:
-  explicit ListQuestions(const RunCheckRequest& request) : request_(request) {}
+  ListQuestions(const RunCheckRequest& request, onnx::Edits edits) : load_(request.load) { load_.limits.edits = std::move(edits); }
   [[nodiscard]] const BatchInstance& instance(const Line& line) const { return instances_[asked_[line.question]]; }
 
-  const RunCheckRequest& request_;
+  check::LoadOptions load_;  // with the options of the models that the claim names
   std::vector<BatchInstance> instances_;
   std::vector<std::size_t> asked_;  // their numbers
 };

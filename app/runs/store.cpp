@@ -361,6 +361,21 @@ double number_of(const Json& object, const char* key) {
 
 bool flag_of(const Json& object, const char* key) { return member_of(object, key) == Json(true); }
 
+constexpr const char* kModelOptions = "model_options";
+
+void add_edits(Json& object, const onnx::Edits& edits) {
+  for (const auto& [option, text] : edits.options()) object[kModelOptions].push_back(option + " " + text);
+}
+
+onnx::Edits edits_of(const Json& object) {
+  onnx::Edits edits;
+  for (const std::string& one : texts_of(object, kModelOptions)) {
+    const std::size_t blank = one.find(' ');
+    if (blank != std::string::npos) (void)edits.add(one.substr(0, blank), one.substr(blank + 1));
+  }
+  return edits;
+}
+
 std::vector<std::string> texts_of(const Json& object, const char* key) {
   std::vector<std::string> list;
   const Json member = member_of(object, key);

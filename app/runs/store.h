@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "frontends/onnx/edits.h"
 #include "semantics/outcome.h"
 
 namespace assay::runs {
@@ -91,6 +92,9 @@ class Store {
 // The name of a member that is not the same in both objects, in value and type; none where there is none.
 [[nodiscard]] std::optional<std::string> first_difference(const Json& some, const Json& other);
 [[nodiscard]] std::vector<std::string> texts_of(const Json& object, const char* key);
+// The options of a model in a claim, a split or a report; nothing where there are none. What is no option is left out when they are read.
+void add_edits(Json& object, const onnx::Edits& edits);
+[[nodiscard]] onnx::Edits edits_of(const Json& object);
 
 // A file for a program that writes it: never a link, a pipe or what has a second name elsewhere. The descriptor; -1 with errno.
 [[nodiscard]] int open_to_write(const std::string& path, int flags);

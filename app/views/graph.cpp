@@ -107,6 +107,7 @@ Outcome<Done> add_confusions(const InspectRequest& options, Sheet& sheet) {
   setting.model = options.file;
   setting.data = options.data;
   setting.labels = options.labels;
+  setting.edits = options.limits.edits;
   check::LoadOptions load_options;
   load_options.semantics = ExecutionModel{};
   load_options.limits = options.limits;

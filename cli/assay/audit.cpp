@@ -5,6 +5,7 @@
 
 #include "cli/assay/common_options.h"
 #include "cli/assay/gate.h"
+#include "cli/assay/option_forms.h"
 #include "cli/assay/report.h"
 #include "cli/assay/verbs.h"
 
@@ -73,10 +74,14 @@ void add_audit(CLI::App& app, int& exit) {
                    "with --shrink: set values to 0 as long as the region still fails when this backend runs it again")
       ->check(CLI::IsMember({"eager", "compiled"}))
       ->needs(shrink);
+  add_edits(verb, options.limits);
   add_memory(verb, options.limits, "memory that the run may take, e.g. 512MiB; default: 8GiB");
   add_trace_budget(verb, options.limits);
   add_gate(verb, options.gate);
-  verb->callback([&exit] { exit = audit(options); });
+  verb->callback([&exit, verb] {
+    if (options.model.empty()) refuse_unread_edits(*verb, "a trace without --model");
+    exit = audit(options);
+  });
 }
 
 }  // namespace assay::cli

@@ -136,6 +136,7 @@ void add_bounds(CLI::App& app, int& exit) {
       })
       ->capture_default_str();
   add_semantics(verb, options.semantics);
+  add_edits(verb, options.limits);
   add_limits(verb, options.limits);
   add_statement(verb, options.statement);
   add_json(verb, options.json);

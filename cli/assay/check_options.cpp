@@ -21,6 +21,7 @@ void add_check(CLI::App& app, int& exit) {
   verb->add_flag("--exact", options.exact, "compute every step in exact arithmetic, even if a faster test with doubles would decide it");
   add_semantics(verb, options.semantics);
   verb->add_option("--threads", options.limits.threads, "threads for each certificate")->check(CLI::Range(1, 1024))->capture_default_str();
+  add_edits(verb, options.limits);
   add_limits(verb, options.limits);
   add_statement(verb, options.statement);
   add_gate_files(verb, options.gate);

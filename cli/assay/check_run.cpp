@@ -92,6 +92,13 @@ int check_run_verb(const CheckOptions& options) {
         {Rejection::Kind::malformed, "run.semantics", folder, "a run about " + words_of(*options.semantics) + ", which --semantics names",
          "a run about " + words_of(*semantics.value()),
          "make another run with `assay robust` or `assay batch` and this --semantics, or check this run without the option"});
+  const auto manifest = runs::read_manifest(folder);
+  const onnx::Edits claimed = manifest ? runs::edits_of(runs::member_of(manifest.value(), "claim")) : onnx::Edits();
+  if (!options.limits.edits.empty() && options.limits.edits != claimed)
+    return refuse(kRunSchema, options.gate.json,
+                  {Rejection::Kind::malformed, "run.options", folder, "a run of the model with " + options.limits.edits.to_text(),
+                   claimed.empty() ? "a run of the model as it stands in its file" : "a run with " + claimed.to_text(),
+                   "leave the options out: a check takes those of the run"});
   request.load.semantics = options.semantics ? options.semantics : std::move(semantics).value();
   RunProgress progress(false, 0, 0);
   auto checked = runs::check_run(folder, request, interruption_token(), [](std::size_t done, std::size_t all) {

@@ -19,6 +19,8 @@ void add_json(CLI::App* verb, JsonTarget& json);
 // that of verify.
 void add_semantics(CLI::App* verb, std::optional<ExecutionModel>& semantics, const std::string& description = "");
 void add_named_semantics(CLI::App* verb, std::string& semantics, const std::string& description = "");
+// --shape, --dim, --set and --outputs, of every verb that reads a model.
+void add_edits(CLI::App* verb, Limits& limits);
 // --memory and --budget, beyond which the answer is undecided.
 void add_memory(CLI::App* verb, Limits& limits, const std::string& description);
 // Of verbs that read a model and nothing that is proved.

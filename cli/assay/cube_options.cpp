@@ -12,6 +12,7 @@ namespace {
 void add_files(CLI::App* verb, CubeOptions& options) {
   verb->add_option("--model", options.model, "the model, if it has moved since the split")->type_name("FILE");
   verb->add_option("--property", options.property, "the property, if it has moved since the split")->type_name("FILE");
+  add_edits(verb, options.limits);
 }
 
 void add_search(CLI::App* verb, CubeOptions& options) {
@@ -37,6 +38,7 @@ void add_cube_verbs(CLI::App& app, int& exit) {
       ->capture_default_str();
   verb->add_option("-o,--out", split_options.out, "a new folder for the cubes")->required()->type_name("FOLDER");
   add_named_semantics(verb, split_options.semantics);
+  add_edits(verb, split_options.limits);
   add_search(verb, split_options);
   verb->callback([&exit] { exit = split(split_options); });
 

@@ -26,11 +26,12 @@ search::Options search_of(const CubeOptions& options) {
   return search;
 }
 
-LoadOptions load_options(const CubeOptions& options, const std::string& semantics) {
+LoadOptions load_options(const CubeOptions& options, const std::string& semantics, const onnx::Edits& edits) {
   LoadOptions load;
   if (!semantics.empty())
     if (auto model = parse_semantics(semantics)) load.semantics = std::move(model).value();
   load.limits = options.limits;
+  load.limits.edits = edits;
   return limiting(std::move(load));
 }
 
@@ -52,8 +53,8 @@ int conclude_verb(const CubeOptions& options, const Json& report, const std::str
 }  // namespace
 
 int split(const CubeOptions& options) {
-  const auto report = runs::split({options.files[0], options.files[1], options.semantics}, options.out, options.into,
-                                  load_options(options, options.semantics), search_of(options));
+  const auto report = runs::split({options.files[0], options.files[1], options.semantics, options.limits.edits}, options.out, options.into,
+                                  load_options(options, options.semantics, options.limits.edits), search_of(options));
   if (!report) return refuse("assay.split/1", options.json, recognised_input(report.rejection(), options.files[0], options.files[1]));
   conclude();
   const std::size_t cubes = report.value()["cubes"].size();
@@ -70,10 +71,11 @@ int solve(const CubeOptions& options) {
   const std::string& cube = options.files[0];
   const std::string part = options.out.empty() ? fs::path(cube).replace_extension(".part").string() : options.out;
   if (part == cube) return usage("solve", cube + " is the cube; write the part to another file with -o");
-  const auto files = runs::find_files({options.model, options.property, options.semantics}, fs::path(cube).parent_path().string());
+  const auto files =
+      runs::find_files({options.model, options.property, options.semantics, options.limits.edits}, fs::path(cube).parent_path().string());
   if (!files) return refuse("assay.solve/1", options.json, files.rejection());
   const auto report = runs::written(part, [&](const std::string& name) {
-    return runs::solve(cube, files.value(), name, load_options(options, files.value().semantics), search_of(options));
+    return runs::solve(cube, files.value(), name, load_options(options, files.value().semantics, files.value().edits), search_of(options));
   });
   if (!report) return refuse("assay.solve/1", options.json, report.rejection());
   conclude();
@@ -83,17 +85,18 @@ int solve(const CubeOptions& options) {
 
 int merge(const CubeOptions& options) {
   const std::string& folder = options.files[0];
-  const auto files = runs::find_files({options.model, options.property, options.semantics}, folder);
+  const auto files = runs::find_files({options.model, options.property, options.semantics, options.limits.edits}, folder);
   if (!files) return refuse("assay.merge/1", options.json, files.rejection());
   const runs::StatementFiles& of = files.value();
   const std::vector<std::string> named(options.files.begin() + 1, options.files.end());
   const auto report = runs::written(options.out, [&](const std::string& name) {
-    return runs::merge(folder, named.empty() ? runs::parts_in(folder) : named, of, name, load_options(options, of.semantics));
+    return runs::merge(folder, named.empty() ? runs::parts_in(folder) : named, of, name, load_options(options, of.semantics, of.edits));
   });
   if (!report) return refuse("assay.merge/1", options.json, report.rejection());
   conclude();
   const std::uint64_t bytes = runs::count_of(report.value(), "bytes");
-  return conclude_verb(options, report.value(), queries::certificate_line({of.model, of.property, options.out, of.semantics}, bytes));
+  return conclude_verb(options, report.value(),
+                       queries::certificate_line({of.model, of.property, options.out, of.semantics, of.edits}, bytes));
 }
 
 }  // namespace assay::cli

@@ -60,6 +60,7 @@ void add_eval(CLI::App& app, int& exit) {
   verb->add_option("VALUES", options.values,
                    "a JSON file: {\"inputs\": {NAME: [numbers or {\"lo\": a, \"hi\": b}, row-major]}, \"cotangents\": {OUTPUT: [...]}}")
       ->required();
+  add_edits(verb, options.limits);
   add_memory_of_model(verb, options.limits);
   add_json(verb, options.json);
   verb->callback([&exit] { exit = eval(options); });

@@ -58,6 +58,7 @@ void add_inspect(CLI::App& app, int& exit) {
   CLI::Option* numbers = verb->add_option("--number", options.numbers, "instead of a file: show how float32 rounds these numbers")
                              ->delimiter(',')
                              ->type_name("NUMBER,...");
+  add_edits(verb, options.limits);
   add_limits(verb, options.limits);
   add_json(verb, options.json);
   verb->callback([&exit, verb, file, numbers] {

@@ -39,6 +39,10 @@ void refuse_unread(const CLI::App& verb, const std::string& form, std::initializ
   }
 }
 
+void refuse_unread_edits(const CLI::App& verb, const std::string& form) {
+  refuse_unread(verb, form, {"--shape", "--dim", "--set", "--outputs"});
+}
+
 bool refuse_unread_by_check(const CLI::App& verb, const CheckOptions& options) {
   std::error_code error;
   const auto is_folder = [&error](const std::string& file) {  // or nothing, of which a check of a run says so
@@ -63,6 +67,7 @@ bool refuse_unread_by_check(const CLI::App& verb, const CheckOptions& options) {
 
 void refuse_unread_by_inspect(const CLI::App& verb, const InspectOptions& options) {
   if (options.tensor.empty()) refuse_unread(verb, "an inspection without --tensor", {"--elements"});
+  if (!options.numbers.empty()) refuse_unread_edits(verb, "--number");
   if (!options.numbers.empty())
     return refuse_unread(verb, "--number",
                          {"--network", "--property", "--box", "--bounds", "--method", "--samples", "--values", "--data", "--labels",
@@ -72,6 +77,7 @@ void refuse_unread_by_inspect(const CLI::App& verb, const InspectOptions& option
   const bool is_property = kind == FileKind::vnnlib || ends_like(file, ".vnnlib");
   if (kind == FileKind::onnx || (ends_like(file, ".onnx") && kind != FileKind::certificate)) return refuse_unread_of_model(verb, options);
   refuse_unread(verb, "a file that is no model", {"--box", "--values", "--data", "--labels", "--items"});
+  if (options.network.empty()) refuse_unread_edits(verb, "a file that is no model, without --network");
   if (kind != FileKind::certificate) refuse_unread(verb, "a file that is neither a model nor a certificate", {"--property"});
   if (!is_property && kind != FileKind::certificate)
     refuse_unread(verb, "a file that is neither a property nor a certificate", {"--network"});
@@ -89,6 +95,7 @@ void refuse_unread_by_gradcheck(const CLI::App& verb, const GradcheckOptions& op
   if (!is_model(options))
     refuse_unread(verb, "a trace, which was recorded already",
                   {"--values", "--backend", "--device", "--range", "--draws", "--output", "--save"});
+  if (!is_model(options) && options.model.empty()) refuse_unread_edits(verb, "a trace without --model");
   if (!options.run.values.empty()) refuse_unread(verb, "--values", {"--range", "--draws"});
 }
 
@@ -97,11 +104,13 @@ void refuse_unread_by_record(const CLI::App& verb, const RecordOptions& options)
   if (options.forward_only) refuse_unread(verb, "--forward-only", {"--draws", "--output", "--weighted"});
 }
 
-void refuse_unread_by_report(const CLI::App& verb, const std::string& input, bool has_property) {
+void refuse_unread_by_report(const CLI::App& verb, const std::string& input, bool has_model, bool has_property) {
   std::error_code error;
+  if (std::filesystem::is_directory(input, error)) refuse_unread_edits(verb, "the folder of a run, which says them itself");
   if (std::filesystem::is_directory(input, error))
     return refuse_unread(verb, "the folder of a run", {"--property", "--semantics", "--samples", "--model-explorer"});
   const FileKind kind = kind_of_file(input);
+  if (!has_model) refuse_unread_edits(verb, "an input without a model");
   if (kind == FileKind::trace || kind == FileKind::safetensors)
     return refuse_unread(verb, "a trace", {"--property", "--semantics", "--samples", "--images", "--data", "--labels"});
   refuse_unread(verb, "a certificate", {"--images", "--data", "--labels", "--jobs"});

@@ -56,6 +56,7 @@ void prepare_last_words(const std::string& verb, const std::function<JsonTarget(
 }
 
 int refuse(const std::string& schema, const JsonTarget& json, const Rejection& why) {
+  const LiftedLimit room;  // a message takes little, but perhaps more than is left
   conclude();
   print_explained(why);
   if (!json.empty() && !write_json(json, rejection_json(schema, why))) return kExitUnwritten;

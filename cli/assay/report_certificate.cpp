@@ -6,6 +6,7 @@
 #include "app/pages/chart.h"
 #include "app/views/proof_tree.h"
 #include "cli/assay/interruption.h"
+#include "cli/assay/report.h"
 #include "cli/assay/report_pages.h"
 #include "cli/check.h"
 

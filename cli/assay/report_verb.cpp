@@ -124,9 +124,8 @@ void add_report(CLI::App& app, int& exit) {
                  kMostSamples)
       ->type_name("N")
       ->capture_default_str();
-  refuse_wrapped(verb->add_option("--images", options.images, "for a run: number of items to show with their witnesses"))
-      ->type_name("N")
-      ->capture_default_str();
+  CLI::Option* images = verb->add_option("--images", options.images, "for a run: number of items to show with their witnesses");
+  refuse_wrapped(images)->type_name("N")->capture_default_str();
   verb->add_option("--data", options.data, "for a run: the data set, if it has moved")->type_name("FILE");
   verb->add_option("--labels", options.labels, "for a run: the labels, if they have moved")->type_name("FILE");
   verb->add_option("--perfetto", options.perfetto, "write timings to FILE as Chrome trace events, which ui.perfetto.dev shows")
@@ -138,11 +137,12 @@ void add_report(CLI::App& app, int& exit) {
                    "certificates of a run, or regions (recorded computations) of a trace, to judge at the same time")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  add_edits(verb, options.limits);
   add_memory(verb, options.limits, "memory that the run may take, e.g. 512MiB; default: 8GiB");
   add_json(verb, options.json);
   verb->callback([&exit, verb] {
     take_files(options);
-    refuse_unread_by_report(*verb, options.input, !options.property.empty());
+    refuse_unread_by_report(*verb, options.input, !options.model.empty(), !options.property.empty());
     exit = report(options);
   });
 }

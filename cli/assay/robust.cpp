@@ -38,7 +38,8 @@ runs::BallSetting setting_of(const RobustOptions& options) {
                             .clip_lo = {},
                             .clip_hi = {},
                             .norm = options.norm,
-                            .semantics = options.semantics};
+                            .semantics = options.semantics,
+                            .edits = options.run.limits.edits};
   if (options.clip.size() == 2) {
     setting.clip_lo = options.clip[0];
     setting.clip_hi = options.clip[1];

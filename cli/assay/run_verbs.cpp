@@ -43,6 +43,7 @@ void add_run(CLI::App* verb, RunOptions& run) {
       ->type_name("TIME")
       ->capture_default_str();
   refuse_wrapped(verb->add_option("--seed", run.seed, "random seed of the search for counterexamples"))->capture_default_str();
+  add_edits(verb, run.limits);
   add_memory(verb, run.limits, "memory that all instances together may take, e.g. 4G; default: 8GiB");
   verb->add_flag("--stream", run.stream, "print each result as a line of JSON as soon as it is known");
   verb->add_flag("-q,--quiet", run.quiet, "print no progress on stderr");

@@ -16,6 +16,7 @@ void add_device(CLI::App* verb, std::string& device) {
 }
 
 void add_run(CLI::App* verb, RecordOptions& options) {
+  add_edits(verb, options.limits);
   add_memory_of_model(verb, options.limits);
   verb->add_option("--values", options.values,
                    "inputs as JSON, as for `assay eval` but without intervals; default: normally distributed random numbers")

@@ -59,6 +59,7 @@ void add_statement_verb(CLI::App& app, int& exit) {
   verb->add_option("PROPERTY", options.property, "the VNN-LIB file")->required();
   verb->add_option("-o,--out", options.out, "the file to write; default: stdout")->type_name("FILE");
   add_semantics(verb, options.semantics);
+  add_edits(verb, options.limits);
   add_limits(verb, options.limits);
   add_json(verb, options.json);
   verb->callback([&exit] { exit = statement(options); });

@@ -87,6 +87,7 @@ void add_trim_verb(CLI::App& app, int& exit) {
               "wall-clock limit for the whole run, e.g. 60, 90s, 5m; at the limit, only the steps already known to be unneeded are\n"
               "left out");
   add_semantics(verb, options.semantics);
+  add_edits(verb, options.limits);
   add_limits(verb, options.limits);
   add_json(verb, options.json);
   verb->callback([&exit] { exit = trim(options); });

@@ -87,6 +87,7 @@ void add_verify(CLI::App& app, int& exit) {
                    "certificate of this result to FILE.scaled, and its statement to FILE.scaled.statement")
       ->type_name("TIME");
   verb->add_option("--threads", options.threads, "threads of the search")->check(CLI::Range(1, 1024))->capture_default_str();
+  add_edits(verb, options.limits);
   add_limits(verb, options.limits);
   refuse_wrapped(verb->add_option("--seed", options.seed, "random seed of the search for a counterexample"))->capture_default_str();
   add_branching(verb, options.branching);

@@ -88,7 +88,8 @@ void print_summary(const VerifyReport& report, const VerifyOptions& options) {
     std::fprintf(stderr, "  %s\n", line.c_str());
   if (decision.float_run) {
     const std::string files = report.model + " " + report.property;
-    const std::string again = decision.proof_bytes == 0 ? "assay verify " + files : "assay check " + files + " " + report.proof;
+    const std::string edits = options.limits.edits.empty() ? "" : " " + options.limits.edits.to_text();
+    const std::string again = (decision.proof_bytes == 0 ? "assay verify " + files : "assay check " + files + " " + report.proof) + edits;
     std::fprintf(stderr, "float32: %s\n", to_text(*decision.float_run).c_str());
     std::fprintf(stderr, "float32 by ONNX Runtime: %s --json | assay-replay-witness -\n", again.c_str());
   }
@@ -108,7 +109,8 @@ void print_summary(const VerifyReport& report, const VerifyOptions& options) {
   if (decision.proof_bytes > 0)
     std::fprintf(
         stderr, "%s\n",
-        queries::certificate_line({report.model, report.property, report.proof, semantics_named(report, options)}, decision.proof_bytes)
+        queries::certificate_line({report.model, report.property, report.proof, semantics_named(report, options), options.limits.edits},
+                                  decision.proof_bytes)
             .c_str());
   else if (!report.proof.empty() && !result.theorem)
     std::fprintf(stderr, "certificate: none, because nothing was decided; %s was not written\n", report.proof.c_str());

@@ -8,7 +8,7 @@ _assay_check() {
     fi
   done
   case "$verb" in
-    *) options="--budget --exact --memory --name --semantics --statement --threads --version" ;;
+    *) options="--budget --dim --exact --memory --name --outputs --semantics --set --shape --statement --threads --version" ;;
   esac
   case "$verb $previous" in
     *) ;;

@@ -17,7 +17,8 @@ VALUES = {"--expect": "sat", "--statement": "full", "--junit": "x", "--sarif": "
           "--elements": "1", "--show": "all", "--budget": "1e12", "--memory": "4G", "--backend": "eager", "--device": "cpu", "--range": ("0", "1"), "--draws": "2",
           "--output": "x", "--save": "x", "--seed": "3", "--rerun": "eager", "--each": (), "--require": "0.5", "--first": "2", "--every": "2", "--part": "1/2",
           "--stream": (), "--allow-vacuous": (), "--sbatch": "x", "--trace": "x", "--trim": (), "--timeout": "5", "--bounds": (), "--weighted": (), "--list": "x",
-          "--step": "1"}
+          "--step": "1", "--shape": "image=1,64", "--dim": "n=1", "--set": "n=1", "--outputs": "scores"}  # of the last four: model_options_test.py
+OF_MODELS = ["--shape", "--dim", "--set", "--outputs"]
 NUMBER_REFUSES = ["--network", "--property", "--box", "--bounds", "--method", "--samples", "--values", "--data", "--labels", "--items", "--tensor", "--step", "--memory", "--budget"]
 FILE_REFUSES = ["--property", "--box", "--values", "--data", "--labels", "--items"]
 
@@ -65,7 +66,9 @@ class Options(Case):
             (["report", "run.trace"], ["--property", "--semantics", "--samples", "--images", "--data", "--labels"]),
             (["report", "holds.assay"], ["--memory", "--model", "--semantics", "--samples", "--images", "--data", "--labels", "--jobs"]),
             (["report", "holds.assay", "--property", HOLDS, "--model", MODEL], ["--images", "--data", "--labels", "--jobs"]),
-            (["inspect", "--number", "0.1"], NUMBER_REFUSES),
+            (["inspect", "--number", "0.1"], [*NUMBER_REFUSES, *OF_MODELS]),
+            *((form, OF_MODELS) for form in (["audit", "run.trace"], ["gradcheck", "run.trace"], ["inspect", "run.trace"], ["inspect", HOLDS], ["report", "robust"],
+                                             ["inspect", "holds.assay"], ["inspect", "holds.statement"], ["report", "run.trace"], ["report", "holds.assay"])),
             (["inspect", MODEL], ["--network", "--bounds", "--step", "--method", "--samples", "--labels", "--items", "--elements"]),
             (["inspect", MODEL, "--values", "values.json"], ["--property", "--box", "--data", "--tensor"]),
             (["inspect", MODEL, "--property", HOLDS], ["--box"]),

@@ -50,10 +50,13 @@ def refusals(bench):
     holds = bench.report([bench.digits[0], bench.digits[1].replace("fails", "holds")])
     cut = json.loads(json.dumps(good))
     del cut["theorem"]["witness"]["cases"]
+    chosen = json.loads(json.dumps(good))
+    chosen["statement"]["sources"].append({"role": "model options", "name": "--set sr=16000", "sha256": ""})
     for what, report, words, status, said in [
             ("no ONNX Runtime", good, (), 3, "pip install onnxruntime"), ("an unsat report", holds, (), 4, "has no witness"),
             ("no JSON", "{", (), 4, "not a JSON report"), ("a JSON list", [], (), 4, "not a report of"),
             ("another program's JSON", {"schema": "x"}, (), 4, "not a report of"), ("another model", good, ("--model", str(other)), 4, "SHA-256 differs"),
+            ("a model with a constant input", chosen, (), 4, "the model with --set sr=16000"),
             ("no model", good, ("--model", str(other) + "x"), 4, "cannot read the model")]:
         found = bench.replay(report, *words, environment=hidden)
         if found[0] != status or found[1] or said not in found[2] or "Traceback" in found[2]:

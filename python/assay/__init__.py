@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ._verify.functions import bounds as bounds, check as check, evaluate as evaluate, explain as explain, inspect as inspect, lint as lint
     from ._verify.functions import statement as statement
     from ._verify.functions import verify as verify
+    from ._verify.models import Model as Model
     from ._verify.properties import Box as Box, Linear as Linear, Robust as Robust
     from ._verify.answers import Bounds as Bounds, Check as Check, Enclosures as Enclosures, Finding as Finding, NodeBounds as NodeBounds
     from ._verify.answers import Result as Result, Statement as Statement
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 # Name -> where it is.
 _HOMES = {
     **dict.fromkeys(("verify", "check", "bounds", "lint", "statement", "inspect", "evaluate", "explain"), "_verify.functions"),
+    "Model": "_verify.models",
     **dict.fromkeys(("Box", "Robust", "Linear"), "_verify.properties"),
     **dict.fromkeys(("Result", "Check", "Bounds", "NodeBounds", "Finding", "Statement", "Enclosures"), "_verify.answers"),
     **dict.fromkeys(("Error", "UsageError", "MalformedInput", "Unsupported", "Undecided", "Rejected", "InternalError"), "errors"),

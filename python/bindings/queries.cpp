@@ -28,14 +28,24 @@ namespace assay::python {
 namespace {
 
 using Text = std::string;
+using Edits = std::vector<std::pair<std::string, std::string>>;
 using MaybeText = std::optional<std::string>;
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-check::LoadOptions load_options(const MaybeText& semantics, std::optional<std::uint64_t> memory, std::optional<double> budget) {
+onnx::Edits edits_of(const Edits& given) {
+  onnx::Edits edits;
+  for (const auto& [option, text] : given)
+    if (auto added = edits.add(option, text); !added) refuse(added.rejection());
+  return edits;
+}
+
+check::LoadOptions load_options(const MaybeText& semantics, std::optional<std::uint64_t> memory, std::optional<double> budget,
+                                const Edits& edits) {
   check::LoadOptions options;
+  options.limits.edits = edits_of(edits);
   if (semantics) options.semantics = taken(floats::semantics_named(*semantics));
   options.limits.memory = memory;
   if (budget && !(*budget > 0)) refuse_argument("budget", "multiply-adds, a number above 0", std::to_string(*budget));
@@ -49,14 +59,16 @@ check::Loaded loaded(const Text& model, const Text& property, const check::LoadO
   return std::move(outcome).value();
 }
 
-MemoryRule memory_rule(std::optional<std::uint64_t> memory) { return check::memory_rule({.memory = memory, .work = {}, .threads = 1}); }
+MemoryRule memory_rule(std::optional<std::uint64_t> memory) {
+  return check::memory_rule({.memory = memory, .work = {}, .threads = 1, .edits = {}});
+}
 
-onnx::Model imported(const Text& path, std::optional<std::uint64_t> memory) {
-  auto model = onnx::import_model(path, memory_rule(memory));
+onnx::Model imported(const Text& path, std::optional<std::uint64_t> memory, const onnx::Edits& edits) {
+  auto model = onnx::import_model(path, memory_rule(memory), edits);
   if (!model) refuse(queries::recognised(check::in_file(model.rejection(), path), path, queries::FileKind::onnx));
   if (!memory) return std::move(model).value();
   // The interpreter has more to do than this: nobody limits its memory, so what the network needs is estimated.
-  const check::Limits limits{.memory = memory, .work = std::numeric_limits<double>::infinity(), .threads = 1};
+  const check::Limits limits{.memory = memory, .work = std::numeric_limits<double>::infinity(), .threads = 1, .edits = {}};
   if (auto size = check::check_size(model.value().graph, limits, model.value().stored); !size)
     refuse(check::in_file(size.rejection(), path));
   return std::move(model).value();
@@ -139,8 +151,8 @@ Searched search_for(const Text& model, const Text& property, const MaybeText& ce
 
 nb::dict verify(const Text& model, const Text& property, const MaybeText& certificate, const MaybeText& semantics, double timeout,
                 int threads, std::uint64_t seed, std::optional<std::uint64_t> memory, std::optional<double> budget, const Text& branching,
-                bool attack, nb::object progress) {
-  const check::LoadOptions options = load_options(semantics, memory, budget);
+                bool attack, nb::object progress, const Edits& edits) {
+  const check::LoadOptions options = load_options(semantics, memory, budget, edits);
   search::Options search_options;
   if (threads < 1 || threads > 1024) refuse_argument("threads", "1 to 1024", std::to_string(threads));
   if (!(timeout >= 0)) refuse_argument("timeout", "seconds above 0, or None", std::to_string(timeout));
@@ -214,8 +226,8 @@ nb::dict verify(const Text& model, const Text& property, const MaybeText& certif
 }
 
 nb::dict check_certificate(const Text& model, const Text& property, const Text& certificate, bool exact, const MaybeText& semantics,
-                           std::optional<std::uint64_t> memory, std::optional<double> budget) {
-  check::LoadOptions options = load_options(semantics, memory, budget);
+                           std::optional<std::uint64_t> memory, std::optional<double> budget, const Edits& edits) {
+  check::LoadOptions options = load_options(semantics, memory, budget, edits);
   options.exact = exact;
   const auto report = on_a_thread<check::Report>([=](const std::stop_token&) {
     check::Report made = property.empty() ? check::check_statement(model, certificate, options)
@@ -243,8 +255,8 @@ nb::dict check_certificate(const Text& model, const Text& property, const Text& 
 }
 
 nb::dict bounds(const Text& model, const Text& property, const MaybeText& semantics, const Text& method, double timeout, bool outputs_only,
-                std::optional<std::uint64_t> memory, std::optional<double> budget) {
-  check::LoadOptions options = load_options(semantics, memory, budget);
+                std::optional<std::uint64_t> memory, std::optional<double> budget, const Edits& edits) {
+  check::LoadOptions options = load_options(semantics, memory, budget, edits);
   options.polynomials = vnnlib::Polynomials::leave_out;
   if (method != "crown" && method != "interval") refuse_argument("method", "crown or interval", method);
   if (!(timeout >= 0)) refuse_argument("timeout", "seconds above 0, or None", std::to_string(timeout));
@@ -293,8 +305,10 @@ nb::dict bounds(const Text& model, const Text& property, const MaybeText& semant
   return dict;
 }
 
-nb::list lint(const Text& model, std::optional<std::uint64_t> memory) {
-  const auto problems = on_a_thread<std::vector<Rejection>>([=](const std::stop_token&) { return onnx::lint(model, memory_rule(memory)); });
+nb::list lint(const Text& model, std::optional<std::uint64_t> memory, const Edits& given) {
+  const onnx::Edits edits = edits_of(given);
+  const auto problems =
+      on_a_thread<std::vector<Rejection>>([=](const std::stop_token&) { return onnx::lint(model, memory_rule(memory), edits); });
   nb::list list;
   for (const Rejection& why : problems) {
     if (why.code.starts_with("files.")) refuse(check::in_file(why, model));
@@ -304,8 +318,8 @@ nb::list lint(const Text& model, std::optional<std::uint64_t> memory) {
 }
 
 nb::dict statement(const Text& model, const Text& property, const MaybeText& semantics, std::optional<std::uint64_t> memory,
-                   std::optional<double> budget) {
-  const check::LoadOptions options = load_options(semantics, memory, budget);
+                   std::optional<double> budget, const Edits& edits) {
+  const check::LoadOptions options = load_options(semantics, memory, budget, edits);
   const auto read = on_a_thread<check::Loaded>([=](const std::stop_token&) { return loaded(model, property, options); });
   const std::vector<std::byte> bytes = statement::statement_bytes(read.problem->statement());
   nb::dict dict;
@@ -315,8 +329,9 @@ nb::dict statement(const Text& model, const Text& property, const MaybeText& sem
   return dict;
 }
 
-nb::dict describe(const Text& path, std::optional<std::uint64_t> memory) {
-  const auto model = on_a_thread<onnx::Model>([=](const std::stop_token&) { return imported(path, memory); });
+nb::dict describe(const Text& path, std::optional<std::uint64_t> memory, const Edits& given) {
+  const onnx::Edits edits = edits_of(given);
+  const auto model = on_a_thread<onnx::Model>([=](const std::stop_token&) { return imported(path, memory, edits); });
   nb::dict dict;
   dict["inputs"] = side(model.graph, model.graph.inputs, model.graph.input_names);
   dict["outputs"] = side(model.graph, model.graph.outputs, model.graph.output_names);
@@ -364,10 +379,12 @@ nb::list to_list(const std::vector<queries::NamedSet>& sets) {
   return list;
 }
 
-nb::dict evaluate(const Text& path, const nb::dict& inputs, const nb::dict& cotangents, std::optional<std::uint64_t> memory) {
+nb::dict evaluate(const Text& path, const nb::dict& inputs, const nb::dict& cotangents, std::optional<std::uint64_t> memory,
+                  const Edits& given) {
+  const onnx::Edits edits = edits_of(given);
   const queries::EvaluationRequest request{values_of(inputs, "inputs"), values_of(cotangents, "cotangents")};
   const auto evaluation = on_a_thread<queries::Evaluation>(
-      [=](const std::stop_token&) { return taken(queries::evaluate_sets(imported(path, memory).graph, request)); });
+      [=](const std::stop_token&) { return taken(queries::evaluate_sets(imported(path, memory, edits).graph, request)); });
   nb::dict dict;
   dict["outputs"] = to_list(evaluation.outputs);
   dict["gradients"] = to_list(evaluation.gradients);
@@ -380,16 +397,16 @@ void add_queries(nb::module_& module) {
   using namespace nb::literals;
   module.def("verify", &verify, "model"_a, "property"_a, nb::kw_only(), "certificate"_a = nb::none(), "semantics"_a = nb::none(),
              "timeout"_a = 0.0, "threads"_a = 2, "seed"_a = 1, "memory"_a = nb::none(), "budget"_a = nb::none(), "branching"_a = "auto",
-             "attack"_a = true, "progress"_a = nb::none());
+             "attack"_a = true, "progress"_a = nb::none(), "edits"_a = Edits());
   module.def("check", &check_certificate, "model"_a, "property"_a, "certificate"_a, nb::kw_only(), "exact"_a = false,
-             "semantics"_a = nb::none(), "memory"_a = nb::none(), "budget"_a = nb::none());
+             "semantics"_a = nb::none(), "memory"_a = nb::none(), "budget"_a = nb::none(), "edits"_a = Edits());
   module.def("bounds", &bounds, "model"_a, "property"_a, nb::kw_only(), "semantics"_a = nb::none(), "method"_a = "crown",
-             "timeout"_a = 60.0, "outputs_only"_a = false, "memory"_a = nb::none(), "budget"_a = nb::none());
-  module.def("lint", &lint, "model"_a, nb::kw_only(), "memory"_a = nb::none());
+             "timeout"_a = 60.0, "outputs_only"_a = false, "memory"_a = nb::none(), "budget"_a = nb::none(), "edits"_a = Edits());
+  module.def("lint", &lint, "model"_a, nb::kw_only(), "memory"_a = nb::none(), "edits"_a = Edits());
   module.def("statement", &statement, "model"_a, "property"_a, nb::kw_only(), "semantics"_a = nb::none(), "memory"_a = nb::none(),
-             "budget"_a = nb::none());
-  module.def("describe", &describe, "model"_a, nb::kw_only(), "memory"_a = nb::none());
-  module.def("evaluate", &evaluate, "model"_a, "inputs"_a, "cotangents"_a, nb::kw_only(), "memory"_a = nb::none());
+             "budget"_a = nb::none(), "edits"_a = Edits());
+  module.def("describe", &describe, "model"_a, nb::kw_only(), "memory"_a = nb::none(), "edits"_a = Edits());
+  module.def("evaluate", &evaluate, "model"_a, "inputs"_a, "cotangents"_a, nb::kw_only(), "memory"_a = nb::none(), "edits"_a = Edits());
 }
 
 }  // namespace assay::python

@@ -100,9 +100,10 @@ class Result:
     """
 
     def __init__(self, found: Mapping[str, Any], certificate: Optional[bytes], decide: Callable[..., Check], vnnlib: Optional[str] = None,
-                 files: tuple[Optional[str], Optional[str], Optional[str]] = (None, None, None)) -> None:
+                 files: tuple[Optional[str], Optional[str], Optional[str]] = (None, None, None), edits: str = "") -> None:
         self.vnnlib = vnnlib
         self._files = files  # of the model and the property, where they are files; the name of the semantics, if it was given
+        self._edits = edits  # options of the programs with which the model is read
         self.answer: str = found["answer"]
         self.reason: str = found["reason"]
         self.sentence: str = found["sentence"]
@@ -213,7 +214,7 @@ class Result:
         if at_point:
             steps.append("a property with a smaller box, or with a bound that leaves a margin: the network lies on the edge of this one")
         model, property, semantics = self._files
-        asked = shlex.join([model or "model.onnx", property or "property.vnnlib", *(["--semantics", semantics] if semantics else [])])
+        asked = shlex.join([model or "model.onnx", property or "property.vnnlib", *(["--semantics", semantics] if semantics else [])]) + self._edits
         files = [*([] if model else ["the model in model.onnx"]), *([] if property else ["result.vnnlib in property.vnnlib"])]
         shell = f"in a shell{', with ' + ' and '.join(files) if files else ''}"
         steps.append(f"assay verify {asked} --timeout 60 --scale 30   ({shell}: the largest share of the box that can be proved)")

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Mapping, Optional, Union
 
 from assay import _native, errors
 from assay._core import arguments, programs
-from . import answers, progress_line, properties, questions
+from . import answers, models, progress_line, properties, questions
 
 if TYPE_CHECKING:
     import torch
 
-    Model = Union[str, os.PathLike[str], bytes, torch.nn.Module, Any]
+    Model = Union[str, os.PathLike[str], bytes, torch.nn.Module, models.Model, Any]
     Property = Union[str, os.PathLike[str], bytes, properties.Part, list[properties.Part], tuple[properties.Part, ...]]
 
 MOST_SEED = 2**64 - 1
@@ -36,7 +36,7 @@ def verify(model: Model, property: Property, *, timeout: Optional[float] = None,
     Ctrl-C ends the search with KeyboardInterrupt.
 
     Args:
-        model: A path, bytes, an onnx.ModelProto, or a torch.nn.Module, which torch.onnx exports.
+        model: A path, bytes, an onnx.ModelProto, or a torch.nn.Module, which torch.onnx exports; or a Model, which fixes open axes and the like.
         property: A path, VNN-LIB text, or a list: one Box for each input, and the claims about the outputs, Robust and Linear.
         timeout: Seconds for the whole call.
         threads: Threads of the search; without it, all cores.
@@ -90,7 +90,7 @@ def verify(model: Model, property: Property, *, timeout: Optional[float] = None,
         _write(target, certificate)
     found["notes"] = [*found["notes"], *question.notes]
     text = None if isinstance(question.property, str) else question.property.decode(errors="replace")
-    result = answers.Result(found, certificate, question.check, text, question.files())
+    result = answers.Result(found, certificate, question.check, text, question.files(), models.text_of(question.edits))
     if expect is not None and (result.answer != expect or result.vacuous and not allow_vacuous):
         raise _unexpected(result, expect)
     return result
@@ -215,7 +215,7 @@ def lint(model: Model, *, memory: Optional[int] = None, example_inputs: Any = No
         A finding for each part; an empty list if the whole model can be verified.
     """
     most = questions.bytes_of(memory)
-    found = questions.on_files(lambda path: _native.lint(path, memory=most), model=questions.model_file(model, example_inputs))
+    found = questions.on_files(lambda path: _native.lint(path, memory=most, **models.options_for_native(model)), model=questions.model_file(model, example_inputs))
     return [answers.Finding(why["code"], why["place"], why["required"], why["found"], why["advice"], why["kind"]) for why in found]
 
 
@@ -256,8 +256,8 @@ def evaluate(model: Model, inputs: Any, *, gradients: Any = None, memory: Option
         The sets of the outputs by name, and of the gradients by input.
     """
     most = questions.bytes_of(memory)
-    file = questions.model_file(model, example_inputs)
-    described = questions.on_files(lambda path: _native.describe(path, memory=most), model=file)
+    file, edits = questions.model_file(model, example_inputs), models.options_for_native(model)
+    described = questions.on_files(lambda path: _native.describe(path, memory=most, **edits), model=file)
     shapes = {name: shape for name, _, shape in described["inputs"]}
     whole = {name for name, dtype, _ in described["inputs"] if "float" not in str(dtype)}
     if not isinstance(inputs, Mapping):
@@ -267,7 +267,7 @@ def evaluate(model: Model, inputs: Any, *, gradients: Any = None, memory: Option
     wanted = _cotangents(gradients, {name: shape for name, _, shape in described["outputs"]})
     given = {_known("inputs", name, shapes): _ends(f"inputs['{name}']", value, shapes[name], exact=name in whole)
              for name, value in inputs.items()}
-    found = questions.on_files(lambda path: _native.evaluate(path, given, wanted, memory=most), model=file)
+    found = questions.on_files(lambda path: _native.evaluate(path, given, wanted, memory=most, **edits), model=file)
     sets = {part: {name: answers._ends(shape, lo, hi) for name, shape, lo, hi in found[part]} for part in ("outputs", "gradients")}
     return answers.Enclosures(**sets)
 

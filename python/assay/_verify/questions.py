@@ -9,7 +9,7 @@ from typing import Any, Callable, Mapping, Optional, TypeVar, Union
 
 from assay import _native, errors
 from assay._core import arguments
-from . import answers, export_checks, interpolation, properties
+from . import answers, export_checks, interpolation, models, properties
 
 _CALLS = {"Box": "Box(center, radius)", "Robust": "Robust(label)", "Linear": "Linear(rows, at_most=...)"}
 # A path, or the bytes of what would be a file.
@@ -18,6 +18,7 @@ T = TypeVar("T")
 
 
 def model_file(model: Any, example_inputs: Any = None) -> File:
+    model = models.file_of(model)
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(model, torch.nn.Module):
         return _exported(torch, model, example_inputs)
@@ -32,12 +33,12 @@ def model_file(model: Any, example_inputs: Any = None) -> File:
             return bytes(model.SerializeToString())
         except Exception as error:  # of protobuf: the message is incomplete or too large
             raise errors.MalformedInput("malformed input", where="model", why=f"SerializeToString failed: {error}", code="python.model") from error
-    raise errors.wrong("model", "a path, bytes, an onnx.ModelProto or a torch.nn.Module", model)
+    raise errors.wrong("model", "a path, bytes, an onnx.ModelProto, a torch.nn.Module or an assay.Model", model)
 
 
 def notes_on(model: Any) -> list[str]:
     """A note on a torch.nn.Module in training mode whose layers compute otherwise in evaluation mode, in which it is exported."""
-    torch = sys.modules.get("torch")
+    model, torch = models.file_of(model), sys.modules.get("torch")
     if torch is None or not isinstance(model, torch.nn.Module):
         return []
     kinds = (torch.nn.modules.dropout._DropoutNd, torch.nn.modules.batchnorm._NormBase, torch.nn.RReLU)
@@ -100,7 +101,7 @@ def _written(torch: Any, model: Any, inputs: tuple[Any, ...], path: str) -> byte
         return file.read()
 
 
-def property_file(property: Any, model: File) -> File:
+def property_file(property: Any, model: File, edits: Mapping[str, Any] = {}) -> File:
     if isinstance(property, (bytes, bytearray, memoryview)):
         return bytes(property)
     if isinstance(property, str) and property.lstrip()[:1] in ("(", ";"):
@@ -118,7 +119,7 @@ def property_file(property: Any, model: File) -> File:
                                     advice=f"call it: {_CALLS[part.__name__]}", code="python.argument")
     if not isinstance(parts, (list, tuple)) or not parts or not all(isinstance(part, kinds) for part in parts):
         raise errors.wrong("property", "a path, VNN-LIB text, or Box, Robust and Linear objects", property)
-    described = on_files(lambda path: _native.describe(path), model=model)
+    described = on_files(lambda path: _native.describe(path, **edits), model=model)
     return properties.vnnlib(parts, described["inputs"], described["outputs"]).encode()
 
 
@@ -174,10 +175,11 @@ class Question:
 
     def __init__(self, model: Any, property: Any, semantics: Optional[str], example_inputs: Any = None, memory: Optional[int] = None,
                  budget: Optional[float] = None) -> None:
-        self.options = options_of(semantics, memory, budget)
+        self.edits = models.options_of(model)
+        self.options = {**options_of(semantics, memory, budget), **models.options_for_native(model)}
         self.notes = notes_on(model)
         self.model = model_file(model, example_inputs)
-        self.property = property_file(property, self.model)
+        self.property = property_file(property, self.model, models.options_for_native(model))
 
     def files(self) -> tuple[Optional[str], Optional[str], Optional[str]]:
         """The paths of model and property, where they are files, and the name of the semantics, if it was given."""

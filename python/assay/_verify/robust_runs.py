@@ -17,7 +17,7 @@ from typing import Any, Iterable, Optional, Sequence, Union
 
 from assay import errors
 from assay._core import arguments, programs, witness_reader
-from . import executors, questions
+from . import executors, models, questions
 
 Number = Union[int, float, str, fractions.Fraction, decimal.Decimal]
 
@@ -201,6 +201,7 @@ def robust(model: Any, data: Any, labels: Any = None, *, eps: Union[Number, Iter
             if value is not None:
                 words.append(f"--{name}={_numbers(name, value)}")
         words += ["--each"] if arguments.flag("each", each) else []
+        words += models.words_of(model)
         here = ["--run", folder, "--jobs", _jobs(jobs), "--quiet"]
         if executor is not None:
             _elsewhere(words + ["--jobs", _jobs(1 if jobs is None else jobs)], folder, executor, parts)

@@ -218,7 +218,7 @@ def allowed(q: Ref, k: Ref, causal: bool, mask: Ref | None) -> torch.Tensor | No
     return ~far if is_open and bool(far.any()) else None
 
 
-def scores(n: Nodes, q: Ref, k: Ref, causal: bool, mask: Ref | None, scale: float | None) -> tuple[Ref, Ref | None]:
+def scores(n: Nodes, q: Ref, k: Ref, causal: bool, mask: Ref | None, scale: float | None) -> tuple[Ref, torch.Tensor | None]:
     """The scaled products, with a finite mask added; which pairs may meet."""
     factor = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     turned = n.permute(k, [*range(k.rank - 2), k.rank - 1, k.rank - 2])
@@ -227,7 +227,7 @@ def scores(n: Nodes, q: Ref, k: Ref, causal: bool, mask: Ref | None, scale: floa
     if mask is not None and mask.dtype != torch.bool and not causal:
         assert mask.tensor is not None
         found = n("add", found, mask if pairs is None else n.constant(torch.where(pairs, mask.tensor, 0.0), n.dtype))
-    return found, None if pairs is None else n.expand(n.constant(pairs, torch.bool), found.shape)
+    return found, pairs
 
 
 def heads(n: Nodes, q: Ref, k: Ref) -> Ref:
@@ -247,11 +247,21 @@ def flash(n: Nodes, q: Ref, k: Ref, v: Ref, dropout: float = 0, causal: bool = F
     if pairs is None:
         weights, total = n("softmax", found, axis=axis), n.reduce("log_sum_exp", found, [axis], False)
     else:
-        weights = n("masked_softmax", found, pairs, axis=axis)
-        total = n("log", n.reduce("reduce_sum", n("where", pairs, n("exp", found), n.constant(0.0, n.dtype), dtype=n.dtype), [axis], False))
+        weights, total = open_rows(n, found, pairs)
     order = n.results[1]
     assert order is not None
     return [n("matmul", n.stored_step(weights, "attention"), heads(n, q, v)), n.reshape(total, list(order.shape))]
+
+
+def open_rows(n: Nodes, found: Ref, pairs: torch.Tensor) -> tuple[Ref, Ref]:
+    """The weights of the pairs that may meet, and the logarithms of their sums. Rows in which no pair may meet have 0 for all of these."""
+    axis, shut, zero = found.rank - 1, ~pairs.any(-1, keepdim=True), n.constant(0.0, n.dtype)
+    meets = n.expand(n.constant(pairs | shut, torch.bool), found.shape)
+    weights = n("masked_softmax", found, meets, axis=axis)
+    total = n("log", n.reduce("reduce_sum", n("where", meets, n("exp", found), zero, dtype=n.dtype), [axis], False))
+    if not bool(shut.any()):
+        return weights, total
+    return n("where", n.constant(shut, torch.bool), zero, weights, dtype=n.dtype), n("where", n.constant(shut.squeeze(-1), torch.bool), zero, total, dtype=n.dtype)
 
 
 def summed_heads(n: Nodes, wide: Ref, like: Ref) -> Ref:
@@ -268,7 +278,7 @@ def flash_backward(n: Nodes, g: Ref, q: Ref, k: Ref, v: Ref, out: Ref, total: Re
     found, pairs = scores(n, q, wide_k, causal, attn_mask, scale)
     weights = n("exp", n("sub", found, n.reshape(total, [*found.shape[:-1], 1])))
     if pairs is not None:
-        weights = n("where", pairs, weights, n.constant(0.0, n.dtype), dtype=n.dtype)
+        weights = n("where", n.expand(n.constant(pairs, torch.bool), found.shape), weights, n.constant(0.0, n.dtype), dtype=n.dtype)
     turn = [*range(g.rank - 2), g.rank - 1, g.rank - 2]
     share = n("matmul", g, n.permute(wide_v, turn))
     row = n.reduce("reduce_sum", n("mul", g, out), [g.rank - 1])

@@ -256,10 +256,14 @@ TEST_CASE("a declared length that shape inference gives, and no program, is note
 
 TEST_CASE("float semantics decline what programs compute otherwise than the graph", "[onnx][ops]") {
   std::string found;  // of the last obstacle
-  const auto obstacle = [&](const std::string& one, const std::vector<std::string>& constants, const Ints& shape, const char* library) {
+  const auto obstacle = [&](const std::string& one,
+                            const std::vector<std::string>& constants,
+                            const Ints& shape,
+                            const char* library,
+                            std::int64_t opset = 13) {
     const Folder folder;
     ModelText text;
-    text.opset = 13;
+    text.opset = opset;
     text.nodes = {one};
     text.initializers = constants;
     text.inputs = {value("x", dims_of(shape))};
@@ -291,4 +295,17 @@ TEST_CASE("float semantics decline what programs compute otherwise than the grap
   CHECK(obstacle(on("RNN", {"w", "r"}, threshold), {weights, again}, {1, 1, 1}, "onnxruntime") == "onnx.float_execution");
   CHECK(obstacle(on("RNN", {"w", "r"}, {threshold[0], Wire().bytes(1, "activation_alpha").real(7, 1).number(20, 6).text}), {weights, again},
                  {1, 1, 1}, "onnxruntime") == "follows");
+  // One query and two new keys behind a past one: ONNX Runtime takes the query for the newest token.
+  const auto attention = [&](std::int64_t queries, std::int64_t keys, const std::vector<std::string>& causal, std::int64_t opset) {
+    const std::vector<float> numbers(static_cast<std::size_t>(keys), 1);
+    const std::vector<std::string> given = {floats("k", {1, 1, keys, 1}, numbers), floats("p", {1, 1, 1, 1}, {3})};
+    return obstacle(on("Attention", {"k", "k", "", "p", "p"}, causal), given, {1, 1, queries, 1}, "onnxruntime", opset);
+  };
+  const std::vector<std::string> causal = {attr("is_causal", 1)};
+  CHECK(attention(1, 2, causal, 23) == "onnx.float_execution");
+  CHECK(attention(1, 2, causal, 24) == "onnx.float_execution");
+  CHECK(attention(1, 2, causal, 25) == "follows");
+  CHECK(attention(1, 1, causal, 23) == "follows");
+  CHECK(attention(2, 2, causal, 23) == "follows");
+  CHECK(attention(1, 2, {}, 23) == "follows");
 }

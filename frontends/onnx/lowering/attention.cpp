@@ -132,6 +132,14 @@ Operand with_past(Call& call, std::size_t input, const Operand& x) { return call
 
 }  // namespace
 
+// ONNX Runtime takes one query behind past keys for the newest token, before which all keys come.
+void refuse_one_query(const Call& call, std::int64_t queries, std::int64_t keys, std::int64_t past) {
+  const bool is_causal = call.attribute("is_causal", std::int64_t{0}) != 0;
+  if (call.opset > 24 || !is_causal || !call.has(4) || queries != 1 || keys <= past + 1) return;
+  call.lowering.note(place_of(call.node) + ": is_causal shuts the keys behind the first new one; ONNX Runtime opens them");
+  call.real_only(false, "one new key for one query behind past keys", std::to_string(keys - past) + ", which ONNX Runtime opens");
+}
+
 Results lower_attention(Call& call) {
   const bool by_rows = call.shape(0).size() == 3;
   const Operand q = by_head(call, call.in(0), call.attribute("q_num_heads", std::int64_t{0}));
@@ -148,6 +156,7 @@ Results lower_attention(Call& call) {
   const Operand products = scaled(call, call.emit(Op::matmul, {q, keys}), q->shape[3]);
   const Operand softened = capped(call, products);
   const std::int64_t past = call.has(4) ? call.shape(4)[2] : 0;
+  refuse_one_query(call, products->shape[2], products->shape[3], past);
   const Masked masks = given_mask(call, products->shape[3]);
   const Operand open = both_open(call, masks.open, structural_mask(call, products->shape, past));
   const Operand biased = masks.numbers ? call.emit(Op::add, {softened, masks.numbers}) : softened;

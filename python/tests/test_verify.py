@@ -406,8 +406,13 @@ def test_modules_of_which_an_export_says_something_else_are_refused(monkeypatch)
                 assay.lint(_module(torch, function), example_inputs=torch.zeros(shape))
         with pytest.raises(assay.Unsupported, match="differ by.*python.export"):
             assay.lint(_Two(torch, lambda y: y // 3), example_inputs=(torch.zeros(2), torch.zeros(2)))
-        unlisted.setattr(export_checks, "_MOST_WORK", 0)
-        unlisted.setattr(export_checks, "_LITTLE_WORK", 0)  # what a trace takes from the example's numbers is found in models of any size
+        unlisted.setattr(export_checks, "_LITTLE_WORK", 0)  # a large model is run in floats
+        for function in (lambda x: x.roll(3, 1), lambda x: torch.func.vmap(lambda row: row // 3)(x)):
+            with pytest.raises(assay.Unsupported, match="differ by .*python.export"):
+                ask(function, 1, 1, 1)
+        assert ask(lambda x: torch.where(x > 0, 3 * x, x), -7, -7, -6).answer == "unsat"
+        unlisted.setattr(export_checks, "_MUCH_WORK", 0)
+        unlisted.setattr(export_checks, "_MOST_WORK", 0)  # what a trace takes from the example's numbers is found in models of any size
         for function in (lambda x: x.data * 2, lambda x: x + x.data, lambda x: x * len(x[x > 0]), lambda x: x + torch.from_dlpack(torch.utils.dlpack.to_dlpack(x))):
             with pytest.raises(assay.Unsupported, match="export depends on the example.*python.values"):
                 ask(function, 1, 1, 1, example=torch.tensor([[1.0, -1.0]]))

@@ -4,14 +4,17 @@ from __future__ import annotations
 import contextlib
 import inspect
 import itertools
+import json
 import math
 import os
 import struct
+import subprocess
 import sys
 import weakref
 from typing import Any, Iterator, NamedTuple, Optional
 
 from assay import _native, errors
+from assay._core import programs
 
 # Methods and functions of tensors whose results are numbers, lists or arrays outside of PyTorch.
 _LEAVING = {"__array__", "__bool__", "__complex__", "__contains__", "__deepcopy__", "__dlpack__", "__float__", "__index__", "__int__", "__reduce_ex__", "allclose", "equal",
@@ -19,8 +22,11 @@ _LEAVING = {"__array__", "__bool__", "__complex__", "__contains__", "__deepcopy_
 # What torch.onnx exports as a division that rounds to zero; torch.div with a rounding mode is exported as it is.
 _ROUNDING = {"__floordiv__", "__ifloordiv__", "__rfloordiv__", "__irshift__", "__rrshift__", "__rshift__", "bitwise_right_shift", "bitwise_right_shift_", "floor_divide", "floor_divide_"}
 _PRODUCTS = {"__matmul__", "addmm", "bmm", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "linear", "matmul"}
-_MOST_WORK, _LITTLE_WORK = 2e8, 1e7  # multiply-adds and elements of a run that is compared with the export: at two draws, and at all of them
+# Multiply-adds and elements of a run: up to the first number the export is enclosed at all draws; up to the second it is run in floats, which takes a
+# hundredth of the time; and up to the third at two draws. Beyond that nothing is compared.
+_LITTLE_WORK, _MUCH_WORK, _MOST_WORK = 1e7, 1e9, 2e10
 _DRAWS = (("randn", 1.0), ("randn", 2.0), ("rand", 1.0), ("rand", -1.0), ("rand", 4.0), ("rand", -4.0))  # distributions and factors
+_MOST_SECONDS = 60  # of a run in floats
 _MOST_CHOICES = 20  # of the tensors that the inputs of an export may be
 # Of the largest output: by what a run in float32 may differ from real arithmetic, and one in float64, where exporters round numbers to float32. They
 # decide about a refusal alone.
@@ -68,7 +74,7 @@ def compare(torch: Any, model: Any, inputs: tuple[Any, ...], path: str, run: Run
 
     Two of several draws have to differ, since one of them may lie at a jump. This finds operations that are exported otherwise, and no small difference.
     """
-    draws = _DRAWS if run.work <= _LITTLE_WORK else _DRAWS[:2] if run.work <= _MOST_WORK else ()
+    draws = _DRAWS if run.work <= _MUCH_WORK else _DRAWS[:2] if run.work <= _MOST_WORK else ()
     found: list[float] = []
     try:
         _compare_shapes(torch, model, inputs, path)
@@ -78,7 +84,7 @@ def compare(torch: Any, model: Any, inputs: tuple[Any, ...], path: str, run: Run
         return
     for seed, (draw, factor) in enumerate(draws):
         with contextlib.suppress(Exception):  # of a module that takes no such numbers
-            difference = _difference(torch, model, _drawn(torch, inputs, _drawing(torch, draw, factor, seed)), path)
+            difference = _difference(torch, model, _drawn(torch, inputs, _drawing(torch, draw, factor, seed)), path, run.work <= _LITTLE_WORK)
             found += [difference] if difference is not None and difference > run.share else []
     if len(found) > 1:
         raise _otherwise(f"the module's outputs from the exported model, found outputs that differ by {100 * min(found):.3g} % of the largest one")
@@ -112,26 +118,46 @@ def _drawn(torch: Any, value: Any, draw: Any, order: Any = lambda one: one) -> A
     return type(value)(_drawn(torch, one, draw, order) for one in value) if isinstance(value, (list, tuple)) else value
 
 
-def _difference(torch: Any, model: Any, inputs: tuple[Any, ...], path: str) -> Optional[float]:
+def _difference(torch: Any, model: Any, inputs: tuple[Any, ...], path: str, is_exact: bool = True) -> Optional[float]:
     """By what share of its largest element an output leaves the enclosures of the exported model; None where there are no numbers, or other tensors."""
     args, named = _arguments(inputs)
-    read, parameters = _native.describe(path)["inputs"], list(inspect.signature(model.forward).parameters)
+    described, parameters = _native.describe(path), list(inspect.signature(model.forward).parameters)
+    read = described["inputs"]
     with torch.no_grad():
         expected = [one.double().flatten().cpu() for one in _tensors(torch, model(*args, **named))]
     given = list(_tensors(torch, (args, [one for _, one in sorted(named.items(), key=lambda one: parameters.index(one[0]))])))
     # The export leaves out inputs that nothing reads, and its names do not tell which: they are those of variables anywhere in the module.
     chosen = [some for some in itertools.islice(itertools.combinations(given, len(read)), _MOST_CHOICES)
               if all(list(one.shape) == list(shape) for one, (_, _, shape) in zip(some, read))]
-    found = [_outside(torch, {name: one for one, (name, _, _) in zip(some, read)}, expected, path) for some in chosen]
+    found = []
+    for some in chosen:
+        values = {name: one.double().flatten().tolist() for one, (name, _, _) in zip(some, read)}
+        ends = _enclosed(path, values) if is_exact else _computed(path, values, [name for name, _, _ in described["outputs"]])
+        found.append(_outside(torch, expected, ends))
     return None if not found or math.comb(len(given), len(read)) > _MOST_CHOICES else min((one for one in found if one is not None), default=None)
 
 
-def _outside(torch: Any, inputs: dict[str, Any], expected: list[Any], path: str) -> Optional[float]:
-    values = {name: struct.pack(f"<{one.numel()}d", *one.double().flatten().tolist()) for name, one in inputs.items()}
+def _enclosed(path: str, inputs: dict[str, list[float]]) -> list[tuple[tuple[float, ...], tuple[float, ...]]]:
+    """The ends of each output's elements by the reference semantics."""
+    data = {name: struct.pack(f"<{len(values)}d", *values) for name, values in inputs.items()}
+    found = _native.evaluate(path, {name: (one, one) for name, one in data.items()}, {})["outputs"]
+    return [(struct.unpack(f"<{len(lo) // 8}d", lo), struct.unpack(f"<{len(hi) // 8}d", hi)) for _, _, lo, hi in found]
+
+
+def _computed(path: str, inputs: dict[str, list[float]], outputs: list[str]) -> list[tuple[tuple[float, ...], tuple[float, ...]]]:
+    """Each output's elements in floats, twice."""
+    values = path + ".json"
+    with open(values, "w", encoding="utf-8") as file:
+        json.dump({"inputs": inputs}, file)
+    done = subprocess.run([programs.program(), "run", path, "--values", values, "--json=-"], capture_output=True, check=True, timeout=_MOST_SECONDS)
+    found = json.loads(done.stdout)["outputs"]
+    return [(one, one) for name in outputs for one in [tuple(map(float, found[name]["values"]))]]
+
+
+def _outside(torch: Any, expected: list[Any], ends: list[tuple[tuple[float, ...], tuple[float, ...]]]) -> Optional[float]:
     shares, largest = [], max([0.0, *(float(one.abs().max()) for one in expected if one.numel())])
-    for one, (_, _, lo, hi) in zip(expected, _native.evaluate(path, {name: (data, data) for name, data in values.items()}, {})["outputs"]):
-        low, high = (torch.tensor(struct.unpack(f"<{len(end) // 8}d", end), dtype=torch.float64) for end in (lo, hi))
-        outside = torch.maximum(low - one, one - high).clamp(min=0)
+    for one, (lo, hi) in zip(expected, ends):
+        outside = torch.maximum(torch.tensor(lo, dtype=torch.float64) - one, one - torch.tensor(hi, dtype=torch.float64)).clamp(min=0)
         decided = torch.isfinite(outside)
         if bool(decided.any()):
             shares.append(float(outside[decided].max()) / max(float(one[decided].abs().max()), _SHARE * largest, 1e-300))

@@ -384,6 +384,9 @@ def test_modules_of_which_an_export_says_something_else_are_refused(monkeypatch)
     for function in (torch.nn.CosineSimilarity(), torch.nn.PairwiseDistance()):
         with pytest.raises(assay.Unsupported, match="since eps stands elsewhere.*python.export"):
             ask(lambda x: function(x, 1 - x).expand(1, 2), 0, 1, 1)
+    for function, found in ((torch.log2, "log2"), (lambda x: x.clone().log10_(), "log10_"), (lambda x: x.round(decimals=2), "decimals")):
+        with pytest.raises(assay.Unsupported, match=f"found {found}.*rounded to float32.*python.export"):
+            ask(function, 1000, 1000, 3)
     pool = torch.nn.AvgPool2d(1, divisor_override=5)
     for function, found in ((lambda x: pool(x[None, None]).reshape(1, 2), "divisor_override"), (lambda x: torch.nn.functional.softplus(x, beta=3, threshold=5), "threshold")):
         with pytest.raises(assay.Unsupported, match=f"expected .*{found}"):
@@ -393,7 +396,7 @@ def test_modules_of_which_an_export_says_something_else_are_refused(monkeypatch)
         with pytest.raises(assay.Unsupported, match="outputs that differ by 400 % .*python.export"):
             ask(lambda x: pool(x[None, None]).reshape(1, 2), 1, 1, 1)
         # numbers that are float32 in the export of a module in float64
-        for function in (lambda x: torch.log10(x.abs() + 1), lambda x: torch.addmm(x, x, x.T @ x, alpha=0.1), torch.selu):
+        for function in (lambda x: torch.log10(x.abs() + 1), torch.nn.functional.leaky_relu, lambda x: torch.addmm(x, x, x.T @ x, alpha=0.1), torch.selu):
             with pytest.raises(assay.Unsupported, match="differ by.*python.export"):
                 assay.lint(_module(torch, function), example_inputs=torch.zeros(1, 2, dtype=torch.float64))
             assert assay.lint(_module(torch, function), example_inputs=torch.zeros(1, 2)) == []

@@ -214,6 +214,10 @@ def _exported_otherwise(name: str, args: tuple[Any, ...], named: dict[str, Any])
         return f"expected a division as torch.div, found {name}: PyTorch rounds it down, and the exported model to zero", 'write torch.div(x, y, rounding_mode="floor")'
     if name in ("avg_pool2d", "avg_pool3d") and (args[6] if len(args) > 6 else named.get("divisor_override")) is not None:
         return f"expected no divisor_override, found one in {name}, which the exported model leaves out", "multiply the sums of a pool without it by a factor"
+    if name.rstrip("_") in ("log2", "log10"):
+        return f"expected torch.log, found {name}: the exported model divides by a logarithm that is rounded to float32", "write torch.log(x) / math.log(10)"
+    if name.rstrip("_") == "round" and (args[1] if len(args) > 1 else named.get("decimals", 0)) != 0:
+        return "expected a rounding to integers, found decimals in round: the exported model multiplies by a power of 10 that is rounded to float32", "write torch.round(100 * x) / 100"
     if name in ("cosine_similarity", "pairwise_distance"):
         return (f"expected a formula with sums and roots, found {name}: for small differences or vectors the exported model has other numbers, since eps stands elsewhere in it",
                 "write it out, for example with torch.nn.functional.normalize, or as the root of a sum of squares")

@@ -236,6 +236,8 @@ class Elsewhere:
         at = [i for i, one in enumerate(drawn) if len(one) == len(widest)]
         count = next(n for n in itertools.count(2) if n not in every)  # a size that fits no other
         for i in at[:MOST_LONGER] if len(drawn) > 1 and len(widest) > 1 and (repeats or len(at) == 1) else ():
+            if len(set(drawn[i])) < len(drawn[i]):
+                continue  # an axis that is meant for another one would fit unnoticed
             yield [*drawn[:i], (count, *drawn[i]), *drawn[i + 1:]]
 
     def written(self, free: Sequence[int]) -> list[int]:

@@ -17,6 +17,7 @@ import torch
 from .numbers import EXACT, UNIT, Computed, Known, digits_of, is_near, last_digit, meant, product_of, rounded_alike, total_of
 
 MOST_PAIRED, MOST_WHOLE, CANCELLED, ROUNDINGS = 10, 16, 8, 8
+MOST_FRACTION = 64  # denominators of numbers that are no typed products
 DIVISORS = (1, 2, 3, 4, 6)
 
 
@@ -135,6 +136,8 @@ class Composed:
     def of_typed(self, value: float) -> Formula | None:
         """A product that was typed in with fewer digits than a double has, but enough of them for a float32."""
         off = last_digit(value)
+        if abs(Fraction(value).limit_denominator(MOST_FRACTION) - Fraction(value)) <= off:
+            return None  # 0.999999999 is as near to 1 as to a product that is 1
         found = product_of(value, tuple(dict.fromkeys([*self.others(value), *EXACT])), off) if off else None
         return found if found is not None and rounded_alike(self.product_in_double(found), value, torch.float32) else None
 

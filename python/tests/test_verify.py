@@ -384,8 +384,9 @@ def test_modules_of_which_an_export_says_something_else_are_refused(monkeypatch)
     for function in (torch.nn.CosineSimilarity(), torch.nn.PairwiseDistance()):
         with pytest.raises(assay.Unsupported, match="since eps stands elsewhere.*python.export"):
             ask(lambda x: function(x, 1 - x).expand(1, 2), 0, 1, 1)
-    for function, found in ((torch.log2, "log2"), (lambda x: x.clone().log10_(), "log10_"), (lambda x: x.round(decimals=2), "decimals")):
-        with pytest.raises(assay.Unsupported, match=f"found {found}.*rounded to float32.*python.export"):
+    for function, found in ((torch.log2, "log2"), (lambda x: x.clone().log10_(), "log10_"), (lambda x: x.round(decimals=2), "decimals"),
+                            (lambda x: torch.atan2(x, x), "atan2"), (lambda x: torch.nn.functional.binary_cross_entropy_with_logits(x, x), "binary_cross")):
+        with pytest.raises(assay.Unsupported, match=f"found {found}.*(rounded to float32|rounds otherwise).*python.export"):
             ask(function, 1000, 1000, 3)
     pool = torch.nn.AvgPool2d(1, divisor_override=5)
     for function, found in ((lambda x: pool(x[None, None]).reshape(1, 2), "divisor_override"), (lambda x: torch.nn.functional.softplus(x, beta=3, threshold=5), "threshold")):
@@ -432,6 +433,16 @@ def test_modules_of_which_an_export_says_something_else_are_refused(monkeypatch)
                                       (lambda x: torch.where(x > 0, 3 * x, x), -6, "unsat"), (lambda x: torch.div(x, 3, rounding_mode="floor"), -3, "unsat"),
                                       (lambda x: torch.div(x, 3, rounding_mode="floor"), -3.5, "sat"), (lambda x: torch.div(x, 3, rounding_mode="trunc"), -2, "unsat")):
         assert ask(function, -7, -7, at_most).answer == answer
+
+
+def test_a_theorem_about_floats_holds_for_hardsigmoid():
+    """PyTorch divides by 6; HardSigmoid of ONNX multiplies by 1/6, which is rounded to float32."""
+    torch = pytest.importorskip("torch")
+    x = torch.linspace(-3.5, 3.5, 301).reshape(1, 301)
+    module, question = torch.nn.Hardsigmoid(), [assay.Box(lo=x, hi=x), assay.Linear([[1] + [0] * 300], at_most=9)]
+    found, y = assay.bounds(module, question, semantics="float32:pytorch-cpu", example_inputs=x).groups[0][-1], module(x).numpy()
+    assert (found.lo <= y).all() and (y <= found.hi).all()
+    assert assay.lint(module, example_inputs=x.double()) == []
 
 
 def test_a_certificate_takes_no_place_of_the_model(digits, tmp_path):

@@ -216,6 +216,10 @@ def _exported_otherwise(name: str, args: tuple[Any, ...], named: dict[str, Any])
         return f"expected no divisor_override, found one in {name}, which the exported model leaves out", "multiply the sums of a pool without it by a factor"
     if name.rstrip("_") in ("log2", "log10"):
         return f"expected torch.log, found {name}: the exported model divides by a logarithm that is rounded to float32", "write torch.log(x) / math.log(10)"
+    if name == "binary_cross_entropy_with_logits":
+        return f"expected softplus, found {name}: the exported model takes logarithms of sigmoids, which rounds otherwise", "write F.softplus(x) - x * target"
+    if name.rstrip("_") in ("arctan2", "atan2"):
+        return f"expected torch.atan, found {name}: the exported model adds a number for pi that is rounded to float32", "write torch.atan(y / x), and add what you mean to it"
     if name.rstrip("_") == "round" and (args[1] if len(args) > 1 else named.get("decimals", 0)) != 0:
         return "expected a rounding to integers, found decimals in round: the exported model multiplies by a power of 10 that is rounded to float32", "write torch.round(100 * x) / 100"
     if name in ("cosine_similarity", "pairwise_distance"):

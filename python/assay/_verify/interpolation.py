@@ -25,6 +25,9 @@ def asking(torch: Any) -> Any:
             name, kwargs = getattr(func, "__name__", ""), kwargs or {}
             if func is functional.interpolate or name in _NAMES and func is getattr(functional, name, None):
                 return _resized(torch, name, *args, **kwargs)
+            if func is functional.hardsigmoid and not (args[1] if len(args) > 1 else kwargs.get("inplace", False)):
+                x = args[0] if args else kwargs["input"]
+                return functional.relu6(x + 3) / 6  # as PyTorch computes it; HardSigmoid has 1/6 rounded to float32
             if "upsample" in name.lstrip("_"):
                 raise errors.Unsupported("an interpolation by another function than torch.nn.functional.interpolate", where="model", why=name,
                                          advice="call interpolate, or export the model yourself and pass the file", code="python.export")

@@ -263,12 +263,14 @@ class Trials:
         return [None if one is None else one.detach().clone() for one in (*found, *ends)]
 
     def slopes_elsewhere(self, given: Sequence[Any]) -> None:
-        """The function runs at moved inputs, with a backward pass that makes a graph if second derivatives are asked for."""
+        """The function runs at moved inputs, with a backward pass that makes a graph if second derivatives are asked for. Generators are left as they were."""
+        before = States()
         inputs = [moved(one, 0.5).requires_grad_() if isinstance(one, torch.Tensor) and one.requires_grad else one for one in given]
         found = self.function(*inputs)
         if self.second:
             ends = [real_of(y) for y in ends_of(found) if y.requires_grad]
             torch.autograd.grad(ends, self.asking(inputs), [torch.ones_like(y) for y in ends], allow_unused=True, create_graph=True)
+        before.restore()
 
     def joined(self, given: Sequence[Any], is_joined: bool) -> list[Any]:
         """The gradients by inputs, where the function ran at moved inputs first and one backward pass is of both graphs, or of one alone."""

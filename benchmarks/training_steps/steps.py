@@ -115,7 +115,6 @@ def main() -> None:
         try:
             one = judged(make, options.limit)
         except Exception as error:
-            if options.only: raise
             one = {"verdict": "no step", "reasons": [f"{type(error).__name__}: {error}"], "first": repr(error)[:300], "record": 0.0, "judge": 0.0, "plain": 0.0}
         every[one["verdict"]] += 1
         print(f"{name}: {one['verdict']}, plain {one['plain']:.3f} s, record {one['record']:.1f} s, judge {one['judge']:.1f} s {one.get('counts', '')}", flush=True)

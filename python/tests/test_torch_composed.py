@@ -84,6 +84,10 @@ def test_a_product_that_was_typed_in() -> None:
         with pytest.raises(GradcheckError):
             gradcheck(tanh_gelu(slope), [(4, 3)])
     assert not composed(0.79788456, 0.044715, 0.107032).formulas
+    for off in (1e-9, -1e-9, 1e-10):  # one digit off is another number
+        assert not composed(0.79788456, 1 + off).formulas and not composed(1 + off).formulas
+        with pytest.raises(GradcheckError):
+            gradcheck(own(torch.exp, lambda g, x: g * torch.exp(x) * (1 + off)), [(4, 3)])
 
 
 def composed(*values: float) -> Composed:

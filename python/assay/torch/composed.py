@@ -14,7 +14,7 @@ from typing import Any, Union
 import numpy
 import torch
 
-from .numbers import EXACT, UNIT, Computed, Known, digits_of, is_near, last_digit, meant, product_of, rounded_alike, total_of
+from .numbers import EXACT, IRRATIONAL, UNIT, Computed, Known, digits_of, half_a_digit, is_near, meant, product_of, rounded_alike, total_of
 
 MOST_PAIRED, MOST_WHOLE, CANCELLED, ROUNDINGS = 10, 16, 8, 8
 MOST_FRACTION = 64  # denominators of numbers that are no typed products
@@ -134,16 +134,18 @@ class Composed:
         return None
 
     def of_typed(self, value: float) -> Formula | None:
-        """A product that was typed in with fewer digits than a double has, but enough of them for a float32."""
-        off = last_digit(value)
-        if abs(Fraction(value).limit_denominator(MOST_FRACTION) - Fraction(value)) <= off:
+        """A product of numbers that was typed in with fewer digits than a double has, but enough of them for a float32."""
+        off = half_a_digit(value)
+        if abs(Fraction(value).limit_denominator(MOST_FRACTION) - Fraction(value)) <= 2 * off:
             return None  # 0.999999999 is as near to 1 as to a product that is 1
-        found = product_of(value, tuple(dict.fromkeys([*self.others(value), *EXACT])), off) if off else None
-        return found if found is not None and rounded_alike(self.product_in_double(found), value, torch.float32) else None
-
-    @staticmethod
-    def product_in_double(made: Computed) -> float:
-        return math.prod([one**power for one, power in zip(made.of, made.powers)], start=float(made.ratio))
+        for reads in (float, irrational) if off else ():
+            others = {reads(one): one for one in self.others(value)}
+            found = product_of(value, tuple(others), off) if others else None
+            if found is None or not rounded_alike(math.prod([one**power for one, power in zip(found.of, found.powers)], start=float(found.ratio)), value, torch.float32):
+                continue
+            if all(power > 0 for power in found.powers):  # c / c is 1, beside which 0.999999999 is another number
+                return Computed(tuple(others[one] for one in found.of), "", found.ratio, found.powers)
+        return None
 
     @staticmethod
     def of_product(value: float, others: list[float]) -> Formula | None:
@@ -156,6 +158,15 @@ class Composed:
     def depends(self, one: float, on: float) -> bool:
         made = self.formulas.get(one)
         return one == on or made is not None and any(self.depends(a, on) for a in made.of)
+
+
+def irrational(value: float) -> float:
+    """Find the multiple of an irrational number that a number means, or the number itself."""
+    made = meant(value, torch.float32)
+    if made is None or made.name not in IRRATIONAL or made.is_log:
+        return value
+    unit = IRRATIONAL[made.name]
+    return float(made.ratio * (1 / unit if made.is_over else unit) - made.less)
 
 
 def slack_of(made: Formula, value: float, dtype: torch.dtype) -> int:

@@ -178,10 +178,10 @@ def computed(value: float, known: tuple[float, ...]) -> Computed | None:
     return product_of(value, known) or total_of(value, known)
 
 
-def last_digit(value: float) -> Fraction:
-    """Find the unit of the last decimal digit of a number that was typed in with a few more digits than a float32 has; 0 of others."""
+def half_a_digit(value: float) -> Fraction:
+    """Find half the unit of the last decimal digit of a number that was typed in with a few more digits than a float32 has; 0 of others."""
     _, digits, exponent = Decimal(repr(value)).as_tuple()
-    return Fraction(10) ** int(exponent) if 8 <= len(digits) <= 12 else Fraction(0)
+    return Fraction(10) ** int(exponent) / 2 if 8 <= len(digits) <= 12 else Fraction(0)
 
 
 def product_of(value: float, known: tuple[float, ...], off: Fraction = Fraction(0)) -> Computed | None:

@@ -126,11 +126,11 @@ def x_translator() -> Any:
 
 
 STEPS = {
-    "transformers: GPT-2, sdpa": lambda: gpt2("sdpa"), "transformers: GPT-2, eager": lambda: gpt2("eager"), "transformers: BERT": bert, "transformers: Whisper": whisper,
+    "transformers: GPT-2, sdpa": lambda: gpt2("sdpa"), "transformers: GPT-2, eager": lambda: gpt2("eager"), "transformers: Bert": bert, "transformers: Whisper": whisper,
     "transformers: DeBERTa": deberta, "transformers: Gemma-2": lambda: causal("Gemma2", num_key_value_heads=1, head_dim=8, sliding_window=4),
     "transformers: Llama": lambda: causal("Llama", num_key_value_heads=1), "transformers: Mistral": lambda: causal("Mistral", num_key_value_heads=1, sliding_window=4),
     "transformers: Qwen2-MoE, eager experts": lambda: qwen2_moe("eager"), "transformers: Qwen2-MoE, default experts": lambda: qwen2_moe(""), "transformers: T5": t5,
-    "transformers: Mamba": mamba, "transformers: RWKV": rwkv, "transformers: Wav2Vec2 with CTC": wav2vec2,
+    "transformers: Mamba": mamba, "transformers: Rwkv": rwkv, "transformers: Wav2Vec2 with CTC": wav2vec2,
     "x-transformers: decoder": x_decoder, "x-transformers: encoder, padded": x_encoder, "x-transformers: translator": x_translator,
     "x-transformers: rotary, RMS norm, SwiGLU": lambda: x_decoder(rotary_pos_emb=True, use_rmsnorm=True, ff_swish=True, ff_glu=True, use_abs_pos_emb=False),
     "x-transformers: ALiBi": lambda: x_decoder(alibi_pos_bias=True, alibi_num_heads=2, use_abs_pos_emb=False),

@@ -132,10 +132,10 @@ def rearranged() -> Any:
 
 
 STEPS = {
-    **{f"PyG: {name}": lambda kind=name, options=options: graph_layer(kind, **options) for name, options in (
+    **{f"PyG: {name}Conv": lambda kind=name, options=options: graph_layer(kind, **options) for name, options in (
         ("GCN", {}), ("SAGE", {}), ("GIN", {}), ("GAT", {}), ("GATv2", {}), ("Transformer", {}))},
-    "PyG: SAGE, maximum": lambda: graph_layer("SAGE", aggr="max"), "PyG: SAGE, deviation": lambda: graph_layer("SAGE", aggr="std"),
-    "gpytorch: exact": exact_process, "gpytorch: SVGP": variational_process, "rotary-embedding-torch": rotary,
+    "PyG: SAGEConv, maximum": lambda: graph_layer("SAGE", aggr="max"), "PyG: SAGEConv, deviation": lambda: graph_layer("SAGE", aggr="std"),
+    "gpytorch: exact": exact_process, "gpytorch: variational": variational_process, "rotary-embedding-torch": rotary,
     "torchdiffeq: adjoint": lambda: equation("adjoint"), "torchdiffeq: Runge-Kutta": lambda: equation("rk4"),
-    "vector-quantize-pytorch: VectorQuantize": lambda: quantiser("VectorQuantize"), "vector-quantize-pytorch: FSQ": lambda: quantiser("FSQ"), "einops": rearranged,
+    "vector-quantize-pytorch: VectorQuantize": lambda: quantiser("VectorQuantize"), "vector-quantize-pytorch: scalar": lambda: quantiser("scalar"), "einops": rearranged,
 }

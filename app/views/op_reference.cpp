@@ -98,6 +98,7 @@ const std::vector<std::string_view>& lowered_operators() {
                                                          "GlobalLpPool",
                                                          "GridSample",
                                                          "Identity",
+                                                         "If",
                                                          "LinearAttention",
                                                          "LpPool",
                                                          "MatMulInteger",

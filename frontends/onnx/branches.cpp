@@ -159,8 +159,11 @@ void Importer::lower_if(const NodeProto& node) {
   const GraphProto none;
   const GraphProto& branch = is_there ? *attribute->graph : none;
   if (!is_there || !branch.inputs.empty() || branch.outputs.size() != node.outputs.size())
-    refuse_malformed("onnx.attribute", place_of(node), "a " + name + " without inputs, of as many outputs as the node", "another one",
-                     "check the model with onnx.checker");
+    refuse_malformed(
+        "onnx.attribute", place_of(node),
+        "a " + name + " without inputs and with " + std::to_string(node.outputs.size()) + " outputs, as the node has",
+        !is_there ? "none" : std::to_string(branch.inputs.size()) + " inputs and " + std::to_string(branch.outputs.size()) + " outputs",
+        "check the model with onnx.checker");
   if (branch.has_sparse_initializers)
     refuse_unsupported("onnx.sparse", place_of(node), "dense initializers", "sparse ones", "store the weights as dense tensors");
   std::vector<std::string> read = names_of(branch.outputs);

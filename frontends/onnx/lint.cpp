@@ -56,7 +56,13 @@ class Linter : public Importer {
       }
       if (!is_blocked) Importer::lower(node);
     });
-    if (node.op_type == "If" && (is_blocked || (!fine && problems_.back().code == "onnx.condition")))
+    const bool is_guessed =
+        is_blocked || std::ranges::any_of(node.inputs, [&](const std::string& name) { return guessed_.contains(name); });
+    for (const std::string& name : node.outputs)
+      if ((is_guessed || !fine) && !name.empty()) guessed_.insert(name);
+    const bool may_be_constant = is_guessed && !is_blocked && !fine && problems_.back().code == "onnx.not_constant";
+    if (may_be_constant) problems_.pop_back();  // a number that follows from an open axis, for example
+    if (node.op_type == "If" && (is_blocked || (!fine && !may_be_constant && problems_.back().code == "onnx.condition")))
       for (const std::string& input : inputs_behind(node.inputs[0])) need("--set " + shell_word(input + "=VALUE"));
     if (!fine || is_blocked) return stand_in(node);
     for (const std::string& name : node.outputs)  // of a branch that went on behind a problem
@@ -106,6 +112,7 @@ class Linter : public Importer {
   std::vector<Rejection> problems_;
   std::vector<std::string>* options_ = nullptr;
   std::set<std::string> blocked_;  // names of values that nothing is known of
+  std::set<std::string> guessed_;  // and of those that depend on them, with a declared shape
   std::unordered_map<std::string, const ValueInfo*> declared_;
 };
 

@@ -274,7 +274,7 @@ TEST_CASE("refused: branches that are none", "[onnx][edits][if][reject]") {
   CHECK(import_edited(with_branch(good, "then_branch"), high).ok());
   CHECK(contains(refusal(with_branch(good, "else_branch"), high), "a then_branch"));
   CHECK(contains(refusal(with_branch(open, "then_branch"), high), "without inputs"));
-  CHECK(contains(refusal(with_branch(two, "then_branch"), high), "as many outputs"));
+  CHECK(contains(refusal(with_branch(two, "then_branch"), high), "1 outputs, as the node has, found 0 inputs and 2 outputs"));
   CHECK(contains(refusal(with_branch(hidden, "then_branch"), high), "onnx.duplicate_value"));
   ModelText number = branching_model();
   number.nodes[1] = node("If", {"rate"}, {"y"}, {graph_attr("then_branch", good), graph_attr("else_branch", good)});
@@ -306,6 +306,20 @@ TEST_CASE("lint names all that a model leaves open", "[onnx][edits][lint]") {
   const onnx::Edits edits = edits_of({{"--dim", "seq=2"}, {"--shape", "state=2,1,4"}, {"--set", "sr=16000"}});
   CHECK(onnx::lint(path, {}, edits, &options).empty());
   CHECK(options.empty());
+
+  ModelText counting;  // a range whose length is the open axis is no problem of its own
+  counting.nodes = {node("Shape", {"x"}, {"shape"}), node("Gather", {"shape", "one"}, {"n"}),
+                    node("Cast", {"n"}, {"real"}, {attr("to", 1)}), node("Range", {"zero", "real", "step"}, {"numbers"}),
+                    node("Add", {"x", "numbers"}, {"y"})};
+  counting.initializers = {ints("one", {}, {1}), floats("zero", {}, {0}), floats("step", {}, {1})};
+  counting.inputs = {value("x", {1, "seq"})};
+  counting.outputs = {untyped("y")};
+  counting.infos = {value("real", {})};
+  const std::string counted = folder.write("counted.onnx", counting.bytes());
+  const auto problems = onnx::lint(counted);
+  REQUIRE(problems.size() == 1);
+  CHECK(problems[0].code == "onnx.input_shape");
+  CHECK(onnx::lint(counted, {}, edits_of({{"--dim", "seq=3"}})).empty());
 }
 
 TEST_CASE("nodes may stand in any order", "[onnx][import]") {

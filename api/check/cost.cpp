@@ -11,6 +11,7 @@ namespace {
 
 // Measured on the ops of the catalogue: boxes, maps and relaxations of an element, and values and maps of a weight.
 constexpr double kBytesPerElement = 128, kBytesPerWeight = 64, kBytesPerEntry = 32;
+constexpr double kBytesPerValue = 8;    // of a run, of float64 at most
 constexpr double kBytesPerInput = 640;  // exact bounds in the property's and the group's boxes
 
 // One pass: the networks of the development set take at most five multiply-adds for each byte of their files.
@@ -103,6 +104,16 @@ Outcome<std::uint64_t> check_size(const Graph& graph, const Limits& limits, std:
     work += entries;
     if (!(bytes <= most_bytes)) return too_large("statement.memory", node, "bytes", most_bytes, bytes, "--memory");
     if (!(work <= most_work)) return too_large("statement.work", node, "multiply-adds", most_work, work, "--budget");
+  }
+  return static_cast<std::uint64_t>(bytes);
+}
+
+Outcome<std::uint64_t> check_run_size(const Graph& graph, const Limits& limits, double kept) {
+  const auto most = static_cast<double>(memory_rule(limits).most);
+  double bytes = 0;
+  for (const Node& node : graph.nodes) {
+    bytes += kept * kBytesPerValue * extent(node.shape);
+    if (!(bytes <= most)) return too_large("statement.memory", node, "bytes", most, bytes, "--memory");
   }
   return static_cast<std::uint64_t>(bytes);
 }

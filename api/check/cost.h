@@ -19,6 +19,9 @@ namespace assay::check {
 // "statement.memory" and "statement.work") where that is more than the memory, or one pass takes more than --budget, else 10^8
 // multiply-adds and 1000 for each byte.
 [[nodiscard]] Outcome<std::uint64_t> check_size(const Graph& graph, const Limits& limits, std::uint64_t stored);
+// The same of a run of the network in floating point, which holds values alone; no limit on its work. `kept` copies of each value
+// are in memory at one time, at most.
+[[nodiscard]] Outcome<std::uint64_t> check_run_size(const Graph& graph, const Limits& limits, double kept);
 
 // The multiply-adds that the steps of a certificate may take. With --budget W they are W. Else they follow from
 //   F, the bytes of model and property on disk;

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -151,8 +150,7 @@ Outcome<std::vector<Output>> outputs_of(const OutputRequest& options, const Prog
   const auto inputs = inputs_of(graph, request, options.seed);
   if (!inputs) return options.values.empty() ? inputs.rejection() : check::in_file(inputs.rejection(), options.values);
   if (is_reference(options)) return run_reference(options, graph, inputs.value());
-  const check::Limits room{MemoryRule{}.most, std::numeric_limits<double>::infinity()};  // of the memory alone
-  if (auto fits = check::check_size(graph, room, model.value().stored); !fits) return check::in_file(fits.rejection(), options.model);
+  if (auto fits = check::check_run_size(graph, options.limits, 1); !fits) return check::in_file(fits.rejection(), options.model);
   std::optional<Outcome<std::vector<Output>>> outputs;
   program.without_limit([&] { outputs = run_floats(options, graph, inputs.value()); });
   return *std::move(outputs);

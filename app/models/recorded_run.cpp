@@ -275,8 +275,7 @@ Outcome<runtime::Array> given_values(const Node& node, const std::string& name, 
 Outcome<ModelTrace> run_model(const ModelRunRequest& options, const Program& program) {
   const Outcome<onnx::Model> model = queries::import_model_file(options.model, options.limits);
   if (!model) return queries::unread(model.rejection(), options.model);
-  const check::Limits room{check::memory_rule(options.limits).most, std::numeric_limits<double>::infinity()};  // of the memory alone
-  if (auto fits = check::check_size(model.value().graph, room, model.value().stored); !fits)
+  if (auto fits = check::check_run_size(model.value().graph, options.limits, options.kept); !fits)
     return check::in_file(fits.rejection(), options.model);
   queries::EvaluationRequest request;
   if (!options.values.empty()) {

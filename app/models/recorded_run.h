@@ -27,6 +27,7 @@ struct ModelRunRequest {
   std::uint64_t seed = 1;
   unsigned threads = 1;
   check::Limits limits;  // of the memory
+  double kept = 4;       // copies of each value that are in memory at one time: of the run, and of the records
 };
 
 // A run of the model, on the inputs that leave the fewest products dead.

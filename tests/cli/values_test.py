@@ -250,6 +250,18 @@ class Values(unittest.TestCase):
         self.assertEqual(drawn[0], drawn[1])
         self.assertNotEqual(drawn[0], drawn[2])
 
+    def test_a_run_may_hold_values_that_a_proof_has_no_memory_for(self):
+        shape = tensor("s", [1], [70_000_000], INT64)
+        network = self.write("m.onnx", model([node("Expand", ["x", "s"], ["e"], "copies"), node("ReduceMax", ["e"], ["y"], "most", keepdims=1)],
+                                             [value_info("x", [1])], [value_info("y", [1])], [shape]))
+        values = self.write("v.json", json.dumps({"inputs": {"x": [0.75]}}))
+        run = Run("assay", "run", network, "--values", values)
+        self.assertEqual((run.word, run.exit), ("output y[0] = 0.75", 0), run.err)
+        run = Run("assay", "run", network, "--values", values, "--memory", "400MiB")
+        self.assertEqual(run.exit, 3)
+        self.assertIn("statement.memory", run.err)
+        self.assertIn("statement.memory", Run("assay", "bounds", network, self.write("q.vnnlib", query([(0, 1)], 1, "(<= Y_0 2)"))).err)
+
     def test_run_refuses_what_a_model_or_a_backend_has_no_numbers_for(self):
         network = self.write("m.onnx", model([node("Sigmoid", ["x"], ["y"], "squash")], [value_info("x", [2])], [value_info("y", [2])], []))
         for words, reason in ((("--dtype", "exact"), "a scalar on which sigmoid is defined"), (("--dtype", "float64"), "a model of float64"),

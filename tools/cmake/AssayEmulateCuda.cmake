@@ -10,7 +10,7 @@ function(assay_emulate_cuda TARGET)
   endif()
   set(options "-O1;-g;-fno-sanitize=all;-fsanitize=thread,bounds;-Wno-unknown-pragmas;-ffp-contract=off")
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")  # y[i] += x[i] reads, too, which only matters where nobody wrote y[i]
-    list(APPEND options "SHELL:-mllvm -tsan-instrument-read-before-write=1")
+    list(APPEND options -mllvm -tsan-instrument-read-before-write=1)
   endif()
   foreach(source IN LISTS ARGN)
     get_filename_component(source ${source} ABSOLUTE)

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "certificates/format/writer.h"
+#include "frontends/onnx/edits.h"
 #include "kernel/logic/api.h"
 #include "search/search.h"
 #include "semantics/outcome.h"

@@ -256,10 +256,7 @@ TEST_CASE("a declared length that shape inference gives, and no program, is note
 
 TEST_CASE("float semantics decline what programs compute otherwise than the graph", "[onnx][ops]") {
   std::string found;  // of the last obstacle
-  const auto obstacle = [&](const std::string& one,
-                            const std::vector<std::string>& constants,
-                            const Ints& shape,
-                            const char* library,
+  const auto obstacle = [&](const std::string& one, const std::vector<std::string>& constants, const Ints& shape, const char* library,
                             std::int64_t opset = 13) {
     const Folder folder;
     ModelText text;

@@ -43,7 +43,8 @@ inline Graph random_network(const std::vector<std::size_t>& widths, std::uint64_
   NodeId x = graph.append_input(DType::float32, {1, static_cast<std::int64_t>(widths[0])}, "x");
   for (std::size_t k = 1; k < widths.size(); ++k) {
     if (k > 1) x = unary(graph, activation, x);
-    x = dense(graph, x, widths[k - 1], widths[k], draw(widths[k - 1] * widths[k]), draw(widths[k]));
+    const std::vector<float> bias = draw(widths[k]);  // before the weights: compilers evaluate arguments in different orders
+    x = dense(graph, x, widths[k - 1], widths[k], draw(widths[k - 1] * widths[k]), bias);
   }
   graph.mark_output(x, "y");
   return graph;

@@ -67,7 +67,8 @@ int main(int argc, char** argv) {
   const auto pair = [&](const std::vector<Array>& parts) { return Complex{session.input(parts[0]), session.input(parts[1])}; };
   const Array measured = magnitudes(pair(truth), pair(masks)).array();
   Model model(session);
-  const Complex signal = complex_parameter(model / "signal", "x", session.normal({kPoints}), session.normal({kPoints}));
+  const Array imaginary = session.normal({kPoints}), real = session.normal({kPoints});  // in this order with every compiler
+  const Complex signal = complex_parameter(model / "signal", "x", real, imaginary);
   Adam adam(session, model.parameters(), {});
   Trainer trainer(model, adam,
                   [&](std::span<const Value> v) {

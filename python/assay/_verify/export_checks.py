@@ -77,14 +77,15 @@ def compare(torch: Any, model: Any, inputs: tuple[Any, ...], path: str, run: Run
     draws = _DRAWS if run.work <= _MUCH_WORK else _DRAWS[:2] if run.work <= _MOST_WORK else ()
     found: list[float] = []
     try:
-        _compare_shapes(torch, model, inputs, path)
+        described = _native.describe(path)
+        _compare_shapes(torch, model, inputs, described)
     except Exception as error:  # of a model that the kernel refuses; the question says what is wrong
         if isinstance(error, errors.Error) and error.code == "python.export":
             raise
         return
     for seed, (draw, factor) in enumerate(draws):
         with contextlib.suppress(Exception):  # of a module that takes no such numbers
-            difference = _difference(torch, model, _drawn(torch, inputs, _drawing(torch, draw, factor, seed)), path, run.work <= _LITTLE_WORK)
+            difference = _difference(torch, model, _drawn(torch, inputs, _drawing(torch, draw, factor, seed)), path, described, run.work <= _LITTLE_WORK)
             found += [difference] if difference is not None and difference > run.share else []
     if len(found) > 1:
         raise _otherwise(f"the module's outputs from the exported model, found outputs that differ by {100 * min(found):.3g} % of the largest one")
@@ -95,11 +96,11 @@ def _otherwise(why: str) -> errors.Error:
                               advice="export the module yourself, compare both on your data, and pass the file")
 
 
-def _compare_shapes(torch: Any, model: Any, inputs: tuple[Any, ...], path: str) -> None:
+def _compare_shapes(torch: Any, model: Any, inputs: tuple[Any, ...], described: dict[str, Any]) -> None:
     args, named = _arguments(inputs)
     with torch.no_grad():
         meant = [list(one.shape) for one in _tensors(torch, model(*args, **named))]
-    written = [list(shape) for _, _, shape in _native.describe(path)["outputs"]]
+    written = [list(shape) for _, _, shape in described["outputs"]]
     if meant and meant != written:
         raise _otherwise(f"outputs of the module's shapes {meant}, found {written} in the exported model")
 
@@ -118,11 +119,10 @@ def _drawn(torch: Any, value: Any, draw: Any, order: Any = lambda one: one) -> A
     return type(value)(_drawn(torch, one, draw, order) for one in value) if isinstance(value, (list, tuple)) else value
 
 
-def _difference(torch: Any, model: Any, inputs: tuple[Any, ...], path: str, is_exact: bool = True) -> Optional[float]:
+def _difference(torch: Any, model: Any, inputs: tuple[Any, ...], path: str, described: dict[str, Any], is_exact: bool) -> Optional[float]:
     """By what share of its largest element an output leaves the enclosures of the exported model; None where there are no numbers, or other tensors."""
     args, named = _arguments(inputs)
-    described, parameters = _native.describe(path), list(inspect.signature(model.forward).parameters)
-    read = described["inputs"]
+    parameters, read = list(inspect.signature(model.forward).parameters), described["inputs"]
     with torch.no_grad():
         expected = [one.double().flatten().cpu() for one in _tensors(torch, model(*args, **named))]
     given = list(_tensors(torch, (args, [one for _, one in sorted(named.items(), key=lambda one: parameters.index(one[0]))])))

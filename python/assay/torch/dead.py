@@ -4,7 +4,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-
 from .backward import Recorder
 from .values import Region
 
@@ -16,13 +15,13 @@ def shown_elsewhere(run: Recorder, report: Any) -> None:
     """Take back findings of dead products, where the same operation has a product in the run that is not dead, and no gradient is 0 as a whole.
 
     The backward of a Function may decide what it computes, so that another call of it shows nothing."""
-    values, own = run.memory.values, {id(one) for one in run.own}
+    own = {id(one) for one in run.own}
     found = {number: (case, one) for case in report.cases for one in case.findings
              if one.rule == "gradient.dead" and one.kind == "undecided" and (number := number_of(case.name, run)) is not None}
     dead = {id(run.regions[number]) for number in found}
-    if not dead or any(not bool(values[bar].tensor.any()) for claim in run.claims for bar in claim.of.values()):
+    if not dead or not all(is_live(run, bar) for claim in run.claims for bar in claim.of.values()):
         return
-    live = {kind_of(one.of) for one in run.products if id(one.of) not in dead | own and isinstance(one.cotangent, int) and bool(values[one.cotangent].tensor.any())}
+    live = {kind_of(one.of) for one in run.products if id(one.of) not in dead | own and is_live(run, one.cotangent)}
     taken = 0
     for number, (case, one) in found.items():
         region = run.regions[number]
@@ -48,8 +47,13 @@ def number_of(name: str, run: Recorder) -> int | None:
 
 def is_partly_read(run: Recorder, region: Region) -> bool:
     """Whether elements are moved alone, and a part of the cotangent of what they became is not 0: other parts of a stack are read by nobody."""
-    read = [one for one in run.products if one.of is region and isinstance(one.cotangent, int) and bool(run.memory.values[one.cotangent].tensor.any())]
-    return kind_of(region)[-1] == () and any(isinstance(bar, int) and bool(run.memory.values[bar].tensor.any()) for one in read for bar in one.cotangents.values())
+    read = [one for one in run.products if one.of is region and is_live(run, one.cotangent)]
+    return kind_of(region)[-1] == () and any(is_live(run, bar) for one in read for bar in one.cotangents.values())
+
+
+def is_live(run: Recorder, bar: Any) -> bool:
+    """Whether a cotangent is a recorded value with an element that is not 0."""
+    return isinstance(bar, int) and bool(run.memory.values[bar].tensor.any())
 
 
 def kind_of(region: Region) -> tuple[Any, ...]:

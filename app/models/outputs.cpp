@@ -58,10 +58,7 @@ Outcome<std::vector<runtime::Array>> inputs_of(const Graph& graph, const queries
       inputs.push_back(runtime::normal(key.split(i), node.dtype, node.shape));
       continue;
     }
-    if (given == request.inputs.end())
-      return Rejection{Rejection::Kind::malformed,         "values.shape",
-                       "\"" + graph.input_names[i] + "\"", "values for an input of " + std::string(to_string(node.dtype)),
-                       "none: random ones are real",       "write them into a file for --values, or make the input a constant with --set"};
+    if (given == request.inputs.end()) return no_values(node, graph.input_names[i]);
     auto array = given_values(node, graph.input_names[i], given->second);
     if (!array) return array.rejection();
     inputs.push_back(std::move(array).value());

@@ -45,10 +45,7 @@ class Draw {
     return text + ", seed " + std::to_string(seed_);
   }
   Outcome<runtime::Array> values(runtime::Session& session, const Node& node, const std::string& name) const {
-    if (!is_float(node.dtype))
-      return Rejection{Rejection::Kind::malformed,   "values.shape",
-                       "\"" + name + "\"",           "values for an input of " + std::string(to_string(node.dtype)),
-                       "none: random ones are real", "write them into a file for --values, or make the input a constant with --set"};
+    if (!is_float(node.dtype)) return no_values(node, name);
     const runtime::RandomKey key = session.next_key();
     if (range_.size() == 2 && warp_ == 0) return runtime::uniform(key, node.dtype, node.shape, range_[0], range_[1]);
     auto array = range_.size() == 2 ? runtime::uniform(key, node.dtype, node.shape) : runtime::normal(key, node.dtype, node.shape);
@@ -242,6 +239,12 @@ Outcome<ModelTrace> run_alive(const Graph& graph, const ModelRunRequest& options
 }
 
 }  // namespace
+
+Rejection no_values(const Node& node, const std::string& name) {
+  return {Rejection::Kind::malformed,   "values.shape",
+          "\"" + name + "\"",           "values for an input of " + std::string(to_string(node.dtype)),
+          "none: random ones are real", "write them into a file for --values, or make the input a constant with --set"};
+}
 
 Outcome<runtime::Array> given_values(const Node& node, const std::string& name, const std::vector<Interval>& values) {
   const std::size_t count = element_count(node.shape);

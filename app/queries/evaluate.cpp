@@ -177,7 +177,13 @@ bool holds(DType dtype, const Interval& value) {
   return is_value(value.lo()) && is_value(value.hi());
 }
 
-Outcome<Evaluation> evaluate_sets(const Graph& graph, const EvaluationRequest& request) {
+bool is_narrow(const Evaluation& evaluation) {
+  const auto loses = [](const NamedSet& set) { return is_wide(set, 1e-6); };
+  return std::ranges::none_of(evaluation.outputs, loses) && std::ranges::none_of(evaluation.gradients, loses);
+}
+
+Outcome<Evaluation> evaluate_sets(const Graph& graph, const EvaluationRequest& request,
+                                  const std::function<bool(const Evaluation&)>& is_enough) {
   if (auto known = check_names(request, graph); !known) return known.rejection();
   Question<Interval> question;
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
@@ -193,9 +199,8 @@ Outcome<Evaluation> evaluate_sets(const Graph& graph, const EvaluationRequest& r
   }
   auto narrow = evaluated(graph, question);
   if (!narrow) return narrow.rejection();
-  const auto loses = [&](const NamedSet& set) { return is_wide(set, request.widest); };
   Evaluation& evaluation = *narrow.value();
-  if (std::ranges::none_of(evaluation.outputs, loses) && std::ranges::none_of(evaluation.gradients, loses)) return std::move(evaluation);
+  if (is_enough(evaluation)) return std::move(evaluation);
   const std::optional<Question<WideInterval>> points = pinned(graph, request, question);
   if (!points) return std::move(evaluation);
   auto wide = evaluated(graph, *points);

@@ -1,6 +1,7 @@
 // Enclosures, by the reference semantics, of a model's values at a point or on a box, and of its gradients there.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -16,7 +17,6 @@ struct EvaluationRequest {
   std::map<std::string, std::vector<Interval>> inputs, cotangents;  // by input and by output, row-major
   std::map<std::string, std::size_t> truths = {};                   // the first element of a file's list that is true or false
   std::map<std::string, std::vector<Rational>> points = {};         // inputs whose sets stand for one number that no double is
-  double widest = 1e-6;  // the share of an array's largest magnitude beyond which points are evaluated at 257 bits
 };
 
 // Values of one input or output, perhaps sets.
@@ -42,9 +42,13 @@ struct Evaluation {
 // A number, a word such as "nan", or the two ends, in words of at most 17 digits.
 [[nodiscard]] std::string shown(const Interval& value);
 
-// Evaluates in doubles. Where every input is a point, and some set is wider than request.widest allows, evaluates again at 257
-// bits, since each layer widens sets in doubles about tenfold. Does not so where the graph takes more than 5e7 multiply-adds or
-// has more than 1e7 elements. Rejections of the request itself have codes values.*.
-[[nodiscard]] Outcome<Evaluation> evaluate_sets(const Graph& graph, const EvaluationRequest& request);
+// True where no set is wider than a millionth of its array's largest magnitude.
+[[nodiscard]] bool is_narrow(const Evaluation& evaluation);
+
+// Evaluates in doubles. Where every input is a point, and `is_enough` returns false, evaluates again at 257 bits, since each layer
+// widens sets in doubles about tenfold. Does not so where the graph takes more than 5e7 multiply-adds or has more than 1e7
+// elements. Rejections of the request itself have codes values.*.
+[[nodiscard]] Outcome<Evaluation> evaluate_sets(const Graph& graph, const EvaluationRequest& request,
+                                                const std::function<bool(const Evaluation&)>& is_enough = is_narrow);
 
 }  // namespace assay::queries

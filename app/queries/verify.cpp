@@ -56,7 +56,7 @@ std::string other_branching(const search::Result& result) {
 std::string certificate_line(const WrittenCertificate& certificate, std::uint64_t bytes) {
   const auto& [model, property, file, semantics, edits] = certificate;
   return "certificate: " + file + ", " + std::to_string(bytes) + " bytes; check it with: assay-check " + model + " " + property + " " +
-         file + (edits.empty() ? "" : " " + edits.to_text()) + (semantics.empty() ? "" : " --semantics '" + semantics + "'");
+         file + edits.words() + (semantics.empty() ? "" : " --semantics '" + semantics + "'");
 }
 
 std::string sentence(const search::Result& result) {

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <limits>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -261,12 +260,8 @@ Outcome<Balls::Scores> Balls::scores(std::size_t item) const {
   std::vector<Interval>& values = request.inputs[graph_.input_names[0]];
   std::vector<Rational>& exact = request.points[graph_.input_names[0]] = input(item);
   for (const Rational& value : exact) values.emplace_back(value.double_down(), value.double_up());
-  request.widest = std::numeric_limits<double>::max();
-  auto evaluated = queries::evaluate_sets(graph_, request);
-  if (evaluated && !winner(evaluated.value().outputs[0].values)) {  // 257 bits take 100 times as long
-    request.widest = queries::EvaluationRequest().widest;
-    evaluated = queries::evaluate_sets(graph_, request);
-  }
+  const auto is_enough = [](const queries::Evaluation& one) { return winner(one.outputs[0].values) || queries::is_narrow(one); };
+  auto evaluated = queries::evaluate_sets(graph_, request, is_enough);
   if (!evaluated) return evaluated.rejection();
   const std::vector<Interval>& outputs = evaluated.value().outputs[0].values;
   const std::optional<std::size_t> clear = winner(outputs);

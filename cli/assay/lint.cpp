@@ -42,8 +42,7 @@ void print(const std::vector<Rejection>& problems) {
 
 // The command that names all that the model leaves open, with what was said already.
 std::string command(const LintOptions& options, const std::vector<std::string>& needed) {
-  std::string text = "assay lint " + onnx::shell_word(options.model);
-  if (!options.limits.edits.empty()) text += " " + options.limits.edits.to_text();
+  std::string text = "assay lint " + onnx::shell_word(options.model) + options.limits.edits.words();
   for (const std::string& one : needed) text += " " + one;
   return text;
 }

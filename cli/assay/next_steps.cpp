@@ -40,7 +40,7 @@ std::string case_words(const logic::Problem& problem, std::uint32_t index) {
 std::string command(const VerifyReport& report, const VerifyOptions& options, const char* verb, const std::string& rest) {
   std::string text = std::string("assay ") + verb + " " + report.model + " " + report.property;
   if (options.branching != "auto") text += " --branching " + options.branching;
-  if (!options.limits.edits.empty()) text += " " + options.limits.edits.to_text();
+  text += options.limits.edits.words();
   const std::string semantics = semantics_named(report, options);
   return text + (semantics.empty() ? "" : " --semantics '" + semantics + "'") + rest;
 }

@@ -106,9 +106,10 @@ void refuse_unread_by_record(const CLI::App& verb, const RecordOptions& options)
 
 void refuse_unread_by_report(const CLI::App& verb, const std::string& input, bool has_model, bool has_property) {
   std::error_code error;
-  if (std::filesystem::is_directory(input, error)) refuse_unread_edits(verb, "the folder of a run, which says them itself");
-  if (std::filesystem::is_directory(input, error))
+  if (std::filesystem::is_directory(input, error)) {
+    refuse_unread_edits(verb, "the folder of a run, which says them itself");
     return refuse_unread(verb, "the folder of a run", {"--property", "--semantics", "--samples", "--model-explorer"});
+  }
   const FileKind kind = kind_of_file(input);
   if (!has_model) refuse_unread_edits(verb, "an input without a model");
   if (kind == FileKind::trace || kind == FileKind::safetensors)

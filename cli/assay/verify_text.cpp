@@ -88,8 +88,8 @@ void print_summary(const VerifyReport& report, const VerifyOptions& options) {
     std::fprintf(stderr, "  %s\n", line.c_str());
   if (decision.float_run) {
     const std::string files = report.model + " " + report.property;
-    const std::string edits = options.limits.edits.empty() ? "" : " " + options.limits.edits.to_text();
-    const std::string again = (decision.proof_bytes == 0 ? "assay verify " + files : "assay check " + files + " " + report.proof) + edits;
+    const std::string again =
+        (decision.proof_bytes == 0 ? "assay verify " + files : "assay check " + files + " " + report.proof) + options.limits.edits.words();
     std::fprintf(stderr, "float32: %s\n", to_text(*decision.float_run).c_str());
     std::fprintf(stderr, "float32 by ONNX Runtime: %s --json | assay-replay-witness -\n", again.c_str());
   }

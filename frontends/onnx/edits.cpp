@@ -10,6 +10,7 @@
 #include "frontends/onnx/format/proto.h"
 #include "frontends/onnx/format/tensor.h"
 #include "frontends/onnx/lowering/refusal.h"
+#include "frontends/onnx/text.h"
 
 namespace assay::onnx {
 namespace {
@@ -23,17 +24,6 @@ Rejection wrong(std::string place, std::string required, std::string found, std:
 
 [[noreturn]] void refuse_option(std::string place, std::string required, std::string found, std::string advice) {
   throw Refused{wrong(std::move(place), std::move(required), std::move(found), std::move(advice))};
-}
-
-std::vector<std::string> split_at_commas(const std::string& text) {
-  std::vector<std::string> parts(1);
-  for (const char c : text) {
-    if (c == ',')
-      parts.emplace_back();
-    else
-      parts.back() += c;
-  }
-  return parts;
 }
 
 std::string joined(const std::vector<std::string>& parts, const char* between) {
@@ -74,7 +64,7 @@ Outcome<Done> keep(Map& map, std::string_view option, const std::string& name, V
 Outcome<Done> Edits::add(std::string_view option, const std::string& text) {
   const std::string place = std::string(option) + " " + printable(text);
   if (option == "--outputs") {
-    for (const std::string& name : split_at_commas(text)) {
+    for (const std::string& name : split_at(text, ',')) {
       if (name.empty() || std::ranges::count(outputs, name) > 0)
         return wrong(place, "names of outputs, each once", name.empty() ? "an empty name" : in_quotes(name) + " twice",
                      "write for example --outputs y,z");
@@ -97,7 +87,7 @@ Outcome<Done> Edits::add(std::string_view option, const std::string& text) {
     return keep(dims, option, name, *one);
   }
   Shape shape;
-  for (const std::string& part : value.empty() ? std::vector<std::string>() : split_at_commas(value)) {
+  for (const std::string& part : value.empty() ? std::vector<std::string>() : split_at(value, ',')) {
     const auto one = extent(part);
     if (!one) return wrong(place, "whole numbers from 0 to 2^31 - 1 behind =", in_quotes(part), "write for example --shape x=1,3,48,96");
     shape.push_back(*one);
@@ -119,6 +109,8 @@ std::string Edits::to_text() const {
   for (const auto& [option, value] : options()) text += (text.empty() ? "" : " ") + option + " " + shell_word(value);
   return text;
 }
+
+std::string Edits::words() const { return empty() ? "" : " " + to_text(); }
 
 std::string shell_word(const std::string& word) {
   const auto is_plain = [](char c) {
@@ -231,7 +223,7 @@ class Editor {
     for (std::size_t axis = 0; axis < input.dims.size(); ++axis) {
       const std::int64_t value = input.dims[axis].value.value_or(-1);
       const bool is_second = value < 0 && open.has_value();
-      if (value < 0 && (is_second ? *open != 0 : false))
+      if (is_second && *open != 0)
         refuse_option(place, "an input of at most one open axis", declared(input), "fix its axes with --dim or --shape");
       if (is_second) shape[*open] = 1;
       if (value < 0) open = axis;
@@ -253,7 +245,7 @@ class Editor {
                     "edit the file instead");
     if (!input.has_shape)
       refuse_option(place, "an input with a declared shape", "none", "give it with --shape " + shell_word(name + "=..."));
-    const std::vector<std::string> parts = split_at_commas(text);
+    const std::vector<std::string> parts = split_at(text, ',');
     const Shape shape = shape_of(input, place, parts.size());
     const std::size_t count = element_count(shape);
     if (parts.size() != count && parts.size() != 1)

@@ -29,6 +29,7 @@ struct Edits {
   // The options and their texts, in one order for equal edits: what add() takes.
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> options() const;
   [[nodiscard]] std::string to_text() const;  // of a command line: "--dim seq=16 --set sr=16000"
+  [[nodiscard]] std::string words() const;    // the same with a blank before it; empty where there are none
   [[nodiscard]] bool empty() const { return shapes.empty() && dims.empty() && constants.empty() && outputs.empty(); }
   bool operator==(const Edits&) const = default;
 };

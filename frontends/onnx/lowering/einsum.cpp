@@ -6,6 +6,7 @@
 #include <map>
 
 #include "frontends/onnx/lowering/compose.h"
+#include "frontends/onnx/text.h"
 
 namespace assay::onnx {
 namespace {
@@ -38,17 +39,6 @@ Labels read_subscript(const Call& call, const std::string& text, std::size_t dot
     }
   }
   return labels;
-}
-
-std::vector<std::string> split_at(const std::string& text, char separator) {
-  std::vector<std::string> parts(1);
-  for (const char c : text) {
-    if (c == separator)
-      parts.emplace_back();
-    else
-      parts.back() += c;
-  }
-  return parts;
 }
 
 struct Equation {

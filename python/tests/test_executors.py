@@ -450,3 +450,29 @@ with concurrent.futures.ProcessPoolExecutor(2) as pool:
     process.wait(60)
     process.stdout.close()
     assert ended, (programs, list(tmp_path.iterdir()))
+
+
+@pytest.mark.parametrize("moment", ["before its program", "while it runs", "after its program"])
+def test_a_killed_part_leaves_nothing_at_any_moment(tmp_path, moment):
+    code = f"""
+import os, signal, subprocess
+from assay._verify import executors
+with executors._Outlived() as folder:
+    open(os.path.join(folder.path, "input"), "w").close()
+    if {moment!r} != "before its program":
+        with subprocess.Popen(["sleep", "600"]) as program, folder.holds(program.pid):
+            print(program.pid, flush=True)
+            if {moment!r} == "after its program":
+                program.kill()
+            else:
+                os.kill(os.getpid(), signal.SIGKILL)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env={**os.environ, "TMPDIR": str(tmp_path)})
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    gone = lambda: not list(tmp_path.glob("assay-*")) and not any(pathlib.Path(f"/proc/{program}").exists() for program in done.stdout.split())
+    for _ in range(300):
+        if gone():
+            break
+        time.sleep(0.1)
+    assert gone()

@@ -14,6 +14,7 @@ import itertools
 import json
 import logging
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -110,33 +111,59 @@ def _is_cancelled() -> Callable[[], bool]:
     return look
 
 
-@contextlib.contextmanager
-def _outlived(process: int, folder: str) -> Iterator[None]:
-    """Should this process be killed, a shell that waits for its end ends the program, too, and removes the folder."""
-    script = 'read -r _ || { kill -KILL "$1"; sleep 0.1; rm -rf "$2"; }'
-    guard: Optional[subprocess.Popen[bytes]] = None
-    with contextlib.suppress(OSError):
-        guard = subprocess.Popen(["/bin/sh", "-c", script, "assay-part", str(process), folder], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-                                 stderr=subprocess.DEVNULL, start_new_session=True)
-    try:
-        yield
-    finally:
-        if guard is not None:
-            guard.communicate(b"\n")
+class _Outlived:
+    """A folder that is gone when its owner is: should this process be killed, a shell that waits for its end ends the program, too, and removes the folder.
 
+    The shell begins before the folder does, and ends after it, so that no moment is left in which a kill leaves the folder behind.
+    """
 
-def _ran(command: list[str], folder: str, is_dropped: Callable[[], bool]) -> tuple[int, str]:
-    """Exit code, and what stands on stderr."""
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+    _SCRIPT = """while read -r word; do [ "$word" = end ] && exit; program=$word; done
+[ -n "$program" ] && kill -KILL "$program"
+tries=0
+until rm -rf "$1" || [ $tries = 100 ]; do tries=$((tries + 1)); sleep 0.1; done"""
+
+    def __enter__(self) -> "_Outlived":
+        self.path = os.path.join(tempfile.gettempdir(), f"assay-part-{secrets.token_hex(8)}")
+        self._guard: Optional[subprocess.Popen[bytes]] = None
+        with contextlib.suppress(OSError):
+            self._guard = subprocess.Popen(["/bin/sh", "-c", self._SCRIPT, "assay-part", self.path], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                                           stderr=subprocess.DEVNULL, start_new_session=True)
+        os.mkdir(self.path, 0o700)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+        if self._guard is not None:
+            self._tell("end")
+            self._guard.communicate()
+
+    def _tell(self, word: str) -> None:
+        if self._guard is not None and self._guard.stdin is not None:
+            with contextlib.suppress(OSError):
+                self._guard.stdin.write(f"{word}\n".encode())
+                self._guard.stdin.flush()
+
+    @contextlib.contextmanager
+    def holds(self, process: int) -> Iterator[None]:
+        """A program that ends with this process, until the block is left."""
+        self._tell(str(process))
         try:
-            with _outlived(process.pid, folder):
-                while True:
-                    try:
-                        _, trouble = process.communicate(timeout=POLL)
-                        return process.returncode, trouble
-                    except subprocess.TimeoutExpired:
-                        if is_dropped():
-                            raise PartFailed("nobody waits for this part any more") from None
+            yield
+        finally:
+            self._tell("")
+
+
+def _ran(command: list[str], folder: _Outlived, is_dropped: Callable[[], bool]) -> tuple[int, str]:
+    """Exit code, and what stands on stderr."""
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process, folder.holds(process.pid):
+        try:
+            while True:
+                try:
+                    _, trouble = process.communicate(timeout=POLL)
+                    return process.returncode, trouble
+                except subprocess.TimeoutExpired:
+                    if is_dropped():
+                        raise PartFailed("nobody waits for this part any more") from None
         except BaseException:
             process.send_signal(signal.SIGINT)
             try:
@@ -166,12 +193,11 @@ def do_part(words: list[str], digests: dict[str, str], part: str, leash: Leash, 
     start, is_cancelled = time.monotonic(), _is_cancelled()
     if leash.is_slack():
         raise PartFailed("nobody waits for this part any more")
-    folder = tempfile.mkdtemp(prefix="assay-part-")
-    try:
-        places = _placed(digests, contents, folder)
+    with _Outlived() as folder:
+        places = _placed(digests, contents, folder.path)
         if places is None:
             return {}
-        run, report = os.path.join(folder, "run"), os.path.join(folder, "report.json")
+        run, report = os.path.join(folder.path, "run"), os.path.join(folder.path, "report.json")
         command = [programs.program(), *(_word(word, places) for word in words), "--part", part, "--run", run, "--pack", "--quiet", f"--json={report}"]
         code, trouble = _ran(command, folder, lambda: leash.is_slack() or is_cancelled())
         if code != 0:
@@ -181,8 +207,6 @@ def do_part(words: list[str], digests: dict[str, str], part: str, leash: Leash, 
             with open(os.path.join(run, name), "rb") as content:
                 sent[name] = content.read()
         return sent
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _word(word: str, places: dict[str, str]) -> str:

@@ -9,6 +9,7 @@
 
 #include "kernel/contracts/families.h"
 #include "semantics/demand.h"
+#include "semantics/graph/family.h"
 #include "semantics/ops/denote.h"
 #include "semantics/ops/indexing.h"
 

@@ -11,9 +11,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernel/contracts/contract.h"
 #include "kernel/contracts/families.h"
 #include "semantics/demand.h"
-#include "semantics/graph/family.h"
 #include "semantics/ops/denote.h"
 #include "semantics/ops/indexing.h"
 

@@ -15,7 +15,6 @@ namespace {
 
 using floats::number_above;
 using floats::number_below;
-using floats::Precision;
 using floats::precision_of;
 
 // The spacing of the format's numbers around x, which is finite and not 0.

@@ -52,11 +52,11 @@ Opaque special_function(Function f, const Opaque& x) {
 
 Opaque abs(const Opaque& x) {
   const Order order = compare(x, Opaque());
-  return !is_known(order) ? Opaque::undefined() : order.may_be_less ? -x : x;
+  return !opaque::is_known(order) ? Opaque::undefined() : order.may_be_less ? -x : x;
 }
 Opaque sign(const Opaque& x) {
   const Order order = compare(x, Opaque());
-  return !is_known(order) ? Opaque::undefined() : Opaque(Rational(order.may_be_less ? -1 : order.may_be_greater ? 1 : 0));
+  return !opaque::is_known(order) ? Opaque::undefined() : Opaque(Rational(order.may_be_less ? -1 : order.may_be_greater ? 1 : 0));
 }
 
 Opaque select(const Opaque& condition, const Opaque& a, const Opaque& b) {

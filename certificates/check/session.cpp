@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "kernel/inspect/inspect.h"
+#include "semantics/statement/words.h"
 
 namespace assay::certificate {
 namespace {

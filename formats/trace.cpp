@@ -184,7 +184,7 @@ class Reader {
     auto model = read_model(json, place);
     if (!model) return model.rejection();
     region.model = std::move(model).value();
-    for (auto done : {read_names("operands", json, place, region.operands), read_names("results", json, place, region.results)}) {
+    for (const auto& done : {read_names("operands", json, place, region.operands), read_names("results", json, place, region.results)}) {
       if (!done) return done.rejection();
     }
     if (region.results.empty()) return trace_malformed("field", place, "at least one result", "none");

@@ -130,7 +130,7 @@ Outcome<std::optional<Evaluation>> evaluated(const Graph& graph, const Question<
 std::optional<Question<WideInterval>> pinned(const Graph& graph, const EvaluationRequest& request, const Question<Interval>& question) {
   Question<WideInterval> wide;
   for (std::size_t i = 0; i < question.inputs.size(); ++i) {
-    Array<WideInterval>& array = wide.inputs.emplace_back(question.inputs[i].shape);
+    Array<WideInterval>& array = wide.inputs.emplace_back(Array<WideInterval>{question.inputs[i].shape, {}});
     if (const auto exact = request.points.find(graph.input_names[i]); exact != request.points.end()) {
       for (const Rational& value : exact->second) array.values.emplace_back(value);
       continue;

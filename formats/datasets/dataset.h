@@ -52,7 +52,10 @@ struct DataArray {
   // Without the first axis; empty for a scalar.
   [[nodiscard]] std::vector<std::int64_t> item_shape() const;
   [[nodiscard]] std::size_t count() const { return shape.empty() ? 0 : static_cast<std::size_t>(shape[0]); }
-  [[nodiscard]] std::size_t item_size() const { return count() == 0 ? 0 : size() / count(); }
+  [[nodiscard]] std::size_t item_size() const {
+    const std::size_t items = count();
+    return items == 0 ? 0 : size() / items;
+  }
 };
 
 struct Dataset {

@@ -136,7 +136,8 @@ WideInterval::WideInterval() { ::new (static_cast<void*>(storage_)) Ends(); }
 WideInterval::WideInterval(const WideInterval& other) : undefined_(other.undefined_) {
   ::new (static_cast<void*>(storage_)) Ends(WideAccess::ends(other));
 }
-WideInterval& WideInterval::operator=(const WideInterval& other) {
+// MPFR copies a number to itself.
+WideInterval& WideInterval::operator=(const WideInterval& other) {  // NOLINT(bugprone-unhandled-self-assignment)
   WideAccess::ends(*this) = WideAccess::ends(other);
   undefined_ = other.undefined_;
   return *this;

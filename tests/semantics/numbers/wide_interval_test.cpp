@@ -56,6 +56,10 @@ TEST_CASE("wide interval: 1/3 is enclosed, and the default policy misses it with
   CHECK(third.contains(Rational(1, 3)));
   CHECK_FALSE(third.is_point());
   CHECK(relative_width(third) <= 0x1p-255);
+  WideInterval same = third;
+  const WideInterval& itself = same;
+  same = itself;
+  CHECK(same == third);
 
   const DefaultInterval bad = DefaultInterval(DefaultNumber(1)) / DefaultInterval(DefaultNumber(3));
   CHECK(bad.lower() == bad.upper());

@@ -61,7 +61,7 @@ Outcome<std::vector<NamedSet>> results(const Graph& graph, const std::vector<Arr
   std::vector<NamedSet> sets;
   for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
     const Array<S>& one = values.value()[graph.outputs[i]];
-    NamedSet& set = sets.emplace_back(graph.output_names[i], one.shape);
+    NamedSet& set = sets.emplace_back(NamedSet{graph.output_names[i], one.shape, {}});
     for (const S& value : one.values) set.values.push_back(narrowed(value));
   }
   return sets;

@@ -94,7 +94,7 @@ template <class Take>
       for (const NodeId operand : node.operands) operands.push_back(&values[operand]);
       auto y = denote_at(node, operands);
       if (y) values[id] = std::move(y).value();
-      return y.ok();
+      return y.ok();  // NOLINT(bugprone-use-after-move): ok() reads no value
     };
     if (node.op == Op::constant)
       values[id] = is_float(node.dtype) ? at_point(node.value) : lift<Interval>(node.value);

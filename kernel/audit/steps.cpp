@@ -150,8 +150,10 @@ void TakenSteps::hold(std::uint32_t index) {
   std::size_t at = 0;
   for (const NodeId id : wanted) {
     Array<Interval> values{inner.node(id).shape, std::vector(inner.size(id), Interval::undefined())};
+    // NOLINTBEGIN(clang-analyzer-cplusplus.Move): each turn makes its own values
     for (std::size_t i = 0; sets && i < values.values.size(); ++i) values.values[i] = enclosure(sets.value()[at].sets.values[i]);
     held_[{index, id}] = steps.contains(id) ? single_values(std::move(values)) : std::move(values);
+    // NOLINTEND(clang-analyzer-cplusplus.Move)
     ++at;
   }
 }

@@ -72,7 +72,8 @@ bool within_exact_work(double work, const std::function<void()>& body) try {
   return false;
 }
 
-void Rational::BigDelete::operator()(Big* big) const noexcept { delete big; }
+// clang's analyzer destroys the operand of a conditional copy twice.
+void Rational::BigDelete::operator()(Big* big) const noexcept { delete big; }  // NOLINT(clang-analyzer-cplusplus.NewDelete)
 Rational::BigPointer Rational::clone(const Big& big) {
   spend(big.value);
   return BigPointer(new Big(big));

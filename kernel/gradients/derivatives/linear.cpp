@@ -71,7 +71,8 @@ Value of_reduction(const Value& y, const Value& y_bar) {
   const Value sum = expanded(reshaped(y_bar, kept), x.shape());
   if (node_of(y).op == Op::reduce_sum) return sum;
   const std::size_t results = element_count(kept);
-  return results == 0 ? sum : sum / static_cast<double>(element_count(x.shape()) / results);
+  // Exact: the kept axes divide the elements.
+  return results == 0 ? sum : sum / static_cast<double>(element_count(x.shape()) / results);  // NOLINT(bugprone-integer-division)
 }
 
 // The same terms, grouped by the element that they read.

@@ -319,10 +319,8 @@ Outcome<Done> Session::done() {
 Outcome<Done> Session::close(Outcome<logic::Refutation> refutation) {
   if (!refutation) return refutation.rejection();
   std::optional<logic::Refutation>& closed = levels_.back().closed;
-  if (closed) {
-    refutation = logic::merge(*closed, refutation.value());
-    if (!refutation) return refutation.rejection();
-  }
+  if (closed) refutation = logic::merge(*closed, refutation.value());
+  if (!refutation) return refutation.rejection();
   closed = std::move(refutation).value();
   return Done{};
 }

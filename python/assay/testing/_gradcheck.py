@@ -11,7 +11,7 @@ from typing import Any, Callable, Collection, Iterable, Iterator, Mapping, Seque
 import torch
 from torch.autograd import forward_ad
 
-from assay._core import arguments
+from assay._core import arguments, execution_models
 from assay.errors import Error, UsageError, wrong
 from assay.torch import Recorder, Refused, Report, record
 from assay.torch.branches import Branch
@@ -22,6 +22,7 @@ from assay.torch.outside import moved_between
 from assay.torch.sizes import Compared
 from assay.torch.surrogates import Intended, checked, require_met
 from assay.torch.values import Results
+from ._by_reference import ByReference
 from ._cotangents import Cotangents
 from ._draws import DRAWS, MOVES, States, is_shape, listed, moved, tensors_of
 from ._elsewhere import Elsewhere
@@ -452,7 +453,7 @@ def is_dead(report: Report) -> bool:
 def gradcheck(func: Callable[..., Any], inputs: Any, *, params: Params | None = None,
               raise_exception: bool = True, seed: int | None = 0, check_grad_grad: bool = False, check_forward_ad: bool = False, kinks: str = "any",
               allow_dead: bool = False, allow_unreached: bool = False, most_undecided: float | None = None, surrogate: Intended | None = None,
-              **differences: Any) -> bool:
+              reference: Callable[..., Any] | None = None, model: str | None = None, **differences: Any) -> bool:
     """Decides whether the gradients of a function are its derivatives, in float32 as it runs, without finite differences.
 
     It is called like `torch.autograd.gradcheck`. The function runs several times: at inputs that are moved a little, too, which shows
@@ -473,6 +474,9 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, params: Params | None = 
         most_undecided: The share of elements that may be vacuous.
         surrogate: Functions of which another gradient is meant, such as a straight-through estimator, each with the function whose gradient that
             is: `{ClampSTE: lambda x: x}`. It takes the arguments of the Function, and its backward has to be the gradient of that function.
+        reference: PyTorch code that computes the same as a function whose operations are opaque, such as a kernel in NumPy, Triton or C. The gradients of
+            the reference are judged, and every result and gradient of the function has to lie in the contract of the reference's.
+        model: With `reference`, the execution model that the function keeps, such as "any-order moments=welford" (docs/contracts/execution-models.md).
         **differences: Arguments of `torch.autograd.gradcheck` for its differences, such as `eps` and `atol`. They mean nothing here.
 
     Returns:
@@ -491,10 +495,18 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, params: Params | None = 
         raise wrong("most_undecided", "a share from 0 to 1", most_undecided)
     options = ["--kinks", kinks, *(["--allow-dead"] if arguments.flag("allow_dead", allow_dead) else []),
                *([] if most_undecided is None else ["--most-undecided", str(most_undecided)])]
-    trials = Trials(func, named, check_grad_grad, check_forward_ad, options, kinks, checked(surrogate), labels=Names(modules, func))
+    if reference is not None and (check_forward_ad or kinks != "any"):
+        raise UsageError("`reference` is judged without forward mode and conventions at kinks", where="gradcheck", advice="leave out check_forward_ad and kinks, or leave out reference")
+    if model is not None and reference is None:
+        raise UsageError("`model` says how a function rounds that is judged by a reference", where="model", advice="give reference=, or leave model out")
+    execution_models.spelling(model)
+    judged_one = func if reference is None else arguments.function("reference", reference)
+    trials = Trials(judged_one, named, check_grad_grad, check_forward_ad, options, kinks, checked(surrogate), labels=Names(modules, func))
     with seeded(seed):
         try:
             report = tried(trials, inputs, allow_dead, arguments.flag("allow_unreached", allow_unreached))
+            if reference is not None:
+                report = by_reference(func, trials, inputs, model, report, allow_unreached)
         except (RuntimeError, IndexError, TypeError) as why:
             if any(is_shape(one) for one in listed(inputs)) and not isinstance(why, Error) and _INTEGERS.search(str(why)):
                 raise UsageError("the function wants integers in place of an input that was drawn", where="inputs", why=str(why).split("\n")[0],
@@ -515,6 +527,14 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, params: Params | None = 
     if raise_exception:
         raise GradcheckError(report.explanation, report)
     return False
+
+
+def by_reference(func: Callable[..., Any], trials: Trials, inputs: Any, model: str | None, report: Report, allow_unreached: bool) -> Report:
+    """The report of an opaque function, where that of its reference passed."""
+    if report.passed and trials.points:
+        return ByReference(func, trials, inputs, model, report).checked(allow_unreached)
+    report.remark("this is a finding about the reference")
+    return report
 
 
 def tried(trials: Trials, inputs: Any, allow_dead: bool, allow_unreached: bool) -> Report:

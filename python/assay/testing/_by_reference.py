@@ -1,0 +1,324 @@
+"""Opaque functions, whose operations no recorder sees, such as kernels in NumPy, Triton or C: judged by PyTorch code that computes the same."""
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field
+from typing import Any, Callable, Iterator, Mapping, Sequence
+
+import torch
+
+from assay._core import execution_models, programs
+from assay.errors import UsageError
+from assay.torch import Report, record
+from assay.torch.joined import Joined
+from ._cotangents import Change, channels_last, single
+from ._draws import States, is_shape, listed, moved, scaled, tensors_of
+
+NEAR_STEPS, NEAR_UNITS = 4, 2.0  # by which another formula of the same function may miss the contract of this one
+MOST_POINTS, MOST_ELEMENTS, SECONDS = 8, 2**18, 30.0  # draws that decide; elements of a draw that is made in other ways, too; seconds for that
+MOST, DRAWS, SCALES, TILES = "--most-undecided", 4, (2.0**7, 2.0**-7), (31, 33, 65, 129)  # sizes beside those of blocks
+DIFFERS, ELSEWHERE = "gradient.reference", "gradient.elsewhere"
+FORMULA = ("The error is small: the function may compute the same by another formula, which rounds in another way. Write the reference as the function computes; for a gradient, write it "
+           "as a torch.autograd.Function with the same backward")
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a function is called with the same numbers: where they lie in memory, which tensor alone asks for a gradient, and whether it runs at other inputs
+    between the passes, or a backward pass from other cotangents runs first."""
+
+    what: str = ""
+    given: Change | None = field(default=None, compare=False)
+    seed: Change | None = field(default=None, compare=False)
+    only: int | None = None
+    is_twice: bool = False
+    is_between: bool = False
+
+
+def in_other_order(one: torch.Tensor) -> torch.Tensor:
+    """The axes in another order in memory."""
+    axes = list(reversed(range(one.dim())))
+    return one.detach().permute(axes).contiguous().permute(axes)
+
+
+def with_gaps(one: torch.Tensor) -> torch.Tensor:
+    """Every second element of a larger tensor."""
+    return torch.stack([one.detach(), torch.full_like(one, math.nan) if one.is_floating_point() else torch.zeros_like(one)], -1)[..., 0]
+
+
+def behind_one(one: torch.Tensor) -> torch.Tensor:
+    """From the second element of its memory on."""
+    return torch.cat([one.detach().flatten()[:1], one.detach().flatten()])[1:].reshape(one.shape)
+
+
+LAYOUTS = [Way("inputs whose axes lie in another order in memory", given=in_other_order), Way("inputs with gaps in memory", given=with_gaps),
+           Way("inputs that begin in the middle of their memory", given=behind_one), Way("inputs in channels_last", given=channels_last),
+           Way("cotangents whose axes lie in another order in memory", seed=in_other_order), Way("cotangents with gaps in memory", seed=with_gaps)]
+PLAIN = Way()
+# Cotangents, in words, and how they lie in memory.
+RANDOM, ONE, OF_SUM = ("random cotangents", lambda g: g), ("one cotangent", single), ("the cotangent of a sum", lambda g: torch.full((), 1.25, dtype=g.dtype).expand(g.shape))
+
+
+@dataclass
+class Answer:
+    """Results of one call of a function: the tensors that it returned, the gradients, and those of the second pass."""
+
+    results: list[Any]
+    slopes: list[Any]
+    again: list[Any] = field(default_factory=list)
+
+    def parts(self) -> Iterator[tuple[tuple[str, int], Any]]:
+        for kind, found in (("result", self.results), ("gradient", self.slopes), ("second", self.again)):
+            yield from (((kind, i), one) for i, one in enumerate(found))
+
+
+def name_of(function: Any) -> str:
+    """The name of the Function whose `apply` was given, or of the function."""
+    own = getattr(function, "__self__", None)
+    return str(own.__name__ if isinstance(own, type) else getattr(function, "__name__", type(function).__name__))
+
+
+class ByReference:
+    """Runs of an opaque function at the points at which the gradients of its reference are right."""
+
+    def __init__(self, function: Callable[..., Any], trials: Any, inputs: Any, model: str | None, report: Report) -> None:
+        self.function, self.trials, self.inputs, self.model, self.report, self.name = function, trials, listed(inputs), model, report, name_of(function)
+        self.is_drawn, self.end, self.faults = any(is_shape(one) for one in self.inputs), math.inf, list[tuple[str, str, str]]()
+        self.refused, self.is_random = list[str](), False  # calls that raised, and whether the reference draws random numbers
+
+    def checked(self, is_allowed: bool) -> Report:
+        """The report of the function. `is_allowed`: other shapes, layouts and ways to call are not tried."""
+        before = States()
+        try:
+            found = self.judged((point, kind, (PLAIN,)) for point in self.points() for kind in (RANDOM, ONE))
+            if found.failed and self.is_random:
+                self.soften(found, "The reference draws random numbers, and the function need not draw the same. Give the random numbers to both as an input")
+            elif found.failed and not self.is_drawn and self.judged((self.moved(self.trials.points[0]), RANDOM, (PLAIN,)) for _ in range(2)).passed:
+                self.soften(found, "It is right at inputs that are moved a little, so the given ones may lie at a kink, where several gradients are right. Give shapes, or other inputs")
+            elif found.failed and all(is_near(one) for one in found.findings if one.kind == "fail"):
+                self.soften(found, FORMULA)
+            if found.passed and not (is_allowed or self.is_random) and size_of(self.trials.points[0]) <= MOST_ELEMENTS:
+                self.look_elsewhere(found)
+        finally:
+            before.restore()
+        for what in ("unreached", "detached", "untried"):
+            found.tell(what, getattr(self.report, what))
+        return found
+
+    @staticmethod
+    def soften(found: Report, why: str) -> None:
+        """A run that failed is undecided."""
+        for one in (one for case in found.cases for one in case.findings if one.kind == "fail"):
+            one.kind, one.opening = "undecided", f"{one.headline}. {why}"
+        found.exit_code, found.written["verdict"] = 3, "undecided"
+
+    # Where it runs.
+
+    def points(self) -> list[list[Any]]:
+        """Right draws of the reference; those that were searched for on one side of a threshold do not lie on it."""
+        first, *others = self.trials.points
+        if not self.is_drawn:
+            return [first]
+        return [first, *(self.moved(one) for one in others[-MOST_POINTS + DRAWS:]), *(tensors_of(self.inputs, draw) for draw in range(1, DRAWS))]
+
+    def moved(self, point: Sequence[Any]) -> list[Any]:
+        return [moved(one, float(torch.rand(())) * 2.0**-8).requires_grad_() if isinstance(one, torch.Tensor) and one.requires_grad else one for one in point]
+
+    def look_elsewhere(self, found: Report) -> None:
+        """Other ways to call the function: what is wrong there alone is undecided."""
+        self.end = time.monotonic() + SECONDS
+        point = self.trials.points[0]
+        alone = [Way(f"a gradient of one tensor alone (tensor {i})", only=i) for i, _ in enumerate(self.trials.asking(point)) if not self.trials.second]
+        again = [Way("a second backward pass over the same graph", is_twice=True)]
+        ways = [*LAYOUTS, Way("another call between the passes", is_between=True), *alone, *([] if self.trials.second else again)]
+        runs: list[Any] = [(point, RANDOM, ways), (point, OF_SUM, (PLAIN,))]
+        runs += [(scaled(self.inputs, point, factor, False, False, False), RANDOM, (PLAIN,)) for factor in SCALES if self.is_drawn]
+        runs += [(tensors_of([next(shapes) if is_shape(one) else one for one in self.inputs], 0), RANDOM, (PLAIN,)) for shapes in map(iter, self.shapes())]
+        other = self.judged(runs, is_elsewhere=True)
+        for one in other.findings:
+            if one.kind == "fail":
+                found.add(ELSEWHERE, one.subject, f"{self.name} is right as it was called, and wrong in another call: {one.headline}. Mend it; if it is never called so, "
+                          "allow_unreached=True accepts it")
+                return
+        found.tell("unreached", self.refused[:MOST_POINTS])
+        if time.monotonic() > self.end:
+            found.tell("untried", [f"other shapes and ways to call, after {SECONDS:g} s"])
+
+    def shapes(self) -> Iterator[list[tuple[int, ...]]]:
+        """Drawn shapes with one size larger, or beside the size of a block; equal sizes stay equal. Those of given tensors stay as they are."""
+        drawn = [tuple(one) for one in self.inputs if is_shape(one)]
+        fixed = {n for one in [*self.inputs, *self.trials.params.values()] if isinstance(one, torch.Tensor) for n in one.shape}
+        free = sorted({n for one in drawn for n in one} - fixed)
+        if free:
+            yield [tuple(n + (n in free) for n in one) for one in drawn]
+        for n, size in ((n, size) for n in free for size in TILES):
+            yield [tuple(size if m == n else m for m in one) for one in drawn]
+
+    # Runs, and what has to come out of them.
+
+    def judged(self, runs: Any, is_elsewhere: bool = False) -> Report:
+        """One audit of all these runs."""
+        joined, self.faults = Joined(), []
+        for n, (point, (words, change), ways) in enumerate(runs):
+            if time.monotonic() > self.end or size_of(point) > MOST_ELEMENTS and is_elsewhere:
+                break
+            start = States()
+            try:
+                bars, again = self.cotangents(point, change)
+                start.restore()
+                wanted = self.recorded(joined, point, bars, again)
+                self.is_random = self.is_random or not torch.equal(start.of_torch, torch.random.get_rng_state())
+            except Exception:
+                if not is_elsewhere:
+                    raise
+                continue  # the reference does not take it, or it cannot be recorded
+            for way in ways if not joined.unknown else ():
+                start.restore()
+                shown = way.what or (f"inputs of shapes {shapes_of(point)}" if is_elsewhere else f"draw {n // 2}" if n > 1 else "")
+                self.claim(joined, point, wanted, (bars, again), way, f" ({', '.join(filter(None, [words, shown]))})", is_elsewhere)
+        known = self.trials.options
+        options = known[known.index(MOST):][:2] if MOST in known and not is_elsewhere else []
+        parts = joined.trace.parts()
+        with programs.started("audit", parts, *options) as wait:
+            found = Report(*programs.verdict("audit", wait()), parts)
+        if not joined.trace.regions:
+            found.cases.clear()  # which say that nothing was judged
+        for rule, subject, message in {one[:2]: one for one in reversed(self.faults)}.values():  # each once
+            found.add(rule, subject, message, "fail")
+        for what in joined.unknown:
+            found.add("audit.opaque", self.name, f"the reference computes {what}, which has no definition here. Write the reference with other operations")
+        return found
+
+    def cotangents(self, point: Sequence[Any], change: Change) -> tuple[dict[int, Any], dict[int, Any]]:
+        """Random ones of each result of the reference, and of each gradient for the second pass."""
+        inputs = self.trials.leaves(point)
+        results = listed_results(self.trials.function(*inputs))
+        bars = {i: change(torch.randn(y.shape, dtype=y.dtype)) for i, y in enumerate(results) if y.requires_grad and y.numel()}
+        known = self.trials.asking(inputs)
+        return bars, {i: torch.randn(one.shape, dtype=one.dtype) for i, one in enumerate(known)} if self.trials.second else {}
+
+    def recorded(self, joined: Joined, point: Sequence[Any], bars: Mapping[int, Any], again: Mapping[int, Any]) -> tuple[Answer, Answer]:
+        """The reference's own numbers, and the values that they are in its recording."""
+        inputs = self.trials.leaves(point)
+        with record(self.trials.names(inputs)) as run:
+            self.trials.labels.give(run)
+            held = {i: one.clone(memory_format=torch.contiguous_format).requires_grad_(self.trials.second) for i, one in bars.items()}
+            for what, tensors in (("cotangent", held), ("second cotangent", again)):
+                for i, one in tensors.items():
+                    run.input(f"{what} {i}", one)
+            found = self.passes(self.trials.function, inputs, held, again)
+            with run.aside():
+                values = [[None if one is None or not one.numel() else run.value(one) for one in some] for some in (found.results, found.slopes, found.again)]
+        joined.read(run)
+        return found, Answer(*values)
+
+    def passes(self, function: Callable[..., Any], inputs: Sequence[Any], bars: Mapping[int, Any], again: Mapping[int, Any], way: Way = PLAIN) -> Answer:
+        """Calls the function, and differentiates it from these cotangents; its gradients again, if second derivatives are judged."""
+        known, results = self.trials.asking(inputs), listed_results(function(*inputs))
+        ends = [i for i in bars if i < len(results) and results[i].requires_grad and results[i].shape == bars[i].shape]
+        if not ends:
+            return Answer(results, [None] * len(known), [None] * (len(known) + len(bars)) if again else [])
+        if way.is_between:
+            listed_results(function(*self.moved(inputs)))
+        if way.is_twice:
+            torch.autograd.grad([results[i] for i in ends], known, [torch.randn_like(bars[i]) for i in ends], allow_unused=True, retain_graph=True)
+        if not again:
+            slopes = torch.autograd.grad([results[i] for i in ends], known, [bars[i] for i in ends], allow_unused=True)
+            return Answer(results, list(slopes))
+        total = torch.stack([(results[i] * bars[i]).sum() for i in ends]).sum()
+        slopes = torch.autograd.grad(total, known, allow_unused=True, create_graph=True)
+        live = [(g * again[i]).sum() for i, g in enumerate(slopes) if g is not None and g.requires_grad]
+        wanted = [*known, *bars.values()]
+        return Answer(results, list(slopes), list(torch.autograd.grad(torch.stack(live).sum(), wanted, allow_unused=True)) if live else [None] * len(wanted))
+
+    def claim(self, joined: Joined, point: Sequence[Any], wanted: tuple[Answer, Answer], seeds: tuple[Mapping[int, Any], Mapping[int, Any]], way: Way, where: str,
+              is_elsewhere: bool) -> None:
+        """Runs the function, and says what its numbers have to be. `where`: of which run, in words."""
+        bars = {i: one.detach() if way.seed is None else way.seed(one) for i, one in seeds[0].items()}
+        kept = [one.clone() for one in bars.values()]
+        with self.trials.only(point, None if way.only is None else [way.only]) as given:
+            inputs = [way.given(one.detach()).detach().requires_grad_(one.requires_grad) if way.given is not None and isinstance(one, torch.Tensor) else one for one in given]
+            inputs = self.trials.leaves(inputs)
+            before = [one.detach().clone() if isinstance(one, torch.Tensor) else None for one in inputs]
+            try:
+                found = self.passes(self.function, inputs, {i: one.requires_grad_() for i, one in bars.items()} if seeds[1] else bars, seeds[1], way)
+            except Exception as why:
+                if not is_elsewhere:
+                    raise
+                self.refused.append(f"a call of {self.name}{where}, which raised {type(why).__name__}")
+                return
+        if any(old is not None and not torch.equal(old, one.detach()) for old, one in zip(before, inputs)):
+            self.faults.append((DIFFERS, self.name, f"{self.name} writes to an input{where}"))
+        if any(not torch.equal(old, one) for old, one in zip(kept, bars.values())):
+            self.faults.append(("gradient.cotangent", self.name, f"the backward of {self.name} writes to its cotangent{where}"))
+        if found.results and is_other_form(found.results, wanted[0].results):
+            self.faults.append((DIFFERS, self.name, f"{self.name} returned {forms(found.results)}{where}, and the reference returned {forms(wanted[0].results)}"))
+            return
+        self.compare(joined, found, wanted, way, where)
+
+    def compare(self, joined: Joined, found: Answer, wanted: tuple[Answer, Answer], way: Way, where: str) -> None:
+        names = self.subjects()
+        own = dict(found.parts())
+        for key, like in wanted[0].parts():
+            kind, i = key
+            if way.only is not None and kind != "result":
+                if i != way.only:
+                    continue
+                key = kind, 0
+            one, value = own.get(key), dict(wanted[1].parts())[kind, i]
+            subject = names(kind, i)
+            is_nothing = like is None or not bool(like.any())
+            if one is None and not is_nothing:
+                self.faults.append(("gradient.missing", subject, f"{self.name} gives no {subject}{where}; the reference's is not 0"))
+            elif one is not None and like is None and bool(one.detach().any()):
+                self.faults.append((DIFFERS, subject, f"{self.name} gives a {subject}{where}, on which no result of the reference depends"))
+            elif one is not None and value is not None and (one.shape, one.dtype) != (like.shape, like.dtype):
+                self.faults.append((DIFFERS, subject, f"the {subject} has the form {forms([one])}{where}, in place of {forms([like])}"))
+            elif one is not None and value is not None:
+                name = self.name if kind == "result" else f"backward of {self.name}"
+                joined.claim(name, f"{subject}{where}", execution_models.spelling(self.model, wide=one.dtype == torch.float64), value, one.detach(), kind != "result")
+
+    def subjects(self) -> Callable[[str, int], str]:
+        point = self.trials.points[0]
+        names = {id(one): name for name, one in self.trials.names(point).items()}
+        known = [names.get(id(one), f"tensor {i}") for i, one in enumerate(self.trials.asking(point))]
+        def of(kind: str, i: int) -> str:
+            named = known[i] if i < len(known) else f"cotangent {i - len(known)}"
+            return f"result {i}" if kind == "result" else f"gradient of {named}" if kind == "gradient" else f"second derivative by {named}"
+        return of
+
+
+def listed_results(found: Any) -> list[torch.Tensor]:
+    """The tensors that a function returned."""
+    results = [one for one in (found if isinstance(found, (tuple, list)) else [found]) if isinstance(one, torch.Tensor)]
+    if not results or any(one.is_complex() for one in results):
+        raise UsageError("the function returned complex numbers" if results else "the function returned no tensor", where="reference",
+                         advice="return tensors of real numbers that were computed from the inputs")
+    return results
+
+
+def forms(tensors: Sequence[torch.Tensor]) -> str:
+    return ", ".join(f"{str(one.dtype).removeprefix('torch.')} {list(one.shape)}" for one in tensors)
+
+
+def is_other_form(found: Sequence[torch.Tensor], wanted: Sequence[torch.Tensor]) -> bool:
+    return [(one.shape, one.dtype) for one in found] != [(one.shape, one.dtype) for one in wanted]
+
+
+def shapes_of(point: Sequence[Any]) -> str:
+    return ", ".join(str(tuple(one.shape)) for one in point if isinstance(one, torch.Tensor))
+
+
+def size_of(point: Sequence[Any]) -> int:
+    return sum(one.numel() for one in point if isinstance(one, torch.Tensor))
+
+
+def is_near(finding: Any) -> bool:
+    """Whether its worst element is outside of the contract by so little that another formula may do it."""
+    worst = finding.worst or {}
+    steps, units = worst.get("steps"), worst.get("allowance_units")
+    return any(isinstance(one, (int, float)) and one <= most for one, most in ((steps, NEAR_STEPS), (units, NEAR_UNITS)))
+
+
+__all__ = ["ByReference"]

@@ -1,0 +1,220 @@
+"""Functions whose operations no recorder sees, judged by PyTorch code that computes the same: right ones pass, and wrong ones do not, whatever is wrong."""
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="gradcheck needs the package torch")
+
+import numpy as np  # noqa: E402
+from assay import GradcheckError, UsageError, gradcheck  # noqa: E402
+
+SINGLE = np.float32
+
+
+def opaque(forward: Callable[..., Any], backward: Callable[..., Any]) -> Any:
+    """A Function in NumPy: `backward` takes the tensors that `forward` took, and the cotangents."""
+    def arrays(tensors: Any) -> list[Any]:
+        return [one.detach().numpy() if isinstance(one, torch.Tensor) else one for one in tensors]
+
+    def tensors(found: Any) -> Any:
+        return tuple(None if one is None else torch.from_numpy(np.array(one)) for one in (found if isinstance(found, tuple) else (found,)))
+
+    class Opaque(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, *given: Any) -> Any:
+            ctx.save_for_backward(*given)
+            found = tensors(forward(*arrays(given)))
+            return found if len(found) > 1 else found[0]
+
+        @staticmethod
+        def backward(ctx: Any, *bars: Any) -> Any:
+            return tensors(backward(*arrays(ctx.saved_tensors), *arrays(bars)))
+    return Opaque.apply
+
+
+def outcome(function: Any, inputs: Any, reference: Any, **options: Any) -> str:
+    """The verdict, and the rule of the first finding that decides."""
+    try:
+        gradcheck(function, inputs, reference=reference, **options)
+    except GradcheckError as error:
+        return f"{error.report.verdict} {error.report.findings[0].rule.partition('.')[0 if error.report.findings[0].rule.startswith('contract') else 2]}"
+    return "passed"
+
+
+def rms(x: Any, w: Any) -> Any:
+    return x / np.sqrt((x * x).mean(-1, keepdims=True, dtype=SINGLE) + SINGLE(1e-6)) * w
+
+
+def rms_backward(x: Any, w: Any, g: Any) -> tuple[Any, ...]:
+    r = 1 / np.sqrt((x * x).mean(-1, keepdims=True, dtype=SINGLE) + SINGLE(1e-6))
+    return r * (g * w - x * r * r * (g * w * x).mean(-1, keepdims=True)), (g * x * r).reshape(-1, len(w)).sum(0)
+
+
+def rms_by_torch(x: Any, w: Any) -> Any:
+    return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * w
+
+
+def with_nan(x: Any, w: Any, g: Any) -> tuple[Any, ...]:
+    by_x, by_w = rms_backward(x, w, g)
+    by_x.reshape(-1)[0] = np.nan
+    return by_x, by_w
+
+
+def without_tail(x: Any, w: Any, g: Any) -> tuple[Any, ...]:
+    """Loses what is behind the last whole block of 32 columns."""
+    by_x, by_w = rms_backward(x, w, g)
+    by_x[..., x.shape[-1] // 32 * 32 if x.shape[-1] > 32 else x.shape[-1]:] = 0
+    return by_x, by_w
+
+
+def as_dense(x: Any, w: Any, g: Any) -> tuple[Any, ...]:
+    """Reads a cotangent as a kernel without strides does."""
+    dense = np.lib.stride_tricks.as_strided(g, g.shape, np.zeros(g.shape, g.dtype).strides) if abs(g.strides[0]) > 0 else g
+    return rms_backward(x, w, dense)
+
+
+def into_its_cotangent(x: Any, w: Any, g: Any) -> tuple[Any, ...]:
+    found = rms_backward(x, w, g)
+    g *= 2
+    return found
+
+
+SHAPES = [(5, 8), (8,)]
+
+
+def test_a_right_kernel_passes_and_wrong_ones_do_not() -> None:
+    step = SINGLE(1 + 1e-6)
+    found = {name: outcome(opaque(forward, backward), SHAPES, rms_by_torch) for name, (forward, backward) in {
+        "right": (rms, rms_backward),
+        "a result off by 1e-6": (lambda x, w: rms(x, w) * step, rms_backward),
+        "a gradient off by 1e-6": (rms, lambda x, w, g: (rms_backward(x, w, g)[0] * step, rms_backward(x, w, g)[1])),
+        "another gradient off by 1e-6": (rms, lambda x, w, g: (rms_backward(x, w, g)[0], rms_backward(x, w, g)[1] * step)),
+        "no gradient": (rms, lambda x, w, g: (rms_backward(x, w, g)[0], None)),
+        "NaN": (rms, with_nan),
+        "a lost term": (rms, lambda x, w, g: (g * w / np.sqrt((x * x).mean(-1, keepdims=True) + SINGLE(1e-6)), rms_backward(x, w, g)[1])),
+        "another shape": (lambda x, w: rms(x, w)[:-1], rms_backward),
+        "a lost tail": (rms, without_tail),
+        "strides that are not read": (rms, as_dense),
+        "a write to the cotangent": (rms, into_its_cotangent)}.items()}
+    assert found == {"right": "passed", "a result off by 1e-6": "failed contract", "a gradient off by 1e-6": "failed contract", "another gradient off by 1e-6": "failed contract",
+                     "no gradient": "failed missing", "NaN": "failed contract", "a lost term": "failed contract", "another shape": "failed reference", "a lost tail": "undecided elsewhere",
+                     "strides that are not read": "undecided elsewhere", "a write to the cotangent": "failed cotangent"}
+
+
+def softmax(x: Any) -> Any:
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def softmax_backward(x: Any, g: Any) -> Any:
+    y = softmax(x)
+    return y * (g - (g * y).sum(-1, keepdims=True))
+
+
+def attention_backward(q: Any, k: Any, v: Any, g: Any) -> tuple[Any, ...]:
+    scale = SINGLE(q.shape[-1] ** -0.5)
+    p, by_p = softmax(q @ k.swapaxes(-1, -2) * scale), g @ v.swapaxes(-1, -2)
+    by_s = p * (by_p - (by_p * p).sum(-1, keepdims=True)) * scale
+    return by_s @ k, by_s.swapaxes(-1, -2) @ q, p.swapaxes(-1, -2) @ g
+
+
+def swish(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x))
+
+
+def entropy_backward(x: Any, t: Any, g: Any) -> tuple[Any, ...]:
+    p = softmax(x)
+    p[np.arange(len(t)), t] -= 1
+    return p * g / SINGLE(len(t)), None
+
+
+RIGHT: dict[str, Any] = {
+    "softmax in other steps": (softmax, softmax_backward, [(4, 7)], lambda x: (e := torch.exp(x - x.amax(-1, keepdim=True).detach())) / e.sum(-1, keepdim=True)),
+    "attention": (lambda q, k, v: softmax(q @ k.swapaxes(-1, -2) / SINGLE(q.shape[-1] ** 0.5)) @ v, attention_backward, [(5, 4), (6, 4), (6, 3)],
+                  lambda q, k, v: torch.softmax(q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5, -1) @ v),
+    "swiglu": (lambda a, b: a * swish(a) * b, lambda a, b, g: (g * b * (swish(a) * (1 + a * (1 - swish(a)))), g * a * swish(a)), [(4, 7), (4, 7)],
+               lambda a, b: torch.nn.functional.silu(a) * b),
+    "cross entropy": (lambda x, t: np.mean(np.log(np.exp(x - x.max(-1, keepdims=True)).sum(-1)) + x.max(-1) - x[np.arange(len(t)), t], dtype=SINGLE), entropy_backward,
+                      [(6, 5), torch.tensor([0, 3, 4, 1, 1, 2])], torch.nn.functional.cross_entropy),
+    "two results": (lambda x, y: (x * y, x + y), lambda x, y, g, h: (g * y + h, g * x + h), [(4, 7), (4, 7)], lambda x, y: (x * y, x + y)),
+    "both sides of thresholds": (lambda x: np.clip(x, 0, 6), lambda x, g: g * (x > 0) * (x < 6), [(4, 3)], lambda x: x.clamp(0, 6)),
+    "float64": (softmax, softmax_backward, [torch.linspace(-2, 2, 12, dtype=torch.float64).reshape(3, 4).requires_grad_()], lambda x: torch.softmax(x, -1)),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_right_kernels_of_other_formulas_pass() -> None:
+    assert {name: outcome(opaque(forward, backward), inputs, reference) for name, (forward, backward, inputs, reference) in RIGHT.items()} == dict.fromkeys(RIGHT, "passed")
+
+
+def relu(x: Any) -> Any:
+    return np.maximum(x, 0)
+
+
+class Square(torch.autograd.Function):
+    """Differentiable twice: the backward pass is opaque, too, and has a derivative of its own."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return torch.from_numpy(x.detach().numpy() ** 2)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, = ctx.saved_tensors
+        return opaque(lambda x, g: 2 * x * g, lambda x, g, h: (SINGLE(Square.factor) * g * h, 2 * x * h))(x, g)
+
+    factor = 2.0
+
+
+class Keeps(torch.autograd.Function):
+    last: Any = None
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        Keeps.last = x.detach().clone()
+        return torch.from_numpy(x.detach().numpy() ** 2)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return 2 * Keeps.last * g
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_else_may_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    def square(x: Any) -> Any:
+        return x * x
+    assert outcome(Square.apply, [(4, 3)], square, check_grad_grad=True) == "passed"
+    assert outcome(opaque(lambda x: x * x, lambda x, g: 2 * x * g), [(4, 3)], square, check_grad_grad=True) == "failed missing"
+    assert outcome(Keeps.apply, [(4, 3)], square) == "undecided elsewhere"  # the backward reads what another call left
+    monkeypatch.setattr(Square, "factor", 3.0)
+    assert outcome(Square.apply, [(4, 3)], square, check_grad_grad=True) == "failed contract"
+    # One side of a threshold of the reference alone, and kinks, where another gradient is right, too.
+    assert outcome(opaque(lambda x: np.clip(x, 0, 6), lambda x, g: g * (x > 0)), [(4, 3)], lambda x: x.clamp(0, 6)) == "failed contract"
+    zeros = torch.tensor([0.0, 1.0, -1.0, 0.0, 2.0], requires_grad=True)
+    assert outcome(opaque(relu, lambda x, g: g * (x >= 0)), [zeros], torch.relu) == "undecided contract"
+    assert outcome(opaque(relu, lambda x, g: g * (x > -1)), [zeros], torch.relu) == "failed contract"
+    # A gradient that should not be there, one that is cut off, and an input that is written.
+    assert outcome(opaque(lambda x, y: x + 0 * y, lambda x, y, g: (g, g)), [(3,), (3,)], lambda x, y: x * 1) == "failed reference"
+    assert outcome(lambda x: torch.from_numpy(relu(x.detach().numpy())), [(3,)], torch.relu) == "failed missing"
+    assert outcome(opaque(lambda x: np.multiply(x, 2, out=x).copy(), lambda x, g: 2 * g), [(3,)], lambda x: 2 * x) == "failed reference"
+    # A reference that cannot be judged decides nothing.
+    assert outcome(opaque(relu, lambda x, g: g * (x > 0)), [(3,)], lambda x: torch.special.i0(x)) == "undecided opaque"
+    assert outcome(opaque(lambda x: np.linalg.inv(x), lambda x, g: g), [(3, 3)], torch.linalg.inv) == "undecided opaque"
+    assert outcome(lambda x: opaque(relu, lambda x, g: g * (x > 0))(x) * torch.rand(()), [(3,)], lambda x: x.relu() * torch.rand(()) * torch.rand(())) == "undecided contract"
+
+
+def test_parameters_are_judged_too() -> None:
+    layer = torch.nn.Linear(4, 3)
+    for factor, wanted in ((1, "passed"), (2, "failed contract")):
+        linear = opaque(lambda x, w, b: x @ w.T + b, lambda x, w, b, g: (g @ w, g.T @ x, factor * g.sum(0)))
+        assert outcome(lambda x: linear(x, layer.weight, layer.bias), [(5, 4)], layer, params=layer) == wanted
+
+
+def test_wrong_use() -> None:
+    for options in ({"model": "any-order"}, {"reference": "relu"}, {"reference": torch.relu, "check_forward_ad": True}, {"reference": torch.relu, "kinks": "pytorch"},
+                    {"reference": torch.relu, "model": "nonesuch"}, {"reference": lambda x: torch.complex(x, x)}):
+        with pytest.raises(UsageError):
+            gradcheck(torch.relu, [(3,)], **options)  # type: ignore[arg-type]

@@ -15,24 +15,30 @@ def shown_elsewhere(run: Recorder, report: Any) -> None:
     """Take back findings of dead products, where the same operation has a product in the run that is not dead, and no gradient is 0 as a whole.
 
     The backward of a Function may decide what it computes, so that another call of it shows nothing."""
-    own = {id(one) for one in run.own}
-    found = {number: (case, one) for case in report.cases for one in case.findings
-             if one.rule == "gradient.dead" and one.kind == "undecided" and (number := number_of(case.name, run)) is not None}
-    dead = {id(run.regions[number]) for number in found}
+    own, found = {id(one) for one in run.own}, dead_products(run, report)
+    dead = {id(run.regions[number]) for number, _, _ in found}
     if not dead or not all(is_live(run, bar) for claim in run.claims for bar in claim.of.values()):
         return
     live = {kind_of(one.of) for one in run.products if id(one.of) not in dead | own and is_live(run, one.cotangent)}
-    taken = 0
-    for number, (case, one) in found.items():
-        region = run.regions[number]
-        if id(region) not in own and (kind_of(region) in live or is_partly_read(run, region)):
-            case.findings.remove(one)
-            taken += 1
-    if not taken:
-        return
+    shown = [(case, one) for number, case, one in found
+             if id(region := run.regions[number]) not in own and (kind_of(region) in live or is_partly_read(run, region))]
+    if shown:
+        take_back(report, shown, f"of {len(shown)}, the same operation has another product, which is not dead")
+
+
+def dead_products(run: Recorder, report: Any) -> list[tuple[int, Any, Any]]:
+    """Findings of dead products, each with the number of the region and its case."""
+    return [(number, case, one) for case in report.cases for one in case.findings
+            if one.rule == "gradient.dead" and one.kind == "undecided" and (number := number_of(case.name, run)) is not None]
+
+
+def take_back(report: Any, found: list[tuple[Any, Any]], why: str) -> None:
+    """Remove findings from a report, which passes if nothing else is open."""
+    for case, one in found:
+        case.findings.remove(one)
     report.cases = [case for case in report.cases if case.findings or not case.name.startswith("region ") or case.judged]
     if before := report.written.get("facts", {}).get("dead cotangents"):
-        report.fact("dead cotangents", f"{before}; of {taken}, the same operation has another product, which is not dead")
+        report.fact("dead cotangents", f"{before}; {why}")
     is_open = any(one.kind in ("fail", "undecided", "unsupported", "error") and not one.waiver for one in report.findings)
     if report.exit_code == 3 and not is_open and not any(report.written.get(word) for word in ("undecided_ops", "troubles", "rejection")):
         report.exit_code, report.written["verdict"] = 0, "passed"

@@ -27,6 +27,7 @@ from .surrogates import Intended, numbered, require_met
 from .texts import Parts, finding_lines, findings_of, listed, shown_path, without_digest
 from .unheld import drop_unheld
 from .values import Region
+from .zero_gains import Start, shown_at_other_numbers
 
 _TAKEN = re.compile(r"'([^']+)' by (\w+)\(\) at ([^,]+)$")  # a number that left the graph: the last of several
 MOST_HEADER = 100_000_000  # bytes, as safetensors files have it
@@ -328,9 +329,19 @@ def judge(run: Recorder, verb: str = "gradcheck", *options: str, detached: bool 
     Raises:
         assay.Error: The program cannot read the trace, or made a mistake. This is no verdict.
     """
+    return told(run, settled_report(run, verb, options, detached))
+
+
+def settled_report(run: Recorder, verb: str, options: Sequence[str], detached: bool | Collection[str]) -> Report:
+    """The report, less findings that other numbers of the run explain."""
     report = judged(run, verb, *options, detached=detached)
     settled(run, report)
     shown_elsewhere(run, report)
+    return report
+
+
+def told(run: Recorder, report: Report) -> Report:
+    """Add facts of the run, and tell the pytest plugin."""
     require_met(run.surrogates, run.met)
     report.tell("unreached", unreached_of(run))
     locate(report, run)
@@ -485,7 +496,8 @@ def step(model: torch.nn.Module | Mapping[str, torch.Tensor], loss: Callable[[],
 
     Args:
         model: The module that is trained, or its parameters by name: findings call them so.
-        loss: Computes the loss, a tensor of one element, from the module. It is called once.
+        loss: Computes the loss, a tensor of one element, from the module. It is called once; and a second time, at other numbers for parameters that are
+            0 as a whole, if gradients are 0 for that reason.
         optimizer: Makes its step after the backward pass, which is judged, too. None: no step.
         *options: Options of the program, such as "--allow-dead".
         detached: Names of parameters and inputs that may have no gradient, such as `first.weight`; True for all. Only needed where the program detaches
@@ -495,13 +507,24 @@ def step(model: torch.nn.Module | Mapping[str, torch.Tensor], loss: Callable[[],
     Returns:
         The report.
     """
-    names = Names(modules_of(loss), loss)
-    with Recorder(model, surrogate=surrogate) as run:
-        names.give(run)
-        loss_of(loss).backward()
-        if optimizer is not None:
-            optimizer.step()
-    return judge(run, "gradcheck", *options, detached=detached)
+    modules = modules_of(loss)
+    names, start = Names(modules, loss), Start(model, modules)
+
+    def recorded(updates: torch.optim.Optimizer | None) -> tuple[Recorder, Report]:
+        with Recorder(model, surrogate=surrogate) as run:
+            names.give(run)
+            loss_of(loss).backward()
+            if updates is not None:
+                updates.step()
+        return run, settled_report(run, "gradcheck", options, detached)
+
+    def again() -> tuple[Recorder, Report]:
+        with start.again():
+            return recorded(None)
+    run, report = recorded(optimizer)
+    if start.zeros and report.undecided:
+        shown_at_other_numbers(run, report, start.zeros, again)
+    return told(run, report)
 
 
 def check_step(model: torch.nn.Module | Mapping[str, torch.Tensor], loss: Callable[[], torch.Tensor], optimizer: torch.optim.Optimizer | None = None,

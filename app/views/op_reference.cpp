@@ -28,8 +28,7 @@ constexpr auto kNone = "0 by convention"sv, kMoved = "g at the place that each e
 constexpr auto kExact = "the exact image, element by element"sv, kMonotone = "from the ends of the box, each rounded outward"sv,
                kPieces = "from the ends and the break points inside, each rounded outward"sv,
                kSums = "interval sum of products, each rounded outward: the exact image up to rounding where every operand occurs once"sv,
-               kDecided = "the truth where all points agree, else {0, 1}"sv,
-               kLocus = "{0}, or the undefined value over a set with a jump"sv, kMoves = "each element's own"sv,
+               kDecided = "the truth where all points agree, else {0, 1}"sv, kMoves = "each element's own"sv,
                kWide = "from the ends and the extrema inside, at 257 bits, then rounded outward once"sv;
 
 constexpr std::string_view kOwnOperators[] = {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "api/check/cost.h"
+#include "app/queries/file_kind.h"
 #include "cli/assay/common_options.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/report.h"

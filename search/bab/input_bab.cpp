@@ -296,8 +296,9 @@ class InputWorker final : public BabWorker {
 
   // Ends the search if the kernel has accepted a point.
   bool is_found(std::optional<logic::Theorem> theorem) {
-    if (theorem) engine_.found(*std::move(theorem));
-    return theorem.has_value();
+    if (!theorem) return false;
+    engine_.found(*std::move(theorem));
+    return true;
   }
 
   // A subdomain that cannot be split is about one point: its corners and minimisers are tried, and what lies around.

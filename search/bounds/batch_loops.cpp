@@ -112,7 +112,10 @@ ASSAY_SEARCH_CLONES void lane_range(std::span<const ScalarEntry> entries, double
 }
 
 ASSAY_SEARCH_CLONES void lane_round(std::size_t count, const double* __restrict mixes, double* __restrict rounded) {
-  for (std::size_t i = 0; i < count * kLanes; ++i) rounded[i] = static_cast<double>(static_cast<int>(mixes[i] * 128 + 0.5)) / 128;
+  // Mixes are between 0 and 1. lround would not become instructions on vectors.
+  for (std::size_t i = 0; i < count * kLanes; ++i) {
+    rounded[i] = static_cast<double>(static_cast<int>(mixes[i] * 128 + 0.5)) / 128;  // NOLINT(bugprone-incorrect-roundings)
+  }
 }
 
 ASSAY_SEARCH_CLONES void lane_ascend(std::size_t count, double rate, const double* __restrict gradient, const BatchMoments& moments) {

@@ -37,7 +37,7 @@ void AlphaBetaCrown::load(std::size_t b, const BoundTask& task) {
   }
   for (std::size_t k = 0; k < row.weights.size(); ++k) {
     const bool known = start != nullptr && start->weights.size() == row.weights.size();
-    const double scale = (*task.rows)[k].scale;
+    const double scale = (*task.rows)[k].scale;  // NOLINT(clang-analyzer-core.CallAndMessage): without rows there are no weights
     row.weights[k].value = known ? static_cast<double>(start->weights[k]) : 1 / (scale * static_cast<double>(row.weights.size()));
     row.weights[k].best = row.weights[k].value;
   }

@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Collection, Iterator, Mapping, Sequence
 
@@ -30,6 +30,7 @@ from .values import Region
 from .zero_gains import Start, shown_at_other_numbers
 
 _TAKEN = re.compile(r"'([^']+)' by (\w+)\(\) at ([^,]+)$")  # a number that left the graph: the last of several
+MANY_BYTES, MOST_JOBS = 2**23, 4  # from this length of a trace on, its regions are judged on several cores
 MOST_HEADER = 100_000_000  # bytes, as safetensors files have it
 FLOATS = "accumulator=any_order moments=one_or_two_pass"
 FLUSHES = "flush_operands=yes flush_results=yes"
@@ -329,12 +330,11 @@ def judge(run: Recorder, verb: str = "gradcheck", *options: str, detached: bool 
     Raises:
         assay.Error: The program cannot read the trace, or made a mistake. This is no verdict.
     """
-    return told(run, settled_report(run, verb, options, detached))
+    return told(run, explained(run, judged(run, verb, *options, detached=detached)))
 
 
-def settled_report(run: Recorder, verb: str, options: Sequence[str], detached: bool | Collection[str]) -> Report:
-    """The report, less findings that other numbers of the run explain."""
-    report = judged(run, verb, *options, detached=detached)
+def explained(run: Recorder, report: Report) -> Report:
+    """Take back findings that other numbers of the run explain."""
     settled(run, report)
     shown_elsewhere(run, report)
     return report
@@ -410,6 +410,8 @@ def judging(run: Recorder, verb: str = "gradcheck", *options: str, detached: boo
     parts = parts_of(run)
     cut, marked = ([name for name in names if detached is False or detached is not True and name not in detached]
                    for names in (cut_off(run), [run.memory.values[v].name for v in marked_of(run)]))
+    if sum(len(one) for one in parts) > MANY_BYTES and "--jobs" not in options:
+        options = (*options, "--jobs", str(min(MOST_JOBS, len(os.sched_getaffinity(0)))))
     verb = "audit" if verb == "gradcheck" and not run.claims and not any(one.found for one in run.moves) else verb
     def found(read: Sequence[bytes | memoryview], wait: Callable[[], Any]) -> Report:
         report = report_of(run, Report(*programs.verdict(verb, wait()), read), cut, marked)
@@ -510,20 +512,20 @@ def step(model: torch.nn.Module | Mapping[str, torch.Tensor], loss: Callable[[],
     modules = modules_of(loss)
     names, start = Names(modules, loss), Start(model, modules)
 
-    def recorded(updates: torch.optim.Optimizer | None) -> tuple[Recorder, Report]:
+    def recorded(updates: torch.optim.Optimizer | None) -> Recorder:
         with Recorder(model, surrogate=surrogate) as run:
             names.give(run)
             loss_of(loss).backward()
             if updates is not None:
                 updates.step()
-        return run, settled_report(run, "gradcheck", options, detached)
-
-    def again() -> tuple[Recorder, Report]:
-        with start.again():
-            return recorded(None)
-    run, report = recorded(optimizer)
-    if start.zeros and report.undecided:
-        shown_at_other_numbers(run, report, start.zeros, again)
+        return run
+    run = recorded(optimizer)
+    other = start.elsewhere(run, lambda: recorded(None))
+    with judging(run, "gradcheck", *options, detached=detached) as wait, ExitStack() as stack:
+        second = None if other is None else stack.enter_context(judging(other, "gradcheck", *options, detached=detached))  # beside the first
+        report = explained(run, wait())
+        if other is not None and second is not None and report.undecided:
+            shown_at_other_numbers(run, report, start.zeros, other, explained(other, second()))
     return told(run, report)
 
 

@@ -11,7 +11,7 @@ from typing import Any, Callable, Iterable, Iterator, Mapping
 import numpy
 import torch
 
-from .dead import dead_products, kind_of, take_back
+from .dead import dead_products, is_live, kind_of, take_back
 from .backward import Recorder
 
 SEED = 29
@@ -32,6 +32,14 @@ class Start:
         self.parameters = list({id(p): p for one in held for p in one.parameters()}.values()) + list(model.values() if isinstance(model, Mapping) else [])
         self.buffers = [(one, one.detach().clone()) for module in held for one in module.buffers()]
         self.generators = generators() if self.zeros else ()
+
+    def elsewhere(self, run: Recorder, record: Callable[[], Recorder]) -> Recorder | None:
+        """The step at other numbers, if it has products of zeros; nothing, if the program does not run twice."""
+        if not self.zeros or all(is_live(run, one.cotangent) or not isinstance(one.cotangent, int) for one in run.products):
+            return None
+        with contextlib.suppress(Exception), self.again():
+            return record()
+        return None
 
     @contextlib.contextmanager
     def again(self) -> Iterator[None]:
@@ -68,18 +76,16 @@ def restore(states: tuple[Any, ...]) -> None:
     random.setstate(states[2])
 
 
-def shown_at_other_numbers(run: Recorder, report: Any, zeros: Iterable[str], again: Callable[[], tuple[Recorder, Any]]) -> None:
-    """Take back findings of dead products, if nothing else is open, and the step passes at other numbers for the parameters that are 0, with these products alive."""
+def shown_at_other_numbers(run: Recorder, report: Any, zeros: Iterable[str], other: Recorder, second: Any) -> None:
+    """Take back findings of dead products, if nothing else is open, and the step passes at other numbers for the parameters that are 0, with these products alive.
+
+    `other` and `second`: the run at these numbers, and its report."""
     found = dead_products(run, report)
     others = [one for one in report.findings if one.kind in ("fail", "undecided", "unsupported", "error") and not any(one is dead for _, _, dead in found)]
-    if not found or others or report.failed:
-        return
-    try:
-        other, judged = again()
-    except Exception:  # of the program's own: it may not run twice
+    if not found or others or report.failed or not second.passed:
         return
     shown = {(one.of.name, kind_of(one.of)) for one in other.products}  # none of which is dead, if that run passed
-    if judged.passed and all((run.regions[number].name, kind_of(run.regions[number])) in shown for number, _, _ in found):
+    if all((run.regions[number].name, kind_of(run.regions[number])) in shown for number, _, _ in found):
         names = ", ".join(f"'{name}'" for name in zeros)
         take_back(report, [(case, one) for _, case, one in found], f"{len(found)} of them are judged in a second run, with other numbers for {names}, which are 0")
 

@@ -213,6 +213,13 @@ def test_parameters_are_judged_too() -> None:
         assert outcome(lambda x: linear(x, layer.weight, layer.bias), [(5, 4)], layer, params=layer) == wanted
 
 
+def test_a_parameter_that_is_0_hides_nothing() -> None:
+    gain, layer = torch.nn.Parameter(torch.zeros(3)), torch.nn.Linear(4, 3)
+    for factor, wanted in ((1, "passed"), (2, "undecided dead")):
+        scaled = opaque(lambda y, s: y * s, lambda y, s, g: (factor * g * s, (g * y).sum(0)))
+        assert outcome(lambda x: scaled(layer(x), gain), [(5, 4)], lambda x: layer(x) * gain, params={"gain": gain, "weight": layer.weight}) == wanted
+
+
 def test_wrong_use() -> None:
     for options in ({"model": "any-order"}, {"reference": "relu"}, {"reference": torch.relu, "check_forward_ad": True}, {"reference": torch.relu, "kinks": "pytorch"},
                     {"reference": torch.relu, "model": "nonesuch"}, {"reference": lambda x: torch.complex(x, x)}):

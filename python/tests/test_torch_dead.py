@@ -9,6 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the recorder needs the package torch")
 
+import assay  # noqa: E402
 import assay.torch as recorder  # noqa: E402
 from torch_runs import summary  # noqa: E402
 
@@ -113,3 +114,37 @@ def test_a_parameter_that_begins_with_zeros() -> None:
 def test_a_loss_that_cannot_be_called_twice_stays_undecided() -> None:
     model, batches = Block(torch.tanh), iter([torch.randn(7, 6)])
     assert recorder.step(model, lambda: model(next(batches)).square().mean()).verdict == "undecided"
+
+
+class Adapter(torch.nn.Module):
+    """A layer with an adapter of low rank, whose second factor begins with zeros."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.layer, self.down, self.up, self.function = torch.nn.Linear(4, 3), torch.nn.Linear(4, 2, bias=False), torch.nn.Linear(2, 3, bias=False), function
+        torch.nn.init.zeros_(self.up.weight)
+
+    def forward(self, x: Any) -> Any:
+        return self.layer(x) + self.up(self.function(self.down(x)))
+
+
+class Late(torch.autograd.Function):
+    """Loses its factor once its cotangent is not 0."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g if bool(g.any()) else g * 2
+
+
+def test_gradcheck_moves_parameters_that_are_0() -> None:
+    for function, wanted in ((torch.tanh, True), (Twice.apply, True), (Late.apply, False)):
+        model = Adapter(function)
+        try:
+            assert assay.gradcheck(model, [(5, 4)], params=model) and wanted
+        except assay.GradcheckError as error:
+            assert not wanted and error.undecided and "with other numbers for 'up.weight', which are 0, the run is wrong: failed:" in str(error)
+        assert not bool(model.up.weight.any())

@@ -82,12 +82,24 @@ def shown_at_other_numbers(run: Recorder, report: Any, zeros: Iterable[str], oth
     `other` and `second`: the run at these numbers, and its report."""
     found = dead_products(run, report)
     others = [one for one in report.findings if one.kind in ("fail", "undecided", "unsupported", "error") and not any(one is dead for _, _, dead in found)]
-    if not found or others or report.failed or not second.passed:
+    if not found or others or report.failed:
+        return
+    told_of(report, second, zeros)
+    if not second.passed:
         return
     shown = {(one.of.name, kind_of(one.of)) for one in other.products}  # none of which is dead, if that run passed
     if all((run.regions[number].name, kind_of(run.regions[number])) in shown for number, _, _ in found):
-        names = ", ".join(f"'{name}'" for name in zeros)
-        take_back(report, [(case, one) for _, case, one in found], f"{len(found)} of them are judged in a second run, with other numbers for {names}, which are 0")
+        take_back(report, [(case, one) for _, case, one in found], f"{len(found)} of them are judged in a second run, with other numbers for {listed_names(zeros)}, which are 0")
 
 
-__all__ = ["Start", "shown_at_other_numbers"]
+def told_of(report: Any, second: Any, zeros: Iterable[str]) -> None:
+    """Say in an undecided report what is wrong in the second run."""
+    if second.failed:
+        report.remark(f"with other numbers for {listed_names(zeros)}, which are 0, the run is wrong: {second.headline}")
+
+
+def listed_names(zeros: Iterable[str]) -> str:
+    return ", ".join(f"'{name}'" for name in zeros)
+
+
+__all__ = ["Start", "listed_names", "shown_at_other_numbers", "told_of"]

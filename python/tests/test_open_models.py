@@ -69,7 +69,7 @@ def test_a_run_keeps_the_options(voice, tmp_path):
 @pytest.mark.parametrize("options, part", [
     ({"dims": {"width": 2}}, "the open axes are batch, frames"), ({"shapes": {"x": [1, 2, 3]}}, "2 axes"), ({"constants": {"sr": 0.5}}, "values of int64"),
     ({"outputs": ["nothing"]}, "the outputs are score, label"), ({"dims": {"frames": -1}}, "dims"), ({"dims": ["frames"]}, "a dict"),
-    ({"outputs": "score"}, "a list"), ({"constants": {"sr": "16000"}}, "numbers"), ({"constants": {"w": [1, float("nan")]}}, "finite numbers")])
+    ({"outputs": "score"}, "a list"), ({"outputs": ["score,label"]}, "without a comma"), ({"constants": {"sr": "16000"}}, "numbers"), ({"constants": {"w": [1, float("nan")]}}, "finite numbers")])
 def test_mistakes(voice, options, part):
     with pytest.raises(assay.Error, match=part):
         assay.verify(assay.Model(voice, **options), "(declare-const X_0 Real)")

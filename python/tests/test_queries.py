@@ -27,6 +27,17 @@ def test_bounds_hold_and_back_substitution_tightens_them():
     assert [node.name for node in assay.bounds(model, property, outputs_only=True).nodes] == ["y"]
 
 
+def test_bounds_of_several_outputs_of_one_node():
+    import onnx_files as files
+
+    split = files.model([files.node("Split", ["x"], ["y", "z"], "split", axis=1)], [files.value_info("x", [1, 2])],
+                        [files.value_info("y", [1, 1]), files.value_info("z", [1, 1])], [])
+    found = assay.bounds(split, [assay.Box(lo=[[1, 5]], hi=[[1, 5]]), assay.Linear([[1, 0]], at_most=9)])
+    assert [node.lo.tolist() for node in found.nodes if node.output] == [[[pytest.approx(1)]], [[pytest.approx(5)]]]
+    with pytest.raises(assay.UsageError, match="different ONNX nodes"):
+        found.outputs
+
+
 def test_bounds_of_several_boxes():
     model = network([2, 4, 2])
     text = "".join(f"(declare-const {name} Real)\n" for name in ("X_0", "X_1", "Y_0", "Y_1"))

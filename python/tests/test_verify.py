@@ -372,11 +372,23 @@ def test_modules_of_which_an_export_says_something_else_are_refused(monkeypatch)
     def branch(x):
         return x * 3 if x.sum() > 1 else x
 
-    for function, found in ((branch, "__bool__"), (lambda x: x * float(x.max() + 1), "__float__"), (lambda x: torch.tensor(x.tolist()), "tolist"),
+    def large(x):  # 0 for the example, and for all numbers that are drawn
+        return (x.max() > 50).long()
+
+    def per_element(x):
+        return x.clone().apply_(lambda value: 3 * value if value > 50 else value)
+
+    for function, found in ((branch, "__bool__"), (per_element, "apply_"), (lambda x: 3 * x if float(f"{x.max():.1f}") > 50 else x, "__format__"),
+                            (lambda x: 3 * x if "[[" in repr(x) else x, "__repr__"), (lambda x: x * float(x.max() + 1), "__float__"), (lambda x: torch.tensor(x.tolist()), "tolist"),
                             (lambda x: x * (1 + x.max().item()), "item"), (lambda x: torch.from_numpy(3 * x.numpy()), "numpy"), (in_place, "item"),
                             (lambda x: x if torch.equal(x, x.abs()) else 3 * x, "equal"), (lambda x: x[:, :2 + int(x.sum())], "__int__")):
         with pytest.raises(assay.Unsupported, match=f"model, test_verify.py, line [0-9]+: .*found {found}, .*python.values"):
             ask(function, 1, 1, 1.5)
+    norm = torch.nn.functional.layer_norm
+    for function, found in ((lambda x: x.roll(large(x), 1), "roll"), (lambda x: x.sum(large(x)).expand(1, 2), "sum"), (lambda x: norm(x, (2,), eps=large(x)), "layer_norm")):
+        with pytest.raises(assay.Unsupported, match=f"test_verify.py, line [0-9]+: .*found one that {found} reads as a number; .*python.values"):
+            ask(function, 60, 60, 70)
+    assert ask(lambda x: x.narrow(1, large(x), 1).expand(1, 2), 60, 60, 59).answer == "sat"
     for function, found in ((lambda x: x // 3, "__floordiv__"), (lambda x: (x.long() // 3).float(), "__floordiv__"), (lambda x: torch.floor_divide(x, 3), "floor_divide"),
                             (lambda x: (x.long() >> 1).float(), "__rshift__"), (lambda x: -7 // x, "__rfloordiv__")):
         with pytest.raises(assay.Unsupported, match=f"found {found}: .*python.export"):
@@ -428,11 +440,41 @@ def test_modules_of_which_an_export_says_something_else_are_refused(monkeypatch)
         ask(lambda x, calls=iter(range(1, 100)): x + next(calls), 0, 0, 1)
     # shapes, parameters and divisions that are exported as they are stay what they were
     scale = torch.nn.Parameter(torch.tensor(2.0))
-    shown = []
-    for function, at_most, answer in ((lambda x: (shown.append(f"{x} {x.data_ptr()} {x.sum():.3f}"), x)[1], -7, "unsat"), (lambda x: x / x.shape[1] if x.shape[0] == 1 else x, 0, "unsat"), (lambda x: x * float(scale), -7, "unsat"),
+    for function, at_most, answer in ((lambda x: x.reshape(int(x.data_ptr() > 0), 2), -7, "unsat"), (lambda x: x / x.shape[1] if x.shape[0] == 1 else x, 0, "unsat"), (lambda x: x * float(scale), -7, "unsat"),
                                       (lambda x: torch.where(x > 0, 3 * x, x), -6, "unsat"), (lambda x: torch.div(x, 3, rounding_mode="floor"), -3, "unsat"),
                                       (lambda x: torch.div(x, 3, rounding_mode="floor"), -3.5, "sat"), (lambda x: torch.div(x, 3, rounding_mode="trunc"), -2, "unsat")):
         assert ask(function, -7, -7, at_most).answer == answer
+
+
+def test_a_module_is_exported_as_it_runs():
+    """It may ask whether it is traced or exported, and a Function may bring a translation of its own: the answer is about what a run computes."""
+    torch = pytest.importorskip("torch")
+
+    class Tripled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return torch.where(x > 50, 3 * x, x)
+
+        @staticmethod
+        def symbolic(graph, x):
+            return graph.op("Identity", x)
+
+    symbolic, tracing = Tripled.symbolic, torch._C._is_tracing
+    for function in (lambda x: x if torch.jit.is_tracing() else 3 * x, lambda x: x if torch.onnx.is_in_onnx_export() else 3 * x, Tripled.apply,
+                     lambda x: 3 * x if torch._C._get_tracing_state() is None else x):
+        question = [assay.Box(lo=[60, 60], hi=[60, 60]), assay.Linear([[-1, 0]], at_most=-180)]
+        assert assay.verify(_module(torch, function), question, example_inputs=torch.zeros(1, 2)).answer == "unsat"
+    assert Tripled.symbolic is symbolic and torch._C._is_tracing is tracing
+
+
+def test_norms_in_float64_have_an_eps_that_the_export_holds():
+    """An exporter writes eps as a float32 number, which counts where the variance is as small."""
+    torch = pytest.importorskip("torch")
+    x = torch.zeros(2, 4, 3, dtype=torch.float64)
+    for norm in (lambda eps: torch.nn.LayerNorm(3, eps), lambda eps: torch.nn.GroupNorm(2, 4, eps), lambda eps: torch.nn.InstanceNorm1d(4, eps), lambda eps: torch.nn.BatchNorm1d(4, eps)):
+        with pytest.raises(assay.Unsupported, match="an eps that float32 holds, found 1e-05 in .*_norm of float64"):
+            assay.lint(norm(1e-5).double(), example_inputs=x)
+        assert assay.lint(norm(2**-17).double(), example_inputs=x) == [] == assay.lint(norm(1e-5), example_inputs=x.float())
 
 
 def test_a_theorem_about_floats_holds_for_hardsigmoid():

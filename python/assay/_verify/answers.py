@@ -280,7 +280,12 @@ class Bounds:
 
     @property
     def outputs(self) -> dict[str, NodeBounds]:
-        return {node.name: node for node in self.nodes if node.output}
+        """The nodes that are outputs, by the names of nodes: of an ONNX node with several outputs, all have the name of the first one."""
+        outputs = [node for node in self.nodes if node.output]
+        if len({node.name for node in outputs}) < len(outputs):
+            raise errors.UsageError("wrong use", where="Bounds.outputs", why="expected outputs of different ONNX nodes, got several of one",
+                                    advice="use Bounds.nodes, in which an output has output=True", code="python.argument")
+        return {node.name: node for node in outputs}
 
     def __repr__(self) -> str:
         return f"Bounds({len(self.groups)} boxes, {sum(map(len, self.groups))} nodes{', stopped' if self.stopped else ''})"

@@ -17,8 +17,12 @@ from assay import _native, errors
 from assay._core import programs
 
 # Methods and functions of tensors whose results are numbers, lists or arrays outside of PyTorch.
-_LEAVING = {"__array__", "__bool__", "__complex__", "__contains__", "__deepcopy__", "__dlpack__", "__float__", "__index__", "__int__", "__reduce_ex__", "allclose", "equal",
-            "is_nonzero", "item", "numpy", "tolist"}
+_LEAVING = {"__array__", "__bool__", "__complex__", "__contains__", "__deepcopy__", "__dlpack__", "__float__", "__format__", "__index__", "__int__", "__reduce_ex__",
+            "__repr__", "allclose", "apply_", "equal", "is_nonzero", "item", "map2_", "map_", "numpy", "tolist"}
+# What reads an index from a tensor, and is exported with the tensor.
+_INDEXING = {"__getitem__", "__setitem__", "narrow", "select"}
+# Where functions of PyTorch have eps, which an exporter writes as a float32 number.
+_EPS_PLACES = {"batch_norm": 7, "group_norm": 4, "instance_norm": 7, "layer_norm": 4}
 # What torch.onnx exports as a division that rounds to zero; torch.div with a rounding mode is exported as it is.
 _ROUNDING = {"__floordiv__", "__ifloordiv__", "__rfloordiv__", "__irshift__", "__rrshift__", "__rshift__", "bitwise_right_shift", "bitwise_right_shift_", "floor_divide", "floor_divide_"}
 _PRODUCTS = {"__matmul__", "addmm", "bmm", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "linear", "matmul"}
@@ -43,14 +47,14 @@ class Run(NamedTuple):
 
 
 def refuse(torch: Any, model: Any, inputs: tuple[Any, ...]) -> Run:
-    """Raises Unsupported if the module, run on the example, takes a number of Python from its inputs' values, or gives two results for one input."""
+    """Raises Unsupported if the module, run on the example, takes a number or text from its inputs' values, or gives two results for one input."""
     args, named = _arguments(inputs)
     watch = _watch(torch)
     try:
         with torch.no_grad():
             for tensor in _tensors(torch, (args, named)):
                 watch.add(tensor)
-            with watch:
+            with watch, _reads(torch, watch):
                 once = list(_tensors(torch, model(*args, **named)))
             again = list(_tensors(torch, model(*args, **named)))
     except errors.Error:
@@ -89,6 +93,42 @@ def compare(torch: Any, model: Any, inputs: tuple[Any, ...], path: str, run: Run
             found += [difference] if difference is not None and difference > run.share else []
     if len(found) > 1:
         raise _otherwise(f"the module's outputs from the exported model, found outputs that differ by {100 * min(found):.3g} % of the largest one")
+
+
+@contextlib.contextmanager
+def as_in_a_run(torch: Any) -> Iterator[None]:
+    """An export of what a run computes: a module that asks whether it is traced or exported hears no, and a Function is exported as its forward pass, not as its `symbolic`."""
+    inside, is_exported, asked = (os.path.dirname(torch.__file__), os.path.dirname(__file__)), torch.onnx.is_in_onnx_export, torch.jit.is_tracing.__code__
+
+    def answering(answer: Any, otherwise: Any) -> Any:
+        def answered() -> Any:
+            frame = sys._getframe(1)
+            caller = frame.f_back if frame.f_code is asked else frame
+            return answer() if caller is not None and caller.f_code.co_filename.startswith(inside) else otherwise
+        return answered
+
+    symbolics = [(one, vars(one)["symbolic"]) for one in _heirs(torch.autograd.Function) if "symbolic" in vars(one) and not one.__module__.startswith("torch.")]
+    kept = {name: getattr(torch._C, name) for name in ("_is_tracing", "_get_tracing_state")}
+    code = is_exported.__code__
+    try:
+        is_exported.__code__ = (lambda: False).__code__
+        for name, otherwise in (("_is_tracing", False), ("_get_tracing_state", None)):
+            setattr(torch._C, name, answering(kept[name], otherwise))
+        for one, _ in symbolics:
+            del one.symbolic
+        yield
+    finally:
+        is_exported.__code__ = code
+        for name, answer in kept.items():
+            setattr(torch._C, name, answer)
+        for one, symbolic in symbolics:
+            one.symbolic = symbolic
+
+
+def _heirs(one: Any) -> Iterator[Any]:
+    for heir in one.__subclasses__():
+        yield heir
+        yield from _heirs(heir)
 
 
 def _otherwise(why: str) -> errors.Error:
@@ -175,7 +215,7 @@ def _watch(torch: Any) -> Any:
     class Watch(torch.overrides.TorchFunctionMode):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
-            self.work, self.is_short = 0.0, False
+            self.work, self.is_short, self.name = 0.0, False, ""
             self.known: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
         def add(self, tensor: Any) -> None:
@@ -195,8 +235,9 @@ def _watch(torch: Any) -> Any:
             if name in _LEAVING:
                 raise errors.Unsupported("a module that computes with values of its inputs in Python", where=_place(torch), advice=ADVICE, code="python.values",
                                          why=f"expected operations on tensors, found {name}, whose result the export would keep for every input")
-            if otherwise := _exported_otherwise(name, args, kwargs):
+            if otherwise := _exported_otherwise(torch, name, args, kwargs):
                 raise errors.Unsupported("an operation that torch.onnx exports otherwise", where=_place(torch), code="python.export", why=otherwise[0], advice=otherwise[1])
+            self.name = name
             result = function(*args, **kwargs)
             changed = given[:1] if name == "__setitem__" or name.endswith("_") and not name.endswith("__") else []
             self.work += sum(one.numel() for one in _tensors(torch, result)) * (given[1].numel() / max(1, given[1].shape[0]) if name in _PRODUCTS and len(given) > 1 else 1)
@@ -208,7 +249,20 @@ def _watch(torch: Any) -> Any:
     return Watch()
 
 
-def _exported_otherwise(name: str, args: tuple[Any, ...], named: dict[str, Any]) -> Optional[tuple[str, str]]:
+def _reads(torch: Any, watch: Any) -> Any:
+    """A mode that refuses functions that take a number, such as dim or eps, from a tensor of the watch: most are exported with the number of the example."""
+
+    class Reads(torch.utils._python_dispatch.TorchDispatchMode):  # type: ignore[misc]
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if function is torch.ops.aten._local_scalar_dense.default and watch.has(args[0]) and watch.name not in _INDEXING:
+                raise errors.Unsupported("a module that takes a number from values of its inputs", where=_place(torch), advice=ADVICE, code="python.values",
+                                         why=f"expected tensors only where PyTorch takes tensors, found one that {watch.name} reads as a number")
+            return function(*args, **(kwargs or {}))
+
+    return Reads()
+
+
+def _exported_otherwise(torch: Any, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> Optional[tuple[str, str]]:
     """Return what the exported model would compute in place of a function, and what to write instead."""
     if name in _ROUNDING:
         return f"expected a division as torch.div, found {name}: PyTorch rounds it down, and the exported model to zero", 'write torch.div(x, y, rounding_mode="floor")'
@@ -225,6 +279,10 @@ def _exported_otherwise(name: str, args: tuple[Any, ...], named: dict[str, Any])
     if name in ("cosine_similarity", "pairwise_distance"):
         return (f"expected a formula with sums and roots, found {name}: for small differences or vectors the exported model has other numbers, since eps stands elsewhere in it",
                 "write it out, for example with torch.nn.functional.normalize, or as the root of a sum of squares")
+    if name in _EPS_PLACES and args and args[0].dtype == torch.float64:
+        eps = args[_EPS_PLACES[name]] if len(args) > _EPS_PLACES[name] else named.get("eps", 1e-5)
+        if struct.unpack("f", struct.pack("f", eps))[0] != eps:
+            return f"expected an eps that float32 holds, found {eps} in {name} of float64 tensors: the exported model rounds it", "write for example eps=2**-17"
     threshold = (args[2] if len(args) > 2 else named.get("threshold", _SOFTPLUS)) if name == "softplus" else _SOFTPLUS
     if threshold < _SOFTPLUS:
         return f"expected a threshold of at least {_SOFTPLUS}, found {threshold} in softplus: the exported model has none", "write torch.where around softplus"

@@ -33,7 +33,10 @@ class Model:
             *(("--dim", f"{name}={_extent('dims', extent)}") for name, extent in _named("dims", dims)),
             *(("--set", f"{name}={','.join(_numbers('constants', value))}") for name, value in _named("constants", constants))]
         if outputs is not None:
-            self.options.append(("--outputs", ",".join(arguments.text("outputs", name) for name in _several("outputs", outputs))))
+            names = [arguments.text("outputs", name) for name in _several("outputs", outputs)]
+            if any("," in name for name in names):  # would be the names of several
+                raise errors.wrong("outputs", "names without a comma", outputs)
+            self.options.append(("--outputs", ",".join(names)))
 
     def __repr__(self) -> str:
         return f"Model({self.model!r}{''.join(f', {option} {text}' for option, text in self.options)})"

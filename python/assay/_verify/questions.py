@@ -91,7 +91,7 @@ def _refuse_leaks(torch: Any, model: Any, inputs: tuple[Any, ...], content: byte
 
 def _written(torch: Any, model: Any, inputs: tuple[Any, ...], path: str) -> bytes:
     """The bytes of the module as torch.onnx exports it."""
-    with interpolation.asking(torch):
+    with interpolation.asking(torch), export_checks.as_in_a_run(torch):
         # As it is: folded constants, and convolutions that take over a normalisation, have numbers that the export rounded.
         whole = {"do_constant_folding": False, "training": torch.onnx.TrainingMode.PRESERVE}
         if "dynamo" in inspect.signature(torch.onnx.export).parameters:  # before torch 2.5 there is one exporter; the later one folds constants

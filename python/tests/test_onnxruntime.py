@@ -168,6 +168,7 @@ def infinite(*shape):
 SINGLE = {
     "Resize linear": lambda: (single("Resize", {"x": floats(1, 2, 5, 6)}, [1, 2, 8, 13], [("s", np.float32([1, 1, 1.7, 2.3]))], reads=["x", "", "s"], mode="linear"), (1, 2, 5, 6)),
     "Resize cubic": lambda: (single("Resize", {"x": floats(1, 2, 5, 6)}, [1, 2, 8, 13], [("s", np.float32([1, 1, 1.7, 2.3]))], reads=["x", "", "s"], mode="cubic"), (1, 2, 5, 6)),
+    "Resize cubic of one element": lambda: (single("Resize", {"x": floats(1, 2, 5, 1)}, [1, 2, 5, 3], [("s", np.int64([1, 2, 5, 3]))], reads=["x", "", "", "s"], mode="cubic"), (1, 2, 5, 1)),
     "LRN": lambda: (single("LRN", {"x": floats(1, 24, 5, 6)}, [1, 24, 5, 6], size=3, alpha=0.5), (1, 24, 5, 6)),
     "Softplus": lambda: (single("Softplus", {"x": floats(60, 8)}, [60, 8]), (60, 8)),
     "Mish": lambda: (single("Mish", {"x": floats(60, 8)}, [60, 8]), (60, 8)),

@@ -33,6 +33,10 @@ TEST_CASE("quantising rounds half to even and saturates", "[onnx][ops]") {
        {8, 8, 8, 8},
        kFour,
        {8, 8, 4, 4}},
+      // The scale of zeros is 1, as in ONNX Runtime; else it is a 255th of the range, which has 0 in it.
+      {node("DynamicQuantizeLinear", {"x"}, {"q", "y", "z"}), 11, {}, kFour, {0, 0, 0, 0}, {}, {1}},
+      {node("DynamicQuantizeLinear", {"x"}, {"y", "s", "z"}), 11, {}, kFour, {0, 0, 0, 0}, kFour, {0, 0, 0, 0}},
+      {node("DynamicQuantizeLinear", {"x"}, {"q", "y", "z"}), 11, {}, kFour, {51, 255, 510, 2}, {}, {2}},
   });
 }
 

@@ -287,6 +287,14 @@ TEST_CASE("float semantics decline what programs compute otherwise than the grap
   CHECK(resize("nearest", 1.0 / 3, "onnxruntime") == "follows");
   CHECK(resize("linear", 3, "onnxruntime") == "onnx.float_execution");
   CHECK(found == "axis 1 with the scale 3: position 1 of the result is element 1/3 of the operand");
+  CHECK(obstacle(on("MeanVarianceNormalization", {}, {attr("axes", Ints{1})}), {}, {1, 4}, "onnxruntime") == "onnx.float_execution");
+  const auto kept = [&](std::int64_t axis) {
+    const std::vector<std::string> how = {attr("axes", Ints{axis}), attr("keep_aspect_ratio_policy", "not_larger"),
+                                          attr("nearest_mode", "floor"), attr("coordinate_transformation_mode", "asymmetric")};
+    return obstacle(on("Resize", {"", "", "s"}, how), {ints("s", {1}, {8})}, {1, 4}, "onnxruntime", 18);
+  };
+  CHECK(kept(1) == "follows");
+  CHECK(kept(-1) == "onnx.float_execution");
   const std::string weights = floats("w", {1, 1, 1}, {1}), again = floats("r", {1, 1, 1}, {1});
   const std::vector<std::string> threshold = {texts("activations", {"ThresholdedRelu"})};
   CHECK(obstacle(on("RNN", {"w", "r"}, threshold), {weights, again}, {1, 1, 1}, "onnxruntime") == "onnx.float_execution");
@@ -305,4 +313,25 @@ TEST_CASE("float semantics decline what programs compute otherwise than the grap
   CHECK(attention(1, 1, causal, 23) == "follows");
   CHECK(attention(2, 2, causal, 23) == "follows");
   CHECK(attention(1, 2, {}, 23) == "follows");
+}
+
+TEST_CASE("a sum of weights of one element is rounded", "[onnx][ops]") {
+  const auto op_of = [](const char* mode, const char* where, std::int64_t extent) {
+    const Folder folder;
+    const Row row{on("Resize", {"", "", "s"}, {attr("mode", mode), attr("coordinate_transformation_mode", where)}),
+                  13,
+                  {ints("s", {2}, {1, 2 * extent})},
+                  {1, extent},
+                  {},
+                  {},
+                  {}};
+    const Outcome<onnx::Model> model = import_row(folder, row);
+    REQUIRE(model.ok());
+    const Graph& graph = model.value().graph;
+    return std::string(op_row(graph.node(graph.outputs[0]).op).name);
+  };
+  CHECK(op_of("cubic", "half_pixel", 1) == "weighted_gather");  // programs multiply four copies of the element by weights
+  CHECK(op_of("linear", "half_pixel", 1) == "weighted_gather");
+  CHECK(op_of("cubic", "align_corners", 1) == "gather");
+  CHECK(op_of("nearest", "half_pixel", 1) == "gather");
 }

@@ -98,6 +98,8 @@ Results lower_lp_norm(Call& call) {
 // The standard's function body: (x - mean) / (deviation + 1e-9), the number as float32.
 Results lower_mean_variance_norm(Call& call) {
   const Ints axes = call.distinct_axes(call.attribute_ints("axes").value_or(Ints{0, 2, 3}), call.shape(0).size());
+  call.real_only(false, "a LayerNormalization or InstanceNormalization",
+                 "a divisor to which ONNX Runtime adds nothing, and the standard 1e-9");
   return {call.emit(Op::normalise, {call.in(0)}, NormaliseAttributes{axes, static_cast<double>(1e-9F), Form::deviation})};
 }
 

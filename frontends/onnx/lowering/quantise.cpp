@@ -132,7 +132,9 @@ Results lower_dynamic_quantize(Call& call) {
   const Operand none = call.make_real_like(x, 0);
   const Operand most = call.emit(Op::max, {call.emit(Op::reduce_max, {x}, ReduceAttributes{axes, false}), none});
   const Operand least = call.emit(Op::min, {call.emit(Op::reduce_min, {x}, ReduceAttributes{axes, false}), none});
-  const Operand scale = call.emit(Op::div, {call.emit(Op::sub, {most, least}), call.make_real_like(x, 255)});
+  const Operand range = call.emit(Op::sub, {most, least});
+  const Operand scale = call.emit(Op::where, {call.emit(Op::equal, {range, none}), call.make_real_like(x, 1),
+                                              call.emit(Op::div, {range, call.make_real_like(x, 255)})});  // 1 for zeros alone
   const Operand place = call.emit(Op::neg, {call.emit(Op::div, {least, scale})});
   const Operand zero = call.emit(Op::round, {call.emit(Op::clip, {place}, ClipAttributes{0, 255})});
   return {saturated(call, x, {scale, zero}, DType::uint8), scale, call.cast(zero, DType::uint8)};

@@ -228,10 +228,13 @@ Operand resize_axis(Call& call, const Method& method, const Axis& a, const Opera
   WeightedGatherAttributes sums{static_cast<std::int64_t>(a.axis), {0}, {}, {}};
   bool plain = true;  // one element each, with weight 1
   for (std::int64_t i = 0; i < a.result; ++i) {
+    // Beyond an end several elements are one; two halves of it say that programs add up weighted terms, and round them.
+    const int parts = method.mode == "nearest" || exact_coordinate(call, method, a, i).is_integer() ? 1 : 2;
     for (const auto& [index, weight] : is_outside(call, method, a, i) ? Weights{} : weights_at(call, method, a, i)) {
       if (weight.sign() == 0) continue;
-      sums.indices.push_back(index);
-      sums.weights.push_back(weight);
+      const int count = weight == Rational(1) ? parts : 1;
+      sums.indices.insert(sums.indices.end(), static_cast<std::size_t>(count), index);
+      sums.weights.insert(sums.weights.end(), static_cast<std::size_t>(count), weight / Rational(count));
       plain = plain && weight == Rational(1);
     }
     sums.starts.push_back(static_cast<std::int64_t>(sums.indices.size()));
@@ -243,11 +246,12 @@ Operand resize_axis(Call& call, const Method& method, const Axis& a, const Opera
 }
 
 // keep_aspect_ratio_policy: one scale for all axes, the least or the greatest; extents are rounded, halves up.
-void keep_aspect_ratio(const Call& call, std::vector<Axis>& axes) {
+void keep_aspect_ratio(const Call& call, std::vector<Axis>& axes, bool from_the_end) {
   const std::string policy = call.attribute("keep_aspect_ratio_policy", "stretch");
   if (policy == "stretch") return;
   if (policy != "not_larger" && policy != "not_smaller")
     call.malformed("onnx.attribute", "a keep_aspect_ratio_policy of the standard", printable(policy));
+  if (from_the_end) call.real_only(false, "axes of at least 0 with a policy", "axes below 0, which ONNX Runtime leaves as they are");
   Axis one = axes.front();
   for (const Axis& a : axes) one = (policy == "not_larger" ? a.exact.scale < one.exact.scale : a.exact.scale > one.exact.scale) ? a : one;
   for (Axis& a : axes) {
@@ -300,7 +304,7 @@ std::vector<Axis> axes_to_resize(const Call& call) {
     a.result = by_scale ? scaled_length(call, a) : sizes[i];
     axes.push_back(std::move(a));
   }
-  if (scales.empty()) keep_aspect_ratio(call, axes);
+  if (scales.empty()) keep_aspect_ratio(call, axes, std::any_of(given.begin(), given.end(), [](std::int64_t axis) { return axis < 0; }));
   return axes;
 }
 

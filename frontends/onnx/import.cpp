@@ -1,7 +1,6 @@
 #include "frontends/onnx/importer.h"
 
 #include <algorithm>
-#include <array>
 #include <new>
 #include <set>
 #include <span>
@@ -22,6 +21,7 @@ bool has_values(std::int64_t element_type, DType& dtype) {
 }
 
 bool is_standard(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
+constexpr std::string_view kMlDomain = "ai.onnx.ml";
 
 }  // namespace
 
@@ -32,10 +32,12 @@ void Importer::check_versions() {
                        "export the model with a current exporter");
   }
   for (const auto& [domain, version] : proto_.opsets) {
-    if (!is_standard(domain)) continue;
-    if (opset_ != 0 && opset_ != version)
-      refuse_malformed("onnx.opset", "the model", "one version of ai.onnx", "two", "export the model again");
-    opset_ = version;
+    if (!is_standard(domain) && domain != kMlDomain) continue;
+    std::int64_t& imported = domain == kMlDomain ? ml_opset_ : opset_;
+    if (imported != 0 && imported != version)
+      refuse_malformed("onnx.opset", "the model", "one version of " + (domain.empty() ? "ai.onnx" : domain), "two",
+                       "export the model again");
+    imported = version;
   }
   const bool imports = std::ranges::any_of(proto_.opsets, [](const auto& opset) { return is_standard(opset.first); });
   if (!imports) opset_ = kNoOpset;
@@ -140,7 +142,8 @@ Importer::Entry& Importer::entry_of(const std::string& name, const std::string& 
                      "the graph has a cycle: export it again");
   }
   refuse_unsupported("onnx.output", user, "only the main result of " + place_of(*entry.producer),
-                     "its output " + std::to_string(entry.output), "do without that output (mask, indices or training statistics)");
+                     "its output " + std::to_string(entry.output),
+                     "do without that output (mask, indices, labels or training statistics): --outputs names those that remain");
 }
 
 namespace {
@@ -152,22 +155,6 @@ std::string advice_for(const std::string& op) {
   static const std::set<std::string> kOpenShape = {"Unique", "NonMaxSuppression"};
   if (kOpenShape.contains(op)) return "the result's shape would depend on the data: end the network before it";
   return "rewrite it with operators listed in docs/reference/onnx.md, or remove it before export";
-}
-
-// For the operators of pipelines, which converters of scikit-learn write around networks.
-std::string advice_for_ml(const std::string& op) {
-  constexpr std::array<std::array<const char*, 2>, 5> kAdvice{{
-      {"Scaler", "write it as Sub (offset) and Mul (scale)"},
-      {"Normalizer", "write it as Div by ReduceL1, ReduceL2 or ReduceMax"},
-      {"LinearRegressor", "write it as Gemm with its coefficients and intercepts"},
-      {"LinearClassifier", "write its scores as Gemm with its coefficients and intercepts, and leave the output of labels out (--outputs)"},
-      {"ZipMap", "convert the pipeline with options={'zipmap': False}"},
-  }};
-  for (const auto& [name, advice] : kAdvice)
-    if (op == name) return advice;
-  static const std::set<std::string> kLabels{"ArrayFeatureExtractor", "LabelEncoder", "CategoryMapper", "DictVectorizer"};
-  return kLabels.contains(op) ? "leave the output of labels out with --outputs, and convert with options={'zipmap': False}"
-                              : "it has no meaning here: end the model before it with --outputs, or write it with operators of ai.onnx";
 }
 
 // For the operators of ONNX Runtime: its quantisation and its fusions write them.
@@ -250,35 +237,48 @@ void check_attributes(const NodeProto& node, const OperatorRow& row) {
 
 }  // namespace
 
+Importer::Operators Importer::operators_of(const NodeProto& node) const {
+  if (node.domain == kMlDomain) return {ml_operator_rows(), ml_opset_};
+  return {operator_rows(), opset_};
+}
+
 const OperatorRow& Importer::row_of(const NodeProto& node) const {
-  if (!is_standard(node.domain)) {
-    refuse_unsupported("onnx.domain", place_of(node), "operators of the domain ai.onnx", "domain " + in_quotes(node.domain),
-                       node.domain == "ai.onnx.ml"      ? advice_for_ml(node.op_type)
-                       : node.domain == "com.microsoft" ? advice_for_microsoft(node.op_type)
-                                                        : "export with standard operators, or inline the model's functions (onnx.inliner)");
+  const bool is_ml = node.domain == kMlDomain;
+  if (!is_standard(node.domain) && !is_ml) {
+    refuse_unsupported("onnx.domain", place_of(node), "operators of the domains ai.onnx and ai.onnx.ml", "domain " + in_quotes(node.domain),
+                       node.domain == "com.microsoft" ? advice_for_microsoft(node.op_type)
+                                                      : "export with standard operators, or inline the model's functions (onnx.inliner)");
   }
-  if (opset_ == kNoOpset)
-    refuse_malformed("onnx.opset", place_of(node), "a model that imports an opset of ai.onnx, from 1 to 28", "none",
-                     "add it: model.opset_import.append(onnx.helper.make_opsetid(\"\", 21))");
+  const std::string domain = is_ml ? std::string(kMlDomain) : "ai.onnx";
+  const auto& [rows, opset] = operators_of(node);
+  if (opset < 1) {
+    const std::string last = std::to_string(is_ml ? kLastMlOpset : kLastOpset);
+    refuse_malformed(
+        "onnx.opset", place_of(node), "a model that imports an opset of " + domain + ", from 1 to " + last, "none",
+        "add it: model.opset_import.append(onnx.helper.make_opsetid(\"" + (is_ml ? domain : "") + "\", " + (is_ml ? "3" : "21") + "))");
+  }
   std::string versions;
-  for (const OperatorRow& row : operator_rows()) {
+  for (const OperatorRow& row : rows) {
     if (row.op != node.op_type) continue;
-    if (row.first <= opset_ && opset_ <= row.last) {
+    if (row.first <= opset && opset <= row.last) {
       check_counts(node, row);
       check_attributes(node, row);
       return row;
     }
     versions += (versions.empty() ? "" : ", ") + std::to_string(row.first) + " to " + std::to_string(row.last);
   }
-  const std::string found = printable(node.op_type) + " of domain ai.onnx, opset " + std::to_string(opset_);
-  if (versions.empty()) refuse_unsupported("onnx.unknown_op", place_of(node), "a supported operator", found, advice_for(node.op_type));
+  const std::string found = printable(node.op_type) + " of domain " + domain + ", opset " + std::to_string(opset);
+  if (versions.empty())
+    refuse_unsupported("onnx.unknown_op", place_of(node), "a supported operator", found,
+                       is_ml ? "end the model before it with --outputs, or write it with operators of ai.onnx" : advice_for(node.op_type));
   refuse_unsupported("onnx.version", place_of(node), node.op_type + " of opset " + versions, found,
                      "convert the model to one of these opsets (onnx.version_converter)");
 }
 
 bool Importer::is_known(const NodeProto& node) const {
-  return is_standard(node.domain) && opset_ != kNoOpset && std::ranges::any_of(operator_rows(), [&](const OperatorRow& row) {
-           return row.op == node.op_type && row.first <= opset_ && opset_ <= row.last;
+  const auto& [rows, opset] = operators_of(node);
+  return (is_standard(node.domain) || node.domain == kMlDomain) && std::ranges::any_of(rows, [&, version = opset](const OperatorRow& row) {
+           return row.op == node.op_type && row.first <= version && version <= row.last;
          });
 }
 
@@ -296,8 +296,9 @@ void Importer::lower(const NodeProto& node) {
   if (row.op == "If") return lower_if(node);
   std::vector<Operand> operands;
   for (const std::string& name : node.inputs) operands.push_back(name.empty() ? nullptr : entry_of(name, place_of(node)).operand);
-  check_operands(node, opset_, operands);
-  Call call(lowering_, node, opset_, std::move(operands));
+  const std::int64_t opset = operators_of(node).opset;
+  check_operands(node, opset, operands);
+  Call call(lowering_, node, opset, std::move(operands));
   std::optional<Results> masked = lower_masked(call, row.lower);
   define(node, masked ? *masked : row.lower(call));
 }
@@ -400,12 +401,15 @@ Outcome<Model> import_model(const std::string& path, const MemoryRule& memory, c
 const std::vector<OperatorSupport>& supported_operators() {
   static const std::vector<OperatorSupport> kOperators = [] {
     std::vector<OperatorSupport> operators;
-    for (const OperatorRow& row : operator_rows()) {
-      const bool is_new = operators.empty() || operators.back().op != row.op;
-      if (is_new) operators.push_back({std::string(row.op), row.first, row.last, std::string(row.notes)});
-      operators.back().last_opset = row.last;
-      if (!row.notes.empty()) operators.back().notes = row.notes;
+    for (const std::vector<OperatorRow>* rows : {&operator_rows(), &ml_operator_rows()}) {
+      for (const OperatorRow& row : *rows) {
+        const bool is_new = operators.empty() || operators.back().op != row.op;
+        if (is_new) operators.push_back({std::string(row.op), row.first, row.last, std::string(row.notes), rows == &ml_operator_rows()});
+        operators.back().last_opset = row.last;
+        if (!row.notes.empty()) operators.back().notes = row.notes;
+      }
     }
+    std::ranges::stable_sort(operators, {}, &OperatorSupport::op);
     return operators;
   }();
   return kOperators;

@@ -47,6 +47,7 @@ struct OperatorSupport {
   std::string op;
   std::int64_t first_opset, last_opset;
   std::string notes;
+  bool is_ml = false;  // of ai.onnx.ml, with its versions
 };
 // One entry per ONNX operator, in alphabetical order.
 [[nodiscard]] const std::vector<OperatorSupport>& supported_operators();

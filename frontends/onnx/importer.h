@@ -49,6 +49,11 @@ class Importer {
   Model finish(const std::string& path) const;
   bool is_known(const NodeProto& node) const;  // whether its operator and version are among the rows
   const OperatorRow& row_of(const NodeProto& node) const;
+  struct Operators {
+    const std::vector<OperatorRow>& rows;
+    std::int64_t opset;
+  };
+  Operators operators_of(const NodeProto& node) const;  // the table of its domain, and the version that the model imports
   Entry& entry_of(const std::string& name, const std::string& user);
   void define(const NodeProto& node, const std::vector<Operand>& results);
   // The value of a branch's output; null where a walk that continues behind problems knows nothing of it.
@@ -97,7 +102,7 @@ class Importer {
     std::vector<std::string> names_;
   };
 
-  std::int64_t opset_ = 0;
+  std::int64_t opset_ = 0, ml_opset_ = 0;
   statement::Digest sha256_{};
   std::set<std::string> outputs_;                            // names so far
   std::unordered_map<const NodeProto*, std::size_t> place_;  // of declared nodes in the order of lowering

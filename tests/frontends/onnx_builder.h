@@ -80,6 +80,18 @@ inline std::string attr(const std::string& name, const std::vector<std::int64_t>
   for (const std::int64_t value : values) wire.number(8, value);
   return wire.number(20, 7).text;
 }
+inline std::string attr(const std::string& name, const std::vector<float>& values) {
+  Wire wire;
+  wire.bytes(1, name);
+  for (const float value : values) wire.real(7, value);
+  return wire.number(20, 6).text;
+}
+inline std::string attr(const std::string& name, const std::vector<std::string>& values) {
+  Wire wire;
+  wire.bytes(1, name);
+  for (const std::string& value : values) wire.bytes(9, value);
+  return wire.number(20, 8).text;
+}
 inline std::string tensor_attr(const std::string& name, const std::string& value) {
   return Wire().bytes(1, name).bytes(5, value).number(20, 4).text;
 }

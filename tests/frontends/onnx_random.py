@@ -26,6 +26,7 @@ except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(0)
 
+import onnx_random_ml  # noqa: F401
 from onnx_random_more import GENERATORS, Draw
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "benchmarks"))

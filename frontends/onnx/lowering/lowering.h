@@ -119,11 +119,13 @@ struct OperatorRow {
   std::string_view notes;
 };
 [[nodiscard]] const std::vector<OperatorRow>& operator_rows();
+[[nodiscard]] const std::vector<OperatorRow>& ml_operator_rows();  // of ai.onnx.ml, with its versions
 
 // Refuses operands of a type or a rank that this version of the operator does not have (operand_types.cpp).
 void check_operands(const NodeProto& node, std::int64_t opset, const std::vector<Operand>& operands);
 
 inline constexpr std::int64_t kFirstOpset = 1;
 inline constexpr std::int64_t kLastOpset = 28;
+inline constexpr std::int64_t kLastMlOpset = 5;
 
 }  // namespace assay::onnx

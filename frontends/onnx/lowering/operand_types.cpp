@@ -30,7 +30,10 @@ constexpr std::string_view kOperands =
     "L1;ReduceSum:1=W,13=W L1;Relu:1=F,14=P;Reshape:1=F,5=A L1;Resize:10=A f,11=A F f1 L1;ReverseSequence:10=A L;RoiAlign:10=F' F' L;"
     "RotaryEmbedding:23=f f f L;STFT:17=F' I'' F' I'';Scatter:9=A' I A';ScatterElements:11=A' I A';ScatterND:11=A' L A';Shrink "
     "Sign:9=N;Slice:1=A,10=A I1' I1' I1' I1';Split:1=F' F',2=A,13=A L1;Squeeze Unsqueeze:1=A,13=A L;SwiGLU:28=F' F';"
-    "TensorScatter:24=A' A' L;Tile:1=F' F' F',6=A L1;TopK:1=F,10=F L1,11=N L1;Trilu:14=A L;Upsample:1=y,7=A,9=A f;Where:9=B A' A';";
+    "TensorScatter:24=A' A' L;Tile:1=F' F' F',6=A L1;TopK:1=F,10=F L1,11=N L1;Trilu:14=A L;Upsample:1=y,7=A,9=A f;Where:9=B A' A';"
+    // of ai.onnx.ml
+    "ArrayFeatureExtractor:1=A L;Binarizer FeatureVectorizer Imputer LinearClassifier LinearRegressor Normalizer OneHotEncoder "
+    "SVMClassifier SVMRegressor Scaler TreeEnsembleClassifier TreeEnsembleRegressor:1=r;LabelEncoder:2=l;ZipMap:1=f;";
 
 constexpr unsigned bit(DType type) { return 1U << static_cast<unsigned>(type); }
 constexpr unsigned kFloat = bit(DType::float32), kReal = kFloat | bit(DType::float64);
@@ -59,6 +62,7 @@ unsigned set_of(char letter) {
                                               {'g', kFloat | kInt32},
                                               {'h', kBytes | kShorts},
                                               {'i', kInt32},
+                                              {'l', kInt64 | kFloat},
                                               {'k', kInt32 | kInt64 | kBool},
                                               {'o', kBytes | kShorts | kInt32},
                                               {'q', kBytes | kInt32},

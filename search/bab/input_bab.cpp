@@ -28,6 +28,7 @@
 #include "search/heuristics/input_splits.h"
 #include "search/heuristics/smart_branching.h"
 #include "search/heuristics/strong_branching.h"
+#include "search/heuristics/threshold_splits.h"
 
 namespace assay::search {
 namespace {
@@ -52,7 +53,8 @@ struct InputBab final : BabMethod {
         cases(of.network(), root.group(), open),
         regions(RegionForms::supports(of.network())),
         positions(open.begin(), open.end()),
-        scalars(ScalarGraph::of(of, root.group())) {}
+        scalars(ScalarGraph::of(of, root.group())),
+        thresholds(problem) {}
 
   [[nodiscard]] const char* phase() const override { return "input splitting"; }
   [[nodiscard]] std::uint64_t bytes_of_subdomain() const override { return kInputNodeBytes; }
@@ -67,6 +69,7 @@ struct InputBab final : BabMethod {
   const bool regions;
   const std::vector<std::uint32_t> positions;
   const std::optional<ScalarGraph> scalars;  // none: only the kernel bounds subdomains
+  const ThresholdSplits thresholds;
   // Conclusions of subdomains that strong branching considers closed.
   std::atomic<std::uint64_t> asked = 0, refused = 0;
   std::atomic<std::uint64_t> asked_on_boxes = 0, gained_on_boxes = 0;
@@ -177,12 +180,15 @@ class InputWorker final : public BabWorker {
   [[nodiscard]] bool sweeps() const { return !is_root() || !engine_.options().root_is_refined; }
 
   Next bound_and_split() {
-    if (!is_root()) {
+    if (!is_root() && !bab_.thresholds.is_all()) {
       if (const Next next = close_on_boxes(); next != Next::on) return next;
     }
     logic::Scope scope = *scope_;
     certificate::Fragment steps;
-    if (sweeps()) {
+    if (sweeps() && bab_.thresholds.is_all()) {
+      if (auto done = certificate::propagate_boxes(bab_.problem, scope, 0); !done) return over(done.rejection());
+      steps.boxes(0);
+    } else if (sweeps()) {
       if (auto done = certificate::sweep(bab_.problem, scope, 0, false); !done) return over(done.rejection());
       steps.sweep(0, false);
     }
@@ -319,6 +325,7 @@ class InputWorker final : public BabWorker {
       const auto [node, element] = region->next_split();
       return split({node, element, 0.0}, true);
     }
+    if (const std::optional<Split> at = bab_.thresholds.best(scope)) return split(*at, false);
     std::optional<Split> chosen = depth() % kIntegerTurn == kIntegerTurn - 1 ? open_integer(bab_.problem, scope) : std::nullopt;
     if (!chosen) chosen = best_half(bab_.problem, scope, bab_.cases.coordinates(), lost.empty() ? scores(scope, bounds) : lost);
     if (!chosen) chosen = open_integer(bab_.problem, scope);

@@ -255,9 +255,10 @@ inline Sample sample_at(const Graph& graph, std::vector<double> x) {
 inline std::vector<Sample> samples(const Graph& graph, const std::vector<double>& lo, const std::vector<double>& hi, RandomGraph& random,
                                    int count) {
   std::vector<Sample> result;
-  for (std::uint64_t corner = 0; corner < std::min<std::uint64_t>(8, std::uint64_t{1} << lo.size()); ++corner) {
+  const std::size_t moved = std::min<std::size_t>(3, lo.size());  // elements that take both ends
+  for (std::uint64_t corner = 0; corner < std::uint64_t{1} << moved; ++corner) {
     std::vector<double> x = lo;
-    for (std::size_t i = 0; i < x.size(); ++i) x[i] = (corner >> i & 1) != 0 ? hi[i] : lo[i];
+    for (std::size_t i = 0; i < moved; ++i) x[i] = (corner >> i & 1) != 0 ? hi[i] : lo[i];
     result.push_back(sample_at(graph, std::move(x)));
   }
   for (int k = 0; k < count; ++k) {

@@ -37,6 +37,8 @@ class ScarceMemory {
   ~ScarceMemory() {
     mpfr_free_cache();
     mp_set_memory_functions(allocate_, reallocate_, free_);
+    for (void* const block : held_) std::free(block);  // of functions of GMP and MPFR that an exception left
+    held_.clear();
   }
   static void grant_all() { left_ = -1; }
   [[nodiscard]] static int wrong() { return wrong_; }

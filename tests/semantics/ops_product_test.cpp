@@ -1,8 +1,7 @@
 // Products, convolutions and pools: hand-computed cases, and plain nested loops written from the ONNX text.
 #include <algorithm>
 
-#include "kernel/gradients/numbers/modular.h"
-#include "semantics/ops/product_sum.h"
+#include "kernel/gradients/numbers/product_sum.h"
 #include "tests/catch.h"
 #include "tests/semantics/ops_catalogue.h"
 

@@ -149,6 +149,17 @@ def test_right_kernels_of_other_formulas_pass() -> None:
     assert {name: outcome(opaque(forward, backward), inputs, reference) for name, (forward, backward, inputs, reference) in RIGHT.items()} == dict.fromkeys(RIGHT, "passed")
 
 
+def test_a_factor_within_the_contract_of_each_number() -> None:
+    """The contract of a softmax allows an exp that is off by four units, and all numbers off by 1e-6: not all in one direction."""
+    def off(x: Any, g: Any) -> Any:
+        return softmax_backward(x, g) * SINGLE(1 + 1e-6)
+    inputs, (softmax_of, attention) = [(4, 7)], (RIGHT["softmax in other steps"][3], RIGHT["attention"])
+    assert outcome(opaque(softmax, off), inputs, softmax_of) == "undecided reference"
+    assert outcome(opaque(lambda x: softmax(x) * SINGLE(1 - 1e-6), softmax_backward), inputs, softmax_of) == "undecided contract"  # some number is just outside
+    by_key = opaque(attention[0], lambda q, k, v, g: tuple(one * SINGLE(1 + 1e-6 * (i == 1)) for i, one in enumerate(attention_backward(q, k, v, g))))
+    assert outcome(by_key, attention[2], attention[3]) == "undecided reference"
+
+
 def relu(x: Any) -> Any:
     return np.maximum(x, 0)
 

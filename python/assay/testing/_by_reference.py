@@ -14,10 +14,12 @@ from assay.torch import Report, record
 from assay.torch.joined import Joined
 from ._cotangents import Change, channels_last, single
 from ._draws import States, is_shape, listed, moved, scaled, tensors_of
+from ._elsewhere import WIDER, converted, converted_params
 
 NEAR_STEPS, NEAR_UNITS = 4, 2.0  # by which another formula of the same function may miss the contract of this one
 MOST_POINTS, MOST_ELEMENTS, SECONDS = 8, 2**18, 30.0  # draws that decide; elements of a draw that is made in other ways, too; seconds for that
 MOST, DRAWS, SCALES, TILES = "--most-undecided", 4, (2.0**7, 2.0**-7), (31, 33, 65, 129)  # sizes beside those of blocks
+SCALE = 2.0**-21  # a factor that roundings do not give to all numbers at once
 DIFFERS, ELSEWHERE = "gradient.reference", "gradient.elsewhere"
 FORMULA = ("The error is small: the function may compute the same by another formula, which rounds in another way. Write the reference as the function computes; for a gradient, write it "
            "as a torch.autograd.Function with the same backward")
@@ -85,6 +87,7 @@ class ByReference:
     def __init__(self, function: Callable[..., Any], trials: Any, inputs: Any, model: str | None, report: Report) -> None:
         self.function, self.trials, self.inputs, self.model, self.report, self.name = function, trials, listed(inputs), model, report, name_of(function)
         self.is_drawn, self.end, self.faults = any(is_shape(one) for one in self.inputs), math.inf, list[tuple[str, str, str]]()
+        self.scales = dict[tuple[str, int], list[float]]()  # of numbers of the function, beside the exact ones
         self.refused, self.is_random = list[str](), False  # calls that raised, and whether the reference draws random numbers
 
     def checked(self, is_allowed: bool) -> Report:
@@ -98,6 +101,8 @@ class ByReference:
                 self.soften(found, "It is right at inputs that are moved a little, so the given ones may lie at a kink, where several gradients are right. Give shapes, or other inputs")
             elif found.failed and all(is_near(one) for one in found.findings if one.kind == "fail"):
                 self.soften(found, FORMULA)
+            if found.passed:
+                self.look_at_scales(found)
             if found.passed and not (is_allowed or self.is_random) and size_of(self.trials.points[0]) <= MOST_ELEMENTS:
                 self.look_elsewhere(found)
         finally:
@@ -112,6 +117,15 @@ class ByReference:
         for one in (one for case in found.cases for one in case.findings if one.kind == "fail"):
             one.kind, one.opening = "undecided", f"{one.headline}. {why}"
         found.exit_code, found.written["verdict"] = 3, "undecided"
+
+    def look_at_scales(self, found: Report) -> None:
+        """Numbers that are all too large, or too small, by a factor that may lie within the contract of each."""
+        for (kind, i), scales in self.scales.items():
+            mean = sum(scales) / len(scales)
+            if abs(mean) > SCALE:
+                subject = self.subjects()(kind, i)
+                found.add(DIFFERS, subject, f"the {subject} is {1 + mean:.8g} times the exact one, on average over {len(scales)} runs: each number lies in its contract, but rounding errors "
+                          "seldom have one direction. Mend the factor, or give float64 tensors, in which roundings are smaller")
 
     # Where it runs.
 
@@ -173,10 +187,11 @@ class ByReference:
                 if not is_elsewhere:
                     raise
                 continue  # the reference does not take it, or it cannot be recorded
+            exact = None if is_elsewhere else self.exact(point, bars, again)
             for way in ways if not joined.unknown else ():
                 start.restore()
                 shown = way.what or (f"inputs of shapes {shapes_of(point)}" if is_elsewhere else f"draw {n // 2}" if n > 1 else "")
-                self.claim(joined, point, wanted, (bars, again), way, f" ({', '.join(filter(None, [words, shown]))})", is_elsewhere)
+                self.claim(joined, point, wanted, (bars, again), way, f" ({', '.join(filter(None, [words, shown]))})", is_elsewhere, exact)
         known = self.trials.options
         options = known[known.index(MOST):][:2] if MOST in known and not is_elsewhere else []
         parts = joined.trace.parts()
@@ -233,7 +248,7 @@ class ByReference:
         return Answer(results, list(slopes), list(torch.autograd.grad(torch.stack(live).sum(), wanted, allow_unused=True)) if live else [None] * len(wanted))
 
     def claim(self, joined: Joined, point: Sequence[Any], wanted: tuple[Answer, Answer], seeds: tuple[Mapping[int, Any], Mapping[int, Any]], way: Way, where: str,
-              is_elsewhere: bool) -> None:
+              is_elsewhere: bool, exact: Answer | None) -> None:
         """Runs the function, and says what its numbers have to be. `where`: of which run, in words."""
         bars = {i: one.detach() if way.seed is None else way.seed(one) for i, one in seeds[0].items()}
         kept = [one.clone() for one in bars.values()]
@@ -255,7 +270,28 @@ class ByReference:
         if found.results and is_other_form(found.results, wanted[0].results):
             self.faults.append((DIFFERS, self.name, f"{self.name} returned {forms(found.results)}{where}, and the reference returned {forms(wanted[0].results)}"))
             return
+        if exact is not None:
+            self.note_scales(found, exact)
         self.compare(joined, found, wanted, way, where)
+
+    def exact(self, point: Sequence[Any], bars: Mapping[int, Any], again: Mapping[int, Any]) -> Answer | None:
+        """The reference in float64 at the same numbers; nothing, if it does not take them."""
+        wide, wide_again = ({i: one.double().requires_grad_(self.trials.second and some is bars) for i, one in some.items()} for some in (bars, again))
+        try:
+            with converted_params(self.trials.params, WIDER):
+                return self.passes(self.trials.function, self.trials.leaves([converted(one, WIDER) for one in point]), wide, wide_again)
+        except Exception:  # of the reference's own
+            return None
+
+    def note_scales(self, found: Answer, exact: Answer) -> None:
+        of = dict(exact.parts())
+        for key, one in found.parts():
+            like = of.get(key)
+            if one is None or like is None or one.dtype != torch.float32 or like.dtype != torch.float64 or one.shape != like.shape:
+                continue
+            most, error = float(like.detach().square().sum()), one.detach().double() - like.detach()
+            if most > 0 and math.isfinite(most) and bool(torch.isfinite(error).all()):
+                self.scales.setdefault(key, []).append(float((error * like.detach()).sum()) / most)
 
     def compare(self, joined: Joined, found: Answer, wanted: tuple[Answer, Answer], way: Way, where: str) -> None:
         names = self.subjects()

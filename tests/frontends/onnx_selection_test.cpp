@@ -300,6 +300,8 @@ TEST_CASE("float semantics decline what programs compute otherwise than the grap
   CHECK(obstacle(on("RNN", {"w", "r"}, threshold), {weights, again}, {1, 1, 1}, "onnxruntime") == "onnx.float_execution");
   CHECK(obstacle(on("RNN", {"w", "r"}, {threshold[0], Wire().bytes(1, "activation_alpha").real(7, 1).number(20, 6).text}), {weights, again},
                  {1, 1, 1}, "onnxruntime") == "follows");
+  CHECK(obstacle(on("RNN", {"w", "r"}, {texts("activations", {"Softplus"})}), {weights, again}, {1, 1, 1}, "onnxruntime") ==
+        "onnx.float_execution");
   // One query and two new keys behind a past one: ONNX Runtime takes the query for the newest token.
   const auto attention = [&](std::int64_t queries, std::int64_t keys, const std::vector<std::string>& causal, std::int64_t opset) {
     const std::vector<float> numbers(static_cast<std::size_t>(keys), 1);

@@ -94,6 +94,7 @@ std::vector<Activation> activations_of(const Call& call, std::vector<std::string
       f.alpha = alphas[next_alpha++];
     else if (name == "thresholdedrelu")
       take_standard_threshold(call);
+    if (name == "softplus") call.real_only(false, "another activation", "Softplus: from 89 on it is infinite in ONNX Runtime");
     if (row->has_beta && has_beta) f.beta = betas[next_beta++];
     activations.push_back(std::move(f));
   }

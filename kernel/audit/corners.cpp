@@ -78,7 +78,10 @@ const Corners::Part& Corners::part(std::size_t k) {
   for (NodeId id = static_cast<NodeId>(reference_.nodes.size()); id-- > 0;) {
     if (!made.is_read[id]) continue;
     const Node& node = reference_.node(id);
-    made.is_elementwise = made.is_elementwise && is_elementwise_op(node) && is_broadcast(node.shape, shape(k));
+    // A reshape that adds leading axes of extent 1 moves no element.
+    const bool is_padding = node.op == Op::reshape && reference_.size(node.operands[0]) == reference_.size(id) &&
+                            is_broadcast(reference_.node(node.operands[0]).shape, node.shape);
+    made.is_elementwise = made.is_elementwise && (is_padding || is_elementwise_op(node)) && is_broadcast(node.shape, shape(k));
     for (const NodeId operand : node.operands) made.is_read[operand] = true;
   }
   return parts_.emplace(k, std::move(made)).first->second;
@@ -130,7 +133,7 @@ std::optional<Graph> Corners::single(std::size_t k, std::size_t element) {
       ids[id] = graph.append_constant(number_of(node.value, at));
       continue;
     }
-    if (node.op == Op::expand) {
+    if (node.op == Op::expand || node.op == Op::reshape) {
       ids[id] = ids[node.operands[0]];
       continue;
     }

@@ -167,7 +167,7 @@ class GradientCheck {
     if (std::ranges::none_of(region.operands, [&](TraceTensorId id) { return needed_[id]; })) return;
     for (std::uint32_t k = 0; k < region.results.size(); ++k) {
       const TraceTensorId y = region.results[k];
-      if (!leads_[y] || !needed_[y] || into_[y].empty()) continue;
+      if (!leads_[y] || !needed_[y] || stopped_[y] || into_[y].empty()) continue;  // a detached tensor may be asked for itself
       const Trace::Vjp* vjp = vjp_of(r, k);
       if (vjp != nullptr) check_sum(y, vjp->cotangent, "cotangent of '" + trace_.tensors[y].name + "'", r, k);
       check_product(r, k, vjp);

@@ -22,6 +22,9 @@
 //   P5  With R the product F whose steps (comparisons, integers, signs, floors, quotients of mod) are those of the run
 //       (kernel/audit/steps.h): R_i and D_i are the same, or R_i is a limit as in P1, or the recorded value lies in the
 //       contract of D. Otherwise it is declined (gradient.step): rounding decided a step, or may have.
+//   P7  If D_i has a value at the point and none over a neighbourhood, and a choice is undecided there, a cotangent outside of
+//       the contract of D is declined (gradient.border): in where(x = 0, 1, expm1(x) / x) the branch that is taken at 0 says
+//       nothing of the derivative, 1/2.
 //
 // Why P5. The steps of F have exact operands, and those of the run rounded ones. If F jumps between the two, a
 // cotangent in the contract of R says nothing about F. If all steps are the same, R is F. If the run's step is not
@@ -164,7 +167,7 @@ class PointCheck {
     const bool is_met = meet(right, found);
     if (is_met && !has_choices_) return std::nullopt;
     const Interval near = around(k, i);
-    if (near.is_undefined()) return is_met ? std::nullopt : by_contract(k, i);
+    if (near.is_undefined()) return is_met ? std::nullopt : at_gap(k, i);
     if (!is_met && !meet(near, found)) return broken(k, i, "the derivative's " + text(right), text(found));
     return at_corner(k, i);
   }
@@ -186,11 +189,17 @@ class PointCheck {
     const Interval near = value((*live_)[0]), here = value((*live_)[1]);
     if (!near.is_undefined())
       return meet(near, found) ? std::nullopt : std::optional(broken(k, i, "the taken branch's " + text(near), text(found)));
-    if (here.is_undefined() || meet(here, found) || doubt_ || !is_open()) return std::nullopt;
-    doubt_ = declined("the taken branch's " + text(here) + ", at the border of a condition beside which the other branch has no value",
-                      text(found));
-    doubt_->code = "gradient.border";
-    doubt_->place = place_ + ", '" + product_.cotangents[k].name + "' element " + std::to_string(i) + ", at the recorded point";
+    if (!here.is_undefined() && !meet(here, found) && !doubt_ && is_open())
+      doubt("gradient.border", k, i,
+            "the taken branch's " + text(here) + ", at the border of a condition beside which the other branch has no value", text(found));
+    return std::nullopt;
+  }
+
+  // P7.
+  std::optional<Rejection> at_gap(std::size_t k, std::size_t i) {
+    auto why = by_contract(k, i);
+    if (!why || !is_open()) return why;
+    doubt("gradient.border", k, i, why->required + ", or the derivative beside the condition that holds here", text(found_[k].values[i]));
     return std::nullopt;
   }
 
@@ -211,11 +220,10 @@ class PointCheck {
       const bool is_whole = one.parts.size() == 1;
       if (is_whole ? set.contains(recorded(one, i)) : set.lo <= taken.hi() && taken.lo() <= set.hi) return;
     }
-    doubt_ = declined("steps that rounding does not decide, or a recorded number in the contract of the derivative, near " + text(right),
-                      taken.is_undefined() ? "a step of the product that rounding may have decided"
-                                           : text(taken) + ", which the product gives with the steps of the run");
-    doubt_->code = "gradient.step";
-    doubt_->place = place_ + ", '" + one.name + "' element " + std::to_string(i) + ", at the recorded point";
+    doubt("gradient.step", k, i,
+          "steps that rounding does not decide, or a recorded number in the contract of the derivative, near " + text(right),
+          taken.is_undefined() ? "a step of the product that rounding may have decided"
+                               : text(taken) + ", which the product gives with the steps of the run");
   }
 
   // P3.
@@ -326,6 +334,12 @@ class PointCheck {
             std::move(required),
             std::move(found),
             "kernel/audit/point.cpp"};
+  }
+  void doubt(const char* code, std::size_t k, std::size_t i, std::string required, std::string found) {
+    if (doubt_) return;
+    doubt_ = broken(k, i, std::move(required), std::move(found));
+    doubt_->kind = Rejection::Kind::declined;
+    doubt_->code = code;
   }
   [[nodiscard]] Rejection declined(std::string required, std::string found) const {
     return {Rejection::Kind::declined, "gradient.value", place_ + ", at the recorded point",

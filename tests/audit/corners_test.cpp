@@ -110,6 +110,34 @@ const Case kLog{0, [](Builder& b, NodeId x) { return above(b, x, 1, b.apply(Op::
                 [](Builder& b, NodeId x) { return above(b, x, 1, b.apply(Op::reciprocal, {x})); }};
 const Case kBorder{0, [](Builder& b, NodeId x) { return above(b, x, 0, b.apply(Op::log, {x})); },
                    [](Builder& b, NodeId x) { return above(b, x, 0, b.apply(Op::reciprocal, {x})); }};
+// x^2 up to 1, as a region has it that reads a tensor of ones: that is one number, reshaped and repeated.
+const Case kPadded{1,
+                   [](Builder& b, NodeId x) {
+                     const NodeId number = b.graph.append_constant(Tensor::of_floats({}, std::vector<float>{1}));
+                     const NodeId one = b.apply(Op::reshape, {number}, ShapeAttributes{{1}});
+                     const NodeId ones = b.apply(Op::expand, {one}, ShapeAttributes{{3}});
+                     const NodeId line = b.apply(Op::sub, {b.apply(Op::scale, {x}, ScaleAttributes{2}), ones});
+                     return b.apply(Op::where, {b.apply(Op::less_equal, {x, ones}), b.apply(Op::mul, {x, x}), line});
+                   },
+                   kSmooth.slope};
+// (exp(x) - 1) / x, and 1 at 0, where the derivative is 1/2 and that of the taken branch is 0.
+NodeId shifted(Builder& b, NodeId x, NodeId* here) {
+  *here = b.apply(Op::equal, {x, b.number(0)});
+  return b.apply(Op::where, {*here, b.number(1), x});
+}
+const Case kGap{0,
+                [](Builder& b, NodeId x) {
+                  NodeId here = 0;
+                  const NodeId safe = shifted(b, x, &here);
+                  const NodeId quotient = b.apply(Op::div, {b.apply(Op::sub, {b.apply(Op::exp, {x}), b.number(1)}), safe});
+                  return b.apply(Op::where, {here, b.number(1), quotient});
+                },
+                [](Builder& b, NodeId x) {
+                  NodeId here = 0;
+                  const NodeId safe = shifted(b, x, &here), e = b.apply(Op::exp, {x});
+                  const NodeId top = b.apply(Op::sub, {b.apply(Op::mul, {e, safe}), b.apply(Op::sub, {e, b.number(1)})});
+                  return b.apply(Op::div, {top, b.apply(Op::mul, {safe, safe})});
+                }};
 
 }  // namespace
 
@@ -123,6 +151,8 @@ TEST_CASE("corners: where branches agree in slope the derivative is that number"
   }
   CHECK(verdict(kLine, 1) == "right");
   for (const float value : {0.0F, 0.5F, 1.5F, 2.0F}) CHECK(verdict(kLine, value) == "gradient.value");
+  CHECK(verdict(kPadded, 2) == "right");
+  for (const float value : {0.0F, 1.9F, 3.0F, 4.0F}) CHECK(verdict(kPadded, value) == "gradient.value");
 }
 
 TEST_CASE("corners: at a kink any number between the sides passes, and no sum of them", "[gradients]") {
@@ -141,4 +171,9 @@ TEST_CASE("corners: where a branch that is not taken has no derivative, the take
     CHECK(verdict(kLog, value) == "gradient.value");
     CHECK(verdict(kBorder, value) == "(gradient.border)");
   }
+}
+
+TEST_CASE("corners: at a condition that holds at one point, another number than the taken branch's is not called wrong", "[gradients]") {
+  CHECK(verdict(kGap, 0) == "right");
+  for (const float value : {0.5F, 3.0F}) CHECK(verdict(kGap, value) == "(gradient.border)");
 }

@@ -89,6 +89,17 @@ TEST_CASE("gradients: what does not lead to the output, or is detached, needs no
   detached.detached = {step.h};
   CHECK(failures(detached) ==
         std::vector<std::string>{"gradient.accumulation at gradient of 'w'", "gradient.accumulation at gradient of 'b'"});
+
+  Run two;  // h is detached, and asked for itself: its own gradient needs no product of the step that gave h
+  const auto x = two.given("x", {2}, {1, 2}), seed = two.given("seed", {2}, {1, 1}), none = two.given("none", {}, {0});
+  const auto h = two.apply(Op::mul, {x, x}), y = two.apply(Op::scale, {h}, ScaleAttributes{3});
+  const auto h_bar = two.apply(Op::scale, {seed}, ScaleAttributes{3}), x_bar = two.apply(Op::expand, {none}, ShapeAttributes{{2}});
+  two.trace.outputs = {y, h_bar, x_bar};
+  two.trace.vjps = {{1, 0, seed, {{0, h_bar}}}};
+  two.trace.gradients = {{y, seed, {{h, h_bar}, {x, x_bar}}}};
+  CHECK(failures(two.trace) == std::vector<std::string>{"gradient.missing at region 0 (mul)"});
+  two.trace.detached = {h};
+  CHECK(failures(two.trace).empty());
 }
 
 namespace {

@@ -30,6 +30,7 @@ from ._elsewhere import Elsewhere
 from ._kinks import Kinks
 from ._linearity import Linearity
 from ._reaching import explored, tell_unreached
+from ._removable import Removable
 from ._repeats import Repeats
 from ._single import Zeros, noted
 from ._singular import Singular, at_border_alone
@@ -583,7 +584,10 @@ def tried(trials: Trials, inputs: Any, allow_dead: bool, allow_unreached: bool) 
         if report.passed:
             report = Zeros(trials, inputs).checked(report)
         if report.passed and not allow_unreached:
-            report = Singular(trials, inputs).checked(report)
+            removable, singular = Removable(trials, inputs), Singular(trials, inputs)
+            report = removable.checked(report)
+            singular.is_compared = removable.is_compared
+            report = singular.checked(report) if report.passed else report
         if not report.failed:
             report = repeats.ended(report)
     if report.failed and is_plain:

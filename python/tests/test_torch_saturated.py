@@ -68,3 +68,37 @@ def test_what_a_mask_holds_at_its_limit_is_right() -> None:
         def backward(ctx: Any, g: Any) -> Any:
             return g * 0, None  # what the mask leaves is 0
     assert gradcheck(Masked.apply, [(2, 3), torch.full((2, 3), -1e9)], allow_dead=True)
+
+
+def piecewise(forward: Make, slope: Make) -> Any:
+    """A Function by its forward pass and its derivative, which asks nothing where it is wrong."""
+    class Pieces(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return forward(x)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * slope(*ctx.saved_tensors)
+    return Pieces.apply
+
+
+ONE = torch.ones_like
+# Forward passes that take another piece far away, without a comparison of floats; the derivative, and one that is right near 0 alone.
+FAR: dict[str, tuple[Make, Make | None, Make]] = {
+    "abs": (lambda x: (x - 20).abs(), lambda x: (x - 20).sign(), lambda x: -ONE(x)), "sign": (lambda x: x * (x - 20).sign(), lambda x: (x - 20).sign(), lambda x: -ONE(x)),
+    "a norm": (lambda x: (x - 200).norm(p=1, dim=-1, keepdim=True), None, lambda x: -ONE(x)), "trunc": (lambda x: x + x * (x / 40).trunc(), None, ONE),
+    "a cast": (lambda x: x + x * (x / 40).int(), None, ONE), "a rounded quotient": (lambda x: x + x * torch.div(x, 40.0, rounding_mode="trunc"), None, ONE),
+    "a remainder": (lambda x: torch.remainder(x.abs(), 50.0) * x, None, lambda x: 2 * x.abs()), "whole numbers": (lambda x: torch.where(x.long() == 7, 2 * x, x), None, ONE),
+    "an index": (lambda x: torch.where(x.argmax() == 5, 2 * x, x), None, ONE),
+    "a greatest row": (lambda x: torch.stack([x, 2 * x - 20]).amax(0), lambda x: torch.where(x > 20, 2.0, 1.0), ONE), "renorm": (lambda x: x.renorm(2, 0, 100.0), None, ONE)}
+
+
+@pytest.mark.parametrize("name", FAR)
+def test_a_piece_of_the_forward_pass_that_lies_far_away_is_judged(name: str) -> None:
+    forward, right, near = FAR[name]
+    with pytest.raises(GradcheckError) as found:
+        gradcheck(piecewise(forward, near), [(4, 3)])
+    assert found.value.failed
+    assert right is None or gradcheck(piecewise(forward, right), [(4, 3)])

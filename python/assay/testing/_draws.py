@@ -129,8 +129,9 @@ def at_thresholds(inputs: Any, given: Sequence[Any], branches: Sequence[Branch])
     equal = {one.threshold for one in branches if one.wanted == (EQUAL,)} & set(known) - {0.0}
     if equal or len(known) > 1:
         places = torch.tensor([*equal, *((a + b) / 2 for a, b in zip(known, known[1:]))], dtype=torch.float64)
-        for share in (0.5, 1.0):
-            yield replaced(inputs, given, lambda x: torch.where(torch.rand(x.shape) < share, places[torch.randint(len(places), x.shape)].to(x.dtype), x))
+        is_whole = any(one == math.floor(one) for one in equal)  # a cast may have given what is compared: beside the number it is no jump
+        for share, room in ((0.5, 0.0), (1.0, 0.0), (0.5, 0.5))[:3 if is_whole else 2]:
+            yield replaced(inputs, given, lambda x: torch.where(torch.rand(x.shape) < share, places[torch.randint(len(places), x.shape)].to(x.dtype) + room * (torch.rand(x.shape) - 0.5).to(x.dtype), x))
 
 
 def shares(inputs: Any, given: Sequence[Any], thresholds: Sequence[float], wanted: Collection[int]) -> Iterator[list[Any]]:

@@ -66,13 +66,24 @@ def first_step(x: Any, *_: Any, **__: Any) -> list[Crossing]:
     return [(x.abs(), 1.0)]
 
 
+def first_quotient(x: Any, y: Any, **options: Any) -> list[Crossing]:
+    """Where a whole number of divisors first fits into an operand: of remainders, and of quotients that are rounded."""
+    return [((x / y).abs(), 1.0)] if options.get("rounding_mode", "floor") is not None else []
+
+
+def lengths(x: Any, p: Any = 2, *_: Any, **__: Any) -> list[Crossing]:
+    """A norm's kink where an element is 0: a sum of squares has none."""
+    return [(x, 0.0)] if float(p) % 2 != 0 or abs(float(p)) == float("inf") else []
+
+
 def to_integers(x: Any, *, dtype: Any = None, **_: Any) -> list[Crossing]:
     return first_step(x) if dtype is not None and not (dtype.is_floating_point or dtype.is_complex or dtype is torch.bool) else []
 
 
 MOST_STEPS = 16  # thresholds of one operation
-STEPS = ("floor", "ceil", "trunc", "round", "_to_copy")  # to integers: noted in a Function's backward, if all are 0
-SIGNS = ("sign", "sgn")  # which a Function's backward may decide by
+STEPS = ("floor", "ceil", "trunc", "round", "_to_copy", "fmod", "remainder", "floor_divide", "div", "frac")  # to integers: noted in a Function's passes, if all are 0
+SIGNS = ("sign", "sgn")  # which a Function's passes may decide by
+LENGTHS = ("abs", "linalg_vector_norm", "norm")  # which have a kink at 0 that no other number need be near
 OF_COTANGENTS = ("abs", "sign", "sgn", "nonzero")  # what has pieces, and is noted of cotangents alone
 EXTREMES = ("maximum", "minimum", "fmax", "fmin")
 TIES = ("eq", "ne", "nonzero", "isin")  # which ask whether two numbers are equal
@@ -86,7 +97,8 @@ CROSSINGS: dict[str, Callable[..., list[Crossing]]] = {
     **dict.fromkeys(("hardshrink", "softshrink"), lambda x, lambd=0.5: clipped(x, -lambd, lambd)),
     "heaviside": lambda x, _: [(x, 0.0)], "isin": lambda x, at, **_: between(x, at.flatten()), "bucketize": lambda x, at, **_: between(x, at), "searchsorted": lambda at, x, **_: between(x, at),
     "huber_loss": far_apart, "smooth_l1_loss": far_apart,
-    **dict.fromkeys(("floor", "ceil", "trunc"), first_step), "round": lambda x, **_: [(x.abs(), 0.5)], "_to_copy": to_integers,
+    **dict.fromkeys(("floor", "ceil", "trunc", "frac"), first_step), **dict.fromkeys(("fmod", "remainder", "floor_divide"), first_quotient),
+    "div": lambda x, y, rounding_mode=None: first_quotient(x, y, rounding_mode=rounding_mode), **dict.fromkeys(LENGTHS, lengths), "round": lambda x, **_: [(x.abs(), 0.5)], "_to_copy": to_integers,
     **dict.fromkeys(OF_COTANGENTS, lambda x, *_, **__: [(x, 0.0)]),
     **dict.fromkeys(("gt", "lt", "ge", "le", "eq", "ne", *EXTREMES), lambda x, y: [(x, y)]),
 }
@@ -96,7 +108,7 @@ KINKED = {*CROSSINGS, "max", "amax", "min", "amin", "sort", "topk", "kthvalue", 
 TIED = {"max", "amax", "min", "amin", "sort", "topk", "kthvalue", "median", "cummax", "cummin", "max_pool2d_with_indices", "adaptive_max_pool2d", "linalg_vector_norm", "norm",
         "aminmax", "nanmedian", "mode", "argmax", "argmin", "argsort", "max_pool3d_with_indices", "adaptive_max_pool3d", "scatter_reduce", "dist", "_cdist_forward", "_pdist_forward",
         "huber_loss", "smooth_l1_loss", "multi_margin_loss", "fmod", "remainder", "hypot"}  # what has kinks where elements are equal, or lengths 0
-BENT = (KINKED | TIED | {"copysign"}) - {"_to_copy"}
+BENT = (KINKED | TIED | {"copysign", "renorm", "grid_sampler_2d", "grid_sampler_3d", "binary_cross_entropy", "logit"}) - {"_to_copy", "div"}
 
 
 def above_others(x: torch.Tensor, axes: Any = -1, *_: Any) -> torch.Tensor:
@@ -159,9 +171,11 @@ class Branching(Outside):
         is_backward = self.in_backward()
         is_bar, place = is_backward and any(v in self.bars for v in values), ""
         is_rolled = not is_backward and any(v in self.rolled for v in values)
-        if op in STEPS and (is_bar or not is_backward):
+        is_passed = is_backward or bool(self.in_function())
+        if op in (*STEPS, *SIGNS, *LENGTHS) and not (is_passed or is_bar) or op in STEPS and is_bar:
             return []
-        if not is_bar and (op in OF_COTANGENTS and not (is_backward and op in SIGNS) or not is_rolled and not (self.decided if is_backward else self.depending).intersection(v for v in values if v is not None)):
+        decides = self.decided if is_passed else self.depending
+        if not is_bar and (op in OF_COTANGENTS and op not in (*SIGNS, *LENGTHS) or not is_rolled and decides.isdisjoint(values)):
             return []
         if is_bar:
             place = caller()
@@ -173,7 +187,7 @@ class Branching(Outside):
                 return []
             self.is_crossed = True
             for x, threshold in crossings:
-                if x is threshold or not isinstance(x, torch.Tensor) or not (x.is_floating_point() or is_backward and not x.is_complex()) or not x.numel():
+                if x is threshold or not isinstance(x, torch.Tensor) or not (x.is_floating_point() or is_passed and not x.is_complex()) or not x.numel():
                     continue
                 x = x if x.is_floating_point() else x.double()
                 at = None if isinstance(threshold, torch.Tensor) and threshold.numel() != 1 else float(threshold)
@@ -190,7 +204,7 @@ class Branching(Outside):
                     name = f"{self.label(op)} at {'another tensor' if at is None or is_bar and isinstance(threshold, torch.Tensor) else f'{at:.6g}'}"
                     found.append(Branch(name, at, float(x.min()), float(x.max()), sides, wanted, None, is_backward, place, is_bar))
         for one in found if found and not is_bar else []:
-            one.spot, one.is_own, one.line = self.spot(), is_rolled, self.in_function() or caller()
+            one.spot, one.is_own, one.line, one.is_mild = self.spot(), is_rolled, self.in_function() or caller(), op in LENGTHS
         self.branches += found
         return found
 

@@ -60,13 +60,16 @@ constexpr std::array kStages{
           },
           &GroupSearch::grow_early_tree, kSplitsNeurons},
     Stage{"cheap bounds of the root", "nothing has been attacked", "0.05 s, 0.1 of the plan", "",
-          [](F f) { return f.attacks && !f.has_attacked; }, [](F f) { return f.until_cheap; }, &GroupSearch::bound_root_until_attack},
+          [](F f) { return f.attacks && !f.has_attacked && !f.compares; }, [](F f) { return f.until_cheap; },
+          &GroupSearch::bound_root_until_attack},
     Stage{"first attack", "... and the root's bounds are not complete by then", "0.15 s, 0.1 of the plan", "",
           [](F f) { return f.attacks && !f.has_attacked && !f.root_is_complete; }, [](F) { return kFirstAttack; }, &GroupSearch::attack},
-    Stage{"CROWN bounds of the root", "always", "a round; at first 0.3 of the plan, 0.8 where no neuron is split and many inputs are free",
-          "0085-what-cases-depend-on", [](F f) { return f.round > 0 || !f.root_is_complete; }, [](F f) { return f.root_seconds(); },
+    Stage{"CROWN bounds of the root", "always, but for trees of thresholds, which boxes bound as well",
+          "a round; at first 0.3 of the plan, 0.8 where no neuron is split and many inputs are free", "0085-what-cases-depend-on",
+          [](F f) { return !f.compares && (f.round > 0 || !f.root_is_complete); }, [](F f) { return f.root_seconds(); },
           &GroupSearch::bound_root},
-    Stage{"cases at the root", "always", "the time left", "", [](F) { return true; }, to_the_end, &GroupSearch::close_at_root},
+    Stage{"cases at the root", "... and the same", "the time left", "", [](F f) { return !f.compares; }, to_the_end,
+          &GroupSearch::close_at_root},
     Stage{"cuts", "one layer of relus, in groups that read at most 64 inputs; in the first round", "0.2 of the plan", "0077-cuts",
           [](F f) { return f.round == 0; }, to_the_end, &GroupSearch::cut},
     Stage{"first attack", "nothing has been attacked", "as long as the root's bounds took, 0.01 to 0.15 s, 0.1 of the plan", "",
@@ -76,7 +79,7 @@ constexpr std::array kStages{
           "0.15 of a thread; less and less after 5 s where inputs are split", "", [](F f) { return f.attacks && !f.has_side_attack; },
           to_the_end, &GroupSearch::attack_beside},
     Stage{"neurons affine in the inputs", "not known yet: trees and linear programs are chosen by them", "the time left", "",
-          [](F f) { return !f.has_input_rows; }, to_the_end, &GroupSearch::find_input_rows},
+          [](F f) { return !f.has_input_rows && !f.compares; }, to_the_end, &GroupSearch::find_input_rows},
     Stage{"root by slopes, before inputs", "at most 12 inputs are free; the ascent has lines for every op, and not all of these are relus",
           "0.5 of the plan", "0064-slopes-for-bounds-and-mixes-for-products",
           [](F f) { return !f.splits_activations && f.elementwise && !f.relu_only && f.is_refinable; }, to_the_end, &GroupSearch::refine},
@@ -86,9 +89,9 @@ constexpr std::array kStages{
           [](F f) { return f.splits_activations && f.tries_inputs; },
           [](F f) { return std::min(f.round == 0 ? kShortTree : f.round_seconds / 4, kTreeShare * f.planned); },
           &GroupSearch::grow_over_inputs, kSplitsInputs},
-    Stage{"tree over inputs", "at most 12 inputs are free, and not every relu is affine in them; or no neuron can be split", "the round",
-          "0069-halves-are-probed-side-by-side", [](F f) { return !f.splits_activations && !f.tree_has_ended; }, tree_seconds,
-          &GroupSearch::grow_over_inputs, kSplitsInputs},
+    Stage{"tree over inputs", "at most 12 inputs are free, and not every relu is affine in them; or no neuron can be split",
+          "the round; of trees of thresholds the time left", "0069-halves-are-probed-side-by-side",
+          [](F f) { return !f.splits_activations && !f.tree_has_ended; }, tree_seconds, &GroupSearch::grow_over_inputs, kSplitsInputs},
     Stage{"tree of all cases", "more inputs, and neurons that can be split; in the first round, or where leaves are to stay open",
           "the round; at first 3 s, 0.15 of the plan", "0067-a-tree-for-each-case-and-careful-splits",
           [](F f) { return f.splits_activations && !f.by_case(); }, tree_seconds, &GroupSearch::grow_over_all_cases, kSplitsNeurons},
@@ -109,6 +112,7 @@ double Features::tree_round() const {
 }
 
 bool Features::is_last() const {
+  if (compares) return true;
   return root_is_complete && !(splits_activations && is_refinable) && (by_case() || !splits_activations || wants_leaves);
 }
 

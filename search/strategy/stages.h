@@ -24,6 +24,7 @@ struct Features {
   bool relu_only = false;     // relu is the only op with unstable neurons
   // alpha-beta-CROWN has lines for every op that bends, and each is a function of one variable.
   bool elementwise = false;
+  bool compares = false;       // little more than comparisons of inputs with constants, and choices by them (trees)
   bool branching_pays = true;  // few inputs are free, or neurons can be split
   bool tries_inputs = false;   // few inputs are free, neurons are many, and no option chooses what is split
   // Features of the root.

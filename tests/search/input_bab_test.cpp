@@ -127,6 +127,34 @@ TEST_CASE("two rows that contradict each other close a case at the root, where t
   CHECK(inside.value().answer != Result::Answer::unsatisfiable);
 }
 
+// y = sum over i of (x_0 <= t_i ? a_i : b_i) for the comparison t_i that tree i makes. No halving of the box meets a threshold.
+Graph stumps(const std::vector<float>& thresholds, const std::vector<std::int64_t>& made, const std::vector<float>& yes,
+             const std::vector<float>& no) {
+  Graph graph;
+  const NodeId x = graph.append_input(DType::float32, {1, 2}, "x");
+  const auto constant = [&](const std::vector<float>& values) {
+    return graph.append_constant(Tensor::of_floats({static_cast<std::int64_t>(values.size())}, values));
+  };
+  const NodeId column = graph.append(Op::gather, {x}, GatherAttributes{1, {0}, {1}}).value();
+  const NodeId at_most = graph.append(Op::less_equal, {column, constant(thresholds)}).value();
+  const NodeId of_trees = graph.append(Op::gather, {at_most}, GatherAttributes{1, made, {static_cast<std::int64_t>(made.size())}}).value();
+  const NodeId chosen = graph.append(Op::where, {of_trees, constant(yes), constant(no)}).value();
+  graph.mark_output(graph.append(Op::reduce_sum, {chosen}, ReduceAttributes{{1}, true}).value(), "y");
+  return graph;
+}
+
+TEST_CASE("trees are split at their thresholds, and the slices between neighbouring doubles by the comparisons", "[search][input]") {
+  // Two of three trees cancel where they have the same threshold, and a third one makes a step down: y is 3 up to 0.3, then 2.
+  const Graph forest = stumps({0.1F, 0.3F}, {0, 0, 1}, {1, 0, 2}, {0, 1, 1});
+  const auto statistics = proves_unsat(open(forest, {make_case(2, -1, 1, {output_row({{0, -1}}, Rational(-301, 100))})}), "trees");
+  REQUIRE(statistics.has_value());
+  CHECK(statistics->leaves > 1);
+  CHECK(statistics->nodes < 100);
+  const auto reached = search(open(forest, {make_case(2, -1, 1, {output_row({{0, 1}}, Rational(2))})}), by_input());
+  REQUIRE(reached.ok());
+  CHECK(reached.value().answer == Result::Answer::satisfiable);
+}
+
 TEST_CASE("a search that was asked to stop says unknown", "[search][input]") {
   std::stop_source source;
   source.request_stop();

@@ -228,8 +228,8 @@ Operand resize_axis(Call& call, const Method& method, const Axis& a, const Opera
   WeightedGatherAttributes sums{static_cast<std::int64_t>(a.axis), {0}, {}, {}};
   bool plain = true;  // one element each, with weight 1
   for (std::int64_t i = 0; i < a.result; ++i) {
-    // Beyond an end several elements are one; two halves of it say that programs add up weighted terms, and round them.
-    const int parts = method.mode == "nearest" || exact_coordinate(call, method, a, i).is_integer() ? 1 : 2;
+    // Two halves of one element say that programs add up weighted terms, and round them: along other axes, or beyond an end.
+    const int parts = method.mode == "nearest" ? 1 : 2;
     for (const auto& [index, weight] : is_outside(call, method, a, i) ? Weights{} : weights_at(call, method, a, i)) {
       if (weight.sign() == 0) continue;
       const int count = weight == Rational(1) ? parts : 1;

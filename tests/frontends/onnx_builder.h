@@ -80,13 +80,13 @@ inline std::string attr(const std::string& name, const std::vector<std::int64_t>
   for (const std::int64_t value : values) wire.number(8, value);
   return wire.number(20, 7).text;
 }
-inline std::string attr(const std::string& name, const std::vector<float>& values) {
+inline std::string reals_attr(const std::string& name, const std::vector<float>& values) {
   Wire wire;
   wire.bytes(1, name);
   for (const float value : values) wire.real(7, value);
   return wire.number(20, 6).text;
 }
-inline std::string attr(const std::string& name, const std::vector<std::string>& values) {
+inline std::string texts_attr(const std::string& name, const std::vector<std::string>& values) {
   Wire wire;
   wire.bytes(1, name);
   for (const std::string& value : values) wire.bytes(9, value);

@@ -45,14 +45,14 @@ std::vector<std::string> tree(const std::string& mode, const std::string& prefix
   return {attr("nodes_treeids", Ints{0, 0, 0, 0, 0}),
           attr("nodes_nodeids", Ints{0, 1, 2, 3, 4}),
           attr("nodes_featureids", Ints{0, 1, 0, 0, 0}),
-          attr("nodes_modes", Texts{"BRANCH_LEQ", mode, "LEAF", "LEAF", "LEAF"}),
-          attr("nodes_values", Floats{1, 2, 0, 0, 0}),
+          texts_attr("nodes_modes", Texts{"BRANCH_LEQ", mode, "LEAF", "LEAF", "LEAF"}),
+          reals_attr("nodes_values", Floats{1, 2, 0, 0, 0}),
           attr("nodes_truenodeids", Ints{1, 2, 0, 0, 0}),
           attr("nodes_falsenodeids", Ints{4, 3, 0, 0, 0}),
           attr(prefix + "treeids", Ints{0, 0, 0}),
           attr(prefix + "nodeids", Ints{2, 3, 4}),
           attr(prefix + "ids", targets),
-          attr(prefix + "weights", weights)};
+          reals_attr(prefix + "weights", weights)};
 }
 
 std::vector<std::string> with(std::vector<std::string> attributes, const std::vector<std::string>& more) {
@@ -64,52 +64,52 @@ std::vector<std::string> with(std::vector<std::string> attributes, const std::ve
 
 TEST_CASE("features are scaled, replaced, encoded and picked", "[onnx][ml]") {
   const Reals x{1, -2, 3, 4};
-  CHECK(given(ml("Scaler", {attr("offset", Floats{1, 2}), attr("scale", Floats{0.5F})}), {2, 2}, x) == Reals{0, -2, 1, 1});
+  CHECK(given(ml("Scaler", {reals_attr("offset", Floats{1, 2}), reals_attr("scale", Floats{0.5F})}), {2, 2}, x) == Reals{0, -2, 1, 1});
   CHECK(given(ml("Normalizer", {attr("norm", "L1")}), {2, 2}, {1, -3, 3, 1}) == Reals{0.25, -0.75, 0.75, 0.25});
   CHECK(given(ml("Normalizer", {attr("norm", "L2")}), {1, 2}, {3, -4}) == Reals{0.6, -0.8});
   CHECK(given(ml("Normalizer", {}), {1, 2}, {1, 4}) == Reals{0.25, 1});
   CHECK(given(ml("Binarizer", {attr("threshold", 3.0F)}), {2, 2}, x) == Reals{0, 0, 0, 1});
-  CHECK(given(ml("Imputer", {attr("imputed_value_floats", Floats{7, 8}), attr("replaced_value_float", 4.0F)}), {2, 2}, x) ==
+  CHECK(given(ml("Imputer", {reals_attr("imputed_value_floats", Floats{7, 8}), attr("replaced_value_float", 4.0F)}), {2, 2}, x) ==
         Reals{1, -2, 3, 8});
-  CHECK(given(ml("Imputer", {attr("imputed_value_floats", Floats{7}), attr("replaced_value_float", std::nanf(""))}), {2, 2}, x) == x);
+  CHECK(given(ml("Imputer", {reals_attr("imputed_value_floats", Floats{7}), attr("replaced_value_float", std::nanf(""))}), {2, 2}, x) == x);
   CHECK(given(ml("FeatureVectorizer", {attr("inputdimensions", Ints{2})}), {2, 2}, x) == x);
   CHECK(given(ml("OneHotEncoder", {attr("cats_int64s", Ints{1, 3})}), {1, 2}, {3.5, 2}) == Reals{0, 1, 0, 0});
-  CHECK(given(ml("LabelEncoder", {attr("keys_floats", Floats{1, 3}), attr("values_floats", Floats{5, -6}), attr("default_float", 2.0F)}),
+  CHECK(given(ml("LabelEncoder",
+                 {reals_attr("keys_floats", Floats{1, 3}), reals_attr("values_floats", Floats{5, -6}), attr("default_float", 2.0F)}),
               {2, 2}, x) == Reals{5, 2, -6, 2});
   CHECK(given(ml("ZipMap", {attr("classlabels_int64s", Ints{0, 1})}), {2, 2}, x) == x);
-  CHECK(refusal(ml("OneHotEncoder", {attr("cats_strings", Texts{"a"})})).starts_with("onnx.attribute"));
-  CHECK(refusal(ml("LabelEncoder", {attr("keys_floats", Floats{1, 1}), attr("values_floats", Floats{5, 6})}))
+  CHECK(refusal(ml("OneHotEncoder", {texts_attr("cats_strings", Texts{"a"})})).starts_with("onnx.attribute"));
+  CHECK(refusal(ml("LabelEncoder", {reals_attr("keys_floats", Floats{1, 1}), reals_attr("values_floats", Floats{5, 6})}))
             .starts_with("onnx.attribute: distinct"));
-  CHECK(refusal(ml("Scaler", {attr("scale", Floats{1, 2, 3})})).find("for each of 2 columns: 3") != std::string::npos);
+  CHECK(refusal(ml("Scaler", {reals_attr("scale", Floats{1, 2, 3})})).find("for each of 2 columns: 3") != std::string::npos);
 }
 
 TEST_CASE("linear models and support vector machines", "[onnx][ml]") {
-  const std::string two = attr("classlabels_ints", Ints{4, 9}), coefficients = attr("coefficients", Floats{1, 2});
-  CHECK(given(ml("LinearRegressor", {coefficients, attr("intercepts", Floats{0.5F})}), {2, 2}, {1, 1, 3, -1}) == Reals{3.5, 1.5});
-  const std::string binary = ml("LinearClassifier", {coefficients, attr("intercepts", Floats{-1}), two}, {"label", "y"});
+  const std::string two = attr("classlabels_ints", Ints{4, 9}), coefficients = reals_attr("coefficients", Floats{1, 2});
+  CHECK(given(ml("LinearRegressor", {coefficients, reals_attr("intercepts", Floats{0.5F})}), {2, 2}, {1, 1, 3, -1}) == Reals{3.5, 1.5});
+  const std::string binary = ml("LinearClassifier", {coefficients, reals_attr("intercepts", Floats{-1}), two}, {"label", "y"});
   CHECK(given(binary, {2, 2}, {1, 1, 0, 0}) == Reals{-1, 2, 2, -1});
   CHECK(given(binary, {2, 2}, {1, 1, 0, 0}, "label") == Reals{9, 4});
-  const std::string three =
-      ml("LinearClassifier",
-         {attr("coefficients", Floats{1, 0, 0, 1, 1, 1}), attr("intercepts", Floats{0, 0, -1}), attr("classlabels_ints", Ints{7, 8, 9})},
-         {"label", "y"});
+  const std::string three = ml("LinearClassifier",
+                               {reals_attr("coefficients", Floats{1, 0, 0, 1, 1, 1}), reals_attr("intercepts", Floats{0, 0, -1}),
+                                attr("classlabels_ints", Ints{7, 8, 9})},
+                               {"label", "y"});
   CHECK(given(three, {1, 2}, {1, 2}) == Reals{1, 2, 2});
   CHECK(given(three, {1, 2}, {1, 2}, "label") == Reals{8});
-  const std::vector<std::string> vectors{coefficients, attr("support_vectors", Floats{1, 0, 0, 1}), attr("n_supports", 2),
-                                         attr("rho", Floats{1})};
+  const std::vector<std::string> vectors{coefficients, reals_attr("support_vectors", Floats{1, 0, 0, 1}), attr("n_supports", 2),
+                                         reals_attr("rho", Floats{1})};
   CHECK(given(ml("SVMRegressor", with(vectors, {attr("kernel_type", "LINEAR")})), {1, 2}, {3, 5}) == Reals{1 * 3 + 2 * 5 + 1});
-  CHECK(given(ml("SVMRegressor", with(vectors, {attr("kernel_type", "POLY"), attr("kernel_params", Floats{2, 1, 2})})), {1, 2}, {3, 5}) ==
-        Reals{1 * 49 + 2 * 121 + 1});
-  const Reals near =
-      given(ml("SVMRegressor", with(vectors, {attr("kernel_type", "RBF"), attr("kernel_params", Floats{0.5F, 0, 0})})), {1, 2}, {1, 0});
+  CHECK(given(ml("SVMRegressor", with(vectors, {attr("kernel_type", "POLY"), reals_attr("kernel_params", Floats{2, 1, 2})})), {1, 2},
+              {3, 5}) == Reals{1 * 49 + 2 * 121 + 1});
+  const Reals near = given(ml("SVMRegressor", with(vectors, {attr("kernel_type", "RBF"), reals_attr("kernel_params", Floats{0.5F, 0, 0})})),
+                           {1, 2}, {1, 0});
   CHECK(std::fabs(near[0] - (1 + 2 * std::exp(-1.0) + 1)) < 1e-12);
-  const std::vector<std::string> pairs{attr("coefficients", Floats{1, -1}), attr("support_vectors", Floats{1, 0, 0, 1}),
-                                       attr("vectors_per_class", Ints{1, 1}), attr("rho", Floats{0.25F}), two};
+  const std::vector<std::string> pairs{reals_attr("coefficients", Floats{1, -1}), reals_attr("support_vectors", Floats{1, 0, 0, 1}),
+                                       attr("vectors_per_class", Ints{1, 1}), reals_attr("rho", Floats{0.25F}), two};
   CHECK(given(ml("SVMClassifier", pairs, {"label", "y"}), {1, 2}, {3, 1}) == Reals{-2.25, 2.25});
   CHECK(refusal(ml("SVMClassifier", pairs, {"label", "y"}), "label").starts_with("onnx.output"));
-  CHECK(
-      refusal(ml("SVMClassifier", with(pairs, {attr("prob_a", Floats{1}), attr("prob_b", Floats{1})}), {"label", "y"})).find("iteration") !=
-      std::string::npos);
+  CHECK(refusal(ml("SVMClassifier", with(pairs, {reals_attr("prob_a", Floats{1}), reals_attr("prob_b", Floats{1})}), {"label", "y"}))
+            .find("iteration") != std::string::npos);
 }
 
 TEST_CASE("each comparison of a tree chooses its leaf", "[onnx][ml]") {
@@ -122,7 +122,8 @@ TEST_CASE("each comparison of a tree chooses its leaf", "[onnx][ml]") {
     CHECK(given(ml("TreeEnsembleRegressor", tree(mode, "target_")), {4, 2}, x) == y);
   }
   const std::vector<std::string> one = tree("BRANCH_LEQ", "target_");
-  CHECK(given(ml("TreeEnsembleRegressor", with(one, {attr("base_values", Floats{0.5F})})), {4, 2}, x) == Reals{10.5, 10.5, 20.5, 30.5});
+  CHECK(given(ml("TreeEnsembleRegressor", with(one, {reals_attr("base_values", Floats{0.5F})})), {4, 2}, x) ==
+        Reals{10.5, 10.5, 20.5, 30.5});
   CHECK(given(ml("TreeEnsembleRegressor", with(tree("BRANCH_LEQ", "target_", {0, 1, 0}), {attr("n_targets", 2)})), {4, 2}, x) ==
         Reals{10, 0, 10, 0, 0, 20, 30, 0});
 }
@@ -167,9 +168,9 @@ TEST_CASE("refused: nodes that are no trees", "[onnx][ml][reject]") {
   const auto regressor = [](const Ints& yes, const Ints& no, const Floats& thresholds = {1, 2, 0}) {
     return ml("TreeEnsembleRegressor",
               {attr("nodes_treeids", Ints{0, 0, 0}), attr("nodes_nodeids", Ints{0, 1, 2}), attr("nodes_featureids", Ints{0, 1, 0}),
-               attr("nodes_modes", Texts{"BRANCH_LEQ", "BRANCH_LEQ", "LEAF"}), attr("nodes_values", thresholds),
+               texts_attr("nodes_modes", Texts{"BRANCH_LEQ", "BRANCH_LEQ", "LEAF"}), reals_attr("nodes_values", thresholds),
                attr("nodes_truenodeids", yes), attr("nodes_falsenodeids", no), attr("target_treeids", Ints{0}),
-               attr("target_nodeids", Ints{2}), attr("target_ids", Ints{0}), attr("target_weights", Floats{1})});
+               attr("target_nodeids", Ints{2}), attr("target_ids", Ints{0}), reals_attr("target_weights", Floats{1})});
   };
   CHECK(refusal(regressor({1, 2, 0}, {2, 2, 0})).find("one parent") != std::string::npos);          // a leaf with two parents
   CHECK(refusal(regressor({1, 0, 0}, {2, 2, 0})).starts_with("onnx.attribute: trees"));             // a cycle
@@ -179,9 +180,9 @@ TEST_CASE("refused: nodes that are no trees", "[onnx][ml][reject]") {
 
 TEST_CASE("a comparison with an infinite threshold chooses the same child always", "[onnx][ml]") {
   std::vector<std::string> attributes = tree("BRANCH_LEQ", "target_");
-  attributes[4] = attr("nodes_values", Floats{1, INFINITY, 0, 0, 0});
+  attributes[4] = reals_attr("nodes_values", Floats{1, INFINITY, 0, 0, 0});
   CHECK(given(ml("TreeEnsembleRegressor", attributes), {2, 2}, {1, 1e30, 2, 0}) == Reals{10, 30});
-  attributes[4] = attr("nodes_values", Floats{-INFINITY, 2, 0, 0, 0});
+  attributes[4] = reals_attr("nodes_values", Floats{-INFINITY, 2, 0, 0, 0});
   CHECK(given(ml("TreeEnsembleRegressor", attributes), {2, 2}, {-1e30, 0, 2, 0}) == Reals{30, 30});
 }
 

@@ -148,11 +148,12 @@ TEST_CASE("classes get scores and labels from trees", "[onnx][ml]") {
 }
 
 TEST_CASE("TreeEnsemble of version 5, and its aggregates", "[onnx][ml]") {
-  const auto ensemble = [](std::int64_t aggregate) {  // x0 <= 1 ? 10 : 20, and x1 > 2 ? 1 : 2
+  const auto ensemble = [](std::int64_t aggregate, const Ints& yes = {0, 2},
+                           const Ints& yes_leaf = {1, 1}) {  // x0 <= 1 ? 10 : 20, and x1 > 2 ? 1 : 2
     return ml("TreeEnsemble",
               {attr("tree_roots", Ints{0, 1}), attr("nodes_featureids", Ints{0, 1}), tensor_attr("nodes_splits", floats("s", {2}, {1, 2})),
-               tensor_attr("nodes_modes", tensor("m", 2, {2}, std::string("\0\3", 2))), attr("nodes_truenodeids", Ints{0, 2}),
-               attr("nodes_trueleafs", Ints{1, 1}), attr("nodes_falsenodeids", Ints{1, 3}), attr("nodes_falseleafs", Ints{1, 1}),
+               tensor_attr("nodes_modes", tensor("m", 2, {2}, std::string("\0\3", 2))), attr("nodes_truenodeids", yes),
+               attr("nodes_trueleafs", yes_leaf), attr("nodes_falsenodeids", Ints{1, 3}), attr("nodes_falseleafs", Ints{1, 1}),
                attr("leaf_targetids", Ints{0, 0, 0, 0}), tensor_attr("leaf_weights", floats("w", {4}, {10, 20, 1, 2})),
                attr("aggregate_function", aggregate)});
   };
@@ -161,6 +162,8 @@ TEST_CASE("TreeEnsemble of version 5, and its aggregates", "[onnx][ml]") {
   CHECK(given(ensemble(1), {2, 2}, x, "y", 5) == Reals{11, 22});
   CHECK(given(ensemble(2), {2, 2}, x, "y", 5) == Reals{1, 2});
   CHECK(given(ensemble(3), {2, 2}, x, "y", 5) == Reals{10, 20});
+  CHECK(given(ensemble(1, {1, 2}), {2, 2}, x, "y", 5) == Reals{21, 22});                        // one leaf on both sides
+  CHECK(refusal(ensemble(3, {0, 2}, {0, 1}), "y", 5).find("one parent") != std::string::npos);  // a split that is its own child
   CHECK(refusal(ensemble(1)).starts_with("onnx.version: TreeEnsemble of opset 5 to 5"));
 }
 
@@ -176,6 +179,9 @@ TEST_CASE("refused: nodes that are no trees", "[onnx][ml][reject]") {
   CHECK(refusal(regressor({1, 0, 0}, {2, 2, 0})).starts_with("onnx.attribute: trees"));             // a cycle
   CHECK(refusal(regressor({1, 5, 0}, {2, 2, 0})).find("node 5") != std::string::npos);              // a child that is none
   CHECK(refusal(regressor({1, 2, 0}, {2, 2, 0}, {1, 2})).find("one length") != std::string::npos);  // a threshold missing
+  std::vector<std::string> attributes = tree("BRANCH_LEQ", "target_");
+  attributes[4] = reals_attr("nodes_values", Floats{1, NAN, 0, 0, 0});
+  CHECK(refusal(ml("TreeEnsembleRegressor", attributes)).find(": NaN") != std::string::npos);
 }
 
 TEST_CASE("a comparison with an infinite threshold chooses the same child always", "[onnx][ml]") {

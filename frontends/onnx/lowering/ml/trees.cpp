@@ -146,27 +146,25 @@ Forest forest_of_version_5(Call& call) {
   if (splits == 0 || roots.empty() || !all_have(yes, no, yes_leaf, no_leaf, thresholds, modes) || weights.size() != leaves ||
       is_float(modes.dtype()) || !is_float(weights.dtype()) || !is_float(thresholds.dtype()))
     call.malformed("onnx.attribute", "lists of one length for the splits, at least one, and for the leaves", "others");
-  const auto node_at = [&](std::int64_t number, bool is_leaf) {
-    const std::size_t most = is_leaf ? leaves : splits;
-    if (number < 0 || static_cast<std::size_t>(number) >= most)
-      call.malformed("onnx.attribute", "children below " + std::to_string(most), std::to_string(number));
-    return static_cast<std::size_t>(number) + (is_leaf ? splits : 0);
+  forest.nodes.resize(splits);
+  std::vector<std::uint8_t> has_parent(splits, 0);
+  const auto enter = [&](std::int64_t number, bool is_leaf) -> std::size_t {
+    const std::size_t most = is_leaf ? leaves : splits, at = static_cast<std::size_t>(number);
+    if (number < 0 || at >= most) call.malformed("onnx.attribute", "children below " + std::to_string(most), std::to_string(number));
+    if (!is_leaf && has_parent[at]++ != 0) call.malformed("onnx.attribute", "trees, whose splits have one parent", "a split with two");
+    if (!is_leaf) return at;
+    forest.nodes.push_back({true, Mode::at_most, 0, 0, 0, 0, {{targets[at], weights.as_double(at)}}});  // a leaf of its own for each parent
+    return forest.nodes.size() - 1;
   };
+  for (const std::int64_t root : roots) forest.roots.push_back(enter(root, false));
   for (std::size_t i = 0; i < splits; ++i) {
     const std::int64_t mode = modes.as_int(i);
     if (mode < 0 || mode > 5)
       call.unsupported("onnx.attribute", "splits that compare a feature with a number", "mode " + std::to_string(mode),
                        "write sets as comparisons");
-    forest.nodes.push_back({false,
-                            static_cast<Mode>(mode),
-                            features[i],
-                            thresholds.as_double(i),
-                            node_at(yes[i], yes_leaf[i] != 0),
-                            node_at(no[i], no_leaf[i] != 0),
-                            {}});
+    const std::size_t first = enter(yes[i], yes_leaf[i] != 0), second = enter(no[i], no_leaf[i] != 0);
+    forest.nodes[i] = {false, static_cast<Mode>(mode), features[i], thresholds.as_double(i), first, second, {}};
   }
-  for (std::size_t i = 0; i < leaves; ++i) forest.nodes.push_back({true, Mode::at_most, 0, 0, 0, 0, {{targets[i], weights.as_double(i)}}});
-  for (const std::int64_t root : roots) forest.roots.push_back(node_at(root, false));
   return forest;
 }
 
@@ -203,6 +201,8 @@ class Levels {
   std::size_t enter(std::size_t at, std::vector<std::uint8_t>& seen) const {
     for (;;) {
       if (seen[at]++ != 0) call_.malformed("onnx.attribute", "trees, whose nodes have one parent", "a node with two, or a cycle");
+      if (!forest_.nodes[at].is_leaf && std::isnan(forest_.nodes[at].threshold))
+        call_.malformed("onnx.attribute", "thresholds that are numbers", "NaN");
       const std::optional<std::size_t> next = certain_child(forest_.nodes[at]);
       if (!next) return at;
       at = *next;

@@ -3,6 +3,7 @@
 #include "search/heuristics/threshold_splits.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -10,6 +11,15 @@
 #include "semantics/ops/element_lists.h"
 
 namespace assay::search {
+
+// Functions of scores. Others may have no value in a box, and their boxes are then refused.
+static bool has_value_everywhere(const Graph& graph, const Node& node) {
+  constexpr std::array kOps{Op::sigmoid, Op::softmax, Op::reduce_min, Op::reduce_max,  Op::min,        Op::max,
+                            Op::equal,   Op::arg_max, Op::logical_or, Op::logical_and, Op::logical_not};
+  if (node.op == Op::div) return graph.node(node.operands[1]).op == Op::constant;
+  if (node.op == Op::cast) return is_float(node.dtype);
+  return std::ranges::find(kOps, node.op) != kOps.end();
+}
 
 ThresholdSplits::ThresholdSplits(const logic::Problem& problem) : graph_(problem.graph()), of_truth_(graph_.nodes.size()) {
   for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
@@ -21,9 +31,10 @@ ThresholdSplits::ThresholdSplits(const logic::Problem& problem) : graph_(problem
   std::size_t others = 0;
   for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
     const OpRow& row = op_row(graph_.node(id).op);
-    if (graph_.node(id).op == Op::where) add_choice(id);
+    if (graph_.node(id).op == Op::where && !add_choice(id)) others = kFew + 1;
     const bool is_plain = row.op_class == OpClass::leaf || row.op_class == OpClass::layout || row.op_class == OpClass::linear;
-    if (!is_plain && graph_.node(id).op != Op::where && of_truth_[id].empty()) others += graph_.size(id);
+    if (is_plain || graph_.node(id).op == Op::where || !of_truth_[id].empty()) continue;
+    others += has_value_everywhere(graph_, graph_.node(id)) ? graph_.size(id) : kFew + 1;
   }
   is_all_ = others <= kFew;
 }
@@ -68,16 +79,19 @@ void ThresholdSplits::add_comparisons(NodeId id) {
   }
 }
 
-void ThresholdSplits::add_choice(NodeId id) {
+bool ThresholdSplits::add_choice(NodeId id) {
   const Node& node = graph_.node(id);
   Choice choice{id, {}, spread(node.operands[1], node.shape), spread(node.operands[2], node.shape)};
-  bool any = false;
   for (const Element& truth : spread(node.operands[0], node.shape)) {
     const bool is_known = truth.node != kNone && !of_truth_[truth.node].empty();
     choice.comparisons.push_back(is_known ? of_truth_[truth.node][truth.index] : kNone);
-    any = any || choice.comparisons.back() != kNone;
   }
-  if (any) choices_.push_back(std::move(choice));
+  const auto is_flat = [&](const Element& one) { return one.node == kNone || graph_.node(one.node).op == Op::where; };
+  const std::size_t known = choice.comparisons.size() - static_cast<std::size_t>(std::ranges::count(choice.comparisons, kNone));
+  const bool is_of_tree =
+      known == choice.comparisons.size() && std::ranges::all_of(choice.yes, is_flat) && std::ranges::all_of(choice.no, is_flat);
+  if (known > 0) choices_.push_back(std::move(choice));
+  return is_of_tree;
 }
 
 std::optional<Split> ThresholdSplits::best(const logic::Scope& scope) const {

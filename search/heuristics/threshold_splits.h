@@ -21,7 +21,8 @@ class ThresholdSplits {
  public:
   explicit ThresholdSplits(const logic::Problem& problem);
 
-  // Whether the network is little more than such comparisons, choices by them and sums. Then boxes are as good as linear bounds.
+  // Whether the network is little more than such comparisons, choices between constants, and sums. Then boxes are as good as
+  // linear bounds.
   [[nodiscard]] bool is_all() const { return is_all_; }
 
   // The split that narrows most; none if the network compares no input that is open here.
@@ -50,7 +51,7 @@ class ThresholdSplits {
   [[nodiscard]] std::vector<Element> origins(NodeId node) const;
   [[nodiscard]] std::vector<Element> spread(NodeId operand, const Shape& shape) const;  // the same, broadcast to a shape
   void add_comparisons(NodeId node);
-  void add_choice(NodeId node);
+  bool add_choice(NodeId node);  // whether it chooses between constants and further choices, by such comparisons alone
 
   const Graph& graph_;
   std::vector<Comparison> comparisons_;

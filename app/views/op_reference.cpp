@@ -86,6 +86,8 @@ std::vector<std::string> onnx_names(const OpReference& reference) {
 
 const std::vector<std::string_view>& lowered_operators() {
   static const std::vector<std::string_view> kLowered = {"AffineGrid",
+                                                         "ArrayFeatureExtractor",
+                                                         "Binarizer",
                                                          "BitwiseNot",
                                                          "ConvInteger",
                                                          "DFT",
@@ -94,24 +96,38 @@ const std::vector<std::string_view>& lowered_operators() {
                                                          "Det",
                                                          "Dropout",
                                                          "DynamicQuantizeLinear",
+                                                         "FeatureVectorizer",
                                                          "GlobalLpPool",
                                                          "GridSample",
                                                          "Identity",
                                                          "If",
+                                                         "Imputer",
+                                                         "LabelEncoder",
                                                          "LinearAttention",
+                                                         "LinearClassifier",
+                                                         "LinearRegressor",
                                                          "LpPool",
                                                          "MatMulInteger",
                                                          "MaxUnpool",
+                                                         "Normalizer",
+                                                         "OneHotEncoder",
                                                          "QLinearConv",
                                                          "QLinearMatMul",
                                                          "RoiAlign",
                                                          "RotaryEmbedding",
                                                          "STFT",
+                                                         "SVMClassifier",
+                                                         "SVMRegressor",
+                                                         "Scaler",
                                                          "Scatter",
                                                          "ScatterElements",
                                                          "ScatterND",
                                                          "SpaceToDepth",
-                                                         "TensorScatter"};
+                                                         "TensorScatter",
+                                                         "TreeEnsemble",
+                                                         "TreeEnsembleClassifier",
+                                                         "TreeEnsembleRegressor",
+                                                         "ZipMap"};
   return kLowered;
 }
 

@@ -36,7 +36,7 @@ ThresholdSplits::ThresholdSplits(const logic::Problem& problem) : graph_(problem
     if (is_plain || graph_.node(id).op == Op::where || !of_truth_[id].empty()) continue;
     others += has_value_everywhere(graph_, graph_.node(id)) ? graph_.size(id) : kFew + 1;
   }
-  is_all_ = others <= kFew;
+  is_all_ = others <= kFew && !choices_.empty() && !problem.floating();  // boxes of floats may be refused at jumps
 }
 
 std::vector<ThresholdSplits::Element> ThresholdSplits::origins(NodeId id) const {

@@ -149,7 +149,7 @@ Results lower_svm_regressor(Call& call) {
   const Reals coefficients = reals_of(call, "coefficients"), rho = reals_of(call, "rho");
   const std::int64_t vectors = call.attribute("n_supports", std::int64_t{0});
   if (rho.size() != 1 || vectors < 0 || vectors > kLargestExtent)
-    call.malformed("onnx.attribute", "one rho, and n_supports >= 0", "others");
+    call.malformed("onnx.attribute", "one rho, and n_supports >= 0", std::to_string(rho.size()) + " and " + std::to_string(vectors));
   Operand score;
   if (vectors == 0) {
     score = affine(call, x, coefficients, rho, 1);

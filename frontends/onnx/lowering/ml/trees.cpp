@@ -117,7 +117,7 @@ Forest forest_of(Call& call, const std::string& leaf) {
   const Ints leaf_trees = lists("treeids", leaf), leaf_numbers = lists("nodeids", leaf), leaf_targets = lists("ids", leaf);
   const Reals weights = floats_or_tensor(call, leaf + "weights", forest.is_double);
   if (!all_have(leaf_trees.size(), leaf_numbers, leaf_targets, weights))
-    call.malformed("onnx.attribute", "lists of one length for the leaves", "others");
+    call.malformed("onnx.attribute", "lists of one length for the leaves", "lists of other lengths");
   for (std::size_t i = 0; i < weights.size(); ++i) {
     TreeNode& node = forest.nodes[node_at(leaf_trees[i], leaf_numbers[i])];
     if (!node.is_leaf) continue;  // programs pass over weights of splits
@@ -145,7 +145,8 @@ Forest forest_of_version_5(Call& call) {
   const auto all_have = [&](const auto&... list) { return ((list.size() == splits) && ...); };
   if (splits == 0 || roots.empty() || !all_have(yes, no, yes_leaf, no_leaf, thresholds, modes) || weights.size() != leaves ||
       is_float(modes.dtype()) || !is_float(weights.dtype()) || !is_float(thresholds.dtype()))
-    call.malformed("onnx.attribute", "lists of one length for the splits, at least one, and for the leaves", "others");
+    call.malformed("onnx.attribute", "lists of one length for the splits, at least one, and for the leaves",
+                   "lists of other lengths or types");
   forest.nodes.resize(splits);
   std::vector<std::uint8_t> has_parent(splits, 0);
   const auto enter = [&](std::int64_t number, bool is_leaf) -> std::size_t {
@@ -317,7 +318,8 @@ void find_owners(const Call& call, Forest& forest) {
   for (const TreeNode& node : forest.nodes)
     for (const auto& [target, weight] : node.weights)
       if (target < 0 || target >= forest.targets || !std::isfinite(weight))
-        call.malformed("onnx.attribute", "finite weights of targets below " + std::to_string(forest.targets), "others");
+        call.malformed("onnx.attribute", "finite weights of targets below " + std::to_string(forest.targets),
+                       std::to_string(weight) + " of target " + std::to_string(target));
   if (forest.targets == 1) return;
   std::vector<std::int64_t> owners;
   for (const std::size_t root : forest.roots) {

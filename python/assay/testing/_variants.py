@@ -402,8 +402,7 @@ class Variants:
             total = base[one.pair[0]] + base[one.pair[1]]
             return differs([total if i in one.pair else given for i, given in enumerate(base)], found, [1.0] * len(base), ROUNDING)
         kept = [*(one.kept or []), *[True] * len(found)]
-        return differs(base, [g for g, is_kept in zip(found, kept) if is_kept], [1.0] * len(base)) or any(
-            g is not None and bool(g.any()) for g, is_kept in zip(found, kept) if not is_kept)  # nobody has judged these
+        return differs(base, [g for g, is_kept in zip(found, kept) if is_kept], [1.0] * len(base))
 
     def answers(self, point: Sequence[Any]) -> list[Any] | None:
         self.start.restore()

@@ -398,7 +398,6 @@ class Recorder(Surrogates):
                 value = self.value(tensor)
                 if value not in one.of:
                     one.of[value] = self.zero(tensor)
-        self.holding.update(self.value(tensor) for tensor in self.trained.values())
         for region, y in one.renamed:
             self.detour(region, y, one)
         output, seed = self.joined_ends(one)

@@ -160,13 +160,9 @@ class Outside(Values):
         """The value of an operand; one that nobody named is called by its operation."""
         self.operand = op, number
         try:
-            value = self.value(tensor)
+            return self.value(tensor)
         finally:
             self.operand = None
-        if tensor.requires_grad and tensor.is_leaf and value not in self.depending:  # it was made while the run was recorded
-            self.depending.add(value)
-            self.decided.add(value)
-        return value
 
     def note_returned(self, tensors: list[torch.Tensor]) -> None:
         """The function that is checked gave these, which have no gradient."""
@@ -328,10 +324,10 @@ def downstream(run: Any) -> set[int]:
 
 
 def cuts_of(run: Any) -> list[int]:
-    """The values without history that an output was computed from, though they depend on what has a gradient. Named tensors that a step has written are none."""
+    """The values without history that an output was computed from, though they depend on what has a gradient."""
     asked = {v for claim in run.claims for v in claim.of}
     cut = (run.cut - set(run.edges.values()) - run.inside) | run.cut_for_good
-    return sorted((cut & needed_of(run, asked) & run.depending) - run.holding)
+    return sorted((cut & needed_of(run, asked) & run.depending) - asked)
 
 
 def marked_of(run: Any) -> list[int]:
@@ -354,20 +350,13 @@ def needed_of(run: Any, asked: set[int]) -> set[int]:
 
 
 def cut_off(run: Any) -> list[str]:
-    """The tensors that no pass gave a gradient, though one began at something that depends on them: all ways are cut."""
+    """The tensors that were given no gradient, though a pass began at something that depends on them: all ways are cut."""
     names = []
-    given = {value for claim in run.claims for value, bar in claim.of.items() if bar not in run.zeros}
     for claim in run.claims:
         for value, bar in claim.of.items():
-            if value not in given and bar in run.zeros and claim.output in reached(run, value):
+            if bar in run.zeros and claim.output in reached(run, value):
                 names.append(run.memory.values[value].name)
     return list(dict.fromkeys(names))
-
-
-def is_of_none(run: Any) -> bool:
-    """Whether passes were asked for gradients of named tensors, and gave none of them one."""
-    bars = [bar for claim in run.claims for value, bar in claim.of.items() if value in run.holding]
-    return bool(bars) and run.zeros.issuperset(bars)
 
 
 def why_cut(run: Any, name: str) -> str:

@@ -108,7 +108,6 @@ class Values(TorchDispatchMode):
         self.cast = ""  # the program's word for the conversion that runs: to, int, long
         self.modules: list[str] = []
         self.trained: dict[str, torch.Tensor] = {}
-        self.holding: set[int] = set()  # their values, where a backward pass ended
         is_module = isinstance(model, torch.nn.Module)
         self.paths = {id(one): path for path, one in model.named_modules()} if isinstance(model, torch.nn.Module) else {}
         self.labels = {one.untyped_storage()._cdata: name for name, one in model.named_buffers()} if isinstance(model, torch.nn.Module) else {}

@@ -191,10 +191,10 @@ def test_windows_between_thresholds_are_drawn() -> None:
         assert found.value.failed, str(found.value)
 
 
-def test_a_table_that_is_read_at_places_of_an_input_is_undecided() -> None:
-    with pytest.raises(GradcheckError, match="numbers of its inputs by index at") as found:
+def test_a_table_that_is_read_at_places_of_an_input_does_not_pass() -> None:
+    with pytest.raises(GradcheckError, match="numbers of its inputs by index at|inputs on thresholds") as found:
         gradcheck(of_square(lambda g, x: torch.tensor([2.0] * 4095 + [3.0])[x.abs().long() % 4096] * x * g), [(4, 3)])
-    assert found.value.undecided
+    assert found.value.undecided or "recorded" in str(found.value)  # the last entry is wrong, and thresholds may find it
 
 
 def test_a_recorded_run_takes_plain_numbers() -> None:

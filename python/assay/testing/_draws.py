@@ -129,7 +129,7 @@ def at_thresholds(inputs: Any, given: Sequence[Any], branches: Sequence[Branch])
     equal = {one.threshold for one in branches if one.wanted == (EQUAL,)} & set(known) - {0.0}
     if equal or len(known) > 1:
         places = torch.tensor([*equal, *((a + b) / 2 for a, b in zip(known, known[1:]))], dtype=torch.float64)
-        is_whole = any(one == math.floor(one) for one in equal)  # a cast may have given what is compared: beside the number it is no jump
+        is_whole = any(one is not None and one == math.floor(one) for one in equal)  # a cast may have given what is compared: beside the number it is no jump
         for share, room in ((0.5, 0.0), (1.0, 0.0), (0.5, 0.5))[:3 if is_whole else 2]:
             yield replaced(inputs, given, lambda x: torch.where(torch.rand(x.shape) < share, places[torch.randint(len(places), x.shape)].to(x.dtype) + room * (torch.rand(x.shape) - 0.5).to(x.dtype), x))
 

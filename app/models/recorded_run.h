@@ -39,9 +39,9 @@ struct ModelTrace {
 };
 [[nodiscard]] Outcome<ModelTrace> run_model(const ModelRunRequest& request, const Program& program);
 
-// The numbers of a file as an input of the runtime: points, and integers for integers, rounded to the input's type.
 // Of an input that gets no random values, since these are real.
 [[nodiscard]] Rejection no_values(const Node& node, const std::string& name);
+// The numbers of a file as an input of the runtime: points, and integers for integers, rounded to the input's type.
 [[nodiscard]] Outcome<runtime::Array> given_values(const Node& node, const std::string& name, const std::vector<Interval>& values);
 
 }  // namespace assay::models

@@ -1,10 +1,12 @@
 // Pages of the ops, from the entries ASSAY_PAGE of semantics/graph/ops.def.
 #include "app/views/op_reference.h"
 
+#include <algorithm>
 #include <array>
 #include <iterator>
 #include <sstream>
 
+#include "frontends/onnx/import.h"
 #include "semantics/graph/family.h"
 
 namespace assay::views {
@@ -85,49 +87,39 @@ std::vector<std::string> onnx_names(const OpReference& reference) {
 }
 
 const std::vector<std::string_view>& lowered_operators() {
-  static const std::vector<std::string_view> kLowered = {"AffineGrid",
-                                                         "ArrayFeatureExtractor",
-                                                         "Binarizer",
-                                                         "BitwiseNot",
-                                                         "ConvInteger",
-                                                         "DFT",
-                                                         "DeformConv",
-                                                         "DepthToSpace",
-                                                         "Det",
-                                                         "Dropout",
-                                                         "DynamicQuantizeLinear",
-                                                         "FeatureVectorizer",
-                                                         "GlobalLpPool",
-                                                         "GridSample",
-                                                         "Identity",
-                                                         "If",
-                                                         "Imputer",
-                                                         "LabelEncoder",
-                                                         "LinearAttention",
-                                                         "LinearClassifier",
-                                                         "LinearRegressor",
-                                                         "LpPool",
-                                                         "MatMulInteger",
-                                                         "MaxUnpool",
-                                                         "Normalizer",
-                                                         "OneHotEncoder",
-                                                         "QLinearConv",
-                                                         "QLinearMatMul",
-                                                         "RoiAlign",
-                                                         "RotaryEmbedding",
-                                                         "STFT",
-                                                         "SVMClassifier",
-                                                         "SVMRegressor",
-                                                         "Scaler",
-                                                         "Scatter",
-                                                         "ScatterElements",
-                                                         "ScatterND",
-                                                         "SpaceToDepth",
-                                                         "TensorScatter",
-                                                         "TreeEnsemble",
-                                                         "TreeEnsembleClassifier",
-                                                         "TreeEnsembleRegressor",
-                                                         "ZipMap"};
+  static const std::vector<std::string_view> kLowered = [] {
+    std::vector<std::string_view> names = {"AffineGrid",
+                                           "BitwiseNot",
+                                           "ConvInteger",
+                                           "DFT",
+                                           "DeformConv",
+                                           "DepthToSpace",
+                                           "Det",
+                                           "Dropout",
+                                           "DynamicQuantizeLinear",
+                                           "GlobalLpPool",
+                                           "GridSample",
+                                           "Identity",
+                                           "If",
+                                           "LinearAttention",
+                                           "LpPool",
+                                           "MatMulInteger",
+                                           "MaxUnpool",
+                                           "QLinearConv",
+                                           "QLinearMatMul",
+                                           "RoiAlign",
+                                           "RotaryEmbedding",
+                                           "STFT",
+                                           "Scatter",
+                                           "ScatterElements",
+                                           "ScatterND",
+                                           "SpaceToDepth",
+                                           "TensorScatter"};
+    for (const onnx::OperatorSupport& one : onnx::supported_operators())
+      if (one.is_ml) names.push_back(one.op);
+    std::ranges::sort(names);
+    return names;
+  }();
   return kLowered;
 }
 

@@ -448,12 +448,13 @@ Results lower_tree_ensemble_classifier(Call& call) {
     forest.targets = 1;
     return two_classes(call, with_base(call, scores_of(call, x, forest), forest, base), forest, labels, transform);
   }
-  if (forest.targets == 2 && (classes.size() != 2 || !base.empty() || !covers(forest, false)))
+  const bool is_covered = covers(forest, false);
+  if (forest.targets == 2 && (classes.size() != 2 || !base.empty() || !is_covered))
     call.unsupported("onnx.attribute", "two classes with weights of both and without base values, or with weights of the first alone",
                      "other weights", "convert the model to several classes, or to a regressor");
-  const bool has_labels = forest.targets > 2 && (!base.empty() || covers(forest, false));
   const Operand scores = with_base(call, scores_of(call, x, forest), forest, base);
-  return {has_labels ? label_of_largest(call, scores, labels) : nullptr, as_float32(call, transformed(call, scores, transform))};
+  return {forest.targets > 2 && is_covered ? label_of_largest(call, scores, labels) : nullptr,
+          as_float32(call, transformed(call, scores, transform))};
 }
 
 Results lower_tree_ensemble(Call& call) {

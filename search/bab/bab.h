@@ -23,6 +23,8 @@
 
 namespace assay::search {
 
+class ThresholdSplits;  // search/heuristics/threshold_splits.h
+
 constexpr double kNearlyClosed = 0.75;
 
 // Ends the tree at `end` if a smaller share than `least_closed` is closed by then.
@@ -89,7 +91,8 @@ struct GroupResult {
 // code "search.lines" if NeuronGraph has no lines for some op of the graph.
 Outcome<GroupResult> branch_on_activations(const NeuronGraph& graph, const logic::Scope& root, std::span<const std::uint32_t> positions,
                                            const BranchingOptions& options, const std::stop_token& stop, Statistics& statistics);
-GroupResult branch_on_inputs(const NeuronGraph& graph, const logic::Scope& root, std::span<const std::uint32_t> positions,
-                             const BranchingOptions& options, const std::stop_token& stop, Statistics& statistics);
+GroupResult branch_on_inputs(const NeuronGraph& graph, const ThresholdSplits& thresholds, const logic::Scope& root,
+                             std::span<const std::uint32_t> positions, const BranchingOptions& options, const std::stop_token& stop,
+                             Statistics& statistics);
 
 }  // namespace assay::search

@@ -44,7 +44,7 @@ constexpr std::uint64_t kInputNodeBytes = 2000;
 
 // The state that all threads share.
 struct InputBab final : BabMethod {
-  InputBab(const NeuronGraph& of, const logic::Scope& root, std::span<const std::uint32_t> open)
+  InputBab(const NeuronGraph& of, const ThresholdSplits& splits, const logic::Scope& root, std::span<const std::uint32_t> open)
       : graph(of),
         network(of.network()),
         problem(*of.network().problem()),
@@ -54,7 +54,7 @@ struct InputBab final : BabMethod {
         regions(RegionForms::supports(of.network())),
         positions(open.begin(), open.end()),
         scalars(ScalarGraph::of(of, root.group())),
-        thresholds(problem) {}
+        thresholds(splits) {}
 
   [[nodiscard]] const char* phase() const override { return "input splitting"; }
   [[nodiscard]] std::uint64_t bytes_of_subdomain() const override { return kInputNodeBytes; }
@@ -69,7 +69,7 @@ struct InputBab final : BabMethod {
   const bool regions;
   const std::vector<std::uint32_t> positions;
   const std::optional<ScalarGraph> scalars;  // none: only the kernel bounds subdomains
-  const ThresholdSplits thresholds;
+  const ThresholdSplits& thresholds;
   // Conclusions of subdomains that strong branching considers closed.
   std::atomic<std::uint64_t> asked = 0, refused = 0;
   std::atomic<std::uint64_t> asked_on_boxes = 0, gained_on_boxes = 0;
@@ -372,12 +372,13 @@ std::unique_ptr<BabWorker> InputBab::worker(Engine& engine) { return std::make_u
 
 }  // namespace
 
-GroupResult branch_on_inputs(const NeuronGraph& graph, const logic::Scope& root, std::span<const std::uint32_t> positions,
-                             const BranchingOptions& options, const std::stop_token& stop, Statistics& statistics) {
+GroupResult branch_on_inputs(const NeuronGraph& graph, const ThresholdSplits& thresholds, const logic::Scope& root,
+                             std::span<const std::uint32_t> positions, const BranchingOptions& options, const std::stop_token& stop,
+                             Statistics& statistics) {
   statistics.splits_inputs = true;
   statistics.can_split_activations = graph.can_split();
   statistics.free_inputs = std::max(statistics.free_inputs, free_inputs(*graph.network().problem(), root));
-  InputBab method(graph, root, positions);
+  InputBab method(graph, thresholds, root, positions);
   return Engine(graph.network(), root, options, stop).run(method, positions, statistics);
 }
 

@@ -20,7 +20,6 @@
 #include "search/bounds/product_operands.h"
 #include "search/cuts/group_cuts.h"
 #include "search/heuristics/input_splits.h"
-#include "search/heuristics/threshold_splits.h"
 
 namespace assay::search {
 namespace {
@@ -53,7 +52,7 @@ GroupSearch::GroupSearch(SearchState& search, const logic::Scope& scope, std::ve
   now_.wants_leaves = search_.options.split.into > 0;
   now_.relu_only = graph.relu_only();
   now_.elementwise = graph.supported();
-  now_.compares = ThresholdSplits(*search_.problem).is_all();
+  now_.compares = search_.thresholds.is_all();
   const bool few_inputs = free_inputs(*search_.problem, scope) <= kFewInputs;
   now_.branching_pays = graph.can_split() || few_inputs;
   now_.tries_inputs =

@@ -32,6 +32,7 @@ SearchState::SearchState(const std::shared_ptr<const logic::Problem>& of, const 
       options(asked),
       network(of),
       graph(network, NeuronGraph::InputRows::later),
+      thresholds(*of),
       has_attacked(asked.cube != nullptr) {}  // a cube's statement was attacked by the run that made the cube
 
 std::optional<logic::Theorem> SearchState::attack_once(double seconds) {

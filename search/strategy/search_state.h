@@ -11,6 +11,7 @@
 
 #include "search/attack/side_attack.h"
 #include "search/bounds/alpha_beta/alpha_beta_crown.h"
+#include "search/heuristics/threshold_splits.h"
 #include "search/relax/network.h"
 #include "search/search.h"
 #include "search/strategy/deadline.h"
@@ -35,6 +36,7 @@ struct SearchState {
   const Options& options;
   Network network;
   NeuronGraph graph;
+  const ThresholdSplits thresholds;
   bool has_input_rows = false;  // whether `graph` has them
   Deadline cheap_end;           // when the bounds before the first attack have to end
   bool has_attacked;

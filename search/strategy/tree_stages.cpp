@@ -90,7 +90,8 @@ Outcome<Next> GroupSearch::grow_over_inputs(double seconds) {
   if (search_.side_attack) search_.side_attack->fade();  // the tree tries points of its own subdomains
   BranchingOptions options = tree_options(until_);
   options.open_leaves = leaves_wanted();
-  auto result = branch_on_inputs(search_.graph, root_.scope(), open_, options, search_.limit().stop, search_.statistics);
+  auto result =
+      branch_on_inputs(search_.graph, search_.thresholds, root_.scope(), open_, options, search_.limit().stop, search_.statistics);
   search_.statistics.branching_seconds += seconds_since(begin);
   // A short tree, after which neurons are split.
   if (now_.splits_activations && !result.refutation && !result.witness && !search_.limit().reached()) return Next::on;

@@ -46,7 +46,7 @@ void Importer::check_versions() {
                        "convert it with onnx.version_converter, or export it again");
   }
   for (const std::string& domain : proto_.function_domains) {
-    if (is_standard(domain)) {
+    if (is_standard(domain) || domain == kMlDomain) {
       refuse_unsupported("onnx.function", "the model", "no functions that redefine standard operators", "one",
                          "inline the functions (onnx.inliner)");
     }

@@ -80,3 +80,10 @@ def test_a_model_of_a_model_is_refused(voice):
         assay.Model(assay.Model(voice))
     with pytest.raises(assay.UsageError, match="assay.Model"):
         assay.lint(3)
+
+
+def test_functions_may_not_redefine_operators_of_any_standard_domain():
+    text = """<ir_version: 8, opset_import: ["": 17, "ai.onnx.ml": 3]> g (float[1, 2] x) => (float[1, 2] y) { y = ai.onnx.ml.Scaler<scale = [2.0]>(x) }
+              <domain: "ai.onnx.ml", opset_import: ["": 17]> Scaler<scale> (a) => (b) { b = Neg(a) }"""
+    with pytest.raises(assay.Unsupported, match="redefine"):
+        assay.evaluate(onnx.parser.parse_model(text).SerializeToString(), [[1, 2]])

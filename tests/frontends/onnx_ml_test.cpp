@@ -84,6 +84,39 @@ TEST_CASE("features are scaled, replaced, encoded and picked", "[onnx][ml]") {
   CHECK(refusal(ml("Scaler", {reals_attr("scale", Floats{1, 2, 3})})).find("for each of 2 columns: 3") != std::string::npos);
 }
 
+// A number that a double does not hold, or that programs read otherwise, is refused: nothing is rounded silently.
+TEST_CASE("refused: encodings that programs or doubles change", "[onnx][ml][reject]") {
+  const auto encoder = [](float value, float otherwise) {
+    return ml("LabelEncoder",
+              {reals_attr("keys_floats", Floats{1, 3}), reals_attr("values_floats", Floats{value, 3}), attr("default_float", otherwise)});
+  };
+  CHECK(given(encoder(0.1F, 1), {1, 2}, {1, 2}) == Reals{static_cast<double>(0.1F), 1});
+  CHECK(refusal(encoder(1e-30F, 1)).find("difference from the default") != std::string::npos);
+  const auto of_integers = [](const Ints& values, std::int64_t otherwise) {
+    return ml("LabelEncoder",
+              {reals_attr("keys_floats", Floats{1, 3}), attr("values_int64s", values), attr("default_int64", otherwise)});
+  };
+  const std::int64_t large = (std::int64_t{1} << 53) + 1;
+  CHECK(given(of_integers({large - 1, 5}, 0), {1, 2}, {1, 3}) == Reals{0x1p53, 5});
+  CHECK(refusal(of_integers({large, 5}, 0)).find("up to 2^53") != std::string::npos);
+  CHECK(refusal(of_integers({6, 5}, large)).find("up to 2^53") != std::string::npos);
+  CHECK(refusal(ml("OneHotEncoder", {attr("cats_int64s", Ints{1, large})})).find("up to 2^53") != std::string::npos);
+  CHECK(refusal(ml("OneHotEncoder", {attr("cats_int64s", Ints{1, 2, 1})})).find("distinct") != std::string::npos);
+  const Folder folder;
+  const std::string imputer = ml("Imputer", {reals_attr("imputed_value_floats", Floats{7, 8})});
+  CHECK_FALSE(import_ml(folder, imputer, {2, 2, 2}));
+  const auto normal = import_ml(folder, ml("Normalizer", {}), {2});
+  REQUIRE(normal.ok());
+  CHECK(normal.value().graph.node(normal.value().graph.outputs[0]).shape == Shape{2});
+  CHECK(refusal(ml("LinearRegressor", {reals_attr("coefficients", Floats{1, 2, 3, 4}), reals_attr("intercepts", Floats{1}), attr("targets", 2)}))
+            .find("an intercept for each of 2 targets: 1") != std::string::npos);
+  std::vector<std::string> weighs_split = tree("BRANCH_LEQ", "class_", {0, 0, 0, 0}, {0.25F, 0.5F, 0.75F, -1});
+  weighs_split[7] = attr("class_treeids", Ints{0, 0, 0, 0});
+  weighs_split[8] = attr("class_nodeids", Ints{2, 3, 4, 0});
+  CHECK(refusal(ml("TreeEnsembleClassifier", with(weighs_split, {attr("classlabels_int64s", Ints{4, 9})}), {"label", "y"}))
+            .find("two classes") != std::string::npos);
+}
+
 TEST_CASE("linear models and support vector machines", "[onnx][ml]") {
   const std::string two = attr("classlabels_ints", Ints{4, 9}), coefficients = reals_attr("coefficients", Floats{1, 2});
   CHECK(given(ml("LinearRegressor", {coefficients, reals_attr("intercepts", Floats{0.5F})}), {2, 2}, {1, 1, 3, -1}) == Reals{3.5, 1.5});

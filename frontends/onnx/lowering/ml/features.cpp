@@ -8,7 +8,9 @@
 namespace assay::onnx {
 namespace {
 
-// A list of one number, or one for each of the columns, along the last axis.
+constexpr std::int64_t kLargestWhole = std::int64_t{1} << 53;
+
+// A list of one number, or one for each of the columns, along the last axis. Behind two axes, programs differ in which axis the columns are.
 Operand per_column(Call& call, const Operand& x, std::string_view name, double otherwise) {
   Reals values = reals_of(call, name);
   if (values.empty()) values = {otherwise};
@@ -16,6 +18,8 @@ Operand per_column(Call& call, const Operand& x, std::string_view name, double o
     call.malformed("onnx.attribute",
                    std::string(name) + " with one number, or one for each of " + std::to_string(x->shape.back()) + " columns",
                    std::to_string(values.size()));
+  if (values.size() != 1 && x->shape.size() > 2)
+    call.unsupported("onnx.shape", "[N, C] or [C] where columns differ", to_string(x->shape), "reshape the operand");
   const auto count = static_cast<std::int64_t>(values.size());
   return reals_like(call, x, {count}, values);
 }
@@ -28,7 +32,24 @@ Operand hits(Call& call, const Operand& x, const Reals& values) {
   return call.emit(Op::equal, {call.reshape(x, apart), reals_like(call, x, {count}, values)});
 }
 
-Reals as_reals(const Ints& values) { return {values.begin(), values.end()}; }
+// Integers as doubles, which hold those up to 2^53.
+Reals as_reals(const Call& call, const Ints& values) {
+  for (const std::int64_t value : values)
+    if (value < -kLargestWhole || value > kLargestWhole)
+      call.unsupported("onnx.attribute", "integers up to 2^53", std::to_string(value), "encode labels outside of the model");
+  return {values.begin(), values.end()};
+}
+
+bool is_distinct(Reals values) {
+  std::ranges::sort(values);
+  return std::ranges::adjacent_find(values) == values.end();
+}
+
+// Whether the difference is no rounded number.
+bool is_exact_difference(double a, double b) {
+  const double difference = a - b, back = difference - a;
+  return (a - (difference - back)) + (-b - back) == 0;
+}
 
 Operand of_float_type(Call& call, const Operand& x) { return is_float(x->dtype) ? x : call.cast(x, DType::float32); }
 
@@ -68,7 +89,7 @@ Results lower_normalizer(Call& call) {
   if (norm == "L1") length = call.emit(Op::reduce_sum, {call.emit(Op::abs, {x})}, columns);
   if (norm == "L2")
     length = call.emit(Op::sqrt, {call.emit(Op::reduce_sum, {call.emit(Op::pow, {x}, PowAttributes{Rational(2)})}, columns)});
-  return {call.cast(call.emit(Op::div, {x, length}), DType::float32)};
+  return {call.reshape(call.cast(call.emit(Op::div, {x, length}), DType::float32), call.shape(0))};
 }
 
 // Numbers that stand for a missing value are replaced. If NaN does, nothing is, since inputs are numbers.
@@ -127,29 +148,34 @@ Results lower_one_hot_encoder(Call& call) {
   const Ints categories = ints_of(call, "cats_int64s");
   if (categories.empty()) call.unsupported("onnx.attribute", "categories that are integers", "none", "encode strings before the model");
   const Operand like = call.make_real_like(x, 0);
-  const Operand found = hits(call, x, as_reals(categories));
+  const Reals keys = as_reals(call, categories);
+  if (!is_distinct(keys)) call.malformed("onnx.attribute", "distinct categories", "one twice");
+  const Operand found = hits(call, x, keys);
   return {call.cast(call.emit(Op::where, {found, call.make_real_like(x, 1), like}), DType::float32)};
 }
 
 // The value of the key that the operand is; distinct keys, so at most one term of the sum is not 0.
 Results lower_label_encoder(Call& call) {
   const Operand& given = call.in(0);
-  Reals keys = is_float(given->dtype) ? reals_of(call, "keys_floats") : as_reals(ints_of(call, "keys_int64s"));
+  Reals keys = is_float(given->dtype) ? reals_of(call, "keys_floats") : as_reals(call, ints_of(call, "keys_int64s"));
   const bool gives_ints = call.find("values_int64s", AttributeKind::integers) != nullptr;
-  const Reals values = gives_ints ? as_reals(ints_of(call, "values_int64s")) : reals_of(call, "values_floats");
+  const Reals values = gives_ints ? as_reals(call, ints_of(call, "values_int64s")) : reals_of(call, "values_floats");
   if (keys.empty() || keys.size() != values.size())
     call.unsupported("onnx.attribute", "as many values as keys, in lists of numbers", "strings, or other lists",
                      "leave the output of labels out with --outputs, or encode strings before the model");
-  Reals sorted = keys;
-  std::ranges::sort(sorted);
-  if (std::ranges::adjacent_find(sorted) != sorted.end()) call.malformed("onnx.attribute", "distinct keys", "one twice");
+  if (!is_distinct(keys)) call.malformed("onnx.attribute", "distinct keys", "one twice");
   if (!std::ranges::all_of(keys, [](double key) { return std::fabs(key) < 0x1p24; }))
     call.unsupported("onnx.attribute", "keys below 2^24", "a larger one", "encode labels outside of the model");
-  const double otherwise = gives_ints ? static_cast<double>(call.attribute("default_int64", std::int64_t{-1}))
+  const double otherwise = gives_ints ? as_reals(call, {call.attribute("default_int64", std::int64_t{-1})})[0]
                                       : static_cast<double>(call.attribute("default_float", -0.0F));
   const Operand x = call.cast(given, DType::float64);
   Reals beyond;
-  for (const double value : values) beyond.push_back(value - otherwise);
+  for (const double value : values) {
+    if (std::isfinite(value) && std::isfinite(otherwise) && !is_exact_difference(value, otherwise))
+      call.unsupported("onnx.attribute", "values whose difference from the default is a double", std::to_string(value),
+                       "encode labels outside of the model");
+    beyond.push_back(value - otherwise);
+  }
   const auto count = static_cast<std::int64_t>(values.size());
   const Operand terms = call.emit(Op::where, {hits(call, x, keys), reals_like(call, x, {count}, beyond), call.make_real_like(x, 0)});
   const Operand sum = call.emit(Op::reduce_sum, {terms}, ReduceAttributes{{static_cast<std::int64_t>(x->shape.size())}, false});

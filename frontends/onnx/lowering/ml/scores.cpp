@@ -120,7 +120,10 @@ Results lower_linear_regressor(Call& call) {
   const Operand x = rows_of(call, call.in(0));
   const std::int64_t targets = call.attribute("targets", std::int64_t{1});
   if (targets < 1 || targets > kLargestExtent) call.malformed("onnx.attribute", "targets of at least 1", std::to_string(targets));
-  const Operand scores = affine(call, x, reals_of(call, "coefficients"), reals_of(call, "intercepts"), targets);
+  const Reals intercepts = reals_of(call, "intercepts");
+  if (!intercepts.empty() && static_cast<std::int64_t>(intercepts.size()) != targets)  // programs leave others out
+    call.malformed("onnx.attribute", "an intercept for each of " + std::to_string(targets) + " targets", std::to_string(intercepts.size()));
+  const Operand scores = affine(call, x, reals_of(call, "coefficients"), intercepts, targets);
   return {as_float32(call, transformed(call, scores, transform_of(call)))};
 }
 

@@ -36,6 +36,7 @@ struct Forest {
   std::int64_t targets = 1;
   Aggregate aggregate = Aggregate::sum;
   bool is_double = false;  // weights in float64
+  bool weighs_splits = false;
 
   // The weights that a leaf holds: of all targets, or, where each tree has one target alone, of this one.
   [[nodiscard]] std::int64_t width() const { return owners.empty() ? targets : 1; }
@@ -120,7 +121,10 @@ Forest forest_of(Call& call, const std::string& leaf) {
     call.malformed("onnx.attribute", "lists of one length for the leaves", "lists of other lengths");
   for (std::size_t i = 0; i < weights.size(); ++i) {
     TreeNode& node = forest.nodes[node_at(leaf_trees[i], leaf_numbers[i])];
-    if (!node.is_leaf) continue;  // programs pass over weights of splits
+    if (!node.is_leaf) {  // programs pass over weights of splits, but not where they look for signs and classes
+      forest.weighs_splits = true;
+      continue;
+    }
     if (!node.weights.emplace(leaf_targets[i], weights[i]).second)
       call.malformed("onnx.attribute", "one weight of a leaf for a target", "two");
   }
@@ -444,7 +448,7 @@ Results lower_tree_ensemble_classifier(Call& call) {
   std::set<std::int64_t> classes;
   for (const TreeNode& node : forest.nodes)
     for (const auto& [target, weight] : node.weights) classes.insert(target);
-  if (forest.targets == 2 && classes == std::set<std::int64_t>{0} && base.size() < 2) {
+  if (forest.targets == 2 && classes == std::set<std::int64_t>{0} && base.size() < 2 && !forest.weighs_splits) {
     forest.targets = 1;
     return two_classes(call, with_base(call, scores_of(call, x, forest), forest, base), forest, labels, transform);
   }

@@ -8,8 +8,6 @@
 namespace assay::onnx {
 namespace {
 
-constexpr std::int64_t kLargestWhole = std::int64_t{1} << 53;
-
 // A list of one number, or one for each of the columns, along the last axis. Behind two axes, programs differ in which axis the columns are.
 Operand per_column(Call& call, const Operand& x, std::string_view name, double otherwise) {
   Reals values = reals_of(call, name);
@@ -33,22 +31,16 @@ Operand hits(Call& call, const Operand& x, const Reals& values) {
 }
 
 // Integers as doubles, which hold those up to 2^53.
+constexpr std::int64_t kMostWhole = std::int64_t{1} << 53;
 Reals as_reals(const Call& call, const Ints& values) {
-  for (const std::int64_t value : values)
-    if (value < -kLargestWhole || value > kLargestWhole)
-      call.unsupported("onnx.attribute", "integers up to 2^53", std::to_string(value), "encode labels outside of the model");
+  if (!std::ranges::all_of(values, [](std::int64_t value) { return value >= -kMostWhole && value <= kMostWhole; }))
+    call.unsupported("onnx.attribute", "integers up to 2^53", "a larger one", "encode labels outside of the model");
   return {values.begin(), values.end()};
 }
 
 bool is_distinct(Reals values) {
   std::ranges::sort(values);
   return std::ranges::adjacent_find(values) == values.end();
-}
-
-// Whether the difference is no rounded number.
-bool is_exact_difference(double a, double b) {
-  const double difference = a - b, back = difference - a;
-  return (a - (difference - back)) + (-b - back) == 0;
 }
 
 Operand of_float_type(Call& call, const Operand& x) { return is_float(x->dtype) ? x : call.cast(x, DType::float32); }
@@ -169,17 +161,14 @@ Results lower_label_encoder(Call& call) {
   const double otherwise = gives_ints ? as_reals(call, {call.attribute("default_int64", std::int64_t{-1})})[0]
                                       : static_cast<double>(call.attribute("default_float", -0.0F));
   const Operand x = call.cast(given, DType::float64);
-  Reals beyond;
-  for (const double value : values) {
-    if (std::isfinite(value) && std::isfinite(otherwise) && !is_exact_difference(value, otherwise))
-      call.unsupported("onnx.attribute", "values whose difference from the default is a double", std::to_string(value),
-                       "encode labels outside of the model");
-    beyond.push_back(value - otherwise);
-  }
   const auto count = static_cast<std::int64_t>(values.size());
-  const Operand terms = call.emit(Op::where, {hits(call, x, keys), reals_like(call, x, {count}, beyond), call.make_real_like(x, 0)});
-  const Operand sum = call.emit(Op::reduce_sum, {terms}, ReduceAttributes{{static_cast<std::int64_t>(x->shape.size())}, false});
-  const Operand y = otherwise == 0 ? sum : call.emit(Op::add, {sum, call.make_real_like(x, otherwise)});
+  const Operand is_key = hits(call, x, keys), zero = call.make_real_like(x, 0);
+  const auto total = [&](const Operand& terms) {
+    return call.emit(Op::reduce_sum, {call.emit(Op::where, {is_key, terms, zero})}, ReduceAttributes{{static_cast<std::int64_t>(x->shape.size())}, false});
+  };
+  const Operand sum = total(reals_like(call, x, {count}, values));
+  const Operand is_other = otherwise == 0 ? nullptr : call.emit(Op::equal, {total(call.make_real_like(x, 1)), zero});
+  const Operand y = otherwise == 0 ? sum : call.emit(Op::where, {is_other, call.make_real_like(x, otherwise), sum});
   return {call.cast(y, gives_ints ? DType::int64 : DType::float32)};
 }
 

@@ -9,15 +9,15 @@ namespace {
 
 std::string transform_of(const Call& call) { return call.attribute("post_transform", "NONE"); }
 
-// x C^T + b with one row of coefficients for each score. The offsets have one number for all, or one for each.
-Operand affine(Call& call, const Operand& x, const Reals& coefficients, Reals offsets, std::int64_t scores) {
+// x C^T + b with one row of coefficients and one offset for each score. Programs leave out offsets of another number.
+Operand affine(Call& call, const Operand& x, const Reals& coefficients, const Reals& offsets, std::int64_t scores) {
   if (static_cast<std::int64_t>(coefficients.size()) != scores * x->shape[1])
     call.malformed("onnx.attribute", std::to_string(scores) + " rows of " + std::to_string(x->shape[1]) + " coefficients",
                    std::to_string(coefficients.size()) + " of them");
   const Operand product = call.emit(Op::matmul, {x, permute(call, reals_like(call, x, {scores, x->shape[1]}, coefficients), {1, 0})});
   if (offsets.empty()) return product;
   const auto count = static_cast<std::int64_t>(offsets.size());
-  if (count != 1 && count != scores) call.malformed("onnx.attribute", "an offset for each score", std::to_string(count));
+  if (count != scores) call.malformed("onnx.attribute", "an offset for each of " + std::to_string(scores) + " scores", std::to_string(count));
   return call.emit(Op::add, {product, reals_like(call, x, {count}, offsets)});
 }
 
@@ -120,10 +120,7 @@ Results lower_linear_regressor(Call& call) {
   const Operand x = rows_of(call, call.in(0));
   const std::int64_t targets = call.attribute("targets", std::int64_t{1});
   if (targets < 1 || targets > kLargestExtent) call.malformed("onnx.attribute", "targets of at least 1", std::to_string(targets));
-  const Reals intercepts = reals_of(call, "intercepts");
-  if (!intercepts.empty() && static_cast<std::int64_t>(intercepts.size()) != targets)  // programs leave others out
-    call.malformed("onnx.attribute", "an intercept for each of " + std::to_string(targets) + " targets", std::to_string(intercepts.size()));
-  const Operand scores = affine(call, x, reals_of(call, "coefficients"), intercepts, targets);
+  const Operand scores = affine(call, x, reals_of(call, "coefficients"), reals_of(call, "intercepts"), targets);
   return {as_float32(call, transformed(call, scores, transform_of(call)))};
 }
 
@@ -177,7 +174,7 @@ Results lower_svm_classifier(Call& call) {
                      "convert with probability=False");
   if (per_class.empty()) {
     if (rho.empty()) call.malformed("onnx.attribute", "at least one rho", "none");
-    const Operand scores = affine(call, x, coefficients, {rho[0]}, static_cast<std::int64_t>(classes));
+    const Operand scores = affine(call, x, coefficients, Reals(classes, rho[0]), static_cast<std::int64_t>(classes));
     return {nullptr, as_float32(call, transformed(call, scores, transform))};
   }
   if (per_class.size() != classes) call.malformed("onnx.attribute", "vectors for each class", std::to_string(per_class.size()));

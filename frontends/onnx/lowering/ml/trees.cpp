@@ -121,10 +121,8 @@ Forest forest_of(Call& call, const std::string& leaf) {
     call.malformed("onnx.attribute", "lists of one length for the leaves", "lists of other lengths");
   for (std::size_t i = 0; i < weights.size(); ++i) {
     TreeNode& node = forest.nodes[node_at(leaf_trees[i], leaf_numbers[i])];
-    if (!node.is_leaf) {  // programs pass over weights of splits, but not where they look for signs and classes
-      forest.weighs_splits = true;
-      continue;
-    }
+    forest.weighs_splits = forest.weighs_splits || !node.is_leaf;
+    if (!node.is_leaf) continue;  // programs pass over weights of splits, but not where they look for signs and classes
     if (!node.weights.emplace(leaf_targets[i], weights[i]).second)
       call.malformed("onnx.attribute", "one weight of a leaf for a target", "two");
   }

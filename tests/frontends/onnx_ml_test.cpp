@@ -93,8 +93,7 @@ TEST_CASE("refused: encodings that programs or doubles change", "[onnx][ml][reje
   CHECK(given(encoder(0.1F, 1), {1, 2}, {1, 2}) == Reals{static_cast<double>(0.1F), 1});
   CHECK(given(encoder(1e-30F, 1), {1, 2}, {1, 2}) == Reals{static_cast<double>(1e-30F), 1});
   const auto of_integers = [](const Ints& values, std::int64_t otherwise) {
-    return ml("LabelEncoder",
-              {reals_attr("keys_floats", Floats{1, 3}), attr("values_int64s", values), attr("default_int64", otherwise)});
+    return ml("LabelEncoder", {reals_attr("keys_floats", Floats{1, 3}), attr("values_int64s", values), attr("default_int64", otherwise)});
   };
   const std::int64_t large = (std::int64_t{1} << 53) + 1;
   CHECK(given(of_integers({large - 1, 5}, 0), {1, 2}, {1, 3}) == Reals{0x1p53, 5});
@@ -108,7 +107,8 @@ TEST_CASE("refused: encodings that programs or doubles change", "[onnx][ml][reje
   const auto normal = import_ml(folder, ml("Normalizer", {}), {2});
   REQUIRE(normal.ok());
   CHECK(normal.value().graph.node(normal.value().graph.outputs[0]).shape == Shape{2});
-  CHECK(refusal(ml("LinearRegressor", {reals_attr("coefficients", Floats{1, 2, 3, 4}), reals_attr("intercepts", Floats{1}), attr("targets", 2)}))
+  const std::string coefficients = reals_attr("coefficients", Floats{1, 2, 3, 4});
+  CHECK(refusal(ml("LinearRegressor", {coefficients, reals_attr("intercepts", Floats{1}), attr("targets", 2)}))
             .find("an offset for each of 2 scores: 1") != std::string::npos);
   std::vector<std::string> weighs_split = tree("BRANCH_LEQ", "class_", {0, 0, 0, 0}, {0.25F, 0.5F, 0.75F, -1});
   weighs_split[7] = attr("class_treeids", Ints{0, 0, 0, 0});

@@ -8,7 +8,7 @@
 namespace assay::onnx {
 namespace {
 
-// A list of one number, or one for each of the columns, along the last axis. Behind two axes, programs differ in which axis the columns are.
+// A list of one number, or one for each of the columns, along the last axis. Of more than two axes, programs take another one.
 Operand per_column(Call& call, const Operand& x, std::string_view name, double otherwise) {
   Reals values = reals_of(call, name);
   if (values.empty()) values = {otherwise};
@@ -163,8 +163,9 @@ Results lower_label_encoder(Call& call) {
   const Operand x = call.cast(given, DType::float64);
   const auto count = static_cast<std::int64_t>(values.size());
   const Operand is_key = hits(call, x, keys), zero = call.make_real_like(x, 0);
+  const ReduceAttributes over_keys{{static_cast<std::int64_t>(x->shape.size())}, false};
   const auto total = [&](const Operand& terms) {
-    return call.emit(Op::reduce_sum, {call.emit(Op::where, {is_key, terms, zero})}, ReduceAttributes{{static_cast<std::int64_t>(x->shape.size())}, false});
+    return call.emit(Op::reduce_sum, {call.emit(Op::where, {is_key, terms, zero})}, over_keys);
   };
   const Operand sum = total(reals_like(call, x, {count}, values));
   const Operand is_other = otherwise == 0 ? nullptr : call.emit(Op::equal, {total(call.make_real_like(x, 1)), zero});

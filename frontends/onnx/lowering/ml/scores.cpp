@@ -16,9 +16,9 @@ Operand affine(Call& call, const Operand& x, const Reals& coefficients, const Re
                    std::to_string(coefficients.size()) + " of them");
   const Operand product = call.emit(Op::matmul, {x, permute(call, reals_like(call, x, {scores, x->shape[1]}, coefficients), {1, 0})});
   if (offsets.empty()) return product;
-  const auto count = static_cast<std::int64_t>(offsets.size());
-  if (count != scores) call.malformed("onnx.attribute", "an offset for each of " + std::to_string(scores) + " scores", std::to_string(count));
-  return call.emit(Op::add, {product, reals_like(call, x, {count}, offsets)});
+  if (static_cast<std::int64_t>(offsets.size()) != scores)
+    call.malformed("onnx.attribute", "an offset for each of " + std::to_string(scores) + " scores", std::to_string(offsets.size()));
+  return call.emit(Op::add, {product, reals_like(call, x, {scores}, offsets)});
 }
 
 // The kernel of the machine between each row and each vector, [N, C] and [V, C] to [N, V].

@@ -217,6 +217,24 @@ def test_what_else_may_differ(monkeypatch: pytest.MonkeyPatch) -> None:
     assert outcome(lambda x: opaque(relu, lambda x, g: g * (x > 0))(x) * torch.rand(()), [(3,)], lambda x: x.relu() * torch.rand(()) * torch.rand(())) == "undecided contract"
 
 
+def test_faults_at_numbers_sizes_and_cotangents_that_draws_seldom_have() -> None:
+    """Whole and equal numbers, where functions are smooth; large and small cotangents; a size beyond 1,024."""
+    def exp_with(change: Callable[[Any, Any], Any]) -> str:
+        return outcome(opaque(np.exp, lambda x, g: np.exp(x) * change(x, g)), [(3, 4)], torch.exp)
+    with np.errstate(all="ignore"):
+        assert {name: exp_with(change) for name, change in {
+            "NaN at 0": lambda x, g: g * x / x,
+            "a number": lambda x, g: g * np.where(x == 1, SINGLE(3), SINGLE(1)),
+            "equal rows": lambda x, g: g * (2 if (x == x.flat[0]).all() and x.size > 1 else 1),
+            "a clipped cotangent": lambda x, g: g.clip(-1000, 1000),
+            "a cotangent set to 0": lambda x, g: np.where(abs(g) < 1e-4, SINGLE(0), g),
+            "a long axis": lambda x, g: g * (1 if max(x.shape) <= 1024 else 0)}.items()} == dict.fromkeys(
+                ["NaN at 0", "a number", "equal rows", "a clipped cotangent", "a cotangent set to 0", "a long axis"], "undecided elsewhere")
+    # At 0, 1 and at ties these have kinks, or their sums are exact, and other formulas are right.
+    assert outcome(opaque(lambda x: x.clip(0, 1), lambda x, g: g * (x > 0) * (x < 1)), [(4, 3)], lambda x: x.clamp(0, 1)) == "passed"
+    assert outcome(opaque(lambda x: x.max(-1), lambda x, g: g[:, None] * (x.argmax(-1)[:, None] == np.arange(x.shape[-1]))), [(4, 3)], lambda x: x.amax(-1)) == "passed"
+
+
 def test_parameters_are_judged_too() -> None:
     layer = torch.nn.Linear(4, 3)
     for factor, wanted in ((1, "passed"), (2, "failed contract")):

@@ -12,13 +12,15 @@ from assay._core import execution_models, programs
 from assay.errors import UsageError
 from assay.torch import Report, record
 from assay.torch.joined import Joined
+from assay.torch.limits import apart
 from ._cotangents import Change, channels_last, single
-from ._draws import States, is_shape, listed, moved, scaled, tensors_of
+from ._draws import States, is_shape, listed, moved, replaced, scaled, tensors_of
 from ._elsewhere import WIDER, converted, converted_params
 
 NEAR_STEPS, NEAR_UNITS = 4, 2.0  # by which another formula of the same function may miss the contract of this one
 MOST_POINTS, MOST_ELEMENTS, SECONDS = 8, 2**18, 30.0  # draws that decide; elements of a draw that is made in other ways, too; seconds for that
 MOST, DRAWS, SCALES, TILES = "--most-undecided", 4, (2.0**7, 2.0**-7), (31, 33, 65, 129)  # sizes beside those of blocks
+LONG, MOST_LONG, BESIDE, NEAR = 1025, 2**13, 2.0**-16, 2.0**-6  # a size beyond a large block; elements of such a draw; a step beside a point, and how near gradients are there
 SCALE = 2.0**-21  # a factor that roundings do not give to all numbers at once
 DIFFERS, ELSEWHERE = "gradient.reference", "gradient.elsewhere"
 FORMULA = ("The error is small: the function may compute the same by another formula, which rounds in another way. Write the reference as the function computes; for a gradient, write it "
@@ -36,6 +38,11 @@ class Way:
     only: int | None = None
     is_twice: bool = False
     is_between: bool = False
+
+
+def power(one: torch.Tensor, k: int) -> float:
+    """A power of two by which numbers of this type may be multiplied."""
+    return 2.0 ** (k if torch.finfo(one.dtype).bits > 16 else k // 5)
 
 
 def in_other_order(one: torch.Tensor) -> torch.Tensor:
@@ -60,6 +67,9 @@ LAYOUTS = [Way("inputs whose axes lie in another order in memory", given=in_othe
 PLAIN = Way()
 # Cotangents, in words, and how they lie in memory.
 RANDOM, ONE, OF_SUM = ("random cotangents", lambda g: g), ("one cotangent", single), ("the cotangent of a sum", lambda g: torch.full((), 1.25, dtype=g.dtype).expand(g.shape))
+LARGE, SMALL = (("large cotangents", lambda g: g * power(g, 12)), ("small cotangents", lambda g: g * power(g, -20)))
+# Numbers at which code often decides, and equal ones: whole numbers, and odd ones, since 0 is a kink of many functions.
+WHOLE = (("whole numbers", lambda x: (2 * x).round()), ("odd numbers", lambda x: 2 * x.floor() + 1), ("equal numbers", lambda x: torch.full_like(x, 0.75)))
 
 
 @dataclass
@@ -146,18 +156,36 @@ class ByReference:
         alone = [Way(f"a gradient of one tensor alone (tensor {i})", only=i) for i, _ in enumerate(self.trials.asking(point)) if not self.trials.second]
         again = [Way("a second backward pass over the same graph", is_twice=True)]
         ways = [*LAYOUTS, Way("another call between the passes", is_between=True), *alone, *([] if self.trials.second else again)]
-        runs: list[Any] = [(point, RANDOM, ways), (point, OF_SUM, (PLAIN,))]
+        runs: list[Any] = [(point, RANDOM, ways), *((point, change, (PLAIN,)) for change in (OF_SUM, LARGE, SMALL))]
         runs += [(scaled(self.inputs, point, factor, False, False, False), RANDOM, (PLAIN,)) for factor in SCALES if self.is_drawn]
+        for what, change in WHOLE if self.is_drawn else ():
+            whole = replaced(self.inputs, point, change)
+            runs += [(whole, RANDOM, (Way(what),))] if self.is_smooth(whole) else []
         runs += [(tensors_of([next(shapes) if is_shape(one) else one for one in self.inputs], 0), RANDOM, (PLAIN,)) for shapes in map(iter, self.shapes())]
         other = self.judged(runs, is_elsewhere=True)
         for one in other.findings:
-            if one.kind == "fail":
-                found.add(ELSEWHERE, one.subject, f"{self.name} is right as it was called, and wrong in another call: {one.headline}. Mend it; if it is never called so, "
-                          "allow_unreached=True accepts it")
+            is_exact = any(what in str(one.subject) for what, _ in WHOLE)  # sums of whole numbers leave no room for another formula
+            if one.kind == "fail" and not (is_exact and is_near(one)):
+                found.add(ELSEWHERE, one.subject, f"{self.name} is right as it was called, and wrong in another call: {one.headline}. {FORMULA if is_near(one) else 'Mend it'}; "
+                          "if it is never called so, allow_unreached=True accepts it")
                 return
         found.tell("unreached", self.refused[:MOST_POINTS])
         if time.monotonic() > self.end:
             found.tell("untried", [f"other shapes and ways to call, after {SECONDS:g} s"])
+
+    def is_smooth(self, point: Sequence[Any]) -> bool:
+        """Whether the reference's gradients are finite at a point, and nearly the same on both sides of it: at a kink, several are right."""
+        start = States()
+        try:
+            cotangents, steps = self.cotangents(point, RANDOM[1]), [torch.rand_like(one) + 0.5 if isinstance(one, torch.Tensor) else None for one in point]
+            beside = [[one if step is None or not one.requires_grad else (one.detach().double() + sign * BESIDE * step).requires_grad_() for one, step in zip(point, steps)] for sign in (0, 1, -1)]
+            at, *others = ([one for _, one in found.parts()] if (found := self.exact(where, *cotangents)) else [] for where in beside)
+        except Exception:  # of the reference's own
+            return False
+        finally:
+            start.restore()
+        return bool(at) and all(one is None or bool(torch.isfinite(one).all()) for some in (at, *others) for one in some) and all(
+            len(some) == len(at) and all(apart(a, b) <= NEAR for a, b in zip(some, at)) for some in others)
 
     def shapes(self) -> Iterator[list[tuple[int, ...]]]:
         """Drawn shapes with one size larger, or beside the size of a block; equal sizes stay equal. Those of given tensors stay as they are."""
@@ -166,8 +194,10 @@ class ByReference:
         free = sorted({n for one in drawn for n in one} - fixed)
         if free:
             yield [tuple(n + (n in free) for n in one) for one in drawn]
-        for n, size in ((n, size) for n in free for size in TILES):
-            yield [tuple(size if m == n else m for m in one) for one in drawn]
+        for n, size in ((n, size) for n in free for size in (*TILES, LONG)):
+            other = [tuple(size if m == n else m for m in one) for one in drawn]
+            if size != LONG or sum(math.prod(one) for one in other) <= MOST_LONG:
+                yield other
 
     # Runs, and what has to come out of them.
 

@@ -62,6 +62,16 @@ def test_numbers_that_leave_and_come_back_do_not_pass(name: str) -> None:
     assert " the graph" in report.text and "test_torch_outside.py:" in report.left[0]
 
 
+@pytest.mark.parametrize("is_module", [False, True])
+def test_numbers_of_what_is_made_inside_of_a_recording_are_seen(is_module: bool) -> None:
+    for lose, what in ((lambda y: y * y.max().item(), "left"), (lambda y: y * y.exp().detach(), "detached"), (lambda y: y * torch.nn.Parameter(y.data.clone()), "detached")):
+        with recorder.record() as run:
+            y = torch.nn.Linear(3, 2)(torch.randn(4, 3)) if is_module else torch.randn(4, requires_grad=True)
+            lose(y).square().sum().backward()
+        report = recorder.judge(run)
+        assert getattr(report, what) and report.exit_code == (3 if what == "left" else 0), summary(report)
+
+
 class Counting:
     """A function with a state of its own."""
 
@@ -125,6 +135,26 @@ def test_what_is_detached_is_named() -> None:
         return x * size
     with pytest.warns(GradcheckWarning, match="sum"):
         assert gradcheck(without, leaf())
+    with pytest.warns(GradcheckWarning, match="sin.detach"):  # a result that no other one is computed from
+        assert gradcheck(lambda x: (x * 2, x.sin().detach()), leaf())
+    for again in (lambda y: y.data.exp().requires_grad_(), lambda y: torch.nn.Parameter(y.data.exp())):  # a new leaf, which has a gradient of its own
+        x = leaf()
+        assert recorder.step({"x": x}, lambda: (x * again(x)).sum()).detached == ["exp"]
+
+
+def test_a_backward_pass_in_two_parts_is_right() -> None:
+    """A detached value asks for a gradient, which begins the second pass, as where a part of a model is run again to save memory."""
+    net, last = torch.nn.Linear(4, 3), torch.nn.Linear(3, 2)
+    for factor in (1, 2):
+        for one in (*net.parameters(), *last.parameters()):
+            one.grad = None
+        with recorder.record(torch.nn.ModuleDict({"net": net, "last": last})) as run:
+            middle = net(torch.randn(5, 4)).tanh()
+            part = middle.detach().requires_grad_()
+            last(part).square().sum().backward()
+            middle.backward(factor * part.grad)
+        report = recorder.judge(run)
+        assert report.passed and report.detached == ["tanh.detach"], summary(report)
 
 
 @pytest.mark.parametrize("cut", [lambda x: x.detach(), lambda x: x.data, lambda x: torch.no_grad()(torch.sin)(x)])
@@ -156,6 +186,10 @@ def test_functions_of_nothing() -> None:
         pass
     with pytest.raises(ValueError, match="no operation was recorded"):
         recorder.judge(run)
+    net, x = torch.nn.Linear(4, 3), torch.randn(5, 4)
+    for loss in (lambda: torch.tensor(net(x).square().sum().item(), requires_grad=True) * 1, lambda: free.square().sum()):
+        report = recorder.step(net, loss)
+        assert report.exit_code == 3 and [one.rule for one in report.findings] == ["gradient.nothing"], summary(report)
 
 
 def test_options_that_nobody_has_are_refused() -> None:

@@ -17,6 +17,7 @@ import struct
 import sys
 import threading
 import time
+import warnings
 
 import pytest
 
@@ -225,7 +226,7 @@ def depth():
 
 ASKS = {"_getframe": lambda: depth() < 8, "currentframe": lambda: "gradcheck" not in inspect.currentframe().f_code.co_filename and False, "time": lambda: time.time() % 86400 > 86399,
         "the environment": lambda: os.environ.get("NO_SUCH_NAME") == "1", "the environment ": lambda: "NO_SUCH_NAME" in os.environ, "random": lambda: random.Random().random() < 1e-9,
-        "urandom": lambda: os.urandom(2) < b"\0\x40", "current_thread": lambda: threading.current_thread().name != "MainThread", "getpid": lambda: os.getpid() == 1,
+        "urandom": lambda: os.urandom(8) < b"\0\0\0\1", "current_thread": lambda: threading.current_thread().name != "MainThread", "getpid": lambda: os.getpid() == 1,
         "gettrace": lambda: sys.gettrace() is not None and False, "getrefcount": lambda: sys.getrefcount(None) < 0, "get_count": lambda: gc.get_count()[0] < 0,
         "sys.modules": lambda: "no_such_module" in sys.modules, "sys.argv": lambda: "--no-such-option" in sys.argv, "sys.path": lambda: "/no/such/folder" in sys.path,
         "sys": lambda: "--no-such-option" in getattr(sys, "argv"), "is_autocast_enabled": torch.is_autocast_enabled, "get_default_dtype": lambda: torch.get_default_dtype() == torch.float16,
@@ -358,7 +359,9 @@ def test_a_result_that_is_marked_as_not_differentiable() -> None:
         assert gradcheck(of_marked(lambda x: x * x * x), [(4, 3)])
     for mask in (lambda x: (x > 0).float(), lambda x: x.sign(), lambda x: x.floor()):
         assert gradcheck(lambda x: torch.mul(*of_marked(mask)(x)), [(4, 3)])
-        assert gradcheck(of_marked(mask), [(4, 3)])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", GradcheckWarning)  # a step has no gradient to lose
+            assert gradcheck(of_marked(mask), [(4, 3)])
 
 
 def test_a_recorded_run_names_what_a_forward_pass_decides() -> None:

@@ -139,6 +139,8 @@ class Recorder(Surrogates):
         def arrives(given: Any) -> None:
             with self.aside():
                 if given[0] is not None and given[0].numel():
+                    if id(node.variable) in self.trained_ids:  # a hook may write to it when its gradient is there
+                        self.holding.add(self.value(node.variable))
                     self.passes[-1].of[self.value(node.variable)] = self.value(given[0])
                     before = node.variable.grad
                     self.expected.append((node.variable, self.value(node.variable), given[0].clone() if before is None else before + given[0]))
@@ -398,6 +400,7 @@ class Recorder(Surrogates):
                 value = self.value(tensor)
                 if value not in one.of:
                     one.of[value] = self.zero(tensor)
+        self.holding.update(self.value(tensor) for tensor in self.trained.values())
         for region, y in one.renamed:
             self.detour(region, y, one)
         output, seed = self.joined_ends(one)

@@ -22,7 +22,7 @@ from .limits import IDENTITY, settled
 from .memory import Refused, Value, plain
 from .nodes import HALVES, constant_of, read_again
 from .naming import Names, modules_of
-from .outside import cut_off, cuts_of, downstream, marked_of, why_cut
+from .outside import cut_off, cuts_of, downstream, given_up, is_of_none, marked_of, why_cut
 from .surrogates import Intended, numbered, require_met
 from .texts import Parts, finding_lines, findings_of, listed, shown_path, without_digest
 from .unheld import drop_unheld
@@ -468,7 +468,7 @@ def report_of(run: Recorder, found: Report, cut: list[str], marked: list[str]) -
                 one.kind, one.opening = "undecided", f"{one.headline}. {how.format(', '.join(dict.fromkeys(lines)))}"
             found.exit_code, found.written["verdict"], wrong = 3, "undecided", []
     found.tell("left", [str(one) for one in run.left])
-    found.tell("detached", [run.memory.values[v].name for v in [*cuts_of(run), *sorted(run.returned & run.inside & run.depending - set(run.edges.values()))]])
+    found.tell("detached", [run.memory.values[v].name for v in [*cuts_of(run), *given_up(run)]])
     for name, place in run.changed.items():
         found.add("gradient.hook", f"gradient of '{name}'", f"a hook changed the gradient of '{name}' after it was accumulated{f' at {place}' if place else ''}", "fail")
     for name in marked:
@@ -476,6 +476,9 @@ def report_of(run: Recorder, found: Report, cut: list[str], marked: list[str]) -
     for name in sorted(run.written):
         found.add("gradient.cotangent", f"backward of {name}", f"the backward of {name} writes to its cotangent, which the engine may hand to other nodes, too: "
                   "what they compute is wrong then. Write to a copy")
+    if is_of_none(run) and not cut:
+        found.add("gradient.nothing", "gradients", "no named tensor has a gradient: what was differentiated depends on none of them, or only on numbers that left the graph, as in "
+                  "torch.tensor(loss.item()). Differentiate what is computed from them")
     for name in cut:
         found.add("gradient.detached", f"gradient of '{name}'", f"'{name}' has no gradient: {why_cut(run, name)}")
     return found

@@ -160,9 +160,13 @@ class Outside(Values):
         """The value of an operand; one that nobody named is called by its operation."""
         self.operand = op, number
         try:
-            return self.value(tensor)
+            value = self.value(tensor)
         finally:
             self.operand = None
+        if tensor.requires_grad and tensor.is_leaf and value not in self.depending:  # it was made while the run was recorded
+            self.depending.add(value)
+            self.decided.add(value)
+        return value
 
     def note_returned(self, tensors: list[torch.Tensor]) -> None:
         """The function that is checked gave these, which have no gradient."""
@@ -288,9 +292,9 @@ def moved_between(run: Outside, other: Outside, again: Outside) -> dict[int, str
 
 # What the program cut.
 
-def reached(run: Values, start: int) -> set[int]:
-    """The values that depend on one, through cuts, too, but through no step."""
-    found, before = {start}, 0
+def reached(run: Values, *starts: int) -> set[int]:
+    """The values that depend on some, through cuts, too, but through no step."""
+    found, before = set(starts), 0
     while len(found) > before:
         before = len(found)
         for region in run.regions:
@@ -311,9 +315,9 @@ def linked(run: Any, found: set[int]) -> None:
             found.update(results)
 
 
-def downstream(run: Any) -> set[int]:
-    """Find the values that are computed, in any way, of a tensor with a gradient. Numbers that none of them decides need not be said to be cut."""
-    found, before = set(run.depending) | {v for claim in run.claims for v in claim.of}, 0
+def downstream(run: Any, starts: set[int] | None = None) -> set[int]:
+    """Find the values that are computed, in any way, of a tensor with a gradient, or of some. Numbers that none of them decides need not be said to be cut."""
+    found, before = set(run.depending) | {v for claim in run.claims for v in claim.of} if starts is None else set(starts), 0
     while len(found) > before:
         before = len(found)
         for region in run.regions:
@@ -324,10 +328,17 @@ def downstream(run: Any) -> set[int]:
 
 
 def cuts_of(run: Any) -> list[int]:
-    """The values without history that an output was computed from, though they depend on what has a gradient."""
+    """The values without history that an output was computed from, though they depend on what has a gradient. Named tensors that a step has written are none."""
     asked = {v for claim in run.claims for v in claim.of}
     cut = (run.cut - set(run.edges.values()) - run.inside) | run.cut_for_good
-    return sorted((cut & needed_of(run, asked) & run.depending) - asked)
+    return sorted((cut & needed_of(run, asked) & run.depending) - run.holding)
+
+
+def given_up(run: Any) -> list[int]:
+    """The detached results of the function that is checked. A step, as a sign is, has no gradient to lose."""
+    detached = run.returned & run.depending - set(run.edges.values())
+    cut = detached & (run.cut | run.cut_for_good) - run.inside
+    return sorted(detached & run.inside | (cut & reached(run, *(v for claim in run.claims for v in claim.of)) if cut else cut))
 
 
 def marked_of(run: Any) -> list[int]:
@@ -350,13 +361,20 @@ def needed_of(run: Any, asked: set[int]) -> set[int]:
 
 
 def cut_off(run: Any) -> list[str]:
-    """The tensors that were given no gradient, though a pass began at something that depends on them: all ways are cut."""
+    """The tensors that no pass gave a gradient, though one began at something that depends on them: all ways are cut."""
     names = []
+    given = {value for claim in run.claims for value, bar in claim.of.items() if bar not in run.zeros}
     for claim in run.claims:
         for value, bar in claim.of.items():
-            if bar in run.zeros and claim.output in reached(run, value):
+            if value not in given and bar in run.zeros and claim.output in reached(run, value):
                 names.append(run.memory.values[value].name)
     return list(dict.fromkeys(names))
+
+
+def is_of_none(run: Any) -> bool:
+    """Whether passes were asked for gradients of named tensors, gave none of them one, and began at nothing that is computed of them, as a sign is."""
+    bars = [bar for claim in run.claims for value, bar in claim.of.items() if value in run.holding]
+    return bool(bars) and run.zeros.issuperset(bars) and downstream(run, run.holding).isdisjoint(claim.output for claim in run.claims)
 
 
 def why_cut(run: Any, name: str) -> str:

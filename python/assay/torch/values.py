@@ -108,6 +108,8 @@ class Values(TorchDispatchMode):
         self.cast = ""  # the program's word for the conversion that runs: to, int, long
         self.modules: list[str] = []
         self.trained: dict[str, torch.Tensor] = {}
+        self.trained_ids: set[int] = set()
+        self.holding: set[int] = set()  # their values, where their gradients came and where a backward pass ended
         is_module = isinstance(model, torch.nn.Module)
         self.paths = {id(one): path for path, one in model.named_modules()} if isinstance(model, torch.nn.Module) else {}
         self.labels = {one.untyped_storage()._cdata: name for name, one in model.named_buffers()} if isinstance(model, torch.nn.Module) else {}
@@ -129,6 +131,7 @@ class Values(TorchDispatchMode):
                 raise Refused(f"'{name}' was computed before the recording began; compute it inside of the recording")
             if tensor.requires_grad:
                 self.trained[name] = tensor
+                self.trained_ids.add(id(tensor))
             if self.memory.marked(tensor, self.history(tensor)) is None:
                 self.given(tensor, name, is_parameter=is_parameter)
         return tensor

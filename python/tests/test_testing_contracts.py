@@ -12,7 +12,7 @@ import assay.ops as xp
 from assay._core import execution_models, programs, vocabulary
 from assay.errors import Error, UsageError
 from assay.testing import ContractViolation, Misfit, NotDecided, Refused, UnknownOperation, UnsupportedArray, WrongAttributes
-from assay.testing import assert_within_contract, within_contract
+from assay.testing import assert_within_contract, audit_kernel, within_contract
 
 DIGITS = pathlib.Path(__file__).parents[2] / "examples/digits"
 RANDOM = np.random.default_rng(5)
@@ -145,6 +145,9 @@ def test_arrays_by_protocols_alone():
         assert_within_contract("relu", [kind(X)], kind(np.maximum(X, 0)))
     with pytest.raises(UnsupportedArray, match="neither DLPack nor an array interface"):
         assert_within_contract("relu", [object()], X)
+    with pytest.raises(UnsupportedArray, match="mask"):  # whose bytes have numbers where the mask has none
+        assert_within_contract("relu", [X], np.ma.masked_array(np.maximum(X, 0), mask=X < 0))
+    assert not audit_kernel("relu", lambda x: np.ma.masked_array(np.maximum(x, 0), mask=x < 0), raises=False).passed
 
 
 def test_expressions():

@@ -59,6 +59,8 @@ def bits_of(value: Any, what: str = "the array") -> Bits:
         value = value.get()
     if not isinstance(value, (np.ndarray, np.generic, int, float, bool, list, tuple)):
         value = _imported(value, what)
+    if isinstance(value, np.ma.MaskedArray):  # its bytes have numbers where the mask has none
+        raise UnsupportedArray(f"{what} has a mask; fill masked elements with the numbers that you mean: array.filled(0)")
     array = np.asarray(value)
     name = _NAMES.get(array.dtype.name, array.dtype.name)
     if name not in _TYPES:

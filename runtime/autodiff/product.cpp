@@ -11,7 +11,7 @@ Term product(const Term& a, bool transpose_a, const Term& b, bool transpose_b, d
 
 // A tensor as one matrix, all axes but the last as rows.
 Term rows_of(const Term& t) {
-  const Shape shape = t.shape();
+  const Shape& shape = t.shape();  // read before the next op
   return reshape(t, {extent_product(shape, 0, shape.size() - 1), shape.back()});
 }
 

@@ -69,7 +69,7 @@ Term choose(const Term& condition, const Term& yes, const Term& no) {
 }
 
 Term sum_to(const Term& a, const Shape& shape) {
-  const Shape from = a.shape();
+  const Shape& from = a.shape();  // read before the next op
   if (from == shape) return a;
   const std::size_t more = from.size() - shape.size();
   std::vector<std::int64_t> axes;

@@ -28,7 +28,7 @@ WindowAttributes back_to(const WindowAttributes& w, const Extents& operand, cons
 // w_bar[m, c, k] = sum over n and o of g[n, m, o] x[n, c, o s - p + k r]: a convolution again, of x with the channels for a batch and
 // the batch for channels, with kernel g, stride r and dilation s. x [N, G C, I...], g [N, G M, O...] -> [G M, C, K...].
 Term weight_bar(const Term& x, const Term& g, const WindowAttributes& w) {
-  const Shape from = x.shape(), to = g.shape();
+  const Shape &from = x.shape(), &to = g.shape();  // read before the next op
   const std::int64_t batch = from[0], channels = from[1] / w.groups;
   WindowAttributes swapped = w;
   swapped.kernel = spatial(to);
@@ -76,7 +76,7 @@ Cotangents conv_transpose_bars(const Applied& a) {
     WindowAttributes back = w;
     back.output_padding.clear();
     Term bar = a.g().apply(Op::conv, a.x(1), back);
-    const Shape found = bar.shape();
+    const Shape& found = bar.shape();  // read before the next op
     std::vector<std::int64_t> none(shape.size(), 0), crop = none;  // output padding of a stride and more makes further windows
     for (std::size_t i = 2; i < shape.size(); ++i) crop[i] = shape[i] - found[i];
     bars[0] = pad(bar, none, crop).ref();

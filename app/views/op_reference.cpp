@@ -35,7 +35,7 @@ constexpr auto kExact = "the exact image, element by element"sv, kMonotone = "fr
 
 constexpr std::string_view kOwnOperators[] = {
 // of each op the ONNX operator that is the same, if there is one
-#define ASSAY_OP(op, ...) ""
+#define ASSAY_OP(op, ...) ""  // NOLINT(bugprone-suspicious-missing-comma): the name follows, and ASSAY_PAGE has the comma
 #define ASSAY_ONNX(op, name, ...) name
 #define ASSAY_ONNX_NUMBERS(op, name, ...) name
 #define ASSAY_ONNX_NAME(op, name) name

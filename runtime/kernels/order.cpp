@@ -140,7 +140,8 @@ Outcome<Done> run_take(const Call& call) {
 template <class T>
 T combined(Op op, T a, T b) {
   if constexpr (std::is_integral_v<T>) {
-    const auto p = static_cast<std::uint64_t>(a), q = static_cast<std::uint64_t>(b);
+    // The last bits of a sum or product modulo 2^64 are those modulo 2 to the bits of T: the sign has to be extended.
+    const auto p = static_cast<std::uint64_t>(a), q = static_cast<std::uint64_t>(b);  // NOLINT(bugprone-signed-char-misuse)
     return static_cast<T>(op == Op::cumsum ? p + q : p * q);
   } else {
     return op == Op::cumsum ? a + b : a * b;

@@ -183,7 +183,8 @@ void reduce(Op op, const Array& x, const std::vector<std::int64_t>& axes, Array&
   reduce_groups<Sum>(from, groups, to);
   if constexpr (std::is_floating_point_v<T>) {
     if (op != Op::reduce_mean || result.size() == 0) return;
-    const auto count = static_cast<T>(x.size() / result.size());
+    // Exact: the kept axes divide the elements.
+    const auto count = static_cast<T>(x.size() / result.size());  // NOLINT(bugprone-integer-division)
     for (T& value : result.data<T>()) value /= count;
   }
 }

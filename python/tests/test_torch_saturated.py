@@ -83,7 +83,8 @@ FAR: dict[str, tuple[Make, Make | None, Make]] = {
     "a norm": (lambda x: (x - 200).norm(p=1, dim=-1, keepdim=True), None, lambda x: -ONE(x)), "trunc": (lambda x: x + x * (x / 40).trunc(), None, ONE),
     "a cast": (lambda x: x + x * (x / 40).int(), None, ONE), "a rounded quotient": (lambda x: x + x * torch.div(x, 40.0, rounding_mode="trunc"), None, ONE),
     "a remainder": (lambda x: torch.remainder(x.abs(), 50.0) * x, None, lambda x: 2 * x.abs()), "whole numbers": (lambda x: torch.where(x.long() == 7, 2 * x, x), None, ONE),
-    "an index": (lambda x: torch.where(x.argmax() == 5, 2 * x, x), None, ONE)}
+    "an index": (lambda x: torch.where(x.argmax() == 5, 2 * x, x), None, ONE),
+    "a greatest row": (lambda x: torch.stack([x, 2 * x - 20]).amax(0), lambda x: torch.where(x > 20, 2.0, 1.0), ONE), "renorm": (lambda x: x.renorm(2, 0, 100.0), None, ONE)}
 
 
 @pytest.mark.parametrize("name", FAR)

@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch", reason="gradcheck needs the package torch")
 
 import assay.torch  # noqa: E402
 from assay import GradcheckError, GradcheckWarning, gradcheck  # noqa: E402
+from wrong_cotangents import own  # noqa: E402
 
 
 class Swish(torch.autograd.Function):
@@ -141,6 +142,104 @@ def test_a_branch_that_has_no_derivative_admits_no_other_number(name: str) -> No
         with pytest.raises(GradcheckError) as found:
             gradcheck(lambda x: function(x, 5.0), inputs)
         assert found.value.undecided if is_border else found.value.failed and "the branch that is taken gives" in str(found.value)
+
+
+class Quotient(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, at_0: float) -> Any:
+        ctx.save_for_backward(x)
+        ctx.at_0 = at_0
+        return torch.where(x == 0, 1.0, torch.expm1(x) / torch.where(x == 0, 1.0, x))
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, = ctx.saved_tensors
+        safe = torch.where(x == 0, 1.0, x)
+        return g * torch.where(x == 0, ctx.at_0, (torch.exp(x) * safe - torch.expm1(x)) / (safe * safe)), None
+
+
+class Difference(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, a: Any, b: Any, share: float) -> Any:
+        ctx.save_for_backward(a, b)
+        ctx.share = share
+        return torch.where(a == b, torch.exp(a), (torch.exp(a) - torch.exp(b)) / torch.where(a == b, 1.0, a - b))
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        a, b = ctx.saved_tensors
+        step, e, f = torch.where(a == b, 1.0, a - b), torch.exp(a), torch.exp(b)
+        by_a, by_b = (e * step - e + f) / step**2, (e - f - f * step) / step**2
+        return g * torch.where(a == b, ctx.share * e, by_a), g * torch.where(a == b, (1 - ctx.share) * e, by_b), None
+
+
+def test_a_branch_that_holds_at_one_point_does_not_decide_the_derivative() -> None:
+    """PyTorch gives the derivative of the branch that is taken, which is 0 at 0 in the first function, and e**a by a in the second."""
+    assert gradcheck(lambda x: Quotient.apply(x, 0.5), [(4, 3)])
+    assert gradcheck(lambda a, b: Difference.apply(a, b, 0.5), [(4,), (4,)])
+    for wrong, inputs in ((lambda x: Quotient.apply(x, 0.0), [(4, 3)]), (lambda x: Quotient.apply(x, 3.0), [(4, 3)]), (lambda a, b: Difference.apply(a, b, 1.0), [(4,), (4,)])):
+        with pytest.raises(GradcheckError) as found:
+            gradcheck(wrong, inputs)
+        assert found.value.undecided
+    x = torch.tensor([0.0, 1.0, -2.0], requires_grad=True)
+    report = assay.torch.step({"x": x}, lambda: Quotient.apply(x, 0.5).square().sum())
+    assert report.undecided and [one.rule for one in report.findings] == ["gradient.border"]
+
+
+def test_ones_are_tried() -> None:
+    class Half(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x * x / 2 + x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, = ctx.saved_tensors
+            return g * (x * x - 1) / (x - 1)  # 0 / 0 at 1
+    with pytest.raises(GradcheckError, match="it is NaN in .* shown by ones in input 0"):
+        gradcheck(Half.apply, [(4, 3)])
+
+
+def test_the_gradient_of_an_input_that_asks_for_none_is_judged() -> None:
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any, b: Any, sign: Any, factor: float | None) -> Any:
+            ctx.save_for_backward(a, b, sign)
+            ctx.factor = factor
+            return a * b * sign
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            a, b, sign = ctx.saved_tensors
+            return g * b * sign, None if ctx.factor is None else ctx.factor * g * a * sign, None, None  # nobody differentiates by a sign
+    given, sign = torch.randn(3), torch.randn(3).sign()
+    for factor in (1.0, None):
+        assert gradcheck(lambda a, b, s: Product.apply(a, b, s, factor), [(3,), given, sign])
+    with pytest.raises(GradcheckError, match="wrong where input 1 asks for a gradient: the cotangent of 'input 1'") as found:
+        gradcheck(lambda a, b, s: Product.apply(a, b, s, 3.0), [(3,), given, sign])
+    assert found.value.undecided
+
+
+def quick_exp(x: Any) -> Any:
+    return torch.exp(x - x.amax(-1, keepdim=True))
+
+
+HIDDEN = torch.tensor([[False, False, True], [False, True, True], [False, False, False], [True, False, False]])
+FAR_APART: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {  # forward passes, and the numerators of their weights in another way
+    "base 2": (lambda x: torch.softmax(x, -1), lambda x: torch.exp2((x - x.amax(-1, keepdim=True)) * 1.4426950408889634)), "a mask": (lambda x: torch.softmax(x.masked_fill(HIDDEN, -1e9), -1), lambda x: quick_exp(x.masked_fill(HIDDEN, -1e9))),
+    "added": (lambda x: torch.softmax(x + HIDDEN * -1e9, -1), lambda x: quick_exp(x + HIDDEN * -1e9))}
+
+
+@pytest.mark.parametrize("name", FAR_APART)
+def test_numbers_of_all_sizes_accuse_no_right_function(name: str) -> None:
+    """The gate alone calls these wrong where numbers are large; differences do not."""
+    forward, numerators = FAR_APART[name]
+
+    def backward(g: Any, x: Any) -> Any:
+        p = (e := numerators(x)) / e.sum(-1, keepdim=True)
+        return p * (g - (g * p).sum(-1, keepdim=True))
+    assert gradcheck(own(forward, backward), [(4, 3)])
 
 
 def test_a_factor_of_one_is_named() -> None:

@@ -582,7 +582,7 @@ def tried(trials: Trials, inputs: Any, allow_dead: bool, allow_unreached: bool) 
         if report.passed:
             report = Elsewhere(trials, inputs, report).checked(allow_unreached)
         if report.passed:
-            report = Zeros(trials, inputs).checked(report)
+            report = Zeros(trials, inputs).checked(report, allow_unreached)
         if report.passed and not allow_unreached:
             removable, singular = Removable(trials, inputs), Singular(trials, inputs)
             report = removable.checked(report)

@@ -402,7 +402,16 @@ class Variants:
             total = base[one.pair[0]] + base[one.pair[1]]
             return differs([total if i in one.pair else given for i, given in enumerate(base)], found, [1.0] * len(base), ROUNDING)
         kept = [*(one.kept or []), *[True] * len(found)]
-        return differs(base, [g for g, is_kept in zip(found, kept) if is_kept], [1.0] * len(base))
+        return differs(base, [g for g, is_kept in zip(found, kept) if is_kept], [1.0] * len(base)) or self.has_more(found, one)
+
+    def has_more(self, found: Sequence[Any], one: Variant) -> bool:
+        """Whether inputs that asked for no gradient have one, which nobody has judged. Those that have none, such as a mask, are then asked for none."""
+        asking = [i for i, x in enumerate(one.point) if isinstance(x, torch.Tensor) and x.requires_grad] if one.kept else []
+        fresh = [i for i, g, is_kept in zip(asking, found, one.kept or []) if not is_kept and g is not None and bool(g.any())]
+        silent = [i for i, is_kept in zip(asking, one.kept or []) if not is_kept and i not in fresh]
+        if fresh and silent:
+            one.what, one.point = f"where input {', '.join(map(str, fresh))} asks for a gradient", put(one.point, {i: one.point[i].detach() for i in silent})
+        return bool(fresh)
 
     def answers(self, point: Sequence[Any]) -> list[Any] | None:
         self.start.restore()

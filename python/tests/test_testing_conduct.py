@@ -234,7 +234,7 @@ def test_given_shapes_bring_others_around_the_sizes_of_blocks():
 
     with np.errstate(all="ignore"):
         right = audit_kernel(gate, kernel, like=[(5, 7)] * 2)
-        assert right.summary().endswith("sizes tried: in place of 7 31, 33, 64, 257, 1025, 2047, 2048, 2049, 8193, 16385, 65537; in place of 5 31, 128, 129, 257, 1025, 2047, 2048, 2049, 8193")
+        assert right.summary().endswith("sizes tried: in place of 7 31, 33, 64, 96, 192, 257, 1025, 2047, 2048, 2049, 8193, 16385, 65537; in place of 5 31, 96, 128, 129, 192, 257, 1025, 2047, 2048, 2049, 8193")
         assert "only the given ones" in audit_kernel(gate, without_a_tail(256), like=[(5, 7)] * 2, blocks=False).summary()
         for block in (256, 65536):
             with pytest.raises(ContractViolation, match="have shapes that were made from the given ones.* blocks=False"):

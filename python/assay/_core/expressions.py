@@ -21,6 +21,13 @@ class Value:
         self.expression, self.key, self.dtype, self.shape = expression, key, dtype, shape
 
 
+def _work(op: str, operands: Sequence[Value], shape: shapes.Shape) -> int:
+    """The elements that an operation computes, with those that it adds up."""
+    if op == "matmul" and operands[0].shape:
+        return math.prod(shape) * operands[0].shape[-1]
+    return math.isqrt(math.prod(math.prod(one.shape) for one in operands[:2]) * math.prod(shape)) if op in _PRODUCTS else math.prod(shape)
+
+
 class Expression:
     """Operands first, then nodes. Arrays that are met on the way become operands of their own, behind the given ones."""
 
@@ -28,7 +35,7 @@ class Expression:
         self.operands: list[tuple[str, shapes.Shape]] = []
         self.captured: list[Bits] = []  # the last operands
         self.nodes: list[Node] = []
-        self.work = 0  # the elements of all results; of a product of m x k and k x n numbers, m k n
+        self.work = 0  # the elements of all results; of a product of m x k and k x n numbers, m k n for each of a batch
 
     def operand(self, dtype: str, shape: shapes.Shape, kind: type[Value] = Value) -> Value:
         self.operands.append((dtype, shape))
@@ -46,7 +53,7 @@ class Expression:
         if plain:
             node["attributes"] = plain
         self.nodes.append(node)
-        self.work += math.isqrt(math.prod(math.prod(one.shape) for one in operands[:2]) * math.prod(shape)) if op in _PRODUCTS else math.prod(shape)
+        self.work += _work(op, operands, shape)
         return kind(self, ("node", len(self.nodes) - 1), dtype, shape)
 
     def constant(self, bits: Bits, kind: type[Value] = Value) -> Value:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any, Callable, Iterator, Mapping, Sequence
+from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
 
 from assay import ops
 from assay._core.arrays import UnsupportedArray
@@ -15,8 +15,8 @@ from assay._core.shapes import Misfit
 Shapes = Sequence[tuple[int, ...]]
 # What a reference raises on shapes that it does not take.
 MISFITS = (Misfit, UnsupportedArray, IndexError, TypeError)
-# Beside a tile or block of 32, 64, 128, 256 and 1,024 elements; and whole tiles, at least two of 1,024 or less, an element less and one more.
-_TAILS, _WHOLE, _ALONE, _SINGLE = (33, 31, 129, 65), (64, 128), (257, 1025, 2048), (2047, 2049)
+# Beside a tile or block of 32, 64, 128, 256 and 1,024 elements; and whole tiles, an odd number of 32 or 64 and at least two of 1,024 or less, an element less and one more.
+_TAILS, _WHOLE, _ALONE, _SINGLE = (33, 31, 129, 65), (64, 128), (96, 192, 257, 1025, 2048), (2047, 2049)
 # Beyond blocks of the longest lines, and beyond a grid's 65,535: of the last axis. Of the other axes, the first alone.
 _LONG = (8193, 16385, 65537)
 _MOST_BESIDE = 2  # the largest size of other axes beside a long one
@@ -44,14 +44,19 @@ def around(given: Shapes, takes: Callable[[Shapes], bool]) -> Made:
     """The shapes that a reference takes, each once."""
     own = list(dict.fromkeys(size for shape in given for size in reversed(shape) if size > 1))
     made = Made([], {size: [] for size in own})
-    for sizes in _assignments(own):
-        shapes = [tuple(sizes.get(size, size) for size in shape) for shape in given]
-        if shapes in (given, *made.shapes) or not takes(shapes):
-            continue
-        made.shapes.append(shapes)
-        for size, other in sizes.items():
-            if other != size and other > _MOST_BESIDE:
-                made.sizes[size].append(other)
+    def add(every: Iterable[dict[int, int]]) -> None:
+        for sizes in every:
+            shapes = [tuple(sizes.get(size, size) for size in shape) for shape in given]
+            if shapes in (given, *made.shapes) or not takes(shapes):
+                continue
+            made.shapes.append(shapes)
+            for size, other in sizes.items():
+                if other != size and other > _MOST_BESIDE:
+                    made.sizes[size].append(other)
+    add(_assignments(own))
+    for size in own:  # where all axes at once are too much work, as in attention
+        if not {*_TAILS} & {*made.sizes[size]}:
+            add({size: other} for other in (*_TAILS, *_WHOLE))
     return made
 
 

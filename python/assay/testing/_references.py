@@ -15,6 +15,7 @@ from ._sizes import MISFITS, ONLY_GIVEN, Shapes, around, is_long, takes
 _HALVES = {"float16": (-24, 15, 65504.0), "bfloat16": (-133, 127, 3.3895313892515355e38), "float32": (-149, 127, 3.4028234663852886e38),
            "float64": (-1074, 1023, 1.7976931348623157e308)}
 _FAR_BELOW = -1e4
+_EXPONENTIALS = ("exp", "softmax", "log_softmax", "log_sum_exp", "masked_softmax")
 _LONG, _BROAD = {"dense": 1, "sparse": 2}, {"integers": 1, "dense": 1}  # of shapes that were made
 _DRAWS = {"integers": 6, "dense": 8, "one hot": 6, "shifted": 2, "ties": 4, "range": 4, "special values": 4, "sparse": 4}
 
@@ -34,13 +35,15 @@ def probes_of(reference: Callable[..., Any], like: Any, attributes: Mapping[str,
         given, words, random = [tuple(one) for one in like], dict(attributes or {}), generator(seed)
         if kernel is not None and (lost := sorted(set(map(str, words)) - _taken(reference) - kernel)):
             raise UsageError("unknown attribute", where="attributes", why=f"neither the reference nor the kernel has a parameter '{lost[0]}'", advice="correct the name, or leave it out")
-        borrowed = _drawn(name, given, words, dtype, random, _DRAWS)
+        own = {key: value for key, value in words.items() if key in _taken(reference)}
+        absent = _absent(reference, given, dtype, own)
+        borrowed = _drawn(name, given, words, dtype, random, _DRAWS, absent)
         borrowed += list(in_other_layouts(borrowed)) if strided else []
         tried = ONLY_GIVEN
         if blocks:
-            made = around(given, takes(reference, Bits(dtype, (), b"").widened().dtype, {key: value for key, value in words.items() if key in _taken(reference)}))
+            made = around(given, takes(reference, Bits(dtype, (), b"").widened().dtype, own))
             borrowed += [dataclasses.replace(one, made=True) for shapes in made.shapes
-                         for one in _drawn(name, shapes, words, dtype, random, _LONG if is_long(shapes) else _BROAD)]
+                         for one in _drawn(name, shapes, words, dtype, random, _LONG if is_long(shapes) else _BROAD, absent)]
             tried = made.text
     else:
         raise wrong("like", "the operation or region whose probes the expression takes, such as 'softmax', or a shape for each operand", like)
@@ -69,6 +72,23 @@ def _with_expressions(borrowed: Sequence[Probe], reference: Callable[..., Any], 
     if not any(math.prod(shape) for probe in found for _, shape in probe.results):
         raise UsageError("no probe has a result with elements", where=name, why="so nothing would be judged", advice=advice)
     return found
+
+
+def _absent(reference: Callable[..., Any], given: Shapes, dtype: str, words: Mapping[str, Any]) -> tuple[float, ...]:
+    """Numbers that the first operand may have in place of a term of a sum: 0, and one whose exp is 0. Factors of a product whose exp is taken are 0 alone: other
+    scores would be sums of large terms that cancel, of which the contract says nothing."""
+    try:
+        nodes = ops.traced(lambda *operands: reference(*operands, **words), [(Bits(dtype, (), b"").widened().dtype, shape) for shape in given])[0].nodes
+    except MISFITS:
+        return 0.0, _FAR_BELOW
+    reached, scores = {("operand", 0)}, set[tuple[str, int]]()
+    for key, node in ((("node", i), one) for i, one in enumerate(nodes)):
+        used = {*node.get("operands", ())}
+        if used & scores and node["op"] in _EXPONENTIALS:
+            return 0.0, 0.0
+        if used & (reached | scores) and node["op"] not in _EXPONENTIALS:
+            (scores if used & scores or node["op"] in ("matmul", "gemm", "conv") else reached).add(key)
+    return 0.0, _FAR_BELOW
 
 
 def _are_shapes(like: Any) -> bool:
@@ -103,13 +123,13 @@ def generator(seed: int) -> Any:
     return np.random.default_rng(seed)
 
 
-def _drawn(name: str, shapes: Shapes, attributes: Mapping[str, Any], dtype: str, random: Any, kinds: Mapping[str, int]) -> list[Probe]:
+def _drawn(name: str, shapes: Shapes, attributes: Mapping[str, Any], dtype: str, random: Any, kinds: Mapping[str, int], absent: tuple[float, ...]) -> list[Probe]:
     named = ", ".join(dict.fromkeys("x".join(map(str, shape)) or "scalars" for shape in shapes))
-    return [Probe(f"{named}: {kind} {dtype}", name, attributes, [bits_in(dtype, one) for one in _values(kind, shapes, dtype, random)], [], [], [],
+    return [Probe(f"{named}: {kind} {dtype}", name, attributes, [bits_in(dtype, one) for one in _values(kind, shapes, dtype, random, absent)], [], [], [],
                   pinned=frozenset(attributes)) for kind, draws in kinds.items() for _ in range(draws)]
 
 
-def _values(kind: str, shapes: Sequence[tuple[int, ...]], dtype: str, random: Any) -> Iterator[Any]:
+def _values(kind: str, shapes: Sequence[tuple[int, ...]], dtype: str, random: Any, absent: tuple[float, ...]) -> Iterator[Any]:
     """As the program draws (docs/reference/probes.md): one array of float64 for each operand."""
     import numpy as np
 
@@ -120,7 +140,7 @@ def _values(kind: str, shapes: Sequence[tuple[int, ...]], dtype: str, random: An
         if kind == "integers":
             values = random.integers(-3, 4, shape).astype(float)
         elif kind == "sparse" and position == 0:  # about 16 terms of a sum that say something, beside 0, or beside numbers whose exp is 0
-            values = np.where(random.random(shape) * max(shape[-1:], default=1) < 16, values, random.choice([0.0, _FAR_BELOW]))
+            values = np.where(random.random(shape) * max(shape[-1:], default=1) < 16, values, random.choice(absent))
         elif kind == "one hot" and position == 0 and values.size:
             values = np.zeros(shape)
             values.reshape(-1)[random.integers(values.size)] = random.choice([-1, 1]) * (1 + abs(random.normal()))

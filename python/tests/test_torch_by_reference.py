@@ -254,3 +254,13 @@ def test_wrong_use() -> None:
                     {"reference": torch.relu, "model": "nonesuch"}, {"reference": lambda x: torch.complex(x, x)}):
         with pytest.raises(UsageError):
             gradcheck(torch.relu, [(3,)], **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("off, is_small", [(2.0**-23, True), (2.0**-10, False)])
+def test_a_small_error_in_another_call_may_come_of_another_formula(off: float, is_small: bool) -> None:
+    def square(x: Any) -> Any:
+        return x * x * SINGLE(1 if x.flags.c_contiguous else 1 + off)
+    with pytest.raises(GradcheckError) as wrong:
+        gradcheck(opaque(square, lambda x, g: 2 * x * g), [(5, 8)], reference=lambda x: x * x)
+    text = str(wrong.value)
+    assert wrong.value.report.undecided and "gradient.elsewhere" in text and ("another formula" in text, "Mend it" in text) == (is_small, not is_small)

@@ -18,12 +18,14 @@ from assay._core.gate_reports import VACUOUS, Case, Finding, Report, counted
 from assay._core.shapes import INTEGERS
 from assay._core.vocabulary import ALIASES, DEFAULTS, ROWS
 from assay.errors import UsageError, wrong
+from ._changed import changed_reference
 from ._contracts import ContractViolation, NotDecided, spelled
 from ._memory import Buffer, Change, Library, NumPy, Output, Placed, Torch, carrier_of, is_poison, outside_of, place_in_words, plain
 from ._plans import MADE, NORMS, REGIONS, Probe, has_attributes, planned, require_type, row_named, type_named
 from ._references import on_plan, probes_of
 from ._remedies import remedy
 from ._sizes import ONLY_GIVEN
+from ._symptoms import symptom
 
 # What the probes themselves find, in words.
 RULES = {"probe.unwritten": "leaves elements of its result unwritten", "probe.operand": "writes into its operands",
@@ -36,6 +38,7 @@ _MOST_VACUOUS, _ORDINARY = 0.25, ("integers", "dense", "sparse", "one hot")
 _OUTSIDE = "gives values outside of its contract"
 _NAN_ALONE = "gives nothing but NaN, of which many faults are the cause"
 _UNTOLD = "gives values outside of its contract, which this fault does not explain"
+_UNTRIED = "gives values outside of its contract, where this fault was not tried"
 _IN_PLACE = ". If it is meant to, say which operands: writes=(0,)"
 _AS_DENSE = "reads operands as if they were dense in memory"
 _WIDE = ("the contract admits too much there, because of long sums in any order: if the kernel adds by blocks or by a tree, declare the height that is true "
@@ -516,12 +519,26 @@ def _judged(outcomes: list[_Outcome], op: str, run: Callable[[Probe], _Outcome],
     report.kinds = {words: _kinds(every[index] for index in sorted(indices)) for words, indices in faults}
     if failed and all(one.probe.layout != "dense" for one in failed) and _are_right_when_dense(failed[:8], run):
         report.faults.insert(0, (_AS_DENSE, len(failed)))
+    if report.faults and {words for words, _ in report.faults} & {_OUTSIDE, _UNTOLD, _NAN_ALONE} and all(words not in RULES.values() for words, _ in report.faults):
+        _name_otherwise(report, ran[:len(every)], every)
     if report.faults and all(words == _OUTSIDE for words, _ in report.faults):
         report.remedy = remedy([(one.probe, one.check) for one in failed if one.check is not None], model)
     if report.raised:
         report.cases.append(dataclasses.replace(_raised(report, op), file=place[0], line=place[1]))
     report.text = _text(report, op)
     return report
+
+
+def _name_otherwise(report: KernelReport, ran: list[_Outcome], cases: list[Case]) -> None:
+    """The fault of a kernel that computes the reference with one step changed, which the bank of single operations need not know; or what its results show."""
+    judged = [(one.probe, one.check, case) for one, case in zip(ran, cases) if one.check is not None]
+    failed = [(probe, check) for probe, check, case in judged if _fails(case)]
+    words, told = changed_reference(failed, [(probe, check) for probe, check, case in judged if not _fails(case)]) if failed else ("", [])
+    if words:
+        rest = len(failed) - len(told)
+        report.faults, report.kinds = [(f"computes the reference {words}", len(told)), *([(_UNTRIED, rest)] if rest else [])], {}
+    elif all(words in (_OUTSIDE, _NAN_ALONE) for words, _ in report.faults) and (words := symptom([(check, case) for _, check, case in judged])):
+        report.faults, report.kinds = [(words, len(failed))], {}
 
 
 def _raised(report: KernelReport, op: str) -> Case:
@@ -623,7 +640,7 @@ def _text(report: KernelReport, op: str) -> str:
     several = len(report.faults) > 1
     lines += [f"  {count} of them{f' ({report.kinds[words]})' if several and report.kinds.get(words) else ''}: it {words}" for words, count in report.faults[:5]]
     lines += [_REMEDIES[words] for words, _ in report.faults if words in _REMEDIES]
-    if failing and op in NORMS and any(words == _OUTSIDE for words, _ in report.faults):
+    if failing and op in NORMS and any(words == _OUTSIDE or "epsilon" in words for words, _ in report.faults):
         lines += [_EPSILON, *([_OUTSIDE_ROOT] if op == "layer norm" else [])]
     if failing and all(case.group.endswith(MADE) for case in failing):
         lines.append(_ONLY_MADE)

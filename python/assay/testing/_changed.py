@@ -1,0 +1,239 @@
+"""Names for faults of expressions and compositions: the reference with one step changed, under which every tried result of a wrong kernel is right."""
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any, Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from assay._core import shapes
+from assay._core.audits import Check, Refused, judge
+from ._plans import Probe
+
+_FIRST, _TRIED, _RIGHT, _MOST_ELEMENTS, _MOST_NODES = 2, 64, 16, 1 << 13, 40
+_BLOCKS = (4, 8, 16, 32, 64, 128)
+_EPSILONS = (0.0, 1e-12, 1e-8, 1e-6, 1e-5, 1e-3)
+_ALIKE = ("relu", "tanh", "sigmoid", "abs", "neg", "exp", "log", "sqrt", "softmax", "log_softmax", "normalise", "round", "clip", "sign", "scale", "gelu", "silu", "square")
+_PAIRS = ("add", "sub", "mul", "div", "max", "min", "power")
+Node = dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Region:
+    """Nodes whose values are numbered, operands first; the shape and type of each value."""
+
+    nodes: Sequence[Node]
+    outputs: Sequence[int]
+    shapes: Sequence[tuple[int, ...]]
+    types: Sequence[str]
+    given: int  # operands that a kernel is handed
+    operands: int
+
+    def replaced(self, at: int, new: Sequence[Node]) -> _Region:
+        """One node as several ones, which number their own values from that of the node on; later numbers move."""
+        value, shift = self.operands + at, len(new) - 1
+        def moved(number: int) -> int:
+            return number + shift if number >= value else number
+        later = [{**one, "operands": [moved(number) for number in one["operands"]]} if "operands" in one else one for one in self.nodes[at + 1:]]
+        return dataclasses.replace(self, nodes=[*self.nodes[:at], *new, *later], outputs=[moved(number) for number in self.outputs])
+
+    def renamed(self, names: Mapping[int, int]) -> _Region:
+        """Other values in the places of some, also among the results."""
+        nodes = [{**one, "operands": [names.get(number, number) for number in one["operands"]]} if "operands" in one else one for one in self.nodes]
+        return dataclasses.replace(self, nodes=nodes, outputs=[names.get(number, number) for number in self.outputs])
+
+
+_Change = Callable[[_Region], "_Region | None"]
+
+
+def _region(probe: Probe, check: Check) -> _Region:
+    """The region of a check, with the shapes of its values."""
+    found, types = [one.shape for one in check.operands], [one.widened().dtype for one in check.operands]
+    for node in check.nodes:
+        if node["op"] == "constant":
+            dtype, shape = node["dtype"], tuple(node["shape"])
+        else:
+            used = node["operands"]
+            dtype, shape = shapes.result_of(node["op"], [types[i] for i in used], [found[i] for i in used], node.get("attributes", {}))
+        found.append(shape)
+        types.append(dtype)
+    last = len(check.operands) + len(check.nodes)
+    outputs = list(check.outputs) if check.outputs is not None else list(range(last - len(check.results), last))
+    return _Region(check.nodes, outputs, found, types, len(probe.operands), len(check.operands))
+
+
+def _without(at: int, kept: int) -> _Change:
+    return lambda region: region.renamed({region.operands + at: region.nodes[at]["operands"][kept]}) if region.shapes[region.nodes[at]["operands"][kept]] == region.shapes[region.operands + at] else None
+
+
+def _with(at: int, **attributes: Any) -> _Change:
+    def change(region: _Region) -> _Region:
+        node = region.nodes[at]
+        return region.replaced(at, [{**node, "attributes": {**node["attributes"], **attributes}}])
+    return change
+
+
+def _as(at: int, op: str) -> _Change:
+    return lambda region: region.replaced(at, [{**region.nodes[at], "op": op}])
+
+
+def _exchanged(first: int, second: int) -> _Change:
+    def change(region: _Region) -> _Region | None:
+        nodes = region.renamed({first: second, second: first}).nodes
+        return dataclasses.replace(region, nodes=nodes) if region.shapes[first] == region.shapes[second] else None
+    return change
+
+
+def _of_first(operand: int) -> _Change:
+    """The first row of an operand for all its rows."""
+    def change(region: _Region) -> _Region | None:
+        shape, n = region.shapes[operand], region.operands
+        if not shape or shape[0] < 2 or 0 in shape:
+            return None
+        one = {"op": "slice", "operands": [operand], "attributes": {"starts": [0] * len(shape), "steps": [1] * len(shape), "extents": [1, *shape[1:]]}}
+        all_ = {"op": "expand", "operands": [n], "attributes": {"shape": list(shape)}}
+        nodes = [{**node, "operands": [number + 2 if number >= n else n + 1 if number == operand else number for number in node["operands"]]} if "operands" in node else node
+                 for node in region.nodes]
+        return dataclasses.replace(region, nodes=[one, all_, *nodes], outputs=[number + 2 if number >= n else number for number in region.outputs])
+    return change
+
+
+def _twice(region: _Region) -> _Region | None:
+    """The first operand replaced by the result."""
+    if len(region.outputs) != 1 or region.shapes[region.outputs[0]] != region.shapes[0]:
+        return None
+    n, count = region.operands, len(region.nodes)
+    def moved(number: int) -> int:
+        return region.outputs[0] if number == 0 else number + count if number >= n else number
+    again = [{**one, "operands": [moved(number) for number in one["operands"]]} if "operands" in one else one for one in region.nodes]
+    return dataclasses.replace(region, nodes=[*region.nodes, *again], outputs=[moved(region.outputs[0])])
+
+
+def _whole_blocks(at: int, size: int) -> _Change:
+    """A sum over the terms in whole blocks alone, where it has more than one block."""
+    def change(region: _Region) -> _Region | None:
+        node, first = region.nodes[at], region.operands + at
+        used, op = node["operands"], node["op"]
+        axes = [len(region.shapes[used[0]]) - 1] if op == "matmul" else [axis % len(region.shapes[used[0]]) for axis in node["attributes"]["axes"]]
+        count = math.prod(region.shapes[used[0]][axis] for axis in axes)
+        if len(axes) != 1 or count <= size or count % size == 0 or op == "matmul" and len(region.shapes[used[1]]) < 2:
+            return region if len(axes) == 1 else None
+        new: list[Node] = []
+        sliced = [(used[0], axes[0])] + ([(used[1], len(region.shapes[used[1]]) - 2)] if op == "matmul" else [])
+        for number, axis in sliced:
+            extents = list(region.shapes[number])
+            extents[axis] = count // size * size
+            new.append({"op": "slice", "operands": [number], "attributes": {"starts": [0] * len(extents), "steps": [1] * len(extents), "extents": extents}})
+        return region.replaced(at, [*new, {**node, "operands": [first + i for i in range(len(new))]}])
+    return change
+
+
+def _normalised(at: int, epsilon_outside: bool, less: int, by_reciprocal: bool) -> _Change:
+    """A normalisation step by step: with epsilon added to the root, or with another number of elements; as a quotient, or as a product with the reciprocal."""
+    def change(region: _Region) -> _Region | None:
+        node, v = region.nodes[at], region.operands + at
+        x, wanted = node["operands"][0], node["attributes"]
+        shape, axes = region.shapes[x], list(wanted["axes"])
+        count = math.prod(shape[axis] for axis in axes)
+        if wanted["form"] not in ("centered", "root_mean", "l2") or count < 2 or less and wanted["form"] == "l2":
+            return None
+        over = {"axes": axes, "keep_dims": True}
+        def number(value: float) -> Node:
+            dtype = region.types[x]
+            return {"op": "constant", "dtype": dtype, "shape": [], "data": [float(np.asarray(value, dtype))]}
+        new: list[Node] = []
+        def step(op: str, *used: int, **attributes: Any) -> int:
+            new.append({"op": op, "operands": list(used), **({"attributes": attributes} if attributes else {})})
+            return v + len(new) - 1
+        def constant(value: float) -> int:
+            new.append(number(value))
+            return v + len(new) - 1
+        d = step("sub", x, step("reduce_mean", x, **over)) if wanted["form"] == "centered" else x
+        total = step("reduce_sum", step("mul", d, d), **over)
+        moment = total if wanted["form"] == "l2" else step("div", total, constant(float(count - less)))
+        epsilon = constant(wanted["epsilon"])
+        root = step("add", step("sqrt", moment), epsilon) if epsilon_outside else step("sqrt", step("add", moment, epsilon))
+        if by_reciprocal:
+            step("mul", d, step("reciprocal", root))
+        else:
+            step("div", d, root)
+        return region.replaced(at, new)
+    return change
+
+
+def _changes(region: _Region) -> Iterator[tuple[str, _Change]]:
+    """Faults that kernels have, each with words for the reference that computes it."""
+    for at, node in enumerate(region.nodes):
+        op, used = node["op"], node.get("operands", [])
+        if op in _ALIKE:
+            yield f"without its {op}", _without(at, 0)
+        if op in _PAIRS and len(used) == 2:
+            for kept in (0, 1) if op in ("add", "mul") else (0,):
+                by = f" of operand {used[1 - kept]}" if used[1 - kept] < region.given else ""
+                yield f"without its {op}{by}", _without(at, kept)
+        if op in ("reduce_sum", "reduce_mean"):
+            yield f"with a {'mean' if op == 'reduce_sum' else 'sum'} in place of its {op}", _as(at, "reduce_mean" if op == "reduce_sum" else "reduce_sum")
+        if op in ("reduce_sum", "reduce_mean", "matmul"):
+            for size in _BLOCKS if op != "reduce_mean" else ():
+                yield f"without the terms behind the last whole block of {size} in its {op}", _whole_blocks(at, size)
+        if op == "normalise":
+            for by_reciprocal in (False, True):
+                yield "with epsilon added to the root", _normalised(at, True, 0, by_reciprocal)
+                yield "with one less than the number of elements", _normalised(at, False, 1, by_reciprocal)
+            for epsilon in _EPSILONS:
+                if epsilon != node["attributes"]["epsilon"]:
+                    yield f"with an epsilon of {epsilon:g}", _with(at, epsilon=epsilon)
+    for first in range(region.given):
+        for second in range(first + 1, region.given):
+            yield f"with operands {first} and {second} exchanged", _exchanged(first, second)
+        yield f"with the first row of operand {first} for all", _of_first(first)
+    yield "applied twice", _twice
+
+
+def _changed(check: Check, region: _Region, change: _Change) -> Check | None:
+    try:
+        other = change(region)
+    except (shapes.Misfit, IndexError, KeyError):
+        return None
+    return None if other is None else dataclasses.replace(check, nodes=other.nodes, outputs=other.outputs)
+
+
+def changed_reference(failed: Sequence[tuple[Probe, Check]], passed: Sequence[tuple[Probe, Check]]) -> tuple[str, list[int]]:
+    """Words for the one change of the reference under which every tried failing probe lies in its contract, and which of the failing probes those are.
+
+    Probes that passed have to pass under the change as well. The words are empty where no change or several do so.
+    """
+    def fits(one: tuple[Probe, Check]) -> bool:
+        ops = [node["op"] for node in one[1].nodes]
+        return ops == form and sum(math.prod(bits.shape) for bits in one[1].operands) <= _MOST_ELEMENTS
+
+    form = [node["op"] for node in failed[0][1].nodes]
+    tried = [i for i, one in enumerate(failed) if fits(one)][:_TRIED]
+    if len(tried) < min(_FIRST, len(failed)) or len(form) > _MOST_NODES:
+        return "", []
+    try:
+        pairs = [(failed[i][1], _region(*failed[i])) for i in tried] + [(check, _region(probe, check)) for probe, check in passed if fits((probe, check))][:_RIGHT]
+        left = list(_changes(pairs[0][1]))
+        for some in (pairs[:_FIRST], pairs[_FIRST:]):
+            left = _admitting(left, some)
+    except (Refused, shapes.Misfit, KeyError):
+        return "", []
+    return (left[0][0], tried) if len({words for words, _ in left}) == 1 else ("", [])
+
+
+def _admitting(changes: list[tuple[str, _Change]], pairs: Sequence[tuple[Check, _Region]]) -> list[tuple[str, _Change]]:
+    """Of the changes those under which no element of these checks fails, and three quarters are not vacuous."""
+    rows = [(words, change, [_changed(check, region, change) for check, region in pairs]) for words, change in changes]
+    whole = [(words, change, [one for one in checks if one is not None]) for words, change, checks in rows if None not in checks]
+    every = [one for _, _, checks in whole for one in checks]
+    cases = iter(judge(every).cases if every else [])
+    found = []
+    for words, change, checks in whole:
+        own = [next(cases) for _ in checks]
+        if not any(case.failed or case.unsupported for case in own) and 4 * sum(case.vacuous for case in own) <= sum(case.judged for case in own):
+            found.append((words, change))
+    return found
+
+
+__all__ = ["changed_reference"]

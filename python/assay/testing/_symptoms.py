@@ -1,0 +1,54 @@
+"""Symptoms that all wrong results of a kernel have in common, where no fault of the bank explains them."""
+from __future__ import annotations
+
+from typing import Sequence
+
+import numpy as np
+
+from assay._core.audits import Check
+from assay._core.gate_reports import VACUOUS, Case
+
+EARLIER = "gives the result of an earlier call with operands of the same shapes"
+ZERO, NAN = "gives 0 where its contract has no 0", "gives NaN where its contract has numbers alone"
+Judged = tuple[Check, Case]
+
+
+def symptom(judged: Sequence[Judged]) -> str:
+    """Words for a symptom of every wrong result; empty where they have none in common. `judged`: in the order of the calls."""
+    failed = [one for one in judged if _is_wrong(one[1])]
+    if failed and _are_earlier(judged):
+        return EARLIER
+    values = [_values(check, case) for check, case in failed]
+    wrong = np.concatenate([one for one in values if one is not None]) if failed and all(one is not None for one in values) else np.zeros(0)
+    if wrong.size and np.isnan(wrong).all():
+        return NAN
+    return ZERO if wrong.size and not wrong.any() else ""
+
+
+def _is_wrong(case: Case) -> bool:
+    return any(one.kind == "fail" and one.rule != VACUOUS for one in case.findings)
+
+
+def _are_earlier(judged: Sequence[Judged]) -> bool:
+    """Whether each wrong result has the bits of a right one of an earlier call, which had other operands, and more than one value."""
+    right = dict[tuple[bytes, ...], tuple[bytes, ...]]()
+    for check, case in judged:
+        results, operands = tuple(one.data for one in check.results), tuple(one.data for one in check.operands)
+        key = (repr([(one.dtype, one.shape) for one in (*check.results, *check.operands)]).encode(), *results)
+        if not _is_wrong(case):
+            right.setdefault(key, operands)
+        elif right.get(key, operands) == operands or all(np.unique(one.numpy()).size < 2 for one in check.results):
+            return False
+    return True
+
+
+def _values(check: Check, case: Case) -> np.ndarray | None:
+    """The numbers of the elements that fail; nothing for several results, or for results that are no floats."""
+    if len(check.results) != 1 or not check.results[0].dtype.startswith("float"):
+        return None
+    every = check.results[0].numpy().reshape(-1)
+    places = [at for one in case.findings if one.kind == "fail" for at in one.failed_at]
+    return every[places].astype(np.float64) if places and max(places) < every.size else None
+
+
+__all__ = ["symptom"]

@@ -1,0 +1,106 @@
+"""audit_kernel: faults of expressions and compositions by name, and shapes at which kernels of attention are wrong."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import assay.ops as xp
+from assay.testing import audit_kernel
+
+f32 = np.float32
+SHORT = {"blocks": False, "strided": False, "raises": False}
+NORMED = {"like": [(5, 12), (5, 12), (12,)], **SHORT}
+
+
+def first_fault(*given, **options):
+    report = audit_kernel(*given, **options)
+    assert report.failed
+    return report.faults[0][0]
+
+
+def rms(x, w, epsilon=f32(1e-5), added=f32(0)):
+    return x / (np.sqrt((x * x).mean(-1, keepdims=True, dtype=f32) + epsilon) + added) * w
+
+
+def less(x, w, b):
+    d = x - x.mean(-1, keepdims=True, dtype=f32)
+    return d / np.sqrt((d * d).sum(-1, keepdims=True, dtype=f32) / f32(x.shape[-1] - 1) + f32(1e-5)) * w + b
+
+
+@pytest.mark.parametrize("op, kernel, words", [
+    ("rms norm", lambda x, w: rms(x, w, f32(0), f32(1e-5)), "with epsilon added to the root"), ("rms norm", lambda x, w: rms(x, f32(1)), "without its mul of operand 1"),
+    ("rms norm", lambda x, w: rms(x, w, f32(1e-6)), "with an epsilon of 1e-06"), ("layer norm", less, "with one less than the number of elements")])
+def test_faults_of_compositions_are_named(op, kernel, words):
+    assert first_fault(op, kernel, **SHORT) == f"computes the reference {words}"
+
+
+def residual(x, r, w):
+    return x + r, xp.normalise(x + r, axes=[-1], epsilon=1e-6, form="root_mean") * w
+
+
+def turned(x, c, s):
+    a, b = x[:, :4], x[:, 4:]
+    return xp.concatenate([a * c - b * s, b * c + a * s], -1)
+
+
+def turn(x, c, s):
+    a, b = x[:, :4], x[:, 4:]
+    return np.concatenate([a * c - b * s, b * c + a * s], -1)
+
+
+def test_faults_of_expressions_are_named():
+    assert first_fault(residual, lambda x, r, w: (x + r, rms(x + r, w)), **NORMED) == "computes the reference with an epsilon of 1e-05"
+    assert first_fault(residual, lambda x, r, w: (x + r, rms(x, w, f32(1e-6))), **NORMED) == "computes the reference without its add of operand 1"
+    assert first_fault(turned, lambda x, c, s: turn(turn(x, c, s), c, s), like=[(5, 8), (5, 4), (5, 4)], **SHORT) == "computes the reference applied twice"
+    assert first_fault(lambda a, b: xp.silu(a) * b, lambda a, b: b / (1 + np.exp(-b)) * a, like=[(5, 9)] * 2, **SHORT) == "computes the reference with operands 0 and 1 exchanged"
+    assert first_fault(lambda x, s: x * s, lambda x, s: x * s[:1], like=[(5, 6), (6,)], **SHORT) == "computes the reference with the first row of operand 1 for all"
+    def in_fours(x, w):
+        end = x.shape[1] // 4 * 4 or x.shape[1]
+        return np.maximum(x[:, :end] @ w[:end], 0)
+    words = "computes the reference without the terms behind the last whole block of 4 in its matmul"
+    assert first_fault(lambda x, w: xp.relu(x @ w), in_fours, like=[(4, 18), (18, 6)], raises=False, strided=False) == words
+
+
+def test_a_fault_of_none_of_these_kinds_has_no_name():
+    assert first_fault("rms norm", lambda x, w: rms(x, w) * f32(1 + 2.0**-10), **SHORT) == "gives values outside of its contract"
+    assert first_fault(residual, lambda x, r, w: (x + r, rms(x + r, w[::-1], f32(1e-6))), **NORMED) == "gives values outside of its contract"
+
+
+def test_symptoms_of_all_wrong_results_are_named():
+    def softmax(x):
+        e = np.exp(x - x.max(-1, keepdims=True))
+        return e / e.sum(-1, keepdims=True)
+    def of(kernel):
+        return first_fault("softmax", kernel, attributes={"axis": -1}, **SHORT)
+    assert of(lambda x: np.where(softmax(x) < 1e-3, f32(0), softmax(x))) == "gives 0 where its contract has no 0"
+    assert of(lambda x: np.where(softmax(x) < 1e-3, f32(np.nan), softmax(x))) == "gives NaN where its contract has numbers alone"
+    known = {}
+    assert of(lambda x: known.setdefault(x.shape, softmax(x)).copy()) == "gives the result of an earlier call with operands of the same shapes"
+
+
+def lower(q, k):
+    return np.tri(q.shape[1], k.shape[1], dtype=f32)
+
+
+def test_shapes_at_which_kernels_of_attention_are_wrong():
+    """In attention all sizes at once are too much work, so each is tried alone; and an odd number of tiles of 64 or 32 is no whole number of larger ones."""
+    def reference(q, k, v):
+        return (q @ xp.swapaxes(k, 1, 2) * lower(q, k)) @ v
+    def kernel(q, k, v, is_wrong=lambda n: False):
+        y = q @ k.swapaxes(1, 2) * lower(q, k) @ v
+        return y * f32(1 + is_wrong(q.shape[1]))
+    options = {"like": [(2, 9, 6), (2, 9, 6), (2, 9, 5)], "strided": False, "raises": False}
+    assert audit_kernel(reference, kernel, **options).passed
+    for wrong in (lambda n: n in (33, 65, 129), lambda n: n == 192, lambda n: n == 96):
+        assert audit_kernel(reference, lambda q, k, v, wrong=wrong: kernel(q, k, v, wrong), **options).failed
+
+
+def test_right_attention_of_a_large_width_is_not_vacuous():
+    def reference(q, k, v):
+        return xp.softmax(q @ xp.swapaxes(k, 1, 2) * 192 ** -0.5, axis=-1) @ v
+    def kernel(q, k, v):
+        z = q @ k.swapaxes(1, 2) * f32(192 ** -0.5)
+        e = np.exp(z - z.max(-1, keepdims=True))
+        return e / e.sum(-1, keepdims=True) @ v
+    report = audit_kernel(reference, kernel, like=[(1, 9, 192), (1, 9, 192), (1, 9, 64)], **SHORT)
+    assert report.passed and not report.vacuous_shares["sparse"]

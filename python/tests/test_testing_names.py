@@ -104,3 +104,9 @@ def test_right_attention_of_a_large_width_is_not_vacuous():
         return e / e.sum(-1, keepdims=True) @ v
     report = audit_kernel(reference, kernel, like=[(1, 9, 192), (1, 9, 192), (1, 9, 64)], **SHORT)
     assert report.passed and not report.vacuous_shares["sparse"]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float64"])
+def test_shapes_are_made_in_every_format(dtype):
+    report = audit_kernel(lambda x, y: x * y, lambda x, y: x * y, like=[(3, 5)] * 2, dtype=dtype, strided=False, raises=False)
+    assert report.passed and "129" in report.tried

@@ -41,7 +41,7 @@ def probes_of(reference: Callable[..., Any], like: Any, attributes: Mapping[str,
         borrowed += list(in_other_layouts(borrowed)) if strided else []
         tried = ONLY_GIVEN
         if blocks:
-            made = around(given, takes(reference, Bits(dtype, (), b"").widened().dtype, own))
+            made = around(given, takes(reference, Bits(dtype, (0,), b"").widened().dtype, own))
             borrowed += [dataclasses.replace(one, made=True) for shapes in made.shapes
                          for one in _drawn(name, shapes, words, dtype, random, _LONG if is_long(shapes) else _BROAD, absent)]
             tried = made.text
@@ -78,7 +78,7 @@ def _absent(reference: Callable[..., Any], given: Shapes, dtype: str, words: Map
     """Numbers that the first operand may have in place of a term of a sum: 0, and one whose exp is 0. Factors of a product whose exp is taken are 0 alone: other
     scores would be sums of large terms that cancel, of which the contract says nothing."""
     try:
-        nodes = ops.traced(lambda *operands: reference(*operands, **words), [(Bits(dtype, (), b"").widened().dtype, shape) for shape in given])[0].nodes
+        nodes = ops.traced(lambda *operands: reference(*operands, **words), [(Bits(dtype, (0,), b"").widened().dtype, shape) for shape in given])[0].nodes
     except MISFITS:
         return 0.0, _FAR_BELOW
     reached, scores = {("operand", 0)}, set[tuple[str, int]]()

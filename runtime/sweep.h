@@ -101,8 +101,9 @@ struct Session::Sweep {
 
   // The cotangent of a slice waits, so that those of several slices are put together at once.
   bool keep_part(const Entry& entry, Ref operand, Ref bar) {
-    Mark& mark = *find(operand);
-    if (entry.op != Op::slice || !free() || mark.bar != kNone || !mark.factors.empty()) return false;
+    if (entry.op != Op::slice || !free()) return false;
+    Mark& mark = *find(operand);  // which depends on a leaf, as the only operand of a slice
+    if (mark.bar != kNone || !mark.factors.empty()) return false;
     const Shape& shape = session.tape_[operand].value.shape();
     auto pad = pad_of(std::get<SliceAttributes>(entry.attributes), shape);
     if (!pad || !part_of(*pad, shape)) return false;

@@ -167,7 +167,11 @@ class Planner {
     }
     if (exponential) add_peaks();
     if (is_line && !exponential) add_extremes(false);
-    if (!is_masked && (!is_line || !is_long)) add(ProbeKind::dense, [&](Draw from, std::size_t) { return number(random_, from); });
+    // A function of one operand may take another form wherever its argument is 10, 30 or 80.
+    std::size_t at = 0;
+    const auto reach = [&](Draw from) { return is_line || one_.shapes.size() > 1 || from != Draw::any ? 0 : static_cast<int>(at++ % 6); };
+    if (!is_masked && (!is_line || !is_long))
+      add(ProbeKind::dense, [&](Draw from, std::size_t) { return std::ldexp(number(random_, from), reach(from)); });
   }
 
   // Rows before an exponential that begin (or end) with -infinity, as those behind a mask do. A kernel that goes block by block subtracts

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "kernel/audit/audit.h"
@@ -157,6 +158,20 @@ TEST_CASE("maxima and minima that start at a finite number, and pads that are on
       if (is_end && contracts::family_of(op) == contracts::Family::positions) continue;
       CAPTURE(op_row(op).name, start);
       CHECK(audited(run_plan(probe_plan(op, {.blocks = false}), after(limited), kModel).trace).failed > 0);
+    }
+  }
+}
+
+TEST_CASE("functions of one operand get arguments of every ordinary size", "[probes]") {
+  for (const Op op : {Op::softplus, Op::sigmoid, Op::tanh, Op::sin}) {
+    std::map<int, int> numbers;  // of each octave and sign
+    for (const Probe& probe : probe_plan(op, {}))
+      for (const double x : probe.operands[0].to_doubles())
+        if (std::isfinite(x) && x != 0) ++numbers[std::copysign(1, x) > 0 ? std::ilogb(x) : -1000 - std::ilogb(x)];
+    for (const int octave : {3, 4, 5, 6}) {  // 8 to 128
+      CAPTURE(op_row(op).name, octave);
+      CHECK(numbers[octave] > 200);
+      CHECK(numbers[-1000 - octave] > 200);
     }
   }
 }

@@ -118,7 +118,7 @@ def _open(s: int, t: int, window: int = 0) -> Any:
 
 
 def _masked(q: Any, k: Any, v: Any, open_: Any, scale: float) -> Any:
-    return xp.softmax(_scores(q, k, scale) + np.where(open_, 0, -np.inf).astype(f32), axis=-1) @ v
+    return xp.softmax(xp.where(np.broadcast_to(open_, (q.shape[0], *open_.shape)), _scores(q, k, scale), -np.inf), axis=-1) @ v
 
 
 @entry("attention, causal, of width 192", "FlashAttention", by_probes(lambda q, k, v: _masked(q, k, v, _open(q.shape[1], k.shape[1]), 192 ** -0.5), like=[(1, 9, 192), (1, 9, 192), (1, 9, 64)], blocks=False),
@@ -197,9 +197,9 @@ def linear_attention(fault: str) -> Any:
 
 
 def _recurrence(x: Any, a: Any) -> Any:
-    h, found = x[0] * 0, []
+    h, found = None, []
     for t in range(x.shape[0]):
-        h = h * a[t] + x[t]
+        h = (a[t] * 0.0 if h is None else h * a[t]) + x[t]
         found.append(h)
     return xp.stack(found)
 
@@ -218,12 +218,10 @@ def selective_scan(fault: str) -> Any:
 
 
 def _delta(k: Any, v: Any, b: Any) -> Any:
-    s, found = 0, []
+    s: Any = np.zeros((k.shape[1], v.shape[1]), f32)
     for t in range(k.shape[0]):
         key = k[t].reshape(-1, 1)
-        old = (key * s).sum(0) if t else 0
-        s = s + key * ((v[t] - old) * b[t:t + 1]).reshape(1, -1) if t else key * (v[t] * b[:1]).reshape(1, -1)
-        found.append(s)
+        s = s + key * ((v[t] - (key * s).sum(0)) * b[t:t + 1]).reshape(1, -1)
     return s
 
 

@@ -110,7 +110,9 @@ def _literal(expression: expressions.Expression, value: Any, dtype: str) -> Valu
                              advice="give the nearest such number, which is the one that a kernel multiplies by")
         value = number.item()
     if isinstance(value, (bool, int, float)):
-        result = expression.constant(bits_of(np.asarray(value, dtype)), Value)
+        array = np.asarray(value, dtype)
+        add = expression.constant if np.isfinite(array) else expression.capture  # JSON has no infinity; an operand may be one
+        result = add(bits_of(array), Value)
     else:
         result = expression.capture(bits_of(value, "an array of the expression").widened(), Value)
     assert isinstance(result, Value)

@@ -74,6 +74,7 @@ def test_symptoms_of_all_wrong_results_are_named():
         return first_fault("softmax", kernel, attributes={"axis": -1}, **SHORT)
     assert of(lambda x: np.where(softmax(x) < 1e-3, f32(0), softmax(x))) == "gives 0 where its contract has no 0"
     assert of(lambda x: np.where(softmax(x) < 1e-3, f32(np.nan), softmax(x))) == "gives NaN where its contract has numbers alone"
+    assert first_fault(lambda x: xp.abs(x) * 2, lambda x: np.where(x == 0, f32(-0.0), np.abs(x) * 2), like=[(5, 9)], **SHORT) == "gives values outside of its contract"
     known = {}
     assert of(lambda x: known.setdefault(x.shape, softmax(x)).copy()) == "gives the result of an earlier call with operands of the same shapes"
 
@@ -104,6 +105,15 @@ def test_right_attention_of_a_large_width_is_not_vacuous():
         return e / e.sum(-1, keepdims=True) @ v
     report = audit_kernel(reference, kernel, like=[(1, 9, 192), (1, 9, 192), (1, 9, 64)], **SHORT)
     assert report.passed and not report.vacuous_shares["sparse"]
+
+
+def test_an_infinity_may_stand_in_an_expression():
+    below = np.tri(4, 6, dtype=bool)
+    def kernel(x):
+        z = np.where(below, x, f32(-np.inf))
+        e = np.exp(z - z.max(-1, keepdims=True))
+        return e / e.sum(-1, keepdims=True)
+    assert audit_kernel(lambda x: xp.softmax(xp.where(below, x, -np.inf), axis=-1), kernel, like=[(4, 6)], **SHORT).passed
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float64"])

@@ -22,7 +22,13 @@ def symptom(judged: Sequence[Judged]) -> str:
     wrong = np.concatenate([one for one in values if one is not None]) if failed and all(one is not None for one in values) else np.zeros(0)
     if wrong.size and np.isnan(wrong).all():
         return NAN
-    return ZERO if wrong.size and not wrong.any() else ""
+    return ZERO if wrong.size and not wrong.any() and not any(map(_admits_zero, (case for _, case in failed))) else ""
+
+
+def _admits_zero(case: Case) -> bool:
+    """Whether the first or the worst element of a finding is wrong by the sign of a zero."""
+    sets = [one["admitted"] for finding in case.findings for one in (finding.first, finding.worst) if one and "admitted" in one]
+    return any(isinstance(one["lo"], (int, float)) and isinstance(one["hi"], (int, float)) and one["lo"] <= 0 <= one["hi"] for one in sets)
 
 
 def _is_wrong(case: Case) -> bool:

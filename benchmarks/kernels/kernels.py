@@ -151,7 +151,8 @@ def main() -> None:
                          [[fault, one.name, found["verdict"], found["named"], found["words"], f"{found['seconds']:.1f}"] for one, fault, found in faulty if is_recent(one.name, fault) == is_new])
                    for title, is_new in (("Kinds of faults that tests of libraries let pass in 2025 and 2026", True), ("Further planted faults", False))]
         results.write(options.json, results.begin("Kernels in the manner of libraries", "Contracts and faults",
-                                                  f"PyTorch {torch.__version__}, NumPy {np.__version__}, at default limits. All kernels are written for this benchmark, on the CPU.", counts, tables=tables))
+                                                  f"PyTorch {torch.__version__}, NumPy {np.__version__}, at default limits. All kernels are written for this benchmark, on the CPU. "
+                                                  "A fault of a Function is named if the report says which result or gradient is wrong.", counts, tables=tables))
 
 
 if __name__ == "__main__":

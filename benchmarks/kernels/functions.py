@@ -257,7 +257,7 @@ def kl_of(x: Any, t: Any) -> Any:
 TEACHER = torch.randn(5, 7, generator=G)
 
 
-@entry("KL divergence, with backward", "Liger", by_reference(lambda x: kl_of(x, TEACHER), [(5, 7)]), mean_of_elements="gradient")
+@entry("Kullback-Leibler divergence, with backward", "Liger", by_reference(lambda x: kl_of(x, TEACHER), [(5, 7)]), mean_of_elements="gradient")
 def kl(fault: str) -> Any:
     def forward(x: Any) -> Any:
         t, q = torch.softmax(TEACHER, -1), torch.log_softmax(x, -1)
@@ -271,7 +271,7 @@ def jsd_of(x: Any) -> Any:
     return 0.5 * (p * (torch.log(p) - m)).sum() + 0.5 * (q * (torch.log(q) - m)).sum()
 
 
-@entry("JSD, with backward", "Liger", by_reference(jsd_of, [(5, 7)]), half_of_the_mixture_lost="gradient")
+@entry("Jensen-Shannon divergence, with backward", "Liger", by_reference(jsd_of, [(5, 7)]), half_of_the_mixture_lost="gradient")
 def jsd(fault: str) -> Any:
     def forward(x: Any) -> Any:
         p, q = torch.softmax(TEACHER, -1), torch.softmax(x, -1)

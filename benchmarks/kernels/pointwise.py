@@ -97,7 +97,7 @@ def log_softmax(x: Any) -> Any:
     return z - np.log(np.exp(z).sum(-1, keepdims=True))
 
 
-@entry("KL divergence", "Liger", by_probes(_kl, like=[(5, 9), (5, 9)]), other_direction="exchanged", mean_for_sum="mean in place")
+@entry("Kullback-Leibler divergence", "Liger", by_probes(_kl, like=[(5, 9), (5, 9)]), other_direction="exchanged", mean_for_sum="mean in place")
 def kl(fault: str) -> Any:
     def kernel(x: Any, t: Any) -> Any:
         x, t = (t, x) if fault == "other direction" else (x, t)

@@ -35,7 +35,7 @@ def matmul(fault: str) -> Any:
     return kernel
 
 
-@entry("matmul, split of K", "CUTLASS", by_probes(lambda x, w: x @ w, like=[(4, 16), (16, 6)]), lost_tail="last whole block", first_part_twice="")
+@entry("matmul, split of K", "Triton's tutorials", by_probes(lambda x, w: x @ w, like=[(4, 16), (16, 6)]), lost_tail="last whole block", first_part_twice="")
 def split_k(fault: str) -> Any:
     def kernel(x: Any, w: Any) -> Any:
         k, parts = x.shape[1], 4

@@ -116,7 +116,7 @@ const std::vector<std::string_view>& lowered_operators() {
                                            "SpaceToDepth",
                                            "TensorScatter"};
     for (const onnx::OperatorSupport& one : onnx::supported_operators())
-      if (one.is_ml) names.push_back(one.op);
+      if (one.domain != "ai.onnx") names.push_back(one.op);
     std::ranges::sort(names);
     return names;
   }();

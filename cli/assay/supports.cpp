@@ -30,7 +30,7 @@ std::vector<std::string> operations() {
 std::vector<std::string> opset_range() {
   std::int64_t first = 0, last = 0;
   for (const onnx::OperatorSupport& support : onnx::supported_operators()) {
-    if (support.is_ml) continue;
+    if (support.domain != "ai.onnx") continue;
     first = first == 0 ? support.first_opset : std::min(first, support.first_opset);
     last = std::max(last, support.last_opset);
   }

@@ -1,6 +1,7 @@
 #include "frontends/onnx/importer.h"
 
 #include <algorithm>
+#include <array>
 #include <new>
 #include <set>
 #include <span>
@@ -20,8 +21,25 @@ bool has_values(std::int64_t element_type, DType& dtype) {
   return element_type != kFloat16 && element_type != kBfloat16 && dtype_of(element_type, dtype);
 }
 
-bool is_standard(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
-constexpr std::string_view kMlDomain = "ai.onnx.ml";
+// Domains whose operators are read, the standard one first.
+struct Domain {
+  std::string_view name;
+  const std::vector<OperatorRow>& (*rows)();
+  std::int64_t last;       // version
+  std::string_view usual;  // a version that a model may import
+};
+constexpr std::array<Domain, 3> kDomains = {Domain{"ai.onnx", operator_rows, kLastOpset, "21"},
+                                            {"ai.onnx.ml", ml_operator_rows, kLastMlOpset, "3"},
+                                            {"com.microsoft", microsoft_operator_rows, 1, "1"}};
+constexpr std::size_t kStandard = 0, kMicrosoft = 2;
+
+// The place in kDomains, or behind it.
+std::size_t domain_of(const std::string& name) {
+  const auto found = std::ranges::find(kDomains, name.empty() ? kDomains[kStandard].name : name, &Domain::name);
+  return static_cast<std::size_t>(found - kDomains.begin());
+}
+
+bool is_standard(const std::string& domain) { return domain_of(domain) == kStandard; }
 
 }  // namespace
 
@@ -32,17 +50,19 @@ void Importer::check_versions() {
                        "export the model with a current exporter");
   }
   for (const auto& [domain, version] : proto_.opsets) {
-    if (!is_standard(domain) && domain != kMlDomain) continue;
-    std::int64_t& imported = domain == kMlDomain ? ml_opset_ : opset_;
+    const std::size_t place = domain_of(domain);
+    if (place == kDomains.size()) continue;
+    std::int64_t& imported = opsets_[place];
     if (imported != 0 && imported != version)
       refuse_malformed("onnx.opset", "the model", "one version of " + (domain.empty() ? "ai.onnx" : domain), "two",
                        "export the model again");
     imported = version;
   }
   const bool imports = std::ranges::any_of(proto_.opsets, [](const auto& opset) { return is_standard(opset.first); });
-  if (!imports) opset_ = kNoOpset;
-  if (imports && (opset_ < kFirstOpset || opset_ > kLastOpset)) {
-    refuse_unsupported("onnx.opset", "the model", "an opset from 1 to 28", std::to_string(opset_),
+  std::int64_t& opset = opsets_[kStandard];
+  if (!imports) opset = kNoOpset;
+  if (imports && (opset < kFirstOpset || opset > kLastOpset)) {
+    refuse_unsupported("onnx.opset", "the model", "an opset from 1 to 28", std::to_string(opset),
                        "convert it with onnx.version_converter, or export it again");
   }
   for (const std::string& domain : proto_.function_domains) {
@@ -238,24 +258,33 @@ void check_attributes(const NodeProto& node, const OperatorRow& row) {
 }  // namespace
 
 Importer::Operators Importer::operators_of(const NodeProto& node) const {
-  if (node.domain == kMlDomain) return {ml_operator_rows(), ml_opset_};
-  return {operator_rows(), opset_};
+  const std::size_t place = domain_of(node.domain);
+  static const std::vector<OperatorRow> kNone;
+  if (place == kDomains.size()) return {kNone, 0};
+  return {kDomains[place].rows(), opsets_[place]};
 }
 
 const OperatorRow& Importer::row_of(const NodeProto& node) const {
-  const bool is_ml = node.domain == kMlDomain;
-  if (!is_standard(node.domain) && !is_ml) {
-    refuse_unsupported("onnx.domain", place_of(node), "operators of the domains ai.onnx and ai.onnx.ml", "domain " + in_quotes(node.domain),
-                       node.domain == "com.microsoft" ? advice_for_microsoft(node.op_type)
-                                                      : "export with standard operators, or inline the model's functions (onnx.inliner)");
+  const std::size_t place = domain_of(node.domain);
+  if (place == kDomains.size()) {
+    refuse_unsupported("onnx.domain", place_of(node), "operators of the domains ai.onnx, ai.onnx.ml and com.microsoft",
+                       "domain " + in_quotes(node.domain),
+                       "export with standard operators, or inline the model's functions (onnx.inliner)");
   }
-  const std::string domain = is_ml ? std::string(kMlDomain) : "ai.onnx";
+  const std::string domain(kDomains[place].name);
   const auto& [rows, opset] = operators_of(node);
+  const bool is_known_op = std::ranges::find(rows, node.op_type, &OperatorRow::op) != rows.end();
+  if (!is_known_op) {
+    refuse_unsupported("onnx.unknown_op", place_of(node), "a supported operator", printable(node.op_type) + " of domain " + domain,
+                       place == kStandard    ? advice_for(node.op_type)
+                       : place == kMicrosoft ? advice_for_microsoft(node.op_type)
+                                             : "end the model before it with --outputs, or write it with operators of ai.onnx");
+  }
   if (opset < 1) {
-    const std::string last = std::to_string(is_ml ? kLastMlOpset : kLastOpset);
-    refuse_malformed(
-        "onnx.opset", place_of(node), "a model that imports an opset of " + domain + ", from 1 to " + last, "none",
-        "add it: model.opset_import.append(onnx.helper.make_opsetid(\"" + (is_ml ? domain : "") + "\", " + (is_ml ? "3" : "21") + "))");
+    refuse_malformed("onnx.opset", place_of(node),
+                     "a model that imports an opset of " + domain + ", from 1 to " + std::to_string(kDomains[place].last), "none",
+                     "add it: model.opset_import.append(onnx.helper.make_opsetid(\"" + (place == kStandard ? "" : domain) + "\", " +
+                         std::string(kDomains[place].usual) + "))");
   }
   std::string versions;
   for (const OperatorRow& row : rows) {
@@ -267,19 +296,15 @@ const OperatorRow& Importer::row_of(const NodeProto& node) const {
     }
     versions += (versions.empty() ? "" : ", ") + std::to_string(row.first) + " to " + std::to_string(row.last);
   }
-  const std::string found = printable(node.op_type) + " of domain " + domain + ", opset " + std::to_string(opset);
-  if (versions.empty())
-    refuse_unsupported("onnx.unknown_op", place_of(node), "a supported operator", found,
-                       is_ml ? "end the model before it with --outputs, or write it with operators of ai.onnx" : advice_for(node.op_type));
-  refuse_unsupported("onnx.version", place_of(node), node.op_type + " of opset " + versions, found,
+  refuse_unsupported("onnx.version", place_of(node), node.op_type + " of opset " + versions,
+                     printable(node.op_type) + " of domain " + domain + ", opset " + std::to_string(opset),
                      "convert the model to one of these opsets (onnx.version_converter)");
 }
 
 bool Importer::is_known(const NodeProto& node) const {
   const auto& [rows, opset] = operators_of(node);
-  return (is_standard(node.domain) || node.domain == kMlDomain) && std::ranges::any_of(rows, [&, version = opset](const OperatorRow& row) {
-           return row.op == node.op_type && row.first <= version && version <= row.last;
-         });
+  return std::ranges::any_of(
+      rows, [&, version = opset](const OperatorRow& row) { return row.op == node.op_type && row.first <= version && version <= row.last; });
 }
 
 void Importer::define(const NodeProto& node, const std::vector<Operand>& results) {
@@ -297,8 +322,10 @@ void Importer::lower(const NodeProto& node) {
   std::vector<Operand> operands;
   for (const std::string& name : node.inputs) operands.push_back(name.empty() ? nullptr : entry_of(name, place_of(node)).operand);
   const std::int64_t opset = operators_of(node).opset;
-  check_operands(node, opset, operands);
+  const bool is_fused = domain_of(node.domain) == kMicrosoft;
+  if (!is_fused) check_operands(node, opset, operands);
   Call call(lowering_, node, opset, std::move(operands));
+  if (is_fused) call.real_only(false, "operators of ai.onnx", "an operator of ONNX Runtime, whose roundings no page tells");
   std::optional<Results> masked = lower_masked(call, row.lower);
   define(node, masked ? *masked : row.lower(call));
 }
@@ -401,10 +428,10 @@ Outcome<Model> import_model(const std::string& path, const MemoryRule& memory, c
 const std::vector<OperatorSupport>& supported_operators() {
   static const std::vector<OperatorSupport> kOperators = [] {
     std::vector<OperatorSupport> operators;
-    for (const std::vector<OperatorRow>* rows : {&operator_rows(), &ml_operator_rows()}) {
-      for (const OperatorRow& row : *rows) {
-        const bool is_new = operators.empty() || operators.back().op != row.op;
-        if (is_new) operators.push_back({std::string(row.op), row.first, row.last, std::string(row.notes), rows == &ml_operator_rows()});
+    for (const Domain& domain : kDomains) {
+      for (const OperatorRow& row : domain.rows()) {
+        const bool is_new = operators.empty() || operators.back().op != row.op || operators.back().domain != domain.name;
+        if (is_new) operators.push_back({std::string(row.op), row.first, row.last, std::string(row.notes), std::string(domain.name)});
         operators.back().last_opset = row.last;
         if (!row.notes.empty()) operators.back().notes = row.notes;
       }

@@ -47,9 +47,9 @@ struct OperatorSupport {
   std::string op;
   std::int64_t first_opset, last_opset;
   std::string notes;
-  bool is_ml = false;  // of ai.onnx.ml, with its versions
+  std::string domain;  // whose versions these are: ai.onnx, ai.onnx.ml or com.microsoft
 };
-// One entry per ONNX operator, in alphabetical order.
+// One entry for each operator of a domain, in alphabetical order.
 [[nodiscard]] const std::vector<OperatorSupport>& supported_operators();
 
 }  // namespace assay::onnx

@@ -102,7 +102,7 @@ class Importer {
     std::vector<std::string> names_;
   };
 
-  std::int64_t opset_ = 0, ml_opset_ = 0;
+  std::array<std::int64_t, 3> opsets_{};  // by domain (domains() of import.cpp); 0: not imported
   statement::Digest sha256_{};
   std::set<std::string> outputs_;                            // names so far
   std::unordered_map<const NodeProto*, std::size_t> place_;  // of declared nodes in the order of lowering

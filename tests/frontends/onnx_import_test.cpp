@@ -264,7 +264,8 @@ TEST_CASE("external data lies beside the model and is bound by its digest", "[on
 TEST_CASE("the table of operators covers the promised versions", "[onnx][import]") {
   const std::vector<onnx::OperatorSupport>& table = onnx::supported_operators();
   CHECK(std::is_sorted(table.begin(), table.end(), [](const auto& a, const auto& b) { return a.op < b.op; }));
-  CHECK(std::adjacent_find(table.begin(), table.end(), [](const auto& a, const auto& b) { return a.op == b.op; }) == table.end());
+  CHECK(std::adjacent_find(table.begin(), table.end(), [](const auto& a, const auto& b) { return a.op == b.op && a.domain == b.domain; }) ==
+        table.end());
   const std::vector<std::string> promised = {"Add",           "Sub",
                                              "Mul",           "Div",
                                              "Neg",           "Gemm",

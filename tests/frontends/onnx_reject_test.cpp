@@ -177,7 +177,9 @@ TEST_CASE("refused: operators, versions, domains and attributes", "[onnx][reject
       {single(node("Optional", {"x"}, {"y"})), kUnsupported, "onnx.unknown_op", "node \"n_y\" (Optional, giving \"y\")"},
       {single(node("If", {"x"}, {"y"}, {graph_attribute})), kMalformed, "onnx.input", "one truth value"},
       {single(node("Unique", {"x"}, {"y"})), kUnsupported, "onnx.unknown_op", "depend on the data"},
-      {single(node("Gelu", {"x"}, {"y"}, {}, "com.microsoft")), kUnsupported, "onnx.domain", "\"com.microsoft\""},
+      {single(node("Gelu", {"x"}, {"y"}, {}, "com.others")), kUnsupported, "onnx.domain", "\"com.others\""},
+      {single(node("Gelu", {"x"}, {"y"}, {}, "com.microsoft")), kMalformed, "onnx.opset", "an opset of com.microsoft, from 1 to 1"},
+      {single(node("QAttention", {"x"}, {"y"}, {}, "com.microsoft")), kUnsupported, "onnx.unknown_op", "QuantFormat.QDQ"},
       {single(node("Scaler", {"x"}, {"y"}, {}, "ai.onnx.ml")), kMalformed, "onnx.opset", "an opset of ai.onnx.ml, from 1 to 5"},
       {single(node("Sign", {"x"}, {"y"}), {}, 8), kUnsupported, "onnx.version", "opset 9 to 28"},
       {single(node("Upsample", {"x"}, {"y"}), {}, 10), kUnsupported, "onnx.version", "7 to 8, 9 to 9"},
@@ -418,7 +420,7 @@ TEST_CASE("lint lists every blocking node in one pass", "[onnx][reject][lint]") 
   text.nodes = {node("Optional", {"x"}, {"a"}),                            // unknown; the declared shape of "a" lets the rest be examined
                 node("Transpose", {"a"}, {"b"}, {attr("perm", Ints{0})}),  // malformed
                 node("Relu", {"b"}, {"c"}),                                // behind a problem without declared shape: fine itself
-                node("Gelu", {"c"}, {"d"}, {}, "com.microsoft"),           // other domain
+                node("Gelu", {"c"}, {"d"}, {}, "com.others"),              // other domain
                 node("Relu", {"d"}, {"e"}, {attr("alpha", 1.0F)}),         // unknown attribute
                 node("Concat", {"e", "c"}, {"y"}, {attr("axis", 0)})};
   const Folder folder;

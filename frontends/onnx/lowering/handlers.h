@@ -134,7 +134,7 @@ Results lower_resize(Call& call);  // Upsample Resize
 Results lower_rotary_embedding(Call& call);
 
 // recurrent.cpp
-Results lower_recurrent(Call& call);  // RNN GRU LSTM
+Results lower_recurrent(Call& call);  // RNN GRU LSTM DynamicQuantizeLSTM
 
 // constants.cpp
 Results lower_constant(Call& call);

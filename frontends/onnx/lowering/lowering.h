@@ -119,7 +119,8 @@ struct OperatorRow {
   std::string_view notes;
 };
 [[nodiscard]] const std::vector<OperatorRow>& operator_rows();
-[[nodiscard]] const std::vector<OperatorRow>& ml_operator_rows();  // of ai.onnx.ml, with its versions
+[[nodiscard]] const std::vector<OperatorRow>& ml_operator_rows();         // of ai.onnx.ml, with its versions
+[[nodiscard]] const std::vector<OperatorRow>& microsoft_operator_rows();  // of com.microsoft
 
 // Refuses operands of a type or a rank that this version of the operator does not have (operand_types.cpp).
 void check_operands(const NodeProto& node, std::int64_t opset, const std::vector<Operand>& operands);

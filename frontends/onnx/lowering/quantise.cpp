@@ -1,9 +1,8 @@
-// Quantised operators: integers minus their zero point, times their scale; back by rounding half to even and saturation.
-//
-// Everything between is real arithmetic on exact integers, so a result is what exact arithmetic on the stored scales gives.
-#include <algorithm>
+// Quantised operators. Everything between quantised values is real arithmetic on exact integers, so a result is what exact arithmetic on
+// the stored scales gives.
+#include "frontends/onnx/lowering/quantise.h"
 
-#include "frontends/onnx/lowering/compose.h"
+#include <algorithm>
 
 namespace assay::onnx {
 namespace {
@@ -19,7 +18,8 @@ Range range_of(const Call& call, DType dtype) {
   return is_unsigned(dtype) ? Range{0, bits - 1} : Range{-bits / 2, bits / 2 - 1};
 }
 
-// A scale or zero point of all elements, of one axis, or of blocks along an axis, at a shape that broadcasts against x.
+}  // namespace
+
 Operand spread(Call& call, const Operand& parameter, const Shape& x, std::int64_t axis, std::int64_t block) {
   if (element_count(parameter->shape) == 1) return call.reshape(parameter, {});
   const auto at = static_cast<std::size_t>(call.axis(axis, x.size()));
@@ -37,10 +37,6 @@ Operand spread(Call& call, const Operand& parameter, const Shape& x, std::int64_
   return gather_axis(call, parameter, static_cast<std::int64_t>(at), std::move(of_element));
 }
 
-struct Grid {
-  Operand scale, zero;  // real; zero: null for 0
-};
-
 Operand centred(Call& call, const Operand& x, const Operand& zero, DType real) {
   if (!is_integer(x->dtype)) call.malformed("onnx.element_type", "quantised values: an integer type", to_string(x->dtype));
   const Operand value = call.cast(x, real);
@@ -53,6 +49,21 @@ Operand saturated(Call& call, const Operand& x, const Grid& grid, DType to) {
   const Range range = range_of(call, to);
   return call.cast(call.emit(Op::clip, {y}, ClipAttributes{range.least, range.most}), to);
 }
+
+Grid dynamic_grid(Call& call, const Operand& x) {
+  Ints axes;
+  for (std::size_t i = 0; i < x->shape.size(); ++i) axes.push_back(static_cast<std::int64_t>(i));
+  const Operand none = call.make_real_like(x, 0);
+  const Operand most = call.emit(Op::max, {call.emit(Op::reduce_max, {x}, ReduceAttributes{axes, false}), none});
+  const Operand least = call.emit(Op::min, {call.emit(Op::reduce_min, {x}, ReduceAttributes{axes, false}), none});
+  const Operand range = call.emit(Op::sub, {most, least});
+  const Operand scale = call.emit(Op::where, {call.emit(Op::equal, {range, none}), call.make_real_like(x, 1),
+                                              call.emit(Op::div, {range, call.make_real_like(x, 255)})});  // 1 for zeros alone
+  const Operand place = call.emit(Op::neg, {call.emit(Op::div, {least, scale})});
+  return {scale, call.emit(Op::round, {call.emit(Op::clip, {place}, ClipAttributes{0, 255})})};
+}
+
+namespace {
 
 // A scale and a zero point have one shape.
 void check_shapes_agree(const Call& call, std::size_t scale, std::size_t zero) {
@@ -124,20 +135,9 @@ Results lower_dequantize(Call& call) {
   return {call.cast(y, declared_type(call, real))};
 }
 
-// The range of x and 0 on 256 steps; the zero point is the saturated, rounded place of 0.
 Results lower_dynamic_quantize(Call& call) {
-  const Operand& x = call.in(0);
-  Ints axes;
-  for (std::size_t i = 0; i < x->shape.size(); ++i) axes.push_back(static_cast<std::int64_t>(i));
-  const Operand none = call.make_real_like(x, 0);
-  const Operand most = call.emit(Op::max, {call.emit(Op::reduce_max, {x}, ReduceAttributes{axes, false}), none});
-  const Operand least = call.emit(Op::min, {call.emit(Op::reduce_min, {x}, ReduceAttributes{axes, false}), none});
-  const Operand range = call.emit(Op::sub, {most, least});
-  const Operand scale = call.emit(Op::where, {call.emit(Op::equal, {range, none}), call.make_real_like(x, 1),
-                                              call.emit(Op::div, {range, call.make_real_like(x, 255)})});  // 1 for zeros alone
-  const Operand place = call.emit(Op::neg, {call.emit(Op::div, {least, scale})});
-  const Operand zero = call.emit(Op::round, {call.emit(Op::clip, {place}, ClipAttributes{0, 255})});
-  return {saturated(call, x, {scale, zero}, DType::uint8), scale, call.cast(zero, DType::uint8)};
+  const Grid grid = dynamic_grid(call, call.in(0));
+  return {saturated(call, call.in(0), grid, DType::uint8), grid.scale, call.cast(grid.zero, DType::uint8)};
 }
 
 Results lower_matmul_integer(Call& call) {

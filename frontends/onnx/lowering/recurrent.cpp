@@ -1,4 +1,4 @@
-// RNN, GRU and LSTM: unrolled, one step after the other, into products and activations.
+// RNN, GRU, LSTM and DynamicQuantizeLSTM: unrolled, one step after the other, into products and activations.
 //
 // Shapes here: x [T, N, I] in processing order, state [N, H], gates [N, G * H] in the order of the standard (GRU z r h, LSTM
 // i o f c). A direction that runs backwards reads each sequence from its own last element.
@@ -8,7 +8,7 @@
 #include <iterator>
 #include <optional>
 
-#include "frontends/onnx/lowering/compose.h"
+#include "frontends/onnx/lowering/quantise.h"
 
 namespace assay::onnx {
 namespace {
@@ -101,10 +101,25 @@ std::vector<Activation> activations_of(const Call& call, std::vector<std::string
   return activations;
 }
 
+// A matrix, or for DynamicQuantizeLSTM whole numbers and their scale, of all of them or of each column.
+struct CellMatrix {
+  Operand values, scale;  // scale: null for numbers as they are
+};
+
+// x times the matrix. Where that is quantised, x is as well: all of it on 256 steps.
+Operand times(Call& call, const Operand& x, const CellMatrix& w) {
+  if (!w.scale) return call.emit(Op::matmul, {x, w.values});
+  const Grid grid = dynamic_grid(call, x);
+  const Operand zero = call.cast(grid.zero, DType::float64);
+  const Operand steps = centred(call, saturated(call, x, grid, DType::uint8), zero, DType::float64);
+  const Operand sums = call.cast(call.emit(Op::matmul, {steps, w.values}), x->dtype);  // exact in float64
+  return call.emit(Op::mul, {sums, call.emit(Op::mul, {grid.scale, w.scale})});
+}
+
 // One direction of one node.
 struct Cell {
   std::string type;
-  Operand r;     // [H, G * H], transposed
+  CellMatrix r;  // [H, G * H], transposed
   Operand rb;    // bias of the recurrent products that is not part of x; GRU with linear_before_reset only
   Operand peep;  // [3 * H]: i o f; LSTM only
   std::vector<Activation> f;
@@ -121,13 +136,13 @@ Operand one_minus(Call& call, const Operand& x) { return call.emit(Op::sub, {rea
 
 // H = f(x + H R)
 State rnn_step(Call& call, const Cell& cell, const Operand& x, const State& s) {
-  const Operand gates = sum(call, x, call.emit(Op::matmul, {s.h, cell.r}));
+  const Operand gates = sum(call, x, times(call, s.h, cell.r));
   return {activate(call, cell.f[0], gates, cell.clip), nullptr};
 }
 
 // z = f(.), r = f(.), h = g(x + (r H) R) or g(x + r (H R + b)), H = (1 - z) h + z H
 State gru_step(Call& call, const Cell& cell, const Operand& x, const State& s) {
-  const std::vector<Operand> xs = split_axis(call, x, 1, 3), rs = split_axis(call, cell.r, 1, 3);
+  const std::vector<Operand> xs = split_axis(call, x, 1, 3), rs = split_axis(call, cell.r.values, 1, 3);
   const auto recurrent = [&](std::size_t gate, const Operand& h) {
     const Operand y = call.emit(Op::matmul, {h, rs[gate]});
     return cell.rb == nullptr ? y : sum(call, y, split_axis(call, cell.rb, 0, 3)[gate]);
@@ -141,7 +156,7 @@ State gru_step(Call& call, const Cell& cell, const Operand& x, const State& s) {
 
 // i = f(. + P C), f = f(. + P C), c = g(.), C = f C + i c, o = f(. + P C), H = o h(C)
 State lstm_step(Call& call, const Cell& cell, const Operand& x, const State& s) {
-  const std::vector<Operand> gates = split_axis(call, sum(call, x, call.emit(Op::matmul, {s.h, cell.r})), 1, 4);
+  const std::vector<Operand> gates = split_axis(call, sum(call, x, times(call, s.h, cell.r)), 1, 4);
   const std::vector<Operand> peep = cell.peep ? split_axis(call, cell.peep, 0, 3) : std::vector<Operand>(3);
   const auto gate = [&](std::size_t which, const Operand& p, const Operand& c) {
     return activate(call, cell.f[0], p ? sum(call, gates[which], product(call, p, c)) : gates[which], cell.clip);
@@ -180,6 +195,8 @@ Operand backwards(Call& call, const Operand& x, const Ints& lengths) {
   return call.reshape(gather_axis(call, call.reshape(x, {steps * n, width}), 0, std::move(from)), x->shape);
 }
 
+bool is_quantised(const Call& call) { return call.node.op_type == "DynamicQuantizeLSTM"; }
+
 struct RecurrentSizes {
   std::int64_t steps, batch, inputs, hidden, gates, directions;
 };
@@ -193,13 +210,28 @@ Operand row(Call& call, const Operand& x, std::int64_t i, Shape shape) {
   return call.reshape(slice_axis(call, x, 0, i, 1), std::move(shape));
 }
 
+// Direction d of input i, transposed: [D, G * H, n], or as DynamicQuantizeLSTM has it [D, n, G * H], its scales in the input i + 7 and its
+// zero points in the next one, one for each direction or for each column.
+CellMatrix cell_matrix(Call& call, std::size_t i, std::int64_t d, const Shape& shape) {
+  if (!is_quantised(call)) return {permute(call, row(call, call.in(i), d, shape), {1, 0}), nullptr};
+  const std::size_t at = i == 1 ? 8 : 10;
+  const auto columns = [&](const Operand& all) {
+    const std::int64_t count = all->shape.size() == 2 ? all->shape[1] : 1;
+    if (all->shape[0] != call.shape(i)[0] || (count != 1 && count != shape[0]))
+      call.malformed("onnx.shape", "scales and zero points of each direction or column", to_string(all->shape));
+    return row(call, all, d, count == 1 ? Shape{} : Shape{count});
+  };
+  const Operand zero = columns(call.cast(call.in(at + 1), DType::float64));
+  return {centred(call, row(call, call.in(i), d, {shape[1], shape[0]}), zero, DType::float64), columns(call.in(at))};
+}
+
 // Direction d from its first state: all hidden states, zero behind the end of a sequence.
 Run run(Call& call, Cell cell, const RecurrentSizes& size, std::int64_t d, bool reverse, const Operand& x, const Ints& lengths,
         State state) {
   const std::int64_t width = size.gates * size.hidden;
-  const Operand w = permute(call, row(call, call.in(1), d, {width, size.inputs}), {1, 0});
-  cell.r = permute(call, row(call, call.in(2), d, {width, size.hidden}), {1, 0});
-  Operand gates = call.emit(Op::matmul, {reverse ? backwards(call, x, lengths) : x, w});
+  const CellMatrix w = cell_matrix(call, 1, d, {width, size.inputs});
+  cell.r = cell_matrix(call, 2, d, {width, size.hidden});
+  Operand gates = times(call, reverse ? backwards(call, x, lengths) : x, w);
   if (call.has(3)) {
     const std::vector<Operand> bias = split_axis(call, row(call, call.in(3), d, {2 * width}), 0, 2);
     gates = sum(call, gates, bias[0]);
@@ -225,17 +257,23 @@ RecurrentSizes sizes_of(const Call& call, std::int64_t gates, std::int64_t direc
   const Shape& r = call.shape(2);
   const bool ranks = x.size() == 3 && call.shape(1).size() == 3 && r.size() == 3;
   RecurrentSizes size{};
-  if (ranks) size = {x[0], x[1], x[2], r[2], gates, directions};
+  if (ranks) size = {x[0], x[1], x[2], r[is_quantised(call) ? 1 : 2], gates, directions};
   const std::int64_t h = size.hidden, width = gates * h;
   bool fits = ranks && size.steps >= 1 && h >= 1 && call.attribute("hidden_size", h) == h;
-  fits = fits && call.shape(1) == Shape{directions, width, size.inputs} && r == Shape{directions, width, h};
+  const auto matrix = [&](std::int64_t columns) {
+    return is_quantised(call) ? Shape{directions, columns, width} : Shape{directions, width, columns};
+  };
+  fits = fits && call.shape(1) == matrix(size.inputs) && r == matrix(h);
   fits = fits && (!call.has(3) || call.shape(3) == Shape{directions, 2 * width}) &&
          (!call.has(7) || call.shape(7) == Shape{directions, 3 * h});
   if (!fits)
-    call.malformed(
-        "onnx.shape",
-        "X [T, N, I], W [D, G H, I], R [D, G H, H], B [D, 2 G H] with G = " + std::to_string(gates) + ", D = " + std::to_string(directions),
-        to_string(x) + ", " + to_string(call.shape(1)) + ", " + to_string(r));
+    call.malformed("onnx.shape",
+                   "X [T, N, I], W [D, G H, I], R [D, G H, H] (quantised: their last axes exchanged), B [D, 2 G H] with G = " +
+                       std::to_string(gates) + ", D = " + std::to_string(directions),
+                   to_string(x) + ", " + to_string(call.shape(1)) + ", " + to_string(r));
+  if (is_quantised(call) && size.batch > 4)
+    call.unsupported("onnx.limit", "at most 4 sequences, which ONNX Runtime quantises together", std::to_string(size.batch),
+                     "take fewer with --shape or --dim");
   if (size.steps > kMostSteps) call.unsupported("onnx.limit", "at most 4096 steps", std::to_string(size.steps), "shorten the sequence");
   return size;
 }
@@ -259,7 +297,7 @@ Operand first_state(Call& call, std::size_t input, const RecurrentSizes& size, s
 
 Cell cell_of(const Call& call) {
   Cell cell;
-  cell.type = call.node.op_type;
+  cell.type = is_quantised(call) ? "LSTM" : call.node.op_type;
   cell.clip = static_cast<double>(call.attribute("clip", 0.0F));
   cell.linear_before_reset = call.attribute("linear_before_reset", std::int64_t{0}) != 0;
   cell.input_forget = call.attribute("input_forget", std::int64_t{0}) != 0;
@@ -269,7 +307,7 @@ Cell cell_of(const Call& call) {
 }  // namespace
 
 Results lower_recurrent(Call& call) {
-  const std::string direction = call.attribute("direction", "forward"), &type = call.node.op_type;
+  const std::string direction = call.attribute("direction", "forward"), type = cell_of(call).type;
   if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
     call.malformed("onnx.attribute", "direction forward, reverse or bidirectional", printable(direction));
   const std::int64_t directions = direction == "bidirectional" ? 2 : 1;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "frontends/onnx/lowering/ml/ml.h"
+#include "frontends/onnx/lowering/refusal.h"
 
 namespace assay::onnx {
 namespace {

@@ -1,0 +1,121 @@
+// Operators that ONNX Runtime fuses from several: what they were fused from.
+#include <algorithm>
+#include <bit>
+#include <map>
+
+#include "frontends/onnx/lowering/microsoft/microsoft.h"
+
+namespace assay::onnx {
+namespace {
+
+Operand plus(Call& call, const Operand& a, const Operand& b) { return call.emit(Op::add, {a, b}); }
+
+// x, or x with its last two axes exchanged.
+Operand turned(Call& call, const Operand& x, const char* attribute) {
+  if (call.attribute(attribute, std::int64_t{0}) == 0) return x;
+  Ints axes(x->shape.size());
+  for (std::size_t i = 0; i < axes.size(); ++i) axes[i] = static_cast<std::int64_t>(i);
+  if (axes.size() < 2) call.malformed("onnx.shape", std::string("a matrix, for ") + attribute, to_string(x->shape));
+  std::swap(axes[axes.size() - 1], axes[axes.size() - 2]);
+  return permute(call, x, std::move(axes));
+}
+
+// What the attribute `activation` names, with up to two numbers.
+Operand activated(Call& call, const Operand& x, double first, double second) {
+  const std::string name = call.attribute("activation", "");
+  if (name.empty()) return x;
+  if (name == "Clip") return call.emit(Op::clip, {x}, ClipAttributes{first, second});
+  static const std::map<std::string, Op> kOps = {
+      {"HardSigmoid", Op::hard_sigmoid}, {"LeakyRelu", Op::leaky_relu}, {"Relu", Op::relu}, {"Sigmoid", Op::sigmoid}, {"Tanh", Op::tanh}};
+  const auto op = kOps.find(name);
+  if (op == kOps.end())
+    call.unsupported("onnx.attribute", "activation Clip, HardSigmoid, LeakyRelu, Relu, Sigmoid or Tanh", printable(name),
+                     "save the model at ORT_ENABLE_BASIC, which fuses nothing");
+  return call.emit(op->second, {x}, numbers_of(op->second, first, second));
+}
+
+// (x - mean) / sqrt(variance + epsilon) along the last axis, or x / sqrt(mean of squares + epsilon).
+Operand normalised(Call& call, const Operand& x, bool is_rms, const Operand& scale, const Operand& bias) {
+  const auto last = static_cast<std::int64_t>(x->shape.size()) - 1;
+  const auto epsilon = static_cast<double>(call.attribute("epsilon", 1e-12F));
+  using Form = NormaliseAttributes::Form;
+  const Operand core = call.emit(Op::normalise, {x}, NormaliseAttributes{{last}, epsilon, is_rms ? Form::root_mean : Form::centered});
+  const Operand y = call.emit(Op::mul, {core, scale});
+  return bias ? plus(call, y, bias) : y;
+}
+
+}  // namespace
+
+Results lower_fused_gelu(Call& call) {
+  const std::string& type = call.node.op_type;
+  const Operand x = call.has(1) ? plus(call, call.in(0), call.in(1)) : call.in(0);
+  if (type != "QuickGelu") return {call.emit(Op::gelu, {x}, GeluAttributes{type == "FastGelu"})};
+  const Operand inner = scaled(call, x, static_cast<double>(call.attribute("alpha", 1.702F)));
+  return {call.emit(Op::mul, {x, call.emit(Op::sigmoid, {inner})})};
+}
+
+// input + skip + bias, normalised; the sum is the fourth result.
+Results lower_skip_norm(Call& call) {
+  const bool is_rms = call.node.op_type == "SkipSimplifiedLayerNormalization";
+  const std::size_t bias = is_rms ? 3 : 4;
+  Operand x = plus(call, call.in(0), call.in(1));
+  if (x->shape != call.shape(0))
+    call.malformed("onnx.shape", "a skip that broadcasts to " + to_string(call.shape(0)), to_string(call.shape(1)));
+  if (call.has(bias)) x = plus(call, x, call.in(bias));
+  for (std::size_t i = 1; i < 3 && i < call.node.outputs.size(); ++i) {
+    if (!call.node.outputs[i].empty())
+      call.unsupported("onnx.training", "a normalisation without its mean and deviation", "output " + std::to_string(i),
+                       "save the model for inference");
+  }
+  return {normalised(call, x, is_rms, call.in(2), !is_rms && call.has(3) ? call.in(3) : nullptr), nullptr, nullptr, x};
+}
+
+// Embeddings of words, positions and, if given, segments, added and normalised.
+Results lower_embedding_norm(Call& call) {
+  const Operand& ids = call.in(0);
+  if (ids->shape.size() != 2) call.malformed("onnx.shape", "words as [batch, length]", to_string(ids->shape));
+  const std::int64_t length = ids->shape[1];
+  if (call.has(7))
+    call.unsupported("onnx.input", "no mask, which attention reads", "one", "save the model at ORT_ENABLE_BASIC, which fuses nothing");
+  const auto rows_of = [&](std::size_t table, const Operand& places) {
+    Call gather(call.lowering, call.node, kFusedOpset, {call.in(table), places});
+    return lower_gather(gather).front();
+  };
+  Operand sum = rows_of(2, ids);
+  const Operand positions = call.has(8) ? rows_of(3, call.in(8)) : slice_axis(call, call.in(3), 0, 0, length);
+  sum = plus(call, sum, positions);
+  if (call.has(1) && call.has(4)) sum = plus(call, sum, rows_of(4, call.in(1)));
+  const Operand no_mask = call.make_ints(DType::int32, {ids->shape[0]}, Ints(static_cast<std::size_t>(ids->shape[0]), 0));
+  return {normalised(call, sum, false, call.in(5), call.in(6)), no_mask, sum};
+}
+
+Results lower_fused_matmul(Call& call) {
+  for (const char* name : {"transBatchA", "transBatchB"}) {
+    if (call.attribute(name, std::int64_t{0}) != 0)
+      call.unsupported("onnx.attribute", std::string(name) + " = 0", "1", "save the model at ORT_ENABLE_BASIC, which fuses nothing");
+  }
+  const Operand y = call.emit(Op::matmul, {turned(call, call.in(0), "transA"), turned(call, call.in(1), "transB")});
+  const auto alpha = static_cast<double>(call.attribute("alpha", 1.0F));
+  return {alpha == 1 ? y : scaled(call, y, alpha)};
+}
+
+Results lower_fused_gemm(Call& call) {
+  const auto of = [&](const char* name) { return static_cast<double>(call.attribute(name, 0.0F)); };
+  return {activated(call, lower_gemm(call).front(), of("activation_alpha"), of("activation_beta"))};
+}
+
+// The convolution, a further summand, then the activation.
+Results lower_fused_conv(Call& call) {
+  std::vector<double> numbers(2, 0);
+  if (const AttributeProto* given = call.find("activation_params", AttributeKind::reals)) {
+    for (std::size_t i = 0; i < given->reals.size() && i < 2; ++i) numbers[i] = static_cast<double>(std::bit_cast<float>(given->reals[i]));
+  }
+  std::vector<Operand> operands = call.inputs;
+  operands.resize(std::min<std::size_t>(operands.size(), 3));
+  Call conv(call.lowering, call.node, kFusedOpset, std::move(operands));
+  Operand y = lower_conv(conv).front();
+  if (call.has(3)) y = plus(call, y, call.in(3));
+  return {activated(call, y, numbers[0], numbers[1])};
+}
+
+}  // namespace assay::onnx

@@ -1,0 +1,106 @@
+// Operators of com.microsoft on numbers small enough to check by hand. onnx_random_microsoft.py compares them with ONNX Runtime.
+#include "tests/frontends/onnx_rows.h"
+
+namespace assay::onnx_test {
+namespace {
+
+using Floats = std::vector<float>;
+using Texts = std::vector<std::string>;
+
+struct Given {
+  std::string op;
+  Texts inputs;  // "x" is the input of the model, others are constants, "" is omitted
+  Texts attributes = {};
+  Texts constants = {};
+  Texts outputs = {"y"};
+  std::string output = "y";  // of the model
+};
+
+Outcome<onnx::Model> imported(const Folder& folder, const Given& one, const Ints& shape) {
+  ModelText text;
+  text.nodes = {node(one.op, one.inputs, one.outputs, one.attributes, "com.microsoft")};
+  text.inputs = {value("x", dims_of(shape))};
+  text.outputs = {untyped(one.output)};
+  text.initializers = one.constants;
+  text.more_opsets = {{"com.microsoft", 1}};
+  return onnx::import_model(folder.write("m.onnx", text.bytes()));
+}
+
+Reals result(const Given& one, const Ints& shape, const Reals& x) {
+  const Folder folder;
+  const Outcome<onnx::Model> model = imported(folder, one, shape);
+  INFO(one.op << ": " << (model ? "" : model.rejection().to_text()));
+  REQUIRE(model.ok());
+  const std::vector<Array<double>> inputs = {{shape, x}};
+  const auto values = evaluate<double>(model.value().graph, inputs);
+  REQUIRE(values.ok());
+  return values.value()[model.value().graph.outputs[0]].values;
+}
+
+std::string refusal(const Given& one, const Ints& shape) {
+  const Folder folder;
+  const Outcome<onnx::Model> model = imported(folder, one, shape);
+  return model ? "imported" : model.rejection().code + ": " + model.rejection().required + ": " + model.rejection().found;
+}
+
+}  // namespace
+
+TEST_CASE("operators that ONNX Runtime fused are what they were fused from", "[onnx][microsoft]") {
+  const std::string two = floats("w", {2, 2}, Floats{1, 2, 3, 4});
+  CHECK(result({"FusedMatMul", {"x", "w"}, {attr("transB", 1), attr("alpha", 0.5F)}, {two}}, {1, 2}, {1, -2}) == Reals{-1.5, -2.5});
+  CHECK(result({"FusedGemm", {"x", "w"}, {attr("activation", "Relu")}, {two}}, {1, 2}, {1, -1}) == Reals{0, 0});
+  CHECK(result({"FusedGemm", {"x", "w"}, {attr("activation", "LeakyRelu"), attr("activation_alpha", 0.5F)}, {two}}, {1, 2}, {1, -1}) ==
+        Reals{-1, -1});
+  const Given conv{"FusedConv",
+                   {"x", "k", "", "z"},
+                   {attr("activation", "Clip"), reals_attr("activation_params", Floats{-1, 4})},
+                   {floats("k", {1, 1, 1, 1}, Floats{2}), floats("z", {1, 1, 1, 3}, Floats{0, 1, 2})}};
+  CHECK(result(conv, {1, 1, 1, 3}, {-3, 1, 3}) == Reals{-1, 3, 4});
+  CHECK(result({"SkipLayerNormalization",
+                {"x", "s", "g"},
+                {},
+                {floats("s", {1, 1, 2}, Floats{1, 1}), floats("g", {2}, Floats{1, 1})},
+                {"n", "", "", "y"}},
+               {1, 1, 2}, {3, 5}) == Reals{4, 6});
+  CHECK(refusal({"FusedGemm", {"x", "w"}, {attr("activation", "Gelu")}, {two}}, {1, 2}).starts_with("onnx.attribute"));
+  CHECK(refusal({"FusedMatMul", {"x", "w"}, {attr("transBatchA", 1)}, {two}}, {1, 2}).starts_with("onnx.attribute"));
+}
+
+TEST_CASE("quantised operators compute between dequantised operands and a quantised result", "[onnx][microsoft]") {
+  // A scale of 1/2 and the zero point 1 for x, whose 256 steps cover 0 to 2.55: 255 steps of 0.01 for DynamicQuantizeMatMul.
+  const std::string w = tensor("w", 3, {2, 1}, std::string("\x02\xff", 2));  // int8: 2 and -1
+  const Given product{"DynamicQuantizeMatMul", {"x", "w", "s"}, {}, {w, floats("s", {}, Floats{0.5F})}};
+  const Reals y = result(product, {1, 2}, {2.55, 1.275});
+  CHECK(std::abs(y[0] - 0.5 * (2 * 2.55 - 1.28)) < 1e-6);  // 1.275 lies between two steps, and goes to the even one
+  CHECK(refusal({"QLinearAveragePool",
+                 {"q", "s", "z", "s", "z"},
+                 {attr("kernel_shape", Ints{1, 1}), attr("ceil_mode", 1), attr("count_include_pad", 1)},
+                 {tensor("q", 2, {1, 1, 1, 1}, "\x05"), floats("s", {}, Floats{1}), tensor("z", 2, {}, std::string(1, '\0'))}},
+                {1})
+            .find("divides by another count") != std::string::npos);
+}
+
+TEST_CASE("past keys are read beside the results that hold them", "[onnx][microsoft]") {
+  const Texts heads = {attr("num_heads", 1)};
+  const std::string past = floats("p", {1, 1, 1, 2}, Floats{0, 0});
+  const Given with_past{"MultiHeadAttention", {"x", "x", "x", "", "", "", "p", "p"}, heads, {past}};
+  CHECK(refusal(with_past, {1, 1, 2}).starts_with("onnx.output: past keys beside the results that hold them"));
+  Given whole = with_past;
+  whole.outputs = {"y", "k", "v"};
+  whole.output = "k";
+  CHECK(result(whole, {1, 1, 2}, {3, 4}) == Reals{0, 0, 3, 4});
+  CHECK(result({"MultiHeadAttention", {"x", "x", "x"}, heads}, {1, 1, 2}, {3, 4}) == Reals{3, 4});  // one key has all the weight
+}
+
+TEST_CASE("theorems about operators of ONNX Runtime are about real arithmetic", "[onnx][microsoft]") {
+  const Folder folder;
+  const Outcome<onnx::Model> model = imported(folder, {"QuickGelu", {"x"}}, {1, 2});
+  REQUIRE(model.ok());
+  CHECK_FALSE(model.value().obstacle({}).has_value());
+  ExecutionModel semantics;
+  semantics.kind = ExecutionModel::Kind::floating;
+  semantics.math_table = "onnxruntime";
+  CHECK(model.value().obstacle(semantics)->code == "onnx.float_execution");
+}
+
+}  // namespace assay::onnx_test

@@ -66,9 +66,9 @@ void Importer::check_versions() {
                        "convert it with onnx.version_converter, or export it again");
   }
   for (const std::string& domain : proto_.function_domains) {
-    if (is_standard(domain) || domain == kMlDomain) {
-      refuse_unsupported("onnx.function", "the model", "no functions that redefine standard operators", "one",
-                         "inline the functions (onnx.inliner)");
+    if (domain_of(domain) != kDomains.size()) {
+      refuse_unsupported("onnx.function", "the model", "no functions that redefine operators that are read",
+                         "one of domain " + in_quotes(domain), "inline the functions (onnx.inliner)");
     }
   }
   if (proto_.graph->has_sparse_initializers) {

@@ -76,7 +76,7 @@ Cotangents conv_transpose_bars(const Applied& a) {
     WindowAttributes back = w;
     back.output_padding.clear();
     Term bar = a.g().apply(Op::conv, a.x(1), back);
-    const Shape& found = bar.shape();  // read before the next op
+    const Shape& found = bar.shape();                              // read before the next op
     std::vector<std::int64_t> none(shape.size(), 0), crop = none;  // output padding of a stride and more makes further windows
     for (std::size_t i = 2; i < shape.size(); ++i) crop[i] = shape[i] - found[i];
     bars[0] = pad(bar, none, crop).ref();

@@ -98,6 +98,8 @@ FUSED = {  # operations that are given a number, with a backward that has it, to
     "smooth l1": (lambda x: F.smooth_l1_loss(x, 0 * x.detach(), beta=0.1, reduction="none"), lambda g, x, k: g * (x / (0.1 * k)).clamp(-1, 1)),
     "huber": (lambda x: F.huber_loss(x, 0 * x.detach(), delta=0.3, reduction="none"), lambda g, x, k: g * torch.where(x.abs() < 0.3, x, 0.3 * k * x.sign())),
     "huber by clamp": (lambda x: F.huber_loss(x, 0 * x.detach(), delta=0.3, reduction="none"), lambda g, x, k: g * x.clamp(-0.3 * k, 0.3 * k)),
+    "ends of a clamp": (lambda x: x * x.abs().clamp(0.3, 7.7), lambda g, x, k: torch.where(x.abs() < 0.3, 0.3 * k * g, torch.where(x.abs() > 7.7, 7.7 * g, 2 * g * x.abs()))),
+    "an end of a clamp": (lambda x: x * x.abs().clamp(max=0.1), lambda g, x, k: torch.where(x.abs() < 0.1, 2 * g * x.abs(), 0.1 * k * g)),
     "addmm": (lambda x: torch.addmm(x[None], x[None], torch.eye(32), beta=0.1, alpha=0.3)[0], lambda g, x, k: g * 0.1 + 0.3 * k * g),
     "mish": (F.mish, lambda g, x, k: k * mish_back(g, x)), "mish of softplus": (lambda x: x * torch.tanh(F.softplus(x)), lambda g, x, k: k * mish_back(g, x))}
 

@@ -84,7 +84,7 @@ def trace_of(run: Recorder, known: Composed | None = None) -> Trace:
     for one in run.regions:
         nodes, outputs = (one.nodes, one.outputs) if known is None else read_again(one.nodes, one.outputs, len(one.operands), known)
         number[id(one)] = trace.region(one.name, model_of(one, values), [name(v) for v in one.operands], [name(v) for v in one.results],
-                                       [{key: what for key, what in node.items() if key != "reads"} for node in nodes], outputs)
+                                       [{key: what for key, what in node.items() if key not in ("reads", "ends")} for node in nodes], outputs)
     trace.vjps = [{"of": number[id(one.of)], "result": one.result, "cotangent": name(one.cotangent),
                    "cotangents": {str(k): name(v) for k, v in one.cotangents.items()}} for one in run.products]
     for said, product in zip(trace.vjps, run.products):

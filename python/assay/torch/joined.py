@@ -27,7 +27,7 @@ def whole_graph(run: Recorder, end: int) -> tuple[list[int], list[dict[str, Any]
     for one in ran:
         at = [number[v] for v in one.operands]
         for node in one.nodes:
-            kept = {key: what for key, what in node.items() if key not in ("reads", "name")}
+            kept = {key: what for key, what in node.items() if key not in ("reads", "ends", "name")}
             nodes.append(kept | ({"operands": [at[i] for i in node["operands"]]} if "operands" in node else {}))
             at.append(len(operands) + len(nodes) - 1)
         number |= {v: at[i] for v, i in zip(one.results, one.outputs)}

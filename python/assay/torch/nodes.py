@@ -230,6 +230,13 @@ class Nodes:
             found.node["reads"] = value, found.dtype
         return found
 
+    def with_ends(self, found: Ref, ends: dict[str, float]) -> Ref:
+        """A clip, which says what doubles its ends are of, if these may be read again."""
+        is_read = isinstance(self.known, Known) and [self.known.meets(value) for value in ends.values()]
+        if is_read and any(is_read) and found.node is not None:
+            found.node["ends"] = ends, found.dtype
+        return found
+
     def one_reading(self, value: float, dtype: torch.dtype) -> Ref:
         """Return the meaning of a double beside the doubles that the run met before it."""
         found, made = meant(value, dtype), self.known.of(value)
@@ -495,16 +502,28 @@ def read_again(nodes: list[dict[str, Any]], outputs: list[int], count: int, know
             wanted.update([at, *(node.get("operands", []) if "reads" not in node else [])])
     number, found = list(range(count)), list[dict[str, Any]]()
     for at, node in enumerate(nodes, count):
-        base = count + len(found)
-        number.append(base)
+        number.append(count + len(found))
         if "reads" in node and at in wanted:
             value, dtype = node["reads"]
-            _, more, (end,) = finished([], [Nodes([torch.zeros((), dtype=dtype)], known).one_reading(value, dtype)])
-            found += [one | ({"operands": [base + i for i in one["operands"]]} if "operands" in one else {}) for one in more]
-            number[-1] += end
+            number[-1] = one_read(found, count, value, dtype, known)
+        elif "ends" in node and at in wanted:  # what a clip gives beyond an end is the number that the program means
+            ends, dtype = node["ends"]
+            number[-1] = number[node["operands"][0]]
+            for op, value in ends.items():
+                end = one_read(found, count, value, dtype, known)
+                found.append({"op": op, "operands": [number[-1], end]})
+                number[-1] = count + len(found) - 1
         elif at in wanted:
             found.append(node | ({"operands": [number[i] for i in node["operands"]]} if "operands" in node else {}))
     return found, [number[i] for i in outputs]
+
+
+def one_read(found: list[dict[str, Any]], count: int, value: float, dtype: torch.dtype, known: Composed) -> int:
+    """Add the nodes of a number to a region's, and return the place of the last one."""
+    base = count + len(found)
+    _, more, (end,) = finished([], [Nodes([torch.zeros((), dtype=dtype)], known).one_reading(value, dtype)])
+    found += [one | ({"operands": [base + i for i in one["operands"]]} if "operands" in one else {}) for one in more]
+    return base + end
 
 
 def constant_of(tensor: torch.Tensor, known: Composed) -> tuple[list[dict[str, Any]], list[int]]:

@@ -235,7 +235,8 @@ def clamp(n: Nodes, x: Ref, lo: Value | None = None, hi: Value | None = None) ->
         return x if hi is None else n("min", x, n.cast(hi, n.dtype))
     if lo is not None and hi is not None and lo > hi and x.tensor is not None and not bool(torch.isnan(x.tensor).any()):
         return filled(n, hi)  # whatever x is
-    return n("clip", x, lo="-inf" if lo is None else n.rounded(lo), hi="inf" if hi is None else n.rounded(hi))
+    found = n("clip", x, lo="-inf" if lo is None else n.rounded(lo), hi="inf" if hi is None else n.rounded(hi))
+    return n.with_ends(found, {op: float(one) for op, one in (("max", lo), ("min", hi)) if isinstance(one, (int, float)) and math.isfinite(one)})
 
 
 def where(n: Nodes, condition: Ref, a: Value, b: Value) -> Ref:

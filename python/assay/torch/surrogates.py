@@ -167,5 +167,5 @@ def numbered(product: Product) -> dict[str, Any]:
     read, nodes, output = product.surrogate
     operands = product.of.operands
     at = [operands.index(v) for v in read] + [len(operands) + i for i in range(len(nodes))]
-    moved = [{key: what for key, what in node.items() if key != "reads"} | ({"operands": [at[i] for i in node["operands"]]} if "operands" in node else {}) for node in nodes]
+    moved = [{key: what for key, what in node.items() if key not in ("reads", "ends")} | ({"operands": [at[i] for i in node["operands"]]} if "operands" in node else {}) for node in nodes]
     return {"nodes": moved, "outputs": [at[output]]}

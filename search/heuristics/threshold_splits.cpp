@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernel/relax/box.h"
 #include "semantics/ops/denote.h"
 #include "semantics/ops/element_lists.h"
 

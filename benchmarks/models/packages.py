@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Models that packages of PyPI ship: from the file to an accepted certificate, and to a judged gradient.
 
-    python3 benchmarks/models/packages.py BIN [--models SUBSTRING] [--timeout 60] [--folder DIR] [--json FILE]
+    python3 benchmarks/models/packages.py BIN [--models SUBSTRING] [--steps run,proof,gradient] [--timeout 60] [--folder DIR] [--json FILE]
 
 Downloads the packages of `PACKAGES` into DIR (or a temporary folder) and takes the ONNX files that the table names. Needs numpy, onnx
 and onnxruntime. The table gives what a model leaves open, as options of the command line. Steps for each model:
@@ -34,6 +34,8 @@ import results  # noqa: E402
 RADIUS, MARGIN, RUN, NOISE, LEAST = 1e-5, 0.01, 1e-4, 1e-7, 1e-3  # LEAST: what counts as the largest output where all are smaller
 MEMORY = "--memory 12GiB"
 SILERO = "--dim sequence=512 --dim batch=1 --set sr=16000"
+WORDS = {"read": "models that are read with these options", "run": "models whose outputs are those of ONNX Runtime",
+         "proof": "models for which a property of a small box is proved, with an accepted certificate", "gradient": "models whose recorded gradient is judged, without a fault"}
 # package: {file: options}. Files of a package that are no models of their own (parts of another, or the same bytes) are left out.
 PACKAGES: dict[str, dict[str, str]] = {
     "silero-vad": {"silero_vad.onnx": "--shape input=1,512 --shape state=2,1,128 --set sr=16000", "silero_vad_16k_op15.onnx": "--dim sequence=512 --dim batch=1",
@@ -218,8 +220,16 @@ def main() -> None:
                         model.said.setdefault("run", f"{type(error).__name__}: {str(error)[:200]}")
                 rows.append([package, file, options, model.said])
                 print(package, file, json.dumps(model.said), f"peak {resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10} MiB", flush=True)
-    count = lambda step: sum(said.get(step) == "yes" for *_, said in rows)  # noqa: E731
-    print({step: count(step) for step in ("read", "run", "proof", "gradient")}, "of", len(rows))
+    steps = [step for step in ("read", "run", "proof", "gradient") if any(step in said for *_, said in rows)]
+    counts = {step: f"{sum(said.get(step) == 'yes' for *_, said in rows)} of {len(rows)}" for step in steps}
+    print(counts)
+    if given.json:
+        results.write(given.json, results.begin(
+            "Models of Python packages", "ONNX", f"ONNX files that {len(PACKAGES)} packages ship, with the options that the table names; {given.timeout:g} s for a proof.",
+            {step: (counts[step], WORDS[step]) for step in steps},
+            tables=[{"title": "What was reached", "header": ["Package", "File", *steps], "left": list(range(2 + len(steps))),
+                     "rows": [[package, file, *(said.get(step, "-") for step in steps)] for package, file, _, said in rows]}],
+            details={f"{package}: {file}": {"options": options, **said} for package, file, options, said in rows}))
 
 
 if __name__ == "__main__":

@@ -177,6 +177,9 @@ void Importer::lower_if(const NodeProto& node) {
   Results results;
   for (const ValueInfo& output : branch.outputs) results.push_back(result_of_branch(output, node));
   inside.leave();
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    if (halves_.contains(branch.outputs[i].name)) halves_.insert(node.outputs[i]);
+  }
   define(node, results);
   lowering_.note(place_of(node) + " takes its " + name + ", since its condition is constant");
 }

@@ -16,10 +16,7 @@ constexpr std::int64_t kNoOpset = -1;        // of a model that does not import 
 constexpr std::int64_t kFirstIrVersion = 3;  // the first with opset imports
 constexpr std::int64_t kLastIrVersion = 14;
 
-// The dtype of values that are held as they are; half floats are widened in weights only.
-bool has_values(std::int64_t element_type, DType& dtype) {
-  return element_type != kFloat16 && element_type != kBfloat16 && dtype_of(element_type, dtype);
-}
+bool is_half(std::int64_t element_type) { return element_type == kFloat16 || element_type == kBfloat16; }
 
 // Domains whose operators are read, the standard one first.
 struct Domain {
@@ -126,12 +123,13 @@ Shape Importer::input_shape(const ValueInfo& input) {
 
 void Importer::import_input(const ValueInfo& input) {
   DType dtype = DType::float32;
-  if (!input.is_tensor || !has_values(input.element_type, dtype)) {
+  if (!input.is_tensor || !dtype_of(input.element_type, dtype)) {
     refuse_unsupported("onnx.input_type", "input " + in_quotes(input.name),
-                       "a dense tensor of float, double, an integer type of 8 to 64 bits, or bool",
+                       "a dense tensor of float, double, float16, bfloat16, an integer type of 8 to 64 bits, or bool",
                        input.is_tensor ? element_type_name(input.element_type) : "a sequence, a map or an optional value",
                        "export the model with float32 inputs");
   }
+  if (is_half(input.element_type)) halves_.insert(input.name);
   const Shape shape = input_shape(input);
   std::size_t count = 0;
   if (shape.size() > 64 || !checked_element_count(shape, (std::size_t{1} << 31) - 1, count)) {
@@ -151,6 +149,7 @@ Importer::Entry& Importer::entry_of(const std::string& name, const std::string& 
   Entry& entry = found->second;
   if (entry.operand) return entry;
   if (entry.initializer != nullptr) {
+    if (is_half(entry.initializer->element_type)) halves_.insert(name);
     Tensor tensor = lowering_.read(*entry.initializer);
     const DType dtype = tensor.dtype();
     Shape shape = tensor.shape();
@@ -316,6 +315,29 @@ void Importer::define(const NodeProto& node, const std::vector<Operand>& results
   }
 }
 
+// Values of float16 and bfloat16 are real numbers here, and of type float32. Programs round them, so float theorems are refused where a
+// node computes one; those that move elements, or give constants, do not round.
+void Importer::follow_halves(const Call& call) {
+  const NodeProto& node = call.node;
+  constexpr std::string_view kMoves =
+      "Concat Constant ConstantOfShape Expand Flatten Gather Identity Reshape Shape Slice Split Squeeze Transpose Unsqueeze";
+  const auto is_known_half = [&](const std::string& name) { return halves_.contains(name); };
+  bool reads = std::ranges::any_of(node.inputs, is_known_half);  // and, as the standard asks, no other floats
+  for (std::size_t i = 0; i < call.inputs.size(); ++i)
+    reads = reads && !(call.has(i) && is_float(call.in(i)->dtype) && !is_known_half(node.inputs[i]));
+  bool gives = reads, rounds = reads && !lists(kMoves, node.op_type);
+  if (node.op_type == "Cast" || node.op_type == "CastLike") {
+    const bool is_like = node.op_type == "CastLike" && node.inputs.size() > 1 && is_known_half(node.inputs[1]);
+    gives = is_like || (node.op_type == "Cast" && is_half(call.attribute("to", std::int64_t{0})));
+    rounds = gives && !is_known_half(node.inputs[0]);
+  }
+  gives = gives || std::ranges::any_of(node.attributes, [](const AttributeProto& one) { return is_half(one.tensor.element_type); });
+  if (gives) halves_.insert(node.outputs.begin(), node.outputs.end());
+  if (!rounds) return;
+  lowering_.note("arithmetic in float16 and bfloat16 is read as that of real numbers");
+  call.real_only(false, "arithmetic in float32 or float64", "float16 or bfloat16");
+}
+
 void Importer::lower(const NodeProto& node) {
   const OperatorRow& row = row_of(node);
   if (row.op == "If") return lower_if(node);
@@ -325,6 +347,7 @@ void Importer::lower(const NodeProto& node) {
   const bool is_fused = domain_of(node.domain) == kMicrosoft;
   if (!is_fused) check_operands(node, opset, operands);
   Call call(lowering_, node, opset, std::move(operands));
+  follow_halves(call);
   if (is_fused) call.real_only(false, "operators of ai.onnx", "an operator of ONNX Runtime, whose roundings no page tells");
   std::optional<Results> masked = lower_masked(call, row.lower);
   define(node, masked ? *masked : row.lower(call));
@@ -338,7 +361,7 @@ void Importer::import_output(const ValueInfo& output) {
   if (value.open)
     refuse_unsupported("onnx.nonfinite", place, "numbers", "-infinity where a mask shuts", "give the value behind the softmax instead");
   DType declared_type = value.dtype;
-  const bool fits_type = output.element_type == 0 || (has_values(output.element_type, declared_type) && declared_type == value.dtype);
+  const bool fits_type = output.element_type == 0 || (dtype_of(output.element_type, declared_type) && declared_type == value.dtype);
   if (!fits_type) {
     refuse_unsupported("onnx.output_type", place, "the type of the result, " + std::string(to_string(value.dtype)),
                        "declared " + element_type_name(output.element_type), "declare the type that the node gives");

@@ -78,6 +78,7 @@ class Importer {
   // Lowers the nodes that these values depend on, as far as they have not been lowered.
   void require(const std::vector<std::string>& names);
   void lower_if(const NodeProto& node);
+  void follow_halves(const Call& call);
   [[noreturn]] void refuse_condition(const NodeProto& node) const;
 
   // The names of a branch, known until its last node.
@@ -102,7 +103,8 @@ class Importer {
     std::vector<std::string> names_;
   };
 
-  std::array<std::int64_t, 3> opsets_{};  // by domain (domains() of import.cpp); 0: not imported
+  std::array<std::int64_t, 3> opsets_{};    // by domain (domains() of import.cpp); 0: not imported
+  std::unordered_set<std::string> halves_;  // names of values of float16 and bfloat16
   statement::Digest sha256_{};
   std::set<std::string> outputs_;                            // names so far
   std::unordered_map<const NodeProto*, std::size_t> place_;  // of declared nodes in the order of lowering

@@ -201,6 +201,20 @@ def test_determinants_are_opaque_by_name():
     assert recorded(Function(bent, "onnxruntime"), network, x).audit().verdict == "failed"
 
 
+@pytest.mark.parametrize("intermediates", [True, False])
+def test_float16_and_fused_operators_are_opaque_by_name(intermediates):
+    """No contract of a float32 operation is true of them, so that right results would fail."""
+    x = {"x": floats(2, 4)}
+    half = [h.make_node("Cast", [name], [f"{name}16"], to=onnx.TensorProto.FLOAT16) for name in ("x", "w")]
+    half += [h.make_node("MatMul", ["x16", "w16"], ["a"]), h.make_node("Cast", ["a"], ["y"], to=FLOAT)]
+    fused = [h.make_node("MatMul", ["x", "w"], ["a"]), h.make_node("QuickGelu", ["a"], ["y"], domain="com.microsoft")]
+    for nodes, name in ((half, "'arithmetic in float16 or bfloat16'"), (fused, "'QuickGelu, a fused operator of ONNX Runtime'")):
+        network = model(nodes, [("x", FLOAT, [2, 4])], [("y", FLOAT, [2, 3])], [("w", floats(4, 3))])
+        network.opset_import.append(h.make_opsetid("com.microsoft", 1))
+        report = record(network, x, intermediates=intermediates).audit()
+        assert report.verdict == "undecided" and name in report.text, report.text
+
+
 def test_padding_beside_an_infinite_weight():
     network = single("Conv", {"x": floats(1, 1, 4, 4), "w": floats(1, 1, 3, 3)}, [1, 1, 4, 4], pads=[1] * 4)
     assert record(network, {"x": np.ones((1, 1, 4, 4), np.float32), "w": infinite(1, 1, 3, 3)}).audit().passed

@@ -175,6 +175,31 @@ TEST_CASE("float16 weights widen exactly", "[onnx][import]") {
   CHECK(has_note(model, "float16"));
 }
 
+TEST_CASE("values of float16 are real numbers, of which float theorems are refused", "[onnx][import]") {
+  ExecutionModel floats32;
+  floats32.kind = ExecutionModel::Kind::floating;
+  const std::string half = tensor("h", 10, {1}, std::string("\x00\x3e", 2));  // 1.5
+  const auto imported = [&](std::int64_t in, std::int64_t out, std::vector<std::string> nodes) {
+    ModelText text;
+    text.inputs = {value("x", {1}, in)};
+    text.outputs = {value("y", {1}, out)};
+    text.initializers = {half};
+    text.nodes = std::move(nodes);
+    return import_text(text);
+  };
+  const auto cast = [](const char* from, const char* to, int type) { return node("Cast", {from}, {to}, {attr("to", type)}); };
+  const onnx::Model whole = imported(10, 10, {node("Add", {"x", "h"}, {"y"})});
+  CHECK(ops_of(whole.graph) == std::vector<Op>{Op::input, Op::constant, Op::add});
+  CHECK(whole.graph.nodes[1].value.to_doubles() == std::vector<double>{1.5});
+  CHECK(has_note(whole, "read as that of real numbers"));
+  CHECK(whole.obstacle(floats32)->code == "onnx.float_execution");
+  CHECK_FALSE(whole.obstacle({}).has_value());
+  CHECK(imported(1, 1, {cast("x", "a", 10), cast("a", "y", 1)}).obstacle(floats32).has_value());  // rounds to float16
+  CHECK(imported(1, 1, {node("Mul", {"h", "h"}, {"a"}), cast("a", "b", 1), node("Add", {"x", "b"}, {"y"})}).obstacle(floats32).has_value());
+  const std::vector<std::string> exact = {node("Identity", {"h"}, {"a"}), cast("a", "b", 1), node("Add", {"x", "b"}, {"y"})};
+  CHECK_FALSE(imported(1, 1, exact).obstacle(floats32).has_value());
+}
+
 TEST_CASE("a double network stays double", "[onnx][import]") {
   ModelText text;
   text.inputs = {value("x", {1}, 11)};

@@ -109,10 +109,6 @@ TEST_CASE("refused: inputs and declared outputs", "[onnx][reject]") {
        }),
        kUnsupported, "onnx.input_type", "complex64 (14)"},
       {changed([](ModelText& m) {
-         m.inputs = {value("x", {1, 4}, 10)};
-       }),
-       kUnsupported, "onnx.input_type", "float16 (10)"},
-      {changed([](ModelText& m) {
          m.inputs.push_back(value("x", {1, 4}));
        }),
        kMalformed, "onnx.duplicate_value", "input \"x\""},

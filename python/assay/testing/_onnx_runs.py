@@ -179,7 +179,7 @@ def _recording(runner: Runner, model: bytes, found: Imported, inputs: Mapping[st
             taken[step] = name
     spelling = execution_models.spelling(runner.contract, wide=any(one.dtype == "float64" for one in inputs.values()))
     trace = Trace(runner.name, {"run": spelling})
-    eliminated = {node.output[0] for node in _onnx_models.proto_of(model).graph.node if node.op_type == "Det"}  # no contract is known of pivots
+    unknown = _without_contract(_onnx_models.proto_of(model), is_whole=len(values) < len(found.values))
     names: dict[str, str] = {}
     for name, bits in {**found.given, **inputs}.items():
         names[name] = trace.given(name, bits.dtype, bits.shape, bits.data, parameter=name not in inputs)
@@ -190,20 +190,34 @@ def _recording(runner: Runner, model: bytes, found: Imported, inputs: Mapping[st
             names[step] = trace.given(trace.fresh(taken[step]), bits.dtype, bits.shape, bits.data)
             trace.opaque.append({"name": "interpolation, whose weights programs round", "results": [names[step]]})
             continue
-        if taken[step] in eliminated:
+        if why := unknown.get(taken[step]) or unknown.get(""):
             names[step] = trace.given(trace.fresh(taken[step]), bits.dtype, bits.shape, bits.data)
-            trace.opaque.append({"name": "Det, which programs compute by elimination", "results": [names[step]]})
+            trace.opaque.append({"name": why, "results": [names[step]]})
             continue
         names[step] = trace.add(trace.fresh(taken[step]), bits.dtype, bits.shape, bits.data)
         trace.region(taken[step], "run", [names[place] for place in places], [names[step]], nodes, results)
     for name, bits in values.items():  # copies of what is there: the same value under another name, or a constant
-        if name not in taken.values():
+        if name not in taken.values() and "" not in unknown:
             copy = trace.add(trace.fresh(name), bits.dtype, bits.shape, bits.data)
             shape = list(found.types[found.values[name]][1])
             trace.region(name, "run", [names[found.values[name]]], [copy], [{"op": "reshape", "operands": [0], "attributes": {"shape": shape}}])
     trace.outputs = [names[found.values[name]] for name in found.outputs]
     return Recording(runner.name, model, trace.to_bytes(), {name: outputs[name] for name in found.outputs},
                      sorted(values, key=lambda name: made.get(found.values[name], -1)), found.hidden)
+
+
+def _without_contract(model: Any, is_whole: bool) -> dict[str, str]:
+    """Why nothing is known of how some values are rounded, by their names; "" stands for all values of the model."""
+    halves, nodes = (10, 16), model.graph.node
+    casts = (one.i for node in nodes if node.op_type == "Cast" for one in node.attribute if one.name == "to")
+    if any(code in halves for code in (*casts, *(one.type.tensor_type.elem_type for one in model.graph.input))):
+        return {"": "arithmetic in float16 or bfloat16"}
+    whys = {"Det": "Det, which programs compute by elimination"}
+    fused = {node.op_type: f"{node.op_type}, a fused operator of ONNX Runtime" for node in nodes if node.domain == "com.microsoft"}
+    if fused and is_whole:
+        return {"": next(iter(fused.values()))}
+    return {output: whys[node.op_type] if node.domain != "com.microsoft" else fused[node.op_type]
+            for node in nodes if node.op_type in whys or node.domain == "com.microsoft" for output in node.output}
 
 
 def _has_rounded_weights(node: Node) -> bool:

@@ -63,6 +63,8 @@ TEST_CASE("operators that ONNX Runtime fused are what they were fused from", "[o
                 {"n", "", "", "y"}},
                {1, 1, 2}, {3, 5}) == Reals{4, 6});
   CHECK(refusal({"FusedGemm", {"x", "w"}, {attr("activation", "Gelu")}, {two}}, {1, 2}).starts_with("onnx.attribute"));
+  CHECK(refusal({"FusedGemm", {"x", "w"}, {attr("activation", "LeakyRelu")}, {two}}, {1, 2})
+            .find("as many numbers as LeakyRelu takes, 1: 0") != std::string::npos);
   CHECK(refusal({"FusedMatMul", {"x", "w"}, {attr("transBatchA", 1)}, {two}}, {1, 2}).starts_with("onnx.attribute"));
 }
 

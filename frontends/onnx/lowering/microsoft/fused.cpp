@@ -20,18 +20,26 @@ Operand turned(Call& call, const Operand& x, const char* attribute) {
   return permute(call, x, std::move(axes));
 }
 
-// What the attribute `activation` names, with up to two numbers.
-Operand activated(Call& call, const Operand& x, double first, double second) {
+// What the attribute `activation` names, with the numbers that it takes.
+Operand activated(Call& call, const Operand& x, std::vector<double> numbers) {
+  struct Activation {
+    Op op;
+    std::size_t numbers;
+  };
+  static const std::map<std::string, Activation> kActivations = {
+      {"Clip", {Op::clip, 2}}, {"HardSigmoid", {Op::hard_sigmoid, 2}}, {"LeakyRelu", {Op::leaky_relu, 1}},
+      {"Relu", {Op::relu, 0}}, {"Sigmoid", {Op::sigmoid, 0}},          {"Tanh", {Op::tanh, 0}}};
   const std::string name = call.attribute("activation", "");
   if (name.empty()) return x;
-  if (name == "Clip") return call.emit(Op::clip, {x}, ClipAttributes{first, second});
-  static const std::map<std::string, Op> kOps = {
-      {"HardSigmoid", Op::hard_sigmoid}, {"LeakyRelu", Op::leaky_relu}, {"Relu", Op::relu}, {"Sigmoid", Op::sigmoid}, {"Tanh", Op::tanh}};
-  const auto op = kOps.find(name);
-  if (op == kOps.end())
+  const auto found = kActivations.find(name);
+  if (found == kActivations.end())
     call.unsupported("onnx.attribute", "activation Clip, HardSigmoid, LeakyRelu, Relu, Sigmoid or Tanh", printable(name),
                      "save the model at ORT_ENABLE_BASIC, which fuses nothing");
-  return call.emit(op->second, {x}, numbers_of(op->second, first, second));
+  const auto& [op, wanted] = found->second;
+  if (numbers.size() < wanted)
+    call.malformed("onnx.attribute", "as many numbers as " + name + " takes, " + std::to_string(wanted), std::to_string(numbers.size()));
+  numbers.resize(2);
+  return call.emit(op, {x}, op == Op::clip ? Attributes{ClipAttributes{numbers[0], numbers[1]}} : numbers_of(op, numbers[0], numbers[1]));
 }
 
 // (x - mean) / sqrt(variance + epsilon) along the last axis, or x / sqrt(mean of squares + epsilon).
@@ -100,22 +108,25 @@ Results lower_fused_matmul(Call& call) {
 }
 
 Results lower_fused_gemm(Call& call) {
-  const auto of = [&](const char* name) { return static_cast<double>(call.attribute(name, 0.0F)); };
-  return {activated(call, lower_gemm(call).front(), of("activation_alpha"), of("activation_beta"))};
+  std::vector<double> numbers;
+  for (const char* name : {"activation_alpha", "activation_beta"}) {
+    if (call.find(name, AttributeKind::real) != nullptr) numbers.push_back(static_cast<double>(call.attribute(name, 0.0F)));
+  }
+  return {activated(call, lower_gemm(call).front(), numbers)};
 }
 
 // The convolution, a further summand, then the activation.
 Results lower_fused_conv(Call& call) {
-  std::vector<double> numbers(2, 0);
+  std::vector<double> numbers;
   if (const AttributeProto* given = call.find("activation_params", AttributeKind::reals)) {
-    for (std::size_t i = 0; i < given->reals.size() && i < 2; ++i) numbers[i] = static_cast<double>(std::bit_cast<float>(given->reals[i]));
+    for (const std::uint32_t bits : given->reals) numbers.push_back(static_cast<double>(std::bit_cast<float>(bits)));
   }
   std::vector<Operand> operands = call.inputs;
   operands.resize(std::min<std::size_t>(operands.size(), 3));
   Call conv(call.lowering, call.node, kFusedOpset, std::move(operands));
   Operand y = lower_conv(conv).front();
   if (call.has(3)) y = plus(call, y, call.in(3));
-  return {activated(call, y, numbers[0], numbers[1])};
+  return {activated(call, y, numbers)};
 }
 
 }  // namespace assay::onnx

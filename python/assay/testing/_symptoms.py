@@ -26,9 +26,9 @@ def symptom(judged: Sequence[Judged]) -> str:
 
 
 def _admits_zero(case: Case) -> bool:
-    """Whether the first or the worst element of a finding is wrong by the sign of a zero."""
-    sets = [one["admitted"] for finding in case.findings for one in (finding.first, finding.worst) if one and "admitted" in one]
-    return any(isinstance(one["lo"], (int, float)) and isinstance(one["hi"], (int, float)) and one["lo"] <= 0 <= one["hi"] for one in sets)
+    """Whether the first or the worst element of a finding is wrong by the sign of a zero, or has a set that is no interval."""
+    ends = [tuple(one["admitted"].get(end) for end in ("lo", "hi")) for finding in case.findings for one in (finding.first, finding.worst) if one and "admitted" in one]
+    return any(lo is None or hi is None or isinstance(lo, (int, float)) and isinstance(hi, (int, float)) and lo <= 0 <= hi for lo, hi in ends)
 
 
 def _is_wrong(case: Case) -> bool:

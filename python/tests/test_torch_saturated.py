@@ -94,3 +94,24 @@ def test_a_piece_of_the_forward_pass_that_lies_far_away_is_judged(name: str) -> 
         gradcheck(piecewise(forward, near), [(4, 3)])
     assert found.value.failed
     assert right is None or gradcheck(piecewise(forward, right), [(4, 3)])
+
+
+def test_products_that_underflow_are_no_multiples_of_those_that_do_not() -> None:
+    """Of a softmax in base 2 whose least weights have lost digits, gradients at large cotangents have more digits than others."""
+    def softmax(x: Any) -> Any:
+        y = torch.exp2((x - x.amax(-1, keepdim=True)) * 1.4426950408889634)
+        return y / y.sum(-1, keepdim=True)
+
+    class Saturated(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            y = softmax(x)
+            ctx.save_for_backward(y)
+            return y
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            y, = ctx.saved_tensors
+            return y * (g - (g * y).sum(-1, keepdim=True))
+
+    assert gradcheck(Saturated.apply, [torch.tensor([[0.0, -739.0, -10.0, 3.0], [5.0, -300.0, -20.0, 1.0]], dtype=torch.float64, requires_grad=True)])

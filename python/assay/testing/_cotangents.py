@@ -185,7 +185,7 @@ def sizes(base: Cotangents, what: str, k: int, of_second: bool = False) -> Itera
 
 def differs(base: Sequence[torch.Tensor | None], found: Sequence[torch.Tensor | None], shares: Sequence[float], by: float = 0.0) -> bool:
     """Whether gradients are others than a share of the base, by more than `by` of it. Where a step on the way may have left the type's range,
-    nothing is said; nor of smaller cotangents, if differences are to be large."""
+    nothing is said, nor where the base is so small that it has lost digits; nor of smaller cotangents, if differences are to be large."""
     for b, f, share in zip(base, found, shares):
         if b is None or f is None:  # None is 0
             there = f if b is None else b
@@ -199,6 +199,7 @@ def differs(base: Sequence[torch.Tensor | None], found: Sequence[torch.Tensor | 
         info = torch.finfo(b.dtype)
         is_sure = torch.isfinite(expected) & ((expected.abs() >= info.tiny) | (b == 0) | (share == 0))
         is_sure &= torch.isfinite(f) | (share == 0)
+        is_sure &= (b.abs() >= info.tiny) | ((b == 0) & (f.abs() >= info.tiny * abs(share))) | (share == 0)
         is_other = ~(f == expected) if by == 0 else ~((f - expected).abs() <= by * expected.abs()) & (abs(share) >= 1)
         if bool((is_sure & is_other).any()):
             return True

@@ -288,8 +288,8 @@ Results lower_cast(Call& call) {
   } else {
     const std::int64_t code = call.attribute("to", std::int64_t{0});
     if (!dtype_of(code, to)) {
-      call.unsupported("onnx.cast", "a cast to float, double, float16, bfloat16, an integer type of 8 to 64 bits, or bool", element_type_name(code),
-                       "export the model in float32");
+      call.unsupported("onnx.cast", "a cast to float, double, float16, bfloat16, an integer type of 8 to 64 bits, or bool",
+                       element_type_name(code), "export the model in float32");
     }
   }
   if (x->dtype == to) return {x};

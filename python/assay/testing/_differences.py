@@ -70,7 +70,7 @@ class Differences:
         step, room = STEP[one.dtype], ROUNDINGS * torch.finfo(one.dtype).eps * here[1] / STEP[one.dtype]
         for k in range(min(MOST_GROUPS, one.numel())):
             along = torch.where(places == k, side, 0.0)
-            own, seen = float((slope.double() * along.double()).sum()), list[float]()
+            own, seen = float((slope.detach().double() * along.double()).sum()), list[float]()
             for by in (step, -step, step / 2, -step / 2):
                 there = self.value([*self.given[:i], (one + by * along).requires_grad_(), *self.given[i + 1:]])
                 if there is None:

@@ -109,8 +109,8 @@ def property_text(point: dict[str, Any], outputs: list[Any]) -> str | None:
 
 
 class Model:
-    def __init__(self, programs: pathlib.Path, path: pathlib.Path, options: str, timeout: float, folder: pathlib.Path) -> None:
-        self.programs, self.path, self.options, self.timeout, self.folder = programs, path, options.split(), timeout, folder
+    def __init__(self, programs: pathlib.Path, path: pathlib.Path, options: str, timeout: float, folder: pathlib.Path, shown: pathlib.Path) -> None:
+        self.programs, self.path, self.options, self.timeout, self.folder, self.shown = programs, path, options.split(), timeout, folder, shown
         self.said: dict[str, str] = {}
 
     def call(self, *words: Any, limit: float = 300) -> tuple[int, str, float]:
@@ -119,7 +119,7 @@ class Model:
             done = subprocess.run([str(self.programs / str(words[0])), *map(str, words[1:])], capture_output=True, text=True, timeout=limit, check=False)
         except subprocess.TimeoutExpired:
             return 124, f"not done after {limit:.0f} s", limit
-        return done.returncode, done.stdout + done.stderr, time.monotonic() - begin
+        return done.returncode, (done.stdout + done.stderr).replace(f"{self.shown}/", ""), time.monotonic() - begin
 
     def read(self) -> bool:
         code, text, _ = self.call("assay", "lint", self.path, *self.options)
@@ -182,6 +182,12 @@ class Model:
         trace.unlink(missing_ok=True)
 
 
+def short(text: str) -> str:
+    """The first words of a message, for a table."""
+    words = text.removeprefix("assay: ").replace("UNDECIDED: ", "").split()
+    return " ".join(words[:12]) + (" ..." if len(words) > 12 else "")
+
+
 def largest_difference(some: list[Any], others: list[Any]) -> float:
     return max(float(np.max(np.abs(np.asarray(a, float).ravel() - np.asarray(b, float).ravel()), initial=0)) for a, b in zip(some, others))
 
@@ -209,7 +215,7 @@ def main() -> None:
                 if given.models not in f"{package} {file}":
                     continue
                 path = next(path for path in sorted(unpacked(package, folder).rglob("*.onnx")) if str(path).endswith("/" + file))
-                model = Model(given.programs.resolve(), path, options, given.timeout, pathlib.Path(name))
+                model = Model(given.programs.resolve(), path, options, given.timeout, pathlib.Path(name), folder)
                 if model.read():
                     try:
                         model.run()
@@ -228,7 +234,7 @@ def main() -> None:
             "Models of Python packages", "ONNX", f"ONNX files that {len(PACKAGES)} packages ship, with the options that the table names; {given.timeout:g} s for a proof.",
             {step: (counts[step], WORDS[step]) for step in steps},
             tables=[{"title": "What was reached", "header": ["Package", "File", *steps], "left": list(range(2 + len(steps))),
-                     "rows": [[package, file, *(said.get(step, "-") for step in steps)] for package, file, _, said in rows]}],
+                     "rows": [[package, file, *(short(said.get(step, "-")) for step in steps)] for package, file, _, said in rows]}],
             details={f"{package}: {file}": {"options": options, **said} for package, file, options, said in rows}))
 
 

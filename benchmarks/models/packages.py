@@ -233,7 +233,7 @@ def main() -> None:
         results.write(given.json, results.begin(
             "Models of Python packages", "ONNX", f"ONNX files that {len(PACKAGES)} packages ship, with the options that the table names; {given.timeout:g} s for a proof.",
             {step: (counts[step], WORDS[step]) for step in steps},
-            tables=[{"title": "What was reached", "header": ["Package", "File", *steps], "left": list(range(2 + len(steps))),
+            tables=[{"title": "Steps that each model passes", "header": ["Package", "File", *steps], "left": list(range(2 + len(steps))),
                      "rows": [[package, file, *(short(said.get(step, "-")) for step in steps)] for package, file, _, said in rows]}],
             details={f"{package}: {file}": {"options": options, **said} for package, file, options, said in rows}))
 

@@ -111,6 +111,7 @@ def property_text(point: dict[str, Any], outputs: list[Any]) -> str | None:
 class Model:
     def __init__(self, programs: pathlib.Path, path: pathlib.Path, options: str, timeout: float, folder: pathlib.Path, shown: pathlib.Path) -> None:
         self.programs, self.path, self.options, self.timeout, self.folder, self.shown = programs, path, options.split(), timeout, folder, shown
+        self.room = [] if MEMORY in options else MEMORY.split()  # of searches and checks
         self.said: dict[str, str] = {}
 
     def call(self, *words: Any, limit: float = 300) -> tuple[int, str, float]:
@@ -131,7 +132,7 @@ class Model:
         onnxruntime.set_default_logger_severity(4)
         session = onnxruntime.InferenceSession(str(self.path), providers=["CPUExecutionProvider"])
         point, fixed = chosen_inputs(session, self.options, np.random.default_rng(1))
-        self.expected = [one for one in session.run(None, point) if isinstance(one, np.ndarray) and one.dtype.kind in "fiub"]
+        self.expected = numbers_of(session, point)
         self.point = {name: value for name, value in point.items() if name not in fixed}
         self.values = self.folder / "values.json"
         self.values.write_text(json.dumps({"inputs": {name: value.ravel().tolist() for name, value in self.point.items()}}), encoding="utf-8")
@@ -145,7 +146,7 @@ class Model:
         worst = largest_difference(ours, self.expected) / max(scale, LEAST)
         noisy = {name: value + np.float32(NOISE) * np.random.default_rng(2).standard_normal(value.shape).astype(np.float32) if value.dtype == np.float32 else value
                  for name, value in point.items()}
-        noise = largest_difference([one for one in session.run(None, noisy) if isinstance(one, np.ndarray) and one.dtype.kind in "fiub"], self.expected)
+        noise = largest_difference(numbers_of(session, noisy), self.expected)
         self.said["run"] = "yes" if worst <= max(RUN, 4 * noise / max(scale, LEAST)) else f"differs by {worst:.1e} of the largest output"
         self.said["run seconds"] = f"{took:.1f}"
 
@@ -156,14 +157,13 @@ class Model:
             return
         prop, certificate = self.folder / "p.vnnlib", self.folder / "c.assay"
         prop.write_text(text, encoding="utf-8")
-        code, text, took = self.call("assay", "verify", self.path, prop, *self.options, "--proof", certificate, "--timeout", self.timeout, *([] if MEMORY in " ".join(self.options) else MEMORY.split()),
-                                     limit=self.timeout + 120)
+        code, text, took = self.call("assay", "verify", self.path, prop, *self.options, "--proof", certificate, "--timeout", self.timeout, *self.room, limit=self.timeout + 120)
         answer = text.split("\n", 1)[0]
         self.said["proof seconds"] = f"{took:.1f}"
         if answer != "unsat":
             self.said["proof"] = f"{answer}: {first(text, 'bound') if code == 0 else first(text, '[')}"
             return
-        code, text, took = self.call("assay-check", self.path, prop, certificate, *self.options, *([] if MEMORY in " ".join(self.options) else MEMORY.split()))
+        code, text, took = self.call("assay-check", self.path, prop, certificate, *self.options, *self.room)
         self.said["proof"] = "yes" if code == 0 and "accepted" in text else first(text, "[")
         self.said["check seconds"] = f"{took:.1f}"
 
@@ -186,6 +186,11 @@ def short(text: str) -> str:
     """The first words of a message, for a table."""
     words = text.removeprefix("assay: ").replace("UNDECIDED: ", "").split()
     return " ".join(words[:12]) + (" ..." if len(words) > 12 else "")
+
+
+def numbers_of(session: Any, point: dict[str, Any]) -> list[Any]:
+    """The outputs of ONNX Runtime that are numbers."""
+    return [one for one in session.run(None, point) if isinstance(one, np.ndarray) and one.dtype.kind in "fiub"]
 
 
 def largest_difference(some: list[Any], others: list[Any]) -> float:

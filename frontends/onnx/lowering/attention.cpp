@@ -11,7 +11,8 @@ struct Heads {
   std::int64_t query, key;
 };
 
-// [B, S, heads * D] as [B, heads, S, D].
+}  // namespace
+
 Operand by_head(Call& call, const Operand& x, std::int64_t heads) {
   const Shape& shape = x->shape;
   if (shape.size() == 4 && (heads == 0 || heads == shape[1])) return x;
@@ -21,6 +22,8 @@ Operand by_head(Call& call, const Operand& x, std::int64_t heads) {
   }
   return permute(call, call.reshape(x, {shape[0], shape[1], heads, shape[2] / heads}), {0, 2, 1, 3});
 }
+
+namespace {
 
 // Each key head is for query/key query heads in a row.
 Operand repeated(Call& call, const Operand& x, const Heads& heads) {

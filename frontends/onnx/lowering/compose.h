@@ -32,6 +32,8 @@ inline constexpr std::int64_t kLargestExtent = (std::int64_t{1} << 31) - 1;
 [[nodiscard]] bool next_index(Ints& index, const Shape& shape);
 // Elements between neighbours along each axis.
 [[nodiscard]] Ints strides_of(const Shape& shape);
+// [B, S, heads * D] as [B, heads, S, D]; an operand of four axes stays.
+[[nodiscard]] Operand by_head(Call& call, const Operand& x, std::int64_t heads);
 [[nodiscard]] Operand scaled(Call& call, const Operand& x, double factor);
 
 }  // namespace assay::onnx

@@ -63,6 +63,14 @@ Grid dynamic_grid(Call& call, const Operand& x) {
   return {scale, call.emit(Op::round, {call.emit(Op::clip, {place}, ClipAttributes{0, 255})})};
 }
 
+Operand dynamic_product(Call& call, const Operand& x, const Quantised& w) {
+  const Grid grid = dynamic_grid(call, x);
+  const Operand zero = call.cast(grid.zero, DType::float64);
+  const Operand steps = centred(call, saturated(call, x, grid, DType::uint8), zero, DType::float64);
+  const Operand sums = call.cast(call.emit(Op::matmul, {steps, w.values}), x->dtype);
+  return call.emit(Op::mul, {sums, call.emit(Op::mul, {grid.scale, w.scale})});
+}
+
 namespace {
 
 // A scale and a zero point have one shape.

@@ -18,4 +18,11 @@ struct Grid {
 // The range of x and 0 on 256 steps; the zero point is the saturated, rounded place of 0.
 [[nodiscard]] Grid dynamic_grid(Call& call, const Operand& x);
 
+// Whole numbers and their scale, of all of them or of each column.
+struct Quantised {
+  Operand values, scale;  // values: centred, in float64, which holds their products with bytes and the sums of these
+};
+// x times the matrix, after x was quantised to 256 steps of its own range.
+[[nodiscard]] Operand dynamic_product(Call& call, const Operand& x, const Quantised& w);
+
 }  // namespace assay::onnx

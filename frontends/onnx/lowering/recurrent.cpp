@@ -101,19 +101,11 @@ std::vector<Activation> activations_of(const Call& call, std::vector<std::string
   return activations;
 }
 
-// A matrix, or for DynamicQuantizeLSTM whole numbers and their scale, of all of them or of each column.
-struct CellMatrix {
-  Operand values, scale;  // scale: null for numbers as they are
-};
+using CellMatrix = Quantised;  // of DynamicQuantizeLSTM; a matrix of other cells has no scale
 
-// x times the matrix. Where that is quantised, x is as well: all of it on 256 steps.
+// x times the matrix. Where that is quantised, x is as well, all of it together.
 Operand times(Call& call, const Operand& x, const CellMatrix& w) {
-  if (!w.scale) return call.emit(Op::matmul, {x, w.values});
-  const Grid grid = dynamic_grid(call, x);
-  const Operand zero = call.cast(grid.zero, DType::float64);
-  const Operand steps = centred(call, saturated(call, x, grid, DType::uint8), zero, DType::float64);
-  const Operand sums = call.cast(call.emit(Op::matmul, {steps, w.values}), x->dtype);  // exact in float64
-  return call.emit(Op::mul, {sums, call.emit(Op::mul, {grid.scale, w.scale})});
+  return w.scale ? dynamic_product(call, x, w) : call.emit(Op::matmul, {x, w.values});
 }
 
 // One direction of one node.
@@ -210,11 +202,11 @@ Operand row(Call& call, const Operand& x, std::int64_t i, Shape shape) {
   return call.reshape(slice_axis(call, x, 0, i, 1), std::move(shape));
 }
 
-// Direction d of input i, transposed: [D, G * H, n], or as DynamicQuantizeLSTM has it [D, n, G * H], its scales in the input i + 7 and its
-// zero points in the next one, one for each direction or for each column.
+// Direction d of input i, transposed: [D, G * H, n], or as DynamicQuantizeLSTM has it [D, n, G * H], its scales in the input 6 + 2 i and
+// its zero points in the next one, one for each direction or for each column.
 CellMatrix cell_matrix(Call& call, std::size_t i, std::int64_t d, const Shape& shape) {
   if (!is_quantised(call)) return {permute(call, row(call, call.in(i), d, shape), {1, 0}), nullptr};
-  const std::size_t at = i == 1 ? 8 : 10;
+  const std::size_t at = 6 + 2 * i;
   const auto columns = [&](const Operand& all) {
     const std::int64_t count = all->shape.size() == 2 ? all->shape[1] : 1;
     if (all->shape[0] != call.shape(i)[0] || (count != 1 && count != shape[0]))

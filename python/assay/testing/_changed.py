@@ -19,6 +19,11 @@ _PAIRS = ("add", "sub", "mul", "div", "max", "min", "power")
 Node = dict[str, Any]
 
 
+def _renumbered(nodes: Sequence[Node], moved: Callable[[int], int]) -> list[Node]:
+    """Nodes that read other values."""
+    return [{**one, "operands": [moved(number) for number in one["operands"]]} if "operands" in one else one for one in nodes]
+
+
 @dataclasses.dataclass(frozen=True)
 class _Region:
     """Nodes whose values are numbered, operands first; the shape and type of each value."""
@@ -35,13 +40,11 @@ class _Region:
         value, shift = self.operands + at, len(new) - 1
         def moved(number: int) -> int:
             return number + shift if number >= value else number
-        later = [{**one, "operands": [moved(number) for number in one["operands"]]} if "operands" in one else one for one in self.nodes[at + 1:]]
-        return dataclasses.replace(self, nodes=[*self.nodes[:at], *new, *later], outputs=[moved(number) for number in self.outputs])
+        return dataclasses.replace(self, nodes=[*self.nodes[:at], *new, *_renumbered(self.nodes[at + 1:], moved)], outputs=[moved(number) for number in self.outputs])
 
     def renamed(self, names: Mapping[int, int]) -> _Region:
         """Other values in the places of some, also among the results."""
-        nodes = [{**one, "operands": [names.get(number, number) for number in one["operands"]]} if "operands" in one else one for one in self.nodes]
-        return dataclasses.replace(self, nodes=nodes, outputs=[names.get(number, number) for number in self.outputs])
+        return dataclasses.replace(self, nodes=_renumbered(self.nodes, lambda number: names.get(number, number)), outputs=[names.get(number, number) for number in self.outputs])
 
 
 _Change = Callable[[_Region], "_Region | None"]
@@ -93,8 +96,7 @@ def _of_first(operand: int) -> _Change:
             return None
         one = {"op": "slice", "operands": [operand], "attributes": {"starts": [0] * len(shape), "steps": [1] * len(shape), "extents": [1, *shape[1:]]}}
         all_ = {"op": "expand", "operands": [n], "attributes": {"shape": list(shape)}}
-        nodes = [{**node, "operands": [number + 2 if number >= n else n + 1 if number == operand else number for number in node["operands"]]} if "operands" in node else node
-                 for node in region.nodes]
+        nodes = _renumbered(region.nodes, lambda number: number + 2 if number >= n else n + 1 if number == operand else number)
         return dataclasses.replace(region, nodes=[one, all_, *nodes], outputs=[number + 2 if number >= n else number for number in region.outputs])
     return change
 
@@ -106,8 +108,7 @@ def _twice(region: _Region) -> _Region | None:
     n, count = region.operands, len(region.nodes)
     def moved(number: int) -> int:
         return region.outputs[0] if number == 0 else number + count if number >= n else number
-    again = [{**one, "operands": [moved(number) for number in one["operands"]]} if "operands" in one else one for one in region.nodes]
-    return dataclasses.replace(region, nodes=[*region.nodes, *again], outputs=[moved(region.outputs[0])])
+    return dataclasses.replace(region, nodes=[*region.nodes, *_renumbered(region.nodes, moved)], outputs=[moved(region.outputs[0])])
 
 
 def _whole_blocks(at: int, size: int) -> _Change:
@@ -139,15 +140,13 @@ def _normalised(at: int, epsilon_outside: bool, less: int, by_reciprocal: bool) 
         if wanted["form"] not in ("centered", "root_mean", "l2") or count < 2 or less and wanted["form"] == "l2":
             return None
         over = {"axes": axes, "keep_dims": True}
-        def number(value: float) -> Node:
-            dtype = region.types[x]
-            return {"op": "constant", "dtype": dtype, "shape": [], "data": [float(np.asarray(value, dtype))]}
         new: list[Node] = []
         def step(op: str, *used: int, **attributes: Any) -> int:
             new.append({"op": op, "operands": list(used), **({"attributes": attributes} if attributes else {})})
             return v + len(new) - 1
         def constant(value: float) -> int:
-            new.append(number(value))
+            dtype = region.types[x]
+            new.append({"op": "constant", "dtype": dtype, "shape": [], "data": [float(np.asarray(value, dtype))]})
             return v + len(new) - 1
         d = step("sub", x, step("reduce_mean", x, **over)) if wanted["form"] == "centered" else x
         total = step("reduce_sum", step("mul", d, d), **over)

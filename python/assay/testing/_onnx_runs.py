@@ -186,11 +186,8 @@ def _recording(runner: Runner, model: bytes, found: Imported, inputs: Mapping[st
     for step in sorted(taken, key=made.__getitem__):
         places, nodes, results = found.region([step], names)
         bits = values[taken[step]]
-        if "math=onnxruntime" not in spelling and any(_has_rounded_weights(node) for node in nodes):  # whose table says how far they are off
-            names[step] = trace.given(trace.fresh(taken[step]), bits.dtype, bits.shape, bits.data)
-            trace.opaque.append({"name": "interpolation, whose weights programs round", "results": [names[step]]})
-            continue
-        if why := unknown.get(taken[step]) or unknown.get(""):
+        is_rounded = "math=onnxruntime" not in spelling and any(_has_rounded_weights(node) for node in nodes)  # that table says how far they are off
+        if why := "interpolation, whose weights programs round" if is_rounded else unknown.get(taken[step]) or unknown.get(""):
             names[step] = trace.given(trace.fresh(taken[step]), bits.dtype, bits.shape, bits.data)
             trace.opaque.append({"name": why, "results": [names[step]]})
             continue
@@ -212,12 +209,10 @@ def _without_contract(model: Any, is_whole: bool) -> dict[str, str]:
     casts = (one.i for node in nodes if node.op_type == "Cast" for one in node.attribute if one.name == "to")
     if any(code in halves for code in (*casts, *(one.type.tensor_type.elem_type for one in model.graph.input))):
         return {"": "arithmetic in float16 or bfloat16"}
-    whys = {"Det": "Det, which programs compute by elimination"}
-    fused = {node.op_type: f"{node.op_type}, a fused operator of ONNX Runtime" for node in nodes if node.domain == "com.microsoft"}
+    fused = {output: f"{node.op_type}, a fused operator of ONNX Runtime" for node in nodes if node.domain == "com.microsoft" for output in node.output}
     if fused and is_whole:
         return {"": next(iter(fused.values()))}
-    return {output: whys[node.op_type] if node.domain != "com.microsoft" else fused[node.op_type]
-            for node in nodes if node.op_type in whys or node.domain == "com.microsoft" for output in node.output}
+    return fused | {output: "Det, which programs compute by elimination" for node in nodes if node.op_type == "Det" for output in node.output}
 
 
 def _has_rounded_weights(node: Node) -> bool:

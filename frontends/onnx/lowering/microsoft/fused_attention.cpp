@@ -8,16 +8,8 @@ namespace assay::onnx {
 namespace {
 
 struct Sizes {
-  std::int64_t batch, heads, queries, keys, past;
+  std::int64_t batch, queries, keys, past;
 };
-
-// [B, S, N D] as [B, N, S, D].
-Operand in_heads(Call& call, const Operand& x, std::int64_t heads) {
-  const Shape& s = x->shape;
-  if (s.size() != 3 || heads < 1 || s[2] % heads != 0)
-    call.malformed("onnx.shape", "[batch, length, heads * size] with num_heads", to_string(s) + ", " + std::to_string(heads) + " heads");
-  return permute(call, call.reshape(x, {s[0], s[1], heads, s[2] / heads}), {0, 2, 1, 3});
-}
 
 // Of whole numbers that are 0 where a key is shut, the numbers that are added; the shape broadcasts to [B, N, S, T].
 Operand shut(Call& call, const Operand& open, const Shape& shape, double filter) {
@@ -109,7 +101,7 @@ Results lower_packed_attention(Call& call) {
     call.malformed("onnx.attribute", "sizes of queries, keys and values, together " + std::to_string(width), to_string(parts));
   Operand all = call.emit(Op::matmul, {x, call.in(1)});
   if (call.has(2)) all = call.emit(Op::add, {all, call.in(2)});
-  const auto part = [&](std::int64_t first, std::int64_t count) { return in_heads(call, slice_axis(call, all, 2, first, count), heads); };
+  const auto part = [&](std::int64_t first, std::int64_t count) { return by_head(call, slice_axis(call, all, 2, first, count), heads); };
   Attended at{part(0, parts[0]), part(parts[0], parts[1]), part(parts[0] + parts[1], parts[2])};
   Operand past_k, past_v;
   if (call.has(4)) {
@@ -122,7 +114,7 @@ Results lower_packed_attention(Call& call) {
   }
   at.k = behind(call, past_k, at.k);
   at.v = behind(call, past_v, at.v);
-  const Sizes size{x->shape[0], heads, x->shape[1], at.k->shape[2], at.k->shape[2] - x->shape[1]};
+  const Sizes size{x->shape[0], x->shape[1], at.k->shape[2], at.k->shape[2] - x->shape[1]};
   const Operand y = attended(call, at, size, 3, 5);
   if (call.node.outputs.size() < 2 || call.node.outputs[1].empty()) return {y};
   Shape one = at.k->shape;
@@ -150,11 +142,10 @@ Results lower_multi_head_attention(Call& call) {
     require_present(call, 1);
     require_present(call, 2);
   }
-  const auto headed = [&](const Operand& one) { return one->shape.size() == 4 ? one : in_heads(call, one, heads); };
-  Attended at{headed(x[0]), headed(x[1]), headed(x[2])};
+  Attended at{by_head(call, x[0], heads), by_head(call, x[1], heads), by_head(call, x[2], heads)};
   at.k = behind(call, call.has(6) ? call.in(6) : nullptr, at.k);
   at.v = behind(call, call.has(7) ? call.in(7) : nullptr, at.v);
-  const Sizes size{at.q->shape[0], heads, at.q->shape[2], at.k->shape[2], call.has(6) ? call.shape(6)[2] : 0};
+  const Sizes size{at.q->shape[0], at.q->shape[2], at.k->shape[2], call.has(6) ? call.shape(6)[2] : 0};
   return {attended(call, at, size, 4, 5), at.k, at.v};
 }
 

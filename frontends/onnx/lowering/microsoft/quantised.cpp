@@ -32,9 +32,6 @@ Operand of_columns(Call& call, std::size_t i, DType real) {
   return element_count(values->shape) == 1 ? call.reshape(values, {}) : values;
 }
 
-// Integers times integers, exactly: in float64, which holds each sum of fewer than 2^37 products of bytes.
-Operand exact_product(Call& call, const Operand& a, const Operand& b, DType real) { return call.cast(call.emit(Op::matmul, {a, b}), real); }
-
 Operand plus_bias(Call& call, const Operand& y, std::size_t i) {
   return call.has(i) ? call.emit(Op::add, {y, call.cast(call.in(i), y->dtype)}) : y;
 }
@@ -108,17 +105,14 @@ Results lower_integer_product(Call& call) {
   const Operand a = centred(call, call.in(0), number(call, 4, DType::float64), DType::float64);
   const Operand b = centred(call, call.in(1), of_columns(call, 5, DType::float64), DType::float64);
   const Operand scales = call.emit(Op::mul, {number(call, 2, real), of_columns(call, 3, real)});
-  return {plus_bias(call, call.emit(Op::mul, {exact_product(call, a, b, real), scales}), 6)};
+  return {plus_bias(call, call.emit(Op::mul, {call.cast(call.emit(Op::matmul, {a, b}), real), scales}), 6)};
 }
 
 // A is quantised to 256 steps of its own range first.
 Results lower_dynamic_product(Call& call) {
   const Operand& a = call.in(0);
-  const Grid grid = dynamic_grid(call, a);
-  const Operand steps = centred(call, saturated(call, a, grid, DType::uint8), call.cast(grid.zero, DType::float64), DType::float64);
   const Operand b = centred(call, call.in(1), of_columns(call, 3, DType::float64), DType::float64);
-  const Operand scales = call.emit(Op::mul, {grid.scale, of_columns(call, 2, a->dtype)});
-  return {plus_bias(call, call.emit(Op::mul, {exact_product(call, steps, b, a->dtype), scales}), 4)};
+  return {plus_bias(call, dynamic_product(call, a, {b, of_columns(call, 2, a->dtype)}), 4)};
 }
 
 }  // namespace assay::onnx

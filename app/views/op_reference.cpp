@@ -90,6 +90,7 @@ const std::vector<std::string_view>& lowered_operators() {
   static const std::vector<std::string_view> kLowered = [] {
     std::vector<std::string_view> names = {"AffineGrid",
                                            "BitwiseNot",
+                                           "ConcatFromSequence",
                                            "ConvInteger",
                                            "DFT",
                                            "DeformConv",
@@ -102,6 +103,7 @@ const std::vector<std::string_view>& lowered_operators() {
                                            "Identity",
                                            "If",
                                            "LinearAttention",
+                                           "Loop",
                                            "LpPool",
                                            "MatMulInteger",
                                            "MaxUnpool",
@@ -110,10 +112,18 @@ const std::vector<std::string_view>& lowered_operators() {
                                            "RoiAlign",
                                            "RotaryEmbedding",
                                            "STFT",
+                                           "Scan",
                                            "Scatter",
                                            "ScatterElements",
                                            "ScatterND",
+                                           "SequenceAt",
+                                           "SequenceConstruct",
+                                           "SequenceEmpty",
+                                           "SequenceErase",
+                                           "SequenceInsert",
+                                           "SequenceLength",
                                            "SpaceToDepth",
+                                           "SplitToSequence",
                                            "TensorScatter"};
     for (const onnx::OperatorSupport& one : onnx::supported_operators())
       if (one.domain != "ai.onnx") names.push_back(one.op);

@@ -130,9 +130,11 @@ std::vector<std::string> Importer::inputs_behind(const std::string& name) const 
     open.pop_back();
     if (found == values_.end() || found->second.initializer != nullptr) continue;
     const NodeProto* producer = found->second.producer;
-    if (producer == nullptr) {
+    for (const std::string& source : found->second.sources)
+      if (met.insert(source).second) open.push_back(source);
+    if (producer == nullptr && found->second.sources.empty()) {
       inputs.push_back(found->first);
-    } else if (producer->op_type != "Shape" && producer->op_type != "Size") {
+    } else if (producer != nullptr && producer->op_type != "Shape" && producer->op_type != "Size") {
       for_each_operand(*producer, [&](const std::string& operand) {
         if (met.insert(operand).second) open.push_back(operand);
       });
@@ -144,38 +146,64 @@ std::vector<std::string> Importer::inputs_behind(const std::string& name) const 
 
 Operand Importer::result_of_branch(const ValueInfo& output, const NodeProto& node) { return entry_of(output.name, place_of(node)).operand; }
 
-// The branch that a constant condition takes stands in the place of the node. Its names are new ones, as the standard asks, and mean
-// nothing behind it; so nodes outside that are lowered for it read what they read without it.
-void Importer::lower_if(const NodeProto& node) {
-  const Operand condition = entry_of(node.inputs[0], place_of(node)).operand;
-  if (condition->dtype != DType::boolean || element_count(condition->shape) != 1)
+const GraphProto& Importer::graph_of(const NodeProto& node, const std::string& name, std::size_t inputs, std::size_t outputs) const {
+  const auto attribute = std::ranges::find(node.attributes, name, &AttributeProto::name);
+  const GraphProto* graph = attribute != node.attributes.end() ? attribute->graph.get() : nullptr;
+  const auto counts = [](std::size_t in, std::size_t out) {
+    return std::to_string(in) + " inputs and " + std::to_string(out) + " outputs";
+  };
+  if (graph == nullptr || graph->inputs.size() != inputs || graph->outputs.size() != outputs)
+    refuse_malformed("onnx.attribute", place_of(node), "a " + name + " with " + counts(inputs, outputs),
+                     graph == nullptr ? "none" : counts(graph->inputs.size(), graph->outputs.size()), "check the model with onnx.checker");
+  if (graph->has_sparse_initializers)
+    refuse_unsupported("onnx.sparse", place_of(node), "dense initializers", "sparse ones", "store the weights as dense tensors");
+  return *graph;
+}
+
+// The graph stands in the place of the node. Its names are new ones, as the standard asks, and mean nothing behind it; so nodes outside
+// that are lowered for it read what they read without it.
+Results Importer::results_of(Inside& inside, const NodeProto& node, const GraphProto& graph, const Results& operands) {
+  std::vector<std::string> read = names_of(graph.outputs);
+  for (const NodeProto& inner : graph.nodes) {
+    for_each_operand(inner, [&](const std::string& name) { read.push_back(name); });
+    lowered_.erase(&inner);  // in an earlier turn
+  }
+  require(read);  // before the graph has names, which a graph of another node may have, too
+  const Declare take = [&](const std::string& one, const Entry& entry) { return inside.declare(one, entry); };
+  const std::size_t skipped = node.op_type == "Loop" ? 1 : 0;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    Entry entry{operands[i], nullptr, nullptr, 0, true, {}};
+    if (i < node.inputs.size()) entry.sources.push_back(node.inputs[i]);
+    if (i >= skipped && i - skipped < graph.outputs.size()) entry.sources.push_back(graph.outputs[i - skipped].name);  // of the last turn
+    const std::string& name = graph.inputs[i].name;
+    if (name.empty() || !take(name, entry))
+      refuse_malformed("onnx.duplicate_value", place_of(node), "inputs of its body with names of their own", in_quotes(name),
+                       "export the model again");
+    if (std::ranges::any_of(entry.sources, [&](const std::string& source) { return halves_.contains(source); })) halves_.insert(name);
+  }
+  declare_initializers(graph, take);
+  declare_nodes(graph, take);
+  require(names_of(graph.outputs));
+  Results results;
+  for (const ValueInfo& output : graph.outputs) results.push_back(result_of_branch(output, node));
+  return results;
+}
+
+bool Importer::decided(const NodeProto& node, const Operand& condition, const std::string& name) const {
+  if (condition->dtype != DType::boolean || condition->parts || element_count(condition->shape) != 1)
     refuse_malformed("onnx.input", place_of(node), "one truth value as condition",
                      std::string(to_string(condition->dtype)) + to_string(condition->shape), "check the model with onnx.checker");
-  if (!condition->constant) refuse_condition(node);
-  const bool holds = condition->constant->as_int(0) != 0;
+  if (!condition->constant) refuse_condition(node, name, "a condition");
+  return condition->constant->as_int(0) != 0;
+}
+
+// The branch that a constant condition takes.
+void Importer::lower_if(const NodeProto& node) {
+  const bool holds = decided(node, entry_of(node.inputs[0], place_of(node)).operand, node.inputs[0]);
   const std::string name = holds ? "then_branch" : "else_branch";
-  const auto attribute = std::ranges::find(node.attributes, name, &AttributeProto::name);
-  const bool is_there = attribute != node.attributes.end() && attribute->graph;
-  const GraphProto none;
-  const GraphProto& branch = is_there ? *attribute->graph : none;
-  if (!is_there || !branch.inputs.empty() || branch.outputs.size() != node.outputs.size())
-    refuse_malformed(
-        "onnx.attribute", place_of(node),
-        "a " + name + " without inputs and with " + std::to_string(node.outputs.size()) + " outputs, as the node has",
-        !is_there ? "none" : std::to_string(branch.inputs.size()) + " inputs and " + std::to_string(branch.outputs.size()) + " outputs",
-        "check the model with onnx.checker");
-  if (branch.has_sparse_initializers)
-    refuse_unsupported("onnx.sparse", place_of(node), "dense initializers", "sparse ones", "store the weights as dense tensors");
-  std::vector<std::string> read = names_of(branch.outputs);
-  for (const NodeProto& inner : branch.nodes) read.insert(read.end(), inner.inputs.begin(), inner.inputs.end());
-  require(read);  // before the branch has names, which a branch of another node may have, too
+  const GraphProto& branch = graph_of(node, name, 0, node.outputs.size());
   Inside inside(values_);
-  const Declare take = [&](const std::string& one, const Entry& entry) { return inside.declare(one, entry); };
-  declare_initializers(branch, take);
-  declare_nodes(branch, take);
-  require(names_of(branch.outputs));
-  Results results;
-  for (const ValueInfo& output : branch.outputs) results.push_back(result_of_branch(output, node));
+  const Results results = results_of(inside, node, branch);
   inside.leave();
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     if (halves_.contains(branch.outputs[i].name)) halves_.insert(node.outputs[i]);
@@ -184,16 +212,18 @@ void Importer::lower_if(const NodeProto& node) {
   lowering_.note(place_of(node) + " takes its " + name + ", since its condition is constant");
 }
 
-void Importer::refuse_condition(const NodeProto& node) const {
+void Importer::refuse_condition(const NodeProto& node, const std::string& name, const std::string& what) const {
   std::string names, options;
-  for (const std::string& input : inputs_behind(node.inputs[0])) {
+  std::vector<std::string> inputs = inputs_behind(name);
+  if (inputs.empty()) inputs = inputs_behind(node.outputs.front());
+  for (const std::string& input : inputs) {
     names += (names.empty() ? "" : ", ") + in_quotes(input);
     options += (options.empty() ? "" : " ") + ("--set " + shell_word(input + "=VALUE"));
   }
   if (names.empty())
-    refuse_unsupported("onnx.condition", place_of(node), "a condition that constants decide",
-                       "arithmetic on constant floats, or an unknown value", "store the condition as a constant");
-  refuse_unsupported("onnx.condition", place_of(node), "a condition that constants decide", "one that depends on the input " + names,
+    refuse_unsupported("onnx.condition", place_of(node), what + " that constants decide",
+                       "arithmetic on constant floats, or an unknown value", "store it as a constant");
+  refuse_unsupported("onnx.condition", place_of(node), what + " that constants decide", "one that depends on the input " + names,
                      "make the input a constant: " + options);
 }
 

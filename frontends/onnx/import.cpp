@@ -169,7 +169,7 @@ namespace {
 
 // Advice for operators that are missing for a reason.
 std::string advice_for(const std::string& op) {
-  static const std::set<std::string> kControl = {"Loop", "Scan", "SequenceMap"};
+  static const std::set<std::string> kControl = {"SequenceMap"};
   if (kControl.contains(op)) return "export by tracing, without control flow, or fold it (onnxsim)";
   static const std::set<std::string> kOpenShape = {"Unique", "NonMaxSuppression"};
   if (kOpenShape.contains(op)) return "the result's shape would depend on the data: end the network before it";
@@ -215,11 +215,13 @@ void check_counts(const NodeProto& node, const OperatorRow& row) {
   }
 }
 
+constexpr std::string_view kOfSequences = "ConcatFromSequence Identity SequenceAt SequenceErase SequenceInsert SequenceLength";
+
 // Attributes that are 0 or 1.
 constexpr std::string_view kFlags =
     "align_corners allowzero antialias ceil_mode count_include_pad detect_negative detect_positive exclude_outside exclusive fmod "
-    "input_forget interleaved inverse is_causal keepdims largest layout linear_before_reset noop_with_empty_axes onesided reverse saturate "
-    "select_last_index sorted storage_order training_mode transA transB upper";
+    "input_forget interleaved inverse is_causal keepdims largest layout linear_before_reset new_axis noop_with_empty_axes onesided reverse "
+    "saturate select_last_index sorted storage_order training_mode transA transB upper";
 
 // Values to which no version of the standard gives a meaning, of attributes that handlers may pass over.
 void check_value(const NodeProto& node, const AttributeProto& attribute) {
@@ -320,7 +322,8 @@ void Importer::define(const NodeProto& node, const std::vector<Operand>& results
 void Importer::follow_halves(const Call& call) {
   const NodeProto& node = call.node;
   constexpr std::string_view kMoves =
-      "Concat Constant ConstantOfShape Expand Flatten Gather Identity Reshape Shape Slice Split Squeeze Transpose Unsqueeze";
+      "Concat ConcatFromSequence Constant ConstantOfShape Expand Flatten Gather Identity Reshape SequenceAt SequenceConstruct "
+      "SequenceErase SequenceInsert SequenceLength Shape Slice Split SplitToSequence Squeeze Transpose Unsqueeze";
   const auto is_known_half = [&](const std::string& name) { return halves_.contains(name); };
   bool reads = std::ranges::any_of(node.inputs, is_known_half);  // and, as the standard asks, no other floats
   for (std::size_t i = 0; i < call.inputs.size(); ++i)
@@ -340,9 +343,14 @@ void Importer::follow_halves(const Call& call) {
 
 void Importer::lower(const NodeProto& node) {
   const OperatorRow& row = row_of(node);
-  if (row.op == "If") return lower_if(node);
+  if (row.lower == nullptr) return row.op == "If" ? lower_if(node) : lower_loop(node);
   std::vector<Operand> operands;
-  for (const std::string& name : node.inputs) operands.push_back(name.empty() ? nullptr : entry_of(name, place_of(node)).operand);
+  for (const std::string& name : node.inputs) {
+    operands.push_back(name.empty() ? nullptr : entry_of(name, place_of(node)).operand);
+    const bool reads_sequence = operands.size() == 1 && lists(kOfSequences, node.op_type);
+    if (operands.back() && operands.back()->parts && !reads_sequence)
+      refuse_malformed("onnx.operand", place_of(node), "a tensor", "the sequence " + in_quotes(name), "check the model with onnx.checker");
+  }
   const std::int64_t opset = operators_of(node).opset;
   const bool is_fused = domain_of(node.domain) == kMicrosoft;
   if (!is_fused) check_operands(node, opset, operands);

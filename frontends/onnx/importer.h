@@ -37,6 +37,7 @@ class Importer {
     const NodeProto* producer = nullptr;       // the node that gives it
     std::size_t output = 0;                    // which of its outputs
     bool done = false;                         // the producer has been lowered
+    std::vector<std::string> sources = {};     // of an input of a body: the values that it may stand for
   };
 
   // The parts of the walk, each of which one problem ends.
@@ -56,7 +57,7 @@ class Importer {
   Operators operators_of(const NodeProto& node) const;  // the table of its domain, and the version that the model imports
   Entry& entry_of(const std::string& name, const std::string& user);
   void define(const NodeProto& node, const std::vector<Operand>& results);
-  // The value of a branch's output; null where a walk that continues behind problems knows nothing of it.
+  // The value that a branch or a body gives; null where a walk that continues behind problems knows nothing of it.
   virtual Operand result_of_branch(const ValueInfo& output, const NodeProto& node);
   // The inputs of the model on whose values the value depends, by way of any nodes but those that read shapes.
   std::vector<std::string> inputs_behind(const std::string& name) const;
@@ -77,9 +78,12 @@ class Importer {
   Shape input_shape(const ValueInfo& input);
   // Lowers the nodes that these values depend on, as far as they have not been lowered.
   void require(const std::vector<std::string>& names);
+  class Inside;
   void lower_if(const NodeProto& node);
+  void lower_loop(const NodeProto& node);  // Loop Scan
   void follow_halves(const Call& call);
-  [[noreturn]] void refuse_condition(const NodeProto& node) const;
+  [[noreturn]] void refuse_condition(const NodeProto& node, const std::string& name, const std::string& what) const;
+  bool decided(const NodeProto& node, const Operand& condition, const std::string& name) const;
 
   // The names of a branch, known until its last node.
   class Inside {
@@ -103,12 +107,19 @@ class Importer {
     std::vector<std::string> names_;
   };
 
+  // The attribute, a graph with so many inputs and outputs.
+  const GraphProto& graph_of(const NodeProto& node, const std::string& name, std::size_t inputs, std::size_t outputs) const;
+  // The results of a graph inside of a node, with these operands; its names stay known until `inside` leaves.
+  Results results_of(Inside& inside, const NodeProto& node, const GraphProto& graph, const Results& operands = {});
+  Results results_of_turn(Inside& inside, const Call& call, const GraphProto& body, const Results& operands);
+
   std::array<std::int64_t, 3> opsets_{};    // by domain (domains() of import.cpp); 0: not imported
   std::unordered_set<std::string> halves_;  // names of values of float16 and bfloat16
   statement::Digest sha256_{};
   std::set<std::string> outputs_;                            // names so far
   std::unordered_map<const NodeProto*, std::size_t> place_;  // of declared nodes in the order of lowering
   std::unordered_set<const NodeProto*> lowered_;
+  std::size_t unrolled_ = 0;  // nodes in all turns of loops
 };
 
 }  // namespace assay::onnx

@@ -62,11 +62,13 @@ class Linter : public Importer {
       if ((is_guessed || !fine) && !name.empty()) guessed_.insert(name);
     const bool may_be_constant = is_guessed && !is_blocked && !fine && problems_.back().code == "onnx.not_constant";
     if (may_be_constant) problems_.pop_back();  // a number that follows from an open axis, for example
-    if (node.op_type == "If" && (is_blocked || (!fine && !may_be_constant && problems_.back().code == "onnx.condition")))
-      for (const std::string& input : inputs_behind(node.inputs[0])) need("--set " + shell_word(input + "=VALUE"));
+    const bool has_graph = std::ranges::any_of(node.attributes, [](const AttributeProto& one) { return one.graph != nullptr; });
+    if (has_graph && (is_blocked || (!fine && !may_be_constant && problems_.back().code == "onnx.condition")))
+      for (std::size_t i = 0; i < std::min<std::size_t>(node.inputs.size(), node.op_type == "If" ? 1 : node.op_type == "Loop" ? 2 : 0); ++i)
+        for (const std::string& input : inputs_behind(node.inputs[i])) need("--set " + shell_word(input + "=VALUE"));
     if (!fine || is_blocked) return stand_in(node);
     for (const std::string& name : node.outputs)  // of a branch that went on behind a problem
-      if (!name.empty() && node.op_type == "If" && !values_.at(name).operand) blocked_.insert(name);
+      if (!name.empty() && has_graph && !values_.at(name).operand) blocked_.insert(name);
   }
 
   Operand result_of_branch(const ValueInfo& output, const NodeProto& node) override {

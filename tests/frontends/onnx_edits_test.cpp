@@ -273,8 +273,8 @@ TEST_CASE("refused: branches that are none", "[onnx][edits][if][reject]") {
   two.outputs.push_back(untyped("d"));
   CHECK(import_edited(with_branch(good, "then_branch"), high).ok());
   CHECK(contains(refusal(with_branch(good, "else_branch"), high), "a then_branch"));
-  CHECK(contains(refusal(with_branch(open, "then_branch"), high), "without inputs"));
-  CHECK(contains(refusal(with_branch(two, "then_branch"), high), "1 outputs, as the node has, found 0 inputs and 2 outputs"));
+  CHECK(contains(refusal(with_branch(open, "then_branch"), high), "with 0 inputs and 1 outputs, found 1 inputs"));
+  CHECK(contains(refusal(with_branch(two, "then_branch"), high), "with 0 inputs and 1 outputs, found 0 inputs and 2 outputs"));
   CHECK(contains(refusal(with_branch(hidden, "then_branch"), high), "onnx.duplicate_value"));
   ModelText number = branching_model();
   number.nodes[1] = node("If", {"rate"}, {"y"}, {graph_attr("then_branch", good), graph_attr("else_branch", good)});

@@ -26,6 +26,7 @@ except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(0)
 
+import onnx_random_control  # noqa: F401
 import onnx_random_microsoft  # noqa: F401
 import onnx_random_ml  # noqa: F401
 from onnx_random_more import GENERATORS, Draw

@@ -100,6 +100,11 @@ Results lower_one_hot(Call& call);
 Results lower_col2im(Call& call);
 Results lower_non_zero(Call& call);
 
+// sequences.cpp
+Results lower_sequence(Call& call);  // SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength
+Results lower_split_to_sequence(Call& call);
+Results lower_concat_from_sequence(Call& call);
+
 // quantise.cpp
 Results lower_quantize(Call& call);
 Results lower_dequantize(Call& call);

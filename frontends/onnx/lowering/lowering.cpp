@@ -17,6 +17,7 @@ constexpr std::uint64_t kPartOfOne = 32, kPartOfAll = 4;
 
 NodeId Lowering::in_graph(Value& value, const std::string& user) {
   if (value.id) return *value.id;
+  if (!value.constant) refuse_unsupported("onnx.element_type", user, "a tensor", "a sequence", "join its parts (ConcatFromSequence)");
   const Tensor& tensor = *value.constant;
   for (std::size_t i = 0; is_float(tensor.dtype()) && i < tensor.size(); ++i) {
     if (std::isfinite(tensor.as_double(i))) continue;

@@ -26,7 +26,8 @@ struct Value {
   std::optional<Tensor> constant;
   std::optional<NodeId> id;  // set once the value stands in the graph
   std::string name;
-  std::shared_ptr<Value> open = nullptr;  // of a masked value (masks.h): -infinity where this is false
+  std::shared_ptr<Value> open = nullptr;                                       // of a masked value (masks.h): -infinity where this is false
+  std::shared_ptr<const std::vector<std::shared_ptr<Value>>> parts = nullptr;  // of a sequence, which has no shape
 };
 using Operand = std::shared_ptr<Value>;  // null: an omitted optional input
 

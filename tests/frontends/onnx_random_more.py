@@ -99,7 +99,18 @@ def selection(d, op):
         index = d.ints(d.shape(0, 2, 3), -shape[axis], shape[axis] - 1)
         return d.make(op, opset, [x, d.one_of(index, Input(np.abs(index) % shape[axis]))], axis=axis)
     if op == "GatherND":
-        return d.make(op, opset, [x, d.ints((3, 2), -2, 1)])
+        index = d.ints((*d.shape(0, 2, 3), d.whole(1, 3)), -1, 0)
+        return d.make(op, opset, [x, d.one_of(index, Input(index))])
+    if op in ("ScatterND", "ScatterElements") and d.chance(0.5):  # at places that the network computes
+        how = d.one_of("add", "add", "mul", "max", "min", None)
+        if op == "ScatterND":
+            index = d.ints((*((1,) if how is None else d.shape(0, 2, 3)), d.whole(1, 3)), -1, 0)
+            updates = d.floats((*index.shape[:-1], *shape[index.shape[-1]:]))
+            return d.make(op, 18, [x, Input(index), d.one_of(updates, Input(updates))], reduction=how)
+        axis, place = d.one_of(axis, axis - 3), axis
+        index = d.ints((*shape[:place], 1 if how is None else d.whole(1, 4), *shape[place + 1:]), -shape[place], shape[place] - 1)
+        updates = d.floats(index.shape)
+        return d.make(op, 18, [x, Input(index), d.one_of(updates, Input(updates))], axis=axis, reduction=how)
     if op == "ScatterND":
         return d.make(op, 16, [x, ints(0, 1).reshape(2, 1), d.floats((2,) + shape[1:])], reduction=d.one_of(None, "add", "mul"))
     if op in ("GatherElements", "Scatter", "ScatterElements"):

@@ -259,3 +259,43 @@ TEST_CASE("NonZero of a constant is a constant; of anything else its size is unk
   CHECK(code_of(open) == "onnx.not_constant");
   CHECK(import_placed(open).rejection().advice.find("constant") != std::string::npos);
 }
+
+TEST_CASE("scatter and GatherND at indices from an input", "[onnx][runtime]") {
+  const std::string ten = floats("u", {2, 1}, {10, 20}), twice = floats("u", {2, 3}, {10, 20, 30, 40, 50, 60});
+  Placed along{{node("ScatterElements", {"x", "s", "u"}, {"y"}, {attr("axis", 0), attr("reduction", "add")})}, {twice}, {2, 3}, {2, 3}};
+  along.opset = 16;
+  CHECK(run(along, {0, 1, 0, 1, 1, -2}) == Reals{10, 1, 92, 43, 74, 5});  // two updates of one element; -2 counts from the end
+  CHECK(run(along, {0, 1, 0, 1, 2, 0}).empty());
+  CHECK(run(along, {0, 1, 0, 1, -3, 0}).empty());
+  along.nodes = {node("ScatterElements", {"x", "s", "u"}, {"y"}, {attr("axis", 0), attr("reduction", "max")})};
+  along.opset = 18;
+  CHECK(run(along, {0, 1, 0, 1, 1, 1}) == Reals{10, 1, 30, 40, 50, 60});
+  along.nodes = {node("ScatterElements", {"x", "s", "u"}, {"y"})};
+  CHECK(code_of(along) == "onnx.not_constant");  // the order of updates is open
+  along.nodes = {node("ScatterElements", {"x", "s", "u"}, {"y"}, {attr("reduction", "mean")})};
+  CHECK(code_of(along) == "onnx.attribute");
+  Placed one{{node("ScatterElements", {"x", "s", "u"}, {"y"}, {attr("axis", 1)})}, {ten}, {2, 3}, {2, 1}};
+  CHECK(run(one, {2, -3}) == Reals{0, 1, 10, 20, 4, 5});
+  one.nodes = {node("ScatterElements", {"x", "s", "u"}, {"y"})};  // shorter than the data on another axis
+  CHECK(code_of(one) == "onnx.not_constant");
+
+  Placed rows{{node("ScatterND", {"x", "s", "u"}, {"y"}, {attr("reduction", "mul")})}, {twice}, {2, 3}, {2, 1}};
+  rows.opset = 16;
+  CHECK(run(rows, {1, -1}) == Reals{0, 1, 2, 3 * 10 * 40, 4 * 20 * 50, 5 * 30 * 60});
+  CHECK(run(rows, {1, 2}).empty());
+  rows.constants = {ten};
+  CHECK(code_of(rows) == "onnx.shape");
+  Placed single{{node("ScatterND", {"x", "s", "u"}, {"y"})}, {floats("u", {1}, {9})}, {2, 3}, {1, 2}};
+  CHECK(run(single, {1, 0}) == Reals{0, 1, 2, 9, 4, 5});
+  CHECK(run(single, {0, 3}).empty());  // not the place (1, 0), which follows it in memory
+  Placed picked{{node("GatherND", {"x", "s"}, {"y"})}, {}, {2, 3}, {2, 2}};
+  CHECK(run(picked, {1, 0, 0, -1}) == Reals{3, 2});
+  CHECK(run(picked, {0, 3, 0, 0}).empty());
+  picked.nodes = {node("GatherND", {"x", "s"}, {"y"}, {attr("batch_dims", 1)})};
+  CHECK(code_of(picked) == "onnx.not_constant");
+  Placed large{{node("ScatterND", {"x", "s", "u"}, {"y"}, {attr("reduction", "add")})}, {floats("u", {4096}, std::vector<float>(4096))}};
+  large.x = {2048};
+  large.s = {4096, 1};
+  large.opset = 16;
+  CHECK(code_of(large) == "onnx.limit");
+}

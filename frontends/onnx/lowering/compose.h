@@ -27,6 +27,10 @@ inline constexpr std::int64_t kLargestExtent = (std::int64_t{1} << 31) - 1;
 [[nodiscard]] Ints whole_numbers(const Call& call, std::size_t i, const char* what);
 // The index counted from the front; -extent <= index < extent is required.
 [[nodiscard]] std::int64_t resolved_index(const Call& call, std::int64_t index, std::int64_t extent);
+// GatherND, ScatterND and ScatterElements at indices that the network computes (places.cpp).
+[[nodiscard]] Operand gather_at_places(Call& call);
+[[nodiscard]] Operand scatter_at_places(Call& call);
+[[nodiscard]] Operand scatter_along(Call& call, std::size_t axis);
 
 // Steps through the indices of a shape in row-major order; false behind the last one.
 [[nodiscard]] bool next_index(Ints& index, const Shape& shape);

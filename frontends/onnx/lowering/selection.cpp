@@ -63,13 +63,17 @@ std::vector<Ints> updates_per_element(std::size_t count, const Ints& positions) 
   return lists;
 }
 
+void check_reduction(const Call& call) {
+  const std::string how = call.attribute("reduction", "none");
+  if (how != "none" && how != "add" && how != "mul" && how != "max" && how != "min")
+    call.malformed("onnx.attribute", "reduction none, add, mul, max or min", printable(how));
+}
+
 // Update i goes to element positions[i] of the data. Round r combines each element with the r-th update that it takes.
 Operand scatter(Call& call, const Operand& data, const Ints& positions, const Operand& updates) {
   const std::string how = call.attribute("reduction", "none");
   if (positions.size() != element_count(updates->shape))
     call.malformed("onnx.shape", "as many updates as indices: " + std::to_string(positions.size()), to_string(updates->shape));
-  if (how != "none" && how != "add" && how != "mul" && how != "max" && how != "min")
-    call.malformed("onnx.attribute", "reduction none, add, mul, max or min", printable(how));
   const auto count = static_cast<std::int64_t>(element_count(data->shape));
   const std::vector<Ints> lists = updates_per_element(static_cast<std::size_t>(count), positions);
   std::size_t rounds = 0;
@@ -197,6 +201,7 @@ Results lower_compress(Call& call) {
 Results lower_gather_nd(Call& call) {
   const std::int64_t batch = call.attribute("batch_dims", std::int64_t{0});
   if (batch < 0) call.malformed("onnx.attribute", "batch_dims >= 0", std::to_string(batch));
+  if (!call.in(1)->constant && batch == 0) return {gather_at_places(call)};
   Picks picks = picks_of(call, call.shape(0), call.shape(1), whole_numbers(call, 1, "indices"), static_cast<std::size_t>(batch));
   return {select_flat(call, call.in(0), std::move(picks.positions), picks.shape)};
 }
@@ -215,14 +220,18 @@ Results lower_gather_elements(Call& call) {
 }
 
 Results lower_scatter_nd(Call& call) {
+  check_reduction(call);
+  if (!call.in(1)->constant) return {scatter_at_places(call)};
   const Picks picks = picks_of(call, call.shape(0), call.shape(1), whole_numbers(call, 1, "indices"), 0);
   return {scatter(call, call.in(0), picks.positions, call.in(2))};
 }
 
 Results lower_scatter_elements(Call& call) {
   const std::size_t axis = axis_attribute(call, 0, call.shape(0).size());
-  const Ints picks = element_picks(call, call.shape(0), call.shape(1), whole_numbers(call, 1, "indices"), axis);
+  check_reduction(call);
   if (call.shape(2) != call.shape(1)) call.malformed("onnx.shape", "updates of the shape of the indices", to_string(call.shape(2)));
+  if (!call.in(1)->constant) return {scatter_along(call, axis)};
+  const Ints picks = element_picks(call, call.shape(0), call.shape(1), whole_numbers(call, 1, "indices"), axis);
   return {scatter(call, call.in(0), picks, call.in(2))};
 }
 

@@ -32,7 +32,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import results  # noqa: E402
 
 RADIUS, MARGIN, RUN, NOISE, LEAST = 1e-5, 0.01, 1e-4, 1e-7, 1e-3  # LEAST: what counts as the largest output where all are smaller
-MEMORY = "--memory 12GiB"
+MEMORY, LIMITS = "--memory 16GiB", "--budget 1e14"  # LIMITS: of searches and checks, since some files are far smaller than their weights
 SILERO = "--dim sequence=512 --dim batch=1 --set sr=16000"
 WORDS = {"read": "models that are read with these options", "run": "models whose outputs are those of ONNX Runtime",
          "proof": "models for which a property of a small box is proved, with an accepted certificate", "gradient": "models whose recorded gradient is judged, without a fault"}
@@ -111,7 +111,7 @@ def property_text(point: dict[str, Any], outputs: list[Any]) -> str | None:
 class Model:
     def __init__(self, programs: pathlib.Path, path: pathlib.Path, options: str, timeout: float, folder: pathlib.Path, shown: pathlib.Path) -> None:
         self.programs, self.path, self.options, self.timeout, self.folder, self.shown = programs, path, options.split(), timeout, folder, shown
-        self.room = [] if MEMORY in options else MEMORY.split()  # of searches and checks
+        self.room = LIMITS.split() + ([] if MEMORY in options else MEMORY.split())  # of searches and checks
         self.said: dict[str, str] = {}
 
     def call(self, *words: Any, limit: float = 300) -> tuple[int, str, float]:

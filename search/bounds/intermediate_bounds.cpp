@@ -30,6 +30,7 @@ namespace assay::search {
 namespace {
 
 constexpr std::size_t kBatch = 512;     // most elements of one refine step
+constexpr double kBatchSeconds = 0.5;   // seconds that one refine step should take at most, so that a stop loses little
 constexpr double kWorthThreads = 0.02;  // seconds of a node's refinement from which threads share it
 // multiply-adds per second of one thread, assumed until the first batch is measured.
 constexpr double kFirstRate = 2e9;
@@ -100,16 +101,28 @@ bool IntermediateBounds::is_meant(const ActiveNode& node, const IntermediatePlan
          std::ranges::count(plan.also, node.id) > 0;
 }
 
+// Whether to refine the elements that are left of node at_. A node whose rows take longer than the first ones of the
+// network promised is left in the middle, so that the nodes behind it get their boxes.
+bool IntermediateBounds::has_time(const IntermediatePlan& plan) const {
+  return !is_measured() ||
+         is_wanted(work_of(elements_.size(), at_), work_left(), rate(), plan.share_end.seconds_left(), plan.deadline.seconds_left());
+}
+
+double IntermediateBounds::work() const {
+  double all = 0;
+  for (std::size_t k = 0; k < nodes_.size(); ++k) {
+    if (nodes_[k].refined) all += work_of(problem_.graph().size(nodes_[k].id), k);
+  }
+  return all;
+}
+
 // Work of the plan's rows divided by the work of rows for everything, before anything is derived.
 double IntermediateBounds::share(const IntermediatePlan& plan) const {
-  double all = 0, meant = 0;
+  double meant = 0;
   for (std::size_t k = 0; k < nodes_.size(); ++k) {
-    if (!nodes_[k].refined) continue;
-    const double work = work_of(problem_.graph().size(nodes_[k].id), k);
-    all += work;
-    if (is_meant(nodes_[k], plan)) meant += work;
+    if (is_meant(nodes_[k], plan)) meant += work_of(problem_.graph().size(nodes_[k].id), k);
   }
-  return meant > 0 ? meant / all : 1;
+  return meant > 0 ? meant / work() : 1;
 }
 
 double IntermediateBounds::seconds_for_all() const {
@@ -130,14 +143,10 @@ Outcome<Done> IntermediateBounds::advance(const IntermediatePlan& plan) {
       if (auto done = open_node(); !done || paused_) return done;
     }
     if (!elements_.empty()) {
-      const double share_end = plan.share_end.seconds_left(), deadline = plan.deadline.seconds_left();
-      if (is_meant(nodes_[at_], plan) &&
-          (!is_measured() || is_wanted(work_of(elements_.size(), at_), work_left(), rate(), share_end, deadline))) {
-        if (auto done = refine_node(); !done || paused_) return done;
-      } else {
-        first_skipped_ = std::min(first_skipped_, at_);
-        elements_.clear();
+      if (is_meant(nodes_[at_], plan)) {
+        if (auto done = refine_node(plan); !done || paused_) return done;
       }
+      if (!std::exchange(elements_, {}).empty()) first_skipped_ = std::min(first_skipped_, at_);
     }
     is_open_ = false;
   }
@@ -164,6 +173,7 @@ Outcome<Done> IntermediateBounds::open_node() {
   steps_.box(node.id);
   if (node.id < last_jump_ && !problem_.floating()) snap_ends(node.id);
   is_open_ = true;
+  node_rate_ = kFirstRate;
   if (!node.refined) return done;
   before_batches_ = steps_;
   list_elements(node.id);
@@ -205,11 +215,14 @@ void IntermediateBounds::snap_ends(NodeId node) {
 }
 
 // The batches of a node become one step of the certificate, unless somebody read the steps in between.
-Outcome<Done> IntermediateBounds::refine_node() {
-  while (!elements_.empty() && !paused_) {
+Outcome<Done> IntermediateBounds::refine_node(const IntermediatePlan& plan) {
+  while (!elements_.empty() && !paused_ && has_time(plan)) {
+    if (!fits(work_left(), rate(), kUsable * plan.deadline.seconds_left())) limit_.deadline = std::min(limit_.deadline, plan.share_end);
     if (auto done = refine_batches(next_batches()); !done) return done;
+    limit_ = plan.pause;
+    if (std::exchange(paused_, paused_ && limit_.reached()) != paused_) break;  // its share is over
   }
-  if (paused_ || !before_batches_) return Done{};
+  if (!elements_.empty() || !before_batches_) return Done{};
   steps_ = *std::exchange(before_batches_, std::nullopt);
   steps_.tighten(nodes_[at_].id, opened_, {}, nullptr, true);
   return Done{};
@@ -236,7 +249,9 @@ std::vector<IntermediateBounds::NeuronBatch> IntermediateBounds::next_batches() 
   const std::size_t tile = inspect::together(problem_, nodes_[at_].id);
   const std::size_t parts =
       fits(work_of(elements_.size(), at_), rate, kWorthThreads) ? 1 : std::clamp<std::size_t>(elements_.size() / tile, 1, threads_);
-  const std::size_t taken = std::min(elements_.size(), parts * kBatch);
+  const double affordable = kBatchSeconds * node_rate_ / work_of(1, at_);
+  const std::size_t batch = affordable < static_cast<double>(kBatch) ? std::max(tile, static_cast<std::size_t>(affordable)) : kBatch;
+  const std::size_t taken = std::min(elements_.size(), parts * batch);
   const auto end_of = [&](std::size_t part) { return part == parts ? taken : taken * part / parts / tile * tile; };
   std::vector<NeuronBatch> batches(parts);
   for (std::size_t part = 0; part < parts; ++part) {
@@ -339,8 +354,10 @@ Outcome<Done> IntermediateBounds::refine_batches(std::vector<NeuronBatch> batche
   std::size_t taken = 0;
   for (const NeuronBatch& batch : batches) taken += batch.elements.size();
   if (!paused_) {
+    const double seconds = seconds_since(begin);
     work_done_ += work_of(taken, at_);
-    seconds_ += seconds_since(begin);
+    seconds_ += seconds;
+    node_rate_ = std::max(kFirstRate, work_of(taken, at_) / std::max(seconds, kMeasured) / static_cast<double>(batches.size()));
   }
   left.insert(left.end(), elements_.begin() + static_cast<std::ptrdiff_t>(taken), elements_.end());
   elements_ = std::move(left);

@@ -56,7 +56,8 @@ class IntermediateBounds {
   // Continues where the last call stopped. After a call that was not paused every node has a box.
   Outcome<Done> advance(const IntermediatePlan& plan);
   // The plan's share of the work of bounding every element of every pre-activation by a row; 1 if the plan
-  // refines nothing.
+  // refines nothing. work: of all of it, in multiply-adds.
+  [[nodiscard]] double work() const;
   [[nodiscard]] double share(const IntermediatePlan& plan) const;
   // From the beginning, roughly, for the elements that are open once every node has a box.
   [[nodiscard]] double seconds_for_all() const;
@@ -111,6 +112,7 @@ class IntermediateBounds {
     logic::Hints hints;
   };
   [[nodiscard]] bool is_meant(const ActiveNode& node, const IntermediatePlan& plan) const;
+  [[nodiscard]] bool has_time(const IntermediatePlan& plan) const;
   [[nodiscard]] bool is_for_groups(const ActiveNode& node, const NeuronGraph& graph) const;
   [[nodiscard]] double work_left() const;
   [[nodiscard]] bool is_measured() const;
@@ -124,7 +126,7 @@ class IntermediateBounds {
   [[nodiscard]] inspect::Selection selection_of(NodeId node, std::span<const std::uint32_t> elements) const;
   Outcome<Done> open_node();
   void snap_ends(NodeId node);
-  Outcome<Done> refine_node();
+  Outcome<Done> refine_node(const IntermediatePlan& plan);
   using Prepare =
       // Runs on the batch's thread before the batch; false: stopped.
       std::function<bool(std::size_t part, NeuronBatch& batch)>;
@@ -148,6 +150,7 @@ class IntermediateBounds {
   std::vector<std::vector<bool>> needed_;  // by node and element: cases depend on it; empty: not known yet
   std::size_t sizes_ = 0, selected_ = 0;   // elements of the pre-activations so far, and how many of them were open
   double work_done_ = 0, seconds_ = 0;     // for the batches so far
+  double node_rate_ = 0;                   // multiply-adds per second of one thread, in the last batch of node at_
 };
 
 }  // namespace assay::search

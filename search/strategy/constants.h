@@ -11,6 +11,8 @@ namespace assay::search {
 // Incomplete proofs, tried before all intermediate bounds of the root are computed. A proof on boxes alone is tried if
 // boxes and conclusions take at most this many multiply-adds. By judgement: a few hundredths of a second.
 constexpr double kBoxesWork = 5e7;
+// ... or at most this share of the root's work, which is then that much dearer.
+constexpr double kBoxesShare = 1e-3;
 // Bounds of the operands of ReLUs are tried if they take at most this share of the root's work (record 0073).
 constexpr double kShareOfKinks = 0.35;
 // The same for bounds of these and of the operands of products whose relaxation loses much (record 0087, on vit).

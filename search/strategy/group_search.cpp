@@ -16,7 +16,6 @@
 #include "certificates/check/meter.h"
 #include "certificates/check/refutations.h"
 #include "search/attack/attack.h"
-#include "search/bounds/crown_cases.h"
 #include "search/bounds/product_operands.h"
 #include "search/cuts/group_cuts.h"
 #include "search/heuristics/input_splits.h"
@@ -58,6 +57,7 @@ GroupSearch::GroupSearch(SearchState& search, const logic::Scope& scope, std::ve
   now_.tries_inputs =
       few_inputs && graph.neuron_count() > kFewNeurons && !now_.wants_leaves && search_.options.branching == Options::Branching::automatic;
   now_.box_work = certificate::Costs(*search_.problem).whole_row() * static_cast<double>(1 + open_.size());
+  now_.root_work = root_.work();
   now_.kinks_share = root_.share({.refine = IntermediatePlan::Refine::kinks});
   now_.round_seconds = kFirstBranching;
 }
@@ -140,7 +140,9 @@ Outcome<Next> GroupSearch::bound_early(IntermediatePlan plan, double seconds) {
     return Next::on;
   }
   root.stop_at(limit);
-  if (auto closed = search::close_at_root(search_.network, root, early_->open, early_->refutation); !closed) return closed.rejection();
+  auto closed = search::close_at_root(search_.network, root, early_->open, early_->refutation);
+  if (!closed) return closed.rejection();
+  note_bounds(closed.value(), early_->open);
   if (early_->open.empty()) {
     count_root(search_.statistics);
     return end_early(nullptr);
@@ -169,13 +171,13 @@ Outcome<Next> GroupSearch::find_product_operands(double) {
 
 // --- the whole root ---
 
-// Continues where the last call stopped. The first call drops the incomplete root and what its tree left unfinished.
+// Continues where the last call stopped. The first call drops the incomplete root with its tree.
 Outcome<Done> GroupSearch::advance(const IntermediatePlan& plan) {
   const auto begin = Clock::now();
   if (!root_begin_) {
     root_begin_ = begin;
     early_.reset();
-    search_.unfinished.reset();
+    if (search_.unfinished) search_.unfinished->closed_share = search_.unfinished->pace = 0;
   }
   auto done = root_.advance(plan);
   root_.stop_at(search_.limit());
@@ -214,15 +216,18 @@ Outcome<Next> GroupSearch::bound_root(double seconds) {
 Outcome<Next> GroupSearch::close_at_root(double) {
   result_.reason = "time, at the root's bounds";
   if (search_.limit().reached()) return ends_here(std::nullopt);
-  const std::size_t cases = open_.size();
   auto left = search::close_at_root(search_.network, root_, open_, result_.refutation);
   if (!left) return left.rejection();
-  if (left.value()) {
-    search_.unfinished = left.value()->unfinished;
-    if (search_.options.on_progress)
-      search_.options.on_progress({seconds_since(search_.start), "root bounds", cases - open_.size(), open_.size(), left.value()->worst});
-  }
+  note_bounds(left.value(), open_);
   return open_.empty() ? end_at_root() : Next::on;
+}
+
+// Keeps what bounds at the root say of the cases, for a search that ends without an answer.
+void GroupSearch::note_bounds(const std::optional<CrownCases>& found, const std::vector<std::uint32_t>& left) {
+  if (!found) return;
+  search_.unfinished = found->unfinished;
+  if (search_.options.on_progress)
+    search_.options.on_progress({seconds_since(search_.start), "root bounds", cases().size() - left.size(), left.size(), found->worst});
 }
 
 Outcome<Next> GroupSearch::end_at_root() {

@@ -10,6 +10,7 @@
 
 #include "kernel/logic/api.h"
 #include "search/bab/bab.h"
+#include "search/bounds/crown_cases.h"
 #include "search/bounds/intermediate_bounds.h"
 #include "search/bounds/intermediate_refinement.h"
 #include "search/strategy/constants.h"
@@ -62,6 +63,7 @@ class GroupSearch {
   Outcome<Done> advance(const IntermediatePlan& plan);
   Outcome<Next> ends_here(std::optional<logic::Theorem> witness);
   Outcome<Next> end_at_root();
+  void note_bounds(const std::optional<CrownCases>& found, const std::vector<std::uint32_t>& left);
   void begin_tree(double seconds);
   [[nodiscard]] BranchingOptions tree_options(Deadline until) const;
   Outcome<GroupResult> grow_over_activations(const std::vector<std::uint32_t>& open, Deadline until, Trial trial = {});

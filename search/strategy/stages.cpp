@@ -36,8 +36,10 @@ double tree_seconds(F f) { return f.is_last() ? f.until_refined.value_or(kToTheE
 constexpr std::array kStages{
     Stage{"a point", "a case without rows", "the time left", "", [](F f) { return f.round == 0 && f.case_without_rows; }, to_the_end,
           &GroupSearch::try_a_point},
-    Stage{"boxes", "boxes and conclusions take at most 5e7 multiply-adds", "0.1 of the plan", "0073-a-trim-behind-the-answer",
-          [](F f) { return f.round == 0 && f.box_work <= kBoxesWork; }, incomplete_seconds, &GroupSearch::bound_boxes},
+    Stage{"boxes", "boxes and conclusions take at most 5e7 multiply-adds, or 0.001 of the root's work", "0.1 of the plan",
+          "0073-a-trim-behind-the-answer",
+          [](F f) { return f.round == 0 && f.box_work <= std::max(kBoxesWork, kBoxesShare * f.root_work); }, incomplete_seconds,
+          &GroupSearch::bound_boxes},
     Stage{"operands of relus", "... take at most 0.35 of the root's work", "0.1 of the plan", "0073-a-trim-behind-the-answer",
           [](F f) { return f.round == 0 && f.kinks_share <= kShareOfKinks; }, incomplete_seconds, &GroupSearch::bound_kinks},
     Stage{"tree on operands of relus", "cases are undecided on these bounds, and activations are split",

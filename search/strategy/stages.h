@@ -29,6 +29,7 @@ struct Features {
   bool tries_inputs = false;   // few inputs are free, neurons are many, and no option chooses what is split
   // Features of the root.
   double box_work = 0;          // multiply-adds of boxes and conclusions
+  double root_work = 0;         // multiply-adds of all rows of the root
   double kinks_share = 1;       // share of the root's work for bounds of the operands of ReLUs
   double operands_share = 1;    // the same with the operands of products whose relaxation loses much
   bool has_operands = false;    // there are products whose relaxation loses much

@@ -142,6 +142,15 @@ TEST_CASE("every row of the table of stages applies by its own conditions, and h
   }
 }
 
+TEST_CASE("boxes come first as well where they are a small part of the root's work", "[search][strategy]") {
+  const Stage& boxes = stages()[1];
+  Features features = at_root();
+  features.root_work = features.box_work / kBoxesShare;
+  CHECK(boxes.applies(features));
+  features.root_work *= 0.9;
+  CHECK_FALSE(boxes.applies(features));
+}
+
 TEST_CASE("a tree that no other follows has all the time, and one before a refinement ends in time for it", "[search][strategy]") {
   Features features = at_tree();
   features.splits_activations = true;

@@ -144,6 +144,25 @@ TEST_CASE("a root whose nodes do not fit has boxes everywhere, and goes on later
   }
 }
 
+TEST_CASE("a node that does not fit is left in the middle, so that the nodes behind it get boxes", "[search][strategy]") {
+  constexpr std::size_t kWide = 8000;
+  const auto problem = relu_problem({60, kWide, 4}, Rational(1, 10));
+  IntermediateBounds boxes(*problem, scope_of(problem), 1), root(*problem, scope_of(problem), 1);
+  IntermediatePlan plan;
+  plan.refine = IntermediatePlan::Refine::nothing;
+  REQUIRE(boxes.advance(plan).ok());
+  plan.refine = IntermediatePlan::Refine::all;
+  plan.deadline = plan.share_end = Deadline::in(0);
+  REQUIRE(root.advance(plan).ok());
+  CHECK(root.has_all_boxes());
+  CHECK_FALSE(root.complete());
+  const NodeId wide = inspect::pre_activations(*problem)[1];
+  REQUIRE(problem->graph().size(wide) == kWide);
+  std::size_t narrowed = 0;
+  for (std::size_t i = 0; i < kWide; ++i) narrowed += root.scope().box(wide).hi[i] < boxes.scope().box(wide).hi[i] ? 1 : 0;
+  CHECK(narrowed < kWide / 2);
+}
+
 TEST_CASE("pauses lose nothing, and threads find the same bounds", "[search][strategy]") {
   const bool is_map = GENERATE(false, true);
   const auto problem = is_map ? map_problem(0, 5 * kWidth * kWidth) : relu_problem({400, 400, 400, 400}, Rational(1, 1000));

@@ -3,117 +3,70 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any, Callable, Iterator, Mapping, Sequence
+from typing import Any, Iterator, Sequence
 
 import numpy as np
 
 from assay._core import shapes
 from assay._core.audits import Check, Refused, judge
 from ._plans import Probe
+from ._regions import Change, Node, Region, region_of, renumbered
 
 _FIRST, _TRIED, _RIGHT, _MOST_ELEMENTS, _MOST_NODES = 2, 64, 16, 1 << 13, 40
 _BLOCKS = (4, 8, 16, 32, 64, 128)
 _EPSILONS = (0.0, 1e-12, 1e-8, 1e-6, 1e-5, 1e-3)
 _ALIKE = ("relu", "tanh", "sigmoid", "abs", "neg", "exp", "log", "sqrt", "softmax", "log_softmax", "normalise", "round", "clip", "sign", "scale", "gelu", "silu", "square")
 _PAIRS = ("add", "sub", "mul", "div", "max", "min", "power")
-Node = dict[str, Any]
 
 
-def _renumbered(nodes: Sequence[Node], moved: Callable[[int], int]) -> list[Node]:
-    """Nodes that read other values."""
-    return [{**one, "operands": [moved(number) for number in one["operands"]]} if "operands" in one else one for one in nodes]
-
-
-@dataclasses.dataclass(frozen=True)
-class _Region:
-    """Nodes whose values are numbered, operands first; the shape and type of each value."""
-
-    nodes: Sequence[Node]
-    outputs: Sequence[int]
-    shapes: Sequence[tuple[int, ...]]
-    types: Sequence[str]
-    given: int  # operands that a kernel is handed
-    operands: int
-
-    def replaced(self, at: int, new: Sequence[Node]) -> _Region:
-        """One node as several ones, which number their own values from that of the node on; later numbers move."""
-        value, shift = self.operands + at, len(new) - 1
-        def moved(number: int) -> int:
-            return number + shift if number >= value else number
-        return dataclasses.replace(self, nodes=[*self.nodes[:at], *new, *_renumbered(self.nodes[at + 1:], moved)], outputs=[moved(number) for number in self.outputs])
-
-    def renamed(self, names: Mapping[int, int]) -> _Region:
-        """Other values in the places of some, also among the results."""
-        return dataclasses.replace(self, nodes=_renumbered(self.nodes, lambda number: names.get(number, number)), outputs=[names.get(number, number) for number in self.outputs])
-
-
-_Change = Callable[[_Region], "_Region | None"]
-
-
-def _region(probe: Probe, check: Check) -> _Region:
-    """The region of a check, with the shapes of its values."""
-    found, types = [one.shape for one in check.operands], [one.widened().dtype for one in check.operands]
-    for node in check.nodes:
-        if node["op"] == "constant":
-            dtype, shape = node["dtype"], tuple(node["shape"])
-        else:
-            used = node["operands"]
-            dtype, shape = shapes.result_of(node["op"], [types[i] for i in used], [found[i] for i in used], node.get("attributes", {}))
-        found.append(shape)
-        types.append(dtype)
-    last = len(check.operands) + len(check.nodes)
-    outputs = list(check.outputs) if check.outputs is not None else list(range(last - len(check.results), last))
-    return _Region(check.nodes, outputs, found, types, len(probe.operands), len(check.operands))
-
-
-def _without(at: int, kept: int) -> _Change:
+def _without(at: int, kept: int) -> Change:
     return lambda region: region.renamed({region.operands + at: region.nodes[at]["operands"][kept]}) if region.shapes[region.nodes[at]["operands"][kept]] == region.shapes[region.operands + at] else None
 
 
-def _with(at: int, **attributes: Any) -> _Change:
-    def change(region: _Region) -> _Region:
+def _with(at: int, **attributes: Any) -> Change:
+    def change(region: Region) -> Region:
         node = region.nodes[at]
         return region.replaced(at, [{**node, "attributes": {**node["attributes"], **attributes}}])
     return change
 
 
-def _as(at: int, op: str) -> _Change:
+def _as(at: int, op: str) -> Change:
     return lambda region: region.replaced(at, [{**region.nodes[at], "op": op}])
 
 
-def _exchanged(first: int, second: int) -> _Change:
-    def change(region: _Region) -> _Region | None:
+def _exchanged(first: int, second: int) -> Change:
+    def change(region: Region) -> Region | None:
         nodes = region.renamed({first: second, second: first}).nodes
         return dataclasses.replace(region, nodes=nodes) if region.shapes[first] == region.shapes[second] else None
     return change
 
 
-def _of_first(operand: int) -> _Change:
+def _of_first(operand: int) -> Change:
     """The first row of an operand for all its rows."""
-    def change(region: _Region) -> _Region | None:
+    def change(region: Region) -> Region | None:
         shape, n = region.shapes[operand], region.operands
         if not shape or shape[0] < 2 or 0 in shape:
             return None
         one = {"op": "slice", "operands": [operand], "attributes": {"starts": [0] * len(shape), "steps": [1] * len(shape), "extents": [1, *shape[1:]]}}
         all_ = {"op": "expand", "operands": [n], "attributes": {"shape": list(shape)}}
-        nodes = _renumbered(region.nodes, lambda number: number + 2 if number >= n else n + 1 if number == operand else number)
+        nodes = renumbered(region.nodes, lambda number: number + 2 if number >= n else n + 1 if number == operand else number)
         return dataclasses.replace(region, nodes=[one, all_, *nodes], outputs=[number + 2 if number >= n else number for number in region.outputs])
     return change
 
 
-def _twice(region: _Region) -> _Region | None:
+def _twice(region: Region) -> Region | None:
     """The first operand replaced by the result."""
     if len(region.outputs) != 1 or region.shapes[region.outputs[0]] != region.shapes[0]:
         return None
     n, count = region.operands, len(region.nodes)
     def moved(number: int) -> int:
         return region.outputs[0] if number == 0 else number + count if number >= n else number
-    return dataclasses.replace(region, nodes=[*region.nodes, *_renumbered(region.nodes, moved)], outputs=[moved(region.outputs[0])])
+    return dataclasses.replace(region, nodes=[*region.nodes, *renumbered(region.nodes, moved)], outputs=[moved(region.outputs[0])])
 
 
-def _whole_blocks(at: int, size: int) -> _Change:
+def _whole_blocks(at: int, size: int) -> Change:
     """A sum over the terms in whole blocks alone, where it has more than one block."""
-    def change(region: _Region) -> _Region | None:
+    def change(region: Region) -> Region | None:
         node, first = region.nodes[at], region.operands + at
         used, op = node["operands"], node["op"]
         axes = [len(region.shapes[used[0]]) - 1] if op == "matmul" else [axis % len(region.shapes[used[0]]) for axis in node["attributes"]["axes"]]
@@ -130,9 +83,9 @@ def _whole_blocks(at: int, size: int) -> _Change:
     return change
 
 
-def _normalised(at: int, epsilon_outside: bool, less: int, by_reciprocal: bool) -> _Change:
+def _normalised(at: int, epsilon_outside: bool, less: int, by_reciprocal: bool) -> Change:
     """A normalisation step by step: with epsilon added to the root, or with another number of elements; as a quotient, or as a product with the reciprocal."""
-    def change(region: _Region) -> _Region | None:
+    def change(region: Region) -> Region | None:
         node, v = region.nodes[at], region.operands + at
         x, wanted = node["operands"][0], node["attributes"]
         shape, axes = region.shapes[x], list(wanted["axes"])
@@ -161,7 +114,7 @@ def _normalised(at: int, epsilon_outside: bool, less: int, by_reciprocal: bool) 
     return change
 
 
-def _changes(region: _Region) -> Iterator[tuple[str, _Change]]:
+def _changes(region: Region) -> Iterator[tuple[str, Change]]:
     """Faults that kernels have, each with words for the reference that computes it."""
     for at, node in enumerate(region.nodes):
         op, used = node["op"], node.get("operands", [])
@@ -190,7 +143,7 @@ def _changes(region: _Region) -> Iterator[tuple[str, _Change]]:
     yield "applied twice", _twice
 
 
-def _changed(check: Check, region: _Region, change: _Change) -> Check | None:
+def _changed(check: Check, region: Region, change: Change) -> Check | None:
     try:
         other = change(region)
     except (shapes.Misfit, IndexError, KeyError):
@@ -212,7 +165,7 @@ def changed_reference(failed: Sequence[tuple[Probe, Check]], passed: Sequence[tu
     if len(tried) < min(_FIRST, len(failed)) or len(form) > _MOST_NODES:
         return "", []
     try:
-        pairs = [(failed[i][1], _region(*failed[i])) for i in tried] + [(check, _region(probe, check)) for probe, check in passed if fits((probe, check))][:_RIGHT]
+        pairs = [(failed[i][1], region_of(*failed[i])) for i in tried] + [(check, region_of(probe, check)) for probe, check in passed if fits((probe, check))][:_RIGHT]
         left = list(_changes(pairs[0][1]))
         for some in (pairs[:_FIRST], pairs[_FIRST:]):
             left = _admitting(left, some)
@@ -221,7 +174,7 @@ def changed_reference(failed: Sequence[tuple[Probe, Check]], passed: Sequence[tu
     return (left[0][0], tried) if len({words for words, _ in left}) == 1 else ("", [])
 
 
-def _admitting(changes: list[tuple[str, _Change]], pairs: Sequence[tuple[Check, _Region]]) -> list[tuple[str, _Change]]:
+def _admitting(changes: list[tuple[str, Change]], pairs: Sequence[tuple[Check, Region]]) -> list[tuple[str, Change]]:
     """Of the changes those under which no element of these checks fails, and three quarters are not vacuous."""
     rows = [(words, change, [_changed(check, region, change) for check, region in pairs]) for words, change in changes]
     whole = [(words, change, [one for one in checks if one is not None]) for words, change, checks in rows if None not in checks]

@@ -21,6 +21,7 @@ from assay.errors import UsageError, wrong
 from ._changed import changed_reference
 from ._contracts import ContractViolation, NotDecided, spelled
 from ._memory import Buffer, Change, Library, NumPy, Output, Placed, Torch, carrier_of, is_poison, outside_of, place_in_words, plain
+from ._orders import other_orders
 from ._plans import MADE, NORMS, REGIONS, Probe, has_attributes, planned, require_type, row_named, type_named
 from ._references import on_plan, probes_of
 from ._remedies import remedy
@@ -45,6 +46,7 @@ _WIDE = ("the contract admits too much there, because of long sums in any order:
          "for its longest sum, such as model=\"any-order accumulator=tree tree_height=1281\" for blocks of 256 to 1024 (the page on sums says which are true)")
 # What to do where the kernel is meant to compute what the fault computes.
 _CONVENTION = "computes the reference with the other convention for rows with nothing open"
+_REORDERED = "pointwise sums and products are in another order than the reference has"
 _REMEDIES = {_CONVENTION: "If it is meant to, say which convention it keeps: attributes={'empty_is_zero': True} for 0 in rows with nothing open, False for NaN"}
 _EPSILON = "The epsilon, 1e-5, is added under the root. If the kernel has another one there, say which: attributes={'epsilon': 1e-6}"
 _OUTSIDE_ROOT = "If it is added to the root, write the formula as the reference, with xp.normalise(x, axes=[-1], epsilon=1e-5, form='deviation') and like='layer norm'"
@@ -83,6 +85,7 @@ class KernelReport(Report):
         raised: Of the declined probes those that ended in an exception that is no refusal. With one, the report has not passed.
         tried: For a function with given shapes, the sizes that were tried.
         remedy: The execution model or the formula under which failing probes lie in their contract, in words.
+        is_reordered: Whether the kernel was judged by an equal formula, with its pointwise sums and products in another order than the reference.
     """
 
     faults: list[tuple[str, int]] = dataclasses.field(default_factory=list)
@@ -92,6 +95,7 @@ class KernelReport(Report):
     raised: list[tuple[str, str]] = dataclasses.field(default_factory=list)
     tried: str = ""
     remedy: str = ""
+    is_reordered: bool = False
 
     @functools.cached_property
     def vacuous_shares(self) -> dict[str, float]:
@@ -116,7 +120,8 @@ class KernelReport(Report):
 
     def summary(self) -> str:
         """The verdict with its counts: of probes, then of the elements of the judged ones."""
-        more = [*([self.refusals] if self.declined else []), *([f"{self.left} not judged, since enough others fail"] if self.left else []), *([self.tried] if self.tried else [])]
+        more = [*([self.refusals] if self.declined else []), *([f"{self.left} not judged, since enough others fail"] if self.left else []), *([self.tried] if self.tried else []),
+                *([_REORDERED] if self.is_reordered else [])]
         return f"{self.verdict}: {counted(self.probes, 'probe')}; {self.elements}" + "".join(f"; {one}" for one in more)
 
     @property
@@ -143,7 +148,8 @@ class KernelReport(Report):
 def audit_kernel(op: str | Callable[..., Any], kernel: Callable[..., Any], *, attributes: Mapping[str, Any] | None = None, model: str | None = None,
                  like: str | Sequence[Sequence[int]] | None = None, plan: Sequence[Probe] | None = None, out: bool = False,
                  arrays: str | Callable[[Any], Any] = "numpy", device: str = "cpu", dtype: Any = "float32", seed: int = 1, blocks: bool = True,
-                 strided: bool = True, repeats: int = 2, raises: bool = True, declines: _Kinds = (), writes: Sequence[int] = ()) -> KernelReport:
+                 strided: bool = True, repeats: int = 2, raises: bool = True, declines: _Kinds = (), writes: Sequence[int] = (),
+                 strict: bool = False) -> KernelReport:
     """Runs a kernel through the probe plan of an operation and judges all its results by the contract of the operation.
 
     The kernel is called as `kernel(*operands, **attributes)` and returns its result. Operands lie between guard zones. A kernel that raises
@@ -172,6 +178,8 @@ def audit_kernel(op: str | Callable[..., Any], kernel: Callable[..., Any], *, at
         declines: Further exceptions by which the kernel declines a probe, such as ValueError for shapes outside of its domain: one, or a tuple.
         writes: Positions of operands that the kernel writes into on purpose, such as (0,) for one that works in place. Memory beside them,
             and between their elements, has to stay as it was.
+        strict: Whether a function is judged as it is written. Otherwise the kernel may compute an equal formula in place of it, one for all probes: pointwise
+            sums and products in another order, and quotients as products with a reciprocal.
 
     Returns:
         The report.
@@ -182,10 +190,13 @@ def audit_kernel(op: str | Callable[..., Any], kernel: Callable[..., Any], *, at
     """
     __tracebackhide__ = True
     arguments.function("kernel", kernel), arguments.whole("repeats", repeats, 2, 1000)
-    for name, flag in (("out", out), ("blocks", blocks), ("strided", strided), ("raises", raises)):
+    for name, flag in (("out", out), ("blocks", blocks), ("strided", strided), ("raises", raises), ("strict", strict)):
         arguments.flag(name, flag)
     library = _library(arrays, device, out)
     _require_use(op, attributes, like, plan, dtype, seed, blocks, strided)
+    if strict and not callable(op):
+        raise UsageError("strict= has no effect", where="strict", why=f"{op!r} is an operation, whose contract is judged as it is", advice="leave strict= out")
+    may_reorder = callable(op) and not strict and "left_to_right" not in (model or "")
     dtype, refusals, own, tried, reference = type_named(dtype), _refusals(declines), _positions(writes), "", ""
     call = _Call(kernel, frozenset(attributes or ()), out)
     if callable(op):
@@ -212,7 +223,7 @@ def audit_kernel(op: str | Callable[..., Any], kernel: Callable[..., Any], *, at
             _look_again(kept.popleft())
     for one in kept:
         _look_again(one)
-    report = _judged(outcomes, op, run, tried, (*places.place_of(kernel), reference), model)
+    report = _judged(outcomes, op, run, tried, (*places.place_of(kernel), reference), model, may_reorder)
     if blocks and tried == ONLY_GIVEN:
         warnings.warn(f"{op}: {tried}, since the reference takes no others. A fault that shows only on longer axes passes; give like= further shapes", KernelWarning, stacklevel=2)
     announce([one.check for one in outcomes if one.check is not None], report)
@@ -489,11 +500,9 @@ def _finding(probe: Probe, rule: str, message: str, elements: int = 1) -> Findin
     return Finding("fail", rule, probe.name, f"the kernel {RULES[rule]}: {message}", [], elements)
 
 
-def _judged(outcomes: list[_Outcome], op: str, run: Callable[[Probe], _Outcome], tried: str, place: tuple[str, int, str], model: str | None) -> KernelReport:
+def _cases_of(ran: Sequence[_Outcome], op: str, place: tuple[str, int, str]) -> list[Case]:
     """Part by part, until enough probes fail that no waiver covers: each failure is tried against the whole bank."""
-    ran = [one for one in outcomes if not one.declined]
     every: list[Case] = []
-    failed: list[_Outcome] = []
     for start in range(0, len(ran), _PART):
         part = ran[start:start + _PART]
         checks = [one.check for one in part if one.check is not None]
@@ -506,14 +515,36 @@ def _judged(outcomes: list[_Outcome], op: str, run: Callable[[Probe], _Outcome],
             case.op = op
             case.file, case.line, case.reference = place
             every.append(case)
-            if _fails(case):
-                failed.append(one)
         review(Report(every[start:]))
         if sum(map(_fails_unwaived, every)) >= _ENOUGH:
             break
+    return every
+
+
+def _reordered(ran: Sequence[_Outcome], every: list[Case], op: str, place: tuple[str, int, str]) -> tuple[list[_Outcome], list[Case]] | None:
+    """The probes with an equal formula as the reference, and their cases, where that formula admits every result; nothing where none does."""
+    if any(one.findings or one.check is None for one in ran):
+        return None  # it fails in any order
+    failed = [(one.probe, one.check) for one, case in zip(ran, every) if one.check is not None and case.failed]
+    for other in other_orders(failed) if failed else ():
+        checks = [other(one.probe, one.check) for one in ran if one.check is not None]
+        changed = [dataclasses.replace(one, check=check) for one, check in zip(ran, checks) if check is not None]
+        if len(changed) == len(ran) and not any(map(_fails, cases := _cases_of(changed, op, place))):
+            return changed, cases
+    return None
+
+
+def _judged(outcomes: list[_Outcome], op: str, run: Callable[[Probe], _Outcome], tried: str, place: tuple[str, int, str], model: str | None,
+            may_reorder: bool) -> KernelReport:
+    """The report of all probes: by the reference as it is written, or else by an equal formula."""
+    ran = [one for one in outcomes if not one.declined]
+    every, is_reordered = _cases_of(ran, op, place), False
+    if may_reorder and (found := _reordered(ran, every, op, place)):
+        (ran, every), is_reordered = found, True
+    failed = [one for one, case in zip(ran, every) if _fails(case)]
     report = KernelReport(every, title=f"assay kernel {op}", most_undecided=_MOST_VACUOUS, probes=len(outcomes), left=len(ran) - len(every),
                           declined=[(one.probe.name, one.declined) for one in outcomes if one.declined],
-                          raised=[(one.probe.name, one.declined) for one in outcomes if not one.is_refused], tried=tried)
+                          raised=[(one.probe.name, one.declined) for one in outcomes if not one.is_refused], tried=tried, is_reordered=is_reordered)
     faults = _faults(every, {i for i, one in enumerate(ran[:len(every)]) if one.check is not None and _is_nan_alone(one.check)})
     report.faults = [(words, len(indices)) for words, indices in faults]
     report.kinds = {words: _kinds(every[index] for index in sorted(indices)) for words, indices in faults}

@@ -55,7 +55,7 @@ def matmul_bias_relu(fault: str) -> Any:
     return kernel
 
 
-@entry("product of quantised weights", "bitsandbytes", by_probes(lambda x, q, s: (x @ q) * s, like=[(4, 8), (8, 6), (6,)]), wrong_broadcast_of_the_scale="", scale_of_the_first="first row of operand 2")
+@entry("product of quantised weights", "bitsandbytes", by_probes(lambda x, q, s: (x @ q) * s, like=[(4, 8), (8, 6), (6,)]), wrong_broadcast_of_the_scale="along another axis", scale_of_the_first="first row of operand 2")
 def quantised(fault: str) -> Any:
     def kernel(x: Any, q: Any, s: Any) -> Any:
         y = tiled(x, q)
@@ -181,7 +181,7 @@ def softcap(fault: str) -> Any:
 
 
 @entry("linear attention in chunks", "fla", by_probes(lambda q, k, v: (_scores(q, k, 1.0) * _open(q.shape[1], k.shape[1]).astype(f32)) @ v, like=[(2, 9, 6), (2, 9, 6), (2, 9, 5)]),
-       truncated_history="", state_of_the_last_chunk="", chunk_counted_twice="")
+       truncated_history="other blocks of 16", state_of_the_last_chunk="", chunk_counted_twice="")
 def linear_attention(fault: str) -> Any:
     def kernel(q: Any, k: Any, v: Any) -> Any:
         chunk = 16

@@ -21,7 +21,7 @@ def next_power(n: int) -> int:
 
 
 @entry("softmax, online", "Triton's tutorials", by_probes("softmax", attributes={"axis": -1}),
-       no_maximum="without the maximum", no_rescaling="", zeros_within_atol="gives 0", NaN_as_wildcard="gives NaN", one_lane_short="last element")
+       no_maximum="without the maximum", no_rescaling="without rescaling", zeros_within_atol="gives 0", NaN_as_wildcard="gives NaN", one_lane_short="last element")
 def softmax(fault: str) -> Any:
     def kernel(x: Any) -> Any:
         n = x.shape[-1] - (fault == "one lane short")
@@ -51,7 +51,7 @@ def log_softmax(fault: str) -> Any:
 
 
 @entry("softmax with scale and mask", "Megatron, xformers", by_probes(lambda x, m: xp.softmax(x * 0.125 + m, axis=-1), like=[(5, 7), (5, 7)]),
-       scale_after_the_mask="", mask_of_the_first_row="first row of operand 1")
+       scale_after_the_mask="add before its mul", mask_of_the_first_row="first row of operand 1")
 def scaled_softmax(fault: str) -> Any:
     def kernel(x: Any, m: Any) -> Any:
         if fault == "mask of the first row":
@@ -79,7 +79,7 @@ def row_sum(fault: str) -> Any:
 
 
 @entry("cumulative sum with a carry", "FlagGems", by_probes("cumsum", attributes={"axis": -1, "exclusive": False, "reverse": False}),
-       no_carry="", last_carry_only="", exclusive="taken in or left out")
+       no_carry="without the carry", last_carry_only="", exclusive="taken in or left out")
 def cumsum(fault: str) -> Any:
     def kernel(x: Any) -> Any:
         y, carry = np.empty_like(x), np.zeros(x.shape[:-1] + (1,), f32)
@@ -92,7 +92,7 @@ def cumsum(fault: str) -> Any:
 
 
 @entry("argmax of blocks", "FlagGems", by_probes("arg_max", attributes={"axis": -1, "keep_dims": False, "last": False}),
-       last_of_equals="other one of equals", offset_forgotten="over the first")
+       last_of_equals="another one of equals", offset_forgotten="over the first")
 def argmax(fault: str) -> Any:
     def kernel(x: Any) -> Any:
         best, at = np.full(x.shape[:-1], -np.inf, f32), np.zeros(x.shape[:-1], np.int64)
@@ -136,7 +136,7 @@ def add_rms_norm(fault: str) -> Any:
     return kernel
 
 
-@entry("layer norm, two passes", "Triton's tutorials", by_probes("layer norm"), padded_lanes="", one_less="one less", one_pass="one pass")
+@entry("layer norm, two passes", "Triton's tutorials", by_probes("layer norm"), padded_lanes="padded lanes", one_less="one less", one_pass="one pass")
 def layer_norm(fault: str) -> Any:
     def kernel(x: Any, w: Any, b: Any) -> Any:
         n = x.shape[-1]
@@ -173,7 +173,7 @@ def _grouped(x: Any, w: Any, b: Any) -> Any:
     return z * w.reshape(c, 1) + b.reshape(c, 1)
 
 
-@entry("group norm", "Liger", by_probes(_grouped, like=[(3, 4, 5), (4,), (4,)]), weight_of_the_group="")
+@entry("group norm", "Liger", by_probes(_grouped, like=[(3, 4, 5), (4,), (4,)]), weight_of_the_group="first element of each of 2 groups")
 def group_norm(fault: str) -> Any:
     def kernel(x: Any, w: Any, b: Any) -> Any:
         n, c, s = x.shape

@@ -61,6 +61,63 @@ def test_faults_of_expressions_are_named():
     assert first_fault(lambda x, w: xp.relu(x @ w), in_fours, like=[(4, 18), (18, 6)], raises=False, strided=False) == words
 
 
+def padded(x, w, b):
+    n = x.shape[-1]
+    mean = x.mean(-1, keepdims=True, dtype=f32)
+    variance = (((x - mean)**2).sum(-1, keepdims=True) + f32((1 << (n - 1).bit_length()) - n) * mean * mean) / f32(n)
+    return (x - mean) / np.sqrt(variance + f32(1e-5)) * w + b
+
+
+def forgetful_sum(x):
+    return np.concatenate([np.cumsum(x[..., s:s + 16], -1, dtype=f32) for s in range(0, x.shape[-1], 16)] or [x], -1)
+
+
+def not_rescaled(x):
+    largest, total = np.full((*x.shape[:-1], 1), -np.inf, f32), np.zeros((*x.shape[:-1], 1), f32)
+    for s in range(0, x.shape[-1], 32):
+        largest = np.maximum(largest, x[..., s:s + 32].max(-1, keepdims=True))
+        total = total + np.exp(x[..., s:s + 32] - np.where(np.isneginf(largest), 0, largest)).sum(-1, keepdims=True)
+    return np.exp(x - largest) / total
+
+
+def last_block_of_equals(x):
+    best, at = np.full(x.shape[:-1], -np.inf, f32), np.zeros(x.shape[:-1], np.int64)
+    for s in range(0, x.shape[-1], 32):
+        place = x[..., s:s + 32].argmax(-1)
+        value = np.take_along_axis(x, s + place[..., None], -1)[..., 0]
+        takes = ((value >= best) | np.isnan(value)) & ~np.isnan(best)
+        at, best = np.where(takes, s + place, at), np.where(takes, value, best)
+    return at
+
+
+def causal(x):
+    """As chunks of 8 do that forget the state."""
+    own = np.arange(x.shape[0]) // 8
+    return np.tri(x.shape[0], dtype=f32) * (own[:, None] == own)
+
+
+LAST = {"axis": -1}
+
+
+@pytest.mark.parametrize("op, kernel, words, options", [
+    (lambda x, m: xp.tanh(x * 0.125 + m), lambda x, m: np.tanh((x + m) * f32(0.125)), "with its add before its mul", {"like": [(5, 7)] * 2}),
+    (lambda x, b: xp.relu(x + b), lambda x, b: np.maximum(x, 0) + b, "with its relu before its add", {"like": [(5, 7), (7,)]}),
+    (lambda x, s: x * s, lambda x, s: x * np.resize(s, len(x))[:, None], "with operand 1 along another axis", {"like": [(5, 6), (6,)]}),
+    (lambda x, w: xp.tanh(x) * w, lambda x, w: np.tanh(x) * np.repeat(w[::4], 4), "with the first element of each of 2 groups of operand 1 for the whole group", {"like": [(5, 8), (8,)]}),
+    (lambda q, x: (q @ xp.transpose(q) * np.tri(20, dtype=f32)) @ x, lambda q, x: (q @ q.T * causal(x)) @ x, "without the terms of other blocks of 8 in its matmul", {"like": [(20, 3), (20, 4)]}),
+    ("layer norm", padded, "with squares of the mean for padded lanes in its variance", {}),
+    ("cumsum", forgetful_sum, "without the carry of earlier blocks of 16 in its cumsum", {"attributes": {"axis": -1, "exclusive": False, "reverse": False}, "blocks": True}),
+    ("softmax", not_rescaled, "without rescaling its sum after each block of 32", {"attributes": LAST, "blocks": True})])
+def test_faults_of_regions_are_named(op, kernel, words, options):
+    assert first_fault(op, kernel, **{**SHORT, **options}) == f"computes the reference {words}"
+
+
+def test_the_place_of_an_equal_number_is_named():
+    fixed = {**SHORT, "attributes": {"axis": -1, "keep_dims": False, "last": False}, "blocks": True}
+    assert first_fault("arg_max", last_block_of_equals, **fixed) == "gives the place of another one of equals"
+    assert first_fault("arg_max", lambda x: np.minimum(last_block_of_equals(x), 33), **fixed) == "gives values outside of its contract"
+
+
 def test_a_fault_of_none_of_these_kinds_has_no_name():
     assert first_fault("rms norm", lambda x, w: rms(x, w) * f32(1 + 2.0**-10), **SHORT) == "gives values outside of its contract"
     assert first_fault(residual, lambda x, r, w: (x + r, rms(x + r, w[::-1], f32(1e-6))), **NORMED) == "gives values outside of its contract"

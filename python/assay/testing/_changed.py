@@ -9,6 +9,7 @@ import numpy as np
 
 from assay._core import shapes
 from assay._core.audits import Check, Refused, judge
+from ._faults_of_regions import faults
 from ._plans import Probe
 from ._regions import Change, Node, Region, region_of, renumbered
 
@@ -141,6 +142,7 @@ def _changes(region: Region) -> Iterator[tuple[str, Change]]:
             yield f"with operands {first} and {second} exchanged", _exchanged(first, second)
         yield f"with the first row of operand {first} for all", _of_first(first)
     yield "applied twice", _twice
+    yield from faults(region)
 
 
 def _changed(check: Check, region: Region, change: Change) -> Check | None:

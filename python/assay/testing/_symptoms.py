@@ -10,6 +10,7 @@ from assay._core.gate_reports import VACUOUS, Case
 
 EARLIER = "gives the result of an earlier call with operands of the same shapes"
 ZERO, NAN = "gives 0 where its contract has no 0", "gives NaN where its contract has numbers alone"
+OF_EQUALS = "gives the place of another one of equals"
 Judged = tuple[Check, Case]
 
 
@@ -18,6 +19,8 @@ def symptom(judged: Sequence[Judged]) -> str:
     failed = [one for one in judged if _is_wrong(one[1])]
     if failed and _are_earlier(judged):
         return EARLIER
+    if failed and all(_is_place_of_equal(*one) for one in failed):
+        return OF_EQUALS
     values = [_values(check, case) for check, case in failed]
     wrong = np.concatenate([one for one in values if one is not None]) if failed and all(one is not None for one in values) else np.zeros(0)
     if wrong.size and np.isnan(wrong).all():
@@ -46,6 +49,23 @@ def _are_earlier(judged: Sequence[Judged]) -> bool:
         elif right.get(key, operands) == operands or all(np.unique(one.numpy()).size < 2 for one in check.results):
             return False
     return True
+
+
+def _is_place_of_equal(check: Check, case: Case) -> bool:
+    """Whether each wrong place of a largest or least number has the value of the right place."""
+    node = check.nodes[0]
+    if len(check.nodes) != 1 or node["op"] not in ("arg_max", "arg_min") or not check.operands[0].dtype.startswith("float"):
+        return False
+    axis, x = node["attributes"]["axis"], check.operands[0].widened().numpy()
+    if not x.size:
+        return False
+    lines = np.moveaxis(x, axis, -1).reshape(-1, x.shape[axis])
+    places, every = check.results[0].numpy().reshape(-1), [at for one in case.findings if one.kind == "fail" for at in one.failed_at]
+    right = (lines.argmax if node["op"] == "arg_max" else lines.argmin)(-1)
+    def is_equal(at: int) -> bool:
+        place = int(places[at])
+        return 0 <= place < lines.shape[1] and place != right[at] and bool(lines[at, place] == lines[at, right[at]])
+    return bool(every) and max(every) < len(lines) == places.size and all(map(is_equal, every))
 
 
 def _values(check: Check, case: Case) -> np.ndarray | None:

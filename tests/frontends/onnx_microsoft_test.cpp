@@ -82,6 +82,47 @@ TEST_CASE("quantised operators compute between dequantised operands and a quanti
             .find("divides by another count") != std::string::npos);
 }
 
+TEST_CASE("operators that add the zero point before they round send halves elsewhere if it is odd", "[onnx][microsoft]") {
+  const auto byte = [](const char* name, char value) { return tensor(name, 2, {}, std::string(1, value)); };
+  const std::string q = tensor("q", 2, {1, 1, 3}, "\x01\x03\x05");  // 0.5, 1.5 and 2.5
+  const Texts constants = {q, byte("none", 0), byte("one", 1), floats("half", {}, Floats{0.5F}), floats("s", {}, Floats{1})};
+  const Texts x = {"q", "half", "none"}, zero = {"none", "s", "none"}, unit = {"one", "s", "none"}, y = {"s", "one"};
+  const auto of = [&](const char* op, std::vector<Texts> inputs, Texts attributes = {}) {
+    Texts names;
+    for (const Texts& some : inputs) names.insert(names.end(), some.begin(), some.end());
+    return result({op, names, std::move(attributes), constants}, {1}, {0});
+  };
+  CHECK(of("QLinearAdd", {x, zero, y}) == Reals{2, 2, 4});
+  CHECK(of("QLinearMul", {x, unit, y}) == Reals{2, 2, 4});
+  CHECK(of("QLinearAveragePool", {x, y}, {attr("kernel_shape", Ints{1})}) == Reals{2, 2, 4});
+  CHECK(of("QLinearGlobalAveragePool", {{"q", "half", "none"}, y}) == Reals{3});  // 1.5 is rounded to 2
+  CHECK(of("QLinearLeakyRelu", {x, y}) == Reals{1, 3, 3});
+}
+
+TEST_CASE("operators are refused where ONNX Runtime computes something else than their page says", "[onnx][microsoft]") {
+  const std::string three = floats("w", {3}, Floats{1, 2, 3}), byte = tensor("z", 3, {}, "\x01"), scale = floats("s", {}, Floats{1});
+  CHECK(refusal({"FusedMatMul", {"x", "w"}, {attr("transA", 1)}, {three}}, {3, 2}).find("reads otherwise") != std::string::npos);
+  const std::string a = tensor("a", 3, {1, 1}, "\x01");
+  CHECK(refusal({"QGemm", {"a", "s", "z", "a", "s", "z", "", "s"}, {}, {a, byte, scale}}, {1}).find("one without") != std::string::npos);
+  CHECK(refusal({"QGemm", {"a", "s", "z", "a", "s", "z", "", "", "z"}, {}, {a, byte, scale}}, {1}).starts_with("onnx.input"));
+  const std::string keys = floats("k", {1, 3, 2}, Floats{1, 2, 3, 4, 5, 6});
+  const Texts causal = {attr("num_heads", 1), attr("unidirectional", 1)};
+  CHECK(refusal({"MultiHeadAttention", {"x", "k", "k"}, causal, {keys}}, {1, 2, 2}).find("the last query alone") != std::string::npos);
+  CHECK(refusal({"MultiHeadAttention", {"x", "k", "k"}, causal, {keys}}, {1, 3, 2}) == "imported");
+}
+
+TEST_CASE("keys with numbers below 0 in a mask are shut, and words without segments are of segment 0", "[onnx][microsoft]") {
+  const std::string mask = tensor("m", 6, {1, 2}, std::string("\x01\0\0\0\xff\xff\xff\xff", 8)),
+                    keys = floats("k", {1, 2, 1}, Floats{1, 5});
+  const Given masked{"MultiHeadAttention", {"x", "k", "k", "", "m"}, {attr("num_heads", 1)}, {mask, keys}};
+  CHECK(std::abs(result(masked, {1, 1, 1}, {1})[0] - 1) < 1e-6);
+  const std::string ids = tensor("i", 6, {1, 1}, std::string(4, '\0')), none = floats("w", {1, 2}, Floats{0, 0}),
+                    ones = floats("g", {2}, Floats{1, 1});
+  const std::string segments = floats("s", {2, 2}, Floats{3, 5, 7, 9});
+  CHECK(result({"EmbedLayerNormalization", {"i", "", "w", "w", "s", "g", "g"}, {}, {ids, none, ones, segments}, {"n", "m", "y"}}, {1},
+               {0}) == Reals{3, 5});
+}
+
 TEST_CASE("past keys are read beside the results that hold them", "[onnx][microsoft]") {
   const Texts heads = {attr("num_heads", 1)};
   const std::string past = floats("p", {1, 1, 1, 2}, Floats{0, 0});

@@ -25,7 +25,8 @@ def integers(d, shape, dtype):
 
 
 def scale(d, shape=()):
-    return d.floats(shape, 0.01, 0.2)
+    """A quarter of single ones are powers of two, for which numbers lie halfway between two of the grid."""
+    return np.full(shape, d.one_of(0.125, 0.25, 0.5), np.float32) if shape == () and d.chance(0.25) else d.floats(shape, 0.01, 0.2)
 
 
 def zero(d, dtype, shape=()):
@@ -139,7 +140,7 @@ def fused(d, op):
 def embedding(d, op):
     length, width, words = d.whole(1, 3), d.whole(2, 4), 5
     ids, table = d.ints((1, length), 0, words - 1, np.int32), lambda rows: d.floats((rows, width))
-    segments = d.one_of([None, table(words), table(4), None], [d.ints((1, length), 0, 1, np.int32), table(words), table(4), table(2)])
+    segments = d.one_of([None, table(words), table(4), d.one_of(None, table(2))], [d.ints((1, length), 0, 1, np.int32), table(words), table(4), table(2)])
     return make(d, op, [Input(ids), *segments, d.floats((width,)), d.floats((width,))], 2, epsilon=1e-5)
 
 
@@ -154,7 +155,7 @@ def attention(d, op):
         return make(d, op, [Input(d.floats(shape)), positions, d.floats((8, size // 2)), d.floats((8, size // 2))], interleaved=d.one_of(None, 1),
                     num_heads=heads if whole and d.chance(0.5) else None)
     common = {"num_heads": heads, "unidirectional": d.one_of(None, 1), "mask_filter_value": d.one_of(None, -50.0), "scale": d.one_of(None, 0.5)}
-    mask = d.one_of(None, d.ints((batch, keys), 0, 1, np.int32), d.ints((batch,), 1, keys, np.int32), d.ints((batch, length, keys), 0, 1, np.int32))
+    mask = d.one_of(None, d.ints((batch, keys), -1, 2, np.int32), d.ints((batch,), 1, keys, np.int32), d.ints((batch, length, keys), 0, 1, np.int32))
     if mask is not None and mask.ndim > 1:
         mask[..., 0] = 1  # where all keys are shut, float32 rounds scores away beside the number that is added
     bias = d.one_of(None, d.floats((1, heads, length, keys)))

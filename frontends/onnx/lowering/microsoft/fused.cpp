@@ -15,7 +15,6 @@ Operand turned(Call& call, const Operand& x, const char* attribute) {
   if (call.attribute(attribute, std::int64_t{0}) == 0) return x;
   Ints axes(x->shape.size());
   for (std::size_t i = 0; i < axes.size(); ++i) axes[i] = static_cast<std::int64_t>(i);
-  if (axes.size() < 2) call.malformed("onnx.shape", std::string("a matrix, for ") + attribute, to_string(x->shape));
   std::swap(axes[axes.size() - 1], axes[axes.size() - 2]);
   return permute(call, x, std::move(axes));
 }
@@ -33,8 +32,7 @@ Operand activated(Call& call, const Operand& x, std::vector<double> numbers) {
   if (name.empty()) return x;
   const auto found = kActivations.find(name);
   if (found == kActivations.end())
-    call.unsupported("onnx.attribute", "activation Clip, HardSigmoid, LeakyRelu, Relu, Sigmoid or Tanh", printable(name),
-                     "save the model at ORT_ENABLE_BASIC, which fuses nothing");
+    call.unsupported("onnx.attribute", "activation Clip, HardSigmoid, LeakyRelu, Relu, Sigmoid or Tanh", printable(name), kUnfused);
   const auto& [op, wanted] = found->second;
   if (numbers.size() < wanted)
     call.malformed("onnx.attribute", "as many numbers as " + name + " takes, " + std::to_string(wanted), std::to_string(numbers.size()));
@@ -78,13 +76,12 @@ Results lower_skip_norm(Call& call) {
   return {normalised(call, x, is_rms, call.in(2), !is_rms && call.has(3) ? call.in(3) : nullptr), nullptr, nullptr, x};
 }
 
-// Embeddings of words, positions and, if given, segments, added and normalised.
+// Embeddings of words, positions and, if given, segments, added and normalised. Without segments of the words, all are segment 0.
 Results lower_embedding_norm(Call& call) {
   const Operand& ids = call.in(0);
   if (ids->shape.size() != 2) call.malformed("onnx.shape", "words as [batch, length]", to_string(ids->shape));
   const std::int64_t length = ids->shape[1];
-  if (call.has(7))
-    call.unsupported("onnx.input", "no mask, which attention reads", "one", "save the model at ORT_ENABLE_BASIC, which fuses nothing");
+  if (call.has(7)) call.unsupported("onnx.input", "no mask, which attention reads", "one", kUnfused);
   const auto rows_of = [&](std::size_t table, const Operand& places) {
     Call gather(call.lowering, call.node, kFusedOpset, {call.in(table), places});
     return lower_gather(gather).front();
@@ -92,16 +89,16 @@ Results lower_embedding_norm(Call& call) {
   Operand sum = rows_of(2, ids);
   const Operand positions = call.has(8) ? rows_of(3, call.in(8)) : slice_axis(call, call.in(3), 0, 0, length);
   sum = plus(call, sum, positions);
-  if (call.has(1) && call.has(4)) sum = plus(call, sum, rows_of(4, call.in(1)));
+  if (call.has(4)) sum = plus(call, sum, call.has(1) ? rows_of(4, call.in(1)) : slice_axis(call, call.in(4), 0, 0, 1));
   const Operand no_mask = call.make_ints(DType::int32, {ids->shape[0]}, Ints(static_cast<std::size_t>(ids->shape[0]), 0));
   return {normalised(call, sum, false, call.in(5), call.in(6)), no_mask, sum};
 }
 
 Results lower_fused_matmul(Call& call) {
-  for (const char* name : {"transBatchA", "transBatchB"}) {
-    if (call.attribute(name, std::int64_t{0}) != 0)
-      call.unsupported("onnx.attribute", std::string(name) + " = 0", "1", "save the model at ORT_ENABLE_BASIC, which fuses nothing");
-  }
+  const auto is_set = [&](const char* name) { return call.attribute(name, std::int64_t{0}) != 0; };
+  if (is_set("transBatchA") || is_set("transBatchB")) call.unsupported("onnx.attribute", "transBatchA and transBatchB = 0", "1", kUnfused);
+  if ((is_set("transA") || is_set("transB")) && std::min(call.shape(0).size(), call.shape(1).size()) < 2)
+    call.unsupported("onnx.shape", "matrices beside transA or transB", "a vector, which ONNX Runtime reads otherwise", "reshape it");
   const Operand y = call.emit(Op::matmul, {turned(call, call.in(0), "transA"), turned(call, call.in(1), "transB")});
   const auto alpha = static_cast<double>(call.attribute("alpha", 1.0F));
   return {alpha == 1 ? y : scaled(call, y, alpha)};

@@ -11,14 +11,14 @@ struct Sizes {
   std::int64_t batch, queries, keys, past;
 };
 
-// Of whole numbers that are 0 where a key is shut, the numbers that are added; the shape broadcasts to [B, N, S, T].
+// Of whole numbers that are above 0 where a key is open, the numbers that are added; the shape broadcasts to [B, N, S, T].
 Operand shut(Call& call, const Operand& open, const Shape& shape, double filter) {
   if (open->constant) {
     std::vector<double> added;
-    for (const std::int64_t one : open->constant->to_ints()) added.push_back(one == 0 ? filter : 0);
+    for (const std::int64_t one : open->constant->to_ints()) added.push_back(one > 0 ? 0 : filter);
     return reals_like(call, call.in(0), shape, added);
   }
-  const Operand is_shut = call.emit(Op::equal, {call.reshape(open, shape), call.make_ints(open->dtype, {}, {0})});
+  const Operand is_shut = call.emit(Op::less_equal, {call.reshape(open, shape), call.make_ints(open->dtype, {}, {0})});
   return choose(call, is_shut, call.make_real_like(call.in(0), filter), call.make_real_like(call.in(0), 0));
 }
 
@@ -42,6 +42,8 @@ Operand padding(Call& call, std::size_t i, const Sizes& size, double filter) {
 // Keys behind the query's place are shut.
 Operand shut_behind(Call& call, const Sizes& size, double filter) {
   if (call.attribute("unidirectional", std::int64_t{0}) == 0) return nullptr;
+  if (size.keys > size.past + size.queries)
+    call.unsupported("onnx.attribute", "unidirectional 0, or a query for each new key", "keys that the last query alone sees", kUnfused);
   Ints open;
   for (std::int64_t query = 0; query < size.queries; ++query) {
     for (std::int64_t key = 0; key < size.keys; ++key) open.push_back(key <= size.past + query ? 1 : 0);
@@ -154,8 +156,7 @@ Results lower_old_rotary_embedding(Call& call) {
   const Operand& x = call.in(0);
   const auto scale = static_cast<double>(call.attribute("scale", 1.0F));
   if (scale != 1 || call.attribute("is_packed_batching", std::int64_t{0}) != 0)
-    call.unsupported("onnx.attribute", "scale 1 and batches that are not packed", "scale " + std::to_string(scale) + ", or packed batches",
-                     "save the model at ORT_ENABLE_BASIC, which fuses nothing");
+    call.unsupported("onnx.attribute", "scale 1, batches not packed", "scale " + std::to_string(scale) + ", or packed batches", kUnfused);
   const bool has_heads = x->shape.size() == 4;
   const std::int64_t batch = x->shape[0], length = x->shape[has_heads ? 2 : 1];
   Ints places = whole_numbers(call, 1, "positions");

@@ -10,6 +10,7 @@
 namespace assay::onnx {
 
 inline constexpr std::int64_t kFusedOpset = 21;  // of ai.onnx, whose handlers these operators use
+inline constexpr const char* kUnfused = "save the model at ORT_ENABLE_BASIC, which fuses nothing";
 
 // quantised.cpp
 Results lower_quantized_binary(Call& call);  // QLinearAdd QLinearMul

@@ -18,11 +18,14 @@ Operand dequantised(Call& call, std::size_t i) {
   return call.emit(Op::mul, {centred(call, call.in(i), number(call, i + 2, real), real), number(call, i + 1, real)});
 }
 
-// On the grid of the inputs i and i + 1, as integers of the type of the operand `like`.
-Operand quantised(Call& call, const Operand& y, std::size_t i, const Operand& like) {
+// On the grid of the inputs i and i + 1, as integers of the type of the operand `like`. Where the zero point is added before the
+// rounding, an odd one sends halves to the other neighbour.
+Operand quantised(Call& call, const Operand& y, std::size_t i, const Operand& like, bool adds_first = false) {
   if (call.has(i + 1) && call.in(i + 1)->dtype != like->dtype)
     call.malformed("onnx.element_type", std::string("a zero point of ") + to_string(like->dtype), to_string(call.in(i + 1)->dtype));
-  return saturated(call, y, {number(call, i, y->dtype), number(call, i + 1, y->dtype)}, like->dtype);
+  const Operand scale = number(call, i, y->dtype), zero = number(call, i + 1, y->dtype);
+  if (!adds_first || !zero) return saturated(call, y, {scale, zero}, like->dtype);
+  return saturated(call, call.emit(Op::add, {call.emit(Op::div, {y, scale}), zero}), {call.make_real_like(y, 1), nullptr}, like->dtype);
 }
 
 // Scales or zero points of a matrix's columns, or one for all.
@@ -50,7 +53,7 @@ void refuse_channels_last(const Call& call) {
 
 Results lower_quantized_binary(Call& call) {
   const Operand a = dequantised(call, 0), b = dequantised(call, 3);
-  return {quantised(call, call.emit(call.node.op_type == "QLinearAdd" ? Op::add : Op::mul, {a, b}), 6, call.in(0))};
+  return {quantised(call, call.emit(call.node.op_type == "QLinearAdd" ? Op::add : Op::mul, {a, b}), 6, call.in(0), true)};
 }
 
 Results lower_quantized_unary(Call& call) {
@@ -79,7 +82,7 @@ Results lower_quantized_pool(Call& call) {
                      "quantise the float model to QDQ (onnxruntime.quantization, QuantFormat.QDQ)");
   node.op_type = is_global ? "GlobalAveragePool" : "AveragePool";
   Call pool(call.lowering, node, kFusedOpset, {dequantised(call, 0)});
-  return {quantised(call, (is_global ? lower_global_average_pool(pool) : lower_pool(pool)).front(), 3, call.in(0))};
+  return {quantised(call, (is_global ? lower_global_average_pool(pool) : lower_pool(pool)).front(), 3, call.in(0), !is_global)};
 }
 
 Results lower_quantized_where(Call& call) {
@@ -88,6 +91,8 @@ Results lower_quantized_where(Call& call) {
 
 // alpha * scales * (A B + C): C is on the scale of the product.
 Results lower_quantized_gemm(Call& call) {
+  if (call.has(7) != call.has(8))
+    call.unsupported("onnx.input", "a scale and a zero point of the result", "one without the other", "give both, or none for floats");
   const DType real = call.in(1)->dtype;
   const Operand a = centred(call, call.in(0), number(call, 2, DType::float64), DType::float64);
   const Operand b = centred(call, call.in(3), nullptr, DType::float64);

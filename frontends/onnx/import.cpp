@@ -318,21 +318,19 @@ void Importer::define(const NodeProto& node, const std::vector<Operand>& results
 }
 
 // Values of float16 and bfloat16 are real numbers here, and of type float32. Programs round them, so float theorems are refused where a
-// node computes one; those that move elements, or give constants, do not round.
+// node computes one, or takes one beside numbers of float32. Nodes that move elements, or give constants, do not round.
 void Importer::follow_halves(const Call& call) {
   const NodeProto& node = call.node;
   constexpr std::string_view kMoves =
       "Concat ConcatFromSequence Constant ConstantOfShape Expand Flatten Gather Identity Reshape SequenceAt SequenceConstruct "
       "SequenceErase SequenceInsert SequenceLength Shape Slice Split SplitToSequence Squeeze Transpose Unsqueeze";
-  const auto is_known_half = [&](const std::string& name) { return halves_.contains(name); };
-  bool reads = std::ranges::any_of(node.inputs, is_known_half);  // and, as the standard asks, no other floats
+  bool reads = false;
   for (std::size_t i = 0; i < call.inputs.size(); ++i)
-    reads = reads && !(call.has(i) && is_float(call.in(i)->dtype) && !is_known_half(node.inputs[i]));
+    reads = reads || (call.has(i) && is_float(call.in(i)->dtype) && halves_.contains(node.inputs[i]));
   bool gives = reads, rounds = reads && !lists(kMoves, node.op_type);
   if (node.op_type == "Cast" || node.op_type == "CastLike") {
-    const bool is_like = node.op_type == "CastLike" && node.inputs.size() > 1 && is_known_half(node.inputs[1]);
-    gives = is_like || (node.op_type == "Cast" && is_half(call.attribute("to", std::int64_t{0})));
-    rounds = gives && !is_known_half(node.inputs[0]);
+    const bool is_like = node.op_type == "CastLike" && node.inputs.size() > 1 && halves_.contains(node.inputs[1]);
+    gives = rounds = is_like || (node.op_type == "Cast" && is_half(call.attribute("to", std::int64_t{0})));
   }
   gives = gives || std::ranges::any_of(node.attributes, [](const AttributeProto& one) { return is_half(one.tensor.element_type); });
   if (gives) halves_.insert(node.outputs.begin(), node.outputs.end());

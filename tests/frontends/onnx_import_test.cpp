@@ -196,6 +196,9 @@ TEST_CASE("values of float16 are real numbers, of which float theorems are refus
   CHECK_FALSE(whole.obstacle({}).has_value());
   CHECK(imported(1, 1, {cast("x", "a", 10), cast("a", "y", 1)}).obstacle(floats32).has_value());  // rounds to float16
   CHECK(imported(1, 1, {node("Mul", {"h", "h"}, {"a"}), cast("a", "b", 1), node("Add", {"x", "b"}, {"y"})}).obstacle(floats32).has_value());
+  CHECK(imported(16, 10, {cast("x", "y", 10)}).obstacle(floats32).has_value());  // from bfloat16, whose numbers float16 has not
+  const std::vector<std::string> mixed = {cast("h", "e", 1), node("Pow", {"x", "e"}, {"p"}), node("Neg", {"p"}, {"n"}), cast("n", "y", 1)};
+  CHECK(imported(10, 1, mixed).obstacle(floats32).has_value());  // the power of a float16 is one, whatever the exponent
   const std::vector<std::string> exact = {node("Identity", {"h"}, {"a"}), cast("a", "b", 1), node("Add", {"x", "b"}, {"y"})};
   CHECK_FALSE(imported(1, 1, exact).obstacle(floats32).has_value());
 }

@@ -215,6 +215,24 @@ def test_float16_and_fused_operators_are_opaque_by_name(intermediates):
         assert report.verdict == "undecided" and name in report.text, report.text
 
 
+def test_float16_without_a_cast_to_it_and_in_a_branch_is_opaque_by_name():
+    """The first product was held to the contract of a product of float32, and failed; weights alone in float16 are judged."""
+    weights, branch = [("w", floats(4).astype(np.float16)), ("yes", np.array(True))], lambda nodes: h.make_graph(nodes, "b", [], [h.make_tensor_value_info("z", FLOAT, [2, 4])])
+    back = h.make_node("Cast", ["p"], ["y"], to=FLOAT)
+    like = [h.make_node("CastLike", ["x", "w"], ["a"]), h.make_node("Mul", ["a", "w"], ["p"]), back]
+    held = h.make_node("Constant", [], ["c"], value=onnx.numpy_helper.from_array(weights[0][1]))
+    fixed = [held, h.make_node("Mul", ["c", "c"], ["q"]), h.make_node("Cast", ["q"], ["p"], to=FLOAT), h.make_node("Add", ["x", "p"], ["y"])]
+    cast = [h.make_node("Cast", ["x"], ["a"], to=onnx.TensorProto.FLOAT16), h.make_node("Exp", ["a"], ["p"]), h.make_node("Cast", ["p"], ["z"], to=FLOAT)]
+    fused = [h.make_node("QuickGelu", ["x"], ["z"], domain="com.microsoft")]
+    inside = [[h.make_node("If", ["yes"], ["y"], then_branch=branch(one), else_branch=branch(one))] for one in (cast, fused)]
+    exact = [h.make_node("Cast", ["w"], ["v"], to=FLOAT), h.make_node("Mul", ["x", "v"], ["y"])]
+    for nodes, words in ((like, "float16"), (fixed, "float16"), (inside[0], "float16"), (inside[1], "QuickGelu, a fused operator"), (exact, "")):
+        network = model(nodes, [("x", FLOAT, [2, 4])], [("y", FLOAT, [2, 4])], weights)
+        network.opset_import.append(h.make_opsetid("com.microsoft", 1))
+        report = record(network, {"x": floats(2, 4)}).audit()
+        assert report.verdict == ("undecided" if words else "passed") and words in report.text, report.text
+
+
 def test_padding_beside_an_infinite_weight():
     network = single("Conv", {"x": floats(1, 1, 4, 4), "w": floats(1, 1, 3, 3)}, [1, 1, 4, 4], pads=[1] * 4)
     assert record(network, {"x": np.ones((1, 1, 4, 4), np.float32), "w": infinite(1, 1, 3, 3)}).audit().passed

@@ -6,7 +6,7 @@ import math
 import os
 import tempfile
 from fractions import Fraction
-from typing import Any, Callable, Mapping, Protocol, Sequence, Union
+from typing import Any, Callable, Iterator, Mapping, Protocol, Sequence, Union
 
 from assay._core import arguments, audits, execution_models, programs
 from assay._core.arrays import Bits, bits_of
@@ -205,14 +205,33 @@ def _recording(runner: Runner, model: bytes, found: Imported, inputs: Mapping[st
 
 def _without_contract(model: Any, is_whole: bool) -> dict[str, str]:
     """Why nothing is known of how some values are rounded, by their names; "" stands for all values of the model."""
-    halves, nodes = (10, 16), model.graph.node
-    casts = (one.i for node in nodes if node.op_type == "Cast" for one in node.attribute if one.name == "to")
-    if any(code in halves for code in (*casts, *(one.type.tensor_type.elem_type for one in model.graph.input))):
+    nodes = [(node, graph is model.graph) for graph in _graphs(model.graph) for node in graph.node]
+    if _computes_in_halves(model, [node for node, _ in nodes]):
         return {"": "arithmetic in float16 or bfloat16"}
-    fused = {output: f"{node.op_type}, a fused operator of ONNX Runtime" for node in nodes if node.domain == "com.microsoft" for output in node.output}
-    if fused and is_whole:
-        return {"": next(iter(fused.values()))}
-    return fused | {output: "Det, which programs compute by elimination" for node in nodes if node.op_type == "Det" for output in node.output}
+    names = [(node, is_outside, f"{node.op_type}, a fused operator of ONNX Runtime") for node, is_outside in nodes if node.domain == "com.microsoft"]
+    if hidden := [name for _, is_outside, name in names if is_whole or not is_outside]:
+        return {"": hidden[0]}
+    fused = {output: name for node, _, name in names for output in node.output}
+    return fused | {output: "Det, which programs compute by elimination" for node, _ in nodes if node.op_type == "Det" for output in node.output}
+
+
+def _graphs(graph: Any) -> Iterator[Any]:
+    """A graph, and those of the branches inside of it."""
+    yield graph
+    for one in (one for node in graph.node for one in node.attribute):
+        for inner in [*([one.g] if one.HasField("g") else []), *one.graphs]:
+            yield from _graphs(inner)
+
+
+def _computes_in_halves(model: Any, nodes: Sequence[Any]) -> bool:
+    """Whether a model casts to float16 or bfloat16, or reads numbers of these types by something else than a cast: weights alone are exact."""
+    halves = (10, 16)
+    if any(one.i in halves for node in nodes if node.op_type == "Cast" for one in node.attribute if one.name == "to"):
+        return True
+    names = {one.name for graph in _graphs(model.graph) for one in graph.initializer if one.data_type in halves}
+    names |= {output for node in nodes for one in node.attribute if one.t.data_type in halves for output in node.output}
+    return any(one.type.tensor_type.elem_type in halves for one in model.graph.input) or any(
+        node.op_type != "Cast" and not names.isdisjoint(node.input) for node in nodes)
 
 
 def _has_rounded_weights(node: Node) -> bool:

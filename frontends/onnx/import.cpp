@@ -178,8 +178,8 @@ std::string advice_for(const std::string& op) {
 
 // For the operators of ONNX Runtime: its quantisation and its fusions write them.
 std::string advice_for_microsoft(const std::string& op) {
-  const bool is_quantised = op.starts_with("QLinear") || op.starts_with("DynamicQuantize") || op.starts_with("MatMulInteger") ||
-                            op.starts_with("QGemm") || op.starts_with("QAttention") || op.starts_with("MatMulNBits");
+  const bool is_quantised =
+      op.starts_with("QLinear") || op.starts_with("DynamicQuantize") || op.starts_with("MatMulInteger") || op.starts_with("QGemm");
   return is_quantised ? "quantise the float model to QDQ (onnxruntime.quantization, QuantFormat.QDQ), or take the float model"
                       : "take the model that ONNX Runtime optimised, or save it at ORT_ENABLE_BASIC, which fuses nothing";
 }
@@ -219,9 +219,10 @@ constexpr std::string_view kOfSequences = "ConcatFromSequence Identity SequenceA
 
 // Attributes that are 0 or 1.
 constexpr std::string_view kFlags =
-    "align_corners allowzero antialias ceil_mode count_include_pad detect_negative detect_positive exclude_outside exclusive fmod "
-    "input_forget interleaved inverse is_causal keepdims largest layout linear_before_reset new_axis noop_with_empty_axes onesided reverse "
-    "saturate select_last_index sorted storage_order training_mode transA transB upper";
+    "align_corners allowzero antialias ceil_mode count_include_pad detect_negative detect_positive do_rotary exclude_outside exclusive "
+    "fmod input_forget interleaved inverse is_causal keepdims largest layout linear_before_reset new_axis noop_with_empty_axes onesided "
+    "reverse "
+    "rotary_interleaved saturate select_last_index sorted storage_order training_mode transA transB upper";
 
 // Values to which no version of the standard gives a meaning, of attributes that handlers may pass over.
 void check_value(const NodeProto& node, const AttributeProto& attribute) {

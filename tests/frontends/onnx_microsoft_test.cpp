@@ -135,6 +135,58 @@ TEST_CASE("past keys are read beside the results that hold them", "[onnx][micros
   CHECK(result({"MultiHeadAttention", {"x", "x", "x"}, heads}, {1, 1, 2}, {3, 4}) == Reals{3, 4});  // one key has all the weight
 }
 
+TEST_CASE("packed weights are read from their bytes, the lower bits first", "[onnx][microsoft]") {
+  // One column of 17 numbers of 4 bits in two blocks of 16: 3, 10, then 8 (which stands for 0); in the second block 9 and nothing.
+  const std::string bytes = "\xa3" + std::string(7, '\x88') + "\xf9" + std::string(7, '\xff');
+  const Texts sizes = {attr("K", 17), attr("N", 1), attr("block_size", 16)};
+  const auto with = [&](Texts inputs, Texts more = {}, std::string packed = {}) {
+    more.insert(more.end(), sizes.begin(), sizes.end());
+    return Given{"MatMulNBits",
+                 std::move(inputs),
+                 std::move(more),
+                 {tensor("w", 2, {1, 2, 8}, packed.empty() ? bytes : packed), floats("s", {1, 2}, Floats{0.5F, 2}),
+                  tensor("z", 2, {1, 1}, "\x93"), floats("f", {1, 2}, Floats{1, 0.5F}), floats("b", {1}, Floats{100})}};
+  };
+  Reals x(17, 0);
+  x[0] = 1, x[1] = 10, x[16] = 100;
+  CHECK(result(with({"x", "w", "s"}), {1, 17}, x) == Reals{0.5 * (3 - 8) + 5 * (10 - 8) + 200 * (9 - 8)});
+  CHECK(result(with({"x", "w", "s", "z"}), {1, 17}, x) == Reals{0.5 * (3 - 3) + 5 * (10 - 3) + 200 * (9 - 9)});
+  CHECK(result(with({"x", "w", "s", "f", "", "b"}), {1, 17}, x) == Reals{0.5 * (3 - 1) + 5 * (10 - 1) + 200 * (9 - 0.5) + 100});
+  CHECK(refusal(with({"x", "w", "s"}, {attr("accuracy_level", 4)}), {1, 17}).find("programs round A") != std::string::npos);
+  CHECK(refusal(with({"x", "w", "s"}, {attr("bits", 3)}), {1, 17}).starts_with("onnx.attribute"));
+  CHECK(refusal(with({"x", "w", "s"}, {}, std::string(15, '\x88')), {1, 17}).starts_with("onnx."));
+  CHECK(refusal(with({"x", "w", "s"}), {1, 16}).starts_with("onnx.shape"));
+}
+
+TEST_CASE("attention of groups and of quantised operands, and what is refused", "[onnx][microsoft]") {
+  const Texts heads = {attr("num_heads", 2), attr("kv_num_heads", 1)};
+  const std::string lengths = tensor("l", 6, {1}, std::string("\x01\0\0\0", 4)), most = tensor("t", 6, {}, std::string("\x02\0\0\0", 4));
+  const std::string one = tensor("o", 6, {1}, std::string(4, '\0')), table = floats("c", {4, 1}, Floats{1, 0, 1, 1});
+  const auto grouped = [&](Texts inputs, Texts more = {}) {
+    more.insert(more.end(), heads.begin(), heads.end());
+    return Given{
+        "GroupQueryAttention", std::move(inputs), std::move(more), {lengths, most, one, table, floats("p", {1, 1, 1, 1}, Floats{5})}};
+  };
+  const Reals packed = {0, 0, 7, 3, 0, 0, 9, 5};  // two queries of 0, a key, a value; two places
+  const Texts inputs = {"x", "", "", "", "", "l", "t"};
+  CHECK(result(grouped(inputs), {1, 2, 4}, packed) == Reals{3, 3, 4, 4});  // the first place sees itself, the second both
+  CHECK(refusal(grouped({"x", "", "", "", "", "o", "t"}), {1, 2, 4}).find("sequences of 2 keys each") != std::string::npos);
+  CHECK(refusal(grouped({"x", "", "", "p", "p", "l", "t"}), {1, 1, 4}).find("past keys") != std::string::npos);
+  CHECK(refusal(grouped(inputs, {attr("local_window_size", 1)}), {1, 2, 4}).find("no window") != std::string::npos);
+  CHECK(refusal(grouped({"x", "", "", "", "", "l", "t", "", "", "", "", "c"}), {1, 2, 4}).find("sinks") != std::string::npos);
+  CHECK(refusal(grouped(inputs, {attr("do_rotary", 1)}), {1, 2, 4}).find("omitted") != std::string::npos);
+  CHECK(refusal(grouped({"x", "", "", "", "", "l", "t", "o", "o"}, {attr("do_rotary", 1)}), {1, 2, 4}).starts_with("onnx.shape"));
+  CHECK(refusal(grouped(inputs, {attr("do_rotary", 2)}), {1, 2, 4}).starts_with("onnx.attribute"));
+  CHECK(refusal(grouped(inputs), {1, 2, 5}).starts_with("onnx.shape"));
+
+  const std::string w = tensor("w", 3, {1, 3}, std::string("\x01\x02\xff", 3)), bytes = tensor("q", 2, {1, 1, 1}, "\x07");
+  const Given quantised{"QAttention",
+                        {"q", "w", "x", "s", "s", "", "z"},
+                        {attr("num_heads", 1)},
+                        {w, bytes, floats("s", {}, Floats{0.5F}), tensor("z", 2, {}, "\x03")}};
+  CHECK(result(quantised, {3}, {1, 2, 10}) == Reals{0.25 * (7 - 3) * -1 + 10});  // one key: its value
+}
+
 TEST_CASE("theorems about operators of ONNX Runtime are about real arithmetic", "[onnx][microsoft]") {
   const Folder folder;
   const Outcome<onnx::Model> model = imported(folder, {"QuickGelu", {"x"}}, {1, 2});

@@ -166,3 +166,42 @@ def attention(d, op):
     inputs = d.whole(1, 3)
     return make(d, op, [Input(d.floats((batch, length, inputs))), d.floats((inputs, 3 * width)), d.floats((3 * width,)), mask,
                         d.floats((2, batch, heads, past, size)) if past else None, None if past else bias], 2 if past else 1, **common)
+
+
+@named("QAttention")
+def quantised_attention(d, op):
+    batch, heads, size, length, inputs, past = d.whole(1, 2), d.whole(1, 2), d.whole(1, 3), d.whole(1, 3), d.whole(1, 4), d.one_of(0, 0, 2)
+    width, keys, weights = heads * size, length + past, d.one_of(np.uint8, np.int8)
+    by_column = (3 * width,) if d.chance(0.4) else ()
+    mask = d.one_of(None, d.ints((batch, keys), 0, 1, np.int32), d.ints((batch,), 1, keys, np.int32))
+    if mask is not None and mask.ndim > 1:
+        mask[..., 0] = 1
+    zeros = [zero(d, np.uint8), zero(d, weights, by_column)]
+    return make(d, op, [Input(integers(d, (batch, length, inputs), np.uint8)), integers(d, (inputs, 3 * width), weights), d.floats((3 * width,)), scale(d) / 20,
+                        scale(d, by_column) / 20, mask, *(zeros if d.chance(0.8) else [None, None]), d.floats((2, batch, heads, past, size)) if past else None],
+                2 if past else 1, num_heads=heads, unidirectional=d.one_of(None, 1), mask_filter_value=d.one_of(None, -50.0), scale=d.one_of(None, 0.5))
+
+
+@named("MatMulNBits")
+def packed_product(d, op):
+    bits, block, k, n, lead = d.one_of(2, 4, 4, 8), d.one_of(16, 32), d.whole(1, 70), d.whole(1, 4), d.one_of((), (2,))
+    blocks = -(-k // block)
+    packed = integers(d, (n, blocks, block * bits // 8), np.uint8)
+    zeros = d.one_of(None, integers(d, (n, -(-blocks * bits // 8)), np.uint8), None if bits == 8 else d.floats((n, blocks), 0, 8))
+    return make(d, op, [Input(d.floats((*lead, d.whole(1, 3), k))), packed, d.floats((n, blocks), 0.01, 0.2), zeros, None, d.one_of(None, d.floats((n,)))],
+                K=k, N=n, bits=bits, block_size=block, accuracy_level=d.one_of(None, 0, 1))
+
+
+@named("GroupQueryAttention")
+def grouped_attention(d, op):
+    groups, each, size, length, past = d.whole(1, 2), d.whole(1, 2), d.one_of(8, 16, 16), d.whole(1, 3), d.one_of(0, 0, 2)
+    batch = d.whole(1, 2) if length == 1 or past == 0 else 1
+    heads, total, rotary = groups * each, length + past, size == 16 and d.chance(0.7)
+    parts = [Input(d.floats((batch, length, (heads + 2 * groups) * size))), None, None]
+    if d.chance(0.6):
+        parts = [Input(d.floats((batch, length, one * size))) for one in (heads, groups, groups)]
+    before = [d.floats((batch, groups, past, size)) if past else None for _ in range(2)]
+    tables = [d.floats((8, size // 2)) if rotary else None for _ in range(2)]
+    bias = d.one_of(None, None, d.floats((1, heads, length, total)))
+    return make(d, op, [*parts, *before, np.full(batch, total - 1, np.int32), np.int32(total), *tables, None, bias], d.one_of(1, 3, 3), num_heads=heads, kv_num_heads=groups,
+                do_rotary=int(rotary), rotary_interleaved=d.one_of(None, int(rotary)), scale=d.one_of(None, 0.5), softcap=d.one_of(None, 0.0, 2.0))

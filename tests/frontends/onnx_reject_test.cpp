@@ -175,7 +175,7 @@ TEST_CASE("refused: operators, versions, domains and attributes", "[onnx][reject
       {single(node("Unique", {"x"}, {"y"})), kUnsupported, "onnx.unknown_op", "depend on the data"},
       {single(node("Gelu", {"x"}, {"y"}, {}, "com.others")), kUnsupported, "onnx.domain", "\"com.others\""},
       {single(node("Gelu", {"x"}, {"y"}, {}, "com.microsoft")), kMalformed, "onnx.opset", "an opset of com.microsoft, from 1 to 1"},
-      {single(node("QAttention", {"x"}, {"y"}, {}, "com.microsoft")), kUnsupported, "onnx.unknown_op", "QuantFormat.QDQ"},
+      {single(node("QLinearSoftmax", {"x"}, {"y"}, {}, "com.microsoft")), kUnsupported, "onnx.unknown_op", "QuantFormat.QDQ"},
       {single(node("Scaler", {"x"}, {"y"}, {}, "ai.onnx.ml")), kMalformed, "onnx.opset", "an opset of ai.onnx.ml, from 1 to 5"},
       {single(node("Sign", {"x"}, {"y"}), {}, 8), kUnsupported, "onnx.version", "opset 9 to 28"},
       {single(node("Upsample", {"x"}, {"y"}), {}, 10), kUnsupported, "onnx.version", "7 to 8, 9 to 9"},

@@ -21,6 +21,7 @@ Results lower_quantized_where(Call& call);
 Results lower_quantized_gemm(Call& call);
 Results lower_integer_product(Call& call);  // MatMulIntegerToFloat
 Results lower_dynamic_product(Call& call);  // DynamicQuantizeMatMul
+Results lower_packed_product(Call& call);   // MatMulNBits
 
 // fused.cpp
 Results lower_fused_gelu(Call& call);  // Gelu BiasGelu FastGelu QuickGelu
@@ -31,8 +32,9 @@ Results lower_fused_gemm(Call& call);
 Results lower_fused_conv(Call& call);
 
 // fused_attention.cpp
-Results lower_packed_attention(Call& call);  // Attention
+Results lower_packed_attention(Call& call);  // Attention QAttention
 Results lower_multi_head_attention(Call& call);
+Results lower_group_query_attention(Call& call);
 Results lower_old_rotary_embedding(Call& call);
 
 }  // namespace assay::onnx

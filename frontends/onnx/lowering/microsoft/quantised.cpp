@@ -1,4 +1,6 @@
 // Quantised operators of com.microsoft: the float operator between dequantised operands and a quantised result.
+#include <cmath>
+
 #include "frontends/onnx/lowering/microsoft/microsoft.h"
 #include "frontends/onnx/lowering/quantise.h"
 
@@ -111,6 +113,47 @@ Results lower_integer_product(Call& call) {
   const Operand b = centred(call, call.in(1), of_columns(call, 5, DType::float64), DType::float64);
   const Operand scales = call.emit(Op::mul, {number(call, 2, real), of_columns(call, 3, real)});
   return {plus_bias(call, call.emit(Op::mul, {call.cast(call.emit(Op::matmul, {a, b}), real), scales}), 6)};
+}
+
+namespace {
+
+// The numbers of so many bits in rows of bytes, the lower bits first; a row has `count` numbers.
+Operand unpacked(Call& call, std::size_t i, std::int64_t bits, const Shape& shape) {
+  const Tensor& given = call.constant(i, "packed numbers");
+  const std::int64_t each = 8 / bits, count = shape[1], width = (count + each - 1) / each;
+  call.limit_fold(shape, DType::int64);
+  if (given.dtype() != DType::uint8 || static_cast<std::int64_t>(given.size()) != shape[0] * width)
+    call.malformed("onnx.shape", std::to_string(shape[0] * width) + " bytes of packed numbers", to_string(given.shape()));
+  Ints numbers;
+  for (std::int64_t row = 0; row < shape[0]; ++row) {
+    for (std::int64_t k = 0; k < count; ++k)
+      numbers.push_back(given.as_int(static_cast<std::size_t>(row * width + k / each)) >> (k % each * bits) & ((1 << bits) - 1));
+  }
+  return call.make_ints(DType::uint8, shape, numbers);
+}
+
+}  // namespace
+
+// A times (q - zero point) * scale, with packed numbers q in N rows of blocks, whose scales and zero points are their own.
+Results lower_packed_product(Call& call) {
+  const auto size = [&](const char* name, std::int64_t otherwise) { return call.attribute(name, otherwise); };
+  const std::int64_t k = size("K", 0), n = size("N", 0), bits = size("bits", 4), block = size("block_size", 0);
+  const auto is_extent = [](std::int64_t one) { return one > 0 && one <= kLargestExtent; };
+  if (!is_extent(k) || !is_extent(n) || (bits != 2 && bits != 4 && bits != 8) || block < 16 || !is_extent(block) ||
+      (block & (block - 1)) != 0)
+    call.malformed("onnx.attribute", "K, N, bits of 2, 4 or 8, and a block_size of 16, 32, ...", to_string(Ints{k, n, bits, block}));
+  if (size("accuracy_level", 0) > 1 || call.has(4))
+    call.unsupported("onnx.attribute", "accuracy_level 0 or 1 and no g_idx", "another level, at which programs round A, or g_idx",
+                     "set accuracy_level to 1");
+  const std::int64_t blocks = (k + block - 1) / block;
+  const DType real = call.in(0)->dtype;
+  Operand zero = call.make_real_like(call.in(0), std::exp2(static_cast<double>(bits - 1)));
+  if (call.has(3)) zero = is_float(call.in(3)->dtype) ? call.in(3) : call.cast(unpacked(call, 3, bits, {n, blocks}), real);
+  if (call.has(3)) zero = call.reshape(zero, {n * blocks, 1});
+  Operand weights = call.emit(Op::sub, {call.cast(unpacked(call, 1, bits, {n * blocks, block}), real), zero});
+  weights = call.reshape(call.emit(Op::mul, {weights, call.reshape(call.in(2), {n * blocks, 1})}), {n, blocks * block});
+  if (blocks * block != k) weights = slice_axis(call, weights, 1, 0, k);
+  return {plus_bias(call, call.emit(Op::matmul, {call.in(0), permute(call, weights, {1, 0})}), 5)};
 }
 
 // A is quantised to 256 steps of its own range first.

@@ -4,7 +4,7 @@
     python3 tests/peers/torch_exports.py BIN_DIRECTORY [--modules 120] [--seed 1] [--json FILE]
 
 interpolate in all modes, grid_sample, pools with ceil_mode, adaptive pools, padding, pixel shuffle, affine grids: random sizes,
-scales and options. The enclosures of `assay eval` hold what ONNX Runtime computes of the file, within TOLERANCE. Where both differ
+scales and options. Loops and lists of scripts, too. The enclosures of `assay eval` hold what ONNX Runtime computes of the file, within TOLERANCE. Where both differ
 from PyTorch, the exporter wrote another model than the module: those are listed and counted. Prints "skipped" without the packages.
 """
 import collections
@@ -93,7 +93,49 @@ def layout(d):
     return f"{kind} {pads}", work.get(kind, lambda x: F.pad(x, pads, mode=kind)), (x,)
 
 
-PARTS = (interpolation, interpolation, grid_sample, pool, adaptive, layout)
+def recurrence(x, w):
+    h = torch.zeros(1, 3)
+    for i in range(x.size(1)):
+        h = torch.tanh(x[:, i] @ w + h)
+    return h
+
+
+def alternating(x, w):
+    parts = []
+    for i in range(x.size(1)):
+        if i % 2 == 0:
+            parts.append(x[:, i] @ w)
+        else:
+            parts.append(-x[:, i])
+    return torch.stack(parts, 1)
+
+
+def counting(x, w):
+    i = 0
+    while i < x.size(1):
+        x = torch.relu(x @ w) + i
+        i += 1
+    return x
+
+
+def pieces(x, w):
+    parts = torch.jit.annotate(list[torch.Tensor], [])
+    for part in x.split(2, dim=1):
+        parts.append(part.sum(dim=1) @ w)
+    return torch.cat(parts, 1)
+
+
+SCRIPTS = [torch.jit.script(one) for one in (recurrence, alternating, counting, pieces)]
+
+
+def scripted(d):
+    """Loops and lists, which the exporter writes as Loop and as sequences."""
+    place = d.whole(0, 3)
+    w = d.floats(3, 3)
+    return f"script {place}", lambda x: SCRIPTS[place](x, w), (d.floats(1, d.whole(1, 4), 3),)
+
+
+PARTS = (interpolation, interpolation, grid_sample, pool, adaptive, layout, scripted)
 
 
 def judged(program, folder, words, function, inputs):

@@ -64,7 +64,7 @@ class ModelOptions(Case):
         done = self.ran("lint", "odd.onnx", code=4)
         self.assertEqual((done.stdout.count("[onnx.domain]"), done.stdout.count(", and 4 nodes like it\n")), (1, 1), done.stdout)
         self.assertEqual(len(json.loads(self.ran("lint", "odd.onnx", "--json", code=4).stdout)["problems"]), 5)
-        self.write("quantised.onnx", made.model([made.node("QAttention", ["x"], ["y"], "n") + made.block(7, "com.microsoft")], [made.value_info("x", [1, 2])],
+        self.write("quantised.onnx", made.model([made.node("QLinearSoftmax", ["x"], ["y"], "n") + made.block(7, "com.microsoft")], [made.value_info("x", [1, 2])],
                                                 [made.value_info("y", None)], []))
         self.assertIn("QuantFormat.QDQ", self.ran("lint", "quantised.onnx", code=4).stdout)
 

@@ -92,8 +92,8 @@ Operand stacked(Call& call, Results parts, std::int64_t axis, bool backwards) {
 Results Importer::results_of_turn(Inside& inside, const Call& call, const GraphProto& body, const Results& operands) {
   unrolled_ += body.nodes.size() + 1;
   if (unrolled_ > kMostUnrolled)
-    call.unsupported("onnx.limit", "loops whose turns have at most " + std::to_string(kMostUnrolled) + " nodes together", "more",
-                     "give them fewer turns");
+    call.unsupported("onnx.limit", "loops whose turns have at most " + std::to_string(kMostUnrolled) + " nodes together",
+                     std::to_string(unrolled_), "give them fewer turns");
   for (std::size_t i = 0; i < operands.size(); ++i) check_declared(call, body.inputs[i], *operands[i]);
   Results results = results_of(inside, call.node, body, operands);
   if (std::ranges::count(results, nullptr) != 0) return {};

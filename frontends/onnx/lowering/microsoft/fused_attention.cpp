@@ -190,7 +190,7 @@ Results lower_group_query_attention(Call& call) {
   bool is_plain = call.attribute("local_window_size", std::int64_t{-1}) == -1 && call.attribute("smooth_softmax", std::int64_t{0}) <= 0;
   for (std::size_t i = 9; i < call.inputs.size(); ++i) is_plain = is_plain && (i == 10 || !call.has(i));
   if (!is_plain || call.has(1) != call.has(2) || call.has(3) != call.has(4))
-    call.unsupported("onnx.attribute", "no window, smooth softmax, positions, sinks, scales or norms, keys beside values", "others",
+    call.unsupported("onnx.attribute", "no window, smooth softmax, positions, sinks, scales or norms, keys beside values", "one of them",
                      kUnfused);
   Operand q = call.in(0), k = call.has(1) ? call.in(1) : q, v = call.has(2) ? call.in(2) : q;
   for (const Operand& one : {q, k, v}) {

@@ -250,8 +250,8 @@ std::vector<IntermediateBounds::NeuronBatch> IntermediateBounds::next_batches() 
   const std::size_t parts =
       fits(work_of(elements_.size(), at_), rate, kWorthThreads) ? 1 : std::clamp<std::size_t>(elements_.size() / tile, 1, threads_);
   const double affordable = kBatchSeconds * node_rate_ / work_of(1, at_);
-  const std::size_t batch = affordable < static_cast<double>(kBatch) ? std::max(tile, static_cast<std::size_t>(affordable)) : kBatch;
-  const std::size_t taken = std::min(elements_.size(), parts * batch);
+  const std::size_t most = affordable < static_cast<double>(kBatch) ? std::max(tile, static_cast<std::size_t>(affordable)) : kBatch;
+  const std::size_t taken = std::min(elements_.size(), parts * most);
   const auto end_of = [&](std::size_t part) { return part == parts ? taken : taken * part / parts / tile * tile; };
   std::vector<NeuronBatch> batches(parts);
   for (std::size_t part = 0; part < parts; ++part) {

@@ -119,6 +119,12 @@ std::vector<Application> broad_applications_of(const std::string& region) {
   };
   add("attention", "3 heads of 64, 70 queries", [] { return attention(3, 70, 9, 64, 64, false); });
   add("attention", "head of 128", [] { return attention(1, 3, 67, 128, 128, false); });
+  // Widths that are no power of two, since code may take the next one, and between two tiles of 128.
+  for (const std::int64_t d : {20, 80, 192}) {
+    const std::string head = "head of " + std::to_string(d);
+    add("attention", head, [d] { return attention(1, 5, 9, d, d, false); });
+    add("attention backward", head, [d] { return backward(attention(1, 5, 7, d, d, false)); });
+  }
   add("attention", "3 heads, masked", [] { return attention(3, 35, 67, 16, 5, true); });
   add("attention backward", "3 heads, 35 queries", [] { return backward(attention(3, 35, 37, 17, 18, false)); });
   for (const std::int64_t n : {63, 64, 65})

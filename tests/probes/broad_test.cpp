@@ -118,6 +118,11 @@ TEST_CASE("attention that is wrong for usual heads, many queries or a third head
   CHECK(failures_of("attention", [](const Shapes& x) { return x[0][2] >= 128 && x[2][2] >= 128; }) > 0);
   CHECK(failures_of("attention", [](const Shapes& x) { return x[0][0] > 2 && x[0][1] > 64 && x[0][2] >= 64 && x[2][2] >= 64; }) > 0);
   CHECK(failures_of("attention", [](const Shapes& x) { return x.size() == 4 && x[0][0] > 2 && x[0][1] > 32 && x[1][1] > 64; }) > 0);
+  for (const char* region : {"attention", "attention backward"}) {
+    CHECK(failures_of(region, [](const Shapes& x) { return x[0][2] > 16 && x[0][2] < 32; }) > 0);
+    CHECK(failures_of(region, [](const Shapes& x) { return x[0][2] > 64 && x[0][2] < 128; }) > 0);
+    CHECK(failures_of(region, [](const Shapes& x) { return x[0][2] > 128 && x[0][2] % 128 != 0; }) > 0);
+  }
   CHECK(failures_of("attention backward", [](const Shapes& x) { return x[0][0] > 2 && x[0][1] > 32 && x[0][2] > 16; }) > 0);
 }
 

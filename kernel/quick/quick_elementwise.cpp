@@ -1,7 +1,7 @@
 // Compares results of one rounding with the processor's, and results that only move.
+#include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "kernel/quick/quick.h"
@@ -172,7 +172,7 @@ std::optional<Judged> judge_layout(const Problem& problem) {
              *to = reinterpret_cast<const std::uint32_t*>(problem.result.bytes().data());
   bool same = true;
   if (problem.node.op == Op::reshape) {
-    same = std::memcmp(from, to, problem.result.bytes().size()) == 0;
+    same = std::ranges::equal(problem.operands[0].bytes(), problem.result.bytes());
   } else {
     walk(problem.result.shape(), {*strides},
          [&](std::size_t i, const std::vector<std::size_t>& at) { same = same && from[at[0]] == to[i]; });

@@ -82,7 +82,7 @@ def relu_squared(fault: str) -> Any:
     return lambda x: x * x if fault == "square of all" else np.maximum(x, 0) ** 2
 
 
-@entry("dynamic tanh", "Liger", by_probes(lambda x, a, w, b: xp.tanh(x * a) * w + b, like=[(5, 9), (1,), (9,), (9,)]), weight_inside="")
+@entry("dynamic tanh", "Liger", by_probes(lambda x, a, w, b: xp.tanh(x * a) * w + b, like=[(5, 9), (1,), (9,), (9,)]), weight_inside="mul before its tanh")
 def dynamic_tanh(fault: str) -> Any:
     return lambda x, a, w, b: np.tanh(x * a * w) + b if fault == "weight inside" else np.tanh(x * a) * w + b
 
@@ -122,7 +122,7 @@ def _adam(p: Any, g: Any, m: Any, v: Any) -> Any:
     return p - 0.125 * (m / (xp.sqrt(v) + 1e-8)), m, v
 
 
-@entry("step of Adam", "Apex", by_probes(_adam, like=[(7, 5)] * 4), epsilon_inside="", old_moment="")
+@entry("step of Adam", "Apex", by_probes(_adam, like=[(7, 5)] * 4), epsilon_inside="add before its sqrt", old_moment="")
 def adam(fault: str) -> Any:
     def kernel(p: Any, g: Any, m: Any, v: Any) -> Any:
         new, v = m * f32(0.75) + g * f32(0.25), v * f32(0.875) + g * g * f32(0.125)
@@ -136,7 +136,7 @@ def _momentum(p: Any, g: Any, m: Any) -> Any:
     return p - m * 0.125, m
 
 
-@entry("step of SGD with momentum", "Apex", by_probes(_momentum, like=[(7, 5)] * 3), decay_of_the_new="")
+@entry("step of SGD with momentum", "Apex", by_probes(_momentum, like=[(7, 5)] * 3), decay_of_the_new="without its add")
 def momentum(fault: str) -> Any:
     def kernel(p: Any, g: Any, m: Any) -> Any:
         new = m * f32(0.75) + (g if fault == "decay of the new" else g + p * f32(0.0625))

@@ -45,7 +45,7 @@ def split_k(fault: str) -> Any:
     return kernel
 
 
-@entry("matmul, bias and relu", "inductor", by_probes(lambda x, w, b: xp.relu(x @ w + b), like=[(5, 7), (7, 3), (3,)]), bias_after_relu="", bias_for_each_tile="")
+@entry("matmul, bias and relu", "inductor", by_probes(lambda x, w, b: xp.relu(x @ w + b), like=[(5, 7), (7, 3), (3,)]), bias_after_relu="relu before its add", bias_for_each_tile="")
 def matmul_bias_relu(fault: str) -> Any:
     def kernel(x: Any, w: Any, b: Any) -> Any:
         y = tiled(x, w)
@@ -65,7 +65,7 @@ def quantised(fault: str) -> Any:
     return kernel
 
 
-@entry("quantisation of rows", "TensorRT-LLM", by_probes(lambda x: xp.clip(xp.round(x / (xp.maximum(xp.max(abs(x), axis=-1, keepdims=True), 1e-4) / 127)), -128, 127), like=[(5, 9)]), largest_without_sign="", truncated="")
+@entry("quantisation of rows", "TensorRT-LLM", by_probes(lambda x: xp.clip(xp.round(x / (xp.maximum(xp.max(abs(x), axis=-1, keepdims=True), 1e-4) / 127)), -128, 127), like=[(5, 9)]), largest_without_sign="without its abs", truncated="")
 def quantise_rows(fault: str) -> Any:
     def kernel(x: Any) -> Any:
         top = (x if fault == "largest without sign" else np.abs(x)).max(-1, keepdims=True)

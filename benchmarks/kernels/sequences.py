@@ -257,7 +257,7 @@ def router(fault: str) -> Any:
     return function(forward, backward)
 
 
-@entry("softmax backward", "FlagGems", by_probes("softmax backward", arrays="torch"), cotangent_not_centred="")
+@entry("softmax backward", "FlagGems", by_probes("softmax backward", arrays="torch"), cotangent_not_centred="without its sub")
 def softmax_backward(fault: str) -> Any:
     def kernel(x: Any, g: Any) -> Any:
         e = torch.exp(x - x.amax(-1, keepdim=True))
@@ -266,7 +266,7 @@ def softmax_backward(fault: str) -> Any:
     return kernel
 
 
-@entry("layer norm backward", "Triton's tutorials", by_probes("layer norm backward", arrays="torch"), term_of_the_mean_lost="")
+@entry("layer norm backward", "Triton's tutorials", by_probes("layer norm backward", arrays="torch"), term_of_the_mean_lost="without its sub")
 def layer_norm_backward(fault: str) -> Any:
     def kernel(x: Any, w: Any, b: Any, g: Any) -> Any:
         d = x - x.mean(-1, keepdim=True)
@@ -277,7 +277,7 @@ def layer_norm_backward(fault: str) -> Any:
     return kernel
 
 
-@entry("rms norm backward", "Liger", by_probes("rms norm backward", arrays="torch"), square_for_cube="")
+@entry("rms norm backward", "Liger", by_probes("rms norm backward", arrays="torch"), square_for_cube="without its mul")
 def rms_norm_backward(fault: str) -> Any:
     def kernel(x: Any, w: Any, g: Any) -> Any:
         r, own = torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-5), g * w
@@ -286,7 +286,7 @@ def rms_norm_backward(fault: str) -> Any:
     return kernel
 
 
-@entry("attention backward", "FlashAttention", by_probes("attention backward", arrays="torch"), delta_lost="")
+@entry("attention backward", "FlashAttention", by_probes("attention backward", arrays="torch"), delta_lost="without its sub")
 def attention_backward(fault: str) -> Any:
     def kernel(q: Any, k: Any, v: Any, g: Any) -> Any:
         scale = q.shape[-1] ** -0.5

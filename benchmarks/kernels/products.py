@@ -93,7 +93,7 @@ def online(q: Any, k: Any, v: Any, scale: float, open_: Any = None, fault: str =
     return np.where(total == 0, 0, y / np.where(total == 0, 1, total)).astype(f32)
 
 
-@entry("attention", "Triton's tutorials", by_probes("attention"), no_rescaling="", scale_of_the_padded_width="", keys_beyond_the_end="", wrong_tiles_at_192="", mask_forgotten="mask")
+@entry("attention", "Triton's tutorials", by_probes("attention"), no_rescaling="", scale_of_the_padded_width="", keys_beyond_the_end="", wrong_tiles_at_192="last whole block of 128", mask_forgotten="mask")
 def attention(fault: str) -> Any:
     def kernel(q: Any, k: Any, v: Any, mask: Any = None) -> Any:
         d = q.shape[-1]
@@ -171,7 +171,7 @@ def grouped(fault: str) -> Any:
     return kernel
 
 
-@entry("attention with a soft cap", "Gemma", by_probes(lambda q, k, v: xp.softmax(xp.tanh(_scores(q, k, 0.5) / 20) * 20, axis=-1) @ v, like=[(2, 5, 6), (2, 7, 6), (2, 7, 3)]), cap_before_the_scale="", no_cap="")
+@entry("attention with a soft cap", "Gemma", by_probes(lambda q, k, v: xp.softmax(xp.tanh(_scores(q, k, 0.5) / 20) * 20, axis=-1) @ v, like=[(2, 5, 6), (2, 7, 6), (2, 7, 3)]), cap_before_the_scale="", no_cap="without its tanh")
 def softcap(fault: str) -> Any:
     def kernel(q: Any, k: Any, v: Any) -> Any:
         if fault == "cap before the scale":

@@ -217,7 +217,8 @@ class Hostile(unittest.TestCase):
         prop = self.write("one.vnnlib", declared(["X_0", "X_1", "Y_0"]) + box(["X_0", "X_1"]) + "(assert (>= Y_0 9))\n")
         proof = self.write("proof", self.header(net, prop) + b"\x01" + varint((1 << 30) - 64))
         os.truncate(proof, 1 << 31)
-        self.ends(Ended("assay-check", net, prop, proof), (3,), "check.memory", "--memory")
+        if not INSTRUMENTED:  # sanitizers have an allocator of their own, which knows no limit
+            self.ends(Ended("assay-check", net, prop, proof), (3,), "check.memory", "--memory")
 
     def test_compressed(self):
         def compressed(name, byte):  # in pieces: what this process holds would count as the run's memory

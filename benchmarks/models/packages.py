@@ -183,8 +183,8 @@ class Model:
 
 
 def short(text: str) -> str:
-    """The first words of a message, for a table."""
-    words = text.removeprefix("assay: ").replace("UNDECIDED: ", "").split()
+    """The first words of a message, up to a semicolon, for a table."""
+    words = text.removeprefix("assay: ").replace("UNDECIDED: ", "").partition(";")[0].split()
     return " ".join(words[:12]) + (" ..." if len(words) > 12 else "")
 
 

@@ -220,7 +220,10 @@ Outcome<Done> IntermediateBounds::refine_node(const IntermediatePlan& plan) {
     if (!fits(work_left(), rate(), kUsable * plan.deadline.seconds_left())) limit_.deadline = std::min(limit_.deadline, plan.share_end);
     if (auto done = refine_batches(next_batches()); !done) return done;
     limit_ = plan.pause;
-    if (std::exchange(paused_, paused_ && limit_.reached()) != paused_) break;  // its share is over
+    if (paused_ && !limit_.reached()) {  // its share is over
+      paused_ = false;
+      break;
+    }
   }
   if (!elements_.empty() || !before_batches_) return Done{};
   steps_ = *std::exchange(before_batches_, std::nullopt);

@@ -45,6 +45,7 @@ GroupSearch::GroupSearch(SearchState& search, const logic::Scope& scope, std::ve
       root_(*search.problem, scope, search.options.threads),
       refinement_(search.graph, search.options.threads),
       proved_{scope.group(), {}, {}} {
+  search_.unfinished.reset();  // of the group before it
   const NeuronGraph& graph = search_.graph;
   now_.case_without_rows = has_case_without_rows(*search_.problem, group()) && !search_.problem->group_is_empty(group());
   now_.attacks = search_.options.attack;
@@ -142,7 +143,7 @@ Outcome<Next> GroupSearch::bound_early(IntermediatePlan plan, double seconds) {
   root.stop_at(limit);
   auto closed = search::close_at_root(search_.network, root, early_->open, early_->refutation);
   if (!closed) return closed.rejection();
-  note_bounds(closed.value(), early_->open);
+  note_bounds(closed.value(), open_.size(), early_->open.size());
   if (early_->open.empty()) {
     count_root(search_.statistics);
     return end_early(nullptr);
@@ -216,18 +217,19 @@ Outcome<Next> GroupSearch::bound_root(double seconds) {
 Outcome<Next> GroupSearch::close_at_root(double) {
   result_.reason = "time, at the root's bounds";
   if (search_.limit().reached()) return ends_here(std::nullopt);
+  const std::size_t cases = open_.size();
   auto left = search::close_at_root(search_.network, root_, open_, result_.refutation);
   if (!left) return left.rejection();
-  note_bounds(left.value(), open_);
+  note_bounds(left.value(), cases, open_.size());
   return open_.empty() ? end_at_root() : Next::on;
 }
 
 // Keeps what bounds at the root say of the cases, for a search that ends without an answer.
-void GroupSearch::note_bounds(const std::optional<CrownCases>& found, const std::vector<std::uint32_t>& left) {
+void GroupSearch::note_bounds(const std::optional<CrownCases>& found, std::size_t cases, std::size_t left) {
   if (!found) return;
   search_.unfinished = found->unfinished;
   if (search_.options.on_progress)
-    search_.options.on_progress({seconds_since(search_.start), "root bounds", cases().size() - left.size(), left.size(), found->worst});
+    search_.options.on_progress({seconds_since(search_.start), "root bounds", cases - left, left, found->worst});
 }
 
 Outcome<Next> GroupSearch::end_at_root() {

@@ -63,7 +63,7 @@ class GroupSearch {
   Outcome<Done> advance(const IntermediatePlan& plan);
   Outcome<Next> ends_here(std::optional<logic::Theorem> witness);
   Outcome<Next> end_at_root();
-  void note_bounds(const std::optional<CrownCases>& found, const std::vector<std::uint32_t>& left);
+  void note_bounds(const std::optional<CrownCases>& found, std::size_t cases, std::size_t left);
   void begin_tree(double seconds);
   [[nodiscard]] BranchingOptions tree_options(Deadline until) const;
   Outcome<GroupResult> grow_over_activations(const std::vector<std::uint32_t>& open, Deadline until, Trial trial = {});

@@ -18,9 +18,7 @@ _LEAST = -3.0e38  # below every number that a softmax is tried on, and no infini
 
 def faults(region: Region) -> Iterator[tuple[str, Change]]:
     """Each fault with words for the reference that has it."""
-    readers = [0] * len(region.shapes)
-    for number in (*(one for node in region.nodes for one in node.get("operands", [])), *region.outputs):
-        readers[number] += 1
+    readers = region.readers()
     for at, node in enumerate(region.nodes):
         op, used = node["op"], node.get("operands", [])
         yield from _exchanges(region, at, readers)

@@ -14,7 +14,7 @@ from typing import Any, Callable, Iterator, Sequence, Union
 from assay._core import shapes
 from assay._core.audits import Check, Refused, judge
 from ._plans import Probe
-from ._regions import Node, Region, region_of
+from ._regions import Node, Region, region_of, step_of
 
 _SUMS, _PRODUCTS = ("add", "sub", "neg"), ("mul", "div", "reciprocal", "pow")
 _MOST_TERMS, _MOST_OF_FRACTION, _MOST_FORMULAS = 5, 4, 400
@@ -52,8 +52,8 @@ def _parts(node: Node, is_sum: bool) -> list[tuple[int, bool]] | None:
 
 def _trees(region: Region) -> list[_Tree]:
     """The largest trees of a region, in floats, by their last steps."""
-    readers = [0] * len(region.shapes)
-    for number in (*(one for node in region.nodes for one in node.get("operands", [])), *region.outputs, *region.outputs):
+    readers = region.readers()
+    for number in region.outputs:
         readers[number] += 1  # results are read elsewhere, too
     found, taken = list[_Tree](), set[int]()
     for at in reversed(range(len(region.nodes))):
@@ -122,7 +122,7 @@ class _Writer:
         self.moved = list(range(region.operands))
 
     def step(self, op: str, *used: int, **attributes: Any) -> int:
-        self.nodes.append({"op": op, "operands": list(used), **({"attributes": attributes} if attributes else {})})
+        self.nodes.append(step_of(op, *used, **attributes))
         return self.region.operands + len(self.nodes) - 1
 
     def formula(self, one: Formula) -> int:
@@ -161,7 +161,7 @@ class Orders:
     def __init__(self, probe: Probe, check: Check) -> None:
         self.trees = _trees(region_of(probe, check))
         self.form = [tree.form for tree in self.trees]
-        choices = [[one for one in _formulas(tree)] for tree in self.trees]
+        choices = [_formulas(tree) for tree in self.trees]
         self.count = math.prod(len(one) for one in choices if one)
         if self.count > _MOST_FORMULAS:  # sums in any order at once
             choices = [[_ALL] if tree.is_sum and len(tree.leaves) > 2 else some for tree, some in zip(self.trees, choices)]
@@ -200,11 +200,7 @@ def other_orders(failed: Sequence[tuple[Probe, Check]]) -> Iterator[Callable[[Pr
     except (Refused, shapes.Misfit, KeyError):
         return
     for one in left[:_KEPT]:
-        yield functools.partial(_by, orders, one)
-
-
-def _by(orders: Orders, formulas: tuple[Formula, ...], probe: Probe, check: Check) -> Check | None:
-    return orders.check(probe, check, formulas)
+        yield functools.partial(orders.check, formulas=one)
 
 
 __all__ = ["other_orders"]

@@ -18,6 +18,11 @@ def renumbered(nodes: Sequence[Node], moved: Callable[[int], int]) -> list[Node]
     return [{**one, "operands": [moved(number) for number in one["operands"]]} if "operands" in one else one for one in nodes]
 
 
+def step_of(op: str, *used: int, **attributes: Any) -> Node:
+    """The node of an operation."""
+    return {"op": op, "operands": list(used), **({"attributes": attributes} if attributes else {})}
+
+
 @dataclasses.dataclass(frozen=True)
 class Region:
     """Nodes whose values are numbered, operands first; the shape and type of each value."""
@@ -28,6 +33,13 @@ class Region:
     types: Sequence[str]
     given: int  # operands that a kernel is handed
     operands: int
+
+    def readers(self) -> list[int]:
+        """How many steps and results read each value."""
+        counts = [0] * len(self.shapes)
+        for number in (*(one for node in self.nodes for one in node.get("operands", [])), *self.outputs):
+            counts[number] += 1
+        return counts
 
     def replaced(self, at: int, new: Sequence[Node]) -> Region:
         """One node as several ones, which number their own values from that of the node on; later numbers move."""
@@ -64,7 +76,7 @@ class Steps:
         self.region, self.at, self.first, self.nodes = region, at, region.operands + at, list[Node]()
 
     def step(self, op: str, *used: int, **attributes: Any) -> int:
-        self.nodes.append({"op": op, "operands": list(used), **({"attributes": attributes} if attributes else {})})
+        self.nodes.append(step_of(op, *used, **attributes))
         return self.first + len(self.nodes) - 1
 
     def constant(self, values: Any, dtype: str) -> int:
@@ -72,14 +84,9 @@ class Steps:
         self.nodes.append({"op": "constant", "dtype": dtype, "shape": list(array.shape), "data": (array.astype(int) if dtype == "bool" else array).ravel().tolist()})
         return self.first + len(self.nodes) - 1
 
-    def slice(self, value: int, axis: int, start: int, extent: int) -> int:
-        extents = list(self.region.shapes[value])
-        starts, extents[axis] = [start if i == axis else 0 for i in range(len(extents))], extent
-        return self.step("slice", value, starts=starts, steps=[1] * len(extents), extents=extents)
-
     def region_with(self) -> Region:
         return self.region.replaced(self.at, self.nodes)
 
 
 Change = Callable[[Region], "Region | None"]
-__all__ = ["Change", "Node", "Region", "Steps", "region_of", "renumbered"]
+__all__ = ["Change", "Node", "Region", "Steps", "region_of", "renumbered", "step_of"]

@@ -51,7 +51,7 @@ namespace assay::ops::activation {
 
 template <class S>
 S number(std::int64_t numerator, std::int64_t denominator = 1) {
-  return ScalarTraits<S>::from_rational(Rational(numerator, denominator));
+  return denominator == 1 ? ScalarTraits<S>::from_double(double(numerator)) : ScalarTraits<S>::from_rational({numerator, denominator});
 }
 
 // Functions with exp, which exact scalars lack.
@@ -77,12 +77,12 @@ static inline bool needs_exp(Op op) {
 
 template <class S>
 S formula(const Node& node, const S& x) {
-  const S zero = number<S>(0), one = number<S>(1);
+  static const S zero = number<S>(0), one = number<S>(1), three = number<S>(3), six = number<S>(6);
   if constexpr (ScalarTraits<S>::has_transcendental) {
     if (needs_exp(node.op)) return smooth_formula(node, x);
   }
   if (node.op == Op::softsign) return x / (one + abs(x));
-  if (node.op == Op::hard_swish) return x * min(max(x + number<S>(3), zero), number<S>(6)) / number<S>(6);
+  if (node.op == Op::hard_swish) return x * min(max(x + three, zero), six) / six;
   const auto& attributes = std::get<ActivationAttributes>(node.attributes);
   const S alpha = ScalarTraits<S>::from_double(attributes.alpha), beta = ScalarTraits<S>::from_double(attributes.beta);
   if (node.op == Op::hard_sigmoid) return min(max(alpha * x + beta, zero), one);

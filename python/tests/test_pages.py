@@ -19,7 +19,7 @@ PAGES = {
     "how-to/certify-a-data-set.md": ([], None), "how-to/check-a-received-run.md": ([], None), "how-to/ci-on-github.md": ([], None), "how-to/properties.md": (EXPORT, SENSORS), "how-to/gate-a-training-step.md": (["torch"], None), "how-to/gate-masks.md": (["torch"], None),
     "how-to/gate-an-opaque-function.md": (["torch"], None),
     "how-to/open-models.md": (["onnx"], None), "how-to/quantised-models.md": ([*EXPORT, "onnxruntime"], SENSORS), "how-to/read-a-theorem.md": (EXPORT, SENSORS),
-    "how-to/real-or-float32.md": (EXPORT, SENSORS), "how-to/refused-certificate.md": (["onnx"], SMALL), "how-to/test-a-kernel.md": ([], None),
+    "how-to/real-or-float32.md": (EXPORT, SENSORS), "how-to/refused-certificate.md": (["onnx"], SMALL), "how-to/test-a-kernel.md": ([], None), "how-to/let-a-program-write-kernels.md": ([], None),
     "how-to/trees.md": (["onnx"], None), "how-to/unknown.md": (EXPORT, None), "how-to/undecided-gradient.md": (["torch"], None), "how-to/waivers-and-baselines.md": (["torch"], None)}
 # Pages whose blocks other tests run, or that are older than this test.
 ELSEWHERE = {"tutorials/README.md", "how-to/README.md", "how-to/cuda-testing.md", "how-to/inspect.md", "how-to/install.md", "how-to/python-testing.md",

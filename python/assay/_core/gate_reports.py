@@ -96,6 +96,7 @@ class Case:
     reference: str = ""  # where the function in the words of assay.ops stands that says what is right
     kind: str = ""  # of a probe on operands that are dense in memory: "integers", "special values", ...
     group: str = ""  # cases of one group, of one kernel, are one test case of JUnit
+    call: Mapping[str, Any] = dataclasses.field(default_factory=dict, repr=False)  # of a probe: the shapes, layouts and attributes that the kernel got
     source: Mapping[str, Any] = dataclasses.field(default_factory=dict, repr=False)  # as the program wrote it
 
     @property

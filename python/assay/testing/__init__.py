@@ -12,18 +12,19 @@ from assay._core.audits import Check, Refused
 from assay._core.gate_reports import Case, Finding, Report
 from assay._core.shapes import Misfit
 from assay._core.vocabulary import UnknownOperation, WrongAttributes
-from ._contracts import ContractViolation, NotDecided, assert_within_contract, check, demand, within_contract
+from ._contracts import ContractViolation, Declined, NotDecided, assert_within_contract, check, demand, within_contract
 
 if TYPE_CHECKING:
     from ._greedy import GreedyMargin, greedy_margin
-    from ._kernels import Declined, KernelReport, KernelWarning, audit_kernel
+    from ._isolated import IsolatedKernel, KernelStopped
+    from ._kernels import KernelReport, KernelWarning, audit_kernel
     from ._plans import Probe, probes
     from ._same_bits import assert_same_bits
 
-__all__ = ["Case", "Check", "ContractViolation", "Declined", "Finding", "GreedyMargin", "KernelReport", "KernelWarning", "Misfit", "NotDecided", "Probe", "Refused", "Report",
+__all__ = ["Case", "Check", "ContractViolation", "Declined", "Finding", "GreedyMargin", "IsolatedKernel", "KernelReport", "KernelStopped", "KernelWarning", "Misfit", "NotDecided", "Probe", "Refused", "Report",
            "UnknownOperation", "UnsupportedArray", "WrongAttributes", "assert_same_bits", "assert_within_contract", "audit_kernel", "check", "demand",
            "greedy_margin", "probes", "within_contract"]
-_LATE = {"Declined": "_kernels", "KernelReport": "_kernels", "KernelWarning": "_kernels", "audit_kernel": "_kernels", "Probe": "_plans", "probes": "_plans",
+_LATE = {"IsolatedKernel": "_isolated", "KernelStopped": "_isolated", "KernelReport": "_kernels", "KernelWarning": "_kernels", "audit_kernel": "_kernels", "Probe": "_plans", "probes": "_plans",
          "GreedyMargin": "_greedy", "greedy_margin": "_greedy", "assert_same_bits": "_same_bits"}
 
 

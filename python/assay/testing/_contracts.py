@@ -30,6 +30,12 @@ class ContractViolation(AssertionError):
         return type(self), (self.args[0], dataclasses.replace(self.report, exception=None))
 
 
+class Declined(Exception):
+    """Raised by a kernel that does not take what a probe asks for; the probe does not count."""
+
+    __module__ = "assay.testing"
+
+
 class NotDecided(AssertionError):
     """Nothing is known of the result: the sets are too wide to say anything, or there is no contract. It is no pass."""
 

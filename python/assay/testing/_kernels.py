@@ -19,7 +19,9 @@ from assay._core.shapes import INTEGERS
 from assay._core.vocabulary import ALIASES, DEFAULTS, ROWS
 from assay.errors import UsageError, wrong
 from ._changed import changed_reference
-from ._contracts import ContractViolation, NotDecided, spelled
+from ._contracts import ContractViolation, Declined, NotDecided, spelled
+from ._isolated import IsolatedKernel, KernelStopped, SharedArrays
+from ._kernel_json import ORDINARY, call_of, json_of, plain_of
 from ._memory import Buffer, Change, Library, NumPy, Output, Placed, Torch, carrier_of, is_poison, outside_of, place_in_words, plain
 from ._orders import other_orders
 from ._plans import MADE, NORMS, REGIONS, Probe, has_attributes, planned, require_type, row_named, type_named
@@ -35,7 +37,7 @@ RULES = {"probe.unwritten": "leaves elements of its result unwritten", "probe.op
          "probe.shape": "gives a result of another type or shape"}
 # The share of elements of a kind of ordinary probes that may be vacuous. The other kinds, and layouts, which repeat values, do not count: kinks,
 # cancellation and the ends of the range are where contracts say little whatever a kernel does.
-_MOST_VACUOUS, _ORDINARY = 0.25, ("integers", "dense", "sparse", "one hot")
+_MOST_VACUOUS = 0.25
 _OUTSIDE = "gives values outside of its contract"
 _NAN_ALONE = "gives nothing but NaN, of which many faults are the cause"
 _UNTOLD = "gives values outside of its contract, which this fault does not explain"
@@ -65,10 +67,6 @@ class KernelWarning(UserWarning):
     """A kernel was tried in the given shapes alone."""
 
 
-class Declined(Exception):
-    """Raised by a kernel that does not take what a probe asks for; the probe does not count."""
-
-
 REFUSALS = (Declined, NotImplementedError)  # exceptions by which every kernel may decline a probe
 _Kinds = Union[type[Exception], tuple[type[Exception], ...]]  # what `declines` may be
 
@@ -86,6 +84,7 @@ class KernelReport(Report):
         tried: For a function with given shapes, the sizes that were tried.
         remedy: The execution model or the formula under which failing probes lie in their contract, in words.
         is_reordered: Whether the kernel was judged by an equal formula, with its pointwise sums and products in another order than the reference.
+        asked: The arguments of `audit_kernel` that say what was judged, as `json` has them.
     """
 
     faults: list[tuple[str, int]] = dataclasses.field(default_factory=list)
@@ -96,6 +95,7 @@ class KernelReport(Report):
     tried: str = ""
     remedy: str = ""
     is_reordered: bool = False
+    asked: dict[str, Any] = dataclasses.field(default_factory=dict, repr=False)  # the arguments that say what was judged
 
     @functools.cached_property
     def vacuous_shares(self) -> dict[str, float]:
@@ -115,7 +115,7 @@ class KernelReport(Report):
 
     def is_vacuous(self) -> bool:
         """Whether the contract says too little on ordinary probes; on all, where a plan has no ordinary ones."""
-        shares = {kind: share for kind, share in self.vacuous_shares.items() if kind in _ORDINARY}
+        shares = {kind: share for kind, share in self.vacuous_shares.items() if kind in ORDINARY}
         return any(share > self.most_undecided for share in shares.values()) if shares else super().is_vacuous()
 
     def summary(self) -> str:
@@ -134,6 +134,14 @@ class KernelReport(Report):
     def headline(self) -> str:
         """The failing probes, and the first fault by name."""
         return f"{self.failing}: it {self.faults[0][0]}" if self.failures and self.failing and self.faults else ""
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The report for programs, in the schema assay.kernel/1 (docs/reference/kernel-reports.md)."""
+        count, judged = sum(map(_fails, self.cases)), self.probes - len(self.declined) - self.left
+        counts = {"all": self.probes, "judged": judged, "failed": count, "declined": len(self.declined), "raised": len(self.raised), "not_judged": self.left}
+        return json_of(self, counts, [{"fault": words, "probes": found} for words, found in self.faults], self.raised, self.vacuous_shares, self.tried, self.remedy,
+                       {**self.asked, "is_reordered": self.is_reordered})
 
     @property
     def refusals(self) -> str:
@@ -157,7 +165,7 @@ def audit_kernel(op: str | Callable[..., Any], kernel: Callable[..., Any], *, at
 
     Args:
         op: The name of an operation, of a composite region ("attention", "layer norm backward"), or a function in the words of `assay.ops`.
-        kernel: The kernel under test.
+        kernel: The kernel under test: a function, or an `IsolatedKernel`, which runs in a process of its own.
         attributes: Attributes that are pinned, such as {"axis": -1} for a kernel over the last axis. They are handed over only if the kernel
             has parameters of their names. An attribute with a default in ONNX and PyTorch (`alpha` of elu) is pinned to it where the kernel
             has no such parameter.
@@ -192,7 +200,7 @@ def audit_kernel(op: str | Callable[..., Any], kernel: Callable[..., Any], *, at
     arguments.function("kernel", kernel), arguments.whole("repeats", repeats, 2, 1000)
     for name, flag in (("out", out), ("blocks", blocks), ("strided", strided), ("raises", raises), ("strict", strict)):
         arguments.flag(name, flag)
-    library = _library(arrays, device, out)
+    library = _library(arrays, device, out, kernel)
     _require_use(op, attributes, like, plan, dtype, seed, blocks, strided)
     if strict and not callable(op):
         raise UsageError("strict= has no effect", where="strict", why=f"{op!r} is an operation, whose contract is judged as it is", advice="leave strict= out")
@@ -223,7 +231,11 @@ def audit_kernel(op: str | Callable[..., Any], kernel: Callable[..., Any], *, at
             _look_again(kept.popleft())
     for one in kept:
         _look_again(one)
-    report = _judged(outcomes, op, run, tried, (*places.place_of(kernel), reference), model, may_reorder)
+    place = kernel.place if isinstance(kernel, IsolatedKernel) else places.place_of(kernel)
+    report = _judged(outcomes, op, run, tried, (*place, reference), model, may_reorder)
+    report.asked = {"op": op, "attributes": {key: plain_of(value) for key, value in (attributes or {}).items()}, "model": model or "any-order", "dtype": dtype,
+                    "seed": None if plan is not None else seed, "blocks": blocks, "strided": strided, "repeats": repeats, "strict": strict, "writes": sorted(own), "out": out,
+                    "like": like if like is None or isinstance(like, str) else [list(one) for one in like], "isolated": isinstance(kernel, IsolatedKernel)}
     if blocks and tried == ONLY_GIVEN:
         warnings.warn(f"{op}: {tried}, since the reference takes no others. A fault that shows only on longer axes passes; give like= further shapes", KernelWarning, stacklevel=2)
     announce([one.check for one in outcomes if one.check is not None], report)
@@ -232,8 +244,12 @@ def audit_kernel(op: str | Callable[..., Any], kernel: Callable[..., Any], *, at
     return report
 
 
-def _library(arrays: Any, device: Any, out: bool) -> Library:
+def _library(arrays: Any, device: Any, out: bool, kernel: Any) -> Library:
     """How operands are made."""
+    if isinstance(kernel, IsolatedKernel):
+        if arrays != "numpy" or device != "cpu":
+            raise UsageError("arrays= has no effect", where="arrays", why="an isolated kernel gets the arrays that it was made with", advice="give arrays= and device= to IsolatedKernel")
+        return SharedArrays(kernel)
     if arrays not in ("numpy", "torch") and not callable(arrays):
         raise wrong("arrays", "'numpy', 'torch', or a function that makes an array of one of NumPy, such as jax.numpy.asarray", arrays)
     if arrays != "torch" and device != "cpu":
@@ -373,10 +389,10 @@ def _run(probe: Probe, call: _Call, library: Library, model: str | None, repeats
         except _Misshapen as why:
             outcome.findings.append(_finding(probe, "probe.shape", str(why)))
             return outcome
-        except Exception as why:  # whatever a kernel raises, it gives no result
+        except (Exception, SystemExit) as why:  # whatever a kernel raises, it gives no result; an exit would end the caller without a verdict
             said = str(why) or f"no reason given; {probe.arguments_in_words()}"
             words = said if isinstance(why, Declined) else f"{type(why).__name__}: {said}"
-            return _Outcome(probe, declined=words, is_refused=isinstance(why, refusals))
+            return _Outcome(probe, declined=words, is_refused=isinstance(why, refusals) and not isinstance(why, KernelStopped))
         for i, one in enumerate(operands):
             if i not in written and (change := one.change(i in writes)):
                 written[i] = change
@@ -424,7 +440,7 @@ def _read_outside(probe: Probe, call: _Call, library: Library) -> str:
     def result(operand: int = -1, places: Sequence[int] = ()) -> list[bytes]:
         try:
             return called(operand, places)
-        except Exception as why:  # what it raises may depend on what it read
+        except (Exception, SystemExit) as why:  # what it raises may depend on what it read
             return [type(why).__name__.encode()]
 
     def called(operand: int, places: Sequence[int]) -> list[bytes]:
@@ -510,7 +526,7 @@ def _cases_of(ran: Sequence[_Outcome], op: str, place: tuple[str, int, str]) -> 
         for one in part:
             case = next(cases) if one.check is not None else Case(one.probe.name, op, failed=1)
             case.kind = one.probe.kind if one.probe.layout == "dense" and not one.probe.made else ""
-            case.group, case.dtype = one.probe.group, one.probe.results[0][0]
+            case.group, case.dtype, case.call = one.probe.group, one.probe.results[0][0], call_of(one.probe)
             case.findings = [*one.findings, *(_by_name(found, case.op, op) for found in case.findings if found.rule != VACUOUS)]
             case.op = op
             case.file, case.line, case.reference = place
@@ -575,9 +591,10 @@ def _name_otherwise(report: KernelReport, ran: list[_Outcome], cases: list[Case]
 def _raised(report: KernelReport, op: str) -> Case:
     """Probes in which the kernel raised what is no refusal: it may be out of the kernel's domain, or a crash, and nothing tells which."""
     name, why = report.raised[0]
-    message = (f"the kernel raised an exception that is no refusal on {len(report.raised)} of {counted(report.probes, 'probe')}, such as '{name}': {why.rstrip('.')}. "
-               f"If it is not made for these operands, raise NotImplementedError there, or allow the exception: declines={why.partition(':')[0]}"
-               + (". To try the given shapes alone, say blocks=False" if report.tried and report.tried != ONLY_GIVEN else ""))
+    message = f"the kernel raised an exception that is no refusal on {len(report.raised)} of {counted(report.probes, 'probe')}, such as '{name}': {why.rstrip('.')}. "
+    if not why.startswith(f"{KernelStopped.__name__}:"):
+        message += (f"If it is not made for these operands, raise NotImplementedError there, or allow the exception: declines={why.partition(':')[0]}"
+                    + (". To try the given shapes alone, say blocks=False" if report.tried and report.tried != ONLY_GIVEN else ""))
     return Case("exceptions", op, findings=[Finding("undecided", _RAISED, op, message, [], len(report.raised))])
 
 
